@@ -131,7 +131,7 @@ async function child(count) {
     count,
     seconds: Number(values.seconds),
     kind: values.kind,
-    patienceMs: 60_000,
+    timeoutMs: 60_000,
     /** @param {string} name */
     onStart(name) {
       if (process.connected) process.send?.({ name });

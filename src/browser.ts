@@ -24,7 +24,7 @@ const kinds = new DeviceKinds(
     { id: 'interpreter', aliases: [], load: () => import('./device/interpreter/device.js') },
   ],
   // WebGPU on a CPU is there for tests: WebAssembly is faster.
-  [{ kind: 'webgpu', on: 'gpu' }, { kind: 'wasm' }, { kind: 'webgpu' }, { kind: 'interpreter' }],
+  [{ kind: 'webgpu', processor: 'gpu' }, { kind: 'wasm' }, { kind: 'webgpu' }, { kind: 'interpreter' }],
 );
 
 /** What `openDevice` would open in this page, best first, and why the rest is not there. */

@@ -1,6 +1,6 @@
 import { dataDirectory } from './console/command/paths.js';
 import { openDevices } from './device/registry.js';
-import { keepTuningsOn, openDevicesWith } from './engine/index.js';
+import { openDevicesWith, setTuningStore } from './engine/index.js';
 import { LedgerTunings } from './store/client/tunings.js';
 
 export * from './device/device.js';
@@ -15,4 +15,4 @@ export * from './workload/uhash/index.js';
 
 openDevicesWith(openDevices);
 // What `millrace tune` has found is used here too; nothing is written unless somebody tunes.
-keepTuningsOn(new LedgerTunings(process.env.MILLRACE_DATA_DIR ?? process.env.MILLRACE_HOME ?? dataDirectory()));
+setTuningStore(new LedgerTunings(process.env.MILLRACE_DATA_DIR ?? process.env.MILLRACE_HOME ?? dataDirectory()));

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { DiskCache } from '../src/device/cache/cache.js';
 import { buildCached } from '../src/device/gpu/build/build.js';
 import type { GpuSource } from '../src/device/gpu/worker/driver.js';
-import { COMPILER_VARIABLES, compile, type Source } from '../src/device/native/compile.js';
+import { COMPILER_VARIABLES, type CSource, compile } from '../src/device/native/compile.js';
 import { BINARY, compiler, cpu, gpu, native } from './caches/entries.mjs';
 import { millrace } from './command-line.js';
 
@@ -47,7 +47,7 @@ async function askFor(cache: DiskCache): Promise<{ readonly binary: string; read
   const path = process.env.PATH;
   process.env.PATH = `${tools}${delimiter}${path}`;
   try {
-    const library = await compile(native as unknown as Source, compiler, cpu, cache);
+    const library = await compile(native as unknown as CSource, compiler, cpu, cache);
     const built = gpu.map(async ({ source, options }) => {
       const made = async () => ({ binary: new TextEncoder().encode(BINARY) });
       const { binary, cached } = await buildCached(source as unknown as GpuSource, {

@@ -6,11 +6,11 @@ import { gzipSync } from 'node:zlib';
 import { Field, Float64, List, Table, tableToIPC, vectorFromArray } from 'apache-arrow';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { afterAll, describe, expect, test } from 'vitest';
-import { loadFault } from '../src/device/native/libc.js';
+import { loadError } from '../src/device/native/libc.js';
 import { MillraceError } from '../src/kernel/error.js';
-import { unpackBy } from '../src/workload/encode/source/decompress.js';
+import { decompressorFor } from '../src/workload/encode/source/decompress.js';
 import { openSource, type SourceOptions } from '../src/workload/encode/source/source.js';
-import { Turns } from '../src/workload/encode/source/turns.js';
+import { EventLoopTurns } from '../src/workload/encode/source/turns.js';
 import { start } from './command-line.js';
 import { byTier, isLong, patience } from './tier.js';
 
@@ -172,11 +172,11 @@ describe('readers that work for long hear of an abort', () => {
   test.for(byTier<(keyof typeof zeros)[]>(['ZSTD', 'LZ4_RAW'], ['ZSTD', 'GZIP', 'LZ4_RAW', 'SNAPPY']))(
     'a long page, %s',
     async (codec, { skip }) => {
-      if (codec === 'ZSTD' && loadFault(library) !== undefined) skip('no libzstd');
+      if (codec === 'ZSTD' && loadError(library) !== undefined) skip('no libzstd');
       const { packed, size } = zeros[codec]();
       let ticks = 0;
       const timer = setInterval(() => ticks++, 1);
-      const found = await unpackBy(codec, new Turns())(packed, size);
+      const found = await decompressorFor(codec, new EventLoopTurns())(packed, size);
       clearInterval(timer);
       expect(Buffer.alloc(size).equals(found)).toBe(true);
       expect(ticks).toBeGreaterThan(0);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { can } from '../src/device/conformance/case.js';
+import { hasAbility } from '../src/device/conformance/case.js';
 import type { Device } from '../src/device/device.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
 import {
@@ -133,7 +133,7 @@ describe.each(names)('%s', { timeout: patience(600_000) }, (name) => {
   const info = devices.find(({ kind }) => kind === name);
   const id = info?.id;
   const missing = absent.find((kind) => kind.id === name)?.reason ?? `there is no ${name}`;
-  const precisions = (['f64', 'f32'] as const).filter((precision) => info && can({ info }, precision));
+  const precisions = (['f64', 'f32'] as const).filter((precision) => info && hasAbility({ info }, precision));
   let device: Device;
   beforeAll(async () => {
     if (id !== undefined) device = await openDevice(id);

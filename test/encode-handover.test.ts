@@ -64,11 +64,11 @@ describe('samples on the device', () => {
     await withEncoder(device, given, async (encoder) => {
       const values = Float64Array.from({ length: 96 }, (_, i) => Math.sin(i + 1));
       const { buffer, after, free } = await present(values);
-      const states = await encoder.encodePresent({ buffer, samples: 3, after });
+      const states = await encoder.encodeFromDevice({ buffer, samples: 3, after });
       expect(states.calls).toEqual({ copies: 0, launches: 1, reads: 1, waits: 1 });
       expect(await states.read()).toEqual(await (await encoder.encodeBatch(values)).read());
       // All samples count, not only the first: §10.3.
-      const fewer = await encoder.encodePresent({ buffer, samples: 2 });
+      const fewer = await encoder.encodeFromDevice({ buffer, samples: 2 });
       expect(fewer.shape).toEqual([2, 32]);
       free();
     });
@@ -88,7 +88,7 @@ describe('samples on the device', () => {
         const values = Float64Array.from({ length: 3 * length }, (_, i) => 0.1 + i);
         values[sample * length + 1] = value;
         const { buffer, after, free } = await present(values);
-        const error = await refusal(encoder.encodePresent({ buffer, samples: 3, after, first: 10 }));
+        const error = await refusal(encoder.encodeFromDevice({ buffer, samples: 3, after, first: 10 }));
         expect(error).toMatchObject({ fault, sample: 10 + sample });
         if (encoding !== 'amplitude') expect(error.position).toBe(1);
         // The encoder goes on.
@@ -101,13 +101,16 @@ describe('samples on the device', () => {
   test('basis states are whole numbers, each of them looked at', async () => {
     await withEncoder(device, { encoding: 'basis', qubits: 3, precision: 'f32' }, async (encoder) => {
       const { buffer, after, free } = await present(Uint32Array.of(7, 0, 5, 8));
-      const states = await encoder.encodePresent({ buffer, samples: 3, after });
+      const states = await encoder.encodeFromDevice({ buffer, samples: 3, after });
       const read = await states.read();
       expect([read[14], read[16], read[42], Array.from(read).filter((x) => x !== 0).length]).toEqual([1, 1, 1, 3]);
-      expect(await refusal(encoder.encodePresent({ buffer, samples: 4 }))).toMatchObject({ fault: 'range', sample: 3 });
-      expect(await refusal(encoder.encodePresent({ buffer, samples: 5 }))).toMatchObject({ fault: 'size' });
-      expect(await refusal(encoder.encodePresent({ buffer, samples: 0 }))).toMatchObject({ fault: 'samples' });
-      expect((await refusal(encoder.encodePresent({ buffer, samples: 1, after: 1 }))).fault).toBe('handover');
+      expect(await refusal(encoder.encodeFromDevice({ buffer, samples: 4 }))).toMatchObject({
+        fault: 'range',
+        sample: 3,
+      });
+      expect(await refusal(encoder.encodeFromDevice({ buffer, samples: 5 }))).toMatchObject({ fault: 'size' });
+      expect(await refusal(encoder.encodeFromDevice({ buffer, samples: 0 }))).toMatchObject({ fault: 'samples' });
+      expect((await refusal(encoder.encodeFromDevice({ buffer, samples: 1, after: 1 }))).fault).toBe('handover');
       free();
     });
   });
@@ -202,7 +205,7 @@ describe('on the fake CUDA', () => {
         const buffer = await device.adopt!(owner.pointer!, 256);
         const [, handle = ''] = /stream \d+ is (0x[0-9a-f]+)/.exec(lines.findLast((line) => line.includes(' is 0x'))!)!;
         fake.clearCalls();
-        const states = await encoder.encodePresent({ buffer, samples: 2, after: Number(handle) });
+        const states = await encoder.encodeFromDevice({ buffer, samples: 2, after: Number(handle) });
         const ordered = fake
           .calls()
           .filter(({ name }) => /^(cuEventRecord|cuStreamWaitEvent|cuLaunchKernel)$/.test(name));

@@ -7,7 +7,7 @@ import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
 import { afterAll, describe, expect, test } from 'vitest';
 import { MillraceError } from '../src/kernel/error.js';
 import { EncodeError } from '../src/workload/encode/job/errors.js';
-import type { Room } from '../src/workload/encode/job/room.js';
+import type { AllocateValues } from '../src/workload/encode/job/room.js';
 import { openSource, type SourceOptions } from '../src/workload/encode/source/source.js';
 import { type FileLook, parquetFile, type Row } from './encode/parquet-file.js';
 import { byTier, isLong } from './tier.js';
@@ -23,7 +23,7 @@ const runs = (count: number): fc.Parameters<unknown> =>
 const path = join(folder, 'x.parquet');
 
 /** Memory as a device has it: shared, used before, and not to be had without limit. */
-const usedRoom: Room = async (values, precision) => {
+const usedRoom: AllocateValues = async (values, precision) => {
   if (values > 2 ** 24) throw new RangeError(`${values} values are asked for`);
   const memory = new SharedArrayBuffer(8 * values);
   const rows = precision === 'f64' ? new Float64Array(memory) : new Float32Array(memory, 0, values);

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
 import * as zlib from 'node:zlib';
 import { afterAll, describe, expect, test } from 'vitest';
-import { loadFault } from '../src/device/native/libc.js';
+import { loadError } from '../src/device/native/libc.js';
 import { EncodeError } from '../src/workload/encode/job/errors.js';
 import { lz4Block, lz4Frame } from '../src/workload/encode/source/lz4.js';
 import { openSource, type SourceOptions } from '../src/workload/encode/source/source.js';
-import { Turns } from '../src/workload/encode/source/turns.js';
+import { EventLoopTurns } from '../src/workload/encode/source/turns.js';
 
 /** Files that other writers made (`data/encode/peers/write.py`): PyArrow, Polars, DuckDB. */
 const peers = new URL('./data/encode/peers/', import.meta.url);
@@ -25,7 +25,7 @@ interface Expected {
 const files = Object.entries(JSON.parse(readFileSync(new URL('files.json', peers), 'utf8'))) as [string, Expected][];
 const given = (name: string): string => new URL(name, peers).pathname;
 const library = process.platform === 'darwin' ? 'libzstd.1.dylib' : 'libzstd.so.1';
-const hasZstd = 'zstdDecompressSync' in zlib || loadFault(library) === undefined;
+const hasZstd = 'zstdDecompressSync' in zlib || loadError(library) === undefined;
 
 async function rowsIn(path: string, options: SourceOptions = {}): Promise<number[][]> {
   const source = await openSource(path, options);
@@ -80,7 +80,7 @@ describe('LZ4', () => {
   // By the format's description: a token, literals, two bytes of distance; matches may run into themselves.
   const block = [0x4a, 1, 2, 3, 4, 2, 0, 0x10, 9];
 
-  const options = { turns: new Turns() };
+  const options = { turns: new EventLoopTurns() };
   const unblock = async (bytes: readonly number[], size: number) => [
     ...(await lz4Block(Uint8Array.from(bytes), size, options)),
   ];

@@ -158,7 +158,7 @@ describe('states on a device', () => {
     await withEncoder(
       { ...amplitude, batch: 4 },
       async (encoder) => {
-        const gatherer = encoder.gather({ wait: 1000 });
+        const gatherer = encoder.gather({ maxWaitMs: 1000 });
         const rows = Array.from({ length: 10 }, (_, k) => [1, k, 0, 0]);
         const waiting = rows.map((row) => gatherer.submit(row));
         await gatherer.flush();
@@ -175,7 +175,7 @@ describe('states on a device', () => {
         for (const part of parts) part.release();
         expect((await refusal(second!.read())).fault).toBe('consumed');
         // By the clock, and one for all where one is bad.
-        const late = encoder.gather({ wait: 1 });
+        const late = encoder.gather({ maxWaitMs: 1 });
         const failed = [late.submit([1, 1, 1, 1]), late.submit([0, 0, 0, 0])].map(refusal);
         for (const error of await Promise.all(failed)) expect(error).toMatchObject({ fault: 'norm', sample: 1 });
         expect((await refusal(late.submit([1, 2]))).fault).toBe('size');

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Device } from '../src/device/device.js';
 import { openDevice } from '../src/device/registry.js';
-import { type Batch, Engine, generate, type Nature, transform, virtualDevices } from '../src/engine/index.js';
+import { type Batch, Engine, type FaultSpec, generate, transform, virtualDevices } from '../src/engine/index.js';
 import { items, read, rw, u8, u32 } from '../src/kernel/index.js';
 import { byTier } from './tier.js';
 
@@ -26,7 +26,7 @@ afterAll(() => behind?.close());
 const pause = (ms = 0): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe('generate', () => {
-  const cases: [string, Nature[]][] = [
+  const cases: [string, FaultSpec[]][] = [
     ['unequal devices', [{ speed: 3e6 }, { speed: 2e5 }]],
     ['a device that disappears', [{ speed: 1e6, disappearsAt: 6 }, { speed: 1e6 }]],
     ['a device whose bytes are wrong', [{ speed: 1e6, garblesAt: 5 }, { speed: 1e6 }]],
@@ -45,8 +45,8 @@ describe('generate', () => {
       batch.release();
     }
     expect(hash.digest('hex')).toBe(wanted);
-    for (const { nature, open } of made) {
-      if (nature.hangsAt === undefined) expect(open).toEqual({ buffers: 0, streams: 0, host: 0 });
+    for (const { spec, open } of made) {
+      if (spec.hangsAt === undefined) expect(open).toEqual({ buffers: 0, streams: 0, host: 0 });
     }
   });
 
@@ -123,7 +123,7 @@ describe('transform', () => {
     }
   }
 
-  test.each<[string, Nature[]]>([
+  test.each<[string, FaultSpec[]]>([
     ['unequal devices', [{ speed: 3e6 }, { speed: 2e5 }]],
     ['a device that disappears', [{ speed: 1e6, disappearsAt: 6 }, { speed: 1e6 }]],
     ['a device whose bytes are wrong', [{ speed: 1e6, garblesAt: 3 }, { speed: 1e6 }]],

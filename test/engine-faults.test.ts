@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Device } from '../src/device/device.js';
 import { openDevice } from '../src/device/registry.js';
-import { Engine, type Nature, search, type VirtualDevice, virtualDevices } from '../src/engine/index.js';
+import { Engine, type FaultSpec, search, type VirtualDevice, virtualDevices } from '../src/engine/index.js';
 import { items, u32, when } from '../src/kernel/index.js';
 import { isShort } from './tier.js';
 
@@ -25,10 +25,10 @@ beforeAll(async () => {
 });
 afterAll(() => behind?.close());
 
-const HEALTHY: Nature = { speed: 4_000_000 };
+const HEALTHY: FaultSpec = { speed: 4_000_000 };
 
 async function find(
-  natures: readonly Nature[],
+  natures: readonly FaultSpec[],
   { patience = 0.05, space = SPACE } = {},
 ): Promise<{ hits: bigint[]; engine: Engine }> {
   const devices = virtualDevices(behind, natures);
@@ -51,13 +51,13 @@ async function find(
   return { hits, engine };
 }
 
-function expectNothingLeft({ open, nature }: VirtualDevice): void {
+function expectNothingLeft({ open, spec }: VirtualDevice): void {
   // What a device that hangs may still write to is not given back.
-  if (nature.hangsAt === undefined) expect(open).toEqual({ buffers: 0, streams: 0, host: 0 });
+  if (spec.hangsAt === undefined) expect(open).toEqual({ buffers: 0, streams: 0, host: 0 });
 }
 
 describe('one of two devices', () => {
-  test.each<[string, Nature, string]>([
+  test.each<[string, FaultSpec, string]>([
     ['disappears', { disappearsAt: 5 }, 'has disappeared'],
     ['disappears at once', { disappearsAt: 0 }, 'has disappeared'],
     ['lies', { liesAt: 3 }, 'which the check refuses'],
@@ -84,17 +84,17 @@ describe('one of two devices', () => {
   });
 
   test('cannot compile: the other does it all', async () => {
-    const { hits } = await find([{ ...HEALTHY, broken: true }, HEALTHY]);
+    const { hits } = await find([{ ...HEALTHY, failsToCompile: true }, HEALTHY]);
     expect(hits).toEqual(wanted());
   });
 });
 
 describe('the only device', () => {
-  test.each<[string, Nature, string]>([
+  test.each<[string, FaultSpec, string]>([
     ['disappears', { disappearsAt: 5 }, 'has disappeared'],
     ['lies', { liesAt: 3 }, 'which the check refuses'],
     ['misses hits', { missesAt: 3 }, 'missed what is known'],
-    ['cannot compile', { broken: true }, 'compiles nothing'],
+    ['cannot compile', { failsToCompile: true }, 'compiles nothing'],
   ])('%s: the job fails and says why', async (_what, fault, message) => {
     await expect(find([{ ...HEALTHY, ...fault }])).rejects.toThrow(message);
   });

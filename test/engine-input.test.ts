@@ -154,7 +154,7 @@ test('a piece is found among 100,000 arrays without looking at each of them', { 
   // 5 · 10^9 comparisons where each piece looks at all arrays before it.
   for (let k = 0; k < COUNT; k++) if (first(source.row(BigInt(k))) !== k) expect.unreachable(`row ${k}`);
   expect([...source.rows({ start: 500n, count: 3 })].map(first)).toEqual([500, 501, 502]);
-  source.done({ start: 0n, count: 40_000 });
+  source.commit({ start: 0n, count: 40_000 });
   expect([...source.rows({ start: 39_999n, count: 3 })].map(first)).toEqual([40_000, 40_001]);
   expect(first(source.row(99_999n))).toBe(99_999);
 });

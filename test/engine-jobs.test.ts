@@ -11,9 +11,9 @@ import type {
 import { openDevice } from '../src/device/registry.js';
 import {
   Engine,
+  type FaultSpec,
   flow,
   hitsIn,
-  type Nature,
   Overflow,
   search,
   VirtualDevice,
@@ -35,7 +35,7 @@ beforeAll(async () => {
 });
 afterAll(() => behind?.close());
 
-const virtual = (...natures: Nature[]): VirtualDevice[] => virtualDevices(behind, natures);
+const virtual = (...natures: FaultSpec[]): VirtualDevice[] => virtualDevices(behind, natures);
 
 const byIndex = (a: { index: bigint }, b: { index: bigint }): number => (a.index < b.index ? -1 : 1);
 
@@ -137,13 +137,13 @@ describe('a chain of kernels', () => {
   });
 
   test('stays on the device, its second count too', async () => {
-    const most = 4096;
+    const max = 4096;
     const chained = flow({
       name: 'chained',
       kernels: { keep, test: test11 },
-      buffers: { kept: most * 4, count: 16 },
+      buffers: { kept: max * 4, count: 16 },
       rings: { ring: { kernel: 'test', hits: 512 } },
-      most,
+      max,
       steps: ({ start, count }) => [
         { do: 'fill', buffer: 'count', word: 0 },
         { do: 'launch', kernel: 'keep', base: start, count },

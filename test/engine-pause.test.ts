@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Device } from '../src/device/device.js';
 import { openDevice } from '../src/device/registry.js';
-import { Engine, type Nature, search, virtualDevices } from '../src/engine/index.js';
+import { Engine, type FaultSpec, search, virtualDevices } from '../src/engine/index.js';
 import { items, u32, when } from '../src/kernel/index.js';
 
 /** Pauses: what is in flight ends and counts, nothing else moves, and nothing is lost or done twice by them. */
@@ -20,13 +20,13 @@ afterAll(() => behind?.close());
 const soon = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 async function paused(
-  natures: readonly Nature[],
+  natures: readonly FaultSpec[],
   space: number,
   act: (engine: Engine, done: () => bigint) => Promise<void>,
 ) {
   const engine = new Engine(virtualDevices(behind, natures));
   const hits: bigint[] = [];
-  const found = search(marked, { engine, space, job: { every: 11 }, most: 500 });
+  const found = search(marked, { engine, space, job: { every: 11 }, max: 500 });
   const acting = act(engine, () => found.progress?.done ?? 0n);
   for await (const { index } of found) hits.push(index);
   const status = engine.devices;
@@ -96,7 +96,7 @@ describe('one of two devices', () => {
     const engine = new Engine(virtualDevices(behind, [{}, {}]));
     engine.pause('virtual:1');
     const hits: bigint[] = [];
-    const options = { engine, space: 20_000, job: { every: 11 }, most: 500, share: 'equal', steal: false } as const;
+    const options = { engine, space: 20_000, job: { every: 11 }, max: 500, partition: 'equal', steal: false } as const;
     for await (const { index } of search(marked, options)) hits.push(index);
     expect(hits).toEqual(marks(20_000, 11));
     expect(engine.devices.map(({ chunks }) => chunks > 0)).toEqual([true, false]);

@@ -85,7 +85,7 @@ describe('a search whose reader has stopped', () => {
       stored = resolve;
     });
     class SlowSource extends MemorySource<readonly Indexed[]> {
-      override done(_piece?: Piece, hits: readonly Indexed[] = []): Promise<void> {
+      override commit(_piece?: Piece, hits: readonly Indexed[] = []): Promise<void> {
         storing += hits.length;
         return disk;
       }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Device } from '../src/device/device.js';
 import { openDevice } from '../src/device/registry.js';
-import { Engine, Intervals, type Nature, rangeOf, search, virtualDevices } from '../src/engine/index.js';
+import { Engine, type FaultSpec, Intervals, rangeOf, search, virtualDevices } from '../src/engine/index.js';
 import { items, u32, when } from '../src/kernel/index.js';
 
 /** A space that is partitioned beforehand: who does what, and what happens when one cannot. */
@@ -19,14 +19,14 @@ afterAll(() => behind?.close());
 
 /** The hits, and which indices of the result are from which device. */
 async function shared(
-  natures: readonly Nature[],
+  natures: readonly FaultSpec[],
   space: number,
   options: { share: 'equal' | 'measured'; steal: boolean },
 ) {
   const devices = virtualDevices(behind, natures);
   const engine = new Engine(devices, { records: 100_000 });
   const hits: bigint[] = [];
-  for await (const { index } of search(marked, { engine, space, job: { every: 11 }, most: 2000, ...options }))
+  for await (const { index } of search(marked, { engine, space, job: { every: 11 }, max: 2000, ...options }))
     hits.push(index);
   const records = [...engine.records].filter(({ outcome }) => outcome === 'counted');
   const done = devices.map(({ info: { id } }) =>
@@ -67,11 +67,11 @@ describe('equal parts', () => {
   });
 
   test('what a lost device had is done by the others, also where they do not help', async () => {
-    const natures: Nature[] = [{ speed: 1e6 }, { speed: 1e6, disappearsAt: 2 }, { speed: 1e6 }];
+    const natures: FaultSpec[] = [{ speed: 1e6 }, { speed: 1e6, disappearsAt: 2 }, { speed: 1e6 }];
     const { hits, done } = await shared(natures, 30_000, { share: 'equal', steal: false });
     expect(hits).toEqual(marks(30_000, 11));
     expect(done[1]!.total).toBeLessThan(10_000n);
-    const broken = await shared([{ speed: 1e6 }, { broken: true }], 3000, { share: 'equal', steal: false });
+    const broken = await shared([{ speed: 1e6 }, { failsToCompile: true }], 3000, { share: 'equal', steal: false });
     expect(broken.hits).toEqual(marks(3000, 11));
   });
 });

@@ -1,7 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Device } from '../src/device/device.js';
 import { openDevice } from '../src/device/registry.js';
-import { Engine, type EngineOptions, type Nature, type Progress, search, virtualDevices } from '../src/engine/index.js';
+import {
+  Engine,
+  type EngineOptions,
+  type FaultSpec,
+  type JobProgress,
+  search,
+  virtualDevices,
+} from '../src/engine/index.js';
 import { items, u32, when } from '../src/kernel/index.js';
 import { byTier } from './tier.js';
 
@@ -21,7 +28,11 @@ afterAll(() => behind?.close());
 afterEach(() => void vi.restoreAllMocks());
 
 /** Chunks of 50,000 items take a quarter of a second; limits are 100 ms at least. */
-async function find(natures: readonly Nature[], told = (_: Progress, __: Engine): void => undefined, space = SPACE) {
+async function find(
+  natures: readonly FaultSpec[],
+  told = (_: JobProgress, __: Engine): void => undefined,
+  space = SPACE,
+) {
   const options: EngineOptions = { patience: 0.05, records: 10_000 };
   const engine = new Engine(virtualDevices(behind, natures), options);
   const hits: bigint[] = [];
@@ -31,8 +42,8 @@ async function find(natures: readonly Nature[], told = (_: Progress, __: Engine)
       space,
       job: { every: EVERY },
       canaries,
-      least: 50_000,
-      onProgress: (now: Progress) => told(now, engine),
+      min: 50_000,
+      onProgress: (now: JobProgress) => told(now, engine),
     };
     for await (const { index } of search(marked, what)) hits.push(index);
   } finally {
@@ -45,7 +56,7 @@ async function find(natures: readonly Nature[], told = (_: Progress, __: Engine)
 const wanted = (space = SPACE): number => Math.ceil((space - 7) / EVERY);
 
 describe('a chunk of a quarter of a second', () => {
-  const seen: (Progress & { ended: bigint })[] = [];
+  const seen: (JobProgress & { ended: bigint })[] = [];
   let found: Awaited<ReturnType<typeof find>>;
   beforeAll(async () => {
     found = await find([{ speed: 200_000 }], (progress, { devices }) => {

@@ -4,10 +4,10 @@ import type { Device } from '../src/device/device.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
 import {
   Engine,
+  type FaultSpec,
   generate,
   Intervals,
   MemorySource,
-  type Nature,
   type Piece,
   rangeOf,
   search,
@@ -81,7 +81,7 @@ describe('one job', () => {
       speeds.slice(0, count).map((speed) => ({ speed })),
     );
     const engine = new Engine(made, options);
-    const sizes = chunk === undefined ? {} : { least: chunk, most: chunk };
+    const sizes = chunk === undefined ? {} : { min: chunk, max: chunk };
     const hits: bigint[] = [];
     const all = search(marked, { engine, space: SPACE, job: { every: 13 }, ring, ...sizes });
     for await (const { index } of all) hits.push(index);
@@ -122,7 +122,7 @@ class Witness extends MemorySource<readonly { index: bigint }[]> {
     this.seen = seen;
   }
 
-  override done(piece?: Piece, hits: readonly { index: bigint }[] = []): void {
+  override commit(piece?: Piece, hits: readonly { index: bigint }[] = []): void {
     if (!piece) return;
     const before = this.seen.total;
     this.seen = this.seen.add(rangeOf(piece));
@@ -134,7 +134,7 @@ class Witness extends MemorySource<readonly { index: bigint }[]> {
 describe('a search that is stopped at some moment', () => {
   test('what counted is exact, and going on finds the rest', async () => {
     const space = { start: 2n ** 33n - 100_000n, count: 200_000 };
-    const natures: Nature[] = [{ speed: 3e6 }, { speed: 7e5 }];
+    const natures: FaultSpec[] = [{ speed: 3e6 }, { speed: 7e5 }];
     let seen = Intervals.none;
     const hits: bigint[] = [];
     let stops = 0;

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { thisCpu } from '../src/device/native/cpu.js';
-import { type CpuFeatures, JobParameters, type Kernel, lower, type Values } from '../src/kernel/index.js';
+import { type CpuFeatures, type FieldValues, JobParameters, type Kernel, lower } from '../src/kernel/index.js';
 
 /** A processor that is not this one, or is this one with fewer instructions: its compiler and, if need be, emulator. */
 export interface Foreign {
@@ -47,7 +47,7 @@ export function runForeign(
   lanes: number,
   count: number,
   buffers: Readonly<Record<string, Uint32Array>>,
-  chunk: Values = {},
+  chunk: FieldValues = {},
 ): Record<string, Uint32Array> {
   const { program, text } = lower(kernel, {
     target: 'c',

@@ -2,22 +2,22 @@ import { describe, expect, test } from 'vitest';
 import { build } from '../src/device/conformance/fuzz/build.js';
 import { runGang } from '../src/device/conformance/fuzz/gang-machine.js';
 import { generate } from '../src/device/conformance/fuzz/generate.js';
-import { passesDifference, wayNames } from '../src/device/conformance/fuzz/passes.js';
+import { passesDifference, passSequenceNames } from '../src/device/conformance/fuzz/passes.js';
 import { print } from '../src/device/conformance/fuzz/print.js';
-import { blocksOf, type Recipe, type Step, stepCount } from '../src/device/conformance/fuzz/recipe.js';
+import { blocksOf, type Recipe, type RecipeStep, stepCount } from '../src/device/conformance/fuzz/recipe.js';
 import { fuzzDevice, fuzzPasses } from '../src/device/conformance/fuzz/run.js';
 import { shrink } from '../src/device/conformance/fuzz/shrink.js';
-import { anyTileInputs, difference, interpreted } from '../src/device/conformance/fuzz/trial.js';
+import { difference, interpretInputs, randomTileInputs } from '../src/device/conformance/fuzz/trial.js';
 import { Random } from '../src/device/conformance/model/random.js';
-import { found } from '../src/device/conformance/values/found.js';
+import { regressionKernels } from '../src/device/conformance/values/found.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
 import { breakWhen, items, loop, whileTrue } from '../src/kernel/index.js';
 import { floatingProgram } from '../src/kernel/passes/floating.js';
-import { gang } from '../src/kernel/passes/shape/gang.js';
-import { place } from '../src/kernel/passes/shape/place.js';
+import { makeGang } from '../src/kernel/passes/shape/gang.js';
+import { placeNodes } from '../src/kernel/passes/shape/place.js';
 import { byTier, isShort, patience } from './tier.js';
 
-/** Where the random kernels begin. A failure names its own seed; its kernel, made small, goes to `found.ts`. */
+/** Where the random kernels begin. A failure names its own seed; its kernel, made small, goes to `regressionKernels.ts`. */
 const SEED = 20_090_103;
 const minutes = (n: number): number => patience(n * 60_000);
 
@@ -65,14 +65,14 @@ describe('random tiles', () => {
     for (let seed = SEED; seed < SEED + byTier(10, 40); seed++) {
       const random = new Random(seed);
       const program = build(generate(random, 'tiles')).trace();
-      const inputs = anyTileInputs(random, undefined, 2);
-      const together = runGang(gang(place(floatingProgram(program)), 64), inputs);
-      expect(difference(inputs, interpreted(program, inputs), together), `seed ${seed}`).toBeUndefined();
+      const inputs = randomTileInputs(random, undefined, 2);
+      const together = runGang(makeGang(placeNodes(floatingProgram(program)), 64), inputs);
+      expect(difference(inputs, interpretInputs(program, inputs), together), `seed ${seed}`).toBeUndefined();
     }
   });
 
   test('are data, and become small around the step that matters', { timeout: minutes(5) }, async () => {
-    const scans = (steps: readonly Step[]): boolean =>
+    const scans = (steps: readonly RecipeStep[]): boolean =>
       steps.some((step) => step.kind === 'scan' || blocksOf(step).some(scans));
     const recipes = Array.from({ length: 200 }, (_, i) => generate(new Random(SEED + i), 'tiles'));
     const recipe = recipes.find(({ steps }) => scans(steps)) as Recipe;
@@ -85,8 +85,10 @@ describe('random tiles', () => {
 });
 
 describe('found before', () => {
-  test.each(Object.entries(found))('%s: the passes', (_, { kernel, inputs }) => {
-    expect(passesDifference(kernel, wayNames, [inputs], [interpreted(kernel.trace(), inputs)])).toBeUndefined();
+  test.each(Object.entries(regressionKernels))('%s: the passes', (_, { kernel, inputs }) => {
+    expect(
+      passesDifference(kernel, passSequenceNames, [inputs], [interpretInputs(kernel.trace(), inputs)]),
+    ).toBeUndefined();
   });
 
   test('a break in the condition of a loop, which has nothing to leave yet, is refused', () => {

@@ -3,16 +3,16 @@ import type { Device } from '../src/device/device.js';
 import { openDevice } from '../src/device/registry.js';
 import { Engine, type Flow, type Overflow, search } from '../src/engine/index.js';
 import { type FoundGap, gapFlow } from '../src/workload/gaps/job/flow.js';
-import { Referee } from '../src/workload/gaps/job/referee.js';
-import { rulings } from '../src/workload/gaps/job/rulings.js';
+import { GapVerifier } from '../src/workload/gaps/job/referee.js';
+import { verifierTasks } from '../src/workload/gaps/job/rulings.js';
 import { type Gap, searchGaps } from '../src/workload/gaps/job/search.js';
 import { plantedCanary } from '../src/workload/gaps/kernel/planted.js';
 import { isProbablePrime, nextPrime } from '../src/workload/gaps/kernel/reference-primes.js';
 
 /** Devices that find too little, and checks that take their time. */
 const start = 0xd5ca_da15_b5b6_6983n;
-const numbers = { start, length: 1n << 18n, leastGap: 500, primes: 2000 };
-const planted = rulings.plantGaps(numbers, 2 ** 14);
+const numbers = { start, length: 1n << 18n, minGap: 500, primes: 2000 };
+const planted = verifierTasks.plantGaps(numbers, 2 ** 14);
 
 /** What comes back from a device, changed on the way. */
 function damaged(
@@ -77,7 +77,7 @@ describe('a device', () => {
     const engine = new Engine([device]);
     try {
       const found: Gap[] = [];
-      const request = { ...numbers, leastGap: 300, window: 2 ** 14 };
+      const request = { ...numbers, minGap: 300, window: 2 ** 14 };
       for await (const gap of searchGaps(request, { engine })) found.push(gap);
       expect(engine.devices[0]!.canaries).toBeGreaterThan(0);
       expect(found.length).toBeGreaterThan(3);
@@ -123,13 +123,13 @@ test('memory is taken for each slot once, and all of it is given back', async ()
 
 describe('the referee', () => {
   test('answers from other threads, while this one goes on', async () => {
-    const referee = new Referee(2);
+    const referee = new GapVerifier(2);
     try {
       let turns = 0;
       const clock = setInterval(() => turns++, 0);
       // Of 600 bits: tens of milliseconds and more.
       const questions = [3n ** 380n, 3n ** 380n + 1001n, 5n ** 259n].map((n) =>
-        referee.ask('primesAround', n - (n & 1n)),
+        referee.call('primesAround', n - (n & 1n)),
       );
       const [first] = await Promise.all(questions);
       clearInterval(clock);
@@ -141,10 +141,10 @@ describe('the referee', () => {
   });
 
   test('says why it cannot, and when it is over', async () => {
-    const referee = new Referee(1);
-    await expect(referee.ask('gapAt', 5 as unknown as bigint)).rejects.toThrow(/could not be checked: TypeError/);
-    expect(await referee.ask('gapAt', 7n)).toMatchObject({ end: 11n });
-    const late = referee.ask('primesAround', 2n ** 2000n);
+    const referee = new GapVerifier(1);
+    await expect(referee.call('gapAt', 5 as unknown as bigint)).rejects.toThrow(/could not be checked: TypeError/);
+    expect(await referee.call('gapAt', 7n)).toMatchObject({ end: 11n });
+    const late = referee.call('primesAround', 2n ** 2000n);
     referee.close();
     await expect(late).rejects.toThrow(/the search is over/);
   });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Device } from '../src/device/device.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
 import { Engine, type EngineOptions, search } from '../src/engine/index.js';
-import { chineseSet, type Intervals, intervalsOf, struckOut } from '../src/workload/gaps/job/chinese-set.js';
+import { compositeMask, type Intervals, intervalsOf, parseChineseSet } from '../src/workload/gaps/job/chinese-set.js';
 import { intervalFlow } from '../src/workload/gaps/job/interval-flow.js';
 import { searchIntervals } from '../src/workload/gaps/job/interval-search.js';
 import { isProbablePrime, nextPrime } from '../src/workload/gaps/kernel/reference-primes.js';
@@ -27,24 +27,24 @@ const fileOf = (n_primes: number, size: number, n_candidates: number, offset: st
 
 describe('sets in files', () => {
   test.each(sets)('$file', ({ n_primes, size, n_candidates, counted, primorial_bits, offset }) => {
-    const set = chineseSet(fileOf(n_primes, size, n_candidates, offset));
+    const set = parseChineseSet(fileOf(n_primes, size, n_candidates, offset));
     expect(set.primorial.toString(2)).toHaveLength(primorial_bits);
-    const left = struckOut(set, Math.ceil((size + 1) / 2)).filter((isStruck) => isStruck === 0).length;
+    const left = compositeMask(set, Math.ceil((size + 1) / 2)).filter((isStruck) => isStruck === 0).length;
     // The places are those of the file and at most one beside it.
     expect([counted, counted + 1]).toContain(left);
   });
 
   test('what is none', () => {
     const good = fileOf(5, 100, 20, '77');
-    expect(chineseSet(good)).toMatchObject({ primes: 5, size: 100, offset: 76n, primorial: 2310n });
-    expect(() => chineseSet(good.replace('|==', '=='))).toThrow(/heading/);
-    expect(() => chineseSet(good.replace('size', 'length'))).toThrow(/no size/);
-    expect(() => chineseSet(fileOf(5, 100, 20, '2310'))).toThrow(/below the primorial/);
-    expect(() => intervalsOf(chineseSet(good), { start: 10_000n, length: 2000n }, 20)).toThrow(/no interval/);
+    expect(parseChineseSet(good)).toMatchObject({ primes: 5, size: 100, offset: 76n, primorial: 2310n });
+    expect(() => parseChineseSet(good.replace('|==', '=='))).toThrow(/heading/);
+    expect(() => parseChineseSet(good.replace('size', 'length'))).toThrow(/no size/);
+    expect(() => parseChineseSet(fileOf(5, 100, 20, '2310'))).toThrow(/below the primorial/);
+    expect(() => intervalsOf(parseChineseSet(good), { start: 10_000n, length: 2000n }, 20)).toThrow(/no interval/);
   });
 });
 
-const set = chineseSet(fileOf(6, 160, 0, '1327'));
+const set = parseChineseSet(fileOf(6, 160, 0, '1327'));
 /** Of 64 bits, so that compilers take little time. */
 const range = { start: 0xd5ca_da15_b5b6_6983n, length: 30_030n * 3001n };
 const intervals = intervalsOf(set, range, 120);
@@ -108,7 +108,7 @@ test('the gaps around them, of 320 bits and checked', { timeout: 120_000 }, asyn
   const missing = absent.find(({ id }) => id === 'native');
   if (missing) return ctx.skip(missing.reason);
   const { n_primes, size, n_candidates, offset } = sets.find(({ file }) => file.includes('64s'))!;
-  const long = chineseSet(fileOf(n_primes, size, n_candidates, offset));
+  const long = parseChineseSet(fileOf(n_primes, size, n_candidates, offset));
   const start = 0x8f20eb9cdb6ac2efee61f2cba1a68e298919804f05e82ac5e67359218b10c39en << 64n;
   const all = intervalsOf(long, { start, length: 1n << 64n }, 900);
   expect(all.length).toBe(904);

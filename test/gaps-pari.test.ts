@@ -41,7 +41,7 @@ test('gaps of random numbers are those of PARI/GP', { timeout: 600_000 }, async 
       const least = 2 * Math.ceil((bits * Math.LN2 * 3) / 2); // one prime in e³ = 20 begins such a gap
       const length = bits * 150;
       const gaps: Gap[] = [];
-      const request = { start, length: BigInt(length), leastGap: least, primes: 3000, window: 2 ** 13, perChain: 32 };
+      const request = { start, length: BigInt(length), minGap: least, primes: 3000, window: 2 ** 13, perChain: 32 };
       for await (const gap of searchGaps(request, { engine })) gaps.push(gap);
       searched.push({ start, length, least, gaps });
     }
@@ -64,7 +64,7 @@ test('gaps of random numbers are those of PARI/GP', { timeout: 600_000 }, async 
 test("candidates of a caller's own bitmaps are those of PARI/GP", { timeout: 600_000 }, async (ctx) => {
   if (!has) return ctx.skip('there is no gp (PARI/GP)');
   const SMALL = [3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41];
-  const [window, depth, leastGap] = [2 ** 13, 3, 100];
+  const [window, depth, minGap] = [2 ** 13, 3, 100];
   const start = (1n << 287n) | (BigInt(`0x${randomBytes(36).toString('hex')}`) >> 1n);
   /** Every number is divided, by bigints. */
   const bitmap = (from: HostWindow, words: Uint32Array): void => {
@@ -73,10 +73,10 @@ test("candidates of a caller's own bitmaps are those of PARI/GP", { timeout: 600
       if (SMALL.some((p) => n % BigInt(p) === 0n)) words[at >> 5]! |= 1 << (at & 31);
     }
   };
-  const numbers = { start, length: 1n << 20n, leastGap, primes: 13 };
+  const numbers = { start, length: 1n << 20n, minGap, primes: 13 };
   const device = await openDevice('wasm');
   const stream = device.stream();
-  const open = await candidateFlow(numbers, { window, depth, given: { bitmap, layout: 'all' } }).open(device);
+  const open = await candidateFlow(numbers, { window, depth, hostSieve: { bitmap, layout: 'all' } }).open(device);
   const slot = await open.slot(stream);
   const found: bigint[][] = [];
   const pieces = [
@@ -100,7 +100,7 @@ test("candidates of a caller's own bitmaps are those of PARI/GP", { timeout: 600
   const answers = gp(
     pieces.map(({ start: first, count }) => {
       const base = (start + first) & ~1n;
-      const end = base + 2n * ((start + first - base + BigInt(count)) / 2n) + BigInt(leastGap);
+      const end = base + 2n * ((start + first - base + BigInt(count)) / 2n) + BigInt(minGap);
       return `select(n->gcd(n,2*${SMALL.join('*')})==1,[${base}..${end}])`;
     }),
   );

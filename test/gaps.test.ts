@@ -13,7 +13,7 @@ import { searchGaps, usablePrimes } from '../src/workload/gaps/job/search.js';
 import { type HostSieve, type HostWindow, limbs, type Numbers } from '../src/workload/gaps/job/sieving.js';
 import { fermat, limbsOf } from '../src/workload/gaps/kernel/chain-kernel.js';
 import { firstPrimes } from '../src/workload/gaps/kernel/prime-table.js';
-import { leastGap } from '../src/workload/gaps/kernel/reference.js';
+import { minGapForTarget } from '../src/workload/gaps/kernel/reference.js';
 import { isProbablePrime, passesFermat } from '../src/workload/gaps/kernel/reference-primes.js';
 import { ReferenceSieve, startsOf } from '../src/workload/gaps/kernel/reference-sieve.js';
 import { byTier, isLong, isShort } from './tier.js';
@@ -41,7 +41,7 @@ async function candidates(
   try {
     await slot.submit(piece).done;
     const found = slot.reap(piece);
-    if (!('offsets' in found)) throw new Error(`${found.found} candidates, room for ${found.room}`);
+    if (!('offsets' in found)) throw new Error(`${found.found} candidates, room for ${found.capacity}`);
     return Uint32Array.from(found.offsets);
   } finally {
     slot.close();
@@ -51,7 +51,7 @@ async function candidates(
 }
 
 /** The same by the miners' sieve, in one window, once for all devices. */
-function expectedCandidates({ start, leastGap: gap, primes }: Numbers, piece: Piece): Uint32Array {
+function expectedCandidates({ start, minGap: gap, primes }: Numbers, piece: Piece): Uint32Array {
   const number = start + piece.start;
   const key = `${number} ${piece.count} ${gap} ${primes}`;
   const known = sieved.get(key);
@@ -139,7 +139,7 @@ describe.each(names)('%s', (name) => {
           sieve_primes: number;
           rounds: { survivors: number; survivors_sha256_le_u32: string }[];
         }[];
-        const numbers = { start: genesis, length: 1n << 20n, leastGap: 3058, primes: small!.sieve_primes };
+        const numbers = { start: genesis, length: 1n << 20n, minGap: 3058, primes: small!.sieve_primes };
         for (const [round, { survivors, survivors_sha256_le_u32 }] of small!.rounds.entries()) {
           const piece = { start: BigInt(round * small!.sieve_size), count: small!.sieve_size };
           const found = await candidates(here, numbers, piece, { window: small!.sieve_size, ...tile });
@@ -155,7 +155,7 @@ describe.each(names)('%s', (name) => {
       'windows of odd sizes, primes larger than tiles and windows, the border at 2^32',
       { timeout: 120_000 },
       onLight(async (here) => {
-        const numbers = { start: genesis + 1n, length: 1n << 40n, leastGap: 602, primes: 6000 };
+        const numbers = { start: genesis + 1n, length: 1n << 40n, minGap: 602, primes: 6000 };
         const pieces = [
           { start: 0n, count: 100_003 },
           { start: (1n << 32n) - 70_001n, count: 70_001 },
@@ -175,10 +175,10 @@ describe.each(names)('%s', (name) => {
       { timeout: 120_000 },
       onLight(async (here) => {
         const [window, gap] = [40_001, 1000];
-        const numbers = { start: genesis + 1n, length: 1n << 20n, leastGap: gap, primes: 3000 };
+        const numbers = { start: genesis + 1n, length: 1n << 20n, minGap: gap, primes: 3000 };
         const primes = firstPrimes(numbers.primes);
         const own = (given: HostSieve, piece: Piece, depth: number) =>
-          candidates(here, numbers, piece, { window, depth, given, ...tile });
+          candidates(here, numbers, piece, { window, depth, hostSieve: given, ...tile });
         const alone = { start: BigInt(window), count: window };
         const starts = (from: HostWindow, words: Uint32Array): void =>
           words.set(
@@ -240,7 +240,7 @@ describe.each(names)('%s', (name) => {
     'every gap once, whatever the windows, chains, depth and streams',
     { timeout: 120_000 },
     on(async (here) => {
-      const numbers = { start: start64, length: BigInt(LENGTH), leastGap: LEAST, primes: 2000 };
+      const numbers = { start: start64, length: BigInt(LENGTH), minGap: LEAST, primes: 2000 };
       expect(gaps64.some(({ gap }) => gap === LEAST)).toBe(true);
       const ways: [GapFlowOptions, EngineOptions][] = [
         [{ window: 2 ** 18 }, {}],
@@ -276,7 +276,7 @@ describe.each(names)('%s', (name) => {
       const [bits, start] = isLight
         ? [128, (3n << 110n) | (2n ** 96n - 24_000n)]
         : [64, 2n ** 64n - 2n ** 60n - 24_000n];
-      const numbers = { start, length: 2n ** 16n, leastGap: 1000, primes: 2000 };
+      const numbers = { start, length: 2n ** 16n, minGap: 1000, primes: 2000 };
       const pieces: PieceWork[] = [];
       const options = { window: 2 ** 14, depth: 1, traced: true, onPiece: (work: PieceWork) => pieces.push(work) };
       await gapsOn(here, numbers, numbers.length, { ...options, ...tile });
@@ -331,7 +331,12 @@ describe.each(names)('%s', (name) => {
     { timeout: 300_000 },
     on(async (here) => {
       if (!isLight && !isLong) return; // its compilers take half a minute for numbers of 276 bits
-      const numbers = { start: genesis, length: 1n << 20n, leastGap: leastGap(genesis, 16n << 48n), primes: 100_000 };
+      const numbers = {
+        start: genesis,
+        length: 1n << 20n,
+        minGap: minGapForTarget(genesis, 16n << 48n),
+        primes: 100_000,
+      };
       expect(await gapsOn(here, numbers, 1n << 20n, { window: 2 ** 20 })).toEqual([1_023_209n]);
     }),
   );
@@ -340,7 +345,7 @@ describe.each(names)('%s', (name) => {
 test('the first pieces are batched by how much is queued, as later ones are', { timeout: 120_000 }, async () => {
   const device = await openDevice('wasm');
   const [window, depth] = [2 ** 12, 4];
-  const numbers = { start: start64, length: BigInt(40 * window), leastGap: LEAST, primes: 2000 };
+  const numbers = { start: start64, length: BigInt(40 * window), minGap: LEAST, primes: 2000 };
   try {
     for (const slots of [1, 3]) {
       const submitted: number[] = [];
@@ -360,7 +365,7 @@ test('several devices on one job', { timeout: 120_000 }, async (ctx) => {
   const devices = await Promise.all(found.map((name) => openDevice(name)));
   const engine = new Engine(devices);
   try {
-    const numbers = { start: start64, length: BigInt(LENGTH), leastGap: LEAST, primes: 2000 };
+    const numbers = { start: start64, length: BigInt(LENGTH), minGap: LEAST, primes: 2000 };
     const window = byTier(2500, 5000);
     // Compiled before: else the first device that is ready might do everything.
     for (const device of devices) await gapsOn(device, numbers, 1000n, { window, depth: 2 });
@@ -387,9 +392,9 @@ describe('blocks on the processor', () => {
   test('1385452, around its gap; all of the window with the big counts', { timeout: 600_000 }, async (ctx) => {
     if (missing) return ctx.skip(missing.reason);
     const start = 0xd5cada15b5b66983f5c04d8909b8b8f423f14936ecdf02829d6b3e847918d8b8n << 32n;
-    const gap = leastGap(start, 6244144922783894n);
+    const gap = minGapForTarget(start, 6244144922783894n);
     expect(gap).toBe(4424);
-    const numbers = { start, length: 1n << 32n, leastGap: gap, primes: isLong ? 900_000 : 100_000 };
+    const numbers = { start, length: 1n << 32n, minGap: gap, primes: isLong ? 900_000 : 100_000 };
     const window = 33_554_432;
     const space = isLong ? between(0n, BigInt(window)) : between(20_000_000n, 20_000_000n + (1n << 20n));
     const works: PieceWork[] = [];
@@ -405,8 +410,8 @@ describe('blocks on the processor', () => {
   test('1385457, and the record of 41.9 merits', { timeout: 600_000 }, async (ctx) => {
     if (missing) return ctx.skip(missing.reason);
     const start = 0x8f20eb9cdb6ac2efee61f2cba1a68e298919804f05e82ac5e67359218b10c39en << 32n;
-    const numbers = { start, length: 1n << 32n, leastGap: leastGap(start, 6241188427198572n), primes: 100_000 };
-    expect(numbers.leastGap).toBe(4412);
+    const numbers = { start, length: 1n << 32n, minGap: minGapForTarget(start, 6241188427198572n), primes: 100_000 };
+    expect(numbers.minGap).toBe(4412);
     // All of its numbers, or some around the gap.
     const [space, window] = byTier<[Range, number]>(
       [between(3_800_000n, 3_900_000n), 2 ** 17],
@@ -417,7 +422,7 @@ describe('blocks on the processor', () => {
     const [from, at] = [(record >> 32n) << 32n, record & 0xffff_ffffn];
     const engine = new Engine([device!]);
     try {
-      const request = { start: from + at - 5000n, length: 20_000n, leastGap: 8000, primes: 50_000, window: 2 ** 16 };
+      const request = { start: from + at - 5000n, length: 20_000n, minGap: 8000, primes: 50_000, window: 2 ** 16 };
       const found = [];
       for await (const gap of searchGaps(request, { engine })) found.push(gap);
       expect(found).toEqual([{ index: 5000n, offset: 5000n, start: record, end: record + 8350n }]);
@@ -432,10 +437,10 @@ describe('blocks on the processor', () => {
     const long = blocks.filter(({ start_bits }) => start_bits > 330);
     expect(long.map(({ start_bits }) => start_bits)).toEqual([337, 766]);
     for (const { start, gap } of long) {
-      const numbers = { start: BigInt(start) - 1999n, length: 1n << 32n, leastGap: gap, primes: 100_000 };
+      const numbers = { start: BigInt(start) - 1999n, length: 1n << 32n, minGap: gap, primes: 100_000 };
       expect(await gapsOn(device!, numbers, 4000n, { window: 2 ** 14, perChain: 64 })).toEqual([1999n]);
       // Two more than it has: it does not count.
-      const none = { ...numbers, leastGap: gap + 2 };
+      const none = { ...numbers, minGap: gap + 2 };
       expect(await gapsOn(device!, none, 4000n, { window: 2 ** 14, perChain: 64 })).toEqual([]);
     }
   });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { can } from '../src/device/conformance/case.js';
+import { hasAbility } from '../src/device/conformance/case.js';
 import { conformanceCases, runCase } from '../src/device/conformance/index.js';
 import { runKernel } from '../src/device/conformance/rig.js';
 import type { CompileOptions, Device } from '../src/device/device.js';
@@ -73,7 +73,7 @@ describe.each(['cuda', 'opencl', 'webgpu'])('%s', (name) => {
   test.skipIf(isShort)('samples give the bits of the interpreter', { timeout: 5 * MINUTES }, async ({ skip }) => {
     if (missing) return skip(missing.reason);
     const own = device!;
-    const able = samples.filter(({ needs = [] }) => needs.every((ability) => can(own, ability)));
+    const able = samples.filter(({ needs = [] }) => needs.every((ability) => hasAbility(own, ability)));
     for (const [at, sample] of able.entries()) {
       const wanted = await runKernel(interpreter, sample.kernel, sample.setup);
       const ways = waysOf(own, sample);

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JobSummary } from '../src/store/index.js';
-import { extentOf } from '../src/workload/words/space/extent.js';
-import { requestOf } from '../src/workload/words/space/request.js';
+import { outputBytes } from '../src/workload/words/space/extent.js';
+import { parseRequest } from '../src/workload/words/space/request.js';
 import { cleanEnvironment, main, millrace, millraceProcess, type Started, signalled, start } from './command-line.js';
 import { reading } from './store/planted.js';
 import { isLong, isShort } from './tier.js';
@@ -171,8 +171,8 @@ describe.concurrent('words -o FILE', () => {
     // Characters of several lengths: the host makes them, one by one.
     const [mask, one] = ['?1?1?1?1?1?1?1?1?1?1?1?1?1?1?1?1?1?1?1?1', 'abcd€'];
     const write = () => start(['words', '-1', one, mask, '--utf8', '-o', 'out', '--json'], options);
-    const { space } = requestOf(mask, { charset1: one, utf8: true, order: 'canonical', format: 'newline' });
-    const bytesOf = (words: bigint): number => Number(extentOf(space, 0n, words, 1));
+    const { space } = parseRequest(mask, { charset1: one, utf8: true, order: 'canonical', format: 'newline' });
+    const bytesOf = (words: bigint): number => Number(outputBytes(space, 0n, words, 1));
     /** Killed when more is safe than before; gives how many words are. */
     const killed = async (): Promise<bigint> => {
       const before = sum(await job());

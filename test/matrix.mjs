@@ -46,7 +46,7 @@ for (const pipeline of /** @type {const} */ (['sync', 'poll', 'callback', 'persi
         for (let run = 0; run < Number(values.runs); run++) {
           const what = `${count} devices, ${pipeline}, chunks of ${chunk}, ${streams} streams`;
           const engine = new Engine(devices.slice(0, count), { pipeline, streams });
-          const sizes = chunk === undefined ? {} : { least: chunk, most: chunk };
+          const sizes = chunk === undefined ? {} : { min: chunk, max: chunk };
           const ring = 32 << (run % 4);
           const hits = [];
           for await (const { index } of search(marked, { engine, space: SPACE, job: { every: 13 }, ring, ...sizes }))

@@ -91,7 +91,7 @@ describe('sha256.doubleLasts, c-neon-sha', () => {
       { chunk: { header: [u32, 19] }, buffers: { nonces: read(u32), out: rw(u32) } },
       ({ item, chunk, buffers }) => {
         const places = Array.from({ length: count }, (_, i) => item.mul(count).add(i));
-        const lasts = sha256.doubleLasts(places.map((at) => [...chunk.header, buffers.nonces.at(at)]));
+        const lasts = sha256.doubleLastWords(places.map((at) => [...chunk.header, buffers.nonces.at(at)]));
         lasts?.forEach((last, i) => void buffers.out.set(places[i] as (typeof places)[0], last));
       },
     );
@@ -115,7 +115,7 @@ test('sha256.doubleLasts of nonces that all items share is no native body, and r
     { chunk: { words: [u32, 23] }, buffers: { out: rw(u32) } },
     ({ item, chunk: { words }, buffers }) => {
       const nonces = words.slice(19);
-      const lasts = sha256.doubleLasts(nonces.map((nonce) => [...words.slice(0, 19), nonce]));
+      const lasts = sha256.doubleLastWords(nonces.map((nonce) => [...words.slice(0, 19), nonce]));
       lasts?.forEach((last, i) => void buffers.out.set(item.mul(nonces.length).add(i), last));
     },
   );

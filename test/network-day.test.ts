@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
-import type { Mined } from '../src/workload/mining/source.js';
+import type { ShareBase } from '../src/workload/mining/source.js';
 import { gapPool, mineGaps } from './network/gap-rig.js';
 import type { LineServer } from './network/line-server.js';
 import { type Mining, mine, pool } from './network/rig.js';
@@ -25,7 +25,7 @@ function heap(): number {
 }
 
 /** Sends so many jobs, one after the other is begun, and tells by how much the heap has grown meanwhile. */
-async function grownBy<Share extends Mined>(
+async function grownBy<Share extends ShareBase>(
   server: LineServer,
   begin: (onSwitch: () => void) => Mining<Share>,
   jobs: number,

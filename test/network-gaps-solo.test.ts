@@ -3,8 +3,8 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { submission } from '../src/workload/gaps/kernel/reference.js';
 import { nextPrime } from '../src/workload/gaps/kernel/reference-primes.js';
-import { headerOf, parseGiven, workOfGiven } from '../src/workload/gaps/mining/work.js';
-import type { Told } from '../src/workload/mining/source.js';
+import { headerOf, parseGetworkData, workOfGetworkData } from '../src/workload/gaps/mining/work.js';
+import type { SourceEvent } from '../src/workload/mining/source.js';
 import { cert, key } from './network/certificate.js';
 import { EASY, GapChain } from './network/gap-chain.js';
 import { gapNode, gapScan, mineAt, PAYOUT, SCRIPT } from './network/gap-rig.js';
@@ -20,7 +20,7 @@ describe('a node with templates', () => {
     const enough = byTier(3, 5, 100);
     const difficulties = new Set<bigint>();
     const { running, miner, told } = mineAt(node, PAYOUT, {
-      enough,
+      maxAccepted: enough,
       onVerdict: () => {
         node.chain.transactions = node.chain.height % 4;
         difficulties.add(node.chain.difficulty);
@@ -37,7 +37,7 @@ describe('a node with templates', () => {
 
   test('pays an address of its chain, and none of another', async () => {
     const node = await gapNode();
-    await mineAt(node, 'rric1qw508d6qejxtdg4y5r3zarvary0c5xw7kpt4dsz', { enough: 1 }).running;
+    await mineAt(node, 'rric1qw508d6qejxtdg4y5r3zarvary0c5xw7kpt4dsz', { maxAccepted: 1 }).running;
     expect([node.chain.height, node.chain.refusals]).toEqual([1, []]);
     const wrong = mineAt(node, 'gap1qw508d6qejxtdg4y5r3zarvary0c5xw7k6qpqn2').running;
     await expect(wrong).rejects.toThrow(/another chain than regtest/);
@@ -59,7 +59,7 @@ describe('a node with templates', () => {
     ];
     let count = 0;
     node.misdeed = (method) => (method === 'submitblock' ? undefined : answers[count++]?.());
-    const { running, told } = mineAt(node, PAYOUT, { enough: 1 });
+    const { running, told } = mineAt(node, PAYOUT, { maxAccepted: 1 });
     await running;
     expect([node.chain.height, node.chain.refusals]).toEqual([1, []]);
     expect(refusalsIn(told)).toEqual([
@@ -78,7 +78,7 @@ describe('a node with getwork', () => {
     const node = await gapNode();
     node.longPolling = '/longpoll';
     const enough = byTier(2, 3, 100);
-    const { running, log } = mineAt(node, undefined, { enough });
+    const { running, log } = mineAt(node, undefined, { maxAccepted: enough });
     await running;
     expect([node.chain.height, node.chain.refusals]).toEqual([enough, []]);
     // What was sent and what was answered, under one number.
@@ -96,7 +96,7 @@ describe('a node with getwork', () => {
     node.longPolling = path === 'own' ? `${node.url}/longpoll?x=1` : path;
     node.chain.difficulty = HARD;
     const mining = mineAt(node, undefined, {
-      enough: 1,
+      maxAccepted: 1,
       // Nothing is ever found in the first work.
       onSwitch: () => {
         if (node.chain.difficulty !== HARD) return;
@@ -116,7 +116,7 @@ describe('a node with getwork', () => {
   test('whose long poll is somewhere else is not followed there', async () => {
     const [node, other] = [await gapNode(), await gapNode()];
     node.longPolling = `${other.url}/longpoll`;
-    const { running } = mineAt(node, undefined, { enough: 2 });
+    const { running } = mineAt(node, undefined, { maxAccepted: 2 });
     await running;
     expect([node.chain.height, other.calls, other.paths]).toEqual([2, [], []]);
   });
@@ -127,7 +127,7 @@ describe('a node with getwork', () => {
     let left = 1;
     node.misdeed = (method, _, __, params) =>
       method === 'getwork' && params.length > 0 && left-- > 0 ? { result: false } : undefined;
-    const { running, miner } = mineAt(node, undefined, { enough: 1 });
+    const { running, miner } = mineAt(node, undefined, { maxAccepted: 1 });
     await running;
     expect(miner.tally.counts).toMatchObject({ accepted: 1, stale: 1 });
     expect([...miner.tally.reasons]).toEqual([['the node has a new tip', 1]]);
@@ -158,7 +158,7 @@ describe('a node with getwork', () => {
     ];
     let count = 0;
     node.misdeed = (_, __, response, params) => (params.length > 0 ? undefined : odd[count++]?.(response));
-    const { running, told } = mineAt(node, undefined, { enough: 1 });
+    const { running, told } = mineAt(node, undefined, { maxAccepted: 1 });
     await running;
     expect([node.chain.height, node.chain.refusals]).toEqual([1, []]);
     const noTarget = 'difficulty is no whole number from 1 to 18446744073709551615';
@@ -199,12 +199,15 @@ describe('headers of the chain are mined again, to the bytes that were submitted
     if (isShort && which !== 'testnet genesis') return ctx.skip('a million integers: npm run test:all');
     if (!isLong && !which.includes('genesis')) return ctx.skip('millions of integers: npm run test:long');
     const block = blocks.find(({ name }) => name.includes(which))!;
-    const work = workOfGiven(parseGiven('it', { data: block.getwork_data_hex, difficulty: block.ndifficulty }), '1');
+    const work = workOfGetworkData(
+      parseGetworkData('it', { data: block.getwork_data_hex, difficulty: block.ndifficulty }),
+      '1',
+    );
     const stop = new AbortController();
     const plan = { primes: which === 'testnet genesis' ? 500 : 20_000, window: 2 ** 18 };
     const scan = gapScan({ shift: block.shift, plan });
     const found: string[] = [];
-    for await (const share of scan(work, { signal: stop.signal, firstTurn: BigInt(block.nonce) })) {
+    for await (const share of scan(work, { signal: stop.signal, firstSegment: BigInt(block.nonce) })) {
       found.push(submission(headerOf(share)));
       if (found.includes(block.submit_hex)) break;
     }
@@ -214,7 +217,7 @@ describe('headers of the chain are mined again, to the bytes that were submitted
   test('with a shift of more bits than a search can number', async (ctx) => {
     if (isShort) return ctx.skip('a kernel for longer numbers: npm run test:all');
     const { getwork_data_hex: data, ndifficulty: difficulty } = blocks.find(({ name }) => name.includes('testnet'))!;
-    const work = workOfGiven(parseGiven('it', { data, difficulty }), '1');
+    const work = workOfGetworkData(parseGetworkData('it', { data, difficulty }), '1');
     const scan = gapScan({ shift: 130 });
     for await (const share of scan(work, { signal: new AbortController().signal })) {
       expect(share.start >> 130n).toBe(share.hash);
@@ -228,15 +231,15 @@ describe('headers of the chain are mined again, to the bytes that were submitted
 test('over https: only a node that somebody vouches for is told anything', async () => {
   const node = await new NodeServer(new GapChain(SCRIPT)).listen({ key, cert });
   onTestFinished(() => node.close());
-  let tell: (told: Told) => void = () => undefined;
-  const first = new Promise<Told>((resolve) => {
+  let tell: (told: SourceEvent) => void = () => undefined;
+  const first = new Promise<SourceEvent>((resolve) => {
     tell = resolve;
   });
-  const untrusting = mineAt(node, PAYOUT, { onTold: tell });
+  const untrusting = mineAt(node, PAYOUT, { onSourceEvent: tell });
   expect(await first).toMatchObject({ state: 'refused', message: expect.stringMatching(/self-signed certificate/) });
   await untrusting.stop();
   expect(node.calls).toEqual([]);
-  await mineAt(node, PAYOUT, { enough: 1 }, { authority: cert }).running;
+  await mineAt(node, PAYOUT, { maxAccepted: 1 }, { authority: cert }).running;
   expect([node.chain.height, node.chain.refusals]).toEqual([1, []]);
 });
 

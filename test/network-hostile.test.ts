@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Told } from '../src/workload/mining/source.js';
+import type { SourceEvent } from '../src/workload/mining/source.js';
 import { cert, key } from './network/certificate.js';
 import type { Client } from './network/line-server.js';
 import { PoolServer } from './network/pool-server.js';
@@ -203,11 +203,11 @@ describe('several pools', () => {
       refused = resolve;
     });
     const reasons: string[] = [];
-    const onTold = ({ message }: Told): void => {
+    const onSourceEvent = ({ message }: SourceEvent): void => {
       reasons.push(message);
       refused();
     };
-    const untrusting = mine([url], {}, { onTold });
+    const untrusting = mine([url], {}, { onSourceEvent });
     await isRefused;
     await untrusting.stop();
     expect(reasons[0]).toMatch(/self-signed certificate/);

@@ -3,16 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openOutput } from '../src/console/output/output.js';
-import { keepSecret } from '../src/console/output/redact.js';
+import { registerSecret } from '../src/console/output/redact.js';
 import { Miner } from '../src/workload/mining/miner.js';
-import type { Mined, WorkSource } from '../src/workload/mining/source.js';
+import type { ShareBase, WorkSource } from '../src/workload/mining/source.js';
 import { mine, pool } from './network/rig.js';
 
 test('a password that a pool sends back is not in the log, wherever a long line is cut', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-log-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const path = join(folder, 'log');
-  keepSecret('correct-horse-battery');
+  registerSecret('correct-horse-battery');
   const output = openOutput({ extraVerbose: path });
   const server = await pool();
   server.misdeed = ({ method }, client) => {
@@ -36,16 +36,16 @@ test('a password that a pool sends back is not in the log, wherever a long line 
 
 test('a source whose submit rejects ends mining with its error', async () => {
   const work = { id: 'a' };
-  const source: WorkSource<Mined> = {
+  const source: WorkSource<ShareBase> = {
     name: 'a source',
     unit: 'share',
     run: async (listener, signal) => {
-      listener.work(work, true);
+      listener.onWork(work, true);
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
     },
     submit: () => Promise.reject(new Error('the wire is cut')),
   };
-  const miner = new Miner<Mined>(
+  const miner = new Miner<ShareBase>(
     source,
     async function* () {
       yield { work, isBlock: false };

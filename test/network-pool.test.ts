@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Engine, type Nature, virtualDevices } from '../src/engine/index.js';
+import { Engine, type FaultSpec, virtualDevices } from '../src/engine/index.js';
 import { device, methods, mine, pool } from './network/rig.js';
 import { byTier } from './tier.js';
 
@@ -83,7 +83,7 @@ describe('shares', () => {
 });
 
 describe('several devices', () => {
-  async function withDevices(natures: readonly Nature[], use: (engine: Engine) => Promise<void>): Promise<void> {
+  async function withDevices(natures: readonly FaultSpec[], use: (engine: Engine) => Promise<void>): Promise<void> {
     const own = new Engine(virtualDevices(device, natures), { streams: 1, slots: 2 });
     try {
       await use(own);

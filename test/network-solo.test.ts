@@ -56,7 +56,7 @@ describe('a node', () => {
   test(`takes a chain of ${CHAIN} blocks, each with another number of transactions`, async () => {
     await withNode(async (node) => {
       const miner = minerOf(node, {
-        enough: CHAIN,
+        maxAccepted: CHAIN,
         onVerdict: () => {
           node.chain.transactions = node.chain.height % 9;
         },
@@ -81,7 +81,7 @@ describe('a node', () => {
     ['script:51', '51'],
   ])('pays to %s', async (payout, script) => {
     await withNode(async (node) => {
-      await minerOf(node, { payout, enough: 2 }).run();
+      await minerOf(node, { payout, maxAccepted: 2 }).run();
       expect([node.chain.height, node.chain.refusals]).toEqual([2, []]);
     }, script);
   });
@@ -127,7 +127,10 @@ describe('a node', () => {
         return wrong(node, response);
       };
       const told: string[] = [];
-      const miner = minerOf(node, { enough: 1, onTold: ({ state, message }) => told.push(`${state} ${message}`) });
+      const miner = minerOf(node, {
+        maxAccepted: 1,
+        onSourceEvent: ({ state, message }) => told.push(`${state} ${message}`),
+      });
       await miner.run();
       expect(node.chain.height).toBe(1);
       const why = told.flatMap((one) => /^refused (?:.*: )?([^:]+); trying again/.exec(one)?.[1] ?? []);
@@ -153,7 +156,7 @@ describe('a node', () => {
         response.destroy();
         return 'done';
       };
-      const miner = minerOf(node, { enough: 1 });
+      const miner = minerOf(node, { maxAccepted: 1 });
       await miner.run();
       expect([dropped, node.chain.height, miner.tally.counts.accepted]).toEqual([2, 1, 1]);
     });

@@ -1,5 +1,5 @@
 import { afterAll } from 'vitest';
-import { type Data, runKernel, type Setup } from '../src/device/conformance/rig.js';
+import { type Data, type LaunchSetup, runKernel } from '../src/device/conformance/rig.js';
 import type { CompileOptions, Device } from '../src/device/device.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
 import type { Kernel } from '../src/kernel/index.js';
@@ -11,7 +11,7 @@ export interface Runner {
   /** Why it cannot run anything here. */
   readonly absent?: string;
   /** Runs a kernel once and gives the buffers as they are afterwards. */
-  run(kernel: Kernel, setup: Setup, options?: CompileOptions): Promise<Readonly<Record<string, Data>>>;
+  run(kernel: Kernel, setup: LaunchSetup, options?: CompileOptions): Promise<Readonly<Record<string, Data>>>;
 }
 
 /**

@@ -198,7 +198,7 @@ describe('several devices', () => {
       { id: 'gpu', perMs: 5000, jitter: 0.05 },
       { id: 'cpu', perMs: 100, jitter: 0.2 },
       // Its least useful chunk takes a second.
-      { id: 'tab', perMs: 5, jitter: 0.2, shape: { least: 5000, stride: 5000 } },
+      { id: 'tab', perMs: 5, jitter: 0.2, shape: { min: 5000, stride: 5000 } },
     ];
     for (let seed = 0; seed < SEEDS; seed++) expect(endOfRun(seed, devices) / (total / 5105)).toBeLessThan(1.03);
   });
@@ -217,7 +217,7 @@ describe('several devices', () => {
 
 describe('a device on a slow machine', () => {
   // Windows of a second, canaries of an eighth of that: the gaps of two cores.
-  const shape = { stride: 1000, granularity: 1000, least: 1000, most: 4000 };
+  const shape = { stride: 1000, granularity: 1000, min: 1000, max: 4000 };
   const job: JobNature = { id: 'job', range: { start: 0n, length: 64_000n }, canary: 125 };
   const run = (factor: number, share: number): Outcome => {
     const slows = { fromMs: 8000, factor };

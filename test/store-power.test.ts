@@ -120,7 +120,7 @@ function play(end: number, random: () => number, isLying: boolean) {
     const { done, hits } = found ? ledger.progress(found.job.id) : { done: [], hits: [] };
     const notices = ledger.notices();
     ledger.close();
-    const covered = Intervals.of(done.map(({ start, past }) => between(start, past)));
+    const covered = Intervals.of(done.map(({ start, end }) => between(start, end)));
     const pieces = Array.from({ length: 400 }, (_, piece) => piece).filter((piece) =>
       covered.has(between(BigInt(piece) * 10n, BigInt(piece) * 10n + 10n)),
     );

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { openDevice } from '../src/device/registry.js';
-import { type ChunkSource, Engine, Intervals, MemorySource, type Mode, search } from '../src/engine/index.js';
+import { type ChunkSource, Engine, Intervals, MemorySource, type SearchMode, search } from '../src/engine/index.js';
 import { between } from '../src/engine/work/space.js';
 import { items, u32, when } from '../src/kernel/index.js';
 import { openStore } from '../src/store/index.js';
@@ -29,30 +29,30 @@ afterAll(async () => {
 
 /** A source in memory that has something already, and takes its time to store. */
 class SlowSource extends MemorySource<readonly Found[]> implements ChunkSource<readonly Found[]> {
-  readonly found: readonly Found[];
+  readonly storedResults: readonly Found[];
   readonly stored: Found[] = [];
 
   constructor(space: number, completed: Intervals, found: readonly Found[]) {
     super(between(0n, BigInt(space)), completed);
-    this.found = found;
+    this.storedResults = found;
   }
 
-  override async done(_piece?: unknown, hits: readonly Found[] = []): Promise<void> {
-    await this.keep(hits);
+  override async commit(_piece?: unknown, hits: readonly Found[] = []): Promise<void> {
+    await this.commitEarly(hits);
   }
 
-  async keep(hits: readonly Found[]): Promise<void> {
+  async commitEarly(hits: readonly Found[]): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 5));
     this.stored.push(...hits);
   }
 }
 
-async function hitsOf(source: SlowSource, space: number, mode: Mode): Promise<Found[]> {
+async function hitsOf(source: SlowSource, space: number, mode: SearchMode): Promise<Found[]> {
   const engine = new Engine([device]);
   try {
     const all: Found[] = [];
-    for await (const found of search(kernel, { engine, space, mode, source, most: 50 })) {
-      const isKnown = [...source.stored, ...source.found].some(({ index }) => index === found.index);
+    for await (const found of search(kernel, { engine, space, mode, source, max: 50 })) {
+      const isKnown = [...source.stored, ...source.storedResults].some(({ index }) => index === found.index);
       expect(isKnown).toBe(true); // stored before it is shown
       all.push(found);
     }
@@ -123,7 +123,7 @@ describe('a ledger', () => {
       const engine = new Engine([device]);
       const all: Found[] = [];
       const stop = new AbortController();
-      const hits = search(kernel, { engine, space: SPACE, source: job.source, most: 40, signal: stop.signal });
+      const hits = search(kernel, { engine, space: SPACE, source: job.source, max: 40, signal: stop.signal });
       try {
         for await (const found of hits) {
           all.push(found);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { Ledger } from '../src/store/thread/ledger.js';
-import { STEPS } from '../src/store/thread/schema.js';
+import { MIGRATIONS } from '../src/store/thread/schema.js';
 
 /** A ledger of every format that was ever released opens, with everything in it. store/fixture.mjs wrote them. */
 const fixtures = fileURLToPath(new URL('fixtures', import.meta.url));
@@ -16,7 +16,7 @@ afterAll(() => {
 const known = readdirSync(fixtures).filter((name) => name.startsWith('ledger-'));
 
 it('there is one of each format', () => {
-  expect(known.sort()).toEqual(STEPS.map((_, at) => `ledger-${at + 1}`).sort());
+  expect(known.sort()).toEqual(MIGRATIONS.map((_, at) => `ledger-${at + 1}`).sort());
 });
 
 describe.each(known)('%s', (name) => {
@@ -36,7 +36,7 @@ describe.each(known)('%s', (name) => {
     expect(complete?.job.params).toEqual({ job: { every: 7, target: 1n << 70n } });
     expect(complete?.job.call).toEqual({ args: ['run', 'aa.ts', '--device', 'wasm'], folder: 'somewhere' });
     const { hits } = ledger.progress(complete?.job.id ?? '');
-    expect(hits.map(({ index, nth, fields, told }) => [index, nth, fields, told])).toEqual([
+    expect(hits.map(({ index, nth, fields, isNotified }) => [index, nth, fields, isNotified])).toEqual([
       [7n, 0, '{"n":0}', true],
       [500n, 0, '{"n":1}', false],
       [500n, 1, '{"n":2}', false],
@@ -55,16 +55,16 @@ describe.each(known)('%s', (name) => {
     const again = ledger.begin({ key, name: title, command, params, space, call });
     expect(again.job.id).toBe(open?.job.id);
     const more = {
-      done: [{ start: 1n << 64n, past: 1n << 65n, hits: 0 }],
+      done: [{ start: 1n << 64n, end: 1n << 65n, hits: 0 }],
       hits: [],
-      told: [],
+      notified: [],
       elapsedMs: 1,
       devices: [],
     };
     ledger.commit(again.job.id, more);
     expect(ledger.progress(again.job.id).done).toEqual([
-      { start: 0n, past: 1n << 65n, hits: 0 },
-      { start: (1n << 128n) - 10n, past: 1n << 128n, hits: 1 },
+      { start: 0n, end: 1n << 65n, hits: 0 },
+      { start: (1n << 128n) - 10n, end: 1n << 128n, hits: 1 },
     ]);
     ledger.close();
   });

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { apiTable } from '../src/console/output/api-table.js';
 import type { Device } from '../src/device/device.js';
 import { openDevice } from '../src/device/registry.js';
-import { Engine, generate, type Nature, search, type VirtualDevice, virtualDevices } from '../src/engine/index.js';
+import { Engine, type FaultSpec, generate, search, type VirtualDevice, virtualDevices } from '../src/engine/index.js';
 import { type ChunkRecord, Recorder } from '../src/engine/telemetry/record.js';
 import { items, rw, u32, when } from '../src/kernel/index.js';
 import { cleanEnvironment, main, millrace } from './command-line.js';
@@ -105,7 +105,7 @@ const numbers = items('numbers', { buffers: { rows: rw('u32') } }, ({ item, inde
   buffers.rows.set(item, index.lo);
 });
 
-const virtual = (...natures: Nature[]): VirtualDevice[] => virtualDevices(behind, natures);
+const virtual = (...natures: FaultSpec[]): VirtualDevice[] => virtualDevices(behind, natures);
 
 describe('records', () => {
   test('each chunk is told of once, when nothing more will come of it, also where the ring is small', async () => {
@@ -119,8 +119,8 @@ describe('records', () => {
     await engine.close();
     expect(hits).toBe(Math.ceil((space - 7) / 11));
     expect([...engine.records]).toHaveLength(8);
-    expect(told).toHaveLength(recorder.made);
-    expect(recorder.settled).toBe(recorder.made);
+    expect(told).toHaveLength(recorder.createdCount);
+    expect(recorder.finalizedCount).toBe(recorder.createdCount);
     expect(new Set(told.map(({ sequence }) => sequence)).size).toBe(told.length);
     expect(told.reduce((sum, { counted }) => sum + counted, 0)).toBe(space);
     expect(told.filter(({ outcome }) => outcome === 'overflow').length).toBeGreaterThan(0);
@@ -147,8 +147,8 @@ describe('records', () => {
     await engine.close();
     expect(hits).toBe(Math.ceil((80_000 - 7) / 17));
     expect(told.reduce((sum, { counted }) => sum + counted, 0)).toBe(80_000);
-    expect(new Set(told.map(({ sequence }) => sequence)).size).toBe(recorder.made);
-    expect(recorder.settled).toBe(recorder.made);
+    expect(new Set(told.map(({ sequence }) => sequence)).size).toBe(recorder.createdCount);
+    expect(recorder.finalizedCount).toBe(recorder.createdCount);
     expect(told.every(({ outcome }) => outcome !== undefined)).toBe(true);
     expect(told.some(({ outcome }) => outcome === 'wrong')).toBe(true);
     expect(told.some(({ outcome }) => outcome === 'audit')).toBe(true);
@@ -160,7 +160,7 @@ describe('records', () => {
     const found = await search(marked, { engine, space: 1_000_000, job: { every: 40_000 }, mode: 'first' }).first();
     await engine.close();
     expect(found?.index).toBe(7n);
-    expect(recorder.settled).toBe(recorder.made);
+    expect(recorder.finalizedCount).toBe(recorder.createdCount);
   });
 
   test('a consumer that holds batches starves the device, and that is seen', async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CompileOptions, Device, DeviceInfo } from '../src/device/device.js';
 import { openDevice } from '../src/device/registry.js';
-import { keepTuning, keepTuningsOn } from '../src/engine/tune/known.js';
+import { saveTuning, setTuningStore } from '../src/engine/tune/known.js';
 import type { Kernel } from '../src/kernel/index.js';
 import { LedgerTunings } from '../src/store/client/tunings.js';
 import { mineHeader } from '../src/workload/block/job/mine.js';
@@ -94,11 +94,11 @@ describe('what was tuned', () => {
   it('is what jobs are compiled with, until the driver is another', async () => {
     const device = await openDevice('wasm', { threads: 1 });
     const shelf = new LedgerTunings(join(folder, 'library'));
-    keepTuningsOn(shelf);
+    setTuningStore(shelf);
     try {
       const setting = { lanes: 1, perThread: 2 };
       const record = { unit: 'H', setting, gain: 1.1, rate: 1, isWhole: true, axes: [] };
-      await keepTuning(device, blockTunable, record);
+      await saveTuning(device, blockTunable, record);
       const header = Uint8Array.from({ length: 80 }, (_, at) => at);
       const solve = async ({ device: on, asked }: ReturnType<typeof watched>) => {
         const found = await mineHeader(header, 1n << 248n, { devices: on });
@@ -112,7 +112,7 @@ describe('what was tuned', () => {
       expect(untuned.asked).toEqual([{}]);
       expect(tuned.nonce).toBe(untuned.nonce);
     } finally {
-      keepTuningsOn(undefined);
+      setTuningStore(undefined);
       await device.close();
     }
   });

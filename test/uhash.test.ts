@@ -6,7 +6,7 @@ import { listDevices, openDevice } from '../src/device/registry.js';
 import type { Range } from '../src/engine/index.js';
 import { between, Engine, search } from '../src/engine/index.js';
 import type { Kernel } from '../src/kernel/index.js';
-import type { Found, ProofOptions } from '../src/workload/uhash/job/flow.js';
+import type { NonceDigest, ProofOptions } from '../src/workload/uhash/job/flow.js';
 import { proofs } from '../src/workload/uhash/job/flow.js';
 import { createProver } from '../src/workload/uhash/job/prover.js';
 import { fill } from '../src/workload/uhash/kernel/fill.js';
@@ -43,9 +43,9 @@ async function digestsOn(
   header: Uint8Array,
   range: Range,
   options: ProofOptions = {},
-): Promise<Found[]> {
+): Promise<NonceDigest[]> {
   const engine = new Engine([device], { streams: 1, slots: 1 });
-  const found: Found[] = [];
+  const found: NonceDigest[] = [];
   try {
     const flow = proofs({ header, difficulty: 0 }, { batch: 3, ...options, wanted: 'digests' });
     for await (const one of search(flow, { engine, space: range })) found.push(one);

@@ -5,7 +5,7 @@ import type { Device } from '../src/device/device.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
 import { Engine } from '../src/engine/engine.js';
 import { wordBatches } from '../src/workload/words/generator/batches.js';
-import { type Request, type RequestOptions, requestOf } from '../src/workload/words/space/request.js';
+import { parseRequest, type RequestOptions, type WordRequest } from '../src/workload/words/space/request.js';
 import { isShort } from './tier.js';
 
 /** What other programs wrote, as test/data/words has it. */
@@ -54,9 +54,8 @@ function fromHashcat(args: readonly string[]): Asked {
     if (name === '-s' || name === '-l') return { skipped: 'hashcat counts these in its outer loop' };
     if (/^-[1-4]$/.test(name)) options[`charset${name[1]}` as 'charset1'] = value;
     else if (name === '--hex-charset') options.hexCharset = true;
-    else if (name === '--increment-min') options.increment = { least: Number(value), most: 99 };
-    else if (name === '--increment-max')
-      options.increment = { least: options.increment?.least ?? 1, most: Number(value) };
+    else if (name === '--increment-min') options.increment = { min: Number(value), max: 99 };
+    else if (name === '--increment-max') options.increment = { min: options.increment?.min ?? 1, max: Number(value) };
     else if (!name.startsWith('-')) mask = name;
     if (/^(-[1-4a]|--increment-m..)$/.test(name)) at++;
   }
@@ -87,7 +86,7 @@ function fromCrunch([least = '', most = '', ...rest]: readonly string[]): Asked 
     return { mask, options };
   }
   options.charset1 = charsets[0] ?? '?l';
-  options.increment = { least: Number(least), most: Number(most) };
+  options.increment = { min: Number(least), max: Number(most) };
   const [start, end, doubles] = [after('-s'), after('-e'), after('-d')];
   if (start !== undefined) options.startWord = start;
   if (end !== undefined) options.stopWord = end;
@@ -95,19 +94,19 @@ function fromCrunch([least = '', most = '', ...rest]: readonly string[]): Asked 
   return { mask: '?1'.repeat(Number(most)), options };
 }
 
-const incrementOf = (text: string): { least: number; most: number } => {
-  const [least = 1, most = 1] = text.split(':').map(Number);
-  return { least, most };
+const incrementOf = (text: string): { min: number; max: number } => {
+  const [min = 1, max = 1] = text.split(':').map(Number);
+  return { min, max };
 };
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
-async function made({ space, range, layout }: Request, engine: Engine | undefined): Promise<Buffer> {
+async function made({ space, range, layout }: WordRequest, engine: Engine | undefined): Promise<Buffer> {
   const parts: Buffer[] = [];
   const options = {
     layout,
     engine: async () => engine ?? Promise.reject(new Error('the host makes them all')),
-    hostBelow: engine ? 0 : Number.POSITIVE_INFINITY,
+    minDeviceBytes: engine ? 0 : Number.POSITIVE_INFINITY,
   };
   for await (const batch of wordBatches(space, range, options)) {
     parts.push(Buffer.from(batch.bytes));
@@ -118,7 +117,7 @@ async function made({ space, range, layout }: Request, engine: Engine | undefine
 
 async function check({ bytes, sha256: digest, all, count }: Golden, asked: Asked, engine?: Engine): Promise<void> {
   if ('skipped' in asked) return;
-  const request = requestOf(asked.mask, asked.options);
+  const request = parseRequest(asked.mask, asked.options);
   expect(request.range.length).toBe(BigInt(count));
   const output = await made(request, engine);
   expect(output.length).toBe(bytes);
@@ -143,7 +142,7 @@ test.each(cases.filter(({ golden, asked }) => golden.rc !== 0 && !('skipped' in 
   '$name is refused',
   ({ asked }) => {
     if ('skipped' in asked) return;
-    expect(() => requestOf(asked.mask, asked.options)).toThrow();
+    expect(() => parseRequest(asked.mask, asked.options)).toThrow();
   },
 );
 

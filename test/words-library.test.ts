@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Device } from '../src/device/device.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
-import { type Nature, type VirtualDevice, virtualDevices } from '../src/engine/index.js';
+import { type FaultSpec, type VirtualDevice, virtualDevices } from '../src/engine/index.js';
 import { items, MillraceError, read, rw, u32 } from '../src/kernel/index.js';
 import {
   createGenerator,
@@ -237,13 +237,13 @@ describe('errors', () => {
   test('a device that is not there, a ring of one', async () => {
     await rejects(Status.device, () => createGenerator({ devices: 'cuda:99' }));
     await rejects(Status.badParameter, () => createGenerator({ devices: [] }), 'no device');
-    await rejects(Status.badParameter, () => createGenerator({ devices: device, ring: 1 }), 'ring');
+    await rejects(Status.badParameter, () => createGenerator({ devices: device, ringSize: 1 }), 'ring');
   });
 });
 
 describe('the same bytes', () => {
   /** Natures of so many devices, all alike, or with one that is slow. */
-  const natures = (count: number): Nature[] =>
+  const natures = (count: number): FaultSpec[] =>
     Array.from({ length: count }, (_, at) => (at === 1 ? { speed: 400_000 } : {}));
   const expected = async (start: bigint, count: number): Promise<string> => {
     const words = configured(await generator());
@@ -304,7 +304,7 @@ describe('the same bytes', () => {
   test('also when a device disappears, hangs or garbles in the middle', async () => {
     const [start, count] = [987_654_321n, 200_000];
     const digest = await expected(start, count);
-    for (const fault of [{ disappearsAt: 3 }, { garblesAt: 2 }] as Nature[]) {
+    for (const fault of [{ disappearsAt: 3 }, { garblesAt: 2 }] as FaultSpec[]) {
       const made = virtualDevices(device, [{}, fault]);
       const words = configured(await generator({ devices: made, mode: 'async', batchBytes: 1 << 16 }));
       const into = new Uint8Array(10 * count);
@@ -321,13 +321,13 @@ describe('what lasts', () => {
     const words = configured(await generator({ devices: virtual }));
     const into = new Uint8Array(10_000);
     for (let round = 0; round < 10; round++) await words.generate(BigInt(round), 1000, into);
-    const before = { ...virtual.open, slots: words.slots };
+    const before = { ...virtual.open, slots: words.slotsMade };
     let last = 0n;
     for (let round = 0; round < byTier(300, 10_000); round++) {
       last = BigInt(round * 997);
       await words.generate(last, 1000, into);
     }
-    expect({ ...virtual.open, slots: words.slots }).toEqual(before);
+    expect({ ...virtual.open, slots: words.slotsMade }).toEqual(before);
     expect(text(into.subarray(0, 10))).toBe(text(words.wordAt(last)));
     await words.close();
     expect(virtual.open).toEqual({ buffers: 0, streams: 0, host: 0 });

@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Engine } from '../src/engine/engine.js';
 import { wordBatches } from '../src/workload/words/generator/batches.js';
-import { type RequestOptions, requestOf } from '../src/workload/words/space/request.js';
+import { parseRequest, type RequestOptions } from '../src/workload/words/space/request.js';
 import { byTier } from './tier.js';
 
 /** Random masks, through us and through others who are installed. */
@@ -27,10 +27,14 @@ const outputLater = (program: string, args: readonly string[]): Promise<Buffer> 
   promisify(execFile)(program, args, { maxBuffer: 2 ** 28, encoding: 'buffer' }).then(({ stdout }) => stdout);
 
 async function ours(mask: string, options: Partial<RequestOptions>): Promise<Buffer> {
-  const { space, range, layout } = requestOf(mask, { order: 'canonical', format: 'newline', ...options });
+  const { space, range, layout } = parseRequest(mask, { order: 'canonical', format: 'newline', ...options });
   const parts: Buffer[] = [];
   const none = (): Promise<Engine> => Promise.reject(new Error('these are for the host'));
-  for await (const batch of wordBatches(space, range, { layout, engine: none, hostBelow: Number.POSITIVE_INFINITY })) {
+  for await (const batch of wordBatches(space, range, {
+    layout,
+    engine: none,
+    minDeviceBytes: Number.POSITIVE_INFINITY,
+  })) {
     parts.push(Buffer.from(batch.bytes));
   }
   return Buffer.concat(parts);
@@ -76,7 +80,7 @@ describe('mp64', () => {
           const text = places.map((p) => (p === '?2' ? '?1' : p === '?s' ? '?d' : p)).join('');
           const charset1 = one.join('');
           const length = places.length;
-          const grown = await ours(text, { charset1, increment: { least: 1, most: length } });
+          const grown = await ours(text, { charset1, increment: { min: 1, max: length } });
           expect(sha256(grown)).toBe(sha256(output('mp64', ['-1', charset1, '-i', `1:${length}`, text])));
           const limited = await ours(text, { charset1, maxRun: run - 1 });
           expect(sha256(limited)).toBe(sha256(output('mp64', ['-1', charset1, '-q', String(run), text])));
@@ -108,7 +112,7 @@ describe('crunch', () => {
   test('writes the same bytes', async (ctx) => {
     if (absent) return ctx.skip(absent);
     for (const { least, most, charset, theirs } of asked) {
-      const own = await ours('?1'.repeat(most), { charset1: charset, increment: { least, most } });
+      const own = await ours('?1'.repeat(most), { charset1: charset, increment: { min: least, max: most } });
       expect(sha256(own)).toBe(sha256((await theirs) ?? Buffer.of()));
     }
   });

@@ -9,7 +9,7 @@ import { Engine, type Gap, gapMerit, openDevice, searchGaps } from 'millrace';
 const device = await openDevice('wasm');
 const engine = new Engine([device]);
 const found: Gap[] = [];
-for await (const gap of searchGaps({ start: 370_000n, length: 10_000n, leastGap: 100, primes: 50 }, { engine })) {
+for await (const gap of searchGaps({ start: 370_000n, length: 10_000n, minGap: 100, primes: 50 }, { engine })) {
   found.push(gap);
 }
 await engine.close();

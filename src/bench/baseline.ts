@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { DeviceInfo } from '../device/device.js';
 import { MAX_LOSS } from './frozen/gate.js';
-import { rankedBelow } from './frozen/rank.js';
+import { rankSumBelow } from './frozen/rank.js';
 import { spreadOf } from './measure.js';
 import { readSaved, type SavedReport } from './saved.js';
 import type { Figure } from './suite.js';
@@ -32,15 +32,15 @@ export interface Verdict {
  */
 export function verdictsOf(
   figures: readonly Figure[],
-  devices: readonly Known[],
+  devices: readonly KnownDevice[],
   baselines: readonly Baseline[],
 ): Verdict[] {
   return figures.flatMap((now) => {
     const { workload, name, device } = now;
-    const own = classOf(devices, device);
+    const own = deviceClass(devices, device);
     const [before] = baselines.flatMap(({ machine, figures: saved }) =>
       saved.filter(
-        (one) => one.workload === workload && one.name === name && classOf(machine.devices, one.device) === own,
+        (one) => one.workload === workload && one.name === name && deviceClass(machine.devices, one.device) === own,
       ),
     );
     if (!before || own === undefined) return [];
@@ -56,7 +56,7 @@ export function verdictsOf(
         now: now.rate.median,
         ratio,
         isPaired,
-        isLost: isBelow(runs, earlier),
+        isLost: isSlower(runs, earlier),
       },
     ];
   });
@@ -67,18 +67,18 @@ const ratiosOf = ({ frozenRatios = [] }: Figure): readonly number[] => frozenRat
 /** Reports of 0.1.0 keep three numbers of each figure. */
 const ratesOf = ({ rates, rate }: Figure): readonly number[] => rates ?? [rate.min, rate.median, rate.max];
 
-function isBelow(now: readonly number[], before: readonly number[]): boolean {
+function isSlower(now: readonly number[], before: readonly number[]): boolean {
   const forgiven = before.map((one) => one * (1 - MAX_LOSS));
-  return spreadOf(now).median < spreadOf(forgiven).median && rankedBelow(now, forgiven) < MAX_CHANCE;
+  return spreadOf(now).median < spreadOf(forgiven).median && rankSumBelow(now, forgiven) < MAX_CHANCE;
 }
 
 /** Of a wrong alarm. Five runs against three, all of them below, come to 0.037. */
 const MAX_CHANCE = 0.05;
 
-type Known = Pick<DeviceInfo, 'id' | 'name' | 'units'>;
+type KnownDevice = Pick<DeviceInfo, 'id' | 'name' | 'units'>;
 
 /** `cuda, NVIDIA H200, 132 units`: what a figure is one of. Cards are numbered anyhow, and CPUs share their names. */
-function classOf(devices: readonly Known[], id: string): string | undefined {
+function deviceClass(devices: readonly KnownDevice[], id: string): string | undefined {
   const found = devices.find((one) => one.id === id);
   return found && `${id.replace(/:.*/, '')}, ${found.name}, ${found.units} units`;
 }

@@ -2,7 +2,7 @@ import type { Device, DeviceInfo } from '../device/device.js';
 import type { ChunkRecord } from '../engine/index.js';
 import type { Limit } from './limits.js';
 import type { Candidate } from './measure.js';
-import type { Sized } from './scaling.js';
+import type { ScalableWork } from './scaling.js';
 
 /**
  * One figure that a workload has on every device. Its results are checked against what is known from elsewhere: a run
@@ -20,7 +20,7 @@ export interface BenchCase {
   /** Only where everything is asked for. */
   readonly isLong?: boolean;
   /** Why it cannot be had on such a device. */
-  lacks?(info: DeviceInfo): string | undefined;
+  unsupportedReason?(info: DeviceInfo): string | undefined;
   /** Makes what can be made once, and checks it. About `seconds` for a run. */
   open(device: Device, wanted: CaseOptions): Promise<OpenCase>;
 }
@@ -40,19 +40,19 @@ export interface OpenCase extends Candidate {
 }
 
 /** A workload's cases, by its name on the command line. */
-export interface Benched {
+export interface WorkloadBench {
   readonly workload: string;
   readonly cases: readonly BenchCase[];
   /** Others who do the same work on such a device, those that are installed, to be run in turn with ours. */
-  peers?(device: Device, wanted: CaseOptions): AsyncIterable<SideBySide>;
+  peers?(device: Device, wanted: CaseOptions): AsyncIterable<PeerComparison>;
   /** The records of a job's chunks, of some tenths of a second. */
   timeline?(device: Device): Promise<Iterable<Readonly<ChunkRecord>>>;
   /** The same work in any size, as one job over all of the devices. `most` where it is known. */
-  sized?(devices: readonly Device[], most?: number): Promise<Sized>;
+  sized?(devices: readonly Device[], maxWork?: number): Promise<ScalableWork>;
 }
 
 /** What it holds is given back when the next one is asked for. */
-export interface SideBySide {
+export interface PeerComparison {
   /** `SHA-256d, one thread each`. */
   readonly title: string;
   /** Ours first. */

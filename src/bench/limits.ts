@@ -23,50 +23,50 @@ export const limitUnits: Readonly<Record<Limit, string>> = {
  */
 export async function measureLimit(device: Device, limit: Limit): Promise<number> {
   const stream = device.stream();
-  const held: { free(): void }[] = [];
+  const resources: { free(): void }[] = [];
   try {
-    const trials = await triesOf[limit](device, stream, held);
-    let most = 0;
+    const trials = await trialsByLimit[limit](device, stream, resources);
+    let maxRate = 0;
     // WebGPU's clock is now and then wrong by a hundred times, and does not see what is written: there the host's counts.
-    const byHost = device.info.kind === 'webgpu';
+    const usesHostClock = device.info.kind === 'webgpu';
     for (const { work, queue, isShort = false } of trials) {
       let times = 1;
       for (let run = 0; run < RUNS; run++) {
         const begunNs = clockNs();
         for (let time = 0; time < times; time++) queue();
         const report = await stream.mark().done;
-        const seconds = byHost ? Number(clockNs() - begunNs) / 1e9 : secondsOf(report);
-        most = Math.max(most, (work * times) / seconds);
-        if (byHost && isShort) times = Math.min(SHORT_TIMES, Math.ceil((HOST_SECONDS * times) / seconds));
+        const seconds = usesHostClock ? Number(clockNs() - begunNs) / 1e9 : secondsOf(report);
+        maxRate = Math.max(maxRate, (work * times) / seconds);
+        if (usesHostClock && isShort) times = Math.min(MAX_SHORT_RUNS, Math.ceil((HOST_SECONDS * times) / seconds));
       }
     }
-    return most;
+    return maxRate;
   } finally {
-    for (const one of held) one.free();
+    for (const one of resources) one.free();
     stream.close();
   }
 }
 
 /** One thing that can be timed: how much it does, and the commands that do it. */
-interface Try {
+interface LimitTrial {
   readonly work: number;
   queue(): void;
   /** Too short for the host's clock: several are timed together. */
   readonly isShort?: boolean;
 }
 
-type Tries = (device: Device, stream: Stream, held: { free(): void }[]) => Promise<readonly Try[]>;
+type LimitTrials = (device: Device, stream: Stream, held: { free(): void }[]) => Promise<readonly LimitTrial[]>;
 
 /** The first warms up; the most counts. */
 const RUNS = 6;
 /** How many are timed together by the host's clock: as many as take so long. */
-const SHORT_TIMES = 256;
+const MAX_SHORT_RUNS = 256;
 const HOST_SECONDS = 0.02;
 
-const triesOf: Readonly<Record<Limit, Tries>> = {
+const trialsByLimit: Readonly<Record<Limit, LimitTrials>> = {
   write: async (device, stream, held) => {
-    const [out] = await buffers(device, 1, held);
-    const job = await bound(device, stores(quadsOf(device)));
+    const [out] = await allocBuffers(device, 1, held);
+    const job = await compileJob(device, writeKernel(quadsOf(device)));
     const count = out.bytes / 16 / quadsOf(device);
     return [
       { work: out.bytes, queue: () => stream.launch({ job, count, buffers: { out } }), isShort: true },
@@ -74,18 +74,18 @@ const triesOf: Readonly<Record<Limit, Tries>> = {
     ];
   },
   copy: async (device, stream, held) => {
-    const [from, out] = await buffers(device, 2, held);
-    const job = await bound(device, copies(quadsOf(device)));
+    const [from, out] = await allocBuffers(device, 2, held);
+    const job = await compileJob(device, copyKernel(quadsOf(device)));
     const count = out.bytes / 16 / quadsOf(device);
     return [
       { work: 2 * out.bytes, queue: () => stream.launch({ job, count, buffers: { from, out } }), isShort: true },
       { work: 2 * out.bytes, queue: () => stream.copy(from, out, out.bytes), isShort: true },
     ];
   },
-  'to device': (device, stream, held) => transfers(device, held, (buffer, bytes) => stream.write(buffer, bytes)),
-  'to host': (device, stream, held) => transfers(device, held, (buffer, bytes) => stream.read(buffer, bytes)),
+  'to device': (device, stream, held) => transferTrials(device, held, (buffer, bytes) => stream.write(buffer, bytes)),
+  'to host': (device, stream, held) => transferTrials(device, held, (buffer, bytes) => stream.read(buffer, bytes)),
   integer: async (device, stream, held) => {
-    const job = await bound(device, operations());
+    const job = await compileJob(device, integerKernel());
     let count = 2 ** 12;
     let out = await device.alloc(count * 4);
     held.push({ free: () => out.free() });
@@ -93,8 +93,8 @@ const triesOf: Readonly<Record<Limit, Tries>> = {
     for (;;) {
       queue();
       const seconds = secondsOf(await stream.mark().done);
-      if (seconds >= LEAST_SECONDS || count >= 2 ** 26) break;
-      count = Math.min(2 ** 26, count * (seconds < LEAST_SECONDS / 8 ? 8 : 2));
+      if (seconds >= MIN_SECONDS || count >= 2 ** 26) break;
+      count = Math.min(2 ** 26, count * (seconds < MIN_SECONDS / 8 ? 8 : 2));
       out.free();
       out = await device.alloc(count * 4);
     }
@@ -102,7 +102,7 @@ const triesOf: Readonly<Record<Limit, Tries>> = {
   },
 };
 
-const LEAST_SECONDS = 0.05;
+const MIN_SECONDS = 0.05;
 
 const secondsOf = ({ startedNs, endedNs }: Report): number => Math.max(1, Number(endedNs - startedNs)) / 1e9;
 
@@ -110,7 +110,7 @@ const secondsOf = ({ startedNs, endedNs }: Report): number => Math.max(1, Number
 const quadsOf = ({ info }: Device): number => (info.processor === 'gpu' ? 1 : 16);
 
 /** More than caches hold, and no more than an eighth of what there is. */
-async function buffers<N extends 1 | 2>(device: Device, count: N, held: { free(): void }[]) {
+async function allocBuffers<N extends 1 | 2>(device: Device, count: N, held: { free(): void }[]) {
   const { processor, memoryBytes, limits } = device.info;
   const wanted = processor === 'gpu' ? 2 ** 30 : 2 ** 28;
   const bytes = 2 ** Math.floor(Math.log2(Math.min(wanted, memoryBytes / 8, limits.bufferBytes)));
@@ -123,11 +123,11 @@ async function buffers<N extends 1 | 2>(device: Device, count: N, held: { free()
   return made as N extends 1 ? [DeviceBuffer] : [DeviceBuffer, DeviceBuffer];
 }
 
-async function transfers(
+async function transferTrials(
   device: Device,
   held: { free(): void }[],
   transfer: (buffer: DeviceBuffer, bytes: Uint8Array) => void,
-): Promise<readonly Try[]> {
+): Promise<readonly LimitTrial[]> {
   const bytes = 2 ** 26;
   const buffer = await device.alloc(bytes);
   held.push(buffer);
@@ -136,7 +136,7 @@ async function transfers(
   return [{ work: bytes, queue: () => transfer(buffer, host.bytes) }];
 }
 
-const bound = async (device: Device, kernel: Kernel) => (await device.compile(kernel)).bind({});
+const compileJob = async (device: Device, kernel: Kernel) => (await device.compile(kernel)).bind({});
 
 const quad = (first: Expr<'u32'>): [Expr<'u32'>, Expr<'u32'>, Expr<'u32'>, Expr<'u32'>] => [
   first,
@@ -145,13 +145,13 @@ const quad = (first: Expr<'u32'>): [Expr<'u32'>, Expr<'u32'>, Expr<'u32'>, Expr<
   first.add(3),
 ];
 
-const stores = (quads: number): Kernel =>
+const writeKernel = (quads: number): Kernel =>
   items('write', { buffers: { out: rw(u32) }, lanes: 1 }, ({ item, buffers: { out } }) => {
     const first = item.mul(quads);
     for (let k = 0; k < quads; k++) out.set4(first.add(k), quad(item));
   });
 
-const copies = (quads: number): Kernel =>
+const copyKernel = (quads: number): Kernel =>
   items('copy', { buffers: { from: read(u32), out: rw(u32) }, lanes: 1 }, ({ item, buffers: { from, out } }) => {
     const first = item.mul(quads);
     for (let k = 0; k < quads; k++) out.set4(first.add(k), from.at4(first.add(k)));
@@ -161,7 +161,7 @@ const copies = (quads: number): Kernel =>
 const CHAINS = 4;
 const ROUNDS = 1024;
 
-const operations = (): Kernel =>
+const integerKernel = (): Kernel =>
   items('integer', { buffers: { out: rw(u32) } }, ({ item, buffers: { out } }) => {
     const cells = Array.from({ length: CHAINS }, (_, k) => cell('u32', item.add(k)));
     const other = item.xor(0x9e37_79b9);

@@ -14,16 +14,16 @@ export async function measure(candidate: Candidate, clock: Clock = wallClock): P
  * gets company treats all of them alike, and their ratios are fair. All make the same number of runs, the largest asked.
  */
 export async function compare(candidates: readonly Candidate[], clock: Clock = wallClock): Promise<Comparison> {
-  const runs = Math.max(...candidates.map((candidate) => candidate.runs ?? LEAST_RUNS));
-  if (!(runs >= LEAST_RUNS)) {
+  const runs = Math.max(...candidates.map((candidate) => candidate.runs ?? MIN_RUNS));
+  if (!(runs >= MIN_RUNS)) {
     throw new MillraceError({
       code: 'usage',
       message: `${runs} runs are too few for a median and a spread`,
       asked: `a measurement with ${runs} runs`,
-      advice: `ask for ${LEAST_RUNS} or more`,
+      advice: `ask for ${MIN_RUNS} or more`,
     });
   }
-  const series = candidates.map((candidate) => new Series(candidate));
+  const series = candidates.map((candidate) => new CandidateRuns(candidate));
   for (const one of series) {
     for (let run = 0; run < (one.candidate.warmup ?? 1); run += 1) await one.warm();
   }
@@ -87,7 +87,7 @@ export interface Spread {
 /** Seconds since some moment. */
 export type Clock = () => number;
 
-export const LEAST_RUNS = 5;
+export const MIN_RUNS = 5;
 
 export function spreadOf(values: readonly number[]): Spread {
   const middle = median(values);
@@ -98,7 +98,7 @@ export function spreadOf(values: readonly number[]): Spread {
 const wallClock: Clock = () => performance.now() / 1000;
 
 /** One candidate's runs. */
-class Series {
+class CandidateRuns {
   readonly candidate: Candidate;
   readonly rates: number[] = [];
   readonly #seconds: number[] = [];
@@ -109,14 +109,14 @@ class Series {
   }
 
   async warm(): Promise<void> {
-    this.#agree(await this.candidate.run());
+    this.#checkDigest(await this.candidate.run());
   }
 
   async run(clock: Clock): Promise<void> {
     const start = clock();
     const result = await this.candidate.run();
     const seconds = result.seconds ?? clock() - start;
-    this.#agree(result);
+    this.#checkDigest(result);
     this.#seconds.push(seconds);
     this.rates.push(result.work / seconds);
   }
@@ -128,7 +128,7 @@ class Series {
     return { name, unit, runs: rates.length, seconds, rate: spreadOf(rates), rates, digest: this.#digest ?? '' };
   }
 
-  #agree({ digest }: Run): void {
+  #checkDigest({ digest }: Run): void {
     this.#digest ??= digest;
     if (digest === this.#digest) return;
     throw new MillraceError({

@@ -1,29 +1,29 @@
 import { expect, it } from 'vitest';
-import { fitOf, pointsOf, type Sized } from './scaling.js';
+import { fitPoints, measurePoints, type ScalableWork } from './scaling.js';
 
-const line = (fixed: number, perSecond: number): Sized => ({
+const line = (fixed: number, perSecond: number): ScalableWork => ({
   unit: 'H',
-  most: 1_000_000,
+  maxWork: 1_000_000,
   run: async (work) => fixed + work / perSecond,
   close: () => {},
 });
 
 it('goes over four decades, and finds the line that is there', async () => {
-  const points = await pointsOf(line(0.002, 5e6));
+  const points = await measurePoints(line(0.002, 5e6));
   expect(points.map(({ work }) => work)).toEqual([100, 1000, 10_000, 100_000, 1_000_000]);
-  const fit = fitOf(points);
+  const fit = fitPoints(points);
   expect(fit.fixed).toBeCloseTo(0.002, 9);
   expect(fit.perSecond).toBeCloseTo(5e6, 0);
   expect(fit.off).toBeLessThan(1e-9);
 });
 
 it('tells how far it is off where cost is no line', async () => {
-  const square: Sized = { ...line(0, 1), run: async (work) => work * work };
-  expect(fitOf(await pointsOf(square)).off).toBeGreaterThan(0.5);
+  const square: ScalableWork = { ...line(0, 1), run: async (work) => work * work };
+  expect(fitPoints(await measurePoints(square)).off).toBeGreaterThan(0.5);
 });
 
 it('takes the best run of each size', async () => {
   let run = 0;
-  const noisy: Sized = { ...line(0, 1), run: async (work) => work * (1 + (run++ % 3)) };
-  expect((await pointsOf(noisy)).map(({ work, seconds }) => seconds / work)).toEqual([1, 1, 1, 1, 1]);
+  const noisy: ScalableWork = { ...line(0, 1), run: async (work) => work * (1 + (run++ % 3)) };
+  expect((await measurePoints(noisy)).map(({ work, seconds }) => seconds / work)).toEqual([1, 1, 1, 1, 1]);
 });

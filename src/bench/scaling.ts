@@ -1,12 +1,12 @@
 import type { Device } from '../device/device.js';
 
 /** Work of any size: what scaling is measured with. */
-export interface Sized {
+export interface ScalableWork {
   readonly unit: string;
   /** Units of one item of its kernel, where that is known: then virtual devices can be given a speed in units. */
   readonly perItem?: number;
   /** The largest size, some tenths of a second to some seconds on the devices it was made for. */
-  readonly most: number;
+  readonly maxWork: number;
   /** Does so much, and checks it; seconds. */
   run(work: number): Promise<number>;
   close(): void | Promise<void>;
@@ -31,7 +31,7 @@ const DECADES = 4;
 const RUNS = 3;
 
 /** The least power of ten that takes a third of a second more than twice what one unit does, at most `limit`. */
-export async function mostOf(run: (work: number) => Promise<number>, limit: number): Promise<number> {
+export async function findMaxWork(run: (work: number) => Promise<number>, limit: number): Promise<number> {
   const fixed = await run(1);
   for (let work = 10_000; ; work *= 10) {
     if (work * 10 > limit || (await run(work)) > 2 * fixed + 1 / 3) return work;
@@ -39,10 +39,10 @@ export async function mostOf(run: (work: number) => Promise<number>, limit: numb
 }
 
 /** Cost against work, from a ten-thousandth of the most to all of it. */
-export async function pointsOf(sized: Sized): Promise<Point[]> {
+export async function measurePoints(sized: ScalableWork): Promise<Point[]> {
   const points: Point[] = [];
   for (let decade = DECADES; decade >= 0; decade--) {
-    const work = Math.max(1, Math.round(sized.most / 10 ** decade));
+    const work = Math.max(1, Math.round(sized.maxWork / 10 ** decade));
     let seconds = Number.POSITIVE_INFINITY;
     for (let run = 0; run < RUNS; run++) seconds = Math.min(seconds, await sized.run(work));
     points.push({ work, seconds, residentBytes: process.memoryUsage.rss() });
@@ -51,7 +51,7 @@ export async function pointsOf(sized: Sized): Promise<Point[]> {
 }
 
 /** Least squares of the relative errors: each decade counts alike, not only the largest. */
-export function fitOf(points: readonly Point[]): Fit {
+export function fitPoints(points: readonly Point[]): Fit {
   let [ww, w1, w0, s1, s0] = [0, 0, 0, 0, 0];
   for (const { work, seconds } of points) {
     const weight = 1 / seconds ** 2;
@@ -69,17 +69,17 @@ export function fitOf(points: readonly Point[]): Fit {
 }
 
 /** Rates of the same work on the first one, two … of the devices. */
-export async function devicesScaling(
+export async function measureDevicesScaling(
   devices: readonly Device[],
-  sizedOn: (devices: readonly Device[]) => Promise<Sized>,
+  sizedOn: (devices: readonly Device[]) => Promise<ScalableWork>,
 ): Promise<{ readonly devices: number; readonly perSecond: number }[]> {
   const found = [];
   for (let count = 1; count <= devices.length; count *= 2) {
     const sized = await sizedOn(devices.slice(0, count));
     try {
       let seconds = Number.POSITIVE_INFINITY;
-      for (let run = 0; run < RUNS; run++) seconds = Math.min(seconds, await sized.run(sized.most));
-      found.push({ devices: count, perSecond: sized.most / seconds });
+      for (let run = 0; run < RUNS; run++) seconds = Math.min(seconds, await sized.run(sized.maxWork));
+      found.push({ devices: count, perSecond: sized.maxWork / seconds });
     } finally {
       await sized.close();
     }

@@ -63,7 +63,7 @@ describe('a suite', () => {
     };
     const all = await figures(
       taking(1, { name: 'long', isLong: true }),
-      taking(1, { name: 'lacking', lacks: () => 'it has no 64-bit floats' }),
+      taking(1, { name: 'lacking', unsupportedReason: () => 'it has no 64-bit floats' }),
       taking(1, { name: 'wrong', open: wrong }),
     );
     expect(all).toEqual([

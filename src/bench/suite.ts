@@ -1,7 +1,7 @@
 import type { Device, Sensors } from '../device/device.js';
-import { NO_ENERGY, use } from '../engine/telemetry/energy.js';
+import { addEnergySample, NO_ENERGY } from '../engine/telemetry/energy.js';
 import { firstLine, MillraceError } from '../kernel/error.js';
-import type { BenchCase, Benched, CaseOptions, OpenCase } from './case.js';
+import type { BenchCase, CaseOptions, OpenCase, WorkloadBench } from './case.js';
 import { frozenCandidate } from './frozen/candidate.js';
 import { type Limit, measureLimit } from './limits.js';
 import { compare, type Spread } from './measure.js';
@@ -43,7 +43,7 @@ export interface NoFigure {
 
 /** All cases on all devices, one after the other; limits are measured once per device, when a case first asks. */
 export async function* runSuite(
-  benched: readonly Benched[],
+  benched: readonly WorkloadBench[],
   devices: readonly Device[],
   options: CaseOptions,
 ): AsyncGenerator<Figure | NoFigure> {
@@ -68,15 +68,15 @@ async function figureOf(
   limits: Map<Limit, number>,
 ): Promise<Figure | NoFigure> {
   const about = { workload, name: one.name, device: device.info.id };
-  const lacks = one.lacks?.(device.info);
+  const lacks = one.unsupportedReason?.(device.info);
   if (lacks !== undefined) return { ...about, reason: lacks, isWrong: false };
   let open: OpenCase | undefined;
   let frozen: Awaited<ReturnType<typeof frozenCandidate>>;
   try {
     open = await one.open(device, options);
-    const energy = new EnergyOf(device);
+    const energy = new EnergyMeter(device);
     frozen = await frozenCandidate(workload, device);
-    const { measurements } = await compare([energy.around(open), ...(frozen ? [frozen] : [])]);
+    const { measurements } = await compare([energy.wrap(open), ...(frozen ? [frozen] : [])]);
     const [own, beside] = measurements;
     if (own === undefined) throw new Error('compare() gives one measurement per candidate');
     const { unit, runs, rate, rates, seconds, digest } = own;
@@ -114,14 +114,14 @@ async function boundOf({ bound }: BenchCase, device: Device, rate: number, limit
   limits.set(limit, perSecond);
   const share = (rate * perUnit) / perSecond;
   // What is passed is no limit: the kernel that measures it did worse than the work, as on WebGPU it may.
-  return share > PASSED ? undefined : { limit, perSecond, share };
+  return share > MAX_SHARE ? undefined : { limit, perSecond, share };
 }
 
 /** Both scatter by some per cent. */
-const PASSED = 1.05;
+const MAX_SHARE = 1.05;
 
 /** Work and joules over the runs, warm-up included: sensors are slow, and seconds of work make them even. */
-class EnergyOf {
+class EnergyMeter {
   readonly #device: Device;
   #energy = NO_ENERGY;
   #work = 0;
@@ -131,14 +131,14 @@ class EnergyOf {
     this.#device = device;
   }
 
-  around(open: OpenCase): OpenCase {
+  wrap(open: OpenCase): OpenCase {
     // The clock around it would count the sensors' time too.
     const run = async () => {
-      await this.#ask();
+      await this.#readSensors();
       const begun = performance.now();
       const done = await open.run();
       const seconds = done.seconds ?? (performance.now() - begun) / 1000;
-      await this.#ask();
+      await this.#readSensors();
       this.#work += done.work;
       return { ...done, seconds };
     };
@@ -149,8 +149,8 @@ class EnergyOf {
     return this.#energy.joules > 0 ? this.#work / this.#energy.joules : undefined;
   }
 
-  async #ask(): Promise<void> {
+  async #readSensors(): Promise<void> {
     this.last = await this.#device.sensors?.();
-    this.#energy = use(this.#energy, this.last, performance.now());
+    this.#energy = addEnergySample(this.#energy, this.last, performance.now());
   }
 }

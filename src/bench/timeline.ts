@@ -20,7 +20,7 @@ export interface TimelineChunk {
 const CHUNKS = 16;
 
 /** Chunks from the middle of a job, where it neither begins nor ends; those that were counted. */
-export function stretchOf(records: Iterable<Readonly<ChunkRecord>>): TimelineChunk[] {
+export function middleChunks(records: Iterable<Readonly<ChunkRecord>>): TimelineChunk[] {
   const done = [...records].filter(({ outcome }) => outcome === 'counted');
   const from = Math.max(0, Math.floor((done.length - CHUNKS) / 2));
   const chunks = done.slice(from, from + CHUNKS).sort((a, b) => Number(a.startedNs - b.startedNs));

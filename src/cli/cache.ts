@@ -6,7 +6,7 @@ import { Exit } from '../console/command/exit.js';
 import { tilde } from '../console/command/paths.js';
 import { flag } from '../console/options/options.js';
 import { bytes, count, duration, plural } from '../console/output/format.js';
-import type { Ending, Output } from '../console/output/output.js';
+import type { CommandResult, Output } from '../console/output/output.js';
 import { table } from '../console/output/table.js';
 import { cacheDirectory } from '../device/cache/cache.js';
 import { type CacheEntry, cacheEntries, clearEntries } from '../device/cache/cache-entries.js';
@@ -21,17 +21,20 @@ export function cacheCommand(): Command {
   return withExamples(command, ['millrace cache', 'how much, how old'], ['millrace cache --clear']);
 }
 
-async function cache({ output, options: { clear = false } }: Call<{ readonly clear?: boolean }>): Promise<Ending> {
+async function cache({
+  output,
+  options: { clear = false },
+}: Call<{ readonly clear?: boolean }>): Promise<CommandResult> {
   const directory = cacheDirectory();
-  await checkOurs(directory, clear);
+  await checkOwner(directory, clear);
   const entries = await cacheEntries(directory);
   output.line(
     `${output.style.bold(tilde(directory))}  ${plural(entries.length, 'entry', 'entries')}, ${bytes(sizeOf(entries))}`,
   );
   const kinds = byKind(entries);
-  tellKinds(output, kinds);
-  const gone = clear ? await clearEntries(directory, entries) : [];
-  if (clear) output.line(`deleted ${plural(gone.length, 'entry', 'entries')}, ${bytes(sizeOf(gone))}`);
+  printKinds(output, kinds);
+  const deleted = clear ? await clearEntries(directory, entries) : [];
+  if (clear) output.line(`deleted ${plural(deleted.length, 'entry', 'entries')}, ${bytes(sizeOf(deleted))}`);
   return {
     exit: Exit.ok,
     answer: {
@@ -45,7 +48,7 @@ async function cache({ output, options: { clear = false } }: Call<{ readonly cle
         oldest: some[0]?.made.toISOString(),
         newest: some.at(-1)?.made.toISOString(),
       })),
-      ...(clear && { deleted: gone.length, deletedBytes: sizeOf(gone) }),
+      ...(clear && { deleted: deleted.length, deletedBytes: sizeOf(deleted) }),
     },
   };
 }
@@ -58,7 +61,7 @@ function byKind(entries: readonly CacheEntry[]): Map<string, CacheEntry[]> {
   return kinds;
 }
 
-function tellKinds(output: Output, kinds: ReadonlyMap<string, readonly CacheEntry[]>): void {
+function printKinds(output: Output, kinds: ReadonlyMap<string, readonly CacheEntry[]>): void {
   const age = (entry: CacheEntry | undefined): string =>
     entry === undefined ? '' : duration(Math.max(1, Math.round((Date.now() - entry.made.getTime()) / 1000)));
   const rows = [...kinds].map(([kind, some]) => [
@@ -74,10 +77,10 @@ function tellKinds(output: Output, kinds: ReadonlyMap<string, readonly CacheEntr
 }
 
 /** Throws if the directory is a link or belongs to another user: nothing is deleted through it. */
-async function checkOurs(directory: string, isToBeCleared: boolean): Promise<void> {
+async function checkOwner(directory: string, isClearing: boolean): Promise<void> {
   const state = await lstat(directory).catch(() => undefined);
   const me = process.getuid?.();
-  if (!isToBeCleared || state === undefined) return;
+  if (!isClearing || state === undefined) return;
   if (state.isDirectory() && (me === undefined || state.uid === me)) return;
   throw new MillraceError({
     code: 'io',

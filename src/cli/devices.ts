@@ -2,9 +2,9 @@ import { Command } from 'commander';
 import { action, type Call } from '../console/command/action.js';
 import { withExamples } from '../console/command/conventions.js';
 import { Exit } from '../console/command/exit.js';
-import { valued, wholeNumber } from '../console/options/options.js';
+import { valueOption, wholeNumberParser } from '../console/options/options.js';
 import { bytes, plural } from '../console/output/format.js';
-import type { Ending } from '../console/output/output.js';
+import type { CommandResult } from '../console/output/output.js';
 import type { Style } from '../console/output/style.js';
 import { table } from '../console/output/table.js';
 import type { DeviceInfo } from '../device/device.js';
@@ -16,8 +16,8 @@ export function devicesCommand(): Command {
   const command = new Command('devices')
     .description('the devices of this machine, best first, and why others are absent')
     .addOption(
-      valued('--watch [seconds]', 'their temperature, power and load, again and again (every 2 s)')
-        .argParser(wholeNumber(1, 86_400))
+      valueOption('--watch [seconds]', 'their temperature, power and load, again and again (every 2 s)')
+        .argParser(wholeNumberParser(1, 86_400))
         .preset('2'),
     )
     .action(action(devices));
@@ -32,7 +32,7 @@ interface DevicesOptions {
   readonly watch?: number;
 }
 
-async function devices({ output, options: { watch }, signal }: Call<DevicesOptions>): Promise<Ending> {
+async function devices({ output, options: { watch }, signal }: Call<DevicesOptions>): Promise<CommandResult> {
   const found = await listDevices();
   if (watch !== undefined) return watchDevices(output, found.devices, watch, signal);
   for (const line of deviceTable(found, output.style, { details: true })) output.line(line);
@@ -90,9 +90,9 @@ export function unitsOf({ kind, units }: DeviceInfo): string {
 }
 
 function detailsOf({ details = {}, versions }: DeviceInfo): string[] {
-  const said = (facts: Readonly<Record<string, string>>) =>
+  const joined = (facts: Readonly<Record<string, string>>) =>
     Object.entries(facts)
       .map(([name, value]) => `${name} ${value}`)
       .join(' · ');
-  return [said(details), said(versions)].filter((line) => line !== '');
+  return [joined(details), joined(versions)].filter((line) => line !== '');
 }

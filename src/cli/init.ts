@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import { action, type Call } from '../console/command/action.js';
 import { withExamples } from '../console/command/conventions.js';
 import { Exit } from '../console/command/exit.js';
-import type { Ending } from '../console/output/output.js';
+import type { CommandResult } from '../console/output/output.js';
 import { MillraceError } from '../kernel/error.js';
 
 /** `millrace init` */
@@ -15,7 +15,7 @@ export function initCommand(): Command {
   return withExamples(command, ['millrace init', 'kernel.ts'], ['millrace init search.mjs', 'in JavaScript']);
 }
 
-async function init({ output, args: [file = ''] }: Call<object>): Promise<Ending> {
+async function init({ output, args: [file = ''] }: Call<object>): Promise<CommandResult> {
   if (!/\.m?[jt]s$/.test(file)) {
     throw new MillraceError({
       code: 'usage',
@@ -27,7 +27,7 @@ async function init({ output, args: [file = ''] }: Call<object>): Promise<Ending
   try {
     await writeFile(file, template(/ts$/.test(file)), { flag: 'wx' });
   } catch (cause) {
-    throw notWritten(file, cause as NodeJS.ErrnoException);
+    throw notWrittenError(file, cause as NodeJS.ErrnoException);
   }
   const command = `millrace run ${/^[\w./-]+$/.test(file) ? file : JSON.stringify(file)}`;
   output.say(`wrote ${file}; run it with`);
@@ -35,7 +35,7 @@ async function init({ output, args: [file = ''] }: Call<object>): Promise<Ending
   return { exit: Exit.ok, answer: { file, command } };
 }
 
-function notWritten(file: string, cause: NodeJS.ErrnoException): MillraceError {
+function notWrittenError(file: string, cause: NodeJS.ErrnoException): MillraceError {
   const exists = cause.code === 'EEXIST';
   return new MillraceError({
     code: exists ? 'usage' : 'io',

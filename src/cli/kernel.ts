@@ -2,9 +2,9 @@ import { Command } from 'commander';
 import { action, type Call } from '../console/command/action.js';
 import { withExamples } from '../console/command/conventions.js';
 import { Exit } from '../console/command/exit.js';
-import { flag, valued, wholeNumber } from '../console/options/options.js';
+import { flag, valueOption, wholeNumberParser } from '../console/options/options.js';
 import { bytes, count, duration, plural } from '../console/output/format.js';
-import type { Ending } from '../console/output/output.js';
+import type { CommandResult } from '../console/output/output.js';
 import { table } from '../console/output/table.js';
 import { thisCpu } from '../device/native/cpu.js';
 import { MillraceError } from '../kernel/error.js';
@@ -22,8 +22,8 @@ export function kernelCommand(): Command {
     .command('show')
     .description("a kernel's generated text; that of a CPU for the one of this machine")
     .argument('<name>', NAME)
-    .addOption(valued('--target <target>', 'the language to show').choices(targets).default('c'))
-    .addOption(valued('--lanes <n>', 'lanes of a gang').argParser(wholeNumber(1, 64)))
+    .addOption(valueOption('--target <target>', 'the language to show').choices(targets).default('c'))
+    .addOption(valueOption('--lanes <n>', 'lanes of a gang').argParser(wholeNumberParser(1, 64)))
     .addOption(flag('--no-hoist', 'keep job and chunk values in the kernel'))
     .addOption(param())
     .action(action(show));
@@ -46,11 +46,11 @@ export function kernelCommand(): Command {
 const NAME = 'a name from `millrace kernel list`, or a file of your own: FILE or FILE#NAME';
 
 const param = () =>
-  valued('--param <name=value>', 'for a file that exports a function of its parameters').argParser(
+  valueOption('--param <name=value>', 'for a file that exports a function of its parameters').argParser(
     (text, before: readonly string[] = []) => [...before, text],
   );
 
-async function list({ output }: Call<object>): Promise<Ending> {
+async function list({ output }: Call<object>): Promise<CommandResult> {
   const names = Object.keys(kernels);
   for (const name of names) output.line(name);
   return { exit: Exit.ok, answer: { kernels: names } };
@@ -58,11 +58,11 @@ async function list({ output }: Call<object>): Promise<Ending> {
 
 const targets = ['c', 'wat', 'cuda', 'opencl', 'wgsl', 'ir'] as const;
 
-interface GivenOptions {
+interface ParamOptions {
   readonly param?: readonly string[];
 }
 
-interface ShowOptions extends GivenOptions {
+interface ShowOptions extends ParamOptions {
   readonly target: (typeof targets)[number];
   readonly lanes?: number;
   readonly hoist: boolean;
@@ -72,15 +72,19 @@ async function show({
   output,
   options: { target, lanes, hoist, param: params },
   args: [name = ''],
-}: Call<ShowOptions>): Promise<Ending> {
+}: Call<ShowOptions>): Promise<CommandResult> {
   const options = { target, hoist, cpu: thisCpu(), ...(lanes === undefined ? {} : { lanes }) };
-  const text = kernelText(await kernelNamed(name, params), options);
+  const text = kernelText(await findKernel(name, params), options);
   output.data(text.trimEnd());
   return { exit: Exit.ok, answer: { kernel: name, target, text } };
 }
 
-async function stats({ output, options: { param: params }, args: [name = ''] }: Call<GivenOptions>): Promise<Ending> {
-  const kernel = await kernelNamed(name, params);
+async function stats({
+  output,
+  options: { param: params },
+  args: [name = ''],
+}: Call<ParamOptions>): Promise<CommandResult> {
+  const kernel = await findKernel(name, params);
   const cpu = thisCpu();
   const common = { hoist: true, checked: false, nativeBodies: true, cpu } as const;
   const counted = kernelStats(kernel, [
@@ -129,7 +133,7 @@ function statsLines({ name, always, underTests, words, host, targets: all }: Ker
   ];
 }
 
-async function kernelNamed(name: string, given: readonly string[] = []): Promise<Kernel> {
+async function findKernel(name: string, given: readonly string[] = []): Promise<Kernel> {
   const make = Object.hasOwn(kernels, name) ? kernels[name] : undefined;
   const file = make ? undefined : kernelFile(name);
   if (file) return loadKernel(file, paramsOf(given));

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import { conform } from '../console/command/conventions.js';
-import { buildOf } from '../console/command/version.js';
+import { applyConventions } from '../console/command/conventions.js';
+import { buildVersion } from '../console/command/version.js';
 
 /**
  * The `millrace` command; each subcommand is defined in its own module. If `only` names a command, the others are not
@@ -9,19 +9,19 @@ import { buildOf } from '../console/command/version.js';
 export async function program(only?: string): Promise<Command> {
   const root = new Command('millrace')
     .description('Kernels written once in TypeScript, run on every processor there is.')
-    .version(buildOf(), '-V, --version', 'the version and the build')
+    .version(buildVersion(), '-V, --version', 'the version and the build')
     .configureHelp({ subcommandTerm: (command) => command.name() });
   for (const command of await Promise.all(namesFor(only).map((name) => commands[name]?.()))) {
     if (command) root.addCommand(command);
   }
-  conform(root);
+  applyConventions(root);
   root.addHelpText('after', help);
   return root;
 }
 
 function namesFor(only: string | undefined): readonly string[] {
   if (only === '-V' || only === '--version') return [];
-  return only !== undefined && only !== EVERY && Object.hasOwn(commands, only) ? [only] : Object.keys(commands);
+  return only !== undefined && only !== COMPLETION && Object.hasOwn(commands, only) ? [only] : Object.keys(commands);
 }
 
 /** In the order of the help. */
@@ -49,7 +49,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   completion: async () => (await import('./completion/command.js')).completionCommand(),
 };
 /** Needs all the other commands. */
-const EVERY = 'completion';
+const COMPLETION = 'completion';
 
 const help = `
 Every option is also a variable (--device is MILLRACE_DEVICE) and may stand in ~/.config/millrace/config.json:

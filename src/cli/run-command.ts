@@ -1,13 +1,13 @@
 import { CommanderError } from 'commander';
-import { startOf } from '../console/command/action.js';
+import { startEvent } from '../console/command/action.js';
 import { loadProgramWith } from '../console/command/config.js';
 import { everyCommand } from '../console/command/conventions.js';
 import { Exit, exitOf } from '../console/command/exit.js';
 import { type Host, withHost } from '../console/command/host.js';
 import { options } from '../console/options/options.js';
-import { openOutput, tellError } from '../console/output/output.js';
-import { keepSecretsOf } from '../console/output/redact.js';
-import { routed } from './bench/route.js';
+import { openOutput, reportError } from '../console/output/output.js';
+import { registerSecretsOf } from '../console/output/redact.js';
+import { routeBench } from './bench/route.js';
 import { program } from './program.js';
 
 /**
@@ -22,13 +22,13 @@ export function runCommand(host: Host): Promise<void> {
 async function parse(host: Host): Promise<void> {
   const { args, stdout, stderr } = host;
   const root = await program(args[0]);
-  let complaint = '';
+  let usageError = '';
   everyCommand(root, (command) =>
     command.exitOverride().configureOutput({
       writeOut: (text) => stdout.write(text),
       writeErr: (text) => stderr.write(text),
       outputError: (text) => {
-        complaint = text
+        usageError = text
           .trim()
           .replace(/^error: /, '')
           .replaceAll('\n', ' ');
@@ -36,21 +36,21 @@ async function parse(host: Host): Promise<void> {
     }),
   );
   try {
-    await root.parseAsync(args.length === 0 ? ['--help'] : routed(args), { from: 'user' });
+    await root.parseAsync(args.length === 0 ? ['--help'] : routeBench(args), { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return;
-    keepSecretsOf(args, process.env);
+    registerSecretsOf(args, process.env);
     const output = openOutput({ json: args.includes('--json') || options.json().envVar !== undefined });
-    output.event('start', startOf(''));
+    output.event('start', startEvent(''));
     if (!(error instanceof CommanderError)) {
       host.exitCode = exitOf(error);
-      tellError(output, error, exitOf(error));
+      reportError(output, error, exitOf(error));
       output.event('done', { exit: exitOf(error) });
       return;
     }
     host.exitCode = Exit.usage;
-    if (complaint !== '') output.fail(`${complaint}\n  advice: millrace --help`);
-    output.event('error', { code: 'usage', message: complaint || 'a command is missing' });
+    if (usageError !== '') output.fail(`${usageError}\n  advice: millrace --help`);
+    output.event('error', { code: 'usage', message: usageError || 'a command is missing' });
     output.event('done', { exit: Exit.usage });
   }
 }

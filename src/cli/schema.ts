@@ -4,7 +4,7 @@ import { Argument, Command } from 'commander';
 import { action, type Call } from '../console/command/action.js';
 import { withExamples } from '../console/command/conventions.js';
 import { Exit } from '../console/command/exit.js';
-import type { Ending } from '../console/output/output.js';
+import type { CommandResult } from '../console/output/output.js';
 
 /** `millrace schema` */
 export function schemaCommand(): Command {
@@ -15,7 +15,7 @@ export function schemaCommand(): Command {
   return withExamples(command, ['millrace schema events > events.schema.json']);
 }
 
-async function schema({ output }: Call<object>): Promise<Ending> {
+async function schema({ output }: Call<object>): Promise<CommandResult> {
   const path = createRequire(import.meta.url).resolve('millrace/events.schema.json');
   const text = readFileSync(path, 'utf8');
   output.data(text.trimEnd());

@@ -5,18 +5,18 @@ import { Exit, type ExitCode } from '../console/command/exit.js';
 import { host } from '../console/command/host.js';
 import { startScratchCache } from '../console/command/scratch-cache.js';
 import {
-  type Opening,
-  type OpeningOptions,
-  startOpening,
-  withOpeningOptions,
+  type DeviceCommandOptions,
+  type DeviceSetup,
+  setUpDevices,
+  withDeviceOptions,
 } from '../console/options/device-options.js';
-import { options, valued, wholeNumber } from '../console/options/options.js';
+import { options, valueOption, wholeNumberParser } from '../console/options/options.js';
 import { count, duration } from '../console/output/format.js';
 import type { Output } from '../console/output/output.js';
-import { openProgress } from '../console/output/progress.js';
+import { openProgressLine } from '../console/output/progress.js';
 import { type CaseResult, runConformance, runFuzz } from '../device/conformance/index.js';
 import type { Device } from '../device/device.js';
-import { inTime } from '../device/patience.js';
+import { withTimeout } from '../device/patience.js';
 import { listDevices, openDevice } from '../device/registry.js';
 import { MillraceError } from '../kernel/error.js';
 
@@ -25,12 +25,16 @@ export function selftestCommand(): Command {
   const command = new Command('selftest')
     .description('every operation of the kernel language on every device, against its definition')
     .addOption(options.devices().default(undefined, 'all that are here'))
-    .addOption(valued('--filter <text>', 'only cases whose name holds this text'))
-    .addOption(valued('--fuzz <seconds>', 'then random kernels for so long').argParser(wholeNumber(1, 1_000_000)))
-    .addOption(valued('--seed <n>', 'where the random kernels begin').argParser(wholeNumber(0, 2 ** 32 - 1)))
-    .addOption(valued('--streams <n>', 'the most streams of a GPU').argParser(wholeNumber(1, 1024)))
-    .addOption(valued('--completion <how>', 'how a GPU tells that work is done').choices(['poll', 'callback', 'sync']));
-  withOpeningOptions(command).action(action(selftest));
+    .addOption(valueOption('--filter <text>', 'only cases whose name holds this text'))
+    .addOption(
+      valueOption('--fuzz <seconds>', 'then random kernels for so long').argParser(wholeNumberParser(1, 1_000_000)),
+    )
+    .addOption(valueOption('--seed <n>', 'where the random kernels begin').argParser(wholeNumberParser(0, 2 ** 32 - 1)))
+    .addOption(valueOption('--streams <n>', 'the most streams of a GPU').argParser(wholeNumberParser(1, 1024)))
+    .addOption(
+      valueOption('--completion <how>', 'how a GPU tells that work is done').choices(['poll', 'callback', 'sync']),
+    );
+  withDeviceOptions(command).action(action(selftest));
   return withExamples(
     command,
     ['millrace selftest', 'every device that is here'],
@@ -39,7 +43,7 @@ export function selftestCommand(): Command {
   );
 }
 
-interface SelftestOptions extends TestOptions, OpeningOptions {
+interface SelftestOptions extends TestOptions, DeviceCommandOptions {
   readonly device?: string;
   readonly fuzz?: number;
   readonly seed?: number;
@@ -55,7 +59,7 @@ interface TestOptions {
 
 async function selftest({ output, options: given, signal }: Call<SelftestOptions>): Promise<ExitCode> {
   const names = given.device?.split(',') ?? (await listDevices()).devices.map(({ id }) => id);
-  const opening = startOpening(given, output, given);
+  const opening = setUpDevices(given, output, given);
   let failed = 0;
   for (const name of names) {
     failed += await onDevice(name, opening, (device) => testDevice(output, device, given, signal));
@@ -71,22 +75,22 @@ async function selftest({ output, options: given, signal }: Call<SelftestOptions
 }
 
 /** How long a device may take to close: one that hangs must not hold the command up. */
-const CLOSING_MS = 10_000;
+const MAX_CLOSE_MS = 10_000;
 
-async function onDevice<R>(name: string, opening: Opening, work: (device: Device) => Promise<R>): Promise<R> {
+async function onDevice<R>(name: string, opening: DeviceSetup, work: (device: Device) => Promise<R>): Promise<R> {
   const device = await openDevice(name, opening.options);
   try {
     const result = await work(device);
-    await inTime(opening.tell(device), CLOSING_MS, () => undefined);
+    await withTimeout(opening.reportApiCalls(device), MAX_CLOSE_MS, () => undefined);
     return result;
   } finally {
-    await inTime(device.close(), CLOSING_MS, leaveSoon);
+    await withTimeout(device.close(), MAX_CLOSE_MS, exitSoon);
   }
 }
 
 /** What still hangs then holds a thread, and a thread holds the process. */
-function leaveSoon(): void {
-  setTimeout(() => host().exit(Number(host().exitCode ?? 0)), CLOSING_MS / 10).unref();
+function exitSoon(): void {
+  setTimeout(() => host().exit(Number(host().exitCode ?? 0)), MAX_CLOSE_MS / 10).unref();
 }
 
 /** Runs the suite on one device and tells how it went; gives the number of failures. */
@@ -96,17 +100,17 @@ export async function testDevice(
   given: TestOptions,
   signal: AbortSignal,
 ): Promise<number> {
-  const tally = new Tally(output, device.info.id, 'cases', signal, given.indent);
+  const tally = new CaseTally(output, device.info.id, 'cases', signal, given.indent);
   await runConformance(device, {
     ...(given.filter === undefined ? {} : { filter: given.filter }),
     onResult: (result) => tally.add(result),
   });
-  if (tally.passed + tally.failed + tally.skipped === 0) throw noCase(given.filter ?? '');
+  if (tally.passed + tally.failed + tally.skipped === 0) throw noCaseError(given.filter ?? '');
   tally.end();
   return tally.failed;
 }
 
-function noCase(filter: string): MillraceError {
+function noCaseError(filter: string): MillraceError {
   return new MillraceError({
     code: 'usage',
     message: 'there is no such case',
@@ -123,16 +127,16 @@ async function fuzz(
   signal: AbortSignal,
 ): Promise<number> {
   const { id } = device.info;
-  output.say(output.aside.dim(`${id}: random kernels from seed ${seed}`));
+  output.say(output.stderrStyle.dim(`${id}: random kernels from seed ${seed}`));
   output.event('fuzz', { device: id, seed, seconds });
-  const tally = new Tally(output, id, 'kernels', signal);
+  const tally = new CaseTally(output, id, 'kernels', signal);
   await runFuzz(device, { seed, seconds, onResult: (result) => tally.add(result) });
   tally.end();
   return tally.failed;
 }
 
 /** Counts results, tells failures at once and the rest at the end: each reason of a skip once. */
-class Tally {
+class CaseTally {
   passed = 0;
   failed = 0;
   readonly #skips = new Map<string, number>();
@@ -150,7 +154,7 @@ class Tally {
     this.#noun = noun;
     this.#signal = signal;
     this.#margin = ' '.repeat(indent);
-    this.#progress = openProgress(output);
+    this.#progress = openProgressLine(output);
   }
 
   get skipped(): number {

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { machine, machineLine } from '../bench/machine.js';
-import { LEAST_RUNS } from '../bench/measure.js';
+import { MIN_RUNS } from '../bench/measure.js';
 import { boundText } from '../bench/report.js';
 import { isFigure, type NoFigure, runSuite } from '../bench/suite.js';
 import { action, type Call } from '../console/command/action.js';
@@ -15,7 +15,7 @@ import { MillraceError } from '../kernel/error.js';
 import { Solver } from '../workload/block/job/solve.js';
 import { genesis, genesisWindow } from '../workload/block/kernel/genesis.js';
 import { headerPrefix, targetFromBits } from '../workload/block/kernel/reference.js';
-import { benched } from '../workload/cases.js';
+import { benchedWorkloads } from '../workload/cases.js';
 import { figureEvent } from './bench/suite-command.js';
 import { deviceTable } from './devices.js';
 import { testDevice } from './selftest.js';
@@ -68,30 +68,32 @@ async function tour({ output, options: { device: name, threads }, signal }: Call
 /** Shows the rate of each workload, with results checked. The first is `block`, whose rate the preceding search needs. */
 async function showRates(output: Output, device: Device, signal: AbortSignal): Promise<void> {
   const { style } = output;
-  const how = { runs: LEAST_RUNS, seconds: RUN_SECONDS, isFull: false };
-  const shown = benched.flatMap(({ cases }) => cases.flatMap(({ isLong, name }) => (isLong ? [] : [name.length])));
+  const how = { runs: MIN_RUNS, seconds: RUN_SECONDS, isFull: false };
+  const shown = benchedWorkloads.flatMap(({ cases }) =>
+    cases.flatMap(({ isLong, name }) => (isLong ? [] : [name.length])),
+  );
   let isFirst = true;
-  for await (const one of runSuite(benched, [device], how)) {
+  for await (const one of runSuite(benchedWorkloads, [device], how)) {
     signal.throwIfAborted();
     figureEvent(output, one);
-    if (!isFigure(one) && one.isWrong) throw wrongResults(one);
+    if (!isFigure(one) && one.isWrong) throw wrongResultsError(one);
     if (isFirst) {
       await showGenesis(output, device, isFigure(one) ? one.rate.median : 0, signal);
       output.line(`\n${style.bold('five workloads')} on ${device.info.id}, each figure of checked results`);
       isFirst = false;
     }
     const about = `  ${one.workload.padEnd(6)}  ${one.name.padEnd(Math.max(...shown))}`;
-    const told = isFigure(one)
+    const figureText = isFigure(one)
       ? `${style.good(rate(one.rate.median, one.unit).padStart(13))}  ${style.dim(boundText(one))}`
       : style.dim(one.reason);
-    output.line(`${about}  ${told}`);
+    output.line(`${about}  ${figureText}`);
   }
 }
 
 /** Shorter than in `bench`: a tour should end within a minute. */
 const RUN_SECONDS = 0.15;
 
-const wrongResults = ({ name, device, reason }: NoFigure): MillraceError =>
+const wrongResultsError = ({ name, device, reason }: NoFigure): MillraceError =>
   new MillraceError({
     code: 'device-failed',
     message: reason,

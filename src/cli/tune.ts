@@ -2,17 +2,17 @@ import { Argument, Command } from 'commander';
 import { action, type Call } from '../console/command/action.js';
 import { withExamples } from '../console/command/conventions.js';
 import { Exit } from '../console/command/exit.js';
-import { type OpeningOptions, startOpening, withOpeningOptions } from '../console/options/device-options.js';
-import { flag, options, valued } from '../console/options/options.js';
-import { seconds } from '../console/options/quantity.js';
+import { type DeviceCommandOptions, setUpDevices, withDeviceOptions } from '../console/options/device-options.js';
+import { flag, options, valueOption } from '../console/options/options.js';
+import { parseSeconds } from '../console/options/quantity.js';
 import { duration, percent, plural, rate } from '../console/output/format.js';
-import type { Ending, Output } from '../console/output/output.js';
+import type { CommandResult, Output } from '../console/output/output.js';
 import { table } from '../console/output/table.js';
 import type { Device } from '../device/device.js';
 import { median } from '../device/median.js';
 import { openDevices } from '../device/registry.js';
-import { keepTuning, keepTuningsOn, tuningFor } from '../engine/tune/known.js';
-import { nameOf, type Tunable, type TuningRecord, tune } from '../engine/tune/tune.js';
+import { saveTuning, setTuningStore, tuningFor } from '../engine/tune/known.js';
+import { settingText, type Tunable, type TuningRecord, tune } from '../engine/tune/tune.js';
 import { LedgerTunings } from '../store/client/tunings.js';
 import { tunables } from '../workload/tunables.js';
 
@@ -32,11 +32,11 @@ export function tuneCommand(only?: string): Command {
     .addOption(flag('--reset', 'forget what is known; nothing is measured').conflicts('retune'))
     .addOption(flag('--retune', 'measure again what is known'))
     .addOption(
-      valued('--budget <time>', 'the most time for each workload on each device')
-        .argParser(seconds)
+      valueOption('--budget <time>', 'the most time for each workload on each device')
+        .argParser(parseSeconds)
         .default(BUDGET_S, '5m'),
     );
-  withOpeningOptions(command).action(action((call: Call<TuneCommandOptions>) => run(call, only)));
+  withDeviceOptions(command).action(action((call: Call<TuneCommandOptions>) => runTune(call, only)));
   if (only !== undefined) return withExamples(command, [`millrace ${only} tune --device cuda,cpu`, 'on two devices']);
   return withExamples(
     command,
@@ -48,7 +48,7 @@ export function tuneCommand(only?: string): Command {
 
 const BUDGET_S = 300;
 
-interface TuneCommandOptions extends OpeningOptions {
+interface TuneCommandOptions extends DeviceCommandOptions {
   readonly device: string;
   readonly dataDir: string;
   readonly show?: boolean;
@@ -57,22 +57,22 @@ interface TuneCommandOptions extends OpeningOptions {
   readonly budget: number;
 }
 
-async function run(call: Call<TuneCommandOptions>, only?: string): Promise<Ending> {
+async function runTune(call: Call<TuneCommandOptions>, only?: string): Promise<CommandResult> {
   const { output, options: given, args } = call;
-  const asked = only === undefined ? ((args[0] ?? []) as unknown as readonly string[]) : [only];
-  const wanted = tunables.filter(({ name }) => asked.length === 0 || asked.includes(name));
-  keepTuningsOn(new LedgerTunings(given.dataDir, { warn: output.warn }));
-  const opening = startOpening(given, output);
+  const names = only === undefined ? ((args[0] ?? []) as unknown as readonly string[]) : [only];
+  const selected = tunables.filter(({ name }) => names.length === 0 || names.includes(name));
+  setTuningStore(new LedgerTunings(given.dataDir, { warn: output.warn }));
+  const opening = setUpDevices(given, output);
   const devices = await openDevices(given.device, opening.options);
   let tuned = 0;
   try {
     for (const device of devices) {
       output.event('device', { id: device.info.id, name: device.info.name });
-      for (const tunable of wanted) {
-        const did = await one(call, device, tunable);
-        if (did) tuned++;
+      for (const tunable of selected) {
+        const isMeasured = await tuneWorkload(call, device, tunable);
+        if (isMeasured) tuned++;
       }
-      await opening.tell(device);
+      await opening.reportApiCalls(device);
     }
     return { exit: Exit.ok, answer: { tuned } };
   } finally {
@@ -81,25 +81,25 @@ async function run(call: Call<TuneCommandOptions>, only?: string): Promise<Endin
 }
 
 /** Tunes one workload on one device. Returns whether it was measured. */
-async function one(
+async function tuneWorkload(
   { output, options: given, signal }: Call<TuneCommandOptions>,
   device: Device,
   tunable: Tunable,
 ): Promise<boolean> {
   const what = `${output.style.bold(tunable.name)} on ${device.info.id}`;
   if (given.reset) {
-    await keepTuning(device, tunable, undefined);
+    await saveTuning(device, tunable, undefined);
     output.line(`${what}: forgotten`);
     return false;
   }
   const known = await tuningFor(device, tunable);
   if (given.show) {
-    if (known) tell(output, device, tunable, known, true);
+    if (known) printTuning(output, device, tunable, known, true);
     else output.line(`${what}: nothing is known`);
     return false;
   }
   if (known?.isWhole && !given.retune) {
-    tell(output, device, tunable, known, true);
+    printTuning(output, device, tunable, known, true);
     output.say('known from before; --retune measures again');
     return false;
   }
@@ -108,15 +108,17 @@ async function one(
     return false;
   }
   const start = performance.now();
-  const record = await watched(output, (onStep) => tune(device, tunable, { seconds: given.budget, signal, onStep }));
-  await keepTuning(device, tunable, record);
-  tell(output, device, tunable, record, false);
+  const record = await withTuningProgress(output, (onProgress) =>
+    tune(device, tunable, { seconds: given.budget, signal, onProgress }),
+  );
+  await saveTuning(device, tunable, record);
+  printTuning(output, device, tunable, record, false);
   output.say(`measured in ${duration((performance.now() - start) / 1000)}`);
   if (!record.isWhole) output.warn(`not everything was tried in ${duration(given.budget)}; --budget gives it more`);
   return true;
 }
 
-async function watched<T>(
+async function withTuningProgress<T>(
   output: Output,
   work: (onStep: (step: { axis: string; round: number; candidates: number }) => void) => Promise<T>,
 ): Promise<T> {
@@ -124,7 +126,7 @@ async function watched<T>(
     return await work(({ axis, round, candidates }) => {
       output.event('tuning', { axis, round, candidates });
       output.explain(`${axis}: round ${round}, ${plural(candidates, 'candidate')}`);
-      if (output.live.isThere) output.live.show([`${axis}  round ${round}  ${plural(candidates, 'candidate')}`]);
+      if (output.live.isEnabled) output.live.show([`${axis}  round ${round}  ${plural(candidates, 'candidate')}`]);
     });
   } finally {
     output.live.clear();
@@ -132,7 +134,7 @@ async function watched<T>(
 }
 
 /** Prints a line for the chosen setting, then a table for each axis. */
-function tell(output: Output, { info }: Device, tunable: Tunable, record: TuningRecord, isKnown: boolean): void {
+function printTuning(output: Output, { info }: Device, tunable: Tunable, record: TuningRecord, isKnown: boolean): void {
   const { setting, gain, rate: perSecond, unit, isWhole, axes } = record;
   output.event('tuned', {
     device: info.id,
@@ -146,7 +148,9 @@ function tell(output: Output, { info }: Device, tunable: Tunable, record: Tuning
     axes,
   });
   const by = Object.keys(setting).length === 0 ? 'nothing was better' : `${percent(gain - 1)} faster than untuned`;
-  output.line(`${output.style.bold(tunable.name)} on ${info.id}: ${nameOf(setting)} (${by}), ${rate(perSecond, unit)}`);
+  output.line(
+    `${output.style.bold(tunable.name)} on ${info.id}: ${settingText(setting)} (${by}), ${rate(perSecond, unit)}`,
+  );
   for (const axis of axes) {
     output.line(
       `\n  ${axis.name}, ${plural(axis.rounds, 'round')} by ${axis.measured === 'job' ? 'jobs' : 'launches'}`,

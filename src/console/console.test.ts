@@ -7,15 +7,15 @@ import type { Device } from '../device/device.js';
 import { MillraceError } from '../kernel/error.js';
 import { Exit, exitOf } from './command/exit.js';
 import { startScratchCache } from './command/scratch-cache.js';
-import { startOpening } from './options/device-options.js';
-import { flag, valued, wholeNumber } from './options/options.js';
+import { setUpDevices } from './options/device-options.js';
+import { flag, valueOption, wholeNumberParser } from './options/options.js';
 import { apiTable } from './output/api-table.js';
 import { bytes, count, duration, percent, plural, rate } from './output/format.js';
-import { type LiveStream, openLive } from './output/live.js';
-import { conclude, jsonLine, openOutput } from './output/output.js';
+import { type LiveStream, openLiveLines } from './output/live.js';
+import { jsonLine, openOutput, runToExit } from './output/output.js';
 import { openScreen } from './output/screen.js';
 import { styleFor } from './output/style.js';
-import { cut, table } from './output/table.js';
+import { cutToWidth, table } from './output/table.js';
 
 describe('numbers for people', () => {
   it.each([
@@ -98,7 +98,7 @@ describe('how a command ends', () => {
 
   it('tells people on stderr, in three lines', async () => {
     const { output, stdout, stderr } = capture(false);
-    expect(await conclude(output, () => Promise.reject(error))).toBe(69);
+    expect(await runToExit(output, () => Promise.reject(error))).toBe(69);
     expect(stdout()).toBe('');
     expect(stderr()).toBe('error: no compiler\n  asked:  native\n  advice: get one\n');
   });
@@ -107,7 +107,7 @@ describe('how a command ends', () => {
     const { output, stdout, stderr } = capture(true);
     output.say('words');
     output.line('words');
-    expect(await conclude(output, () => Promise.reject(error))).toBe(69);
+    expect(await runToExit(output, () => Promise.reject(error))).toBe(69);
     expect(stderr()).toBe('');
     expect(eventsIn(stdout())).toEqual([
       { event: 'error', code: 'device-absent', message: 'no compiler', asked: 'native', advice: 'get one' },
@@ -119,8 +119,8 @@ describe('how a command ends', () => {
     const { output } = capture(true);
     const controller = new AbortController();
     controller.abort();
-    expect(await conclude(output, async () => controller.signal.throwIfAborted() as never)).toBe(3);
-    expect(await conclude(output, () => Promise.reject(new Error('bug')))).toBe(70);
+    expect(await runToExit(output, async () => controller.signal.throwIfAborted() as never)).toBe(3);
+    expect(await runToExit(output, () => Promise.reject(new Error('bug')))).toBe(70);
   });
 
   it('writes bigints exactly', () => {
@@ -130,13 +130,13 @@ describe('how a command ends', () => {
 
 describe('options', () => {
   it('have a variable each', () => {
-    expect(valued('--batch-size <n>', '').envVar).toBe('MILLRACE_BATCH_SIZE');
+    expect(valueOption('--batch-size <n>', '').envVar).toBe('MILLRACE_BATCH_SIZE');
     expect(flag('--json', '', { MILLRACE_JSON: '1' }).envVar).toBe('MILLRACE_JSON');
     for (const off of ['', '0', 'false', 'NO'])
       expect(flag('--json', '', { MILLRACE_JSON: off }).envVar).toBeUndefined();
   });
   it.each(['', '0', '-1', '1.5', 'x', '1e2', '17'])('%j is no whole number from 1 to 16', (text) => {
-    expect(() => wholeNumber(1, 16)(text)).toThrow('from 1 to 16');
+    expect(() => wholeNumberParser(1, 16)(text)).toThrow('from 1 to 16');
   });
 });
 
@@ -188,7 +188,7 @@ describe('a screen', () => {
   it('takes the rows away that its lines have after the window was made narrower', () => {
     const text: string[] = [];
     const stream = { isTTY: true, columns: 21, rows: 24, write: (part: string) => text.push(part) };
-    const live = openLive(stream);
+    const live = openLiveLines(stream);
     live.show(['a line of 18 chars', 'b']);
     stream.columns = 10;
     live.clear();
@@ -198,9 +198,9 @@ describe('a screen', () => {
 
   it('is cut by what is seen: colours stay closed', () => {
     const { good } = styleFor({ isTTY: true }, {});
-    expect(cut(`${good('green')} and more`, 8)).toBe(`${good('green')} an`);
-    expect(cut(good('green'), 2)).toBe(good('gr'));
-    expect(cut('short', 9)).toBe('short');
+    expect(cutToWidth(`${good('green')} and more`, 8)).toBe(`${good('green')} an`);
+    expect(cutToWidth(good('green'), 2)).toBe(good('gr'));
+    expect(cutToWidth('short', 9)).toBe('short');
   });
 });
 
@@ -216,7 +216,7 @@ describe('diagnostics and events in files', () => {
     const stderr: string[] = [];
     const sink = { write: (part: string) => stderr.push(part) };
     const output = openOutput({ extraVerbose: log, events }, { stdout: sink, stderr: sink });
-    const opening = startOpening({ threads: 3, apiTable: true }, output);
+    const opening = setUpDevices({ threads: 3, apiTable: true }, output);
     expect(opening.options).toMatchObject({ threads: 3, telemetry: true });
     opening.options.log?.('stream 0 opened');
     expect(readFileSync(log, 'utf8')).toMatch(/^ +\d+\.\d{6} {2}stream 0 opened\n$/);
@@ -232,7 +232,7 @@ describe('diagnostics and events in files', () => {
     const output = openOutput({ isData: true }, { stdout: sink(stdout), stderr: sink(stderr) });
     const figures = { calls: [], launches: 7, polls: 8, blockingWaits: 0, blockedNs: 0, lostCallbacks: 0 };
     const device = { info: { id: 'cuda:0' }, telemetry: async () => figures };
-    await startOpening({ apiTable: true }, output).tell(device as unknown as Device);
+    await setUpDevices({ apiTable: true }, output).reportApiCalls(device as unknown as Device);
     expect(stdout).toEqual([]);
     expect(stderr?.join('')).toMatch(/cuda:0.*calls of the driver.*7 launches, 8 polls, 0 blocking waits/s);
     output.close();
@@ -242,7 +242,7 @@ describe('diagnostics and events in files', () => {
     expect(() => openOutput({ [option]: join(folder, 'none', 'log') })).toThrow(/cannot write/);
   });
   it('without a file, devices are not asked for diagnostics', () => {
-    expect(startOpening({}, capture(false).output).options.log).toBeUndefined();
+    expect(setUpDevices({}, capture(false).output).options.log).toBeUndefined();
   });
 });
 

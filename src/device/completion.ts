@@ -6,13 +6,13 @@ export class MarkCompletion implements Completion {
   /** The identity of the owner. Only streams of the same device can wait for this completion. */
   readonly device: object;
   /** Completions of other streams that commands since the last mark waited for. */
-  #waited: readonly MarkCompletion[];
+  #dependencies: readonly MarkCompletion[];
   readonly #done: Deferred<Report> = deferred();
-  #settled = false;
+  #isSettled = false;
 
   constructor(device: object, waited: readonly MarkCompletion[]) {
     this.device = device;
-    this.#waited = waited;
+    this.#dependencies = waited;
     // A caller may ignore a completion without causing an unhandled rejection. Callers who await it get the error.
     this.done.catch(() => undefined);
   }
@@ -21,24 +21,24 @@ export class MarkCompletion implements Completion {
     return this.#done.promise;
   }
 
-  get settled(): boolean {
-    return this.#settled;
+  get isSettled(): boolean {
+    return this.#isSettled;
   }
 
-  pass(report: Report): void {
+  resolve(report: Report): void {
     const waited = this.#end();
-    this.#done.resolve(waited.length === 0 ? report : withWaited(report, waited));
+    this.#done.resolve(waited.length === 0 ? report : withDependencies(report, waited));
   }
 
-  fail(error: unknown): void {
+  reject(error: unknown): void {
     this.#end();
     this.#done.reject(error);
   }
 
   #end(): readonly MarkCompletion[] {
-    const waited = this.#waited;
-    this.#settled = true;
-    this.#waited = []; // otherwise each completion would keep all earlier ones alive
+    const waited = this.#dependencies;
+    this.#isSettled = true;
+    this.#dependencies = []; // otherwise each completion would keep all earlier ones alive
     return waited;
   }
 }
@@ -59,7 +59,7 @@ export class LineCompletion extends MarkCompletion {
  * Work that depends on failed or incomplete work is failed or incomplete itself. The completions in `waited` have all
  * settled.
  */
-async function withWaited(report: Report, waited: readonly MarkCompletion[]): Promise<Report> {
+async function withDependencies(report: Report, waited: readonly MarkCompletion[]): Promise<Report> {
   const reports = await Promise.all(waited.map((completion) => completion.done));
   return { ...report, complete: report.complete && reports.every((other) => other.complete) };
 }

@@ -1,7 +1,7 @@
 import type { MillraceError } from '../kernel/error.js';
-import type { BufferDecl, Field, Kernel, PipeShares, RingLayout, Values } from '../kernel/index.js';
+import type { BufferDecl, Field, FieldValues, Kernel, PipeShares, RingLayout } from '../kernel/index.js';
 
-export type { RingLayout, Values } from '../kernel/index.js';
+export type { FieldValues, RingLayout } from '../kernel/index.js';
 
 /**
  * The contract of every device. Nothing here blocks: calls on a stream queue a command and return; a `Completion`
@@ -155,7 +155,7 @@ export interface DeviceProgram {
   readonly ring: RingLayout;
   readonly compile: { readonly milliseconds: number; readonly cached: boolean };
   /** Evaluates everything that depends only on the job, once. Throws `launch-arguments` if a value is missing. */
-  bind(job: Values): BoundJob;
+  bind(job: FieldValues): BoundJob;
   /**
    * Unloads the code after the queued launches have run and the resident grids that use it have ended. Later launches
    * are refused. A program that is dropped without a close is unloaded when it is garbage collected; `Device.close`
@@ -179,7 +179,7 @@ export interface DeviceBuffer {
 
 export interface Launch {
   readonly job: BoundJob;
-  readonly chunk?: Values;
+  readonly chunk?: FieldValues;
   /** The index of item 0. `base` to `base + count` must not cross a multiple of 2^32. */
   readonly base?: bigint;
   /** The number of items, up to 2^32; or the location of a u32 in device memory that holds it, at most `max`. */
@@ -226,7 +226,7 @@ export interface ResidentRange {
   readonly base?: bigint;
   /** At least 1. */
   readonly count: number;
-  readonly chunk?: Values;
+  readonly chunk?: FieldValues;
 }
 
 export interface Resident {

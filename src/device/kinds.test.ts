@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { MillraceError } from '../kernel/error.js';
 import { items } from '../kernel/index.js';
 import type { Device, DeviceInfo } from './device.js';
-import { type DeviceKind, DeviceKinds, type DeviceModule, openAnother, type Probed } from './kinds.js';
+import { type DeviceKind, DeviceKinds, type DeviceModule, openAnother, type ProbeResult } from './kinds.js';
 
 type Kind = DeviceInfo['kind'];
 
@@ -19,7 +19,7 @@ const info = (kind: Kind, number: number, processor: DeviceInfo['processor'] = '
 });
 
 /** Kinds that note what is asked of them. */
-function world(modules: Partial<Record<Kind, Partial<DeviceModule> | Probed>>) {
+function world(modules: Partial<Record<Kind, Partial<DeviceModule> | ProbeResult>>) {
   const asked: string[] = [];
   const kinds = Object.entries(modules).map(([id, given]): DeviceKind => {
     const probed = 'infos' in given || 'reason' in given ? given : undefined;
@@ -44,7 +44,7 @@ function world(modules: Partial<Record<Kind, Partial<DeviceModule> | Probed>>) {
   });
   const order = [
     { kind: 'cuda' },
-    { kind: 'opencl', on: 'gpu' },
+    { kind: 'opencl', processor: 'gpu' },
     { kind: 'native' },
     { kind: 'opencl' },
     { kind: 'interpreter' },
@@ -52,14 +52,14 @@ function world(modules: Partial<Record<Kind, Partial<DeviceModule> | Probed>>) {
   return { asked, kinds: new DeviceKinds(kinds, order) };
 }
 
-const native: Probed = { infos: [{ ...info('native', 0, 'cpu'), id: 'native' }] };
-const gpu: Probed = { infos: [info('opencl', 0), info('opencl', 1, 'cpu')] };
-const software: Probed = { infos: [info('opencl', 0, 'cpu')] };
+const native: ProbeResult = { infos: [{ ...info('native', 0, 'cpu'), id: 'native' }] };
+const gpu: ProbeResult = { infos: [info('opencl', 0), info('opencl', 1, 'cpu')] };
+const software: ProbeResult = { infos: [info('opencl', 0, 'cpu')] };
 
 afterEach(() => vi.useRealTimers());
 
 describe('auto', () => {
-  test.each<[string, Partial<Record<Kind, Probed>>, string[]]>([
+  test.each<[string, Partial<Record<Kind, ProbeResult>>, string[]]>([
     [
       'stops at the first kind that has one',
       { cuda: { infos: [info('cuda', 0)] }, opencl: gpu, native },

@@ -2,7 +2,7 @@ import { firstLine, MillraceError } from '../kernel/error.js';
 import type { Kernel } from '../kernel/index.js';
 import { limitMemory } from './checks/limited.js';
 import type { CompileOptions, Device, DeviceInfo, Sensors } from './device.js';
-import { inTime, unlessAborted } from './patience.js';
+import { unlessAborted, withTimeout } from './patience.js';
 
 export interface OpenOptions {
   /** Worker threads of a CPU device. */
@@ -22,14 +22,14 @@ export interface OpenOptions {
    * Kernels that will be compiled. Their device-independent part is prepared while the driver starts and this thread is
    * idle.
    */
-  readonly expect?: readonly Expected[];
+  readonly expect?: readonly ExpectedKernel[];
   /** Receives diagnostics line by line: handles, caches, decisions. */
   readonly log?: (line: string) => void;
   /** Stops waiting for drivers and compilers. A device that opens later is closed. */
   readonly signal?: AbortSignal;
 }
 
-export interface Expected {
+export interface ExpectedKernel {
   readonly kernel: Kernel;
   readonly compile?: CompileOptions;
 }
@@ -37,7 +37,7 @@ export interface Expected {
 /** The exports of a device kind's module. */
 export interface DeviceModule {
   /** Lists the devices of this kind on this machine without starting any, or says why there is none. */
-  probe(options?: OpenOptions): Promise<Probed>;
+  probe(options?: OpenOptions): Promise<ProbeResult>;
   /**
    * Opens a device. Throws `device-absent` if it does not exist. `id` names the kind, meaning its first device, or one
    * device.
@@ -48,13 +48,13 @@ export interface DeviceModule {
   /** Reads a device's sensors without opening it; undefined if it reports nothing. */
   sensors?(id: string): Promise<Sensors | undefined>;
   /** What `millrace doctor` reports about this kind beyond its devices: libraries, drivers, permissions. */
-  diagnose?(): Promise<readonly Finding[]>;
+  diagnose?(): Promise<readonly Diagnostic[]>;
 }
 
-export type Probed = { readonly infos: readonly DeviceInfo[] } | { readonly reason: string };
+export type ProbeResult = { readonly infos: readonly DeviceInfo[] } | { readonly reason: string };
 
 /** One line of a report on a machine. */
-export interface Finding {
+export interface Diagnostic {
   /** The thing that was examined: `compiler`, `driver`. */
   readonly what: string;
   /** `missing`: a feature does not work without it. `warning`: it works, but not as it should. */
@@ -75,7 +75,7 @@ export interface DeviceKind {
 /** A step of `auto`: the devices of a kind; with `on`, only those on that processor. */
 export interface Preference {
   readonly kind: DeviceInfo['kind'];
-  readonly on?: DeviceInfo['processor'];
+  readonly processor?: DeviceInfo['processor'];
 }
 
 export interface DeviceList {
@@ -100,7 +100,7 @@ export class DeviceKinds {
    */
   async list(options: OpenOptions = {}): Promise<DeviceList> {
     const answers = await Promise.all(this.#kinds.map((kind) => probeKind(kind, options)));
-    const rank = (info: DeviceInfo) => this.#order.findIndex((preference) => fits(preference, info));
+    const rank = (info: DeviceInfo) => this.#order.findIndex((preference) => isPreferred(preference, info));
     return {
       devices: answers.flatMap((answer) => ('infos' in answer ? answer.infos : [])).sort((a, b) => rank(a) - rank(b)),
       absent: answers.flatMap((answer, at) =>
@@ -113,8 +113,8 @@ export class DeviceKinds {
   async open(name: string, options: OpenOptions = {}): Promise<Device> {
     const wanted = name.trim().toLowerCase();
     if (wanted === 'auto') return this.#openBest(options);
-    const { kind, id } = this.#named(wanted);
-    if (kind === undefined) throw await this.#unknown(name, options);
+    const { kind, id } = this.#resolveName(wanted);
+    if (kind === undefined) throw await this.#unknownDeviceError(name, options);
     const module = await kind.load().catch((cause) => {
       throw new MillraceError({
         code: 'device-absent',
@@ -124,7 +124,7 @@ export class DeviceKinds {
         cause,
       });
     });
-    return this.#remember(await opened(module, id, options), options);
+    return this.#registerOpener(await openAndPrepare(module, id, options), options);
   }
 
   /** Opens a list such as `cuda:0,native`: all of them, or none if one fails. */
@@ -151,18 +151,18 @@ export class DeviceKinds {
 
   /** Reads a device's sensors without opening it; undefined if it reports nothing or is absent. */
   async sensors(id: string): Promise<Sensors | undefined> {
-    const { kind } = this.#named(id);
+    const { kind } = this.#resolveName(id);
     const read = async () => (await kind?.load())?.sensors?.(id);
-    return inTime(read(), PATIENCE_MS, () => undefined).catch(() => undefined);
+    return withTimeout(read(), TIMEOUT_MS, () => undefined).catch(() => undefined);
   }
 
   /** Collects each kind's diagnostics beyond its devices. */
-  async diagnose(): Promise<{ readonly kind: string; readonly findings: readonly Finding[] }[]> {
+  async diagnose(): Promise<{ readonly kind: string; readonly findings: readonly Diagnostic[] }[]> {
     return Promise.all(
       this.#kinds.map(async (kind) => {
         const ask = async () => (await (await kind.load()).diagnose?.()) ?? [];
-        const late = (): readonly Finding[] => [{ what: kind.id, state: 'warning', found: noAnswer }];
-        const findings = await inTime(ask(), PATIENCE_MS, late).catch((error): readonly Finding[] => [
+        const late = (): readonly Diagnostic[] => [{ what: kind.id, state: 'warning', found: noAnswer }];
+        const findings = await withTimeout(ask(), TIMEOUT_MS, late).catch((error): readonly Diagnostic[] => [
           { what: kind.id, state: 'warning', found: firstLine(error) },
         ]);
         return { kind: kind.id, findings };
@@ -175,14 +175,14 @@ export class DeviceKinds {
    * to a second.
    */
   async #openBest(options: OpenOptions): Promise<Device> {
-    const answers = new Map<string, Probed>();
+    const answers = new Map<string, ProbeResult>();
     for (const preference of this.#order) {
       const kind = this.#kinds.find(({ id }) => id === preference.kind);
       if (!kind) continue;
       const answer = answers.get(kind.id) ?? (await probeKind(kind, options));
       answers.set(kind.id, answer);
-      const first = 'infos' in answer && answer.infos.find((info) => fits(preference, info));
-      if (first) return this.#remember(await opened(await kind.load(), first.id, options), options);
+      const first = 'infos' in answer && answer.infos.find((info) => isPreferred(preference, info));
+      if (first) return this.#registerOpener(await openAndPrepare(await kind.load(), first.id, options), options);
     }
     const reasons = [...answers].map(([id, answer]) => `${id}: ${'reason' in answer ? answer.reason : 'none fits'}`);
     throw new MillraceError({
@@ -194,18 +194,18 @@ export class DeviceKinds {
   }
 
   /** Resolves a name to its kind, and replaces an alias in it with the kind's id. */
-  #named(name: string): { readonly kind: DeviceKind | undefined; readonly id: string } {
+  #resolveName(name: string): { readonly kind: DeviceKind | undefined; readonly id: string } {
     const [word = ''] = name.split(':');
     const kind = this.#kinds.find(({ id, aliases }) => id === word || aliases.includes(word));
     return { kind, id: (kind?.id ?? word) + name.slice(word.length) };
   }
 
-  #remember(device: Device, options: OpenOptions): Device {
+  #registerOpener(device: Device, options: OpenOptions): Device {
     openers.set(device, () => this.open(device.info.id, options));
     return options.memory === undefined ? device : limitMemory(device, options.memory);
   }
 
-  async #unknown(name: string, options: OpenOptions): Promise<MillraceError> {
+  async #unknownDeviceError(name: string, options: OpenOptions): Promise<MillraceError> {
     const { devices, absent } = await this.list(options);
     const here = devices.map(({ id }) => id).join(', ');
     const missing = absent.map(({ id, reason }) => `${id} (not here: ${reason})`).join(', ');
@@ -219,7 +219,7 @@ export class DeviceKinds {
 }
 
 /** Opens a device. Expected kernels are prepared after the driver has been asked to start, not before. */
-function opened(module: DeviceModule, id: string, options: OpenOptions): Promise<Device> {
+function openAndPrepare(module: DeviceModule, id: string, options: OpenOptions): Promise<Device> {
   const opening = module.open(id, options);
   try {
     for (const { kernel, compile } of options.expect ?? []) module.prepare?.(kernel, compile);
@@ -229,8 +229,8 @@ function opened(module: DeviceModule, id: string, options: OpenOptions): Promise
   return opening;
 }
 
-const fits = ({ kind, on }: Preference, info: DeviceInfo): boolean =>
-  info.kind === kind && (on === undefined || info.processor === on);
+const isPreferred = ({ kind, processor }: Preference, info: DeviceInfo): boolean =>
+  info.kind === kind && (processor === undefined || info.processor === processor);
 
 const openers = new WeakMap<Device, () => Promise<Device>>();
 
@@ -242,17 +242,17 @@ export function openAnother(device: Device): Promise<Device> {
 }
 
 /** How long a driver may take to list its devices. A working driver starts within a second. */
-const PATIENCE_MS = 10_000;
-const noAnswer = `it did not answer within ${PATIENCE_MS / 1000} s`;
+const TIMEOUT_MS = 10_000;
+const noAnswer = `it did not answer within ${TIMEOUT_MS / 1000} s`;
 
 /**
  * Probes a kind. A module that cannot be loaded (a native addon for another platform), fails or never answers counts as
  * an absent device.
  */
-async function probeKind(kind: DeviceKind, options: OpenOptions): Promise<Probed> {
+async function probeKind(kind: DeviceKind, options: OpenOptions): Promise<ProbeResult> {
   const probe = async () => (await kind.load()).probe(options);
   try {
-    return await inTime(probe(), PATIENCE_MS, () => ({ reason: noAnswer }));
+    return await withTimeout(probe(), TIMEOUT_MS, () => ({ reason: noAnswer }));
   } catch (error) {
     if (error instanceof MillraceError && error.code === 'usage') throw error; // the caller's mistake, not the device's
     const known = error instanceof MillraceError;

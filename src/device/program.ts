@@ -1,12 +1,12 @@
-import { implicitChunk } from '../kernel/abi/harness.js';
+import { implicitChunkFields } from '../kernel/abi/harness.js';
 import {
   type BufferDecl,
   type Field,
+  type FieldValues,
   JobParameters,
-  type Lowered,
+  type LoweredKernel,
   type Origin,
   ringLayout,
-  type Values,
 } from '../kernel/index.js';
 import type { BoundJob, Device, DeviceProgram, RingLayout } from './device.js';
 
@@ -31,21 +31,21 @@ export interface ProgramSource {
   /** Bytes of device memory that each worker needs for itself. */
   readonly threadBytes?: number;
   /** Evaluates a job's values. */
-  parameters(job: Values): LaunchParameters;
+  parameters(job: FieldValues): LaunchParameters;
 }
 
 /** The parameter words of launches of one job. */
 export interface LaunchParameters {
-  words(base: bigint, ringCapacity: number, chunk: Values): Uint32Array;
+  words(base: bigint, ringCapacity: number, chunk: FieldValues): Uint32Array;
 }
 
-export function sourceOf(lowered: Lowered): ProgramSource {
+export function sourceOf(lowered: LoweredKernel): ProgramSource {
   const { program } = lowered;
   return {
     ...lowered,
     name: program.name,
     job: program.job,
-    chunk: program.chunk.slice(implicitChunk.length),
+    chunk: program.chunk.slice(implicitChunkFields.length),
     hit: program.hit,
     bindings: program.buffers.slice(0, -1), // the ring is last, and is passed by name
     params: { jobWords: program.jobWords, chunkWords: program.chunkWords },
@@ -63,7 +63,7 @@ export interface LoadedCode {
   close(): void;
 }
 
-const dropped = new FinalizationRegistry<LoadedCode>((code) => code.close());
+const programRegistry = new FinalizationRegistry<LoadedCode>((code) => code.close());
 
 /** The part of a compiled kernel that all devices with worker threads share. */
 export abstract class SourceProgram implements DeviceProgram {
@@ -85,7 +85,7 @@ export abstract class SourceProgram implements DeviceProgram {
   constructor(device: Device, code: LoadedCode, source: ProgramSource, compiled: DeviceProgram['compile']) {
     this.device = device;
     this.#code = code;
-    dropped.register(this, code, this);
+    programRegistry.register(this, code, this);
     this.name = source.name;
     this.text = source.text;
     this.job = source.job;
@@ -99,11 +99,11 @@ export abstract class SourceProgram implements DeviceProgram {
     this.compile = { milliseconds: compiled.milliseconds, cached: compiled.cached };
   }
 
-  abstract bind(job: Values): BoundJob;
+  abstract bind(job: FieldValues): BoundJob;
 
   close(): void {
     this.isClosed = true;
-    dropped.unregister(this);
+    programRegistry.unregister(this);
     this.#code.close();
   }
 }

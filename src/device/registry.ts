@@ -1,7 +1,7 @@
 import type { Device, Sensors } from './device.js';
-import { DeviceKinds, type DeviceList, type Finding, type OpenOptions } from './kinds.js';
+import { DeviceKinds, type DeviceList, type Diagnostic, type OpenOptions } from './kinds.js';
 
-export type { DeviceKind, DeviceList, DeviceModule, Expected, Finding, OpenOptions } from './kinds.js';
+export type { DeviceKind, DeviceList, DeviceModule, Diagnostic, ExpectedKernel, OpenOptions } from './kinds.js';
 
 const kinds = new DeviceKinds(
   [
@@ -15,8 +15,8 @@ const kinds = new DeviceKinds(
   // GPU runtimes that run on a CPU come last: C and WebAssembly are several times as fast there. They exist for tests.
   [
     { kind: 'cuda' },
-    { kind: 'opencl', on: 'gpu' },
-    { kind: 'webgpu', on: 'gpu' },
+    { kind: 'opencl', processor: 'gpu' },
+    { kind: 'webgpu', processor: 'gpu' },
     { kind: 'native' },
     { kind: 'wasm' },
     { kind: 'opencl' },
@@ -38,5 +38,5 @@ export const openDevices = (names: string, options?: OpenOptions): Promise<Devic
 export const readSensors = (id: string): Promise<Sensors | undefined> => kinds.sensors(id);
 
 /** Collects each kind's diagnostics of this machine beyond its devices, for a report. */
-export const diagnoseDevices = (): Promise<{ readonly kind: string; readonly findings: readonly Finding[] }[]> =>
+export const diagnoseDevices = (): Promise<{ readonly kind: string; readonly findings: readonly Diagnostic[] }[]> =>
   kinds.diagnose();

@@ -18,37 +18,37 @@ export function nextTurn(action: () => void): void {
 }
 
 /** Limits the bytes that a thread copies in one turn of its event loop, so that the loop stays responsive. */
-export class TurnShare {
+export class TurnBudget {
   readonly #bytes: number;
-  readonly #again: () => void;
-  #left: number;
-  #turning = false;
+  readonly #onNextTurn: () => void;
+  #remaining: number;
+  #isCounting = false;
 
   /** `again` is called in the next turn if bytes were refused in this one. */
   constructor(bytes: number, again: () => void) {
     this.#bytes = bytes;
-    this.#left = bytes;
-    this.#again = again;
+    this.#remaining = bytes;
+    this.#onNextTurn = again;
   }
 
   /** True if the thread has used up its share of this turn. */
-  get spent(): boolean {
-    return this.#turning && this.#left <= 0;
+  get isSpent(): boolean {
+    return this.#isCounting && this.#remaining <= 0;
   }
 
   /** Counts bytes against this turn's share; false if it is used up. The first call of a turn always succeeds. */
   spend(bytes: number): boolean {
-    if (!this.#turning) {
-      this.#turning = true;
-      this.#left = this.#bytes;
+    if (!this.#isCounting) {
+      this.#isCounting = true;
+      this.#remaining = this.#bytes;
       nextTurn(() => {
-        const wasSpent = this.spent;
-        this.#turning = false;
-        if (wasSpent) this.#again();
+        const wasSpent = this.isSpent;
+        this.#isCounting = false;
+        if (wasSpent) this.#onNextTurn();
       });
     }
-    if (this.#left <= 0) return false;
-    this.#left -= bytes;
+    if (this.#remaining <= 0) return false;
+    this.#remaining -= bytes;
     return true;
   }
 }

@@ -4,7 +4,7 @@ import { MillraceError } from '../kernel/error.js';
 import { Engine, type EngineOptions } from './engine.js';
 
 /** Where a job runs: on an engine shared with other jobs, or on devices for this job alone, given open or by name. */
-export type Where =
+export type DeviceSelection =
   | { readonly engine: Engine }
   | ({
       readonly engine?: never;
@@ -29,18 +29,18 @@ export function openDevicesWith(open: OpenDevices): void {
 
 /** Opens the engine that `where` describes. `feeding` gives streams and slots if `where` does not. */
 export async function openEngine(
-  where: Where,
-  feeding?: (devices: readonly Device[]) => Promise<EngineOptions['feeding']>,
+  selection: DeviceSelection,
+  tunedOptions?: (devices: readonly Device[]) => Promise<EngineOptions['perDevice']>,
 ): Promise<{ readonly engine: Engine; close(): Promise<void> }> {
-  if (where.engine) return { engine: where.engine, close: async () => undefined };
-  const { devices = 'auto', ...options } = where;
+  if (selection.engine) return { engine: selection.engine, close: async () => undefined };
+  const { devices = 'auto', ...options } = selection;
   const completion = completionOf(options.pipeline);
   const opened = typeof devices === 'string' ? await opener()(devices, { completion }) : [];
   const used = typeof devices === 'string' ? opened : Array.isArray(devices) ? devices : [devices as Device];
   const closeOpened = () => Promise.all(opened.map((device) => device.close()));
   try {
-    const fed = options.feeding ?? (await feeding?.(used));
-    const engine = new Engine(used, { ...options, ...(fed && { feeding: fed }) });
+    const perDevice = options.perDevice ?? (await tunedOptions?.(used));
+    const engine = new Engine(used, { ...options, ...(perDevice && { perDevice: perDevice }) });
     return {
       engine,
       close: async () => {

@@ -1,8 +1,8 @@
 import type { CompileOptions, Device, DeviceInfo, DeviceProgram } from '../device/device.js';
 import { MillraceError } from '../kernel/error.js';
 import type { Kernel } from '../kernel/index.js';
-import { Machine } from './feed/machine-load.js';
-import { Pipeline, type Tuning } from './feed/pipeline.js';
+import { MachineLoad } from './feed/machine-load.js';
+import { type LaunchSize, Pipeline } from './feed/pipeline.js';
 import { SLOTS_PER_STREAM, STREAMS } from './feed/slots.js';
 import { leaseProgram } from './flow/programs.js';
 import type { Job } from './job.js';
@@ -15,7 +15,7 @@ export interface EngineOptions {
   /** Chunks in flight per stream. Default 3. */
   readonly slots?: number;
   /** Streams and slots per device, used if neither `streams` nor `slots` is given. */
-  readonly feeding?: ReadonlyMap<Device, Pick<EngineOptions, 'streams' | 'slots'>>;
+  readonly perDevice?: ReadonlyMap<Device, Pick<EngineOptions, 'streams' | 'slots'>>;
   /**
    * `sync`: one chunk at a time; the next starts after the last was checked. `persistent`: a resident grid if device
    * and job support one; otherwise the same as `poll`, with a call of `onWarning`. `poll` and `callback` are how a
@@ -36,7 +36,7 @@ export interface EngineOptions {
 }
 
 /** The kernel to compile on each device. Without `compile` the device chooses the options. */
-export interface Preparation {
+export interface KernelPerDevice {
   readonly name: string;
   on(device: Device): Promise<{ readonly kernel: Kernel; readonly compile?: CompileOptions }>;
 }
@@ -49,7 +49,7 @@ export interface DeviceStatus {
   /** Average time of a chunk on the device. */
   readonly chunkMs: number | undefined;
   /** Settings of the job that joined last. */
-  readonly tuning: Tuning | undefined;
+  readonly launchSize: LaunchSize | undefined;
   /** Chunks on the device now, and the streams that have at least one. */
   readonly queueDepth: number;
   readonly activeStreams: number;
@@ -79,14 +79,14 @@ export class Engine {
   readonly #runs = new Set<Run>();
   #timer: ReturnType<typeof setInterval> | undefined;
   #ids = 0;
-  #closed = false;
+  #isClosed = false;
 
   constructor(devices: readonly Device[], options: EngineOptions = {}) {
     const { pipeline = 'poll', patience = 1 } = options;
     const isSync = pipeline === 'sync';
     this.streams = isSync ? 1 : (options.streams ?? STREAMS);
     this.slots = isSync ? 1 : (options.slots ?? SLOTS_PER_STREAM);
-    for (const [what, value] of Object.entries({ streams: this.streams, slots: this.slots })) check(what, value);
+    for (const [what, value] of Object.entries({ streams: this.streams, slots: this.slots })) checkCount(what, value);
     const { records } = options;
     this.#recorder = records instanceof Recorder ? records : new Recorder(records);
     const shared = {
@@ -97,12 +97,13 @@ export class Engine {
       patience,
       recorder: this.#recorder,
       onWarning: options.onWarning,
-      lost: (lost: Pipeline, error: MillraceError) => {
+      onLost: (lost: Pipeline, error: MillraceError) => {
         for (const run of this.#runs) run.lost(lost, error);
       },
     };
     this.#pipelines = devices.map((device) => {
-      const own = isSync || options.streams !== undefined || options.slots !== undefined ? undefined : options.feeding;
+      const own =
+        isSync || options.streams !== undefined || options.slots !== undefined ? undefined : options.perDevice;
       const { streams = this.streams, slots: slotsPerStream = this.slots } = own?.get(device) ?? {};
       return new Pipeline(device, { ...shared, streams, slotsPerStream });
     });
@@ -112,15 +113,15 @@ export class Engine {
   get devices(): DeviceStatus[] {
     return this.#pipelines.map((pipeline) => ({
       info: pipeline.device.info,
-      fed: pipeline.fed.share(),
-      isPaused: pipeline.fed.isPaused,
-      chunkMs: pipeline.fed.chunkMs,
-      tuning: pipeline.tuning,
+      fed: pipeline.utilization.share(),
+      isPaused: pipeline.utilization.isPaused,
+      chunkMs: pipeline.utilization.chunkMs,
+      launchSize: pipeline.launchSize,
       queueDepth: pipeline.inFlight.chunks,
       activeStreams: pipeline.inFlight.streams,
       occupancy: pipeline.occupancy,
-      ...pipeline.conduct.counts,
-      fault: pipeline.conduct.fault,
+      ...pipeline.health.counts,
+      fault: pipeline.health.fault,
     }));
   }
 
@@ -131,13 +132,13 @@ export class Engine {
 
   /**
    * Compiles a kernel on all devices ahead of time, so that the first job does not include the compile time. A
-   * `Preparation` chooses the kernel per device.
+   * `KernelPerDevice` chooses the kernel per device.
    */
   async prepare(
-    kernel: Kernel | Preparation,
+    kernel: Kernel | KernelPerDevice,
     onReady?: (device: DeviceInfo, program: DeviceProgram) => void,
   ): Promise<void> {
-    const used = this.#pipelines.filter(({ conduct }) => conduct.fault === undefined);
+    const used = this.#pipelines.filter(({ health }) => health.fault === undefined);
     await Promise.all(
       used.map(async ({ device }) => {
         const own = 'on' in kernel ? await kernel.on(device) : { kernel };
@@ -153,7 +154,7 @@ export class Engine {
 
   /** True if all devices are paused. */
   get isPaused(): boolean {
-    return this.#pipelines.every(({ fed }) => fed.isPaused);
+    return this.#pipelines.every(({ utilization }) => utilization.isPaused);
   }
 
   /**
@@ -161,19 +162,19 @@ export class Engine {
    * device has not started goes to the others. Calls are not counted: one `resume` ends any number of pauses.
    */
   pause(device?: string): void {
-    for (const pipeline of this.#named(device)) pipeline.pause();
+    for (const pipeline of this.#pipelinesFor(device)) pipeline.pause();
     // The other devices now have more to do.
     for (const run of this.#runs) run.wake();
   }
 
   resume(device?: string): void {
-    for (const pipeline of this.#named(device)) pipeline.resume();
+    for (const pipeline of this.#pipelinesFor(device)) pipeline.resume();
     for (const run of this.#runs) run.wake();
   }
 
   /** Starts a job on all devices. */
   run<Result>(job: Job<Result>): Run {
-    if (this.#closed) {
+    if (this.#isClosed) {
       throw new MillraceError({
         code: 'device-closed',
         message: 'the engine has been closed',
@@ -183,7 +184,7 @@ export class Engine {
     }
     const run = new Run(`${job.name} ${this.#ids++}`, job as Job<unknown>);
     this.#runs.add(run);
-    void run.over.then(() => {
+    void run.drained.then(() => {
       this.#runs.delete(run);
       if (this.#runs.size === 0) this.#stopClock();
     });
@@ -194,28 +195,28 @@ export class Engine {
 
   /** Stops all jobs and frees the streams and buffers. */
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#isClosed = true;
     const runs = [...this.#runs];
     for (const run of runs) run.stop();
-    await Promise.all(runs.map((run) => run.over));
+    await Promise.all(runs.map((run) => run.drained));
     await Promise.all(this.#pipelines.map((pipeline) => pipeline.close()));
   }
 
-  #named(device: string | undefined): readonly Pipeline[] {
+  #pipelinesFor(device: string | undefined): readonly Pipeline[] {
     return this.#pipelines.filter((pipeline) => device === undefined || pipeline.device.info.id === device);
   }
 
   /** Starts the timer. It also keeps the process alive while jobs run, which a hung device would not. */
   #startClock(): void {
     if (this.#timer !== undefined) return;
-    const machine = new Machine();
+    const machine = new MachineLoad();
     let last = performance.now();
     this.#timer = setInterval(() => {
       const now = performance.now();
       // A tick is late if the process was stopped, the machine slept, or this thread was too busy to handle
       // completions. Only two ticks' worth counts as silence. Time in which other programs used the processors does not
       // count either.
-      const ms = Math.min(now - last, 2 * TICK_MS) * machine.share(now);
+      const ms = Math.min(now - last, 2 * TICK_MS) * machine.availableShare(now);
       last = now;
       for (const pipeline of this.#pipelines) pipeline.tick(ms);
       for (const run of this.#runs) run.wake();
@@ -230,7 +231,7 @@ export class Engine {
 
 const TICK_MS = 50;
 
-function check(what: string, value: number): void {
+function checkCount(what: string, value: number): void {
   if (Number.isInteger(value) && value >= 1 && value <= 32) return;
   throw new MillraceError({
     code: 'usage',

@@ -21,24 +21,24 @@ export interface Job<Result> {
   readonly keepsSlot?: boolean;
   readonly canaries?: readonly Canary<Result>[];
   /** The hits a ring holds, and the number of hits in a result. Chunks are sized so that rings seldom overflow. */
-  readonly hits?: { readonly room: number; count(result: Result): number };
+  readonly hits?: { readonly capacity: number; count(result: Result): number };
   /** Checks a complete chunk's result with independent code. If it throws, the job fails. */
-  verify(piece: Piece, result: Result): Finding | Promise<Finding>;
+  verify(piece: Piece, result: Result): CheckResult | Promise<CheckResult>;
   /**
    * Called with a result that passed its check but may not count yet. The run waits for the promise before it does more
    * with it.
    */
-  verified?(piece: Piece, result: Result): void | Promise<void>;
+  onVerified?(piece: Piece, result: Result): void | Promise<void>;
   /** Returns the part of a piece's result that lies in `part`. */
   part(piece: Piece, result: Result, part: Piece): Result;
   /** Receives a result that counts. Each index comes once, in any order. */
-  credit(credit: Credit<Result>): void;
+  deliver(delivered: DeliveredResult<Result>): void;
   /** Why new chunks must wait for the consumer. Default `none`. */
   backlog?(): Backlog;
   /** Called when the number of results that wait for a canary changes. */
-  held?(): void;
+  onHeldChange?(): void;
   /** Called when indices are queued to run again. Results that wait behind them should release their slots. */
-  returned?(): void;
+  onRequeue?(): void;
 }
 
 /**
@@ -47,14 +47,14 @@ export interface Job<Result> {
  */
 export type Backlog = 'none' | 'held' | 'unread';
 
-export interface Finding {
+export interface CheckResult {
   /** Number of results that were recomputed. */
   readonly checked: number;
   /** What is wrong, as text for the user. Undefined if the result is right. */
   readonly wrong?: string;
 }
 
-export interface Credit<Result> {
+export interface DeliveredResult<Result> {
   readonly piece: Piece;
   readonly result: Result;
   readonly device: string;
@@ -66,6 +66,6 @@ export interface Credit<Result> {
 export interface Canary<Result> {
   readonly piece: Piece;
   /** The set of job values it runs with (`FlowSpec.others`). 0 is the job's own set. */
-  readonly values: number;
+  readonly valueSet: number;
   isFound(result: Result): boolean;
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { identityOf, passwordOf, rpcCredentials } from './credentials.js';
+import { credentialsFor, readPassword, rpcCredentials } from './credentials.js';
 import { HTTP_SCHEMES, parseEndpoint } from './endpoint.js';
 
 let folder = '';
@@ -21,15 +21,15 @@ const node = (text: string) => parseEndpoint(text, HTTP_SCHEMES);
 describe('credentials', () => {
   it('of an address count first, as a whole: no password of another server is put beside its name', () => {
     const given = { user: 'all', password: 'secret of all' };
-    expect(identityOf(node('http://own:pw@h'), given)).toEqual({ user: 'own', password: 'pw' });
-    expect(identityOf(node('http://own@h'), given)).toEqual({ user: 'own', password: undefined });
-    expect(identityOf(node('http://h'), given)).toEqual({ user: 'all', password: 'secret of all' });
+    expect(credentialsFor(node('http://own:pw@h'), given)).toEqual({ user: 'own', password: 'pw' });
+    expect(credentialsFor(node('http://own@h'), given)).toEqual({ user: 'own', password: undefined });
+    expect(credentialsFor(node('http://h'), given)).toEqual({ user: 'all', password: 'secret of all' });
   });
 
   it('come from the first line of a file', () => {
-    expect(passwordOf({ password: 'a', passwordFile: file('b c \r\nmore') })).toBe('b c ');
+    expect(readPassword({ password: 'a', passwordFile: file('b c \r\nmore') })).toBe('b c ');
     for (const bad of [file(''), file('\nx'), folder, join(folder, 'nowhere'), '/dev/zero']) {
-      expect(() => passwordOf({ passwordFile: bad })).toThrow(/cannot read a password/);
+      expect(() => readPassword({ passwordFile: bad })).toThrow(/cannot read a password/);
     }
   });
 

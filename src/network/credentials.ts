@@ -4,7 +4,7 @@ import type { Endpoint } from './endpoint.js';
 import type { Credentials } from './json-rpc.js';
 
 /** Credentials from the command line, its files and the environment. */
-export interface GivenCredentials {
+export interface CredentialOptions {
   readonly user?: string;
   readonly password?: string;
   readonly passwordFile?: string;
@@ -13,7 +13,7 @@ export interface GivenCredentials {
 }
 
 /** Returns the given password, or the first line of its file. */
-export function passwordOf({ password, passwordFile }: GivenCredentials): string | undefined {
+export function readPassword({ password, passwordFile }: CredentialOptions): string | undefined {
   if (passwordFile === undefined) return password;
   return firstLine(passwordFile, 'a password');
 }
@@ -22,12 +22,12 @@ export function passwordOf({ password, passwordFile }: GivenCredentials): string
  * Returns the name and password for a server. Credentials in the server's own address take precedence and are sent to no
  * other server; otherwise the ones given for all servers apply.
  */
-export function identityOf(
+export function credentialsFor(
   endpoint: Endpoint,
-  given: GivenCredentials,
+  given: CredentialOptions,
 ): { readonly user: string | undefined; readonly password: string | undefined } {
   if (endpoint.user !== undefined) return { user: endpoint.user, password: endpoint.password };
-  return { user: given.user, password: passwordOf(given) };
+  return { user: given.user, password: readPassword(given) };
 }
 
 /**
@@ -36,11 +36,11 @@ export function identityOf(
  */
 export function rpcCredentials(
   endpoint: Endpoint,
-  given: GivenCredentials,
+  given: CredentialOptions,
   onSecret: (secret: string) => void,
 ): Credentials {
   const { cookie } = given;
-  const { user, password } = identityOf(endpoint, given);
+  const { user, password } = credentialsFor(endpoint, given);
   if (password !== undefined) onSecret(password);
   if (user !== undefined) return () => ({ user, password: password ?? '' });
   if (cookie === undefined) return () => undefined;
@@ -54,7 +54,7 @@ export function rpcCredentials(
   };
 }
 
-const LONGEST = 4096;
+const MAX_FILE_BYTES = 4096;
 
 /** Reads the first line of a regular file. Others are refused: a pipe or a device could block. */
 function firstLine(path: string, what: string): string {
@@ -62,7 +62,7 @@ function firstLine(path: string, what: string): string {
   try {
     file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
     if (!fstatSync(file).isFile()) throw new Error('it is no plain file');
-    const bytes = Buffer.alloc(LONGEST);
+    const bytes = Buffer.alloc(MAX_FILE_BYTES);
     const [line = ''] = bytes.toString('utf8', 0, readSync(file, bytes)).split(/\r?\n/, 1);
     if (line === '') throw new Error('its first line is empty');
     return line;

@@ -55,12 +55,12 @@ function start(servers: number, isUp: (server: number, now: number) => boolean) 
       if (!isUp(server, clock.now())) throw new Error('down');
       return new FakeSession();
     },
-    use: (used, server) => {
+    onUse: (used, server) => {
       session = used;
       story.push(`${at()}: use ${server}`);
     },
-    lost: (server, why) => story.push(`${at()}: lost ${server} (${why})`),
-    refused: (server) => story.push(`${at()}: refused ${server}`),
+    onLost: (server, why) => story.push(`${at()}: lost ${server} (${why})`),
+    onRefused: (server) => story.push(`${at()}: refused ${server}`),
   });
   const end = (): Promise<void> => {
     stop.abort();

@@ -33,13 +33,13 @@ export interface FailoverOptions<S extends Session> {
   /** Opens a session with a server; resolves when there is work. */
   open(server: number, signal: AbortSignal): Promise<S>;
   /** Called when a session comes into use; the previous one is already closed. */
-  use(session: S, server: number): void;
+  onUse(session: S, server: number): void;
   /** Called when the session in use has ended; until the next `use` there is none. */
-  lost(server: number, why: string): void;
+  onLost(server: number, why: string): void;
   /**
    * Called if a session could not be opened. `waitMs` is set if all servers failed and nothing is tried for that time.
    */
-  refused(server: number, error: unknown, waitMs: number | undefined): void;
+  onRefused(server: number, error: unknown, waitMs: number | undefined): void;
   readonly signal: AbortSignal;
   readonly clock?: Clock;
   /** How often servers preferred to the one in use are retried. Default every 5 minutes. */
@@ -59,12 +59,12 @@ export async function keepConnected<S extends Session>(
   let rounds = 0;
   while (!signal.aborted) {
     for (let server = 0; server < servers && !signal.aborted; server++) {
-      const session = await attempt(options, server, isFinal, server === servers - 1 ? backOff(rounds) : undefined);
+      const session = await tryOpen(options, server, isFinal, server === servers - 1 ? backOff(rounds) : undefined);
       if (!session) continue;
       const started = clock.now();
-      await stay(options, session, server, isFinal);
+      await useUntilLost(options, session, server, isFinal);
       // A server that accepts connections and drops them is retried with the same delay as one that refuses them.
-      rounds = clock.now() - started >= STEADY_MS ? -1 : rounds;
+      rounds = clock.now() - started >= MIN_STEADY_MS ? -1 : rounds;
       break;
     }
     await clock.wait(backOff(Math.max(rounds, 0)), signal);
@@ -76,11 +76,11 @@ export async function keepConnected<S extends Session>(
 export const backOff = (rounds: number): number => Math.min(1000 * 2 ** Math.min(rounds, 10), 60_000);
 
 /** A session that lasted this long resets the delay. */
-const STEADY_MS = 30_000;
+const MIN_STEADY_MS = 30_000;
 const RETURN_MS = 300_000;
 
-async function attempt<S extends Session>(
-  { open, refused, signal }: FailoverOptions<S>,
+async function tryOpen<S extends Session>(
+  { open, onRefused, signal }: FailoverOptions<S>,
   server: number,
   isFinal: (error: unknown) => boolean,
   waitMs: number | undefined,
@@ -92,7 +92,7 @@ async function attempt<S extends Session>(
   } catch (error) {
     if (signal.aborted) return undefined;
     if (isFinal(error)) throw error;
-    refused(server, error, waitMs);
+    onRefused(server, error, waitMs);
   }
   return undefined;
 }
@@ -100,7 +100,7 @@ async function attempt<S extends Session>(
 /**
  * Uses a session until it is lost. If it is not with the first server, also switches to an earlier server that is back.
  */
-async function stay<S extends Session>(
+async function useUntilLost<S extends Session>(
   options: FailoverOptions<S>,
   first: S,
   at: number,
@@ -108,24 +108,24 @@ async function stay<S extends Session>(
 ): Promise<void> {
   const { signal, clock = realClock, returnMs = RETURN_MS } = options;
   let [session, server] = [first, at];
-  let { ended, gone } = endOf(session);
+  let { ended, gone } = sessionEnd(session);
   const stopped = (): void => session.close('stopped');
   signal.addEventListener('abort', stopped, { once: true });
   try {
-    options.use(session, server);
+    options.onUse(session, server);
     for (;;) {
       if (server === 0) await ended;
       else await clock.wait(returnMs, gone);
       if (gone.aborted) {
-        options.lost(server, await ended);
+        options.onLost(server, await ended);
         return;
       }
-      const better = await firstOf(options, server, isFinal);
+      const better = await openPreferred(options, server, isFinal);
       if (!better) continue;
       session.close('a server before it is back');
       ({ session, server } = better);
-      ({ ended, gone } = endOf(session));
-      options.use(session, server);
+      ({ ended, gone } = sessionEnd(session));
+      options.onUse(session, server);
     }
   } finally {
     signal.removeEventListener('abort', stopped);
@@ -134,22 +134,22 @@ async function stay<S extends Session>(
 }
 
 /** Returns a session's end as a promise of the reason and as a signal. */
-function endOf({ closed }: Session): { readonly ended: Promise<string>; readonly gone: AbortSignal } {
-  const left = new AbortController();
+function sessionEnd({ closed }: Session): { readonly ended: Promise<string>; readonly gone: AbortSignal } {
+  const closedController = new AbortController();
   const ended = closed.then((why) => {
-    left.abort();
+    closedController.abort();
     return why;
   });
-  return { ended, gone: left.signal };
+  return { ended, gone: closedController.signal };
 }
 
-async function firstOf<S extends Session>(
+async function openPreferred<S extends Session>(
   options: FailoverOptions<S>,
   before: number,
   isFinal: (error: unknown) => boolean,
 ): Promise<{ readonly session: S; readonly server: number } | undefined> {
   for (let server = 0; server < before && !options.signal.aborted; server++) {
-    const session = await attempt(options, server, isFinal, undefined);
+    const session = await tryOpen(options, server, isFinal, undefined);
     if (session) return { session, server };
   }
   return undefined;

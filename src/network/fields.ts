@@ -4,15 +4,15 @@ import { MillraceError } from '../kernel/error.js';
  * Validates values that a server sent: each has its type and is within its bounds, or the whole message is rejected with
  * the name of the field. No function here allocates more than the size of its input.
  */
-export interface Fields {
+export interface FieldReader {
   object(value: unknown, field: string): Readonly<Record<string, unknown>>;
-  list(value: unknown, field: string, most: number): readonly unknown[];
-  text(value: unknown, field: string, longest: number): string;
+  list(value: unknown, field: string, max: number): readonly unknown[];
+  text(value: unknown, field: string, maxLength: number): string;
   /** Returns lower case, with an even number of digits. */
-  hex(value: unknown, field: string, bytes: { readonly least?: number; readonly most: number }): string;
-  whole(value: unknown, field: string, least: number, most: number): number;
+  hex(value: unknown, field: string, bytes: { readonly min?: number; readonly max: number }): string;
+  integer(value: unknown, field: string, min: number, max: number): number;
   /** An integer, or the text of its digits (see `parseExact`). */
-  natural(value: unknown, field: string, least: bigint, most: bigint): bigint;
+  bigInteger(value: unknown, field: string, min: bigint, max: bigint): bigint;
   /** A number above 0, which may be a fraction. */
   positive(value: unknown, field: string): number;
   /** Eight digits of hex: an unsigned number of 32 bits. */
@@ -20,7 +20,7 @@ export interface Fields {
 }
 
 /** `what` names the message: "mining.notify", "the block template". */
-export function fieldsOf(what: string): Fields {
+export function fieldReader(what: string): FieldReader {
   const wrong = (field: string, why: string): never => {
     throw new MillraceError({
       code: 'input-format',
@@ -29,14 +29,14 @@ export function fieldsOf(what: string): Fields {
       advice: 'the server does not speak the protocol as it is written down; use another',
     });
   };
-  const text: Fields['text'] = (value, field, longest) => {
+  const text: FieldReader['text'] = (value, field, maxLength) => {
     if (typeof value !== 'string') return wrong(field, 'is no text');
-    return value.length <= longest ? value : wrong(field, `has more than ${longest} characters`);
+    return value.length <= maxLength ? value : wrong(field, `has more than ${maxLength} characters`);
   };
-  const hex: Fields['hex'] = (value, field, { least = 0, most }) => {
-    const given = text(value, field, 2 * most);
+  const hex: FieldReader['hex'] = (value, field, { min = 0, max }) => {
+    const given = text(value, field, 2 * max);
     if (given.length % 2 !== 0 || !/^[0-9a-f]*$/i.test(given)) return wrong(field, 'is no hex');
-    if (given.length < 2 * least) return wrong(field, `has less than ${least} bytes`);
+    if (given.length < 2 * min) return wrong(field, `has less than ${min} bytes`);
     return given.toLowerCase();
   };
   return {
@@ -46,35 +46,35 @@ export function fieldsOf(what: string): Fields {
       if (typeof value !== 'object' || value === null || Array.isArray(value)) return wrong(field, 'is no object');
       return value as Readonly<Record<string, unknown>>;
     },
-    list: (value, field, most) => {
+    list: (value, field, max) => {
       if (!Array.isArray(value)) return wrong(field, 'is no list');
-      return value.length <= most ? (value as unknown[]) : wrong(field, `has more than ${most} entries`);
+      return value.length <= max ? (value as unknown[]) : wrong(field, `has more than ${max} entries`);
     },
-    whole: (value, field, least, most) => {
-      const isWhole = typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most;
-      return isWhole ? (value as number) : wrong(field, `is no whole number from ${least} to ${most}`);
+    integer: (value, field, min, max) => {
+      const isWhole = typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max;
+      return isWhole ? (value as number) : wrong(field, `is no whole number from ${min} to ${max}`);
     },
-    natural: (value, field, least, most) => {
+    bigInteger: (value, field, min, most) => {
       const isWhole = Number.isSafeInteger(value) || (typeof value === 'string' && /^(0|[1-9]\d{0,99})$/.test(value));
       const number = isWhole ? BigInt(value as number | string) : undefined;
-      const isWithin = number !== undefined && number >= least && number <= most;
-      return isWithin ? number : wrong(field, `is no whole number from ${least} to ${most}`);
+      const isWithin = number !== undefined && number >= min && number <= most;
+      return isWithin ? number : wrong(field, `is no whole number from ${min} to ${most}`);
     },
     positive: (value, field) =>
       typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : wrong(field, 'is no number above 0'),
-    hex32: (value, field) => Number.parseInt(hex(value, field, { least: 4, most: 4 }), 16),
+    hex32: (value, field) => Number.parseInt(hex(value, field, { min: 4, max: 4 }), 16),
   };
 }
 
 /** Returns a server's text for display: one line, without control characters, shortened. */
-export function shownText(text: string, longest = 200): string {
+export function displayText(text: string, maxLength = 200): string {
   const start = text
-    .slice(0, 4 * longest)
-    .replace(UNSHOWN, ' ')
+    .slice(0, 4 * maxLength)
+    .replace(CONTROL_CHARACTERS, ' ')
     .replace(/ +/g, ' ')
     .trim();
-  return start.length <= longest ? start : `${start.slice(0, longest)}…`;
+  return start.length <= maxLength ? start : `${start.slice(0, maxLength)}…`;
 }
 
 /** Control and format characters, which move the cursor, set colours or reverse the writing direction. */
-const UNSHOWN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+const CONTROL_CHARACTERS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;

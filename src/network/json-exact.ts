@@ -8,7 +8,7 @@ export function parseExact(text: string): unknown {
     const quote = text.indexOf('"', at);
     const outside = quote < 0 ? text.length : quote;
     exact += text.slice(at, outside).replace(LONG_NUMBER, '"$&"');
-    at = quote < 0 ? text.length : endOfText(text, quote);
+    at = quote < 0 ? text.length : endOfString(text, quote);
     exact += text.slice(outside, at);
   }
   return JSON.parse(exact);
@@ -21,7 +21,7 @@ const LONG_NUMBER = /(?<![\d.eE+-])\d{16,}(?![\d.eE])/g;
  * Returns the position after the closing quote of the string that starts at `quote`; the end of the text if there is
  * none.
  */
-function endOfText(text: string, quote: number): number {
+function endOfString(text: string, quote: number): number {
   for (let end = text.indexOf('"', quote + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let slashes = 0;
     while (text[end - 1 - slashes] === '\\') slashes++;

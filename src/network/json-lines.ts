@@ -33,7 +33,7 @@ export interface JsonLinesOptions extends Omit<LineOptions, 'onLine'> {
   readonly isExact?: boolean | undefined;
 }
 
-interface Waiting {
+interface PendingRequest {
   readonly resolve: (reply: Reply) => void;
   readonly reject: (error: Error) => void;
   readonly timer: NodeJS.Timeout;
@@ -44,9 +44,9 @@ export class JsonLines {
   readonly closed: Promise<string>;
   readonly #lines: LineClient;
   readonly #options: JsonLinesOptions;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #pending = new Map<number, PendingRequest>();
   #nextId: number;
-  #garbage = 0;
+  #invalidLines = 0;
 
   static async open(endpoint: Endpoint, options: JsonLinesOptions): Promise<JsonLines> {
     // Lines that arrive before the client exists are buffered.
@@ -54,8 +54,8 @@ export class JsonLines {
     let hear = (line: string): void => void early.push(line);
     const lines = await connectLines(endpoint, { ...options, onLine: (line) => hear(line) });
     const client = new JsonLines(lines, options);
-    hear = (line) => client.#hear(line);
-    for (const line of early) client.#hear(line);
+    hear = (line) => client.#receive(line);
+    for (const line of early) client.#receive(line);
     return client;
   }
 
@@ -64,32 +64,32 @@ export class JsonLines {
     this.#options = options;
     this.#nextId = options.firstId ?? 1;
     this.closed = lines.closed.then((why) => {
-      for (const { reject, timer } of this.#waiting.values()) {
+      for (const { reject, timer } of this.#pending.values()) {
         clearTimeout(timer);
-        reject(new Unanswered(why, true));
+        reject(new NoAnswerError(why, true));
       }
-      this.#waiting.clear();
+      this.#pending.clear();
       return why;
     });
   }
 
-  /** Rejects with `Unanswered` if no answer arrives. */
+  /** Rejects with `NoAnswerError` if no answer arrives. */
   request(method: string, params: readonly unknown[], answerMs = this.#options.answerMs ?? ANSWER_MS): Promise<Reply> {
     const id = this.#nextId++;
     return new Promise((resolve, reject) => {
-      if (this.#waiting.size >= MOST_WAITING) {
-        reject(new Unanswered(`${MOST_WAITING} requests are unanswered`, false));
+      if (this.#pending.size >= MAX_PENDING) {
+        reject(new NoAnswerError(`${MAX_PENDING} requests are unanswered`, false));
         return;
       }
       if (!this.#send(JSON.stringify({ id, method, params }))) {
-        reject(new Unanswered('the connection is closed', true));
+        reject(new NoAnswerError('the connection is closed', true));
         return;
       }
       const timer = setTimeout(() => {
-        this.#waiting.delete(id);
-        reject(new Unanswered(`no answer to ${method} within ${answerMs / 1000} s`, false));
+        this.#pending.delete(id);
+        reject(new NoAnswerError(`no answer to ${method} within ${answerMs / 1000} s`, false));
       }, answerMs);
-      this.#waiting.set(id, { resolve, reject, timer });
+      this.#pending.set(id, { resolve, reject, timer });
     });
   }
 
@@ -108,24 +108,24 @@ export class JsonLines {
     return this.#lines.send(line);
   }
 
-  #hear(line: string): void {
+  #receive(line: string): void {
     this.#log('←', line);
-    const message = objectIn(line, this.#options.isExact ? parseExact : JSON.parse);
+    const message = parseObject(line, this.#options.isExact ? parseExact : JSON.parse);
     if (message === undefined) {
-      this.#garbage += 1;
-      if (this.#garbage > MOST_GARBAGE) this.close('what the server sends is no JSON');
+      this.#invalidLines += 1;
+      if (this.#invalidLines > MAX_INVALID_LINES) this.close('what the server sends is no JSON');
       return;
     }
-    this.#garbage = 0;
+    this.#invalidLines = 0;
     const { id, method, params, result, error } = message;
     if (typeof method === 'string') {
       this.#options.onMessage({ method, params, id });
       return;
     }
-    const waiting = typeof id === 'number' ? this.#waiting.get(id) : undefined;
+    const waiting = typeof id === 'number' ? this.#pending.get(id) : undefined;
     // Too late, a duplicate, or not the answer to a request.
     if (!waiting || typeof id !== 'number') return;
-    this.#waiting.delete(id);
+    this.#pending.delete(id);
     clearTimeout(waiting.timer);
     waiting.resolve({ result: result ?? null, error: error ?? null });
   }
@@ -139,22 +139,22 @@ export class JsonLines {
 }
 
 /** A request without an answer: its outcome is unknown. */
-export class Unanswered extends Error {
+export class NoAnswerError extends Error {
   /** True if the connection was lost, false if the request timed out. */
   readonly isLost: boolean;
   constructor(why: string, isLost: boolean) {
     super(why);
-    this.name = 'Unanswered';
+    this.name = 'NoAnswerError';
     this.isLost = isLost;
   }
 }
 
 const ANSWER_MS = 30_000;
-const MOST_WAITING = 1024;
+const MAX_PENDING = 1024;
 /** Consecutive lines. */
-const MOST_GARBAGE = 16;
+const MAX_INVALID_LINES = 16;
 
-function objectIn(line: string, parse: (text: string) => unknown): Readonly<Record<string, unknown>> | undefined {
+function parseObject(line: string, parse: (text: string) => unknown): Readonly<Record<string, unknown>> | undefined {
   try {
     const value = parse(line);
     return typeof value === 'object' && value !== null && !Array.isArray(value)

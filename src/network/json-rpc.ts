@@ -2,7 +2,7 @@ import { Agent, type IncomingMessage, request as requestPlain } from 'node:http'
 import { request as requestTls, Agent as TlsAgent } from 'node:https';
 import { MillraceError } from '../kernel/error.js';
 import type { Endpoint } from './endpoint.js';
-import { shownText } from './fields.js';
+import { displayText } from './fields.js';
 import { parseExact } from './json-exact.js';
 import { reasonOf, unreachable } from './line-client.js';
 
@@ -16,7 +16,7 @@ export interface RpcOptions {
   /** Certificate of your own authority, PEM. */
   readonly authority?: string | undefined;
   /** Maximum bytes of an answer. Default 32 MiB: a template with all its transactions has up to 9. */
-  readonly longest?: number;
+  readonly maxAnswerBytes?: number;
 }
 
 export interface CallOptions {
@@ -30,7 +30,7 @@ export interface CallOptions {
 }
 
 /** The result of a call. */
-export interface Answered {
+export interface RpcResult {
   /** Unchecked: may be of any type. */
   readonly result: unknown;
   /** `X-Long-Polling`: a path on the same server, where a call blocks until there is something new. */
@@ -38,7 +38,7 @@ export interface Answered {
 }
 
 /** No answer came in time. */
-export class TimedOut extends Error {}
+export class RpcTimeout extends Error {}
 
 /** An error that the node reports. */
 export class RpcError extends Error {
@@ -70,11 +70,11 @@ export class JsonRpc {
 
   /** Returns the result, which may be of any type. Rejects with `RpcError` if the node reports an error. */
   async call(method: string, params: readonly unknown[], options: CallOptions = {}): Promise<unknown> {
-    return (await this.ask(method, params, options)).result;
+    return (await this.callForPath(method, params, options)).result;
   }
 
   /** Like `call`, and also returns the server's path for long polling. */
-  async ask(method: string, params: readonly unknown[], options: CallOptions = {}): Promise<Answered> {
+  async callForPath(method: string, params: readonly unknown[], options: CallOptions = {}): Promise<RpcResult> {
     const id = this.#nextId++;
     const body = JSON.stringify({ jsonrpc: '1.0', id, method, params });
     this.#log(`→ #${id} ${body}`);
@@ -82,7 +82,7 @@ export class JsonRpc {
       const { status, text, longPolling } = await this.#post(body, options);
       this.#log(`← #${id} ${status} ${text}`);
       const result = this.#resultOf(method, status, text, options.isExact ? parseExact : JSON.parse);
-      return { result, longPollPath: longPolling === undefined ? undefined : this.#pathHere(longPolling) };
+      return { result, longPollPath: longPolling === undefined ? undefined : this.#sameServerPath(longPolling) };
     } catch (error) {
       this.#log(`← #${id} failed: ${reasonOf(error)}`);
       throw error;
@@ -94,7 +94,7 @@ export class JsonRpc {
   }
 
   #resultOf(method: string, status: number, text: string, parse: (text: string) => unknown): unknown {
-    if (status === 401 || status === 403) throw this.#refused(status);
+    if (status === 401 || status === 403) throw this.#credentialsError(status);
     let answer: unknown;
     try {
       answer = parse(text);
@@ -107,16 +107,16 @@ export class JsonRpc {
     const { result = null, error = null } = answer as { readonly result?: unknown; readonly error?: unknown };
     if (error === null && status === 200) return result;
     const { code, message } = (typeof error === 'object' && error !== null ? error : {}) as Record<string, unknown>;
-    const why = typeof message === 'string' ? shownText(message) : `HTTP ${status}`;
+    const why = typeof message === 'string' ? displayText(message) : `HTTP ${status}`;
     throw new RpcError(typeof code === 'number' ? code : 0, why);
   }
 
-  #post(body: string, { signal, timeoutMs = TIMEOUT_MS, path = this.endpoint.path }: CallOptions): Promise<Answer> {
+  #post(body: string, { signal, timeoutMs = TIMEOUT_MS, path = this.endpoint.path }: CallOptions): Promise<HttpAnswer> {
     const { host, port, isTls } = this.endpoint;
-    const { credentials, authority, longest = LONGEST } = this.#options;
+    const { credentials, authority, maxAnswerBytes = MAX_ANSWER_BYTES } = this.#options;
     const known = credentials();
     const basic = known && Buffer.from(`${known.user}:${known.password}`).toString('base64');
-    return new Promise<Answer>((resolve, reject) => {
+    return new Promise<HttpAnswer>((resolve, reject) => {
       const asked = (isTls ? requestTls : requestPlain)({
         host,
         port,
@@ -132,7 +132,10 @@ export class JsonRpc {
         ...(authority !== undefined && { ca: authority }),
       });
       // Limits the whole call: a server that sends a byte now and then cannot delay it indefinitely.
-      const timer = setTimeout(() => asked.destroy(new TimedOut(`no answer within ${timeoutMs / 1000} s`)), timeoutMs);
+      const timer = setTimeout(
+        () => asked.destroy(new RpcTimeout(`no answer within ${timeoutMs / 1000} s`)),
+        timeoutMs,
+      );
       const fail = (error: unknown): void => {
         clearTimeout(timer);
         reject(signal?.aborted ? signal.reason : unreachable(this.endpoint, reasonOf(error), error));
@@ -145,7 +148,7 @@ export class JsonRpc {
           asked.destroy(new Error('the server redirects elsewhere, which is not followed'));
           return;
         }
-        gather(response, longest, () => asked.destroy(new Error('the answer is too long'))).then((text) => {
+        readBody(response, maxAnswerBytes, () => asked.destroy(new Error('the answer is too long'))).then((text) => {
           clearTimeout(timer);
           resolve({ status, text, longPolling: Array.isArray(longPolling) ? longPolling[0] : longPolling });
         }, fail);
@@ -154,7 +157,7 @@ export class JsonRpc {
     });
   }
 
-  #refused(status: number): MillraceError {
+  #credentialsError(status: number): MillraceError {
     const { name } = this.endpoint;
     return new MillraceError({
       code: 'usage',
@@ -168,11 +171,11 @@ export class JsonRpc {
    * Returns the path of an address that the server gives; undefined if it is on another server, which must not receive
    * the credentials.
    */
-  #pathHere(given: string): string | undefined {
+  #sameServerPath(given: string): string | undefined {
     const { host, port, isTls } = this.endpoint;
     const scheme = isTls ? 'https' : 'http';
     const base = `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
-    if (given.length > LONGEST_PATH || !URL.canParse(given, base)) return undefined;
+    if (given.length > MAX_PATH_LENGTH || !URL.canParse(given, base)) return undefined;
     const url = new URL(given, base);
     return url.origin === new URL(base).origin ? `${url.pathname}${url.search}` : undefined;
   }
@@ -182,24 +185,24 @@ export class JsonRpc {
   }
 }
 
-interface Answer {
+interface HttpAnswer {
   readonly status: number;
   readonly text: string;
   readonly longPolling: string | undefined;
 }
 
 const TIMEOUT_MS = 30_000;
-const LONGEST = 32 * 2 ** 20;
-const LONGEST_PATH = 1024;
+const MAX_ANSWER_BYTES = 32 * 2 ** 20;
+const MAX_PATH_LENGTH = 1024;
 
 /** Reads a body up to a maximum length; nothing is kept of a longer one. */
-function gather(response: IncomingMessage, longest: number, tooLong: () => void): Promise<string> {
+function readBody(response: IncomingMessage, maxBytes: number, tooLong: () => void): Promise<string> {
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];
     let held = 0;
     response.on('data', (part: Buffer) => {
       held += part.length;
-      if (held > longest) {
+      if (held > maxBytes) {
         parts.length = 0;
         tooLong();
       } else parts.push(part);

@@ -20,8 +20,8 @@ export interface LineOptions {
   /** Timeout for connecting in milliseconds, including TLS. */
   readonly connectMs?: number;
   /** Milliseconds without data from the server after which the connection counts as lost. */
-  readonly silenceMs?: number;
-  readonly longestLine?: number;
+  readonly maxSilenceMs?: number;
+  readonly maxLineBytes?: number;
   /** Certificate of your own authority, PEM. Certificates are always verified. */
   readonly authority?: string | undefined;
   readonly signal?: AbortSignal;
@@ -31,14 +31,14 @@ export interface LineOptions {
 export async function connectLines(endpoint: Endpoint, options: LineOptions): Promise<LineClient> {
   const { signal, connectMs = CONNECT_MS } = options;
   signal?.throwIfAborted();
-  const socket = start(endpoint, options.authority);
+  const socket = openSocket(endpoint, options.authority);
   try {
-    await connected(socket, endpoint, connectMs, signal);
+    await waitUntilConnected(socket, endpoint, connectMs, signal);
   } catch (error) {
     socket.destroy();
     throw error;
   }
-  return new SocketLines(socket, options);
+  return new SocketLineClient(socket, options);
 }
 
 const CONNECT_MS = 10_000;
@@ -48,12 +48,12 @@ const SILENCE_MS = 300_000;
  * A server that floods us gets a quarter of this thread's time: after lines that took long, nothing is read for three
  * times as long, and TCP flow control slows the server down. Ordinary jobs take less than a millisecond.
  */
-const LONG_MS = 2;
-const REST = 3;
+const SLOW_MS = 2;
+const PAUSE_FACTOR = 3;
 /** Maximum bytes waiting to be sent: a server that does not read counts as lost. */
-const MOST_WAITING = 1 << 20;
+const MAX_UNSENT_BYTES = 1 << 20;
 
-function start({ host, port, isTls }: Endpoint, authority: string | undefined): Socket {
+function openSocket({ host, port, isTls }: Endpoint, authority: string | undefined): Socket {
   if (!isTls) return connectPlain({ host, port });
   return connectTls({
     host,
@@ -66,7 +66,12 @@ function start({ host, port, isTls }: Endpoint, authority: string | undefined): 
   });
 }
 
-function connected(socket: Socket, endpoint: Endpoint, ms: number, signal: AbortSignal | undefined): Promise<void> {
+function waitUntilConnected(
+  socket: Socket,
+  endpoint: Endpoint,
+  ms: number,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   const event = endpoint.isTls ? 'secureConnect' : 'connect';
   return new Promise((resolve, reject) => {
     const refuse = (why: string, cause?: unknown): void => settle(() => reject(unreachable(endpoint, why, cause)));
@@ -88,23 +93,23 @@ function connected(socket: Socket, endpoint: Endpoint, ms: number, signal: Abort
   });
 }
 
-class SocketLines implements LineClient {
+class SocketLineClient implements LineClient {
   readonly #socket: Socket;
   readonly #splitter: LineSplitter;
   readonly #onLine: (line: string) => void;
   readonly #signal: AbortSignal | undefined;
   readonly #abort = (): void => this.close('stopped');
   readonly #closed: Deferred<string> = deferred();
-  #isOver = false;
-  #rest: NodeJS.Timeout | undefined;
+  #isClosed = false;
+  #pauseTimer: NodeJS.Timeout | undefined;
 
-  constructor(socket: Socket, { onLine, silenceMs = SILENCE_MS, longestLine, signal }: LineOptions) {
+  constructor(socket: Socket, { onLine, maxSilenceMs = SILENCE_MS, maxLineBytes, signal }: LineOptions) {
     this.#socket = socket;
-    this.#splitter = new LineSplitter(longestLine);
+    this.#splitter = new LineSplitter(maxLineBytes);
     this.#onLine = onLine;
     this.#signal = signal;
     socket.setNoDelay(true).setKeepAlive(true, 60_000);
-    socket.setTimeout(silenceMs, () => this.close(`nothing was heard for ${silenceMs / 1000} s`));
+    socket.setTimeout(maxSilenceMs, () => this.close(`nothing was heard for ${maxSilenceMs / 1000} s`));
     socket.on('data', (piece: Buffer) => this.#read(piece));
     socket.on('error', (error: NodeJS.ErrnoException) => this.close(reasonOf(error)));
     socket.on('close', () => this.close('the server closed the connection'));
@@ -117,8 +122,8 @@ class SocketLines implements LineClient {
   }
 
   send(line: string): boolean {
-    if (this.#isOver) return false;
-    if (this.#socket.writableLength > MOST_WAITING) {
+    if (this.#isClosed) return false;
+    if (this.#socket.writableLength > MAX_UNSENT_BYTES) {
       this.close('the server does not read what it is sent');
       return false;
     }
@@ -127,9 +132,9 @@ class SocketLines implements LineClient {
   }
 
   close(why = 'closed'): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    clearTimeout(this.#rest);
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearTimeout(this.#pauseTimer);
     this.#signal?.removeEventListener('abort', this.#abort);
     this.#socket.destroy();
     this.#closed.resolve(why);
@@ -137,19 +142,19 @@ class SocketLines implements LineClient {
 
   #read(piece: Buffer): void {
     const from = performance.now();
-    this.#hear(piece);
+    this.#deliver(piece);
     const ms = performance.now() - from;
-    if (ms < LONG_MS || this.#isOver) return;
+    if (ms < SLOW_MS || this.#isClosed) return;
     this.#socket.pause();
-    this.#rest = setTimeout(() => this.#socket.resume(), REST * ms);
+    this.#pauseTimer = setTimeout(() => this.#socket.resume(), PAUSE_FACTOR * ms);
   }
 
-  #hear(piece: Buffer): void {
-    if (this.#isOver) return;
+  #deliver(piece: Buffer): void {
+    if (this.#isClosed) return;
     const lines = this.#splitter.push(piece);
     if (lines === undefined) this.close('the server sent a line that is too long');
     for (const line of lines ?? []) {
-      if (this.#isOver) return;
+      if (this.#isClosed) return;
       try {
         this.#onLine(line);
       } catch (error) {

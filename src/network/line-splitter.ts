@@ -3,12 +3,12 @@
  * line cannot make it grow.
  */
 export class LineSplitter {
-  readonly #longest: number;
+  readonly #maxBytes: number;
   #parts: Buffer[] = [];
-  #held = 0;
+  #heldBytes = 0;
 
-  constructor(longest = LONGEST_LINE) {
-    this.#longest = longest;
+  constructor(maxBytes = MAX_LINE_BYTES) {
+    this.#maxBytes = maxBytes;
   }
 
   /**
@@ -18,26 +18,26 @@ export class LineSplitter {
     const lines: string[] = [];
     let from = 0;
     for (let end = piece.indexOf(NEWLINE); end >= 0; end = piece.indexOf(NEWLINE, from)) {
-      if (this.#held + end - from > this.#longest) return undefined;
+      if (this.#heldBytes + end - from > this.#maxBytes) return undefined;
       const last = piece.subarray(from, end);
-      const line = (this.#held === 0 ? last : Buffer.concat([...this.#parts, last])).toString('utf8').trim();
+      const line = (this.#heldBytes === 0 ? last : Buffer.concat([...this.#parts, last])).toString('utf8').trim();
       this.#parts = [];
-      this.#held = 0;
+      this.#heldBytes = 0;
       from = end + 1;
       if (line !== '') lines.push(line);
     }
     if (from === piece.length) return lines;
-    this.#held += piece.length - from;
-    if (this.#held > this.#longest) return undefined;
+    this.#heldBytes += piece.length - from;
+    if (this.#heldBytes > this.#maxBytes) return undefined;
     // Copied: the piece's memory belongs to the socket, and many small pieces would each retain 64 KiB of it.
     this.#parts.push(Buffer.from(piece.subarray(from)));
-    if (this.#parts.length > MOST_PARTS) this.#parts = [Buffer.concat(this.#parts)];
+    if (this.#parts.length > MAX_PARTS) this.#parts = [Buffer.concat(this.#parts)];
     return lines;
   }
 }
 
 /** In bytes. The longest line that pools send is a job, 2 to 30 kB. */
-const LONGEST_LINE = 1 << 20;
+const MAX_LINE_BYTES = 1 << 20;
 /** Bytes that arrive one at a time are merged after this many pieces. */
-const MOST_PARTS = 1024;
+const MAX_PARTS = 1024;
 const NEWLINE = 10;

@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { items, table, u32, when } from '../kernel/index.js';
-import { canonical, indexOf, indexText, markOf, spell, unspell } from './encoding.js';
-import { idOf, keyOf, programText } from './identity.js';
+import { canonicalText, checksumOf, decode, encode, indexText, parseIndex } from './encoding.js';
+import { jobIdOf, jobKeyOf, programText } from './identity.js';
 
 it('an index is text that sorts as it counts', () => {
   const index = fc.bigInt(0n, 1n << 128n);
   fc.assert(
     fc.property(index, index, (a, b) => {
-      expect(indexOf(indexText(a))).toBe(a);
+      expect(parseIndex(indexText(a))).toBe(a);
       expect(indexText(a) < indexText(b)).toBe(a < b);
     }),
   );
@@ -18,25 +18,25 @@ it('values come back as they were', () => {
   const scalar = fc.oneof(fc.double(), fc.bigInt(), fc.boolean(), fc.string(), fc.integer());
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.oneof(scalar, fc.array(scalar))), (values) => {
-      expect(unspell(spell(values))).toEqual(values);
+      expect(decode(encode(values))).toEqual(values);
     }),
   );
-  expect(Object.is((unspell(spell([-0])) as number[])[0], -0)).toBe(true);
+  expect(Object.is((decode(encode([-0])) as number[])[0], -0)).toBe(true);
 });
 
 it('the same values are the same text, in whatever order they were written', () => {
-  expect(canonical({ b: 1n, a: [{ d: 1, c: 2 }] })).toBe(canonical({ a: [{ c: 2, d: 1 }], b: 1n }));
-  expect(canonical({ a: 1 })).not.toBe(canonical({ a: 1n }));
-  expect(canonical({ a: new Uint32Array([1]) })).not.toBe(canonical({ a: new Uint32Array([2]) }));
-  expect(canonical({ a: new Uint32Array([1]) })).not.toBe(canonical({ a: new Uint8Array([1, 0, 0, 0]) }));
+  expect(canonicalText({ b: 1n, a: [{ d: 1, c: 2 }] })).toBe(canonicalText({ a: [{ c: 2, d: 1 }], b: 1n }));
+  expect(canonicalText({ a: 1 })).not.toBe(canonicalText({ a: 1n }));
+  expect(canonicalText({ a: new Uint32Array([1]) })).not.toBe(canonicalText({ a: new Uint32Array([2]) }));
+  expect(canonicalText({ a: new Uint32Array([1]) })).not.toBe(canonicalText({ a: new Uint8Array([1, 0, 0, 0]) }));
 });
 
 it('a mark tells rows, tables and columns apart', () => {
   const marks = [
-    markOf('done', ['a', 1]),
-    markOf('done', ['a', 2]),
-    markOf('done', ['a1', '']),
-    markOf('hits', ['a', 1]),
+    checksumOf('done', ['a', 1]),
+    checksumOf('done', ['a', 2]),
+    checksumOf('done', ['a1', '']),
+    checksumOf('hits', ['a', 1]),
   ];
   expect(new Set(marks).size).toBe(marks.length);
 });
@@ -64,8 +64,8 @@ it('a job is its command, parameters, kernel and space', () => {
     { ...job, space: { start: 1n, length: 10n } },
     { ...job, space: { start: 0n, length: 11n } },
   ];
-  expect(keyOf({ ...job })).toBe(keyOf(job));
-  expect(new Set([job, ...others].map(keyOf)).size).toBe(6);
-  expect(idOf(keyOf(job), 0)).toMatch(/^[0-9a-f]{12}$/);
-  expect(idOf(keyOf(job), 0)).not.toBe(idOf(keyOf(job), 1));
+  expect(jobKeyOf({ ...job })).toBe(jobKeyOf(job));
+  expect(new Set([job, ...others].map(jobKeyOf)).size).toBe(6);
+  expect(jobIdOf(jobKeyOf(job), 0)).toMatch(/^[0-9a-f]{12}$/);
+  expect(jobIdOf(jobKeyOf(job), 0)).not.toBe(jobIdOf(jobKeyOf(job), 1));
 });

@@ -8,12 +8,12 @@ import { createHash } from 'node:crypto';
 /** An index, or the end of a range: 39 digits, enough for 2^128. */
 export const indexText = (index: bigint): string => index.toString().padStart(INDEX_DIGITS, '0');
 
-export const indexOf = (text: string): bigint => BigInt(text);
+export const parseIndex = (text: string): bigint => BigInt(text);
 
 const INDEX_DIGITS = (1n << 128n).toString().length;
 
 /** Encodes as JSON, with bigints and floats that JSON lacks (NaN, infinities, -0). Exact in both directions. */
-export function spell(value: unknown): string {
+export function encode(value: unknown): string {
   // Most hits are small integers: without a replacer function JSON.stringify takes a fifth of the time.
   if (isPlain(value)) return JSON.stringify(value);
   return JSON.stringify(value, (_key, field: unknown) => {
@@ -29,7 +29,7 @@ function isPlain(value: unknown): boolean {
   return Array.isArray(value) ? value.every(isPlain) : Object.values(value).every(isPlain);
 }
 
-export function unspell(text: string): unknown {
+export function decode(text: string): unknown {
   return JSON.parse(text, (_key, field: unknown) => {
     if (typeof field !== 'object' || field === null) return field;
     if ('$big' in field) return BigInt(String(field.$big));
@@ -41,13 +41,13 @@ export function unspell(text: string): unknown {
  * Encodes equal values as equal text, with sorted keys. For digests only. Binary data is replaced by its digest, so that
  * a kernel's tables of some megabytes do not become text of that size.
  */
-export function canonical(value: unknown): string {
-  return spell(sorted(value));
+export function canonicalText(value: unknown): string {
+  return encode(normalized(value));
 }
 
 /** Sorts keys and replaces binary data by its digest, so that the value is small enough to be stored and shown. */
-export function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
+export function normalized(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(normalized);
   if (ArrayBuffer.isView(value)) {
     const bytes = new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
     return { $bytes: createHash('sha256').update(bytes).digest('hex'), kind: value.constructor.name };
@@ -55,7 +55,7 @@ export function sorted(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const entries = Object.entries(value).filter(([, field]) => field !== undefined);
   entries.sort(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(entries.map(([key, field]) => [key, sorted(field)]));
+  return Object.fromEntries(entries.map(([key, field]) => [key, normalized(field)]));
 }
 
 export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
@@ -64,8 +64,8 @@ export const digestOf = (text: string): string => createHash('sha256').update(te
  * Returns a row's checksum: 64 bits over the table's name and the columns that never change. SQLite detects a damaged
  * tree, but not a damaged number in it.
  */
-export function markOf(table: string, columns: readonly (string | number)[]): string {
-  return digestOf([table, ...columns].join('\0')).slice(0, MARK_DIGITS);
+export function checksumOf(table: string, columns: readonly (string | number)[]): string {
+  return digestOf([table, ...columns].join('\0')).slice(0, CHECKSUM_DIGITS);
 }
 
-const MARK_DIGITS = 16;
+const CHECKSUM_DIGITS = 16;

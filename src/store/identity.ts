@@ -1,5 +1,5 @@
 import type { Kernel } from '../kernel/index.js';
-import { canonical, digestOf } from './encoding.js';
+import { canonicalText, digestOf } from './encoding.js';
 
 /**
  * Identifies a job: two runs with the same command, parameters, kernel and space are the same job. Devices, chunks,
@@ -16,14 +16,15 @@ export interface Identity {
 }
 
 /** Returns the digest that identifies a job. */
-export function keyOf({ command, params, kernel, space }: Identity): string {
+export function jobKeyOf({ command, params, kernel, space }: Identity): string {
   return digestOf(
-    canonical({ command, params, kernel: digestOf(kernel), space: { start: space.start, length: space.length } }),
+    canonicalText({ command, params, kernel: digestOf(kernel), space: { start: space.start, length: space.length } }),
   );
 }
 
 /** Returns a job's id: 12 characters of a digest of its key and its generation. `--fresh` starts the next generation. */
-export const idOf = (key: string, generation: number): string => digestOf(`${key} ${generation}`).slice(0, ID_DIGITS);
+export const jobIdOf = (key: string, generation: number): string =>
+  digestOf(`${key} ${generation}`).slice(0, ID_DIGITS);
 
 const ID_DIGITS = 12;
 
@@ -42,11 +43,11 @@ export function programText(kernel: Kernel): string {
     if (known !== undefined) return `#${known}`;
     numbers.set(value, numbers.size);
     // A new trace has a statement for each node before its first use, so this nests no deeper than blocks do.
-    const fields = Object.entries(value).filter(([name, field]) => !PLACES.has(name) && field !== undefined);
+    const fields = Object.entries(value).filter(([name, field]) => !POSITION_FIELDS.has(name) && field !== undefined);
     return `{${fields.map(([name, field]) => `${name}:${text(field)}`).join(' ')}}`;
   };
   return text(kernel.trace());
 }
 
 /** Fields that say where a node is, not what it is. Nodes are renumbered in the order they are visited. */
-const PLACES = new Set(['origin', 'id']);
+const POSITION_FIELDS = new Set(['origin', 'id']);

@@ -1,10 +1,10 @@
 export type { JobLedger, JobListener } from './client/job-ledger.js';
 export { type JobSpec, openStore, type Store, type StoreOptions } from './client/store.js';
-export { BookSource, type Books, type Part, partOf } from './client/work-log.js';
-export { unspell } from './encoding.js';
+export { LedgerSource, partOf, type WorkLog, type WorkLogPart } from './client/work-log.js';
+export { decode } from './encoding.js';
 export { type Identity, programText } from './identity.js';
-export type { Exported } from './thread/exchange.js';
-export { type JobCall, type JobRecord, type JobState, OVER, type Request } from './thread/jobs.js';
+export type { ExportedJob } from './thread/exchange.js';
+export { FINAL_STATES, type JobCall, type JobRecord, type JobRequest, type JobState } from './thread/jobs.js';
 export type { JobSummary } from './thread/ledger.js';
-export type { Progress as StoredProgress, StoredHit } from './thread/progress.js';
-export type { KeptTuning, Tuning, TuningKey } from './thread/tuning.js';
+export type { JobProgress as StoredProgress, StoredHit } from './thread/progress.js';
+export type { StoredTuning, TuningKey, TuningResult } from './thread/tuning.js';

@@ -1,27 +1,27 @@
 import { type ErrorCode, MillraceError } from '../kernel/error.js';
-import { Damaged, Unavailable } from './thread/connection.js';
+import { LedgerDamagedError, LedgerUnavailableError } from './thread/connection.js';
 import type { Ledger } from './thread/ledger.js';
 
 /** Messages between the main thread and the thread that owns the ledger. */
 
 /** Methods of the ledger that the main thread calls. */
-export type Method = {
+export type LedgerMethod = {
   [Name in keyof Ledger]: Ledger[Name] extends (...args: never[]) => unknown ? Name : never;
 }[keyof Ledger];
 
-export interface Call {
+export interface LedgerCall {
   readonly number: number;
-  readonly method: Method;
+  readonly method: LedgerMethod;
   readonly args: readonly unknown[];
 }
 
-export type Reply = { readonly number: number; readonly notices: readonly string[] } & (
+export type LedgerReply = { readonly number: number; readonly notices: readonly string[] } & (
   | { readonly value: unknown }
-  | { readonly fault: Fault }
+  | { readonly fault: ErrorData }
 );
 
 /** An error as plain data: classes do not cross threads. */
-export interface Fault {
+export interface ErrorData {
   readonly kind: 'known' | 'unavailable' | 'other';
   readonly message: string;
   readonly code?: ErrorCode;
@@ -30,13 +30,14 @@ export interface Fault {
   readonly stack?: string | undefined;
 }
 
-export function faultOf(error: unknown): Fault {
+export function errorDataOf(error: unknown): ErrorData {
   if (error instanceof MillraceError) {
     const { code, summary, asked, advice, stack } = error;
     return { kind: 'known', message: summary, code, asked, advice, stack };
   }
-  if (error instanceof Unavailable) return { kind: 'unavailable', message: error.message, advice: error.advice };
-  if (error instanceof Damaged) {
+  if (error instanceof LedgerUnavailableError)
+    return { kind: 'unavailable', message: error.message, advice: error.advice };
+  if (error instanceof LedgerDamagedError) {
     const advice = 'run the same again: the damaged ledger is set aside, and a new one is begun';
     return {
       kind: 'known',
@@ -50,9 +51,9 @@ export function faultOf(error: unknown): Fault {
   return { kind: 'other', message, stack };
 }
 
-export function errorOf({ kind, message, code = 'io', asked, advice, stack }: Fault): Error {
+export function errorOf({ kind, message, code = 'io', asked, advice, stack }: ErrorData): Error {
   if (kind === 'other') return Object.assign(new Error(message), { stack });
-  if (kind === 'unavailable') return new Unavailable(message, advice ?? '', undefined);
+  if (kind === 'unavailable') return new LedgerUnavailableError(message, advice ?? '', undefined);
   return new MillraceError({
     code,
     message,

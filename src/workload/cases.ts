@@ -1,4 +1,4 @@
-import type { Benched } from '../bench/case.js';
+import type { WorkloadBench } from '../bench/case.js';
 import { blockCases } from './block/bench/cases.js';
 import { encodeCases } from './encode/bench/cases.js';
 import { gapsCases } from './gaps/bench/cases.js';
@@ -6,4 +6,4 @@ import { uhashCases } from './uhash/bench/cases.js';
 import { wordsCases } from './words/bench/cases.js';
 
 /** Cases that `millrace bench` measures, in the order of its table. */
-export const benched: readonly Benched[] = [blockCases, wordsCases, uhashCases, encodeCases, gapsCases];
+export const benchedWorkloads: readonly WorkloadBench[] = [blockCases, wordsCases, uhashCases, encodeCases, gapsCases];

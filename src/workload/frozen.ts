@@ -2,7 +2,7 @@ import type { Device, DeviceBuffer } from '../device/device.js';
 import { programOf } from '../engine/flow/programs.js';
 import type { Kernel } from '../kernel/index.js';
 import { openScan } from './block/job/tune.js';
-import { EASY } from './block/kernel/genesis.js';
+import { EASY_SCAN } from './block/kernel/genesis.js';
 import { lengthOf } from './encode/kernel/encoding.js';
 import { bindingOf, type EncodePlan, planFor } from './encode/kernel/plan.js';
 import { fermatBase } from './gaps/bench/rate.js';
@@ -17,7 +17,7 @@ import { parseMask } from './words/space/mask.js';
 /** Runs the speed-critical kernel of each workload, with launches of a few milliseconds. */
 export const kernelRuns: Readonly<Record<string, (device: Device) => Promise<void>>> = {
   block: async (device) => {
-    const { scan, close } = await openScan(device, {}, EASY.target);
+    const { scan, close } = await openScan(device, {}, EASY_SCAN.target);
     await scan({ base: 0, count: device.info.kind === 'wasm' ? 2 ** 14 : 2 ** 17 });
     close();
   },

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, expect, test } from 'vitest';
-import type { Finding, Probed } from '../../src/device/kinds.js';
+import type { Diagnostic, ProbeResult } from '../../src/device/kinds.js';
 import { byTier } from '../tier.js';
 import { buildFake, type Fake } from './fake.js';
 
@@ -21,8 +21,8 @@ const script = `
 `;
 
 interface Answer {
-  readonly probed: Probed;
-  readonly findings: readonly Finding[];
+  readonly probed: ProbeResult;
+  readonly findings: readonly Diagnostic[];
   readonly opened?: string;
 }
 

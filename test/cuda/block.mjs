@@ -233,7 +233,7 @@ async function versionRates(name) {
     chunk: { states: states.slice(0, 8 * versions), tail: words.slice(16) },
   });
   const two = { ...plain, kernel: headerScan({ topWordZero: true, perThread: 2 }) };
-  /** @type {{ what: string, kernel: import('../../dist/kernel/index.js').Kernel, job: import('../../dist/device/device.js').Values, chunk?: import('../../dist/device/device.js').Values, each: number, perThread?: number, lanes?: number }[]} */
+  /** @type {{ what: string, kernel: import('../../dist/kernel/index.js').Kernel, job: import('../../dist/device/device.js').FieldValues, chunk?: import('../../dist/device/device.js').FieldValues, each: number, perThread?: number, lanes?: number }[]} */
   const variants = [
     { what: 'one nonce', ...plain, each: 1 },
     { what: 'one nonce, workgroups of 128', ...plain, each: 1, lanes: 128 },

@@ -1,6 +1,6 @@
 import { CudaDriver } from '../../src/device/cuda/driver.js';
-import { Nvrtc, type Target } from '../../src/device/cuda/runtime/nvrtc.js';
-import { Calls } from '../../src/device/gpu/native/calls.js';
+import { type CompileTarget, Nvrtc } from '../../src/device/cuda/runtime/nvrtc.js';
+import { CallTimer } from '../../src/device/gpu/native/calls.js';
 import type { DriverHost, GpuSource, HostBytes, MarkResult } from '../../src/device/gpu/worker/driver.js';
 import { addressOf } from '../../src/device/native/libc.js';
 import { lowerGpu } from '../../src/kernel/abi/lower-gpu.js';
@@ -22,7 +22,7 @@ export function hostOf(completion: DriverHost['completion'] = 'poll'): TestHost 
   return {
     words: new Int32Array(new SharedArrayBuffer(1024)),
     completion,
-    calls: new Calls(false),
+    calls: new CallTimer(false),
     log: (line) => void lines.push(line),
     wake: () => undefined,
     lines,
@@ -87,7 +87,7 @@ export function sourceOf(kernel: Kernel, { number = 1, checked = false, ptx = fa
   const nvrtc = Nvrtc.open(13);
   if ('reason' in nvrtc) throw new Error(nvrtc.reason);
   const key = `${process.env.FAKE_NVRTC_CC} ${ptx} ${lowered.text}`;
-  const target: Target = ptx ? { option: 'compute_80', form: 'ptx' } : { option: 'sm_90', form: 'cubin' };
+  const target: CompileTarget = ptx ? { option: 'compute_80', form: 'ptx' } : { option: 'sm_90', form: 'cubin' };
   const binary = binaries.get(key) ?? nvrtc.compile(lowered.text, lowered.shape.compilerOptions, target);
   binaries.set(key, binary);
   return {

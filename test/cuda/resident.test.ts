@@ -115,7 +115,7 @@ describe.skipIf(missing !== undefined)(`resident grids on the fake${missing ? `:
       expect(await first).toMatchObject({ complete: true });
       expect((await submit(0n, 4096, k)).count).toBe(wanted(0n, 4096, 97, k).count);
       expect(unloaded()).toBe(2 * k - 1);
-      await (resident as ResidentQueue).closed();
+      await (resident as ResidentQueue).closeAndWait();
       expect((device as CudaDevice).residentGrids).toBe(0);
       await expect.poll(unloaded).toBe(2 * k);
       await expect(device.resident?.(program.bind({ by: 3 }), { entries: 1, hits: 1 })).rejects.toThrow(/been closed/);
@@ -266,7 +266,7 @@ describe.skipIf(missing !== undefined)(`resident grids on the fake${missing ? `:
     const compile = device.compile.bind(device);
     device.compile = (kernel, given) => compile(kernel, { lanes: 32, ...given }); // the fake's barriers take their time
     const engine = new Engine([device], { pipeline: 'persistent' });
-    const options = { engine, space: 30_000, job: { by: 1001 }, ring: 32, least: 3000 } as const;
+    const options = { engine, space: 30_000, job: { by: 1001 }, ring: 32, min: 3000 } as const;
     const collect = async (by = 1001): Promise<number[]> => {
       const found: number[] = [];
       for await (const { n } of search(marked, { ...options, job: { by } })) found.push(n);

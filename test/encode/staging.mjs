@@ -9,8 +9,8 @@ const { values } = parseArgs({
     dist: { type: 'string', default: new URL('../../dist', import.meta.url).pathname },
   },
 });
-const { Crew, crewIn } = await import(`${values.dist}/device/gpu/crew.js`);
-const { CrewThreads } = await import(`${values.dist}/device/gpu/crew-threads.js`);
+const { ParallelCopier, helperCounts } = await import(`${values.dist}/device/gpu/host/crew.js`);
+const { CopyThreads } = await import(`${values.dist}/device/gpu/host/crew-threads.js`);
 const { addressOf, mapPages } = await import(`${values.dist}/device/native/libc.js`);
 
 const RING = 2 ** 24;
@@ -22,10 +22,10 @@ const addresses = inputs.map((one) => addressOf(one));
 console.log('| threads | GB/s in pieces of 1 MiB | 4 MiB | vectors of 16 qubits a second |');
 console.log('| --- | --- | --- | --- |');
 for (const helpers of values.helpers.split(',').map(Number)) {
-  const threads = new CrewThreads(helpers);
-  const crew = new Crew(threads.memory);
-  if (helpers > 0) threads.expect(INPUT);
-  while (crewIn(threads.memory).helpers < helpers) await new Promise((resolve) => setTimeout(resolve, 5));
+  const threads = new CopyThreads(helpers);
+  const crew = new ParallelCopier(threads.memory);
+  if (helpers > 0) threads.expectCopy(INPUT);
+  while (helperCounts(threads.memory).helpers < helpers) await new Promise((resolve) => setTimeout(resolve, 5));
   const rates = [2 ** 20, 2 ** 22].map((piece) => {
     // A batch at a time, the best of them: what others do on the machine is not what is asked.
     let best = Number.POSITIVE_INFINITY;

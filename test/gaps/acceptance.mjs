@@ -17,7 +17,7 @@ const { openDevice } = await import(`${values.dist}/device/registry.js`);
 const { Engine, search } = await import(`${values.dist}/engine/index.js`);
 const { candidateFlow } = await import(`${values.dist}/workload/gaps/candidates.js`);
 const { gapFlow } = await import(`${values.dist}/workload/gaps/flow.js`);
-const { leastGap } = await import(`${values.dist}/workload/gaps/reference.js`);
+const { minGapForTarget } = await import(`${values.dist}/workload/gaps/reference.js`);
 const { searchGaps } = await import(`${values.dist}/workload/gaps/search.js`);
 
 const device = await openDevice(values.device);
@@ -43,7 +43,7 @@ async function gapsIn(numbers, space, window) {
 }
 
 const block = 0xd5cada15b5b66983f5c04d8909b8b8f423f14936ecdf02829d6b3e847918d8b8n << 32n;
-const numbers = { start: block, length: 1n << 32n, leastGap: leastGap(block, 6244144922783894n), primes: 900_000 };
+const numbers = { start: block, length: 1n << 32n, minGap: minGapForTarget(block, 6244144922783894n), primes: 900_000 };
 const window = 33_554_432;
 await check('1385452: gaps', () => gapsIn(numbers, BigInt(window), window), 20_540_019n);
 await check(
@@ -66,21 +66,25 @@ await check(
 const next = 0x8f20eb9cdb6ac2efee61f2cba1a68e298919804f05e82ac5e67359218b10c39en << 32n;
 await check(
   '1385457',
-  () => gapsIn({ ...numbers, start: next, leastGap: leastGap(next, 6241188427198572n) }, 4_194_304n, 4_194_304),
+  () => gapsIn({ ...numbers, start: next, minGap: minGapForTarget(next, 6241188427198572n) }, 4_194_304n, 4_194_304),
   3_881_429n,
 );
 const first = 0xe798f3ae4f57adcf25740fe43100d95ec4fd5d43a1568bc89e2b25df89ff6cb0n << 20n;
 await check(
   'the first block',
   () =>
-    gapsIn({ ...numbers, start: first, length: 1n << 20n, leastGap: leastGap(first, 16n << 48n) }, 1n << 20n, 2 ** 20),
+    gapsIn(
+      { ...numbers, start: first, length: 1n << 20n, minGap: minGapForTarget(first, 16n << 48n) },
+      1n << 20n,
+      2 ** 20,
+    ),
   1_023_209n,
 );
 const record = 293703234068022590158723766104419463425709075574811762098588798217895728858676728143227n;
 await check(
   'the record of 41.9 merits',
   async () => {
-    const request = { start: record - 5000n, length: 20_000n, leastGap: 8000, primes: 50_000, window: 2 ** 16 };
+    const request = { start: record - 5000n, length: 20_000n, minGap: 8000, primes: 50_000, window: 2 ** 16 };
     const found = [];
     for await (const { start, end } of searchGaps(request, { engine })) found.push(`${start} to ${end - start} after`);
     return found;

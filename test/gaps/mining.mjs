@@ -22,8 +22,8 @@ const { openDevices } = await import(`${values.dist}/device/registry.js`);
 const { Engine } = await import(`${values.dist}/engine/index.js`);
 const { parseEndpoint, LINE_SCHEMES } = await import(`${values.dist}/network/endpoint.js`);
 const { Miner } = await import(`${values.dist}/workload/mining/miner.js`);
-const { Pools } = await import(`${values.dist}/workload/mining/pools.js`);
-const { Referee } = await import(`${values.dist}/workload/gaps/referee.js`);
+const { PoolSource } = await import(`${values.dist}/workload/mining/pools.js`);
+const { GapVerifier } = await import(`${values.dist}/workload/gaps/referee.js`);
 const { plantOnce, scanWork } = await import(`${values.dist}/workload/gaps/mining/scan-work.js`);
 const { gapStratumOpener } = await import(`${values.dist}/workload/gaps/mining/stratum.js`);
 
@@ -60,11 +60,11 @@ const wait = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(r
 for (const shift of values.shift.split(',').map(Number)) {
   const devices = await openDevices(values.device, {});
   const engine = new Engine(devices, {});
-  const referee = new Referee();
-  const plant = plantOnce(referee);
+  const verifier = new GapVerifier();
+  const plant = plantOnce(verifier);
   const stop = new AbortController();
   const endpoint = parseEndpoint(`127.0.0.1:${port}`, LINE_SCHEMES);
-  const source = new Pools({ pools: [{ endpoint, user: 'a', password: 'x' }] }, gapStratumOpener('measure'));
+  const source = new PoolSource({ pools: [{ endpoint, user: 'a', password: 'x' }] }, gapStratumOpener('measure'));
   /** @type {number[]} */
   const switches = [];
   /** Of a switch: when it was sent, how long until the old work had ended, until the new one had begun. */
@@ -83,7 +83,7 @@ for (const shift of values.shift.split(',').map(Number)) {
         options.onStart?.();
       };
       try {
-        yield* scanWork({ engine, referee, plant, shift }, work, { ...options, onStart });
+        yield* scanWork({ engine, verifier, plant, shift }, work, { ...options, onStart });
       } finally {
         ends.push(performance.now() - sent);
       }
@@ -131,7 +131,7 @@ for (const shift of values.shift.split(',').map(Number)) {
     `${values.device} shift ${shift}: ${steady.toExponential(2)} int/s, with a block every ${values.every} ms ${disturbed.toExponential(2)}; switch ms (median, 90 %, most): ${shown[0]}; old work gone ${shown[1]}, new begun ${shown[2]}; shares ${accepted}, not taken ${rejected + stale + lost}, wrong ${wrong}`,
   );
   await engine.close();
-  referee.close();
+  verifier.close();
   await Promise.all(devices.map((/** @type {any} */ device) => device.close()));
 }
 for (const socket of sockets) socket.destroy();

@@ -18,7 +18,7 @@ class ScriptedDevice extends GpuDevice {
 const [, , way, mode] = process.argv;
 const asynchronous = mode === 'asynchronous';
 const worker = new URL(asynchronous ? 'worker-async.mjs' : 'worker.mjs', import.meta.url);
-const link = await openLink({ device: 'scripted', worker, own: { asynchronous }, options: {} });
+const link = await openLink({ device: 'scripted', worker, startData: { asynchronous }, options: {} });
 const device = new ScriptedDevice(link, asynchronous ? undefined : addressOf);
 const kernel = items('step', { buffers: { x: rw('u32') } }, ({ item, buffers }) => buffers.x.set(item, item));
 const job = (await device.compile(kernel)).bind({});

@@ -1,4 +1,4 @@
-import { type Built, GpuDevice, openLink } from '../../src/device/gpu/host/device.js';
+import { type BuildResult, GpuDevice, openLink } from '../../src/device/gpu/host/device.js';
 import { CompileRefusal, type GpuSource } from '../../src/device/gpu/worker/driver.js';
 import type { OpenOptions } from '../../src/device/kinds.js';
 import { addressOf, bytesAt } from '../../src/device/native/libc.js';
@@ -17,8 +17,8 @@ export class ScriptedDevice extends GpuDevice {
 
   static async open({ script = {}, asynchronous = false, ...options }: ScriptedOptions = {}): Promise<ScriptedDevice> {
     const worker = new URL(asynchronous ? 'worker-async.mjs' : 'worker.mjs', import.meta.url);
-    const own = { ...script, asynchronous };
-    const link = await openLink({ device: 'scripted', worker, own, options });
+    const startData = { ...script, asynchronous };
+    const link = await openLink({ device: 'scripted', worker, startData, options });
     return asynchronous ? new ScriptedDevice(link) : new ScriptedDevice(link, addressOf, bytesAt);
   }
 
@@ -26,7 +26,7 @@ export class ScriptedDevice extends GpuDevice {
     return 64;
   }
 
-  protected async build(source: GpuSource): Promise<Built> {
+  protected async build(source: GpuSource): Promise<BuildResult> {
     if (source.name === 'faulty') throw new CompileRefusal('scriptc 1', 9, 'expected a semicolon');
     return { cached: source.name === 'known' };
   }

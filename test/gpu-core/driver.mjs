@@ -68,7 +68,7 @@ export class ScriptedDriver {
   constructor(script, tools) {
     this.script = script;
     this.tools = tools;
-    if (script.tells) Object.assign(this, { tells: true });
+    if (script.tells) Object.assign(this, { notifies: true });
   }
 
   /** @param {Mark} mark */
@@ -103,7 +103,7 @@ export class ScriptedDriver {
     return { bytes: new Uint8Array(bytes), address };
   }
 
-  /** @param {import('../../dist/device/gpu/native/locked-memory.js').Locked} memory */
+  /** @param {import('../../dist/device/gpu/native/locked-memory.js').LockedRegion} memory */
   unlock({ bytes, address }) {
     this.locked -= bytes.length;
     this.log.push(`unlock ${bytes.length}`);

@@ -1,6 +1,6 @@
 import { type ResidentMemory, STATE_AT } from '../../src/device/gpu/resident/memory.js';
 import type { GridDriver, GridHandle, GridLaunch, GridSetup } from '../../src/device/gpu/worker/driver.js';
-import { Order, QueueState } from '../../src/kernel/abi/resident-abi.js';
+import { GridOrder, QueueState } from '../../src/kernel/abi/resident-abi.js';
 
 /** How the model's kernel hits. */
 export const isHit = (index: number): boolean => index % 7 === 3;
@@ -25,8 +25,8 @@ export interface ModelGrid extends GridHandle {
  * an order that the test chooses. An entry's words are the number of its last item and its base.
  */
 export class ModelGrids implements GridDriver {
-  readonly most = 2;
-  readonly boundMs: number | undefined;
+  readonly maxGrids = 2;
+  readonly maxLaunchMs: number | undefined;
   readonly grids = new Set<ModelGrid>();
   readonly #workgroups: number;
   /** Launches from now that are refused with it. */
@@ -38,7 +38,7 @@ export class ModelGrids implements GridDriver {
 
   constructor(workgroups: number, boundMs?: number) {
     this.#workgroups = workgroups;
-    this.boundMs = boundMs;
+    this.maxLaunchMs = boundMs;
   }
 
   open({ memory: shared }: GridSetup): ModelGrid {
@@ -51,7 +51,7 @@ export class ModelGrids implements GridDriver {
       head: 0,
       seen: 0,
       isWatched: false,
-      order: Order.run,
+      order: GridOrder.run,
       present: 0,
       queue: new Uint32Array(shared.entries.length),
       groups: [],
@@ -66,7 +66,7 @@ export class ModelGrids implements GridDriver {
     const grid = handle as ModelGrid;
     if (grid.groups.length > 0) throw new Error('it runs already');
     this.launches++;
-    Object.assign(grid, { head, seen: 0, isWatched: false, order: Order.run, present: 0, isCopied: false });
+    Object.assign(grid, { head, seen: 0, isWatched: false, order: GridOrder.run, present: 0, isCopied: false });
     if (isFresh) {
       grid.done.fill(0);
       for (const ring of grid.found) ring.length = 0;
@@ -74,14 +74,14 @@ export class ModelGrids implements GridDriver {
     grid.groups = Array.from({ length: this.#workgroups }, () => workgroup(grid, epoch));
   }
 
-  ended(handle: GridHandle): boolean {
+  hasEnded(handle: GridHandle): boolean {
     const grid = handle as ModelGrid;
     if (grid.groups.length > 0) return false;
     if (grid.isCopied) return true;
     grid.isCopied = true;
     const at = STATE_AT / 8;
-    grid.shared.bigs[at + QueueState.head] = BigInt(grid.head);
-    grid.shared.bigs[at + QueueState.seen] = BigInt(grid.seen);
+    grid.shared.bigints[at + QueueState.head] = BigInt(grid.head);
+    grid.shared.bigints[at + QueueState.entriesSeen] = BigInt(grid.seen);
     return true;
   }
 
@@ -121,11 +121,11 @@ function* watch(grid: ModelGrid, epoch: number): Generator<void, void> {
     yield;
     const there = shared.tail;
     yield;
-    const order = shared.load('epoch') === epoch ? shared.load('order') : Order.stop;
+    const order = shared.load('epoch') === epoch ? shared.load('order') : GridOrder.stop;
     yield;
-    if (order !== Order.run) grid.order = order;
-    if (order === Order.stop || (order === Order.leave && grid.present === 0)) return;
-    if (order !== Order.run || there === known) continue;
+    if (order !== GridOrder.run) grid.order = order;
+    if (order === GridOrder.stop || (order === GridOrder.leave && grid.present === 0)) return;
+    if (order !== GridOrder.run || there === known) continue;
     if (there < known) throw new Error('the tail fell');
     for (let number = Math.max(known, there - shared.capacity); number < there; number++) {
       const at = shared.slot(number) * entryWords;
@@ -143,11 +143,11 @@ function* watch(grid: ModelGrid, epoch: number): Generator<void, void> {
 function* worker(grid: ModelGrid): Generator<void, void> {
   const { shared, partsLog, done, found, queue } = grid;
   const parts = 2 ** partsLog;
-  const isStopped = (): boolean => grid.order === Order.stop;
+  const isStopped = (): boolean => grid.order === GridOrder.stop;
   grid.present++;
   for (;;) {
     yield;
-    if (grid.order !== Order.run) {
+    if (grid.order !== GridOrder.run) {
       grid.present--;
       return;
     }
@@ -158,7 +158,7 @@ function* worker(grid: ModelGrid): Generator<void, void> {
       yield;
       if (wanted < grid.seen) break;
       yield;
-      if (grid.order === Order.run) continue;
+      if (grid.order === GridOrder.run) continue;
       yield;
       if (wanted < grid.seen) break;
       grid.present--;
@@ -185,6 +185,6 @@ function* worker(grid: ModelGrid): Generator<void, void> {
     ring.length = 0;
     done[slot] = 0;
     yield;
-    Atomics.store(shared.bigs, shared.at.flags / 8 + slot, BigInt(wanted + 1));
+    Atomics.store(shared.bigints, shared.offsets.flags / 8 + slot, BigInt(wanted + 1));
   }
 }

@@ -1,11 +1,11 @@
-import { Traps } from '../../src/device/checks/traps.js';
+import { TrapExplainer } from '../../src/device/checks/traps.js';
 import type { Device, Stream } from '../../src/device/device.js';
 import { GpuBuffer } from '../../src/device/gpu/host/buffer.js';
 import { GpuCode, type GpuJob, GpuProgram } from '../../src/device/gpu/host/program.js';
 import { Streams, type StreamsLink } from '../../src/device/gpu/host/streams.js';
-import { Calls } from '../../src/device/gpu/native/calls.js';
+import { CallTimer } from '../../src/device/gpu/native/calls.js';
 import { newBoard, Word } from '../../src/device/gpu/wire/board.js';
-import { type Call, errorFrom, type Message } from '../../src/device/gpu/wire/messages.js';
+import { deserializeError, type WorkerCall, type WorkerMessage } from '../../src/device/gpu/wire/messages.js';
 import { FatalError } from '../../src/device/gpu/worker/driver.js';
 import { Loop } from '../../src/device/gpu/worker/loop.js';
 import { type ErrorCode, items, lowerGpu, MillraceError, rw } from '../../src/kernel/index.js';
@@ -45,25 +45,25 @@ export class Rig {
     });
     this.loop = new Loop(this.board, this.driver, {
       completion: options.completion ?? 'poll',
-      calls: new Calls(false),
+      calls: new CallTimer(false),
       post: (message) => this.#heard(message),
       now,
     });
     this.#device = { info: this.driver.info, checkOpen: () => undefined } as Device & { checkOpen(): void };
-    const traps = new Traps();
+    const traps = new TrapExplainer();
     const lowered = lowerGpu(kernel, { target: 'opencl', workgroup: 64, checked: true });
     const number = traps.add({ name: kernel.name, sites: lowered.sites });
     const link: StreamsLink = {
       board: this.board,
-      most: options.streams ?? 32,
+      maxStreams: options.streams ?? 32,
       watch: () => undefined,
-      look: () => undefined,
-      need: () => undefined,
+      recheck: () => undefined,
+      keepProcessAlive: () => undefined,
       call: (kind, ask) =>
         new Promise((resolve, reject) => {
           const call = this.#numbers++;
           this.#answers.set(call, { resolve: resolve as (answer: unknown) => void, reject });
-          this.loop.hear({ kind, ask, call } as Call);
+          this.loop.handleCall({ kind, ask, call } as WorkerCall);
         }),
     };
     this.streams = new Streams({
@@ -80,10 +80,10 @@ export class Rig {
     void link.call('load', { number, name: 'step', text: lowered.text, shape: lowered.shape });
   }
 
-  readonly call: (kind: Call['kind'], ask: unknown) => Promise<unknown>;
+  readonly call: (kind: WorkerCall['kind'], ask: unknown) => Promise<unknown>;
 
   async alloc(bytes: number): Promise<GpuBuffer> {
-    const number = this.streams.nextNumber();
+    const number = this.streams.nextMemoryNumber();
     await this.call('alloc', { number, bytes });
     return new GpuBuffer(this.#device, bytes, number, () => this.streams.freeMemory(number));
   }
@@ -99,8 +99,8 @@ export class Rig {
   /** One turn of the worker; the main thread looks; then the worker sleeps, unless it was woken. */
   turn(most = Number.POSITIVE_INFINITY): number {
     const before = Atomics.load(this.board.words, Word.work);
-    const us = Math.min(this.loop.turn() * 1000, most);
-    this.streams.news();
+    const us = Math.min(this.loop.runTurn() * 1000, most);
+    this.streams.processResults();
     if (Atomics.load(this.board.words, Word.work) !== before) return 0;
     if (us < Number.POSITIVE_INFINITY) this.us += us;
     return us;
@@ -136,9 +136,9 @@ export class Rig {
     return into[0] ?? 0;
   }
 
-  #heard(message: Message): void {
-    if (message.kind === 'failed') this.streams.markFailed(message.line, message.mark, errorFrom(message.error));
+  #heard(message: WorkerMessage): void {
+    if (message.kind === 'failed') this.streams.markFailed(message.line, message.mark, deserializeError(message.error));
     if (message.kind === 'answer') this.#answers.get(message.call)?.resolve(message.answer);
-    if (message.kind === 'error') this.#answers.get(message.call)?.reject(errorFrom(message.error));
+    if (message.kind === 'error') this.#answers.get(message.call)?.reject(deserializeError(message.error));
   }
 }

@@ -118,7 +118,7 @@ function products(): Sample {
     const limbs = constants.n.map((limb) => lit(u32, Number(limb)));
     const [a, b] = [x.slice(0, 8), x.slice(8)];
     for (const number of [a, b]) number[7] = (number[7] as Expr<'u32'>).shr(1); // below n
-    return m.leave(
+    return m.fromMontgomery(
       m.multiply(a, b, limbs, lit(u32, Number(constants.inverse))),
       limbs,
       lit(u32, Number(constants.inverse)),

@@ -1,11 +1,11 @@
 import type { Ability } from '../../src/device/conformance/case.js';
-import type { Setup } from '../../src/device/conformance/rig.js';
+import type { LaunchSetup } from '../../src/device/conformance/rig.js';
 import type { Kernel } from '../../src/kernel/index.js';
 
 /** A kernel and one launch of it whose buffers must come out as the interpreter's do. */
 export interface Sample {
   readonly kernel: Kernel;
-  readonly setup: Setup;
+  readonly setup: LaunchSetup;
   /** Elsewhere it is left out. */
   readonly needs?: readonly Ability[];
 }

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { HTTP_SCHEMES, parseEndpoint } from '../../src/network/endpoint.js';
 import { JsonRpc } from '../../src/network/json-rpc.js';
-import { Referee } from '../../src/workload/gaps/job/referee.js';
+import { GapVerifier } from '../../src/workload/gaps/job/referee.js';
 import { type GapScan, plantOnce, scanWork } from '../../src/workload/gaps/mining/scan-work.js';
 import { gapcoinNode } from '../../src/workload/gaps/mining/solo.js';
 import { gapStratumOpener } from '../../src/workload/gaps/mining/stratum.js';
 import type { Share } from '../../src/workload/gaps/mining/work.js';
 import type { MinerOptions } from '../../src/workload/mining/miner.js';
-import type { PoolsOptions } from '../../src/workload/mining/server/pools.js';
+import type { PoolSourceOptions } from '../../src/workload/mining/server/pools.js';
 import type { Scan } from '../../src/workload/mining/source.js';
 import { GapChain } from './gap-chain.js';
 import { GapPoolServer } from './gap-pool-server.js';
@@ -15,18 +15,18 @@ import { NodeServer } from './node-server.js';
 import { engine, hasty, type Mining, mineFor, mineFrom } from './rig.js';
 
 /** Gapcoin's mining on loopback, on the device that all tests of a file share. */
-let referee: Referee;
+let verifier: GapVerifier;
 beforeAll(() => {
-  referee = new Referee(1);
+  verifier = new GapVerifier(1);
 });
-afterAll(() => referee.close());
+afterAll(() => verifier.close());
 
 /** Small numbers and small windows: a block in the twinkling of an eye. */
 const SHIFT = 20;
 const PLAN = { primes: 500, window: 2 ** 13, depth: 1, perChain: 64 };
 
 export function gapScan(change: Partial<GapScan> = {}): Scan<Share> {
-  const scan = { engine, referee, plant: plantOnce(referee), shift: SHIFT, plan: PLAN, ...change };
+  const scan = { engine, verifier, plant: plantOnce(verifier), shift: SHIFT, plan: PLAN, ...change };
   return (work, options) => scanWork(scan, work, options);
 }
 
@@ -70,7 +70,7 @@ export async function gapPool(): Promise<GapPoolServer> {
 /** Mines for pools until it is stopped, or the test is over. */
 export const mineGaps = (
   urls: readonly string[],
-  options: Partial<PoolsOptions> = {},
+  options: Partial<PoolSourceOptions> = {},
   more: Partial<MinerOptions<Share>> = {},
   change: Partial<GapScan> = {},
 ): Mining<Share> => mineFor(urls, options, gapStratumOpener('millrace/test'), gapScan(change), more);

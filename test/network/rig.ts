@@ -7,8 +7,8 @@ import { type Clock, realClock } from '../../src/network/failover.js';
 import { type Share, scanWork } from '../../src/workload/block/mining/scan-work.js';
 import { stratumOpener } from '../../src/workload/block/mining/stratum.js';
 import { Miner, type MinerOptions } from '../../src/workload/mining/miner.js';
-import { type OpenSession, Pools, type PoolsOptions } from '../../src/workload/mining/server/pools.js';
-import type { Mined, Scan, WorkSource } from '../../src/workload/mining/source.js';
+import { type OpenSession, PoolSource, type PoolSourceOptions } from '../../src/workload/mining/server/pools.js';
+import type { Scan, ShareBase, WorkSource } from '../../src/workload/mining/source.js';
 import type { LineServer } from './line-server.js';
 import { PoolServer } from './pool-server.js';
 
@@ -41,7 +41,7 @@ export async function pool(): Promise<PoolServer> {
   return server;
 }
 
-export interface Mining<Share extends Mined> {
+export interface Mining<Share extends ShareBase> {
   readonly miner: Miner<Share>;
   readonly running: Promise<void>;
   readonly told: string[];
@@ -54,7 +54,7 @@ export interface Mining<Share extends Mined> {
 /** Mines Bitcoin until it is stopped, or the test is over. */
 export function mine(
   urls: readonly string[],
-  { mask = 0x1fffe000, ...options }: Partial<PoolsOptions> & { readonly mask?: number } = {},
+  { mask = 0x1fffe000, ...options }: Partial<PoolSourceOptions> & { readonly mask?: number } = {},
   more: Partial<MinerOptions<Share>> = {},
   where = engine,
 ): Mining<Share> {
@@ -63,9 +63,9 @@ export function mine(
 }
 
 /** Mines for pools, whatever the coin. */
-export function mineFor<Share extends Mined>(
+export function mineFor<Share extends ShareBase>(
   urls: readonly string[],
-  options: Partial<PoolsOptions>,
+  options: Partial<PoolSourceOptions>,
   open: OpenSession<Share>,
   scan: Scan<Share>,
   more: Partial<MinerOptions<Share>>,
@@ -75,12 +75,12 @@ export function mineFor<Share extends Mined>(
     const endpoint = parseEndpoint(url, LINE_SCHEMES);
     return { endpoint, user: endpoint.user ?? 'worker', password: endpoint.password ?? 'x' };
   });
-  const source = new Pools({ pools, clock: hasty, log: (text) => log.push(text), ...options }, open);
+  const source = new PoolSource({ pools, clock: hasty, log: (text) => log.push(text), ...options }, open);
   return { ...mineFrom(source, scan, more), log };
 }
 
 /** Mines for whomever. */
-export function mineFrom<Share extends Mined>(
+export function mineFrom<Share extends ShareBase>(
   source: WorkSource<Share>,
   scan: Scan<Share>,
   more: Partial<MinerOptions<Share>> = {},
@@ -91,7 +91,7 @@ export function mineFrom<Share extends Mined>(
   const miner = new Miner(source, scan, {
     signal: stop.signal,
     onVerdict: () => wake(),
-    onTold: ({ state, server, message }) => told.push(`${state} ${server} ${message}`),
+    onSourceEvent: ({ state, server, message }) => told.push(`${state} ${server} ${message}`),
     ...more,
   });
   const running = miner.run();

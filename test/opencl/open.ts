@@ -12,7 +12,7 @@ const NEAR_BYTES = 32 * 1024;
  * and epochs copied.
  */
 export function openApart(id: string, options: OpenOptions = {}): Promise<OpenClDevice> {
-  return start({ number: Number(id.split(':')[1]), apart: true }, NEAR_BYTES, options);
+  return start({ number: Number(id.split(':')[1]), forceCopies: true }, NEAR_BYTES, options);
 }
 
 /** Makes what lies in an entry of the cache what its manifest says. */

@@ -7,8 +7,8 @@ import { cell, items, loop, rw } from '../../dist/kernel/index.js';
 const [, , way, delay] = process.argv;
 if (way === 'opening') setTimeout(() => process.exit(7), Number(delay));
 // Every second as if it were a GPU: with staging, copied epochs and page-locked memory of the driver's own.
-const apart = Number(delay) % 2 === 1;
-const device = await (apart ? start({ number: 0, apart }, 32 * 1024, {}) : open('opencl'));
+const forceCopies = Number(delay) % 2 === 1;
+const device = await (forceCopies ? start({ number: 0, forceCopies }, 32 * 1024, {}) : open('opencl'));
 
 /** A chain of 1,000 steps an item, stored so that nobody can leave it out. `salt` makes it a text of its own. */
 const spinning = (/** @type {number} */ salt) =>

@@ -1,18 +1,31 @@
 import {
+  afterCompletion,
+  afterIssue,
   type ChunkPolicy,
   type ChunkRules,
-  completed,
-  crowded,
   firstChunk,
-  issued,
+  halved,
 } from '../../src/engine/feed/chunk-size.js';
 import { join, leave, roundsOf, serve } from '../../src/engine/feed/fairness.js';
-import { blame, faultOf, HEALTHY, praise, type Trouble } from '../../src/engine/feed/fault-rate.js';
-import { freeSlot, openSlots, STREAMS, takeSlot } from '../../src/engine/feed/slots.js';
-import { Silence } from '../../src/engine/feed/stall.js';
+import { type FaultKind, faultOf, NO_FAULTS, recordFault, recordOk } from '../../src/engine/feed/fault-rate.js';
+import { freeSlot, openSlotPool, STREAMS, takeSlot } from '../../src/engine/feed/slots.js';
+import { StallDetector } from '../../src/engine/feed/stall.js';
 import { measure, NO_THROUGHPUT } from '../../src/engine/feed/throughput.js';
-import { deliver, gather, type Indexed, sizeAfterOverflow, startHarvest } from '../../src/engine/makers/harvest.js';
-import { awaitCanary, failCanary, loseCanary, NO_AUDIT, passCanary, sendCanary } from '../../src/engine/run/canary.js';
+import {
+  addHits,
+  type Indexed,
+  sizeAfterOverflow,
+  startReorderBuffer,
+  takeReady,
+} from '../../src/engine/makers/harvest.js';
+import {
+  awaitCanary,
+  failCanary,
+  NO_CANARY_STATE,
+  passCanary,
+  resetCanary,
+  sendCanary,
+} from '../../src/engine/run/canary.js';
 import * as coverage from '../../src/engine/work/coverage.js';
 import { endOf, type Piece, type Range } from '../../src/engine/work/space.js';
 import {
@@ -50,13 +63,13 @@ export class Conductor<R extends Indexed> implements Standing<R> {
   addDevice(id: string, streams?: number, perStream?: number): void {
     this.devices.set(id, {
       id,
-      slots: openSlots(streams, perStream),
+      slots: openSlotPool(streams, perStream),
       rotation: [],
-      health: HEALTHY,
+      health: NO_FAULTS,
       fault: undefined,
       queue: [],
       freeSinceMs: Number.NEGATIVE_INFINITY,
-      silence: new Silence(streams ?? STREAMS),
+      silence: new StallDetector(streams ?? STREAMS),
     });
   }
 
@@ -65,7 +78,7 @@ export class Conductor<R extends Indexed> implements Standing<R> {
       plan,
       lanes: new Map(),
       coverage: coverage.cover(plan.ranges),
-      harvest: startHarvest(plan.mode ?? 'all'),
+      harvest: startReorderBuffer(plan.mode ?? 'all'),
       perItem: undefined,
     });
   }
@@ -79,7 +92,7 @@ export class Conductor<R extends Indexed> implements Standing<R> {
       rules,
       chunk: firstChunk(rules, on.rotation.length),
       throughput: NO_THROUGHPUT,
-      audit: NO_AUDIT,
+      audit: NO_CANARY_STATE,
       hasCompleted: false,
     });
   }
@@ -87,7 +100,7 @@ export class Conductor<R extends Indexed> implements Standing<R> {
   /** The next chunk for a device; undefined when it has no room or there is nothing for it to do. */
   next(device: string, nowMs: number): Issue | undefined {
     const on = this.#device(device);
-    if (on.fault !== undefined || on.silence.isLong || takeSlot(on.slots) === undefined) return undefined;
+    if (on.fault !== undefined || on.silence.isStalled || takeSlot(on.slots) === undefined) return undefined;
     return (
       this.#canary(on, nowMs, false) ?? this.#work(on, nowMs) ?? this.#canary(on, nowMs, true) ?? this.#twin(on, nowMs)
     );
@@ -104,7 +117,7 @@ export class Conductor<R extends Indexed> implements Standing<R> {
     if (lane === undefined || issue.kind === 'canary') return;
     lane.hasCompleted = true;
     lane.throughput = measure(lane.throughput, issue.count, endedMs - Math.max(startedMs, lastMs));
-    lane.chunk = completed(lane.rules, lane.chunk, issue.count, endedMs - startedMs, on.rotation.length);
+    lane.chunk = afterCompletion(lane.rules, lane.chunk, issue.count, endedMs - startedMs, on.rotation.length);
   }
 
   /** The chunk's results are right; `checked` of them were recomputed. */
@@ -115,7 +128,7 @@ export class Conductor<R extends Indexed> implements Standing<R> {
     const job = this.#job(issue.job);
     const lane = this.#lane(issue);
     const on = this.#device(issue.device);
-    on.health = praise(on.health, checked);
+    on.health = recordOk(on.health, checked);
     job.perItem = denser(job.perItem, results.length / issue.count);
     this.#held.set(id, results);
     if (job.plan.canary === undefined) this.#count([id], effects);
@@ -128,7 +141,7 @@ export class Conductor<R extends Indexed> implements Standing<R> {
     const issue = this.chunks.get(id);
     if (issue === undefined) return;
     const job = this.#job(issue.job);
-    job.coverage = coverage.tryAgain(job.coverage, id, sizeAfterOverflow(issue, found, room));
+    job.coverage = coverage.queueRetry(job.coverage, id, sizeAfterOverflow(issue, found, room));
     job.perItem = denser(job.perItem, found / issue.count);
     this.chunks.delete(id);
   }
@@ -159,8 +172,8 @@ export class Conductor<R extends Indexed> implements Standing<R> {
       return effects;
     }
     const lane = this.#lane(issue);
-    const { audit, chunks } = passCanary(lane.audit);
-    lane.audit = audit;
+    const { state, chunks } = passCanary(lane.audit);
+    lane.audit = state;
     this.#count(chunks, effects);
     return effects;
   }
@@ -207,30 +220,30 @@ export class Conductor<R extends Indexed> implements Standing<R> {
     const waitRounds = on.rotation;
     const served = serve(on.rotation, wants);
     on.rotation = served.rotation;
-    if (served.crowded) this.#crowd(on, served.job);
+    if (served.mustHalveOthers) this.#crowd(on, served.job);
     if (served.job === undefined) return undefined;
     const job = this.#job(served.job);
     const most = sizes.get(served.job) ?? 0;
     const within = job.plan.parts?.get(on.id);
-    const ask = { id: this.#nextId, device: on.id, most, ...(within && { within }) };
+    const ask = { id: this.#nextId, device: on.id, max: most, ...(within && { within }) };
     const taken = coverage.take(job.coverage, ask);
     const lane = job.lanes.get(on.id);
     if (taken === undefined || lane === undefined) return undefined;
     job.coverage = taken.coverage;
     const policy = most < lane.chunk.size ? 'shrink' : lane.chunk.policy;
-    lane.chunk = issued(lane.chunk);
-    return this.#issue(on, job, 'work', taken.flight, policy, nowMs, roundsOf(waitRounds, served.job));
+    lane.chunk = afterIssue(lane.chunk);
+    return this.#issue(on, job, 'work', taken.chunk, policy, nowMs, roundsOf(waitRounds, served.job));
   }
 
   #twin(on: DeviceStanding, nowMs: number): Issue | undefined {
     for (const { job: id } of on.rotation) {
       const job = this.#job(id);
       const chosen = twinFor(this, on, job, nowMs);
-      const ask = { id: this.#nextId, device: on.id, most: chosen?.most ?? 0 };
+      const ask = { id: this.#nextId, device: on.id, max: chosen?.most ?? 0 };
       const taken = chosen && coverage.duplicate(job.coverage, ask, chosen.twin);
       if (taken === undefined) continue;
       job.coverage = taken.coverage;
-      return this.#issue(on, job, 'twin', taken.flight, 'hold', nowMs, 0);
+      return this.#issue(on, job, 'twin', taken.chunk, 'hold', nowMs, 0);
     }
     return undefined;
   }
@@ -271,7 +284,7 @@ export class Conductor<R extends Indexed> implements Standing<R> {
   #crowd(on: DeviceStanding, served: string | undefined): void {
     for (const { job } of on.rotation) {
       const lane = this.jobs.get(job)?.lanes.get(on.id);
-      if (lane !== undefined && job !== served) lane.chunk = crowded(lane.rules, lane.chunk);
+      if (lane !== undefined && job !== served) lane.chunk = halved(lane.rules, lane.chunk);
     }
   }
 
@@ -284,11 +297,11 @@ export class Conductor<R extends Indexed> implements Standing<R> {
       if (job === undefined) continue;
       const results = this.#held.get(id) ?? [];
       const finished = coverage.finish(job.coverage, id);
-      const { harvest, end } = gather(job.harvest, results, finished.fresh);
-      const limited = end === undefined ? finished : coverage.limit(finished.coverage, end);
+      const { buffer, end } = addHits(job.harvest, results, finished.newRanges);
+      const limited = end === undefined ? finished : coverage.dropFrom(finished.coverage, end);
       job.coverage = limited.coverage;
-      job.harvest = harvest;
-      for (const range of finished.fresh) {
+      job.harvest = buffer;
+      for (const range of finished.newRanges) {
         const inside = results.filter(({ index }) => index >= range.start && index < endOf(range));
         effects.counted.push({ job: job.plan.id, device: issue?.device ?? '', range, results: inside });
       }
@@ -301,10 +314,10 @@ export class Conductor<R extends Indexed> implements Standing<R> {
 
   #tell(job: JobStanding<R>, effects: Effects<R>): void {
     if (job.harvest.isOver) return;
-    const { harvest, hits } = deliver(job.harvest, coverage.frontierOf(job.coverage));
-    job.harvest = harvest;
+    const { buffer, hits } = takeReady(job.harvest, coverage.frontierOf(job.coverage));
+    job.harvest = buffer;
     if (hits.length > 0) effects.told.push({ job: job.plan.id, results: hits });
-    if (harvest.isOver) this.#end(job, effects);
+    if (buffer.isOver) this.#end(job, effects);
   }
 
   #end(job: JobStanding<R>, effects: Effects<R>): void {
@@ -318,7 +331,7 @@ export class Conductor<R extends Indexed> implements Standing<R> {
   }
 
   /** Nothing of the chunk counts. */
-  #takeBack(id: number, nowMs: number, trouble?: Trouble): Effects<R> {
+  #takeBack(id: number, nowMs: number, trouble?: FaultKind): Effects<R> {
     const effects = new Effects<R>();
     const issue = this.chunks.get(id);
     if (issue === undefined) return effects;
@@ -328,14 +341,14 @@ export class Conductor<R extends Indexed> implements Standing<R> {
     return effects;
   }
 
-  #blame(on: DeviceStanding, trouble: Trouble, effects: Effects<R>): void {
-    on.health = blame(on.health, trouble);
+  #blame(on: DeviceStanding, trouble: FaultKind, effects: Effects<R>): void {
+    on.health = recordFault(on.health, trouble);
     const fault = faultOf(on.health);
     if (fault !== undefined) this.#exclude(on, fault, effects);
   }
 
   /** From now on the device gets nothing, and what it had and has not been vouched for goes to others. */
-  #exclude(on: DeviceStanding, fault: Trouble, effects: Effects<R>): void {
+  #exclude(on: DeviceStanding, fault: FaultKind, effects: Effects<R>): void {
     if (on.fault !== undefined) return;
     on.fault = fault;
     for (const issue of [...this.chunks.values()]) {
@@ -345,7 +358,7 @@ export class Conductor<R extends Indexed> implements Standing<R> {
     }
     for (const { lanes } of this.jobs.values()) {
       const lane = lanes.get(on.id);
-      if (lane) lane.audit = failCanary(lane.audit).audit;
+      if (lane) lane.audit = failCanary(lane.audit).state;
     }
     on.queue = [];
     effects.excluded.push({ device: on.id, fault });
@@ -354,7 +367,7 @@ export class Conductor<R extends Indexed> implements Standing<R> {
   #drop(issue: Issue): void {
     if (issue.kind === 'canary') {
       const lane = this.#lane(issue);
-      lane.audit = loseCanary(lane.audit);
+      lane.audit = resetCanary(lane.audit);
     }
     this.#updateCoverage(issue.id, coverage.giveBack);
     this.#forget(issue.id);
@@ -375,7 +388,7 @@ export class Conductor<R extends Indexed> implements Standing<R> {
     const on = this.#device(issue.device);
     on.queue = on.queue.filter((id) => id !== issue.id);
     on.freeSinceMs = nowMs;
-    on.silence.end(issue.slot.stream);
+    on.silence.reset(issue.slot.stream);
     return on;
   }
 
@@ -409,10 +422,10 @@ export class Effects<R extends Indexed> {
   /** Jobs that have just ended. */
   readonly over: string[] = [];
   /** Devices that must not be used any longer, and why. */
-  readonly excluded: { device: string; fault: Trouble }[] = [];
+  readonly excluded: { device: string; fault: FaultKind }[] = [];
 }
 
-const isUsable = ({ fault, silence }: DeviceStanding): boolean => fault === undefined && !silence.isLong;
+const isUsable = ({ fault, silence }: DeviceStanding): boolean => fault === undefined && !silence.isStalled;
 
 /** Density goes up at once and comes down slowly: an overflow costs a whole chunk. */
 function denser(before: number | undefined, seen: number): number | undefined {

@@ -1,22 +1,22 @@
-import { type ChunkPolicy, type ChunkRules, type ChunkState, fitted } from '../../src/engine/feed/chunk-size.js';
+import { type ChunkPolicy, type ChunkRules, type ChunkState, fitSize } from '../../src/engine/feed/chunk-size.js';
 import type { Rotation } from '../../src/engine/feed/fairness.js';
-import type { Health, Trouble } from '../../src/engine/feed/fault-rate.js';
-import type { Slot, Slots } from '../../src/engine/feed/slots.js';
-import type { Silence } from '../../src/engine/feed/stall.js';
+import type { FaultCounts, FaultKind } from '../../src/engine/feed/fault-rate.js';
+import type { SlotPool, StreamSlot } from '../../src/engine/feed/slots.js';
+import type { StallDetector } from '../../src/engine/feed/stall.js';
 import type { Throughput } from '../../src/engine/feed/throughput.js';
-import { type Harvest, type Indexed, type Mode, sizeForRing } from '../../src/engine/makers/harvest.js';
+import { type Indexed, type ReorderBuffer, type SearchMode, sizeForRing } from '../../src/engine/makers/harvest.js';
 import {
+  type ChunkQueue,
   chooseVictim,
+  type DeviceLoad,
   expectedEnds,
-  isFed,
-  type Load,
-  type Queue,
+  hasEnoughWork,
   slowdownOf,
   tailSize,
 } from '../../src/engine/run/balance.js';
-import { type Audit, isCanaryDue } from '../../src/engine/run/canary.js';
-import { type Coverage, isHandedOut, soleIndices, waitingIn } from '../../src/engine/work/coverage.js';
-import { MOST_ITEMS, type Piece, type Range } from '../../src/engine/work/space.js';
+import { type CanaryState, isCanaryDue } from '../../src/engine/run/canary.js';
+import { type Coverage, isHandedOut, unsharedIndices, waitingCount } from '../../src/engine/work/coverage.js';
+import { MAX_ITEMS, type Piece, type Range } from '../../src/engine/work/space.js';
 
 /** How things stand: devices, jobs, each job on each device. And what follows from it for a device that has room. */
 export interface Standing<R extends Indexed> {
@@ -28,24 +28,24 @@ export interface Standing<R extends Indexed> {
 
 export interface DeviceStanding {
   readonly id: string;
-  slots: Slots;
+  slots: SlotPool;
   rotation: Rotation;
-  health: Health;
+  health: FaultCounts;
   /** Why it is not used any longer. */
-  fault: Trouble | undefined;
+  fault: FaultKind | undefined;
   /** Its chunks that have not ended, in the order they were given to it. */
   queue: readonly number[];
   /** When its last chunk ended. */
   freeSinceMs: number;
   /** While it exceeds a limit the device gets no more chunks. */
-  readonly silence: Silence;
+  readonly silence: StallDetector;
 }
 
 export interface JobStanding<R extends Indexed> {
   readonly plan: JobPlan;
   readonly lanes: Map<string, Lane>;
   coverage: Coverage;
-  harvest: Harvest<R>;
+  harvest: ReorderBuffer<R>;
   /** Hits per item, the most that were seen of late. */
   perItem: number | undefined;
 }
@@ -55,7 +55,7 @@ export interface Lane {
   readonly rules: ChunkRules;
   chunk: ChunkState;
   throughput: Throughput;
-  audit: Audit;
+  audit: CanaryState;
   hasCompleted: boolean;
 }
 
@@ -63,7 +63,7 @@ export interface JobPlan {
   readonly id: string;
   readonly ranges: Iterable<Range>;
   /** Default `all`. */
-  readonly mode?: Mode;
+  readonly mode?: SearchMode;
   /** Hits that a ring holds. */
   readonly ringRoom?: number;
   /** Items of a canary. Default: no canaries, results count at once. */
@@ -79,7 +79,7 @@ export interface Issue extends Piece {
   readonly id: number;
   readonly job: string;
   readonly device: string;
-  readonly slot: Slot;
+  readonly slot: StreamSlot;
   /** `twin`: indices that another device has too. `canary`: the job's planted chunk; `start` says nothing. */
   readonly kind: 'work' | 'twin' | 'canary';
   readonly policy: ChunkPolicy;
@@ -105,8 +105,8 @@ export function wantedSize<R extends Indexed>(
   const items = flying.reduce((sum, { count }) => sum + count, 0);
   const { hasCompleted, throughput } = lane;
   const queued = { items, chunks: flying.length, hasCompleted, jobs: device.rotation.length };
-  if (isFed({ ...queued, perMs: throughput.perMs.value })) return 0;
-  const room = plan.ringRoom === undefined ? MOST_ITEMS : sizeForRing(job.perItem, plan.ringRoom);
+  if (hasEnoughWork({ ...queued, perMs: throughput.perMs.value })) return 0;
+  const room = plan.ringRoom === undefined ? MAX_ITEMS : sizeForRing(job.perItem, plan.ringRoom);
   const wanted = Math.min(lane.chunk.size, room);
   if (plan.parts !== undefined) {
     const part = plan.parts.get(device.id);
@@ -115,9 +115,9 @@ export function wantedSize<R extends Indexed>(
   }
   const loads = [...job.lanes].flatMap(([id, other]) => loadOf(standing, id, other, plan.id, nowMs));
   const me = loads.find((load) => load.device === device.id);
-  const size = me === undefined ? wanted : tailSize(me, loads, Number(waitingIn(coverage)), wanted);
+  const size = me === undefined ? wanted : tailSize(me, loads, Number(waitingCount(coverage)), wanted);
   // A ring's room wins over everything, a multiple of the granularity over the rest.
-  return size === 0 ? 0 : Math.min(fitted({ ...lane.rules, least: 1 }, size), room);
+  return size === 0 ? 0 : Math.min(fitSize({ ...lane.rules, min: 1 }, size), room);
 }
 
 /** The chunk that an idle device should do once more, and how much of it. */
@@ -135,7 +135,7 @@ export function twinFor<R extends Indexed>(
   const victims = others.flatMap((other) =>
     [...expectedEnds(queueOf(standing, other, nowMs))].flatMap(([id, endMs]) => {
       if (standing.chunks.get(id)?.job !== job.plan.id) return [];
-      const sole = soleIndices(job.coverage, id).reduce((sum, { length }) => sum + Number(length), 0);
+      const sole = unsharedIndices(job.coverage, id).reduce((sum, { length }) => sum + Number(length), 0);
       return { id, endMs, count: sole };
     }),
   );
@@ -164,23 +164,23 @@ function loadOf<R extends Indexed>(
   { throughput, rules }: Lane,
   job: string,
   nowMs: number,
-): Load[] {
+): DeviceLoad[] {
   const device = standing.devices.get(id);
-  if (device === undefined || device.fault !== undefined || device.silence.isLong) return [];
+  if (device === undefined || device.fault !== undefined || device.silence.isStalled) return [];
   const { value } = throughput.perMs;
   const perMs = value === undefined ? undefined : value / slowdownOf(queueOf(standing, device, nowMs));
   const items = inFlight(standing, device, job).reduce((sum, { count }) => sum + count, 0);
-  return [{ device: id, perMs, items, least: rules.least }];
+  return [{ device: id, perMs, items, minItems: rules.min }];
 }
 
-function queueOf<R extends Indexed>(standing: Standing<R>, device: DeviceStanding, nowMs: number): Queue {
+function queueOf<R extends Indexed>(standing: Standing<R>, device: DeviceStanding, nowMs: number): ChunkQueue {
   const issues = device.queue.flatMap((id) => standing.chunks.get(id) ?? []);
   const chunks = issues.map(({ id, job, count }) => {
     const perMs = standing.jobs.get(job)?.lanes.get(device.id)?.throughput.perMs.value;
     return { id, dueMs: perMs === undefined ? undefined : count / perMs };
   });
   const sinceMs = Math.max(issues[0]?.issuedMs ?? nowMs, device.freeSinceMs);
-  return { chunks, heldMs: Math.max(0, nowMs - sinceMs) };
+  return { chunks, runningMs: Math.max(0, nowMs - sinceMs) };
 }
 
 function inFlight<R extends Indexed>(standing: Standing<R>, device: DeviceStanding, job: string): Issue[] {

@@ -140,7 +140,7 @@ class World {
     this.#conductor.addJob({ ...job, ranges: [job.range] });
     for (const { id, perMs, shape } of this.#plan.devices) {
       const stride = Math.max(1, Math.round(perMs / 4));
-      const whole = { stride, granularity: 1, least: 1, most: 2 ** 32, ...shape };
+      const whole = { stride, granularity: 1, min: 1, max: 2 ** 32, ...shape };
       this.#conductor.addLane(job.id, id, chunkRules(whole, job.aim ?? 'batch'));
     }
   }

@@ -1,5 +1,5 @@
 import { launchBlock } from '../../src/kernel/abi/grid.js';
-import { JobParameters, type LoweredGpu, lowerGpu } from '../../src/kernel/index.js';
+import { JobParameters, type LoweredGpuKernel, lowerGpu } from '../../src/kernel/index.js';
 import type { PipeShares } from '../../src/kernel/passes/arithmetic/pipes.js';
 import { headerScan } from '../../src/workload/block/kernel/kernel.js';
 
@@ -95,7 +95,7 @@ export function prepare(variant: Variant): Prepared {
 }
 
 /** `run.c` gives a kernel these, in this order. */
-function checkBindings({ shape }: LoweredGpu): void {
+function checkBindings({ shape }: LoweredGpuKernel): void {
   const found = shape.bindings.map(({ name }) => name).join(' ');
   if (found !== 'launch counted cancel status ring') throw new Error(`run.c does not know these bindings: ${found}`);
 }

@@ -13,7 +13,7 @@ const { Ledger } = await import('../../dist/store/thread/ledger.js');
 
 const [, , folder = ''] = process.argv;
 const ledger = new Ledger(folder);
-const batch = { done: [], hits: [], told: [], elapsedMs: 0, devices: [] };
+const batch = { done: [], hits: [], notified: [], elapsedMs: 0, devices: [] };
 /**
  * @param {string} key
  * @param {bigint} past
@@ -31,12 +31,12 @@ const complete = ledger.begin(opening('aa', 1000n)).job.id;
 const hits = [7n, 500n, 500n, 999n].map((index, at) => ({ index, nth: at === 2 ? 1 : 0, fields: `{"n":${at}}` }));
 ledger.commit(complete, {
   ...batch,
-  done: [{ start: 0n, past: 1000n, hits: 4 }],
+  done: [{ start: 0n, end: 1000n, hits: 4 }],
   hits,
   elapsedMs: 1500,
   devices: ['wasm'],
 });
-ledger.commit(complete, { ...batch, told: [{ index: 7n, nth: 0 }] });
+ledger.commit(complete, { ...batch, notified: [{ index: 7n, nth: 0 }] });
 ledger.end(complete, 'complete');
 ledger.keepTuning({ kernel: 'k', device: 'wasm', driver: '1', candidates: 'c' }, { best: 3, ms: [1.5, -0, Infinity] });
 
@@ -45,8 +45,8 @@ const far = { index: (1n << 128n) - 1n, nth: 0, fields: '{"n":{"$big":"184467440
 ledger.commit(open, {
   ...batch,
   done: [
-    { start: 0n, past: 1n << 64n, hits: 0 },
-    { start: (1n << 128n) - 10n, past: 1n << 128n, hits: 1 },
+    { start: 0n, end: 1n << 64n, hits: 0 },
+    { start: (1n << 128n) - 10n, end: 1n << 128n, hits: 1 },
   ],
   hits: [far],
   elapsedMs: 20_000,

@@ -17,8 +17,8 @@ const { id } = ledger.begin({
   space,
   call: { args: [], folder: '' },
 }).job;
-const done = [{ start: 0n, past: 10n, hits: 0 }];
-ledger.commit(id, { done, hits: [], told: [], elapsedMs: 1, devices: [] });
+const done = [{ start: 0n, end: 10n, hits: 0 }];
+ledger.commit(id, { done, hits: [], notified: [], elapsedMs: 1, devices: [] });
 ledger.end(id, 'complete');
 ledger.close();
 process.stdout.write(`${notices.length}\n`);

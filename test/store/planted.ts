@@ -138,8 +138,8 @@ export async function stateOf(folder: string, every: number, space = SPACE): Pro
   });
   if (!job || !progress) return { faults, done: [], hits: [], state: undefined };
   const { done, hits } = progress;
-  const covered = Intervals.of(done.map(({ start, past }) => between(start, past)));
-  if (covered.total !== done.reduce((sum, { start, past }) => sum + past - start, 0n)) faults.push('ranges overlap');
+  const covered = Intervals.of(done.map(({ start, end }) => between(start, end)));
+  if (covered.total !== done.reduce((sum, { start, end }) => sum + end - start, 0n)) faults.push('ranges overlap');
   const told = hits.map(({ index, fields }) => `${index} ${(JSON.parse(fields) as { n: number }).n}`);
   const isCovered = (hit: string): boolean => covered.has({ start: BigInt(hit.split(' ')[0]!), length: 1n });
   const wanted = planted(every, space).filter(isCovered);

@@ -35,7 +35,7 @@ for (let round = 0; round < Number(rounds) && left.length > 0; round++) {
   }).filter((piece) => piece !== undefined);
   note({ scanned: pieces });
   ledger.commit(id, {
-    done: pieces.map((piece) => ({ start: BigInt(piece * 10), past: BigInt(piece * 10 + 10), hits: piece % 3 })),
+    done: pieces.map((piece) => ({ start: BigInt(piece * 10), end: BigInt(piece * 10 + 10), hits: piece % 3 })),
     hits: pieces.flatMap((piece) =>
       Array.from({ length: piece % 3 }, (_, at) => ({
         index: BigInt(piece * 10 + at * 4),
@@ -43,7 +43,7 @@ for (let round = 0; round < Number(rounds) && left.length > 0; round++) {
         fields: JSON.stringify({ piece, at, text: 'x'.repeat(piece % 300) }),
       })),
     ),
-    told: [],
+    notified: [],
     elapsedMs: 1000,
     devices: ['wasm'],
   });

@@ -21,7 +21,7 @@ const { values } = parseArgs({
 });
 const { openDevice } = await import(`${values.dist}/device/registry.js`);
 const { tune } = await import(`${values.dist}/engine/tune.js`);
-const { keepTuning, keepTuningsOn } = await import(`${values.dist}/engine/tune-known.js`);
+const { saveTuning, setTuningStore } = await import(`${values.dist}/engine/tune-known.js`);
 const { LedgerTunings } = await import(`${values.dist}/store/tunings.js`);
 const { tunables } = await import(`${values.dist}/workload/tunables.js`);
 const { measure, compare } = await import(`${values.dist}/bench/measure.js`);
@@ -58,11 +58,11 @@ process.exitCode = isWorse ? 1 : 0;
 async function prove(device, name) {
   const tunable = tunables.find((/** @type {any} */ one) => one.name === name);
   if (tunable === undefined) throw new Error(`there is no workload ${name}`);
-  keepTuningsOn(shelf);
+  setTuningStore(shelf);
   const begun = performance.now();
   const record = await tune(device, tunable, { seconds: Number(values.budget) });
   const took = (performance.now() - begun) / 1000;
-  await keepTuning(device, tunable, record);
+  await saveTuning(device, tunable, record);
   const samples = record.axes.flatMap((/** @type {any} */ axis) =>
     axis.candidates.flatMap((/** @type {any} */ c) => c.samples),
   );
@@ -103,9 +103,9 @@ async function rates(device, tunable, setting) {
 
 /** As jobs have it, in turns. @param {any} device */
 async function blockRates(device) {
-  keepTuningsOn(undefined);
+  setTuningStore(undefined);
   const untuned = await block.fedRateOf(device, runs, {});
-  keepTuningsOn(shelf);
+  setTuningStore(shelf);
   const tuned = await block.fedRateOf(device, runs, {});
   const { measurements, ratios } = await compare([untuned, tuned]);
   return { measurements, ratio: ratios[1] };
@@ -115,7 +115,7 @@ async function blockRates(device) {
 async function uhashRates(device) {
   const rates = [];
   for (const on of [undefined, shelf]) {
-    keepTuningsOn(on);
+    setTuningStore(on);
     const rated = await uhash.rateOf(device, { runs });
     try {
       rates.push(await measure(rated));

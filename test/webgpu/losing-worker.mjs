@@ -2,12 +2,12 @@
 
 import { serve } from '../../dist/device/gpu/worker/serve.js';
 import { WebGpuDriver } from '../../dist/device/webgpu/driver.js';
-import { describe, deviceWishes } from '../../dist/device/webgpu/info.js';
-import { leaveInTime } from '../../dist/device/webgpu/leave.js';
+import { describeAdapter, deviceRequest } from '../../dist/device/webgpu/info.js';
+import { shutDownBeforeExit } from '../../dist/device/webgpu/leave.js';
 import { listAdapters, promisesSpin } from '../../dist/device/webgpu/library.js';
 
 serve('asynchronous', (/** @type {{ lose: Int32Array }} */ { lose }, host) => {
-  leaveInTime(async () => (await opening).close());
+  shutDownBeforeExit(async () => (await opening).close());
   const opening = open(lose, host);
   return opening;
 });
@@ -17,10 +17,10 @@ async function open(lose, host) {
   const found = await listAdapters();
   const first = 'adapters' in found ? found.adapters[0] : undefined;
   if (!first) throw new Error('there is no adapter');
-  const device = await first.adapter.requestDevice(deviceWishes(first.adapter));
+  const device = await first.adapter.requestDevice(deviceRequest(first.adapter));
   const { value } = Atomics.waitAsync(lose, 0, 0);
   void Promise.resolve(value).then(() => device.destroy());
-  const { info } = describe(first, 0);
+  const { info } = describeAdapter(first, 0);
   const parts = {
     gpu: first.gpu,
     device,

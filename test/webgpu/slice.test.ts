@@ -2,16 +2,16 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Device } from '../../src/device/webgpu/api.js';
 import { MAP_READ, Usage } from '../../src/device/webgpu/api.js';
 import { Builder } from '../../src/device/webgpu/build.js';
-import { deviceWishes } from '../../src/device/webgpu/info.js';
+import { deviceRequest } from '../../src/device/webgpu/info.js';
 import { type FoundAdapter, listAdapters } from '../../src/device/webgpu/library.js';
 import { WebGpuProgram } from '../../src/device/webgpu/program.js';
 import { Pace } from '../../src/device/webgpu/submit/slice.js';
 import {
   atomic,
-  Header,
   items,
   JobParameters,
   type Kernel,
+  LaunchHeader,
   launchBlock,
   lowerGpu,
   STATUS_WORDS,
@@ -24,7 +24,7 @@ const missing = 'reason' in found ? found.reason : undefined;
 const adapter = 'adapters' in found ? (found.adapters[0] as FoundAdapter) : undefined;
 let device: Device | undefined;
 beforeAll(async () => {
-  device = await adapter?.adapter.requestDevice(deviceWishes(adapter.adapter));
+  device = await adapter?.adapter.requestDevice(deviceRequest(adapter.adapter));
 });
 afterAll(() => device?.destroy());
 
@@ -66,14 +66,14 @@ async function visits(
   const built = new WebGpuProgram(own, source, await new Builder(own, limits).build(source), new Pace(1));
   const parameters = new JobParameters(program, {}).words(0n, 0, {});
   const block = launchBlock(shape, { count: last + 1, epoch: 0, bytes: [4096], first }, parameters);
-  block[Header.isCounted] = count === undefined ? 0 : 1;
-  block[Header.count] = count ?? 0;
+  block[LaunchHeader.isCounted] = count === undefined ? 0 : 1;
+  block[LaunchHeader.count] = count ?? 0;
   const buffer = (size: number, usage: number) => own.createBuffer({ size, usage });
   const launch = buffer(block.byteLength, Usage.uniform | Usage.copyTarget);
   const seen = buffer(4096, Usage.storage | Usage.copySource);
   const staging = buffer(4096, Usage.mapRead | Usage.copyTarget);
   own.queue.writeBuffer(launch, 0, block);
-  const group = built.group({
+  const group = built.bindGroup({
     launch,
     ownLaunch: true,
     cancel: buffer(16, Usage.uniform),

@@ -41,12 +41,12 @@ const { STREAMS } = await load('engine/feed/slots.js');
 const { MemorySource } = await load('engine/work/source.js');
 const { between } = await load('engine/work/space.js');
 const { createGenerator } = await load('workload/words/generator/generator.js');
-const { HeldFlow } = await load('workload/words/generator/held.js');
+const { PooledFlow } = await load('workload/words/generator/held.js');
 const { parseMask } = await load('workload/words/space/mask.js');
 const { Plan } = await load('workload/words/kernel/plan.js');
 const { maskOf } = await load('workload/words/bench/rate.js');
 const { referenceRow, referenceText } = await load('workload/words/kernel/reference.js');
-const { StraightBatches } = await load('workload/words/reader/unscheduled-batches.js');
+const { UnscheduledBatches } = await load('workload/words/reader/unscheduled-batches.js');
 const { wordsOf } = await load('workload/words/space/words.js');
 
 const mask = parseMask(maskOf(10));
@@ -155,13 +155,13 @@ async function library(device, count, mode, mib) {
 async function chunked(device, count, variant, { records = 0, saw = () => undefined, isChecked = false } = {}) {
   const [mib = 64, streams = 2, slots = 3] = variant.split('/').map(Number);
   const engine = new Engine([device], { pipeline: 'poll', streams, slots, ...(records > 0 && { records }) });
-  const held = new HeldFlow(plan, size, mib * 2 ** 20);
+  const held = new PooledFlow(plan, size, mib * 2 ** 20);
   return {
     name: isChecked ? `as a job, checked, ${mib} MiB` : `${mib} MiB, ${streams} × ${slots}`,
     engine,
     run: async () => {
       const made = batches({
-        flow: held.from(0n),
+        flow: held.startingAt(0n),
         options: { engine, rowBytes: plan.stride, ...(isChecked && { verify: checkRow }) },
         source: () => new MemorySource(between(0n, BigInt(count))),
         row: (/** @type {bigint} */ index, /** @type {Uint8Array} */ bytes) => ({ index, bytes }),
@@ -217,8 +217,8 @@ async function showSteps(millions, warm) {
  * @param {number} count
  */
 async function oneCallSteps(device, count) {
-  const held = new HeldFlow(plan, size, count * 10);
-  const opened = await held.on(device);
+  const held = new PooledFlow(plan, size, count * 10);
+  const opened = await held.openOn(device);
   const stream = device.stream();
   const slot = await held.slot(opened, stream);
   const piece = { start: 0n, count };
@@ -249,8 +249,8 @@ async function oneCallSteps(device, count) {
  * @param {number} mib
  */
 async function straightSteps(device, count, mib) {
-  const held = new HeldFlow(plan, size, mib * 2 ** 20);
-  const opened = await held.from(0n).open(device);
+  const held = new PooledFlow(plan, size, mib * 2 ** 20);
+  const opened = await held.startingAt(0n).open(device);
   /** @type {{ taken: bigint, queued: bigint, done: Promise<any> }[]} */
   let chunks = [];
   const watching = async (/** @type {any} */ stream) => {
@@ -265,7 +265,7 @@ async function straightSteps(device, count, mib) {
     return slot;
   };
   const streams = Array.from({ length: STREAMS }, () => device.stream());
-  const straight = new StraightBatches({ ...opened, slot: watching }, streams);
+  const straight = new UnscheduledBatches({ ...opened, slot: watching }, streams);
   return {
     name: `straight, ${mib} MiB`,
     run: async () => {
@@ -273,14 +273,14 @@ async function straightSteps(device, count, mib) {
       /** @type {bigint[]} */
       const seen = [];
       const begun = clockNs();
-      const course = await straight.begin({ start: 0n, count: BigInt(count), rowBytes: plan.stride, expected });
+      const course = await straight.read({ start: 0n, count: BigInt(count), rowBytes: plan.stride, expected });
       for (let batch = await course.next(); batch; batch = await course.next()) {
         seen.push(clockNs());
         batch.release();
       }
       course.end();
       const over = clockNs();
-      check(Number(course.given) * 10, count);
+      check(Number(course.rowsRead) * 10, count);
       const reports = await Promise.all(chunks.map(({ done }) => done));
       return chunks.map(({ taken, queued }, k) => {
         const { startedNs, endedNs, noticedNs, detail } = reports[k];

@@ -111,18 +111,18 @@ async function chunked(device, variant, count, records = 0) {
   const { batches } = await load('engine/makers/batches.js');
   const { MemorySource } = await load('engine/work/source.js');
   const { between } = await load('engine/work/space.js');
-  const { HeldFlow } = await load('workload/words/generator/held.js');
+  const { PooledFlow } = await load('workload/words/generator/held.js');
   const mask = parseMask(maskOf(10));
   const plan = new Plan(mask, 'canonical', '');
   const engine = new Engine([device], { pipeline: 'poll', streams, slots, ...(records > 0 && { records }) });
-  const held = new HeldFlow(plan, wordsOf(mask).size, mib * 2 ** 20);
+  const held = new PooledFlow(plan, wordsOf(mask).size, mib * 2 ** 20);
   return {
     name: `${mib} MiB, ${streams} × ${slots}`,
     engine,
     /** `first`: until the first batch was there; `last`: from the last batch to the end. */
     run: async (/** @type {number} */ begun) => {
       const made = batches({
-        flow: held.from(0n),
+        flow: held.startingAt(0n),
         options: { engine, rowBytes: plan.stride },
         source: () => new MemorySource(between(0n, BigInt(count))),
         row: (/** @type {bigint} */ index, /** @type {Uint8Array} */ bytes) => ({ index, bytes }),

@@ -8,10 +8,10 @@ import type { RecordedProgram, Recording } from './recording.js';
  * Recordings that come with the package: a folder for each class of device, in it a JSON file for each workload, and
  * beside it the text of each program. They stay as they are while kernels change: that is what they are for.
  */
-const FOLDER = 'docs/measurements/frozen';
+const FROZEN_FOLDER = 'docs/measurements/frozen';
 
-const folderOf = (info: DeviceInfo): string =>
-  join(dirname(createRequire(import.meta.url).resolve('millrace/package.json')), FOLDER, classOf(info));
+const frozenFolder = (info: DeviceInfo): string =>
+  join(dirname(createRequire(import.meta.url).resolve('millrace/package.json')), FROZEN_FOLDER, classOf(info));
 
 /** `wasm`, `native-arm64-sha-aes-neon`: devices of one class run the same text. */
 export function classOf({ kind, capabilities }: DeviceInfo): string {
@@ -22,7 +22,7 @@ export function classOf({ kind, capabilities }: DeviceInfo): string {
 
 /** The recording of a workload for such a device; undefined where none was made. */
 export function readFrozen(workload: string, info: DeviceInfo): Recording | undefined {
-  const folder = folderOf(info);
+  const folder = frozenFolder(info);
   const file = join(folder, `${workload}.json`);
   if (!existsSync(file)) return undefined;
   const { programs, ...rest } = JSON.parse(readFileSync(file, 'utf8')) as Omit<Recording, 'programs'> & {
@@ -36,7 +36,7 @@ export function readFrozen(workload: string, info: DeviceInfo): Recording | unde
 }
 
 export function writeFrozen(workload: string, info: DeviceInfo, recording: Recording): void {
-  const folder = folderOf(info);
+  const folder = frozenFolder(info);
   mkdirSync(folder, { recursive: true });
   for (const name of readdirSync(folder)) if (name.startsWith(`${workload}.`)) rmSync(join(folder, name));
   const extension = info.kind === 'wasm' ? 'wat' : 'c';

@@ -44,16 +44,16 @@ export async function gate(
   const ours = await openReplay(device, now);
   let theirs: Replay | undefined;
   try {
-    theirs = await openReplay(device, frozen, isAlike(now, frozen) ? ours.buffers : undefined);
-    const once = Math.min(await leastOf(ours), await leastOf(theirs));
+    theirs = await openReplay(device, frozen, haveSameData(now, frozen) ? ours.buffers : undefined);
+    const once = Math.min(await minRunSeconds(ours), await minRunSeconds(theirs));
     const times = 9 * Math.max(1, Math.ceil(RUN_SECONDS / once / 9));
     const timesNow = isSlowed ? (times / 9) * 10 : times;
     const ratios: number[] = [];
     let chance = Number.NaN;
     for (let pair = 0; pair < MAX_PAIRS; pair++) {
       const isOursFirst = pair % 2 === 0;
-      const early = isOursFirst ? await cost(ours, timesNow) : await cost(theirs, times);
-      const late = isOursFirst ? await cost(theirs, times) : await cost(ours, timesNow);
+      const early = isOursFirst ? await runSeconds(ours, timesNow) : await runSeconds(theirs, times);
+      const late = isOursFirst ? await runSeconds(theirs, times) : await runSeconds(ours, timesNow);
       ratios.push(isOursFirst ? late / early : early / late);
       if (ratios.length % PAIRS !== 0) continue;
       chance = signedRankBelow(ratios.map((ratio) => Math.log(ratio / (1 - MAX_LOSS))));
@@ -68,26 +68,26 @@ export async function gate(
 }
 
 /** True if both use the same buffers with the same data. */
-function isAlike(one: Recording, other: Recording): boolean {
+function haveSameData(one: Recording, other: Recording): boolean {
   const used = ({ buffers, commands }: Recording) =>
     JSON.stringify([buffers, commands.filter((step) => step.do === 'write')]);
   return used(one) === used(other);
 }
 
 /** Also warms up, and sees that each run gives the same. */
-async function leastOf(replay: Replay): Promise<number> {
+async function minRunSeconds(replay: Replay): Promise<number> {
   const { digest } = await replay.run(1);
-  let least = Number.POSITIVE_INFINITY;
+  let min = Number.POSITIVE_INFINITY;
   for (let run = 0; run < 5; run++) {
     const before = processorSeconds();
     const again = await replay.run(1);
-    least = Math.min(least, processorSeconds() - before);
+    min = Math.min(min, processorSeconds() - before);
     if (again.digest !== digest) throw new Error('two runs of one recording gave different results');
   }
-  return Math.max(least, 1e-5);
+  return Math.max(min, 1e-5);
 }
 
-async function cost(replay: Replay, times: number): Promise<number> {
+async function runSeconds(replay: Replay, times: number): Promise<number> {
   const before = processorSeconds();
   await replay.run(times);
   return processorSeconds() - before;

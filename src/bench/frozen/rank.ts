@@ -19,20 +19,20 @@ export function signedRankBelow(values: readonly number[]): number {
   }
   const mean = (n * (n + 1)) / 4;
   const variance = (n * (n + 1) * (2 * n + 1)) / 24 - ties / 48;
-  return normal((positive + 0.5 - mean) / Math.sqrt(variance));
+  return normalCdf((positive + 0.5 - mean) / Math.sqrt(variance));
 }
 
 /** The Mann–Whitney test: the probability that `now` lies as far below `before`, if both came from the same source. */
-export function rankedBelow(now: readonly number[], before: readonly number[]): number {
+export function rankSumBelow(now: readonly number[], before: readonly number[]): number {
   const [n, m] = [now.length, before.length];
   if (n === 0 || m === 0) return 1;
   let above = 0;
   for (const a of now) for (const b of before) above += a > b ? 1 : a === b ? 0.5 : 0;
-  return normal((above + 0.5 - (n * m) / 2) / Math.sqrt((n * m * (n + m + 1)) / 12));
+  return normalCdf((above + 0.5 - (n * m) / 2) / Math.sqrt((n * m * (n + m + 1)) / 12));
 }
 
 /** The normal distribution's share below `z`: Abramowitz and Stegun 26.2.17, off by less than 1e-7. */
-function normal(z: number): number {
+function normalCdf(z: number): number {
   const t = 1 / (1 + 0.2316419 * Math.abs(z));
   const series = t * (0.31938153 + t * (-0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429))));
   const tail = (Math.exp((-z * z) / 2) / Math.sqrt(2 * Math.PI)) * series;

@@ -1,5 +1,5 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { checkLaunch, type HeldBuffer } from '../../device/checks/launch.js';
+import { type BaseBuffer, checkLaunch } from '../../device/checks/launch.js';
 import type { Device, DeviceBuffer, DeviceProgram, Launch, Stream } from '../../device/device.js';
 import { PoolJob } from '../../device/pool/program.js';
 import type { ProgramSource } from '../../device/program.js';
@@ -41,8 +41,8 @@ export type RecordedCommand =
       readonly ring?: number;
     };
 
-const packed = (bytes: Uint8Array): string => gzipSync(bytes, { level: 9 }).toString('base64');
-export const unpacked = (text: string): Uint8Array => new Uint8Array(gunzipSync(Buffer.from(text, 'base64')));
+const pack = (bytes: Uint8Array): string => gzipSync(bytes, { level: 9 }).toString('base64');
+export const unpack = (text: string): Uint8Array => new Uint8Array(gunzipSync(Buffer.from(text, 'base64')));
 
 /** A device that does what `device` does and keeps a record of it. It takes the commands that kernels alone need. */
 export function recorder(device: Device): { readonly device: Device; recording(): Recording } {
@@ -59,7 +59,7 @@ export function recorder(device: Device): { readonly device: Device; recording()
       write: (buffer, data, offset = 0) => {
         own.write(buffer, data, offset);
         const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
-        commands.push({ do: 'write', buffer: numberOf(buffers, buffer), offset, data: packed(bytes) });
+        commands.push({ do: 'write', buffer: numberOf(buffers, buffer), offset, data: pack(bytes) });
       },
       fill: (buffer, word, offset = 0, bytes = buffer.bytes - offset) => {
         own.fill(buffer, word, offset, bytes);
@@ -73,8 +73,8 @@ export function recorder(device: Device): { readonly device: Device; recording()
         own.launch(launch);
         commands.push(recordedLaunch(launch));
       },
-      copy: () => refuse('copy'),
-      wait: () => refuse('wait'),
+      copy: () => unsupported('copy'),
+      wait: () => unsupported('wait'),
       mark: () => own.mark(),
       cancel: () => own.cancel(),
       close: () => own.close(),
@@ -82,14 +82,14 @@ export function recorder(device: Device): { readonly device: Device; recording()
   };
   const recordedLaunch = (launch: Launch): RecordedCommand => {
     const { job } = launch;
-    if (!(job instanceof PoolJob)) return refuse('a job of another kind of device');
-    const { base, count, countFrom, buffers: bound, ring, ringCapacity } = checkLaunch<HeldBuffer>(device, launch);
-    if (countFrom !== undefined) return refuse('a count from memory');
+    if (!(job instanceof PoolJob)) return unsupported('a job of another kind of device');
+    const { base, count, countFrom, buffers: bound, ring, ringCapacity } = checkLaunch<BaseBuffer>(device, launch);
+    if (countFrom !== undefined) return unsupported('a count from memory');
     const words = job.parameters.words(base, ringCapacity, launch.chunk ?? {});
     return {
       do: 'launch',
       program: numberOf(programs, job.program),
-      words: packed(new Uint8Array(words.buffer, words.byteOffset, words.byteLength)),
+      words: pack(new Uint8Array(words.buffer, words.byteOffset, words.byteLength)),
       count,
       buffers: bound.map((buffer) => numberOf(buffers, buffer)),
       ...(ring && { ring: numberOf(buffers, ring) }),
@@ -130,6 +130,6 @@ function recordedProgram(program: DeviceProgram): RecordedProgram {
   };
 }
 
-function refuse(what: string): never {
+function unsupported(what: string): never {
   throw new TypeError(`a recording cannot hold ${what}`);
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { BoundJob, Device, DeviceBuffer } from '../../device/device.js';
 import type { ProgramSource } from '../../device/program.js';
-import { type RecordedCommand, type RecordedProgram, type Recording, unpacked } from './recording.js';
+import { type RecordedCommand, type RecordedProgram, type Recording, unpack } from './recording.js';
 
 /** A recording on a device, ready to run any number of times. */
 export interface Replay {
@@ -20,27 +20,27 @@ export interface TextDevice extends Device {
 export async function openReplay(
   device: TextDevice,
   recording: Recording,
-  lent?: readonly DeviceBuffer[],
+  sharedBuffers?: readonly DeviceBuffer[],
 ): Promise<Replay> {
   const stream = device.stream();
-  const buffers: DeviceBuffer[] = [...(lent ?? [])];
+  const buffers: DeviceBuffer[] = [...(sharedBuffers ?? [])];
   const close = (): void => {
-    if (!lent) for (const one of buffers) one.free();
+    if (!sharedBuffers) for (const one of buffers) one.free();
     stream.close();
   };
   try {
-    if (!lent) for (const bytes of recording.buffers) buffers.push(await device.alloc(bytes));
+    if (!sharedBuffers) for (const bytes of recording.buffers) buffers.push(await device.alloc(bytes));
     const jobs: BoundJob[] = [];
     const at: { words: Uint32Array } = { words: new Uint32Array() };
     for (const program of recording.programs) {
-      const source = sourceOf(program, () => at.words);
+      const source = replaySource(program, () => at.words);
       jobs.push((await device.load(source)).bind({}));
     }
     const buffer = (number: number): DeviceBuffer => buffers[number] as DeviceBuffer;
     const reads: { readonly buffer: DeviceBuffer; readonly offset: number; readonly into: Uint8Array }[] = [];
     const steps: (() => void)[] = [];
     for (const command of recording.commands) {
-      if (command.do === 'write') stream.write(buffer(command.buffer), unpacked(command.data), command.offset);
+      if (command.do === 'write') stream.write(buffer(command.buffer), unpack(command.data), command.offset);
       else if (command.do === 'read') {
         const { buffer: number, offset, bytes } = command;
         reads.push({
@@ -79,7 +79,7 @@ export async function openReplay(
 }
 
 /** A program whose parameter words were computed when it was recorded. */
-function sourceOf(program: RecordedProgram, words: () => Uint32Array): ProgramSource {
+function replaySource(program: RecordedProgram, words: () => Uint32Array): ProgramSource {
   const none = { lineOrigins: [], job: [], chunk: [], sites: [] };
   return { ...none, ...program, parameters: () => ({ words }) };
 }
@@ -100,6 +100,6 @@ function launchOf(
 }
 
 function wordsOf(text: string): Uint32Array {
-  const { buffer, byteOffset, byteLength } = unpacked(text);
+  const { buffer, byteOffset, byteLength } = unpack(text);
   return new Uint32Array(buffer.slice(byteOffset, byteOffset + byteLength));
 }

@@ -1,4 +1,4 @@
-import type { Benched, CaseOptions } from '../../bench/case.js';
+import type { CaseOptions, WorkloadBench } from '../../bench/case.js';
 import { compare } from '../../bench/measure.js';
 import { comparisonTable, measurementFields } from '../../bench/report.js';
 import { type SavedPeers, savedPeers } from '../../bench/saved.js';
@@ -8,9 +8,9 @@ import { openDevice } from '../../device/registry.js';
 import { MillraceError } from '../../kernel/error.js';
 
 /** Measures peers beside ours, on each given device that they support, and always on the CPU, where most of them run. */
-export async function tellPeers(
+export async function comparePeers(
   output: Output,
-  wanted: readonly Benched[],
+  wanted: readonly WorkloadBench[],
   devices: readonly Device[],
   options: CaseOptions,
 ): Promise<SavedPeers[]> {

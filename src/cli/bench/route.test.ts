@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import { blockBench } from '../../workload/block/bench.js';
-import { benched } from '../../workload/cases.js';
-import { routed } from './route.js';
+import { benchedWorkloads } from '../../workload/cases.js';
+import { routeBench } from './route.js';
 import { suiteCommand } from './suite-command.js';
 
-const after = (...words: string[]) => routed(words).join(' ');
+const after = (...words: string[]) => routeBench(words).join(' ');
 
 it('sends several workloads, and what only all of them have, to `bench all`', () => {
   expect(after('bench', 'block', 'words', '--device', 'wasm')).toBe('bench all block words --device wasm');
@@ -21,7 +21,7 @@ it('leaves everything else as it is', () => {
 });
 
 it('knows all workloads and the options that workloads lack', () => {
-  for (const { workload } of benched) expect(after('bench', workload, workload)).toMatch('bench all');
+  for (const { workload } of benchedWorkloads) expect(after('bench', workload, workload)).toMatch('bench all');
   const own = new Set(blockBench().options.map(({ long }) => long));
   const lacking = suiteCommand().options.flatMap(({ long }) => (long === undefined || own.has(long) ? [] : [long]));
   expect(lacking.length).toBeGreaterThan(5);

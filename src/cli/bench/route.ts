@@ -2,7 +2,7 @@
  * `bench block` is that workload's own command. With several workloads, or an option that only the suite has, it means
  * `bench all`: `bench block words`, `bench block --full`. Imports nothing, since every command passes through here.
  */
-export function routed(args: readonly string[]): string[] {
+export function routeBench(args: readonly string[]): string[] {
   const [command, ...rest] = args;
   const own = command === 'bench' ? rest.findIndex((word) => !workloads.has(word)) : 0;
   const named = own < 0 ? rest.length : own;

@@ -1,6 +1,6 @@
-import type { Benched } from '../../bench/case.js';
+import type { WorkloadBench } from '../../bench/case.js';
 import type { Scaling, SeveralDevices } from '../../bench/saved.js';
-import { devicesScaling, fitOf, pointsOf, type Sized } from '../../bench/scaling.js';
+import { fitPoints, measureDevicesScaling, measurePoints, type ScalableWork } from '../../bench/scaling.js';
 import { bytes, count, duration, percent, plural, rate } from '../../console/output/format.js';
 import type { Output } from '../../console/output/output.js';
 import { table } from '../../console/output/table.js';
@@ -8,9 +8,9 @@ import type { Device } from '../../device/device.js';
 import { virtualDevices } from '../../engine/testing/virtual.js';
 
 /** Measures cost against work over four decades on the first device, then the same work on one, two and more devices. */
-export async function tellScaling(
+export async function measureScaling(
   output: Output,
-  benched: readonly Benched[],
+  benched: readonly WorkloadBench[],
   devices: readonly Device[],
 ): Promise<{ readonly scaling: readonly Scaling[]; readonly several: readonly SeveralDevices[] }> {
   const [first] = devices;
@@ -19,9 +19,9 @@ export async function tellScaling(
   for (const { workload, sized } of benched) {
     if (!first || !sized) continue;
     const own = await sized([first]);
-    const points = await pointsOf(own);
+    const points = await measurePoints(own);
     await own.close();
-    const fit = fitOf(points);
+    const fit = fitPoints(points);
     all.push({ workload, device: first.info.id, unit: own.unit, points, fit });
     output.event('scaling', { workload, device: first.info.id, unit: own.unit, points, fit });
     output.line(`\n${output.style.bold(`${workload}: cost against work, on ${first.info.id}`)}`);
@@ -36,37 +36,37 @@ export async function tellScaling(
       `time = ${duration(Math.max(0, fit.fixed))} + work / ${rate(fit.perSecond, own.unit)}, off by ${percent(fit.off)} at most`,
     );
     if (devices.length === 1 && own.perItem === undefined) continue;
-    const { unit, most, perItem = 1 } = own;
-    const rated = { unit, most, perItem, perSecond: fit.perSecond };
-    several.push(await tellDevices(output, { workload, sized }, first, devices, rated));
+    const { unit, maxWork, perItem = 1 } = own;
+    const rated = { unit, maxWork, perItem, perSecond: fit.perSecond };
+    several.push(await measureDevices(output, { workload, sized }, first, devices, rated));
   }
   return { scaling: all, several };
 }
 
 /** Share of the real device's speed that each virtual device gets, so that the real device does not limit them. */
-const SHARE = 1 / 16;
-const VIRTUAL = 4;
+const VIRTUAL_SHARE = 1 / 16;
+const VIRTUAL_DEVICES = 4;
 /** Time on one virtual device: far above the milliseconds that any job needs to start and end. */
 const VIRTUAL_SECONDS = 1.5;
 
-interface Rated extends Required<Pick<Sized, 'unit' | 'most' | 'perItem'>> {
+interface MeasuredRate extends Required<Pick<ScalableWork, 'unit' | 'maxWork' | 'perItem'>> {
   readonly perSecond: number;
 }
 
-async function tellDevices(
+async function measureDevices(
   output: Output,
-  { workload, sized }: Required<Pick<Benched, 'sized'>> & Pick<Benched, 'workload'>,
+  { workload, sized }: Required<Pick<WorkloadBench, 'sized'>> & Pick<WorkloadBench, 'workload'>,
   first: Device,
   devices: readonly Device[],
-  { unit, most, perItem, perSecond }: Rated,
+  { unit, maxWork, perItem, perSecond }: MeasuredRate,
 ): Promise<SeveralDevices> {
   const isVirtual = devices.length === 1;
-  const nature = { speed: (perSecond * SHARE) / perItem };
-  const several = isVirtual ? virtualDevices(first, Array(VIRTUAL).fill(nature)) : devices;
-  const work = isVirtual ? Math.max(1, Math.round(perSecond * SHARE * VIRTUAL_SECONDS)) : most;
-  const found = await devicesScaling(several, (some) => sized(some, work));
+  const nature = { speed: (perSecond * VIRTUAL_SHARE) / perItem };
+  const several = isVirtual ? virtualDevices(first, Array(VIRTUAL_DEVICES).fill(nature)) : devices;
+  const work = isVirtual ? Math.max(1, Math.round(perSecond * VIRTUAL_SHARE * VIRTUAL_SECONDS)) : maxWork;
+  const found = await measureDevicesScaling(several, (some) => sized(some, work));
   const what = isVirtual
-    ? `virtual devices made of ${first.info.id}, each held to ${rate(perSecond * SHARE, unit)}`
+    ? `virtual devices made of ${first.info.id}, each held to ${rate(perSecond * VIRTUAL_SHARE, unit)}`
     : 'devices';
   output.event('scaling-devices', { workload, isVirtual, unit, found });
   output.line(`on several ${what}:`);

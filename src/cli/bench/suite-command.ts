@@ -2,53 +2,55 @@ import { writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { Argument, Command } from 'commander';
 import { committedBaselines, type Verdict, verdictsOf } from '../../bench/baseline.js';
-import type { Benched } from '../../bench/case.js';
+import type { WorkloadBench } from '../../bench/case.js';
 import { MAX_LOSS } from '../../bench/frozen/gate.js';
 import { machine, machineLine } from '../../bench/machine.js';
-import { LEAST_RUNS } from '../../bench/measure.js';
+import { MIN_RUNS } from '../../bench/measure.js';
 import { figureFields, figureRow, markdownOf, SUITE_HEADING, SUITE_RIGHT } from '../../bench/report.js';
 import { readSaved, type SavedReport } from '../../bench/saved.js';
 import { type Figure, isFigure, type NoFigure, runSuite } from '../../bench/suite.js';
-import { stretchOf, type Timeline } from '../../bench/timeline.js';
+import { middleChunks, type Timeline } from '../../bench/timeline.js';
 import { action, type Call } from '../../console/command/action.js';
 import { withExamples } from '../../console/command/conventions.js';
 import { Exit, type ExitCode } from '../../console/command/exit.js';
 import { host } from '../../console/command/host.js';
-import { buildOf } from '../../console/command/version.js';
-import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/options/device-options.js';
-import { flag, options, valued, wholeNumber } from '../../console/options/options.js';
+import { buildVersion } from '../../console/command/version.js';
+import { type DeviceCommandOptions, setUpDevices, withDeviceOptions } from '../../console/options/device-options.js';
+import { flag, options, valueOption, wholeNumberParser } from '../../console/options/options.js';
 import { duration, percent, plural, rate } from '../../console/output/format.js';
-import type { Ending, Output } from '../../console/output/output.js';
+import type { CommandResult, Output } from '../../console/output/output.js';
 import { table } from '../../console/output/table.js';
 import type { Device } from '../../device/device.js';
 import { openDevices } from '../../device/registry.js';
 import { MillraceError } from '../../kernel/error.js';
-import { benched } from '../../workload/cases.js';
-import { tellPeers } from './peers.js';
-import { tellScaling } from './scaling.js';
+import { benchedWorkloads } from '../../workload/cases.js';
+import { comparePeers } from './peers.js';
+import { measureScaling } from './scaling.js';
 
 /** `millrace bench`, in full `millrace bench all` */
 export function suiteCommand(): Command {
   const command = new Command('all')
     .description('every workload on the devices, in short: checked results, limits of the hardware beside them')
-    .addArgument(new Argument('[workload...]', 'which; default all').choices(benched.map(({ workload }) => workload)))
+    .addArgument(
+      new Argument('[workload...]', 'which; default all').choices(benchedWorkloads.map(({ workload }) => workload)),
+    )
     .addOption(options.devices().default('auto', 'the best there is'))
     .addOption(
-      valued('--runs <n>', `runs that count, ${LEAST_RUNS} or more`)
-        .argParser(wholeNumber(LEAST_RUNS, 1000))
-        .default(LEAST_RUNS),
+      valueOption('--runs <n>', `runs that count, ${MIN_RUNS} or more`)
+        .argParser(wholeNumberParser(MIN_RUNS, 1000))
+        .default(MIN_RUNS),
     )
     .addOption(flag('--full', 'also what takes minutes'))
     .addOption(flag('--peers', 'then others who do the same work, those installed, in turn with ours'))
     .addOption(flag('--scaling', 'then cost against work over four decades, and one device against several'))
-    .addOption(valued('--save <file>', 'all figures as JSON, to compare with later'))
-    .addOption(valued('--markdown <file>', 'the table as Markdown, with the machine and the date'))
+    .addOption(valueOption('--save <file>', 'all figures as JSON, to compare with later'))
+    .addOption(valueOption('--markdown <file>', 'the table as Markdown, with the machine and the date'))
     .addOption(
-      valued('--compare [file]', 'saved figures: exit status 1 where one has become slower, beyond chance').preset(
+      valueOption('--compare [file]', 'saved figures: exit status 1 where one has become slower, beyond chance').preset(
         COMMITTED,
       ),
     );
-  withOpeningOptions(command).action(action(suite));
+  withDeviceOptions(command).action(action(suite));
   return withExamples(
     command,
     ['millrace bench', 'the best device, all workloads, within two minutes'],
@@ -62,7 +64,7 @@ export function suiteCommand(): Command {
 /** The value if no file is named: the reports of the package. */
 const COMMITTED = 'those of the package';
 
-interface SuiteCommandOptions extends OpeningOptions {
+interface SuiteCommandOptions extends DeviceCommandOptions {
   readonly device: string;
   readonly runs: number;
   readonly full?: boolean;
@@ -78,13 +80,13 @@ const RUN_SECONDS = 0.4;
 /** Figures that are compared statistically later need more runs. */
 const COMPARED_RUNS = 11;
 
-async function suite({ output, options: given, args, signal }: Call<SuiteCommandOptions>): Promise<Ending> {
-  const asked = (args[0] ?? []) as unknown as readonly string[];
-  const wanted = benched.filter(({ workload }) => asked.length === 0 || asked.includes(workload));
+async function suite({ output, options: given, args, signal }: Call<SuiteCommandOptions>): Promise<CommandResult> {
+  const names = (args[0] ?? []) as unknown as readonly string[];
+  const selected = benchedWorkloads.filter(({ workload }) => names.length === 0 || names.includes(workload));
   const { compare } = given;
   const baselines = compare === undefined ? [] : compare === COMMITTED ? committedBaselines() : [readSaved(compare)];
   const begun = performance.now();
-  const opening = startOpening(given, output, { completion: 'poll' });
+  const opening = setUpDevices(given, output, { completion: 'poll' });
   const devices = await openDevices(given.device, opening.options);
   try {
     const host = machine(devices.map(({ info }) => info));
@@ -99,26 +101,26 @@ async function suite({ output, options: given, args, signal }: Call<SuiteCommand
       seconds: RUN_SECONDS,
       isFull: given.full === true,
     };
-    for await (const one of runSuite(wanted, devices, how)) {
+    for await (const one of runSuite(selected, devices, how)) {
       signal.throwIfAborted();
       all.push(one);
-      tellFigure(output, one);
-      if (given.save !== undefined) keep({ save: given.save }, reportOf(host, all));
+      printFigure(output, one);
+      if (given.save !== undefined) saveReport({ save: given.save }, reportOf(host, all));
     }
     const figures = all.filter(isFigure);
     output.line();
     for (const line of table([SUITE_HEADING, ...figures.map(figureRow)], { right: SUITE_RIGHT })) output.line(line);
     output.line(`\n${plural(figures.length, 'figure')} in ${duration((performance.now() - begun) / 1000)}`);
     let report = reportOf(host, all);
-    keep(given, report);
-    if (given.save !== undefined) report = { ...report, timelines: await timelinesOf(wanted, devices) };
-    if (given.peers) report = { ...report, peers: await tellPeers(output, wanted, devices, how) };
-    if (given.scaling) report = { ...report, ...(await tellScaling(output, wanted, devices)) };
-    keep(given, report);
+    saveReport(given, report);
+    if (given.save !== undefined) report = { ...report, timelines: await timelinesOf(selected, devices) };
+    if (given.peers) report = { ...report, peers: await comparePeers(output, selected, devices, how) };
+    if (given.scaling) report = { ...report, ...(await measureScaling(output, selected, devices)) };
+    saveReport(given, report);
     const verdicts = verdictsOf(figures, host.devices, baselines);
-    if (compare !== undefined) tellVerdicts(output, verdicts);
-    for (const device of devices) await opening.tell(device);
-    return { exit: exitOf(all, verdicts), answer: { figures: figures.length } };
+    if (compare !== undefined) printVerdicts(output, verdicts);
+    for (const device of devices) await opening.reportApiCalls(device);
+    return { exit: suiteExit(all, verdicts), answer: { figures: figures.length } };
   } finally {
     await Promise.all(devices.map((device) => device.close()));
   }
@@ -128,28 +130,28 @@ async function suite({ output, options: given, args, signal }: Call<SuiteCommand
 function reportOf(host: SavedReport['machine'], all: readonly (Figure | NoFigure)[]): SavedReport {
   const missing = all.filter((one): one is NoFigure => !isFigure(one));
   const nothing = { peers: [], scaling: [], several: [], timelines: [] };
-  return { ...about(), machine: host, figures: all.filter(isFigure), missing, ...nothing };
+  return { ...reportHeader(), machine: host, figures: all.filter(isFigure), missing, ...nothing };
 }
 
 /** Returns some chunks of a job on each device, for workloads that provide a timeline. */
-async function timelinesOf(wanted: readonly Benched[], devices: readonly Device[]): Promise<Timeline[]> {
+async function timelinesOf(wanted: readonly WorkloadBench[], devices: readonly Device[]): Promise<Timeline[]> {
   const all: Timeline[] = [];
   for (const { workload, timeline } of wanted) {
     for (const device of timeline ? devices : []) {
-      const chunks = stretchOf((await timeline?.(device)) ?? []);
+      const chunks = middleChunks((await timeline?.(device)) ?? []);
       if (chunks.length > 0) all.push({ workload, device: device.info.id, chunks });
     }
   }
   return all;
 }
 
-function exitOf(all: readonly (Figure | NoFigure)[], verdicts: readonly Verdict[]): ExitCode {
+function suiteExit(all: readonly (Figure | NoFigure)[], verdicts: readonly Verdict[]): ExitCode {
   if (all.some((one) => !isFigure(one) && one.isWrong)) return Exit.deviceWrong;
   return verdicts.some(({ isLost }) => isLost) ? Exit.no : Exit.ok;
 }
 
 /** Prints a figure as soon as it is known; the table follows when all are. */
-function tellFigure(output: Output, one: Figure | NoFigure): void {
+function printFigure(output: Output, one: Figure | NoFigure): void {
   figureEvent(output, one);
   const told = isFigure(one) ? rate(one.rate.median, one.unit) : `no figure: ${one.reason}`;
   output.say(`${one.workload} on ${one.device}: ${one.name}: ${told}`);
@@ -160,7 +162,7 @@ export function figureEvent(output: Output, one: Figure | NoFigure): void {
   else output.event('no-figure', { ...one });
 }
 
-function tellVerdicts(output: Output, verdicts: readonly Verdict[]): void {
+function printVerdicts(output: Output, verdicts: readonly Verdict[]): void {
   if (verdicts.length === 0) {
     output.warn('the saved figures are of other devices or other work: nothing to compare');
     return;
@@ -179,16 +181,20 @@ function tellVerdicts(output: Output, verdicts: readonly Verdict[]): void {
 /**
  * Saves the report: after each figure, before the long parts, and after them, so that a forced end leaves the figures.
  */
-function keep({ save, markdown }: Pick<SuiteCommandOptions, 'save' | 'markdown'>, report: SavedReport): void {
+function saveReport({ save, markdown }: Pick<SuiteCommandOptions, 'save' | 'markdown'>, report: SavedReport): void {
   const { date, machine: host, figures, missing } = report;
   if (save !== undefined) write(save, `${JSON.stringify(report, null, 2)}\n`, '--save');
   if (markdown !== undefined) write(markdown, `${markdownOf(date, host, [...figures, ...missing])}\n`, '--markdown');
 }
 
 /** Describes what made the report. Only file names are included: their folders are private. */
-function about(): Pick<SavedReport, 'version' | 'date' | 'command'> {
+function reportHeader(): Pick<SavedReport, 'version' | 'date' | 'command'> {
   const args = host().args.map((arg) => (arg.includes('/') ? basename(arg) : arg));
-  return { version: buildOf(), date: new Date().toISOString().slice(0, 10), command: ['millrace', ...args].join(' ') };
+  return {
+    version: buildVersion(),
+    date: new Date().toISOString().slice(0, 10),
+    command: ['millrace', ...args].join(' '),
+  };
 }
 
 function write(path: string, text: string, asked: string): void {

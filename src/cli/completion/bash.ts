@@ -1,8 +1,8 @@
 import { quoted } from './quoted.js';
-import type { OptionWords, Words } from './words.js';
+import type { CommandWords, CompletionOption } from './words.js';
 
 /** Completion for bash 3.2 and later: macOS still ships 3.2. */
-export function bashScript(all: readonly Words[]): string {
+export function bashScript(all: readonly CommandWords[]): string {
   return `# bash completion of millrace: eval "$(millrace completion bash)"
 _millrace() {
   local cur=\${COMP_WORDS[COMP_CWORD]} prev='' path='' word words='' at
@@ -31,7 +31,7 @@ complete -o default -F _millrace millrace
 }
 
 /** Cases for the value after an option. */
-function valueCases({ path, options }: Words): string[] {
+function valueCases({ path, options }: CommandWords): string[] {
   const prefix = path === '' ? '' : ` ${path}`;
   return options
     .filter(({ value }) => value !== 'none')
@@ -41,13 +41,13 @@ function valueCases({ path, options }: Words): string[] {
     });
 }
 
-function reply({ value, choices }: OptionWords): string {
+function reply({ value, choices }: CompletionOption): string {
   if (value === 'choice') return `COMPREPLY=($(compgen -W ${quoted(choices.join(' '))} -- "$cur"))`;
   // Bash completes file names itself (\`-o default\`); other values are unknown.
   return value === 'folder' ? 'COMPREPLY=($(compgen -d -- "$cur"))' : ':';
 }
 
-function wordsCase({ path, commands, options, choices, takesFiles }: Words): string {
+function wordsCase({ path, commands, options, choices, takesFiles }: CommandWords): string {
   const flags = options.flatMap((option) => option.flags).join(' ');
   const names = [...commands.map(({ name }) => name), ...choices].join(' ');
   const pattern = quoted(path === '' ? '' : ` ${path}`);

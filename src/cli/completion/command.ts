@@ -2,10 +2,10 @@ import { Argument, Command } from 'commander';
 import { action, type Call } from '../../console/command/action.js';
 import { withExamples } from '../../console/command/conventions.js';
 import { Exit } from '../../console/command/exit.js';
-import type { Ending } from '../../console/output/output.js';
+import type { CommandResult } from '../../console/output/output.js';
 import { bashScript } from './bash.js';
 import { fishScript } from './fish.js';
-import { type Words, wordsOf } from './words.js';
+import { type CommandWords, commandWords } from './words.js';
 import { zshScript } from './zsh.js';
 
 /** `millrace completion` */
@@ -22,13 +22,13 @@ export function completionCommand(): Command {
   );
 }
 
-async function completion({ output, args: [shell = ''] }: Call<object>, command: Command): Promise<Ending> {
-  const script = scripts[shell]?.(wordsOf(command.parent ?? command)) ?? '';
+async function completion({ output, args: [shell = ''] }: Call<object>, command: Command): Promise<CommandResult> {
+  const script = scripts[shell]?.(commandWords(command.parent ?? command)) ?? '';
   output.data(script.trimEnd());
   return { exit: Exit.ok, answer: { shell, script } };
 }
 
-const scripts: Readonly<Record<string, (words: readonly Words[]) => string>> = {
+const scripts: Readonly<Record<string, (words: readonly CommandWords[]) => string>> = {
   bash: bashScript,
   zsh: zshScript,
   fish: fishScript,

@@ -1,8 +1,8 @@
 import { quoted } from './quoted.js';
-import type { OptionWords, Words } from './words.js';
+import type { CommandWords, CompletionOption } from './words.js';
 
 /** Completion for fish: a line per word, each with its condition. */
-export function fishScript(all: readonly Words[]): string {
+export function fishScript(all: readonly CommandWords[]): string {
   return `# fish completion of millrace: millrace completion fish > ~/.config/fish/completions/millrace.fish
 function __millrace_at --description 'whether the commands typed so far are these'
     set -l typed
@@ -24,7 +24,7 @@ ${all.flatMap(linesOf).join('\n')}
 `;
 }
 
-function linesOf({ path, commands, options, choices, takesFiles }: Words): string[] {
+function linesOf({ path, commands, options, choices, takesFiles }: CommandWords): string[] {
   const when = `-n ${quoted(`__millrace_at ${quoted(path)}`)}`;
   return [
     ...commands.map(({ name, does }) => `complete -c millrace ${when} -a ${quoted(name)} -d ${quoted(does)}`),
@@ -34,7 +34,7 @@ function linesOf({ path, commands, options, choices, takesFiles }: Words): strin
   ];
 }
 
-function optionOf({ flags, does, value, choices }: OptionWords): string {
+function optionOf({ flags, description, value, choices }: CompletionOption): string {
   const names = flags.map((flag) => (flag.startsWith('--') ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`));
   const takes = {
     none: '',
@@ -43,5 +43,5 @@ function optionOf({ flags, does, value, choices }: OptionWords): string {
     folder: " -x -a '(__fish_complete_directories)'",
     any: ' -x',
   };
-  return `${names.join(' ')}${takes[value]} -d ${quoted(does)}`;
+  return `${names.join(' ')}${takes[value]} -d ${quoted(description)}`;
 }

@@ -1,43 +1,43 @@
 import type { Argument, Command, Option } from 'commander';
 
 /** The words that may follow a command's name: the source of completion scripts. */
-export interface Words {
+export interface CommandWords {
   /** `block solve`; empty for the program itself. */
   readonly path: string;
-  readonly does: string;
+  readonly description: string;
   readonly commands: readonly { readonly name: string; readonly does: string }[];
-  readonly options: readonly OptionWords[];
+  readonly options: readonly CompletionOption[];
   /** Choices of the first argument; empty if it takes files or anything else. */
   readonly choices: readonly string[];
   readonly takesFiles: boolean;
 }
 
-export interface OptionWords {
+export interface CompletionOption {
   readonly flags: readonly string[];
-  readonly does: string;
+  readonly description: string;
   /** The kind of value: none, one of `choices`, a file, a folder, or anything. */
   readonly value: 'none' | 'choice' | 'file' | 'folder' | 'any';
   readonly choices: readonly string[];
 }
 
 /** Returns the words of the program and of every subcommand. */
-export function wordsOf(command: Command, path: readonly string[] = []): Words[] {
-  const help = { flags: ['-h', '--help'], does: 'this help', value: 'none', choices: [] } as const;
-  const own: Words = {
+export function commandWords(command: Command, path: readonly string[] = []): CommandWords[] {
+  const help = { flags: ['-h', '--help'], description: 'this help', value: 'none', choices: [] } as const;
+  const own: CommandWords = {
     path: path.join(' '),
-    does: command.description(),
+    description: command.description(),
     commands: command.commands.map((one) => ({ name: one.name(), does: one.description() })),
     options: [...command.options.filter(({ hidden }) => !hidden).map(optionOf), help],
     choices: command.registeredArguments[0]?.argChoices ?? [],
     takesFiles: command.registeredArguments.some(isFile),
   };
-  return [own, ...command.commands.flatMap((one) => wordsOf(one, [...path, one.name()]))];
+  return [own, ...command.commands.flatMap((one) => commandWords(one, [...path, one.name()]))];
 }
 
-function optionOf(option: Option): OptionWords {
+function optionOf(option: Option): CompletionOption {
   const flags = [option.short, option.long].filter((flag) => flag !== undefined);
   const choices = option.long === '--device' ? DEVICES : (option.argChoices ?? []);
-  return { flags, does: option.description, value: takenBy(option, choices), choices };
+  return { flags, description: option.description, value: valueKind(option, choices), choices };
 }
 
 /** Kinds, and the first device of kinds that may have several; asking drivers at every key press would take a second. */
@@ -55,7 +55,7 @@ const DEVICES = [
   'interpreter',
 ];
 
-function takenBy({ required, optional, flags }: Option, choices: readonly string[]): OptionWords['value'] {
+function valueKind({ required, optional, flags }: Option, choices: readonly string[]): CompletionOption['value'] {
   if (!required && !optional) return 'none';
   if (choices.length > 0) return 'choice';
   return /[<[]file/.test(flags) ? 'file' : /[<[](dir|folder)/.test(flags) ? 'folder' : 'any';

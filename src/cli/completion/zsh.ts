@@ -1,8 +1,8 @@
 import { quoted } from './quoted.js';
-import type { OptionWords, Words } from './words.js';
+import type { CommandWords, CompletionOption } from './words.js';
 
 /** Completion for zsh: one function with \`_arguments\` per command. */
-export function zshScript(all: readonly Words[]): string {
+export function zshScript(all: readonly CommandWords[]): string {
   return `#compdef millrace
 # zsh completion of millrace: put this into a file _millrace on your fpath, or: eval "$(millrace completion zsh)"
 ${all.map(functionOf).join('\n')}
@@ -10,20 +10,21 @@ if [ "\${funcstack[1]}" = _millrace ]; then _millrace "$@"; else compdef _millra
 `;
 }
 
-const nameOf = (path: string): string => `_millrace${path === '' ? '' : `_${path.replaceAll(/[^A-Za-z0-9]+/g, '_')}`}`;
+const functionName = (path: string): string =>
+  `_millrace${path === '' ? '' : `_${path.replaceAll(/[^A-Za-z0-9]+/g, '_')}`}`;
 
-function functionOf({ path, commands, options, choices, takesFiles }: Words): string {
+function functionOf({ path, commands, options, choices, takesFiles }: CommandWords): string {
   const specs = options.map((option) => `    ${quoted(specOf(option))}`);
   if (commands.length === 0) {
     const rest = choices.length > 0 ? `*:what:(${choices.join(' ')})` : takesFiles ? '*:file:_files' : '*:: :';
-    return `${nameOf(path)}() {
+    return `${functionName(path)}() {
   _arguments -s \\
 ${[...specs, `    ${quoted(rest)}`].join(' \\\n')}
 }`;
   }
   const names = commands.map(({ name, does }) => `    ${quoted(`${name}:${does}`)}`);
-  const cases = commands.map(({ name }) => `    ${name}) ${nameOf(`${path} ${name}`.trim())} ;;`);
-  return `${nameOf(path)}() {
+  const cases = commands.map(({ name }) => `    ${name}) ${functionName(`${path} ${name}`.trim())} ;;`);
+  return `${functionName(path)}() {
   local state line
   local -a names
   names=(
@@ -42,10 +43,10 @@ ${cases.join('\n')}
 }
 
 /** \`(-e --extra-verbose)\`{-e,--extra-verbose}… written out: \`_arguments\` takes one spec for both. */
-function specOf({ flags, does, value, choices }: OptionWords): string {
+function specOf({ flags, description, value, choices }: CompletionOption): string {
   const [first = '', ...others] = [...flags].reverse();
   const exclusive = others.length === 0 ? '' : `(${flags.join(' ')})`;
-  const about = `[${does.replaceAll(/[[\]:]/g, ' ')}]`;
+  const about = `[${description.replaceAll(/[[\]:]/g, ' ')}]`;
   const action = {
     none: '',
     choice: `:value:(${choices.map(escaped).join(' ')})`,

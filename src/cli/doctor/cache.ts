@@ -2,13 +2,13 @@ import { access, constants, lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bytes, plural } from '../../console/output/format.js';
 import { cacheDirectory } from '../../device/cache/cache.js';
-import { type Distrust, distrustOf } from '../../device/cache/cache-trust.js';
-import type { Finding } from '../../device/registry.js';
+import { type TrustProblem, trustProblem } from '../../device/cache/cache-trust.js';
+import type { Diagnostic } from '../../device/registry.js';
 
 /** Checks the folder of compiled programs without creating or changing it. */
-export async function cacheFindings(directory: string = cacheDirectory()): Promise<Finding[]> {
+export async function cacheFindings(directory: string = cacheDirectory()): Promise<Diagnostic[]> {
   const state = await lstat(directory).catch(() => undefined);
-  const fault = (await distrustOf(directory)) ?? (state && (await unwritable(directory)));
+  const fault = (await trustProblem(directory)) ?? (state && (await unwritable(directory)));
   const found = state ? await described(directory, state.mode) : `${directory}, not made yet`;
   if (fault === undefined) return [{ what: 'directory', state: 'ok', found }];
   const advice = `programs are compiled again in each run; to keep them, ${fault.advice}`;
@@ -20,7 +20,7 @@ async function described(directory: string, mode: number): Promise<string> {
   return `${directory}, mode ${(mode & 0o777).toString(8)}, ${plural(entries, 'entry', 'entries')}, ${bytes(size)}`;
 }
 
-const unwritable = (directory: string): Promise<Distrust | undefined> =>
+const unwritable = (directory: string): Promise<TrustProblem | undefined> =>
   access(directory, constants.W_OK).then(
     () => undefined,
     () => ({ fault: 'it cannot be written', advice: 'set MILLRACE_CACHE_DIR to a directory that can be written' }),

@@ -4,12 +4,12 @@ import { withExamples } from '../../console/command/conventions.js';
 import { Exit } from '../../console/command/exit.js';
 import { version } from '../../console/command/version.js';
 import { plural } from '../../console/output/format.js';
-import type { Ending } from '../../console/output/output.js';
+import type { CommandResult } from '../../console/output/output.js';
 import type { Style } from '../../console/output/style.js';
 import { table } from '../../console/output/table.js';
-import { diagnoseDevices, type Finding, listDevices } from '../../device/registry.js';
+import { type Diagnostic, diagnoseDevices, listDevices } from '../../device/registry.js';
 import { cacheFindings } from './cache.js';
-import { discreet } from './discreet.js';
+import { withoutPrivateData } from './discreet.js';
 import { graphicsFindings } from './graphics.js';
 import { environmentFindings, systemFindings } from './system.js';
 import { tryDevice } from './trial.js';
@@ -24,10 +24,10 @@ export function doctorCommand(): Command {
 
 export interface Section {
   readonly title: string;
-  readonly findings: readonly Finding[];
+  readonly findings: readonly Diagnostic[];
 }
 
-async function doctor({ output, signal }: Call<object>): Promise<Ending> {
+async function doctor({ output, signal }: Call<object>): Promise<CommandResult> {
   const { style } = output;
   output.line(`${style.bold(`Millrace ${version()}`)}, ${new Date().toISOString().slice(0, 10)}`);
   const tell = ({ title, findings }: Section): void => {
@@ -38,16 +38,16 @@ async function doctor({ output, signal }: Call<object>): Promise<Ending> {
     for (const line of findingLines(findings, style)) output.line(line);
   };
   const working: string[] = [];
-  const all: Finding[] = [];
-  const section = (title: string, findings: readonly Finding[]): void => {
-    const shown = findings.map(discreet);
+  const all: Diagnostic[] = [];
+  const section = (title: string, findings: readonly Diagnostic[]): void => {
+    const shown = findings.map(withoutPrivateData);
     all.push(...shown);
     tell({ title, findings: shown });
   };
   const environment = environmentFindings(); // read first: drivers' modules set variables
   section('system', await systemFindings());
   const { devices, absent } = await listDevices();
-  const found: Finding[] = [];
+  const found: Diagnostic[] = [];
   for (const info of devices) {
     signal.throwIfAborted();
     const finding = await tryDevice(info);
@@ -68,7 +68,7 @@ async function doctor({ output, signal }: Call<object>): Promise<Ending> {
   section('environment', environment);
 
   const useful = working.filter((id) => id !== 'interpreter');
-  const states = (state: Finding['state']) => all.filter((finding) => finding.state === state).length;
+  const states = (state: Diagnostic['state']) => all.filter((finding) => finding.state === state).length;
   const counts = { ok: states('ok'), warning: states('warning'), missing: states('missing') };
   output.line();
   output.line(
@@ -81,7 +81,7 @@ async function doctor({ output, signal }: Call<object>): Promise<Ending> {
 }
 
 /** Returns a line per finding: state, subject, result; advice follows on its own line. */
-export function findingLines(findings: readonly Finding[], style: Style): string[] {
+export function findingLines(findings: readonly Diagnostic[], style: Style): string[] {
   const colour = { ok: style.good, warning: style.warn, missing: style.dim };
   const rows = findings.map(({ what, state, found }) => [colour[state](state.padEnd(STATE)), what, found]);
   const wide = Math.max(...findings.map(({ what }) => what.length));

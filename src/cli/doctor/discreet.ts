@@ -1,11 +1,11 @@
 import { homedir } from 'node:os';
 import { redact } from '../../console/output/redact.js';
-import type { Finding } from '../../device/registry.js';
+import type { Diagnostic } from '../../device/registry.js';
 
 /**
  * Returns a finding that can be published: the home folder becomes ~, and names and passwords in addresses are hidden.
  */
-export function discreet(finding: Finding): Finding {
+export function withoutPrivateData(finding: Diagnostic): Diagnostic {
   const { advice } = finding;
   return { ...finding, found: withoutSecrets(finding.found), ...(advice && { advice: withoutSecrets(advice) }) };
 }

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, delimiter, dirname, join } from 'node:path';
-import type { Finding } from '../../device/registry.js';
+import type { Diagnostic } from '../../device/registry.js';
 import type { Section } from './command.js';
 
 /**
@@ -15,7 +15,7 @@ export function graphicsFindings(hasWebGpu: boolean): Section[] {
   ];
 }
 
-function nodeFindings(): Finding[] {
+function nodeFindings(): Diagnostic[] {
   const files = [
     ...namesIn('/dev')
       .filter((name) => /^nvidia/.test(name))
@@ -33,7 +33,7 @@ function nodeFindings(): Finding[] {
   return files.map(nodeFinding);
 }
 
-function nodeFinding(path: string): Finding {
+function nodeFinding(path: string): Diagnostic {
   const { mode, gid } = statSync(path);
   const found = `mode ${(mode & 0o777).toString(8)}, group ${groupOf(gid)}`;
   try {
@@ -58,9 +58,9 @@ function groupOf(gid: number): string {
 const SWIFTSHADER = '/usr/lib/chromium/vk_swiftshader_icd.json';
 
 /** Each .json file names a library; the variables replace the default folders. */
-function vulkanFindings(hasWebGpu: boolean): Finding[] {
+function vulkanFindings(hasWebGpu: boolean): Diagnostic[] {
   const { VK_DRIVER_FILES: newer = '', VK_ICD_FILENAMES: older = '' } = process.env;
-  const told = (newer || older).split(delimiter).filter((path) => path !== '');
+  const configured = (newer || older).split(delimiter).filter((path) => path !== '');
   const folders = [
     '/etc/vulkan/icd.d',
     '/usr/local/share/vulkan/icd.d',
@@ -68,8 +68,8 @@ function vulkanFindings(hasWebGpu: boolean): Finding[] {
     join(homedir(), '.local/share/vulkan/icd.d'),
   ];
   const files =
-    told.length > 0
-      ? told
+    configured.length > 0
+      ? configured
       : folders.flatMap((folder) =>
           namesIn(folder)
             .filter((name) => name.endsWith('.json'))
@@ -86,7 +86,7 @@ function vulkanFindings(hasWebGpu: boolean): Finding[] {
 
 const libraryIn = (json: string): string => /"library_path"\s*:\s*"([^"]+)"/.exec(json)?.[1] ?? '';
 
-function driverFinding(file: string, hasWebGpu: boolean): Finding {
+function driverFinding(file: string, hasWebGpu: boolean): Diagnostic {
   const what = basename(file);
   const library = libraryIn(textOf(file));
   if (library === '')

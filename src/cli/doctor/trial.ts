@@ -1,13 +1,13 @@
 import { duration } from '../../console/output/format.js';
 import type { Device, DeviceInfo } from '../../device/device.js';
-import { inTime } from '../../device/patience.js';
-import { type Finding, openDevice } from '../../device/registry.js';
+import { withTimeout } from '../../device/patience.js';
+import { type Diagnostic, openDevice } from '../../device/registry.js';
 import { firstLine, MillraceError } from '../../kernel/error.js';
 import { items, rw, u32 } from '../../kernel/index.js';
 
 const COUNT = 10_000;
 const FACTOR = 0x9e37_79b9;
-const PATIENCE_MS = 60_000;
+const MAX_TRIAL_MS = 60_000;
 
 const kernel = items('doctor', { job: { factor: u32 }, buffers: { out: rw(u32) } }, ({ item, job, buffers }) =>
   buffers.out.set(item, item.mul(job.factor).rotl(7).xor(item)),
@@ -17,13 +17,13 @@ const kernel = items('doctor', { job: { factor: u32 }, buffers: { out: rw(u32) }
  * Opens a device, compiles a small kernel, runs it and checks every result: that a device is listed does not mean that it
  * works.
  */
-export async function tryDevice(info: DeviceInfo): Promise<Finding> {
+export async function tryDevice(info: DeviceInfo): Promise<Diagnostic> {
   const what = info.id;
   try {
     const late = (): never => {
-      throw new Error(`no result within ${PATIENCE_MS / 1000} s`);
+      throw new Error(`no result within ${MAX_TRIAL_MS / 1000} s`);
     };
-    const { openMs, compileMs, wrong } = await inTime(attempt(info.id), PATIENCE_MS, late);
+    const { openMs, compileMs, wrong } = await withTimeout(runTrial(info.id), MAX_TRIAL_MS, late);
     const times = `opened in ${duration(openMs / 1000)}, compiled in ${duration(compileMs / 1000)}`;
     if (wrong === 0) return { what, state: 'ok', found: `${info.name}: works; ${times}` };
     const advice = `run millrace selftest --device ${info.id}, and do not rely on it`;
@@ -39,13 +39,13 @@ export async function tryDevice(info: DeviceInfo): Promise<Finding> {
   }
 }
 
-async function attempt(id: string): Promise<{ openMs: number; compileMs: number; wrong: number }> {
+async function runTrial(id: string): Promise<{ openMs: number; compileMs: number; wrong: number }> {
   const start = performance.now();
   const device = await openDevice(id);
   const openMs = performance.now() - start;
   try {
     const { compileMs, out } = await run(device);
-    return { openMs, compileMs, wrong: out.filter((word, item) => word !== wanted(item)).length };
+    return { openMs, compileMs, wrong: out.filter((word, item) => word !== expectedWord(item)).length };
   } finally {
     await device.close();
   }
@@ -62,7 +62,7 @@ async function run(device: Device): Promise<{ compileMs: number; out: Uint32Arra
   return { compileMs: program.compile.milliseconds, out };
 }
 
-function wanted(item: number): number {
+function expectedWord(item: number): number {
   const product = Math.imul(item, FACTOR);
   return (((product << 7) | (product >>> 25)) ^ item) >>> 0;
 }

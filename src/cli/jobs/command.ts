@@ -1,9 +1,9 @@
 import { Argument, Command } from 'commander';
 import { action, type Call } from '../../console/command/action.js';
 import { withExamples } from '../../console/command/conventions.js';
-import { priorityGiven } from '../../console/ledger/job-session.js';
-import { flag, options, valued } from '../../console/options/options.js';
-import type { Ending } from '../../console/output/output.js';
+import { parsePriority } from '../../console/ledger/job-session.js';
+import { flag, options, valueOption } from '../../console/options/options.js';
+import type { CommandResult } from '../../console/output/output.js';
 import { openStore, type Store } from '../../store/index.js';
 import { cancel, pause, remove, setPriority } from './control.js';
 import { exportTo, importFrom } from './exchange.js';
@@ -13,7 +13,10 @@ import { list, show } from './view.js';
 /** `millrace jobs …` */
 export function jobsCommand(): Command {
   const jobs = new Command('jobs').description('what the ledger keeps: jobs, what they have done and found');
-  const add = <Options extends StoreOptions>(command: Command, run: (call: StoreCall<Options>) => Promise<Ending>) => {
+  const add = <Options extends StoreOptions>(
+    command: Command,
+    run: (call: StoreCall<Options>) => Promise<CommandResult>,
+  ) => {
     command.addOption(options.dataDir()).action(action(withStore(run)));
     jobs.addCommand(command);
     return command;
@@ -58,7 +61,7 @@ export function jobsCommand(): Command {
   withExamples(
     add(
       one('priority', 'how important a job is: others pause on devices that both use').addArgument(
-        new Argument('<n>', 'higher is more important; a job begins with 0').argParser(priorityGiven),
+        new Argument('<n>', 'higher is more important; a job begins with 0').argParser(parsePriority),
       ),
       setPriority,
     ),
@@ -67,7 +70,7 @@ export function jobsCommand(): Command {
   withExamples(
     add(
       one('export', 'a job as JSON, for another machine').addOption(
-        valued('-o, --output <file>', 'where to (default: stdout)'),
+        valueOption('-o, --output <file>', 'where to (default: stdout)'),
       ),
       exportTo,
     ),
@@ -102,8 +105,8 @@ export interface StoreCall<Options extends StoreOptions> extends Call<Options> {
 
 /** Opens the ledger around a command. */
 function withStore<Options extends StoreOptions>(
-  run: (call: StoreCall<Options>) => Promise<Ending>,
-): (call: Call<Options>) => Promise<Ending> {
+  run: (call: StoreCall<Options>) => Promise<CommandResult>,
+): (call: Call<Options>) => Promise<CommandResult> {
   return async (call) => {
     const store = await openStore(call.options.dataDir, { warn: call.output.warn });
     try {

@@ -4,14 +4,14 @@ import { writeFile } from 'node:fs/promises';
 import { Exit } from '../../console/command/exit.js';
 import { host } from '../../console/command/host.js';
 import { count, plural } from '../../console/output/format.js';
-import type { Ending } from '../../console/output/output.js';
+import type { CommandResult } from '../../console/output/output.js';
 import { MillraceError } from '../../kernel/error.js';
-import type { Exported } from '../../store/index.js';
-import { MAX_CHARACTERS, refuse, tooLarge } from '../../store/thread/export-text.js';
+import type { ExportedJob } from '../../store/index.js';
+import { importError, MAX_CHARACTERS, tooLargeError } from '../../store/thread/export-text.js';
 import type { StoreCall, StoreOptions } from './command.js';
 
 /** `millrace jobs export` */
-export async function exportTo({ output, options, args, store }: StoreCall<ExportOptions>): Promise<Ending> {
+export async function exportTo({ output, options, args, store }: StoreCall<ExportOptions>): Promise<CommandResult> {
   const { job } = await store.find(args[0] ?? '');
   const exported = await store.export(job.id);
   const json = `${stringified(exported, job.id)}\n`;
@@ -19,13 +19,13 @@ export async function exportTo({ output, options, args, store }: StoreCall<Expor
     output.data(json.trimEnd());
     return { exit: Exit.ok, answer: { exported } };
   }
-  await attempt(`to write ${options.output}`, () => writeFile(options.output ?? '', json));
+  await withIoErrors(`to write ${options.output}`, () => writeFile(options.output ?? '', json));
   output.say(`job ${job.id}: ${plural(exported.done.length, 'range')}, ${plural(exported.hits.length, 'hit')}`);
   return { exit: Exit.ok, answer: { id: job.id, ranges: exported.done.length, hits: exported.hits.length } };
 }
 
 /** Throws `usage` if the text exceeds the limit of an import or the maximum length of a string. */
-function stringified(exported: Exported, id: string): string {
+function stringified(exported: ExportedJob, id: string): string {
   let cause: unknown;
   try {
     const json = JSON.stringify(exported, undefined, 1);
@@ -47,8 +47,12 @@ interface ExportOptions extends StoreOptions {
 }
 
 /** `millrace jobs import` */
-export async function importFrom({ output, args: [file = ''], store }: StoreCall<StoreOptions>): Promise<Ending> {
-  const json = await attempt(`to read ${file}`, () => read(file === '-' ? host().stdin : createReadStream(file)));
+export async function importFrom({
+  output,
+  args: [file = ''],
+  store,
+}: StoreCall<StoreOptions>): Promise<CommandResult> {
+  const json = await withIoErrors(`to read ${file}`, () => read(file === '-' ? host().stdin : createReadStream(file)));
   const { id, indices, hits } = await store.import(json);
   output.say(`job ${id}: ${count(indices)} indices and ${plural(hits, 'hit')} are new`);
   return { exit: Exit.ok, answer: { id, indices, hits } };
@@ -61,15 +65,15 @@ async function read(stream: AsyncIterable<Uint8Array | string>): Promise<string>
   for await (const part of stream) {
     const some = Buffer.from(part);
     bytes += some.length;
-    if (bytes > MAX_CHARACTERS) throw tooLarge();
+    if (bytes > MAX_CHARACTERS) throw tooLargeError();
     parts.push(some);
   }
   const all = Buffer.concat(parts);
-  if (!isUtf8(all)) throw refuse('it is not UTF-8 text');
+  if (!isUtf8(all)) throw importError('it is not UTF-8 text');
   return all.toString('utf8');
 }
 
-async function attempt<T>(asked: string, action: () => Promise<T>): Promise<T> {
+async function withIoErrors<T>(asked: string, action: () => Promise<T>): Promise<T> {
   try {
     return await action();
   } catch (cause) {

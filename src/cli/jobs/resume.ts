@@ -2,20 +2,26 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { Exit, type ExitCode } from '../../console/command/exit.js';
 import { host } from '../../console/command/host.js';
-import { RESUMED } from '../../console/ledger/job-opening.js';
-import type { Ending } from '../../console/output/output.js';
+import { RESUMED_JOB_VARIABLE } from '../../console/ledger/job-opening.js';
+import type { CommandResult } from '../../console/output/output.js';
 import { MillraceError } from '../../kernel/error.js';
 import type { JobRecord, JobSummary } from '../../store/index.js';
 import type { StoreCall, StoreOptions } from './command.js';
-import { until } from './control.js';
+import { waitUntil } from './control.js';
 
 /**
  * `millrace jobs resume`: a paused job resumes in the process that holds it; a job without a process is run by its own
  * command in its own folder. Several jobs run one after the other; the first that fails determines the exit status.
  */
-export async function resume({ output, options, args, signal, store }: StoreCall<ResumeOptions>): Promise<Ending> {
+export async function resume({
+  output,
+  options,
+  args,
+  signal,
+  store,
+}: StoreCall<ResumeOptions>): Promise<CommandResult> {
   const given = (args as readonly (string | readonly string[])[]).flat();
-  if (given.length === 0 && !options.all) throw nothingNamed();
+  if (given.length === 0 && !options.all) throw noJobError();
   const open = async (): Promise<JobSummary[]> =>
     (await store.jobs()).filter(
       ({ job, isRunning }) => !isRunning && ['open', 'running', 'paused'].includes(job.state),
@@ -25,7 +31,7 @@ export async function resume({ output, options, args, signal, store }: StoreCall
     if (signal.aborted) return Exit.stopped;
     if (isRunning) {
       await store.request(job.id, 'resume');
-      const goesOn = await until(store, job.id, ({ job: { state } }) => state === 'running');
+      const goesOn = await waitUntil(store, job.id, ({ job: { state } }) => state === 'running');
       output.say(`job ${job.id}: ${goesOn ? 'goes on' : 'it was asked to go on, and has not answered yet'}`);
       continue;
     }
@@ -44,17 +50,17 @@ interface ResumeOptions extends StoreOptions {
 /** Runs the job's command in a child process. */
 function run({ id, call }: JobRecord, dataDir: string, signal: AbortSignal): Promise<number> {
   const main = fileURLToPath(new URL('../main.js', import.meta.url));
-  if (call.args.length === 0) throw noCommand(id);
+  if (call.args.length === 0) throw noCommandError(id);
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [main, ...call.args], {
       ...(call.folder !== '' && { cwd: call.folder }),
-      env: { ...process.env, ...call.environment, MILLRACE_DATA_DIR: dataDir, [RESUMED]: id },
+      env: { ...process.env, ...call.environment, MILLRACE_DATA_DIR: dataDir, [RESUMED_JOB_VARIABLE]: id },
       stdio: 'inherit',
     });
     // On a terminal, Ctrl-C reaches the child directly; a signal to this process does not.
     const stop = (): boolean => child.kill('SIGTERM');
     if (!host().stdin.isTTY) signal.addEventListener('abort', stop, { once: true });
-    child.once('error', (cause) => reject(notStarted(id, call.folder, cause)));
+    child.once('error', (cause) => reject(notStartedError(id, call.folder, cause)));
     child.once('close', (code) => {
       signal.removeEventListener('abort', stop);
       resolve(code ?? Exit.aborted);
@@ -62,7 +68,7 @@ function run({ id, call }: JobRecord, dataDir: string, signal: AbortSignal): Pro
   });
 }
 
-const nothingNamed = (): MillraceError =>
+const noJobError = (): MillraceError =>
   new MillraceError({
     code: 'usage',
     message: 'no job is named',
@@ -70,7 +76,7 @@ const nothingNamed = (): MillraceError =>
     advice: 'give an id (`millrace jobs list`), last, or --all',
   });
 
-const noCommand = (id: string): MillraceError =>
+const noCommandError = (id: string): MillraceError =>
   new MillraceError({
     code: 'usage',
     message: `job ${id} has no command line: a program started it`,
@@ -78,7 +84,7 @@ const noCommand = (id: string): MillraceError =>
     advice: 'run the program again with the same parameters: it finds the job',
   });
 
-const notStarted = (id: string, folder: string, cause: Error): MillraceError =>
+const notStartedError = (id: string, folder: string, cause: Error): MillraceError =>
   new MillraceError({
     code: 'io',
     message: `its command could not be started in ${folder}: ${cause.message}`,

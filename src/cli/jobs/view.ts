@@ -1,15 +1,15 @@
 import { Exit } from '../../console/command/exit.js';
 import { age, count, duration, percent, plural } from '../../console/output/format.js';
-import { type Ending, jsonLine } from '../../console/output/output.js';
+import { type CommandResult, jsonLine } from '../../console/output/output.js';
 import { table } from '../../console/output/table.js';
 import { endOf, shareOf } from '../../engine/work/space.js';
-import { type JobSummary, OVER, unspell } from '../../store/index.js';
+import { decode, FINAL_STATES, type JobSummary } from '../../store/index.js';
 import type { StoreCall, StoreOptions } from './command.js';
 
 /** `millrace jobs list` */
-export async function list({ output, options, store }: StoreCall<ListOptions>): Promise<Ending> {
+export async function list({ output, options, store }: StoreCall<ListOptions>): Promise<CommandResult> {
   const all = await store.jobs();
-  const shown = all.filter(({ job }) => (options.open ? !OVER.includes(job.state) : job.state !== 'replaced'));
+  const shown = all.filter(({ job }) => (options.open ? !FINAL_STATES.includes(job.state) : job.state !== 'replaced'));
   for (const summary of shown) output.event('job', eventOf(summary));
   const heading = ['id', 'state', 'done', 'hits', 'worked', 'last', 'prio', 'job'].map(output.style.dim);
   const rows = shown.map((summary) => {
@@ -20,7 +20,7 @@ export async function list({ output, options, store }: StoreCall<ListOptions>): 
       percent(shareOf(done, job.space.length)),
       count(hits),
       duration(job.elapsedMs / 1000),
-      age(Date.now() - job.activeMs),
+      age(Date.now() - job.lastActiveMs),
       String(job.priority),
       job.name,
     ];
@@ -35,7 +35,12 @@ interface ListOptions extends StoreOptions {
 }
 
 /** `millrace jobs show` */
-export async function show({ output, options, args: [id = ''], store }: StoreCall<ShowOptions>): Promise<Ending> {
+export async function show({
+  output,
+  options,
+  args: [id = ''],
+  store,
+}: StoreCall<ShowOptions>): Promise<CommandResult> {
   const summary = await store.find(id);
   const { job, done, hits: found, ranges } = summary;
   const progress = await store.progress(job.id);
@@ -48,19 +53,19 @@ export async function show({ output, options, args: [id = ''], store }: StoreCal
   line('done', `${count(done)}, ${percent(shareOf(done, space.length))}, in ${plural(ranges, 'range')}`);
   line('hits', count(found));
   line('worked', `${duration(job.elapsedMs / 1000)}${job.devices.length > 0 ? ` on ${job.devices.join(', ')}` : ''}`);
-  line('begun', `${age(Date.now() - job.madeMs)} ago, last worked on ${age(Date.now() - job.activeMs)} ago`);
+  line('begun', `${age(Date.now() - job.createdMs)} ago, last worked on ${age(Date.now() - job.lastActiveMs)} ago`);
   line('priority', String(job.priority));
   line('with', jsonLine(job.params));
   line('command', `millrace ${job.call.args.join(' ')}`);
   if (job.call.folder !== '') line('in', job.call.folder);
   if (options.ranges) {
-    for (const { start, past, hits } of progress.done) {
-      output.event('range', { start, end: past, hits });
-      output.line(`  ${start}:${past}  ${plural(hits, 'hit')}`);
+    for (const { start, end, hits } of progress.done) {
+      output.event('range', { start, end, hits });
+      output.line(`  ${start}:${end}  ${plural(hits, 'hit')}`);
     }
   }
   for (const { index, fields } of progress.hits) {
-    const values = unspell(fields) as object;
+    const values = decode(fields) as object;
     output.event('hit', { index, hit: values });
     output.line(`  ${index}  ${jsonLine(values)}`);
   }
@@ -73,8 +78,8 @@ interface ShowOptions extends StoreOptions {
 
 /** Returns a job's state; `interrupted` if it is recorded as running or paused but no process holds it. */
 function stateOf({ job, isRunning }: JobSummary): string {
-  const isSaid = job.state === 'running' || job.state === 'paused';
-  return isSaid && !isRunning ? 'interrupted' : job.state;
+  const isRecordedActive = job.state === 'running' || job.state === 'paused';
+  return isRecordedActive && !isRunning ? 'interrupted' : job.state;
 }
 
 /** A job as an event. */
@@ -90,7 +95,7 @@ function eventOf(summary: JobSummary): Readonly<Record<string, unknown>> {
     elapsedSeconds: job.elapsedMs / 1000,
     priority: job.priority,
     devices: job.devices,
-    begun: new Date(job.madeMs).toISOString(),
-    active: new Date(job.activeMs).toISOString(),
+    begun: new Date(job.createdMs).toISOString(),
+    active: new Date(job.lastActiveMs).toISOString(),
   };
 }

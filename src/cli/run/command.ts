@@ -7,17 +7,17 @@ import { withEngine } from '../../console/command/engine.js';
 import { Exit, type ExitCode } from '../../console/command/exit.js';
 import { host } from '../../console/command/host.js';
 import {
-  type Booking,
-  type BookingOptions,
-  openBooking,
-  withBookingOptions,
+  type JobSession,
+  type JobSessionOptions,
+  openJobSession,
+  withJobSessionOptions,
 } from '../../console/ledger/job-session.js';
 import { type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor/monitor.js';
-import { type OpeningOptions, withOpeningOptions } from '../../console/options/device-options.js';
-import { options, valued, wholeNumber } from '../../console/options/options.js';
-import { type FeedingOptions, withFeedingOptions } from '../../console/options/pipeline-options.js';
+import { type DeviceCommandOptions, withDeviceOptions } from '../../console/options/device-options.js';
+import { options, valueOption, wholeNumberParser } from '../../console/options/options.js';
+import { type PipelineCommandOptions, withPipelineOptions } from '../../console/options/pipeline-options.js';
 import { age, count, duration, percent, plural, rate } from '../../console/output/format.js';
-import type { Ending, Output } from '../../console/output/output.js';
+import type { CommandResult, Output } from '../../console/output/output.js';
 import { prepareKernels } from '../../console/output/preparation.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
 import type { Device } from '../../device/device.js';
@@ -26,18 +26,18 @@ import {
   type Engine,
   endOf,
   type Hit,
-  type Mode,
   type Range,
   type Search,
+  type SearchMode,
   search,
 } from '../../engine/index.js';
-import { rangeGiven } from '../../engine/work/source.js';
+import { toRange } from '../../engine/work/source.js';
 import { shareOf } from '../../engine/work/space.js';
 import { MillraceError } from '../../kernel/error.js';
 import { columnsOf } from './columns.js';
 import { identityOf } from './identity.js';
-import { inFile } from './module.js';
-import { spaceGiven } from './space.js';
+import { errorInFile } from './module.js';
+import { parseSpace } from './space.js';
 import { loadTask, type Task } from './task.js';
 import { paramsOf } from './values.js';
 
@@ -46,24 +46,24 @@ export function runCommand(): Command {
   const command = new Command('run')
     .description('run a kernel of your own from one file; `millrace init` writes one to begin with')
     .argument('<file>', 'TypeScript or JavaScript whose default export is a kernel that emits hits')
-    .addOption(valued('--space <n>', 'how many indices: 2^40, 1e12, 0x1000; or FROM:TO').argParser(spaceGiven))
+    .addOption(valueOption('--space <n>', 'how many indices: 2^40, 1e12, 0x1000; or FROM:TO').argParser(parseSpace))
     .addOption(
-      valued('--mode <mode>', 'all hits in order, the first, any one, or all as they arrive (default: all)').choices([
-        'all',
-        'first',
-        'any',
-        'arrival',
-      ]),
+      valueOption(
+        '--mode <mode>',
+        'all hits in order, the first, any one, or all as they arrive (default: all)',
+      ).choices(['all', 'first', 'any', 'arrival']),
     )
     .addOption(
-      valued('--param <name=value>', 'a job value of the kernel; may be given several times').argParser(
+      valueOption('--param <name=value>', 'a job value of the kernel; may be given several times').argParser(
         (text, before: readonly string[] = []) => [...before, text],
       ),
     )
-    .addOption(valued('--limit <n>', 'stop after so many hits').argParser(wholeNumber(1, Number.MAX_SAFE_INTEGER)))
+    .addOption(
+      valueOption('--limit <n>', 'stop after so many hits').argParser(wholeNumberParser(1, Number.MAX_SAFE_INTEGER)),
+    )
     .addOption(options.devices().default('auto', 'the best there is'))
     .addHelpText('after', help);
-  withBookingOptions(withTelemetryOptions(withMonitorOptions(withOpeningOptions(withFeedingOptions(command)))));
+  withJobSessionOptions(withTelemetryOptions(withMonitorOptions(withDeviceOptions(withPipelineOptions(command)))));
   command.action(action(run, { hasCheckpoints: true }));
   return withExamples(
     command,
@@ -74,15 +74,20 @@ export function runCommand(): Command {
   );
 }
 
-interface RunOptions extends OpeningOptions, FeedingOptions, MonitorOptions, TelemetryOptions, BookingOptions {
+interface RunOptions
+  extends DeviceCommandOptions,
+    PipelineCommandOptions,
+    MonitorOptions,
+    TelemetryOptions,
+    JobSessionOptions {
   readonly device: string;
   readonly space?: Range;
-  readonly mode?: Mode;
+  readonly mode?: SearchMode;
   readonly param?: readonly string[];
   readonly limit?: number;
 }
 
-async function run(call: Call<RunOptions>): Promise<Ending> {
+async function run(call: Call<RunOptions>): Promise<CommandResult> {
   const {
     options: given,
     args: [file = ''],
@@ -90,86 +95,94 @@ async function run(call: Call<RunOptions>): Promise<Ending> {
   const path = resolve(file);
   const task = await loadTask(path, paramsOf(given.param));
   const space = spaceOf(given, task, file);
-  const booked = { command: 'run', name: `run ${file}`, space, ...identityOf(task, space) };
-  const booking = await openBooking<Hit>(call, booked);
+  const description = { command: 'run', name: `run ${file}`, space, ...identityOf(task, space) };
+  const session = await openJobSession<Hit>(call, description);
   const mode = given.mode ?? task.mode ?? 'all';
-  const job = { call, task, space, mode, limit: given.limit ?? Number.POSITIVE_INFINITY, booking };
+  const job = { call, task, space, mode, limit: given.limit ?? Number.POSITIVE_INFINITY, session };
   try {
-    const known = booking.answer(mode, job.limit);
-    return known ? await recall(job, known) : await work(job);
+    const known = session.storedAnswer(mode, job.limit);
+    return known ? await reportStored(job, known) : await runSearch(job);
   } catch (error) {
-    const fault = inTask(path, error);
-    await booking.close(fault instanceof Error ? fault.message : String(fault));
+    const fault = errorInTask(path, error);
+    await session.close(fault instanceof Error ? fault.message : String(fault));
     throw fault;
   } finally {
-    await booking.close();
+    await session.close();
   }
 }
 
-interface Running {
+interface RunContext {
   readonly call: Call<RunOptions>;
   readonly task: Task;
   readonly space: Range;
-  readonly mode: Mode;
+  readonly mode: SearchMode;
   readonly limit: number;
-  readonly booking: Booking<Hit>;
+  readonly session: JobSession<Hit>;
 }
 
 /** Reports what an earlier run has found, without opening a device. */
-async function recall({ call, task, space, mode, limit, booking }: Running, known: readonly Hit[]): Promise<Ending> {
+async function reportStored(
+  { call, task, space, mode, limit, session }: RunContext,
+  known: readonly Hit[],
+): Promise<CommandResult> {
   const { output } = call;
-  const { job, before } = booking.ledger ?? {};
-  const teller = tellerOf(call.output, space, task);
+  const { job, previous } = session.ledger ?? {};
+  const printer = hitPrinter(call.output, space, task);
   for (const hit of known) {
-    await teller.tell(hit);
-    await booking.told(hit);
+    await printer.print(hit);
+    await session.notify(hit);
   }
-  const isComplete = booking.completed.total === space.length;
-  const since = age(Date.now() - (before?.activeMs ?? 0));
+  const isComplete = session.completed.total === space.length;
+  const since = age(Date.now() - (previous?.lastActiveMs ?? 0));
   const time = duration((job?.elapsedMs ?? 0) / 1000);
   const where = job?.devices.join(' and ');
   output.say(`${plural(known.length, 'hit')}; known since ${since} ago (${time} on ${where}); --fresh searches again`);
-  await booking.end({ isComplete, isAnswered: true });
+  await session.end({ isComplete, isAnswered: true });
   const answer = { job: job?.id, hits: known.length, tried: 0n, seconds: 0 };
-  return { exit: exitOf(mode, known.length, limit), answer };
+  return { exit: searchExit(mode, known.length, limit), answer };
 }
 
-function work(job: Running): Promise<Ending> {
+function runSearch(job: RunContext): Promise<CommandResult> {
   const { call, task } = job;
   const about = { name: `run ${task.kernel.name}`, unit: '' };
-  return withEngine(call, about, async ({ engine, devices, aim, watch }) => {
+  return withEngine(call, about, async ({ engine, devices, aim, startTelemetry }) => {
     await prepareKernels(call.output, engine, [task.kernel], call.signal);
-    watch();
-    return find(job, engine, devices, aim);
+    startTelemetry();
+    return searchHits(job, engine, devices, aim);
   });
 }
 
-async function find(running: Running, engine: Engine, devices: readonly Device[], aim?: Aim): Promise<Ending> {
-  const { call, task, space, mode, limit, booking } = running;
+async function searchHits(
+  running: RunContext,
+  engine: Engine,
+  devices: readonly Device[],
+  aim?: Aim,
+): Promise<CommandResult> {
+  const { call, task, space, mode, limit, session } = running;
   const { output, options: given, signal } = call;
   const { kernel, job, rest } = task;
-  const how = { ...rest, ...(aim && { aim }), ...booking.search };
+  const how = { ...rest, ...(aim && { aim }), ...session.searchOptions };
   const hits: Search<Hit> = search(kernel, { ...how, engine, space, mode, job, signal });
-  const teller = tellerOf(output, space, task);
+  const printer = hitPrinter(output, space, task);
   let found = 0;
-  const watched = {
+  const monitored = {
     name: kernel.name,
     unit: '',
     length: space.length,
-    before: booking.completed.total,
+    before: session.completed.total,
     progress: () => hits.progress,
     devices: () => engine.devices,
     hits: () => found,
     ...(task.chance !== undefined && { chance: task.chance }),
   };
-  const monitor = startMonitor(output, given, watched, booking.controls(engine, call));
-  booking.listen(monitor);
+  const monitor = startMonitor(output, given, monitored, session.controls(engine, call));
+  session.listen(monitor);
   const start = performance.now();
   try {
     for await (const hit of hits) {
       found++;
-      await teller.tell(hit);
-      await booking.told(hit);
+      await printer.print(hit);
+      await session.notify(hit);
       if (found >= limit) break;
     }
   } catch (error) {
@@ -182,7 +195,7 @@ async function find(running: Running, engine: Engine, devices: readonly Device[]
   const { done, frontier } = hits.progress ?? { done: 0n, frontier: space.start };
   const isAnswered = (mode === 'first' || mode === 'any') && found > 0;
   const isStopped = signal.aborted && !isAnswered && frontier !== undefined;
-  await booking.end({
+  await session.end({
     isComplete: frontier === undefined && !isAnswered,
     isAnswered,
     ...(isStopped && { reason: 'stopped' }),
@@ -190,12 +203,12 @@ async function find(running: Running, engine: Engine, devices: readonly Device[]
   const where = devices.map(({ info: { id, name } }) => `${id} (${name})`).join(' and ');
   const figures = `${count(done)} tried in ${duration(seconds)}, ${rate(Number(done) / seconds, '')} on ${where}`;
   output.say(`${plural(found, 'hit')}; ${figures}${fedText(engine)}`);
-  const answer = { job: booking.ledger?.id, hits: found, tried: done, seconds };
-  if (!isStopped) return { exit: exitOf(mode, found, limit), answer };
+  const answer = { job: session.ledger?.id, hits: found, tried: done, seconds };
+  if (!isStopped) return { exit: searchExit(mode, found, limit), answer };
   const exit = call.stopped ?? Exit.stopped;
-  if (booking.ledger) {
-    const share = percent(shareOf(booking.completed.total + done, space.length));
-    output.say(`stopped at ${share}; the same command goes on from here (job ${booking.ledger.id})`);
+  if (session.ledger) {
+    const share = percent(shareOf(session.completed.total + done, space.length));
+    output.say(`stopped at ${share}; the same command goes on from here (job ${session.ledger.id})`);
     return { exit, answer };
   }
   const left = `${frontier}:${endOf(space)}`;
@@ -203,18 +216,18 @@ async function find(running: Running, engine: Engine, devices: readonly Device[]
   return { exit, answer: { ...answer, next: left } };
 }
 
-function exitOf(mode: Mode, found: number, limit: number): ExitCode {
+function searchExit(mode: SearchMode, found: number, limit: number): ExitCode {
   const isAnswer = mode === 'first' || mode === 'any';
   return !isAnswer && found >= limit ? Exit.limit : found > 0 ? Exit.ok : Exit.no;
 }
 
 /** Returns a writer of hits, which writes the heading before the first. */
-function tellerOf(output: Output, space: Range, task: Task): { tell(hit: Hit): Promise<void> } {
+function hitPrinter(output: Output, space: Range, task: Task): { print(hit: Hit): Promise<void> } {
   const columns = columnsOf(space, task.program.hit);
   let isHeaded = false;
   return {
-    tell: async (hit) => {
-      if (!isHeaded) output.say(output.aside.dim(columns.heading));
+    print: async (hit) => {
+      if (!isHeaded) output.say(output.stderrStyle.dim(columns.heading));
       isHeaded = true;
       const { index, ...fields } = hit;
       output.event('hit', { index, hit: fields });
@@ -239,7 +252,7 @@ function spaceOf(given: RunOptions, task: Task, file: string): Range {
       advice: 'give --space 2^32, or `space: 2n ** 32n` in the file',
     });
   }
-  const space = given.space ?? rangeGiven(task.space ?? 0n);
+  const space = given.space ?? toRange(task.space ?? 0n);
   if (endOf(space) <= 1n << 64n || task.rest.chunk) return space;
   throw new MillraceError({
     code: 'usage',
@@ -250,8 +263,8 @@ function spaceOf(given: RunOptions, task: Task, file: string): Range {
 }
 
 /** A kernel may be rejected when it is compiled, which is the file's fault; aborts and device failures are not. */
-const inTask = (path: string, error: unknown): unknown =>
-  error instanceof MillraceError && error.code.startsWith('kernel-') ? inFile(path, error) : error;
+const errorInTask = (path: string, error: unknown): unknown =>
+  error instanceof MillraceError && error.code.startsWith('kernel-') ? errorInFile(path, error) : error;
 
 const help = `
 The file's default export is

@@ -22,7 +22,7 @@ export function load<Result, Context>(
   url: string,
   context: Context,
   next: (url: string, context: Context) => Result,
-): Result | Loaded {
+): Result | LoadedModule {
   if (!isTypeScript(url)) return next(url, context);
   const path = fileURLToPath(url);
   return { format: 'module', source: strip(readFileSync(path, 'utf8'), path), shortCircuit: true };
@@ -32,7 +32,7 @@ export interface ResolveContext {
   readonly parentURL?: string | undefined;
 }
 
-export interface Loaded {
+export interface LoadedModule {
   readonly format: 'module';
   readonly source: string;
   readonly shortCircuit: true;

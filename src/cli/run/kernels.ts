@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { MillraceError } from '../../kernel/error.js';
 import type { Kernel } from '../../kernel/index.js';
 import { importFile } from './module.js';
-import { checkNames, isKernel, made, traced } from './task.js';
+import { checkNames, evaluateExport, isKernel, traceKernel } from './task.js';
 import type { Params } from './values.js';
 
 /** A user's file, and the name of one of its kernels if given as `FILE#NAME`. */
@@ -26,11 +26,11 @@ export function kernelFile(text: string): KernelFile | undefined {
  */
 export async function loadKernel({ path, name }: KernelFile, params: Params): Promise<Kernel> {
   const exported = await importFile(path);
-  const value = name === undefined ? unnamed(path, exported) : named(path, exported, name);
-  const { made: given, asked } = await made(path, value, params);
+  const value = name === undefined ? onlyExport(path, exported) : exportByName(path, exported, name);
+  const { value: given, readNames } = await evaluateExport(path, value, params);
   const kernel = kernelOf(given);
-  if (!kernel) throw refused(path, `the export ${name ?? 'default'} is not a kernel`, exported);
-  checkNames(traced(path, kernel).job, params, asked);
+  if (!kernel) throw kernelError(path, `the export ${name ?? 'default'} is not a kernel`, exported);
+  checkNames(traceKernel(path, kernel).job, params, readNames);
   return kernel;
 }
 
@@ -43,23 +43,23 @@ function kernelOf(value: unknown): Kernel | undefined {
   return isKernel(kernel) ? kernel : undefined;
 }
 
-function unnamed(path: string, exported: Exports): unknown {
+function onlyExport(path: string, exported: Exports): unknown {
   if (Object.hasOwn(exported, 'default')) return exported.default;
   const kernels = new Set(Object.values(exported).flatMap((value) => kernelOf(value) ?? []));
   const [only] = kernels;
   if (kernels.size === 1) return only;
-  throw refused(path, kernels.size === 0 ? 'it exports no kernel' : 'it exports several kernels', exported);
+  throw kernelError(path, kernels.size === 0 ? 'it exports no kernel' : 'it exports several kernels', exported);
 }
 
-function named(path: string, exported: Exports, name: string): unknown {
+function exportByName(path: string, exported: Exports, name: string): unknown {
   if (Object.hasOwn(exported, name)) return exported[name];
   const found = Object.values(exported).find((value) => kernelOf(value)?.name === name);
   if (found !== undefined) return found;
-  throw refused(path, `it exports no kernel called ${JSON.stringify(name)}`, exported);
+  throw kernelError(path, `it exports no kernel called ${JSON.stringify(name)}`, exported);
 }
 
 /** Lists the possible names. A function may return a kernel, but is not called to find out. */
-function refused(path: string, message: string, exported: Exports): MillraceError {
+function kernelError(path: string, message: string, exported: Exports): MillraceError {
   const choices = Object.entries(exported).flatMap(([name, value]) => {
     const kernel = kernelOf(value);
     if (kernel) return kernel.name === name ? `#${name}` : `#${name} (${kernel.name})`;

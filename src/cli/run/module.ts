@@ -10,7 +10,7 @@ export async function importFile(path: string): Promise<Readonly<Record<string, 
   try {
     return await importModule(pathToFileURL(path).href);
   } catch (error) {
-    throw inFile(path, error);
+    throw errorInFile(path, error);
   }
 }
 
@@ -19,26 +19,26 @@ export async function importModule(url: string): Promise<Readonly<Record<string,
   // Preloads what the file will import. After hooks are installed, every module is resolved in their thread: 60 ms for
   // these.
   if (!isHooked) await import(PACKAGE);
-  hookNode();
+  installHooks();
   return (await import(url)) as Record<string, unknown>;
 }
 
 /** Converts an error that a user's file caused: always the same code, and a message that says where it is. */
-export function inFile(path: string, error: unknown): unknown {
+export function errorInFile(path: string, error: unknown): unknown {
   if (error instanceof MillraceError) {
     if (!error.code.startsWith('kernel-')) return error;
     const where = /:\d+:\d+/.test(error.message) ? '' : whereOf(error, path);
-    return fault(path, where + error.summary, error, error.asked, error.advice);
+    return fileError(path, where + error.summary, error, error.asked, error.advice);
   }
-  if (!(error instanceof Error)) return fault(path, `it threw ${String(error)}`, error);
-  return fault(
+  if (!(error instanceof Error)) return fileError(path, `it threw ${String(error)}`, error);
+  return fileError(
     path,
     `${whereOf(error, path)}${error.name}: ${error.message}`.replace(/^SyntaxError: (?=\/)/, ''),
     error,
   );
 }
 
-function fault(
+function fileError(
   path: string,
   message: string,
   cause: unknown,
@@ -56,7 +56,7 @@ function whereOf({ name, stack = '' }: Error, path: string): string {
   // Node writes the position of some syntax errors on a separate line before the error, and omits that of others.
   const written = lines.find((line) => line.startsWith(`${path}:`));
   const places = lines.filter((line) => /^\s+at /.test(line)).flatMap((line) => placeIn(line) ?? []);
-  const own = places.find((place) => !/^node:|\/node_modules\//.test(place) && !place.startsWith(HERE));
+  const own = places.find((place) => !/^node:|\/node_modules\//.test(place) && !place.startsWith(PACKAGE_FOLDER));
   const place = written ?? own ?? (name === 'SyntaxError' ? faultIn(path) : undefined);
   return place === undefined ? '' : `${place}: `;
 }
@@ -78,7 +78,7 @@ function faultIn(path: string): string | undefined {
 }
 
 /** The package's own folder, as stack frames write it. */
-const HERE = new URL('../../', import.meta.url).href.replace(/^file:\/\//, '');
+const PACKAGE_FOLDER = new URL('../../', import.meta.url).href.replace(/^file:\/\//, '');
 
 function checkFile(path: string): void {
   const refuse = (message: string, advice: string, cause?: unknown): MillraceError =>
@@ -97,7 +97,7 @@ const PACKAGE: string = 'millrace';
 let isHooked = false;
 
 /** Installs the hooks once per thread: files that the user's file imports are loaded in the same way. */
-function hookNode(): void {
+function installHooks(): void {
   if (isHooked) return;
   isHooked = true;
   // Node 22.15 and later. `register` is being deprecated there, and needs a thread.

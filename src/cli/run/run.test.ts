@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Field } from '../../kernel/index.js';
 import { columnsOf } from './columns.js';
-import { spaceGiven } from './space.js';
-import { addParam, jobValues, loosely, type Params, wholeNumber } from './values.js';
+import { parseSpace } from './space.js';
+import { addParam, jobValues, type Params, parseUntyped, parseWholeNumber } from './values.js';
 
 const params = (...texts: string[]): Params =>
   texts.reduce<Params>((before, text) => addParam(text, before), new Map());
@@ -18,11 +18,11 @@ describe('whole numbers', () => {
     ['0xFfff', 65_535n],
     ['-7', -7n],
     ['340282366920938463463374607431768211456', 1n << 128n],
-  ])('%s', (text, value) => expect(wholeNumber(text)).toBe(value));
+  ])('%s', (text, value) => expect(parseWholeNumber(text)).toBe(value));
 
   it.each(['', ' ', '1.5', '1.55e1', '1e-3', '0x', '2^', '^2', '2^x', 'ten', '1 2', '2^-1', '--1'])(
     '%j is none',
-    (text) => expect(wholeNumber(text)).toBeUndefined(),
+    (text) => expect(parseWholeNumber(text)).toBeUndefined(),
   );
 });
 
@@ -32,10 +32,10 @@ describe('a space', () => {
     ['1', { start: 0n, length: 1n }],
     ['2^40:2^41', { start: 1n << 40n, length: 1n << 40n }],
     ['5:0x10', { start: 5n, length: 11n }],
-  ])('%s', (text, range) => expect(spaceGiven(text)).toEqual(range));
+  ])('%s', (text, range) => expect(parseSpace(text)).toEqual(range));
 
   it.each(['0', '2^129', '7:7', '8:7', ':7', '7:', '1:2:3', '-5', '-5:5', '1.5'])('%j is none', (text) =>
-    expect(() => spaceGiven(text)).toThrow('2^40'),
+    expect(() => parseSpace(text)).toThrow('2^40'),
   );
 });
 
@@ -86,7 +86,7 @@ describe('parameters', () => {
   });
 
   it('are taken for what they look like where nothing is declared', () => {
-    expect(['7', '-7', '0x10', '2^60', '1.5', 'true', 'abc', '1,x'].map(loosely)).toEqual([
+    expect(['7', '-7', '0x10', '2^60', '1.5', 'true', 'abc', '1,x'].map(parseUntyped)).toEqual([
       ...[7, -7, 16, 1n << 60n, 1.5, true, 'abc'],
       [1, 'x'],
     ]);

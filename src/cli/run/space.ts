@@ -1,11 +1,12 @@
 import { InvalidArgumentError } from 'commander';
 import { between, type Range } from '../../engine/index.js';
-import { wholeNumber } from './values.js';
+import { parseWholeNumber } from './values.js';
 
 /** Parses `--space`: a number of indices from 0, or `FROM:TO`, where TO is excluded. */
-export function spaceGiven(text: string): Range {
+export function parseSpace(text: string): Range {
   const [first = '', second, ...more] = text.split(':');
-  const [from, to] = second === undefined ? [0n, wholeNumber(first)] : [wholeNumber(first), wholeNumber(second)];
+  const [from, to] =
+    second === undefined ? [0n, parseWholeNumber(first)] : [parseWholeNumber(first), parseWholeNumber(second)];
   if (more.length > 0 || from === undefined || to === undefined || from < 0n || from >= to || to > 1n << 128n) {
     throw new InvalidArgumentError(
       'A number of indices is needed, as 2^40, 1e12 or 0x1000, or FROM:TO; at most 2^128.',

@@ -1,19 +1,19 @@
 import { MillraceError } from '../../kernel/error.js';
-import type { Field, Scalar, Values } from '../../kernel/index.js';
+import type { Field, FieldValues, Scalar } from '../../kernel/index.js';
 
 /** `--param name=value` as given: texts by name. */
 export type Params = ReadonlyMap<string, string>;
 
-export type Loose = number | bigint | boolean | string | readonly Loose[];
+export type UntypedValue = number | bigint | boolean | string | readonly UntypedValue[];
 
 /** Adds one `--param`. */
 export function addParam(text: string, before: Params = new Map()): Params {
   const at = text.indexOf('=');
   const name = text.slice(0, Math.max(0, at)).trim();
   if (name === '') {
-    throw refuse(`${JSON.stringify(text)} is no parameter`, `--param ${text}`, 'write --param name=value');
+    throw paramError(`${JSON.stringify(text)} is no parameter`, `--param ${text}`, 'write --param name=value');
   }
-  if (before.has(name)) throw refuse(`${name} is given twice`, `--param ${text}`, 'give each parameter once');
+  if (before.has(name)) throw paramError(`${name} is given twice`, `--param ${text}`, 'give each parameter once');
   return new Map([...before, [name, text.slice(at + 1).trim()]]);
 }
 
@@ -22,22 +22,22 @@ export const paramsOf = (texts: readonly string[] = []): Params =>
   texts.reduce<Params>((before, text) => addParam(text, before), new Map());
 
 /** Interprets a text without a declared type: a number, a list, true or false, or the text itself. */
-export function loosely(text: string): Loose {
-  if (text.includes(',')) return text.split(',').map((part) => loosely(part.trim()));
+export function parseUntyped(text: string): UntypedValue {
+  if (text.includes(',')) return text.split(',').map((part) => parseUntyped(part.trim()));
   if (/^(true|false)$/.test(text)) return text === 'true';
-  const whole = wholeNumber(text);
+  const whole = parseWholeNumber(text);
   if (whole !== undefined) return Number.isSafeInteger(Number(whole)) ? Number(whole) : whole;
   return FLOAT.test(text) ? Number(text) : text;
 }
 
 /** Returns values for a kernel's job fields. */
-export function jobValues(fields: readonly Field[], params: Params): Values {
+export function jobValues(fields: readonly Field[], params: Params): FieldValues {
   const given = fields.filter(({ name }) => params.has(name));
   return Object.fromEntries(given.map((field) => [field.name, fieldValue(field, params.get(field.name) ?? '')]));
 }
 
 /** Formats a field's declaration: `target: u32 × 8`. */
-export const declared = ({ name, type, array, length }: Field): string =>
+export const fieldDeclaration = ({ name, type, array, length }: Field): string =>
   `${name}: ${type}${array ? ` × ${length}` : ''}`;
 
 type Value = number | bigint | boolean;
@@ -46,7 +46,7 @@ function fieldValue(field: Field, text: string): Value | readonly Value[] {
   const { array, length } = field;
   if (!array) return scalar(field, text);
   const words = hexWords(field, text) ?? text.split(',').map((part) => part.trim());
-  if (words.length !== length) throw wrong(field, text, `give ${length} values, with commas between them`);
+  if (words.length !== length) throw valueError(field, text, `give ${length} values, with commas between them`);
   return words.map((word) => scalar(field, word));
 }
 
@@ -61,17 +61,17 @@ function hexWords({ type, length }: Field, text: string): string[] | undefined {
 function scalar(field: Field, text: string): Value {
   switch (field.type) {
     case 'bool':
-      if (!/^(true|false|0|1)$/.test(text)) throw wrong(field, text, 'give true or false');
+      if (!/^(true|false|0|1)$/.test(text)) throw valueError(field, text, 'give true or false');
       return text === 'true' || text === '1';
     case 'f32':
     case 'f64':
-      if (!FLOAT.test(text)) throw wrong(field, text, 'give a number');
+      if (!FLOAT.test(text)) throw valueError(field, text, 'give a number');
       return Number(text);
     default: {
-      const whole = wholeNumber(text);
+      const whole = parseWholeNumber(text);
       const [low, high] = BOUNDS[field.type];
       if (whole === undefined || whole < low || whole > high) {
-        throw wrong(field, text, `give a whole number from ${low} to ${high}`);
+        throw valueError(field, text, `give a whole number from ${low} to ${high}`);
       }
       return field.type === 'u64' ? whole : Number(whole);
     }
@@ -87,7 +87,7 @@ const BOUNDS: Readonly<Record<Exclude<Scalar, 'bool' | 'f32' | 'f64'>, readonly 
 const FLOAT = /^[+-]?(\d+(?:\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
 
 /** Parses `2^40`, `1e12`, `0xffff`, `1_000_000`; undefined if the text is not a whole number. */
-export function wholeNumber(text: string): bigint | undefined {
+export function parseWholeNumber(text: string): bigint | undefined {
   const plain = text.replaceAll('_', '');
   if (/^0x[0-9a-f]+$/i.test(plain)) return BigInt(plain);
   const [, sign = '', digits = '', part = '', exponent = '0'] =
@@ -101,9 +101,13 @@ export function wholeNumber(text: string): bigint | undefined {
   return base === undefined || power === undefined ? undefined : BigInt(base) ** BigInt(power);
 }
 
-function wrong(field: Field, text: string, advice: string): MillraceError {
-  return refuse(`${JSON.stringify(text)} is no value for ${declared(field)}`, `--param ${field.name}=${text}`, advice);
+function valueError(field: Field, text: string, advice: string): MillraceError {
+  return paramError(
+    `${JSON.stringify(text)} is no value for ${fieldDeclaration(field)}`,
+    `--param ${field.name}=${text}`,
+    advice,
+  );
 }
 
-const refuse = (message: string, asked: string, advice: string): MillraceError =>
+const paramError = (message: string, asked: string, advice: string): MillraceError =>
   new MillraceError({ code: 'usage', message, asked, advice });

@@ -1,24 +1,31 @@
 import type { Command } from 'commander';
 import { MillraceError } from '../../kernel/error.js';
-import { conclude, type Ending, type Output, type OutputOptions, openOutput, tellError } from '../output/output.js';
-import { keepSecret, keepSecretsOf, redactArguments } from '../output/redact.js';
+import {
+  type CommandResult,
+  type Output,
+  type OutputOptions,
+  openOutput,
+  reportError,
+  runToExit,
+} from '../output/output.js';
+import { redactArguments, registerSecret, registerSecretsOf } from '../output/redact.js';
 import { isSecretName } from '../output/secret-forms.js';
-import { configured } from './config.js';
+import { loadOptions } from './config.js';
 import { type ExitCode, exitOf } from './exit.js';
 import { host } from './host.js';
 import { watchSignals } from './signals.js';
-import { buildOf } from './version.js';
+import { buildVersion } from './version.js';
 
 /**
  * Returns the handler of a command: it resolves the options (file, environment, flags), opens the output, provides an
  * abort signal for Ctrl-C, and sets the exit status.
  */
 export function action<Options extends object>(
-  run: (call: Call<Options>) => Promise<Ending>,
-  manner: Manner<Options> = {},
+  run: (call: Call<Options>) => Promise<CommandResult>,
+  traits: CommandTraits<Options> = {},
 ): (...given: unknown[]) => Promise<void> {
   return async (...given) => {
-    host().exitCode = await perform(given.at(-1) as Command, run, manner);
+    host().exitCode = await perform(given.at(-1) as Command, run, traits);
   };
 }
 
@@ -35,7 +42,7 @@ export interface Call<Options extends object> {
 }
 
 /** Traits of a command. */
-export interface Manner<Options extends object = object> {
+export interface CommandTraits<Options extends object = object> {
   /** Stdout carries data that is not lines for people: events of `--json` go to stderr. */
   readonly isData?: boolean;
   /** The command stops at a checkpoint, which may take a while; may depend on its options. */
@@ -46,46 +53,46 @@ export interface Manner<Options extends object = object> {
 
 async function perform<Options extends object>(
   command: Command,
-  run: (call: Call<Options>) => Promise<Ending>,
-  { isData = false, hasCheckpoints = false, graceMs }: Manner<Options>,
+  run: (call: Call<Options>) => Promise<CommandResult>,
+  { isData = false, hasCheckpoints = false, graceMs }: CommandTraits<Options>,
 ): Promise<ExitCode> {
-  keepSecretsOf(host().args, process.env);
-  const { options, fault } = await settled(command);
-  const { output, refused } = opened({ ...options, isData });
+  registerSecretsOf(host().args, process.env);
+  const { options, fault } = await resolveOptions(command);
+  const { output, outputError } = tryOpenOutput({ ...options, isData });
   for (const [name, value] of Object.entries(options)) {
-    if (isSecretName(name) && typeof value === 'string') keepSecret(value);
+    if (isSecretName(name) && typeof value === 'string') registerSecret(value);
   }
   const begin = (): void => {
-    output.event('start', startOf(nameOf(command)));
-    output.diagnose?.(`millrace ${buildOf()}: ${redactArguments(host().args).join(' ')}`);
-    const failure = fault ?? refused;
+    output.event('start', startEvent(commandName(command)));
+    output.diagnose?.(`millrace ${buildVersion()}: ${redactArguments(host().args).join(' ')}`);
+    const failure = fault ?? outputError;
     if (failure !== undefined) throw failure;
   };
   const isLong = typeof hasCheckpoints === 'function' ? hasCheckpoints(options as Options) : hasCheckpoints;
-  const stopping = watchSignals(output, graceMs ?? (isLong ? CHECKPOINT_MS : GRACE_MS));
-  const unforeseen = watchFailures(output);
+  const stopHandle = watchSignals(output, graceMs ?? (isLong ? CHECKPOINT_MS : GRACE_MS));
+  const failureWatch = watchFailures(output);
   const call: Call<Options> = {
     output,
     options: options as Options,
     args: command.processedArgs as string[],
-    signal: stopping.signal,
-    stop: (exit) => stopping.stop(exit),
+    signal: stopHandle.signal,
+    stop: (exit) => stopHandle.stop(exit),
     get stopped() {
-      return stopping.exit;
+      return stopHandle.exit;
     },
   };
   try {
-    return await conclude(
+    return await runToExit(
       output,
       async () => {
         begin();
         return run(call);
       },
-      () => stopping.exit,
+      () => stopHandle.exit,
     );
   } finally {
-    stopping.end();
-    unforeseen.end();
+    stopHandle.end();
+    failureWatch.end();
   }
 }
 
@@ -94,39 +101,39 @@ const GRACE_MS = 1000;
 const CHECKPOINT_MS = 10_000;
 
 /** The first event of every command. */
-export function startOf(command: string): Readonly<Record<string, unknown>> {
-  return { schema: 1, time: new Date().toISOString(), version: buildOf(), command, pid: process.pid };
+export function startEvent(command: string): Readonly<Record<string, unknown>> {
+  return { schema: 1, time: new Date().toISOString(), version: buildVersion(), command, pid: process.pid };
 }
 
 /** `block solve`. */
-function nameOf(command: Command): string {
+function commandName(command: Command): string {
   const { parent } = command;
-  return parent === null ? '' : `${nameOf(parent)} ${command.name()}`.trim();
+  return parent === null ? '' : `${commandName(parent)} ${command.name()}`.trim();
 }
 
 /**
  * Resolves the options. An invalid config file is reported like any other error, in the form that flags and environment
  * request.
  */
-async function settled(
+async function resolveOptions(
   command: Command,
-): Promise<{ readonly options: Given; readonly fault: MillraceError | undefined }> {
+): Promise<{ readonly options: ResolvedOptions; readonly fault: MillraceError | undefined }> {
   try {
-    return { options: await configured(command), fault: undefined };
+    return { options: await loadOptions(command), fault: undefined };
   } catch (error) {
     if (!(error instanceof MillraceError)) throw error;
     return { options: command.opts(), fault: error };
   }
 }
 
-type Given = OutputOptions & Readonly<Record<string, unknown>>;
+type ResolvedOptions = OutputOptions & Readonly<Record<string, unknown>>;
 
-function opened(options: OutputOptions): { readonly output: Output; readonly refused: unknown } {
+function tryOpenOutput(options: OutputOptions): { readonly output: Output; readonly outputError: unknown } {
   try {
-    return { output: openOutput(options), refused: undefined };
+    return { output: openOutput(options), outputError: undefined };
   } catch (error) {
     const { events: _, extraVerbose: __, ...rest } = options;
-    return { output: openOutput(rest), refused: error };
+    return { output: openOutput(rest), outputError: error };
   }
 }
 
@@ -137,7 +144,7 @@ function opened(options: OutputOptions): { readonly output: Output; readonly ref
 function watchFailures(output: Output): { end(): void } {
   const onFailure = (error: unknown): void => {
     const exit = exitOf(error);
-    tellError(output, error, exit);
+    reportError(output, error, exit);
     output.event('done', { exit });
     output.close();
     host().exit(exit);

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command, Option } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { wholeNumber } from '../options/options.js';
-import { configured } from './config.js';
+import { wholeNumberParser } from '../options/options.js';
+import { loadOptions } from './config.js';
 
 let folder = '';
 beforeAll(() => {
@@ -28,13 +28,13 @@ async function settle(
       .command(name)
       .addOption(new Option('--config <file>').default(file))
       .addOption(new Option('--device <name>').default('auto'))
-      .addOption(new Option('--threads <n>').env(variable).argParser(wholeNumber(1, 64)))
+      .addOption(new Option('--threads <n>').env(variable).argParser(wholeNumberParser(1, 64)))
       .addOption(new Option('--mode <mode>').choices(['all', 'first']))
       .addOption(new Option('--param <text>').argParser((text, before: string[] = []) => [...before, text]))
       .addOption(new Option('--any'))
       .addOption(new Option('--no-hoist'))
       .action(async (...given) => {
-        const { config: _, ...rest } = await configured(given.at(-1) as Command);
+        const { config: _, ...rest } = await loadOptions(given.at(-1) as Command);
         settled = rest;
       });
   }

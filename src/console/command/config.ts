@@ -11,41 +11,42 @@ import { configFile } from './paths.js';
  *
  * An unknown name is an error: otherwise a misspelt limit would silently not apply.
  */
-export async function configured(command: Command): Promise<Readonly<Record<string, unknown>>> {
+export async function loadOptions(command: Command): Promise<Readonly<Record<string, unknown>>> {
   const { config: given } = command.opts<{ config?: string }>();
   const path = given ?? configFile();
   const file = readConfig(path, given !== undefined);
   if (file !== undefined) {
     const isKnown = findUnknown(file, rootOf(command)) === undefined;
-    const unknown = isKnown ? undefined : findUnknown(file, await wholeProgram(rootOf(command)));
-    if (unknown) throw unknownKey(path, unknown);
-    for (const [option, value] of settingsFor(file, pathOf(command), command)) set(path, command, option, value);
+    const unknown = isKnown ? undefined : findUnknown(file, await loadAllCommands(rootOf(command)));
+    if (unknown) throw unknownKeyError(path, unknown);
+    for (const [option, value] of settingsFor(file, pathOf(command), command))
+      applySetting(path, command, option, value);
   }
   return command.opts();
 }
 
 type Section = Readonly<Record<string, unknown>>;
 
-function readConfig(path: string, isAsked: boolean): Section | undefined {
+function readConfig(path: string, isExplicit: boolean): Section | undefined {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;
     // The default file is optional; a file named by `--config` must exist.
-    if (!isAsked && (code === 'ENOENT' || code === 'ENOTDIR')) return undefined;
-    throw refuse('io', path, `cannot read it: ${message}`, 'name a file that you may read, or none', cause);
+    if (!isExplicit && (code === 'ENOENT' || code === 'ENOTDIR')) return undefined;
+    throw configError('io', path, `cannot read it: ${message}`, 'name a file that you may read, or none', cause);
   }
   try {
     const value: unknown = JSON.parse(text);
     if (isSection(value)) return value;
   } catch (cause) {
-    throw refuse('input-format', path, `it is no JSON: ${(cause as Error).message}`, FORM, cause);
+    throw configError('input-format', path, `it is no JSON: ${(cause as Error).message}`, FORMAT_ADVICE, cause);
   }
-  throw refuse('input-format', path, 'it is no JSON object', FORM);
+  throw configError('input-format', path, 'it is no JSON object', FORMAT_ADVICE);
 }
 
-const FORM = 'write { "option": value, "command": { "option": value } }';
+const FORMAT_ADVICE = 'write { "option": value, "command": { "option": value } }';
 
 const isSection = (value: unknown): value is Section =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -54,27 +55,27 @@ const rootOf = (command: Command): Command => (command.parent === null ? command
 
 const pathOf = (command: Command): Command[] => (command.parent === null ? [] : [...pathOf(command.parent), command]);
 
-let wholeProgram: (loaded: Command) => Promise<Command> = async (loaded) => loaded;
+let loadAllCommands: (loaded: Command) => Promise<Command> = async (loaded) => loaded;
 
 /** Sets the function that loads all commands if only one was loaded: a file may have settings for the others. */
 export function loadProgramWith(load: () => Promise<Command>): void {
-  wholeProgram = load;
+  loadAllCommands = load;
 }
 
-interface Unknown {
+interface UnknownKey {
   readonly key: string;
   readonly command: Command;
-  readonly at: readonly string[];
+  readonly sectionPath: readonly string[];
 }
 
 /** Returns the first key that is neither an option of the command or its subcommands nor the name of a subcommand. */
-function findUnknown(section: Section, command: Command, at: readonly string[] = []): Unknown | undefined {
+function findUnknown(section: Section, command: Command, sectionPath: readonly string[] = []): UnknownKey | undefined {
   for (const [key, value] of Object.entries(section)) {
     const child = command.commands.find((one) => one.name() === key);
     if (isSection(value) && child !== undefined) {
-      const below = findUnknown(value, child, [...at, key]);
+      const below = findUnknown(value, child, [...sectionPath, key]);
       if (below) return below;
-    } else if (!optionsBelow(command).some((option) => option.name() === key)) return { key, command, at };
+    } else if (!optionsBelow(command).some((option) => option.name() === key)) return { key, command, sectionPath };
   }
   return undefined;
 }
@@ -102,13 +103,13 @@ function settingsFor(file: Section, commands: readonly Command[], command: Comma
   return settings;
 }
 
-function set(path: string, command: Command, option: Option, value: unknown): void {
+function applySetting(path: string, command: Command, option: Option, value: unknown): void {
   const name = option.attributeName();
   const source = command.getOptionValueSource(name);
   if (source !== undefined && source !== 'default') return;
   const isFlag = !option.required && !option.optional;
   const wrong = (advice: string) =>
-    refuse('usage', path, `${JSON.stringify(value)} is no value for "${option.name()}"`, advice);
+    configError('usage', path, `${JSON.stringify(value)} is no value for "${option.name()}"`, advice);
   if (isFlag) {
     if (typeof value !== 'boolean') throw wrong('write true or false');
     command.setOptionValueWithSource(name, option.negate ? !value : value, 'config');
@@ -127,13 +128,13 @@ function set(path: string, command: Command, option: Option, value: unknown): vo
   command.setOptionValueWithSource(name, parsed, 'config');
 }
 
-function unknownKey(path: string, { key, command, at }: Unknown): MillraceError {
+function unknownKeyError(path: string, { key, command, sectionPath }: UnknownKey): MillraceError {
   const names = new Set([
     ...optionsBelow(command).map((option) => option.name()),
     ...command.commands.map((one) => one.name()),
   ]);
-  const where = at.length === 0 ? '' : ` in "${at.join(' ')}"`;
-  return refuse(
+  const where = sectionPath.length === 0 ? '' : ` in "${sectionPath.join(' ')}"`;
+  return configError(
     'usage',
     path,
     `"${key}"${where} is no option and no command`,
@@ -141,7 +142,7 @@ function unknownKey(path: string, { key, command, at }: Unknown): MillraceError 
   );
 }
 
-function refuse(
+function configError(
   code: 'io' | 'input-format' | 'usage',
   path: string,
   message: string,

@@ -2,17 +2,17 @@ import type { Command, Option } from 'commander';
 import { options } from '../options/options.js';
 
 /** Adds to every command what all have in common: output options and help. */
-export function conform(root: Command): void {
+export function applyConventions(root: Command): void {
   everyCommand(root, (command) => {
     command.helpOption('-h, --help', 'this help').helpCommand(false);
     // The help says once that every option is also a variable, not with each option.
-    command.configureHelp({ ...command.configureHelp(), optionDescription: describe });
+    command.configureHelp({ ...command.configureHelp(), optionDescription: describeOption });
     if (command.commands.length > 0) return;
-    for (const make of common) add(command, make());
+    for (const make of commonOptions) addCommonOption(command, make());
   });
 }
 
-const common: readonly (() => Option)[] = [
+const commonOptions: readonly (() => Option)[] = [
   options.json,
   options.events,
   options.log,
@@ -20,7 +20,7 @@ const common: readonly (() => Option)[] = [
   options.config,
 ];
 
-function describe({ description, argChoices, defaultValue, defaultValueDescription }: Option): string {
+function describeOption({ description, argChoices, defaultValue, defaultValueDescription }: Option): string {
   const known = defaultValueDescription ?? (defaultValue === undefined ? undefined : String(defaultValue));
   const more = [
     ...(argChoices ? [argChoices.join(', ')] : []),
@@ -30,7 +30,7 @@ function describe({ description, argChoices, defaultValue, defaultValueDescripti
 }
 
 /** Adds an option unless the command defines its own. */
-function add(command: Command, option: Option): void {
+function addCommonOption(command: Command, option: Option): void {
   const own = command.options.find(({ long }) => long === option.long);
   if (own === undefined) command.addOption(option);
   (own ?? option).helpGroup('Options of every command:');

@@ -2,29 +2,29 @@ import type { Device } from '../../device/device.js';
 import { type OpenOptions, openDevices } from '../../device/registry.js';
 import { type Aim, Engine, type EngineOptions } from '../../engine/index.js';
 import type { Store } from '../../store/index.js';
-import { type Opening, type OpeningOptions, startOpening } from '../options/device-options.js';
-import { type FeedingOptions, feedingOf } from '../options/pipeline-options.js';
-import { startTuning, type TuningOptions } from '../options/tuning-options.js';
+import { type DeviceCommandOptions, type DeviceSetup, setUpDevices } from '../options/device-options.js';
+import { type PipelineCommandOptions, pipelineSetup } from '../options/pipeline-options.js';
+import { type TuningOptions, useStoredTunings } from '../options/tuning-options.js';
 import type { TelemetryOptions } from '../telemetry/options.js';
-import { type About, type Telemetry, withTelemetry } from '../telemetry/start.js';
+import { type JobLabel, type Telemetry, withTelemetry } from '../telemetry/start.js';
 import type { Call } from './action.js';
 
 /**
  * Options of a command that uses an engine. With `tuning`, its devices use the settings that `millrace tune` found best.
  */
-export type EngineCommandOptions = OpeningOptions &
-  FeedingOptions &
+export type EngineCommandOptions = DeviceCommandOptions &
+  PipelineCommandOptions &
   TelemetryOptions &
   Partial<TuningOptions> & { readonly device?: string };
 
 /** What a command's engine needs in addition to its options. */
-export interface EngineSetup extends About {
+export interface EngineSetup extends JobLabel {
   /** Default: `--device`. */
   readonly device?: string;
   /** Threads of CPU devices. Default: all; `--threads` overrides it. */
   readonly threads?: number;
   /** Default: the command's options. */
-  readonly feeding?: FeedingOptions;
+  readonly feeding?: PipelineCommandOptions;
   /** Kernels that devices may compile while they open. */
   readonly expect?: OpenOptions['expect'];
   /** The ledger, if the command has it open. */
@@ -40,7 +40,7 @@ export interface OpenedEngine {
   /** The goal for chunk length. */
   readonly aim: Aim | undefined;
   /** Starts telemetry; called when kernels are compiled. */
-  watch(): void;
+  startTelemetry(): void;
   /** Closes the engine and ends telemetry. If it is not called, both happen after the work. */
   close(): Promise<void>;
 }
@@ -54,17 +54,17 @@ export function withEngine<Result>(
   setup: EngineSetup,
   work: (opened: OpenedEngine) => Promise<Result>,
 ): Promise<Result> {
-  return withEngineLater(call, setup, async (open) => work(await open()));
+  return withLazyEngine(call, setup, async (open) => work(await open()));
 }
 
 /** Like `withEngine`, for work that opens the engine when needed, at most once. */
-export function withEngineLater<Result>(
+export function withLazyEngine<Result>(
   call: Call<EngineCommandOptions>,
   setup: EngineSetup,
   work: (open: () => Promise<OpenedEngine>) => Promise<Result>,
 ): Promise<Result> {
   return withTelemetry(call.options, call.output, setup, async (telemetry) => {
-    const session = new Session(call, setup, telemetry);
+    const session = new EngineSession(call, setup, telemetry);
     try {
       return await work(() => session.open());
     } finally {
@@ -73,12 +73,12 @@ export function withEngineLater<Result>(
   });
 }
 
-class Session {
+class EngineSession {
   readonly #call: Call<EngineCommandOptions>;
   readonly #setup: EngineSetup;
   readonly #telemetry: Telemetry;
   readonly #engineOptions: EngineOptions;
-  readonly #opening: Opening;
+  readonly #deviceSetup: DeviceSetup;
   #devices: readonly Device[] = [];
   #engine: Engine | undefined;
 
@@ -88,9 +88,9 @@ class Session {
     this.#call = call;
     this.#setup = setup;
     this.#telemetry = telemetry;
-    const { engine, driver } = feedingOf(feeding, output);
-    this.#engineOptions = { ...engine, ...telemetry.engine };
-    this.#opening = startOpening({ ...(threads !== undefined && { threads }), ...given }, output, {
+    const { engine, driver } = pipelineSetup(feeding, output);
+    this.#engineOptions = { ...engine, ...telemetry.engineOptions };
+    this.#deviceSetup = setUpDevices({ ...(threads !== undefined && { threads }), ...given }, output, {
       ...driver,
       signal,
     });
@@ -100,10 +100,10 @@ class Session {
     const { output, options: given } = this.#call;
     const { device = given.device ?? 'auto', expect, ledger, make } = this.#setup;
     const { tuning, dataDir } = given;
-    if (tuning !== undefined && dataDir !== undefined) startTuning({ tuning, dataDir }, output, ledger);
+    if (tuning !== undefined && dataDir !== undefined) useStoredTunings({ tuning, dataDir }, output, ledger);
     const devices = await openDevices(device, {
-      ...this.#opening.options,
-      ...this.#telemetry.opening,
+      ...this.#deviceSetup.options,
+      ...this.#telemetry.openOptions,
       ...(expect && { expect }),
     });
     this.#devices = devices;
@@ -113,8 +113,8 @@ class Session {
     return {
       engine,
       devices,
-      aim: this.#opening.aim,
-      watch: () => this.#telemetry.watch(engine, devices),
+      aim: this.#deviceSetup.aim,
+      startTelemetry: () => this.#telemetry.start(engine, devices),
       close: () => this.#close(),
     };
   }
@@ -122,7 +122,7 @@ class Session {
   async end(): Promise<void> {
     try {
       await this.#close();
-      for (const device of this.#devices) await this.#opening.tell(device);
+      for (const device of this.#devices) await this.#deviceSetup.reportApiCalls(device);
     } finally {
       await Promise.all(this.#devices.map((device) => device.close()));
     }

@@ -26,7 +26,7 @@ export type ExitCode = (typeof Exit)[keyof typeof Exit];
 
 /** Returns the exit status for an error that ends a command. */
 export function exitOf(error: unknown): ExitCode {
-  if (error instanceof MillraceError) return exitOfCode[error.code];
+  if (error instanceof MillraceError) return exitByErrorCode[error.code];
   if (error instanceof Error && error.name === 'AbortError') return Exit.aborted;
   return Exit.internal;
 }
@@ -35,7 +35,7 @@ export function exitOf(error: unknown): ExitCode {
  * One row per error code. A malformed file is 74 and not 1: 1 is an answer ("these nonces are wrong"), and an unreadable
  * question has none. Kernel and launch errors are 70: the kernels that commands run are ours.
  */
-const exitOfCode: Readonly<Record<ErrorCode, ExitCode>> = {
+const exitByErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   'kernel-scope': Exit.internal,
   'kernel-type': Exit.internal,
   'kernel-value': Exit.internal,

@@ -47,9 +47,9 @@ let current = processHost;
 export const host = (): Host => current;
 
 /** Runs `body` with another host. Commands of one process must run one at a time. */
-export async function withHost<T>(other: Host, body: () => Promise<T>): Promise<T> {
+export async function withHost<T>(temporary: Host, body: () => Promise<T>): Promise<T> {
   const before = current;
-  current = other;
+  current = temporary;
   try {
     return await body();
   } finally {

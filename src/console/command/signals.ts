@@ -3,7 +3,7 @@ import { Exit, type ExitCode } from './exit.js';
 import { host, processHost } from './host.js';
 
 /** How a command is stopped: the first signal stops it at its next checkpoint, the second ends the process. */
-export interface Stopping {
+export interface StopHandle {
   /** Aborted when the command should end. */
   readonly signal: AbortSignal;
   /** The exit status requested by `stop`. */
@@ -19,7 +19,7 @@ export interface Stopping {
  * Handles SIGINT, SIGTERM and SIGHUP. `graceMs` is how long a command may take to end by itself: it writes a checkpoint
  * and waits for the chunk on its device, which may take a second.
  */
-export function watchSignals(output: Output, graceMs: number): Stopping {
+export function watchSignals(output: Output, graceMs: number): StopHandle {
   const controller = new AbortController();
   let exit: ExitCode | undefined;
   const timers: NodeJS.Timeout[] = [];
@@ -29,7 +29,7 @@ export function watchSignals(output: Output, graceMs: number): Stopping {
     if (own === processHost) process.on('exit', (code) => quit(code));
     return own.exit(status);
   };
-  const leave = (): never => {
+  const abort = (): never => {
     output.say('aborted');
     output.event('error', { code: 'aborted', message: 'aborted by the user' });
     output.event('done', { exit: Exit.aborted });
@@ -41,17 +41,17 @@ export function watchSignals(output: Output, graceMs: number): Stopping {
     controller.abort();
   };
   const onSignal = (): void => {
-    if (controller.signal.aborted) leave();
+    if (controller.signal.aborted) abort();
     stop(Exit.stopped);
     // An ordinary exit waits for the threads of DNS lookups, which takes until a silent name server times out.
     void import('../../device/native/libc.js').then(
       (libc) => {
-        quit = libc.quit;
+        quit = libc.exitNow;
       },
       () => undefined, // without a C library the process exits in the ordinary way
     );
-    timers.push(setTimeout(leave, graceMs).unref());
-    timers.push(setTimeout(() => output.say('stopping; Ctrl-C again aborts'), TELL_MS).unref());
+    timers.push(setTimeout(abort, graceMs).unref());
+    timers.push(setTimeout(() => output.say('stopping; Ctrl-C again aborts'), MESSAGE_DELAY_MS).unref());
   };
   for (const name of SIGNALS) process.on(name, onSignal);
   return {
@@ -65,7 +65,7 @@ export function watchSignals(output: Output, graceMs: number): Stopping {
       for (const timer of timers) clearTimeout(timer);
       // A pending DNS lookup or a running compiler must not keep the process alive any longer.
       if (!controller.signal.aborted || own !== processHost) return;
-      setTimeout(() => endProcess(Number(own.exitCode ?? Exit.ok)), LINGER_MS).unref();
+      setTimeout(() => endProcess(Number(own.exitCode ?? Exit.ok)), MAX_LINGER_MS).unref();
     },
   };
 }
@@ -73,6 +73,6 @@ export function watchSignals(output: Output, graceMs: number): Stopping {
 /** Closing a terminal stops the command, as a service manager does. */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** A command that ends sooner prints no message about stopping. */
-const TELL_MS = 500;
+const MESSAGE_DELAY_MS = 500;
 /** How long other work may keep the process alive after a command was stopped. */
-const LINGER_MS = 300;
+const MAX_LINGER_MS = 300;

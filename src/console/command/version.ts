@@ -10,13 +10,13 @@ export function version(): string {
 }
 
 /** Returns the version with the build: `0.1.0+1a2b3c4d5e6f`. The same sources give the same build. */
-export function buildOf(): string {
-  const id = leftByBuild('build-id'); // a digest of the sources
+export function buildVersion(): string {
+  const id = readBuildFile('build-id'); // a digest of the sources
   return id === undefined ? version() : `${version()}+${id}`;
 }
 
 /** Reads a file that the build writes beside its output; undefined if the sources run directly. */
-function leftByBuild(name: 'build-id' | 'commit'): string | undefined {
+function readBuildFile(name: 'build-id' | 'commit'): string | undefined {
   try {
     return readFileSync(join(dirname(fileURLToPath(import.meta.url)), '..', '..', name), 'utf8').trim();
   } catch {
@@ -28,9 +28,9 @@ function leftByBuild(name: 'build-id' | 'commit'): string | undefined {
  * Returns the Git commit of the clone that contains this code, or the one it was built from. `7ccc72518a2b with changes`
  * if files differ from it; undefined if neither is known.
  */
-export function commitOf(): string | undefined {
+export function sourceCommit(): string | undefined {
   const root = dirname(createRequire(import.meta.url).resolve('millrace/package.json'));
-  return (existsSync(join(root, '.git')) ? commitIn(root) : undefined) ?? leftByBuild('commit');
+  return (existsSync(join(root, '.git')) ? commitIn(root) : undefined) ?? readBuildFile('commit');
 }
 
 /** Undefined if Git is not installed or refuses the folder. */

@@ -8,38 +8,38 @@ import { age, duration, percent, plural } from '../output/format.js';
 import type { Output } from '../output/output.js';
 import { redactArguments } from '../output/redact.js';
 import { isSecretName } from '../output/secret-forms.js';
-import type { Booked, BookingOptions } from './job-session.js';
+import type { JobDescription, JobSessionOptions } from './job-session.js';
 
 /** A job that this command has claimed in the ledger. */
-export interface Opened<T extends Indexed> {
+export interface OpenedJob<T extends Indexed> {
   readonly store: Store;
   readonly ledger: JobLedger<T>;
 }
 
 export async function openLedger<T extends Indexed>(
-  { options: given, output }: Pick<Call<BookingOptions>, 'options' | 'output'>,
-  { isThere, ...booked }: Booked,
+  { options: given, output }: Pick<Call<JobSessionOptions>, 'options' | 'output'>,
+  { hasOutput, ...description }: JobDescription,
   isOptional: boolean,
-): Promise<Opened<T> | undefined> {
+): Promise<OpenedJob<T> | undefined> {
   const store = await openStore(given.dataDir, { warn: output.warn }).catch((error: unknown) => {
     if (!isOptional) throw error;
     output.warn(`nothing of this job is kept: ${firstLine(error)}`);
   });
   if (!store) return undefined;
   try {
-    await checkResumed(store, booked);
+    await checkResumed(store, description);
     const spec: JobSpec = {
-      ...booked,
-      call: { args: resumable(host().args), folder: process.cwd(), environment: settings(process.env) },
+      ...description,
+      call: { args: resumableArgs(host().args), folder: process.cwd(), environment: storedVariables(process.env) },
       ...(given.priority !== undefined && { priority: given.priority }),
-      ...(given.fresh !== undefined && { fresh: given.fresh }),
+      ...(given.fresh !== undefined && { restart: given.fresh }),
     };
     const ledger = await store.open<T>(spec);
-    if (ledger.completed.isEmpty || isThere === undefined || (await isThere(ledger.completed)))
+    if (ledger.completed.isEmpty || hasOutput === undefined || (await hasOutput(ledger.completed)))
       return { store, ledger };
     // The output of the finished work is missing, so the work does not count.
     await ledger.finish('open');
-    return { store, ledger: await store.open<T>({ ...spec, fresh: true }) };
+    return { store, ledger: await store.open<T>({ ...spec, restart: true }) };
   } catch (error) {
     await store.close();
     throw error;
@@ -47,17 +47,17 @@ export async function openLedger<T extends Indexed>(
 }
 
 /** Reports the job. The returned function announces that it resumes, and is called once there is work for it. */
-export function announce(output: Output, ledger: JobLedger<Indexed>): () => void {
-  const { before, id, job, completed, found } = ledger;
+export function announceJob(output: Output, ledger: JobLedger<Indexed>): () => void {
+  const { previous, id, job, completed, storedHits } = ledger;
   const done = completed.total;
-  const hits = found.length;
-  const isResumed = before !== undefined && before.id === id && done > 0n;
+  const hits = storedHits.length;
+  const isResumed = previous !== undefined && previous.id === id && done > 0n;
   const elapsedSeconds = job.elapsedMs / 1000;
   output.event('job', { id, name: job.name, isResumed, done, length: job.space.length, hits, elapsedSeconds });
   if (!isResumed) return () => undefined;
   const share = percent(shareOf(done, job.space.length));
   return () => {
-    const since = age(Date.now() - before.activeMs);
+    const since = age(Date.now() - previous.lastActiveMs);
     const time = duration(elapsedSeconds);
     output.say(`job ${id} goes on where it was ${since} ago: ${share} done in ${time}, ${plural(hits, 'hit')}`);
   };
@@ -67,24 +67,24 @@ export function announce(output: Output, ledger: JobLedger<Indexed>): () => void
  * Throws if `jobs resume` requested another job: a command that now describes a different one must not start that
  * silently.
  */
-async function checkResumed(store: Store, booked: Omit<Booked, 'isThere'>): Promise<void> {
-  const wanted = process.env[RESUMED];
-  if (wanted === undefined) return;
-  const known = await store.known(booked);
-  if (known?.id === wanted) return;
+async function checkResumed(store: Store, description: Omit<JobDescription, 'hasOutput'>): Promise<void> {
+  const resumedId = process.env[RESUMED_JOB_VARIABLE];
+  if (resumedId === undefined) return;
+  const known = await store.findByIdentity(description);
+  if (known?.id === resumedId) return;
   throw new MillraceError({
     code: 'usage',
-    message: `the command of job ${wanted} describes another job now: its file, its parameters or Millrace have changed`,
-    asked: `to go on with job ${wanted}`,
+    message: `the command of job ${resumedId} describes another job now: its file, its parameters or Millrace have changed`,
+    asked: `to go on with job ${resumedId}`,
     advice: 'put the file back as it was, or run the command itself to begin the new job',
   });
 }
 
 /** Set by `jobs resume` for the command it runs. */
-export const RESUMED = 'MILLRACE_RESUMED_JOB';
+export const RESUMED_JOB_VARIABLE = 'MILLRACE_RESUMED_JOB';
 
 /** Returns the arguments that resume the job: without `--fresh` and without credentials. */
-function resumable(args: readonly string[]): string[] {
+function resumableArgs(args: readonly string[]): string[] {
   return redactArguments(args.filter((arg) => arg !== '--fresh'));
 }
 
@@ -92,10 +92,10 @@ function resumable(args: readonly string[]): string[] {
  * Returns the options given by environment variables, which are part of a call just as flags are. Credentials are
  * excluded.
  */
-function settings(environment: NodeJS.ProcessEnv): Record<string, string> {
+function storedVariables(environment: NodeJS.ProcessEnv): Record<string, string> {
   const known = Object.entries(environment).filter(([name, value]) => /^MILLRACE_/.test(name) && value !== undefined);
-  const kept = known.filter(([name]) => !NOT_KEPT.test(name) && !isSecretName(name)) as [string, string][];
+  const kept = known.filter(([name]) => !EXCLUDED_VARIABLES.test(name) && !isSecretName(name)) as [string, string][];
   return Object.fromEntries(kept);
 }
 
-const NOT_KEPT = /^MILLRACE_(HOME|DATA_DIR|CACHE_DIR|FRESH|RESUMED_JOB|JSON|EVENTS|LONG)$/;
+const EXCLUDED_VARIABLES = /^MILLRACE_(HOME|DATA_DIR|CACHE_DIR|FRESH|RESUMED_JOB|JSON|EVENTS|LONG)$/;

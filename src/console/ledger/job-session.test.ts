@@ -2,35 +2,35 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Mode } from '../../engine/index.js';
+import type { SearchMode } from '../../engine/index.js';
 import { Intervals } from '../../engine/index.js';
 import { between } from '../../engine/work/space.js';
 import type { JobLedger, Store } from '../../store/index.js';
 import type { Call } from '../command/action.js';
 import type { Output } from '../output/output.js';
-import { Booking, type BookingOptions, priorityGiven } from './job-session.js';
+import { JobSession, type JobSessionOptions, parsePriority } from './job-session.js';
 import { HitProgram, hitVariables } from './on-hit.js';
 
 const silent = { event: () => undefined, say: () => undefined, warn: () => undefined } as unknown as Output;
 
 describe('what a ledger knows', () => {
   /** Of a space from 0 to 100: what is done, and at which indices there were hits. */
-  const answer = (done: readonly [number, number][], found: readonly number[], mode: Mode, limit?: number) => {
+  const answer = (done: readonly [number, number][], found: readonly number[], mode: SearchMode, limit?: number) => {
     const completed = Intervals.of(done.map(([from, to]) => between(BigInt(from), BigInt(to))));
     const space = between(0n, 100n);
     const ledger = {
       completed,
-      before: undefined,
+      previous: undefined,
       job: { name: '', space, elapsedMs: 0 },
-      found: found.map((index) => ({ index: BigInt(index) })),
+      storedHits: found.map((index) => ({ index: BigInt(index) })),
     } as unknown as JobLedger;
-    const call = { output: silent } as Call<BookingOptions>;
-    const booking = new Booking(call, space, { ledger, store: undefined as unknown as Store }, undefined);
-    return booking.answer(mode, limit)?.map(({ index }) => Number(index));
+    const call = { output: silent } as Call<JobSessionOptions>;
+    const booking = new JobSession(call, space, { ledger, store: undefined as unknown as Store }, undefined);
+    return booking.storedAnswer(mode, limit)?.map(({ index }) => Number(index));
   };
   const all: [number, number][] = [[0, 100]];
 
-  it.each<[string, [number, number][], number[], Mode, number | undefined, number[] | undefined]>([
+  it.each<[string, [number, number][], number[], SearchMode, number | undefined, number[] | undefined]>([
     ['all of it', all, [5, 70], 'all', undefined, [5, 70]],
     ['that there is nothing', all, [], 'all', undefined, []],
     ['not enough for all', [[0, 99]], [5, 70], 'all', undefined, undefined],
@@ -115,5 +115,5 @@ describe('a hit for another program', () => {
   it('finds programs as the system does', () => expect(() => new HitProgram('true', silent)).not.toThrow());
 });
 
-it.each(['', 'x', '1.5', '10000'])('%j is no priority', (text) => expect(() => priorityGiven(text)).toThrow('9999'));
-it.each(['0', '-5', '+7'])('%s is one', (text) => expect(priorityGiven(text)).toBe(Number(text)));
+it.each(['', 'x', '1.5', '10000'])('%j is no priority', (text) => expect(() => parsePriority(text)).toThrow('9999'));
+it.each(['0', '-5', '+7'])('%s is one', (text) => expect(parsePriority(text)).toBe(Number(text)));

@@ -10,7 +10,7 @@ export interface Keys {
  * Reads keys if stdin is a terminal and the process is in the foreground. The terminal mode is restored however the
  * process ends: on `end`, on exit, and on Ctrl-Z; after a signal that ends the process, Node restores it.
  */
-export function readKeys({ pressed, leaving }: KeyHandlers, stdin: NodeJS.ReadStream = host().stdin): Keys {
+export function readKeys({ onKey, onSuspend }: KeyHandlers, stdin: NodeJS.ReadStream = host().stdin): Keys {
   if (!stdin.isTTY || !isForeground()) return { end: () => {} };
   const setRaw = (isRaw: boolean): void => {
     try {
@@ -24,10 +24,10 @@ export function readKeys({ pressed, leaving }: KeyHandlers, stdin: NodeJS.ReadSt
       const signal = SIGNALS[key];
       // Both take effect immediately, so the terminal is restored first.
       if (signal === 'SIGTSTP' || signal === 'SIGQUIT') {
-        leaving();
+        onSuspend();
         setRaw(false);
       }
-      if (signal === undefined) pressed(key.toLowerCase());
+      if (signal === undefined) onKey(key.toLowerCase());
       else process.kill(process.pid, signal);
     }
   };
@@ -52,9 +52,9 @@ export function readKeys({ pressed, leaving }: KeyHandlers, stdin: NodeJS.ReadSt
 
 export interface KeyHandlers {
   /** Letters are in lower case. */
-  pressed(key: string): void;
+  onKey(key: string): void;
   /** Called before the process releases the terminal for a while. */
-  leaving(): void;
+  onSuspend(): void;
 }
 
 /** Keys that the terminal turns into signals, except in raw mode. */

@@ -4,16 +4,24 @@ import { readSensors } from '../../device/registry.js';
 import type { DeviceStatus } from '../../engine/index.js';
 import { host } from '../command/host.js';
 import type { Output } from '../output/output.js';
-import { type CpuBudget, FREE, FULL_BUDGET, type Hold, hold, type Limits, spend } from './limits.js';
-import type { Holds } from './pause-reasons.js';
+import {
+  type CpuBudget,
+  type DeviceLimits,
+  FULL_BUDGET,
+  type LimitPause,
+  NOT_PAUSED,
+  nextPause,
+  spend,
+} from './limits.js';
+import type { PauseReasons } from './pause-reasons.js';
 
-export interface LimiterOptions extends Limits {
+export interface LimiterOptions extends DeviceLimits {
   /** Share of all processors, 0 to 1. */
   readonly maxCpu?: number;
 }
 
 /** Access to the machine; tests supply their own. */
-export interface Surroundings {
+export interface MonitorHost {
   readonly stdin?: NodeJS.ReadStream;
   sensors(device: string): Promise<Sensors | undefined>;
   readonly processors: number;
@@ -21,7 +29,7 @@ export interface Surroundings {
   cpuMs(): number;
 }
 
-export const thisMachine: Surroundings = {
+export const thisMachine: MonitorHost = {
   get stdin() {
     return host().stdin;
   },
@@ -40,36 +48,36 @@ const CPU_MS = 100;
 /** Reads the sensors of a job's devices and pauses devices that exceed a limit. */
 export class Limiter {
   readonly #output: Output;
-  readonly #given: LimiterOptions;
+  readonly #limits: LimiterOptions;
   readonly #devices: () => readonly DeviceStatus[];
-  readonly #holds: Holds;
-  readonly #here: Surroundings;
+  readonly #pauseReasons: PauseReasons;
+  readonly #host: MonitorHost;
   readonly #sensors = new Map<string, Sensors | undefined>();
-  readonly #limited = new Map<string, Hold>();
+  readonly #pauses = new Map<string, LimitPause>();
   readonly #timers: NodeJS.Timeout[] = [];
   #cpu: CpuBudget = FULL_BUDGET;
   #isOver = false;
 
   constructor(
     output: Output,
-    given: LimiterOptions,
+    limits: LimiterOptions,
     devices: () => readonly DeviceStatus[],
-    holds: Holds,
-    here: Surroundings,
+    pauseReasons: PauseReasons,
+    monitorHost: MonitorHost,
   ) {
     this.#output = output;
-    this.#given = given;
+    this.#limits = limits;
     this.#devices = devices;
-    this.#holds = holds;
-    this.#here = here;
+    this.#pauseReasons = pauseReasons;
+    this.#host = monitorHost;
   }
 
   start(): void {
-    const { maxTemp, maxPower, maxCpu } = this.#given;
-    const isWatched = this.#output.live.isThere || this.#output.hasEvents;
+    const { maxTemp, maxPower, maxCpu } = this.#limits;
+    const isWatched = this.#output.live.isEnabled || this.#output.hasEvents;
     if (isWatched || maxTemp !== undefined || maxPower !== undefined) {
-      this.#timers.push(setInterval(() => void this.#sense(), SENSORS_MS));
-      void this.#sense();
+      this.#timers.push(setInterval(() => void this.#pollSensors(), SENSORS_MS));
+      void this.#pollSensors();
     }
     if (maxCpu !== undefined && maxCpu < 1) this.#watchCpu(maxCpu);
   }
@@ -83,29 +91,29 @@ export class Limiter {
     for (const timer of this.#timers) clearInterval(timer);
   }
 
-  async #sense(): Promise<void> {
-    await Promise.all(this.#devices().map(({ info }) => this.#senseOne(info)));
+  async #pollSensors(): Promise<void> {
+    await Promise.all(this.#devices().map(({ info }) => this.#pollDevice(info)));
   }
 
-  async #senseOne({ id }: DeviceInfo): Promise<void> {
-    const sensors = await this.#here.sensors(id).catch(() => undefined);
+  async #pollDevice({ id }: DeviceInfo): Promise<void> {
+    const sensors = await this.#host.sensors(id).catch(() => undefined);
     if (this.#isOver) return;
-    if (!this.#sensors.has(id)) this.#tellUnknown(id, sensors);
+    if (!this.#sensors.has(id)) this.#warnNoSensor(id, sensors);
     this.#sensors.set(id, sensors);
-    const { held, ...rest } = hold(this.#limited.get(id) ?? FREE, sensors, this.#given, performance.now());
-    this.#limited.set(id, { held, ...rest });
+    const { cause, ...rest } = nextPause(this.#pauses.get(id) ?? NOT_PAUSED, sensors, this.#limits, performance.now());
+    this.#pauses.set(id, { cause, ...rest });
     for (const reason of ['too hot', 'too much power'] as const) {
-      if (!this.#holds.set(id, reason, held === reason)) continue;
+      if (!this.#pauseReasons.set(id, reason, cause === reason)) continue;
       const { temperatureC, powerW } = sensors ?? {};
-      this.#output.event(held === reason ? 'paused' : 'resumed', { device: id, reason, temperatureC, powerW });
+      this.#output.event(cause === reason ? 'paused' : 'resumed', { device: id, reason, temperatureC, powerW });
       const figure = reason === 'too hot' ? `${temperatureC ?? '?'} °C` : `${powerW ?? '?'} W`;
-      this.#output.say(held === reason ? `${id} pauses: ${reason} (${figure})` : `${id} goes on (${figure})`);
+      this.#output.say(cause === reason ? `${id} pauses: ${reason} (${figure})` : `${id} goes on (${figure})`);
     }
   }
 
   /** Warns once about a limit for which the device has no sensor. */
-  #tellUnknown(device: string, sensors: Sensors | undefined): void {
-    const { maxTemp, maxPower } = this.#given;
+  #warnNoSensor(device: string, sensors: Sensors | undefined): void {
+    const { maxTemp, maxPower } = this.#limits;
     const tell = (option: string, what: string): void =>
       this.#output.warn(`${device} does not tell its ${what}: ${option} has no effect on it`);
     if (maxTemp !== undefined && sensors?.temperatureC === undefined) tell('--max-temp', 'temperature');
@@ -114,17 +122,17 @@ export class Limiter {
 
   #watchCpu(share: number): void {
     let lastMs = performance.now();
-    let lastCpuMs = this.#here.cpuMs();
-    const look = (): void => {
+    let lastCpuMs = this.#host.cpuMs();
+    const poll = (): void => {
       const nowMs = performance.now();
-      const cpuMs = this.#here.cpuMs();
-      this.#cpu = spend(this.#cpu, share, this.#here.processors, nowMs - lastMs, cpuMs - lastCpuMs);
+      const cpuMs = this.#host.cpuMs();
+      this.#cpu = spend(this.#cpu, share, this.#host.processors, nowMs - lastMs, cpuMs - lastCpuMs);
       lastMs = nowMs;
       lastCpuMs = cpuMs;
       for (const { info } of this.#devices()) {
-        if (info.processor === 'cpu') this.#holds.set(info.id, 'cpu', this.#cpu.isHeld);
+        if (info.processor === 'cpu') this.#pauseReasons.set(info.id, 'cpu', this.#cpu.isOverspent);
       }
     };
-    this.#timers.push(setInterval(look, CPU_MS));
+    this.#timers.push(setInterval(poll, CPU_MS));
   }
 }

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { FREE, FULL_BUDGET, type Hold, hold, spend, threadsWithin } from './limits.js';
+import { FULL_BUDGET, type LimitPause, NOT_PAUSED, nextPause, spend, threadsWithin } from './limits.js';
 
 describe('a device that gets hot', () => {
   const walk = (temperatures: readonly (number | undefined)[], maxTemp = 80): boolean[] => {
-    let state: Hold = FREE;
+    let state: LimitPause = NOT_PAUSED;
     return temperatures.map((temperatureC, at) => {
-      state = hold(state, temperatureC === undefined ? {} : { temperatureC }, { maxTemp }, at * 2000);
-      return state.held === 'too hot';
+      state = nextPause(state, temperatureC === undefined ? {} : { temperatureC }, { maxTemp }, at * 2000);
+      return state.cause === 'too hot';
     });
   };
   it('is held at the limit and let go when it is 5 °C cooler, not before', () => {
@@ -22,10 +22,10 @@ describe('a device that gets hot', () => {
 
 describe('a device that draws much power', () => {
   it('is held for a while, whatever it draws while it does nothing', () => {
-    let state: Hold = FREE;
+    let state: LimitPause = NOT_PAUSED;
     const held = ([powerW, nowMs]: readonly [number, number]): string | undefined => {
-      state = hold(state, { powerW }, { maxPower: 300 }, nowMs);
-      return state.held;
+      state = nextPause(state, { powerW }, { maxPower: 300 }, nowMs);
+      return state.cause;
     };
     const readings = [
       [290, 0],
@@ -45,8 +45,8 @@ describe('a device that draws much power', () => {
     ]);
   });
   it('heat counts first', () => {
-    const { held } = hold(FREE, { powerW: 400, temperatureC: 90 }, { maxPower: 300, maxTemp: 80 }, 0);
-    expect(held).toBe('too hot');
+    const { cause } = nextPause(NOT_PAUSED, { powerW: 400, temperatureC: 90 }, { maxPower: 300, maxTemp: 80 }, 0);
+    expect(cause).toBe('too hot');
   });
 });
 
@@ -65,7 +65,7 @@ describe('a share of the processors', () => {
     let budget = FULL_BUDGET;
     let usedMs = 0;
     for (let tick = 0; tick < 1000; tick++) {
-      const used = budget.isHeld ? 0 : 100; // the thread works all the time when it may
+      const used = budget.isOverspent ? 0 : 100; // the thread works all the time when it may
       usedMs += used;
       budget = spend(budget, 0.25, 2, 100, used);
     }
@@ -74,7 +74,7 @@ describe('a share of the processors', () => {
   it('saves little: after a quiet hour there is no loud minute', () => {
     let budget = spend(FULL_BUDGET, 0.5, 2, 3_600_000, 0);
     let free = 0;
-    for (; !budget.isHeld; free++) budget = spend(budget, 0.5, 2, 100, 200);
+    for (; !budget.isOverspent; free++) budget = spend(budget, 0.5, 2, 100, 200);
     expect(free).toBeLessThanOrEqual(3);
   });
 });

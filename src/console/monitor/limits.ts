@@ -4,36 +4,41 @@ import type { Sensors } from '../../device/device.js';
  * Limits enforced by pausing a device, never by a setting of the card. Pure functions: the sensors and the current hold
  * determine the next hold.
  */
-export interface Limits {
+export interface DeviceLimits {
   readonly maxTemp?: number;
   readonly maxPower?: number;
 }
 
 /** Why a device is paused; undefined if it is not. */
-export type Held = 'too hot' | 'too much power' | undefined;
+export type LimitReason = 'too hot' | 'too much power' | undefined;
 
 /** A device cools by some degrees within seconds: resuming sooner would switch it on and off constantly. */
-const COOLER_C = 5;
+const HYSTERESIS_C = 5;
 /** Power falls as soon as work stops, so a reading during the pause says nothing: the pause has a fixed length. */
 const POWER_PAUSE_MS = 5000;
 
-export interface Hold {
-  readonly held: Held;
+export interface LimitPause {
+  readonly cause: LimitReason;
   readonly sinceMs: number;
 }
 
-export const FREE: Hold = { held: undefined, sinceMs: 0 };
+export const NOT_PAUSED: LimitPause = { cause: undefined, sinceMs: 0 };
 
-export function hold(before: Hold, sensors: Sensors | undefined, { maxTemp, maxPower }: Limits, nowMs: number): Hold {
+export function nextPause(
+  before: LimitPause,
+  sensors: Sensors | undefined,
+  { maxTemp, maxPower }: DeviceLimits,
+  nowMs: number,
+): LimitPause {
   const { temperatureC, powerW } = sensors ?? {};
   if (maxTemp !== undefined && temperatureC !== undefined) {
-    const limit = before.held === 'too hot' ? maxTemp - COOLER_C : maxTemp;
-    const isHot = before.held === 'too hot' ? temperatureC > limit : temperatureC >= limit;
-    if (isHot) return before.held === 'too hot' ? before : { held: 'too hot', sinceMs: nowMs };
-  } else if (before.held === 'too hot') return before; // without a reading the device is not known to be cool
-  if (maxPower === undefined) return FREE;
-  if (before.held === 'too much power' && nowMs - before.sinceMs < POWER_PAUSE_MS) return before;
-  return powerW !== undefined && powerW > maxPower ? { held: 'too much power', sinceMs: nowMs } : FREE;
+    const limit = before.cause === 'too hot' ? maxTemp - HYSTERESIS_C : maxTemp;
+    const isHot = before.cause === 'too hot' ? temperatureC > limit : temperatureC >= limit;
+    if (isHot) return before.cause === 'too hot' ? before : { cause: 'too hot', sinceMs: nowMs };
+  } else if (before.cause === 'too hot') return before; // without a reading the device is not known to be cool
+  if (maxPower === undefined) return NOT_PAUSED;
+  if (before.cause === 'too much power' && nowMs - before.sinceMs < POWER_PAUSE_MS) return before;
+  return powerW !== undefined && powerW > maxPower ? { cause: 'too much power', sinceMs: nowMs } : NOT_PAUSED;
 }
 
 /** Returns the threads of a CPU device that take at most a share of the processors; pauses handle the remainder. */
@@ -46,11 +51,11 @@ export const threadsWithin = (share: number, processors: number): number =>
  */
 export interface CpuBudget {
   readonly balanceMs: number;
-  readonly isHeld: boolean;
+  readonly isOverspent: boolean;
 }
 
-export const FULL_BUDGET: CpuBudget = { balanceMs: 0, isHeld: false };
-const MOST_SAVED_MS = 200;
+export const FULL_BUDGET: CpuBudget = { balanceMs: 0, isOverspent: false };
+const MAX_SAVED_MS = 200;
 
 export function spend(
   budget: CpuBudget,
@@ -59,6 +64,6 @@ export function spend(
   passedMs: number,
   usedMs: number,
 ): CpuBudget {
-  const balanceMs = Math.min(MOST_SAVED_MS, budget.balanceMs + share * processors * passedMs - usedMs);
-  return { balanceMs, isHeld: balanceMs < 0 };
+  const balanceMs = Math.min(MAX_SAVED_MS, budget.balanceMs + share * processors * passedMs - usedMs);
+  return { balanceMs, isOverspent: balanceMs < 0 };
 }

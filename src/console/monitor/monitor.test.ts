@@ -46,7 +46,7 @@ function watched(options: MonitorOptions, { json = false, card = {}, isOpen = tr
   const paused: boolean[] = [];
   const controls = {
     signal: stop.signal,
-    paused: (isPaused: boolean) => void paused.push(isPaused),
+    onPaused: (isPaused: boolean) => void paused.push(isPaused),
     pause: (id = 'all') => void held.add(id),
     resume: (id = 'all') => void held.delete(id),
     stop: (exit: number) => void stops.push(exit),

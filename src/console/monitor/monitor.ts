@@ -5,9 +5,9 @@ import { options } from '../options/options.js';
 import { duration } from '../output/format.js';
 import type { Output } from '../output/output.js';
 import { readKeys } from './keys.js';
-import { Limiter, type LimiterOptions, type Surroundings, thisMachine } from './limiter.js';
-import { type HoldControls, Holds } from './pause-reasons.js';
-import { type Status, Watch, type Watched } from './status.js';
+import { Limiter, type LimiterOptions, type MonitorHost, thisMachine } from './limiter.js';
+import { type PauseControls, PauseReasons } from './pause-reasons.js';
+import { type MonitoredJob, type Status, StatusMeter } from './status.js';
 import { statusLine, statusLines } from './status-lines.js';
 
 /** A job's limits, and how often its progress is reported. */
@@ -28,9 +28,9 @@ export function withMonitorOptions(command: Command): Command {
 }
 
 /** The monitor's actions on a job, by itself or for a key. */
-export interface Controls extends HoldControls {
+export interface MonitorControls extends PauseControls {
   /** Called when the whole job is paused or resumed, whether or not it has devices. */
-  paused?(isPaused: boolean): void;
+  onPaused?(isPaused: boolean): void;
   /** Writes a checkpoint; omitted if nothing is stored. */
   checkpoint?(): void | Promise<void>;
   /** Stops the job at a checkpoint; `Exit.limit` when a limit is reached. */
@@ -57,7 +57,7 @@ export interface Monitor {
 }
 
 /** Returns controls that pause an engine's devices. */
-export const holding = (engine: Engine): HoldControls => ({
+export const enginePauseControls = (engine: Engine): PauseControls => ({
   pause: (device) => engine.pause(device),
   resume: (device) => engine.resume(device),
 });
@@ -69,32 +69,32 @@ export const holding = (engine: Engine): HoldControls => ({
 export function startMonitor(
   output: Output,
   given: MonitorOptions,
-  watched: Watched,
-  controls: Controls,
-  here: Surroundings = thisMachine,
+  job: MonitoredJob,
+  controls: MonitorControls,
+  monitorHost: MonitorHost = thisMachine,
 ): Monitor {
-  const monitor = new JobMonitor(output, given, watched, controls, here);
+  const monitor = new JobMonitor(output, given, job, controls, monitorHost);
   monitor.start();
   return monitor;
 }
 
 /** Time between two polls of the job, and between two `progress` events. */
-const LOOK_MS = 500;
+const POLL_MS = 500;
 const EVENT_MS = 1000;
 /** Seconds before the first line of a log: a shorter job needs none. */
 const FIRST_LINE_S = 10;
-const LINE_S = 60;
+const LINE_INTERVAL_S = 60;
 
 class JobMonitor implements Monitor {
   readonly #output: Output;
   readonly #given: MonitorOptions;
-  readonly #watched: Watched;
-  readonly #controls: Controls;
-  readonly #watch: Watch;
-  readonly #holds: Holds;
+  readonly #job: MonitoredJob;
+  readonly #controls: MonitorControls;
+  readonly #meter: StatusMeter;
+  readonly #pauseReasons: PauseReasons;
   readonly #limiter: Limiter;
   readonly #stdin: NodeJS.ReadStream | undefined;
-  readonly #lost = new Set<string>();
+  readonly #reportedLost = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #keys: { end(): void } = { end: () => {} };
   readonly #paused = new Set<'paused' | 'outranked'>();
@@ -104,26 +104,32 @@ class JobMonitor implements Monitor {
     for (const resume of this.#waiting.splice(0)) resume();
   };
   #isOver = false;
-  #toldMs = performance.now();
-  #lineS: number;
+  #lastEventMs = performance.now();
+  #nextLineS: number;
 
-  constructor(output: Output, given: MonitorOptions, watched: Watched, controls: Controls, here: Surroundings) {
+  constructor(
+    output: Output,
+    given: MonitorOptions,
+    job: MonitoredJob,
+    controls: MonitorControls,
+    monitorHost: MonitorHost,
+  ) {
     this.#output = output;
     this.#given = given;
-    this.#watched = watched;
+    this.#job = job;
     this.#controls = controls;
-    this.#watch = new Watch(watched);
-    this.#holds = new Holds(controls);
-    this.#limiter = new Limiter(output, given, () => watched.devices(), this.#holds, here);
-    this.#stdin = here.stdin;
-    this.#lineS = Math.min(FIRST_LINE_S, given.status ?? LINE_S);
+    this.#meter = new StatusMeter(job);
+    this.#pauseReasons = new PauseReasons(controls);
+    this.#limiter = new Limiter(output, given, () => job.devices(), this.#pauseReasons, monitorHost);
+    this.#stdin = monitorHost.stdin;
+    this.#nextLineS = Math.min(FIRST_LINE_S, given.status ?? LINE_INTERVAL_S);
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.#look(), LOOK_MS);
+    this.#timer = setInterval(() => this.#poll(), POLL_MS);
     this.#limiter.start();
-    if (this.#output.live.isThere && this.#stdin) {
-      this.#keys = readKeys({ pressed: (key) => this.#pressed(key), leaving: () => this.clear() }, this.#stdin);
+    if (this.#output.live.isEnabled && this.#stdin) {
+      this.#keys = readKeys({ onKey: (key) => this.#onKey(key), onSuspend: () => this.clear() }, this.#stdin);
     }
     process.on('SIGWINCH', this.#draw);
     this.#controls.signal?.addEventListener('abort', this.#wake);
@@ -138,36 +144,36 @@ class JobMonitor implements Monitor {
     this.#isOver = true;
     clearInterval(this.#timer);
     this.#limiter.end();
-    this.#holds.release();
+    this.#pauseReasons.release();
     process.off('SIGWINCH', this.#draw);
     this.#controls.signal?.removeEventListener('abort', this.#wake);
     this.#wake();
     this.#keys.end();
-    this.#tellLost();
+    this.#reportLost();
     this.clear();
   }
 
   #status(): Status {
     const state = this.#controls.signal?.aborted ? 'stopping' : this.#paused.size > 0 ? 'paused' : 'running';
-    return this.#watch.look(state, (device) => ({
+    return this.#meter.measure(state, (device) => ({
       sensors: this.#limiter.sensorsOf(device),
-      held: this.#holds.reasonOf(device),
+      pauseReason: this.#pauseReasons.reasonOf(device),
     }));
   }
 
-  #look(): void {
+  #poll(): void {
     this.devicesOpened();
-    this.#tellLost();
+    this.#reportLost();
     const status = this.#status();
     this.#draw(status);
     const nowMs = performance.now();
-    if (nowMs - this.#toldMs >= EVENT_MS) {
-      this.#toldMs = nowMs;
+    if (nowMs - this.#lastEventMs >= EVENT_MS) {
+      this.#lastEventMs = nowMs;
       this.#output.event('progress', progressFields(status));
     }
-    const { runtime, status: every = LINE_S } = this.#given;
-    if (!this.#output.live.isThere && status.seconds >= this.#lineS) {
-      this.#lineS = Math.max(this.#lineS + every, status.seconds);
+    const { runtime, status: every = LINE_INTERVAL_S } = this.#given;
+    if (!this.#output.live.isEnabled && status.seconds >= this.#nextLineS) {
+      this.#nextLineS = Math.max(this.#nextLineS + every, status.seconds);
       this.#output.say(`[${timestamp()}]  ${status.name}  ${statusLine(status)}`);
     }
     if (runtime === undefined || status.seconds < runtime || status.state === 'stopping') return;
@@ -176,11 +182,11 @@ class JobMonitor implements Monitor {
   }
 
   readonly #draw = (status: unknown = this.#status()): void => {
-    const { live, aside } = this.#output;
-    if (!live.isThere || this.#isOver) return;
+    const { live, stderrStyle } = this.#output;
+    if (!live.isEnabled || this.#isOver) return;
     // On a resize, the argument is the signal's name.
     const shown = typeof status === 'object' ? (status as Status) : this.#status();
-    live.show([...statusLines(shown, aside, live.columns), aside.dim(this.#help(live.columns))]);
+    live.show([...statusLines(shown, stderrStyle, live.columns), stderrStyle.dim(this.#help(live.columns))]);
   };
 
   #help(columns: number): string {
@@ -189,10 +195,10 @@ class JobMonitor implements Monitor {
     return words.length <= columns ? words : `keys: ${keys.map((key) => key[0]).join(' ')}`;
   }
 
-  #pressed(key: string): void {
+  #onKey(key: string): void {
     switch (key) {
       case 's':
-        for (const line of statusLines(this.#status(), this.#output.aside, this.#output.live.columns))
+        for (const line of statusLines(this.#status(), this.#output.stderrStyle, this.#output.live.columns))
           this.#output.say(line);
         this.#output.say('');
         break;
@@ -215,15 +221,15 @@ class JobMonitor implements Monitor {
     if (this.#paused.has(reason) === isPaused) return;
     if (isPaused) this.#paused.add(reason);
     else this.#paused.delete(reason);
-    for (const { info } of this.#watched.devices()) this.#holds.set(info.id, reason, isPaused);
-    this.#controls.paused?.(this.#paused.size > 0);
+    for (const { info } of this.#job.devices()) this.#pauseReasons.set(info.id, reason, isPaused);
+    this.#controls.onPaused?.(this.#paused.size > 0);
     if (this.#paused.size === 0) this.#wake();
     this.#output.event(isPaused ? 'paused' : 'resumed', { reason: reason === 'paused' ? 'asked' : reason });
   }
 
   devicesOpened(): void {
-    for (const { info } of this.#watched.devices()) {
-      for (const reason of this.#paused) this.#holds.set(info.id, reason, true);
+    for (const { info } of this.#job.devices()) {
+      for (const reason of this.#paused) this.#pauseReasons.set(info.id, reason, true);
     }
   }
 
@@ -243,10 +249,10 @@ class JobMonitor implements Monitor {
     }
   }
 
-  #tellLost(): void {
-    for (const { info, fault } of this.#watched.devices()) {
-      if (fault === undefined || this.#lost.has(info.id)) continue;
-      this.#lost.add(info.id);
+  #reportLost(): void {
+    for (const { info, fault } of this.#job.devices()) {
+      if (fault === undefined || this.#reportedLost.has(info.id)) continue;
+      this.#reportedLost.add(info.id);
       this.#output.event('lost', { device: info.id, code: fault.code, message: fault.message });
       this.#output.warn(`${info.id} is not used any longer: ${fault.message}`);
     }

@@ -1,19 +1,19 @@
 /** Reasons for pausing devices. A device resumes when its last reason is removed. */
-export class Holds {
-  readonly #reasons = new Map<string, Set<Reason>>();
-  readonly #controls: HoldControls;
+export class PauseReasons {
+  readonly #reasons = new Map<string, Set<PauseReason>>();
+  readonly #controls: PauseControls;
 
-  constructor(controls: HoldControls) {
+  constructor(controls: PauseControls) {
     this.#controls = controls;
   }
 
   /** Returns true if the reason changed. */
-  set(device: string, reason: Reason, isHeld: boolean): boolean {
+  set(device: string, reason: PauseReason, isSet: boolean): boolean {
     const reasons = this.#reasons.get(device) ?? new Set();
     this.#reasons.set(device, reasons);
-    if (reasons.has(reason) === isHeld) return false;
+    if (reasons.has(reason) === isSet) return false;
     const before = reasons.size;
-    if (isHeld) reasons.add(reason);
+    if (isSet) reasons.add(reason);
     else reasons.delete(reason);
     if (before === 0) this.#controls.pause(device);
     else if (reasons.size === 0) this.#controls.resume(device);
@@ -27,14 +27,14 @@ export class Holds {
   }
 
   /** Returns a reason to display. `cpu` is omitted: a share of the processors is enforced by many short pauses. */
-  reasonOf(device: string): Reason | undefined {
+  reasonOf(device: string): PauseReason | undefined {
     return [...(this.#reasons.get(device) ?? [])].find((reason) => reason !== 'cpu');
   }
 }
 
-export type Reason = 'paused' | 'outranked' | 'too hot' | 'too much power' | 'cpu';
+export type PauseReason = 'paused' | 'outranked' | 'too hot' | 'too much power' | 'cpu';
 
-export interface HoldControls {
+export interface PauseControls {
   /** Starts no more chunks on a device, or on all devices. */
   pause(device?: string): void;
   resume(device?: string): void;

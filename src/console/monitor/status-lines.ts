@@ -1,7 +1,7 @@
 import { count, duration, percent, plural, rate, scaled } from '../output/format.js';
 import type { Style } from '../output/style.js';
 import { table, width } from '../output/table.js';
-import type { DeviceLine, Rates, Status } from './status.js';
+import type { DeviceProgress, Rates, Status } from './status.js';
 
 /**
  * Formats a status for a screen of a given width, in the order that hashcat's users know: job, state, times, speed by
@@ -11,7 +11,7 @@ export function statusLines(status: Status, style: Style, columns: number, now =
   const { name, state, seconds, hits, notes } = status;
   const started = new Date(now.getTime() - seconds * 1000);
   const line = (label: string, ...cells: readonly (string | undefined)[]) =>
-    flowing(
+    wrapCells(
       style.dim(label.padEnd(LABEL)),
       cells.filter((cell) => cell !== undefined),
       columns,
@@ -21,11 +21,11 @@ export function statusLines(status: Status, style: Style, columns: number, now =
     ...line('status', state === 'running' ? style.good(state) : style.warn(state)),
     ...notes.flatMap(({ label, text }) => line(label, text)),
     ...line('started', clock(started, now), `${duration(seconds)} ago`),
-    ...line(...ending(status, now)),
+    ...line(...endEstimate(status, now)),
     ...speedLines(status, style, columns),
     ...line('total', rateText(status.perSecond, status.unit), ...ratesTexts(status.rates).map(style.dim)),
     ...line('hits', count(hits)),
-    ...flowing(style.dim('progress'.padEnd(LABEL)), progress(status), columns, ' '),
+    ...wrapCells(style.dim('progress'.padEnd(LABEL)), progressCells(status), columns, ' '),
   ];
 }
 
@@ -37,7 +37,7 @@ export function statusLine(status: Status): string {
     return `${id}${share === undefined ? '' : ` fed ${percent(share)}`}${heat}${held === undefined ? '' : ` ${held}`}`;
   });
   return [
-    `speed 10s/60s/15m ${three(rates, unit)}`,
+    `speed 10s/60s/15m ${threeRates(rates, unit)}`,
     ...(state === 'running' ? [] : [state]),
     fraction === undefined ? count(done) : percent(fraction),
     ...(etaSeconds === undefined ? [] : [timeLeft(etaSeconds, odds)]),
@@ -51,7 +51,7 @@ const LABEL = 'estimated'.length + 2;
 const NARROW = 60;
 
 /** Lays out cells after a label, on as many lines as needed. */
-function flowing(label: string, cells: readonly string[], columns: number, gap = '  '): string[] {
+function wrapCells(label: string, cells: readonly string[], columns: number, gap = '  '): string[] {
   // On a narrow screen the cells need the width of the margin.
   const margin = ' '.repeat(columns < NARROW ? 2 : LABEL);
   const lines: string[] = [];
@@ -78,7 +78,7 @@ function speedLines({ devices, unit }: Status, style: Style, columns: number): s
   );
   if (aligned.every((text) => LABEL + width(text) <= columns)) return aligned.map((text, at) => label(at) + text);
   return rows.flatMap((row, at) =>
-    flowing(
+    wrapCells(
       label(at),
       row.filter((cell) => cell !== ''),
       columns,
@@ -86,7 +86,7 @@ function speedLines({ devices, unit }: Status, style: Style, columns: number): s
   );
 }
 
-function cellsOf(device: DeviceLine, unit: string, style: Style): string[] {
+function cellsOf(device: DeviceProgress, unit: string, style: Style): string[] {
   const { id, perSecond, chunkMs, lanes, items, fed, queueDepth, activeStreams, occupancy } = device;
   const { perJoule, temperatureC, powerW, held } = device;
   return [
@@ -104,14 +104,14 @@ function cellsOf(device: DeviceLine, unit: string, style: Style): string[] {
   ];
 }
 
-type Labelled = [label: string, ...cells: (string | undefined)[]];
+type LabelledCells = [label: string, ...cells: (string | undefined)[]];
 
 /** A search that ends with a hit may end earlier. */
 const timeLeft = (seconds: number, odds: Status['odds']): string =>
   `${duration(seconds)} left${odds === undefined ? '' : ' at most'}`;
 
 /** The estimated end; for a search that ends with a hit, the expected time of one. */
-function ending({ odds, etaSeconds }: Status, now: Date): Labelled {
+function endEstimate({ odds, etaSeconds }: Status, now: Date): LabelledCells {
   if (odds === undefined) {
     if (etaSeconds === undefined) return ['estimated', 'n/a'];
     const end = new Date(now.getTime() + etaSeconds * 1000);
@@ -133,7 +133,7 @@ function ending({ odds, etaSeconds }: Status, now: Date): Labelled {
 /** A date that many years away is not informative. */
 const FAR_S = 50 * 365 * 86_400;
 
-function progress({ done, length, fraction }: Status): string[] {
+function progressCells({ done, length, fraction }: Status): string[] {
   if (length === undefined || fraction === undefined) return [count(done)];
   // People see the share; numbers of forty digits are for programs.
   const number = (value: bigint): string => (length >= 10n ** 15n ? scaled(Number(value)).trimEnd() : count(value));
@@ -144,15 +144,15 @@ const rateText = (perSecond: number | undefined, unit: string): string =>
   perSecond === undefined ? 'n/a' : rate(perSecond, unit);
 
 const ratesTexts = ({ tenSeconds, minute, quarterHour }: Rates): string[] => [
-  `10 s ${short(tenSeconds)}`,
-  `60 s ${short(minute)}`,
-  `15 min ${short(quarterHour)}`,
+  `10 s ${shortRate(tenSeconds)}`,
+  `60 s ${shortRate(minute)}`,
+  `15 min ${shortRate(quarterHour)}`,
 ];
 
-const short = (perSecond: number | undefined): string =>
+const shortRate = (perSecond: number | undefined): string =>
   perSecond === undefined ? 'n/a' : scaled(perSecond).trimEnd();
 
-const three = ({ tenSeconds, minute, quarterHour }: Rates, unit: string): string =>
+const threeRates = ({ tenSeconds, minute, quarterHour }: Rates, unit: string): string =>
   [tenSeconds, minute, quarterHour].map((one) => rateText(one, unit)).join(' / ');
 
 /** Formats the time of day, with the date if it is not today. */

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { DeviceStatus } from '../../engine/index.js';
 import { styleFor } from '../output/style.js';
-import { Watch, type Watched } from './status.js';
+import { type MonitoredJob, StatusMeter } from './status.js';
 import { statusLine, statusLines } from './status-lines.js';
 
 const plain = styleFor({});
 
 /** A job of one device that has done so many indices. */
-function job(more: Partial<Watched> = {}) {
+function job(more: Partial<MonitoredJob> = {}) {
   const state = { done: 0n, hits: 0, device: 0n };
   const device = (): DeviceStatus =>
     ({
@@ -16,12 +16,12 @@ function job(more: Partial<Watched> = {}) {
       queueDepth: 6,
       activeStreams: 2,
       chunkMs: 49.8,
-      tuning: { lanes: 256, items: 4_194_304 },
+      launchSize: { lanes: 256, items: 4_194_304 },
       items: state.device,
       isPaused: false,
       fault: undefined,
     }) as DeviceStatus;
-  const watched: Watched = {
+  const watched: MonitoredJob = {
     name: 'zeros',
     unit: 'H',
     length: 1n << 40n,
@@ -30,12 +30,12 @@ function job(more: Partial<Watched> = {}) {
     hits: () => state.hits,
     ...more,
   };
-  const watch = new Watch(watched, 0);
+  const watch = new StatusMeter(watched, 0);
   const at = (second: number, done: bigint, hits = 0) => {
     Object.assign(state, { done, hits, device: done });
-    return watch.look(
+    return watch.measure(
       'running',
-      () => ({ sensors: { temperatureC: 61.4, powerW: 411.6 }, held: undefined }),
+      () => ({ sensors: { temperatureC: 61.4, powerW: 411.6 }, pauseReason: undefined }),
       second * 1000,
     );
   };
@@ -79,16 +79,16 @@ describe('how far a job is', () => {
   it('what a device did for other jobs is not this job’s', () => {
     const { watch, state } = job();
     state.device = 1n << 50n;
-    watch.look('running', undefined, 0);
+    watch.measure('running', undefined, 0);
     state.device += 1000n;
-    expect(watch.look('running', undefined, 1000).devices[0]?.perSecond).toBe(1000);
+    expect(watch.measure('running', undefined, 1000).devices[0]?.perSecond).toBe(1000);
   });
 
   it('paused, it has no end', () => {
     const { at, watch } = job();
     at(0, 0n);
     at(5, 1000n);
-    expect(watch.look('paused', undefined, 6000).etaSeconds).toBeUndefined();
+    expect(watch.measure('paused', undefined, 6000).etaSeconds).toBeUndefined();
   });
 
   it('a search that ends with a hit says when one is to be expected, and how long it takes at most', () => {
@@ -121,7 +121,7 @@ describe('how far a job is', () => {
 
 describe('the screen', () => {
   const now = new Date(2026, 10, 15, 15, 0, 0);
-  const shown = (columns: number, more: Partial<Watched> = {}) => {
+  const shown = (columns: number, more: Partial<MonitoredJob> = {}) => {
     const { at } = job(more);
     at(0, 0n);
     return statusLines(at(20, 400_000_000n, 3), plain, columns, now);

@@ -1,5 +1,12 @@
 import type { Sensors } from '../../device/device.js';
-import { count, type Meter, rateOver, rateOverall, startMeter, WINDOWS_MS } from '../../engine/feed/throughput.js';
+import {
+  countIndices,
+  type RateMeter,
+  rateOver,
+  rateOverall,
+  startRateMeter,
+  WINDOWS_MS,
+} from '../../engine/feed/throughput.js';
 import type { DeviceStatus } from '../../engine/index.js';
 import { perJoule } from '../../engine/telemetry/energy.js';
 import { shareOf } from '../../engine/work/space.js';
@@ -27,7 +34,7 @@ export interface Status {
   readonly hits: number;
   /** Only for a search that ends with a hit. */
   readonly odds: Odds | undefined;
-  readonly devices: readonly DeviceLine[];
+  readonly devices: readonly DeviceProgress[];
   /** Additional lines of the job. */
   readonly notes: readonly Note[];
 }
@@ -48,7 +55,7 @@ export interface Odds {
   readonly luck: number | undefined;
 }
 
-export interface DeviceLine {
+export interface DeviceProgress {
   readonly id: string;
   readonly perSecond: number | undefined;
   readonly chunkMs: number | undefined;
@@ -75,7 +82,7 @@ export interface Note {
 }
 
 /** A job to monitor. */
-export interface Watched {
+export interface MonitoredJob {
   readonly name: string;
   readonly unit: string;
   /** Number of indices of the space; omitted if it is unbounded. */
@@ -94,38 +101,38 @@ export interface Watched {
 }
 
 /** More about a device. */
-export interface DeviceState {
+export interface DeviceConditions {
   readonly sensors: Sensors | undefined;
-  readonly held: string | undefined;
+  readonly pauseReason: string | undefined;
 }
 
 /** Measures a job from now on. */
-export class Watch {
-  readonly #watched: Watched;
+export class StatusMeter {
+  readonly #job: MonitoredJob;
   readonly #startedMs: number;
-  readonly #devices = new Map<string, Counter>();
-  readonly #total: Counter;
+  readonly #devices = new Map<string, RateCounter>();
+  readonly #total: RateCounter;
 
-  constructor(watched: Watched, nowMs = performance.now()) {
-    this.#watched = watched;
+  constructor(job: MonitoredJob, nowMs = performance.now()) {
+    this.#job = job;
     this.#startedMs = nowMs;
-    this.#total = new Counter(nowMs);
+    this.#total = new RateCounter(nowMs);
   }
 
-  look(
+  measure(
     state: Status['state'],
-    of: (device: string) => DeviceState | undefined = () => undefined,
+    of: (device: string) => DeviceConditions | undefined = () => undefined,
     nowMs = performance.now(),
   ): Status {
-    const { name, unit, length, before = 0n, chance } = this.#watched;
-    const { done: counted = 0n, held = 0n } = this.#watched.progress() ?? {};
+    const { name, unit, length, before = 0n, chance } = this.#job;
+    const { done: counted = 0n, held = 0n } = this.#job.progress() ?? {};
     const now = counted + held;
-    this.#total.see(now, nowMs);
+    this.#total.update(now, nowMs);
     const perSecond = this.#total.perSecond(nowMs);
-    const hits = this.#watched.hits();
+    const hits = this.#job.hits();
     const done = before + now;
     const isMoving = state !== 'paused' && perSecond !== undefined && perSecond > 0;
-    const left = this.#watched.left?.() ?? (length === undefined ? undefined : Number(length - done));
+    const left = this.#job.left?.() ?? (length === undefined ? undefined : Number(length - done));
     const speed = isMoving ? perSecond : undefined;
     return {
       name,
@@ -140,26 +147,26 @@ export class Watch {
       etaSeconds: speed === undefined || left === undefined ? undefined : left / speed,
       hits,
       odds: chance === undefined ? undefined : oddsOf(chance, hits, Number(now), left, speed),
-      devices: this.#watched.devices().map((device) => this.#line(device, of(device.info.id), nowMs)),
-      notes: this.#watched.notes?.() ?? [],
+      devices: this.#job.devices().map((device) => this.#deviceProgress(device, of(device.info.id), nowMs)),
+      notes: this.#job.notes?.() ?? [],
     };
   }
 
-  #line(
-    { info, items, chunkMs, tuning, fed, queueDepth, activeStreams, occupancy, fault }: DeviceStatus,
-    state: DeviceState | undefined,
+  #deviceProgress(
+    { info, items, chunkMs, launchSize, fed, queueDepth, activeStreams, occupancy, fault }: DeviceStatus,
+    state: DeviceConditions | undefined,
     nowMs: number,
-  ): DeviceLine {
-    const counter = this.#devices.get(info.id) ?? new Counter(this.#startedMs);
+  ): DeviceProgress {
+    const counter = this.#devices.get(info.id) ?? new RateCounter(this.#startedMs);
     this.#devices.set(info.id, counter);
-    counter.see(items, nowMs);
+    counter.update(items, nowMs);
     const perSecond = counter.perSecond(nowMs);
     return {
       id: info.id,
       perSecond,
       chunkMs,
-      lanes: tuning?.lanes,
-      items: tuning?.items,
+      lanes: launchSize?.lanes,
+      items: launchSize?.items,
       fed,
       queueDepth,
       activeStreams,
@@ -167,7 +174,7 @@ export class Watch {
       perJoule: perJoule(perSecond, state?.sensors?.powerW),
       temperatureC: state?.sensors?.temperatureC,
       powerW: state?.sensors?.powerW,
-      held: fault === undefined ? state?.held : 'not used any longer',
+      held: fault === undefined ? state?.pauseReason : 'not used any longer',
     };
   }
 }
@@ -175,7 +182,7 @@ export class Watch {
 function oddsOf(chance: number, hits: number, done: number, left = Number.POSITIVE_INFINITY, perSecond?: number): Odds {
   const expectedHits = chance * done;
   const hitsLeft = chance * left;
-  const isKnown = perSecond !== undefined && hitsLeft >= LEAST_HITS_LEFT;
+  const isKnown = perSecond !== undefined && hitsLeft >= MIN_HITS_LEFT;
   return {
     // The search ends with a hit or with its last index.
     expectedSeconds: isKnown ? -Math.expm1(-hitsLeft) / (chance * perSecond) : undefined,
@@ -186,24 +193,24 @@ function oddsOf(chance: number, hits: number, done: number, left = Number.POSITI
 }
 
 /** With fewer expected hits left, a search most likely ends without one. */
-const LEAST_HITS_LEFT = 0.5;
+const MIN_HITS_LEFT = 0.5;
 
 /** Rates of indices over time, from their running sum. */
-class Counter {
+class RateCounter {
   readonly #startedMs: number;
-  #meter: Meter;
+  #meter: RateMeter;
   #sum: bigint | undefined;
 
   constructor(nowMs: number) {
     this.#startedMs = nowMs;
-    this.#meter = startMeter(nowMs);
+    this.#meter = startRateMeter(nowMs);
   }
 
-  see(sum: bigint, nowMs: number): void {
+  update(sum: bigint, nowMs: number): void {
     // A device may have worked on other jobs before this one.
     const added = sum - (this.#sum ?? sum);
     // The work of a faulty device is subtracted from the sum.
-    this.#meter = count(this.#meter, nowMs, added < 0n ? 0n : added);
+    this.#meter = countIndices(this.#meter, nowMs, added < 0n ? 0n : added);
     this.#sum = sum;
   }
 

@@ -9,7 +9,7 @@ import type { Output } from '../output/output.js';
 import { flag, options, type Profile } from './options.js';
 
 /** Options of the command line for opening devices. */
-export interface OpeningOptions {
+export interface DeviceCommandOptions {
   readonly threads?: number;
   readonly maxCpu?: number;
   readonly maxMemory?: number;
@@ -18,7 +18,7 @@ export interface OpeningOptions {
 }
 
 /** Adds these options to a command. */
-export function withOpeningOptions(command: Command): Command {
+export function withDeviceOptions(command: Command): Command {
   return command
     .addOption(options.threads())
     .addOption(options.maxCpu())
@@ -27,24 +27,24 @@ export function withOpeningOptions(command: Command): Command {
     .addOption(flag('--api-table', "the driver's calls and their times, at the end"));
 }
 
-export interface Opening {
+export interface DeviceSetup {
   readonly options: OpenOptions;
   /** The goal for chunk length. */
   readonly aim: Aim | undefined;
   /** Prints the table of `--api-table`. Must be called before the device is closed. */
-  tell(device: Device): Promise<void>;
+  reportApiCalls(device: Device): Promise<void>;
 }
 
 /** `driver` holds the command's own requirements for a GPU's driver; `signal` ends the wait for it. */
-export function startOpening(
-  given: OpeningOptions,
+export function setUpDevices(
+  given: DeviceCommandOptions,
   output: Output,
   driver: Pick<OpenOptions, 'streams' | 'completion' | 'signal'> = {},
-): Opening {
-  const { maxMemory, profile, apiTable: wanted = false } = given;
+): DeviceSetup {
+  const { maxMemory, profile, apiTable: hasApiTable = false } = given;
   const { streams, completion, signal } = driver;
-  const threads = threadsOf(given);
-  if (profile === 'desktop') yieldToOthers(output);
+  const threads = cpuThreads(given);
+  if (profile === 'desktop') lowerPriority(output);
   return {
     aim: profile === undefined ? undefined : profile === 'desktop' ? 'interactive' : 'batch',
     options: {
@@ -53,24 +53,24 @@ export function startOpening(
       ...(streams !== undefined && { streams }),
       ...(completion !== undefined && { completion }),
       ...(signal && { signal }),
-      ...(wanted && { telemetry: true }),
+      ...(hasApiTable && { telemetry: true }),
       ...(output.diagnose && { log: output.diagnose }),
     },
-    tell: async (device) => {
-      if (wanted) await tellCalls(output, device);
+    reportApiCalls: async (device) => {
+      if (hasApiTable) await printApiCalls(output, device);
     },
   };
 }
 
 /** Returns the thread count of CPU devices: the given one, limited by the share of the processors. */
-function threadsOf({ threads, maxCpu }: OpeningOptions): number | undefined {
+function cpuThreads({ threads, maxCpu }: DeviceCommandOptions): number | undefined {
   if (maxCpu === undefined || maxCpu >= 1) return threads;
   const within = threadsWithin(maxCpu, availableParallelism());
   return Math.min(threads ?? within, within);
 }
 
 /** Lowers the priority of threads started from now on, including those of devices. */
-function yieldToOthers(output: Output): void {
+function lowerPriority(output: Output): void {
   try {
     setPriority(0, constants.priority.PRIORITY_BELOW_NORMAL);
   } catch (error) {
@@ -78,18 +78,18 @@ function yieldToOthers(output: Output): void {
   }
 }
 
-async function tellCalls(output: Output, device: Device): Promise<void> {
+async function printApiCalls(output: Output, device: Device): Promise<void> {
   const { id } = device.info;
   const telemetry = await device.telemetry?.();
   if (!telemetry) {
-    output.say(output.aside.dim(`${id} has no driver whose calls could be told`));
+    output.say(output.stderrStyle.dim(`${id} has no driver whose calls could be told`));
     return;
   }
   output.event('api', { device: id, ...telemetry });
   const { calls, launches, polls, blockingWaits, blockedNs, lostCallbacks } = telemetry;
   // Goes to stderr: stdout may carry words or states.
-  output.say(`\n${output.aside.bold(id)}  calls of the driver`);
+  output.say(`\n${output.stderrStyle.bold(id)}  calls of the driver`);
   for (const line of apiTable(calls)) output.say(line);
   const waits = `${blockingWaits} blocking waits (${blockedNs} ns), ${lostCallbacks} lost callbacks`;
-  output.say(output.aside.dim(`${launches} launches, ${polls} polls, ${waits}`));
+  output.say(output.stderrStyle.dim(`${launches} launches, ${polls} polls, ${waits}`));
 }

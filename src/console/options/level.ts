@@ -3,4 +3,5 @@ export const levels = ['error', 'warn', 'info', 'debug'] as const;
 export type Level = (typeof levels)[number];
 
 /** True if a message of level `word` is shown at level `at`. */
-export const isTold = (word: Level, at: Level): boolean => levels.indexOf(word) <= levels.indexOf(at);
+export const isLevelShown = (level: Level, threshold: Level): boolean =>
+  levels.indexOf(level) <= levels.indexOf(threshold);

@@ -3,82 +3,91 @@ import { InvalidArgumentError, Option } from 'commander';
 import { SLOTS_PER_STREAM, STREAMS } from '../../engine/feed/slots.js';
 import { dataDirectory, tilde } from '../command/paths.js';
 import { levels } from './level.js';
-import { amount, byteCount, seconds, share } from './quantity.js';
+import { amountParser, parseBytes, parseSeconds, parseShare } from './quantity.js';
 
 /** Options that mean the same in every command. Each is also `MILLRACE_<OPTION>` in the environment, and in a config file. */
 export const options = {
-  device: () => valued('--device <name>', 'the device to use, by its id').default('auto', 'the best there is'),
-  devices: () => valued('--device <list>', 'devices by their ids, as in cuda:0,cpu'),
+  device: () => valueOption('--device <name>', 'the device to use, by its id').default('auto', 'the best there is'),
+  devices: () => valueOption('--device <list>', 'devices by their ids, as in cuda:0,cpu'),
   json: () => flag('--json', 'events on stdout, one JSON object a line, the last one "done"'),
   threads: () =>
-    valued('--threads <n>', `threads of a device on the CPU (default: ${availableParallelism()})`).argParser(
-      wholeNumber(1, 1024),
+    valueOption('--threads <n>', `threads of a device on the CPU (default: ${availableParallelism()})`).argParser(
+      wholeNumberParser(1, 1024),
     ),
   pipeline: () =>
-    valued('--pipeline <how>', 'how devices are fed; all give the same answers (default: poll)').choices([
+    valueOption('--pipeline <how>', 'how devices are fed; all give the same answers (default: poll)').choices([
       'sync',
       'poll',
       'callback',
       'persistent',
     ]),
   streams: () =>
-    valued('--streams <n>', `streams of each device (default: ${STREAMS})`).argParser(wholeNumber(1, MOST_AT_ONCE)),
+    valueOption('--streams <n>', `streams of each device (default: ${STREAMS})`).argParser(
+      wholeNumberParser(1, MAX_CONCURRENT),
+    ),
   slots: () =>
-    valued('--slots <n>', `chunks in flight on each stream (default: ${SLOTS_PER_STREAM})`).argParser(
-      wholeNumber(1, MOST_AT_ONCE),
+    valueOption('--slots <n>', `chunks in flight on each stream (default: ${SLOTS_PER_STREAM})`).argParser(
+      wholeNumberParser(1, MAX_CONCURRENT),
     ),
   profile: () =>
-    valued('--profile <name>', 'desktop: short chunks and a low priority, for a machine in use').choices(profiles),
+    valueOption('--profile <name>', 'desktop: short chunks and a low priority, for a machine in use').choices(profiles),
   dataDir: () => {
     // Both variables count as environment, which takes precedence over a config file.
     const variable = process.env.MILLRACE_DATA_DIR === undefined ? 'MILLRACE_HOME' : 'MILLRACE_DATA_DIR';
     const option = new Option('--data-dir <dir>', 'where jobs, their progress and their hits are kept').env(variable);
     return option.default(dataDirectory(), tilde(dataDirectory()));
   },
-  events: () => valued('--events <file>', 'events, as with --json, to a file'),
-  log: () => valued('--log <level>', 'how much is told on stderr').choices(levels).default('info'),
-  extraVerbose: () => valued('-e, --extra-verbose [file]', 'diagnostics to a file, a line each').preset('tests'),
-  config: () => valued('--config <file>', 'settings, instead of those in the home folder'),
+  events: () => valueOption('--events <file>', 'events, as with --json, to a file'),
+  log: () => valueOption('--log <level>', 'how much is told on stderr').choices(levels).default('info'),
+  extraVerbose: () => valueOption('-e, --extra-verbose [file]', 'diagnostics to a file, a line each').preset('tests'),
+  config: () => valueOption('--config <file>', 'settings, instead of those in the home folder'),
   runtime: () =>
-    valued('--runtime <time>', 'stop at a checkpoint after 90s, 10m, 1h30m (exit status 4)').argParser(seconds),
+    valueOption('--runtime <time>', 'stop at a checkpoint after 90s, 10m, 1h30m (exit status 4)').argParser(
+      parseSeconds,
+    ),
   maxMemory: () =>
-    valued('--max-memory <size>', 'the most memory taken on each device, as 512M or 4G').argParser(byteCount),
+    valueOption('--max-memory <size>', 'the most memory taken on each device, as 512M or 4G').argParser(parseBytes),
   maxTemp: () =>
-    valued('--max-temp <celsius>', 'pause a device that is as hot until it has cooled').argParser(amount('°?C')),
-  maxPower: () => valued('--max-power <watts>', 'pause a device that draws more').argParser(amount('W')),
-  maxCpu: () => valued('--max-cpu <percent>', 'the most of the processors that CPU devices take').argParser(share),
+    valueOption('--max-temp <celsius>', 'pause a device that is as hot until it has cooled').argParser(
+      amountParser('°?C'),
+    ),
+  maxPower: () => valueOption('--max-power <watts>', 'pause a device that draws more').argParser(amountParser('W')),
+  maxCpu: () =>
+    valueOption('--max-cpu <percent>', 'the most of the processors that CPU devices take').argParser(parseShare),
   status: () =>
-    valued('--status <time>', 'how often a line is told where there is no terminal (default: 60s)').argParser(seconds),
+    valueOption('--status <time>', 'how often a line is told where there is no terminal (default: 60s)').argParser(
+      parseSeconds,
+    ),
 };
 
 const profiles = ['batch', 'desktop'] as const;
 export type Profile = (typeof profiles)[number];
 
-const MOST_AT_ONCE = 32;
+const MAX_CONCURRENT = 32;
 
 /** An option with a value, and its variable in the environment. */
-export function valued(flags: string, description: string): Option {
+export function valueOption(flags: string, description: string): Option {
   const option = new Option(flags, description);
-  return option.env(variable(option));
+  return option.env(variableName(option));
 }
 
 /** A boolean option. An empty variable, 0, false or no turns it off. */
 export function flag(flags: string, description: string, env: NodeJS.ProcessEnv = process.env): Option {
   const option = new Option(flags, description);
-  const name = variable(option);
+  const name = variableName(option);
   return isOff(env[name]) ? option : option.env(name);
 }
 
 /** Returns a parser for a whole number within bounds. */
-export function wholeNumber(least: number, most: number): (text: string) => number {
+export function wholeNumberParser(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
-    if (!/^\d+$/.test(text) || value < least || value > most) {
-      throw new InvalidArgumentError(`A whole number from ${least} to ${most} is needed.`);
+    if (!/^\d+$/.test(text) || value < min || value > max) {
+      throw new InvalidArgumentError(`A whole number from ${min} to ${max} is needed.`);
     }
     return value;
   };
 }
 
 const isOff = (value = ''): boolean => /^(|0|false|no)$/i.test(value);
-const variable = (option: Option): string => `MILLRACE_${option.name().toUpperCase().replaceAll('-', '_')}`;
+const variableName = (option: Option): string => `MILLRACE_${option.name().toUpperCase().replaceAll('-', '_')}`;

@@ -6,29 +6,32 @@ import type { Output } from '../output/output.js';
 import { options } from './options.js';
 
 /** Options of the command line for feeding devices. */
-export type FeedingOptions = Pick<EngineOptions, 'pipeline' | 'streams' | 'slots'>;
+export type PipelineCommandOptions = Pick<EngineOptions, 'pipeline' | 'streams' | 'slots'>;
 
 /** Adds these options to a command. */
-export function withFeedingOptions(command: Command): Command {
+export function withPipelineOptions(command: Command): Command {
   return command.addOption(options.pipeline()).addOption(options.streams()).addOption(options.slots());
 }
 
-export interface Feeding {
+export interface PipelineSetup {
   /** For the engine. */
   readonly engine: EngineOptions;
   /** For opening its devices. */
   readonly driver: Required<Pick<OpenOptions, 'completion'>>;
   /** True if the command line sets any of these options. */
-  readonly isGiven: boolean;
+  readonly isSet: boolean;
 }
 
 /** `output` receives a warning for each feature that a device lacks. */
-export function feedingOf({ pipeline, streams, slots }: FeedingOptions, output: Pick<Output, 'warn'>): Feeding {
+export function pipelineSetup(
+  { pipeline, streams, slots }: PipelineCommandOptions,
+  output: Pick<Output, 'warn'>,
+): PipelineSetup {
   const given = {
     ...(pipeline !== undefined && { pipeline }),
     ...(streams !== undefined && { streams }),
     ...(slots !== undefined && { slots }),
   };
   const engine = { ...given, onWarning: (message: string) => output.warn(message) };
-  return { engine, driver: { completion: completionOf(pipeline) }, isGiven: Object.keys(given).length > 0 };
+  return { engine, driver: { completion: completionOf(pipeline) }, isSet: Object.keys(given).length > 0 };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { amount, byteCount, seconds, share } from './quantity.js';
+import { amountParser, parseBytes, parseSeconds, parseShare } from './quantity.js';
 
 describe('quantities', () => {
   it.each([
@@ -10,9 +10,9 @@ describe('quantities', () => {
     ['1h30m', 5400],
     ['2d', 172_800],
     ['1H30M', 5400],
-  ])('%s is %d s', (text, value) => expect(seconds(text)).toBe(value));
+  ])('%s is %d s', (text, value) => expect(parseSeconds(text)).toBe(value));
   it.each(['', '0', '-5', '5x', 'h', '1 2', '90 30', '1h30', 'Infinity', '1e9'])('%j is no time', (text) =>
-    expect(() => seconds(text)).toThrow('A time is needed'),
+    expect(() => parseSeconds(text)).toThrow('A time is needed'),
   );
 
   it.each([
@@ -22,17 +22,17 @@ describe('quantities', () => {
     ['1.5GiB', 1.5 * 2 ** 30],
     ['2TB', 2 ** 41],
     ['64 KiB', 65_536],
-  ])('%s is %d bytes', (text, value) => expect(byteCount(text)).toBe(value));
+  ])('%s is %d bytes', (text, value) => expect(parseBytes(text)).toBe(value));
   it.each(['', '0', '-1G', 'G', '1E', '0.1', '99999999T'])('%j is no size', (text) =>
-    expect(() => byteCount(text)).toThrow('A size is needed'),
+    expect(() => parseBytes(text)).toThrow('A size is needed'),
   );
 
   it('percent, with or without their sign', () => {
-    expect([share('50'), share('12.5%'), share('100 %')]).toEqual([0.5, 0.125, 1]);
-    for (const text of ['0', '101', '-1', 'half', '']) expect(() => share(text)).toThrow('Percent');
+    expect([parseShare('50'), parseShare('12.5%'), parseShare('100 %')]).toEqual([0.5, 0.125, 1]);
+    for (const text of ['0', '101', '-1', 'half', '']) expect(() => parseShare(text)).toThrow('Percent');
   });
   it('amounts, with or without their unit', () => {
-    const watts = amount('W');
+    const watts = amountParser('W');
     expect([watts('300'), watts('300W'), watts('299.5 w')]).toEqual([300, 300, 299.5]);
     for (const text of ['0', 'W', '300V', '-3']) expect(() => watts(text)).toThrow('in W');
   });

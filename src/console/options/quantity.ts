@@ -5,18 +5,18 @@ import { InvalidArgumentError } from 'commander';
 const UNITS_S: Readonly<Record<string, number>> = { s: 1, m: 60, min: 60, h: 3600, d: 86_400 };
 
 /** Seconds: `90`, `90s`, `10m`, `1h30m`, `2d`. */
-export function seconds(text: string): number {
+export function parseSeconds(text: string): number {
   const parts = [...text.toLowerCase().matchAll(/(\d+(?:\.\d+)?)(s|min|m|h|d)?/g)];
-  const isWhole = parts.map(([part]) => part).join('') === text.toLowerCase() && parts.length > 0;
+  const isFullMatch = parts.map(([part]) => part).join('') === text.toLowerCase() && parts.length > 0;
   // Several numbers are ambiguous without units.
-  const isClear = parts.length === 1 || parts.every(([, , unit]) => unit !== undefined);
+  const isUnambiguous = parts.length === 1 || parts.every(([, , unit]) => unit !== undefined);
   const value = parts.reduce((sum, [, number, unit = 's']) => sum + Number(number) * (UNITS_S[unit] ?? 1), 0);
-  if (isWhole && isClear && value > 0) return value;
+  if (isFullMatch && isUnambiguous && value > 0) return value;
   throw new InvalidArgumentError('A time is needed, as 90, 90s, 10m, 1h30m or 2d.');
 }
 
 /** Bytes: `512M`, `4G`, `1.5GiB`, `1000000`. All units are binary. */
-export function byteCount(text: string): number {
+export function parseBytes(text: string): number {
   const [, number, unit = ''] = /^(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?$/i.exec(text) ?? [];
   const value = Math.floor(Number(number) * 1024 ** ['', 'k', 'm', 'g', 't'].indexOf(unit.toLowerCase()));
   if (value >= 1 && Number.isSafeInteger(value)) return value;
@@ -24,7 +24,7 @@ export function byteCount(text: string): number {
 }
 
 /** A percentage, returned as 0 to 1: `50`, `12.5%`. */
-export function share(text: string): number {
+export function parseShare(text: string): number {
   const [, number] = /^(\d+(?:\.\d+)?)\s*%?$/.exec(text) ?? [];
   const value = Number(number) / 100;
   if (value > 0 && value <= 1) return value;
@@ -32,7 +32,7 @@ export function share(text: string): number {
 }
 
 /** A number above 0, with or without its unit. */
-export function amount(unit: string): (text: string) => number {
+export function amountParser(unit: string): (text: string) => number {
   const pattern = new RegExp(`^(\\d+(?:\\.\\d+)?)\\s*${unit}?$`, 'i');
   return (text) => {
     const value = Number(pattern.exec(text)?.[1]);

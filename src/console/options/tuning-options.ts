@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import { keepTuningsOn } from '../../engine/tune/known.js';
+import { setTuningStore } from '../../engine/tune/known.js';
 import { LedgerTunings } from '../../store/client/tunings.js';
 import type { Store } from '../../store/index.js';
 import type { Output } from '../output/output.js';
-import { options, valued } from './options.js';
+import { options, valueOption } from './options.js';
 
 /** Options of the command line for stored tunings. */
 export interface TuningOptions {
@@ -14,7 +14,7 @@ export interface TuningOptions {
 /** Adds these options to a command. */
 export function withTuningOptions(command: Command): Command {
   command.addOption(
-    valued('--tuning <how>', 'settings that `millrace tune` has kept: use them, or not')
+    valueOption('--tuning <how>', 'settings that `millrace tune` has kept: use them, or not')
       .choices(['known', 'off'])
       .default('known'),
   );
@@ -23,12 +23,12 @@ export function withTuningOptions(command: Command): Command {
 }
 
 /** Must be called before devices are opened. `opened` is the ledger, if the command opens it for its job. */
-export function startTuning(
+export function useStoredTunings(
   { tuning, dataDir }: TuningOptions,
   output: Output,
   opened?: Promise<Store | undefined>,
 ): void {
   const tunings = tuning === 'off' ? undefined : new LedgerTunings(dataDir, { warn: output.warn }, opened);
-  keepTuningsOn(tunings);
+  setTuningStore(tunings);
   tunings?.load();
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { legible, legibleInFile, MESSAGE_LIMITS } from './legible.js';
-import { openLive } from './live.js';
+import { MESSAGE_LIMITS, sanitizeForFile, sanitizeText } from './legible.js';
+import { openLiveLines } from './live.js';
 import { jsonLine, openOutput } from './output.js';
 import { styleFor } from './style.js';
 import { table } from './table.js';
@@ -15,7 +15,7 @@ describe('text for people', () => {
   it('has no active character, whatever it is made of', () => {
     fc.assert(
       fc.property(any, (text) => {
-        expect(legible(`a${text}b`).replaceAll('\n  ', '')).not.toMatch(ACTIVE);
+        expect(sanitizeText(`a${text}b`).replaceAll('\n  ', '')).not.toMatch(ACTIVE);
       }),
     );
   });
@@ -29,22 +29,22 @@ describe('text for people', () => {
     ['what is wrong\n  asked:  this\n  advice: that', 'what is wrong\n  asked:  this\n  advice: that'],
     ['\nheading\n', '\nheading\n'],
     ['naïve 文字 😀', 'naïve 文字 😀'],
-  ])('%j', (text, wanted) => expect(legible(text)).toBe(wanted));
+  ])('%j', (text, wanted) => expect(sanitizeText(text)).toBe(wanted));
 
   it('has our own styles, and no others', () => {
-    expect(legible(`${colour.bad('error:')} \u001b[32mgood\u001b[39m`)).toBe(
+    expect(sanitizeText(`${colour.bad('error:')} \u001b[32mgood\u001b[39m`)).toBe(
       '\u001b[31merror:\u001b[39m \\u001b[32mgood\\u001b[39m',
     );
-    expect(legibleInFile(`${colour.bad('error:')} \u001b[32m`)).toBe('error: \\u001b[32m');
+    expect(sanitizeForFile(`${colour.bad('error:')} \u001b[32m`)).toBe('error: \\u001b[32m');
   });
 
   it('is cut: words, lines, and their number', () => {
-    const cut = (text: string): string => legible(text, MESSAGE_LIMITS);
+    const cut = (text: string): string => sanitizeText(text, MESSAGE_LIMITS);
     expect(cut(`cannot read ${'x'.repeat(1000)}: why`)).toMatch(/^cannot read x{90,100}…x{90,100}: why$/);
     expect(cut('ab '.repeat(1e6))).toHaveLength(400);
     expect(cut('\u001b'.repeat(1e6)).length).toBeLessThanOrEqual(400);
     expect(cut('x\n  y'.repeat(1000)).split('\n')).toHaveLength(101);
-    expect(legible('7'.repeat(1000))).toBe('7'.repeat(1000));
+    expect(sanitizeText('7'.repeat(1000))).toBe('7'.repeat(1000));
   });
 });
 
@@ -75,10 +75,10 @@ describe('on a terminal', () => {
   });
 
   it('live lines, also when they come back', async () => {
-    const live = openLive(stream);
+    const live = openLiveLines(stream);
     expect(told(() => live.show([colour.bold(hostile)]))).toContain('\u001b[1ma\\u001b[2J\\u009b31m\\u202e\u001b[22m');
     written.length = 0;
-    live.above(() => undefined);
+    live.writeAbove(() => undefined);
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(written.join('')).toContain('\u001b[1ma\\u001b[2J\\u009b31m\\u202e\u001b[22m');
     live.clear();
@@ -88,7 +88,7 @@ describe('on a terminal', () => {
     const [first, second] = table([
       [colour.dim('name'), 'x'],
       [hostile, 'y'],
-    ]).map((line) => legible(line));
+    ]).map((line) => sanitizeText(line));
     expect(second).toBe('a\\u001b[2J\\u009b31m\\u202e  y');
     expect(first).toBe(`\u001b[2mname\u001b[22m${' '.repeat(second!.length - 'name'.length - 'x'.length)}x`);
   });

@@ -11,44 +11,44 @@ import { STYLE_MARK } from './style.js';
  *
  * All text for people passes through here exactly once, when it is written.
  */
-export function legible(text: string, limits: Limits = RESULT_LIMITS): string {
-  return between(text, '\u001b[', (part) => lines(part, limits));
+export function sanitizeText(text: string, limits: TextLimits = RESULT_LIMITS): string {
+  return mapBetweenStyles(text, '\u001b[', (part) => sanitizeLines(part, limits));
 }
 
 /** Escapes a cell of a table, on one line. Style marks are kept: they are replaced when the line is written. */
-export const legibleCell = (text: string): string => between(text, STYLE_MARK, escaped);
+export const sanitizeCell = (text: string): string => mapBetweenStyles(text, STYLE_MARK, escaped);
 
-/** Like `legible`, for a file: without styles, and not shortened. */
-export function legibleInFile(text: string): string {
+/** Like `sanitizeText`, for a file: without styles, and not shortened. */
+export function sanitizeForFile(text: string): string {
   const [first = '', ...styled] = text.split(STYLE_MARK);
-  return lines(first + styled.map((part) => part.slice(part.indexOf('m') + 1)).join(''), NO_LIMITS);
+  return sanitizeLines(first + styled.map((part) => part.slice(part.indexOf('m') + 1)).join(''), NO_LIMITS);
 }
 
 /** Maximum lengths in characters; the middle of longer text is omitted. */
-export interface Limits {
+export interface TextLimits {
   readonly word: number;
   readonly line: number;
   readonly lines: number;
 }
 
 /** For errors, warnings and the log: they describe a problem with outside text, and need not repeat all of it. */
-export const MESSAGE_LIMITS: Limits = { word: 200, line: 400, lines: 100 };
+export const MESSAGE_LIMITS: TextLimits = { word: 200, line: 400, lines: 100 };
 /** For results, which may be numbers of hundreds of digits. */
-const RESULT_LIMITS: Limits = { word: 4096, line: 4096, lines: 4096 };
-const NO_LIMITS: Limits = {
+const RESULT_LIMITS: TextLimits = { word: 4096, line: 4096, lines: 4096 };
+const NO_LIMITS: TextLimits = {
   word: Number.POSITIVE_INFINITY,
   line: Number.POSITIVE_INFINITY,
   lines: Number.POSITIVE_INFINITY,
 };
 
 /** Control and format characters, and separators of lines and paragraphs. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-const escaped = (text: string): string => text.replace(UNSEEN, escapeOf);
+const escaped = (text: string): string => text.replace(INVISIBLE, escapeOf);
 
 /** For a line of JSON: these characters are parts of strings there, and a reader gets them back. */
 export const escapedJson = (json: string): string =>
-  json.replace(UNSEEN, (one) => Array.from({ length: one.length }, (_, at) => unicode(one.charCodeAt(at))).join(''));
+  json.replace(INVISIBLE, (one) => Array.from({ length: one.length }, (_, at) => unicode(one.charCodeAt(at))).join(''));
 
 const escapeOf = (one: string): string => {
   const code = one.codePointAt(0) ?? 0;
@@ -58,10 +58,10 @@ const unicode = (code: number): string => `\\u${code.toString(16).padStart(4, '0
 const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
 /** Applies `change` to the text between styles. */
-const between = (text: string, style: string, change: (part: string) => string): string =>
+const mapBetweenStyles = (text: string, style: string, change: (part: string) => string): string =>
   text.split(STYLE_MARK).map(change).join(style);
 
-function lines(text: string, limits: Limits): string {
+function sanitizeLines(text: string, limits: TextLimits): string {
   let [from, to] = [0, text.length];
   while (text[from] === '\n') from += 1;
   while (to > from && text[to - 1] === '\n') to -= 1;
@@ -72,13 +72,13 @@ function lines(text: string, limits: Limits): string {
 }
 
 /** Shortens before escaping, to bound the work, and again after it. */
-function shortened(line: string, { word, line: most }: Limits): string {
-  const words = escaped(withoutMiddle(line, most)).split(' ');
-  return withoutMiddle(words.map((one) => withoutMiddle(one, word)).join(' '), most);
+function shortened(line: string, { word, line: maxLine }: TextLimits): string {
+  const words = escaped(withoutMiddle(line, maxLine)).split(' ');
+  return withoutMiddle(words.map((one) => withoutMiddle(one, word)).join(' '), maxLine);
 }
 
-function withoutMiddle(text: string, most: number): string {
-  if (text.length <= most) return text;
-  const half = (most - 1) / 2;
+function withoutMiddle(text: string, max: number): string {
+  if (text.length <= max) return text;
+  const half = (max - 1) / 2;
   return `${text.slice(0, Math.ceil(half))}…${text.slice(text.length - Math.floor(half))}`;
 }

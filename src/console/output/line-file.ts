@@ -8,7 +8,7 @@ export interface LineFile {
 }
 
 /** `what` names the content, for error messages. */
-export function openLines(path: string, what: string): LineFile {
+export function openLineFile(path: string, what: string): LineFile {
   const refuse = (cause: unknown): MillraceError =>
     new MillraceError({
       code: 'io',
@@ -17,21 +17,21 @@ export function openLines(path: string, what: string): LineFile {
       advice: 'name a file in a folder that you may write to, on a disk that has room',
       cause,
     });
-  const attempt = <T>(act: () => T): T => {
+  const withFileErrors = <T>(act: () => T): T => {
     try {
       return act();
     } catch (cause) {
       throw refuse(cause);
     }
   };
-  let file: number | undefined = attempt(() => openSync(path, 'w'));
+  let file: number | undefined = withFileErrors(() => openSync(path, 'w'));
   return {
     write: (line) => {
       const open = file;
       if (open === undefined) return; // a late line from something that is being closed
       // A failed write is reported once; the code that reports it may write here, too.
       file = undefined;
-      attempt(() => writeSync(open, `${line}\n`));
+      withFileErrors(() => writeSync(open, `${line}\n`));
       file = open;
     },
     close: () => {

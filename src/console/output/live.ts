@@ -1,26 +1,26 @@
-import { legible } from './legible.js';
-import { cut, width } from './table.js';
+import { sanitizeText } from './legible.js';
+import { cutToWidth, width } from './table.js';
 
 /**
- * Lines at the bottom of a terminal that are redrawn while work runs. If the output is not a terminal, `isThere` is false
+ * Lines at the bottom of a terminal that are redrawn while work runs. If the output is not a terminal, `isEnabled` is false
  * and callers append lines instead.
  */
-export interface Live {
-  readonly isThere: boolean;
+export interface LiveLines {
+  readonly isEnabled: boolean;
   /** Maximum columns of a line. */
   readonly columns: number;
   show(lines: readonly string[]): void;
   /** Removes the lines, so that other text can follow. */
   clear(): void;
   /** Writes text above the lines. They are redrawn a moment later, not after each of many writes. */
-  above(write: () => void): void;
+  writeAbove(write: () => void): void;
 }
 
-const BACK_MS = 50;
+const REDRAW_DELAY_MS = 50;
 
-export function openLive(stream: LiveStream, isWanted = true): Live {
-  if (stream.isTTY !== true || !isWanted) {
-    return { isThere: false, columns: 80, show: () => {}, clear: () => {}, above: (write) => write() };
+export function openLiveLines(stream: LiveStream, isEnabled = true): LiveLines {
+  if (stream.isTTY !== true || !isEnabled) {
+    return { isEnabled: false, columns: 80, show: () => {}, clear: () => {}, writeAbove: (write) => write() };
   }
   /** The lines as displayed, and as given. */
   let shown: readonly string[] = [];
@@ -36,15 +36,15 @@ export function openLive(stream: LiveStream, isWanted = true): Live {
     if (shown.length > 0) stream.write(`${back()}\u001b[J`);
     shown = [];
   };
-  const live: Live = {
-    isThere: true,
+  const live: LiveLines = {
+    isEnabled: true,
     get columns() {
       return columns();
     },
     show: (lines) => {
       // Cut to the window: a line that wraps or scrolls away cannot be overwritten.
-      const room = Math.max(1, (stream.rows || 24) - 1);
-      const fitting = lines.slice(0, room).map((line) => cut(legible(line), columns()));
+      const maxLines = Math.max(1, (stream.rows || 24) - 1);
+      const fitting = lines.slice(0, maxLines).map((line) => cutToWidth(sanitizeText(line), columns()));
       stream.write(`${back()}${fitting.map((line) => `${line}\u001b[K\n`).join('')}\u001b[J`);
       shown = fitting;
       given = lines;
@@ -54,7 +54,7 @@ export function openLive(stream: LiveStream, isWanted = true): Live {
       erase();
       hidden = [];
     },
-    above: (write) => {
+    writeAbove: (write) => {
       if (shown.length > 0) hidden = given;
       erase();
       write();
@@ -62,7 +62,7 @@ export function openLive(stream: LiveStream, isWanted = true): Live {
       timer = setTimeout(() => {
         timer = undefined;
         if (hidden.length > 0) live.show(hidden);
-      }, BACK_MS).unref();
+      }, REDRAW_DELAY_MS).unref();
     },
   };
   return live;

@@ -1,10 +1,10 @@
 import { MillraceError } from '../../kernel/error.js';
 import { Exit, type ExitCode, exitOf } from '../command/exit.js';
 import { host } from '../command/host.js';
-import { isTold, type Level } from '../options/level.js';
-import { escapedJson, legible, legibleInFile, MESSAGE_LIMITS } from './legible.js';
-import { openLines } from './line-file.js';
-import { type Live, type LiveStream, openLive } from './live.js';
+import { isLevelShown, type Level } from '../options/level.js';
+import { escapedJson, MESSAGE_LIMITS, sanitizeForFile, sanitizeText } from './legible.js';
+import { openLineFile } from './line-file.js';
+import { type LiveLines, type LiveStream, openLiveLines } from './live.js';
 import { redact, redactStart } from './redact.js';
 import { HIDDEN, isSecretName } from './secret-forms.js';
 import { type Style, styleFor } from './style.js';
@@ -21,9 +21,9 @@ export interface Output {
   readonly hasEvents: boolean;
   /** Emphasis for lines of data, and for messages. */
   readonly style: Style;
-  readonly aside: Style;
+  readonly stderrStyle: Style;
   /** Lines that are redrawn, on a terminal. Any other output removes them first. */
-  readonly live: Live;
+  readonly live: LiveLines;
   /** A line of the command's result, for people. */
   line(text?: string): void;
   /** Lines for other programs: a script, a document, the text of a kernel. They are written unchanged. */
@@ -55,49 +55,50 @@ export interface OutputOptions {
 export function openOutput(options: OutputOptions = {}, streams: Streams = host()): Output {
   const { json = false, log = 'info', isData = false } = options;
   const { stdout, stderr } = streams;
-  const aside = styleFor(stderr);
+  const stderrStyle = styleFor(stderr);
   // Data written to the terminal directly would mix with the redrawn lines.
   const isMixed = isData && stdout.isTTY === true;
-  const live = openLive(stderr, !json && !isMixed && isTold('info', log) && process.env.TERM !== 'dumb');
+  const live = openLiveLines(stderr, !json && !isMixed && isLevelShown('info', log) && process.env.TERM !== 'dumb');
   const start = performance.now();
-  const diagnostics = options.extraVerbose === undefined ? undefined : openLines(options.extraVerbose, 'diagnostics');
+  const diagnostics =
+    options.extraVerbose === undefined ? undefined : openLineFile(options.extraVerbose, 'diagnostics');
   const diagnose = (text: string): void => {
     const seconds = ((performance.now() - start) / 1000).toFixed(6).padStart(13);
-    diagnostics?.write(`${seconds}  ${legibleInFile(redactStart(text, MAX_DIAGNOSTIC))}`);
+    diagnostics?.write(`${seconds}  ${sanitizeForFile(redactStart(text, MAX_DIAGNOSTIC))}`);
   };
-  const file = options.events === undefined ? undefined : openLines(options.events, 'events');
-  const told = json ? (isData ? stderr : stdout) : undefined;
-  const tell = (level: Level, text: string): void => {
+  const file = options.events === undefined ? undefined : openLineFile(options.events, 'events');
+  const eventStream = json ? (isData ? stderr : stdout) : undefined;
+  const writeMessage = (level: Level, text: string): void => {
     diagnose(text);
-    if (json || !isTold(level, log)) return;
-    const shown = legible(redact(text), level === 'info' ? undefined : MESSAGE_LIMITS);
-    live.above(() => stderr.write(`${shown}\n`));
+    if (json || !isLevelShown(level, log)) return;
+    const shown = sanitizeText(redact(text), level === 'info' ? undefined : MESSAGE_LIMITS);
+    live.writeAbove(() => stderr.write(`${shown}\n`));
   };
-  const put = (text: string): void => {
+  const writeLine = (text: string): void => {
     if (json && !isData) return;
-    live.above(() => stdout.write(`${text}\n`));
+    live.writeAbove(() => stdout.write(`${text}\n`));
   };
   const event: Output['event'] = (name, fields = {}) => {
-    if (told === undefined && file === undefined) return;
+    if (eventStream === undefined && file === undefined) return;
     const line = jsonLine({ event: name, ...fields });
-    told?.write(`${line}\n`);
+    eventStream?.write(`${line}\n`);
     file?.write(line);
   };
   return {
     json,
-    hasEvents: told !== undefined || file !== undefined,
+    hasEvents: eventStream !== undefined || file !== undefined,
     style: styleFor(stdout),
-    aside,
+    stderrStyle,
     live,
-    line: (text = '') => put(legible(text)),
-    data: put,
-    say: (text) => tell('info', text),
+    line: (text = '') => writeLine(sanitizeText(text)),
+    data: writeLine,
+    say: (text) => writeMessage('info', text),
     warn: (text) => {
       event('warning', { message: text });
-      tell('warn', `${aside.warn('warning:')} ${text}`);
+      writeMessage('warn', `${stderrStyle.warn('warning:')} ${text}`);
     },
-    fail: (text) => tell('error', `${aside.bad('error:')} ${text}`),
-    explain: (text) => tell('debug', aside.dim(text)),
+    fail: (text) => writeMessage('error', `${stderrStyle.bad('error:')} ${text}`),
+    explain: (text) => writeMessage('debug', stderrStyle.dim(text)),
     event,
     diagnose: diagnostics && diagnose,
     close: () => {
@@ -117,32 +118,32 @@ export interface Streams {
 }
 
 /** How a command ended: its exit status, and the answer if it is one object, which `done` then carries. */
-export type Ending = ExitCode | { readonly exit: ExitCode; readonly answer: Readonly<Record<string, unknown>> };
+export type CommandResult = ExitCode | { readonly exit: ExitCode; readonly answer: Readonly<Record<string, unknown>> };
 
 /**
  * Runs a command and returns its exit status. Errors are reported only here. `stopped` returns the status with which the
  * command was asked to stop.
  */
-export async function conclude(
+export async function runToExit(
   output: Output,
-  run: () => Promise<Ending>,
+  run: () => Promise<CommandResult>,
   stopped: () => ExitCode | undefined = () => undefined,
 ): Promise<ExitCode> {
-  let ending: Ending;
+  let result: CommandResult;
   try {
-    ending = await run();
+    result = await run();
   } catch (error) {
-    ending = exitOf(error);
-    if (ending === Exit.aborted && stopped() === Exit.limit) ending = Exit.limit;
-    else tellError(output, error, ending);
+    result = exitOf(error);
+    if (result === Exit.aborted && stopped() === Exit.limit) result = Exit.limit;
+    else reportError(output, error, result);
   }
-  const { exit, answer } = typeof ending === 'number' ? { exit: ending, answer: {} } : ending;
+  const { exit, answer } = typeof result === 'number' ? { exit: result, answer: {} } : result;
   output.event('done', { exit, ...answer });
   output.close();
   return exit;
 }
 
-export function tellError(output: Output, error: unknown, exit: ExitCode): void {
+export function reportError(output: Output, error: unknown, exit: ExitCode): void {
   if (exit === Exit.aborted) {
     output.say('aborted');
     output.event('error', { code: 'aborted', message: 'aborted by the user' });

@@ -1,5 +1,5 @@
 import { unlessAborted } from '../../device/patience.js';
-import type { Engine, Preparation } from '../../engine/index.js';
+import type { Engine, KernelPerDevice } from '../../engine/index.js';
 import type { Kernel } from '../../kernel/index.js';
 import { duration, plural } from './format.js';
 import type { Output } from './output.js';
@@ -8,7 +8,7 @@ import type { Output } from './output.js';
  * Shows the progress of long preparation: a bar on a terminal, elsewhere a line if it takes long. `step` is called with a
  * name whenever a part is done. Rejects with the signal's reason when it aborts; a compiler at work is not stopped.
  */
-export async function preparing<T>(
+export async function withPreparationBar<T>(
   output: Output,
   what: string,
   total: number,
@@ -19,11 +19,11 @@ export async function preparing<T>(
   const start = performance.now();
   const seconds = (): number => (performance.now() - start) / 1000;
   let done = 0;
-  let isTold = false;
+  let isAnnounced = false;
   const draw = (): void => {
-    if (output.live.isThere) output.live.show([bar(what, done, total, seconds())]);
-    else if (!isTold && seconds() >= PATIENCE_S) {
-      isTold = true;
+    if (output.live.isEnabled) output.live.show([bar(what, done, total, seconds())]);
+    else if (!isAnnounced && seconds() >= MESSAGE_DELAY_S) {
+      isAnnounced = true;
       output.say(`${what} …`);
     }
   };
@@ -44,25 +44,25 @@ export async function preparing<T>(
 }
 
 const DRAW_MS = 250;
-const PATIENCE_S = 3;
-const WIDTH = 20;
+const MESSAGE_DELAY_S = 3;
+const BAR_WIDTH = 20;
 
 /** `compiling  [##########..........] 1 of 2  3.21 s` */
 function bar(what: string, done: number, total: number, seconds: number): string {
-  const full = Math.round((WIDTH * done) / Math.max(1, total));
-  return `${what}  [${'#'.repeat(full)}${'.'.repeat(WIDTH - full)}] ${done} of ${total}  ${duration(seconds)}`;
+  const full = Math.round((BAR_WIDTH * done) / Math.max(1, total));
+  return `${what}  [${'#'.repeat(full)}${'.'.repeat(BAR_WIDTH - full)}] ${done} of ${total}  ${duration(seconds)}`;
 }
 
 /** Compiles kernels on all devices of an engine, so that compiling is not part of a job's rate. */
 export async function prepareKernels(
   output: Output,
   engine: Engine,
-  kernels: readonly (Kernel | Preparation)[],
+  kernels: readonly (Kernel | KernelPerDevice)[],
   signal: AbortSignal,
 ): Promise<void> {
   const devices = engine.devices.filter(({ fault }) => fault === undefined).length;
   const what = `compiling for ${plural(devices, 'device')}`;
   const prepare = (step: (name: string) => void) =>
     Promise.all(kernels.map((kernel) => engine.prepare(kernel, ({ id }) => step(`${kernel.name} for ${id}`))));
-  await preparing(output, what, devices * kernels.length, prepare, signal);
+  await withPreparationBar(output, what, devices * kernels.length, prepare, signal);
 }

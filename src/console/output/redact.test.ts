@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { jsonLine, openOutput } from './output.js';
-import { keepSecret, redact, redactArguments, redactStart } from './redact.js';
+import { redact, redactArguments, redactStart, registerSecret } from './redact.js';
 import { isSecretName } from './secret-forms.js';
 
 describe('credentials by their form', () => {
@@ -94,20 +94,20 @@ describe('hostile text', () => {
 
 describe('credentials by their value', () => {
   it('are hidden wherever they turn up, once they are known', () => {
-    keepSecret('correct horse');
-    keepSecret('stratum+tcp://ann:battery staple@pool'.replace(' ', '-'));
+    registerSecret('correct horse');
+    registerSecret('stratum+tcp://ann:battery staple@pool'.replace(' ', '-'));
     expect(redact('login failed: correct horse')).toBe('login failed: …');
     expect(redact('battery-staple')).toBe('…');
     expect(redact('horse')).toBe('horse');
   });
   it('but not where they are too short to be told from words', () => {
-    keepSecret('a');
+    registerSecret('a');
     expect(redact('a banana')).toBe('a banana');
   });
 });
 
 describe('the start of a text', () => {
-  keepSecret('swordfish');
+  registerSecret('swordfish');
   it.each([
     ['a short text is whole', 'with swordfish', 14, 'with …'],
     ['it is cut', 'abcdefgh', 4, 'abcd… (8 characters)'],
@@ -144,7 +144,7 @@ it.each(['passed', 'device', 'bypassing', 'key', 'maxPower'])('%s is none', (nam
 );
 
 it('nothing that is told has them: words, warnings, errors, events, diagnostics', () => {
-  keepSecret('hunter2');
+  registerSecret('hunter2');
   const told: string[] = [];
   const sink = { write: (text: string) => told.push(text) };
   for (const json of [false, true]) {

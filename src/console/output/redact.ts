@@ -1,26 +1,26 @@
-import { HIDDEN, hideForms, isSecretName } from './secret-forms.js';
+import { HIDDEN, hideCredentials, isSecretName } from './secret-forms.js';
 
 /**
  * Removes credentials from everything that is shown or logged: messages, events, errors, traces, arguments. It recognizes
  * them by form (`secret-forms.ts`) and by value: a text that was given as a credential is hidden wherever it appears.
  */
 export function redact(text: string): string {
-  let shown = hideForms(text);
-  if (known?.test(shown)) for (const secret of secrets) shown = shown.split(secret).join(HIDDEN);
+  let shown = hideCredentials(text);
+  if (secretPattern?.test(shown)) for (const secret of secrets) shown = shown.split(secret).join(HIDDEN);
   return shown;
 }
 
 /**
- * Returns at most `most` characters of a text, redacted. Credentials are hidden before the text is cut: otherwise half a
+ * Returns at most `max` characters of a text, redacted. Credentials are hidden before the text is cut: otherwise half a
  * password could be shown.
  */
-export function redactStart(text: string, most: number): string {
+export function redactStart(text: string, max: number): string {
   const read = text.slice(0, MAX_READ);
   const shown = redact(read);
   // A secret that extends past the part that was read is not hidden; it is in the last characters.
-  const known = read.length === text.length ? shown.length : shown.length - MAX_SECRET;
-  if (read.length === text.length && known <= most) return shown;
-  return `${shown.slice(0, Math.max(0, Math.min(most, known)))}… (${text.length} characters)`;
+  const knownLength = read.length === text.length ? shown.length : shown.length - MAX_SECRET;
+  if (read.length === text.length && knownLength <= max) return shown;
+  return `${shown.slice(0, Math.max(0, Math.min(max, knownLength)))}… (${text.length} characters)`;
 }
 
 /** Servers send texts of 32 MiB, and a mebibyte takes 10 ms. */
@@ -29,29 +29,29 @@ const MAX_READ = 1 << 20;
 const MAX_SECRET = 4096;
 
 /** Hides a value from now on, wherever it appears. */
-export function keepSecret(value: string): void {
+export function registerSecret(value: string): void {
   // Texts of fewer than four characters occur in many words: hiding them would make everything unreadable.
-  if (value.length >= 4) keep(value);
-  keepPassword(value);
+  if (value.length >= 4) addSecret(value);
+  registerPasswords(value);
 }
 
 /** Hides the passwords of the addresses in a text: a path derived from an address no longer looks like one. */
-function keepPassword(text: string): void {
-  for (const [, password = ''] of text.matchAll(/:\/\/[^\s/@:]*:([^\s/@]{4,})@/g)) keep(password);
+function registerPasswords(text: string): void {
+  for (const [, password = ''] of text.matchAll(/:\/\/[^\s/@:]*:([^\s/@]{4,})@/g)) addSecret(password);
 }
 
 /** Hides the credentials of the command line and of the environment, in whatever form they appear later. */
-export function keepSecretsOf(args: readonly string[], environment: NodeJS.ProcessEnv): void {
+export function registerSecretsOf(args: readonly string[], environment: NodeJS.ProcessEnv): void {
   for (const [at, arg] of args.entries()) {
     const [, name = '', value] = /^(--?[^=]+)=([\s\S]*)$/.exec(arg) ?? [];
-    if (value !== undefined && isSecretName(name)) keepSecret(value);
-    else if (isValueOfSecret(args, at)) keepSecret(arg);
-    else keepPassword(arg);
+    if (value !== undefined && isSecretName(name)) registerSecret(value);
+    else if (isValueOfSecret(args, at)) registerSecret(arg);
+    else registerPasswords(arg);
   }
   for (const [name, value = ''] of Object.entries(environment)) {
     if (!name.startsWith('MILLRACE_')) continue;
-    if (isSecretName(name)) keepSecret(value);
-    else keepPassword(value);
+    if (isSecretName(name)) registerSecret(value);
+    else registerPasswords(value);
   }
 }
 
@@ -70,10 +70,10 @@ const secrets = new Set<string>();
  * Matches any of the secrets. The empty group keeps V8 from searching for one plain text, which takes 10 ms for a
  * megabyte of its first letter; this takes 2.
  */
-let known: RegExp | undefined;
+let secretPattern: RegExp | undefined;
 
-function keep(secret: string): void {
+function addSecret(secret: string): void {
   secrets.add(secret);
   const texts = [...secrets].map((one) => one.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'));
-  known = new RegExp(`(?:${texts.join('|')})(?:)`);
+  secretPattern = new RegExp(`(?:${texts.join('|')})(?:)`);
 }

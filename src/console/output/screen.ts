@@ -1,6 +1,6 @@
 import { host } from '../command/host.js';
-import { legible } from './legible.js';
-import { type LiveStream, openLive } from './live.js';
+import { sanitizeText } from './legible.js';
+import { type LiveStream, openLiveLines } from './live.js';
 
 /** Lines of data that are redrawn on a terminal and appended elsewhere. */
 export interface Screen {
@@ -9,12 +9,12 @@ export interface Screen {
 }
 
 export function openScreen(stream: LiveStream = host().stdout): Screen {
-  const live = openLive(stream);
+  const live = openLiveLines(stream);
   return {
-    redraws: live.isThere,
+    redraws: live.isEnabled,
     show: (lines) => {
-      if (live.isThere) live.show(lines);
-      else stream.write(lines.map((line) => `${legible(line)}\n`).join(''));
+      if (live.isEnabled) live.show(lines);
+      else stream.write(lines.map((line) => `${sanitizeText(line)}\n`).join(''));
     },
   };
 }

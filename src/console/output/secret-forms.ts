@@ -7,18 +7,18 @@
  * of them. This scanner reads each character once or twice, and hides the rest of a text that has more than 10,000
  * candidate places.
  */
-export function hideForms(text: string): string {
+export function hideCredentials(text: string): string {
   if (text.length < SHORT ? !text.includes('://') && !isSecretName(text) : !/[=:\s]/.test(text)) return text;
   // A sentinel after the text ends every loop, so that none compares with its length.
   const units = new Uint16Array(text.length + 1);
   Buffer.from(units.buffer).write(text, 'utf16le');
   units[text.length] = END_UNIT;
-  next ??= automaton();
+  transitions ??= automaton();
   const shown: string[] = [];
   let [state, from, places] = [OUTSIDE, 0, 0];
   for (let at = 0; at < text.length; at++) {
     const unit = units[at] ?? 0;
-    state = next[(state << 8) | (unit < 256 ? unit : SPACE_UNIT)] ?? 0;
+    state = transitions[(state << 8) | (unit < 256 ? unit : SPACE_UNIT)] ?? 0;
     if (state !== NAME_ENDED && unit !== SLASH) continue;
     const isName = state === NAME_ENDED;
     if (!isName && (state !== OUTSIDE || units[at - 1] !== SLASH || units[at - 2] !== COLON)) continue;
@@ -43,15 +43,15 @@ const SHORT = 4096;
 export const HIDDEN = '…';
 
 /** True if the value of an option, a field or a variable of this name is a secret. */
-export const isSecretName = (name: string): boolean => TELLING.test(name);
+export const isSecretName = (name: string): boolean => SECRET_NAME.test(name);
 
-const TELLING = /pass(?!ed|es|ing)|secret|token|credential|api-?_?key|private-?_?key|authorization/i;
+const SECRET_NAME = /pass(?!ed|es|ing)|secret|token|credential|api-?_?key|private-?_?key|authorization/i;
 
 /**
  * Names in a text, in lower case; `passes` and `authorization-code` are ordinary words there. A space stands for any
  * character that cannot be part of a word, and for both ends of the text.
  */
-const NAMES: ReadonlySet<string> = new Set([
+const SECRET_WORDS: ReadonlySet<string> = new Set([
   ...['password', 'passwd', 'passphrase', ' pass ', ' pass-', '-pass ', '-pass-', 'secret', 'token', 'credential'],
   ...['apikey', 'api-key', 'api_key', 'privatekey', 'private-key', 'private_key', 'authorization '],
 ]);
@@ -171,15 +171,15 @@ const IN_NAMED_WORD = 2;
  * The next state, at index 256 · state + character. Each other state is the longest suffix of the text read so far that
  * is a prefix of a name, so each character takes one table lookup, whatever the text is.
  */
-let next: Uint8Array | undefined;
+let transitions: Uint8Array | undefined;
 
 function automaton(): Uint8Array {
-  const starts = [...new Set([...NAMES].flatMap((name) => Array.from(name, (_, at) => name.slice(0, at))))];
+  const starts = [...new Set([...SECRET_WORDS].flatMap((name) => Array.from(name, (_, at) => name.slice(0, at))))];
   const states = new Map([[' ', OUTSIDE]]);
   for (const start of starts) if (!states.has(start)) states.set(start, states.size + IN_NAMED_WORD);
   // No name occurs inside a prefix of another one, so the longest suffix decides.
   const stateOf = (read: string): number => {
-    if (NAMES.has(read)) return read.endsWith(' ') ? NAME_ENDED : IN_NAMED_WORD;
+    if (SECRET_WORDS.has(read)) return read.endsWith(' ') ? NAME_ENDED : IN_NAMED_WORD;
     return states.get(read) ?? stateOf(read.slice(1));
   };
   const table = new Uint8Array((states.size + IN_NAMED_WORD) * 256);
@@ -195,11 +195,11 @@ function automaton(): Uint8Array {
 }
 
 /**
- * Groups the first 256 characters by their role in `NAMES`: a letter in either case, a word character of no name ('0'),
+ * Groups the first 256 characters by their role in `SECRET_WORDS`: a letter in either case, a word character of no name ('0'),
  * or a space for all others.
  */
 function codesBySign(): Map<string, number[]> {
-  const all = [...NAMES].join('');
+  const all = [...SECRET_WORDS].join('');
   const signs = new Map<string, number[]>();
   for (let code = 0; code < 256; code++) {
     const one = String.fromCharCode(code);

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 
 /**
- * Text with emphasis. If off, every function returns its text unchanged. If on, `legible` converts the marks to terminal
+ * Text with emphasis. If off, every function returns its text unchanged. If on, `sanitizeText` converts the marks to terminal
  * codes.
  */
 export interface Style {
@@ -18,8 +18,8 @@ export function styleFor(stream: { readonly isTTY?: boolean }, env: NodeJS.Proce
   return on ? coloured : plain;
 }
 
-const same = (text: string): string => text;
-const plain: Style = { bold: same, dim: same, good: same, bad: same, warn: same };
+const unchanged = (text: string): string => text;
+const plain: Style = { bold: unchanged, dim: unchanged, good: unchanged, bad: unchanged, warn: unchanged };
 
 /**
  * The prefix of a style until it is written. The number is random in each process, so outside text that contains terminal

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { afterEach, expect, test, vi } from 'vitest';
-import { address, type TelemetryOptions, wantedViews, withTelemetryOptions } from './options.js';
+import { parseAddress, type TelemetryOptions, withTelemetryOptions, withUpstreamVariables } from './options.js';
 
 afterEach(() => vi.unstubAllEnvs());
 
@@ -10,10 +10,10 @@ test.each([
   ['localhost:0', 'localhost', 0],
   ['0.0.0.0:65535', '0.0.0.0', 65_535],
   ['[::1]:9464', '::1', 9464],
-])('%s is %s, port %d', (text, host, port) => expect(address(text)).toEqual({ host, port }));
+])('%s is %s, port %d', (text, host, port) => expect(parseAddress(text)).toEqual({ host, port }));
 
 test.each(['', 'localhost', '65536', '1:2:3', 'a b:1', 'http://x:1'])('%j is no address', (text) =>
-  expect(() => address(text)).toThrow('An address is needed'),
+  expect(() => parseAddress(text)).toThrow('An address is needed'),
 );
 
 const parsed = (...args: string[]): TelemetryOptions => {
@@ -23,12 +23,15 @@ const parsed = (...args: string[]): TelemetryOptions => {
 };
 
 test('nothing is on by itself; flags, our variables and the names that upstream has turn views on', () => {
-  expect(wantedViews(parsed(), {})).toEqual({ poolMetrics: false, overlap: false });
-  expect(wantedViews(parsed('--pool-metrics', '--overlap'), {})).toEqual({ poolMetrics: true, overlap: true });
+  expect(withUpstreamVariables(parsed(), {})).toEqual({ poolMetrics: false, overlap: false });
+  expect(withUpstreamVariables(parsed('--pool-metrics', '--overlap'), {})).toEqual({
+    poolMetrics: true,
+    overlap: true,
+  });
   const upstream = { QDP_ENABLE_POOL_METRICS: 'TRUE', QDP_ENABLE_OVERLAP_TRACKING: '1' };
-  expect(wantedViews(parsed(), upstream)).toEqual({ poolMetrics: true, overlap: true });
+  expect(withUpstreamVariables(parsed(), upstream)).toEqual({ poolMetrics: true, overlap: true });
   const off = { QDP_ENABLE_POOL_METRICS: 'yes', QDP_ENABLE_OVERLAP_TRACKING: '0' };
-  expect(wantedViews(parsed(), off)).toEqual({ poolMetrics: false, overlap: false });
+  expect(withUpstreamVariables(parsed(), off)).toEqual({ poolMetrics: false, overlap: false });
   vi.stubEnv('MILLRACE_POOL_METRICS', '1');
   vi.stubEnv('MILLRACE_OVERLAP', 'true');
   expect(parsed()).toEqual({ poolMetrics: true, overlap: true });

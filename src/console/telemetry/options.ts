@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { flag, valued } from '../options/options.js';
+import { flag, valueOption } from '../options/options.js';
 
 /** Options of the command line for telemetry. */
 export interface TelemetryOptions {
@@ -13,15 +13,15 @@ export interface TelemetryOptions {
 /** Adds these options to a command; `--api-table` is one of the device options. */
 export function withTelemetryOptions(command: Command): Command {
   return command
-    .addOption(valued('--metrics <file>', 'a line of CSV for each chunk: pipeline_metrics.csv'))
-    .addOption(valued('--trace <file>', 'a timeline of the last 65,536 chunks, to be opened in ui.perfetto.dev'))
+    .addOption(valueOption('--metrics <file>', 'a line of CSV for each chunk: pipeline_metrics.csv'))
+    .addOption(valueOption('--trace <file>', 'a timeline of the last 65,536 chunks, to be opened in ui.perfetto.dev'))
     .addOption(poolMetricsOption())
     .addOption(flag('--overlap', 'how much of the copies was hidden behind launches, at the end'))
     .addOption(
-      valued(
+      valueOption(
         '--prometheus <host:port>',
         'metrics for Prometheus while it runs; the host is this one by default',
-      ).argParser(address),
+      ).argParser(parseAddress),
     );
 }
 
@@ -36,7 +36,7 @@ export interface Address {
 const LOOPBACK = '127.0.0.1';
 
 /** `9464`, `:9464`, `localhost:9464`, `0.0.0.0:9464`, `[::1]:9464`; port 0 is any free port. */
-export function address(text: string): Address {
+export function parseAddress(text: string): Address {
   const [, host = '', digits = ''] = /^(?:(\[[0-9a-f:.]+\]|[\w.-]*):)?(\d{1,5})$/i.exec(text) ?? [];
   const port = Number(digits);
   if (digits === '' || port > 65_535) throw new InvalidArgumentError('An address is needed, as 9464 or HOST:9464.');
@@ -46,7 +46,10 @@ export function address(text: string): Address {
 /**
  * Returns the options with the variables of upstream applied, which name two of them: "1" or "true", in any case, is yes.
  */
-export function wantedViews(given: TelemetryOptions, environment: NodeJS.ProcessEnv = process.env): TelemetryOptions {
+export function withUpstreamVariables(
+  given: TelemetryOptions,
+  environment: NodeJS.ProcessEnv = process.env,
+): TelemetryOptions {
   const isOn = (name: string): boolean => /^(1|true)$/i.test(environment[name] ?? '');
   return {
     ...given,

@@ -4,7 +4,7 @@ import type { DeviceTally } from '../../engine/telemetry/tally.js';
 import type { Metric, MetricValue } from './exposition.js';
 
 /** The current figures of a device. */
-export interface DeviceFigures {
+export interface DeviceMetrics {
   readonly status: DeviceStatus;
   readonly tally: DeviceTally;
   readonly sensors: Sensors | undefined;
@@ -12,19 +12,19 @@ export interface DeviceFigures {
   readonly telemetry: DeviceTelemetry | undefined;
 }
 
-export interface Figures {
+export interface MetricsSnapshot {
   readonly version: string;
   readonly command: string;
   readonly seconds: number;
   readonly cpuSeconds: number;
-  readonly devices: readonly DeviceFigures[];
+  readonly devices: readonly DeviceMetrics[];
 }
 
 /** Returns all metrics. Names end in their unit; counters end in `_total`. */
-export function metricsOf({ version, command, seconds, cpuSeconds, devices }: Figures): Metric[] {
-  const gauge = (name: string, help: string, of: Reading) => metric('gauge', name, help, of);
-  const counter = (name: string, help: string, of: Reading) => metric('counter', `${name}_total`, help, of);
-  const metric = (type: Metric['type'], name: string, help: string, of: Reading): Metric => ({
+export function prometheusMetrics({ version, command, seconds, cpuSeconds, devices }: MetricsSnapshot): Metric[] {
+  const gauge = (name: string, help: string, of: MetricReader) => metric('gauge', name, help, of);
+  const counter = (name: string, help: string, of: MetricReader) => metric('counter', `${name}_total`, help, of);
+  const metric = (type: Metric['type'], name: string, help: string, of: MetricReader): Metric => ({
     name: `millrace_${name}`,
     help,
     type,
@@ -96,8 +96,10 @@ export function metricsOf({ version, command, seconds, cpuSeconds, devices }: Fi
     counter('launches', 'Launches given to the driver.', ({ telemetry }) => telemetry?.launches),
     counter('polls', 'Looks at work in flight.', ({ telemetry }) => telemetry?.polls),
     counter('blocking_waits', "Waits that held the device's thread up.", ({ telemetry }) => telemetry?.blockingWaits),
-    counter('blocked_seconds', 'How long they took.', ({ telemetry }) => seconds_(telemetry?.blockedNs)),
-    counter('driver_seconds', "Calls of the driver's functions.", ({ telemetry }) => seconds_(callsNs(telemetry))),
+    counter('blocked_seconds', 'How long they took.', ({ telemetry }) => toSeconds(telemetry?.blockedNs)),
+    counter('driver_seconds', "Calls of the driver's functions.", ({ telemetry }) =>
+      toSeconds(driverCallsNs(telemetry)),
+    ),
     gauge('temperature_celsius', 'Of the chip.', ({ sensors }) => sensors?.temperatureC),
     gauge('power_watts', 'What the device draws.', ({ sensors }) => sensors?.powerW),
     counter('energy_joules', 'What the device has used since the job began.', ({ joules }) => joules || undefined),
@@ -107,19 +109,19 @@ export function metricsOf({ version, command, seconds, cpuSeconds, devices }: Fi
   ];
 }
 
-type Reading = (device: DeviceFigures) => number | bigint | undefined;
+type MetricReader = (device: DeviceMetrics) => number | bigint | undefined;
 
-const labelsOf = ({ status }: DeviceFigures): { readonly device: string } => ({ device: status.info.id });
+const labelsOf = ({ status }: DeviceMetrics): { readonly device: string } => ({ device: status.info.id });
 
-const seconds_ = (ns: number | undefined): number | undefined => (ns === undefined ? undefined : ns / 1e9);
+const toSeconds = (ns: number | undefined): number | undefined => (ns === undefined ? undefined : ns / 1e9);
 
 /** Total time in the driver; undefined if its calls are not timed. */
-export function callsNs(telemetry: DeviceTelemetry | undefined): number | undefined {
+export function driverCallsNs(telemetry: DeviceTelemetry | undefined): number | undefined {
   if (!telemetry || telemetry.calls.length === 0) return undefined;
   return telemetry.calls.reduce((sum, { totalNs }) => sum + totalNs, 0);
 }
 
-function histogram(device: DeviceFigures): MetricValue[] {
+function histogram(device: DeviceMetrics): MetricValue[] {
   const labels = labelsOf(device);
   const { bounds, cumulative, sum, count } = device.tally.seconds;
   const buckets = bounds.map((bound, at) => ({

@@ -7,10 +7,10 @@ import {
   type Span,
   union,
 } from '../../engine/telemetry/overlap.js';
-import { type PoolMetrics, poolMetrics, STARVED } from '../../engine/telemetry/pool-metrics.js';
+import { MAX_STARVATION, type PoolMetrics, poolMetrics } from '../../engine/telemetry/pool-metrics.js';
 import type { ChunkRecord } from '../../engine/telemetry/record.js';
 import { bytes, count, duration, percent, plural, rate, scaled } from '../output/format.js';
-import { callsNs, type DeviceFigures } from './prometheus.js';
+import { type DeviceMetrics, driverCallsNs } from './prometheus.js';
 
 /** A device's totals at the end of a job: the fields of a `telemetry` event and the source of the printed lines. */
 export interface DeviceReport {
@@ -45,21 +45,21 @@ export interface DeviceReport {
   readonly overlap: (Overlap & { readonly ratio: number }) | undefined;
 }
 
-/** `records` are the device's retained records; `isWhole` means that none was dropped. */
-export function reportOf(
-  figures: DeviceFigures,
+/** `records` are the device's retained records; `hasAllRecords` means that none was dropped. */
+export function deviceReport(
+  figures: DeviceMetrics,
   records: readonly Readonly<ChunkRecord>[],
   {
     seconds,
     cpuSeconds,
-    isWhole,
-  }: { readonly seconds: number; readonly cpuSeconds: number; readonly isWhole: boolean },
+    hasAllRecords,
+  }: { readonly seconds: number; readonly cpuSeconds: number; readonly hasAllRecords: boolean },
 ): DeviceReport {
   const { status, tally, telemetry, joules } = figures;
   const { fed } = status;
   const items = Number(tally.items);
-  const inDriver = callsNs(telemetry);
-  const busy = isWhole || fed === undefined ? lengthOf(union(records.filter(hasRun))) / 1e9 : fed * seconds;
+  const inDriver = driverCallsNs(telemetry);
+  const busy = hasAllRecords || fed === undefined ? lengthOf(union(records.filter(hasRun))) / 1e9 : fed * seconds;
   return {
     device: status.info.id,
     seconds,
@@ -86,14 +86,14 @@ export function reportOf(
       records.map(({ free }) => free),
       records.filter(({ starvedNs }) => starvedNs > 0n).map(({ starvedNs }) => Number(starvedNs)),
     ),
-    overlap: overlapIn(records),
+    overlap: overlapOfRecords(records),
   };
 }
 
 const hasRun = ({ endedNs }: ChunkRecord): boolean => endedNs > 0n;
 
 /** Computes the overlap from the times of copies and launches, and the mean of the ratio that upstream calls overlap. */
-function overlapIn(records: readonly Readonly<ChunkRecord>[]): DeviceReport['overlap'] {
+function overlapOfRecords(records: readonly Readonly<ChunkRecord>[]): DeviceReport['overlap'] {
   const phases = records.flatMap((record) => phasesOf(record) ?? []);
   if (phases.length === 0) return undefined;
   const ratios = phases.map(({ copies, compute }) => lengthRatio(lengthOf(copies), lengthOf([compute])));
@@ -139,13 +139,13 @@ export function poolLines({ device, pool }: Pick<DeviceReport, 'device' | 'pool'
   const counts = `${plural(acquires, 'acquire')}, ${plural(waits, 'wait')}, ${percent(starvation)} starved`;
   const lines = [`${device}  slots: ${free}, ${counts}`];
   if (averageWaitNs > 0) lines.push(`${device}  slots: ${(averageWaitNs / 1e6).toFixed(3)} ms for a wait on average`);
-  if (starvation <= STARVED) return { lines };
+  if (starvation <= MAX_STARVATION) return { lines };
   return { lines, warning: `${device} waited for slots in ${percent(starvation)} of all cases: give more --slots` };
 }
 
 /** A hidden share below this is worth a warning if copies take a notable share of the time. */
-const HIDDEN = 0.6;
-const NOTABLE = 0.05;
+const MIN_HIDDEN_SHARE = 0.6;
+const MIN_COPY_SHARE = 0.05;
 
 /** The lines of `--overlap`. */
 export function overlapLines({ device, overlap }: DeviceReport): {
@@ -159,7 +159,7 @@ export function overlapLines({ device, overlap }: DeviceReport): {
     `${device}  overlap: ${percent(hidden)} of the ${shorter} hidden (copies ${duration(copyNs / 1e9)}, launches ${duration(computeNs / 1e9)})`,
     `${device}  busy: copies ${percent(copyBusy)}, launches ${percent(computeBusy)} of the time; ratio of lengths ${percent(ratio)}`,
   ];
-  if (hidden >= HIDDEN || copyBusy < NOTABLE) return { lines };
+  if (hidden >= MIN_HIDDEN_SHARE || copyBusy < MIN_COPY_SHARE) return { lines };
   return {
     lines,
     warning: `only ${percent(hidden)} of the ${shorter} on ${device} are hidden: give more --slots or --streams`,

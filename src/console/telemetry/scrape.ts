@@ -5,13 +5,16 @@ import { CONTENT_TYPE } from './exposition.js';
 import type { Address } from './options.js';
 
 /** Answers `GET /metrics` with the current result of `text`. */
-export interface Scraping {
+export interface MetricsServer {
   /** The server's address: `http://127.0.0.1:9464/metrics`. */
   readonly url: string;
   close(): Promise<void>;
 }
 
-export async function startScraping({ host, port }: Address, text: () => string | Promise<string>): Promise<Scraping> {
+export async function startMetricsServer(
+  { host, port }: Address,
+  text: () => string | Promise<string>,
+): Promise<MetricsServer> {
   const server = createServer({ requestTimeout: 10_000 }, (request, response) => {
     const isMetrics = /^\/metrics\/?(\?|$)/.test(request.url ?? '');
     const isRead = request.method === 'GET' || request.method === 'HEAD';

@@ -2,24 +2,24 @@ import { clockNs } from '../../device/clock.js';
 import type { Device, Sensors } from '../../device/device.js';
 import { type OpenOptions, readSensors } from '../../device/registry.js';
 import type { Engine, EngineOptions } from '../../engine/index.js';
-import { type Energy, NO_ENERGY, use } from '../../engine/telemetry/energy.js';
+import { addEnergySample, type Energy, NO_ENERGY } from '../../engine/telemetry/energy.js';
 import { type ChunkRecord, Recorder } from '../../engine/telemetry/record.js';
 import { Tally } from '../../engine/telemetry/tally.js';
 import { type SensorSample, traceEvents } from '../../engine/telemetry/trace.js';
-import { buildOf } from '../command/version.js';
+import { buildVersion } from '../command/version.js';
 import { plural } from '../output/format.js';
-import { type LineFile, openLines } from '../output/line-file.js';
+import { type LineFile, openLineFile } from '../output/line-file.js';
 import type { Output } from '../output/output.js';
 import { exposition } from './exposition.js';
 import { METRICS_HEADER, metricsRow } from './metrics.js';
-import { type TelemetryOptions, wantedViews } from './options.js';
-import { type DeviceFigures, metricsOf } from './prometheus.js';
-import { overlapLines, poolLines, reportOf, summaryLines } from './report.js';
-import { type Scraping, startScraping } from './scrape.js';
+import { type TelemetryOptions, withUpstreamVariables } from './options.js';
+import { type DeviceMetrics, prometheusMetrics } from './prometheus.js';
+import { deviceReport, overlapLines, poolLines, summaryLines } from './report.js';
+import { type MetricsServer, startMetricsServer } from './scrape.js';
 import { openTrace, type TraceFile } from './trace-file.js';
 
 /** The job's name, as in "block solve", and the unit of one index, as in H/s. */
-export interface About {
+export interface JobLabel {
   readonly name: string;
   readonly unit: string;
 }
@@ -27,11 +27,11 @@ export interface About {
 /** Telemetry of a command. It does nothing and costs nothing unless a view was requested. */
 export interface Telemetry {
   /** For `openDevices`. */
-  readonly opening: Pick<OpenOptions, 'telemetry'>;
+  readonly openOptions: Pick<OpenOptions, 'telemetry'>;
   /** For the engine. */
-  readonly engine: Pick<EngineOptions, 'records'>;
+  readonly engineOptions: Pick<EngineOptions, 'records'>;
   /** Starts watching. */
-  watch(engine: Engine, devices: readonly Device[]): void;
+  start(engine: Engine, devices: readonly Device[]): void;
   /**
    * Writes and prints everything. Must be called after the engine is closed and before its devices are. Never throws. A
    * second call does nothing.
@@ -46,7 +46,7 @@ export interface Telemetry {
 export async function withTelemetry<Result>(
   given: TelemetryOptions,
   output: Output,
-  about: About,
+  about: JobLabel,
   work: (telemetry: Telemetry) => Promise<Result>,
 ): Promise<Result> {
   const telemetry = await startTelemetry(given, output, about);
@@ -57,12 +57,12 @@ export async function withTelemetry<Result>(
   }
 }
 
-async function startTelemetry(given: TelemetryOptions, output: Output, about: About): Promise<Telemetry> {
-  const wanted = wantedViews(given);
-  const { metrics, trace, poolMetrics, overlap, prometheus } = wanted;
+async function startTelemetry(given: TelemetryOptions, output: Output, about: JobLabel): Promise<Telemetry> {
+  const options = withUpstreamVariables(given);
+  const { metrics, trace, poolMetrics, overlap, prometheus } = options;
   const isOn = metrics !== undefined || trace !== undefined || poolMetrics || overlap || prometheus !== undefined;
-  if (!isOn) return OFF;
-  const session = new Session(wanted, output, about);
+  if (!isOn) return NO_TELEMETRY;
+  const session = new TelemetrySession(options, output, about);
   try {
     await session.open();
   } catch (error) {
@@ -72,20 +72,20 @@ async function startTelemetry(given: TelemetryOptions, output: Output, about: Ab
   return session;
 }
 
-const OFF: Telemetry = { opening: {}, engine: {}, watch: () => {}, end: async () => {} };
+const NO_TELEMETRY: Telemetry = { openOptions: {}, engineOptions: {}, start: () => {}, end: async () => {} };
 
 /** Chunks retained for the reports: at 20 ms each a quarter of an hour on two streams, 40 MB. */
-const KEPT = 65_536;
+const MAX_RECORDS = 65_536;
 const SENSORS_MS = 1000;
 /** Three hours for four devices. */
-const SAMPLES = 43_200;
+const MAX_SAMPLES = 43_200;
 
-class Session implements Telemetry {
-  readonly opening = { telemetry: true };
-  readonly #wanted: TelemetryOptions;
+class TelemetrySession implements Telemetry {
+  readonly openOptions = { telemetry: true };
+  readonly #options: TelemetryOptions;
   readonly #output: Output;
-  readonly #about: About;
-  readonly #recorder = new Recorder(KEPT);
+  readonly #label: JobLabel;
+  readonly #recorder = new Recorder(MAX_RECORDS);
   readonly #tally = new Tally();
   #originNs = clockNs();
   readonly #sensors = new Map<string, Sensors | undefined>();
@@ -93,7 +93,7 @@ class Session implements Telemetry {
   #samples: SensorSample[] = [];
   #metrics: LineFile | undefined;
   #trace: TraceFile | undefined;
-  #scraping: Scraping | undefined;
+  #server: MetricsServer | undefined;
   #engine: Engine | undefined;
   #devices: readonly Device[] = [];
   #startedMs = performance.now();
@@ -101,46 +101,46 @@ class Session implements Telemetry {
   #timer: NodeJS.Timeout | undefined;
   #isOver = false;
 
-  constructor(wanted: TelemetryOptions, output: Output, about: About) {
-    this.#wanted = wanted;
+  constructor(wanted: TelemetryOptions, output: Output, about: JobLabel) {
+    this.#options = wanted;
     this.#output = output;
-    this.#about = about;
-    this.#recorder.listen((record) => this.#settled(record));
+    this.#label = about;
+    this.#recorder.listen((record) => this.#onRecord(record));
   }
 
-  get engine(): { readonly records: Recorder } {
+  get engineOptions(): { readonly records: Recorder } {
     return { records: this.#recorder };
   }
 
   async open(): Promise<void> {
-    const { metrics, trace, prometheus } = this.#wanted;
+    const { metrics, trace, prometheus } = this.#options;
     if (metrics !== undefined) {
-      this.#metrics = openLines(metrics, 'metrics');
+      this.#metrics = openLineFile(metrics, 'metrics');
       this.#metrics.write(METRICS_HEADER);
     }
     if (trace !== undefined) this.#trace = openTrace(trace);
     if (prometheus === undefined) return;
-    this.#scraping = await startScraping(prometheus, () => this.#exposition());
-    this.#output.say(`metrics for Prometheus: ${this.#scraping.url}`);
-    this.#output.event('listening', { url: this.#scraping.url });
+    this.#server = await startMetricsServer(prometheus, () => this.#exposition());
+    this.#output.say(`metrics for Prometheus: ${this.#server.url}`);
+    this.#output.event('listening', { url: this.#server.url });
   }
 
-  watch(engine: Engine, devices: readonly Device[]): void {
+  start(engine: Engine, devices: readonly Device[]): void {
     this.#engine = engine;
     this.#devices = devices;
     this.#originNs = clockNs();
     this.#startedMs = performance.now();
     this.#startedCpu = process.cpuUsage();
-    void this.#sense();
-    this.#timer = setInterval(() => void this.#sense(), SENSORS_MS).unref();
+    void this.#pollSensors();
+    this.#timer = setInterval(() => void this.#pollSensors(), SENSORS_MS).unref();
   }
 
   async end(): Promise<void> {
     if (this.#isOver) return;
     clearInterval(this.#timer);
-    await this.#sense(); // joules up to now
+    await this.#pollSensors(); // joules up to now
     this.#isOver = true;
-    await this.#guarded('the summary', () => this.#tell());
+    await this.#guarded('the summary', () => this.#report());
     await this.#guarded('the trace', () => this.#writeTrace());
     await this.close();
   }
@@ -149,10 +149,10 @@ class Session implements Telemetry {
   async close(): Promise<void> {
     this.#metrics?.close();
     this.#trace?.close();
-    await this.#scraping?.close();
+    await this.#server?.close();
   }
 
-  #settled(record: Readonly<ChunkRecord>): void {
+  #onRecord(record: Readonly<ChunkRecord>): void {
     this.#tally.add(record);
     if (!this.#metrics) return;
     const row = metricsRow(record, this.#originNs);
@@ -165,17 +165,17 @@ class Session implements Telemetry {
     }
   }
 
-  async #sense(): Promise<void> {
+  async #pollSensors(): Promise<void> {
     await Promise.all(
       this.#devices.map(async ({ info: { id } }) => {
         const sensors = await readSensors(id).catch(() => undefined);
         if (this.#isOver) return;
         this.#sensors.set(id, sensors);
-        this.#energy.set(id, use(this.#energy.get(id) ?? NO_ENERGY, sensors, performance.now()));
+        this.#energy.set(id, addEnergySample(this.#energy.get(id) ?? NO_ENERGY, sensors, performance.now()));
         const { temperatureC, powerW } = sensors ?? {};
         if (this.#trace === undefined || (temperatureC === undefined && powerW === undefined)) return;
         this.#samples.push({ device: id, atNs: clockNs(), temperatureC, powerW });
-        if (this.#samples.length > SAMPLES) this.#samples = this.#samples.slice(SAMPLES / 10);
+        if (this.#samples.length > MAX_SAMPLES) this.#samples = this.#samples.slice(MAX_SAMPLES / 10);
       }),
     );
   }
@@ -185,7 +185,7 @@ class Session implements Telemetry {
     return { seconds: (performance.now() - this.#startedMs) / 1000, cpuSeconds: (user + system) / 1e6 };
   }
 
-  async #figures(): Promise<DeviceFigures[]> {
+  async #deviceMetrics(): Promise<DeviceMetrics[]> {
     const statuses = this.#engine?.devices ?? [];
     return Promise.all(
       statuses.map(async (status) => {
@@ -199,21 +199,23 @@ class Session implements Telemetry {
   }
 
   async #exposition(): Promise<string> {
-    const devices = await this.#figures();
-    return exposition(metricsOf({ version: buildOf(), command: this.#about.name, ...this.#elapsed, devices }));
+    const devices = await this.#deviceMetrics();
+    return exposition(
+      prometheusMetrics({ version: buildVersion(), command: this.#label.name, ...this.#elapsed, devices }),
+    );
   }
 
-  async #tell(): Promise<void> {
-    const { metrics, poolMetrics, overlap } = this.#wanted;
-    const { made, capacity } = this.#recorder;
-    const elapsed = { ...this.#elapsed, isWhole: made <= capacity };
+  async #report(): Promise<void> {
+    const { metrics, poolMetrics, overlap } = this.#options;
+    const { createdCount, capacity } = this.#recorder;
+    const elapsed = { ...this.#elapsed, hasAllRecords: createdCount <= capacity };
     const records = [...this.#recorder];
-    for (const figures of await this.#figures()) {
+    for (const figures of await this.#deviceMetrics()) {
       const { id } = figures.status.info;
       const own = records.filter(({ device }) => device === id);
-      const report = reportOf(figures, own, elapsed);
+      const report = deviceReport(figures, own, elapsed);
       this.#output.event('telemetry', { ...report });
-      if (metrics !== undefined) for (const line of summaryLines(report, this.#about.unit)) this.#output.say(line);
+      if (metrics !== undefined) for (const line of summaryLines(report, this.#label.unit)) this.#output.say(line);
       for (const { lines, warning } of [
         ...(poolMetrics ? [poolLines(report)] : []),
         ...(overlap ? [overlapLines(report)] : []),
@@ -227,18 +229,19 @@ class Session implements Telemetry {
   #writeTrace(): void {
     const file = this.#trace;
     if (file === undefined) return;
-    const { made, capacity } = this.#recorder;
-    const kept = Math.min(made, capacity);
+    const { createdCount, capacity } = this.#recorder;
+    const kept = Math.min(createdCount, capacity);
     const devices = this.#devices.map(({ info: { id, name } }) => ({ id, name }));
     const events = traceEvents({ records: this.#recorder, devices, samples: this.#samples, originNs: this.#originNs });
     file.write(events, {
-      version: buildOf(),
-      command: this.#about.name,
-      unit: this.#about.unit,
+      version: buildVersion(),
+      command: this.#label.name,
+      unit: this.#label.unit,
       chunks: kept,
-      of: made,
+      of: createdCount,
     });
-    const which = kept === made ? plural(kept, 'chunk') : `the last ${plural(kept, 'chunk')} of ${made}`;
+    const which =
+      kept === createdCount ? plural(kept, 'chunk') : `the last ${plural(kept, 'chunk')} of ${createdCount}`;
     this.#output.say(`trace of ${which}: ${file.path} (open it in ui.perfetto.dev)`);
   }
 

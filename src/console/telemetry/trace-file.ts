@@ -11,22 +11,22 @@ export interface TraceFile {
 }
 
 /** Characters per write: an event has some 150. */
-const PART = 2 ** 20;
+const MAX_WRITE_CHARACTERS = 2 ** 20;
 
 export function openTrace(path: string): TraceFile {
-  let file: number | undefined = attempt(path, () => openSync(path, 'w'));
+  let file: number | undefined = withFileErrors(path, () => openSync(path, 'w'));
   return {
     path,
     write: (events, about) => {
       const open = file;
       if (open === undefined) return;
-      attempt(path, () => {
+      withFileErrors(path, () => {
         let part = `{"displayTimeUnit":"ms","otherData":${JSON.stringify(about)},"traceEvents":[`;
         let isFirst = true;
         for (const event of events) {
           part += `${isFirst ? '' : ','}\n${JSON.stringify(event)}`;
           isFirst = false;
-          if (part.length < PART) continue;
+          if (part.length < MAX_WRITE_CHARACTERS) continue;
           writeSync(open, part);
           part = '';
         }
@@ -40,7 +40,7 @@ export function openTrace(path: string): TraceFile {
   };
 }
 
-function attempt<T>(path: string, act: () => T): T {
+function withFileErrors<T>(path: string, act: () => T): T {
   try {
     return act();
   } catch (cause) {

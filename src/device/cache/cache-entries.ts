@@ -1,6 +1,6 @@
 import { lstat, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { NEW } from './cache.js';
+import { UNFINISHED_PREFIX } from './cache.js';
 import { temporaryFolder } from './temporary.js';
 
 /** An entry of the cache directory, for commands that list or clear the cache. */
@@ -38,7 +38,7 @@ const UNFINISHED_MS = 3_600_000;
 /** Renames the entry first, which is atomic: a concurrent reader finds it complete or not at all. */
 async function remove(directory: string, name: string): Promise<boolean> {
   try {
-    const aside = temporaryFolder(directory, NEW);
+    const aside = temporaryFolder(directory, UNFINISHED_PREFIX);
     try {
       await rename(join(directory, name), join(aside.path, 'entry'));
     } finally {
@@ -59,7 +59,7 @@ async function entryOf(directory: string, name: string): Promise<CacheEntry | un
   if (/^failed-/.test(name) && state.isFile()) return { name, kind: 'refused text', bytes: state.size, made };
   if (!state.isDirectory()) return undefined;
   const isProgram = /^[0-9a-f]{64}$/.test(name);
-  if (!isProgram && !name.startsWith(NEW)) return undefined;
+  if (!isProgram && !name.startsWith(UNFINISHED_PREFIX)) return undefined;
   const files = await readdir(path, { recursive: true }).catch((): string[] => []);
   const sizes = await Promise.all(
     files.map((file) =>

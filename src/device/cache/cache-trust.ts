@@ -2,7 +2,7 @@ import { lstat, readlink } from 'node:fs/promises';
 import { dirname, isAbsolute, join, parse, resolve, sep } from 'node:path';
 
 /** Why a directory of programs cannot be trusted, and what to do about it. */
-export interface Distrust {
+export interface TrustProblem {
   readonly fault: string;
   readonly advice: string;
 }
@@ -11,7 +11,7 @@ export interface Distrust {
  * Reports if another user could put programs into the directory or replace the directory; undefined if not. Reads only.
  * A directory that does not exist yet is judged by its parents. Systems without user ids are trusted.
  */
-export async function distrustOf(directory: string): Promise<Distrust | undefined> {
+export async function trustProblem(directory: string): Promise<TrustProblem | undefined> {
   const me = process.getuid?.();
   if (me === undefined) return undefined;
   const { root } = parse(resolve(directory));
@@ -24,12 +24,12 @@ export async function distrustOf(directory: string): Promise<Distrust | undefine
     const isLast = names.length === 0;
     if (state.uid !== me && (isLast || state.uid !== 0)) return ownedByOther(at, isLast, state.uid, me);
     if (state.isSymbolicLink() && !isLast) {
-      if (++links > MAX_LINKS) return elsewhere(`${at} is part of a loop of links`);
+      if (++links > MAX_LINKS) return useAnother(`${at} is part of a loop of links`);
       const target = await readlink(at);
       names = [...namesIn(target), ...names];
       at = isAbsolute(target) ? root : dirname(at);
     } else {
-      if (!state.isDirectory()) return elsewhere(isLast ? 'it is not a directory' : `${at} is not a directory`);
+      if (!state.isDirectory()) return useAnother(isLast ? 'it is not a directory' : `${at} is not a directory`);
       // In a sticky directory only owners can rename their entries. Programs themselves must not lie in a sticky
       // directory.
       if ((state.mode & 0o022) !== 0 && (isLast || (state.mode & STICKY) === 0))
@@ -48,19 +48,19 @@ const MAX_LINKS = 40;
 
 const namesIn = (path: string): string[] => path.split(sep).filter((name) => name !== '' && name !== '.');
 
-const SET = 'set MILLRACE_CACHE_DIR to a directory that only you can write to';
+const SET_ADVICE = 'set MILLRACE_CACHE_DIR to a directory that only you can write to';
 
-const elsewhere = (fault: string): Distrust => ({ fault, advice: SET });
+const useAnother = (fault: string): TrustProblem => ({ fault, advice: SET_ADVICE });
 
-function ownedByOther(at: string, isLast: boolean, owner: number, me: number): Distrust {
+function ownedByOther(at: string, isLast: boolean, owner: number, me: number): TrustProblem {
   const which = isLast ? 'it' : `${at}, above it,`;
-  return elsewhere(`${which} belongs to user ${owner}, not to ${me}`);
+  return useAnother(`${which} belongs to user ${owner}, not to ${me}`);
 }
 
-function writableByOthers(at: string, isLast: boolean, mode: number): Distrust {
+function writableByOthers(at: string, isLast: boolean, mode: number): TrustProblem {
   const octal = (mode & 0o777).toString(8);
   return {
     fault: isLast ? `others may write to it (mode ${octal})` : `others may write to ${at}, above it (mode ${octal})`,
-    advice: `run \`chmod ${isLast ? '700' : 'go-w'} ${at}\`, or ${SET}`,
+    advice: `run \`chmod ${isLast ? '700' : 'go-w'} ${at}\`, or ${SET_ADVICE}`,
   };
 }

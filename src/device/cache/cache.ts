@@ -3,7 +3,7 @@ import { chmod, lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'n
 import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { MillraceError } from '../../kernel/error.js';
-import { type Distrust, distrustOf } from './cache-trust.js';
+import { type TrustProblem, trustProblem } from './cache-trust.js';
 import { temporaryFolder } from './temporary.js';
 
 /**
@@ -27,14 +27,14 @@ export class DiskCache {
    */
   static async open(environment: NodeJS.ProcessEnv = process.env): Promise<DiskCache> {
     const directory = cacheDirectory(environment);
-    const refused = await makePrivate(directory);
-    if (refused === undefined) return new DiskCache(directory);
-    const { fault, advice } = refused;
-    const worse = await distrustOf(join(tmpdir(), randomUUID()));
-    if (worse) throw noPlace(directory, fault, worse);
+    const problem = await preparePrivate(directory);
+    if (problem === undefined) return new DiskCache(directory);
+    const { fault, advice } = problem;
+    const temporaryProblem = await trustProblem(join(tmpdir(), randomUUID()));
+    if (temporaryProblem) throw noSafeDirectory(directory, fault, temporaryProblem);
     const warning = `${directory} is not used as a cache: ${fault}. Programs are compiled again in each run; to keep them, ${advice}`;
-    if (!warned.has(warning)) process.emitWarning(warning, 'MillraceWarning');
-    warned.add(warning);
+    if (!emittedWarnings.has(warning)) process.emitWarning(warning, 'MillraceWarning');
+    emittedWarnings.add(warning);
     return new DiskCache(temporaryFolder(tmpdir(), 'millrace-cache-').path, warning);
   }
 
@@ -62,7 +62,7 @@ export class DiskCache {
   /** Calls `fill` to put files into a new folder and makes that the entry. Leaves nothing behind if `fill` throws. */
   async put(key: string, fill: (folder: string) => Promise<void>): Promise<string> {
     const folder = join(this.directory, key);
-    const fresh = temporaryFolder(this.directory, NEW);
+    const fresh = temporaryFolder(this.directory, UNFINISHED_PREFIX);
     try {
       await fill(fresh.path);
       const names = (await readdir(fresh.path)).sort();
@@ -91,12 +91,12 @@ export function cacheKey(parts: readonly string[]): string {
 }
 
 /** The prefix of folders that are not entries yet, or no longer. */
-export const NEW = '.new-';
+export const UNFINISHED_PREFIX = '.new-';
 
 /** Warnings already emitted. */
-const warned = new Set<string>();
+const emittedWarnings = new Set<string>();
 
-function noPlace(directory: string, fault: string, { fault: worse, advice }: Distrust): MillraceError {
+function noSafeDirectory(directory: string, fault: string, { fault: worse, advice }: TrustProblem): MillraceError {
   return new MillraceError({
     code: 'io',
     message: `compiled programs cannot be kept safely: ${directory}: ${fault}; ${tmpdir()}: ${worse}`,
@@ -126,15 +126,15 @@ export function cacheDirectory(environment: NodeJS.ProcessEnv = process.env): st
 }
 
 /** Creates the directory with access for its owner only. Returns the reason if it cannot be trusted or written. */
-async function makePrivate(directory: string): Promise<Distrust | undefined> {
+async function preparePrivate(directory: string): Promise<TrustProblem | undefined> {
   try {
-    const before = await distrustOf(directory);
+    const before = await trustProblem(directory);
     if (before) return before;
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    const after = await distrustOf(directory);
+    const after = await trustProblem(directory);
     if (after) return after;
     if (((await lstat(directory)).mode & 0o077) !== 0) await chmod(directory, 0o700);
-    temporaryFolder(directory, NEW).remove();
+    temporaryFolder(directory, UNFINISHED_PREFIX).remove();
     return undefined;
   } catch (error) {
     return { fault: (error as Error).message, advice: 'set MILLRACE_CACHE_DIR to a directory that can be written' };

@@ -29,27 +29,27 @@ export interface TemporaryFile {
  * target can tell which files belong to dead processes, and removes those.
  */
 export async function temporaryFile(target: string): Promise<TemporaryFile> {
-  const nextName = namesFor(target);
+  const nextName = temporaryNames(target);
   for (;;) {
     const path = nextName();
     const file = await open(path, 'wx');
-    if (!isOurs(path, file.fd)) {
+    if (!lockCreated(path, file.fd)) {
       await file.close();
       continue;
     }
-    forExit.add(path);
+    removedAtExit.add(path);
     return {
       path,
       file,
       commit: async () => {
         await file.sync();
         await rename(path, target);
-        forExit.delete(path);
+        removedAtExit.delete(path);
         await file.close();
       },
       discard: async () => {
         await rm(path, { force: true });
-        forExit.delete(path);
+        removedAtExit.delete(path);
         await file.close();
       },
     };
@@ -58,12 +58,12 @@ export async function temporaryFile(target: string): Promise<TemporaryFile> {
 
 /** Replaces a small file atomically, readable by its owner only. */
 export function replaceFileSync(target: string, text: string): void {
-  const nextName = namesFor(target);
+  const nextName = temporaryNames(target);
   for (;;) {
     const path = nextName();
     const file = openSync(path, 'wx', 0o600);
     try {
-      if (!isOurs(path, file)) continue;
+      if (!lockCreated(path, file)) continue;
       writeSync(file, text);
       renameSync(path, target);
       return;
@@ -77,15 +77,15 @@ export function replaceFileSync(target: string, text: string): void {
 }
 
 /** Removes the target's temporary files left by dead processes. The returned function gives a new name on each call. */
-function namesFor(target: string): () => string {
+function temporaryNames(target: string): () => string {
   const folder = dirname(target);
-  const prefix = `.${basename(target).slice(0, MOST_NAME)}.`;
+  const prefix = `.${basename(target).slice(0, MAX_NAME_LENGTH)}.`;
   removeAbandoned(folder, prefix, '.tmp');
   return () => join(folder, `${prefix}${randomName()}.tmp`);
 }
 
 /** Characters of the target's name in that of a temporary file: file names have at most 255 bytes. */
-const MOST_NAME = 50;
+const MAX_NAME_LENGTH = 50;
 
 /** A folder with a temporary name. */
 export interface TemporaryFolder {
@@ -101,18 +101,18 @@ export function temporaryFolder(parent: string, prefix: string): TemporaryFolder
   for (;;) {
     const path = join(parent, `${prefix}${randomName()}`);
     mkdirSync(path, { mode: 0o700 });
-    const held = openIfThere(path);
+    const held = openIfExists(path);
     if (held === undefined) continue;
-    if (!isOurs(path, held)) {
+    if (!lockCreated(path, held)) {
       closeSync(held);
       continue;
     }
-    forExit.add(path);
+    removedAtExit.add(path);
     let isHeld = true;
     const release = (): void => {
       if (isHeld) closeSync(held);
       isHeld = false;
-      forExit.delete(path);
+      removedAtExit.delete(path);
     };
     return {
       path,
@@ -126,7 +126,7 @@ export function temporaryFolder(parent: string, prefix: string): TemporaryFolder
 }
 
 /** Opens the folder. Undefined if another process considered it abandoned and removed it. */
-function openIfThere(path: string): number | undefined {
+function openIfExists(path: string): number | undefined {
   try {
     return openSync(path, constants.O_RDONLY);
   } catch (error) {
@@ -136,13 +136,13 @@ function openIfThere(path: string): number | undefined {
 }
 
 /** Paths removed when the process exits normally. If it is killed, the next process removes them. */
-const forExit = new Set<string>();
+const removedAtExit = new Set<string>();
 process.on('exit', () => {
-  for (const path of forExit) rmSync(path, { recursive: true, force: true });
+  for (const path of removedAtExit) rmSync(path, { recursive: true, force: true });
 });
 
 /** Locks a file or folder just created. False if another process considered it abandoned before it was locked. */
-function isOurs(path: string, file: number): boolean {
+function lockCreated(path: string, file: number): boolean {
   if (lockFile(file) === 'held elsewhere') return false;
   const there = lstatSync(path, { throwIfNoEntry: false });
   return there !== undefined && there.ino === fstatSync(file).ino;

@@ -2,7 +2,7 @@ import { MillraceError } from '../../kernel/error.js';
 import type { DeviceInfo } from '../device.js';
 
 /** The error for a named device that is not on this machine. `reason` says why, or which devices there are. */
-export function absent(id: string, reason: string): MillraceError {
+export function deviceAbsent(id: string, reason: string): MillraceError {
   return new MillraceError({
     code: 'device-absent',
     message: `device ${id} is not on this machine`,

@@ -1,29 +1,29 @@
 import type { MarkCompletion } from '../completion.js';
-import type { BoundJob, Completion, Device, DeviceBuffer, Launch, Stream, Values } from '../device.js';
+import type { BoundJob, Completion, Device, DeviceBuffer, FieldValues, Launch, Stream } from '../device.js';
 import {
+  type BaseBuffer,
   type CheckedLaunch,
+  checkBuffer,
+  checkCompletion,
   checkCopy,
   checkLaunch,
   checkRange,
   checkStreamOpen,
   checkWord,
-  type HeldBuffer,
-  heldBuffer,
-  ownCompletion,
 } from './launch.js';
 
 /**
  * The commands of one stream, as a device implements them. `CheckedStream` has checked every argument: buffers belong
  * to the device and have not been freed; ranges lie inside them and are never empty. Nothing here blocks.
  */
-export interface StreamCommands<B extends HeldBuffer, J extends BoundJob, C extends MarkCompletion> {
+export interface StreamCommands<B extends BaseBuffer, J extends BoundJob, C extends MarkCompletion> {
   write(to: B, offset: number, data: ArrayBufferView): void;
   read(from: B, offset: number, into: ArrayBufferView): void;
   copy(from: B, fromOffset: number, to: B, toOffset: number, bytes: number): void;
   /** Fills whole words. */
   fill(buffer: B, offset: number, word: number, bytes: number): void;
   /** The values in `chunk` have the right names; their types are not checked yet. The count may be 0. */
-  launch(job: J, chunk: Values, launch: CheckedLaunch<B>): void;
+  launch(job: J, chunk: FieldValues, launch: CheckedLaunch<B>): void;
   /** Called only with a completion that has not settled. */
   wait(completion: C): void;
   follow?(handle: number): void;
@@ -35,7 +35,7 @@ export interface StreamCommands<B extends HeldBuffer, J extends BoundJob, C exte
 }
 
 /** Checks the arguments of a stream's commands, so that a mistake is the same error on every device, thrown at the call. */
-export class CheckedStream<B extends HeldBuffer, J extends BoundJob, C extends MarkCompletion> implements Stream {
+export class CheckedStream<B extends BaseBuffer, J extends BoundJob, C extends MarkCompletion> implements Stream {
   readonly #device: Device & { checkOpen(): void };
   readonly #job: JobClass<J>;
   readonly #commands: StreamCommands<B, J, C>;
@@ -56,26 +56,26 @@ export class CheckedStream<B extends HeldBuffer, J extends BoundJob, C extends M
   }
 
   write(buffer: DeviceBuffer, data: ArrayBufferView, offset = 0): void {
-    const to = this.#buffer(buffer, 'write');
+    const to = this.#checkedBuffer(buffer, 'write');
     checkRange('write', to, offset, data.byteLength, false);
     if (data.byteLength > 0) this.#commands.write(to, offset, data);
   }
 
   read(buffer: DeviceBuffer, into: ArrayBufferView, offset = 0): void {
-    const from = this.#buffer(buffer, 'read');
+    const from = this.#checkedBuffer(buffer, 'read');
     checkRange('read', from, offset, into.byteLength, false);
     if (into.byteLength > 0) this.#commands.read(from, offset, into);
   }
 
   copy(from: DeviceBuffer, to: DeviceBuffer, bytes: number, fromOffset = 0, toOffset = 0): void {
-    const source = this.#buffer(from, 'copy (source)');
-    const target = this.#buffer(to, 'copy (target)');
+    const source = this.#checkedBuffer(from, 'copy (source)');
+    const target = this.#checkedBuffer(to, 'copy (target)');
     checkCopy(source, target, bytes, fromOffset, toOffset);
     if (bytes > 0) this.#commands.copy(source, fromOffset, target, toOffset, bytes);
   }
 
   fill(buffer: DeviceBuffer, word: number, offset = 0, length?: number): void {
-    const target = this.#buffer(buffer, 'fill');
+    const target = this.#checkedBuffer(buffer, 'fill');
     const bytes = length ?? target.bytes - offset;
     checkRange('fill', target, offset, bytes, true);
     const value = checkWord(word);
@@ -92,9 +92,9 @@ export class CheckedStream<B extends HeldBuffer, J extends BoundJob, C extends M
 
   wait(completion: Completion): void {
     this.#checkOpen();
-    const own = ownCompletion<C>(this.#device, completion);
+    const own = checkCompletion<C>(this.#device, completion);
     this.#waited.push(own);
-    if (!own.settled) this.#commands.wait(own);
+    if (!own.isSettled) this.#commands.wait(own);
   }
 
   mark(): Completion {
@@ -115,9 +115,9 @@ export class CheckedStream<B extends HeldBuffer, J extends BoundJob, C extends M
     this.#commands.close();
   }
 
-  #buffer(buffer: DeviceBuffer, role: string): B {
+  #checkedBuffer(buffer: DeviceBuffer, role: string): B {
     this.#checkOpen();
-    return heldBuffer<B>(this.#device, buffer, role);
+    return checkBuffer<B>(this.#device, buffer, role);
   }
 
   #checkOpen(): void {

@@ -10,7 +10,7 @@ export interface GeneratedText {
 }
 
 /** A compiler's error. */
-export interface Refusal {
+export interface CompilerFailure {
   /** The compiler's name: `the C compiler`, `wabt`. */
   readonly compiler: string;
   readonly error: string;
@@ -22,8 +22,8 @@ export interface Refusal {
 }
 
 /** Builds the error for a failed compilation, with the line in the generated text and in TypeScript. */
-export function compileError(source: GeneratedText, refusal: Refusal): MillraceError {
-  const { compiler, error, line, asked, advice, cause } = refusal;
+export function compileError(source: GeneratedText, failure: CompilerFailure): MillraceError {
+  const { compiler, error, line, asked, advice, cause } = failure;
   const lines = [`kernel ${source.name}: ${compiler} refused the generated text`, `  error:  ${error}`];
   if (line !== undefined) {
     const origin = source.lineOrigins[line - 1];

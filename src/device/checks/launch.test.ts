@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import type { Device, DeviceBuffer, DeviceProgram, Launch } from '../device.js';
 import {
+  BaseBuffer,
   checkAllocation,
+  checkBuffer,
   checkCopy,
   checkLaunch,
   checkRange,
   checkWord,
-  HeldBuffer,
-  heldBuffer,
-  sizeOf,
+  formatBytes,
 } from './launch.js';
 
-class Fake extends HeldBuffer {
+class Fake extends BaseBuffer {
   free(): void {
     this.freed = true;
   }
@@ -196,9 +196,9 @@ test('allocations', () => {
 
 test('a buffer keeps its own type', () => {
   const mine = buffer(4);
-  expect(heldBuffer<Fake>(device, mine, 'it')).toBe(mine);
+  expect(checkBuffer<Fake>(device, mine, 'it')).toBe(mine);
 });
 
 test('sizes for people', () => {
-  expect([0, 1023, 1536, 5 * 2 ** 30].map(sizeOf)).toEqual(['0 bytes', '1023 bytes', '1.5 KiB', '5.0 GiB']);
+  expect([0, 1023, 1536, 5 * 2 ** 30].map(formatBytes)).toEqual(['0 bytes', '1023 bytes', '1.5 KiB', '5.0 GiB']);
 });

@@ -6,10 +6,10 @@ import type {
   Device,
   DeviceBuffer,
   DeviceProgram,
+  FieldValues,
   Launch,
   ResidentOptions,
   ResidentRange,
-  Values,
 } from '../device.js';
 
 /**
@@ -21,7 +21,7 @@ import type {
  */
 
 /** The part of a buffer that all devices share. */
-export abstract class HeldBuffer implements DeviceBuffer {
+export abstract class BaseBuffer implements DeviceBuffer {
   readonly device: Device;
   readonly bytes: number;
   freed = false;
@@ -34,20 +34,20 @@ export abstract class HeldBuffer implements DeviceBuffer {
   abstract free(): void;
 }
 
-const WORD = 4;
-const ITEMS = 2 ** 32;
+const WORD_BYTES = 4;
+const MAX_ITEMS = 2 ** 32;
 
 /** Returns the buffer if it belongs to this device and has not been freed; throws otherwise. */
-export function heldBuffer<B extends HeldBuffer>(device: Device, given: DeviceBuffer | undefined, role: string): B {
-  if (!(given instanceof HeldBuffer) || given.device !== device) {
-    throw refusal('launch-arguments', {
+export function checkBuffer<B extends BaseBuffer>(device: Device, given: DeviceBuffer | undefined, role: string): B {
+  if (!(given instanceof BaseBuffer) || given.device !== device) {
+    throw launchError('launch-arguments', {
       message: `${role} is not a buffer of device ${device.info.id}`,
-      asked: given instanceof HeldBuffer ? `a buffer of device ${given.device.info.id}` : String(given),
+      asked: given instanceof BaseBuffer ? `a buffer of device ${given.device.info.id}` : String(given),
       advice: `make it with alloc() of the same device`,
     });
   }
   if (given.freed) {
-    throw refusal('buffer-range', {
+    throw launchError('buffer-range', {
       message: `${role} has been freed`,
       asked: `a buffer of ${given.bytes} bytes`,
       advice: 'free a buffer after the last command that uses it',
@@ -59,13 +59,13 @@ export function heldBuffer<B extends HeldBuffer>(device: Device, given: DeviceBu
 export function checkAllocation(device: Device, bytes: number): void {
   if (Number.isSafeInteger(bytes) && bytes >= 0) {
     if (bytes <= device.info.limits.bufferBytes) return;
-    throw refusal('device-memory', {
-      message: `${sizeOf(bytes)} is more than one buffer of ${device.info.id} can hold`,
+    throw launchError('device-memory', {
+      message: `${formatBytes(bytes)} is more than one buffer of ${device.info.id} can hold`,
       asked: `alloc(${bytes})`,
-      advice: `stay at or below ${sizeOf(device.info.limits.bufferBytes)}, or use several buffers`,
+      advice: `stay at or below ${formatBytes(device.info.limits.bufferBytes)}, or use several buffers`,
     });
   }
-  throw refusal('buffer-range', {
+  throw launchError('buffer-range', {
     message: `${bytes} is no size for a buffer`,
     asked: `alloc(${bytes})`,
     advice: 'give a whole number of bytes',
@@ -76,7 +76,13 @@ export function checkAllocation(device: Device, bytes: number): void {
  * Checks that [offset, offset + bytes) lies in a buffer, for command `what`. `whole`: the length must be whole words
  * too.
  */
-export function checkRange(what: string, buffer: DeviceBuffer, offset: number, bytes: number, whole: boolean): void {
+export function checkRange(
+  what: string,
+  buffer: DeviceBuffer,
+  offset: number,
+  bytes: number,
+  wholeWords: boolean,
+): void {
   const asked = `${what} of ${bytes} bytes at ${offset} of a buffer of ${buffer.bytes} bytes`;
   if (
     !Number.isSafeInteger(offset) ||
@@ -85,15 +91,15 @@ export function checkRange(what: string, buffer: DeviceBuffer, offset: number, b
     bytes < 0 ||
     offset + bytes > buffer.bytes
   ) {
-    throw refusal('buffer-range', {
+    throw launchError('buffer-range', {
       message: `${what}: the range is not inside the buffer`,
       asked,
       advice: `the last byte it can reach is ${buffer.bytes - 1}`,
     });
   }
-  if (offset % WORD !== 0 || (whole && bytes % WORD !== 0)) {
-    throw refusal('buffer-range', {
-      message: `${what}: ${offset % WORD !== 0 ? 'the offset' : 'the length'} is not a multiple of ${WORD}`,
+  if (offset % WORD_BYTES !== 0 || (wholeWords && bytes % WORD_BYTES !== 0)) {
+    throw launchError('buffer-range', {
+      message: `${what}: ${offset % WORD_BYTES !== 0 ? 'the offset' : 'the length'} is not a multiple of ${WORD_BYTES}`,
       asked,
       advice: 'move whole words; devices address words',
     });
@@ -111,7 +117,7 @@ export function checkCopy(
   checkRange('copy (source)', from, fromOffset, bytes, true);
   checkRange('copy (target)', to, toOffset, bytes, true);
   if (from !== to || bytes === 0 || Math.abs(fromOffset - toOffset) >= bytes) return;
-  throw refusal('buffer-range', {
+  throw launchError('buffer-range', {
     message: 'copy: source and target overlap',
     asked: `${bytes} bytes from ${fromOffset} to ${toOffset} of one buffer`,
     advice: 'copy through another buffer',
@@ -120,7 +126,7 @@ export function checkCopy(
 
 export function checkWord(word: number): number {
   if (Number.isInteger(word) && word >= -(2 ** 31) && word < 2 ** 32) return word >>> 0;
-  throw refusal('launch-arguments', {
+  throw launchError('launch-arguments', {
     message: `${word} is no 32-bit word`,
     asked: `fill with ${word}`,
     advice: 'give a whole number of at most 32 bits',
@@ -128,9 +134,9 @@ export function checkWord(word: number): number {
 }
 
 /** Returns the completion if it belongs to this device, so that its streams can wait for it; throws otherwise. */
-export function ownCompletion<C extends MarkCompletion>(device: Device, given: Completion): C {
+export function checkCompletion<C extends MarkCompletion>(device: Device, given: Completion): C {
   if (given instanceof MarkCompletion && given.device === device) return given as C;
-  throw refusal('launch-arguments', {
+  throw launchError('launch-arguments', {
     message: 'a stream can wait for completions of its own device only',
     asked: 'wait() for a completion of another device',
     advice: 'await its `done` before queueing what depends on it',
@@ -139,7 +145,7 @@ export function ownCompletion<C extends MarkCompletion>(device: Device, given: C
 
 export function checkStreamOpen(closed: boolean): void {
   if (!closed) return;
-  throw refusal('device-closed', {
+  throw launchError('device-closed', {
     message: 'this stream has been closed',
     asked: 'a command on it',
     advice: 'open another with stream()',
@@ -148,7 +154,7 @@ export function checkStreamOpen(closed: boolean): void {
 
 /** The error for every call on a device after its close(). */
 export function deviceClosed({ info }: Device): MillraceError {
-  return refusal('device-closed', {
+  return launchError('device-closed', {
     message: `device ${info.id} has been closed`,
     asked: 'work on it',
     advice: 'wait for completions before close(), and open the device again for more',
@@ -156,7 +162,7 @@ export function deviceClosed({ info }: Device): MillraceError {
 }
 
 /** A launch with valid arguments and defaults filled in. */
-export interface CheckedLaunch<B extends HeldBuffer> {
+export interface CheckedLaunch<B extends BaseBuffer> {
   readonly base: bigint;
   /** The number of items; an upper bound if `countFrom` gives the number. */
   readonly count: number;
@@ -168,8 +174,8 @@ export interface CheckedLaunch<B extends HeldBuffer> {
   readonly ringCapacity: number;
 }
 
-export function checkLaunch<B extends HeldBuffer>(device: Device, launch: Launch): CheckedLaunch<B> {
-  const program = programOf(device, launch.job);
+export function checkLaunch<B extends BaseBuffer>(device: Device, launch: Launch): CheckedLaunch<B> {
+  const program = checkProgram(device, launch.job);
   const base = launch.base ?? 0n;
   checkChunk(program, launch.chunk ?? {});
   const buffers = checkBindings<B>(device, program, launch);
@@ -188,7 +194,7 @@ export function checkResidentRange(
   checkCount(program.device, program, count);
   checkBase(program, base, count);
   if (count > 0) return { base, count, chunk };
-  throw refusal('launch-range', {
+  throw launchError('launch-range', {
     message: `kernel ${program.name}: a range of no items`,
     asked: 'count 0',
     advice: 'queue at least one item',
@@ -196,32 +202,32 @@ export function checkResidentRange(
 }
 
 /** Checks the arguments of a resident grid. Returns its bindings, in order. */
-export function checkResident<B extends HeldBuffer>(
+export function checkResident<B extends BaseBuffer>(
   device: Device,
   job: BoundJob,
   { entries, hits, buffers = {} }: ResidentOptions,
 ): B[] {
-  const program = programOf(device, job);
+  const program = checkProgram(device, job);
   const bound = checkBindings<B>(device, program, { buffers });
   if (Number.isInteger(entries) && entries >= 1 && entries <= 1024 && Number.isInteger(hits) && hits >= 1) return bound;
-  throw refusal('launch-arguments', {
+  throw launchError('launch-arguments', {
     message: `kernel ${program.name}: no queue for ${entries} ranges of ${hits} hits`,
     asked: `entries ${entries}, hits ${hits}`,
     advice: 'give 1 to 1024 entries, and room for a hit at least',
   });
 }
 
-function programOf(device: Device, job: BoundJob | undefined): DeviceProgram {
+function checkProgram(device: Device, job: BoundJob | undefined): DeviceProgram {
   const program = job?.program;
   if (program?.device === device && !program.isClosed) return program;
   if (program?.device === device) {
-    throw refusal('launch-arguments', {
+    throw launchError('launch-arguments', {
       message: `kernel ${program.name}: its program has been closed`,
       asked: `a launch on ${device.info.id}`,
       advice: 'close a program after its last launch, or compile the kernel again',
     });
   }
-  throw refusal('launch-arguments', {
+  throw launchError('launch-arguments', {
     message: program
       ? `kernel ${program.name} was compiled for device ${program.device.info.id}, not for ${device.info.id}`
       : 'a launch needs a job',
@@ -231,10 +237,10 @@ function programOf(device: Device, job: BoundJob | undefined): DeviceProgram {
 }
 
 /** Checks names only. Types are checked when the parameter words are made. */
-function checkChunk(program: DeviceProgram, chunk: Values): void {
+function checkChunk(program: DeviceProgram, chunk: FieldValues): void {
   const names = program.chunk.map((field) => field.name);
   const refuse = (message: string): MillraceError =>
-    refusal('launch-arguments', {
+    launchError('launch-arguments', {
       message: `kernel ${program.name}: ${message}`,
       asked: `chunk values { ${Object.keys(chunk).join(', ')} }`,
       advice: names.length === 0 ? 'it takes no chunk values' : `its chunk values are ${names.join(', ')}`,
@@ -244,7 +250,7 @@ function checkChunk(program: DeviceProgram, chunk: Values): void {
   for (const name of names) if (chunk[name] === undefined) throw refuse(`the chunk value ${name} is missing`);
 }
 
-function checkBindings<B extends HeldBuffer>(
+function checkBindings<B extends BaseBuffer>(
   device: Device,
   program: DeviceProgram,
   launch: Pick<Launch, 'buffers'>,
@@ -253,7 +259,7 @@ function checkBindings<B extends HeldBuffer>(
   const names = program.bindings.map((binding) => binding.name);
   const asked = `buffers { ${Object.keys(given).join(', ')} }`;
   const refuse = (message: string): MillraceError =>
-    refusal('launch-arguments', {
+    launchError('launch-arguments', {
       message: `kernel ${program.name}: ${message}`,
       asked,
       advice: names.length === 0 ? 'it takes no buffers' : `its buffers are ${names.join(', ')}`,
@@ -262,7 +268,7 @@ function checkBindings<B extends HeldBuffer>(
   const buffers = program.bindings.map((binding) => {
     const buffer = Object.hasOwn(given, binding.name) ? given[binding.name] : undefined;
     if (buffer === undefined) throw refuse(`the buffer ${binding.name} is missing`);
-    return heldBuffer<B>(device, buffer, `kernel ${program.name}: buffer ${binding.name}`);
+    return checkBuffer<B>(device, buffer, `kernel ${program.name}: buffer ${binding.name}`);
   });
   buffers.forEach((buffer, slot) => {
     const other = buffers.indexOf(buffer);
@@ -273,7 +279,7 @@ function checkBindings<B extends HeldBuffer>(
   return buffers;
 }
 
-function checkRing<B extends HeldBuffer>(
+function checkRing<B extends BaseBuffer>(
   device: Device,
   program: DeviceProgram,
   given: DeviceBuffer | undefined,
@@ -282,7 +288,7 @@ function checkRing<B extends HeldBuffer>(
   const emits = program.hit.length > 0;
   const asked = given ? `a ring of ${given.bytes} bytes` : 'a launch without a ring';
   if (!emits && given) {
-    throw refusal('launch-arguments', {
+    throw launchError('launch-arguments', {
       message: `kernel ${program.name} emits nothing`,
       asked,
       advice: 'leave `ring` out',
@@ -290,72 +296,72 @@ function checkRing<B extends HeldBuffer>(
   }
   if (!emits) return { ring: undefined, ringCapacity: 0 };
   const { headerWords, recordWords } = program.ring;
-  const least = (headerWords + recordWords) * WORD;
+  const minBytes = (headerWords + recordWords) * WORD_BYTES;
   if (given === undefined) {
-    throw refusal('launch-arguments', {
+    throw launchError('launch-arguments', {
       message: `kernel ${program.name} emits and needs a ring`,
       asked,
-      advice: `give a buffer of at least ${least} bytes, its first ${headerWords} words zeroed`,
+      advice: `give a buffer of at least ${minBytes} bytes, its first ${headerWords} words zeroed`,
     });
   }
-  const ring = heldBuffer<B>(device, given, `kernel ${program.name}: the ring`);
-  if (ring.bytes < least) {
-    throw refusal('buffer-range', {
+  const ring = checkBuffer<B>(device, given, `kernel ${program.name}: the ring`);
+  if (ring.bytes < minBytes) {
+    throw launchError('buffer-range', {
       message: `kernel ${program.name}: the ring cannot hold one hit`,
       asked,
-      advice: `make it at least ${least} bytes: ${headerWords} words and ${recordWords} per hit`,
+      advice: `make it at least ${minBytes} bytes: ${headerWords} words and ${recordWords} per hit`,
     });
   }
   if (buffers.includes(ring)) {
-    throw refusal('launch-arguments', {
+    throw launchError('launch-arguments', {
       message: `kernel ${program.name}: the ring is bound as a buffer too`,
       asked,
       advice: 'give the ring a buffer of its own',
     });
   }
-  const records = Math.floor((Math.floor(ring.bytes / WORD) - headerWords) / recordWords);
-  return { ring, ringCapacity: Math.min(records, ITEMS - 1) };
+  const records = Math.floor((Math.floor(ring.bytes / WORD_BYTES) - headerWords) / recordWords);
+  return { ring, ringCapacity: Math.min(records, MAX_ITEMS - 1) };
 }
 
-function checkCount<B extends HeldBuffer>(
+function checkCount<B extends BaseBuffer>(
   device: Device,
   program: DeviceProgram,
   count: Launch['count'],
 ): Pick<CheckedLaunch<B>, 'count' | 'countFrom'> {
-  const most = typeof count === 'number' ? count : count?.max;
-  if (!Number.isInteger(most) || most < 0 || most > ITEMS) {
-    throw refusal('launch-range', {
-      message: `kernel ${program.name}: ${most} is no number of items`,
-      asked: typeof count === 'number' ? `count ${count}` : `a count from memory, at most ${most}`,
+  const max = typeof count === 'number' ? count : count?.max;
+  if (!Number.isInteger(max) || max < 0 || max > MAX_ITEMS) {
+    throw launchError('launch-range', {
+      message: `kernel ${program.name}: ${max} is no number of items`,
+      asked: typeof count === 'number' ? `count ${count}` : `a count from memory, at most ${max}`,
       advice: 'a launch has between 0 and 2^32 items; split larger ranges',
     });
   }
   if (typeof count === 'number') return { count, countFrom: undefined };
-  const buffer = heldBuffer<B>(device, count.buffer, `kernel ${program.name}: the buffer of its count`);
-  checkRange('count from memory', buffer, count.word * WORD, WORD, true);
-  return { count: most, countFrom: { buffer, word: count.word } };
+  const buffer = checkBuffer<B>(device, count.buffer, `kernel ${program.name}: the buffer of its count`);
+  checkRange('count from memory', buffer, count.word * WORD_BYTES, WORD_BYTES, true);
+  return { count: max, countFrom: { buffer, word: count.word } };
 }
 
 function checkBase(program: DeviceProgram, base: bigint, count: number): void {
   const asked = `base ${base}, ${count} items`;
   if (typeof base !== 'bigint' || base < 0n || base >= 1n << 64n) {
-    throw refusal('launch-range', {
+    throw launchError('launch-range', {
       message: `kernel ${program.name}: the base is not a 64-bit index`,
       asked,
       advice: 'give a bigint from 0 to 2^64 - 1',
     });
   }
-  const room = (1n << 32n) - (base & 0xffff_ffffn);
-  if (BigInt(count) <= room) return;
-  throw refusal('launch-range', {
+  const remaining = (1n << 32n) - (base & 0xffff_ffffn);
+  if (BigInt(count) <= remaining) return;
+  throw launchError('launch-range', {
     message: `kernel ${program.name}: the launch crosses a multiple of 2^32`,
     asked,
-    advice: `launch ${room} items from there, then the rest`,
+    advice: `launch ${remaining} items from there, then the rest`,
   });
 }
 
 /** Formats a size: "3.5 GiB". */
-export function sizeOf(bytes: number): string {
+export function formatBytes(bytes: number): string {
   const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
   let size = bytes;
   let unit = 0;
@@ -367,8 +373,8 @@ export function sizeOf(bytes: number): string {
 }
 
 /** Formats a count: "1 buffer", "2 buffers". */
-export const countOf = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
+export const formatCount = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
-function refusal(code: ErrorCode, details: Omit<ErrorDetails, 'code'>): MillraceError {
+function launchError(code: ErrorCode, details: Omit<ErrorDetails, 'code'>): MillraceError {
   return new MillraceError({ code, ...details });
 }

@@ -7,32 +7,32 @@ import type { Device, DeviceBuffer } from '../device.js';
  */
 export function limitMemory(device: Device, bytes: number): Device {
   const { info } = device;
-  const most = Math.min(bytes, info.memoryBytes);
-  const limits = { ...info.limits, bufferBytes: Math.min(info.limits.bufferBytes, most) };
+  const maxBytes = Math.min(bytes, info.memoryBytes);
+  const limits = { ...info.limits, bufferBytes: Math.min(info.limits.bufferBytes, maxBytes) };
   const alloc = device.alloc.bind(device);
-  let taken = 0;
+  let usedBytes = 0;
   const limited = async (wanted: number): Promise<DeviceBuffer> => {
-    if (taken + wanted > most) throw refuse(info.id, wanted, taken, most);
-    taken += wanted;
-    const giveBack = once(() => {
-      taken -= wanted;
+    if (usedBytes + wanted > maxBytes) throw outOfMemory(info.id, wanted, usedBytes, maxBytes);
+    usedBytes += wanted;
+    const release = once(() => {
+      usedBytes -= wanted;
     });
     try {
       const buffer = await alloc(wanted);
       const free = buffer.free.bind(buffer);
       return Object.assign(buffer, {
         free: () => {
-          giveBack();
+          release();
           free();
         },
       });
     } catch (error) {
-      giveBack();
+      release();
       throw error;
     }
   };
   return Object.defineProperties(device, {
-    info: { value: { ...info, memoryBytes: most, limits } },
+    info: { value: { ...info, memoryBytes: maxBytes, limits } },
     alloc: { value: limited },
   });
 }
@@ -45,10 +45,10 @@ function once(act: () => void): () => void {
   };
 }
 
-const refuse = (id: string, wanted: number, taken: number, most: number): MillraceError =>
+const outOfMemory = (id: string, wanted: number, usedBytes: number, maxBytes: number): MillraceError =>
   new MillraceError({
     code: 'device-memory',
-    message: `device ${id} may take ${most} bytes, ${taken} of which are taken`,
+    message: `device ${id} may take ${maxBytes} bytes, ${usedBytes} of which are taken`,
     asked: `${wanted} bytes`,
     advice: 'allow more with --max-memory, or use fewer streams and slots',
   });

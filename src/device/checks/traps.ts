@@ -11,30 +11,30 @@ export interface Trap {
   readonly length: number;
 }
 
-interface Program {
+interface TrapProgram {
   readonly name: string;
   readonly sites: readonly Origin[];
 }
 
 /** How many unloaded programs are remembered: the mark after a launch may settle after its program was unloaded. */
-const UNLOADED = 64;
+const MAX_UNLOADED = 64;
 
 /** The programs of a device by number, so that a trap's error names the kernel and its source line. */
-export class Traps {
-  readonly #programs = new Map<number, Program>();
+export class TrapExplainer {
+  readonly #programs = new Map<number, TrapProgram>();
   readonly #unloaded: number[] = [];
-  #numbers = 0;
+  #lastNumber = 0;
 
   /** Assigns the program a number, from 1. Numbers are not reused. */
-  add({ name, sites }: Program): number {
-    this.#programs.set(++this.#numbers, { name, sites });
-    return this.#numbers;
+  add({ name, sites }: TrapProgram): number {
+    this.#programs.set(++this.#lastNumber, { name, sites });
+    return this.#lastNumber;
   }
 
   /** Called when the program has been unloaded. */
   remove(number: number): void {
     this.#unloaded.push(number);
-    const oldest = this.#unloaded.length > UNLOADED ? this.#unloaded.shift() : undefined;
+    const oldest = this.#unloaded.length > MAX_UNLOADED ? this.#unloaded.shift() : undefined;
     if (oldest !== undefined) this.#programs.delete(oldest);
   }
 

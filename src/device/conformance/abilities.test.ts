@@ -10,7 +10,7 @@ import { generate } from './fuzz/generate.js';
 import { paletteOf } from './fuzz/palette.js';
 import { fuzzDevice } from './fuzz/run.js';
 import { conformanceCases } from './index.js';
-import { judgeOf } from './model/judge.js';
+import { resultCheckFor } from './model/judge.js';
 import { Random } from './model/random.js';
 import { type Operation, operations } from './values/operations.js';
 
@@ -67,8 +67,8 @@ test.each([[['u64', 'f64', 'atomics']], [['u64', 'f32', 'atomics']]])(
 );
 
 describe('where floats are not exact', () => {
-  const exact = judgeOf(interpreter);
-  const loose = judgeOf(device([]));
+  const exact = resultCheckFor(interpreter);
+  const loose = resultCheckFor(device([]));
   const named = (name: string) => operations.find((operation) => operation.name === name) as Operation;
   const up = (x: number, ulps: number) => {
     const view = new DataView(new ArrayBuffer(4));
@@ -127,7 +127,7 @@ test('a kernel that never ends is named, and ends the run', async () => {
   const never = device(interpreter.info.capabilities, () => new Promise(() => {}));
   const names: string[] = [];
   const onStart = (name: string) => names.push(name);
-  const { passed, failed, firstFailure } = await fuzzDevice(never, { seed: 6, count: 10, patienceMs: 30, onStart });
+  const { passed, failed, firstFailure } = await fuzzDevice(never, { seed: 6, count: 10, timeoutMs: 30, onStart });
   expect({ passed, failed }).toEqual({ passed: 0, failed: 2 }); // two were under way
   expect(names).toEqual(['seed 6 (items)', 'seed 7 (tiles)']);
   expect(firstFailure).toBe('seed 6 (items): no result within 0.03 s; the run ends here');

@@ -1,6 +1,6 @@
 import type { Scalar } from '../../kernel/index.js';
 import type { Device } from '../device.js';
-import { inTime } from '../patience.js';
+import { withTimeout } from '../patience.js';
 
 /** One requirement for every device. `run` throws if the device does not meet it, and throws `Skip` if it need not. */
 export interface Case {
@@ -17,13 +17,13 @@ export interface Case {
 export type Ability = 'f64' | 'f32' | 'f32-divide' | 'exact-floats';
 
 /** The other kinds take f32 without saying so. */
-export const can = ({ info }: Pick<Device, 'info'>, ability: Ability): boolean =>
+export const hasAbility = ({ info }: Pick<Device, 'info'>, ability: Ability): boolean =>
   info.capabilities.includes(ability) || (info.kind !== 'opencl' && (ability === 'f32' || ability === 'f32-divide'));
 
 /** For a case about one type. */
 export const needsOfType = (type: Scalar): readonly Ability[] => (type === 'f32' || type === 'f64' ? [type] : []);
 
-const without: Readonly<Record<Ability, string>> = {
+const missingReasons: Readonly<Record<Ability, string>> = {
   f64: 'the device has no f64',
   f32: 'the device has no f32',
   'f32-divide': 'the device has no quotients of f32',
@@ -49,7 +49,7 @@ export interface Totals {
 }
 
 /** A device that hangs fails its case; the longest takes a slow compiler half a minute. */
-const PATIENCE_MS = 300_000;
+const TIMEOUT_MS = 300_000;
 
 /** Runs one case and returns its result; never throws. */
 export async function runCase({ name, needs = [], run }: Case, device: Device): Promise<CaseResult> {
@@ -60,13 +60,13 @@ export async function runCase({ name, needs = [], run }: Case, device: Device): 
     ms: performance.now() - started,
     ...(reason === undefined ? {} : { reason }),
   });
-  const missing = needs.find((ability) => !can(device, ability));
-  if (missing) return result('skipped', without[missing]);
+  const missing = needs.find((ability) => !hasAbility(device, ability));
+  if (missing) return result('skipped', missingReasons[missing]);
   try {
     const late = (): never => {
-      throw new Error(`no result within ${PATIENCE_MS / 1000} s`);
+      throw new Error(`no result within ${TIMEOUT_MS / 1000} s`);
     };
-    await inTime(run(device), PATIENCE_MS, late);
+    await withTimeout(run(device), TIMEOUT_MS, late);
     return result('passed');
   } catch (error) {
     if (error instanceof Skip) return result('skipped', error.message);
@@ -80,7 +80,7 @@ export function check(holds: boolean, message: string | (() => string)): asserts
 }
 
 /** Returns the error that `action` throws; fails if it throws none, or one with another code. */
-export async function refused(code: string, what: string, action: () => unknown): Promise<Error> {
+export async function expectError(code: string, what: string, action: () => unknown): Promise<Error> {
   let given: unknown;
   try {
     given = await action();

@@ -13,7 +13,7 @@ import { tileCases } from './memory/tiles.js';
 import { hostCases } from './streams/host.js';
 import { streams } from './streams/streams.js';
 import { arithmetic } from './values/arithmetic.js';
-import { foundCases } from './values/found.js';
+import { regressionCases } from './values/found.js';
 import { hashing } from './values/hashing.js';
 import { tables } from './values/tables.js';
 
@@ -32,7 +32,7 @@ export const conformanceCases: readonly Case[] = [
   ...bounds,
   ...tileCases,
   ...hashing,
-  ...foundCases,
+  ...regressionCases,
   ...nameCases,
   ...streams,
   ...hostCases,
@@ -48,7 +48,7 @@ export interface ConformanceOptions {
  * How many cases run at a time. Compilers are the slow part, and there are at least two cores. On a GPU one: NVIDIA's drivers
  * block the thread that loads a program while a kernel runs, and that thread is the one that would cancel the kernel.
  */
-const atOnce = ({ info }: Device): number => (info.processor === 'gpu' ? 1 : 2);
+const parallelCases = ({ info }: Device): number => (info.processor === 'gpu' ? 1 : 2);
 
 /** Runs the suite on one device. Throws only if `onResult` throws. */
 export async function runConformance(device: Device, options: ConformanceOptions = {}): Promise<Totals> {
@@ -61,7 +61,7 @@ export async function runConformance(device: Device, options: ConformanceOptions
     onResult?.(result);
   };
   let at = 0;
-  await inParallel(atOnce(device), () => {
+  await inParallel(parallelCases(device), () => {
     const next = wanted[at++];
     return next && one(next);
   });

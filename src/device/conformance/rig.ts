@@ -1,19 +1,28 @@
 import type { Kernel, Scalar, Value } from '../../kernel/index.js';
-import type { CompileOptions, Device, DeviceBuffer, DeviceProgram, Launch, Report, Stream, Values } from '../device.js';
+import type {
+  CompileOptions,
+  Device,
+  DeviceBuffer,
+  DeviceProgram,
+  FieldValues,
+  Launch,
+  Report,
+  Stream,
+} from '../device.js';
 
 /** Contents of buffers, on the host's side. */
 export type Data = Uint8Array | Uint32Array | Int32Array | BigUint64Array | Float32Array | Float64Array;
 
-export interface Setup {
-  readonly job?: Values;
-  readonly chunk?: Values;
+export interface LaunchSetup {
+  readonly job?: FieldValues;
+  readonly chunk?: FieldValues;
   readonly base?: bigint;
   readonly count: number;
   readonly buffers?: Readonly<Record<string, Data>>;
   readonly ring?: Uint32Array;
 }
 
-export interface Outcome {
+export interface LaunchOutcome {
   /** The buffers after the launch, under their names. */
   readonly buffers: Readonly<Record<string, Data>>;
   readonly ring: Uint32Array;
@@ -49,26 +58,26 @@ export class Rig {
   }
 
   /** Makes a buffer with these contents. The array must not change until a later completion. */
-  async holding(data: Data): Promise<DeviceBuffer> {
+  async allocWith(data: Data): Promise<DeviceBuffer> {
     const buffer = await this.alloc(data.byteLength);
     this.stream.write(buffer, data);
     return buffer;
   }
 
-  async contents<D extends Data>(buffer: DeviceBuffer, into: D): Promise<D> {
+  async readBack<D extends Data>(buffer: DeviceBuffer, into: D): Promise<D> {
     this.stream.read(buffer, into);
     await this.stream.mark().done;
     return into;
   }
 
   /** One launch over copies of the given buffers. It is cancelled `cancelAfterMs` after it was queued, if that is given. */
-  async run(program: DeviceProgram, setup: Setup, cancelAfterMs?: number): Promise<Outcome> {
+  async run(program: DeviceProgram, setup: LaunchSetup, cancelAfterMs?: number): Promise<LaunchOutcome> {
     const { job = {}, chunk, base, count, ring } = setup;
     const given = Object.entries(setup.buffers ?? {}).map(([name, data]) => [name, data.slice()] as const);
     const held: Record<string, DeviceBuffer> = {};
-    for (const [name, data] of given) held[name] = await this.holding(data);
+    for (const [name, data] of given) held[name] = await this.allocWith(data);
     const hits = ring?.slice() ?? new Uint32Array(0);
-    const ringBuffer = ring && (await this.holding(hits));
+    const ringBuffer = ring && (await this.allocWith(hits));
     const launch: Launch = {
       job: program.bind(job),
       count,
@@ -98,9 +107,9 @@ export const pause = (ms = 0): Promise<void> => new Promise((resolve) => setTime
 export function runKernel(
   device: Device,
   kernel: Kernel,
-  setup: Setup,
+  setup: LaunchSetup,
   options: CompileOptions = {},
-): Promise<Outcome> {
+): Promise<LaunchOutcome> {
   return Rig.with(device, async (rig) => rig.run(await device.compile(kernel, options), setup));
 }
 
@@ -125,12 +134,12 @@ export function dataOf(type: Scalar, values: readonly Value[]): Data {
 export const zeros = (type: Scalar, length: number): Data => new arrays[type](length);
 
 /** True if the values are the same; all NaNs are equal. */
-export function alike(a: Value | undefined, b: Value | undefined): boolean {
+export function isSameValue(a: Value | undefined, b: Value | undefined): boolean {
   return Object.is(a, b) || (typeof a === 'number' && typeof b === 'number' && Number.isNaN(a) && Number.isNaN(b));
 }
 
 /** Formats a value for messages: floats with their exact bits. */
-export function show(type: Scalar, value: Value | undefined): string {
+export function formatValue(type: Scalar, value: Value | undefined): string {
   if (value === undefined) return 'nothing';
   if (type === 'f32' || type === 'f64') {
     const view = new DataView(new ArrayBuffer(8));
@@ -144,14 +153,18 @@ export function show(type: Scalar, value: Value | undefined): string {
 }
 
 /** Throws unless the arrays are equal; names the first difference. */
-export function equalData(what: string, actual: Data | undefined, expected: Data | readonly (number | bigint)[]): void {
+export function expectEqual(
+  what: string,
+  actual: Data | undefined,
+  expected: Data | readonly (number | bigint)[],
+): void {
   if (actual === undefined) throw new Error(`${what}: nothing came back`);
   if (actual.length !== expected.length)
     throw new Error(`${what}: ${expected.length} values are wanted, not ${actual.length}`);
   let wrong = 0;
   let first = '';
   for (let i = 0; i < expected.length; i++) {
-    if (alike(actual[i], expected[i])) continue;
+    if (isSameValue(actual[i], expected[i])) continue;
     if (wrong++ === 0) first = `[${i}] is ${String(actual[i])}, not ${String(expected[i])}`;
   }
   if (wrong > 0) throw new Error(`${what}: ${wrong} of ${expected.length} values are wrong; ${first}`);

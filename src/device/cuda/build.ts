@@ -1,13 +1,13 @@
 import { cacheKey, type DiskCache } from '../cache/cache.js';
 import { buildCached } from '../gpu/build/build.js';
-import type { Built } from '../gpu/host/device.js';
+import type { BuildResult } from '../gpu/host/device.js';
 import type { GpuSource } from '../gpu/worker/driver.js';
-import type { Target } from './runtime/nvrtc.js';
+import type { CompileTarget } from './runtime/nvrtc.js';
 import { ask } from './runtime/service.js';
 
 /** Everything besides the text that machine code depends on. */
 export interface Toolchain {
-  readonly target: Target;
+  readonly target: CompileTarget;
   /** NVRTC's version, and the driver's: 13000. */
   readonly nvrtc: string;
   readonly cuda: number;
@@ -16,7 +16,7 @@ export interface Toolchain {
 }
 
 /** Compiles a kernel's text on another thread, through the cache. Throws CompileRefusal. */
-export function build(source: GpuSource, tools: Toolchain, cache: DiskCache): Promise<Built> {
+export function build(source: GpuSource, tools: Toolchain, cache: DiskCache): Promise<BuildResult> {
   const { target, nvrtc, cuda, driver = '' } = tools;
   const { text } = source;
   const options = source.shape.compilerOptions;

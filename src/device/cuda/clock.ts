@@ -1,5 +1,5 @@
-import { Out } from '../gpu/native/api.js';
-import { HostClock, type Seen } from '../gpu/native/host-clock.js';
+import { OutParameters } from '../gpu/native/api.js';
+import { HostClock, type HostInterval } from '../gpu/native/host-clock.js';
 import type { Events } from './events.js';
 import type { CudaApi } from './runtime/api.js';
 import type { CudaErrors } from './runtime/errors.js';
@@ -9,11 +9,11 @@ import type { CudaErrors } from './runtime/errors.js';
  * of milliseconds: precise to half a microsecond up to 8 s, to 62 µs after a quarter of an hour. So the base advances:
  * after a second, an event whose time is known becomes the next base.
  */
-export class Clock {
+export class EventClock {
   readonly #api: CudaApi;
   readonly #errors: CudaErrors;
   readonly #events: Events;
-  readonly #out = new Out();
+  readonly #out = new OutParameters();
   readonly #host = new HostClock();
   #base: number;
   /** The time of the base relative to the first one. */
@@ -27,7 +27,7 @@ export class Clock {
     // The first event of a stream initializes things for milliseconds.
     const warm = events.record(stream);
     errors.check('cuEventSynchronize', api.cuEventSynchronize(warm), 'the first event');
-    events.give(warm);
+    events.release(warm);
     const sentNs = process.hrtime.bigint();
     this.#base = events.record(stream);
     errors.check('cuEventSynchronize', api.cuEventSynchronize(this.#base), 'the base of the clock');
@@ -38,11 +38,11 @@ export class Clock {
    * Returns when the work between two passed events began and ended. `end` may become the base: then it is not given
    * back.
    */
-  times(start: number, end: number, seen: Seen): { startedNs: bigint; endedNs: bigint } {
-    const startedNs = this.#baseNs + this.between(this.#base, start);
-    const endedNs = startedNs + this.between(start, end);
+  times(start: number, end: number, seen: HostInterval): { startedNs: bigint; endedNs: bigint } {
+    const startedNs = this.#baseNs + this.elapsedNs(this.#base, start);
+    const endedNs = startedNs + this.elapsedNs(start, end);
     if (endedNs - this.#baseNs > REBASE_NS) {
-      this.#events.give(this.#base);
+      this.#events.release(this.#base);
       this.#base = end;
       this.#baseNs = endedNs;
     }
@@ -54,9 +54,9 @@ export class Clock {
   }
 
   /** Returns the nanoseconds from one event to another; negative if the second was first. */
-  between(from: number, to: number): bigint {
+  elapsedNs(from: number, to: number): bigint {
     if (from === to) return 0n;
-    const code = this.#api.cuEventElapsedTime(this.#out.at, from, to);
+    const code = this.#api.cuEventElapsedTime(this.#out.address, from, to);
     this.#errors.check('cuEventElapsedTime', code);
     return BigInt(Math.round(this.#out.float() * 1e6));
   }

@@ -1,7 +1,7 @@
 import { access, constants, readdir } from 'node:fs/promises';
 import { type Kernel, lowerAhead } from '../../kernel/index.js';
 import { DiskCache } from '../cache/cache.js';
-import { absent, deviceNumber } from '../checks/absent.js';
+import { deviceAbsent, deviceNumber } from '../checks/absent.js';
 import type {
   BoundJob,
   CompileOptions,
@@ -12,15 +12,15 @@ import type {
   ResidentOptions,
   Sensors,
 } from '../device.js';
-import { CrewThreads } from '../gpu/host/crew-threads.js';
-import { askedOf, type Built, GpuDevice, type Link, openLink } from '../gpu/host/device.js';
+import { CopyThreads } from '../gpu/host/crew-threads.js';
+import { type BuildResult, GpuDevice, gpuOptionsOf, type Link, openLink } from '../gpu/host/device.js';
 import type { GpuSource } from '../gpu/worker/driver.js';
-import type { Finding, OpenOptions, Probed } from '../kinds.js';
+import type { Diagnostic, OpenOptions, ProbeResult } from '../kinds.js';
 import { addressOf } from '../native/libc.js';
-import { workerBeside } from '../pool/threads/threads.js';
+import { workerUrl } from '../pool/threads/threads.js';
 import { build, type Toolchain } from './build.js';
 import type { CudaStart } from './driver.js';
-import { cudaVersion, type Gpu, refusesWork } from './runtime/info.js';
+import { cudaVersion, type Gpu, whyUnusable } from './runtime/info.js';
 import { findLibrary } from './runtime/library.js';
 import { targetFor } from './runtime/nvrtc.js';
 import { ask } from './runtime/service.js';
@@ -55,7 +55,7 @@ export class CudaDevice extends GpuDevice {
   }
 
   adopt(pointer: number, bytes: number): Promise<DeviceBuffer> {
-    return this.adopted(pointer, bytes);
+    return this.adoptMemory(pointer, bytes);
   }
 
   resident(job: BoundJob, options: ResidentOptions): Promise<Resident | undefined> {
@@ -67,30 +67,30 @@ export class CudaDevice extends GpuDevice {
     return this.residents.count;
   }
 
-  protected async build(source: GpuSource): Promise<Built> {
+  protected async build(source: GpuSource): Promise<BuildResult> {
     return build(source, this.#tools, await this.#cache);
   }
 }
 
 /** Lists the GPUs. Starting the driver can take 0.3 s: it happens on another thread, and opens no context. */
-export async function probe(): Promise<Probed> {
-  const found = await survey();
+export async function probe(): Promise<ProbeResult> {
+  const found = await askSurvey();
   if ('reason' in found) return found;
   if ('reason' in found.nvrtc) return found.nvrtc;
-  const usable = found.gpus.filter(({ gpu }) => refusesWork(gpu) === undefined);
+  const usable = found.gpus.filter(({ gpu }) => whyUnusable(gpu) === undefined);
   const [first] = found.gpus;
-  if (usable.length === 0 && first) return { reason: `${first.gpu.name}: ${refusesWork(first.gpu)}` };
+  if (usable.length === 0 && first) return { reason: `${first.gpu.name}: ${whyUnusable(first.gpu)}` };
   return { infos: usable.map(({ info }) => info) };
 }
 
 /** Opens a GPU. The worker opens the context while the survey starts NVML and NVRTC, which takes about as long. */
 export async function open(id: string, options: OpenOptions = {}): Promise<Device> {
   const ordinal = deviceNumber('cuda', id);
-  const asking = survey();
+  const asking = askSurvey();
   const linking = startWorker(ordinal, options);
   linking.catch(() => undefined); // reported below, unless the survey has a better reason
   try {
-    const { gpu, info, tools } = usable(id, ordinal, await asking);
+    const { gpu, info, tools } = requireGpu(id, ordinal, await asking);
     return new CudaDevice(await linking, info, gpu, tools);
   } catch (error) {
     await linking.then(
@@ -104,31 +104,42 @@ export async function open(id: string, options: OpenOptions = {}): Promise<Devic
 export function prepare(kernel: Kernel, options: CompileOptions = {}): void {
   const { lanes = 'auto' } = options;
   const workgroup = lanes === 'auto' ? WORKGROUP : lanes;
-  lowerAhead(kernel, askedOf({ target: 'cuda', workgroup, pipes: PIPES }, options));
+  lowerAhead(kernel, gpuOptionsOf({ target: 'cuda', workgroup, pipes: PIPES }, options));
 }
 
 async function startWorker(ordinal: number, options: OpenOptions): Promise<Link> {
   const signal = options.completion === 'callback' ? await signalLibrary() : undefined;
-  const own: CudaStart = { ordinal, ...(signal ? { signal } : {}) };
-  const worker = workerBeside(import.meta.url);
-  return openLink({ device: `cuda:${ordinal}`, worker, own, options, crew: new CrewThreads(), isKept: true });
+  const startData: CudaStart = { ordinal, ...(signal ? { signal } : {}) };
+  const worker = workerUrl(import.meta.url);
+  return openLink({
+    device: `cuda:${ordinal}`,
+    worker,
+    startData,
+    options,
+    copyThreads: new CopyThreads(),
+    isKept: true,
+  });
 }
 
 /** Returns the GPU of that number and its toolchain. Throws if either is missing. */
-function usable(
+function requireGpu(
   id: string,
   ordinal: number,
   found: Survey | { readonly reason: string },
 ): { readonly gpu: Gpu; readonly info: DeviceInfo; readonly tools: Toolchain } {
-  if ('reason' in found) throw absent(id, found.reason);
+  if ('reason' in found) throw deviceAbsent(id, found.reason);
   const { gpus, nvrtc, cuda, driver } = found;
   const own = gpus[ordinal];
-  if (!own) throw absent(id, `the GPUs here are ${gpus.map(({ info }) => `${info.id} (${info.name})`).join(', ')}`);
-  if ('reason' in nvrtc) throw absent(id, nvrtc.reason);
+  if (!own)
+    throw deviceAbsent(id, `the GPUs here are ${gpus.map(({ info }) => `${info.id} (${info.name})`).join(', ')}`);
+  if ('reason' in nvrtc) throw deviceAbsent(id, nvrtc.reason);
   const { gpu, info } = own;
   const target = targetFor(gpu.architecture, nvrtc.architectures);
   if (target) return { gpu, info, tools: { target, nvrtc: nvrtc.version, cuda, driver } };
-  throw absent(id, `NVRTC ${nvrtc.version} no longer compiles for ${gpu.name}: name an older one in MILLRACE_LIBNVRTC`);
+  throw deviceAbsent(
+    id,
+    `NVRTC ${nvrtc.version} no longer compiles for ${gpu.name}: name an older one in MILLRACE_LIBNVRTC`,
+  );
 }
 
 /** Reads the sensors by NVML: needs no context, and works while other processes use the GPU. */
@@ -137,9 +148,10 @@ export async function sensors(id: string): Promise<Sensors | undefined> {
 }
 
 /** For `millrace doctor`. */
-export async function diagnose(): Promise<readonly Finding[]> {
-  const found = await survey();
-  if ('reason' in found) return [{ what: 'driver', state: 'missing', found: found.reason }, ...(await nodes())];
+export async function diagnose(): Promise<readonly Diagnostic[]> {
+  const found = await askSurvey();
+  if ('reason' in found)
+    return [{ what: 'driver', state: 'missing', found: found.reason }, ...(await inaccessibleNodes())];
   const { libcuda, cuda, driver, nvml, nvrtc, gpus } = found;
   return [
     { what: 'driver', state: 'ok', found: `${driver ?? 'version unknown'}, CUDA ${cudaVersion(cuda)}, ${libcuda}` },
@@ -149,15 +161,15 @@ export async function diagnose(): Promise<readonly Finding[]> {
     nvml
       ? { what: 'NVML', state: 'ok', found: 'sensors can be read' }
       : { what: 'NVML', state: 'warning', found: whyNoSensors(), advice: 'temperature and power are not shown' },
-    ...gpus.flatMap(({ gpu, info }): Finding[] => {
-      const refusal = refusesWork(gpu);
+    ...gpus.flatMap(({ gpu, info }): Diagnostic[] => {
+      const refusal = whyUnusable(gpu);
       return refusal === undefined ? [] : [{ what: info.id, state: 'missing', found: refusal }];
     }),
-    ...(await nodes()),
+    ...(await inaccessibleNodes()),
   ];
 }
 
-const survey = (): Promise<Survey | { readonly reason: string }> => ask({ kind: 'survey' });
+const askSurvey = (): Promise<Survey | { readonly reason: string }> => ask({ kind: 'survey' });
 
 function whyNoSensors(): string {
   const found = findLibrary('nvml');
@@ -165,7 +177,7 @@ function whyNoSensors(): string {
 }
 
 /** Reports device files that this user may not open: the most common reason why a driver finds no GPU. */
-async function nodes(): Promise<readonly Finding[]> {
+async function inaccessibleNodes(): Promise<readonly Diagnostic[]> {
   const names = await readdir('/dev').catch((): string[] => []);
   const files = names.filter((name) => /^nvidia(\d+|ctl|-uvm)$/.test(name)).map((name) => `/dev/${name}`);
   const closed: string[] = [];

@@ -1,16 +1,16 @@
 import type { MillraceError } from '../../kernel/error.js';
 import type { DeviceInfo, Sensors } from '../device.js';
-import { Crew, newCrew } from '../gpu/host/crew.js';
+import { newCopyMemory, ParallelCopier } from '../gpu/host/crew.js';
 import { type MarkTimes, NativeDriver } from '../gpu/native/driver.js';
-import { cutSlots, type StatusSlot, StatusSlots } from '../gpu/native/status-slots.js';
+import { type StatusSlot, StatusSlots, splitSlots } from '../gpu/native/status-slots.js';
 import { type Driver, type DriverHost, FatalError, type GpuSource } from '../gpu/worker/driver.js';
-import { addressOf, loadForever, symbolIn } from '../native/libc.js';
-import { Clock } from './clock.js';
+import { addressOf, loadForever, symbolAddress } from '../native/libc.js';
+import { EventClock } from './clock.js';
 import { Epochs } from './epoch.js';
 import { Events } from './events.js';
 import { CudaLine, type CudaMark, type DeviceResources } from './line.js';
 import { DeviceMemory, type Memory } from './memory.js';
-import { type Pinned, PinnedMemory } from './pinned.js';
+import { PinnedMemory, type PinnedRegion } from './pinned.js';
 import { CudaProgram } from './program.js';
 import { CudaGrids } from './resident.js';
 import { Cuda } from './runtime/api.js';
@@ -44,7 +44,7 @@ export class CudaDriver
   readonly grids: CudaGrids;
   protected readonly resources: DeviceResources;
   readonly #context: Context;
-  readonly #clock: Clock;
+  readonly #clock: EventClock;
   readonly #epochs: Epochs;
   #sensors: CardSensors | undefined | 'unknown' = 'unknown';
 
@@ -52,24 +52,26 @@ export class CudaDriver
     super(host);
     this.#context = openContext(start.ordinal, host);
     const { api, errors, gpu, pool, version } = this.#context;
-    this.undo.push(() => this.#context.close());
+    this.cleanups.push(() => this.#context.close());
     try {
       const pinned = new PinnedMemory(api, errors, gpu.registersHostMemory);
-      this.undo.push(() => pinned.releaseAll());
-      const [starts, ends, plain] = [0, Cuda.eventBlockingSync, Cuda.eventDisableTiming].map((flags) => {
-        const events = new Events(api, errors, flags);
-        this.undo.push(() => events.destroyAll());
-        return events;
-      }) as [Events, Events, Events];
-      const crew = new Crew(host.crew ?? newCrew());
-      const parts = { context: this.#context, pinned, starts, ends, plain, rings: [], crew };
+      this.cleanups.push(() => pinned.releaseAll());
+      const [startEvents, endEvents, untimedEvents] = [0, Cuda.eventBlockingSync, Cuda.eventDisableTiming].map(
+        (flags) => {
+          const events = new Events(api, errors, flags);
+          this.cleanups.push(() => events.destroyAll());
+          return events;
+        },
+      ) as [Events, Events, Events];
+      const copier = new ParallelCopier(host.copyMemory ?? newCopyMemory());
+      const parts = { context: this.#context, pinned, startEvents, endEvents, untimedEvents, spareRings: [], copier };
       const [service, control] = ['service', 'control'].map(() => {
         const stream = new CudaStream(parts);
-        this.undo.push(() => stream.destroy());
+        this.cleanups.push(() => stream.destroy());
         return stream;
       }) as [CudaStream, CudaStream];
       const memory = new DeviceMemory(api, errors, service.handle, pool, gpu.memoryBytes);
-      this.undo.push(() => memory.freeAll());
+      this.cleanups.push(() => memory.freeAll());
       this.#epochs = new Epochs(pinned, memory, { service, control }, host.words, host.completion === 'sync');
       const signal = host.completion === 'callback' ? this.#signals(start.signal) : undefined;
       const slots = new StatusSlots(() => slotsIn(pinned.alloc(SLOTS_BYTES)));
@@ -78,10 +80,10 @@ export class CudaDriver
       const nvtx = isDetailed ? openNvtx() : undefined;
       if (nvtx) host.log(`ranges for profilers: ${nvtx.path}`);
       this.resources = { ...parts, slots, memory, service, lines: this.lines, signal, isDetailed, nvtx };
-      this.#clock = new Clock(api, errors, ends, service.handle);
+      this.#clock = new EventClock(api, errors, endEvents, service.handle);
       this.grids = new CudaGrids(this.resources, this.#context.guard, (words) => this.tables(words));
-      this.undo.push(() => this.unloadAll());
-      this.undo.push(() => this.grids.closeAll());
+      this.cleanups.push(() => this.unloadAll());
+      this.cleanups.push(() => this.grids.closeAll());
     } catch (error) {
       this.releaseAll();
       throw error instanceof FatalError ? error.error : error;
@@ -101,8 +103,8 @@ export class CudaDriver
     return { device: pointer, bytes };
   }
 
-  lock(bytes: number): Pinned | undefined {
-    return this.resources.pinned.share(bytes);
+  lock(bytes: number): PinnedRegion | undefined {
+    return this.resources.pinned.allocShared(bytes);
   }
 
   occupancy({ occupancy }: CudaProgram): number {
@@ -114,14 +116,14 @@ export class CudaDriver
   }
 
   release(mark: CudaMark): void {
-    const { slots, starts, ends } = this.resources;
-    if (mark.signal) slots.giveSignal(mark.signal);
+    const { slots, startEvents, endEvents } = this.resources;
+    if (mark.signal) slots.releaseSignal(mark.signal);
     if (!mark.isPassed) return; // the GPU may still write: the rest is freed with the device
-    if (mark.start !== mark.end) starts.give(mark.start);
-    if (mark.launches) starts.give(mark.launches.start);
-    if (mark.launches?.end) starts.give(mark.launches.end);
-    if (!mark.isKept) ends.give(mark.end);
-    for (const status of mark.statuses.values()) slots.give(status);
+    if (mark.start !== mark.end) startEvents.release(mark.start);
+    if (mark.launches) startEvents.release(mark.launches.start);
+    if (mark.launches?.end) startEvents.release(mark.launches.end);
+    if (!mark.isClockBase) endEvents.release(mark.end);
+    for (const status of mark.statuses.values()) slots.release(status);
   }
 
   block({ end }: CudaMark): void {
@@ -130,13 +132,13 @@ export class CudaDriver
   }
 
   sensors(): Sensors | undefined {
-    if (this.#sensors === 'unknown') this.#sensors = sensorsOf(this.#context.gpu);
+    if (this.#sensors === 'unknown') this.#sensors = openSensors(this.#context.gpu);
     return this.#sensors?.nvml.read(this.#sensors.device);
   }
 
   close(): boolean {
-    if (this.undo.length === 0) return true;
-    const isQuiet = this.#quiet();
+    if (this.cleanups.length === 0) return true;
+    const isQuiet = this.#stopAll();
     if (isQuiet) this.releaseAll();
     else this.host.log(`launches did not end within ${CLOSE_MS} ms: their memory goes with the process`);
     if (this.#sensors !== 'unknown') this.#sensors?.nvml.close();
@@ -148,16 +150,16 @@ export class CudaDriver
     const tables = memory.alloc(words.byteLength);
     const from = addressOf(words);
     while (!service.staging.write(tables.device, 0, from, words.byteLength)) sleep(0.2);
-    memory.made++; // as for zeroing: other streams wait for it
+    memory.commandCount++; // as for zeroing: other streams wait for it
     return tables;
   }
 
   protected program(source: GpuSource, tables: Memory | undefined): CudaProgram {
     const { api, errors, gpu } = this.#context;
     const program = new CudaProgram(api, errors, gpu, source, tables);
-    const { registers, localBytes, resident } = program;
+    const { registers, localBytes, residentGroups } = program;
     this.host.log(
-      `kernel ${source.name}: ${registers} registers, ${localBytes} bytes of local memory, ${resident} workgroups at a time`,
+      `kernel ${source.name}: ${registers} registers, ${localBytes} bytes of local memory, ${residentGroups} workgroups at a time`,
     );
     return program;
   }
@@ -172,10 +174,10 @@ export class CudaDriver
   }
 
   protected errorOf(code: number, work: string): MillraceError | FatalError {
-    return this.#context.errors.of('cuEventQuery', code, work);
+    return this.#context.errors.errorFor('cuEventQuery', code, work);
   }
 
-  protected passed({ range }: CudaMark): void {
+  protected markPassed({ range }: CudaMark): void {
     if (range !== undefined) this.resources.nvtx?.end(range);
   }
 
@@ -183,7 +185,7 @@ export class CudaDriver
     const { start, end, sentNs } = mark;
     const launches = this.#launchesOf(mark);
     const times = this.#clock.times(start, end, { sentNs, doneNs: process.hrtime.bigint() });
-    mark.isKept = this.#clock.isBase(end);
+    mark.isClockBase = this.#clock.isBase(end);
     if (!launches) return times;
     const { startedNs, endedNs } = times;
     const { afterNs, untilNs } = launches;
@@ -201,7 +203,7 @@ export class CudaDriver
         errors.check('cuStreamWriteValue32', code, 'a callback');
       };
     }
-    const entry = symbolIn(loadForever(given.library), given.symbol);
+    const entry = symbolAddress(loadForever(given.library), given.symbol);
     return (stream, { address }) => {
       // SAFETY: the function is native and never unloaded; it stores a word of a slot that waits for it, as above.
       errors.check('cuLaunchHostFunc', api.cuLaunchHostFunc(stream, entry, address), 'a callback');
@@ -211,12 +213,12 @@ export class CudaDriver
   /** Returns how long after the mark's beginning its first launch began and its last one ended. */
   #launchesOf({ start, launches }: CudaMark): { readonly afterNs: bigint; readonly untilNs: bigint } | undefined {
     if (!launches || launches.end === 0) return undefined;
-    const afterNs = this.#clock.between(start, launches.start);
-    return { afterNs, untilNs: afterNs + this.#clock.between(launches.start, launches.end) };
+    const afterNs = this.#clock.elapsedNs(start, launches.start);
+    return { afterNs, untilNs: afterNs + this.#clock.elapsedNs(launches.start, launches.end) };
   }
 
   /** Stops running work; false if something does not stop. */
-  #quiet(): boolean {
+  #stopAll(): boolean {
     try {
       for (const { epoch } of this.lines) epoch.stop();
     } catch {
@@ -234,8 +236,12 @@ export class CudaDriver
 }
 
 /** Status slots in page-locked memory: the GPU writes the words that this thread reads. */
-const slotsIn = ({ bytes, address, device }: Pinned): StatusSlot[] =>
-  cutSlots(new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4), address, (at) => device + (at - address));
+const slotsIn = ({ bytes, address, device }: PinnedRegion): StatusSlot[] =>
+  splitSlots(
+    new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4),
+    address,
+    (at) => device + (at - address),
+  );
 
 interface CardSensors {
   readonly nvml: Nvml;
@@ -243,7 +249,7 @@ interface CardSensors {
 }
 
 /** Opened on first use: many devices are never asked. */
-function sensorsOf({ busId }: Gpu): CardSensors | undefined {
+function openSensors({ busId }: Gpu): CardSensors | undefined {
   const nvml = Nvml.open();
   const device = nvml?.device(busId);
   if (nvml && device !== undefined) return { nvml, device };
@@ -251,5 +257,5 @@ function sensorsOf({ busId }: Gpu): CardSensors | undefined {
   return undefined;
 }
 
-const nobody = new Int32Array(new SharedArrayBuffer(4));
-const sleep = (milliseconds: number): void => void Atomics.wait(nobody, 0, 0, milliseconds);
+const sleepWord = new Int32Array(new SharedArrayBuffer(4));
+const sleep = (milliseconds: number): void => void Atomics.wait(sleepWord, 0, 0, milliseconds);

@@ -1,7 +1,7 @@
 import { Epoch } from '../gpu/native/epoch.js';
 import { LINES } from '../gpu/wire/board.js';
 import type { DeviceMemory, Memory } from './memory.js';
-import type { Pinned, PinnedMemory } from './pinned.js';
+import type { PinnedMemory, PinnedRegion } from './pinned.js';
 import type { CudaStream } from './stream.js';
 
 /** Each epoch has its own cache line. */
@@ -18,11 +18,11 @@ export class Epochs {
   readonly control: CudaStream;
   readonly #memory: Memory;
   /** The source of the writes, one word per line. */
-  readonly #source: Pinned;
+  readonly #source: PinnedRegion;
   readonly #words: Int32Array;
   readonly #board: Int32Array;
   /** The board as kernels see it, if they read it. */
-  readonly #mapped: Pinned | undefined;
+  readonly #mapped: PinnedRegion | undefined;
 
   constructor(
     pinned: PinnedMemory,
@@ -50,9 +50,9 @@ export class Epochs {
     const epoch = new Epoch<CudaStream>(device, board, word, {
       source: this.#words.subarray(line, line + 1),
       send: () => control.write(device, 0, this.#source.address + 4 * line, 4, `the epoch of stream ${line}`),
-      hold: (stream) => stream.follow(control.handle),
+      delay: (stream) => stream.follow(control.handle),
     });
-    epoch.moved(epoch.now());
+    epoch.setEpoch(epoch.now());
     return epoch;
   }
 }

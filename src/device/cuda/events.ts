@@ -1,4 +1,4 @@
-import { Out } from '../gpu/native/api.js';
+import { OutParameters } from '../gpu/native/api.js';
 import type { CudaApi } from './runtime/api.js';
 import type { CudaErrors } from './runtime/errors.js';
 
@@ -7,7 +7,7 @@ export class Events {
   readonly #api: CudaApi;
   readonly #errors: CudaErrors;
   readonly #flags: number;
-  readonly #out = new Out();
+  readonly #out = new OutParameters();
   readonly #free: number[] = [];
   readonly #all: number[] = [];
 
@@ -26,7 +26,7 @@ export class Events {
     return event;
   }
 
-  give(event: number): void {
+  release(event: number): void {
     this.#free.push(event);
   }
 
@@ -37,7 +37,7 @@ export class Events {
   }
 
   #create(): number {
-    this.#errors.check('cuEventCreate', this.#api.cuEventCreate(this.#out.at, this.#flags));
+    this.#errors.check('cuEventCreate', this.#api.cuEventCreate(this.#out.address, this.#flags));
     const event = this.#out.wide();
     this.#all.push(event);
     return event;

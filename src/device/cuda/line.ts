@@ -7,10 +7,10 @@ import type { DeviceMemory, Memory } from './memory.js';
 import type { PinnedMemory } from './pinned.js';
 import type { CudaProgram } from './program.js';
 import type { Nvtx, RangeId } from './runtime/nvtx.js';
-import { CudaStream, type Parts } from './stream.js';
+import { CudaStream, type StreamResources } from './stream.js';
 
 /** Resources shared by the lines of a device. */
-export interface DeviceResources extends Parts, NativeResources<Memory> {
+export interface DeviceResources extends StreamResources, NativeResources<Memory> {
   readonly memory: DeviceMemory;
   readonly pinned: PinnedMemory;
   /** The stream that zeroes memory and sends tables. All others wait for it. */
@@ -30,7 +30,7 @@ export interface CudaMark extends NativeMark<CudaLine, CudaProgram> {
   readonly launches: LaunchEvents | undefined;
   readonly range: RangeId | undefined;
   /** True if the clock has taken over the event `end`. */
-  isKept: boolean;
+  isClockBase: boolean;
 }
 
 export interface LaunchEvents {
@@ -59,40 +59,40 @@ export class CudaLine extends NativeLine<Memory, CudaProgram, CudaMark, void> {
 
   override begin(): void {
     super.begin();
-    this.#start = this.#resources.starts.record(this.queue.handle);
+    this.#start = this.#resources.startEvents.record(this.queue.handle);
     this.#range = this.#resources.nvtx?.start(`millrace stream ${this.number}`);
   }
 
   launch({ program, block, count, countFrom, buffers }: DriverLaunch<Memory, CudaProgram>): boolean {
     const blockAt = program.shape.launch.byValue ? 0 : this.#sendBlock(block);
     if (blockAt === undefined) return false;
-    this.catchUp();
-    this.epoch.before(this.queue);
+    this.waitForNewMemory();
+    this.epoch.delayLaunch(this.queue);
     const addresses = {
       block: blockAt,
       counted: countFrom === undefined ? 0 : countFrom.memory.device + countFrom.offset,
       cancel: this.epoch.device,
-      status: this.status(program).device,
+      status: this.statusSlot(program).device,
       buffers,
     };
     const { handle } = this.queue;
     const { isDetailed } = this.#resources;
-    if (isDetailed) this.#timed(program.name, () => program.launch(handle, count, block, addresses));
+    if (isDetailed) this.#launchTimed(program.name, () => program.launch(handle, count, block, addresses));
     else program.launch(handle, count, block, addresses);
     return true;
   }
 
   /** Runs a launch between events: the first event of a group stays, the last is replaced. */
-  #timed(name: string, launch: () => void): void {
-    const { starts, nvtx } = this.#resources;
+  #launchTimed(name: string, launch: () => void): void {
+    const { startEvents, nvtx } = this.#resources;
     const { handle } = this.queue;
-    const launches = this.#launches ?? { start: starts.record(handle), end: 0 };
+    const launches = this.#launches ?? { start: startEvents.record(handle), end: 0 };
     const before = this.#launches && launches.end;
     this.#launches = launches;
     if (nvtx) nvtx.around(name, launch);
     else launch();
-    launches.end = starts.record(handle);
-    if (before !== undefined) starts.give(before);
+    launches.end = startEvents.record(handle);
+    if (before !== undefined) startEvents.release(before);
   }
 
   wait({ end, line }: CudaMark): boolean {
@@ -106,8 +106,8 @@ export class CudaLine extends NativeLine<Memory, CudaProgram, CudaMark, void> {
   }
 
   mark(): CudaMark {
-    const { ends, slots, signal: send } = this.#resources;
-    const end = ends.record(this.queue.handle);
+    const { endEvents, slots, signal: send } = this.#resources;
+    const end = endEvents.record(this.queue.handle);
     const start = this.#start ?? end;
     const sentNs = this.#start === undefined ? process.hrtime.bigint() : this.sentNs;
     const { statuses } = this;
@@ -117,7 +117,7 @@ export class CudaLine extends NativeLine<Memory, CudaProgram, CudaMark, void> {
     this.statuses = new Map();
     this.#launches = undefined;
     this.#range = undefined;
-    const signal = send && slots.take();
+    const signal = send && slots.acquire();
     if (signal) {
       this.clear(signal);
       send(this.queue.handle, signal);
@@ -132,7 +132,7 @@ export class CudaLine extends NativeLine<Memory, CudaProgram, CudaMark, void> {
       launches,
       range,
       isPassed: false,
-      isKept: false,
+      isClockBase: false,
       endedNs: 0n,
     };
   }
@@ -142,11 +142,11 @@ export class CudaLine extends NativeLine<Memory, CudaProgram, CudaMark, void> {
     this.queue.destroy();
   }
 
-  protected followMemory(): void {
+  protected queueMemoryWait(): void {
     this.queue.follow(this.#resources.service.handle);
   }
 
-  protected sent(): void {}
+  protected commandSent(): void {}
 
   protected clear({ words }: StatusSlot): void {
     words.fill(0);
@@ -155,7 +155,7 @@ export class CudaLine extends NativeLine<Memory, CudaProgram, CudaMark, void> {
   /** Returns the block's address in device memory; undefined if there is no space to send it yet. */
   #sendBlock(block: Uint32Array): number | undefined {
     const { device } = this.blockMemory(block.byteLength);
-    this.catchUp();
+    this.waitForNewMemory();
     return this.staging.write(device, 0, addressOf(block), block.byteLength) ? device : undefined;
   }
 }

@@ -1,6 +1,6 @@
 import { MillraceError } from '../../kernel/error.js';
-import { countOf, sizeOf } from '../checks/launch.js';
-import { Out } from '../gpu/native/api.js';
+import { formatBytes, formatCount } from '../checks/launch.js';
+import { OutParameters } from '../gpu/native/api.js';
 import type { DeviceMemoryPool, NativeMemory } from '../gpu/native/line.js';
 import { Cuda, type CudaApi } from './runtime/api.js';
 import type { CudaErrors } from './runtime/errors.js';
@@ -9,7 +9,7 @@ import type { CudaErrors } from './runtime/errors.js';
 export type Memory = NativeMemory;
 
 /** Querying free memory takes some 20 µs; below this size an error of the driver reports it soon enough. */
-const ASK_FROM = 2 ** 20;
+const QUERY_FROM_BYTES = 2 ** 20;
 
 /**
  * Allocations, zeroed in the order of one stream. They come from the driver's pool if it has one: freeing then does not
@@ -21,11 +21,11 @@ export class DeviceMemory implements DeviceMemoryPool<Memory> {
   readonly #stream: number;
   readonly #pool: number | undefined;
   readonly #total: number;
-  readonly #out = new Out();
-  readonly #held = new Map<number, Memory>();
+  readonly #out = new OutParameters();
+  readonly #allocated = new Map<number, Memory>();
   #used = 0;
   /** Incremented when `stream` gets a command that other streams must wait for. */
-  made = 0;
+  commandCount = 0;
 
   constructor(api: CudaApi, errors: CudaErrors, stream: number, pool: number | undefined, total: number) {
     this.#api = api;
@@ -36,31 +36,31 @@ export class DeviceMemory implements DeviceMemoryPool<Memory> {
   }
 
   alloc(bytes: number): Memory {
-    if (bytes >= ASK_FROM && bytes > this.#free()) {
+    if (bytes >= QUERY_FROM_BYTES && bytes > this.#free()) {
       this.#trim();
-      if (bytes > this.#free()) throw this.#tooMuch(bytes);
+      if (bytes > this.#free()) throw this.#outOfMemory(bytes);
     }
     let code = this.#allocate(bytes);
     if (code === Cuda.outOfMemory && this.#pool !== undefined) {
       this.#trim();
       code = this.#allocate(bytes);
     }
-    if (code === Cuda.outOfMemory) throw this.#tooMuch(bytes);
+    if (code === Cuda.outOfMemory) throw this.#outOfMemory(bytes);
     this.#errors.check(this.#pool === undefined ? 'cuMemAlloc' : 'cuMemAllocAsync', code, `alloc(${bytes})`);
     const memory: Memory = { device: this.#out.wide(), bytes };
-    this.#held.set(memory.device, memory);
+    this.#allocated.set(memory.device, memory);
     this.#used += bytes;
-    // SAFETY: inside what was just allocated; `made` makes all streams wait for it.
+    // SAFETY: inside what was just allocated; `commandCount` makes all streams wait for it.
     const zeroed = this.#api.cuMemsetD8Async(memory.device, 0, bytes, this.#stream);
-    this.made++;
+    this.commandCount++;
     this.#errors.check('cuMemsetD8Async', zeroed, `zeroing ${bytes} bytes`);
     return memory;
   }
 
   /** Called when no command still to run refers to the memory. */
   free(memory: Memory): void {
-    if (this.#held.get(memory.device) !== memory) return; // adopted: its owner frees it
-    this.#held.delete(memory.device);
+    if (this.#allocated.get(memory.device) !== memory) return; // adopted: its owner frees it
+    this.#allocated.delete(memory.device);
     this.#used -= memory.bytes;
     // SAFETY: the loop frees memory only when every command that used it has passed.
     if (this.#pool === undefined) this.#errors.check('cuMemFree', this.#api.cuMemFree(memory.device));
@@ -69,11 +69,11 @@ export class DeviceMemory implements DeviceMemoryPool<Memory> {
 
   /** Called at shutdown, when the device may be lost: results no longer matter. */
   freeAll(): void {
-    for (const { device } of this.#held.values()) {
+    for (const { device } of this.#allocated.values()) {
       if (this.#pool === undefined) this.#api.cuMemFree(device);
       else this.#api.cuMemFreeAsync(device, this.#stream);
     }
-    this.#held.clear();
+    this.#allocated.clear();
     this.#trim(); // another device of this process may still use the same context
   }
 
@@ -86,28 +86,29 @@ export class DeviceMemory implements DeviceMemoryPool<Memory> {
 
   #allocate(bytes: number): number {
     return this.#pool === undefined
-      ? this.#api.cuMemAlloc(this.#out.at, bytes)
-      : this.#api.cuMemAllocAsync(this.#out.at, bytes, this.#stream);
+      ? this.#api.cuMemAlloc(this.#out.address, bytes)
+      : this.#api.cuMemAllocAsync(this.#out.address, bytes, this.#stream);
   }
 
   /** The driver's free memory plus the unused part of its pool; infinity if it does not report it. */
   #free(): number {
-    if (this.#api.cuMemGetInfo(this.#out.cell(0), this.#out.cell(1)) !== Cuda.success) return Number.POSITIVE_INFINITY;
-    return this.#out.wide(0) + this.#pooled(Cuda.poolReserved) - this.#pooled(Cuda.poolUsed);
+    if (this.#api.cuMemGetInfo(this.#out.cellAddress(0), this.#out.cellAddress(1)) !== Cuda.success)
+      return Number.POSITIVE_INFINITY;
+    return this.#out.wide(0) + this.#poolBytes(Cuda.poolReserved) - this.#poolBytes(Cuda.poolUsed);
   }
 
-  #pooled(which: number): number {
+  #poolBytes(which: number): number {
     if (this.#pool === undefined) return 0;
-    const room = this.#out.cell(2);
+    const room = this.#out.cellAddress(2);
     return this.#api.cuMemPoolGetAttribute(this.#pool, which, room) === Cuda.success ? this.#out.wide(2) : 0;
   }
 
-  #tooMuch(bytes: number): MillraceError {
+  #outOfMemory(bytes: number): MillraceError {
     const free = this.#free();
-    const held = `${sizeOf(this.#used)} in ${countOf(this.#held.size, 'buffer')} of this device`;
+    const held = `${formatBytes(this.#used)} in ${formatCount(this.#allocated.size, 'buffer')} of this device`;
     return new MillraceError({
       code: 'device-memory',
-      message: `there is no room for ${sizeOf(bytes)}: ${Number.isFinite(free) ? `${sizeOf(free)} free of ` : ''}${sizeOf(this.#total)}`,
+      message: `there is no room for ${formatBytes(bytes)}: ${Number.isFinite(free) ? `${formatBytes(free)} free of ` : ''}${formatBytes(this.#total)}`,
       asked: `alloc(${bytes}), beside ${held}`,
       advice:
         'free buffers, use smaller ones, or end other programs that hold memory of this GPU (nvidia-smi lists them)',

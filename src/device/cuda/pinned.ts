@@ -1,15 +1,15 @@
-import { Out } from '../gpu/native/api.js';
-import { type Locked, LockedMemory } from '../gpu/native/locked-memory.js';
+import { OutParameters } from '../gpu/native/api.js';
+import { LockedMemory, type LockedRegion } from '../gpu/native/locked-memory.js';
 import { addressOf, bytesAt, mapPages, unmapPages } from '../native/libc.js';
 import { Cuda, type CudaApi } from './runtime/api.js';
 import type { CudaErrors } from './runtime/errors.js';
 
 /** Host memory that the GPU reads and writes itself: page-locked, and visible to kernels at `device`. */
-export interface Pinned extends Locked {
+export interface PinnedRegion extends LockedRegion {
   readonly device: number;
 }
 
-interface Held {
+interface PinnedEntry {
   readonly free: 'cuMemHostUnregister' | 'cuMemFreeHost';
   /** Bytes of pages that were mapped for it. */
   readonly pages: number;
@@ -30,57 +30,57 @@ export class PinnedMemory {
   readonly #api: CudaApi;
   readonly #errors: CudaErrors;
   readonly #registers: boolean;
-  readonly #out = new Out();
-  readonly #held = new Map<number, Held>();
-  readonly #shared: LockedMemory<Pinned>;
-  readonly #own: LockedMemory<Pinned>;
+  readonly #out = new OutParameters();
+  readonly #entries = new Map<number, PinnedEntry>();
+  readonly #shared: LockedMemory<PinnedRegion>;
+  readonly #own: LockedMemory<PinnedRegion>;
 
   constructor(api: CudaApi, errors: CudaErrors, registers: boolean) {
     this.#api = api;
     this.#errors = errors;
     this.#registers = registers;
-    const unlock = ({ address }: Pinned): void => this.#unlock(address);
+    const unlock = ({ address }: PinnedRegion): void => this.#unlock(address);
     this.#shared = new LockedMemory({ lock: (bytes) => this.register(new SharedArrayBuffer(bytes)), unlock, part });
-    this.#own = new LockedMemory({ lock: (bytes) => this.#fresh(bytes), unlock, part }, OWN_BYTES);
+    this.#own = new LockedMemory({ lock: (bytes) => this.#allocOwn(bytes), unlock, part }, OWN_BYTES);
   }
 
   /** Allocates memory for all threads; undefined if the driver refuses. */
-  share(bytes: number): Pinned | undefined {
-    return this.#shared.take(bytes);
+  allocShared(bytes: number): PinnedRegion | undefined {
+    return this.#shared.alloc(bytes);
   }
 
   /** Allocates memory for this thread and the GPU. */
-  alloc(bytes: number): Pinned {
-    return this.#own.take(bytes) ?? this.#fresh(bytes);
+  alloc(bytes: number): PinnedRegion {
+    return this.#own.alloc(bytes) ?? this.#allocOwn(bytes);
   }
 
   /** Registers existing memory; undefined if the driver refuses. */
-  register(memory: SharedArrayBuffer): Pinned | undefined {
+  register(memory: SharedArrayBuffer): PinnedRegion | undefined {
     const bytes = new Uint8Array(memory);
     const address = addressOf(bytes);
-    return this.#register(address, bytes.length, 0, memory) ? this.#mapped(bytes, address) : undefined;
+    return this.#register(address, bytes.length, 0, memory) ? this.#withDevicePointer(bytes, address) : undefined;
   }
 
   /** Called when nothing on the GPU uses the memory any more. */
   release(address: number): void {
-    if (!this.#shared.give(address) && !this.#own.give(address)) this.#unlock(address);
+    if (!this.#shared.release(address) && !this.#own.release(address)) this.#unlock(address);
   }
 
   releaseAll(): void {
-    for (const address of [...this.#held.keys()]) this.#unlock(address);
+    for (const address of [...this.#entries.keys()]) this.#unlock(address);
   }
 
   /** Pages of our own, or the driver's if it does not accept ours (some virtual machines). */
-  #fresh(bytes: number): Pinned {
-    const address = this.#mapPages(bytes) ?? this.#ask(bytes);
+  #allocOwn(bytes: number): PinnedRegion {
+    const address = this.#mapPages(bytes) ?? this.#allocByDriver(bytes);
     // SAFETY: these bytes are ours until they are unlocked, and nothing accesses the view after that.
-    return this.#mapped(bytesAt(address, bytes), address);
+    return this.#withDevicePointer(bytesAt(address, bytes), address);
   }
 
   #unlock(address: number): void {
-    const held = this.#held.get(address);
+    const held = this.#entries.get(address);
     if (held === undefined) return;
-    this.#held.delete(address);
+    this.#entries.delete(address);
     this.#api[held.free](address);
     if (held.pages > 0) unmapPages(address, held.pages);
   }
@@ -89,7 +89,7 @@ export class PinnedMemory {
     if (!this.#registers || bytes === 0) return false;
     // SAFETY: `keep`, or our own mapping, holds the memory until `release`.
     if (this.#api.cuMemHostRegister(address, bytes, FLAGS) !== Cuda.success) return false;
-    this.#held.set(address, { free: 'cuMemHostUnregister', pages, keep });
+    this.#entries.set(address, { free: 'cuMemHostUnregister', pages, keep });
     return true;
   }
 
@@ -101,22 +101,22 @@ export class PinnedMemory {
     return undefined;
   }
 
-  #ask(bytes: number): number {
-    const code = this.#api.cuMemHostAlloc(this.#out.at, bytes, FLAGS);
+  #allocByDriver(bytes: number): number {
+    const code = this.#api.cuMemHostAlloc(this.#out.address, bytes, FLAGS);
     this.#errors.check('cuMemHostAlloc', code, `${bytes} bytes of page-locked memory`);
     const address = this.#out.wide();
-    this.#held.set(address, { free: 'cuMemFreeHost', pages: 0, keep: undefined });
+    this.#entries.set(address, { free: 'cuMemFreeHost', pages: 0, keep: undefined });
     return address;
   }
 
-  #mapped(bytes: Uint8Array, address: number): Pinned {
-    const code = this.#api.cuMemHostGetDevicePointer(this.#out.at, address, 0);
+  #withDevicePointer(bytes: Uint8Array, address: number): PinnedRegion {
+    const code = this.#api.cuMemHostGetDevicePointer(this.#out.address, address, 0);
     this.#errors.check('cuMemHostGetDevicePointer', code, 'mapping page-locked memory');
     return { bytes, address, device: this.#out.wide() };
   }
 }
 
-const part = ({ bytes, address, device }: Pinned, at: number, length: number): Pinned => ({
+const part = ({ bytes, address, device }: PinnedRegion, at: number, length: number): PinnedRegion => ({
   bytes: bytes.subarray(at, at + length),
   address: address + at,
   device: device + at,

@@ -1,11 +1,11 @@
 import type { GridShape } from '../../kernel/abi/grid.js';
-import { spreadGrid } from '../../kernel/abi/grid.js';
-import { Out } from '../gpu/native/api.js';
+import { balancedGridSize } from '../../kernel/abi/grid.js';
+import { OutParameters } from '../gpu/native/api.js';
 import type { NativeProgram } from '../gpu/native/driver.js';
 import type { GpuSource } from '../gpu/worker/driver.js';
-import { addressOf, keepingSignals } from '../native/libc.js';
+import { addressOf, preservingSignals } from '../native/libc.js';
 import type { Memory } from './memory.js';
-import { Cuda, type CudaApi, cText } from './runtime/api.js';
+import { Cuda, type CudaApi, cString } from './runtime/api.js';
 import type { CudaErrors } from './runtime/errors.js';
 import type { Gpu } from './runtime/info.js';
 
@@ -34,7 +34,7 @@ export class CudaProgram implements NativeProgram<Memory> {
   /** The driver's handle of the entry function. */
   readonly handle: number;
   /** Workgroups that the whole GPU holds at a time. */
-  readonly resident: number;
+  readonly residentGroups: number;
   /** The share of the GPU's thread capacity that these occupy, 0 to 1. */
   readonly occupancy: number;
   readonly registers: number;
@@ -60,30 +60,30 @@ export class CudaProgram implements NativeProgram<Memory> {
     this.tables = tables;
     this.#api = api;
     this.#errors = errors;
-    const out = new Out();
-    const image = withZero(source.binary ?? new Uint8Array());
+    const out = new OutParameters();
+    const image = zeroTerminated(source.binary ?? new Uint8Array());
     // SAFETY: the image is a whole cubin (its digest was checked) or PTX text with a zero after it; the driver copies
     // it.
-    const loaded = keepingSignals(() => api.cuModuleLoadData(out.at, addressOf(image)));
+    const loaded = preservingSignals(() => api.cuModuleLoadData(out.address, addressOf(image)));
     errors.check('cuModuleLoadData', loaded, `loading kernel ${name}`);
     this.#module = out.wide();
     try {
       this.handle = this.#entry(shape, out);
       const attribute = (which: number): number => {
-        errors.check('cuFuncGetAttribute', api.cuFuncGetAttribute(out.at, which, this.handle), `kernel ${name}`);
+        errors.check('cuFuncGetAttribute', api.cuFuncGetAttribute(out.address, which, this.handle), `kernel ${name}`);
         return out.int();
       };
       this.registers = attribute(Cuda.functionRegisters);
       this.localBytes = attribute(Cuda.functionLocalBytes);
       const fits = api.cuOccupancyMaxActiveBlocksPerMultiprocessor(
-        out.at,
+        out.address,
         this.handle,
         shape.workgroup,
         shape.dynamicBytes,
       );
       errors.check('cuOccupancyMaxActiveBlocksPerMultiprocessor', fits, `kernel ${name}`);
-      this.resident = Math.max(1, out.int()) * units;
-      this.occupancy = Math.min(1, (this.resident * shape.workgroup) / (units * threadsPerMultiprocessor));
+      this.residentGroups = Math.max(1, out.int()) * units;
+      this.occupancy = Math.min(1, (this.residentGroups * shape.workgroup) / (units * threadsPerMultiprocessor));
     } catch (error) {
       this.unload();
       throw error;
@@ -99,19 +99,19 @@ export class CudaProgram implements NativeProgram<Memory> {
 
   /** Returns the number of workgroups for `count` items. */
   groups(count: number): number {
-    return spreadGrid(this.shape, count, this.resident);
+    return balancedGridSize(this.shape, count, this.residentGroups);
   }
 
   launch(stream: number, count: number, block: Uint32Array, addresses: LaunchAddresses): void {
     const { shape } = this;
     if (shape.launch.byValue) this.#block.set(block);
     let at = 0;
-    this.#put(at++, addresses.block);
-    this.#put(at++, addresses.counted);
-    this.#put(at++, addresses.cancel);
-    this.#put(at++, addresses.status);
-    if (this.tables) this.#put(at++, this.tables.device);
-    for (const { device } of addresses.buffers) this.#put(at++, device);
+    this.#setArgument(at++, addresses.block);
+    this.#setArgument(at++, addresses.counted);
+    this.#setArgument(at++, addresses.cancel);
+    this.#setArgument(at++, addresses.status);
+    if (this.tables) this.#setArgument(at++, this.tables.device);
+    for (const { device } of addresses.buffers) this.#setArgument(at++, device);
     // SAFETY: pointers and values are this object's and do not move; their number and sizes are those of the text that
     // `shape` was made with; the buffers are held by the main thread until the launch is done.
     const code = this.#api.cuLaunchKernel(
@@ -131,7 +131,7 @@ export class CudaProgram implements NativeProgram<Memory> {
   }
 
   /** Writes two words, since a bigint costs more than all the rest. */
-  #put(at: number, address: number): void {
+  #setArgument(at: number, address: number): void {
     this.#values[2 * at] = address; // modulo 2^32
     this.#values[2 * at + 1] = address / 2 ** 32;
   }
@@ -140,11 +140,11 @@ export class CudaProgram implements NativeProgram<Memory> {
     this.#api.cuModuleUnload(this.#module);
   }
 
-  #entry({ entry, dynamicBytes }: GridShape, out: Out): number {
+  #entry({ entry, dynamicBytes }: GridShape, out: OutParameters): number {
     const doing = `kernel ${this.name}`;
-    const text = cText(entry);
+    const text = cString(entry);
     // SAFETY: the name ends with a zero and outlives the call.
-    const found = this.#api.cuModuleGetFunction(out.at, this.#module, addressOf(text));
+    const found = this.#api.cuModuleGetFunction(out.address, this.#module, addressOf(text));
     this.#errors.check('cuModuleGetFunction', found, doing);
     const address = out.wide();
     if (dynamicBytes > 0) {
@@ -156,7 +156,7 @@ export class CudaProgram implements NativeProgram<Memory> {
 }
 
 /** PTX is text, which C ends with a zero; after a cubin the zero does no harm. */
-function withZero(binary: Uint8Array): Uint8Array {
+function zeroTerminated(binary: Uint8Array): Uint8Array {
   const image = new Uint8Array(binary.length + 1);
   image.set(binary);
   return image;

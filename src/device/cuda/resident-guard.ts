@@ -5,7 +5,7 @@ import type { CudaApi, CudaCall } from './runtime/api.js';
  * mapping, unmapping or locking memory, loading code (with lazy loading, when a function is first requested). While a
  * resident grid runs they would wait for its end, and the blocked thread is the one that must end it.
  */
-const waiting: readonly CudaCall[] = [
+const blockingCalls: readonly CudaCall[] = [
   'cuModuleLoadData',
   'cuModuleGetFunction',
   'cuModuleUnload',
@@ -23,13 +23,13 @@ const waiting: readonly CudaCall[] = [
 ];
 
 /** The driver's functions. Those that may wait first make resident grids leave the device. */
-export class Guard {
+export class ResidentGuard {
   readonly api: CudaApi;
   /** Removes grids from the device. */
   pause: () => void = () => undefined;
 
   constructor(api: CudaApi) {
-    const guarded = waiting.map((name) => {
+    const guarded = blockingCalls.map((name) => {
       const call = api[name] as (...given: number[]) => number;
       const own = (...given: number[]): number => {
         this.pause();

@@ -1,9 +1,9 @@
 import { MillraceError } from '../../kernel/error.js';
-import { HeldBuffer, sizeOf } from '../checks/launch.js';
+import { BaseBuffer, formatBytes } from '../checks/launch.js';
 import type { Device } from '../device.js';
 
 /** Device memory is an ArrayBuffer. Commands in flight keep it referenced, so `free` can drop it at once. */
-export class InterpreterBuffer extends HeldBuffer {
+export class InterpreterBuffer extends BaseBuffer {
   #memory: Uint8Array<ArrayBuffer> | undefined;
 
   constructor(device: Device, bytes: number) {
@@ -13,8 +13,8 @@ export class InterpreterBuffer extends HeldBuffer {
     } catch (cause) {
       throw new MillraceError({
         code: 'device-memory',
-        message: `device ${device.info.id} cannot hold another buffer of ${sizeOf(bytes)}`,
-        asked: `alloc(${bytes}) of ${sizeOf(device.info.memoryBytes)} in all`,
+        message: `device ${device.info.id} cannot hold another buffer of ${formatBytes(bytes)}`,
+        asked: `alloc(${bytes}) of ${formatBytes(device.info.memoryBytes)} in all`,
         advice: 'free buffers, or use smaller ones',
         cause,
       });

@@ -1,20 +1,20 @@
 import type { MillraceError } from '../../kernel/error.js';
 import type { Kernel } from '../../kernel/index.js';
-import { absent } from '../checks/absent.js';
+import { deviceAbsent } from '../checks/absent.js';
 import { CheckedStream } from '../checks/checked-stream.js';
 import { checkAllocation, deviceClosed } from '../checks/launch.js';
 import type { Device, DeviceBuffer, DeviceInfo, HostMemory, Stream } from '../device.js';
 import { sharedMemory } from '../host-memory.js';
 import { InterpreterBuffer } from './buffer.js';
 import { InterpreterJob, InterpreterProgram } from './program.js';
-import { Schedule } from './schedule.js';
+import { InterpreterScheduler } from './schedule.js';
 import { InterpreterStream } from './stream.js';
 
 /** The definition of the language as a device: slow, available everywhere, and the reference for all others. */
 export class InterpreterDevice implements Device {
   readonly info: DeviceInfo = info;
   /** For this device's streams. */
-  readonly schedule = new Schedule();
+  readonly scheduler = new InterpreterScheduler();
   #closed: MillraceError | undefined;
 
   async compile(kernel: Kernel): Promise<InterpreterProgram> {
@@ -42,8 +42,8 @@ export class InterpreterDevice implements Device {
 
   async close(): Promise<void> {
     this.#closed ??= deviceClosed(this);
-    for (const line of this.schedule.lines) line.fail(this.#closed);
-    this.schedule.lines.clear();
+    for (const line of this.scheduler.queues) line.fail(this.#closed);
+    this.scheduler.queues.clear();
   }
 
   checkOpen(): void {
@@ -72,5 +72,5 @@ export async function probe(): Promise<{ readonly infos: readonly DeviceInfo[] }
 
 export async function open(id: string): Promise<InterpreterDevice> {
   if (id === info.id) return new InterpreterDevice();
-  throw absent(id, 'there is one interpreter: interpreter');
+  throw deviceAbsent(id, 'there is one interpreter: interpreter');
 }

@@ -1,5 +1,5 @@
-import { implicitChunk } from '../../kernel/abi/harness.js';
-import { type Field, type Program, ringLayout, type Values, valuesOf, wordsOf } from '../../kernel/index.js';
+import { implicitChunkFields } from '../../kernel/abi/harness.js';
+import { type Field, type FieldValues, fieldValues, type Program, ringLayout, wordsOf } from '../../kernel/index.js';
 import { type Block, innerBlocks } from '../../kernel/ir/program.js';
 import { renderIr } from '../../kernel/render/ir.js';
 import type { BoundJob, Device, DeviceProgram, RingLayout } from '../device.js';
@@ -25,11 +25,11 @@ export class InterpreterProgram implements DeviceProgram {
     this.program = program;
     this.name = program.name;
     this.job = program.job;
-    this.chunk = program.chunk.slice(implicitChunk.length);
+    this.chunk = program.chunk.slice(implicitChunkFields.length);
     this.hit = program.hit;
     this.bindings = program.buffers;
-    this.params = { jobWords: words(program.job), chunkWords: words(program.chunk) };
-    this.statements = count(program.body);
+    this.params = { jobWords: wordCount(program.job), chunkWords: wordCount(program.chunk) };
+    this.statements = statementCount(program.body);
     this.ring = ringLayout(program);
     this.compile = { milliseconds, cached: false };
   }
@@ -46,25 +46,28 @@ export class InterpreterProgram implements DeviceProgram {
     this.isClosed = true;
   }
 
-  bind(job: Values): InterpreterJob {
-    valuesOf(this.name, 'job', this.job, job);
+  bind(job: FieldValues): InterpreterJob {
+    fieldValues(this.name, 'job', this.job, job);
     return new InterpreterJob(this, job);
   }
 }
 
 export class InterpreterJob implements BoundJob {
   readonly program: InterpreterProgram;
-  readonly values: Values;
+  readonly values: FieldValues;
 
-  constructor(program: InterpreterProgram, values: Values) {
+  constructor(program: InterpreterProgram, values: FieldValues) {
     this.program = program;
     this.values = values;
   }
 }
 
-const words = (fields: readonly Field[]): number =>
+const wordCount = (fields: readonly Field[]): number =>
   fields.reduce((sum, field) => sum + field.length * wordsOf(field.type), 0);
 
 /** Counts statements, including those in inner blocks. */
-const count = (block: Block): number =>
-  block.reduce((sum, statement) => sum + 1 + innerBlocks(statement).reduce((inner, each) => inner + count(each), 0), 0);
+const statementCount = (block: Block): number =>
+  block.reduce(
+    (sum, statement) => sum + 1 + innerBlocks(statement).reduce((inner, each) => inner + statementCount(each), 0),
+    0,
+  );

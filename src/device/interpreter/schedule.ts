@@ -2,45 +2,45 @@ import { clockNs } from '../clock.js';
 import type { MarkCompletion } from '../completion.js';
 
 /** One queued command, called repeatedly until it is done. */
-export type Step =
+export type QueuedCommand =
   /** Works until `until` (milliseconds of performance.now()); returns true when it is done. */
   | { readonly kind: 'work'; run(until: number): boolean; readonly incomplete?: () => boolean }
   | { readonly kind: 'wait'; readonly completion: MarkCompletion }
   | { readonly kind: 'mark'; readonly completion: MarkCompletion };
 
 /** A stream's commands and their outcome since its last mark. */
-export class Line {
-  readonly steps: Step[] = [];
+export class InterpreterQueue {
+  readonly commands: QueuedCommand[] = [];
   /** True if no new commands come: the line is removed once it is empty. */
-  closed = false;
+  isClosed = false;
   #startedNs: bigint | undefined;
-  #complete = true;
+  #isComplete = true;
   #failure: { readonly error: unknown } | undefined;
 
   /** Continues the first command; false if there is nothing to do now. */
   advance(until: number): boolean {
-    const step = this.steps[0];
+    const step = this.commands[0];
     if (step === undefined) return false;
     if (step.kind === 'wait') {
-      if (!step.completion.settled) return false;
+      if (!step.completion.isSettled) return false;
     } else {
       this.#startedNs ??= clockNs();
       if (step.kind === 'mark') this.#pass(step.completion);
       else if (!this.#failure && !this.#work(step, until)) return true;
     }
-    this.steps.shift();
+    this.commands.shift();
     return true;
   }
 
   fail(error: unknown): void {
-    for (const step of this.steps) if (step.kind === 'mark') step.completion.fail(error);
-    this.steps.length = 0;
+    for (const step of this.commands) if (step.kind === 'mark') step.completion.reject(error);
+    this.commands.length = 0;
   }
 
-  #work(step: Extract<Step, { kind: 'work' }>, until: number): boolean {
+  #work(step: Extract<QueuedCommand, { kind: 'work' }>, until: number): boolean {
     try {
       if (!step.run(until)) return false;
-      if (step.incomplete?.()) this.#complete = false;
+      if (step.incomplete?.()) this.#isComplete = false;
     } catch (error) {
       this.#failure = { error };
     }
@@ -48,10 +48,11 @@ export class Line {
   }
 
   #pass(completion: MarkCompletion): void {
-    if (this.#failure) completion.fail(this.#failure.error);
-    else completion.pass({ startedNs: this.#startedNs ?? clockNs(), endedNs: clockNs(), complete: this.#complete });
+    if (this.#failure) completion.reject(this.#failure.error);
+    else
+      completion.resolve({ startedNs: this.#startedNs ?? clockNs(), endedNs: clockNs(), complete: this.#isComplete });
     this.#startedNs = undefined;
-    this.#complete = true;
+    this.#isComplete = true;
     this.#failure = undefined;
   }
 }
@@ -60,29 +61,29 @@ export class Line {
 const TURN_MS = 5;
 
 /** Runs the lines of a device, each in order, all in turn, on its own thread. */
-export class Schedule {
-  readonly lines = new Set<Line>();
-  #running = false;
+export class InterpreterScheduler {
+  readonly queues = new Set<InterpreterQueue>();
+  #isRunning = false;
 
   /** Called for a new command. It starts after the caller's turn, so that calls on a stream return at once. */
-  kick(): void {
-    if (this.#running) return;
-    this.#running = true;
-    nextTurn(() => this.#turn());
+  start(): void {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    nextTurn(() => this.#runTurn());
   }
 
-  #turn(): void {
+  #runTurn(): void {
     const until = performance.now() + TURN_MS;
     let active: boolean;
     do {
       active = false;
-      for (const line of this.lines) {
+      for (const line of this.queues) {
         if (line.advance(until)) active = true;
-        else if (line.closed && line.steps.length === 0) this.lines.delete(line);
+        else if (line.isClosed && line.commands.length === 0) this.queues.delete(line);
       }
     } while (active && performance.now() < until);
-    this.#running = false;
-    if (active) this.kick();
+    this.#isRunning = false;
+    if (active) this.start();
   }
 }
 

@@ -1,47 +1,47 @@
 import { MillraceError } from '../../kernel/error.js';
-import { interpret, valuesOf } from '../../kernel/index.js';
+import { fieldValues, interpret } from '../../kernel/index.js';
 import type { StreamCommands } from '../checks/checked-stream.js';
 import type { CheckedLaunch } from '../checks/launch.js';
 import { MarkCompletion } from '../completion.js';
-import type { Values } from '../device.js';
+import type { FieldValues } from '../device.js';
 import type { InterpreterBuffer } from './buffer.js';
 import type { InterpreterDevice } from './device.js';
 import type { InterpreterJob } from './program.js';
-import { Line, type Step } from './schedule.js';
+import { InterpreterQueue, type QueuedCommand } from './schedule.js';
 
 /** Queues the commands of a stream as closures over the memory they access. */
 export class InterpreterStream implements StreamCommands<InterpreterBuffer, InterpreterJob, MarkCompletion> {
   readonly #device: InterpreterDevice;
-  readonly #line = new Line();
+  readonly #queue = new InterpreterQueue();
   #epoch = 0;
 
   constructor(device: InterpreterDevice) {
     this.#device = device;
-    device.schedule.lines.add(this.#line);
+    device.scheduler.queues.add(this.#queue);
   }
 
   write({ memory }: InterpreterBuffer, offset: number, data: ArrayBufferView): void {
-    this.#once(() => memory.set(bytesOf(data), offset));
+    this.#pushOnce(() => memory.set(bytesOf(data), offset));
   }
 
   read({ memory }: InterpreterBuffer, offset: number, into: ArrayBufferView): void {
-    this.#once(() => bytesOf(into).set(memory.subarray(offset, offset + into.byteLength)));
+    this.#pushOnce(() => bytesOf(into).set(memory.subarray(offset, offset + into.byteLength)));
   }
 
   copy(from: InterpreterBuffer, fromOffset: number, to: InterpreterBuffer, toOffset: number, bytes: number): void {
     const { memory: read } = from;
     const { memory: written } = to;
-    this.#once(() => written.set(read.subarray(fromOffset, fromOffset + bytes), toOffset));
+    this.#pushOnce(() => written.set(read.subarray(fromOffset, fromOffset + bytes), toOffset));
   }
 
   fill({ memory }: InterpreterBuffer, offset: number, word: number, bytes: number): void {
-    this.#once(() => new Uint32Array(memory.buffer, offset, bytes / 4).fill(word));
+    this.#pushOnce(() => new Uint32Array(memory.buffer, offset, bytes / 4).fill(word));
   }
 
-  launch(job: InterpreterJob, chunk: Values, launch: CheckedLaunch<InterpreterBuffer>): void {
+  launch(job: InterpreterJob, chunk: FieldValues, launch: CheckedLaunch<InterpreterBuffer>): void {
     const { base, count, countFrom, buffers, ring } = launch;
     const { program, name, bindings } = job.program;
-    valuesOf(name, 'chunk', job.program.chunk, chunk);
+    fieldValues(name, 'chunk', job.program.chunk, chunk);
     const run = {
       job: job.values,
       chunk,
@@ -88,11 +88,11 @@ export class InterpreterStream implements StreamCommands<InterpreterBuffer, Inte
   }
 
   close(): void {
-    this.#line.closed = true; // queued commands still run
-    this.#device.schedule.kick();
+    this.#queue.isClosed = true; // queued commands still run
+    this.#device.scheduler.start();
   }
 
-  #once(action: () => void): void {
+  #pushOnce(action: () => void): void {
     this.#push({
       kind: 'work',
       run: () => {
@@ -102,9 +102,9 @@ export class InterpreterStream implements StreamCommands<InterpreterBuffer, Inte
     });
   }
 
-  #push(step: Step): void {
-    this.#line.steps.push(step);
-    this.#device.schedule.kick();
+  #push(step: QueuedCommand): void {
+    this.#queue.commands.push(step);
+    this.#device.scheduler.start();
   }
 }
 

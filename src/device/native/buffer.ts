@@ -1,6 +1,6 @@
 import { freemem } from 'node:os';
 import { MillraceError } from '../../kernel/error.js';
-import { sizeOf } from '../checks/launch.js';
+import { formatBytes } from '../checks/launch.js';
 import type { Device } from '../device.js';
 import { type BufferOwner, PoolBuffer } from '../pool/buffer.js';
 import { mapPages, unmapPages } from './libc.js';
@@ -20,49 +20,49 @@ class NativeBuffer extends PoolBuffer {
  * All memory of a device: allocates buffers and frees them at the end. Main thread only. A buffer is anonymous pages:
  * zeroed, and committed only when touched, so a sparse 5 GiB costs only what is used.
  */
-export class Memory implements BufferOwner {
-  readonly #total: number;
+export class NativeMemory implements BufferOwner {
+  readonly #totalBytes: number;
   readonly #owned = new Map<PoolBuffer, { readonly address: number; readonly mapped: number }>();
   readonly onDelayedFree: () => void;
-  #allocated = 0;
+  #allocatedBytes = 0;
 
   constructor(total: number, onDelayedFree: () => void) {
-    this.#total = total;
+    this.#totalBytes = total;
     this.onDelayedFree = onDelayedFree;
   }
 
-  take(device: Device, bytes: number): PoolBuffer {
+  allocate(device: Device, bytes: number): PoolBuffer {
     const mapped = Math.ceil((bytes + MARGIN) / PAGE) * PAGE;
-    if (this.#allocated + mapped > this.#total) throw this.#refusal(device, bytes);
+    if (this.#allocatedBytes + mapped > this.#totalBytes) throw this.#noMemory(device, bytes);
     const address = mapPages(mapped);
-    if (address === 0) throw this.#refusal(device, bytes);
+    if (address === 0) throw this.#noMemory(device, bytes);
     const buffer = new NativeBuffer(device, bytes, address, this);
     this.#owned.set(buffer, { address, mapped });
-    this.#allocated += mapped;
+    this.#allocatedBytes += mapped;
     return buffer;
   }
 
-  give(buffer: PoolBuffer): void {
+  reclaim(buffer: PoolBuffer): void {
     const owned = this.#owned.get(buffer);
     if (!owned) return;
     this.#owned.delete(buffer);
-    this.#allocated -= owned.mapped;
+    this.#allocatedBytes -= owned.mapped;
     unmapPages(owned.address, owned.mapped);
   }
 
   /** Called after the last worker has ended. */
-  giveAll(): void {
+  freeAll(): void {
     for (const buffer of [...this.#owned.keys()]) {
       buffer.freed = true;
-      this.give(buffer);
+      this.reclaim(buffer);
     }
   }
 
-  #refusal(device: Device, bytes: number): MillraceError {
+  #noMemory(device: Device, bytes: number): MillraceError {
     return new MillraceError({
       code: 'device-memory',
-      message: `device ${device.info.id} cannot hold another buffer of ${sizeOf(bytes)}`,
-      asked: `alloc(${bytes}); ${sizeOf(this.#allocated)} are allocated, ${sizeOf(freemem())} of ${sizeOf(this.#total)} are free`,
+      message: `device ${device.info.id} cannot hold another buffer of ${formatBytes(bytes)}`,
+      asked: `alloc(${bytes}); ${formatBytes(this.#allocatedBytes)} are allocated, ${formatBytes(freemem())} of ${formatBytes(this.#totalBytes)} are free`,
       advice: 'free buffers, use smaller chunks or fewer slots, or lower --max-memory',
     });
   }

@@ -1,12 +1,12 @@
-import { whole } from '../pool/threads/stay.js';
-import type { Source } from './compile.js';
+import { uninterruptible } from '../pool/threads/stay.js';
+import type { CSource } from './compile.js';
 
 /**
  * Calls of machine code from a worker thread, through our own Node addon, compiled like a kernel. koffi maps 3 MiB for
  * each thread that it is loaded in and never unmaps them: three mappings for every thread of every device that was
  * opened and closed. Addresses are plain numbers, below 2^53 as in `libc.ts`.
  */
-export interface Calls {
+export interface NativeCalls {
   /** Calls `uint64_t millrace_run(const uint64_t *launch, uint64_t begin, uint64_t end)` at the address `entry`. */
   run(entry: number, launch: number, begin: number, end: number): number;
   copy(to: number, from: number, bytes: number): void;
@@ -17,10 +17,10 @@ export interface Calls {
 }
 
 /** Loads the addon into this thread. */
-export function loadCalls(library: string): Calls {
+export function loadCalls(library: string): NativeCalls {
   const module = { exports: {} };
-  whole(() => process.dlopen(module, library));
-  return module.exports as Calls;
+  uninterruptible(() => process.dlopen(module, library));
+  return module.exports as NativeCalls;
 }
 
 /** Node-API's functions are declared here, according to its stable ABI: not every machine has the headers. */
@@ -104,7 +104,7 @@ __attribute__((visibility("default"))) napi_value napi_register_module_v1(napi_e
 `;
 
 /** The addon's source. On macOS a linker flag says that Node provides the functions. */
-export const callsSource: Source = {
+export const nativeCallsSource: CSource = {
   name: 'native-calls',
   text,
   lanes: 1,

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { handwritten } from '../../../test/handwritten.js';
 import { Origin } from '../../kernel/language/origin.js';
 import { DiskCache } from '../cache/cache.js';
-import { compile, refusalOf } from './compile.js';
+import { compile, compilerError } from './compile.js';
 import { type Compiler, findCompiler } from './compiler.js';
 import { thisCpu } from './cpu.js';
 
@@ -94,7 +94,7 @@ test('a compile error shows the generated line and the TypeScript line', async (
 });
 
 test('an error without a line still says what the compiler said', () => {
-  const error = refusalOf(source(good), 'cc 1', 'cc: fatal problem\nmore', 'file.c');
+  const error = compilerError(source(good), 'cc 1', 'cc: fatal problem\nmore', 'file.c');
   expect(error.message).toContain('cc: fatal problem');
 });
 

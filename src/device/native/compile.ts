@@ -3,16 +3,16 @@ import { join } from 'node:path';
 import type { CpuFeatures, MillraceError } from '../../kernel/index.js';
 import { cacheKey, type DiskCache } from '../cache/cache.js';
 import { compileError, type GeneratedText } from '../checks/compile-error.js';
-import { type Compiler, run } from './compiler.js';
+import { type Compiler, runProgram } from './compiler.js';
 
 /** C text, with what its errors need. */
-export interface Source extends GeneratedText {
+export interface CSource extends GeneratedText {
   readonly lanes: number;
   /** Further arguments for the compiler. */
   readonly flags?: readonly string[];
 }
 
-export interface Compiled {
+export interface CompiledLibrary {
   /** The path of the shared library. */
   readonly path: string;
   readonly milliseconds: number;
@@ -48,11 +48,11 @@ export const COMPILER_VARIABLES = [
 
 /** Compiles to a shared library, through the cache. */
 export async function compile(
-  source: Source,
+  source: CSource,
   compiler: Compiler,
   cpu: CpuFeatures,
   cache: DiskCache,
-): Promise<Compiled> {
+): Promise<CompiledLibrary> {
   const started = performance.now();
   const flags = [...compiler.machineFlags, ...FLAGS, ...vectorFlags(source.lanes, cpu), ...(source.flags ?? [])];
   const key = cacheKey([
@@ -64,10 +64,10 @@ export async function compile(
     [...cpu.features].sort().join(' '),
   ]);
   const running = `${cache.directory} ${key}`;
-  let work = underway.get(running);
+  let work = compilations.get(running);
   if (work === undefined) {
-    work = compileOnce(source, compiler, flags, key, cache).finally(() => underway.delete(running));
-    underway.set(running, work);
+    work = compileOnce(source, compiler, flags, key, cache).finally(() => compilations.delete(running));
+    compilations.set(running, work);
   }
   const { folder, cached } = await work;
   return { path: join(folder, LIBRARY), milliseconds: performance.now() - started, cached };
@@ -77,10 +77,10 @@ const LIBRARY = 'kernel.so';
 const TEXT = 'kernel.c';
 
 /** Concurrent requests for the same text share one run of the compiler. */
-const underway = new Map<string, Promise<{ folder: string; cached: boolean }>>();
+const compilations = new Map<string, Promise<{ folder: string; cached: boolean }>>();
 
 async function compileOnce(
-  source: Source,
+  source: CSource,
   compiler: Compiler,
   flags: readonly string[],
   key: string,
@@ -92,8 +92,8 @@ async function compileOnce(
     const text = join(fresh, TEXT);
     await writeFile(text, source.text);
     const words = [...compiler.arguments, ...flags, '-o', join(fresh, LIBRARY), text, '-lm'];
-    const done = await run(compiler.path, words, { ...process.env, LC_ALL: 'C', TMPDIR: fresh });
-    if (!done.ok) throw await refusal(source, compiler, done.text, text, cache);
+    const done = await runProgram(compiler.path, words, { ...process.env, LC_ALL: 'C', TMPDIR: fresh });
+    if (!done.ok) throw await failedCompilation(source, compiler, done.text, text, cache);
   });
   return { folder, cached: false };
 }
@@ -103,8 +103,8 @@ function vectorFlags(lanes: number, { features }: CpuFeatures): string[] {
   return features.has('avx512f') && lanes >= 16 ? ['-mprefer-vector-width=512'] : [];
 }
 
-async function refusal(
-  source: Source,
+async function failedCompilation(
+  source: CSource,
   compiler: Compiler,
   output: string,
   file: string,
@@ -112,11 +112,11 @@ async function refusal(
 ): Promise<MillraceError> {
   const kept = join(cache.directory, `failed-${source.name}.c`);
   await copyFile(file, kept).catch(() => undefined);
-  return refusalOf(source, compiler.version, output, kept);
+  return compilerError(source, compiler.version, output, kept);
 }
 
 /** Builds the error from the compiler's first error. */
-export function refusalOf(source: Source, version: string, output: string, kept: string): MillraceError {
+export function compilerError(source: CSource, version: string, output: string, kept: string): MillraceError {
   const match = /:(\d+):\d+:\s*(?:fatal )?error:\s*(.*)/.exec(output);
   return compileError(source, {
     compiler: 'the C compiler',

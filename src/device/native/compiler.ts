@@ -15,7 +15,7 @@ export interface Compiler {
   readonly machineFlags: readonly string[];
 }
 
-const found = new Map<string, Promise<Compiler | { readonly reason: string }>>();
+const compilers = new Map<string, Promise<Compiler | { readonly reason: string }>>();
 
 /**
  * Finds `$MILLRACE_CC`, else `$CC`, `cc`, `gcc`, `clang`: the first that runs. Searched once per process and
@@ -26,15 +26,19 @@ export function findCompiler(
 ): Promise<Compiler | { readonly reason: string }> {
   const { MILLRACE_CC: ours = '', CC: general = '', PATH: path = '' } = environment;
   const key = [ours, general, path].join('\n');
-  let answer = found.get(key);
+  let answer = compilers.get(key);
   if (answer === undefined) {
-    answer = search(ours, general, path);
-    found.set(key, answer);
+    answer = searchCompiler(ours, general, path);
+    compilers.set(key, answer);
   }
   return answer;
 }
 
-async function search(ours: string, general: string, path: string): Promise<Compiler | { readonly reason: string }> {
+async function searchCompiler(
+  ours: string,
+  general: string,
+  path: string,
+): Promise<Compiler | { readonly reason: string }> {
   const names = ours !== '' ? [ours] : [general, 'cc', 'gcc', 'clang'].filter((name) => name !== '');
   const faults: string[] = [];
   for (const name of names) {
@@ -45,7 +49,7 @@ async function search(ours: string, general: string, path: string): Promise<Comp
       continue;
     }
     const [version, machineFlags] = await Promise.all([
-      run(file, [...words, '--version']),
+      runProgram(file, [...words, '--version']),
       machineFlagsOf(file, words),
     ]);
     if (version.ok) {
@@ -68,7 +72,7 @@ async function fileIdentity(file: string): Promise<string> {
 /** Older ARM compilers know only `-mcpu=native`; some know neither. */
 async function machineFlagsOf(file: string, words: readonly string[]): Promise<readonly string[]> {
   for (const flag of ['-march=native', '-mcpu=native']) {
-    if ((await run(file, [...words, flag, '-E', '-x', 'c', '/dev/null'])).ok) return [flag];
+    if ((await runProgram(file, [...words, flag, '-E', '-x', 'c', '/dev/null'])).ok) return [flag];
   }
   return [];
 }
@@ -89,7 +93,7 @@ async function locate(command: string, path: string): Promise<string | undefined
 }
 
 /** Runs a program to its end; `text` is its output, or its stderr if it failed. */
-export function run(
+export function runProgram(
   file: string,
   words: readonly string[],
   environment: NodeJS.ProcessEnv = process.env,

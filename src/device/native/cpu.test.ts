@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { capabilities, featuresIn, nameIn, thisCpu, widestLanes } from './cpu.js';
+import { capabilities, maxLanes, parseFeatures, parseName, thisCpu } from './cpu.js';
 
 const arm = `processor\t: 0
 BogoMIPS\t: 50.00
@@ -15,23 +15,23 @@ flags\t\t: fpu sse2 sse4_1 avx2 avx512f sha_ni vaes aes
 `;
 
 test('an ARM processor is known by its numbers and has its features under our names', () => {
-  const features = featuresIn(arm);
-  expect(nameIn(arm)).toBe('Neoverse-N1');
+  const features = parseFeatures(arm);
+  expect(parseName(arm)).toBe('Neoverse-N1');
   expect([...features]).toContain('neon');
   const cpu = { arch: 'arm', features } as const;
-  expect(widestLanes(cpu)).toBe(4);
+  expect(maxLanes(cpu)).toBe(4);
   expect(capabilities(cpu)).toEqual(['u64', 'f64', 'exact-floats', 'atomics', 'sha', 'aes', 'neon']);
 });
 
 test('an x86 processor', () => {
-  const cpu = { arch: 'x86', features: featuresIn(x86) } as const;
-  expect(nameIn(x86)).toBe('Intel(R) Xeon(R) Platinum 8480C');
-  expect(widestLanes(cpu)).toBe(16);
+  const cpu = { arch: 'x86', features: parseFeatures(x86) } as const;
+  expect(parseName(x86)).toBe('Intel(R) Xeon(R) Platinum 8480C');
+  expect(maxLanes(cpu)).toBe(16);
   expect(capabilities(cpu)).toEqual(['u64', 'f64', 'exact-floats', 'atomics', 'sha', 'aes', 'vaes', 'avx2', 'avx512']);
 });
 
 test('an unknown ARM part keeps its numbers', () => {
-  expect(nameIn('CPU implementer\t: 0x99\nCPU part\t: 0x123\n')).toBe('ARM 0x99 0x123');
+  expect(parseName('CPU implementer\t: 0x99\nCPU part\t: 0x123\n')).toBe('ARM 0x99 0x123');
 });
 
 test('this machine has a name, threads and memory', () => {

@@ -14,21 +14,21 @@ export function thisCpu(): Cpu {
   const arch = archOf(process.arch);
   return {
     arch,
-    features: text === '' ? assumedFeatures(arch) : featuresIn(text),
-    name: nameIn(text) ?? cpus()[0]?.model.trim() ?? process.arch,
+    features: text === '' ? assumedFeatures(arch) : parseFeatures(text),
+    name: parseName(text) ?? cpus()[0]?.model.trim() ?? process.arch,
     threads: availableParallelism(),
     memoryBytes: memoryBytes(),
   };
 }
 
 /** The features that the operating system allows programs to use, under the names that generated code checks. */
-export function featuresIn(cpuinfo: string): ReadonlySet<string> {
+export function parseFeatures(cpuinfo: string): ReadonlySet<string> {
   const line = /^(?:flags|Features)\s*:(.*)$/m.exec(cpuinfo)?.[1] ?? '';
   const names = line.split(/\s+/).filter((name) => name !== '');
   return new Set(names.map((name) => (name === 'asimd' ? 'neon' : name)));
 }
 
-export function nameIn(cpuinfo: string): string | undefined {
+export function parseName(cpuinfo: string): string | undefined {
   const field = (name: string): string | undefined => new RegExp(`^${name}\\s*:(.+)$`, 'm').exec(cpuinfo)?.[1]?.trim();
   const model = field('model name') ?? field('Hardware');
   if (model !== undefined) return model;
@@ -39,7 +39,7 @@ export function nameIn(cpuinfo: string): string | undefined {
 }
 
 /** The widest gang that fits one register of 32-bit lanes. */
-export function widestLanes({ features }: CpuFeatures): number {
+export function maxLanes({ features }: CpuFeatures): number {
   if (features.has('avx512f')) return 16;
   return features.has('avx2') ? 8 : 4;
 }

@@ -1,24 +1,24 @@
 import { MillraceError } from '../../kernel/error.js';
 import { type Kernel, lower } from '../../kernel/index.js';
 import { DiskCache } from '../cache/cache.js';
-import { absent } from '../checks/absent.js';
+import { deviceAbsent } from '../checks/absent.js';
 import { checkAllocation } from '../checks/launch.js';
 import type { CompileOptions, DeviceBuffer, DeviceInfo, Sensors } from '../device.js';
-import type { Finding } from '../kinds.js';
+import type { Diagnostic } from '../kinds.js';
 import { newBoard } from '../pool/board.js';
 import { PoolDevice } from '../pool/device.js';
 import type { PoolProgram } from '../pool/program.js';
-import { workerBeside } from '../pool/threads/threads.js';
+import { workerUrl } from '../pool/threads/threads.js';
 import { type ProgramSource, sourceOf } from '../program.js';
-import { Memory } from './buffer.js';
-import { callsSource } from './calls.js';
+import { NativeMemory } from './buffer.js';
+import { nativeCallsSource } from './calls.js';
 import { compile } from './compile.js';
 import { type Compiler, findCompiler } from './compiler.js';
-import { type Cpu, capabilities, thisCpu, widestLanes } from './cpu.js';
-import { host } from './host.js';
-import { addressOf, loadLibrary, symbolIn, unloadLibrary } from './libc.js';
-import { readCpu } from './sensors.js';
-import type { WorkerStart } from './worker.js';
+import { type Cpu, capabilities, maxLanes, thisCpu } from './cpu.js';
+import { hostTransfers } from './host.js';
+import { addressOf, loadLibrary, symbolAddress, unloadLibrary } from './libc.js';
+import { readCpuSensors } from './sensors.js';
+import type { NativeWorkerStart } from './worker.js';
 
 export interface NativeOptions {
   /** Worker threads; defaults to as many as the processor runs at once. */
@@ -27,21 +27,21 @@ export interface NativeOptions {
 
 /** The processors of this machine, running C compiled by the system's compiler: worker threads that share one board. */
 export class NativeDevice extends PoolDevice {
-  protected readonly transfers = host;
+  protected readonly transfers = hostTransfers;
   readonly #cpu: Cpu;
   readonly #compiler: Compiler;
-  readonly #memory: Memory;
+  readonly #memory: NativeMemory;
   readonly #cache: DiskCache;
 
   /** `calls`: the file of the addon that the workers load. */
   constructor(cpu: Cpu, compiler: Compiler, threads: number, cache: DiskCache, calls: string) {
     const board = newBoard();
-    const data = (): WorkerStart => ({ memory: board.memory, threads, calls });
-    const file = workerBeside(import.meta.url);
-    super(describe(cpu, compiler, threads), addressOf(board.words), { device: 'native', board, threads, file, data });
+    const data = (): NativeWorkerStart => ({ memory: board.memory, threads, calls });
+    const file = workerUrl(import.meta.url);
+    super(nativeInfo(cpu, compiler, threads), addressOf(board.words), { device: 'native', board, threads, file, data });
     this.#cpu = cpu;
     this.#compiler = compiler;
-    this.#memory = new Memory(cpu.memoryBytes, () => this.delayFree());
+    this.#memory = new NativeMemory(cpu.memoryBytes, () => this.watchDelayedFrees());
     this.#cache = cache;
   }
 
@@ -69,7 +69,7 @@ export class NativeDevice extends PoolDevice {
     const library = loadLibrary(compiled.path);
     const unload = (): void => unloadLibrary(library);
     try {
-      return this.program(source, symbolIn(library, 'millrace_run'), compiled, unload);
+      return this.newProgram(source, symbolAddress(library, 'millrace_run'), compiled, unload);
     } catch (error) {
       unload();
       throw error;
@@ -79,15 +79,15 @@ export class NativeDevice extends PoolDevice {
   async alloc(bytes: number): Promise<DeviceBuffer> {
     this.checkOpen();
     checkAllocation(this, bytes);
-    return this.#memory.take(this, bytes);
+    return this.#memory.allocate(this, bytes);
   }
 
   protected freeAll(): void {
-    this.#memory.giveAll();
+    this.#memory.freeAll();
   }
 }
 
-function describe(cpu: Cpu, compiler: Compiler, threads: number): DeviceInfo {
+function nativeInfo(cpu: Cpu, compiler: Compiler, threads: number): DeviceInfo {
   return {
     id: 'native',
     kind: 'native',
@@ -96,7 +96,7 @@ function describe(cpu: Cpu, compiler: Compiler, threads: number): DeviceInfo {
     memoryBytes: cpu.memoryBytes,
     units: threads,
     capabilities: capabilities(cpu),
-    limits: { bufferBytes: cpu.memoryBytes, lanes: widestLanes(cpu) },
+    limits: { bufferBytes: cpu.memoryBytes, lanes: maxLanes(cpu) },
     versions: { compiler: compiler.version, node: process.versions.node },
   };
 }
@@ -104,28 +104,31 @@ function describe(cpu: Cpu, compiler: Compiler, threads: number): DeviceInfo {
 export async function probe(
   options: NativeOptions = {},
 ): Promise<{ readonly infos: readonly DeviceInfo[] } | { readonly reason: string }> {
-  const found = await find();
+  const found = await findNativeCompiler();
   if ('reason' in found) return found;
   const cpu = thisCpu();
-  return { infos: [describe(cpu, found, threadsOf(cpu, options))] };
+  return { infos: [nativeInfo(cpu, found, checkThreads(cpu, options))] };
 }
 
 export async function open(id: string, options: NativeOptions = {}): Promise<NativeDevice> {
-  const found = id === 'native' ? await find() : { reason: 'there is one native device, with all processors: native' };
-  if ('reason' in found) throw absent(id, found.reason);
+  const found =
+    id === 'native'
+      ? await findNativeCompiler()
+      : { reason: 'there is one native device, with all processors: native' };
+  if ('reason' in found) throw deviceAbsent(id, found.reason);
   const cpu = thisCpu();
-  const threads = threadsOf(cpu, options);
+  const threads = checkThreads(cpu, options);
   const cache = await DiskCache.open();
-  const calls = await compile(callsSource, found, cpu, cache);
+  const calls = await compile(nativeCallsSource, found, cpu, cache);
   return new NativeDevice(cpu, found, threads, cache, calls.path).start();
 }
 
 /** For `millrace devices --watch`. */
-export const sensors = (): Promise<Sensors> => readCpu();
+export const sensors = (): Promise<Sensors> => readCpuSensors();
 
 /** For `millrace doctor`. */
-export async function diagnose(): Promise<readonly Finding[]> {
-  const found = await find();
+export async function diagnose(): Promise<readonly Diagnostic[]> {
+  const found = await findNativeCompiler();
   if ('reason' in found) return [{ what: 'compiler', state: 'missing', found: found.reason }];
   const command = [found.path, ...found.arguments].join(' ');
   const flags = found.machineFlags.join(' ');
@@ -142,12 +145,12 @@ export async function diagnose(): Promise<readonly Finding[]> {
   ];
 }
 
-async function find(): Promise<Compiler | { readonly reason: string }> {
+async function findNativeCompiler(): Promise<Compiler | { readonly reason: string }> {
   if (process.platform === 'win32') return { reason: 'the native device needs Linux or macOS' };
   return findCompiler();
 }
 
-function threadsOf(cpu: Cpu, { threads = cpu.threads }: NativeOptions): number {
+function checkThreads(cpu: Cpu, { threads = cpu.threads }: NativeOptions): number {
   if (Number.isInteger(threads) && threads >= 1 && threads <= 1024) return threads;
   throw new MillraceError({
     code: 'usage',

@@ -7,28 +7,30 @@ import koffi from 'koffi';
  *
  * `load(null)` is the running process itself, so this finds the same symbols with glibc, musl and on macOS.
  */
-const self = koffi.load(null);
-const mac = process.platform === 'darwin';
+const processLibrary = koffi.load(null);
+const isMac = process.platform === 'darwin';
 
-const dlopen = self.func('uint64_t dlopen(const char *path, int mode)');
-const dlsym = self.func('uint64_t dlsym(uint64_t library, const char *name)');
-const dlclose = self.func('int dlclose(uint64_t library)');
-const dlerror = self.func('const char *dlerror()');
-const mmap = self.func('uint64_t mmap(uint64_t at, uint64_t bytes, int protect, int flags, int file, int64_t offset)');
-const munmap = self.func('int munmap(uint64_t at, uint64_t bytes)');
-const madvise = self.func('int madvise(uint64_t at, uint64_t bytes, int advice)');
-const memmove = self.func('uint64_t memmove(uint64_t to, uint64_t from, uint64_t bytes)');
-const sigaction = self.func('int sigaction(int signal, uint64_t action, uint64_t old)');
+const dlopen = processLibrary.func('uint64_t dlopen(const char *path, int mode)');
+const dlsym = processLibrary.func('uint64_t dlsym(uint64_t library, const char *name)');
+const dlclose = processLibrary.func('int dlclose(uint64_t library)');
+const dlerror = processLibrary.func('const char *dlerror()');
+const mmap = processLibrary.func(
+  'uint64_t mmap(uint64_t at, uint64_t bytes, int protect, int flags, int file, int64_t offset)',
+);
+const munmap = processLibrary.func('int munmap(uint64_t at, uint64_t bytes)');
+const madvise = processLibrary.func('int madvise(uint64_t at, uint64_t bytes, int advice)');
+const memmove = processLibrary.func('uint64_t memmove(uint64_t to, uint64_t from, uint64_t bytes)');
+const sigaction = processLibrary.func('int sigaction(int signal, uint64_t action, uint64_t old)');
 const prctl =
   process.platform === 'linux'
-    ? self.func('int prctl(int option, uint64_t value, uint64_t b, uint64_t c, uint64_t d)')
+    ? processLibrary.func('int prctl(int option, uint64_t value, uint64_t b, uint64_t c, uint64_t d)')
     : undefined;
 
 const RTLD_NOW = 2;
-const RTLD_NODELETE = mac ? 0x80 : 0x1000;
+const RTLD_NODELETE = isMac ? 0x80 : 0x1000;
 const PROT_READ_WRITE = 3;
-const MAP_PRIVATE_ANONYMOUS = mac ? 0x1002 : 0x22;
-const MAP_NORESERVE = mac ? 0x40 : 0x4000;
+const MAP_PRIVATE_ANONYMOUS = isMac ? 0x1002 : 0x22;
+const MAP_NORESERVE = isMac ? 0x40 : 0x4000;
 const MADV_HUGEPAGE = 14;
 const HUGE_BYTES = 2 ** 21;
 const PR_SET_TIMERSLACK = 29;
@@ -58,7 +60,7 @@ function load(path: string, mode: number): number {
 }
 
 /** Like `loadForever`, but returns the loader's error message if it fails. */
-export function loadFault(path: string): string | undefined {
+export function loadError(path: string): string | undefined {
   try {
     loadForever(path);
     return undefined;
@@ -72,14 +74,14 @@ export function loadFault(path: string): string | undefined {
  * `signal()` while it compiles, and the restored ones have lost SA_RESETHAND: Node's handler for SIGINT and SIGTERM,
  * which raises the signal again to die of it, then raises it for ever.
  */
-export function keepingSignals<T>(work: () => T): T {
+export function preservingSignals<T>(work: () => T): T {
   if (process.platform === 'win32') return work();
-  const before = signals.map(actionOf);
+  const before = signals.map(signalAction);
   try {
     return work();
   } finally {
     for (const [i, signal] of signals.entries()) {
-      const [old, now] = [before[i], actionOf(signal)];
+      const [old, now] = [before[i], signalAction(signal)];
       if (!old || !now || !old.subarray(0, 8).equals(now.subarray(0, 8)) || old.equals(now)) continue;
       // SAFETY: a whole action as the system gave it, with the same handler as now.
       sigaction(signal, addressOf(old), 0);
@@ -94,21 +96,21 @@ const signals = [1, 2, 3, 15];
  * Returns the action of a signal, handler first, as the system stores it; with space for the largest (152 bytes with
  * glibc).
  */
-function actionOf(signal: number): Buffer | undefined {
+function signalAction(signal: number): Buffer | undefined {
   const action = Buffer.alloc(256);
   // SAFETY: the system writes one action into 256 bytes that outlive the call.
   return sigaction(signal, 0, addressOf(action)) === 0 ? action : undefined;
 }
 
-export function symbolIn(library: number, name: string): number {
+export function symbolAddress(library: number, name: string): number {
   const address = Number(dlsym(library, name));
   if (address === 0) throw new Error(String(dlerror() ?? `no symbol ${name}`));
   return address;
 }
 
 /** Returns the address of a function of the C library, or of another library that is loaded globally. */
-export function addressHere(name: string): number {
-  const address = Number(dlsym(mac ? 0xffff_ffff_ffff_fffen : 0, name)); // RTLD_DEFAULT
+export function globalSymbolAddress(name: string): number {
+  const address = Number(dlsym(isMac ? 0xffff_ffff_ffff_fffen : 0, name)); // RTLD_DEFAULT
   if (address === 0) throw new Error(String(dlerror() ?? `no symbol ${name}`));
   return address;
 }
@@ -121,7 +123,7 @@ export function mapPages(bytes: number): number {
   const address = Number(at);
   // Huge pages: first touch at 6.1 GB/s against 2.2, and no page walks later. It is only advice, so the result is
   // ignored.
-  if (!mac && bytes >= 2 * HUGE_BYTES) madvise(address, bytes, MADV_HUGEPAGE);
+  if (!isMac && bytes >= 2 * HUGE_BYTES) madvise(address, bytes, MADV_HUGEPAGE);
   return address;
 }
 
@@ -158,18 +160,18 @@ export function bytesAt(address: number, bytes: number): Uint8Array {
  */
 export function lockFile(file: number): 'taken' | 'held elsewhere' | 'unsupported' {
   // SAFETY: takes two numbers; a file that is not open is an error.
-  if (self.func('int flock(int file, int operation)')(file, LOCK_EX | LOCK_NB) === 0) return 'taken';
+  if (processLibrary.func('int flock(int file, int operation)')(file, LOCK_EX | LOCK_NB) === 0) return 'taken';
   return koffi.errno() === constants.errno.EWOULDBLOCK ? 'held elsewhere' : 'unsupported';
 }
 const LOCK_EX = 2;
 const LOCK_NB = 4;
 
 /** Ends the process at once, without running exit handlers of Node or of libraries. */
-export function quit(status: number): void {
-  self.func('void _exit(int status)')(status);
+export function exitNow(status: number): void {
+  processLibrary.func('void _exit(int status)')(status);
 }
 
 /** Makes sleeps of the calling thread precise: 50 µs take 57, not the 111 of Linux's default. */
-export function sharpTimers(): void {
+export function setPreciseTimers(): void {
   prctl?.(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 }

@@ -1,24 +1,24 @@
 import { cpus } from 'node:os';
 import { expect, test } from 'vitest';
-import { busyShare, readCpu, ticks } from './sensors.js';
+import { busyShare, readCpuSensors, sumTimes } from './sensors.js';
 
 const times = (user: number, idle: number) => ({ user, nice: 1, sys: 2, irq: 1, idle });
 
 test('the share of busy time is that between two looks, over all processors', () => {
-  const before = ticks([times(100, 900), times(0, 1000)]);
-  const after = ticks([times(160, 940), times(40, 1060)]);
+  const before = sumTimes([times(100, 900), times(0, 1000)]);
+  const after = sumTimes([times(160, 940), times(40, 1060)]);
   expect(before).toEqual({ busy: 108, all: 2008 });
   expect(busyShare(before, after)).toBeCloseTo(0.5);
   expect(busyShare(after, after)).toBeUndefined();
 });
 
 test('a look at this machine agrees with what the system tells', async () => {
-  const look = () => ticks(cpus().map(({ times: of }) => of));
-  await readCpu(); // the next one tells of the time since
+  const look = () => sumTimes(cpus().map(({ times: of }) => of));
+  await readCpuSensors(); // the next one tells of the time since
   const before = look();
   await new Promise((resolve) => setTimeout(resolve, 300));
   const after = look();
-  const { utilisation = -1, memoryUsedBytes = 0 } = await readCpu();
+  const { utilisation = -1, memoryUsedBytes = 0 } = await readCpuSensors();
   expect(utilisation).toBeGreaterThanOrEqual(0);
   expect(utilisation).toBeLessThanOrEqual(1);
   expect(Math.abs(utilisation - (busyShare(before, after) ?? -1))).toBeLessThan(0.15);

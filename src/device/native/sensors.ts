@@ -3,10 +3,10 @@ import { cpus, freemem, totalmem } from 'node:os';
 import type { Sensors } from '../device.js';
 
 /** Reads the processors' utilisation since the last call, memory, and the temperature if Linux reports it. */
-export async function readCpu(): Promise<Sensors> {
-  const now = ticks(cpus().map(({ times }) => times));
-  const utilisation = busyShare(last, now);
-  last = now;
+export async function readCpuSensors(): Promise<Sensors> {
+  const now = sumTimes(cpus().map(({ times }) => times));
+  const utilisation = busyShare(lastTimes, now);
+  lastTimes = now;
   const temperatureC = await packageTemperature();
   const fastest = Math.max(0, ...cpus().map(({ speed }) => speed));
   return {
@@ -18,26 +18,26 @@ export async function readCpu(): Promise<Sensors> {
 }
 
 /** Milliseconds of all processors together since boot. */
-export interface Ticks {
+export interface CpuTimes {
   readonly busy: number;
-  readonly all: number;
+  readonly total: number;
 }
 
 type Times = Readonly<Record<'user' | 'nice' | 'sys' | 'idle' | 'irq', number>>;
 
-export function ticks(times: readonly Times[]): Ticks {
+export function sumTimes(times: readonly Times[]): CpuTimes {
   const idle = times.reduce((sum, time) => sum + time.idle, 0);
   const busy = times.reduce((sum, { user, nice, sys, irq }) => sum + user + nice + sys + irq, 0);
-  return { busy, all: busy + idle };
+  return { busy, total: busy + idle };
 }
 
 /** 0 to 1; undefined if no measurable time has passed. */
-export function busyShare(from: Ticks, to: Ticks): number | undefined {
-  return to.all > from.all ? (to.busy - from.busy) / (to.all - from.all) : undefined;
+export function busyShare(from: CpuTimes, to: CpuTimes): number | undefined {
+  return to.total > from.total ? (to.busy - from.busy) / (to.total - from.total) : undefined;
 }
 
 /** Before the first call: since boot. */
-let last: Ticks = { busy: 0, all: 0 };
+let lastTimes: CpuTimes = { busy: 0, total: 0 };
 
 const ZONES = '/sys/class/thermal';
 

@@ -1,11 +1,11 @@
-import { boardOver, Command, Copy, Fill, Launch } from '../pool/board.js';
-import type { Task } from '../pool/schedule/schedule.js';
-import { type Executor, work } from '../pool/schedule/work.js';
-import { inThread } from '../pool/threads/threads.js';
-import { type Calls, loadCalls } from './calls.js';
+import { CommandKind, CopyField, FillField, LaunchField, mapBoard } from '../pool/board.js';
+import type { SliceTask } from '../pool/schedule/schedule.js';
+import { type Executor, runWorker } from '../pool/schedule/work.js';
+import { runInThread } from '../pool/threads/threads.js';
+import { loadCalls, type NativeCalls } from './calls.js';
 
 /** A worker's start data. */
-export interface WorkerStart {
+export interface NativeWorkerStart {
   readonly memory: SharedArrayBuffer;
   readonly threads: number;
   /** The file of the addon that calls machine code (`calls.ts`). */
@@ -14,9 +14,9 @@ export interface WorkerStart {
 
 class NativeExecutor implements Executor {
   readonly #numbers: Float64Array;
-  readonly #calls: Calls;
+  readonly #calls: NativeCalls;
 
-  constructor(numbers: Float64Array, calls: Calls) {
+  constructor(numbers: Float64Array, calls: NativeCalls) {
     this.#numbers = numbers;
     this.#calls = calls;
   }
@@ -28,27 +28,27 @@ class NativeExecutor implements Executor {
     return this.#calls.word(address);
   }
 
-  perform({ kind, slot, begin, end }: Task): number {
+  perform({ kind, slot, begin, end }: SliceTask): number {
     const field = (at: number): number => this.#numbers[slot + at] ?? 0;
     switch (kind) {
-      case Command.copy:
+      case CommandKind.copy:
         // SAFETY: both ranges were checked when the command was queued (`launch.ts`) and are held until it is done.
-        this.#calls.copy(field(Copy.to) + begin, field(Copy.from) + begin, end - begin);
+        this.#calls.copy(field(CopyField.to) + begin, field(CopyField.from) + begin, end - begin);
         return end - begin;
-      case Command.fill:
+      case CommandKind.fill:
         // SAFETY: checked and held as for a copy.
-        this.#calls.fill(field(Fill.to) + begin * 4, field(Fill.word), end - begin);
+        this.#calls.fill(field(FillField.to) + begin * 4, field(FillField.word), end - begin);
         return end - begin;
       default:
         // SAFETY: the code, the block and every buffer in it are held by the main thread until this command is done.
-        return this.#calls.run(field(Launch.entry), field(Launch.block), begin, end);
+        return this.#calls.run(field(LaunchField.entry), field(LaunchField.block), begin, end);
     }
   }
 }
 
-inThread<WorkerStart>(({ memory, threads, calls }, ready) => {
-  const board = boardOver(memory);
+runInThread<NativeWorkerStart>(({ memory, threads, calls }, ready) => {
+  const board = mapBoard(memory);
   const loaded = loadCalls(calls);
   ready();
-  work(board, threads, new NativeExecutor(board.numbers, loaded));
+  runWorker(board, threads, new NativeExecutor(board.doubles, loaded));
 });

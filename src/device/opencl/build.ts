@@ -1,7 +1,7 @@
 import { cacheKey, type DiskCache } from '../cache/cache.js';
 import type { DeviceInfo } from '../device.js';
 import { buildCached } from '../gpu/build/build.js';
-import type { Built } from '../gpu/host/device.js';
+import type { BuildResult } from '../gpu/host/device.js';
 import type { GpuSource } from '../gpu/worker/driver.js';
 import { ask } from './runtime/service.js';
 
@@ -9,7 +9,7 @@ import { ask } from './runtime/service.js';
  * Compiles a kernel's text in another process, through the cache. Throws CompileRefusal. Builds nothing if that process
  * cannot open the device (some allow one process at a time): the worker compiles then, and delays its streams.
  */
-export function build(source: GpuSource, info: DeviceInfo, cache: DiskCache): Promise<Built> {
+export function build(source: GpuSource, info: DeviceInfo, cache: DiskCache): Promise<BuildResult> {
   const { text } = source;
   const options = source.shape.compilerOptions;
   const { opencl = '', driver = '', platform = '' } = info.versions;

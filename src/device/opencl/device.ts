@@ -1,18 +1,18 @@
-import { type Kernel, type LoweredGpu, prepareKernel } from '../../kernel/index.js';
+import { type Kernel, type LoweredGpuKernel, prepareKernel } from '../../kernel/index.js';
 import { DiskCache } from '../cache/cache.js';
-import { absent, deviceNumber } from '../checks/absent.js';
-import { countOf } from '../checks/launch.js';
+import { deviceAbsent, deviceNumber } from '../checks/absent.js';
+import { formatCount } from '../checks/launch.js';
 import type { CompileOptions, Device } from '../device.js';
-import { CrewThreads } from '../gpu/host/crew-threads.js';
-import { type Built, GpuDevice, type Link, openLink } from '../gpu/host/device.js';
+import { CopyThreads } from '../gpu/host/crew-threads.js';
+import { type BuildResult, GpuDevice, type Link, openLink } from '../gpu/host/device.js';
 import type { GpuProgram } from '../gpu/host/program.js';
 import type { GpuSource } from '../gpu/worker/driver.js';
-import type { Finding, OpenOptions, Probed } from '../kinds.js';
+import type { Diagnostic, OpenOptions, ProbeResult } from '../kinds.js';
 import { addressOf, bytesAt } from '../native/libc.js';
-import { workerBeside } from '../pool/threads/threads.js';
+import { workerUrl } from '../pool/threads/threads.js';
 import { build } from './build.js';
 import type { OpenClStart } from './driver.js';
-import { whatIsHere } from './runtime/context.js';
+import { deviceListText } from './runtime/context.js';
 import { icdFiles, vendorsFolder } from './runtime/library.js';
 import { checkNeeds } from './runtime/needs.js';
 import { ask } from './runtime/service.js';
@@ -57,17 +57,17 @@ export class OpenClDevice extends GpuDevice {
     return this.info.processor === 'cpu' ? CPU_WORKGROUP : Math.min(WORKGROUP, this.info.limits.lanes);
   }
 
-  protected override accept({ program }: LoweredGpu): void {
+  protected override checkSupported({ program }: LoweredGpuKernel): void {
     checkNeeds(program, this.info);
   }
 
-  protected async build(source: GpuSource): Promise<Built> {
+  protected async build(source: GpuSource): Promise<BuildResult> {
     return build(source, this.info, await this.#cache);
   }
 }
 
 /** Lists the devices. Platforms start threads and are slow, so another process asks them. */
-export async function probe(): Promise<Probed> {
+export async function probe(): Promise<ProbeResult> {
   const found = await ask({ kind: 'survey' });
   return 'reason' in found ? found : { infos: found.devices.map(({ info }) => info) };
 }
@@ -75,41 +75,48 @@ export async function probe(): Promise<Probed> {
 export async function open(id: string, options: OpenOptions = {}): Promise<Device> {
   const number = deviceNumber('opencl', id);
   const found = await ask({ kind: 'survey' });
-  if ('reason' in found) throw absent(id, found.reason);
+  if ('reason' in found) throw deviceAbsent(id, found.reason);
   const device = found.devices[number];
-  if (!device) throw absent(id, whatIsHere(found.devices.map(({ info }) => info.name)));
+  if (!device) throw deviceAbsent(id, deviceListText(found.devices.map(({ info }) => info.name)));
   return start({ number }, device.nearBytes, options, device.info.processor === 'gpu');
 }
 
-/** Starts the device's worker. `stages`: pageable memory goes through staging, with the help of copy threads. */
+/** Starts the device's worker. `usesStaging`: pageable memory goes through staging, with the help of copy threads. */
 export async function start(
-  own: OpenClStart,
+  startData: OpenClStart,
   nearBytes: number,
   options: OpenOptions,
-  stages = own.apart === true,
+  usesStaging = startData.forceCopies === true,
 ): Promise<OpenClDevice> {
-  const worker = workerBeside(import.meta.url);
-  const crew = stages ? new CrewThreads() : undefined;
-  const device = `opencl:${own.number}`;
-  const link = await openLink({ device, worker, own, options, isKept: true, ...(crew && { crew }) });
+  const worker = workerUrl(import.meta.url);
+  const copyThreads = usesStaging ? new CopyThreads() : undefined;
+  const device = `opencl:${startData.number}`;
+  const link = await openLink({
+    device,
+    worker,
+    startData,
+    options,
+    isKept: true,
+    ...(copyThreads && { copyThreads }),
+  });
   return new OpenClDevice(link, nearBytes);
 }
 
 export const prepare = prepareKernel;
 
 /** For `millrace doctor`. */
-export async function diagnose(): Promise<readonly Finding[]> {
+export async function diagnose(): Promise<readonly Diagnostic[]> {
   const found = await ask({ kind: 'survey' });
   const folder = vendorsFolder();
   const platforms = icdFiles(folder).map(({ file, library }) => `${file} (${library})`);
-  const told: Finding =
+  const platformFinding: Diagnostic =
     platforms.length === 0
       ? { what: 'platforms', state: 'warning', found: `none named in ${folder}` }
       : { what: 'platforms', state: 'ok', found: `${folder}: ${platforms.join(', ')}` };
   return [
     'reason' in found
       ? { what: 'loader', state: 'missing', found: found.reason }
-      : { what: 'loader', state: 'ok', found: `${found.path}, ${countOf(found.devices.length, 'device')}` },
-    told,
+      : { what: 'loader', state: 'ok', found: `${found.path}, ${formatCount(found.devices.length, 'device')}` },
+    platformFinding,
   ];
 }

@@ -1,13 +1,13 @@
 import type { MillraceError } from '../../kernel/error.js';
 import type { DeviceInfo } from '../device.js';
-import { Crew, newCrew } from '../gpu/host/crew.js';
-import { hex, later, type MarkTimes, NativeDriver, tolerate } from '../gpu/native/driver.js';
+import { newCopyMemory, ParallelCopier } from '../gpu/host/crew.js';
+import { hex, ignoreDeviceErrors, laterOf, type MarkTimes, NativeDriver } from '../gpu/native/driver.js';
 import { HostClock } from '../gpu/native/host-clock.js';
-import type { Locked } from '../gpu/native/locked-memory.js';
+import type { LockedRegion } from '../gpu/native/locked-memory.js';
 import { StatusSlots } from '../gpu/native/status-slots.js';
 import { type Driver, type DriverHost, FatalError, type GpuSource } from '../gpu/worker/driver.js';
 import { addressOf } from '../native/libc.js';
-import { stay } from '../pool/threads/stay.js';
+import { holdExit } from '../pool/threads/stay.js';
 import { Epochs } from './epoch.js';
 import { Events } from './events.js';
 import { type DeviceResources, OpenClLine, type OpenClMark } from './line.js';
@@ -23,7 +23,7 @@ import { StatusMemory } from './status.js';
 export interface OpenClStart {
   readonly number: number;
   /** Copies to and from a device that shares the host's memory as well, to test what GPUs execute. */
-  readonly apart?: boolean;
+  readonly forceCopies?: boolean;
 }
 
 /** How long an exiting process waits for launches and transfers in flight; a kernel may never check whether to stop. */
@@ -46,30 +46,30 @@ export class OpenClDriver
   /** Only in `sync` mode: while this thread blocks in the driver, no slice and no epoch can be sent. */
   readonly block?: (mark: OpenClMark) => void;
 
-  constructor({ number, apart }: OpenClStart, host: DriverHost) {
+  constructor({ number, forceCopies }: OpenClStart, host: DriverHost) {
     super(host);
     // The platform's threads access arrays of this process until everything has been released.
-    this.undo.push(stay(CLOSE_MS));
+    this.cleanups.push(holdExit(CLOSE_MS));
     try {
-      const context = openContext(number, (api) => host.calls.wrap(api), apart);
+      const context = openContext(number, (api) => host.calls.wrap(api), forceCopies);
       this.#context = context;
-      this.undo.push(() => context.close());
+      this.cleanups.push(() => context.close());
       const events = new Events(context);
       // One queue zeroes memory and sends tables. The other is for commands that must not wait for anything.
       const [service, control] = [this.#queue(), this.#queue()];
       this.#service = service;
       const pinned = new PinnedMemory(context, control);
-      this.undo.push(() => pinned.releaseAll());
+      this.cleanups.push(() => pinned.releaseAll());
       const memory = new DeviceMemory(context, events, service);
-      this.undo.push(() => memory.freeAll());
+      this.cleanups.push(() => memory.freeAll());
       const status = new StatusMemory(context, pinned);
-      this.undo.push(() => status.destroy());
+      this.cleanups.push(() => status.destroy());
       this.#epochs = new Epochs(context, events, pinned, control, host.words);
-      const crew = new Crew(host.crew ?? newCrew());
+      const copier = new ParallelCopier(host.copyMemory ?? newCopyMemory());
       const [slots, isDetailed] = [new StatusSlots(() => status.page()), host.calls.on];
-      this.resources = { context, events, pinned, crew, memory, slots, lines: this.lines, isDetailed };
+      this.resources = { context, events, pinned, copier, memory, slots, lines: this.lines, isDetailed };
       this.#setClock(memory, control);
-      this.undo.push(() => this.unloadAll());
+      this.cleanups.push(() => this.unloadAll());
     } catch (error) {
       this.releaseAll();
       throw error instanceof FatalError ? error.error : error;
@@ -81,23 +81,23 @@ export class OpenClDriver
   }
 
   /** Undefined on a CPU: its transfers access all memory of the process, so locking gains nothing. */
-  lock(bytes: number): Locked | undefined {
-    return this.#context.shares ? undefined : this.resources.pinned.lend(bytes);
+  lock(bytes: number): LockedRegion | undefined {
+    return this.#context.sharesHostMemory ? undefined : this.resources.pinned.lend(bytes);
   }
 
   release(mark: OpenClMark): void {
     const { events, slots } = this.resources;
-    mark.after = []; // otherwise each mark would keep all earlier ones alive
+    mark.waitedFor = []; // otherwise each mark would keep all earlier ones alive
     if (!mark.isPassed) return; // the device may still write: the rest is freed with it
     const { event: own, first, last, launches } = mark;
     const held = [own, first, last, launches?.first, launches?.last];
     for (const event of held) if (event !== undefined) events.release(event);
-    for (const status of mark.statuses.values()) slots.give(status);
+    for (const status of mark.statuses.values()) slots.release(status);
   }
 
   close(): void {
-    if (this.undo.length === 0) return;
-    for (const { epoch } of this.lines) tolerate(() => epoch.stop());
+    if (this.cleanups.length === 0) return;
+    for (const { epoch } of this.lines) ignoreDeviceErrors(() => epoch.stop());
     for (const { queue } of this.lines) queue.finish();
     for (const queue of this.#queues) queue.finish();
     this.releaseAll();
@@ -115,12 +115,12 @@ export class OpenClDriver
     // The words belong to the program's shape, which lives as long as the program.
     if (tables) this.resources.memory.fill(tables, addressOf(words), words.byteLength);
     const from = `from ${program.fromBinary ? 'its binary' : 'text'} in ${(performance.now() - began).toFixed(0)} ms`;
-    this.host.log(`kernel ${source.name}: ${from}, ${program.most} workgroups of ${workgroup}`);
+    this.host.log(`kernel ${source.name}: ${from}, ${program.maxGroups} workgroups of ${workgroup}`);
     return program;
   }
 
   /** The tables of a program that was never launched may still be in transfer. */
-  protected override settleTables(): void {
+  protected override finishTableWrites(): void {
     this.#service?.finish();
   }
 
@@ -137,17 +137,17 @@ export class OpenClDriver
   }
 
   protected errorOf(code: number, work: string): MillraceError | FatalError {
-    return this.#context.errors.execution(code, work);
+    return this.#context.errors.executionError(code, work);
   }
 
-  protected passed(mark: OpenClMark): void {
-    mark.held = [];
+  protected markPassed(mark: OpenClMark): void {
+    mark.heldData = [];
   }
 
   #queue(): CommandQueue {
     const queue = new CommandQueue(this.#context);
     this.#queues.push(queue);
-    this.undo.push(() => queue.destroy());
+    this.cleanups.push(() => queue.destroy());
     return queue;
   }
 
@@ -155,7 +155,7 @@ export class OpenClDriver
   #setClock(memory: DeviceMemory, control: CommandQueue): void {
     const { events } = this.resources;
     const own = memory.alloc(16);
-    if (memory.last !== undefined) control.wait(memory.last);
+    if (memory.lastEvent !== undefined) control.wait(memory.lastEvent);
     for (let i = 0; i < 8; i++) {
       const sentNs = process.hrtime.bigint();
       const event = control.fill(own.device, 0, 0, 16);
@@ -180,7 +180,7 @@ export class OpenClDriver
       ? this.#clock.times(from, to, { sentNs, doneNs })
       : { startedNs: sentNs, endedNs: doneNs };
     // The clock may have been corrected since: marks that wait for each other keep their order.
-    const ended = mark.after.reduce((latest, before) => later(latest, before.endedNs), endedNs);
+    const ended = mark.waitedFor.reduce((latest, before) => laterOf(latest, before.endedNs), endedNs);
     const launches = this.#launchesOf(mark, from === undefined ? 0n : startedNs - from);
     return { startedNs, endedNs: ended, launches };
   }

@@ -1,4 +1,4 @@
-import { Out } from '../gpu/native/api.js';
+import { OutParameters } from '../gpu/native/api.js';
 import { Epoch } from '../gpu/native/epoch.js';
 import { LINES } from '../gpu/wire/board.js';
 import { addressOf } from '../native/libc.js';
@@ -17,7 +17,7 @@ export class Epochs {
   readonly #events: Events;
   readonly #control: CommandQueue;
   readonly #board: Int32Array;
-  readonly #out = new Out();
+  readonly #out = new OutParameters();
   /** The source of the writes, one word per line. */
   readonly #words: Int32Array;
 
@@ -32,7 +32,7 @@ export class Epochs {
 
   /** `word` is the index of the line's epoch on the board. */
   open(line: number, word: number, queue: CommandQueue): Epoch<CommandQueue> {
-    return this.#context.shares ? this.#shared(word) : this.#written(line, word, queue);
+    return this.#context.sharesHostMemory ? this.#shared(word) : this.#written(line, word, queue);
   }
 
   #shared(word: number): Epoch<CommandQueue> {
@@ -60,7 +60,7 @@ export class Epochs {
         pending = control.write(device, 0, at, 4);
         control.flush();
       },
-      hold: (own: CommandQueue): void => {
+      delay: (own: CommandQueue): void => {
         if (pending !== undefined) own.wait(pending);
         settle();
       },
@@ -73,7 +73,7 @@ export class Epochs {
 
   #create(flags: number, host: number): number {
     const { api, errors, handle } = this.#context;
-    const memory = api.clCreateBuffer(handle, CL.MEM_READ_WRITE | flags, EPOCH_BYTES, host, this.#out.at);
+    const memory = api.clCreateBuffer(handle, CL.MEM_READ_WRITE | flags, EPOCH_BYTES, host, this.#out.address);
     errors.check('clCreateBuffer', this.#out.int(), "a stream's epoch");
     return memory;
   }

@@ -1,4 +1,4 @@
-import { Out } from '../gpu/native/api.js';
+import { OutParameters } from '../gpu/native/api.js';
 import type { Event } from './queue.js';
 import { CL } from './runtime/api.js';
 import type { Context } from './runtime/context.js';
@@ -6,7 +6,7 @@ import type { Context } from './runtime/context.js';
 /** Queries events without blocking. */
 export class Events {
   readonly #context: Context;
-  readonly #out = new Out();
+  readonly #out = new OutParameters();
 
   constructor(context: Context) {
     this.#context = context;
@@ -15,7 +15,7 @@ export class Events {
   /** 0 if it has passed, negative if it ended with an error, positive while it is running. */
   status(event: Event): number {
     const { api, errors } = this.#context;
-    const code = api.clGetEventInfo(event, CL.EVENT_COMMAND_EXECUTION_STATUS, 4, this.#out.at, 0);
+    const code = api.clGetEventInfo(event, CL.EVENT_COMMAND_EXECUTION_STATUS, 4, this.#out.address, 0);
     errors.check('clGetEventInfo', code);
     return this.#out.int();
   }
@@ -45,7 +45,7 @@ export class Events {
   }
 
   #time(event: Event, which: number): bigint | undefined {
-    const code = this.#context.api.clGetEventProfilingInfo(event, which, 8, this.#out.at, 0);
+    const code = this.#context.api.clGetEventProfilingInfo(event, which, 8, this.#out.address, 0);
     return code === 0 ? this.#out.time() : undefined;
   }
 }

@@ -1,5 +1,5 @@
-import { HEADER_WORDS, Header } from '../../kernel/abi/grid.js';
-import type { Crew } from '../gpu/host/crew.js';
+import { LAUNCH_HEADER_WORDS, LaunchHeader } from '../../kernel/abi/grid.js';
+import type { ParallelCopier } from '../gpu/host/crew.js';
 import type { Epoch } from '../gpu/native/epoch.js';
 import { NativeLine, type NativeMark, type NativeResources } from '../gpu/native/line.js';
 import { PinnedRing } from '../gpu/native/pinned-ring.js';
@@ -8,8 +8,8 @@ import type { DriverLaunch } from '../gpu/worker/driver.js';
 import { addressOf } from '../native/libc.js';
 import type { Events } from './events.js';
 import type { DeviceMemory, Memory } from './memory.js';
-import { Moving } from './moving.js';
-import type { Pinned, PinnedMemory } from './pinned.js';
+import { TransfersInFlight } from './moving.js';
+import type { PinnedMemory, PinnedRegion } from './pinned.js';
 import type { OpenClProgram } from './program.js';
 import { CommandQueue, type Event } from './queue.js';
 import type { Context } from './runtime/context.js';
@@ -22,7 +22,7 @@ export interface DeviceResources extends NativeResources<Memory> {
   readonly memory: DeviceMemory;
   readonly pinned: PinnedMemory;
   /** Copies between pageable memory and rings. */
-  readonly crew: Crew;
+  readonly copier: ParallelCopier;
   readonly lines: ReadonlySet<OpenClLine>;
 }
 
@@ -35,9 +35,9 @@ export interface OpenClMark extends NativeMark<OpenClLine, OpenClProgram> {
   readonly launches: LaunchEvents | undefined;
   readonly isCut: boolean;
   /** Marks of other lines that this line waited for. */
-  after: readonly OpenClMark[];
+  waitedFor: readonly OpenClMark[];
   /** Host memory that the commands read. */
-  held: readonly unknown[];
+  heldData: readonly unknown[];
 }
 
 /** Events of the first launch and of the last. */
@@ -49,7 +49,7 @@ export interface LaunchEvents {
 /** Space for several blocks of the largest size: the main thread sends at most 2^16 words. */
 const BLOCK_RING_BYTES = 2 ** 20;
 /** Slices of one launch in flight: one running and one waiting. */
-const SLICES = 2;
+const MAX_SLICES = 2;
 
 interface Slice {
   readonly event: Event;
@@ -59,25 +59,25 @@ interface Slice {
 /** A line of the board on its own queue. */
 export class OpenClLine extends NativeLine<Memory, OpenClProgram, OpenClMark, Event> {
   readonly queue: CommandQueue;
-  readonly staging: PinnedRing<Pinned, Event>;
+  readonly staging: PinnedRing<PinnedRegion, Event>;
   /** For launch blocks: a stream that transfers nothing needs no ring of 16 MiB. */
-  readonly #sending: PinnedRing<Pinned, Event>;
+  readonly #blockRing: PinnedRing<PinnedRegion, Event>;
   readonly epoch: Epoch<CommandQueue>;
   readonly #resources: DeviceResources;
   // Since the last mark.
   #first: Event | undefined;
   #last: Event | undefined;
   #launches: LaunchEvents | undefined;
-  #held: unknown[] = [];
-  #after: OpenClMark[] = [];
+  #heldData: unknown[] = [];
+  #waitedFor: OpenClMark[] = [];
   #isCut = false;
   /** The current launch: where its next slice begins, the size of the last, and those in flight. */
   #next = 0;
   #lastItems = 0;
   #slices: Slice[] = [];
-  readonly #moving: Moving;
+  readonly #inFlight: TransfersInFlight;
   /** Memory for counts: the queue is in order, so one is enough. */
-  #counted: Memory | undefined;
+  #countMemory: Memory | undefined;
 
   constructor(number: number, resources: DeviceResources, epoch: (queue: CommandQueue) => Epoch<CommandQueue>) {
     super(number, resources);
@@ -85,9 +85,9 @@ export class OpenClLine extends NativeLine<Memory, OpenClProgram, OpenClMark, Ev
     this.#resources = resources;
     this.queue = new CommandQueue(context);
     this.epoch = epoch(this.queue);
-    this.#moving = new Moving(events, context.shares);
-    this.staging = this.#ring((event) => this.sent(events.retain(event)));
-    this.#sending = this.#ring(() => undefined, BLOCK_RING_BYTES);
+    this.#inFlight = new TransfersInFlight(events, context.sharesHostMemory);
+    this.staging = this.#ring((event) => this.commandSent(events.retain(event)));
+    this.#blockRing = this.#ring(() => undefined, BLOCK_RING_BYTES);
   }
 
   /**
@@ -98,7 +98,7 @@ export class OpenClLine extends NativeLine<Memory, OpenClProgram, OpenClMark, Ev
     try {
       const sent = this.#send(launch);
       if (sent) this.#next = 0;
-      return this.all(sent);
+      return this.flushUnlessSent(sent);
     } catch (error) {
       this.#next = 0; // the command has failed: it is not called again
       throw error;
@@ -107,7 +107,7 @@ export class OpenClLine extends NativeLine<Memory, OpenClProgram, OpenClMark, Ev
 
   wait(mark: OpenClMark): boolean {
     this.queue.wait(mark.event);
-    this.#after.push(mark);
+    this.#waitedFor.push(mark);
     return true;
   }
 
@@ -115,7 +115,7 @@ export class OpenClLine extends NativeLine<Memory, OpenClProgram, OpenClMark, Ev
     const { context, events } = this.#resources;
     const { statuses } = this;
     let event: Event | undefined;
-    for (const { device, address } of context.shares ? [] : statuses.values()) {
+    for (const { device, address } of context.sharesHostMemory ? [] : statuses.values()) {
       if (event !== undefined) events.release(event);
       event = this.queue.read(device, 0, address, SLOT_BYTES);
     }
@@ -130,8 +130,8 @@ export class OpenClLine extends NativeLine<Memory, OpenClProgram, OpenClMark, Ev
       sentNs: this.sentNs,
       statuses,
       isCut: this.#isCut,
-      after: this.#after,
-      held: this.#held,
+      waitedFor: this.#waitedFor,
+      heldData: this.#heldData,
       isPassed: false,
       endedNs: 0n,
     };
@@ -140,27 +140,27 @@ export class OpenClLine extends NativeLine<Memory, OpenClProgram, OpenClMark, Ev
     this.#launches = undefined;
     this.statuses = new Map();
     this.#isCut = false;
-    this.#after = [];
-    this.#held = [];
+    this.#waitedFor = [];
+    this.#heldData = [];
     return mark;
   }
 
   override destroy(): void {
     const { memory, events, pinned } = this.#resources;
     this.#forgetSlices();
-    this.#moving.destroy();
+    this.#inFlight.destroy();
     const own = [this.#first, this.#last, this.#launches?.first, this.#launches?.last];
     for (const event of own) if (event !== undefined) events.release(event);
     super.destroy();
-    if (this.#counted) memory.free(this.#counted);
-    for (const { memory: ring } of [this.staging, this.#sending]) if (ring) pinned.release(ring.address);
+    if (this.#countMemory) memory.free(this.#countMemory);
+    for (const { memory: ring } of [this.staging, this.#blockRing]) if (ring) pinned.release(ring.address);
     this.epoch.release();
     this.queue.destroy();
   }
 
   #send({ program, block, epoch, count, countFrom, buffers }: DriverLaunch<Memory, OpenClProgram>): boolean {
     const at = this.blockMemory(block.byteLength);
-    this.catchUp();
+    this.waitForNewMemory();
     if (this.#next === 0) this.#forgetSlices();
     while (this.#next < count) {
       const stopped = this.epoch.now() !== epoch;
@@ -170,35 +170,36 @@ export class OpenClLine extends NativeLine<Memory, OpenClProgram, OpenClMark, Ev
       }
       // A launch that is counted on the device, or stops, may have done fewer items than requested.
       this.#settleSlices(countFrom || stopped ? undefined : program);
-      if (this.#slices.length >= SLICES) return false;
+      if (this.#slices.length >= MAX_SLICES) return false;
       const items = this.#nextSlice(program, count - this.#next);
       // Only the header changes from slice to slice.
-      const words = this.#next === 0 ? block : block.slice(0, HEADER_WORDS);
-      words[Header.first] = this.#next;
-      words[Header.last] = this.#next + items - 1;
+      const words = this.#next === 0 ? block : block.slice(0, LAUNCH_HEADER_WORDS);
+      words[LaunchHeader.first] = this.#next;
+      words[LaunchHeader.last] = this.#next + items - 1;
       if (!this.#sendWords(at, words)) return false;
-      const counted = this.#next === 0 ? this.#count(countFrom) : countFrom ? (this.#counted?.device ?? 0) : 0;
-      this.epoch.before(this.queue);
+      const counted = this.#next === 0 ? this.#count(countFrom) : countFrom ? (this.#countMemory?.device ?? 0) : 0;
+      this.epoch.delayLaunch(this.queue);
       const event = program.launch(this.queue, items, this.#handles(program, at, counted, buffers));
       this.#slices.push({ event: this.#resources.events.retain(event), items });
       if (this.#resources.isDetailed) this.#noteLaunch(event);
-      this.sent(event);
+      this.commandSent(event);
       this.#next += items;
       this.#lastItems = items;
     }
     return true;
   }
 
-  #nextSlice({ shape, most, itemNs }: OpenClProgram, left: number): number {
+  #nextSlice({ shape, maxGroups, itemNs }: OpenClProgram, left: number): number {
     if (!this.#resources.context.device.isCpu) return left;
     const { itemsPerGroup: unit } = shape;
-    return nextSlice({ left, last: this.#lastItems, itemNs, wave: most * unit, unit });
+    return nextSlice({ left, last: this.#lastItems, itemNs, wave: maxGroups * unit, unit });
   }
 
   /** False if there is no space for the words yet. On a CPU they are read in place and must not change from here on. */
   #sendWords(to: Memory, words: Uint32Array): boolean {
-    if (!this.#resources.context.shares) return this.#sending.write(to.device, 0, addressOf(words), words.byteLength);
-    this.#held.push(words);
+    if (!this.#resources.context.sharesHostMemory)
+      return this.#blockRing.write(to.device, 0, addressOf(words), words.byteLength);
+    this.#heldData.push(words);
     this.#resources.events.release(this.queue.write(to.device, 0, addressOf(words), words.byteLength));
     return true;
   }
@@ -221,45 +222,45 @@ export class OpenClLine extends NativeLine<Memory, OpenClProgram, OpenClMark, Ev
   }
 
   #handles(program: OpenClProgram, block: Memory, counted: number, buffers: readonly Memory[]) {
-    const status = this.status(program).device;
+    const status = this.statusSlot(program).device;
     return { block: block.device, counted, cancel: this.epoch.device, status, buffers };
   }
 
   /** Copies a launch's count to separate memory: kernels cannot be given a word in the middle of a buffer. */
   #count(from: DriverLaunch<Memory, OpenClProgram>['countFrom']): number {
     if (from === undefined) return 0;
-    this.#counted ??= this.#resources.memory.alloc(16);
-    this.catchUp();
-    this.#resources.events.release(this.queue.copy(from.memory.device, from.offset, this.#counted.device, 0, 4));
-    return this.#counted.device;
+    this.#countMemory ??= this.#resources.memory.alloc(16);
+    this.waitForNewMemory();
+    this.#resources.events.release(this.queue.copy(from.memory.device, from.offset, this.#countMemory.device, 0, 4));
+    return this.#countMemory.device;
   }
 
-  protected followMemory(): void {
-    const { last } = this.#resources.memory;
-    if (last !== undefined) this.queue.wait(last);
+  protected queueMemoryWait(): void {
+    const { lastEvent } = this.#resources.memory;
+    if (lastEvent !== undefined) this.queue.wait(lastEvent);
   }
 
   /** A CPU accesses all memory. */
-  protected override reaches(locked: boolean): boolean {
-    return locked || this.#resources.context.shares;
+  protected override canAccess(locked: boolean): boolean {
+    return locked || this.#resources.context.sharesHostMemory;
   }
 
-  protected override hasRoom(bytes: number): boolean {
-    return this.#moving.hasRoom(bytes);
+  protected override hasSpace(bytes: number): boolean {
+    return this.#inFlight.hasSpace(bytes);
   }
 
-  protected override moving(event: Event, bytes: number): void {
-    this.#moving.add(event, bytes);
-    this.sent(event);
+  protected override transferSent(event: Event, bytes: number): void {
+    this.#inFlight.add(event, bytes);
+    this.commandSent(event);
   }
 
   /** Flushes before waiting: commands that are waited for must have been flushed. */
-  protected override all(isSent: boolean): boolean {
+  protected override flushUnlessSent(isSent: boolean): boolean {
     if (!isSent) this.queue.flush();
     return isSent;
   }
 
-  protected sent(event: Event): void {
+  protected commandSent(event: Event): void {
     const { events } = this.#resources;
     this.#first ??= events.retain(event);
     if (this.#last !== undefined) events.release(this.#last);
@@ -269,16 +270,16 @@ export class OpenClLine extends NativeLine<Memory, OpenClProgram, OpenClMark, Ev
   protected clear({ words, device }: StatusSlot): void {
     words.fill(0);
     const { context, events } = this.#resources;
-    if (!context.shares) events.release(this.queue.fill(device, 0, 0, SLOT_BYTES));
+    if (!context.sharesHostMemory) events.release(this.queue.fill(device, 0, 0, SLOT_BYTES));
   }
 
   /** `sent` is called with each command's event, which the ring owns. */
-  #ring(sent: (event: Event) => void, bytes?: number): PinnedRing<Pinned, Event> {
-    const { context, events, pinned, crew } = this.#resources;
+  #ring(sent: (event: Event) => void, bytes?: number): PinnedRing<PinnedRegion, Event> {
+    const { context, events, pinned, copier } = this.#resources;
     const transport = {
       queue: this.queue,
       alloc: (size: number) => pinned.alloc(size),
-      copy: (to: number, from: number, size: number) => crew.copy(to, from, size),
+      copy: (to: number, from: number, size: number) => copier.copy(to, from, size),
       record: (event: Event) => {
         sent(event);
         return event;
@@ -287,7 +288,7 @@ export class OpenClLine extends NativeLine<Memory, OpenClProgram, OpenClMark, Ev
         const status = events.status(event);
         if (status > 0) return false;
         events.release(event);
-        if (status < 0) throw context.errors.execution(status, 'a transfer');
+        if (status < 0) throw context.errors.executionError(status, 'a transfer');
         return true;
       },
     };

@@ -1,7 +1,7 @@
 import { freemem } from 'node:os';
 import { MillraceError } from '../../kernel/error.js';
-import { countOf, sizeOf } from '../checks/launch.js';
-import { Out } from '../gpu/native/api.js';
+import { formatBytes, formatCount } from '../checks/launch.js';
+import { OutParameters } from '../gpu/native/api.js';
 import type { DeviceMemoryPool, NativeMemory } from '../gpu/native/line.js';
 import { mapPages, unmapPages } from '../native/libc.js';
 import type { Events } from './events.js';
@@ -28,12 +28,12 @@ export class DeviceMemory implements DeviceMemoryPool<Memory> {
   readonly #context: Context;
   readonly #events: Events;
   readonly #queue: CommandQueue;
-  readonly #out = new Out();
-  readonly #held = new Set<Memory>();
+  readonly #out = new OutParameters();
+  readonly #allocated = new Set<Memory>();
   #used = 0;
-  /** Incremented when the queue gets a command that others must wait for; `last` is its event. */
-  made = 0;
-  last: Event | undefined;
+  /** Incremented when the queue gets a command that others must wait for; `lastEvent` is its event. */
+  commandCount = 0;
+  lastEvent: Event | undefined;
 
   constructor(context: Context, events: Events, queue: CommandQueue) {
     this.#context = context;
@@ -43,35 +43,35 @@ export class DeviceMemory implements DeviceMemoryPool<Memory> {
 
   alloc(bytes: number): Memory {
     // Checked beforehand as far as possible: platforms promise more memory than there is, and fail when it is used.
-    if (this.#used + bytes > this.#context.device.memoryBytes) throw this.#tooMuch(bytes);
-    const memory = this.#context.shares ? this.#pages(bytes) : this.#buffer(bytes);
-    this.#held.add(memory);
+    if (this.#used + bytes > this.#context.device.memoryBytes) throw this.#outOfMemory(bytes);
+    const memory = this.#context.sharesHostMemory ? this.#pages(bytes) : this.#buffer(bytes);
+    this.#allocated.add(memory);
     this.#used += bytes;
     return memory;
   }
 
-  /** Writes words to memory that is not in use yet. The caller holds them until `made` has passed. */
+  /** Writes words to memory that is not in use yet. The caller holds them until `commandCount` has passed. */
   fill(memory: Memory, from: number, bytes: number): void {
-    this.#did(this.#queue.write(memory.device, 0, from, bytes));
+    this.#commandQueued(this.#queue.write(memory.device, 0, from, bytes));
   }
 
   /** Called when no command still to run refers to the memory. */
   free(memory: Memory): void {
-    if (!this.#held.delete(memory)) return;
+    if (!this.#allocated.delete(memory)) return;
     this.#used -= memory.bytes;
     this.#context.release(memory.device);
     if (memory.address !== 0) unmapPages(memory.address, mappedBytes(memory.bytes));
   }
 
   freeAll(): void {
-    for (const memory of [...this.#held]) this.free(memory);
-    if (this.last !== undefined) this.#events.release(this.last);
-    this.last = undefined;
+    for (const memory of [...this.#allocated]) this.free(memory);
+    if (this.lastEvent !== undefined) this.#events.release(this.lastEvent);
+    this.lastEvent = undefined;
   }
 
   #pages(bytes: number): Memory {
     const address = mapPages(mappedBytes(bytes));
-    if (address === 0) throw this.#tooMuch(bytes);
+    if (address === 0) throw this.#outOfMemory(bytes);
     try {
       return { device: this.#create(bytes, CL.MEM_USE_HOST_PTR, address), bytes, address };
     } catch (error) {
@@ -94,42 +94,42 @@ export class DeviceMemory implements DeviceMemoryPool<Memory> {
       bytes,
       0,
       0,
-      this.#out.at,
+      this.#out.address,
     );
     if (code === 0) {
-      this.#did(this.#out.wide());
+      this.#commandQueued(this.#out.wide());
       return memory;
     }
     this.#context.release(memory.device);
-    if (isOutOfMemory(code)) throw this.#tooMuch(bytes);
-    throw this.#context.errors.of('clEnqueueFillBuffer', code, `zeroing ${bytes} bytes`);
+    if (isOutOfMemory(code)) throw this.#outOfMemory(bytes);
+    throw this.#context.errors.errorFor('clEnqueueFillBuffer', code, `zeroing ${bytes} bytes`);
   }
 
   #create(bytes: number, flags: number, host: number): number {
     const { api, errors, handle } = this.#context;
     // SAFETY: `host` is 0, or pages that are unmapped after the buffer has been released.
-    const memory = api.clCreateBuffer(handle, CL.MEM_READ_WRITE | flags, bytes, host, this.#out.at);
+    const memory = api.clCreateBuffer(handle, CL.MEM_READ_WRITE | flags, bytes, host, this.#out.address);
     const code = this.#out.int();
-    if (isOutOfMemory(code)) throw this.#tooMuch(bytes);
+    if (isOutOfMemory(code)) throw this.#outOfMemory(bytes);
     errors.check('clCreateBuffer', code, `alloc(${bytes})`);
     return memory;
   }
 
-  #did(event: Event): void {
-    if (this.last !== undefined) this.#events.release(this.last);
-    this.last = event;
-    this.made++;
+  #commandQueued(event: Event): void {
+    if (this.lastEvent !== undefined) this.#events.release(this.lastEvent);
+    this.lastEvent = event;
+    this.commandCount++;
     this.#context.errors.check('clFlush', this.#context.api.clFlush(this.#queue.handle)); // others wait for it
   }
 
-  #tooMuch(bytes: number): MillraceError {
+  #outOfMemory(bytes: number): MillraceError {
     const { device } = this.#context;
-    const free = device.isCpu ? `, ${sizeOf(freemem())} free` : '';
+    const free = device.isCpu ? `, ${formatBytes(freemem())} free` : '';
     return new MillraceError({
       code: 'device-memory',
-      message: `opencl:${device.number} (${device.name}) has no room for ${sizeOf(bytes)}`,
-      asked: `alloc(${bytes}), beside ${sizeOf(this.#used)} in ${countOf(this.#held.size, 'buffer')} of this device`,
-      advice: `it has ${sizeOf(device.memoryBytes)}${free}, ${sizeOf(device.bufferBytes)} at most in one buffer: free buffers, use smaller ones, or end other programs that use it`,
+      message: `opencl:${device.number} (${device.name}) has no room for ${formatBytes(bytes)}`,
+      asked: `alloc(${bytes}), beside ${formatBytes(this.#used)} in ${formatCount(this.#allocated.size, 'buffer')} of this device`,
+      advice: `it has ${formatBytes(device.memoryBytes)}${free}, ${formatBytes(device.bufferBytes)} at most in one buffer: free buffers, use smaller ones, or end other programs that use it`,
     });
   }
 }

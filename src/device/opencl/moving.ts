@@ -9,33 +9,33 @@ const BUS_BYTES = 2 ** 28;
  * Transfers of one queue that the platform makes by itself, from and to host memory. They are kept few: transfers in
  * flight must finish before the process can exit.
  */
-export class Moving {
+export class TransfersInFlight {
   readonly #events: Events;
-  readonly #most: number;
-  readonly #underway: { readonly event: Event; readonly bytes: number }[] = [];
+  readonly #maxBytes: number;
+  readonly #transfers: { readonly event: Event; readonly bytes: number }[] = [];
   #bytes = 0;
 
   constructor(events: Events, shared: boolean) {
     this.#events = events;
-    this.#most = shared ? SHARED_BYTES : BUS_BYTES;
+    this.#maxBytes = shared ? SHARED_BYTES : BUS_BYTES;
   }
 
   /** A single transfer may have any size. */
-  hasRoom(bytes: number): boolean {
-    for (let [first] = this.#underway; first && this.#events.status(first.event) <= 0; [first] = this.#underway) {
+  hasSpace(bytes: number): boolean {
+    for (let [first] = this.#transfers; first && this.#events.status(first.event) <= 0; [first] = this.#transfers) {
       this.#bytes -= first.bytes;
       this.#events.release(first.event);
-      this.#underway.shift();
+      this.#transfers.shift();
     }
-    return this.#bytes === 0 || this.#bytes + bytes <= this.#most;
+    return this.#bytes === 0 || this.#bytes + bytes <= this.#maxBytes;
   }
 
   add(event: Event, bytes: number): void {
-    this.#underway.push({ event: this.#events.retain(event), bytes });
+    this.#transfers.push({ event: this.#events.retain(event), bytes });
     this.#bytes += bytes;
   }
 
   destroy(): void {
-    for (const { event } of this.#underway.splice(0)) this.#events.release(event);
+    for (const { event } of this.#transfers.splice(0)) this.#events.release(event);
   }
 }

@@ -1,12 +1,12 @@
-import { Out } from '../gpu/native/api.js';
-import { type Locked, LockedMemory } from '../gpu/native/locked-memory.js';
+import { OutParameters } from '../gpu/native/api.js';
+import { LockedMemory, type LockedRegion } from '../gpu/native/locked-memory.js';
 import { addressOf, bytesAt } from '../native/libc.js';
 import type { CommandQueue } from './queue.js';
 import { CL } from './runtime/api.js';
 import type { Context } from './runtime/context.js';
 
 /** Page-locked host memory. */
-export type Pinned = Locked;
+export type PinnedRegion = LockedRegion;
 
 /**
  * Page-locked memory of the driver: OpenCL cannot lock existing memory. It is a buffer that the driver is asked to keep
@@ -15,16 +15,16 @@ export type Pinned = Locked;
 export class PinnedMemory {
   readonly #context: Context;
   readonly #queue: CommandQueue;
-  readonly #out = new Out();
-  readonly #held = new Map<number, { readonly handle: number; readonly isLent: boolean }>();
-  readonly #own: LockedMemory<Pinned>;
-  readonly #lent: LockedMemory<Pinned>;
+  readonly #out = new OutParameters();
+  readonly #buffers = new Map<number, { readonly handle: number; readonly isLent: boolean }>();
+  readonly #own: LockedMemory<PinnedRegion>;
+  readonly #lent: LockedMemory<PinnedRegion>;
 
   /** `queue` has little to do: mapping waits for it. */
   constructor(context: Context, queue: CommandQueue) {
     this.#context = context;
     this.#queue = queue;
-    const unlock = ({ address }: Pinned): void => this.#unmap(address);
+    const unlock = ({ address }: PinnedRegion): void => this.#unmap(address);
     this.#own = new LockedMemory({ lock: (bytes) => this.#map(bytes, false), unlock, part });
     this.#lent = new LockedMemory({ lock: (bytes) => this.#map(bytes, true), unlock, part });
   }
@@ -33,42 +33,42 @@ export class PinnedMemory {
    * Allocates zeroed memory. Plain memory if the driver has none left: then transfers are slower. On a CPU all memory
    * is plain.
    */
-  alloc(bytes: number): Pinned {
-    return (this.#context.shares ? undefined : this.#own.take(bytes)) ?? plain(bytes);
+  alloc(bytes: number): PinnedRegion {
+    return (this.#context.sharesHostMemory ? undefined : this.#own.alloc(bytes)) ?? plainMemory(bytes);
   }
 
   /**
    * The same for the main thread, which may access it after the device has been closed. Undefined if there is none
    * left.
    */
-  lend(bytes: number): Pinned | undefined {
-    return this.#lent.take(bytes);
+  lend(bytes: number): PinnedRegion | undefined {
+    return this.#lent.alloc(bytes);
   }
 
   /** Called when nothing on the device uses the memory any more and there is no view of it. */
   release(address: number): void {
-    if (!this.#own.give(address)) this.#lent.give(address);
+    if (!this.#own.release(address)) this.#lent.release(address);
   }
 
   /** Called at shutdown. Lent memory stays mapped: accessing it would crash otherwise. */
   releaseAll(): void {
     this.#lent.trim();
-    for (const [address, { isLent }] of [...this.#held]) if (!isLent) this.#unmap(address);
+    for (const [address, { isLent }] of [...this.#buffers]) if (!isLent) this.#unmap(address);
   }
 
   #unmap(address: number): void {
-    const held = this.#held.get(address);
+    const held = this.#buffers.get(address);
     if (held === undefined) return;
-    this.#held.delete(address);
+    this.#buffers.delete(address);
     const { api } = this.#context;
     // SAFETY: the caller guarantees that nothing accesses it any more.
     api.clEnqueueUnmapMemObject(this.#queue.handle, held.handle, address, 0, 0, 0);
     this.#context.release(held.handle);
   }
 
-  #map(bytes: number, isLent: boolean): Pinned | undefined {
+  #map(bytes: number, isLent: boolean): PinnedRegion | undefined {
     const { api, handle: context } = this.#context;
-    const handle = api.clCreateBuffer(context, CL.MEM_READ_WRITE | CL.MEM_ALLOC_HOST_PTR, bytes, 0, this.#out.at);
+    const handle = api.clCreateBuffer(context, CL.MEM_READ_WRITE | CL.MEM_ALLOC_HOST_PTR, bytes, 0, this.#out.address);
     if (this.#out.int() !== 0) return undefined;
     // SAFETY: all of what was just made; it stays mapped until it is unmapped here.
     const address = api.clEnqueueMapBuffer(
@@ -81,24 +81,24 @@ export class PinnedMemory {
       0,
       0,
       0,
-      this.#out.at,
+      this.#out.address,
     );
     if (this.#out.int() !== 0) {
       this.#context.release(handle);
       return undefined;
     }
-    this.#held.set(address, { handle, isLent });
+    this.#buffers.set(address, { handle, isLent });
     // SAFETY: the driver returned these bytes; nothing reads the view after they are unmapped.
     return { bytes: bytesAt(address, bytes).fill(0), address };
   }
 }
 
-function plain(bytes: number): Pinned {
+function plainMemory(bytes: number): PinnedRegion {
   const own = new Uint8Array(new SharedArrayBuffer(bytes));
   return { bytes: own, address: addressOf(own) };
 }
 
-const part = ({ bytes, address }: Pinned, at: number, length: number): Pinned => ({
+const part = ({ bytes, address }: PinnedRegion, at: number, length: number): PinnedRegion => ({
   bytes: bytes.subarray(at, at + length),
   address: address + at,
 });

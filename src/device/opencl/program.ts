@@ -1,6 +1,6 @@
-import { type GridBindingKind, type GridShape, gridSize, spreadGrid } from '../../kernel/abi/grid.js';
+import { balancedGridSize, type GridBindingKind, type GridShape, gridSize } from '../../kernel/abi/grid.js';
 import { MillraceError } from '../../kernel/error.js';
-import { Out } from '../gpu/native/api.js';
+import { OutParameters } from '../gpu/native/api.js';
 import type { NativeProgram } from '../gpu/native/driver.js';
 import type { GpuSource } from '../gpu/worker/driver.js';
 import type { Memory } from './memory.js';
@@ -33,15 +33,15 @@ export class OpenClProgram implements NativeProgram<Memory> {
   /** True if the platform accepted the binary. */
   readonly fromBinary: boolean;
   /** Workgroups of a launch: as many as run at a time. */
-  readonly most: number;
+  readonly maxGroups: number;
   /** On a CPU: the time of an item, if known. */
   itemNs: number | undefined;
   readonly #context: Context;
   readonly #program: number;
   readonly #kernel: number;
-  readonly #out = new Out();
+  readonly #out = new OutParameters();
   /** Arguments as last set; -1: not since the last release. */
-  readonly #set: number[];
+  readonly #arguments: number[];
   #released = 0;
 
   /** Takes some 20 ms from a binary; seconds from text, which is for platforms that refuse their own binaries. */
@@ -53,12 +53,12 @@ export class OpenClProgram implements NativeProgram<Memory> {
     this.shape = shape;
     this.tables = tables;
     this.#context = context;
-    this.#set = shape.bindings.map(() => -1);
+    this.#arguments = shape.bindings.map(() => -1);
     const options = shape.compilerOptions;
     const ready = binary && fromBinary(context, binary, options);
     this.fromBinary = ready !== undefined;
     this.#program = ready ?? fromText(context, text, options);
-    this.#kernel = api.clCreateKernel(this.#program, shape.entry, this.#out.at);
+    this.#kernel = api.clCreateKernel(this.#program, shape.entry, this.#out.address);
     if (this.#out.int() !== 0) api.clReleaseProgram(this.#program);
     errors.check('clCreateKernel', this.#out.int(), `loading kernel ${name}`);
     try {
@@ -68,7 +68,7 @@ export class OpenClProgram implements NativeProgram<Memory> {
       throw error;
     }
     const perUnit = device.isCpu ? CORE_GROUPS : Math.max(1, Math.floor(UNIT_THREADS / shape.workgroup));
-    this.most = device.units * perUnit;
+    this.maxGroups = device.units * perUnit;
   }
 
   launch(queue: CommandQueue, count: number, handles: LaunchHandles): Event {
@@ -79,7 +79,7 @@ export class OpenClProgram implements NativeProgram<Memory> {
       return kind === 'counted' || kind === 'cancel' || kind === 'status' ? handles[kind] : undefined;
     };
     const released = this.#context.released();
-    if (released !== this.#released) this.#set.fill(-1);
+    if (released !== this.#released) this.#arguments.fill(-1);
     this.#released = released;
     let buffer = 0;
     for (const [i, { kind }] of shape.bindings.entries()) {
@@ -87,7 +87,9 @@ export class OpenClProgram implements NativeProgram<Memory> {
     }
     return queue.kernel(
       this.#kernel,
-      this.#context.device.isCpu ? gridSize(shape, count, this.most) : spreadGrid(shape, count, this.most),
+      this.#context.device.isCpu
+        ? gridSize(shape, count, this.maxGroups)
+        : balancedGridSize(shape, count, this.maxGroups),
       shape.workgroup,
       () => `a launch of kernel ${this.name}`,
     );
@@ -99,13 +101,13 @@ export class OpenClProgram implements NativeProgram<Memory> {
   }
 
   #argument(index: number, handle: number): void {
-    if (this.#set[index] === handle) return;
+    if (this.#arguments[index] === handle) return;
     // SAFETY: a handle of 8 bytes to memory that the main thread holds until the launch is done; a null address is a
     // null pointer for the kernel.
     const value = handle === 0 ? 0 : this.#out.put(handle);
     const code = this.#context.api.clSetKernelArg(this.#kernel, index, 8, value);
     this.#context.errors.check('clSetKernelArg', code, `argument ${index} of kernel ${this.name}`);
-    this.#set[index] = handle;
+    this.#arguments[index] = handle;
   }
 
   /** Kernels with many values need more registers than large workgroups have. */
@@ -116,7 +118,7 @@ export class OpenClProgram implements NativeProgram<Memory> {
       device.handle,
       CL.KERNEL_WORK_GROUP_SIZE,
       8,
-      this.#out.at,
+      this.#out.address,
       0,
     );
     const { workgroup } = this.shape;

@@ -1,4 +1,4 @@
-import { Out } from '../gpu/native/api.js';
+import { OutParameters } from '../gpu/native/api.js';
 import type { NativeQueue } from '../gpu/native/line.js';
 import { CL, type OpenClCall } from './runtime/api.js';
 import type { Context } from './runtime/context.js';
@@ -16,63 +16,63 @@ const FLUSH_EVERY = 16;
 export class CommandQueue implements NativeQueue<Event> {
   readonly handle: number;
   readonly #context: Context;
-  readonly #out = new Out();
+  readonly #out = new OutParameters();
   #unflushed = 0;
 
   constructor(context: Context) {
     const { api, errors, device, handle } = context;
     this.#context = context;
-    this.handle = api.clCreateCommandQueue(handle, device.handle, CL.QUEUE_PROFILING_ENABLE, this.#out.at);
+    this.handle = api.clCreateCommandQueue(handle, device.handle, CL.QUEUE_PROFILING_ENABLE, this.#out.address);
     errors.check('clCreateCommandQueue', this.#out.int(), 'opening a stream');
   }
 
   /** `from` is held, and must not change, until the event has passed. */
   write(memory: number, offset: number, from: number, bytes: number): Event {
     const { api } = this.#context;
-    const at = this.#out.at;
+    const at = this.#out.address;
     // SAFETY: both ranges were checked when the command was queued, or are the driver's own.
     const code = api.clEnqueueWriteBuffer(this.handle, memory, 0, offset, bytes, from, 0, 0, at);
-    return this.#sent('clEnqueueWriteBuffer', code, () => `a write of ${bytes} bytes`);
+    return this.#eventOf('clEnqueueWriteBuffer', code, () => `a write of ${bytes} bytes`);
   }
 
   read(memory: number, offset: number, into: number, bytes: number): Event {
     const { api } = this.#context;
-    const at = this.#out.at;
+    const at = this.#out.address;
     // SAFETY: as above, in the other direction.
     const code = api.clEnqueueReadBuffer(this.handle, memory, 0, offset, bytes, into, 0, 0, at);
-    return this.#sent('clEnqueueReadBuffer', code, () => `a read of ${bytes} bytes`);
+    return this.#eventOf('clEnqueueReadBuffer', code, () => `a read of ${bytes} bytes`);
   }
 
   copy(from: number, fromOffset: number, to: number, toOffset: number, bytes: number): Event {
     const { api } = this.#context;
-    const at = this.#out.at;
+    const at = this.#out.address;
     // SAFETY: both ranges were checked when the command was queued, and do not overlap.
     const code = api.clEnqueueCopyBuffer(this.handle, from, to, fromOffset, toOffset, bytes, 0, 0, at);
-    return this.#sent('clEnqueueCopyBuffer', code, () => `a copy of ${bytes} bytes`);
+    return this.#eventOf('clEnqueueCopyBuffer', code, () => `a copy of ${bytes} bytes`);
   }
 
   /** Fills whole words. */
   fill(memory: number, offset: number, word: number, bytes: number): Event {
     const { api } = this.#context;
-    const at = this.#out.at;
+    const at = this.#out.address;
     // SAFETY: the pattern is copied while the call lasts; the range was checked when the command was queued.
     const pattern = this.#out.put(word, 1);
     const code = api.clEnqueueFillBuffer(this.handle, memory, pattern, 4, offset, bytes, 0, 0, at);
-    return this.#sent('clEnqueueFillBuffer', code, () => `a fill of ${bytes} bytes`);
+    return this.#eventOf('clEnqueueFillBuffer', code, () => `a fill of ${bytes} bytes`);
   }
 
   kernel(kernel: number, groups: number, workgroup: number, doing: () => string): Event {
     const { api } = this.#context;
     const [global, local] = [this.#out.put(groups * workgroup, 1), this.#out.put(workgroup, 2)];
     // SAFETY: one dimension, its two sizes in separate cells; the arguments were set by the caller.
-    const code = api.clEnqueueNDRangeKernel(this.handle, kernel, 1, 0, global, local, 0, 0, this.#out.at);
-    return this.#sent('clEnqueueNDRangeKernel', code, doing);
+    const code = api.clEnqueueNDRangeKernel(this.handle, kernel, 1, 0, global, local, 0, 0, this.#out.address);
+    return this.#eventOf('clEnqueueNDRangeKernel', code, doing);
   }
 
   /** Returns an event after everything queued so far. */
   marker(): Event {
-    const code = this.#context.api.clEnqueueMarkerWithWaitList(this.handle, 0, 0, this.#out.at);
-    return this.#sent('clEnqueueMarkerWithWaitList', code, () => 'a mark');
+    const code = this.#context.api.clEnqueueMarkerWithWaitList(this.handle, 0, 0, this.#out.address);
+    return this.#eventOf('clEnqueueMarkerWithWaitList', code, () => 'a mark');
   }
 
   /** Delays the following commands until the event, of any queue that has been flushed, has passed. */
@@ -96,8 +96,8 @@ export class CommandQueue implements NativeQueue<Event> {
     this.#context.api.clReleaseCommandQueue(this.handle);
   }
 
-  #sent(call: OpenClCall, code: number, doing: () => string): Event {
-    if (code !== 0) throw this.#context.errors.of(call, code, doing());
+  #eventOf(call: OpenClCall, code: number, doing: () => string): Event {
+    if (code !== 0) throw this.#context.errors.errorFor(call, code, doing());
     const event = this.#out.wide();
     if (++this.#unflushed >= FLUSH_EVERY) this.flush();
     return event;

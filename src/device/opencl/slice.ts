@@ -27,8 +27,8 @@ export interface SliceState {
 /** Returns the items of the next slice. */
 export function nextSlice({ left, last, itemNs, wave, unit }: SliceState): number {
   const wanted = itemNs === undefined ? wave : SLICE_NS / Math.max(itemNs, 1e-3);
-  const most = last === 0 ? Math.max(wave, wanted / GROWTH) : GROWTH * last;
-  const items = unit * Math.max(1, Math.floor(Math.min(wanted, most) / unit));
+  const max = last === 0 ? Math.max(wave, wanted / GROWTH) : GROWTH * last;
+  const items = unit * Math.max(1, Math.floor(Math.min(wanted, max) / unit));
   // A small rest is added to this slice.
   return left <= 1.5 * items ? left : items;
 }

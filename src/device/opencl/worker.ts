@@ -1,7 +1,7 @@
 import '../gpu/native/stack.js'; // first
 import { serve } from '../gpu/worker/serve.js';
-import { sharpTimers } from '../native/libc.js';
+import { setPreciseTimers } from '../native/libc.js';
 import { OpenClDriver, type OpenClStart } from './driver.js';
 
-sharpTimers();
+setPreciseTimers();
 serve<OpenClStart>('synchronous', (own, host) => new OpenClDriver(own, host));

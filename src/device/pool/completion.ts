@@ -1,6 +1,6 @@
 import type { MillraceError } from '../../kernel/error.js';
 import { LineCompletion } from '../completion.js';
-import { type Board, Mark, Outcome } from './board.js';
+import { MarkField, Outcome, type PoolBoard } from './board.js';
 
 /** Builds the error of a trap from the numbers in a mark's slot. */
 export type ExplainTrap = (program: number, site: number, index: number, length: number) => MillraceError;
@@ -14,16 +14,18 @@ export class PoolCompletion extends LineCompletion {
     this.#explain = explain;
   }
 
-  settle({ numbers, bigs }: Board, slot: number): void {
-    const field = (at: number): number => numbers[slot + at] ?? 0;
-    const outcome = field(Mark.outcome);
+  settle({ doubles, bigints }: PoolBoard, slot: number): void {
+    const field = (at: number): number => doubles[slot + at] ?? 0;
+    const outcome = field(MarkField.outcome);
     if (outcome === Outcome.trapped) {
-      this.fail(this.#explain(field(Mark.program), field(Mark.site), field(Mark.index), field(Mark.length)));
+      this.reject(
+        this.#explain(field(MarkField.program), field(MarkField.site), field(MarkField.index), field(MarkField.length)),
+      );
       return;
     }
-    this.pass({
-      startedNs: bigs[slot + Mark.started] ?? 0n,
-      endedNs: bigs[slot + Mark.ended] ?? 0n,
+    this.resolve({
+      startedNs: bigints[slot + MarkField.started] ?? 0n,
+      endedNs: bigints[slot + MarkField.ended] ?? 0n,
       complete: outcome === Outcome.complete,
     });
   }

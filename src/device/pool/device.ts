@@ -2,14 +2,14 @@ import { MillraceError } from '../../kernel/error.js';
 import type { Kernel } from '../../kernel/index.js';
 import { CheckedStream } from '../checks/checked-stream.js';
 import { deviceClosed } from '../checks/launch.js';
-import { Traps } from '../checks/traps.js';
+import { TrapExplainer } from '../checks/traps.js';
 import type { CompileOptions, Device, DeviceBuffer, DeviceInfo, DeviceProgram, HostMemory, Stream } from '../device.js';
 import { sharedMemory } from '../host-memory.js';
 import type { ProgramSource } from '../program.js';
-import { Pool, STREAMS } from './board.js';
+import { MAX_STREAMS, PoolWord } from './board.js';
 import { type PoolOptions, WorkerPool } from './pool.js';
 import { PoolCode, PoolJob, PoolProgram } from './program.js';
-import { Queue } from './queue.js';
+import { PoolQueue } from './queue.js';
 import { type HostTransfers, PoolStream } from './stream.js';
 
 /**
@@ -20,24 +20,27 @@ export abstract class PoolDevice implements Device {
   readonly info: DeviceInfo;
   readonly #pool: WorkerPool;
   readonly #boardAddress: number;
-  readonly #queues: (Queue | undefined)[] = new Array(STREAMS).fill(undefined);
+  readonly #queues: (PoolQueue | undefined)[] = new Array(MAX_STREAMS).fill(undefined);
   /** Queues whose stream was closed. Their line is free once they are empty. */
-  readonly #closing = new Set<Queue>();
-  readonly #traps = new Traps();
+  readonly #closingQueues = new Set<PoolQueue>();
+  readonly #traps = new TrapExplainer();
   /** The unload function of each loaded program. */
   readonly #programs = new Map<PoolCode, () => void>();
-  #freesWaiting = false;
-  #end: { readonly error: MillraceError; readonly done: Promise<void> } | undefined;
+  #hasDelayedFrees = false;
+  #shutdown: { readonly error: MillraceError; readonly done: Promise<void> } | undefined;
 
   constructor(info: DeviceInfo, boardAddress: number, options: PoolOptions) {
     this.info = info;
     this.#boardAddress = boardAddress;
-    this.#pool = new WorkerPool(options, { news: () => this.#news(), failed: (cause) => this.#failed(cause) });
+    this.#pool = new WorkerPool(options, {
+      boardChanged: () => this.#onBoardChange(),
+      workerDied: (cause) => this.#onWorkerDeath(cause),
+    });
   }
 
   protected abstract readonly transfers: HostTransfers;
   /** True if the host has done its share of this turn; it resumes in a later turn. */
-  protected get tired(): boolean {
+  protected get isTurnSpent(): boolean {
     return false;
   }
   /** Called after the last worker has ended. */
@@ -58,29 +61,29 @@ export abstract class PoolDevice implements Device {
 
   stream(): Stream {
     this.checkOpen();
-    this.#reclaim();
-    const line = this.#queues.indexOf(undefined);
-    if (line < 0) {
+    this.#reclaimStreams();
+    const index = this.#queues.indexOf(undefined);
+    if (index < 0) {
       throw new MillraceError({
         code: 'launch-range',
-        message: `device ${this.info.id} has all of its ${STREAMS} streams open`,
+        message: `device ${this.info.id} has all of its ${MAX_STREAMS} streams open`,
         asked: 'another stream()',
         advice: 'close streams that are not needed, or share one',
       });
     }
-    const queue = new Queue(this.#pool, line);
-    this.#queues[line] = queue;
+    const queue = new PoolQueue(this.#pool, index);
+    this.#queues[index] = queue;
     const { words } = this.#pool.board;
-    if (line >= Atomics.load(words, Pool.lines)) Atomics.store(words, Pool.lines, line + 1);
+    if (index >= Atomics.load(words, PoolWord.streams)) Atomics.store(words, PoolWord.streams, index + 1);
     return new CheckedStream(this, PoolJob, new PoolStream(this, queue, this.transfers, this.#boardAddress));
   }
 
   close(): Promise<void> {
-    return this.#finish(deviceClosed(this));
+    return this.#beginShutdown(deviceClosed(this));
   }
 
   checkOpen(): void {
-    if (this.#end) throw this.#end.error;
+    if (this.#shutdown) throw this.#shutdown.error;
   }
 
   /** For streams: called when there is something to wait for. */
@@ -90,19 +93,19 @@ export abstract class PoolDevice implements Device {
   }
 
   /** For streams: queued commands still run, and no new ones are accepted. */
-  closeStream(queue: Queue): void {
-    this.#closing.add(queue);
-    this.#reclaim();
+  closeStream(queue: PoolQueue): void {
+    this.#closingQueues.add(queue);
+    this.#reclaimStreams();
   }
 
   /** Makes a program of loaded code. `unload` is called once, when no worker is executing the code or will enter it. */
-  protected program(
+  protected newProgram(
     source: ProgramSource,
     entry: number,
     compiled: { readonly milliseconds: number; readonly cached: boolean },
     unload: (code: PoolCode) => void,
   ): PoolProgram {
-    const owner = { give: (): void => this.#unload(code), onDelayedFree: (): void => this.delayFree() };
+    const owner = { reclaim: (): void => this.#unload(code), onDelayedFree: (): void => this.watchDelayedFrees() };
     const code: PoolCode = new PoolCode(this.#traps.add(source), entry, owner);
     this.#programs.set(code, () => unload(code));
     return new PoolProgram(this, code, source, compiled);
@@ -119,52 +122,52 @@ export abstract class PoolDevice implements Device {
     this.#traps.explain(this.info.id, program, { site, index, length });
 
   /** A free that waits for commands must not keep the process alive, but must happen. */
-  protected delayFree(): void {
-    this.#freesWaiting = true;
+  protected watchDelayedFrees(): void {
+    this.#hasDelayedFrees = true;
     this.#pool.watch();
   }
 
   /** Called when the host can resume copying. */
-  protected lookAgain(): void {
-    if (!this.#end) this.#pool.look();
+  protected resumeTransfers(): void {
+    if (!this.#shutdown) this.#pool.checkAgain();
   }
 
   /** Called when the board has changed: settles marks, moves spilled commands to the board, frees what was waiting. */
-  #news(): boolean {
+  #onBoardChange(): boolean {
     let busy = false;
     for (const queue of this.#queues) {
       if (queue === undefined) continue;
       // Marks notify by themselves; free slots for spilled commands do not. Repeats if slots are free already.
-      while (queue.settle() && queue.spilling && !queue.wantNews() && !this.tired);
-      busy ||= queue.busy;
+      while (queue.settle() && queue.isSpilling && !queue.requestNotify() && !this.isTurnSpent);
+      busy ||= queue.isBusy;
     }
-    this.#reclaim();
+    this.#reclaimStreams();
     this.#pool.keepAlive(busy);
-    return this.#watchFrees() || busy;
+    return this.#settleDelayedFrees() || busy;
   }
 
-  #watchFrees(): boolean {
-    if (!this.#freesWaiting) return false;
+  #settleDelayedFrees(): boolean {
+    if (!this.#hasDelayedFrees) return false;
     let waiting = false;
     for (const queue of this.#queues) {
-      if (queue?.wantNews()) waiting = true;
+      if (queue?.requestNotify()) waiting = true;
       else queue?.settle();
     }
-    this.#freesWaiting = waiting;
+    this.#hasDelayedFrees = waiting;
     return waiting;
   }
 
-  #reclaim(): void {
-    for (const queue of this.#closing) {
+  #reclaimStreams(): void {
+    for (const queue of this.#closingQueues) {
       queue.settle();
-      if (!queue.empty) continue;
-      this.#queues[queue.line] = undefined;
-      this.#closing.delete(queue);
+      if (!queue.isEmpty) continue;
+      this.#queues[queue.stream] = undefined;
+      this.#closingQueues.delete(queue);
     }
   }
 
-  #failed(cause: unknown): void {
-    void this.#finish(
+  #onWorkerDeath(cause: unknown): void {
+    void this.#beginShutdown(
       new MillraceError({
         code: 'device-failed',
         message: `a worker thread of device ${this.info.id} died: ${cause instanceof Error ? cause.message : String(cause)}`,
@@ -176,9 +179,9 @@ export abstract class PoolDevice implements Device {
   }
 
   /** Fails the work in flight, ends the workers, then frees the memory they used. */
-  #finish(error: MillraceError): Promise<void> {
-    this.#end ??= { error, done: this.#shutDown(error) };
-    return this.#end.done;
+  #beginShutdown(error: MillraceError): Promise<void> {
+    this.#shutdown ??= { error, done: this.#shutDown(error) };
+    return this.#shutdown.done;
   }
 
   async #shutDown(error: MillraceError): Promise<void> {

@@ -1,20 +1,20 @@
 import { MillraceError } from '../../kernel/error.js';
-import { type Board, Line, lineWord, Pool, STREAMS } from './board.js';
-import { Watch } from './schedule/watch.js';
+import { MAX_STREAMS, type PoolBoard, PoolWord, StreamWord, streamWordOffset } from './board.js';
+import { WordWatcher } from './schedule/watch.js';
 import { atExit, startThread, type Thread } from './threads/threads.js';
 
 /** Events that the pool reports to its owner, on the main thread. */
 export interface PoolEvents {
   /** The board has changed. Returns true if there is more to wait for. */
-  news(): boolean;
+  boardChanged(): boolean;
   /** A worker died. The pool is unusable. */
-  failed(cause: unknown): void;
+  workerDied(cause: unknown): void;
 }
 
 export interface PoolOptions {
   /** The device's id, for names and errors. */
   readonly device: string;
-  readonly board: Board;
+  readonly board: PoolBoard;
   readonly threads: number;
   /** The worker's module, and the data for worker number i. */
   readonly file: URL;
@@ -26,28 +26,32 @@ const JOIN_MS = 2000;
 
 /** The main thread's side of the worker threads: created once, joined at close. */
 export class WorkerPool {
-  readonly board: Board;
+  readonly board: PoolBoard;
   readonly #options: PoolOptions;
   readonly #events: PoolEvents;
   readonly #workers: Thread[] = [];
-  readonly #watch: Watch;
-  #alive = false;
-  #stopping = false;
+  readonly #watch: WordWatcher;
+  #keepsAlive = false;
+  #isStopping = false;
 
   constructor(options: PoolOptions, events: PoolEvents) {
     this.board = options.board;
     this.#options = options;
     this.#events = events;
-    this.#watch = new Watch(this.board.words, Pool.news, () => !this.#stopping && events.news());
+    this.#watch = new WordWatcher(
+      this.board.words,
+      PoolWord.mainSignal,
+      () => !this.#isStopping && events.boardChanged(),
+    );
   }
 
   /** Starts the workers. Resolves when all of them are running (about 40 ms). */
   async start(): Promise<void> {
     const { device, threads, file } = this.#options;
-    boards.add(this.board);
+    openBoards.add(this.board);
     for (let i = 0; i < threads; i++) {
       const died = (cause: unknown): void => {
-        if (!this.#stopping) this.#events.failed(cause);
+        if (!this.#isStopping) this.#events.workerDied(cause);
       };
       const data = this.#options.data(i);
       this.#workers.push(startThread({ file, name: `millrace ${device}`, data, died }));
@@ -68,10 +72,10 @@ export class WorkerPool {
   }
 
   /** Wakes a worker: there is a new command on a queue that was empty. */
-  kick(): void {
+  wakeWorker(): void {
     const { words } = this.board;
-    Atomics.add(words, Pool.work, 1);
-    if (Atomics.load(words, Pool.sleepers) > 0) Atomics.notify(words, Pool.work, 1);
+    Atomics.add(words, PoolWord.workSignal, 1);
+    if (Atomics.load(words, PoolWord.sleepers) > 0) Atomics.notify(words, PoolWord.workSignal, 1);
   }
 
   /** Watches the news word until `news()` returns false. */
@@ -80,22 +84,22 @@ export class WorkerPool {
   }
 
   /** Makes the watch check again without a notification from a worker. */
-  look(): void {
-    this.#watch.again();
+  checkAgain(): void {
+    this.#watch.recheck();
   }
 
   /** The watch's promise does not keep the process alive; a referenced worker does. One is enough. */
   keepAlive(needed: boolean): void {
-    if (this.#alive === needed) return;
-    this.#alive = needed;
+    if (this.#keepsAlive === needed) return;
+    this.#keepsAlive = needed;
     this.#workers[0]?.keepAlive(needed);
   }
 
   /** Ends the workers, whatever they are doing, and waits for them. `force`: a worker that died may still hold the lock. */
   async stop(force = false): Promise<void> {
-    if (!this.#stopping) {
-      this.#stopping = true;
-      halt(this.board);
+    if (!this.#isStopping) {
+      this.#isStopping = true;
+      haltWorkers(this.board);
       for (const worker of this.#workers) worker.keepAlive(true);
     }
     const terminate = (): void => {
@@ -105,22 +109,23 @@ export class WorkerPool {
     const late = setTimeout(terminate, JOIN_MS);
     await Promise.all(this.#workers.map((worker) => worker.ended));
     clearTimeout(late);
-    boards.delete(this.board);
+    openBoards.delete(this.board);
   }
 }
 
 /** Cancels every launch, stops the workers and ends the watch. */
-function halt({ words }: Board): void {
-  Atomics.store(words, Pool.stop, 1);
-  for (let stream = 0; stream < STREAMS; stream++) Atomics.add(words, lineWord(stream) + Line.epoch, 1);
-  for (const word of [Pool.work, Pool.news]) {
+function haltWorkers({ words }: PoolBoard): void {
+  Atomics.store(words, PoolWord.stop, 1);
+  for (let stream = 0; stream < MAX_STREAMS; stream++)
+    Atomics.add(words, streamWordOffset(stream) + StreamWord.epoch, 1);
+  for (const word of [PoolWord.workSignal, PoolWord.mainSignal]) {
     Atomics.add(words, word, 1);
     Atomics.notify(words, word);
   }
 }
 
 /** process.exit waits for native calls to return. Cancelling makes that quick, even if an item is unexpectedly slow. */
-const boards = new Set<Board>();
+const openBoards = new Set<PoolBoard>();
 atExit(() => {
-  for (const board of boards) halt(board);
+  for (const board of openBoards) haltWorkers(board);
 });

@@ -1,16 +1,16 @@
-import type { Values } from '../../kernel/index.js';
+import type { FieldValues } from '../../kernel/index.js';
 import type { Device, DeviceProgram } from '../device.js';
 import { type LoadedCode, type ProgramSource, SourceJob, SourceProgram } from '../program.js';
-import { Uses, type UsesOwner } from './uses.js';
+import { RefCount, type RefCountOwner } from './uses.js';
 
 /** The code of a kernel as workers find it. Unloaded once it is closed and no launch in flight refers to it. */
-export class PoolCode extends Uses implements LoadedCode {
+export class PoolCode extends RefCount implements LoadedCode {
   /** The number by which workers and traps refer to the code, from 1. */
   readonly number: number;
   /** The value by which a worker finds the code. */
   readonly entry: number;
 
-  constructor(number: number, entry: number, owner: UsesOwner) {
+  constructor(number: number, entry: number, owner: RefCountOwner) {
     super(owner);
     this.number = number;
     this.entry = entry;
@@ -28,7 +28,7 @@ export class PoolProgram extends SourceProgram {
     this.source = source;
   }
 
-  bind(job: Values): PoolJob {
+  bind(job: FieldValues): PoolJob {
     return new PoolJob(this, this.source.parameters(job));
   }
 }

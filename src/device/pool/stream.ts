@@ -1,86 +1,88 @@
 import type { StreamCommands } from '../checks/checked-stream.js';
 import type { CheckedLaunch } from '../checks/launch.js';
-import type { Values } from '../device.js';
-import { Command, Line, lineWord } from './board.js';
+import type { FieldValues } from '../device.js';
+import { CommandKind, StreamWord, streamWordOffset } from './board.js';
 import type { PoolBuffer } from './buffer.js';
 import { PoolCompletion } from './completion.js';
 import type { PoolDevice } from './device.js';
 import type { PoolJob } from './program.js';
-import type { Held, Pending, Queue } from './queue.js';
-import type { Held as Used } from './uses.js';
+import type { CommandResources, PendingCommand, PoolQueue } from './queue.js';
+import type { RefCounted as Used } from './uses.js';
 
 /** How workers access host memory: by its address, or through shared memory. */
 export interface HostTransfers {
   /** Queues the commands of a transfer. */
-  write(queue: Queue, to: PoolBuffer, offset: number, data: ArrayBufferView): void;
-  read(queue: Queue, from: PoolBuffer, offset: number, into: ArrayBufferView): void;
-  /** Puts words where workers can read them until the command that needs them is done and `held.after` releases them. */
-  lend(words: Uint32Array): { readonly address: number; readonly keep?: unknown; giveBack?(): void };
+  write(queue: PoolQueue, to: PoolBuffer, offset: number, data: ArrayBufferView): void;
+  read(queue: PoolQueue, from: PoolBuffer, offset: number, into: ArrayBufferView): void;
+  /** Puts words where workers can read them until the command that needs them is done and `CommandResources.finish` releases them. */
+  stageWords(words: Uint32Array): { readonly address: number; readonly keepAlive?: unknown; release?(): void };
 }
 
 /** Puts the commands of a stream on a queue. */
 export class PoolStream implements StreamCommands<PoolBuffer, PoolJob, PoolCompletion> {
   readonly #device: PoolDevice;
-  readonly #queue: Queue;
-  readonly #host: HostTransfers;
+  readonly #queue: PoolQueue;
+  readonly #transfers: HostTransfers;
   /** The address of this stream's control words, for generated code. */
-  readonly #control: number;
+  readonly #controlAddress: number;
 
   /** `boardAddress`: the board's address as workers see it. */
-  constructor(device: PoolDevice, queue: Queue, host: HostTransfers, boardAddress: number) {
+  constructor(device: PoolDevice, queue: PoolQueue, host: HostTransfers, boardAddress: number) {
     this.#device = device;
     this.#queue = queue;
-    this.#host = host;
-    this.#control = boardAddress + (lineWord(queue.line) + Line.epoch) * 4;
+    this.#transfers = host;
+    this.#controlAddress = boardAddress + (streamWordOffset(queue.stream) + StreamWord.epoch) * 4;
   }
 
   write(to: PoolBuffer, offset: number, data: ArrayBufferView): void {
-    this.#host.write(this.#queue, to, offset, data);
+    this.#transfers.write(this.#queue, to, offset, data);
     this.#watch();
   }
 
   read(from: PoolBuffer, offset: number, into: ArrayBufferView): void {
-    this.#host.read(this.#queue, from, offset, into);
+    this.#transfers.read(this.#queue, from, offset, into);
     this.#watch();
   }
 
   copy(from: PoolBuffer, fromOffset: number, to: PoolBuffer, toOffset: number, bytes: number): void {
-    this.#push([Command.copy, to.address + toOffset, from.address + fromOffset, bytes], { uses: [from, to] });
+    this.#push([CommandKind.copy, to.address + toOffset, from.address + fromOffset, bytes], { uses: [from, to] });
   }
 
   fill(buffer: PoolBuffer, offset: number, word: number, bytes: number): void {
-    this.#push([Command.fill, buffer.address + offset, word, bytes / 4], { uses: [buffer] });
+    this.#push([CommandKind.fill, buffer.address + offset, word, bytes / 4], { uses: [buffer] });
   }
 
-  launch(job: PoolJob, chunk: Values, launch: CheckedLaunch<PoolBuffer>): void {
+  launch(job: PoolJob, chunk: FieldValues, launch: CheckedLaunch<PoolBuffer>): void {
     const { base, count, countFrom, buffers, ring, ringCapacity } = launch;
-    const parameters = this.#host.lend(job.parameters.words(base, ringCapacity, chunk));
+    const parameters = this.#transfers.stageWords(job.parameters.words(base, ringCapacity, chunk));
     const { epoch } = this.#queue;
-    const block = this.#host.lend(launchBlock(parameters.address, this.#control, epoch, buffers, ring));
+    const block = this.#transfers.stageWords(
+      launchBlock(parameters.address, this.#controlAddress, epoch, buffers, ring),
+    );
     const { code, lanes } = job.program;
     const uses: Used[] = [code, ...buffers];
     if (ring) uses.push(ring);
     if (countFrom) uses.push(countFrom.buffer);
     const countAt = countFrom ? countFrom.buffer.address + countFrom.word * 4 : 0;
     // SAFETY: the code, the block, the parameters and every buffer are held until the launch is done.
-    const command = [Command.launch, code.entry, block.address, count, countAt, lanes, code.number, epoch];
-    const after = (): boolean => {
-      parameters.giveBack?.();
-      block.giveBack?.();
+    const command = [CommandKind.launch, code.entry, block.address, count, countAt, lanes, code.number, epoch];
+    const finish = (): boolean => {
+      parameters.release?.();
+      block.release?.();
       return true;
     };
-    this.#push(command, { uses, data: [parameters.keep, block.keep], after });
+    this.#push(command, { uses, keepAlive: [parameters.keepAlive, block.keepAlive], finish });
   }
 
   wait({ line, number }: PoolCompletion): void {
-    this.#queue.push([Command.wait, line, number], {});
+    this.#queue.push([CommandKind.wait, line, number], {});
   }
 
   mark(waited: readonly PoolCompletion[]): PoolCompletion {
-    const { line } = this.#queue;
+    const { stream } = this.#queue;
     const { explainTrap } = this.#device;
-    const mark = new PoolCompletion(this.#device, line, this.#queue.nextMark(), waited, explainTrap);
-    this.#queue.push([Command.mark], { mark });
+    const mark = new PoolCompletion(this.#device, stream, this.#queue.nextMark(), waited, explainTrap);
+    this.#queue.push([CommandKind.mark], { mark });
     this.#device.watch();
     return mark;
   }
@@ -93,13 +95,13 @@ export class PoolStream implements StreamCommands<PoolBuffer, PoolJob, PoolCompl
     this.#device.closeStream(this.#queue);
   }
 
-  #push(command: Pending, held: Held): void {
-    this.#queue.push(command, held);
+  #push(command: PendingCommand, resources: CommandResources): void {
+    this.#queue.push(command, resources);
     this.#watch();
   }
 
   #watch(): void {
-    if (this.#queue.busy) this.#device.watch();
+    if (this.#queue.isBusy) this.#device.watch();
   }
 }
 

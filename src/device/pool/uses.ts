@@ -1,13 +1,13 @@
 /** A resource that commands in flight use. */
-export interface Held {
-  hold(): void;
+export interface RefCounted {
+  retain(): void;
   release(): void;
 }
 
 /** The owner of a resource. */
-export interface UsesOwner {
+export interface RefCountOwner {
   /** Called when the resource is closed and no command in flight uses it. */
-  give(): void;
+  reclaim(): void;
   /**
    * Called if the resource is closed while commands use it. The owner must check the queues again, or `give` comes
    * late.
@@ -16,28 +16,28 @@ export interface UsesOwner {
 }
 
 /** Counts the commands in flight that use a resource. Main thread only. */
-export class Uses implements Held {
-  readonly #owner: UsesOwner;
+export class RefCount implements RefCounted {
+  readonly #owner: RefCountOwner;
   #count = 0;
   #isClosed = false;
 
-  constructor(owner: UsesOwner) {
+  constructor(owner: RefCountOwner) {
     this.#owner = owner;
   }
 
-  hold(): void {
+  retain(): void {
     this.#count++;
   }
 
   release(): void {
     this.#count--;
-    if (this.#count === 0 && this.#isClosed) this.#owner.give();
+    if (this.#count === 0 && this.#isClosed) this.#owner.reclaim();
   }
 
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    if (this.#count === 0) this.#owner.give();
+    if (this.#count === 0) this.#owner.reclaim();
     else this.#owner.onDelayedFree();
   }
 }

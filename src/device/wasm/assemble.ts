@@ -2,15 +2,15 @@ import { api } from './api.js';
 import type { Wabt } from './wabt.js';
 
 /** Assembled modules by text, newest last: the same kernel is often compiled again, by another job or device. */
-const known = new Map<string, Uint8Array<ArrayBuffer>>();
-const KNOWN = 64;
+const assembled = new Map<string, Uint8Array<ArrayBuffer>>();
+const MAX_ASSEMBLED = 64;
 
-let started: Promise<Wabt> | undefined;
+let startingWabt: Promise<Wabt> | undefined;
 
 /** Starts wabt, which takes about 20 ms: once, and early. */
 export function startWabt(): Promise<Wabt> {
-  started ??= import('wabt').then(({ default: start }) => start());
-  return started;
+  startingWabt ??= import('wabt').then(({ default: start }) => start());
+  return startingWabt;
 }
 
 const FEATURES = { simd: true, threads: true, bulk_memory: true, sat_float_to_int: true, sign_extension: true };
@@ -20,16 +20,16 @@ export async function assemble(
   name: string,
   text: string,
 ): Promise<{ readonly bytes: Uint8Array<ArrayBuffer>; readonly cached: boolean }> {
-  const before = known.get(text);
+  const before = assembled.get(text);
   if (before) return { bytes: before, cached: true };
   const wabt = await startWabt();
   const module = wabt.parseWat(`${name}.wat`, text, FEATURES);
   try {
     const bytes = new Uint8Array(module.toBinary({}).buffer);
     if (!api.validate(bytes)) module.validate(FEATURES); // throws an error with the line
-    known.set(text, bytes);
-    const [oldest] = known.keys();
-    if (known.size > KNOWN && oldest !== undefined) known.delete(oldest);
+    assembled.set(text, bytes);
+    const [oldest] = assembled.keys();
+    if (assembled.size > MAX_ASSEMBLED && oldest !== undefined) assembled.delete(oldest);
     return { bytes, cached: false };
   } finally {
     module.destroy();

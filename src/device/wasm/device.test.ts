@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { processSize } from '../../../test/process-size.mjs';
 import { byTier } from '../../../test/tier.js';
 import { items, type Kernel, read, rw, tiles } from '../../kernel/index.js';
-import { type Data, runKernel, type Setup } from '../conformance/rig.js';
+import { type Data, type LaunchSetup, runKernel } from '../conformance/rig.js';
 import type { Device } from '../device.js';
 import { InterpreterDevice } from '../interpreter/device.js';
 import { open, probe, type WasmDevice } from './device.js';
@@ -210,7 +210,7 @@ describe.skipIf(absent)('wasm', () => {
 
   describe.each([1, 4, 8, 16])('with %i lanes', (lanes) => {
     /** The same on both devices, bit by bit. */
-    const agree = async (kernel: Kernel, setup: Setup): Promise<void> => {
+    const agree = async (kernel: Kernel, setup: LaunchSetup): Promise<void> => {
       const [mine, wanted] = await Promise.all([
         runKernel(device, kernel, setup, { lanes }),
         runKernel(interpreter, kernel, setup),

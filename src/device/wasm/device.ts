@@ -1,25 +1,25 @@
 import { MillraceError } from '../../kernel/error.js';
 import { type Kernel, lower, plainCpu, WASM_LANES } from '../../kernel/index.js';
-import { absent } from '../checks/absent.js';
+import { deviceAbsent } from '../checks/absent.js';
 import { compileError } from '../checks/compile-error.js';
-import { checkAllocation, sizeOf } from '../checks/launch.js';
+import { checkAllocation, formatBytes } from '../checks/launch.js';
 import type { CompileOptions, DeviceBuffer, DeviceInfo } from '../device.js';
-import type { Finding } from '../kinds.js';
-import { boardOver } from '../pool/board.js';
+import type { Diagnostic } from '../kinds.js';
+import { mapBoard } from '../pool/board.js';
 import { type BufferOwner, PoolBuffer } from '../pool/buffer.js';
 import { PoolDevice } from '../pool/device.js';
 import type { PoolProgram } from '../pool/program.js';
-import { workerBeside } from '../pool/threads/threads.js';
+import { workerUrl } from '../pool/threads/threads.js';
 import { type ProgramSource, sourceOf } from '../program.js';
-import { api, type Module } from './api.js';
+import { api, type WasmModule } from './api.js';
 import { assemble, startWabt } from './assemble.js';
 import { announceClosed, CLOSED_WORDS } from './closed-programs.js';
 import { thisEngine } from './engine.js';
 import { engineFeatures } from './features.js';
-import { StagedHost } from './host.js';
-import { BOARD_AT, DeviceMemory, MOST_PAGES, roomIn, type Stretch } from './memory.js';
-import { GRAIN } from './ranges.js';
-import { RECORD_WORDS, type WorkerStart } from './start.js';
+import { StagedTransfers } from './host.js';
+import { type Allocation, BOARD_ADDRESS, capacityOf, DeviceMemory, MAX_PAGES } from './memory.js';
+import { ALIGNMENT } from './ranges.js';
+import { RECORD_WORDS, type WasmWorkerStart } from './start.js';
 
 export interface WasmOptions {
   /** Worker threads; defaults to as many as the processor runs at once. */
@@ -27,30 +27,30 @@ export interface WasmOptions {
 }
 
 /** Up to this size this thread zeroes buffers, about 50 µs; larger ones are zeroed by workers. */
-const ZERO_BYTES = 2 ** 19;
+const MAX_ZERO_BYTES = 2 ** 19;
 
 /** WebAssembly, in Node and in pages: worker threads over one shared memory, running modules that wabt assembled. */
 export class WasmDevice extends PoolDevice implements BufferOwner {
-  protected readonly transfers: StagedHost;
+  protected readonly transfers: StagedTransfers;
   readonly #simd: boolean;
   readonly #memory: DeviceMemory;
-  readonly #owned = new Map<PoolBuffer, Stretch>();
-  readonly #closedAt: number;
+  readonly #owned = new Map<PoolBuffer, Allocation>();
+  readonly #closedAddress: number;
   /** Keeps modules alive, so that workers find them compiled. */
-  readonly #modules = new Set<Module>();
+  readonly #modules = new Set<WasmModule>();
 
   constructor(memory: DeviceMemory, simd: boolean, threads: number) {
-    const board = boardOver(memory.wasm.buffer, BOARD_AT);
-    const closedAt = memory.take(CLOSED_WORDS * 4)?.at ?? 0; // the first allocation of a memory that has space for it
-    const data = (index: number): WorkerStart => ({ memory: memory.wasm, threads, index, closedAt });
-    const file = workerBeside(import.meta.url);
-    super(describe(simd, threads, memory.pages), BOARD_AT, { device: 'wasm', board, threads, file, data });
+    const board = mapBoard(memory.wasm.buffer, BOARD_ADDRESS);
+    const closedAddress = memory.allocate(CLOSED_WORDS * 4)?.at ?? 0; // the first allocation of a memory that has space for it
+    const data = (index: number): WasmWorkerStart => ({ memory: memory.wasm, threads, index, closedAddress });
+    const file = workerUrl(import.meta.url);
+    super(wasmInfo(simd, threads, memory.maxPages), BOARD_ADDRESS, { device: 'wasm', board, threads, file, data });
     this.#simd = simd;
     this.#memory = memory;
-    this.#closedAt = closedAt;
-    this.transfers = new StagedHost(
+    this.#closedAddress = closedAddress;
+    this.transfers = new StagedTransfers(
       memory,
-      () => this.lookAgain(),
+      () => this.resumeTransfers(),
       (what) => this.#noMemory(what, 'shared memory for it'),
     );
   }
@@ -78,45 +78,45 @@ export class WasmDevice extends PoolDevice implements BufferOwner {
     const { bytes, cached } = await this.#assemble(source);
     const module = await api.compile(bytes);
     this.checkOpen();
-    const perThread = Math.ceil((source.threadBytes ?? 0) / GRAIN) * GRAIN;
+    const perThread = Math.ceil((source.threadBytes ?? 0) / ALIGNMENT) * ALIGNMENT;
     const sizes = [RECORD_WORDS * 4, bytes.length, source.constantBytes ?? 0, perThread * this.info.units];
-    const stretches = this.#keep(source.name, sizes);
+    const stretches = this.#allocateAll(source.name, sizes);
     const [recordAt = 0, codeAt = 0, constantsAt = 0, nearAt = 0] = stretches.map(({ at }) => at);
     this.#memory.bytes.set(bytes, codeAt);
     this.#memory.words.set([codeAt, bytes.length, constantsAt, nearAt, perThread], recordAt / 4);
     this.#modules.add(module);
-    return this.program(source, recordAt, { milliseconds: performance.now() - started, cached }, ({ number }) => {
+    return this.newProgram(source, recordAt, { milliseconds: performance.now() - started, cached }, ({ number }) => {
       this.#modules.delete(module);
-      for (const stretch of stretches) this.#memory.give(stretch);
-      announceClosed(new Int32Array(this.#memory.wasm.buffer), this.#closedAt / 4, number);
+      for (const stretch of stretches) this.#memory.free(stretch);
+      announceClosed(new Int32Array(this.#memory.wasm.buffer), this.#closedAddress / 4, number);
     });
   }
 
   async alloc(bytes: number): Promise<DeviceBuffer> {
     this.checkOpen();
     checkAllocation(this, bytes);
-    const stretch = this.#memory.take(bytes);
-    if (!stretch) throw this.#noMemory(`another buffer of ${sizeOf(bytes)}`, `alloc(${bytes})`);
+    const stretch = this.#memory.allocate(bytes);
+    if (!stretch) throw this.#noMemory(`another buffer of ${formatBytes(bytes)}`, `alloc(${bytes})`);
     const buffer = new PoolBuffer(this, bytes, stretch.at, this);
     this.#owned.set(buffer, stretch);
-    if (stretch.used <= ZERO_BYTES) this.#memory.bytes.fill(0, stretch.at, stretch.at + stretch.used);
+    if (stretch.dirtyBytes <= MAX_ZERO_BYTES) this.#memory.bytes.fill(0, stretch.at, stretch.at + stretch.dirtyBytes);
     else await this.#zero(buffer);
     return buffer;
   }
 
-  give(buffer: PoolBuffer): void {
+  reclaim(buffer: PoolBuffer): void {
     const stretch = this.#owned.get(buffer);
     if (!stretch) return;
     this.#owned.delete(buffer);
-    this.#memory.give(stretch);
+    this.#memory.free(stretch);
   }
 
   onDelayedFree(): void {
-    this.delayFree();
+    this.watchDelayedFrees();
   }
 
-  protected override get tired(): boolean {
-    return this.transfers.tired;
+  protected override get isTurnSpent(): boolean {
+    return this.transfers.isTurnSpent;
   }
 
   /** The memory is garbage collected when it is no longer referenced. */
@@ -141,21 +141,21 @@ export class WasmDevice extends PoolDevice implements BufferOwner {
     try {
       return await assemble(source.name, source.text);
     } catch (cause) {
-      throw refusal(source, cause);
+      throw assemblyError(source, cause);
     }
   }
 
   /** Allocates a range of each size, or none of them. */
-  #keep(name: string, sizes: readonly number[]): Stretch[] {
-    const taken: Stretch[] = [];
+  #allocateAll(name: string, sizes: readonly number[]): Allocation[] {
+    const taken: Allocation[] = [];
     for (const bytes of sizes) {
-      const stretch = this.#memory.take(bytes);
+      const stretch = this.#memory.allocate(bytes);
       if (stretch) {
         taken.push(stretch);
         continue;
       }
-      for (const one of taken) this.#memory.give(one);
-      throw this.#noMemory(`the code of kernel ${name}`, `${sizeOf(bytes)} for it`);
+      for (const one of taken) this.#memory.free(one);
+      throw this.#noMemory(`the code of kernel ${name}`, `${formatBytes(bytes)} for it`);
     }
     return taken;
   }
@@ -164,14 +164,14 @@ export class WasmDevice extends PoolDevice implements BufferOwner {
     return new MillraceError({
       code: 'device-memory',
       message: `device wasm cannot hold ${what}`,
-      asked: `${asked}; ${sizeOf(this.#memory.free)} of ${sizeOf(this.info.memoryBytes)} are free`,
+      asked: `${asked}; ${formatBytes(this.#memory.freeBytes)} of ${formatBytes(this.info.memoryBytes)} are free`,
       advice: 'free buffers, use smaller chunks or fewer slots; WebAssembly reaches 4 GiB at most',
     });
   }
 }
 
 /** Builds the error from wabt's message, which names a line of the text. */
-function refusal(source: ProgramSource, cause: unknown): MillraceError {
+function assemblyError(source: ProgramSource, cause: unknown): MillraceError {
   const said = cause instanceof Error ? cause.message : String(cause);
   const match = /\.wat:(\d+):\d+: error: (.*)/.exec(said);
   return compileError(source, {
@@ -184,17 +184,17 @@ function refusal(source: ProgramSource, cause: unknown): MillraceError {
   });
 }
 
-function describe(simd: boolean, threads: number, pages: number): DeviceInfo {
+function wasmInfo(simd: boolean, threads: number, pages: number): DeviceInfo {
   const { name, versions } = thisEngine();
   return {
     id: 'wasm',
     kind: 'wasm',
     processor: 'cpu',
     name,
-    memoryBytes: roomIn(pages),
+    memoryBytes: capacityOf(pages),
     units: threads,
     capabilities: ['u64', 'f64', 'exact-floats', 'atomics', ...(simd ? ['simd128'] : [])],
-    limits: { bufferBytes: roomIn(pages), lanes: simd ? WASM_LANES : 1 },
+    limits: { bufferBytes: capacityOf(pages), lanes: simd ? WASM_LANES : 1 },
     versions,
   };
 }
@@ -203,18 +203,18 @@ export async function probe(
   options: WasmOptions = {},
 ): Promise<{ readonly infos: readonly DeviceInfo[] } | { readonly reason: string }> {
   const found = engineFeatures();
-  return 'reason' in found ? found : { infos: [describe(found.simd, threadsOf(options), MOST_PAGES)] };
+  return 'reason' in found ? found : { infos: [wasmInfo(found.simd, checkThreads(options), MAX_PAGES)] };
 }
 
 export async function open(id: string, options: WasmOptions = {}): Promise<WasmDevice> {
   const found = id === 'wasm' ? engineFeatures() : { reason: 'there is one wasm device, with all processors: wasm' };
-  if ('reason' in found) throw absent(id, found.reason);
+  if ('reason' in found) throw deviceAbsent(id, found.reason);
   startWabt().catch(() => undefined); // reported where it is needed; meanwhile the workers start
-  return new WasmDevice(reserved(), found.simd, threadsOf(options)).start();
+  return new WasmDevice(newDeviceMemory(), found.simd, checkThreads(options)).start();
 }
 
 /** For `millrace doctor`. */
-export async function diagnose(): Promise<readonly Finding[]> {
+export async function diagnose(): Promise<readonly Diagnostic[]> {
   const found = engineFeatures();
   if ('reason' in found) return [{ what: 'engine', state: 'missing', found: found.reason }];
   const { name } = thisEngine();
@@ -223,7 +223,7 @@ export async function diagnose(): Promise<readonly Finding[]> {
   return [{ what: 'engine', state: 'warning', found: `${name}: threads, no SIMD`, advice }];
 }
 
-function reserved(): DeviceMemory {
+function newDeviceMemory(): DeviceMemory {
   try {
     return new DeviceMemory();
   } catch (cause) {
@@ -237,7 +237,7 @@ function reserved(): DeviceMemory {
   }
 }
 
-function threadsOf({ threads = thisEngine().threads }: WasmOptions): number {
+function checkThreads({ threads = thisEngine().threads }: WasmOptions): number {
   if (Number.isInteger(threads) && threads >= 1 && threads <= 1024) return threads;
   throw new MillraceError({
     code: 'usage',

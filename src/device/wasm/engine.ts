@@ -1,11 +1,11 @@
 /** The engine that runs WebAssembly here, Node's or a page's. */
-export interface Engine {
+export interface WasmEngine {
   readonly name: string;
   readonly threads: number;
   readonly versions: Readonly<Record<string, string>>;
 }
 
-export function thisEngine(): Engine {
+export function thisEngine(): WasmEngine {
   const node = (globalThis as { process?: NodeJS.Process }).process;
   const system = node?.getBuiltinModule?.('node:os');
   if (node && system) {

@@ -9,15 +9,15 @@ export function engineFeatures(): { readonly simd: boolean } | { readonly reason
         'there is no SharedArrayBuffer: a page needs the headers Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp',
     };
   }
-  if (!api.validate(module(0xfe, 0x10, 2, 0, 0x1a))) return { reason: 'this engine has no threads in WebAssembly' };
-  return { simd: api.validate(module(0xfd, 0x0f, 0x1a)) };
+  if (!api.validate(testModule(0xfe, 0x10, 2, 0, 0x1a))) return { reason: 'this engine has no threads in WebAssembly' };
+  return { simd: api.validate(testModule(0xfd, 0x0f, 0x1a)) };
 }
 
 /**
  * The smallest module whose one function does `(drop (INSTRUCTION (i32.const 0)))`, over a shared memory: an atomic
  * load (fe 10) requires threads, a splat (fd 0f) SIMD.
  */
-function module(...instruction: readonly number[]): Uint8Array<ArrayBuffer> {
+function testModule(...instruction: readonly number[]): Uint8Array<ArrayBuffer> {
   const body = [0, 0x41, 0, ...instruction, 0x0b];
   return Uint8Array.of(
     ...[0, 0x61, 0x73, 0x6d, 1, 0, 0, 0], // "\0asm", version 1

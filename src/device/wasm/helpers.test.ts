@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { fused } from '../../kernel/ir/exact.js';
+import { fusedMultiplyAdd } from '../../kernel/ir/exact.js';
 import { helperText } from '../../kernel/render/wat/helpers.js';
 import { api } from './api.js';
 import { assemble } from './assemble.js';
@@ -59,7 +59,7 @@ describe('fma rounds once', () => {
               : kind === 2
                 ? round(-a * b * (1 + 2 ** -20))
                 : round(other * a);
-        const wanted = fused(type, a, b, c);
+        const wanted = fusedMultiplyAdd(type, a, b, c);
         const got = call(`fma_${type}`, a, b, c);
         if (!same(got, wanted)) throw new Error(`fma(${a}, ${b}, ${c}) is ${got}, not ${wanted}`);
       }),

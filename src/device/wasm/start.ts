@@ -1,13 +1,13 @@
-import type { Memory } from './api.js';
+import type { WasmMemory } from './api.js';
 
 /** A worker's start data. */
-export interface WorkerStart {
-  readonly memory: Memory;
+export interface WasmWorkerStart {
+  readonly memory: WasmMemory;
   readonly threads: number;
   /** The worker's number, from 0. */
   readonly index: number;
   /** The address of the numbers of unloaded programs (`closed-programs.ts`). */
-  readonly closedAt: number;
+  readonly closedAddress: number;
 }
 
 /**

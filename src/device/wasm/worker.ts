@@ -1,63 +1,72 @@
 import { BEYOND_MEMORY } from '../checks/traps.js';
-import { type Board, boardOver, Command, Copy, Fill, Launch, Line, lineWord } from '../pool/board.js';
-import type { Task } from '../pool/schedule/schedule.js';
-import { type Executor, work } from '../pool/schedule/work.js';
+import {
+  CommandKind,
+  CopyField,
+  FillField,
+  LaunchField,
+  mapBoard,
+  type PoolBoard,
+  StreamWord,
+  streamWordOffset,
+} from '../pool/board.js';
+import type { SliceTask } from '../pool/schedule/schedule.js';
+import { type Executor, runWorker } from '../pool/schedule/work.js';
 import { collectGarbage } from '../pool/threads/collect.js';
-import { inThread } from '../pool/threads/threads.js';
-import { api, type Memory } from './api.js';
+import { runInThread } from '../pool/threads/threads.js';
+import { api, type WasmMemory } from './api.js';
 import { CLOSED_WORDS, ClosedPrograms } from './closed-programs.js';
-import { BOARD_AT } from './memory.js';
-import { RECORD_WORDS, type WorkerStart } from './start.js';
+import { BOARD_ADDRESS } from './memory.js';
+import { RECORD_WORDS, type WasmWorkerStart } from './start.js';
 
 /** How many programs are dropped between garbage collections. */
-const COLLECT_FROM = 32;
+const COLLECT_AFTER = 32;
 
-type Run = (launch: number, begin: bigint, end: bigint) => bigint;
+type RunFunction = (launch: number, begin: bigint, end: bigint) => bigint;
 
 class WasmExecutor implements Executor {
-  readonly #memory: Memory;
+  readonly #memory: WasmMemory;
   readonly #index: number;
-  readonly #board: Board;
+  readonly #board: PoolBoard;
   /** Keyed by number, because addresses are reused. */
-  readonly #programs = new Map<number, Run>();
+  readonly #programs = new Map<number, RunFunction>();
   readonly #closed: ClosedPrograms;
   /** Programs dropped since the last garbage collection. */
   #dropped = 0;
 
-  constructor({ memory, index, closedAt }: WorkerStart, board: Board) {
+  constructor({ memory, index, closedAddress }: WasmWorkerStart, board: PoolBoard) {
     this.#memory = memory;
     this.#index = index;
     this.#board = board;
-    this.#closed = new ClosedPrograms(new Int32Array(memory.buffer, closedAt, CLOSED_WORDS));
+    this.#closed = new ClosedPrograms(new Int32Array(memory.buffer, closedAddress, CLOSED_WORDS));
   }
 
   /** The first slice of a program on this thread creates its instance; the engine has compiled the module already. */
-  prepare({ kind, slot }: Task): void {
-    if (kind !== Command.launch) return;
-    this.#tidy();
-    const number = this.#field(slot, Launch.program);
+  prepare({ kind, slot }: SliceTask): void {
+    if (kind !== CommandKind.launch) return;
+    this.#dropClosed();
+    const number = this.#field(slot, LaunchField.program);
     if (this.#programs.has(number)) return;
-    this.#programs.set(number, this.#instance(this.#field(slot, Launch.entry)));
+    this.#programs.set(number, this.#instantiate(this.#field(slot, LaunchField.entry)));
   }
 
-  #tidy(): void {
+  #dropClosed(): void {
     this.#dropped += this.#closed.dropFrom(this.#programs);
-    if (this.#dropped < COLLECT_FROM) return;
+    if (this.#dropped < COLLECT_AFTER) return;
     this.#dropped = 0;
     collectGarbage();
   }
 
-  perform(task: Task): number {
+  perform(task: SliceTask): number {
     const { kind, slot, begin, end } = task;
     switch (kind) {
-      case Command.copy: {
-        const [to, from] = [this.#field(slot, Copy.to), this.#field(slot, Copy.from)];
+      case CommandKind.copy: {
+        const [to, from] = [this.#field(slot, CopyField.to), this.#field(slot, CopyField.from)];
         new Uint8Array(this.#memory.buffer).copyWithin(to + begin, from + begin, from + end);
         return end - begin;
       }
-      case Command.fill: {
-        const to = this.#field(slot, Fill.to) + begin * 4;
-        new Uint32Array(this.#memory.buffer, to, end - begin).fill(this.#field(slot, Fill.word));
+      case CommandKind.fill: {
+        const to = this.#field(slot, FillField.to) + begin * 4;
+        new Uint32Array(this.#memory.buffer, to, end - begin).fill(this.#field(slot, FillField.word));
         return end - begin;
       }
       default:
@@ -69,26 +78,26 @@ class WasmExecutor implements Executor {
     return Atomics.load(new Uint32Array(this.#memory.buffer, address, 1), 0);
   }
 
-  #launch({ stream, slot, begin, end }: Task): number {
-    const run = this.#programs.get(this.#field(slot, Launch.program));
+  #launch({ stream, slot, begin, end }: SliceTask): number {
+    const run = this.#programs.get(this.#field(slot, LaunchField.program));
     try {
-      return Number(run?.(this.#field(slot, Launch.block), BigInt(begin), BigInt(end)));
+      return Number(run?.(this.#field(slot, LaunchField.block), BigInt(begin), BigInt(end)));
     } catch (error) {
       if (!(error instanceof api.RuntimeError)) throw error;
-      this.#note(stream);
+      this.#recordTrap(stream);
       return 0;
     }
   }
 
   /** An access outside all memory ends the slice; it is reported like one that a checked build finds. */
-  #note(stream: number): void {
+  #recordTrap(stream: number): void {
     const { words } = this.#board;
-    const line = lineWord(stream);
-    if (Atomics.compareExchange(words, line + Line.trap, 0, 1) === 0)
-      Atomics.store(words, line + Line.trapSite, BEYOND_MEMORY | 0);
+    const line = streamWordOffset(stream);
+    if (Atomics.compareExchange(words, line + StreamWord.trap, 0, 1) === 0)
+      Atomics.store(words, line + StreamWord.trapSite, BEYOND_MEMORY | 0);
   }
 
-  #instance(record: number): Run {
+  #instantiate(record: number): RunFunction {
     const words = new Uint32Array(this.#memory.buffer, record, RECORD_WORDS);
     const [at = 0, length = 0, constantsAt = 0, nearAt = 0, perThread = 0] = words;
     // A copy: modules cannot be created from shared memory. The same bytes give the code that the main thread compiled.
@@ -96,16 +105,16 @@ class WasmExecutor implements Executor {
     const constants = new api.Global({ value: 'i32', mutable: false }, constantsAt);
     const near = new api.Global({ value: 'i32', mutable: false }, nearAt + this.#index * perThread);
     const { exports } = new api.Instance(module, { millrace: { memory: this.#memory, constants, near } });
-    return exports.run as Run;
+    return exports.run as RunFunction;
   }
 
   #field(slot: number, at: number): number {
-    return this.#board.numbers[slot + at] ?? 0;
+    return this.#board.doubles[slot + at] ?? 0;
   }
 }
 
-inThread<WorkerStart>((start, ready) => {
-  const board = boardOver(start.memory.buffer, BOARD_AT);
+runInThread<WasmWorkerStart>((start, ready) => {
+  const board = mapBoard(start.memory.buffer, BOARD_ADDRESS);
   ready();
-  work(board, start.threads, new WasmExecutor(start, board));
+  runWorker(board, start.threads, new WasmExecutor(start, board));
 });

@@ -37,7 +37,7 @@ export interface Limits {
 }
 
 export interface Device {
-  readonly queue: Queue;
+  readonly queue: GpuQueue;
   readonly lost: Promise<{ readonly reason: string; readonly message: string }>;
   onuncapturederror: ((event: { readonly error: GpuError }) => void) | null;
   createBuffer(wanted: { readonly size: number; readonly usage: number }): Buffer;
@@ -63,7 +63,7 @@ export interface GpuError {
   readonly message: string;
 }
 
-export interface Queue {
+export interface GpuQueue {
   submit(buffers: readonly object[]): void;
   /** Not from shared memory: Dawn's Node binding ends the process (a segmentation fault) when it is given that. */
   writeBuffer(to: Buffer, offset: number, data: ArrayBufferView, from?: number, size?: number): void;

@@ -1,11 +1,11 @@
 import { type Kernel, prepareKernel } from '../../kernel/index.js';
-import { absent } from '../checks/absent.js';
-import { type Built, GpuDevice, type Link, openLink } from '../gpu/host/device.js';
-import type { Finding, OpenOptions, Probed } from '../kinds.js';
-import { startThread, workerBeside } from '../pool/threads/threads.js';
-import { type AdapterFacts, type Probed as ProbedAdapters, probeAdapters } from './info.js';
-import { LEAVE_MS } from './leave.js';
-import { inNode, whyNot } from './library.js';
+import { deviceAbsent } from '../checks/absent.js';
+import { type BuildResult, GpuDevice, type Link, openLink } from '../gpu/host/device.js';
+import type { Diagnostic, OpenOptions, ProbeResult } from '../kinds.js';
+import { startThread, workerUrl } from '../pool/threads/threads.js';
+import { type AdapterFacts, type AdapterProbeResult as ProbedAdapters, probeAdapters } from './info.js';
+import { SHUTDOWN_MS } from './leave.js';
+import { inNode, whyUnavailable } from './library.js';
 import type { WebGpuStart } from './worker.js';
 
 /** The default number of threads of a workgroup: enough for every GPU's schedulers. */
@@ -30,30 +30,34 @@ export class WebGpuDevice extends GpuDevice {
   }
 
   /** Builds nothing: only the runtime can compile, in the driver. */
-  protected async build(): Promise<Built> {
+  protected async build(): Promise<BuildResult> {
     return { cached: false };
   }
 }
 
-export async function probe(): Promise<Probed> {
+export async function probe(): Promise<ProbeResult> {
   const found = await adapters();
   return 'reason' in found ? found : { infos: found.facts.map(({ info }) => info) };
 }
 
 export async function open(id: string, options: OpenOptions = {}): Promise<WebGpuDevice> {
   const found = await adapters();
-  if ('reason' in found) throw absent(id, found.reason);
+  if ('reason' in found) throw deviceAbsent(id, found.reason);
   const number = found.facts.findIndex(({ info }) => id === 'webgpu' || info.id === id);
   const facts = found.facts[number];
-  if (!facts) throw absent(id, `there are ${found.facts.map(({ info }) => `${info.id} (${info.name})`).join(', ')}`);
-  const own: WebGpuStart = { number, choice: facts.choice };
+  if (!facts)
+    throw deviceAbsent(id, `there are ${found.facts.map(({ info }) => `${info.id} (${info.name})`).join(', ')}`);
+  const startData: WebGpuStart = { number, choice: facts.choice };
   const worker = threadFile('worker.js');
-  return new WebGpuDevice(await openLink({ device: facts.info.id, worker, own, options, joinMs: LEAVE_MS }), facts);
+  return new WebGpuDevice(
+    await openLink({ device: facts.info.id, worker, startData, options, joinMs: SHUTDOWN_MS }),
+    facts,
+  );
 }
 
 export const prepare = prepareKernel;
 
-export async function diagnose(): Promise<readonly Finding[]> {
+export async function diagnose(): Promise<readonly Diagnostic[]> {
   const found = await adapters();
   if ('reason' in found) return [{ what: 'adapter', state: 'missing', found: found.reason }];
   return found.facts.map(({ info }) => ({
@@ -66,19 +70,19 @@ export async function diagnose(): Promise<readonly Finding[]> {
   }));
 }
 
-let known: Promise<ProbedAdapters> | undefined;
+let cachedProbe: Promise<ProbedAdapters> | undefined;
 
 /** Asks once: starting Dawn and a driver costs about 0.2 s, and adapters do not come and go. */
 function adapters(): Promise<ProbedAdapters> {
-  known ??= ask().then((found) => {
-    if ('reason' in found) known = undefined;
+  cachedProbe ??= probeInThread().then((found) => {
+    if ('reason' in found) cachedProbe = undefined;
     return found;
   });
-  return known;
+  return cachedProbe;
 }
 
-async function ask(): Promise<ProbedAdapters> {
-  const reason = whyNot();
+async function probeInThread(): Promise<ProbedAdapters> {
+  const reason = whyUnavailable();
   if (reason !== undefined) return { reason };
   if (!inNode()) return probeAdapters();
   let answer: ProbedAdapters = { reason: 'the thread that looks for adapters ended without an answer' };
@@ -86,7 +90,7 @@ async function ask(): Promise<ProbedAdapters> {
     file: threadFile('probe.js'),
     name: 'millrace webgpu probe',
     data: undefined,
-    heard: (message) => {
+    onMessage: (message) => {
       answer = message as ProbedAdapters;
     },
     died: () => undefined,
@@ -99,4 +103,4 @@ async function ask(): Promise<ProbedAdapters> {
 }
 
 /** In a page all files are in one folder, so their names must be unique. */
-const threadFile = (name: string): URL => workerBeside(import.meta.url, inNode() ? name : `webgpu-${name}`);
+const threadFile = (name: string): URL => workerUrl(import.meta.url, inNode() ? name : `webgpu-${name}`);

@@ -1,4 +1,4 @@
-import { gridSize, spreadGrid } from '../../kernel/abi/grid.js';
+import { balancedGridSize, gridSize } from '../../kernel/abi/grid.js';
 import type { DeviceInfo } from '../device.js';
 import {
   type Driver,
@@ -14,14 +14,14 @@ import type { Device, Gpu, Limits } from './api.js';
 import { Builder } from './build.js';
 import { deviceLost, unexpected } from './errors.js';
 import { WebGpuLine } from './line.js';
-import { Blocks } from './memory/blocks.js';
+import { BlockRing } from './memory/blocks.js';
 import { DeviceMemory, type Memory } from './memory/memory.js';
 import { Transfers } from './memory/transfers.js';
-import { Words } from './memory/words.js';
+import { WordWriter } from './memory/words.js';
 import { WebGpuProgram } from './program.js';
 import { Launches } from './submit/launches.js';
 import { FIRST_GROUPS, Pace } from './submit/slice.js';
-import { Interval, StatusSlots } from './submit/status.js';
+import { MarkInterval, StatusSlots } from './submit/status.js';
 import { Timeline } from './submit/timeline.js';
 
 export interface DriverParts {
@@ -39,16 +39,16 @@ export interface DriverParts {
 const RESIDENT_GROUPS = 2048;
 const CPU_GROUPS = 1024;
 /** How many programs are unloaded between garbage collections. */
-const COLLECT_FROM = 32;
+const COLLECT_EVERY = 32;
 /** How long the report of a loss may take, after work in flight has failed because of it. */
 const LOSS_MS = 100;
 
-const held = new Set<Gpu>();
+const heldGpus = new Set<Gpu>();
 
 /** One `GPUDevice`, of Dawn or of a browser. All commands go through its one queue (`timeline.ts`). */
-export class WebGpuDriver implements Driver<Memory, WebGpuProgram, WebGpuLine, Interval> {
+export class WebGpuDriver implements Driver<Memory, WebGpuProgram, WebGpuLine, MarkInterval> {
   readonly info: DeviceInfo;
-  readonly tells = true;
+  readonly notifies = true;
   readonly #gpu: Gpu;
   readonly #device: Device;
   readonly #host: DriverHost;
@@ -62,7 +62,11 @@ export class WebGpuDriver implements Driver<Memory, WebGpuProgram, WebGpuLine, I
   #fatal: FatalError | undefined;
   #closing: Promise<void> | undefined;
 
-  private constructor({ gpu, device, limits, info, timestamps, spins }: DriverParts, words: Words, host: DriverHost) {
+  private constructor(
+    { gpu, device, limits, info, timestamps, spins }: DriverParts,
+    words: WordWriter,
+    host: DriverHost,
+  ) {
     this.info = info;
     this.#gpu = gpu;
     this.#device = device;
@@ -71,26 +75,26 @@ export class WebGpuDriver implements Driver<Memory, WebGpuProgram, WebGpuLine, I
       timestamps,
       spins,
       now: () => performance.now(),
-      news: () => host.wake(),
+      ended: () => host.wake(),
       failed: (cause) => this.#waitFailed(cause),
     });
-    const blocks = new Blocks(device);
+    const blocks = new BlockRing(device);
     this.#memory = new DeviceMemory(device, info.id);
     this.#builder = new Builder(device, limits);
     this.#slots = new StatusSlots(device);
     this.#transfers = new Transfers(device, this.#timeline, blocks, words);
     this.#launches = new Launches(device, this.#timeline, blocks, this.#slots, (shape, count) =>
-      info.processor === 'gpu' ? spreadGrid(shape, count, RESIDENT_GROUPS) : gridSize(shape, count, CPU_GROUPS),
+      info.processor === 'gpu' ? balancedGridSize(shape, count, RESIDENT_GROUPS) : gridSize(shape, count, CPU_GROUPS),
     );
     device.onuncapturederror = ({ error }) =>
       this.#fail(new FatalError(unexpected(info.id, 'the runtime refused a command', error)));
     void device.lost.then(({ reason, message }) => this.#fail(new FatalError(deviceLost(info.id, reason, message))));
-    held.add(gpu);
+    heldGpus.add(gpu);
   }
 
   static async open(parts: DriverParts, host: DriverHost): Promise<WebGpuDriver> {
-    const driver = new WebGpuDriver(parts, await Words.make(parts.device), host);
-    await driver.#timeline.tie();
+    const driver = new WebGpuDriver(parts, await WordWriter.make(parts.device), host);
+    await driver.#timeline.syncClock();
     return driver;
   }
 
@@ -111,7 +115,7 @@ export class WebGpuDriver implements Driver<Memory, WebGpuProgram, WebGpuLine, I
   unload(program: WebGpuProgram): void {
     program.unload();
     this.#builder.release(program.text);
-    if (++this.#unloaded % COLLECT_FROM === 0) collectGarbage();
+    if (++this.#unloaded % COLLECT_EVERY === 0) collectGarbage();
   }
 
   openLine(): WebGpuLine {
@@ -120,7 +124,7 @@ export class WebGpuDriver implements Driver<Memory, WebGpuProgram, WebGpuLine, I
   closeLine(): void {}
 
   begin(line: WebGpuLine): void {
-    const interval = new Interval(this.#slots);
+    const interval = new MarkInterval(this.#slots);
     line.interval = interval;
     this.#timeline.recording(1).stamp('start', (ns) => {
       interval.startedNs = ns;
@@ -153,8 +157,8 @@ export class WebGpuDriver implements Driver<Memory, WebGpuProgram, WebGpuLine, I
     return true;
   }
 
-  mark(line: WebGpuLine): Interval {
-    const interval = line.interval ?? new Interval(this.#slots);
+  mark(line: WebGpuLine): MarkInterval {
+    const interval = line.interval ?? new MarkInterval(this.#slots);
     line.interval = undefined;
     interval.read((bytes) => this.#timeline.recording(0, bytes));
     const recording = this.#timeline.recording(1);
@@ -162,16 +166,16 @@ export class WebGpuDriver implements Driver<Memory, WebGpuProgram, WebGpuLine, I
     recording.stamp('end', (ns) => {
       endedNs = ns;
     });
-    recording.after(() => {
+    recording.onEnd(() => {
       // Devices may round their clocks; the order of a stream's marks is kept.
       const startedNs = interval.startedNs > line.endedNs ? interval.startedNs : line.endedNs;
       line.endedNs = endedNs > startedNs ? endedNs : startedNs;
-      interval.pass(startedNs, line.endedNs);
+      interval.finish(startedNs, line.endedNs);
     });
     return interval;
   }
 
-  poll(interval: Interval): MarkResult | undefined {
+  poll(interval: MarkInterval): MarkResult | undefined {
     this.#check();
     return interval.result;
   }
@@ -181,13 +185,13 @@ export class WebGpuDriver implements Driver<Memory, WebGpuProgram, WebGpuLine, I
     line.epoch = epoch;
   }
 
-  next(): number | undefined {
+  nextCallMs(): number | undefined {
     this.#check();
-    return this.#timeline.turn();
+    return this.#timeline.flushAndRequest();
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#timeline.close(() => this.#device.destroy()).finally(() => held.delete(this.#gpu));
+    this.#closing ??= this.#timeline.close(() => this.#device.destroy()).finally(() => heldGpus.delete(this.#gpu));
     return this.#closing;
   }
 

@@ -1,5 +1,5 @@
 import { MillraceError } from '../../kernel/error.js';
-import { sizeOf } from '../checks/launch.js';
+import { formatBytes } from '../checks/launch.js';
 
 /** The device was lost or failed. */
 export function deviceLost(device: string, reason: string, message: string): MillraceError {
@@ -26,8 +26,8 @@ export function unexpected(device: string, what: string, cause: unknown): Millra
 export function outOfMemory(device: string, bytes: number, held: number, said: string): MillraceError {
   return new MillraceError({
     code: 'device-memory',
-    message: `device ${device} has no memory for another buffer of ${sizeOf(bytes)}: ${said.split('\n', 1)[0]}`,
-    asked: `alloc(${bytes}); ${sizeOf(held)} are held by buffers, WebGPU does not tell what is free`,
+    message: `device ${device} has no memory for another buffer of ${formatBytes(bytes)}: ${said.split('\n', 1)[0]}`,
+    asked: `alloc(${bytes}); ${formatBytes(held)} are held by buffers, WebGPU does not tell what is free`,
     advice: 'free buffers, use smaller chunks or fewer slots',
   });
 }

@@ -10,16 +10,16 @@ export interface AdapterFacts {
   readonly nearBytes: number;
 }
 
-export type Probed = { readonly facts: readonly AdapterFacts[] } | { readonly reason: string };
+export type AdapterProbeResult = { readonly facts: readonly AdapterFacts[] } | { readonly reason: string };
 
 /** Describes the available adapters as plain data. */
-export async function probeAdapters(): Promise<Probed> {
+export async function probeAdapters(): Promise<AdapterProbeResult> {
   const found = await listAdapters();
-  return 'reason' in found ? found : { facts: found.adapters.map(describe) };
+  return 'reason' in found ? found : { facts: found.adapters.map(describeAdapter) };
 }
 
 /** Limits that are raised to the adapter's: the default ones are small (128 MiB a binding, 16 KiB of workgroup memory). */
-const RAISED = [
+const RAISED_LIMITS = [
   'maxComputeInvocationsPerWorkgroup',
   'maxComputeWorkgroupSizeX',
   'maxComputeWorkgroupStorageSize',
@@ -33,14 +33,14 @@ const RAISED = [
 const FEATURES = { 'timestamp-query': 'timestamps', subgroups: 'subgroups', 'shader-f16': 'f16' } as const;
 
 /** Requests the relevant features and limits of the adapter. */
-export function deviceWishes({ limits, features }: Adapter): Parameters<Adapter['requestDevice']>[0] {
+export function deviceRequest({ limits, features }: Adapter): Parameters<Adapter['requestDevice']>[0] {
   return {
     requiredFeatures: Object.keys(FEATURES).filter((name) => features.has(name)),
-    requiredLimits: Object.fromEntries(RAISED.map((name) => [name, limits[name]])),
+    requiredLimits: Object.fromEntries(RAISED_LIMITS.map((name) => [name, limits[name]])),
   };
 }
 
-export function describe(found: FoundAdapter, number: number): AdapterFacts {
+export function describeAdapter(found: FoundAdapter, number: number): AdapterFacts {
   const { adapter, choice, versions } = found;
   const { info, limits, features } = adapter;
   const software = isSoftware(found);

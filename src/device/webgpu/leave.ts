@@ -1,7 +1,7 @@
-import { stay, whenEnding } from '../pool/threads/stay.js';
+import { holdExit, onProcessEnding } from '../pool/threads/stay.js';
 
 /** Destroying a device waits for its compiler, which on SwiftShader takes seconds for a long kernel. */
-export const LEAVE_MS = 30_000;
+export const SHUTDOWN_MS = 30_000;
 
 /**
  * For a thread that runs Dawn. Dawn's Node binding aborts the whole process ("Promise not resolved or rejected", or a
@@ -9,7 +9,7 @@ export const LEAVE_MS = 30_000;
  * is open. So an exiting process waits for `leave`, after which no promise is open or will be opened: it destroys the
  * device, upon which open promises settle within some milliseconds.
  */
-export function leaveInTime(leave: () => Promise<unknown>): void {
-  const left = stay(LEAVE_MS);
-  whenEnding(() => void leave().then(left, left));
+export function shutDownBeforeExit(leave: () => Promise<unknown>): void {
+  const left = holdExit(SHUTDOWN_MS);
+  onProcessEnding(() => void leave().then(left, left));
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { isSoftware, whyNot } from './library.js';
+import { isSoftware, whyUnavailable } from './library.js';
 
 describe('why there is no WebGPU', () => {
   afterEach(() => {
@@ -12,15 +12,15 @@ describe('why there is no WebGPU', () => {
 
   it('a page that is not isolated', () => {
     vi.stubGlobal('SharedArrayBuffer', undefined);
-    expect(whyNot()).toContain('Cross-Origin-Embedder-Policy');
+    expect(whyUnavailable()).toContain('Cross-Origin-Embedder-Policy');
   });
 
   it('a browser without it', () => {
     vi.stubGlobal('process', undefined);
     vi.stubGlobal('navigator', {});
-    expect(whyNot()).toContain('navigator.gpu');
+    expect(whyUnavailable()).toContain('navigator.gpu');
     vi.stubGlobal('navigator', { gpu: {} });
-    expect(whyNot()).toBeUndefined();
+    expect(whyUnavailable()).toBeUndefined();
   });
 
   it.runIf(process.platform === 'linux')('a driver that is named and not there', () => {
@@ -30,7 +30,7 @@ describe('why there is no WebGPU', () => {
     vi.stubEnv('VK_ADD_DRIVER_FILES', '');
     vi.stubEnv('VK_ICD_FILENAMES', `${join(folder, 'none.json')}:${file}`);
     writeFileSync(file, '{}');
-    expect(whyNot()).toBeUndefined();
+    expect(whyUnavailable()).toBeUndefined();
     rmSync(folder, { recursive: true });
   });
 });

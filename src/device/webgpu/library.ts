@@ -17,7 +17,7 @@ export interface AdapterChoice {
   readonly name?: string;
 }
 
-export type Adapters = { readonly adapters: readonly FoundAdapter[] } | { readonly reason: string };
+export type AdapterList = { readonly adapters: readonly FoundAdapter[] } | { readonly reason: string };
 
 /**
  * True if Dawn's binding spins the event loop while one of its promises is open. It does in Node: a 1.3 s kernel cost
@@ -26,7 +26,7 @@ export type Adapters = { readonly adapters: readonly FoundAdapter[] } | { readon
 export const promisesSpin = (): boolean => inNode() !== undefined;
 
 /** Why WebGPU is unavailable here, as far as that is known without starting anything. */
-export function whyNot(): string | undefined {
+export function whyUnavailable(): string | undefined {
   if (typeof SharedArrayBuffer === 'undefined') {
     return 'there is no SharedArrayBuffer: a page needs the headers Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp';
   }
@@ -39,14 +39,14 @@ export function whyNot(): string | undefined {
  * Lists all adapters: in Node one per name that Dawn has (`webgpu:0`, `webgpu:1` …), hardware first; in a page the
  * browser's.
  */
-export async function listAdapters(): Promise<Adapters> {
-  const reason = whyNot();
+export async function listAdapters(): Promise<AdapterList> {
+  const reason = whyUnavailable();
   if (reason !== undefined) return { reason };
   const open = await openRuntime();
   if (typeof open === 'string') return { reason: open };
   const adapters: FoundAdapter[] = [];
   for (const choice of await choices(open)) {
-    const found = await find(open, choice);
+    const found = await requestAdapter(open, choice);
     if (found) adapters.push(found);
   }
   if (adapters.length === 0) return { reason: inNode() ? noneInNode : 'the browser found no WebGPU adapter' };
@@ -59,17 +59,17 @@ const noneInNode =
 /** Finds the adapter of an earlier list again. */
 export async function findAdapter(choice: AdapterChoice): Promise<FoundAdapter | undefined> {
   const open = await openRuntime();
-  return typeof open === 'string' ? undefined : find(open, choice);
+  return typeof open === 'string' ? undefined : requestAdapter(open, choice);
 }
 
 /** True for Vulkan on a CPU: correct, but slow. */
 export function isSoftware({ adapter: { info }, choice: { name = '' } }: FoundAdapter): boolean {
-  return info.isFallbackAdapter === true || inSoftware.test(named(info, name));
+  return info.isFallbackAdapter === true || softwareNames.test(searchText(info, name));
 }
 
-const inSoftware = /swiftshader|llvmpipe|lavapipe|softpipe|basic render/i;
+const softwareNames = /swiftshader|llvmpipe|lavapipe|softpipe|basic render/i;
 
-const named = ({ architecture, device, description }: Adapter['info'], name: string): string =>
+const searchText = ({ architecture, device, description }: Adapter['info'], name: string): string =>
   [name, architecture, device, description].join(' ');
 
 interface Runtime {
@@ -96,7 +96,7 @@ const ROUNDED_TIMES = 'timestamp_quantization';
  * Zeroing of workgroup memory by the driver. SwiftShader writes each word separately: it compiled for 125 s on an ARM
  * core with 4,096 of them. Without this, Dawn writes a loop, which takes 0.3 s.
  */
-const DRIVERS_ZEROS = 'use_vulkan_zero_initialize_workgroup_memory_extension';
+const DRIVER_ZEROING = 'use_vulkan_zero_initialize_workgroup_memory_extension';
 
 async function openDawn(node: NodeJS.Process): Promise<Runtime | string> {
   let dawn: { create(options: string[]): Gpu };
@@ -112,13 +112,13 @@ async function openDawn(node: NodeJS.Process): Promise<Runtime | string> {
       dawn.create([
         ...(backend === undefined ? [] : [`backend=${backend}`]),
         ...(name === undefined ? [] : [`adapter=${name}`]),
-        `disable-dawn-features=${ROUNDED_TIMES}${inSoftware.test(name ?? '') ? `,${DRIVERS_ZEROS}` : ''}`,
+        `disable-dawn-features=${ROUNDED_TIMES}${softwareNames.test(name ?? '') ? `,${DRIVER_ZEROING}` : ''}`,
       ]),
     versions: { dawn: version, node: node.versions.node },
   };
 }
 
-async function find({ create, versions }: Runtime, choice: AdapterChoice): Promise<FoundAdapter | undefined> {
+async function requestAdapter({ create, versions }: Runtime, choice: AdapterChoice): Promise<FoundAdapter | undefined> {
   const gpu = create(choice);
   const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' }).catch(() => null);
   return adapter ? { gpu, adapter, choice, versions } : undefined;
@@ -173,7 +173,7 @@ function driverFiles({ env, getBuiltinModule }: NodeJS.Process): string[] {
  * Keeps the currently loaded Vulkan drivers loaded until the process ends (Linux). Dawn's devices load and unload them,
  * and SwiftShader leaks an open file each time.
  */
-export function keepDrivers(): void {
+export function pinDrivers(): void {
   const node = inNode();
   if (node?.platform !== 'linux') return;
   const { readFileSync } = node.getBuiltinModule('node:fs');

@@ -1,15 +1,15 @@
-import type { Run } from './submit/slice.js';
-import type { Interval } from './submit/status.js';
+import type { SlicedLaunch } from './submit/slice.js';
+import type { MarkInterval } from './submit/status.js';
 
 /** A stream. WebGPU has one queue, so streams take turns submitting to it. */
 export class WebGpuLine {
   /** The stream's epoch, once it was cancelled. */
   epoch: number | undefined;
   /** Since the last mark. */
-  interval: Interval | undefined;
+  interval: MarkInterval | undefined;
   /** Progress of a command that was postponed: bytes of a transfer, slices of a launch. */
-  done = 0;
-  run: Run | undefined;
+  doneBytes = 0;
+  slicedLaunch: SlicedLaunch | undefined;
   /** Slices in the queue, and their expected time. */
   slices = 0;
   expectedMs = 0;

@@ -1,10 +1,10 @@
-import { inThread } from '../pool/threads/threads.js';
+import { runInThread } from '../pool/threads/threads.js';
 import { probeAdapters } from './info.js';
-import { leaveInTime } from './leave.js';
+import { shutDownBeforeExit } from './leave.js';
 
 // In Node the probe runs in a separate thread: the main thread must not wait for drivers, nor hold promises of Dawn.
-inThread<undefined>(async (_, ready, port) => {
-  leaveInTime(() => probed);
+runInThread<undefined>(async (_, ready, port) => {
+  shutDownBeforeExit(() => probed);
   const probed = probeAdapters();
   port.post(await probed.catch((error) => ({ reason: error instanceof Error ? error.message : String(error) })));
   ready();

@@ -6,7 +6,7 @@ import type { Memory } from './memory/memory.js';
 import type { Pace } from './submit/slice.js';
 
 /** The most bind groups that one program keeps: launches use the same few buffers repeatedly. */
-const MOST_GROUPS = 64;
+const MAX_BIND_GROUPS = 64;
 
 /** A compiled kernel. */
 export class WebGpuProgram {
@@ -45,7 +45,7 @@ export class WebGpuProgram {
    * Returns its bind group over these buffers. The offsets of block and status are given with each dispatch, in this
    * order.
    */
-  group(given: Bound): BindGroup {
+  bindGroup(given: LaunchBindings): BindGroup {
     const key = given.buffers.map(({ id }) => id).join(' ');
     const known = given.ownLaunch ? undefined : this.#groups.get(key);
     if (known) return known;
@@ -67,7 +67,7 @@ export class WebGpuProgram {
     const group = this.#device.createBindGroup({ layout: this.#layout, entries });
     if (given.ownLaunch) return group;
     for (const [oldest] of this.#groups) {
-      if (this.#groups.size < MOST_GROUPS) break;
+      if (this.#groups.size < MAX_BIND_GROUPS) break;
       this.#groups.delete(oldest);
     }
     this.#groups.set(key, group);
@@ -75,7 +75,7 @@ export class WebGpuProgram {
   }
 }
 
-export interface Bound {
+export interface LaunchBindings {
   readonly launch: Buffer;
   /** True if the block has a separate buffer, for this launch only. */
   readonly ownLaunch: boolean;

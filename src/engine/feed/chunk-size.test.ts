@@ -2,21 +2,21 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   AIM_MS,
+  afterCompletion,
+  afterIssue,
   aimFor,
-  batched,
   type ChunkRules,
   chunkRules,
-  completed,
-  crowded,
   firstChunk,
-  fitted,
-  issued,
-  WEBGPU_LONGEST_MS,
+  fitSize,
+  halved,
+  sizeForBatch,
+  WEBGPU_MAX_CHUNK_MS,
 } from './chunk-size.js';
 
 /** The stride of the seed's miner: 768 workgroups of 256 threads, 8 nonces each. */
 const STRIDE = 768 * 256 * 8;
-const miner: ChunkRules = chunkRules({ stride: STRIDE, granularity: 256, least: 256, most: 2 ** 32 }, 'interactive');
+const miner: ChunkRules = chunkRules({ stride: STRIDE, granularity: 256, min: 256, max: 2 ** 32 }, 'interactive');
 
 describe('the first chunk (C1, C2)', () => {
   test.each([
@@ -30,16 +30,16 @@ describe('the first chunk (C1, C2)', () => {
 
   test('is a multiple of the granularity, at least the least useful size, at most what a slot holds (C6)', () => {
     expect(firstChunk(miner, 7).size).toBe(Math.floor(STRIDE / 7 / 256) * 256);
-    expect(firstChunk({ ...miner, least: 1_000_001 }, 6).size).toBe(1_000_192);
-    expect(firstChunk({ ...miner, most: 1000 }, 1).size).toBe(768);
-    expect(firstChunk({ ...miner, most: 100 }, 1).size).toBe(100);
-    expect(firstChunk({ ...miner, stride: 1, least: 1 }, 1).size).toBe(256);
+    expect(firstChunk({ ...miner, min: 1_000_001 }, 6).size).toBe(1_000_192);
+    expect(firstChunk({ ...miner, max: 1000 }, 1).size).toBe(768);
+    expect(firstChunk({ ...miner, max: 100 }, 1).size).toBe(100);
+    expect(firstChunk({ ...miner, stride: 1, min: 1 }, 1).size).toBe(256);
   });
 });
 
 describe('doubling (C3)', () => {
   const stateAfter = (times: readonly number[], rules = miner) =>
-    times.reduce((state, ms) => completed(rules, state, state.size, ms, 1), firstChunk(rules, 1));
+    times.reduce((state, ms) => afterCompletion(rules, state, state.size, ms, 1), firstChunk(rules, 1));
 
   test('takes four completions in a row under half of the aim', () => {
     expect(stateAfter([4, 4, 4])).toMatchObject({ size: 393_216, policy: 'hold' });
@@ -57,18 +57,18 @@ describe('doubling (C3)', () => {
 
   test('smaller chunks that were on their way are no evidence for it, long ones are against it', () => {
     let state = stateAfter([4, 4, 4, 4]);
-    for (let late = 0; late < 6; late++) state = completed(miner, state, 393_216, 1, 1);
+    for (let late = 0; late < 6; late++) state = afterCompletion(miner, state, 393_216, 1, 1);
     expect(state.size).toBe(786_432);
-    for (const ms of [4, 4, 4]) state = completed(miner, state, 786_432, ms, 1);
-    state = completed(miner, state, 393_216, 6, 1);
-    state = completed(miner, state, 786_432, 4, 1);
+    for (const ms of [4, 4, 4]) state = afterCompletion(miner, state, 786_432, ms, 1);
+    state = afterCompletion(miner, state, 393_216, 6, 1);
+    state = afterCompletion(miner, state, 786_432, 4, 1);
     expect(state.size).toBe(786_432);
   });
 
   test('doubles up to what a slot holds', () => {
     const fast = new Array<number>(200).fill(0.001);
     expect(stateAfter(fast).size).toBe(2 ** 32);
-    expect(stateAfter(fast, { ...miner, most: 1_000_000 }).size).toBe(999_936);
+    expect(stateAfter(fast, { ...miner, max: 1_000_000 }).size).toBe(999_936);
   });
 
   test('a clock that stands still is a short time, not an error', () => {
@@ -85,13 +85,13 @@ function settle(rules: ChunkRules, perMs: number, { slots = 6, chunks = 200, lau
   for (let at = 0; at < chunks; at++) {
     while (flight.length < slots) {
       flight.push(state.size);
-      state = issued(state);
+      state = afterIssue(state);
     }
     const count = flight.shift() ?? 0;
     const took = launchMs + count / perMs;
     ms += took;
     sizes.push(count);
-    state = completed(rules, state, count, took, active);
+    state = afterCompletion(rules, state, count, took, active);
   }
   return { size: state.size, tookMs: launchMs + state.size / perMs, sizes, ms };
 }
@@ -108,7 +108,7 @@ describe('the time aim', () => {
         [100, 256],
         [3, 256],
       ] as const) {
-        const { tookMs } = settle(chunkRules({ ...miner, stride, granularity: 1, least: 1 }, aim), perMs);
+        const { tookMs } = settle(chunkRules({ ...miner, stride, granularity: 1, min: 1 }, aim), perMs);
         expect(tookMs).toBeLessThanOrEqual(AIM_MS[aim] + 0.01);
         expect(tookMs).toBeGreaterThan(AIM_MS[aim] / 2 - 1.1);
       }
@@ -123,7 +123,7 @@ describe('the time aim', () => {
   });
 
   test('WebGPU stays at 20 ms or below', () => {
-    const rules = chunkRules(miner, 'batch', WEBGPU_LONGEST_MS);
+    const rules = chunkRules(miner, 'batch', WEBGPU_MAX_CHUNK_MS);
     expect(rules.aimMs).toBe(20);
     expect(settle(rules, 1e6).tookMs).toBeLessThanOrEqual(20.01);
   });
@@ -135,61 +135,61 @@ describe('the time aim', () => {
     expect(settle(rules, 1e6, { active: 4 }).tookMs).toBeLessThanOrEqual(10.01);
     // One that was alone until now comes down with its next completion.
     const alone = { ...firstChunk(rules, 1), size: 256 * 1000 };
-    expect(completed(rules, alone, alone.size, 40, 2)).toMatchObject({ size: 256 * 250, policy: 'shrink' });
+    expect(afterCompletion(rules, alone, alone.size, 40, 2)).toMatchObject({ size: 256 * 250, policy: 'shrink' });
   });
 
   test('a device that slows tenfold shrinks at once; chunks of the old size behind it do not shrink it further', () => {
     const rules = chunkRules({ ...miner, granularity: 1 }, 'batch');
-    let state = completed(rules, { ...firstChunk(rules, 1), size: 400_000 }, 400_000, 400, 1);
+    let state = afterCompletion(rules, { ...firstChunk(rules, 1), size: 400_000 }, 400_000, 400, 1);
     expect(state).toMatchObject({ size: 50_000, policy: 'shrink' });
-    for (let late = 0; late < 5; late++) state = completed(rules, state, 400_000, 400, 1);
+    for (let late = 0; late < 5; late++) state = afterCompletion(rules, state, 400_000, 400, 1);
     expect(state.size).toBe(50_000);
   });
 
   test('a small piece that took long says nothing of the pace', () => {
     const state = { ...firstChunk(miner, 1), size: 1_000_192 };
-    expect(completed(miner, state, 10, 300, 1).size).toBe(1_000_192);
+    expect(afterCompletion(miner, state, 10, 300, 1).size).toBe(1_000_192);
   });
 
   test('the least useful size wins over the aim', () => {
-    const wave = { ...chunkRules(miner, 'interactive'), least: 33_792, granularity: 33_792 };
+    const wave = { ...chunkRules(miner, 'interactive'), min: 33_792, granularity: 33_792 };
     expect(settle(wave, 100).size).toBe(33_792);
   });
 });
 
 describe('crowded (C5)', () => {
   test('halves, down to the least useful size', () => {
-    const once = crowded(miner, firstChunk(miner, 1));
+    const once = halved(miner, firstChunk(miner, 1));
     expect(once).toMatchObject({ size: 196_608, policy: 'shrink' });
     let state = once;
-    for (let again = 0; again < 20; again++) state = crowded(miner, state);
+    for (let again = 0; again < 20; again++) state = halved(miner, state);
     expect(state.size).toBe(256);
   });
 
   test('four short completions are needed again before it grows', () => {
     let state = firstChunk(miner, 1);
-    for (let at = 0; at < 3; at++) state = completed(miner, state, state.size, 1, 1);
-    state = crowded(miner, state);
-    for (let at = 0; at < 3; at++) state = completed(miner, state, state.size, 1, 1);
+    for (let at = 0; at < 3; at++) state = afterCompletion(miner, state, state.size, 1, 1);
+    state = halved(miner, state);
+    for (let at = 0; at < 3; at++) state = afterCompletion(miner, state, state.size, 1, 1);
     expect(state.size).toBe(196_608);
   });
 });
 
 test('the reason of a size is told once; the chunks after it hold it', () => {
   let state = firstChunk(miner, 1);
-  expect(issued(state).policy).toBe('init'); // all that are sent before anything is known
-  for (let at = 0; at < 4; at++) state = completed(miner, state, state.size, 1, 1);
+  expect(afterIssue(state).policy).toBe('init'); // all that are sent before anything is known
+  for (let at = 0; at < 4; at++) state = afterCompletion(miner, state, state.size, 1, 1);
   expect(state.policy).toBe('double');
-  expect(issued(state).policy).toBe('hold');
-  expect(completed(miner, issued(state), state.size, 9, 1).policy).toBe('hold');
+  expect(afterIssue(state).policy).toBe('hold');
+  expect(afterCompletion(miner, afterIssue(state), state.size, 9, 1).policy).toBe('hold');
 });
 
 test('whatever the kernel times, sizes obey their rules', () => {
   const shape = fc.record({
     stride: fc.integer({ min: 1, max: 2 ** 24 }),
     granularity: fc.constantFrom(1, 64, 256, 33_792),
-    least: fc.integer({ min: 1, max: 100_000 }),
-    most: fc.integer({ min: 200_000, max: 2 ** 32 }),
+    min: fc.integer({ min: 1, max: 100_000 }),
+    max: fc.integer({ min: 200_000, max: 2 ** 32 }),
   });
   const time = fc.oneof(fc.double({ min: 0, max: 6, noNaN: true }), fc.double({ min: 0, max: 3000, noNaN: true }));
   const event = fc.record({
@@ -211,12 +211,12 @@ test('whatever the kernel times, sizes obey their rules', () => {
         for (const { ms, lag, isCrowded, active } of events) {
           const before = state;
           const count = sent[Math.max(0, sent.length - 1 - lag)]!;
-          state = isCrowded ? crowded(rules, state) : completed(rules, state, count, ms, active);
+          state = isCrowded ? halved(rules, state) : afterCompletion(rules, state, count, ms, active);
           if (!isCrowded) times.push({ ms, aimMs: aimFor(rules, active) });
-          const floor = Math.ceil(of.least / of.granularity) * of.granularity;
+          const floor = Math.ceil(of.min / of.granularity) * of.granularity;
           expect(state.size % of.granularity).toBe(0);
           expect(state.size).toBeGreaterThanOrEqual(Math.min(floor, before.size));
-          expect(state.size).toBeLessThanOrEqual(of.most);
+          expect(state.size).toBeLessThanOrEqual(of.max);
           if (state.size > before.size) {
             expect(state.policy).toBe('double');
             expect(state.size).toBeLessThanOrEqual(2 * before.size);
@@ -235,8 +235,8 @@ test('whatever the kernel times, sizes obey their rules', () => {
 });
 
 test('sizes fit a shape', () => {
-  const shape = { stride: 1, granularity: 100, least: 250, most: 1050 };
-  expect([0, 299, 300, 399, 400, 999, 5000].map((items) => fitted(shape, items))).toEqual([
+  const shape = { stride: 1, granularity: 100, min: 250, max: 1050 };
+  expect([0, 299, 300, 399, 400, 999, 5000].map((items) => fitSize(shape, items))).toEqual([
     300, 300, 300, 300, 400, 900, 1000,
   ]);
 });
@@ -246,15 +246,15 @@ describe('batches by the queue', () => {
     {
       stride: 400,
       granularity: 100,
-      least: 100,
-      most: 400,
+      min: 100,
+      max: 400,
       batch: (queued) => [400, 300, 200][queued] ?? 100,
       expectedPerMs: 2,
     },
     'batch',
   );
   const sizes = (perMs: number | undefined, size = 100) =>
-    [0, 1, 2, 3].map((queued) => batched(rules, size, { perMs, queued, capacity: 4 }));
+    [0, 1, 2, 3].map((queued) => sizeForBatch(rules, size, { perMs, queued, capacity: 4 }));
   test('are what the queue asks for, before a speed is known and after', () => {
     expect(sizes(undefined)).toEqual([400, 300, 200, 100]);
     expect(sizes(1)).toEqual([400, 300, 200, 100]);
@@ -263,9 +263,9 @@ describe('batches by the queue', () => {
   test('take no longer than a chunk may; before a speed is known a quarter of that', () => {
     expect(sizes(0.25)).toEqual([200, 200, 200, 100]);
     const slow = { ...rules, expectedPerMs: 0.85 };
-    expect(batched(slow, 100, { perMs: undefined, queued: 0, capacity: 4 })).toBe(200);
-    expect(batched({ ...rules, expectedPerMs: undefined }, 100, { perMs: undefined, queued: 0, capacity: 4 })).toBe(
-      100,
-    );
+    expect(sizeForBatch(slow, 100, { perMs: undefined, queued: 0, capacity: 4 })).toBe(200);
+    expect(
+      sizeForBatch({ ...rules, expectedPerMs: undefined }, 100, { perMs: undefined, queued: 0, capacity: 4 }),
+    ).toBe(100);
   });
 });

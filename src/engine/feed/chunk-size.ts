@@ -29,9 +29,9 @@ export interface ChunkShape {
   /** Chunk sizes are multiples of this. */
   readonly granularity: number;
   /** Smallest chunk that uses the device well. */
-  readonly least: number;
+  readonly min: number;
   /** Items that fit a slot's buffers; at most 2^32. */
-  readonly most: number;
+  readonly max: number;
   /** Minimum items of a chunk while `queued` of `capacity` slots are in use: larger when the queue runs empty. */
   readonly batch?: ((queued: number, capacity: number) => number) | undefined;
   /** Expected items per millisecond. `batch` uses it until the speed is measured. */
@@ -41,7 +41,7 @@ export interface ChunkShape {
 export interface ChunkRules extends ChunkShape {
   readonly aimMs: number;
   /** Upper limit for the time of a chunk. */
-  readonly longestMs: number;
+  readonly maxMs: number;
 }
 
 /**
@@ -50,14 +50,14 @@ export interface ChunkRules extends ChunkShape {
  */
 export const AIM_MS = { interactive: 10, batch: 50 } as const;
 export type Aim = keyof typeof AIM_MS;
-export const LONGEST_MS = 1000;
+export const MAX_CHUNK_MS = 1000;
 /** The display of a browser or desktop uses the same device. */
-export const WEBGPU_LONGEST_MS = 20;
+export const WEBGPU_MAX_CHUNK_MS = 20;
 /** N of C3. */
-const COMPLETIONS = 4;
+const COMPLETIONS_TO_DOUBLE = 4;
 
-export function chunkRules(shape: ChunkShape, aim: Aim, longestMs: number = LONGEST_MS): ChunkRules {
-  return { ...shape, aimMs: Math.min(AIM_MS[aim], longestMs), longestMs };
+export function chunkRules(shape: ChunkShape, aim: Aim, maxMs: number = MAX_CHUNK_MS): ChunkRules {
+  return { ...shape, aimMs: Math.min(AIM_MS[aim], maxMs), maxMs };
 }
 
 /**
@@ -65,7 +65,7 @@ export function chunkRules(shape: ChunkShape, aim: Aim, longestMs: number = LONG
  * Before the first completion the limit is a quarter of that, because the speed is a guess and every slot gets a chunk
  * sized by it.
  */
-export function batched(
+export function sizeForBatch(
   rules: ChunkRules,
   size: number,
   {
@@ -74,10 +74,10 @@ export function batched(
     capacity,
   }: { readonly perMs: number | undefined; readonly queued: number; readonly capacity: number },
 ): number {
-  const { batch, longestMs, expectedPerMs = 0, granularity } = rules;
+  const { batch, maxMs, expectedPerMs = 0, granularity } = rules;
   if (batch === undefined) return size;
-  const most = perMs === undefined ? (expectedPerMs * longestMs) / 4 : perMs * longestMs;
-  return Math.max(size, Math.min(batch(queued, capacity), Math.floor(most / granularity) * granularity));
+  const maxItems = perMs === undefined ? (expectedPerMs * maxMs) / 4 : perMs * maxMs;
+  return Math.max(size, Math.min(batch(queued, capacity), Math.floor(maxItems / granularity) * granularity));
 }
 
 /** Why a chunk has its size, for telemetry. */
@@ -88,48 +88,55 @@ export interface ChunkState {
   readonly size: number;
   readonly policy: ChunkPolicy;
   /** Consecutive short completions at this size or above. */
-  readonly short: number;
+  readonly shortCount: number;
 }
 
 /** Rules C1 and C2. `active` counts the jobs that have work for the device, including this one. */
 export function firstChunk(rules: ChunkRules, active: number): ChunkState {
-  return { size: fitted(rules, active < 2 ? rules.stride / 4 : rules.stride / active), policy: 'init', short: 0 };
+  return { size: fitSize(rules, active < 2 ? rules.stride / 4 : rules.stride / active), policy: 'init', shortCount: 0 };
 }
 
 /** Records that a chunk of the present size was issued. The next chunk of this size has the policy `hold`. */
-export function issued(state: ChunkState): ChunkState {
-  return state.policy === 'init' || state.policy === 'hold' ? state : holding(state, state.short);
+export function afterIssue(state: ChunkState): ChunkState {
+  return state.policy === 'init' || state.policy === 'hold' ? state : holding(state, state.shortCount);
 }
 
 /** Records that a chunk of `count` items took `ms` on the device. */
-export function completed(rules: ChunkRules, state: ChunkState, count: number, ms: number, active: number): ChunkState {
+export function afterCompletion(
+  rules: ChunkRules,
+  state: ChunkState,
+  count: number,
+  ms: number,
+  active: number,
+): ChunkState {
   const aimMs = aimFor(rules, active);
   const isFull = count >= state.size;
-  const paced = fitted(rules, (count * aimMs) / ms);
+  const paced = fitSize(rules, (count * aimMs) / ms);
   // A chunk of less than half the size says little about speed: fixed costs dominate.
-  if (2 * count >= state.size && (ms > 2 * aimMs || ms > rules.longestMs) && paced < state.size) {
-    return { size: paced, policy: 'shrink', short: 0 };
+  if (2 * count >= state.size && (ms > 2 * aimMs || ms > rules.maxMs) && paced < state.size) {
+    return { size: paced, policy: 'shrink', shortCount: 0 };
   }
-  if (!(ms < aimMs / 2)) return known(state, 0);
-  const short = state.short + (isFull ? 1 : 0);
-  const doubled = fitted(rules, 2 * state.size);
-  if (short < COMPLETIONS || doubled <= state.size) return known(state, Math.min(short, COMPLETIONS));
-  return { size: doubled, policy: 'double', short: 0 };
+  if (!(ms < aimMs / 2)) return withShortCount(state, 0);
+  const shortCount = state.shortCount + (isFull ? 1 : 0);
+  const doubled = fitSize(rules, 2 * state.size);
+  if (shortCount < COMPLETIONS_TO_DOUBLE || doubled <= state.size)
+    return withShortCount(state, Math.min(shortCount, COMPLETIONS_TO_DOUBLE));
+  return { size: doubled, policy: 'double', shortCount: 0 };
 }
 
 /** Records that the size is no longer a guess. Returns the same object if nothing changes, which is the usual case. */
-function known(state: ChunkState, short: number): ChunkState {
-  if (state.policy === 'init') return holding(state, short);
-  if (state.short === short) return state;
-  return { size: state.size, policy: state.policy, short };
+function withShortCount(state: ChunkState, shortCount: number): ChunkState {
+  if (state.policy === 'init') return holding(state, shortCount);
+  if (state.shortCount === shortCount) return state;
+  return { size: state.size, policy: state.policy, shortCount };
 }
 
-const holding = ({ size }: ChunkState, short: number): ChunkState => ({ size, policy: 'hold', short });
+const holding = ({ size }: ChunkState, shortCount: number): ChunkState => ({ size, policy: 'hold', shortCount });
 
 /** Rule C5: halves the size, because another job has waited too long. */
-export function crowded(rules: ChunkRules, state: ChunkState): ChunkState {
-  const size = Math.min(state.size, fitted(rules, state.size / 2));
-  return { size, policy: size < state.size ? 'shrink' : state.policy, short: 0 };
+export function halved(rules: ChunkRules, state: ChunkState): ChunkState {
+  const size = Math.min(state.size, fitSize(rules, state.size / 2));
+  return { size, policy: size < state.size ? 'shrink' : state.policy, shortCount: 0 };
 }
 
 /** Returns the target time of a chunk while `active` jobs take turns. */
@@ -138,9 +145,9 @@ export function aimFor({ aimMs }: ChunkRules, active: number): number {
 }
 
 /** Rounds `items` to a multiple of the granularity between `least` and `most`. */
-export function fitted({ granularity, least, most }: ChunkShape, items: number): number {
-  const floor = Math.ceil(Math.max(1, least) / granularity) * granularity;
+export function fitSize({ granularity, min, max }: ChunkShape, items: number): number {
+  const floor = Math.ceil(Math.max(1, min) / granularity) * granularity;
   const wanted = Math.floor(items / granularity) * granularity;
-  const ceiling = most < granularity ? most : Math.floor(most / granularity) * granularity;
+  const ceiling = max < granularity ? max : Math.floor(max / granularity) * granularity;
   return Math.min(Math.max(wanted, floor), ceiling);
 }

@@ -2,10 +2,10 @@ import type { Canary } from '../job.js';
 import type { ChunkRecord } from '../telemetry/record.js';
 import type { Piece } from '../work/space.js';
 import type { Lane, LaneSlot } from './lane.js';
-import type { Slot } from './slots.js';
+import type { StreamSlot } from './slots.js';
 
 /** The next chunk that a run gives to a device. */
-export interface Work {
+export interface PlannedChunk {
   /** Unique in the process. */
   readonly id: number;
   readonly piece: Piece;
@@ -13,13 +13,13 @@ export interface Work {
 }
 
 /** A chunk that was submitted to a device. */
-export interface Chunk extends Omit<Work, 'canary'> {
+export interface Chunk extends Omit<PlannedChunk, 'canary'> {
   readonly canary: Canary<unknown> | undefined;
   readonly lane: Lane;
   /** The chunk's buffers, which belong to the job. */
   readonly slot: LaneSlot;
   /** The chunk's slot on the device. Jobs take turns for these. */
-  readonly place: Slot;
+  readonly streamSlot: StreamSlot;
   readonly record: ChunkRecord | undefined;
   /** True if its stream was cancelled while the chunk was in flight. */
   isCancelled: boolean;

@@ -1,13 +1,13 @@
 import type { DeviceInfo } from '../../device/device.js';
 import { MillraceError } from '../../kernel/error.js';
-import { blame, faultOf, HEALTHY, type Health, praise, type Trouble } from './fault-rate.js';
+import { type FaultCounts, type FaultKind, faultOf, NO_FAULTS, recordFault, recordOk } from './fault-rate.js';
 
 /** Counts a device's work and faults over all jobs, and decides whether the device is still used. */
-export class Conduct {
+export class DeviceHealth {
   readonly counts = { chunks: 0, items: 0n, canaries: 0, cancelled: 0, wrong: 0, missed: 0, failed: 0, stalled: 0 };
   /** Why the device is no longer used. */
   fault: MillraceError | undefined;
-  #health: Health = HEALTHY;
+  #faults: FaultCounts = NO_FAULTS;
   readonly #info: DeviceInfo;
   readonly #onFault: (fault: MillraceError) => void;
 
@@ -17,17 +17,17 @@ export class Conduct {
   }
 
   /** Records that `checked` results were recomputed and right. */
-  praise(checked: number): void {
-    this.#health = praise(this.#health, checked);
+  recordOk(checked: number): void {
+    this.#faults = recordOk(this.#faults, checked);
   }
 
   /** Records a fault. Past a limit the device is no longer used. */
-  blame(trouble: Trouble, message: string): void {
-    this.counts[trouble]++;
-    this.#health = blame(this.#health, trouble);
-    if (faultOf(this.#health) === undefined) return;
+  recordFault(kind: FaultKind, message: string): void {
+    this.counts[kind]++;
+    this.#faults = recordFault(this.#faults, kind);
+    if (faultOf(this.#faults) === undefined) return;
     const { id, name } = this.#info;
-    this.#end(
+    this.#disable(
       new MillraceError({
         code: 'device-failed',
         message,
@@ -40,17 +40,17 @@ export class Conduct {
   /**
    * Records an error from the device. A few consecutive errors are tolerated, unless the device is closed or failed.
    */
-  fail(error: unknown): void {
+  recordError(error: unknown): void {
     const isGone = error instanceof MillraceError && (error.code === 'device-closed' || error.code === 'device-failed');
     if (!isGone) {
-      this.blame('failed', error instanceof Error ? error.message : String(error));
+      this.recordFault('failed', error instanceof Error ? error.message : String(error));
       return;
     }
     this.counts.failed++;
-    this.#end(error);
+    this.#disable(error);
   }
 
-  #end(fault: MillraceError): void {
+  #disable(fault: MillraceError): void {
     if (this.fault) return;
     this.fault = fault;
     this.#onFault(fault);
@@ -58,11 +58,11 @@ export class Conduct {
 }
 
 /** True if the device caused the error. Any other error belongs to the job and would occur on every device. */
-export const isOfDevice = (error: unknown): boolean =>
+export const isDeviceError = (error: unknown): boolean =>
   error instanceof MillraceError && error.code.startsWith('device-');
 
 /** Releases a resource and ignores errors: a device that is gone refuses every call and has nothing left to free. */
-export function attempt(action: () => void): void {
+export function ignoreErrors(action: () => void): void {
   try {
     action();
   } catch {

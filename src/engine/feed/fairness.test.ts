@@ -28,7 +28,11 @@ describe('rotation', () => {
     ]);
     expect(serve(first.rotation, everyone).job).toBe('a');
     expect(roundsOf(first.rotation, 'c')).toBe(1);
-    expect(serve(rotationOf('a'), () => false)).toEqual({ job: undefined, rotation: rotationOf('a'), crowded: false });
+    expect(serve(rotationOf('a'), () => false)).toEqual({
+      job: undefined,
+      rotation: rotationOf('a'),
+      mustHalveOthers: false,
+    });
     expect(serve(leave(rotationOf('a', 'b'), 'a'), everyone).job).toBe('b');
   });
 });
@@ -114,7 +118,7 @@ describe('fairness', () => {
         for (let turn = 0; servedAt === undefined; turn++) {
           const next = serve(rotation, everyone, (job) => job !== 'big' || turn >= fitsAfter);
           rotation = next.rotation;
-          if (next.crowded) crowds++;
+          if (next.mustHalveOthers) crowds++;
           expect(roundsOf(rotation, 'big')).toBeLessThanOrEqual(2 * jobs + 1);
           if (next.job === undefined) expect(roundsOf(rotation, 'big')).toBe(2 * jobs + 1);
           if (next.job === 'big') servedAt = turn;

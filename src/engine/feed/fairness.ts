@@ -26,12 +26,12 @@ export function leave(rotation: Rotation, job: string): Rotation {
   return rotation.filter((turn) => turn.job !== job);
 }
 
-export interface Served {
+export interface ServeResult {
   /** The job that gets the slot. Undefined if no job wants it, or if the longest waiter does not fit yet. */
   readonly job: string | undefined;
   readonly rotation: Rotation;
   /** True if a job has just passed the limit: halve the chunks of all others (`crowded` in chunk-size.ts). */
-  readonly crowded: boolean;
+  readonly mustHalveOthers: boolean;
 }
 
 /**
@@ -44,16 +44,16 @@ export function serve(
   rotation: Rotation,
   wants: (job: string) => boolean,
   fits: (job: string) => boolean = () => true,
-): Served {
+): ServeResult {
   const waiting = rotation.filter(({ job }) => wants(job));
   const limit = 2 * rotation.length;
-  const longest = waiting.reduce<Turn | undefined>(
-    (most, turn) => (turn.rounds > (most?.rounds ?? -1) ? turn : most),
+  const longestWaiting = waiting.reduce<Turn | undefined>(
+    (longest, turn) => (turn.rounds > (longest?.rounds ?? -1) ? turn : longest),
     undefined,
   );
-  const isForced = longest !== undefined && longest.rounds > limit;
-  const chosen = (isForced ? [longest] : waiting).find(({ job }) => fits(job));
-  if (chosen === undefined) return { job: undefined, rotation, crowded: false };
+  const isForced = longestWaiting !== undefined && longestWaiting.rounds > limit;
+  const chosen = (isForced ? [longestWaiting] : waiting).find(({ job }) => fits(job));
+  if (chosen === undefined) return { job: undefined, rotation, mustHalveOthers: false };
   const waits = new Set(waiting.map(({ job }) => job));
   const others = rotation
     .filter(({ job }) => job !== chosen.job)
@@ -61,7 +61,7 @@ export function serve(
   return {
     job: chosen.job,
     rotation: [...others, { job: chosen.job, rounds: 0 }],
-    crowded: others.some(({ rounds }) => rounds === limit + 1),
+    mustHalveOthers: others.some(({ rounds }) => rounds === limit + 1),
   };
 }
 

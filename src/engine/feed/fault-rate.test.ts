@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { blame, faultOf, HEALTHY, praise, type Trouble } from './fault-rate.js';
+import { type FaultKind, faultOf, NO_FAULTS, recordFault, recordOk } from './fault-rate.js';
 
-const after = (...troubles: Trouble[]) => troubles.reduce(blame, HEALTHY);
+const after = (...troubles: FaultKind[]) => troubles.reduce(recordFault, NO_FAULTS);
 
 test('one missed answer, three wrong ones, three errors or stalls in a row', () => {
-  expect(faultOf(HEALTHY)).toBeUndefined();
+  expect(faultOf(NO_FAULTS)).toBeUndefined();
   expect(faultOf(after('missed'))).toBe('missed');
   for (const trouble of ['wrong', 'failed', 'stalled'] as const) {
     expect(faultOf(after(trouble, trouble))).toBeUndefined();
@@ -14,18 +14,18 @@ test('one missed answer, three wrong ones, three errors or stalls in a row', () 
 });
 
 test('a chunk that ends well breaks a row of errors, not of wrong results', () => {
-  const again = praise(after('failed', 'failed', 'wrong', 'wrong'), 10);
-  expect(faultOf(blame(again, 'failed'))).toBeUndefined();
-  expect(faultOf(blame(again, 'wrong'))).toBe('wrong');
+  const again = recordOk(after('failed', 'failed', 'wrong', 'wrong'), 10);
+  expect(faultOf(recordFault(again, 'failed'))).toBeUndefined();
+  expect(faultOf(recordFault(again, 'wrong'))).toBe('wrong');
 });
 
 test('a thousand right results make up for a wrong one, and are not saved up before', () => {
-  const saved = praise(HEALTHY, 5000);
-  expect(faultOf(blame(blame(blame(saved, 'wrong'), 'wrong'), 'wrong'))).toBe('wrong');
+  const saved = recordOk(NO_FAULTS, 5000);
+  expect(faultOf(recordFault(recordFault(recordFault(saved, 'wrong'), 'wrong'), 'wrong'))).toBe('wrong');
   let health = after('wrong', 'wrong');
-  for (let chunk = 0; chunk < 9; chunk++) health = praise(health, 100);
+  for (let chunk = 0; chunk < 9; chunk++) health = recordOk(health, 100);
   expect(health.wrong).toBe(2);
-  health = praise(health, 100);
+  health = recordOk(health, 100);
   expect(health.wrong).toBe(1);
-  expect(praise(health, 2500)).toMatchObject({ wrong: 0 });
+  expect(recordOk(health, 2500)).toMatchObject({ wrong: 0 });
 });

@@ -1,21 +1,21 @@
 import { MillraceError } from '../../kernel/error.js';
 import type { FlowSlot, OpenFlow } from '../flow/flow.js';
-import { isFed } from '../run/balance.js';
-import { type Audit, NO_AUDIT } from '../run/canary.js';
+import { hasEnoughWork } from '../run/balance.js';
+import { type CanaryState, NO_CANARY_STATE } from '../run/canary.js';
 import {
-  batched,
+  afterCompletion,
+  afterIssue,
   type ChunkPolicy,
   type ChunkRules,
   type ChunkState,
   chunkRules,
-  completed,
-  crowded,
   firstChunk,
-  issued,
-  LONGEST_MS,
-  WEBGPU_LONGEST_MS,
+  halved,
+  MAX_CHUNK_MS,
+  sizeForBatch,
+  WEBGPU_MAX_CHUNK_MS,
 } from './chunk-size.js';
-import { attempt } from './device-health.js';
+import { ignoreErrors } from './device-health.js';
 import type { ChunkOwner } from './owner.js';
 import type { Pipeline } from './pipeline.js';
 import { measure, NO_THROUGHPUT, type Throughput } from './throughput.js';
@@ -25,22 +25,22 @@ export class Lane {
   readonly run: ChunkOwner;
   readonly pipeline: Pipeline;
   /** False after `next` found no work, until the run reports that there may be some. */
-  wants = true;
+  wantsWork = true;
   throughput: Throughput = NO_THROUGHPUT;
-  audit: Audit = NO_AUDIT;
+  canaryState: CanaryState = NO_CANARY_STATE;
   /** Items in flight on the device. */
   items = 0;
   /** When it began to wait for one of its own slots while the device had a free place; for telemetry. */
-  starvingNs: bigint | undefined;
-  readonly #free: LaneSlot[] = [];
+  starvedSinceNs: bigint | undefined;
+  readonly #freeSlots: LaneSlot[] = [];
   #flow: OpenFlow<unknown> | undefined;
   #rules: ChunkRules | undefined;
   #chunk: ChunkState | undefined;
-  #used = 0;
+  #usedSlots = 0;
   /** Chunks in flight on the device. */
-  #flying = 0;
+  #inFlight = 0;
   #hasCompleted = false;
-  #closed = false;
+  #isClosed = false;
 
   constructor(run: ChunkOwner, pipeline: Pipeline) {
     this.run = run;
@@ -56,8 +56,8 @@ export class Lane {
     return this.throughput.perMs.value;
   }
 
-  get least(): number {
-    return this.#rules?.least ?? 1;
+  get minItems(): number {
+    return this.#rules?.min ?? 1;
   }
 
   /** Threads of a workgroup or lanes of a gang. Undefined if the flow does not report it. */
@@ -71,21 +71,27 @@ export class Lane {
   }
 
   get freeSlots(): number {
-    return this.#free.length;
+    return this.#freeSlots.length;
   }
 
   /** True while the device has enough work of this job. */
-  get isFed(): boolean {
+  get hasEnoughWork(): boolean {
     const { perMs, items } = this;
-    return isFed({ perMs, items, chunks: this.#flying, hasCompleted: this.#hasCompleted, jobs: this.pipeline.jobs });
+    return hasEnoughWork({
+      perMs,
+      items,
+      chunks: this.#inFlight,
+      hasCompleted: this.#hasCompleted,
+      jobs: this.pipeline.jobs,
+    });
   }
 
   /** Size of the next chunk, and the rule it follows. */
   get next(): { readonly size: number; readonly policy: ChunkPolicy } {
     const { size, policy } = this.#chunk ?? { size: 1, policy: 'init' as const };
     if (this.#rules?.batch === undefined) return { size, policy };
-    const [queued, capacity] = [this.#used, this.#used + this.#free.length];
-    return { size: batched(this.#rules, size, { perMs: this.perMs, queued, capacity }), policy };
+    const [queued, capacity] = [this.#usedSlots, this.#usedSlots + this.#freeSlots.length];
+    return { size: sizeForBatch(this.#rules, size, { perMs: this.perMs, queued, capacity }), policy };
   }
 
   /** Rounds `items` down to a size that suits the kernel, at least 1. */
@@ -106,84 +112,84 @@ export class Lane {
     // An `await` here would leave the device idle for some turns of the event loop before the first chunk.
     const flow = opening instanceof Promise ? await opening : opening;
     this.#flow = flow;
-    if (persistent && !flow.isResident) this.pipeline.warnOfQueue(this.run.job.name);
-    const longest = device.info.kind === 'webgpu' ? WEBGPU_LONGEST_MS : LONGEST_MS;
+    if (persistent && !flow.isResident) this.pipeline.warnNotResident(this.run.job.name);
+    const longest = device.info.kind === 'webgpu' ? WEBGPU_MAX_CHUNK_MS : MAX_CHUNK_MS;
     this.#rules = chunkRules(flow.shape, aim, longest);
     try {
-      for (let place = 0; place < slotsPerStream && !this.#closed; place++) {
+      for (let index = 0; index < slotsPerStream && !this.#isClosed; index++) {
         for (const [stream, queue] of streams.entries()) {
           const made = flow.slot(queue);
-          this.#free.push({ slot: made instanceof Promise ? await made : made, stream, place });
+          this.#freeSlots.push({ slot: made instanceof Promise ? await made : made, stream, index });
         }
       }
     } catch (error) {
-      const isShort = error instanceof MillraceError && error.code === 'device-memory' && this.#free.length > 0;
+      const isShort = error instanceof MillraceError && error.code === 'device-memory' && this.#freeSlots.length > 0;
       if (!isShort) throw error;
     } finally {
-      if (this.#closed) this.#freeAll();
+      if (this.#isClosed) this.#freeAll();
     }
   }
 
   /** Sets the first chunk's size, which depends on the number of active jobs. */
-  begin(active: number): void {
+  startSizing(active: number): void {
     if (this.#rules) this.#chunk = firstChunk(this.#rules, active);
   }
 
   /** True if a slot is free on the stream, or on any stream if none is given. */
   hasSlot(stream?: number): boolean {
-    return this.#free.some((slot) => stream === undefined || slot.stream === stream);
+    return this.#freeSlots.some((slot) => stream === undefined || slot.stream === stream);
   }
 
   takeSlot(stream: number): LaneSlot | undefined {
-    const at = this.#free.findIndex((slot) => slot.stream === stream);
-    const [slot] = at < 0 ? [] : this.#free.splice(at, 1);
-    if (slot) this.#used++;
+    const at = this.#freeSlots.findIndex((slot) => slot.stream === stream);
+    const [slot] = at < 0 ? [] : this.#freeSlots.splice(at, 1);
+    if (slot) this.#usedSlots++;
     return slot;
   }
 
   freeSlot(slot: LaneSlot): void {
-    this.#used--;
-    this.#free.push(slot);
-    if (this.#closed) this.#freeAll();
-    else this.wants = true;
+    this.#usedSlots--;
+    this.#freeSlots.push(slot);
+    if (this.#isClosed) this.#freeAll();
+    else this.wantsWork = true;
   }
 
   issued(count: number): void {
-    this.#flying++;
+    this.#inFlight++;
     this.items += count;
-    if (this.#chunk) this.#chunk = issued(this.#chunk);
+    if (this.#chunk) this.#chunk = afterIssue(this.#chunk);
   }
 
   /** Records that a chunk has left the device. */
-  landed(count: number): void {
-    this.#flying--;
+  leftDevice(count: number): void {
+    this.#inFlight--;
     this.items -= count;
-    this.wants = true;
+    this.wantsWork = true;
   }
 
   /** Records a completed chunk that took `ms`, and held the device alone for `heldMs` of that. */
   completed(count: number, ms: number, heldMs: number, active: number): void {
     this.#hasCompleted = true;
     this.throughput = measure(this.throughput, count, heldMs);
-    if (this.#rules && this.#chunk) this.#chunk = completed(this.#rules, this.#chunk, count, ms, active);
+    if (this.#rules && this.#chunk) this.#chunk = afterCompletion(this.#rules, this.#chunk, count, ms, active);
   }
 
-  crowd(): void {
-    if (this.#rules && this.#chunk) this.#chunk = crowded(this.#rules, this.#chunk);
+  halveChunkSize(): void {
+    if (this.#rules && this.#chunk) this.#chunk = halved(this.#rules, this.#chunk);
   }
 
   /** Frees every unused slot now, and each of the others when its use ends. */
   close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     this.#freeAll();
   }
 
   #freeAll(): void {
-    for (const { slot } of this.#free) attempt(() => slot.close());
-    this.#free.length = 0;
-    if (this.#used > 0) return;
-    attempt(() => this.#flow?.close());
+    for (const { slot } of this.#freeSlots) ignoreErrors(() => slot.close());
+    this.#freeSlots.length = 0;
+    if (this.#usedSlots > 0) return;
+    ignoreErrors(() => this.#flow?.close());
     this.#flow = undefined;
   }
 }
@@ -192,5 +198,5 @@ export class Lane {
 export interface LaneSlot {
   readonly slot: FlowSlot<unknown>;
   readonly stream: number;
-  readonly place: number;
+  readonly index: number;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { availableShare, Machine, type ProcessorTimes } from './machine-load.js';
+import { availableShare, MachineLoad, type ProcessorTimes } from './machine-load.js';
 
 /** A second of two processors: of 2000 ms, so many are this process's and so many are left over. */
 const second = (ownMs: number, idleMs: number, seconds = 1): [ProcessorTimes, ProcessorTimes] => [
@@ -22,23 +22,23 @@ test.each([
 test('is looked at twice a second at most', () => {
   let reads = 0;
   const [before, after] = second(500, 0);
-  const machine = new Machine(() => (reads++ === 0 ? before : after));
-  expect([machine.share(5100), machine.share(5499)]).toEqual([1, 1]);
+  const machine = new MachineLoad(() => (reads++ === 0 ? before : after));
+  expect([machine.availableShare(5100), machine.availableShare(5499)]).toEqual([1, 1]);
   expect(reads).toBe(1);
-  expect(machine.share(6000)).toBeCloseTo(0.25, 6);
-  expect(machine.share(6100)).toBeCloseTo(0.25, 6);
+  expect(machine.availableShare(6000)).toBeCloseTo(0.25, 6);
+  expect(machine.availableShare(6100)).toBeCloseTo(0.25, 6);
   expect(reads).toBe(2);
 });
 
 test('this machine tells what it has', () => {
-  const machine = new Machine();
+  const machine = new MachineLoad();
   const begun = performance.now();
   while (performance.now() < begun + 600);
-  const share = machine.share(performance.now());
+  const share = machine.availableShare(performance.now());
   expect(share).toBeGreaterThan(0.05);
   expect(share).toBeLessThanOrEqual(1);
 });
 
 test('where the system does not tell, all of it is taken to be there', () => {
-  expect(new Machine(() => undefined).share(1e9)).toBe(1);
+  expect(new MachineLoad(() => undefined).availableShare(1e9)).toBe(1);
 });

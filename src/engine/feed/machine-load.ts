@@ -27,7 +27,7 @@ export function availableShare(before: ProcessorTimes, after: ProcessorTimes): n
 const SAMPLE_MS = 500;
 
 /** Measures the recent share of the machine that was available to this process. */
-export class Machine {
+export class MachineLoad {
   readonly #read: () => ProcessorTimes | undefined;
   #before: ProcessorTimes | undefined;
   #share = 1;
@@ -38,7 +38,7 @@ export class Machine {
   }
 
   /** See `availableShare`. Returns 1 if the system does not report processor times, as in a browser. */
-  share(nowMs: number): number {
+  availableShare(nowMs: number): number {
     const before = this.#before;
     if (before === undefined || nowMs - before.atMs < SAMPLE_MS) return this.#share;
     const after = this.#read();
@@ -50,12 +50,12 @@ export class Machine {
 }
 
 /** Browsers have no `process`. */
-type Host = {
+type GlobalProcess = {
   process?: { getBuiltinModule?: (id: 'node:os') => typeof import('node:os'); cpuUsage(): NodeJS.CpuUsage };
 };
 
 function processorTimes(): ProcessorTimes | undefined {
-  const { process } = globalThis as Host;
+  const { process } = globalThis as GlobalProcess;
   const processors = process?.getBuiltinModule?.('node:os').cpus() ?? [];
   if (process === undefined || processors.length === 0) return undefined;
   const { user, system } = process.cpuUsage();

@@ -1,23 +1,23 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { freeSlot, openSlots, type Slot, takeSlot } from './slots.js';
+import { freeSlot, openSlotPool, type StreamSlot, takeSlot } from './slots.js';
 
 describe('slots', () => {
   test.each([1, 2, 3, 8])('chunk k goes to stream k mod %i, three to each', (streams) => {
-    let slots = openSlots(streams);
-    const taken: Slot[] = [];
+    let slots = openSlotPool(streams);
+    const taken: StreamSlot[] = [];
     for (let next = takeSlot(slots); next; next = takeSlot(slots)) {
       taken.push(next.slot);
       slots = next.slots;
     }
     expect(taken.length).toBe(3 * streams);
     expect(taken.map(({ stream }) => stream)).toEqual(taken.map((_, k) => k % streams));
-    expect(new Set(taken.map(({ stream, place }) => `${stream}.${place}`)).size).toBe(3 * streams);
+    expect(new Set(taken.map(({ stream, index }) => `${stream}.${index}`)).size).toBe(3 * streams);
   });
 
   test('a stream whose chunks are slow holds up nobody: the others go on, in turn', () => {
-    let slots = openSlots(3, 2);
-    const flight: Slot[] = [];
+    let slots = openSlotPool(3, 2);
+    const flight: StreamSlot[] = [];
     const served: number[] = [];
     const fill = () => {
       for (let next = takeSlot(slots); next; next = takeSlot(slots)) {
@@ -44,8 +44,8 @@ describe('slots', () => {
         fc.integer({ min: 2, max: 4 }),
         fc.array(fc.nat(30)),
         (n, per, picks) => {
-          let slots = openSlots(n, per);
-          const held: Slot[] = [];
+          let slots = openSlotPool(n, per);
+          const held: StreamSlot[] = [];
           for (const pick of picks) {
             const next = pick % 3 === 0 ? undefined : takeSlot(slots);
             if (next) {

@@ -7,45 +7,47 @@
 export const SLOTS_PER_STREAM = 3;
 export const STREAMS = 2;
 
-export interface Slot {
+export interface StreamSlot {
   readonly stream: number;
   /** Index among the stream's slots. */
-  readonly place: number;
+  readonly index: number;
 }
 
-export interface Slots {
+export interface SlotPool {
   readonly streams: number;
   readonly perStream: number;
   /** Number of chunks placed so far. */
-  readonly turn: number;
-  readonly free: readonly Slot[];
+  readonly chunksPlaced: number;
+  readonly free: readonly StreamSlot[];
 }
 
-export function openSlots(streams: number = STREAMS, perStream: number = SLOTS_PER_STREAM): Slots {
-  const places = Array.from({ length: perStream }, (_, place) => place);
-  const free = places.flatMap((place) => Array.from({ length: streams }, (_, stream): Slot => ({ stream, place })));
-  return { streams, perStream, turn: 0, free };
+export function openSlotPool(streams: number = STREAMS, perStream: number = SLOTS_PER_STREAM): SlotPool {
+  const places = Array.from({ length: perStream }, (_, index) => index);
+  const free = places.flatMap((index) =>
+    Array.from({ length: streams }, (_, stream): StreamSlot => ({ stream, index })),
+  );
+  return { streams, perStream, chunksPlaced: 0, free };
 }
 
 /**
  * Takes a slot for the next chunk. Chunk k goes to stream k mod streams. If that stream is full, the next stream with a
  * free slot gets the chunk, so that no stream idles. Undefined if all are full.
  */
-export function takeSlot(slots: Slots): { readonly slot: Slot; readonly slots: Slots } | undefined {
-  const { streams, turn, free } = slots;
+export function takeSlot(slots: SlotPool): { readonly slot: StreamSlot; readonly slots: SlotPool } | undefined {
+  const { streams, chunksPlaced, free } = slots;
   for (let step = 0; step < streams; step++) {
-    const stream = (turn + step) % streams;
+    const stream = (chunksPlaced + step) % streams;
     const slot = free.find((candidate) => candidate.stream === stream);
     if (slot === undefined) continue;
     const rest = free.filter((other) => other !== slot);
-    return { slot, slots: { streams, perStream: slots.perStream, turn: turn + step + 1, free: rest } };
+    return { slot, slots: { streams, perStream: slots.perStream, chunksPlaced: chunksPlaced + step + 1, free: rest } };
   }
   return undefined;
 }
 
 /** Frees a slot after its results were read. It is reused after the slots that were freed before it. */
-export function freeSlot(slots: Slots, { stream, place }: Slot): Slots {
-  const { streams, perStream, turn, free } = slots;
-  if (free.some((slot) => slot.stream === stream && slot.place === place)) return slots;
-  return { streams, perStream, turn, free: [...free, { stream, place }] };
+export function freeSlot(slots: SlotPool, { stream, index }: StreamSlot): SlotPool {
+  const { streams, perStream, chunksPlaced, free } = slots;
+  if (free.some((slot) => slot.stream === stream && slot.index === index)) return slots;
+  return { streams, perStream, chunksPlaced, free: [...free, { stream, index }] };
 }

@@ -1,7 +1,7 @@
 import { stallLimit } from '../run/balance.js';
 
 /** How long each stream of a device has been silent while chunks were queued on it. */
-export class Silence {
+export class StallDetector {
   readonly #streams: { ms: number; strikes: number }[];
   readonly #patience: number;
 
@@ -12,7 +12,7 @@ export class Silence {
   }
 
   /** True while a stream has exceeded its limit. */
-  get isLong(): boolean {
+  get isStalled(): boolean {
     return this.#streams.some(({ strikes }) => strikes > 0);
   }
 
@@ -21,12 +21,12 @@ export class Silence {
     return Math.max(...this.#streams.map(({ strikes }) => strikes));
   }
 
-  msOf(stream: number): number {
+  silentMs(stream: number): number {
     return this.#streams[stream]?.ms ?? 0;
   }
 
   /** The stream has completed a chunk. */
-  end(stream: number): void {
+  reset(stream: number): void {
     this.#streams[stream] = { ms: 0, strikes: 0 };
   }
 

@@ -1,19 +1,19 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
-  busyFrom,
-  count,
-  excuse,
-  fedShare,
-  type Meter,
+  addBusy,
+  addPause,
+  busyShare,
+  countIndices,
   measure,
   NO_AVERAGE,
   NO_THROUGHPUT,
   observe,
+  type RateMeter,
   rateOver,
   rateOverall,
-  startBusy,
-  startMeter,
+  startBusyTime,
+  startRateMeter,
   WINDOWS_MS,
 } from './throughput.js';
 
@@ -70,24 +70,24 @@ describe('throughput', () => {
 });
 
 describe('rates over windows', () => {
-  const run = (meter: Meter, fromMs: number, toMs: number, stepMs: number, perStep: bigint): Meter => {
+  const run = (meter: RateMeter, fromMs: number, toMs: number, stepMs: number, perStep: bigint): RateMeter => {
     let state = meter;
-    for (let nowMs = fromMs + stepMs; nowMs <= toMs; nowMs += stepMs) state = count(state, nowMs, perStep);
+    for (let nowMs = fromMs + stepMs; nowMs <= toMs; nowMs += stepMs) state = countIndices(state, nowMs, perStep);
     return state;
   };
 
   test('are unknown until the window is full', () => {
-    const meter = run(startMeter(0), 0, 9990, 10, 100n);
+    const meter = run(startRateMeter(0), 0, 9990, 10, 100n);
     expect(rateOver(meter, 9990, WINDOWS_MS.tenSeconds)).toBeUndefined();
-    const later = count(meter, 10_000, 100n);
+    const later = countIndices(meter, 10_000, 100n);
     expect(rateOver(later, 10_000, WINDOWS_MS.tenSeconds)).toBeCloseTo(10_000, 6);
     expect(rateOver(later, 10_000, WINDOWS_MS.minute)).toBeUndefined();
     expect(rateOverall(later, 0, 10_000)).toBeCloseTo(10_000, 6);
-    expect(rateOverall(startMeter(0), 0, 0)).toBeUndefined();
+    expect(rateOverall(startRateMeter(0), 0, 0)).toBeUndefined();
   });
 
   test('follow a change within their window and forget what is older', () => {
-    let meter = run(startMeter(0), 0, 60_000, 20, 200n); // 10,000/s
+    let meter = run(startRateMeter(0), 0, 60_000, 20, 200n); // 10,000/s
     meter = run(meter, 60_000, 90_000, 20, 20n); // 1,000/s
     expect(rateOver(meter, 90_000, WINDOWS_MS.tenSeconds)).toBeCloseTo(1000, 6);
     expect(rateOver(meter, 90_000, WINDOWS_MS.minute)).toBeCloseTo(5500, 0);
@@ -97,23 +97,23 @@ describe('rates over windows', () => {
   });
 
   test('a day of work is kept in 2,000 marks; counts beyond 2^53 are exact', () => {
-    let meter = startMeter(0);
-    for (let nowMs = 700; nowMs <= 4_000_000; nowMs += 700) meter = count(meter, nowMs, 1n << 60n);
-    expect(meter.marks.length).toBeLessThan(2000);
+    let meter = startRateMeter(0);
+    for (let nowMs = 700; nowMs <= 4_000_000; nowMs += 700) meter = countIndices(meter, nowMs, 1n << 60n);
+    expect(meter.samples.length).toBeLessThan(2000);
     expect(rateOver(meter, 4_000_000, WINDOWS_MS.quarterHour)! / (2 ** 60 / 0.7)).toBeCloseTo(1, 2);
-    expect(meter.marks.at(-1)!.total).toBe(5714n << 60n);
+    expect(meter.samples.at(-1)!.total).toBe(5714n << 60n);
   });
 
   test('agree with a plain count of what happened in the window', () => {
     const event = fc.record({ afterMs: fc.integer({ min: 0, max: 3000 }), indices: fc.nat(10_000) });
     fc.assert(
       fc.property(fc.array(event, { minLength: 20, maxLength: 60 }), (events) => {
-        let meter = startMeter(0);
+        let meter = startRateMeter(0);
         let nowMs = 0;
         const log: { atMs: number; indices: number }[] = [];
         for (const { afterMs, indices } of events) {
           nowMs += afterMs;
-          meter = count(meter, nowMs, BigInt(indices));
+          meter = countIndices(meter, nowMs, BigInt(indices));
           log.push({ atMs: nowMs, indices });
         }
         const rate = rateOver(meter, nowMs, WINDOWS_MS.tenSeconds);
@@ -134,46 +134,46 @@ describe('fed', () => {
   const ms = (value: number): bigint => BigInt(value) * 1_000_000n;
 
   test('is the union of times, whatever order they are told in', () => {
-    let busy = startBusy(0n);
+    let busy = startBusyTime(0n);
     for (const [from, to] of [
       [10, 20],
       [50, 60],
       [0, 80], // a long chunk of another stream, told last
       [90, 100],
     ] as const) {
-      busy = busyFrom(busy, ms(from), ms(to));
+      busy = addBusy(busy, ms(from), ms(to));
     }
-    expect(fedShare(busy, ms(100))).toBeCloseTo(0.9, 12);
-    expect(fedShare(busy, ms(200))).toBeCloseTo(0.45, 12);
-    expect(fedShare(busy, ms(100), ms(20))).toBeCloseTo(0.5, 12);
-    expect(fedShare(busy, ms(100), ms(200))).toBeUndefined();
-    expect(fedShare(startBusy(5n), 5n)).toBeUndefined();
+    expect(busyShare(busy, ms(100))).toBeCloseTo(0.9, 12);
+    expect(busyShare(busy, ms(200))).toBeCloseTo(0.45, 12);
+    expect(busyShare(busy, ms(100), ms(20))).toBeCloseTo(0.5, 12);
+    expect(busyShare(busy, ms(100), ms(200))).toBeUndefined();
+    expect(busyShare(startBusyTime(5n), 5n)).toBeUndefined();
   });
 
   test('over days the sum is exact and memory stays flat', () => {
-    let busy = startBusy(0n);
-    for (let second = 0; second < 20_000; second++) busy = busyFrom(busy, ms(second * 1000), ms(second * 1000 + 990));
-    expect(fedShare(busy, ms(20_000_000))).toBeCloseTo(0.99, 9);
-    expect(fedShare(busy, ms(20_000_000), ms(900_000))).toBeCloseTo(0.99, 9);
+    let busy = startBusyTime(0n);
+    for (let second = 0; second < 20_000; second++) busy = addBusy(busy, ms(second * 1000), ms(second * 1000 + 990));
+    expect(busyShare(busy, ms(20_000_000))).toBeCloseTo(0.99, 9);
+    expect(busyShare(busy, ms(20_000_000), ms(900_000))).toBeCloseTo(0.99, 9);
     expect(busy.recent.count).toBeLessThan(1200);
   });
 
   test('does not count a pause, but what was in flight when it began does', () => {
     // Busy 0 to 40, paused from 30 to 80, idle 80 to 90, busy to 100.
-    const busy = excuse(busyFrom(busyFrom(startBusy(0n), 0n, ms(40)), ms(90), ms(100)), ms(30), ms(80));
-    expect(fedShare(busy, ms(100))).toBeCloseTo(50 / 60, 12);
-    expect(fedShare(busy, ms(100), ms(50))).toBeCloseTo(10 / 20, 12);
-    expect(fedShare(excuse(startBusy(0n), 0n, ms(10)), ms(10))).toBeUndefined();
-    expect(fedShare(excuse(busy, ms(100), ms(200)), ms(200), ms(50))).toBeUndefined();
+    const busy = addPause(addBusy(addBusy(startBusyTime(0n), 0n, ms(40)), ms(90), ms(100)), ms(30), ms(80));
+    expect(busyShare(busy, ms(100))).toBeCloseTo(50 / 60, 12);
+    expect(busyShare(busy, ms(100), ms(50))).toBeCloseTo(10 / 20, 12);
+    expect(busyShare(addPause(startBusyTime(0n), 0n, ms(10)), ms(10))).toBeUndefined();
+    expect(busyShare(addPause(busy, ms(100), ms(200)), ms(200), ms(50))).toBeUndefined();
   });
 
   test('over days of pauses the sum is exact and memory stays flat', () => {
-    let busy = startBusy(0n);
+    let busy = startBusyTime(0n);
     for (let second = 0; second < 20_000; second += 2) {
-      busy = busyFrom(busy, ms(second * 1000), ms(second * 1000 + 900));
-      busy = excuse(busy, ms(second * 1000 + 1000), ms(second * 1000 + 2000));
+      busy = addBusy(busy, ms(second * 1000), ms(second * 1000 + 900));
+      busy = addPause(busy, ms(second * 1000 + 1000), ms(second * 1000 + 2000));
     }
-    expect(fedShare(busy, ms(20_000_000))).toBeCloseTo(0.9, 9);
-    expect(busy.excused.count).toBeLessThan(1200);
+    expect(busyShare(busy, ms(20_000_000))).toBeCloseTo(0.9, 9);
+    expect(busy.pauses.count).toBeLessThan(1200);
   });
 });

@@ -1,6 +1,6 @@
 import { partitionPoint } from '../work/bisect.js';
 import { Intervals } from '../work/intervals.js';
-import { between, greatest, type Range, shareOf } from '../work/space.js';
+import { between, maxBigint, type Range, shareOf } from '../work/space.js';
 
 /**
  * Throughput and utilization. An unknown figure is undefined, never 0, NaN or infinite. Times are milliseconds of one
@@ -26,7 +26,7 @@ export function observe({ value, samples }: Average, sample: number, weight = WE
  * Items per millisecond, averaged over completions: the average of items divided by the average of times, so that a
  * sample's weight is the time it covers. Chunks of two streams run at the same time and end shortly after each other:
  * the second seems to have taken no time, and as a separate rate it would outweigh a hundred others. If the clock is
- * coarse, as in a browser, items and times are collected until they cover `LEAST_MS`.
+ * coarse, as in a browser, items and times are collected until they cover `MIN_SAMPLE_MS`.
  */
 export interface Throughput {
   readonly perMs: Average;
@@ -45,7 +45,7 @@ export const NO_THROUGHPUT: Throughput = {
   items: 0,
   ms: 0,
 };
-const LEAST_MS = 0.5;
+const MIN_SAMPLE_MS = 0.5;
 
 /**
  * Adds a completion. `ms` is the time the items held the device: since their start or since the previous completion,
@@ -55,49 +55,49 @@ export function measure(before: Throughput, items: number, ms: number): Throughp
   if (!(items > 0) || !(ms >= 0)) return before;
   const { perMs, meanItems, meanMs } = before;
   const all = { items: before.items + items, ms: before.ms + ms };
-  if (all.ms < LEAST_MS) return { perMs, meanItems, meanMs, items: all.items, ms: all.ms };
+  if (all.ms < MIN_SAMPLE_MS) return { perMs, meanItems, meanMs, items: all.items, ms: all.ms };
   const next = { meanItems: observe(meanItems, all.items), meanMs: observe(meanMs, all.ms) };
   const value = (next.meanItems.value ?? 0) / (next.meanMs.value ?? 1);
   return { perMs: { value, samples: perMs.samples + 1 }, ...next, items: 0, ms: 0 };
 }
 
 /** Counts indices over time. */
-export interface Meter {
+export interface RateMeter {
   /** Totals at moments, ascending; at least one. */
-  readonly marks: readonly Mark[];
+  readonly samples: readonly RateSample[];
 }
 
-interface Mark {
+interface RateSample {
   readonly atMs: number;
   readonly total: bigint;
 }
 
 export const WINDOWS_MS = { tenSeconds: 10_000, minute: 60_000, quarterHour: 900_000 } as const;
 /** Marks are at least this far apart, so a quarter of an hour has at most 1,800. */
-const MARK_MS = 500;
+const SAMPLE_INTERVAL_MS = 500;
 
-export const startMeter = (nowMs: number): Meter => ({ marks: [{ atMs: nowMs, total: 0n }] });
+export const startRateMeter = (nowMs: number): RateMeter => ({ samples: [{ atMs: nowMs, total: 0n }] });
 
-export function count({ marks }: Meter, nowMs: number, indices: bigint): Meter {
-  const last = marks.at(-1) ?? { atMs: nowMs, total: 0n };
-  const mark = { atMs: Math.max(nowMs, last.atMs), total: last.total + indices };
+export function countIndices({ samples }: RateMeter, nowMs: number, indices: bigint): RateMeter {
+  const last = samples.at(-1) ?? { atMs: nowMs, total: 0n };
+  const sample = { atMs: Math.max(nowMs, last.atMs), total: last.total + indices };
   // The last mark moves forward until it is far enough from the one before it.
-  const before = marks.at(-2);
-  const kept = before !== undefined && last.atMs - before.atMs < MARK_MS ? marks.slice(0, -1) : marks;
+  const before = samples.at(-2);
+  const kept = before !== undefined && last.atMs - before.atMs < SAMPLE_INTERVAL_MS ? samples.slice(0, -1) : samples;
   // One mark older than the longest window is kept, because the window begins after it.
-  const old = kept.findIndex(({ atMs }) => atMs >= mark.atMs - WINDOWS_MS.quarterHour);
-  return { marks: [...kept.slice(Math.max(0, old - 1)), mark] };
+  const old = kept.findIndex(({ atMs }) => atMs >= sample.atMs - WINDOWS_MS.quarterHour);
+  return { samples: [...kept.slice(Math.max(0, old - 1)), sample] };
 }
 
 /** Returns indices per second over the last `windowMs`. Undefined until the meter has run that long. */
-export function rateOver({ marks }: Meter, nowMs: number, windowMs: number): number | undefined {
+export function rateOver({ samples }: RateMeter, nowMs: number, windowMs: number): number | undefined {
   const from = nowMs - windowMs;
-  const [first] = marks;
-  const last = marks.at(-1);
+  const [first] = samples;
+  const last = samples.at(-1);
   if (first === undefined || last === undefined || first.atMs > from) return undefined;
-  const at = lastAtOrBefore(marks, from);
-  const low = marks[at] ?? first;
-  const high = marks[at + 1];
+  const at = lastAtOrBefore(samples, from);
+  const low = samples[at] ?? first;
+  const high = samples[at + 1];
   // Work is assumed to be even between two marks. After the last mark there was none.
   const part = high === undefined ? 0 : (from - low.atMs) / (high.atMs - low.atMs);
   const atFrom = Number((high ?? low).total - low.total) * part;
@@ -105,59 +105,59 @@ export function rateOver({ marks }: Meter, nowMs: number, windowMs: number): num
 }
 
 /** Returns indices per second since the start. */
-export function rateOverall({ marks }: Meter, startedMs: number, nowMs: number): number | undefined {
-  const last = marks.at(-1);
+export function rateOverall({ samples }: RateMeter, startedMs: number, nowMs: number): number | undefined {
+  const last = samples.at(-1);
   return last === undefined || nowMs <= startedMs ? undefined : (Number(last.total) * 1000) / (nowMs - startedMs);
 }
 
 /** The times when a device had work: the union of its chunks' times, reported in any order. */
-export interface Busy {
+export interface BusyTime {
   readonly startedNs: bigint;
   /** Before `settledNs` only the sums are kept. */
   readonly settledNs: bigint;
   readonly settledBusyNs: bigint;
-  readonly settledExcusedNs: bigint;
+  readonly settledPausedNs: bigint;
   readonly recent: Intervals;
   /** Pauses: times when the device was not meant to have work. */
-  readonly excused: Intervals;
+  readonly pauses: Intervals;
 }
 
 /** Reports older than this may be missed. Longer than any window. */
 const KEEP_NS = 1_000_000_000_000n;
 
-export const startBusy = (nowNs: bigint): Busy => ({
+export const startBusyTime = (nowNs: bigint): BusyTime => ({
   startedNs: nowNs,
   settledNs: nowNs,
   settledBusyNs: 0n,
-  settledExcusedNs: 0n,
+  settledPausedNs: 0n,
   recent: Intervals.none,
-  excused: Intervals.none,
+  pauses: Intervals.none,
 });
 
-export function busyFrom(busy: Busy, startedNs: bigint, endedNs: bigint): Busy {
-  const recent = busy.recent.add(between(greatest(startedNs, busy.settledNs), endedNs));
-  const { startedNs: since, settledNs, settledBusyNs, settledExcusedNs, excused } = busy;
-  return settled({ startedNs: since, settledNs, settledBusyNs, settledExcusedNs, recent, excused }, endedNs);
+export function addBusy(busy: BusyTime, startedNs: bigint, endedNs: bigint): BusyTime {
+  const recent = busy.recent.add(between(maxBigint(startedNs, busy.settledNs), endedNs));
+  const { startedNs: since, settledNs, settledBusyNs, settledPausedNs, pauses } = busy;
+  return settleOld({ startedNs: since, settledNs, settledBusyNs, settledPausedNs, recent, pauses }, endedNs);
 }
 
 /** Records a pause. Idle time in a pause does not lower the share. */
-export function excuse(busy: Busy, fromNs: bigint, toNs: bigint): Busy {
-  const from = greatest(fromNs, busy.settledNs);
-  return toNs <= from ? busy : settled({ ...busy, excused: busy.excused.add(between(from, toNs)) }, toNs);
+export function addPause(busy: BusyTime, fromNs: bigint, toNs: bigint): BusyTime {
+  const from = maxBigint(fromNs, busy.settledNs);
+  return toNs <= from ? busy : settleOld({ ...busy, pauses: busy.pauses.add(between(from, toNs)) }, toNs);
 }
 
-function settled(busy: Busy, nowNs: bigint): Busy {
-  const settledNs = greatest(busy.settledNs, nowNs - KEEP_NS);
+function settleOld(busy: BusyTime, nowNs: bigint): BusyTime {
+  const settledNs = maxBigint(busy.settledNs, nowNs - KEEP_NS);
   if (settledNs < busy.settledNs + KEEP_NS / 10n) return busy;
   const past = between(busy.settledNs, settledNs);
-  const { busyNs, excusedNs } = timesIn(busy, past);
+  const { busyNs, pausedNs } = timesIn(busy, past);
   return {
     ...busy,
     settledNs,
     settledBusyNs: busy.settledBusyNs + busyNs,
-    settledExcusedNs: busy.settledExcusedNs + excusedNs,
+    settledPausedNs: busy.settledPausedNs + pausedNs,
     recent: busy.recent.remove(past),
-    excused: busy.excused.remove(past),
+    pauses: busy.pauses.remove(past),
   };
 }
 
@@ -165,27 +165,27 @@ function settled(busy: Busy, nowNs: bigint): Busy {
  * Returns the share of the time the device had work, 0 to 1, since the start or over the last `windowNs`. Time in which
  * the device was not meant to have work is left out.
  */
-export function fedShare(busy: Busy, nowNs: bigint, windowNs?: bigint): number | undefined {
+export function busyShare(busy: BusyTime, nowNs: bigint, windowNs?: bigint): number | undefined {
   if (windowNs === undefined) {
-    const { busyNs, excusedNs } = timesIn(busy, between(busy.settledNs, nowNs));
-    const span = nowNs - busy.startedNs - busy.settledExcusedNs - excusedNs;
+    const { busyNs, pausedNs } = timesIn(busy, between(busy.settledNs, nowNs));
+    const span = nowNs - busy.startedNs - busy.settledPausedNs - pausedNs;
     return span <= 0n ? undefined : shareOf(busy.settledBusyNs + busyNs, span);
   }
   const from = nowNs - windowNs;
   if (from < busy.startedNs || from < busy.settledNs) return undefined;
-  const { busyNs, excusedNs } = timesIn(busy, between(from, nowNs));
-  return windowNs <= excusedNs ? undefined : shareOf(busyNs, windowNs - excusedNs);
+  const { busyNs, pausedNs } = timesIn(busy, between(from, nowNs));
+  return windowNs <= pausedNs ? undefined : shareOf(busyNs, windowNs - pausedNs);
 }
 
 /** Chunks in flight when a pause began still count as work. Only the idle part of the pause is excused. */
-function timesIn({ recent, excused }: Busy, range: Range): { readonly busyNs: bigint; readonly excusedNs: bigint } {
+function timesIn({ recent, pauses }: BusyTime, range: Range): { readonly busyNs: bigint; readonly pausedNs: bigint } {
   const busyNs = recent.within(range).total;
-  const pauses = excused.within(range);
-  if (pauses.isEmpty) return { busyNs, excusedNs: 0n };
-  const idleNs = [...recent.missing(range)].reduce((sum, idle) => sum + pauses.within(idle).total, 0n);
-  return { busyNs, excusedNs: idleNs };
+  const pausesInRange = pauses.within(range);
+  if (pausesInRange.isEmpty) return { busyNs, pausedNs: 0n };
+  const idleNs = [...recent.missing(range)].reduce((sum, idle) => sum + pausesInRange.within(idle).total, 0n);
+  return { busyNs, pausedNs: idleNs };
 }
 
-function lastAtOrBefore(marks: readonly Mark[], atMs: number): number {
-  return Math.max(0, partitionPoint(marks.length, (at) => (marks[at]?.atMs ?? 0) <= atMs) - 1);
+function lastAtOrBefore(samples: readonly RateSample[], atMs: number): number {
+  return Math.max(0, partitionPoint(samples.length, (at) => (samples[at]?.atMs ?? 0) <= atMs) - 1);
 }

@@ -5,14 +5,14 @@ import type {
   Device,
   DeviceBuffer,
   DeviceProgram,
+  FieldValues,
   Resident,
   ResidentRange,
   Stream,
-  Values,
 } from '../../device/device.js';
 import type { Kernel } from '../../kernel/index.js';
 import type { ChunkShape } from '../feed/chunk-size.js';
-import { MOST_ITEMS, type Piece } from '../work/space.js';
+import { MAX_ITEMS, type Piece } from '../work/space.js';
 import { leasePrograms } from './programs.js';
 import { openSlot } from './slot.js';
 
@@ -60,7 +60,7 @@ export interface FlowSlot<Result> {
   /** Returns the result of a complete chunk. Views into the slot's memory are valid until the next submit. */
   reap(piece: Piece): Result | Overflow;
   /** Bytes that the last submit copies in each direction, for telemetry. */
-  readonly moved?: { readonly toDevice: number; readonly toHost: number } | undefined;
+  readonly copiedBytes?: { readonly toDevice: number; readonly toHost: number } | undefined;
   /** Cancels what was submitted on all slots. Present if the slots share a resident grid. */
   readonly cancel?: (() => void) | undefined;
   close(): void;
@@ -69,14 +69,14 @@ export interface FlowSlot<Result> {
 /** The chunk had more hits than its ring holds. None of it counts; it is run again in smaller pieces. */
 export class Overflow {
   readonly found: number;
-  readonly room: number;
+  readonly capacity: number;
   constructor(found: number, room: number) {
     this.found = found;
-    this.room = room;
+    this.capacity = room;
   }
 }
 
-export type JobValues<Name extends string> = Readonly<Partial<Record<Name, Values>>>;
+export type JobValues<Name extends string> = Readonly<Partial<Record<Name, FieldValues>>>;
 
 /** A flow as data. Buffers are referred to by name. Each slot has its own, so that chunks share no memory. */
 export interface FlowSpec<Result, Name extends string = string> {
@@ -88,7 +88,7 @@ export interface FlowSpec<Result, Name extends string = string> {
   /** The kernels' job values. */
   readonly job?: JobValues<Name>;
   /** Further sets of job values, numbered from 1, for chunks with known results. */
-  readonly others?: readonly JobValues<Name>[];
+  readonly extraJobs?: readonly JobValues<Name>[];
   /** Data that every chunk reads, written to each device once. */
   readonly shared?: Readonly<Record<string, ArrayBufferView>>;
   /** Buffers of each slot, in bytes. */
@@ -101,13 +101,13 @@ export interface FlowSpec<Result, Name extends string = string> {
   /** Host memory of each slot, in bytes: the destination of `read`. */
   readonly host?: Readonly<Record<string, number>>;
   /** The commands of one chunk, in order. */
-  steps(piece: Piece, host: HostViews): readonly Step<Name>[];
-  reap(piece: Piece, slot: Reaped<Name>): Result | Overflow;
+  steps(piece: Piece, host: HostViews): readonly FlowStep<Name>[];
+  reap(piece: Piece, slot: ReapContext<Name>): Result | Overflow;
   /** Returns the launch of a flow that is one launch with one ring, for devices with resident grids. */
   resident?(piece: Piece): ResidentRange;
   readonly granularity?: number;
-  readonly least?: number;
-  readonly most?: number;
+  readonly min?: number;
+  readonly max?: number;
   /** See `ChunkShape`. */
   readonly batch?: ((queued: number, capacity: number) => number) | undefined;
   /** See `ChunkShape`. */
@@ -119,7 +119,7 @@ export interface FlowSpec<Result, Name extends string = string> {
 /** A slot's host memory by name. */
 export type HostViews = Readonly<Record<string, Uint8Array>>;
 
-export type Step<Name extends string = string> =
+export type FlowStep<Name extends string = string> =
   | {
       readonly do: 'fill';
       readonly buffer: string;
@@ -143,14 +143,14 @@ export type Step<Name extends string = string> =
       readonly base?: bigint;
       /** A number, or a word that an earlier step of the chain has written. */
       readonly count: number | { readonly buffer: string; readonly word: number; readonly max: number };
-      readonly chunk?: Values;
+      readonly chunk?: FieldValues;
       /** Maps the kernel's bindings to the flow's buffers. Default: the buffer of the same name. */
       readonly buffers?: Readonly<Record<string, string>>;
       readonly ring?: string;
     };
 
 /** The memory that `reap` reads. */
-export interface Reaped<Name extends string = string> {
+export interface ReapContext<Name extends string = string> {
   readonly host: HostViews;
   /** A ring's words as the device left them, and the program that wrote them. */
   ring(name: string): { readonly words: Uint32Array; readonly program: DeviceProgram; readonly hits: number };
@@ -165,7 +165,7 @@ export function flow<Result, const Name extends string = string>(spec: FlowSpec<
       const kernels = Object.entries(spec.kernels) as [Name, Kernel][];
       const { programs, release } = await leasePrograms(device, kernels, spec.compile);
       try {
-        const ready = await readyFlow(spec, device, programs, options);
+        const ready = await prepareFlow(spec, device, programs, options);
         const [first] = Object.values<DeviceProgram>(programs);
         return {
           device,
@@ -189,18 +189,18 @@ export function flow<Result, const Name extends string = string>(spec: FlowSpec<
 }
 
 /** Binds the job values, writes the shared data, and opens the resident grid if there can be one. */
-async function readyFlow<Result, Name extends string>(
+async function prepareFlow<Result, Name extends string>(
   spec: FlowSpec<Result, Name>,
   device: Device,
   programs: Readonly<Record<Name, DeviceProgram>>,
   options: FlowOptions,
 ): Promise<ReadyFlow<Result, Name>> {
   const names = Object.keys(programs) as Name[];
-  const bind = (job?: JobValues<Name>): Bound<Name> =>
+  const bind = (job?: JobValues<Name>): BoundJobs<Name> =>
     Object.fromEntries(
       names.map((name) => [name, programs[name].bind(job?.[name] ?? spec.job?.[name] ?? {})]),
-    ) as Bound<Name>;
-  const jobs = [bind(), ...(spec.others ?? []).map((values) => bind(values))];
+    ) as BoundJobs<Name>;
+  const jobs = [bind(), ...(spec.extraJobs ?? []).map((values) => bind(values))];
   const shared = await writeShared(device, spec.shared ?? {});
   const common = { device, spec, programs, jobs, shared };
   try {
@@ -217,27 +217,27 @@ export interface ReadyFlow<Result, Name extends string = string> {
   readonly spec: FlowSpec<Result, Name>;
   readonly programs: Readonly<Record<Name, DeviceProgram>>;
   /** Bound job values. Index 0 is the job's own set. */
-  readonly jobs: readonly Bound<Name>[];
+  readonly jobs: readonly BoundJobs<Name>[];
   readonly shared: Readonly<Record<string, DeviceBuffer>>;
   readonly resident: Resident | undefined;
 }
 
-type Bound<Name extends string> = Readonly<Record<Name, BoundJob>>;
+type BoundJobs<Name extends string> = Readonly<Record<Name, BoundJob>>;
 
 /** Items per thread in one pass: enough to make the cost of starting a thread negligible. */
 const PASS_ITEMS = { gpu: 64, cpu: 256 } as const;
 
 /** Returns the items of one pass over the whole device. */
-export function passOf({ info }: Device, programs: Readonly<Record<string, DeviceProgram>>): number {
+export function passItems({ info }: Device, programs: Readonly<Record<string, DeviceProgram>>): number {
   const [first] = Object.values(programs);
   return info.units * (first?.lanes ?? 1) * PASS_ITEMS[info.processor];
 }
 
 function shapeOf<Result, Name extends string>({ device, spec, programs }: ReadyFlow<Result, Name>): ChunkShape {
-  const { granularity = 1, least = 1, most = MOST_ITEMS } = spec;
-  const stride = spec.stride?.(device, programs) ?? passOf(device, programs);
+  const { granularity = 1, min = 1, max = MAX_ITEMS } = spec;
+  const stride = spec.stride?.(device, programs) ?? passItems(device, programs);
   const { batch, expectedPerMs } = spec;
-  return { granularity, least, most, stride: Math.max(stride, granularity), batch, expectedPerMs };
+  return { granularity, min, max, stride: Math.max(stride, granularity), batch, expectedPerMs };
 }
 
 async function openResident<Result, Name extends string>(

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { CompileOptions, Device, DeviceProgram } from '../../device/device.js';
 import { items, type Kernel, rw } from '../../kernel/index.js';
-import { Recent } from '../telemetry/recent.js';
+import { LruCache } from '../telemetry/recent.js';
 import { leaseProgram, leasePrograms, programOf } from './programs.js';
 
 /** What is compiled and closed, in order. */
@@ -73,7 +73,7 @@ test('several are leased together, or none: those of a flow that cannot open are
 });
 
 test('recent values: the least recently used goes', () => {
-  const recent = new Recent<object>(2);
+  const recent = new LruCache<object>(2);
   const [a, b] = [recent.get('a', () => ({})), recent.get('b', () => ({}))];
   expect(recent.get('a', () => ({}))).toBe(a);
   recent.get('c', () => ({}));

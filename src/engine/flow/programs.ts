@@ -2,9 +2,9 @@ import type { CompileOptions, Device, DeviceProgram } from '../../device/device.
 import type { Kernel } from '../../kernel/index.js';
 
 /** Unused programs that stay loaded per device, for the next job with the same kernel. */
-const UNUSED = 64;
+const MAX_UNUSED = 64;
 
-interface Entry {
+interface ProgramEntry {
   readonly program: Promise<DeviceProgram>;
   /** Leases that have not been released. */
   uses: number;
@@ -13,7 +13,7 @@ interface Entry {
 }
 
 /** A program that stays loaded until it is released. */
-export interface Lease {
+export interface ProgramLease {
   readonly program: DeviceProgram;
   release(): void;
 }
@@ -29,7 +29,11 @@ export function programOf(device: Device, kernel: Kernel, options: CompileOption
 }
 
 /** Like `programOf`, for callers that release the program. It is unloaded when released and least recently used. */
-export async function leaseProgram(device: Device, kernel: Kernel, options: CompileOptions = {}): Promise<Lease> {
+export async function leaseProgram(
+  device: Device,
+  kernel: Kernel,
+  options: CompileOptions = {},
+): Promise<ProgramLease> {
   const entry = entryOf(device, kernel, options);
   entry.uses++;
   let isReleased = false;
@@ -65,17 +69,17 @@ export async function leasePrograms<Name extends string>(
 }
 
 /** Programs by kernel and options, the most recently used last. */
-const devices = new WeakMap<Device, Map<string, Entry>>();
+const devices = new WeakMap<Device, Map<string, ProgramEntry>>();
 const numbers = new WeakMap<Kernel, number>();
 let kernels = 0;
 
-function entriesOf(device: Device): Map<string, Entry> {
-  const known = devices.get(device) ?? new Map<string, Entry>();
+function entriesOf(device: Device): Map<string, ProgramEntry> {
+  const known = devices.get(device) ?? new Map<string, ProgramEntry>();
   devices.set(device, known);
   return known;
 }
 
-function entryOf(device: Device, kernel: Kernel, options: CompileOptions): Entry {
+function entryOf(device: Device, kernel: Kernel, options: CompileOptions): ProgramEntry {
   const number = numbers.get(kernel) ?? ++kernels;
   numbers.set(kernel, number);
   const key = `${number} ${JSON.stringify(options)}`;
@@ -91,9 +95,9 @@ function entryOf(device: Device, kernel: Kernel, options: CompileOptions): Entry
 }
 
 /** Unloads the least recently used of the unused programs. */
-function trim(entries: Map<string, Entry>): void {
+function trim(entries: Map<string, ProgramEntry>): void {
   const unused = [...entries].filter(([, { uses }]) => uses === 0);
-  for (const [key, { program, isLent }] of unused.slice(0, Math.max(0, unused.length - UNUSED))) {
+  for (const [key, { program, isLent }] of unused.slice(0, Math.max(0, unused.length - MAX_UNUSED))) {
     entries.delete(key);
     if (isLent) continue; // garbage collection unloads it
     program.then(

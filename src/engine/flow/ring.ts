@@ -3,10 +3,10 @@ import { MillraceError } from '../../kernel/error.js';
 import { type Field, type Fields, fromWords, wordsOf } from '../../kernel/index.js';
 import type { Piece } from '../work/space.js';
 import { Overflow } from './flow.js';
-import type { Found } from './values.js';
+import type { OutputValues } from './values.js';
 
 /** A hit: its index in the job's space, and the fields that the kernel emitted. */
-export type Hit<H extends Fields = Fields> = { readonly index: bigint } & Omit<Found<H>, 'index'>;
+export type Hit<H extends Fields = Fields> = { readonly index: bigint } & Omit<OutputValues<H>, 'index'>;
 
 /**
  * Returns the hits in a ring, ascending. Hits of one index are ordered by their words, so that the order does not
@@ -14,11 +14,11 @@ export type Hit<H extends Fields = Fields> = { readonly index: bigint } & Omit<F
  */
 export function hitsIn<H extends Fields>(
   { start, count }: Piece,
-  { words, program, hits: room }: { words: Uint32Array; program: DeviceProgram; hits: number },
+  { words, program, hits: capacity }: { words: Uint32Array; program: DeviceProgram; hits: number },
 ): readonly Hit<H>[] | Overflow {
   const found = words[0] ?? 0;
   if (found === 0) return [];
-  if (found > room) return new Overflow(found, room);
+  if (found > capacity) return new Overflow(found, capacity);
   const { headerWords, recordWords } = program.ring;
   const at = Array.from({ length: found }, (_, record) => headerWords + record * recordWords);
   at.sort((a, b) => {
@@ -30,7 +30,7 @@ export function hitsIn<H extends Fields>(
   });
   return at.map((record) => {
     const item = words[record] ?? 0;
-    if (item >= count) throw outside(program, item, count);
+    if (item >= count) throw outOfRangeError(program, item, count);
     return { index: start + BigInt(item), ...fieldsAt(program.hit, words, record + 1) } as Hit<H>;
   });
 }
@@ -47,7 +47,7 @@ function fieldsAt(fields: readonly Field[], words: Uint32Array, first: number): 
   return values;
 }
 
-function outside({ name, device }: DeviceProgram, item: number, count: number): MillraceError {
+function outOfRangeError({ name, device }: DeviceProgram, item: number, count: number): MillraceError {
   return new MillraceError({
     code: 'device-failed',
     message: `${device.info.id} reported item ${item} of a launch of ${count} items`,

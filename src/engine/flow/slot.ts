@@ -1,7 +1,7 @@
 import type { Completion, DeviceBuffer, DeviceProgram, HostMemory, Stream } from '../../device/device.js';
 import { MillraceError } from '../../kernel/error.js';
 import type { Piece } from '../work/space.js';
-import type { FlowSlot, Overflow, ReadyFlow, Step } from './flow.js';
+import type { FlowSlot, FlowStep, Overflow, ReadyFlow } from './flow.js';
 import { submitResident } from './resident.js';
 
 /** Allocates one slot of a flow: its buffers, its rings, its host memory. */
@@ -11,7 +11,7 @@ export async function openSlot<Result, Name extends string>(
 ): Promise<FlowSlot<Result>> {
   const memory = new SlotMemory();
   try {
-    await memory.make(ready);
+    await memory.allocate(ready);
   } catch (error) {
     memory.free();
     throw error;
@@ -24,7 +24,7 @@ class DeviceSlot<Result, Name extends string> implements FlowSlot<Result> {
   readonly #stream: Stream;
   readonly #memory: SlotMemory;
   readonly cancel: (() => void) | undefined;
-  readonly moved = { toDevice: 0, toHost: 0 };
+  readonly copiedBytes = { toDevice: 0, toHost: 0 };
 
   constructor(flow: ReadyFlow<Result, Name>, stream: Stream, memory: SlotMemory) {
     this.#flow = flow;
@@ -37,8 +37,8 @@ class DeviceSlot<Result, Name extends string> implements FlowSlot<Result> {
   submit(piece: Piece, values = 0): Completion {
     const { rings } = this.#memory;
     const { resident, spec } = this.#flow;
-    this.moved.toDevice = 0;
-    this.moved.toHost = 0;
+    this.copiedBytes.toDevice = 0;
+    this.copiedBytes.toHost = 0;
     const [ring] = rings.values();
     if (!resident || !spec.resident || !ring || values !== 0) return this.#launchAll(piece, values);
     return submitResident(resident, spec.resident(piece), ring.words, () => this.#launchAll(piece, values));
@@ -51,7 +51,7 @@ class DeviceSlot<Result, Name extends string> implements FlowSlot<Result> {
     for (const step of spec.steps(piece, host)) this.#queue(step, values);
     for (const { buffer, words } of rings.values()) {
       this.#stream.read(buffer, words);
-      this.moved.toHost += words.byteLength;
+      this.copiedBytes.toHost += words.byteLength;
     }
     return this.#stream.mark();
   }
@@ -59,7 +59,7 @@ class DeviceSlot<Result, Name extends string> implements FlowSlot<Result> {
   reap(piece: Piece): Result | Overflow {
     const { host, rings } = this.#memory;
     const { spec, programs } = this.#flow;
-    const ring = (name: string): Ring => rings.get(name) ?? this.#refuse('ring', name, [...rings.keys()]);
+    const ring = (name: string): SlotRing => rings.get(name) ?? this.#refuse('ring', name, [...rings.keys()]);
     return spec.reap(piece, { host, programs, ring });
   }
 
@@ -67,7 +67,7 @@ class DeviceSlot<Result, Name extends string> implements FlowSlot<Result> {
     this.#memory.free();
   }
 
-  #queue(step: Step<Name>, values: number): void {
+  #queue(step: FlowStep<Name>, values: number): void {
     const stream = this.#stream;
     switch (step.do) {
       case 'fill':
@@ -75,11 +75,11 @@ class DeviceSlot<Result, Name extends string> implements FlowSlot<Result> {
         break;
       case 'write':
         stream.write(this.#buffer(step.buffer), step.data, step.offset);
-        this.moved.toDevice += step.data.byteLength;
+        this.copiedBytes.toDevice += step.data.byteLength;
         break;
       case 'read':
         stream.read(this.#buffer(step.buffer), step.into, step.offset);
-        this.moved.toHost += step.into.byteLength;
+        this.copiedBytes.toHost += step.into.byteLength;
         break;
       case 'copy':
         stream.copy(this.#buffer(step.from), this.#buffer(step.to), step.bytes, step.fromOffset, step.toOffset);
@@ -89,7 +89,7 @@ class DeviceSlot<Result, Name extends string> implements FlowSlot<Result> {
     }
   }
 
-  #launch(step: Extract<Step<Name>, { do: 'launch' }>, values: number): void {
+  #launch(step: Extract<FlowStep<Name>, { do: 'launch' }>, values: number): void {
     const { jobs, programs } = this.#flow;
     const job = jobs[values]?.[step.kernel] ?? this.#refuse('kernel', step.kernel, Object.keys(programs));
     const { base = 0n, chunk = {}, ring, buffers: named = {} } = step;
@@ -120,7 +120,7 @@ class DeviceSlot<Result, Name extends string> implements FlowSlot<Result> {
   }
 }
 
-interface Ring {
+interface SlotRing {
   readonly buffer: DeviceBuffer;
   /** The host's copy, filled when the chunk is complete. */
   readonly words: Uint32Array;
@@ -132,14 +132,14 @@ interface Ring {
 /** The memory of one slot. */
 class SlotMemory {
   readonly buffers = new Map<string, DeviceBuffer>();
-  readonly rings = new Map<string, Ring>();
+  readonly rings = new Map<string, SlotRing>();
   readonly host: Record<string, Uint8Array> = {};
-  readonly #held: HostMemory[] = [];
+  readonly #hostMemory: HostMemory[] = [];
 
-  async make<Name extends string>({ device, spec, programs }: ReadyFlow<unknown, Name>): Promise<void> {
+  async allocate<Name extends string>({ device, spec, programs }: ReadyFlow<unknown, Name>): Promise<void> {
     const lock = async (bytes: number): Promise<Uint8Array> => {
       const memory = await device.host(bytes);
-      this.#held.push(memory);
+      this.#hostMemory.push(memory);
       return memory.bytes;
     };
     for (const [name, bytes] of Object.entries(spec.buffers ?? {})) this.buffers.set(name, await device.alloc(bytes));
@@ -158,6 +158,6 @@ class SlotMemory {
   free(): void {
     for (const buffer of this.buffers.values()) buffer.free();
     for (const { buffer } of this.rings.values()) buffer.free();
-    for (const memory of this.#held) memory.free();
+    for (const memory of this.#hostMemory) memory.free();
   }
 }

@@ -1,36 +1,36 @@
-import type { Values } from '../../device/device.js';
+import type { FieldValues } from '../../device/device.js';
 import type { Fields, Scalar } from '../../kernel/index.js';
 
 /** Types of the values that a kernel's fields accept and return, derived from the kernel's signature. */
 
 /** Values for declared fields: `{ header: [u32, 19] }` takes 19 numbers under that name. */
-export type Given<F extends Fields> = Fields extends F
-  ? Values
+export type InputValues<F extends Fields> = Fields extends F
+  ? FieldValues
   : {
       readonly [K in keyof F]: F[K] extends readonly [infer T extends Scalar, number]
-        ? ArrayLike<GivenScalar<T>>
+        ? ArrayLike<InputScalar<T>>
         : F[K] extends Scalar
-          ? GivenScalar<F[K]>
+          ? InputScalar<F[K]>
           : never;
     };
 
 /** Values returned in declared fields: arrays for those declared `[type, n]`. */
-export type Found<F extends Fields> = Fields extends F
-  ? Readonly<Record<string, FoundScalar<Scalar> | readonly FoundScalar<Scalar>[]>>
+export type OutputValues<F extends Fields> = Fields extends F
+  ? Readonly<Record<string, OutputScalar<Scalar> | readonly OutputScalar<Scalar>[]>>
   : {
       readonly [K in keyof F]: F[K] extends readonly [infer T extends Scalar, number]
-        ? readonly FoundScalar<T>[]
+        ? readonly OutputScalar<T>[]
         : F[K] extends Scalar
-          ? FoundScalar<F[K]>
+          ? OutputScalar<F[K]>
           : never;
     };
 
 /** `{ job: … }`, optional if the kernel declares no such fields. */
-export type Needed<Name extends string, F extends Fields, Value> = Fields extends F
+export type RequiredIfDeclared<Name extends string, F extends Fields, Value> = Fields extends F
   ? { readonly [K in Name]?: Value }
   : keyof F extends never
     ? { readonly [K in Name]?: Value }
     : { readonly [K in Name]: Value };
 
-type GivenScalar<T extends Scalar> = T extends 'u64' ? bigint | number : T extends 'bool' ? boolean : number;
-type FoundScalar<T extends Scalar> = T extends 'u64' ? bigint : T extends 'bool' ? boolean : number;
+type InputScalar<T extends Scalar> = T extends 'u64' ? bigint | number : T extends 'bool' ? boolean : number;
+type OutputScalar<T extends Scalar> = T extends 'u64' ? bigint : T extends 'bool' ? boolean : number;

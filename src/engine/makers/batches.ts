@@ -1,13 +1,13 @@
-import type { Where } from '../devices.js';
+import type { DeviceSelection } from '../devices.js';
 import type { Aim } from '../feed/chunk-size.js';
 import type { Flow } from '../flow/flow.js';
-import type { Credit, Finding, Job } from '../job.js';
-import type { Progress } from '../run/run.js';
-import { checkAll, type Refused, type Verifier, type Verify } from '../verify/verify.js';
+import type { CheckResult, DeliveredResult, Job } from '../job.js';
+import type { JobProgress } from '../run/run.js';
+import { checkAll, type FailedCheck, type Verifier, type Verify } from '../verify/verify.js';
 import type { ChunkSource } from '../work/source.js';
 import { type Piece, rangeOf } from '../work/space.js';
-import { deliver, gather, type Harvest, type Indexed, startHarvest } from './harvest.js';
-import { Iteration } from './job-iterator.js';
+import { addHits, type Indexed, type ReorderBuffer, startReorderBuffer, takeReady } from './harvest.js';
+import { JobIterator } from './job-iterator.js';
 import { Outbox } from './outbox.js';
 
 /** Consecutive rows of an output, in host memory of the device. */
@@ -18,7 +18,7 @@ export interface Batch extends Piece {
 }
 
 /** Options of both `generate` and `transform`. */
-export type BatchOptions<Row> = Where & {
+export type BatchOptions<Row> = DeviceSelection & {
   /** Bytes of output per index. */
   readonly rowBytes: number;
   /** Maximum bytes of a batch. Each slot of each device holds one. Default 8 MiB. */
@@ -33,18 +33,18 @@ export type BatchOptions<Row> = Where & {
   readonly signal?: AbortSignal;
   readonly aim?: Aim;
   /** Called each time more indices count. */
-  readonly onProgress?: (progress: Progress) => void;
+  readonly onProgress?: (progress: JobProgress) => void;
 };
 
 /** Batches in ascending order of index. Can be iterated once. */
 export interface Batches extends AsyncIterable<Batch> {
   /** The job's progress. Undefined until iteration begins. */
-  readonly progress: Progress | undefined;
+  readonly progress: JobProgress | undefined;
 }
 
 export const BATCH_BYTES = 8 * 2 ** 20;
 /** Default number of rows checked per batch. */
-export const SAMPLES = 4;
+export const DEFAULT_SAMPLES = 4;
 
 export interface BatchJob<Row> {
   readonly flow: Flow<Uint8Array>;
@@ -63,32 +63,32 @@ export function batches<Row>(job: BatchJob<Row>): Batches {
 class OrderedBatches<Row> implements Batches {
   readonly #job: BatchJob<Row>;
   readonly #outbox = new Outbox<Batch>();
-  #harvest: Harvest<HeldBatch> = startHarvest('all');
-  readonly #iteration: Iteration<Batch, Row, Uint8Array>;
+  #buffer: ReorderBuffer<SlotBatch> = startReorderBuffer('all');
+  readonly #iterator: JobIterator<Batch, Row, Uint8Array>;
 
   constructor(job: BatchJob<Row>) {
     this.#job = job;
     const { flow, options } = job;
-    this.#iteration = new Iteration({
+    this.#iterator = new JobIterator({
       name: `the output of ${flow.name}`,
-      where: options,
+      selection: options,
       verify: options.verify,
       signal: options.signal,
       outbox: this.#outbox,
       job: (verifier) => this.#engineJob(verifier),
-      complete: () => this.#tell(undefined),
+      onComplete: () => this.#deliverReady(undefined),
       cleanUp: () => {
-        for (const batch of [...this.#outbox.drain(), ...this.#harvest.held]) batch.release();
+        for (const batch of [...this.#outbox.drain(), ...this.#buffer.pending]) batch.release();
       },
     });
   }
 
-  get progress(): Progress | undefined {
-    return this.#iteration.run?.progress;
+  get progress(): JobProgress | undefined {
+    return this.#iterator.run?.progress;
   }
 
   [Symbol.asyncIterator](): AsyncIterator<Batch, void, undefined> {
-    return this.#iteration[Symbol.asyncIterator]();
+    return this.#iterator[Symbol.asyncIterator]();
   }
 
   #engineJob(verifier: Verifier<Row>): Job<Uint8Array> {
@@ -106,38 +106,38 @@ class OrderedBatches<Row> implements Batches {
         const from = Number(start - piece.start) * rowBytes;
         return bytes.subarray(from, from + count * rowBytes);
       },
-      credit: (credit) => this.#credit(credit),
-      returned: () => this.#makeRoom(),
+      deliver: (delivered) => this.#deliver(delivered),
+      onRequeue: () => this.#freeSlots(),
     };
   }
 
-  #verify(verifier: Verifier<Row>, piece: Piece, bytes: Uint8Array): Finding | Promise<Finding> {
+  #verify(verifier: Verifier<Row>, piece: Piece, bytes: Uint8Array): CheckResult | Promise<CheckResult> {
     const { options, row } = this.#job;
     if (verifier.isNone) return { checked: 0 };
-    const { rowBytes, samples = SAMPLES } = options;
-    const numbers = sampled(piece, typeof samples === 'number' ? samples : samples());
+    const { rowBytes, samples = DEFAULT_SAMPLES } = options;
+    const numbers = sampleRows(piece, typeof samples === 'number' ? samples : samples());
     const rows = numbers.map((at) => row(piece.start + BigInt(at), bytes.subarray(at * rowBytes, (at + 1) * rowBytes)));
-    const finding = (refused: Refused<Row> | undefined): Finding => {
+    const resultOf = (refused: FailedCheck<Row> | undefined): CheckResult => {
       if (refused === undefined) return { checked: rows.length };
-      const index = piece.start + BigInt(numbers[rows.indexOf(refused.given)] ?? 0);
-      return { checked: rows.length, wrong: `its row ${index} is wrong, ${refused.why ?? 'the check says'}` };
+      const index = piece.start + BigInt(numbers[rows.indexOf(refused.value)] ?? 0);
+      return { checked: rows.length, wrong: `its row ${index} is wrong, ${refused.reason ?? 'the check says'}` };
     };
     const refused = checkAll(verifier, rows);
-    return refused instanceof Promise ? refused.then(finding) : finding(refused);
+    return refused instanceof Promise ? refused.then(resultOf) : resultOf(refused);
   }
 
-  #credit({ piece, result, release }: Credit<Uint8Array>): void {
-    const batch = new HeldBatch(piece, result, release);
-    this.#harvest = gather(this.#harvest, [batch], [rangeOf(piece)]).harvest;
-    this.#tell(this.#iteration.run?.frontier);
-    this.#makeRoom();
-    const { run } = this.#iteration;
+  #deliver({ piece, result, release }: DeliveredResult<Uint8Array>): void {
+    const batch = new SlotBatch(piece, result, release);
+    this.#buffer = addHits(this.#buffer, [batch], [rangeOf(piece)]).buffer;
+    this.#deliverReady(this.#iterator.run?.frontier);
+    this.#freeSlots();
+    const { run } = this.#iterator;
     if (run) this.#job.options.onProgress?.(run.progress);
   }
 
-  #tell(frontier: bigint | undefined): void {
-    const { harvest, hits } = deliver(this.#harvest, frontier);
-    this.#harvest = harvest;
+  #deliverReady(frontier: bigint | undefined): void {
+    const { buffer, hits } = takeReady(this.#buffer, frontier);
+    this.#buffer = buffer;
     for (const batch of hits) this.#outbox.put(batch);
   }
 
@@ -145,12 +145,12 @@ class OrderedBatches<Row> implements Batches {
    * Copies held batches out of their slots if the next batch must be run again, for example after a device failed.
    * Otherwise they could keep every slot from it.
    */
-  #makeRoom(): void {
-    if (this.#iteration.run?.isFrontierWaiting) for (const batch of this.#harvest.held) batch.move();
+  #freeSlots(): void {
+    if (this.#iterator.run?.isFrontierWaiting) for (const batch of this.#buffer.pending) batch.copyOut();
   }
 }
 
-class HeldBatch implements Batch, Indexed {
+class SlotBatch implements Batch, Indexed {
   readonly start: bigint;
   readonly count: number;
   #bytes: Uint8Array;
@@ -171,7 +171,7 @@ class HeldBatch implements Batch, Indexed {
     return this.#bytes;
   }
 
-  move(): void {
+  copyOut(): void {
     this.#bytes = this.#bytes.slice();
     this.release();
   }
@@ -184,7 +184,7 @@ class HeldBatch implements Batch, Indexed {
 }
 
 /** Chooses the rows of a piece to check: the first, the last, and some between that depend only on the piece. */
-export function sampled({ start, count }: Piece, samples: number): number[] {
+export function sampleRows({ start, count }: Piece, samples: number): number[] {
   const chosen = new Set([0, count - 1]);
   let state = Number(BigInt.asUintN(32, start)) ^ count;
   for (let tries = 0; chosen.size < Math.min(samples, count) && tries < 8 * samples; tries++) {

@@ -1,6 +1,6 @@
 import { MillraceError } from '../../kernel/error.js';
 import type { Kernel } from '../../kernel/index.js';
-import { MOST_ITEMS } from '../work/space.js';
+import { MAX_ITEMS } from '../work/space.js';
 
 /** Returns the buffer that holds a kernel's output rows: the named one, or the only one the kernel writes. */
 export function outputOf({ name, signature }: Kernel, asked: string | undefined): string {
@@ -38,7 +38,7 @@ export function inputOf({ name, signature }: Kernel, asked: string | undefined, 
 }
 
 /** Returns how many rows fit a batch, at most `length`. */
-export function rowsOf(rowBytes: number, batchBytes: number, length: bigint): number {
+export function rowsPerBatch(rowBytes: number, batchBytes: number, length: bigint): number {
   if (!Number.isInteger(rowBytes) || rowBytes < 1 || rowBytes > batchBytes) {
     throw new MillraceError({
       code: 'launch-arguments',
@@ -47,7 +47,7 @@ export function rowsOf(rowBytes: number, batchBytes: number, length: bigint): nu
       advice: 'give whole bytes, and batches that hold at least one row',
     });
   }
-  const fitting = Math.min(MOST_ITEMS, Math.floor(batchBytes / rowBytes));
+  const fitting = Math.min(MAX_ITEMS, Math.floor(batchBytes / rowBytes));
   return length < BigInt(fitting) ? Number(length) : fitting;
 }
 

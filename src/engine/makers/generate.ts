@@ -1,10 +1,10 @@
 import type { Buffers, Fields, Kernel } from '../../kernel/index.js';
 import { type Flow, flow } from '../flow/flow.js';
-import type { Given, Needed } from '../flow/values.js';
-import { MemorySource, rangeGiven } from '../work/source.js';
+import type { InputValues, RequiredIfDeclared } from '../flow/values.js';
+import { MemorySource, toRange } from '../work/source.js';
 import { launchBase, type Piece, type Range } from '../work/space.js';
 import { BATCH_BYTES, type Batches, type BatchOptions, batches } from './batches.js';
-import { outputOf, paddedBytes, rowsOf } from './buffer-choice.js';
+import { outputOf, paddedBytes, rowsPerBatch } from './buffer-choice.js';
 
 /**
  * Makes `rowBytes` bytes from each index:
@@ -20,7 +20,7 @@ export function generate<J extends Fields, C extends Fields, B extends Buffers, 
   kernel: Kernel<J, C, B, H>,
   options: GenerateOptions<J, C>,
 ): Batches {
-  const range = rangeGiven(options.space);
+  const range = toRange(options.space);
   return batches({
     flow: generateFlow(kernel, options, range),
     options,
@@ -30,8 +30,8 @@ export function generate<J extends Fields, C extends Fields, B extends Buffers, 
 }
 
 export type GenerateOptions<J extends Fields, C extends Fields> = BatchOptions<Row> &
-  Needed<'job', J, Given<J>> &
-  Needed<'chunk', C, (piece: Piece) => Given<C>> & {
+  RequiredIfDeclared<'job', J, InputValues<J>> &
+  RequiredIfDeclared<'chunk', C, (piece: Piece) => InputValues<C>> & {
     /** A number of indices from 0, or a range; up to 2^128. */
     readonly space: bigint | number | Range;
     /** The buffer that rows are written to. Default: the only one the kernel writes. */
@@ -58,12 +58,12 @@ function generateFlow<J extends Fields, C extends Fields, B extends Buffers, H e
 ): Flow<Uint8Array> {
   const { job, chunk, buffers, items, rowBytes, granularity, batchBytes = BATCH_BYTES } = options;
   const output = outputOf(kernel, options.output);
-  const most = rowsOf(rowBytes, batchBytes, length);
-  const bytes = paddedBytes(most, rowBytes);
+  const max = rowsPerBatch(rowBytes, batchBytes, length);
+  const bytes = paddedBytes(max, rowBytes);
   return flow<Uint8Array>({
     name: kernel.name,
     kernels: { [kernel.name]: kernel },
-    job: { [kernel.name]: (job ?? {}) as Given<Fields> },
+    job: { [kernel.name]: (job ?? {}) as InputValues<Fields> },
     buffers: { [output]: bytes },
     host: { rows: bytes },
     steps: (piece, { rows }) => [
@@ -72,12 +72,12 @@ function generateFlow<J extends Fields, C extends Fields, B extends Buffers, H e
         kernel: kernel.name,
         base: items ? 0n : launchBase(piece).base,
         count: items?.(piece) ?? piece.count,
-        ...(chunk && { chunk: chunk(piece) as Given<Fields> }),
+        ...(chunk && { chunk: chunk(piece) as InputValues<Fields> }),
       },
       { do: 'read', buffer: output, into: (rows as Uint8Array).subarray(0, piece.count * rowBytes) },
     ],
     reap: ({ count }, { host }) => (host.rows as Uint8Array).subarray(0, count * rowBytes),
-    most,
+    max,
     ...(buffers && { shared: buffers }),
     ...(granularity !== undefined && { granularity }),
   });

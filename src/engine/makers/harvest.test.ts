@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Random } from '../../device/conformance/model/random.js';
 import { MillraceError } from '../../kernel/error.js';
-import { cover, finish, frontierOf, isHandedOut, limit, take, tryAgain } from '../work/coverage.js';
+import { cover, dropFrom, finish, frontierOf, isHandedOut, queueRetry, take } from '../work/coverage.js';
 import { between } from '../work/space.js';
-import { deliver, gather, type Mode, sizeAfterOverflow, sizeForRing, startHarvest } from './harvest.js';
+import { addHits, type SearchMode, sizeAfterOverflow, sizeForRing, startReorderBuffer, takeReady } from './harvest.js';
 
 interface Hit {
   readonly index: bigint;
@@ -18,28 +18,28 @@ const found: readonly Hit[] = [17, 17, 333, 334, 335, 620, 999].map((index, nonc
 }));
 
 /** Searches with chunks of random sizes that end in random order, up to 8 at once. */
-function search(mode: Mode, seed: number, hits = found): { told: readonly Hit[]; counted: bigint } {
+function search(mode: SearchMode, seed: number, hits = found): { told: readonly Hit[]; counted: bigint } {
   const random = new Random(seed);
   let coverage = cover([between(0n, 1000n)]);
-  let harvest = startHarvest<Hit>(mode);
+  let harvest = startReorderBuffer<Hit>(mode);
   const told: Hit[] = [];
   const running: number[] = [];
   for (let id = 0; !harvest.isOver; ) {
     while (running.length < 1 + random.below(8) && !isHandedOut(coverage)) {
-      coverage = take(coverage, { id, device: 'a', most: 1 + random.below(200) })!.coverage;
+      coverage = take(coverage, { id, device: 'a', max: 1 + random.below(200) })!.coverage;
       running.push(id++);
     }
     if (running.length > 0) {
       const [chunk] = running.splice(random.below(running.length), 1);
-      const piece = coverage.flight.get(chunk!)!;
+      const piece = coverage.inFlight.get(chunk!)!;
       const inside = hits.filter(({ index }) => index >= piece.start && index < piece.start + BigInt(piece.count));
       const done = finish(coverage, chunk!);
-      const gathered = gather(harvest, inside, done.fresh);
-      harvest = gathered.harvest;
-      coverage = gathered.end === undefined ? done.coverage : limit(done.coverage, gathered.end).coverage;
+      const gathered = addHits(harvest, inside, done.newRanges);
+      harvest = gathered.buffer;
+      coverage = gathered.end === undefined ? done.coverage : dropFrom(done.coverage, gathered.end).coverage;
     }
-    const delivered = deliver(harvest, frontierOf(coverage));
-    harvest = delivered.harvest;
+    const delivered = takeReady(harvest, frontierOf(coverage));
+    harvest = delivered.buffer;
     told.push(...delivered.hits);
   }
   return { told, counted: coverage.done.total };
@@ -89,19 +89,19 @@ describe('answers do not depend on chunks or their order', () => {
 
 test('a hit is told as soon as all below it is done, not before', () => {
   const at = (index: bigint): Hit => ({ index, nonce: 0 });
-  const { harvest } = gather(startHarvest<Hit>('all'), [at(5n), at(9n)], [between(0n, 10n)]);
-  expect(deliver(harvest, 5n).hits).toEqual([]);
-  const some = deliver(harvest, 6n);
+  const { buffer } = addHits(startReorderBuffer<Hit>('all'), [at(5n), at(9n)], [between(0n, 10n)]);
+  expect(takeReady(buffer, 5n).hits).toEqual([]);
+  const some = takeReady(buffer, 6n);
   expect(some.hits).toEqual([at(5n)]);
-  const rest = deliver(some.harvest, undefined);
-  expect([rest.hits, rest.harvest.isOver]).toEqual([[at(9n)], true]);
-  expect(deliver(rest.harvest, undefined).hits).toEqual([]);
+  const rest = takeReady(some.buffer, undefined);
+  expect([rest.hits, rest.buffer.isOver]).toEqual([[at(9n)], true]);
+  expect(takeReady(rest.buffer, undefined).hits).toEqual([]);
 });
 
 test('hits of indices that had counted before are not news', () => {
   const hits = [3n, 7n, 12n].map((index): Hit => ({ index, nonce: 0 }));
-  const { harvest } = gather(startHarvest<Hit>('all'), hits, [between(5n, 8n), between(10n, 11n)]);
-  expect(harvest.held.map(({ index }) => index)).toEqual([7n]);
+  const { buffer } = addHits(startReorderBuffer<Hit>('all'), hits, [between(5n, 8n), between(10n, 11n)]);
+  expect(buffer.pending.map(({ index }) => index)).toEqual([7n]);
 });
 
 describe('ring overflow', () => {
@@ -113,16 +113,16 @@ describe('ring overflow', () => {
     let tries = 0;
     for (let id = 0; !isHandedOut(coverage); id++) {
       tries++;
-      const taken = take(coverage, { id, device: 'a', most: Math.min(count, sizeForRing(perItem, room)) })!;
+      const taken = take(coverage, { id, device: 'a', max: Math.min(count, sizeForRing(perItem, room)) })!;
       const inside: bigint[] = [];
-      for (let item = 0; item < taken.flight.count; item++) {
-        if (isHit(taken.flight.start + BigInt(item))) inside.push(taken.flight.start + BigInt(item));
+      for (let item = 0; item < taken.chunk.count; item++) {
+        if (isHit(taken.chunk.start + BigInt(item))) inside.push(taken.chunk.start + BigInt(item));
       }
       if (inside.length > room) {
-        perItem = Math.max(perItem ?? 0, inside.length / taken.flight.count);
-        const most = sizeAfterOverflow(taken.flight, inside.length, room);
-        expect(most).toBeLessThan(taken.flight.count);
-        coverage = tryAgain(taken.coverage, id, most);
+        perItem = Math.max(perItem ?? 0, inside.length / taken.chunk.count);
+        const most = sizeAfterOverflow(taken.chunk, inside.length, room);
+        expect(most).toBeLessThan(taken.chunk.count);
+        coverage = queueRetry(taken.coverage, id, most);
       } else {
         hits.push(...inside);
         coverage = finish(taken.coverage, id).coverage;

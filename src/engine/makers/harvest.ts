@@ -8,25 +8,29 @@ import { endOf, type Piece, type Range } from '../work/space.js';
  * delivers the first hit found, which depends on timing. `arrival` delivers every hit once, in any order, for callers
  * that cannot wait for the slowest device, for example a miner with a pool.
  */
-export type Mode = 'first' | 'any' | 'all' | 'arrival';
+export type SearchMode = 'first' | 'any' | 'all' | 'arrival';
 
 /** A result of a chunk: a hit, or bytes that begin at an index. */
 export interface Indexed {
   readonly index: bigint;
 }
 
-export interface Harvest<T extends Indexed> {
-  readonly mode: Mode;
+export interface ReorderBuffer<T extends Indexed> {
+  readonly mode: SearchMode;
   /** Found, but a lower index is not done. Ascending. At most one in mode `first`. */
-  readonly held: readonly T[];
+  readonly pending: readonly T[];
   /** True if nothing more will be delivered. */
   readonly isOver: boolean;
 }
 
-export const startHarvest = <T extends Indexed>(mode: Mode): Harvest<T> => ({ mode, held: [], isOver: false });
+export const startReorderBuffer = <T extends Indexed>(mode: SearchMode): ReorderBuffer<T> => ({
+  mode,
+  pending: [],
+  isOver: false,
+});
 
-export interface Gathered<T extends Indexed> {
-  readonly harvest: Harvest<T>;
+export interface AddResult<T extends Indexed> {
+  readonly buffer: ReorderBuffer<T>;
   /** Indices from here on are no longer needed (`limit` in coverage.ts). */
   readonly end: bigint | undefined;
 }
@@ -35,25 +39,25 @@ export interface Gathered<T extends Indexed> {
  * Adds the hits of a chunk that counts. `fresh` is the part of the chunk not counted before; hits outside it are
  * already known. Several hits of one index keep the order given, so that order must not depend on the device.
  */
-export function gather<T extends Indexed>(
-  harvest: Harvest<T>,
+export function addHits<T extends Indexed>(
+  buffer: ReorderBuffer<T>,
   hits: readonly T[],
-  fresh: readonly Range[],
-): Gathered<T> {
-  if (harvest.isOver) return { harvest, end: undefined };
-  const news = hits
-    .filter(({ index }) => fresh.some((range) => index >= range.start && index < endOf(range)))
+  newRanges: readonly Range[],
+): AddResult<T> {
+  if (buffer.isOver) return { buffer, end: undefined };
+  const added = hits
+    .filter(({ index }) => newRanges.some((range) => index >= range.start && index < endOf(range)))
     .sort(byIndex);
-  if (news.length === 0) return { harvest, end: undefined };
-  const all = merge(harvest.held, news);
-  const { mode, isOver } = harvest;
-  if (mode !== 'first') return { harvest: { mode, held: all, isOver }, end: undefined };
-  const held = all.slice(0, 1);
-  return { harvest: { mode, held, isOver }, end: held[0]?.index };
+  if (added.length === 0) return { buffer, end: undefined };
+  const all = merge(buffer.pending, added);
+  const { mode, isOver } = buffer;
+  if (mode !== 'first') return { buffer: { mode, pending: all, isOver }, end: undefined };
+  const pending = all.slice(0, 1);
+  return { buffer: { mode, pending, isOver }, end: pending[0]?.index };
 }
 
-export interface Delivered<T extends Indexed> {
-  readonly harvest: Harvest<T>;
+export interface TakeResult<T extends Indexed> {
+  readonly buffer: ReorderBuffer<T>;
   readonly hits: readonly T[];
 }
 
@@ -61,28 +65,28 @@ export interface Delivered<T extends Indexed> {
  * Returns the hits that may be delivered now. `frontier` is the smallest needed index that is not done. Undefined if
  * all are done.
  */
-export function deliver<T extends Indexed>(harvest: Harvest<T>, frontier: bigint | undefined): Delivered<T> {
-  const { mode, held } = harvest;
-  if (harvest.isOver) return { harvest, hits: [] };
+export function takeReady<T extends Indexed>(buffer: ReorderBuffer<T>, frontier: bigint | undefined): TakeResult<T> {
+  const { mode, pending } = buffer;
+  if (buffer.isOver) return { buffer, hits: [] };
   const isDone = frontier === undefined;
-  if (mode === 'any' && held.length > 0) {
-    return { harvest: { mode, held: [], isOver: true }, hits: held.slice(0, 1) };
+  if (mode === 'any' && pending.length > 0) {
+    return { buffer: { mode, pending: [], isOver: true }, hits: pending.slice(0, 1) };
   }
-  const told = isDone || mode === 'arrival' ? held.length : countBelow(held, frontier);
-  const isOver = isDone || (mode === 'first' && told > 0);
-  return { harvest: { mode, held: held.slice(told), isOver }, hits: held.slice(0, told) };
+  const readyCount = isDone || mode === 'arrival' ? pending.length : countBelow(pending, frontier);
+  const isOver = isDone || (mode === 'first' && readyCount > 0);
+  return { buffer: { mode, pending: pending.slice(readyCount), isOver }, hits: pending.slice(0, readyCount) };
 }
 
 /**
  * Returns the maximum items of a chunk after one of `count` items had `found` hits, more than its ring's `room`: half
  * of what would just fill the ring if hits were spread evenly. Throws `buffer-range` if one item alone has too many.
  */
-export function sizeAfterOverflow({ start, count }: Piece, found: number, room: number): number {
-  if (count > 1) return Math.max(1, Math.min(Math.floor(count / 2), Math.floor((count * room) / (2 * found))));
+export function sizeAfterOverflow({ start, count }: Piece, found: number, capacity: number): number {
+  if (count > 1) return Math.max(1, Math.min(Math.floor(count / 2), Math.floor((count * capacity) / (2 * found))));
   throw new MillraceError({
     code: 'buffer-range',
     message: `index ${start} alone has ${found} hits, more than the ring holds`,
-    asked: `a ring of ${room} hits`,
+    asked: `a ring of ${capacity} hits`,
     advice: 'give the kernel a larger ring',
   });
 }
@@ -91,19 +95,19 @@ export function sizeAfterOverflow({ start, count }: Piece, found: number, room: 
  * Returns the maximum items of a chunk so that its hits should fill at most half of the ring. `perItem` is the average
  * number of hits per item. Undefined while there were none.
  */
-export function sizeForRing(perItem: number | undefined, room: number): number {
+export function sizeForRing(perItem: number | undefined, capacity: number): number {
   return perItem === undefined || perItem <= 0
     ? Number.POSITIVE_INFINITY
-    : Math.max(1, Math.floor(room / (2 * perItem)));
+    : Math.max(1, Math.floor(capacity / (2 * perItem)));
 }
 
 const byIndex = (a: Indexed, b: Indexed): number => (a.index < b.index ? -1 : a.index > b.index ? 1 : 0);
 
 /** Merges two ascending lists. Usually all of `news` is above all of `held`. */
-function merge<T extends Indexed>(held: readonly T[], news: readonly T[]): readonly T[] {
-  const [first] = news;
-  const last = held.at(-1);
-  const all = [...held, ...news];
+function merge<T extends Indexed>(pending: readonly T[], added: readonly T[]): readonly T[] {
+  const [first] = added;
+  const last = pending.at(-1);
+  const all = [...pending, ...added];
   return first === undefined || last === undefined || last.index <= first.index ? all : all.sort(byIndex);
 }
 

@@ -1,5 +1,5 @@
 import { MillraceError } from '../../kernel/error.js';
-import { openEngine, type Where } from '../devices.js';
+import { type DeviceSelection, openEngine } from '../devices.js';
 import type { Engine } from '../engine.js';
 import type { Job } from '../job.js';
 import type { Run } from '../run/run.js';
@@ -8,10 +8,10 @@ import type { ChunkSource } from '../work/source.js';
 import type { Outbox } from './outbox.js';
 
 /** The parts that differ between jobs whose results are iterated. */
-export interface Iterated<T, Checked, Result> {
+export interface JobIteratorSpec<T, Checked, Result> {
   /** Used in error messages: "the search x", "the output of x". */
   readonly name: string;
-  readonly where: Where;
+  readonly selection: DeviceSelection;
   readonly verify: Verify<Checked> | undefined;
   readonly signal: AbortSignal | undefined;
   /** Receives the job's results. */
@@ -19,9 +19,9 @@ export interface Iterated<T, Checked, Result> {
   /** Makes the job for the engine. */
   job(verifier: Verifier<Checked>): Job<Result>;
   /** Called when the run has started and no index counts yet. */
-  begin?(run: Run): void;
+  onStart?(run: Run): void;
   /** Called when everything is done: delivers the results that were held back for order. */
-  complete(): void;
+  onComplete(): void;
   /** Called after the run: releases the results that the consumer has not taken. */
   cleanUp?(): void;
 }
@@ -29,13 +29,13 @@ export interface Iterated<T, Checked, Result> {
 /**
  * A job that starts when its first result is requested, is iterated once, and stops when the consumer leaves the loop.
  */
-export class Iteration<T, Checked, Result> implements AsyncIterable<T> {
-  readonly #job: Iterated<T, Checked, Result>;
+export class JobIterator<T, Checked, Result> implements AsyncIterable<T> {
+  readonly #spec: JobIteratorSpec<T, Checked, Result>;
   #run: Run | undefined;
   #isStarted = false;
 
-  constructor(job: Iterated<T, Checked, Result>) {
-    this.#job = job;
+  constructor(job: JobIteratorSpec<T, Checked, Result>) {
+    this.#spec = job;
   }
 
   /** The run. Undefined until iteration begins. */
@@ -44,15 +44,17 @@ export class Iteration<T, Checked, Result> implements AsyncIterable<T> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
-    const { name, where, verify, signal, outbox } = this.#job;
-    if (this.#isStarted) throw usedTwice(name);
+    const { name, selection, verify, signal, outbox } = this.#spec;
+    if (this.#isStarted) throw iteratedTwiceError(name);
     this.#isStarted = true;
     signal?.throwIfAborted();
-    const { engine, close } = where.engine ? { engine: where.engine, close: undefined } : await openEngine(where);
+    const { engine, close } = selection.engine
+      ? { engine: selection.engine, close: undefined }
+      : await openEngine(selection);
     let verifier: Verifier<Checked> | undefined;
     try {
       verifier = openVerifier(verify);
-      const job = this.#job.job(verifier);
+      const job = this.#spec.job(verifier);
       let isFailed = false;
       try {
         const run = this.#start(engine, job);
@@ -60,8 +62,8 @@ export class Iteration<T, Checked, Result> implements AsyncIterable<T> {
           yield* outbox;
         } finally {
           run.stop();
-          await run.over;
-          this.#job.cleanUp?.();
+          await run.drained;
+          this.#spec.cleanUp?.();
         }
       } catch (error) {
         isFailed = true;
@@ -76,12 +78,12 @@ export class Iteration<T, Checked, Result> implements AsyncIterable<T> {
   }
 
   #start(engine: Engine, job: Job<Result>): Run {
-    const { outbox } = this.#job;
+    const { outbox } = this.#spec;
     const run = engine.run(job);
     this.#run = run;
-    this.#job.begin?.(run);
-    void run.ended.then((ending) => {
-      if (ending.kind === 'complete') this.#job.complete();
+    this.#spec.onStart?.(run);
+    void run.outcome.then((ending) => {
+      if (ending.kind === 'complete') this.#spec.onComplete();
       outbox.end(ending.kind === 'failed' ? ending : undefined);
     });
     return run;
@@ -97,7 +99,7 @@ async function closeSource(source: ChunkSource, isFailed: boolean): Promise<void
   }
 }
 
-function usedTwice(name: string): MillraceError {
+function iteratedTwiceError(name: string): MillraceError {
   return new MillraceError({
     code: 'usage',
     message: `${name} has been iterated already`,

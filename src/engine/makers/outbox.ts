@@ -3,13 +3,13 @@ import { Fifo } from '../../device/gpu/wire/fifo.js';
 /** Values that wait for an iterating consumer. A value's reference is dropped as soon as it has been taken. */
 export class Outbox<T> implements AsyncIterable<T> {
   readonly #waiting = new Fifo<T>();
-  readonly #onRoom: () => void;
+  readonly #onEmpty: () => void;
   #end: { readonly error?: unknown } | undefined;
   #wake: (() => void) | undefined;
 
   /** `onRoom` is called when the consumer has taken the last value. */
-  constructor(onRoom: () => void = () => undefined) {
-    this.#onRoom = onRoom;
+  constructor(onEmpty: () => void = () => undefined) {
+    this.#onEmpty = onEmpty;
   }
 
   get length(): number {
@@ -38,7 +38,7 @@ export class Outbox<T> implements AsyncIterable<T> {
     for (;;) {
       while (this.#waiting.length > 0) {
         const value = this.#waiting.shift() as T;
-        if (this.#waiting.length === 0) this.#onRoom();
+        if (this.#waiting.length === 0) this.#onEmpty();
         yield value;
       }
       if (this.#end) {

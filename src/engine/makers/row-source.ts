@@ -6,9 +6,9 @@ import type { ChunkSource } from '../work/source.js';
 import { between, type Piece, type Range, rangeOf } from '../work/space.js';
 
 /** Input rows: arrays of any size that hold whole rows. */
-export type RowsGiven = Iterable<ArrayBufferView> | AsyncIterable<ArrayBufferView>;
+export type InputRows = Iterable<ArrayBufferView> | AsyncIterable<ArrayBufferView>;
 
-interface Arrived {
+interface InputArray {
   readonly start: bigint;
   readonly end: bigint;
   readonly bytes: Uint8Array;
@@ -20,12 +20,12 @@ interface Arrived {
  */
 export class InputSource implements ChunkSource<Uint8Array> {
   readonly completed = Intervals.none;
-  readonly #given: RowsGiven;
+  readonly #input: InputRows;
   readonly #rowBytes: number;
   readonly #max: bigint;
   readonly #release: (rows: ArrayBufferView) => void;
   /** Ascending, without gaps. */
-  readonly #arrived = new Fifo<Arrived>();
+  readonly #arrays = new Fifo<InputArray>();
   #iterator: RowIterator | undefined;
   #done = Intervals.none;
   #end = 0n;
@@ -37,12 +37,12 @@ export class InputSource implements ChunkSource<Uint8Array> {
 
   /** `release` is called with an array's rows when they are no longer needed. */
   constructor(
-    given: RowsGiven,
+    given: InputRows,
     rowBytes: number,
     max: number,
     release: (rows: ArrayBufferView) => void = () => undefined,
   ) {
-    this.#given = given;
+    this.#input = given;
     this.#rowBytes = rowBytes;
     this.#max = BigInt(max);
     this.#release = release;
@@ -64,11 +64,11 @@ export class InputSource implements ChunkSource<Uint8Array> {
     return range.length === 0n ? undefined : range;
   }
 
-  done(piece: Piece): void {
+  commit(piece: Piece): void {
     this.#done = this.#done.add(rangeOf(piece));
     const done = this.#done.firstMissing(0n);
-    for (let { first } = this.#arrived; first && first.end <= done; { first } = this.#arrived) {
-      this.#arrived.shift();
+    for (let { first } = this.#arrays; first && first.end <= done; { first } = this.#arrays) {
+      this.#arrays.shift();
       this.#release(first.bytes);
     }
     this.#read();
@@ -76,28 +76,28 @@ export class InputSource implements ChunkSource<Uint8Array> {
 
   giveBack(): void {}
 
-  lower(): void {}
+  dropFrom(): void {}
 
   /**
    * Ends the input by its iterator's `return`, and waits for it. A generator handles `return` only after a pending
-   * read, which may never end, so the wait is limited to `CLOSE_MS` while a read is pending.
+   * read, which may never end, so the wait is limited to `MAX_CLOSE_MS` while a read is pending.
    */
   async close(): Promise<void> {
     this.#isEnded = true;
     await this.#endIterator(this.#iterator);
-    for (let rows = this.#arrived.shift(); rows; rows = this.#arrived.shift()) this.#release(rows.bytes);
+    for (let rows = this.#arrays.shift(); rows; rows = this.#arrays.shift()) this.#release(rows.bytes);
   }
 
   /** Yields a piece's rows, in one array or several. */
   *rows({ start, count }: Piece): Generator<Uint8Array> {
     const end = start + BigInt(count);
-    for (let place = this.#placeOf(start); ; place++) {
-      const arrived = this.#arrived.at(place);
-      if (arrived === undefined || arrived.start >= end) return;
-      const from = start > arrived.start ? start : arrived.start;
-      const rows = Number((end < arrived.end ? end : arrived.end) - from);
-      const offset = Number(from - arrived.start) * this.#rowBytes;
-      yield arrived.bytes.subarray(offset, offset + rows * this.#rowBytes);
+    for (let place = this.#positionOf(start); ; place++) {
+      const array = this.#arrays.at(place);
+      if (array === undefined || array.start >= end) return;
+      const from = start > array.start ? start : array.start;
+      const rows = Number((end < array.end ? end : array.end) - from);
+      const offset = Number(from - array.start) * this.#rowBytes;
+      yield array.bytes.subarray(offset, offset + rows * this.#rowBytes);
     }
   }
 
@@ -107,8 +107,8 @@ export class InputSource implements ChunkSource<Uint8Array> {
   }
 
   /** Returns the position of the first array that ends after `start`. */
-  #placeOf(start: bigint): number {
-    return partitionPoint(this.#arrived.length, (at) => (this.#arrived.at(at)?.end ?? start) <= start);
+  #positionOf(start: bigint): number {
+    return partitionPoint(this.#arrays.length, (at) => (this.#arrays.at(at)?.end ?? start) <= start);
   }
 
   async #endIterator(iterator: RowIterator | undefined): Promise<void> {
@@ -119,7 +119,7 @@ export class InputSource implements ChunkSource<Uint8Array> {
     }
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise((resolve) => {
-      timer = setTimeout(resolve, CLOSE_MS);
+      timer = setTimeout(resolve, MAX_CLOSE_MS);
     });
     await Promise.race([Promise.all([ended, this.#reading]), late]).finally(() => clearTimeout(timer));
   }
@@ -148,7 +148,7 @@ export class InputSource implements ChunkSource<Uint8Array> {
   }
 
   async #next(): Promise<IteratorResult<ArrayBufferView>> {
-    this.#iterator ??= iteratorOf(this.#given);
+    this.#iterator ??= iteratorOf(this.#input);
     let isOpen = false;
     try {
       const next = await this.#iterator.next();
@@ -174,14 +174,14 @@ export class InputSource implements ChunkSource<Uint8Array> {
     const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
     const start = this.#end;
     this.#end += BigInt(rows);
-    this.#arrived.push({ start, end: this.#end, bytes });
+    this.#arrays.push({ start, end: this.#end, bytes });
   }
 }
 
 /** How long `close` waits for a pending read. */
-const CLOSE_MS = 500;
+const MAX_CLOSE_MS = 500;
 
 type RowIterator = Iterator<ArrayBufferView> | AsyncIterator<ArrayBufferView>;
 
-const iteratorOf = (given: RowsGiven): RowIterator =>
+const iteratorOf = (given: InputRows): RowIterator =>
   Symbol.asyncIterator in given ? given[Symbol.asyncIterator]() : given[Symbol.iterator]();

@@ -1,18 +1,25 @@
 import type { Buffers, Fields, Kernel } from '../../kernel/index.js';
-import type { Where } from '../devices.js';
+import type { DeviceSelection } from '../devices.js';
 import type { Aim } from '../feed/chunk-size.js';
 import { type Flow, flow } from '../flow/flow.js';
 import { type Hit, hitsIn } from '../flow/ring.js';
-import type { Given, Needed } from '../flow/values.js';
-import type { Backlog, Canary, Credit, Finding, Job } from '../job.js';
-import type { Share } from '../run/partition.js';
-import type { Progress } from '../run/run.js';
+import type { InputValues, RequiredIfDeclared } from '../flow/values.js';
+import type { Backlog, Canary, CheckResult, DeliveredResult, Job } from '../job.js';
+import type { PartitionMode } from '../run/partition.js';
+import type { JobProgress } from '../run/run.js';
 import { checkAll, type Verifier, type Verify } from '../verify/verify.js';
 import type { Intervals } from '../work/intervals.js';
-import { type ChunkSource, MemorySource, rangeGiven } from '../work/source.js';
+import { type ChunkSource, MemorySource, toRange } from '../work/source.js';
 import { launchBase, type Piece, type Range, rangeOf } from '../work/space.js';
-import { deliver, gather, type Harvest, type Indexed, type Mode, startHarvest } from './harvest.js';
-import { Iteration } from './job-iterator.js';
+import {
+  addHits,
+  type Indexed,
+  type ReorderBuffer,
+  type SearchMode,
+  startReorderBuffer,
+  takeReady,
+} from './harvest.js';
+import { JobIterator } from './job-iterator.js';
 import { Outbox } from './outbox.js';
 
 /**
@@ -35,7 +42,7 @@ export function search(what: Kernel | Flow<readonly Indexed[]>, given: object): 
   const options = given as SearchOptions<Indexed> & KernelOptions<Fields, Fields>;
   const { canaries = [] } = options;
   if ('open' in what) return new KernelSearch(what, options, canaries);
-  const numbered = canaries.map((canary, at): FlowCanary => ({ ...canary, values: at + 1 }));
+  const numbered = canaries.map((canary, at): FlowCanary => ({ ...canary, valueSet: at + 1 }));
   return new KernelSearch(searchFlow(what, options), options, numbered);
 }
 
@@ -47,16 +54,16 @@ export interface Search<T extends Indexed> extends AsyncIterable<T> {
   /** Returns the first hit delivered and ends the search. Undefined if there is none. */
   first(): Promise<T | undefined>;
   /** The search's progress. Undefined until iteration begins. */
-  readonly progress: Progress | undefined;
+  readonly progress: JobProgress | undefined;
 }
 
-export type SearchOptions<T extends Indexed> = Where & {
+export type SearchOptions<T extends Indexed> = DeviceSelection & {
   /** A number of indices from 0, or a range; up to 2^128. */
   readonly space: bigint | number | Range;
   /**
    * `all` (default), `first` (the smallest index that hits), `any`, or `arrival` (all, in any order, without delay).
    */
-  readonly mode?: Mode;
+  readonly mode?: SearchMode;
   /** Checks every hit before it is delivered. */
   readonly verify?: Verify<T>;
   readonly signal?: AbortSignal;
@@ -65,7 +72,7 @@ export type SearchOptions<T extends Indexed> = Where & {
   /** Short chunks that answer soon (`interactive`), or long ones (`batch`, the default). */
   readonly aim?: Aim;
   /** How devices share the space. By default they pull. A partition is never needed for speed. */
-  readonly share?: Share;
+  readonly partition?: PartitionMode;
   /** True (default) if a device that is done with its part of a partition helps the others. */
   readonly steal?: boolean;
   /** Indices done before, which are not tried again. */
@@ -75,23 +82,23 @@ export type SearchOptions<T extends Indexed> = Where & {
   /** Capacity of a ring in hits. A chunk with more hits is run again in smaller pieces. Default 4096. */
   readonly ring?: number;
   /** Called each time more indices count or wait for a canary. */
-  readonly onProgress?: (progress: Progress) => void;
+  readonly onProgress?: (progress: JobProgress) => void;
 };
 
 /**
  * Further options of a search over one kernel. Chunk values are computed from the piece: this is how a kernel gets
  * indices above 2^64.
  */
-export type KernelOptions<J extends Fields, C extends Fields> = Needed<'job', J, Given<J>> &
-  Needed<'chunk', C, (piece: Piece) => Given<C>> & {
+export type KernelOptions<J extends Fields, C extends Fields> = RequiredIfDeclared<'job', J, InputValues<J>> &
+  RequiredIfDeclared<'chunk', C, (piece: Piece) => InputValues<C>> & {
     /** Data for the kernel's buffers, written once to each device. */
     readonly buffers?: Readonly<Record<string, ArrayBufferView>>;
     /** Minimum and maximum items of a chunk, and the number its size is a multiple of. */
-    readonly least?: number;
-    readonly most?: number;
+    readonly min?: number;
+    readonly max?: number;
     readonly granularity?: number;
     /** Pieces with known hits, optionally with their own job values, used to test devices. */
-    readonly canaries?: readonly (KnownHits & { readonly job?: Given<J> })[];
+    readonly canaries?: readonly (KnownHits & { readonly job?: InputValues<J> })[];
   };
 
 export interface KnownHits extends Piece {
@@ -101,35 +108,35 @@ export interface KnownHits extends Piece {
 
 export interface FlowCanary extends KnownHits {
   /** The set of the flow's `others` it runs with. 0 (default) is the job's own set. */
-  readonly values?: number;
+  readonly valueSet?: number;
 }
 
-const RING_HITS = 4096;
+const RING_CAPACITY = 4096;
 
 /** Makes the flow of a search over one kernel. */
 export function searchFlow<J extends Fields, C extends Fields, B extends Buffers, H extends Fields>(
   kernel: Kernel<J, C, B, H>,
   options: KernelOptions<J, C> & { readonly ring?: number },
 ): Flow<readonly Hit<H>[]> {
-  const { job, chunk, buffers, least, most, granularity, canaries = [], ring = RING_HITS } = options;
-  const values = (given: unknown) => ({ [kernel.name]: (given ?? {}) as Given<Fields> });
+  const { job, chunk, buffers, min, max, granularity, canaries = [], ring = RING_CAPACITY } = options;
+  const values = (given: unknown) => ({ [kernel.name]: (given ?? {}) as InputValues<Fields> });
   const launch = (piece: Piece) => ({
     base: launchBase(piece).base,
     count: piece.count,
-    ...(chunk && { chunk: chunk(piece) as Given<Fields> }),
+    ...(chunk && { chunk: chunk(piece) as InputValues<Fields> }),
   });
   return flow<readonly Hit<H>[]>({
     name: kernel.name,
     kernels: { [kernel.name]: kernel },
     job: values(job),
-    others: canaries.map((canary) => values(canary.job ?? job)),
+    extraJobs: canaries.map((canary) => values(canary.job ?? job)),
     rings: { ring: { kernel: kernel.name, hits: ring } },
     steps: (piece) => [{ do: 'launch', kernel: kernel.name, ring: 'ring', ...launch(piece) }],
     resident: launch,
     reap: (piece, { ring: read }) => hitsIn<H>(piece, read('ring')),
     ...(buffers && { shared: buffers }),
-    ...(least !== undefined && { least }),
-    ...(most !== undefined && { most }),
+    ...(min !== undefined && { min }),
+    ...(max !== undefined && { max }),
     ...(granularity !== undefined && { granularity }),
   });
 }
@@ -138,29 +145,29 @@ class KernelSearch<T extends Indexed> implements Search<T> {
   readonly #flow: Flow<readonly T[]>;
   readonly #options: SearchOptions<T>;
   readonly #canaries: readonly FlowCanary[];
-  readonly #outbox = new Outbox<T>(() => this.#iteration.run?.wake());
-  #harvest: Harvest<T>;
-  readonly #iteration: Iteration<T, T, readonly T[]>;
+  readonly #outbox = new Outbox<T>(() => this.#iterator.run?.wake());
+  #buffer: ReorderBuffer<T>;
+  readonly #iterator: JobIterator<T, T, readonly T[]>;
 
   constructor(what: Flow<readonly T[]>, options: SearchOptions<T>, canaries: readonly FlowCanary[]) {
     this.#flow = what;
     this.#options = options;
     this.#canaries = canaries;
-    this.#harvest = startHarvest<T>(options.mode ?? 'all');
-    this.#iteration = new Iteration({
+    this.#buffer = startReorderBuffer<T>(options.mode ?? 'all');
+    this.#iterator = new JobIterator({
       name: `the search ${what.name}`,
-      where: options,
+      selection: options,
       verify: options.verify,
       signal: options.signal,
       outbox: this.#outbox,
       job: (verifier) => this.#job(verifier),
-      begin: ({ frontier }) => this.#begin(frontier),
-      complete: () => this.#tell(undefined),
+      onStart: ({ frontier }) => this.#deliverStored(frontier),
+      onComplete: () => this.#deliverReady(undefined),
     });
   }
 
-  get progress(): Progress | undefined {
-    return this.#iteration.run?.progress;
+  get progress(): JobProgress | undefined {
+    return this.#iterator.run?.progress;
   }
 
   async first(): Promise<T | undefined> {
@@ -169,97 +176,97 @@ class KernelSearch<T extends Indexed> implements Search<T> {
   }
 
   [Symbol.asyncIterator](): AsyncIterator<T, void, undefined> {
-    return this.#iteration[Symbol.asyncIterator]();
+    return this.#iterator[Symbol.asyncIterator]();
   }
 
   #job(verifier: Verifier<T>): Job<readonly T[]> {
-    const { space, signal, aim, completed, share = 'pull', steal = true, ring = RING_HITS } = this.#options;
-    const { mode } = this.#harvest;
+    const { space, signal, aim, completed, partition = 'pull', steal = true, ring = RING_CAPACITY } = this.#options;
+    const { mode } = this.#buffer;
     return {
       name: this.#options.name ?? this.#flow.name,
       flow: this.#flow,
-      source: this.#options.source ?? new MemorySource(rangeGiven(space), completed),
+      source: this.#options.source ?? new MemorySource(toRange(space), completed),
       ...(signal && { signal }),
       ...(aim && { aim }),
-      ...(share !== 'pull' && { partition: { by: share, steal } }),
+      ...(partition !== 'pull' && { partition: { by: partition, steal } }),
       canaries: this.#canaries.map(canaryOf),
-      hits: { room: ring, count: (hits) => hits.length },
+      hits: { capacity: ring, count: (hits) => hits.length },
       verify: (_piece, hits) => verifyHits(verifier, hits),
       part: (_piece, hits, { start, count }) =>
         hits.filter(({ index }) => index >= start && index < start + BigInt(count)),
       backlog: () => this.#backlog,
       // A recomputed hit is right even if its device turns out to miss others.
-      verified: (piece, hits) => {
-        if (mode === 'first' || mode === 'any') return this.#answer(hits, rangeOf(piece));
+      onVerified: (piece, hits) => {
+        if (mode === 'first' || mode === 'any') return this.#storeAnswer(hits, rangeOf(piece));
       },
-      credit: (credit) => this.#credit(credit),
-      held: () => this.#tellProgress(),
+      deliver: (delivered) => this.#deliver(delivered),
+      onHeldChange: () => this.#reportProgress(),
     };
   }
 
   get #backlog(): Backlog {
     const unread = this.#outbox.length;
     if (unread > MAX_WAITING_HITS) return 'unread';
-    return unread + this.#harvest.held.length > MAX_WAITING_HITS ? 'held' : 'none';
+    return unread + this.#buffer.pending.length > MAX_WAITING_HITS ? 'held' : 'none';
   }
 
-  #credit({ piece, result, release }: Credit<readonly T[]>): void {
+  #deliver({ piece, result, release }: DeliveredResult<readonly T[]>): void {
     release();
-    if (this.#harvest.mode === 'all' || this.#harvest.mode === 'arrival') this.#gather(result, rangeOf(piece));
-    this.#tell(this.#iteration.run?.frontier);
-    this.#tellProgress();
+    if (this.#buffer.mode === 'all' || this.#buffer.mode === 'arrival') this.#addHits(result, rangeOf(piece));
+    this.#deliverReady(this.#iterator.run?.frontier);
+    this.#reportProgress();
   }
 
-  #tellProgress(): void {
-    const { run } = this.#iteration;
+  #reportProgress(): void {
+    const { run } = this.#iterator;
     if (run) this.#options.onProgress?.(run.progress);
   }
 
   /** Delivers the hits of an earlier run. */
-  #begin(frontier: bigint | undefined): void {
-    const { found = [], completed } = this.#options.source ?? {};
+  #deliverStored(frontier: bigint | undefined): void {
+    const { storedResults = [], completed } = this.#options.source ?? {};
     // A hit stored before its piece counted answers `first` and `any`. In other modes it comes again with its piece.
     const isAhead = ({ index }: T): boolean => completed?.has({ start: index, length: 1n }) === false;
-    const { mode } = this.#harvest;
-    const told = mode === 'first' || mode === 'any' ? found : found.filter((hit) => !isAhead(hit));
-    this.#gather(told, rangeGiven(this.#options.space));
-    this.#tell(frontier);
+    const { mode } = this.#buffer;
+    const delivered = mode === 'first' || mode === 'any' ? storedResults : storedResults.filter((hit) => !isAhead(hit));
+    this.#addHits(delivered, toRange(this.#options.space));
+    this.#deliverReady(frontier);
   }
 
   /** Stores hits before they are delivered, because their piece may never count. */
-  #answer(hits: readonly T[], range: Range): void | Promise<void> {
-    const kept = hits.length === 0 ? undefined : this.#options.source?.keep?.(hits);
-    if (kept) return kept.then(() => this.#gather(hits, range));
-    this.#gather(hits, range);
+  #storeAnswer(hits: readonly T[], range: Range): void | Promise<void> {
+    const kept = hits.length === 0 ? undefined : this.#options.source?.commitEarly?.(hits);
+    if (kept) return kept.then(() => this.#addHits(hits, range));
+    this.#addHits(hits, range);
   }
 
-  #gather(hits: readonly T[], range: Range): void {
-    const { harvest, end } = gather(this.#harvest, hits, [range]);
-    this.#harvest = harvest;
-    if (end !== undefined) this.#iteration.run?.lower(end);
-    if (harvest.mode === 'any') this.#tell(0n);
+  #addHits(hits: readonly T[], range: Range): void {
+    const { buffer, end } = addHits(this.#buffer, hits, [range]);
+    this.#buffer = buffer;
+    if (end !== undefined) this.#iterator.run?.dropFrom(end);
+    if (buffer.mode === 'any') this.#deliverReady(0n);
   }
 
-  #tell(frontier: bigint | undefined): void {
-    const { harvest, hits } = deliver(this.#harvest, frontier);
-    this.#harvest = harvest;
+  #deliverReady(frontier: bigint | undefined): void {
+    const { buffer, hits } = takeReady(this.#buffer, frontier);
+    this.#buffer = buffer;
     for (const hit of hits) this.#outbox.put(hit);
-    if (harvest.isOver && harvest.mode !== 'all') this.#iteration.run?.stop();
+    if (buffer.isOver && buffer.mode !== 'all') this.#iterator.run?.stop();
   }
 }
 
 /** While more hits wait for the reader, or for an earlier chunk, no further chunks are started. */
 const MAX_WAITING_HITS = 65_536;
 
-async function verifyHits<T extends Indexed>(verifier: Verifier<T>, hits: readonly T[]): Promise<Finding> {
+async function verifyHits<T extends Indexed>(verifier: Verifier<T>, hits: readonly T[]): Promise<CheckResult> {
   const refused = await checkAll(verifier, hits);
   if (refused === undefined) return { checked: verifier.isNone ? 0 : hits.length };
-  const { given, why = 'which the check refuses' } = refused;
-  return { checked: hits.length, wrong: `it reported index ${given.index}, ${why}` };
+  const { value, reason = 'which the check refuses' } = refused;
+  return { checked: hits.length, wrong: `it reported index ${value.index}, ${reason}` };
 }
 
-function canaryOf<T extends Indexed>({ start, count, hits, values = 0 }: FlowCanary): Canary<readonly T[]> {
+function canaryOf<T extends Indexed>({ start, count, hits, valueSet = 0 }: FlowCanary): Canary<readonly T[]> {
   const isFound = (found: readonly T[]): boolean =>
     found.length === hits.length && found.every(({ index }, at) => index === hits[at]);
-  return { piece: { start, count }, values, isFound };
+  return { piece: { start, count }, valueSet, isFound };
 }

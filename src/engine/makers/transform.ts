@@ -1,10 +1,10 @@
 import type { Buffers, Fields, Kernel } from '../../kernel/index.js';
-import { type Flow, flow, type Step } from '../flow/flow.js';
-import type { Given, Needed } from '../flow/values.js';
-import { MOST_INDICES, type Piece } from '../work/space.js';
+import { type Flow, type FlowStep, flow } from '../flow/flow.js';
+import type { InputValues, RequiredIfDeclared } from '../flow/values.js';
+import { MAX_INDICES, type Piece } from '../work/space.js';
 import { BATCH_BYTES, type Batches, type BatchOptions, batches } from './batches.js';
-import { inputOf, outputOf, paddedBytes, rowsOf } from './buffer-choice.js';
-import { InputSource, type RowsGiven } from './row-source.js';
+import { inputOf, outputOf, paddedBytes, rowsPerBatch } from './buffer-choice.js';
+import { type InputRows, InputSource } from './row-source.js';
 
 /**
  * Makes rows from rows. Input batches have any size; output batches come in the same order, sized for the devices.
@@ -17,14 +17,14 @@ import { InputSource, type RowsGiven } from './row-source.js';
  */
 export function transform<J extends Fields, C extends Fields, B extends Buffers, H extends Fields>(
   kernel: Kernel<J, C, B, H>,
-  source: RowsGiven,
+  source: InputRows,
   options: TransformOptions<J, C>,
 ): Batches {
   const { inputBytes, rowBytes, batchBytes = BATCH_BYTES } = options;
-  const most = rowsOf(Math.max(inputBytes, rowBytes), batchBytes, MOST_INDICES);
-  const input = new InputSource(source, inputBytes, AHEAD_BATCHES * most);
+  const max = rowsPerBatch(Math.max(inputBytes, rowBytes), batchBytes, MAX_INDICES);
+  const input = new InputSource(source, inputBytes, READ_AHEAD_BATCHES * max);
   return batches({
-    flow: transformFlow(kernel, options, input, most),
+    flow: transformFlow(kernel, options, input, max),
     options,
     source: () => input,
     row: (index, bytes) => ({ index, bytes, input: input.row(index) }),
@@ -32,8 +32,8 @@ export function transform<J extends Fields, C extends Fields, B extends Buffers,
 }
 
 export type TransformOptions<J extends Fields, C extends Fields> = BatchOptions<TransformedRow> &
-  Needed<'job', J, Given<J>> &
-  Needed<'chunk', C, (piece: Piece) => Given<C>> & {
+  RequiredIfDeclared<'job', J, InputValues<J>> &
+  RequiredIfDeclared<'chunk', C, (piece: Piece) => InputValues<C>> & {
     /** Bytes of input per row. */
     readonly inputBytes: number;
     /** The buffers that rows are read from and written to. Default: the only candidates. */
@@ -53,52 +53,52 @@ export interface TransformedRow {
 }
 
 /** Input that is read ahead, in batches of maximum size: enough for all slots of several devices. */
-const AHEAD_BATCHES = 16;
+const READ_AHEAD_BATCHES = 16;
 
 function transformFlow<J extends Fields, C extends Fields, B extends Buffers, H extends Fields>(
   kernel: Kernel<J, C, B, H>,
   options: TransformOptions<J, C>,
   source: InputSource,
-  most: number,
+  max: number,
 ): Flow<Uint8Array> {
   const { job, chunk, buffers = {}, items, rowBytes, inputBytes, granularity } = options;
   const output = outputOf(kernel, options.output);
   const input = inputOf(kernel, options.input, Object.keys(buffers));
-  const outBytes = paddedBytes(most, rowBytes);
-  const inBytes = paddedBytes(most, inputBytes);
+  const outBytes = paddedBytes(max, rowBytes);
+  const inBytes = paddedBytes(max, inputBytes);
   return flow<Uint8Array>({
     name: kernel.name,
     kernels: { [kernel.name]: kernel },
-    job: { [kernel.name]: (job ?? {}) as Given<Fields> },
+    job: { [kernel.name]: (job ?? {}) as InputValues<Fields> },
     buffers: { [input]: inBytes, [output]: outBytes },
     // Rows that are not whole words cannot be written one array after the other, so they are joined first.
     host: { rows: outBytes, ...(inputBytes % 4 !== 0 && { joined: inBytes }) },
     shared: buffers,
     steps: (piece, { rows, joined }) => [
-      ...writes(source, piece, input, inputBytes, joined),
+      ...writeSteps(source, piece, input, inputBytes, joined),
       {
         do: 'launch',
         kernel: kernel.name,
         count: items?.(piece) ?? piece.count,
-        ...(chunk && { chunk: chunk(piece) as Given<Fields> }),
+        ...(chunk && { chunk: chunk(piece) as InputValues<Fields> }),
       },
       { do: 'read', buffer: output, into: (rows as Uint8Array).subarray(0, piece.count * rowBytes) },
     ],
     reap: ({ count }, { host }) => (host.rows as Uint8Array).subarray(0, count * rowBytes),
-    most,
+    max,
     ...(granularity !== undefined && { granularity }),
   });
 }
 
-function writes(
+function writeSteps(
   source: InputSource,
   piece: Piece,
   buffer: string,
   inputBytes: number,
   joined: Uint8Array | undefined,
-): Step[] {
+): FlowStep[] {
   let offset = 0;
-  const steps: Step[] = [];
+  const steps: FlowStep[] = [];
   for (const data of source.rows(piece)) {
     if (joined) joined.set(data, offset);
     else steps.push({ do: 'write', buffer, data, offset });

@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { type Average, NO_AVERAGE, observe } from '../feed/throughput.js';
 import {
   chooseVictim,
+  type DeviceLoad,
   equalShares,
   expectedEnds,
-  type Load,
   proportionalShares,
   slowdownOf,
   stallLimit,
@@ -83,11 +83,11 @@ describe('shares in proportion to speed', () => {
 });
 
 describe('the tail', () => {
-  const load = (device: string, perMs: number | undefined, items = 0, least = 1): Load => ({
+  const load = (device: string, perMs: number | undefined, items = 0, minItems = 1): DeviceLoad => ({
     device,
     perMs,
     items,
-    least,
+    minItems,
   });
   const fast = load('fast', 500);
   const slow = load('slow', 300);
@@ -105,8 +105,9 @@ describe('the tail', () => {
         fc.integer({ min: 100, max: 2 ** 40 }),
         fc.integer({ min: 1, max: 2 ** 40 }),
         (devices, total, wanted) => {
-          const loads: { -readonly [K in keyof Load]: Load[K] }[] = Array.from({ length: devices }, (_, at) =>
-            load(`${at}`, undefined),
+          const loads: { -readonly [K in keyof DeviceLoad]: DeviceLoad[K] }[] = Array.from(
+            { length: devices },
+            (_, at) => load(`${at}`, undefined),
           );
           let waiting = total;
           for (let round = 0; round < 20; round++) {
@@ -159,9 +160,10 @@ describe('the tail', () => {
         fc.integer({ min: 1, max: 2 ** 40 }),
         (natures, waiting) => {
           const loads = natures.map((nature, at) => load(`d${at}`, nature.perMs, nature.items, nature.least));
-          const sizes = loads.map((me) => tailSize(me, loads, waiting, Math.max(me.least, 1000)));
+          const sizes = loads.map((me) => tailSize(me, loads, waiting, Math.max(me.minItems, 1000)));
           expect(Math.max(...sizes)).toBeGreaterThan(0);
-          for (const [at, size] of sizes.entries()) expect(size).toBeLessThanOrEqual(Math.max(loads[at]!.least, 1000));
+          for (const [at, size] of sizes.entries())
+            expect(size).toBeLessThanOrEqual(Math.max(loads[at]!.minItems, 1000));
         },
       ),
     );
@@ -176,17 +178,17 @@ describe('late chunks', () => {
   ];
 
   test('end when their device gets to them', () => {
-    expect([...expectedEnds({ chunks, heldMs: 20 })]).toEqual([
+    expect([...expectedEnds({ chunks, runningMs: 20 })]).toEqual([
       [1, 30],
       [2, 80],
       [3, 90],
     ]);
-    expect(slowdownOf({ chunks, heldMs: 20 })).toBe(1);
+    expect(slowdownOf({ chunks, runningMs: 20 })).toBe(1);
   });
 
   test('a late one is expected to be as late again, those behind it to be as slow', () => {
-    expect(slowdownOf({ chunks, heldMs: 200 })).toBe(4);
-    expect([...expectedEnds({ chunks, heldMs: 200 })]).toEqual([
+    expect(slowdownOf({ chunks, runningMs: 200 })).toBe(4);
+    expect([...expectedEnds({ chunks, runningMs: 200 })]).toEqual([
       [1, 150],
       [2, 350],
       [3, 390],
@@ -194,9 +196,9 @@ describe('late chunks', () => {
   });
 
   test('nothing is said of what is not known', () => {
-    expect(expectedEnds({ chunks: [{ id: 1, dueMs: undefined }, ...chunks], heldMs: 5 }).size).toBe(0);
-    expect(expectedEnds({ chunks: [], heldMs: 5 }).size).toBe(0);
-    expect(slowdownOf({ chunks: [], heldMs: 5 })).toBe(1);
+    expect(expectedEnds({ chunks: [{ id: 1, dueMs: undefined }, ...chunks], runningMs: 5 }).size).toBe(0);
+    expect(expectedEnds({ chunks: [], runningMs: 5 }).size).toBe(0);
+    expect(slowdownOf({ chunks: [], runningMs: 5 })).toBe(1);
   });
 
   test('an idle device does the one over that would end last, if it is clearly sooner', () => {

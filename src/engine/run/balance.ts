@@ -8,21 +8,21 @@ import type { Average } from '../feed/throughput.js';
  */
 
 /** A device's load of one job: the items in flight, and its speed. */
-export interface Load {
+export interface DeviceLoad {
   readonly device: string;
   /** Items per millisecond; undefined until measured. */
   readonly perMs: number | undefined;
   /** Items in flight. */
   readonly items: number;
   /** Items of the smallest useful chunk. */
-  readonly least: number;
+  readonly minItems: number;
 }
 
 /** Maximum time of the work queued beyond two chunks. */
-const QUEUED_MS = 1000;
+const MAX_QUEUED_MS = 1000;
 
 /** A job's chunks on a device. */
-export interface Queued extends Pick<Load, 'perMs' | 'items'> {
+export interface QueuedWork extends Pick<DeviceLoad, 'perMs' | 'items'> {
   readonly chunks: number;
   /** True if a chunk of the job has ended on the device. */
   readonly hasCompleted: boolean;
@@ -35,13 +35,13 @@ export interface Queued extends Pick<Load, 'perMs' | 'items'> {
  * second. More would delay canaries, cancels and other devices. Does not apply if several jobs take turns: they delay
  * each other anyway.
  */
-export function isFed({ perMs, items, chunks, hasCompleted, jobs }: Queued): boolean {
+export function hasEnoughWork({ perMs, items, chunks, hasCompleted, jobs }: QueuedWork): boolean {
   if (chunks < 2 || jobs > 1) return false;
-  return perMs === undefined ? !hasCompleted : items / perMs >= QUEUED_MS;
+  return perMs === undefined ? !hasCompleted : items / perMs >= MAX_QUEUED_MS;
 }
 
 /** Minimum time of a chunk near the end. Below it, the cost of a launch is no longer negligible. */
-const TAIL_MS = 1;
+const MIN_TAIL_MS = 1;
 
 /** Share of the remaining work that devices of unknown speed may have in flight together. */
 const UNMEASURED_SHARE = 1 / 4;
@@ -51,7 +51,7 @@ const UNMEASURED_SHARE = 1 / 4;
  * Returns 0 if the device should rest because the others finish sooner without it. `all` are the devices on the job,
  * including `me`.
  */
-export function tailSize(me: Load, all: readonly Load[], waiting: number, wanted: number): number {
+export function tailSize(me: DeviceLoad, all: readonly DeviceLoad[], waiting: number, wanted: number): number {
   const items = all.reduce((sum, load) => sum + load.items, waiting);
   if (!isMeasured(me)) return unmeasuredSize(me, all.length, items, wanted);
   const known = all.filter(isMeasured);
@@ -72,45 +72,45 @@ export function tailSize(me: Load, all: readonly Load[], waiting: number, wanted
  * Returns the items of the next chunk of a device that has not been measured: its part of a share of all `items`. A
  * first chunk of the usual size could be the whole of a short job.
  */
-function unmeasuredSize({ items: own, least }: Load, devices: number, items: number, wanted: number): number {
+function unmeasuredSize({ items: own, minItems }: DeviceLoad, devices: number, items: number, wanted: number): number {
   if (devices < 2) return wanted;
   const share = (UNMEASURED_SHARE * items) / devices - own;
-  if (own > 0 && share < least) return 0;
-  return Math.min(wanted, Math.ceil(Math.max(share / 2, least)));
+  if (own > 0 && share < minItems) return 0;
+  return Math.min(wanted, Math.ceil(Math.max(share / 2, minItems)));
 }
 
-interface MeasuredLoad extends Load {
+interface MeasuredLoad extends DeviceLoad {
   readonly perMs: number;
 }
 
-const isMeasured = (load: Load): load is MeasuredLoad => load.perMs !== undefined && load.perMs > 0;
-const floorOf = ({ perMs, least }: MeasuredLoad): number => Math.max(least, perMs * TAIL_MS);
+const isMeasured = (load: DeviceLoad): load is MeasuredLoad => load.perMs !== undefined && load.perMs > 0;
+const floorOf = ({ perMs, minItems }: MeasuredLoad): number => Math.max(minItems, perMs * MIN_TAIL_MS);
 
 /** The chunks queued on a device. */
-export interface Queue {
+export interface ChunkQueue {
   /** In the order of submission. `dueMs` is the expected time of each. Undefined if unknown. */
   readonly chunks: readonly { readonly id: number; readonly dueMs: number | undefined }[];
   /** How long the first chunk has held the device. */
-  readonly heldMs: number;
+  readonly runningMs: number;
 }
 
 /** Returns how many times slower than usual a device is now. A late chunk says more than the ones before it. */
-export function slowdownOf({ chunks, heldMs }: Queue): number {
+export function slowdownOf({ chunks, runningMs }: ChunkQueue): number {
   const dueMs = chunks[0]?.dueMs;
-  return dueMs === undefined || dueMs <= 0 ? 1 : Math.max(1, heldMs / dueMs);
+  return dueMs === undefined || dueMs <= 0 ? 1 : Math.max(1, runningMs / dueMs);
 }
 
 /**
  * Returns the milliseconds until each chunk should end, as far as known. A late chunk is expected to take as long again
  * as it is late.
  */
-export function expectedEnds(queue: Queue): ReadonlyMap<number, number> {
+export function expectedEnds(queue: ChunkQueue): ReadonlyMap<number, number> {
   const ends = new Map<number, number>();
   const slowdown = slowdownOf(queue);
   let endMs: number | undefined;
   for (const { id, dueMs } of queue.chunks) {
     if (dueMs === undefined) break;
-    endMs = endMs === undefined ? Math.abs(dueMs - queue.heldMs) : endMs + dueMs * slowdown;
+    endMs = endMs === undefined ? Math.abs(dueMs - queue.runningMs) : endMs + dueMs * slowdown;
     ends.set(id, endMs);
   }
   return ends;
@@ -129,7 +129,7 @@ export interface Victim {
  */
 export function chooseVictim(perMs: number, busyMs: number, victims: readonly Victim[]): Victim | undefined {
   return victims
-    .filter(({ count, endMs }) => count > 0 && endMs > 1.5 * (busyMs + count / perMs) + TAIL_MS)
+    .filter(({ count, endMs }) => count > 0 && endMs > 1.5 * (busyMs + count / perMs) + MIN_TAIL_MS)
     .reduce<Victim | undefined>(
       (last, next) => (last === undefined || next.endMs > last.endMs ? next : last),
       undefined,
@@ -137,7 +137,7 @@ export function chooseVictim(perMs: number, busyMs: number, victims: readonly Vi
 }
 
 const STALL_FACTOR = 8;
-const STALL_LEAST_MS = 2000;
+const MIN_STALL_MS = 2000;
 /** Limit for a device's first chunk of a job, whose speed is unknown. */
 const STALL_UNKNOWN_MS = 60_000;
 
@@ -146,7 +146,7 @@ const STALL_UNKNOWN_MS = 60_000;
  * work queued on the device, on all streams: a small chunk waits for the large ones on other streams.
  */
 export function stallLimit(dueMs: number | undefined): number {
-  return dueMs === undefined ? STALL_UNKNOWN_MS : Math.max(STALL_FACTOR * dueMs, STALL_LEAST_MS);
+  return dueMs === undefined ? STALL_UNKNOWN_MS : Math.max(STALL_FACTOR * dueMs, MIN_STALL_MS);
 }
 
 /** Returns the static partition: n div g each, and the remainder to the first. */
@@ -158,14 +158,14 @@ export function equalShares(total: bigint, devices: number): bigint[] {
 }
 
 /** Samples needed of every device before shares follow speed. */
-export const LEAST_SAMPLES = 3;
+export const MIN_SAMPLES = 3;
 
 /**
  * Returns shares in proportion to speed, rounded; the last device takes the remainder. Equal shares until all speeds
  * are known.
  */
 export function proportionalShares(total: bigint, speeds: readonly Average[]): bigint[] {
-  const values = speeds.map(({ value, samples }) => (samples >= LEAST_SAMPLES ? (value ?? 0) : Number.NaN));
+  const values = speeds.map(({ value, samples }) => (samples >= MIN_SAMPLES ? (value ?? 0) : Number.NaN));
   const sum = values.reduce((all, value) => all + value, 0);
   if (!(sum > 0 && sum < Number.POSITIVE_INFINITY)) return equalShares(total, speeds.length);
   let left = total;

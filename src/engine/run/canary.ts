@@ -10,27 +10,38 @@ export const CANARY_SHARE = 0.002;
  * Limits for slow devices: after this much unproven work a canary is due, if it is the first or at most 2 % of that
  * work.
  */
-const HELD_MS = 500;
-const HELD_SHARE = 0.02;
+const MAX_UNPROVEN_MS = 500;
+const SLOW_CANARY_SHARE = 0.02;
 
 /** The canary state of one device on one job. Work is counted in items. */
-export interface Audit {
-  readonly worked: number;
+export interface CanaryState {
+  readonly workItems: number;
   /** The part of `worked` done since the last canary was sent. */
-  readonly fresh: number;
+  readonly itemsSinceCanary: number;
   /** Items of canaries sent, including those in flight. */
-  readonly spent: number;
+  readonly canaryItems: number;
   /** Complete chunks that wait for the next canary, oldest first. */
-  readonly held: readonly number[];
+  readonly heldChunks: readonly number[];
   /** Number of held chunks that the canary in flight covers: those complete when it was sent. */
-  readonly vouched: number | undefined;
+  readonly coveredChunks: number | undefined;
 }
 
-export const NO_AUDIT: Audit = { worked: 0, fresh: 0, spent: 0, held: [], vouched: undefined };
+export const NO_CANARY_STATE: CanaryState = {
+  workItems: 0,
+  itemsSinceCanary: 0,
+  canaryItems: 0,
+  heldChunks: [],
+  coveredChunks: undefined,
+};
 
 /** Adds a complete chunk whose hits are right. */
-export function awaitCanary(audit: Audit, chunk: number, items: number): Audit {
-  return { ...audit, worked: audit.worked + items, fresh: audit.fresh + items, held: [...audit.held, chunk] };
+export function awaitCanary(state: CanaryState, chunk: number, items: number): CanaryState {
+  return {
+    ...state,
+    workItems: state.workItems + items,
+    itemsSinceCanary: state.itemsSinceCanary + items,
+    heldChunks: [...state.heldChunks, chunk],
+  };
 }
 
 /**
@@ -39,38 +50,47 @@ export function awaitCanary(audit: Audit, chunk: number, items: number): Audit {
  * last rule is for slow devices, whose canary is a large part of a chunk: results count, are stored and show as
  * progress from the first chunk on, not after hundreds of chunks.
  */
-export function isCanaryDue(audit: Audit, items: number, isIdle: boolean, perMs?: number): boolean {
-  if (audit.vouched !== undefined || audit.held.length === 0) return false;
-  if (isIdle || audit.spent + items <= CANARY_SHARE * audit.worked) return true;
-  const isFirst = audit.spent === 0;
-  return perMs !== undefined && audit.fresh >= HELD_MS * perMs && (isFirst || items <= HELD_SHARE * audit.fresh);
+export function isCanaryDue(state: CanaryState, items: number, isIdle: boolean, perMs?: number): boolean {
+  if (state.coveredChunks !== undefined || state.heldChunks.length === 0) return false;
+  if (isIdle || state.canaryItems + items <= CANARY_SHARE * state.workItems) return true;
+  const isFirst = state.canaryItems === 0;
+  return (
+    perMs !== undefined &&
+    state.itemsSinceCanary >= MAX_UNPROVEN_MS * perMs &&
+    (isFirst || items <= SLOW_CANARY_SHARE * state.itemsSinceCanary)
+  );
 }
 
-export function sendCanary(audit: Audit, items: number): Audit {
-  return { ...audit, fresh: 0, spent: audit.spent + items, vouched: audit.held.length };
+export function sendCanary(state: CanaryState, items: number): CanaryState {
+  return {
+    ...state,
+    itemsSinceCanary: 0,
+    canaryItems: state.canaryItems + items,
+    coveredChunks: state.heldChunks.length,
+  };
 }
 
-export interface Verdict {
-  readonly audit: Audit;
+export interface CanaryVerdict {
+  readonly state: CanaryState;
   /** Chunks that count now, or never will if the canary was missed. */
   readonly chunks: readonly number[];
 }
 
 /** The canary's hits were found: `chunks` count. */
-export function passCanary(audit: Audit): Verdict {
-  const vouched = audit.vouched ?? 0;
+export function passCanary(state: CanaryState): CanaryVerdict {
+  const vouched = state.coveredChunks ?? 0;
   return {
-    audit: { ...audit, held: audit.held.slice(vouched), vouched: undefined },
-    chunks: audit.held.slice(0, vouched),
+    state: { ...state, heldChunks: state.heldChunks.slice(vouched), coveredChunks: undefined },
+    chunks: state.heldChunks.slice(0, vouched),
   };
 }
 
 /** The canary was cancelled or failed. Nothing is known; another will be sent. */
-export function loseCanary(audit: Audit): Audit {
-  return { ...audit, vouched: undefined };
+export function resetCanary(state: CanaryState): CanaryState {
+  return { ...state, coveredChunks: undefined };
 }
 
 /** The canary's hits were missed, or the device is no longer trusted: no work since the last canary counts. */
-export function failCanary(audit: Audit): Verdict {
-  return { audit: { ...audit, held: [], vouched: undefined }, chunks: audit.held };
+export function failCanary(state: CanaryState): CanaryVerdict {
+  return { state: { ...state, heldChunks: [], coveredChunks: undefined }, chunks: state.heldChunks };
 }

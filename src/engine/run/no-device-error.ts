@@ -1,13 +1,13 @@
 import { firstLine, MillraceError } from '../../kernel/error.js';
 
 /** A device that a job cannot use. */
-export interface Unusable {
+export interface UnusableDevice {
   readonly device: string;
   readonly error: unknown;
 }
 
 /** Returns the error of a job without a usable device: the only device's error, or all devices' errors in one. */
-export function noDeviceLeft(job: string, unusable: readonly Unusable[]): unknown {
+export function noDeviceError(job: string, unusable: readonly UnusableDevice[]): unknown {
   const [only, ...others] = unusable;
   if (only && others.length === 0) return only.error;
   if (only === undefined) {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { NO_AVERAGE, observe } from '../feed/throughput.js';
 import { Intervals } from '../work/intervals.js';
-import { between, endOf, MOST_INDICES } from '../work/space.js';
+import { between, endOf, MAX_INDICES } from '../work/space.js';
 import { equalShares } from './balance.js';
 import { cut, partsOf } from './partition.js';
 
@@ -37,7 +37,7 @@ describe('parts', () => {
         const parts = cut(todo, shares);
         expect(parts.map((part) => todo.within(part).total)).toEqual(shares);
         expect(parts[0]?.start).toBe(0n);
-        for (const [k, part] of parts.entries()) expect(endOf(part)).toBe(parts[k + 1]?.start ?? MOST_INDICES);
+        for (const [k, part] of parts.entries()) expect(endOf(part)).toBe(parts[k + 1]?.start ?? MAX_INDICES);
       }),
     );
   });
@@ -49,6 +49,6 @@ describe('parts', () => {
     const slow = device(300, 300, 300);
     const parts = partsOf('measured', [fast, slow], todo);
     expect([...todo.within(parts?.get(fast) ?? between(0n, 0n))]).toEqual([between(0n, 500n)]);
-    expect(endOf(parts?.get(slow) ?? between(0n, 0n))).toBe(MOST_INDICES);
+    expect(endOf(parts?.get(slow) ?? between(0n, 0n))).toBe(MAX_INDICES);
   });
 });

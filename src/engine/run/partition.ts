@@ -1,7 +1,7 @@
 import type { Average } from '../feed/throughput.js';
 import type { Intervals } from '../work/intervals.js';
-import { between, MOST_INDICES, type Range } from '../work/space.js';
-import { equalShares, LEAST_SAMPLES, proportionalShares } from './balance.js';
+import { between, MAX_INDICES, type Range } from '../work/space.js';
+import { equalShares, MIN_SAMPLES, proportionalShares } from './balance.js';
 
 /**
  * How the indices of a job are shared between its devices. `pull`: each device takes its next chunk when it has room;
@@ -9,11 +9,11 @@ import { equalShares, LEAST_SAMPLES, proportionalShares } from './balance.js';
  * beginning. `measured`: each device pulls until three chunks of every device were measured; then the rest is cut into
  * contiguous parts in proportion to speed.
  */
-export type Share = 'pull' | 'equal' | 'measured';
+export type PartitionMode = 'pull' | 'equal' | 'measured';
 
 /** A partition that a job asks for. */
 export interface Partition {
-  readonly by: Exclude<Share, 'pull'>;
+  readonly by: Exclude<PartitionMode, 'pull'>;
   /**
    * True if a device that is done with its part helps the others. The part of a lost or stalled device is always done
    * by others.
@@ -22,21 +22,21 @@ export interface Partition {
 }
 
 /** A device that works on the job. */
-export interface Sharer {
+export interface MeasuredDevice {
   readonly throughput: { readonly perMs: Average };
 }
 
 /** Returns each device's part of `todo`. Undefined while too few speeds are known. */
-export function partsOf<T extends Sharer>(
+export function partsOf<T extends MeasuredDevice>(
   by: Partition['by'],
-  sharers: readonly T[],
+  devices: readonly T[],
   todo: Intervals,
 ): ReadonlyMap<T, Range> | undefined {
-  const speeds = sharers.map(({ throughput }) => throughput.perMs);
-  if (by === 'measured' && speeds.some(({ samples }) => samples < LEAST_SAMPLES)) return undefined;
-  const shares = by === 'equal' ? equalShares(todo.total, sharers.length) : proportionalShares(todo.total, speeds);
+  const speeds = devices.map(({ throughput }) => throughput.perMs);
+  if (by === 'measured' && speeds.some(({ samples }) => samples < MIN_SAMPLES)) return undefined;
+  const shares = by === 'equal' ? equalShares(todo.total, devices.length) : proportionalShares(todo.total, speeds);
   const parts = cut(todo, shares);
-  return new Map(sharers.map((sharer, at) => [sharer, parts[at] ?? between(MOST_INDICES, MOST_INDICES)]));
+  return new Map(devices.map((sharer, at) => [sharer, parts[at] ?? between(MAX_INDICES, MAX_INDICES)]));
 }
 
 /**
@@ -47,7 +47,7 @@ export function cut(todo: Intervals, shares: readonly bigint[]): Range[] {
   const waiting = [...todo];
   let start = 0n;
   return shares.map((share, at) => {
-    if (at === shares.length - 1) return between(start, MOST_INDICES);
+    if (at === shares.length - 1) return between(start, MAX_INDICES);
     let end = start;
     for (let left = share; left > 0n; ) {
       const [next] = waiting;

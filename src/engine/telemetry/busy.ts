@@ -1,23 +1,23 @@
 import { clockNs } from '../../device/clock.js';
 import {
   type Average,
-  type Busy,
-  busyFrom,
-  excuse,
-  fedShare,
+  addBusy,
+  addPause,
+  type BusyTime,
+  busyShare,
   NO_AVERAGE,
   observe,
-  startBusy,
+  startBusyTime,
 } from '../feed/throughput.js';
 
 /** Measures how much of the time a device had work, and how long a chunk takes. Pauses do not count. */
-export class Fed {
-  #busy: Busy | undefined;
-  #pausedNs: bigint | undefined;
+export class Utilization {
+  #busyTime: BusyTime | undefined;
+  #pausedAtNs: bigint | undefined;
   #chunkMs: Average = NO_AVERAGE;
 
   get isPaused(): boolean {
-    return this.#pausedNs !== undefined;
+    return this.#pausedAtNs !== undefined;
   }
 
   /** Average milliseconds of a chunk on the device. */
@@ -26,32 +26,34 @@ export class Fed {
   }
 
   /** Starts the measurement with the device's first chunk. */
-  begin(): void {
-    this.#busy ??= startBusy(clockNs());
+  start(): void {
+    this.#busyTime ??= startBusyTime(clockNs());
   }
 
-  worked(startedNs: bigint, endedNs: bigint): void {
-    this.#busy = this.#busy && busyFrom(this.#busy, startedNs, endedNs);
+  addChunk(startedNs: bigint, endedNs: bigint): void {
+    this.#busyTime = this.#busyTime && addBusy(this.#busyTime, startedNs, endedNs);
     this.#chunkMs = observe(this.#chunkMs, Number(endedNs - startedNs) / 1e6);
   }
 
   pause(): void {
-    this.#pausedNs ??= clockNs();
+    this.#pausedAtNs ??= clockNs();
   }
 
   resume(): void {
-    this.#busy = this.#excused(clockNs());
-    this.#pausedNs = undefined;
+    this.#busyTime = this.#withCurrentPause(clockNs());
+    this.#pausedAtNs = undefined;
   }
 
   /** Returns the share of the time the device had work, since its first chunk or over the last `windowNs`. */
   share(windowNs?: bigint): number | undefined {
     const nowNs = clockNs();
-    const busy = this.#excused(nowNs);
-    return busy && fedShare(busy, nowNs, windowNs);
+    const busy = this.#withCurrentPause(nowNs);
+    return busy && busyShare(busy, nowNs, windowNs);
   }
 
-  #excused(nowNs: bigint): Busy | undefined {
-    return this.#busy && this.#pausedNs !== undefined ? excuse(this.#busy, this.#pausedNs, nowNs) : this.#busy;
+  #withCurrentPause(nowNs: bigint): BusyTime | undefined {
+    return this.#busyTime && this.#pausedAtNs !== undefined
+      ? addPause(this.#busyTime, this.#pausedAtNs, nowNs)
+      : this.#busyTime;
   }
 }

@@ -14,7 +14,7 @@ export interface Energy {
 export const NO_ENERGY: Energy = { joules: 0, atMs: undefined, powerW: undefined, countedJ: undefined };
 
 /** Adds a sample. An undefined sample is skipped: consumption is assumed to be even until the next one. */
-export function use(before: Energy, sensors: Sensors | undefined, nowMs: number): Energy {
+export function addEnergySample(before: Energy, sensors: Sensors | undefined, nowMs: number): Energy {
   const { powerW, energyJ: countedJ } = sensors ?? {};
   if (powerW === undefined && countedJ === undefined) return before;
   const now = { atMs: nowMs, powerW, countedJ };

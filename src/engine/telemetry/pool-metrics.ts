@@ -12,7 +12,7 @@ export interface PoolMetrics {
 }
 
 /** Starvation above which a larger pool is worth its memory. */
-export const STARVED = 0.05;
+export const MAX_STARVATION = 0.05;
 
 export function poolMetrics(free: Iterable<number>, waitsNs: Iterable<number>): PoolMetrics {
   let min: number | undefined;

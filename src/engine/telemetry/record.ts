@@ -2,7 +2,7 @@ import type { ChunkPolicy } from '../feed/chunk-size.js';
 import type { Piece } from '../work/space.js';
 
 /** How a chunk ended. */
-export type Outcome =
+export type ChunkOutcome =
   | 'counted'
   | 'duplicate' // another chunk had already done its indices
   | 'overflow' // more hits than its ring holds: run again in smaller pieces
@@ -69,7 +69,7 @@ export class ChunkRecord implements Piece {
   blockedNs = 0;
   /** Indices of it that count. */
   counted = 0;
-  outcome: Outcome | undefined = undefined;
+  outcome: ChunkOutcome | undefined = undefined;
 
   constructor(sequence: number, given: NewRecord) {
     this.sequence = sequence;
@@ -93,8 +93,8 @@ export class ChunkRecord implements Piece {
 }
 
 /** The fields known when a chunk is taken. */
-export type NewRecord = Omit<ChunkRecord, 'sequence' | Later>;
-type Later =
+export type NewRecord = Omit<ChunkRecord, 'sequence' | LaterField>;
+type LaterField =
   | 'submittedNs'
   | 'launchedNs'
   | 'startedNs'
@@ -117,8 +117,8 @@ export class Recorder {
   readonly capacity: number;
   readonly #records: ChunkRecord[] = [];
   readonly #listeners: ((record: Readonly<ChunkRecord>) => void)[] = [];
-  #made = 0;
-  #settled = 0;
+  #created = 0;
+  #finalized = 0;
 
   constructor(capacity = 0) {
     this.capacity = capacity;
@@ -129,13 +129,13 @@ export class Recorder {
   }
 
   /** Number of records made, including those no longer kept. */
-  get made(): number {
-    return this.#made;
+  get createdCount(): number {
+    return this.#created;
   }
 
   /** Number of records that are final. */
-  get settled(): number {
-    return this.#settled;
+  get finalizedCount(): number {
+    return this.#finalized;
   }
 
   /**
@@ -148,30 +148,30 @@ export class Recorder {
 
   add(record: NewRecord): ChunkRecord | undefined {
     if (this.capacity === 0) return undefined;
-    const made = new ChunkRecord(this.#made, record);
-    this.#records[this.#made % this.capacity] = made;
-    this.#made++;
+    const made = new ChunkRecord(this.#created, record);
+    this.#records[this.#created % this.capacity] = made;
+    this.#created++;
     return made;
   }
 
   /** Sets the outcome. If `counted` is not 0, the results are still to be stored, and `settle` follows. */
-  note(record: ChunkRecord, outcome: Outcome, counted = 0): void {
+  setOutcome(record: ChunkRecord, outcome: ChunkOutcome, counted = 0): void {
     if (record.outcome !== undefined) return;
     record.outcome = outcome;
     record.counted = counted;
-    if (counted === 0) this.settle(record);
+    if (counted === 0) this.finalize(record);
   }
 
   /** Marks the record as final and notifies the listeners. */
-  settle(record: ChunkRecord): void {
-    this.#settled++;
+  finalize(record: ChunkRecord): void {
+    this.#finalized++;
     for (const listener of this.#listeners) listener(record);
   }
 
   /** Oldest first. */
   *[Symbol.iterator](): Generator<Readonly<ChunkRecord>> {
-    const kept = Math.min(this.#made, this.capacity);
-    for (let at = this.#made - kept; at < this.#made; at++) {
+    const kept = Math.min(this.#created, this.capacity);
+    for (let at = this.#created - kept; at < this.#created; at++) {
       const record = this.#records[at % this.capacity];
       if (record) yield record;
     }

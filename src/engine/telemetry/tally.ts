@@ -1,10 +1,10 @@
 import { phasesOf } from './overlap.js';
-import type { ChunkRecord, Outcome } from './record.js';
+import type { ChunkOutcome, ChunkRecord } from './record.js';
 
 /** Totals of a device's chunks. They are updated as chunks end, so that they do not depend on the ring's capacity. */
 export class DeviceTally {
   readonly device: string;
-  readonly outcomes = new Map<Outcome, number>();
+  readonly outcomes = new Map<ChunkOutcome, number>();
   /** Indices that count. */
   items = 0n;
   /** Chunks smaller than intended: the last of a range, or cut for another device. */
@@ -57,18 +57,18 @@ export class DeviceTally {
     ns.starved += Number(record.starvedNs);
     ns.blocked += record.blockedNs;
     if (record.endedNs === 0n) return;
-    const deviceNs = between(record.startedNs, record.endedNs);
-    ns.queued += between(record.enqueuedNs, record.launchedNs);
-    ns.waited += between(record.launchedNs, record.startedNs);
+    const deviceNs = elapsedNs(record.startedNs, record.endedNs);
+    ns.queued += elapsedNs(record.enqueuedNs, record.launchedNs);
+    ns.waited += elapsedNs(record.launchedNs, record.startedNs);
     ns.device += deviceNs;
     this.seconds.add(deviceNs / 1e9);
     const phases = phasesOf(record);
-    ns.compute += phases ? between(phases.compute.startedNs, phases.compute.endedNs) : deviceNs;
-    for (const { startedNs, endedNs } of phases?.copies ?? []) ns.copy += between(startedNs, endedNs);
-    ns.unseen += between(record.endedNs, record.noticedNs);
-    ns.reap += between(record.noticedNs, record.reapedNs);
-    ns.verify += between(record.reapedNs, record.verifiedNs);
-    ns.commit += between(record.verifiedNs, record.committedNs);
+    ns.compute += phases ? elapsedNs(phases.compute.startedNs, phases.compute.endedNs) : deviceNs;
+    for (const { startedNs, endedNs } of phases?.copies ?? []) ns.copy += elapsedNs(startedNs, endedNs);
+    ns.unseen += elapsedNs(record.endedNs, record.noticedNs);
+    ns.reap += elapsedNs(record.noticedNs, record.reapedNs);
+    ns.verify += elapsedNs(record.reapedNs, record.verifiedNs);
+    ns.commit += elapsedNs(record.verifiedNs, record.committedNs);
   }
 }
 
@@ -124,6 +124,6 @@ class Histogram {
 }
 
 /** Returns the nanoseconds between two moments. 0 if either never came, or if the clocks disagree. */
-function between(from: bigint, to: bigint): number {
+function elapsedNs(from: bigint, to: bigint): number {
   return from === 0n || to <= from ? 0 : Number(to - from);
 }

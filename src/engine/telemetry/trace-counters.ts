@@ -1,10 +1,10 @@
 import { type Span, union } from './overlap.js';
-import type { Placed, SensorSample, TraceEvent } from './trace.js';
+import type { SensorSample, TracedChunk, TraceEvent } from './trace.js';
 
 type Counter = (name: string, ns: bigint, value: number) => TraceEvent;
 
 /** Yields queue depth at each change, and fed % and rate over intervals of 10 ms to 1 s, about 200 per trace. */
-export function* deviceCounters(chunks: readonly Placed[], counter: Counter): Generator<TraceEvent> {
+export function* deviceCounters(chunks: readonly TracedChunk[], counter: Counter): Generator<TraceEvent> {
   yield* depths(chunks, counter);
   const ran = chunks.flatMap(({ record, times }) => (times.device ? [{ record, span: times.device }] : []));
   const busy = union(ran.map(({ span }) => span));
@@ -25,7 +25,7 @@ export function* deviceCounters(chunks: readonly Placed[], counter: Counter): Ge
   for (let step = 0; step < steps; step++) {
     const ns = fromNs + BigInt(step) * stepNs;
     // The last interval may be shorter than the others.
-    const lengthNs = Number(least(stepNs, last.endedNs - ns));
+    const lengthNs = Number(minBigint(stepNs, last.endedNs - ns));
     yield counter('fed %', ns, (100 * (fed[step] ?? 0)) / lengthNs);
     yield counter('rate (items/s)', ns, (1e9 * (rates[step] ?? 0)) / lengthNs);
   }
@@ -41,7 +41,7 @@ export function* sensorCounters(samples: readonly SensorSample[], counter: Count
 }
 
 /** Counts chunks that were taken and whose end was not yet noticed. */
-function* depths(chunks: readonly Placed[], counter: Counter): Generator<TraceEvent> {
+function* depths(chunks: readonly TracedChunk[], counter: Counter): Generator<TraceEvent> {
   const changes = chunks.flatMap(({ record, times }) => {
     const { submit, device } = times;
     if (!submit || !device) return [];
@@ -72,7 +72,7 @@ function spread(
     const each = weight(at);
     for (let ns = startedNs; ns < endedNs; ) {
       const step = Number((ns - fromNs) / stepNs);
-      const until = least(endedNs, fromNs + BigInt(step + 1) * stepNs);
+      const until = minBigint(endedNs, fromNs + BigInt(step + 1) * stepNs);
       sums[step] = (sums[step] ?? 0) + Number(until - ns) * each;
       ns = until;
     }
@@ -80,5 +80,5 @@ function spread(
   return sums;
 }
 
-const least = (a: bigint, b: bigint): bigint => (a < b ? a : b);
+const minBigint = (a: bigint, b: bigint): bigint => (a < b ? a : b);
 const clamp = (value: bigint, low: bigint, high: bigint): bigint => (value < low ? low : value > high ? high : value);

@@ -1,10 +1,10 @@
 import { phasesOf, type Span } from './overlap.js';
 import type { ChunkRecord } from './record.js';
 import { deviceCounters, sensorCounters } from './trace-counters.js';
-import { type Track, Tracks } from './tracks.js';
+import { type TraceTrack, TraceTracks } from './tracks.js';
 
 /** The input of a trace. */
-export interface Traced {
+export interface TraceInput {
   readonly records: Iterable<Readonly<ChunkRecord>>;
   /** In display order. */
   readonly devices: readonly { readonly id: string; readonly name: string }[];
@@ -46,26 +46,26 @@ const SLOT_TIDS = 100;
  * commit). A device has a track per stream with what ran there, and one per slot with the whole life of each chunk.
  * Arrows connect the steps. Work on a device never starts before the driver got it, even if the two clocks disagree.
  */
-export function* traceEvents({ records, devices, samples, originNs }: Traced): Generator<TraceEvent> {
+export function* traceEvents({ records, devices, samples, originNs }: TraceInput): Generator<TraceEvent> {
   const chunks = [...records].filter(({ submittedNs }) => submittedNs > 0n);
-  const clock = new Clock(originNs);
+  const clock = new EventBuilder(originNs);
   const host = {
-    submit: new Tracks(HOST, 1, 'submit'),
-    reap: new Tracks(HOST, 1001, 'reap'),
-    verify: new Tracks(HOST, 2001, 'verify'),
-    commit: new Tracks(HOST, 3001, 'commit'),
+    submit: new TraceTracks(HOST, 1, 'submit'),
+    reap: new TraceTracks(HOST, 1001, 'reap'),
+    verify: new TraceTracks(HOST, 2001, 'verify'),
+    commit: new TraceTracks(HOST, 3001, 'commit'),
   };
-  yield* processNamed(HOST, 'millrace');
+  yield* processMetadata(HOST, 'millrace');
   const known = new Map(devices.map(({ id }, at) => [id, HOST + 1 + at]));
   for (const { id, name } of devices) {
     const pid = known.get(id) ?? 0;
-    yield* processNamed(pid, `${id} ${name}`);
+    yield* processMetadata(pid, `${id} ${name}`);
   }
-  const streams = new Map<string, Tracks>();
-  const placed = chunks.map((record) => ({ record, times: timesOf(record), tracks: new Map<Step, Track>() }));
+  const streams = new Map<string, TraceTracks>();
+  const placed = chunks.map((record) => ({ record, times: timesOf(record), tracks: new Map<TraceStep, TraceTrack>() }));
   // Tracks are assigned in the order of starts, which differs per step.
   for (const step of ['slot', 'submit', 'device', 'reap', 'verify', 'commit'] as const) {
-    const from = ({ times }: Placed): bigint => times[step]?.startedNs ?? 0n;
+    const from = ({ times }: TracedChunk): bigint => times[step]?.startedNs ?? 0n;
     for (const chunk of [...placed].sort((a, b) => compare(from(a), from(b)))) {
       const span = chunk.times[step];
       if (!span) continue;
@@ -75,7 +75,7 @@ export function* traceEvents({ records, devices, samples, originNs }: Traced): G
   }
   for (const chunk of placed) yield* chunkEvents(chunk, clock);
   for (const tracks of [...Object.values(host), ...streams.values()]) {
-    for (const track of tracks.names()) yield* threadNamed(track);
+    for (const track of tracks.names()) yield* threadMetadata(track);
   }
   for (const { id } of devices) {
     const pid = known.get(id) ?? 0;
@@ -86,31 +86,31 @@ export function* traceEvents({ records, devices, samples, originNs }: Traced): G
   }
 
   /** Returns the tracks of a stream or of one of its slots. */
-  function tracksOf({ device, stream, slot }: ChunkRecord, step: 'slot' | 'device'): Tracks {
+  function tracksOf({ device, stream, slot }: ChunkRecord, step: 'slot' | 'device'): TraceTracks {
     const name = step === 'slot' ? `stream ${stream} slot ${slot}` : `stream ${stream}`;
     const tid = 1 + stream * STREAM_TIDS + (step === 'slot' ? SLOT_TIDS * (slot + 1) : 0);
     const key = `${device} ${name}`;
-    const tracks = streams.get(key) ?? new Tracks(known.get(device) ?? 0, tid, name);
+    const tracks = streams.get(key) ?? new TraceTracks(known.get(device) ?? 0, tid, name);
     streams.set(key, tracks);
     return tracks;
   }
 }
 
 /** `slot` is the whole time in the slot, until the results are read. */
-type Step = 'slot' | 'submit' | 'device' | 'reap' | 'verify' | 'commit';
+type TraceStep = 'slot' | 'submit' | 'device' | 'reap' | 'verify' | 'commit';
 
 /** A chunk with the steps it reached, in order of time. */
-export interface Placed {
+export interface TracedChunk {
   readonly record: Readonly<ChunkRecord>;
-  readonly times: Readonly<Partial<Record<Step, Span>>>;
-  readonly tracks: ReadonlyMap<Step, Track>;
+  readonly times: Readonly<Partial<Record<TraceStep, Span>>>;
+  readonly tracks: ReadonlyMap<TraceStep, TraceTrack>;
 }
 
 /** Returns the steps of a chunk. Each starts no earlier than the end of the one before. */
-function timesOf(record: Readonly<ChunkRecord>): Placed['times'] {
+function timesOf(record: Readonly<ChunkRecord>): TracedChunk['times'] {
   const { enqueuedNs, submittedNs, launchedNs, startedNs, endedNs, noticedNs, reapedNs, verifiedNs, committedNs } =
     record;
-  const times: Partial<Record<Step, Span>> = { submit: span(enqueuedNs, submittedNs) };
+  const times: Partial<Record<TraceStep, Span>> = { submit: span(enqueuedNs, submittedNs) };
   if (endedNs === 0n) return times;
   times.device = span(latest(enqueuedNs, launchedNs, startedNs), endedNs);
   const noticed = latest(times.device.endedNs, noticedNs);
@@ -126,13 +126,13 @@ function timesOf(record: Readonly<ChunkRecord>): Placed['times'] {
 /** At least 1 ns long: arrows attach inside slices, and an empty slice has no inside. */
 const span = (startedNs: bigint, endedNs: bigint): Span => ({ startedNs, endedNs: latest(startedNs + 1n, endedNs) });
 
-function* chunkEvents(chunk: Placed, clock: Clock): Generator<TraceEvent> {
+function* chunkEvents(chunk: TracedChunk, clock: EventBuilder): Generator<TraceEvent> {
   const { record, times, tracks } = chunk;
   const { sequence, job, start, count, outcome = 'unknown' } = record;
   const name = `${job} ${sequence}`;
   yield* slotEvents(chunk, name, clock);
   const { submit, device, reap, verify, commit } = times;
-  const at = (step: Step): Track => tracks.get(step) ?? NOWHERE;
+  const at = (step: TraceStep): TraceTrack => tracks.get(step) ?? NO_TRACK;
   if (submit) {
     const { policy, meant, waitRounds, active, busy } = record;
     const args = { start: String(start), count, policy, meant, waitRounds, active, busy };
@@ -156,10 +156,10 @@ function* chunkEvents(chunk: Placed, clock: Clock): Generator<TraceEvent> {
   }
 }
 
-const NOWHERE: Track = { pid: 0, tid: 0 };
+const NO_TRACK: TraceTrack = { pid: 0, tid: 0 };
 
 /** Yields the phases of a chunk in its slot. */
-function* slotEvents({ record, times, tracks }: Placed, name: string, clock: Clock): Generator<TraceEvent> {
+function* slotEvents({ record, times, tracks }: TracedChunk, name: string, clock: EventBuilder): Generator<TraceEvent> {
   const { slot, device } = times;
   const track = tracks.get('slot');
   if (!slot || !device || !track) return;
@@ -178,7 +178,12 @@ function* slotEvents({ record, times, tracks }: Placed, name: string, clock: Clo
   }
 }
 
-function* phaseEvents(record: ChunkRecord, track: Track, within: Span, clock: Clock): Generator<TraceEvent> {
+function* phaseEvents(
+  record: ChunkRecord,
+  track: TraceTrack,
+  within: Span,
+  clock: EventBuilder,
+): Generator<TraceEvent> {
   const phases = phasesOf(record);
   if (!phases) return;
   const inside = ({ startedNs, endedNs }: Span): Span => ({
@@ -195,19 +200,19 @@ function* phaseEvents(record: ChunkRecord, track: Track, within: Span, clock: Cl
 }
 
 /** Converts times to microseconds since the trace's origin, with nanosecond precision. */
-class Clock {
+class EventBuilder {
   readonly #originNs: bigint;
 
   constructor(originNs: bigint) {
     this.#originNs = originNs;
   }
 
-  slice(track: Track, name: string, { startedNs, endedNs }: Span, args?: TraceEvent['args']): TraceEvent {
+  slice(track: TraceTrack, name: string, { startedNs, endedNs }: Span, args?: TraceEvent['args']): TraceEvent {
     const dur = Number(endedNs - startedNs) / 1000;
     return { ph: 'X', name, cat: 'chunk', ...track, ts: this.#us(startedNs), dur, ...(args && { args }) };
   }
 
-  flow(track: Track, ph: 's' | 't' | 'f', id: number, ns: bigint): TraceEvent {
+  flow(track: TraceTrack, ph: 's' | 't' | 'f', id: number, ns: bigint): TraceEvent {
     return { ph, name: 'chunk', cat: 'chunk', ...pidTid(track), id, ts: this.#us(ns), ...(ph !== 's' && { bp: 'e' }) };
   }
 
@@ -220,14 +225,14 @@ class Clock {
   }
 }
 
-const pidTid = ({ pid, tid }: Track): Track => ({ pid, tid });
+const pidTid = ({ pid, tid }: TraceTrack): TraceTrack => ({ pid, tid });
 
-function* processNamed(pid: number, name: string): Generator<TraceEvent> {
+function* processMetadata(pid: number, name: string): Generator<TraceEvent> {
   yield { ph: 'M', name: 'process_name', pid, args: { name } };
   yield { ph: 'M', name: 'process_sort_index', pid, args: { sort_index: pid } };
 }
 
-function* threadNamed({ pid, tid, name }: Track & { readonly name: string }): Generator<TraceEvent> {
+function* threadMetadata({ pid, tid, name }: TraceTrack & { readonly name: string }): Generator<TraceEvent> {
   yield { ph: 'M', name: 'thread_name', pid, tid, args: { name } };
   yield { ph: 'M', name: 'thread_sort_index', pid, tid, args: { sort_index: tid } };
 }

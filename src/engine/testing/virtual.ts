@@ -16,12 +16,12 @@ import { MillraceError } from '../../kernel/error.js';
  * Makes several virtual devices from one, each with its own speed and faults, so that the interaction of devices can be
  * tested on a machine with one device. The device behind them does the work; times and faults are simulated.
  */
-export function virtualDevices(behind: Device, natures: readonly Nature[]): VirtualDevice[] {
-  return natures.map((nature, at) => new VirtualDevice(behind, `virtual:${at}`, nature));
+export function virtualDevices(backing: Device, specs: readonly FaultSpec[]): VirtualDevice[] {
+  return specs.map((nature, at) => new VirtualDevice(backing, `virtual:${at}`, nature));
 }
 
 /** Speed and faults of a virtual device. Faults start at a launch number, so that they do not depend on the clock. */
-export interface Nature {
+export interface FaultSpec {
   readonly name?: string;
   /** Maximum items per second. Default: as fast as the device behind. A function gets the number of launches so far. */
   readonly speed?: number | ((launches: number) => number);
@@ -36,37 +36,37 @@ export interface Nature {
   /** From this launch on, a byte of each read is wrong (except in rings). */
   readonly garblesAt?: number;
   /** Compiling fails. */
-  readonly broken?: boolean;
+  readonly failsToCompile?: boolean;
 }
 
 export class VirtualDevice implements Device {
   readonly info: DeviceInfo;
-  readonly nature: Nature;
+  readonly spec: FaultSpec;
   launches = 0;
   /** Buffers, streams and host memory in use. All 0 once everything has been closed. */
   readonly open = { buffers: 0, streams: 0, host: 0 };
-  readonly #behind: Device;
+  readonly #backing: Device;
   /** When the simulated hardware is free again, in milliseconds. */
   #busyUntil = 0;
-  #closed = false;
+  #isClosed = false;
 
-  constructor(behind: Device, id: string, nature: Nature = {}) {
-    this.#behind = behind;
-    this.nature = nature;
-    this.info = { ...behind.info, id, name: nature.name ?? `${id} on ${behind.info.name}` };
+  constructor(backing: Device, id: string, spec: FaultSpec = {}) {
+    this.#backing = backing;
+    this.spec = spec;
+    this.info = { ...backing.info, id, name: spec.name ?? `${id} on ${backing.info.name}` };
   }
 
   async compile(...args: Parameters<Device['compile']>): Promise<DeviceProgram> {
     this.check();
-    if (this.nature.broken) {
+    if (this.spec.failsToCompile) {
       throw new MillraceError({ code: 'device-compile', message: `${this.info.id} compiles nothing` });
     }
-    return this.#behind.compile(...args);
+    return this.#backing.compile(...args);
   }
 
   async alloc(bytes: number): Promise<DeviceBuffer> {
     this.check();
-    const buffer = await this.#behind.alloc(bytes);
+    const buffer = await this.#backing.alloc(bytes);
     this.open.buffers++;
     const free = buffer.free.bind(buffer);
     let held = true;
@@ -81,7 +81,7 @@ export class VirtualDevice implements Device {
 
   async host(bytes: number): Promise<HostMemory> {
     this.check();
-    const memory = await this.#behind.host(bytes);
+    const memory = await this.#backing.host(bytes);
     this.open.host++;
     let held = true;
     return {
@@ -96,30 +96,30 @@ export class VirtualDevice implements Device {
 
   stream(): Stream {
     this.check();
-    const stream = this.#behind.stream();
+    const stream = this.#backing.stream();
     this.open.streams++;
     return new VirtualStream(this, stream);
   }
 
   /** Closes the virtual device. The device behind stays open: it belongs to the caller that opened it. */
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#isClosed = true;
   }
 
   /** Throws the error of a device that is gone, if this one is. */
   check(): void {
-    if (this.#closed) throw gone(this.info.id, 'device-closed', 'has been closed');
-    if (this.has('disappearsAt')) throw gone(this.info.id, 'device-failed', 'has disappeared');
+    if (this.#isClosed) throw goneError(this.info.id, 'device-closed', 'has been closed');
+    if (this.hasFault('disappearsAt')) throw goneError(this.info.id, 'device-failed', 'has disappeared');
   }
 
   /** True if a fault has started. */
-  has(fault: 'disappearsAt' | 'hangsAt' | 'liesAt' | 'missesAt' | 'garblesAt'): boolean {
-    return this.launches > (this.nature[fault] ?? Number.POSITIVE_INFINITY);
+  hasFault(fault: 'disappearsAt' | 'hangsAt' | 'liesAt' | 'missesAt' | 'garblesAt'): boolean {
+    return this.launches > (this.spec[fault] ?? Number.POSITIVE_INFINITY);
   }
 
   /** Reserves the simulated hardware for `items` items. Returns start and end, in milliseconds. */
-  occupy(items: number): { readonly from: number; readonly to: number } | undefined {
-    const { speed } = this.nature;
+  reserve(items: number): { readonly from: number; readonly to: number } | undefined {
+    const { speed } = this.spec;
     if (speed === undefined) return undefined;
     const perSecond = typeof speed === 'number' ? speed : speed(this.launches);
     const from = Math.max(nowMs(), this.#busyUntil);
@@ -129,13 +129,13 @@ export class VirtualDevice implements Device {
   }
 
   /** Frees the reserved time that was not used. */
-  vacate(): void {
+  cancelReservation(): void {
     this.#busyUntil = 0;
   }
 }
 
 /** A read before the next mark, which a fault may corrupt. */
-interface Seen {
+interface PendingRead {
   readonly words: Uint32Array;
   readonly ring: DeviceProgram | undefined;
 }
@@ -144,10 +144,10 @@ class VirtualStream implements Stream {
   readonly #device: VirtualDevice;
   readonly #stream: Stream;
   readonly #rings = new Map<DeviceBuffer, DeviceProgram>();
-  #seen: Seen[] = [];
+  #pendingReads: PendingRead[] = [];
   #items = 0;
   #cancels = new Set<() => void>();
-  #closed = false;
+  #isClosed = false;
 
   constructor(device: VirtualDevice, stream: Stream) {
     this.#device = device;
@@ -163,7 +163,7 @@ class VirtualStream implements Stream {
     this.#device.check();
     this.#stream.read(buffer, into, offset);
     const words = new Uint32Array(into.buffer, into.byteOffset, into.byteLength >> 2);
-    this.#seen.push({ words, ring: this.#rings.get(buffer) });
+    this.#pendingReads.push({ words, ring: this.#rings.get(buffer) });
   }
 
   copy(...args: Parameters<Stream['copy']>): void {
@@ -186,17 +186,17 @@ class VirtualStream implements Stream {
 
   wait(completion: Completion): void {
     this.#device.check();
-    this.#stream.wait(completion instanceof VirtualCompletion ? completion.behind : completion);
+    this.#stream.wait(completion instanceof VirtualCompletion ? completion.backing : completion);
   }
 
   mark(): Completion {
     this.#device.check();
     const behind = this.#stream.mark();
     const items = this.#items;
-    const seen = this.#seen;
+    const seen = this.#pendingReads;
     this.#items = 0;
-    this.#seen = [];
-    return new VirtualCompletion(behind, this.#play(behind, items, seen));
+    this.#pendingReads = [];
+    return new VirtualCompletion(behind, this.#simulate(behind, items, seen));
   }
 
   cancel(): void {
@@ -206,40 +206,40 @@ class VirtualStream implements Stream {
   }
 
   close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     this.#device.open.streams--;
     this.#stream.close();
   }
 
-  async #play(behind: Completion, items: number, seen: readonly Seen[]): Promise<Report> {
+  async #simulate(behind: Completion, items: number, seen: readonly PendingRead[]): Promise<Report> {
     const device = this.#device;
     const { id } = device.info;
     const fault = {
-      gone: device.has('disappearsAt'),
-      hangs: device.has('hangsAt'),
-      lies: device.has('liesAt'),
-      misses: device.has('missesAt'),
-      garbles: device.has('garblesAt'),
+      gone: device.hasFault('disappearsAt'),
+      hangs: device.hasFault('hangsAt'),
+      lies: device.hasFault('liesAt'),
+      misses: device.hasFault('missesAt'),
+      garbles: device.hasFault('garblesAt'),
     };
     let cancelled = false;
     const cancel = (): void => {
       cancelled = true;
     };
     this.#cancels.add(cancel);
-    const time = device.occupy(items);
+    const time = device.reserve(items);
     try {
       const report = await behind.done;
       if (fault.hangs) return await new Promise<never>(() => undefined);
-      if (fault.gone || device.has('disappearsAt')) throw gone(id, 'device-failed', 'has disappeared');
-      if (time) await this.#until(time.to);
-      if (device.has('disappearsAt')) throw gone(id, 'device-failed', 'has disappeared');
+      if (fault.gone || device.hasFault('disappearsAt')) throw goneError(id, 'device-failed', 'has disappeared');
+      if (time) await this.#sleepUntil(time.to);
+      if (device.hasFault('disappearsAt')) throw goneError(id, 'device-failed', 'has disappeared');
       if (cancelled && time) {
-        device.vacate();
+        device.cancelReservation();
         return { ...report, complete: false };
       }
       for (const { words, ring } of seen) {
-        if (ring && fault.lies) lie(words, ring, items);
+        if (ring && fault.lies) addFalseHit(words, ring, items);
         if (ring && fault.misses) words[0] = 0;
         if (!ring && fault.garbles && words.length > 0) words[0] = (words[0] ?? 0) ^ 0x100;
       }
@@ -251,7 +251,7 @@ class VirtualStream implements Stream {
   }
 
   /** Sleeps until a moment or until the stream is cancelled. */
-  #until(moment: number): Promise<void> {
+  #sleepUntil(moment: number): Promise<void> {
     return new Promise((resolve) => {
       const end = (): void => {
         clearTimeout(timer);
@@ -265,18 +265,18 @@ class VirtualStream implements Stream {
 }
 
 class VirtualCompletion implements Completion {
-  readonly behind: Completion;
+  readonly backing: Completion;
   readonly done: Promise<Report>;
 
   constructor(behind: Completion, done: Promise<Report>) {
-    this.behind = behind;
+    this.backing = behind;
     this.done = done;
     this.done.catch(() => undefined); // callers may ignore a completion
   }
 }
 
 /** Adds a false hit at the last item, with meaningless words. */
-function lie(words: Uint32Array, { ring }: DeviceProgram, items: number): void {
+function addFalseHit(words: Uint32Array, { ring }: DeviceProgram, items: number): void {
   const count = words[0] ?? 0;
   const at = ring.headerWords + count * ring.recordWords;
   if (at + ring.recordWords > words.length) return;
@@ -290,6 +290,6 @@ const nowMs = (): number => Number(clockNs() - ZERO_NS) / 1e6;
 const nanoseconds = (ms: number): bigint => ZERO_NS + BigInt(Math.ceil(ms * 1e6));
 const ZERO_NS = clockNs();
 
-function gone(id: string, code: 'device-closed' | 'device-failed', what: string): MillraceError {
+function goneError(id: string, code: 'device-closed' | 'device-failed', what: string): MillraceError {
   return new MillraceError({ code, message: `${id} ${what}`, asked: `work on ${id}`, advice: 'use another device' });
 }

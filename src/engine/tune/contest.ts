@@ -8,40 +8,40 @@ import { firstLine, MillraceError } from '../../kernel/error.js';
  * discarded. Sampling ends when one is significantly better, when none can be, or after the maximum of rounds. A tie
  * keeps the first.
  */
-export async function contest(entrants: readonly Entrant[], options: ContestOptions = {}): Promise<Contest> {
-  const { rounds: most = MOST_ROUNDS, least = LEAST_ROUNDS, isOver = () => false, onRound } = options;
-  const runners = entrants.map((entrant) => new Runner(entrant));
+export async function runContest(entrants: readonly Entrant[], options: ContestOptions = {}): Promise<ContestResult> {
+  const { rounds: maxRounds = MAX_ROUNDS, minRounds = MIN_ROUNDS, isOver = () => false, onRound } = options;
+  const runners = entrants.map((entrant) => new EntrantRuns(entrant));
   const [first, ...others] = runners;
   if (first === undefined) throw new RangeError('a contest needs somebody to take part');
   let round = 0;
-  let prior = PRIOR;
-  for (; round < most && others.some(({ isLeft }) => isLeft); round++) {
+  let prior = PRIOR_SCATTER;
+  for (; round < maxRounds && others.some(({ isActive }) => isActive); round++) {
     if (round > 0 && isOver()) break;
-    const now = [first, ...others.filter(({ isLeft }) => isLeft)];
+    const now = [first, ...others.filter(({ isActive }) => isActive)];
     const digest = await first.run(round);
     const before = first.rates.at(-1) ?? Number.NaN;
     // Reversed in every second round: the last entrant would always have the warmest machine.
     const rest = now.slice(1);
     for (const runner of round % 2 === 0 ? rest : rest.reverse()) {
       const own = await runner.tryRun(round);
-      if (own !== undefined && own !== digest) throw disagreement(first.name, runner.name, digest, own);
+      if (own !== undefined && own !== digest) throw disagreementError(first.name, runner.name, digest, own);
     }
     // Runs the first again: two runs of the same entrant give a first estimate of the scatter.
-    if (round === 0 && others.some(({ isLeft }) => isLeft)) {
-      prior = Math.max(PRIOR, Math.abs(Math.log((await first.again(round)) / before)));
+    if (round === 0 && others.some(({ isActive }) => isActive)) {
+      prior = Math.max(PRIOR_SCATTER, Math.abs(Math.log((await first.rerun(round)) / before)));
     }
     onRound?.(round + 1, now.length);
-    const doubt = doubtAfter(others, first.rates, prior);
-    discard(others, first.rates, doubt, round + 1);
-    const [only, second] = others.filter(({ isLeft }) => isLeft);
-    if (only && !second && round + 1 >= least && only.gainOver(first.rates) - doubt > LEAST_GAIN) {
+    const uncertainty = uncertaintyAfter(others, first.rates, prior);
+    discard(others, first.rates, uncertainty, round + 1);
+    const [only, second] = others.filter(({ isActive }) => isActive);
+    if (only && !second && round + 1 >= minRounds && only.gainOver(first.rates) - uncertainty > MIN_GAIN) {
       round++;
       break;
     }
   }
   return {
     rounds: round,
-    winner: winnerOf(others, first.rates, doubtAfter(others, first.rates, prior)),
+    winner: winnerOf(others, first.rates, uncertaintyAfter(others, first.rates, prior)),
     standings: runners.map((runner) => runner.standing(first.rates)),
   };
 }
@@ -65,20 +65,20 @@ export interface ContestOptions {
   /** Default 8. */
   readonly rounds?: number;
   /** Minimum rounds before an entrant can win. Default 3. */
-  readonly least?: number;
+  readonly minRounds?: number;
   /** Called between rounds. If true, the contest ends with what is known. */
   readonly isOver?: () => boolean;
   readonly onRound?: (round: number, runs: number) => void;
 }
 
-export interface Contest {
+export interface ContestResult {
   readonly rounds: number;
   /** Index of the winner. 0 if no entrant was better than the first. */
   readonly winner: number;
-  readonly standings: readonly Standing[];
+  readonly standings: readonly EntrantResult[];
 }
 
-export interface Standing {
+export interface EntrantResult {
   readonly name: string;
   /** Work and seconds of each run: one per round, but two of the first entrant in the first round. */
   readonly samples: readonly (readonly [work: number, seconds: number])[];
@@ -90,28 +90,33 @@ export interface Standing {
   readonly unfit?: string;
 }
 
-const MOST_ROUNDS = 8;
-const LEAST_ROUNDS = 3;
+const MAX_ROUNDS = 8;
+const MIN_ROUNDS = 3;
 /** A gain below 1 % is not worth another setting. */
-const LEAST_GAIN = Math.log(1.01);
+const MIN_GAIN = Math.log(1.01);
 /** A difference beyond this many standard errors is significant. */
-const ERRORS = 2;
+const SIGNIFICANT_ERRORS = 2;
 /** Assumed minimum scatter of runs before it is measured, and the minimum accepted once it is. */
-const PRIOR = 0.2;
-const LEAST_SCATTER = 0.002;
+const PRIOR_SCATTER = 0.2;
+const MIN_SCATTER = 0.002;
 /** Number of rounds after which the measured scatter is used alone. */
 const ENOUGH_ROUNDS = 4;
 
 /** Errors of a setting that the device does not support: no memory, too many threads, more than its compiler takes. */
-const UNFIT: ReadonlySet<string> = new Set(['device-memory', 'device-capability', 'device-compile', 'kernel-budget']);
+const UNSUPPORTED: ReadonlySet<string> = new Set([
+  'device-memory',
+  'device-capability',
+  'device-compile',
+  'kernel-budget',
+]);
 
 /** Returns why a device does not support a setting. Undefined for any other error. */
-export function unfitness(error: unknown): string | undefined {
-  if (!(error instanceof MillraceError) || !UNFIT.has(error.code)) return undefined;
+export function unsupportedReason(error: unknown): string | undefined {
+  if (!(error instanceof MillraceError) || !UNSUPPORTED.has(error.code)) return undefined;
   return firstLine(error);
 }
 
-class Runner {
+class EntrantRuns {
   readonly name: string;
   readonly rates: number[] = [];
   readonly #entrant: Entrant;
@@ -124,7 +129,7 @@ class Runner {
     this.name = entrant.name;
   }
 
-  get isLeft(): boolean {
+  get isActive(): boolean {
     return this.#discarded === undefined && this.#unfit === undefined;
   }
 
@@ -136,7 +141,7 @@ class Runner {
   }
 
   /** Repeats the round's run and returns its rate. The round's rate becomes the geometric mean of both. */
-  async again(round: number): Promise<number> {
+  async rerun(round: number): Promise<number> {
     const { work, seconds } = await this.#entrant.run(round);
     this.#samples.push([work, seconds]);
     this.rates[round] = Math.sqrt((this.rates[round] ?? Number.NaN) * (work / seconds));
@@ -148,7 +153,7 @@ class Runner {
     try {
       return await this.run(round);
     } catch (error) {
-      this.#unfit = unfitness(error);
+      this.#unfit = unsupportedReason(error);
       if (this.#unfit === undefined) throw error;
       return undefined;
     }
@@ -168,7 +173,7 @@ class Runner {
     return median(this.ratios(rates));
   }
 
-  standing(rates: readonly number[]): Standing {
+  standing(rates: readonly number[]): EntrantResult {
     return {
       name: this.name,
       samples: this.#samples,
@@ -183,7 +188,7 @@ class Runner {
  * Returns the uncertainty of a ratio. The runs of all entrants scatter alike, so the estimate uses all of them
  * together. Before there are enough rounds, one more sample with the prior scatter is added.
  */
-function doubtAfter(runners: readonly Runner[], first: readonly number[], prior: number): number {
+function uncertaintyAfter(runners: readonly EntrantRuns[], first: readonly number[], prior: number): number {
   const rounds = first.length;
   let [sum, freedom] = rounds < ENOUGH_ROUNDS ? [prior ** 2, 1] : [0, 0];
   for (const runner of runners) {
@@ -193,27 +198,27 @@ function doubtAfter(runners: readonly Runner[], first: readonly number[], prior:
     sum += ratios.reduce((all, one) => all + (one - mean) ** 2, 0);
     freedom += ratios.length - 1;
   }
-  const scatter = freedom === 0 ? prior : Math.max(LEAST_SCATTER, Math.sqrt(sum / freedom));
-  return (ERRORS * scatter) / Math.sqrt(Math.max(1, rounds));
+  const scatter = freedom === 0 ? prior : Math.max(MIN_SCATTER, Math.sqrt(sum / freedom));
+  return (SIGNIFICANT_ERRORS * scatter) / Math.sqrt(Math.max(1, rounds));
 }
 
 /** Discards entrants that can neither reach the best nor gain enough over the first. */
-function discard(runners: readonly Runner[], first: readonly number[], doubt: number, round: number): void {
-  const left = runners.filter(({ isLeft }) => isLeft);
-  const best = Math.max(LEAST_GAIN, ...left.map((runner) => runner.gainOver(first)));
-  for (const runner of left) if (runner.gainOver(first) + doubt < best) runner.discard(round);
+function discard(runners: readonly EntrantRuns[], first: readonly number[], uncertainty: number, round: number): void {
+  const left = runners.filter(({ isActive }) => isActive);
+  const best = Math.max(MIN_GAIN, ...left.map((runner) => runner.gainOver(first)));
+  for (const runner of left) if (runner.gainOver(first) + uncertainty < best) runner.discard(round);
 }
 
-function winnerOf(runners: readonly Runner[], first: readonly number[], doubt: number): number {
-  let [winner, most] = [0, Math.max(LEAST_GAIN, doubt)];
+function winnerOf(runners: readonly EntrantRuns[], first: readonly number[], uncertainty: number): number {
+  let [winner, best] = [0, Math.max(MIN_GAIN, uncertainty)];
   for (const [at, runner] of runners.entries()) {
-    const gain = runner.isLeft && runner.rates.length > 0 ? runner.gainOver(first) : Number.NEGATIVE_INFINITY;
-    if (gain > most) [winner, most] = [at + 1, gain];
+    const gain = runner.isActive && runner.rates.length > 0 ? runner.gainOver(first) : Number.NEGATIVE_INFINITY;
+    if (gain > best) [winner, best] = [at + 1, gain];
   }
   return winner;
 }
 
-export function disagreement(first: string, other: string, digest: string, own: string): MillraceError {
+export function disagreementError(first: string, other: string, digest: string, own: string): MillraceError {
   return new MillraceError({
     code: 'device-failed',
     message: `candidate ${other} does not give what ${first} gives for the same work: ${own} instead of ${digest}`,

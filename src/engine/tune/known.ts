@@ -10,7 +10,7 @@ import type { Setting, Tunable, TuningRecord } from './tune.js';
  */
 
 /** The key of a tuning. Another kernel, device, driver or set of candidates is another key. */
-export interface TuningAbout {
+export interface TuningSubject {
   readonly workload: string;
   readonly kernels: readonly Kernel[];
   readonly device: string;
@@ -19,21 +19,21 @@ export interface TuningAbout {
 }
 
 /** Stores tunings. */
-export interface TuningShelf {
-  find(about: TuningAbout): Promise<TuningRecord | undefined>;
+export interface TuningStore {
+  find(about: TuningSubject): Promise<TuningRecord | undefined>;
   /** Stores a record. Undefined deletes the stored one. */
-  keep(about: TuningAbout, record: TuningRecord | undefined): Promise<void>;
+  save(about: TuningSubject, record: TuningRecord | undefined): Promise<void>;
 }
 
-let theShelf: TuningShelf | undefined;
+let tuningStore: TuningStore | undefined;
 
 /** Sets the store of tunings. Undefined: none. The package's entry point for Node and the command call it. */
-export function keepTuningsOn(shelf: TuningShelf | undefined): void {
-  theShelf = shelf;
-  known = new WeakMap();
+export function setTuningStore(store: TuningStore | undefined): void {
+  tuningStore = store;
+  tuningCache = new WeakMap();
 }
 
-export function tuningAbout({ name, kernels, axes }: Tunable, info: DeviceInfo): TuningAbout {
+export function tuningSubject({ name, kernels, axes }: Tunable, info: DeviceInfo): TuningSubject {
   const { kind, name: hardware, units, versions } = info;
   return {
     workload: name,
@@ -64,44 +64,45 @@ export function tunedFlow<S extends Setting, Result>(
 }
 
 /** Returns the tuned streams and slots of devices, for the engine's `feeding` option. */
-export async function tunedFeeding<S extends Setting & Feeding>(
+export async function tunedStreams<S extends Setting & StreamSettings>(
   devices: readonly Device[],
   tunable: Tunable<S>,
-): Promise<ReadonlyMap<Device, Feeding>> {
+): Promise<ReadonlyMap<Device, StreamSettings>> {
   const settings = await Promise.all(devices.map((device) => settingFor(device, tunable)));
   return new Map(
     devices.map((device, at) => {
-      const { streams, slots } = settings[at] ?? ({} as Feeding);
+      const { streams, slots } = settings[at] ?? ({} as StreamSettings);
       return [device, { ...(streams !== undefined && { streams }), ...(slots !== undefined && { slots }) }];
     }),
   );
 }
 
-type Feeding = Pick<EngineOptions, 'streams' | 'slots'>;
+type StreamSettings = Pick<EngineOptions, 'streams' | 'slots'>;
 
 /** Returns the stored tuning. Undefined if there is none or the store cannot be read. */
 export function tuningFor<S extends Setting>(
   device: Device,
   tunable: Tunable<S>,
 ): Promise<TuningRecord<S> | undefined> {
-  const shelf = theShelf;
-  if (shelf === undefined) return Promise.resolve(undefined);
-  const own = known.get(device) ?? new Map<string, Promise<TuningRecord | undefined>>();
-  known.set(device, own);
-  const asked =
-    own.get(tunable.name) ?? shelf.find(tuningAbout(tunable as unknown as Tunable, device.info)).catch(() => undefined);
-  own.set(tunable.name, asked);
-  return asked as Promise<TuningRecord<S> | undefined>;
+  const store = tuningStore;
+  if (store === undefined) return Promise.resolve(undefined);
+  const own = tuningCache.get(device) ?? new Map<string, Promise<TuningRecord | undefined>>();
+  tuningCache.set(device, own);
+  const reading =
+    own.get(tunable.name) ??
+    store.find(tuningSubject(tunable as unknown as Tunable, device.info)).catch(() => undefined);
+  own.set(tunable.name, reading);
+  return reading as Promise<TuningRecord<S> | undefined>;
 }
 
 /** Stores or deletes a tuning. Jobs that open on the device from now on use it. */
-export async function keepTuning<S extends Setting>(
+export async function saveTuning<S extends Setting>(
   device: Device,
   tunable: Tunable<S>,
   record: TuningRecord<S> | undefined,
 ): Promise<void> {
-  known.get(device)?.delete(tunable.name);
-  await theShelf?.keep(tuningAbout(tunable as unknown as Tunable, device.info), record);
+  tuningCache.get(device)?.delete(tunable.name);
+  await tuningStore?.save(tuningSubject(tunable as unknown as Tunable, device.info), record);
 }
 
-let known = new WeakMap<Device, Map<string, Promise<TuningRecord | undefined>>>();
+let tuningCache = new WeakMap<Device, Map<string, Promise<TuningRecord | undefined>>>();

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Device, DeviceInfo } from '../../device/device.js';
 import { MillraceError } from '../../kernel/error.js';
-import { contest, type Entrant } from './contest.js';
-import { keepTuning, keepTuningsOn, settingFor, type TuningShelf, type tuningAbout, tuningFor } from './known.js';
-import { type Axis, nameOf, PROOF, type Setting, type Tunable, tune } from './tune.js';
+import { type Entrant, runContest } from './contest.js';
+import { saveTuning, setTuningStore, settingFor, type TuningStore, tuningFor, type tuningSubject } from './known.js';
+import { type Axis, PROOF_AXIS, type Setting, settingText, type Tunable, tune } from './tune.js';
 
 /** Somebody who does a unit of work in so many seconds, each round in its own. */
 function entrant(name: string, seconds: (round: number) => number, log: string[] = [], digest = 'right'): Entrant {
@@ -23,7 +23,7 @@ describe('a contest', () => {
     const log: string[] = [];
     const slow = Array.from({ length: 6 }, (_, at) => entrant(`slow${at}`, () => 2 + at / 10, log));
     const all = [entrant('now', () => 1, log), ...slow, entrant('fast', () => 0.9, log)];
-    const { winner, standings, rounds } = await contest(all);
+    const { winner, standings, rounds } = await runContest(all);
     expect(winner).toBe(7);
     expect(standings[7]?.gain).toBeCloseTo(1 / 0.9, 6);
     for (const { name } of slow) expect(runsOf(log, name)).toBe(1);
@@ -33,30 +33,30 @@ describe('a contest', () => {
   });
 
   it('keeps what there is when nothing is better, and when it is better by less than 1 %', async () => {
-    const same = await contest([entrant('now', () => 1), entrant('a', () => 1), entrant('b', () => 1.001)]);
+    const same = await runContest([entrant('now', () => 1), entrant('a', () => 1), entrant('b', () => 1.001)]);
     expect(same.winner).toBe(0);
-    const hardly = await contest([entrant('now', () => 1), entrant('a', () => 0.995)]);
+    const hardly = await runContest([entrant('now', () => 1), entrant('a', () => 0.995)]);
     expect(hardly.winner).toBe(0);
-    expect((await contest([entrant('now', () => 1), entrant('a', () => 0.97)])).winner).toBe(1);
+    expect((await runContest([entrant('now', () => 1), entrant('a', () => 0.97)])).winner).toBe(1);
   });
 
   it('does not take noise for a gain', async () => {
     // Deterministic noise of ±30 %, another for each: none is really faster.
     const noise = (seed: number) => (round: number) => 1 + 0.3 * Math.sin(12.9898 * (seed + 7 * round));
-    const { winner } = await contest([1, 2, 3, 4, 5].map((seed) => entrant(`same${seed}`, noise(seed))));
+    const { winner } = await runContest([1, 2, 3, 4, 5].map((seed) => entrant(`same${seed}`, noise(seed))));
     expect(winner).toBe(0);
   });
 
   it('judges by rounds: a machine that slows down tenfold treats all alike', async () => {
     const slower = (seconds: number) => (round: number) => seconds * (1 + round);
-    const { winner, standings } = await contest([entrant('now', slower(1)), entrant('fast', slower(0.8))]);
+    const { winner, standings } = await runContest([entrant('now', slower(1)), entrant('fast', slower(0.8))]);
     expect(winner).toBe(1);
     expect(standings[1]?.gain).toBeCloseTo(1.25, 6);
   });
 
   it('refuses one that gives other results, by its name', async () => {
     const liar = entrant('lanes 512', () => 0.1, [], 'wrong');
-    await expect(contest([entrant('now', () => 1), entrant('fine', () => 1), liar])).rejects.toMatchObject({
+    await expect(runContest([entrant('now', () => 1), entrant('fine', () => 1), liar])).rejects.toMatchObject({
       code: 'device-failed',
       message: expect.stringContaining('candidate lanes 512 does not give what now gives'),
     });
@@ -67,7 +67,7 @@ describe('a contest', () => {
       name: 'large',
       run: () => Promise.reject(new MillraceError({ code: 'device-memory', message: 'no memory for it' })),
     };
-    const { winner, standings } = await contest([entrant('now', () => 1), large, entrant('fast', () => 0.5)]);
+    const { winner, standings } = await runContest([entrant('now', () => 1), large, entrant('fast', () => 0.5)]);
     expect(winner).toBe(2);
     expect(standings[1]).toMatchObject({ unfit: 'no memory for it', gain: undefined, samples: [] });
   });
@@ -75,7 +75,7 @@ describe('a contest', () => {
   it('ends when the time is over', async () => {
     const log: string[] = [];
     const near = [entrant('now', () => 1, log), entrant('a', () => 0.98, log), entrant('b', () => 0.981, log)];
-    const { rounds } = await contest(near, { isOver: () => true });
+    const { rounds } = await runContest(near, { isOver: () => true });
     expect(rounds).toBe(1);
   });
 });
@@ -112,7 +112,7 @@ function played(factors: Readonly<Record<string, number>>, axes: readonly Axis[]
     open: async (_, setting) => ({
       close: () => undefined,
       run: async () => {
-        runs.push(nameOf(setting));
+        runs.push(settingText(setting));
         return { work: 1, seconds: secondsOf(setting), digest: '' };
       },
     }),
@@ -133,7 +133,7 @@ describe('tuning a workload', () => {
     expect(record.axes.map(({ name, measured }) => [name, measured])).toEqual([
       ['gang', 'launches'],
       ['slots', 'job'],
-      [PROOF, 'job'],
+      [PROOF_AXIS, 'job'],
     ]);
     // Every timing is kept.
     const kept = record.axes.flatMap(({ candidates }) => candidates.flatMap(({ samples }) => samples));
@@ -208,7 +208,7 @@ describe('tuning a workload', () => {
     const play = played({ 'lanes 8': 0.5 }, [lanes, slots]);
     await tune(deviceWith(), {
       ...play,
-      isAlone: true,
+      isExclusive: true,
       open: async (device, setting, measured) => {
         open++;
         most = Math.max(most, open);
@@ -237,13 +237,13 @@ describe('tuning a workload', () => {
 
 describe('what is known', () => {
   /** As the ledger has it, with what it was about. */
-  function shelf(): TuningShelf & { readonly kept: Map<string, unknown> } {
+  function shelf(): TuningStore & { readonly kept: Map<string, unknown> } {
     const kept = new Map<string, unknown>();
-    const keyOf = ({ kernels: _, ...about }: ReturnType<typeof tuningAbout>) => JSON.stringify(about);
+    const keyOf = ({ kernels: _, ...about }: ReturnType<typeof tuningSubject>) => JSON.stringify(about);
     return {
       kept,
       find: async (about) => kept.get(keyOf(about)) as never,
-      keep: async (about, record) => {
+      save: async (about, record) => {
         if (record === undefined) kept.delete(keyOf(about));
         else kept.set(keyOf(about), record);
       },
@@ -251,25 +251,25 @@ describe('what is known', () => {
   }
 
   it('is used on the same device, and is not when driver, hardware or candidates are others', async () => {
-    keepTuningsOn(shelf());
+    setTuningStore(shelf());
     const play = played({ 'lanes 8': 0.5 }, [lanes]);
     const device = deviceWith();
     expect(await settingFor(device, play)).toEqual({});
-    await keepTuning(device, play, await tune(device, play));
+    await saveTuning(device, play, await tune(device, play));
     expect(await settingFor(device, play)).toEqual({ lanes: 8 });
     expect(await settingFor(deviceWith({ id: 'play:7' }), play)).toEqual({ lanes: 8 });
     expect(await settingFor(deviceWith({ versions: { driver: '1.1' } }), play)).toEqual({});
     expect(await settingFor(deviceWith({ name: 'Play 2' }), play)).toEqual({});
     expect(await settingFor(deviceWith({ units: 4 }), play)).toEqual({});
     expect(await settingFor(deviceWith(), played({}, [slots]))).toEqual({});
-    await keepTuning(device, play, undefined);
+    await saveTuning(device, play, undefined);
     expect(await tuningFor(device, play)).toBeUndefined();
-    keepTuningsOn(undefined);
+    setTuningStore(undefined);
   });
 
   it('is nothing where the shelf cannot be read', async () => {
-    keepTuningsOn({ find: () => Promise.reject(new Error('the disk is full')), keep: async () => undefined });
+    setTuningStore({ find: () => Promise.reject(new Error('the disk is full')), save: async () => undefined });
     expect(await settingFor(deviceWith(), played({}, [lanes]))).toEqual({});
-    keepTuningsOn(undefined);
+    setTuningStore(undefined);
   });
 });

@@ -1,7 +1,14 @@
 import type { Device, DeviceInfo } from '../../device/device.js';
 import { median } from '../../device/median.js';
 import type { Kernel } from '../../kernel/index.js';
-import { contest, disagreement, type Entrant, type Sample, type Standing, unfitness } from './contest.js';
+import {
+  disagreementError,
+  type Entrant,
+  type EntrantResult,
+  runContest,
+  type Sample,
+  unsupportedReason,
+} from './contest.js';
 
 /** Settings of a workload on a device, as plain data. A setting that is absent is the device's choice. */
 export type Setting = Readonly<Record<string, unknown>>;
@@ -24,9 +31,9 @@ export interface Tunable<S extends Setting = Setting> {
    */
   audit(device: Device, setting: S): Promise<string>;
   /** Prepares a trial of a setting. Throws as `audit` does. */
-  open(device: Device, setting: S, measured: Measured): Promise<Trial>;
+  open(device: Device, setting: S, measured: MeasureMode): Promise<Trial>;
   /** True if a trial takes all of a device's memory: only one is open at a time. */
-  readonly isAlone?: boolean;
+  readonly isExclusive?: boolean;
 }
 
 /** One dimension of the settings. */
@@ -36,11 +43,11 @@ export interface Axis<S extends Setting = Setting> {
   /** The setting that each candidate adds to the best so far. */
   readonly changes: readonly S[];
   /** `job` for an axis about streams and slots: the engine runs it and the host's clock counts. Default `launches`. */
-  readonly measured?: Measured;
+  readonly measured?: MeasureMode;
 }
 
 /** What a run measures: launches, by the device's clock; or a job run by the engine, by the host's clock. */
-export type Measured = 'launches' | 'job';
+export type MeasureMode = 'launches' | 'job';
 
 export interface Trial {
   /** Identifies what actually runs: two trials with the same identity are the same. */
@@ -56,11 +63,11 @@ export interface TuneOptions {
   /** Seconds from an arbitrary origin. */
   readonly clock?: () => number;
   readonly signal?: AbortSignal;
-  readonly onStep?: (step: TuneStep) => void;
+  readonly onProgress?: (progress: TuneProgress) => void;
 }
 
 /** Progress of a tuning, for display. */
-export interface TuneStep {
+export interface TuneProgress {
   readonly axis: string;
   /** Rounds done, and the number of candidates in the last one. */
   readonly round: number;
@@ -83,15 +90,15 @@ export interface TuningRecord<S extends Setting = Setting> {
 
 export interface AxisRecord<S extends Setting = Setting> {
   readonly name: string;
-  readonly measured: Measured;
+  readonly measured: MeasureMode;
   readonly rounds: number;
   readonly winner: number;
   /** The first candidate is the setting before this axis. */
-  readonly candidates: readonly (Standing & { readonly setting: S })[];
+  readonly candidates: readonly (EntrantResult & { readonly setting: S })[];
 }
 
 /** The last axis: the chosen setting against the defaults. */
-export const PROOF = 'tuned against untuned';
+export const PROOF_AXIS = 'tuned against untuned';
 
 /**
  * Finds the fastest setting of a workload on a device. Each axis is a contest between the present setting and its
@@ -110,7 +117,7 @@ export async function tune<S extends Setting>(
   const none = {} as S;
   let setting = none;
   let isWhole = true;
-  const audited: Audited = { names: new Set() };
+  const audited: AuditedCandidates = { names: new Set() };
   const axes: AxisRecord<S>[] = [];
   for (const axis of tunable.axes(device.info)) {
     signal?.throwIfAborted();
@@ -120,14 +127,14 @@ export async function tune<S extends Setting>(
     }
     const tried = [setting, ...axis.changes.map((change) => ({ ...setting, ...change }))];
     const measured = axis.measured ?? 'launches';
-    const record = await among(device, tunable, axis.name, tried, measured, options, audited, () =>
+    const record = await runAxis(device, tunable, axis.name, tried, measured, options, audited, () =>
       isOver(PROOF_SHARE),
     );
     axes.push(record);
     setting = tried[record.winner] ?? setting;
   }
   if (Object.keys(setting).length > 0) {
-    const proof = await among(device, tunable, PROOF, [none, setting], 'job', options, audited, () => isOver(0));
+    const proof = await runAxis(device, tunable, PROOF_AXIS, [none, setting], 'job', options, audited, () => isOver(0));
     axes.push(proof);
     if (proof.winner === 0) setting = none;
   }
@@ -137,7 +144,7 @@ export async function tune<S extends Setting>(
 const PROOF_SHARE = 0.2;
 
 /** Returns a setting as text: `lanes 512, turns`. An empty setting is `default`. */
-export function nameOf(setting: Setting): string {
+export function settingText(setting: Setting): string {
   const parts = Object.entries(setting).map(([name, value]) => {
     if (value === true) return name;
     return `${name} ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`;
@@ -145,14 +152,14 @@ export function nameOf(setting: Setting): string {
   return parts.length === 0 ? 'default' : parts.join(', ');
 }
 
-async function among<S extends Setting>(
+async function runAxis<S extends Setting>(
   device: Device,
   tunable: Tunable<S>,
   name: string,
   settings: readonly S[],
-  measured: Measured,
+  measured: MeasureMode,
   options: TuneOptions,
-  audited: Audited,
+  audited: AuditedCandidates,
   isOver: () => boolean,
 ): Promise<AxisRecord<S>> {
   const trials = new Trials(device, tunable, measured, audited);
@@ -162,7 +169,7 @@ async function among<S extends Setting>(
       options.signal?.throwIfAborted();
       await trials.add(setting);
     }
-    const result = await contest(
+    const result = await runContest(
       trials.entrants.map((entrant) => ({
         ...entrant,
         run: async (round) => {
@@ -173,9 +180,9 @@ async function among<S extends Setting>(
       {
         isOver,
         // The proof decides how jobs will run, so it uses all rounds, unless the setting loses.
-        ...(name === PROOF && { least: Number.POSITIVE_INFINITY }),
+        ...(name === PROOF_AXIS && { minRounds: Number.POSITIVE_INFINITY }),
         ...(options.rounds !== undefined && { rounds: options.rounds }),
-        onRound: (round, candidates) => options.onStep?.({ axis: name, round, candidates }),
+        onRound: (round, candidates) => options.onProgress?.({ axis: name, round, candidates }),
       },
     );
     const candidates = [
@@ -191,7 +198,7 @@ async function among<S extends Setting>(
 }
 
 /** Candidates that gave the right results for known work. */
-interface Audited {
+interface AuditedCandidates {
   readonly names: Set<string>;
   first?: { readonly name: string; readonly digest: string };
 }
@@ -200,15 +207,15 @@ interface Audited {
 class Trials<S extends Setting> {
   readonly settings: S[] = [];
   readonly entrants: Entrant[] = [];
-  readonly refused: (Standing & { readonly setting: S })[] = [];
+  readonly refused: (EntrantResult & { readonly setting: S })[] = [];
   readonly #device: Device;
   readonly #tunable: Tunable<S>;
-  readonly #measured: Measured;
+  readonly #measured: MeasureMode;
   readonly #identities = new Map<string, string>();
-  readonly #open = new Set<Trial>();
-  readonly #audited: Audited;
+  readonly #openTrials = new Set<Trial>();
+  readonly #audited: AuditedCandidates;
 
-  constructor(device: Device, tunable: Tunable<S>, measured: Measured, audited: Audited) {
+  constructor(device: Device, tunable: Tunable<S>, measured: MeasureMode, audited: AuditedCandidates) {
     this.#device = device;
     this.#tunable = tunable;
     this.#measured = measured;
@@ -220,10 +227,10 @@ class Trials<S extends Setting> {
    * work.
    */
   async add(setting: S): Promise<void> {
-    const name = nameOf(setting);
+    const name = settingText(setting);
     try {
       await this.#audit(name, setting);
-      const trial = await this.#opened(setting);
+      const trial = await this.#openTrial(setting);
       const same = trial.identity === undefined ? undefined : this.#identities.get(trial.identity);
       if (same !== undefined) {
         await this.#close(trial);
@@ -231,18 +238,18 @@ class Trials<S extends Setting> {
         return;
       }
       if (trial.identity !== undefined) this.#identities.set(trial.identity, name);
-      if (this.#tunable.isAlone) await this.#close(trial);
+      if (this.#tunable.isExclusive) await this.#close(trial);
       this.settings.push(setting);
       this.entrants.push({ name, run: (round) => this.#run(setting, trial, round) });
     } catch (error) {
-      const why = unfitness(error);
+      const why = unsupportedReason(error);
       if (why === undefined || this.settings.length === 0) throw error;
       this.#refuse(setting, why);
     }
   }
 
   async close(): Promise<void> {
-    for (const trial of this.#open) await this.#close(trial);
+    for (const trial of this.#openTrials) await this.#close(trial);
   }
 
   /** Checks the candidate's results, once per candidate: a fast wrong answer must not win. */
@@ -250,14 +257,14 @@ class Trials<S extends Setting> {
     const { names, first } = this.#audited;
     if (names.has(name)) return;
     const digest = await this.#tunable.audit(this.#device, setting);
-    if (first && first.digest !== digest) throw disagreement(first.name, name, first.digest, digest);
+    if (first && first.digest !== digest) throw disagreementError(first.name, name, first.digest, digest);
     this.#audited.first ??= { name, digest };
     names.add(name);
   }
 
   async #run(setting: S, trial: Trial, round: number): Promise<Sample> {
-    if (!this.#tunable.isAlone) return trial.run(round);
-    const again = await this.#opened(setting);
+    if (!this.#tunable.isExclusive) return trial.run(round);
+    const again = await this.#openTrial(setting);
     try {
       return await again.run(round);
     } finally {
@@ -265,19 +272,19 @@ class Trials<S extends Setting> {
     }
   }
 
-  async #opened(setting: S): Promise<Trial> {
+  async #openTrial(setting: S): Promise<Trial> {
     const trial = await this.#tunable.open(this.#device, setting, this.#measured);
-    this.#open.add(trial);
+    this.#openTrials.add(trial);
     return trial;
   }
 
   async #close(trial: Trial): Promise<void> {
-    this.#open.delete(trial);
+    this.#openTrials.delete(trial);
     await trial.close();
   }
 
   #refuse(setting: S, unfit: string): void {
-    this.refused.push({ name: nameOf(setting), samples: [], gain: undefined, unfit, setting });
+    this.refused.push({ name: settingText(setting), samples: [], gain: undefined, unfit, setting });
   }
 }
 
@@ -286,6 +293,6 @@ function gainOf(axes: readonly AxisRecord[]): { readonly gain: number; readonly 
   const last = axes.at(-1);
   const winner = last?.candidates[last.winner];
   const { samples = [] } = winner ?? {};
-  const gain = last?.name === PROOF ? (winner?.gain ?? 1) : 1;
+  const gain = last?.name === PROOF_AXIS ? (winner?.gain ?? 1) : 1;
   return { gain, rate: samples.length === 0 ? 0 : median(samples.map(([work, seconds]) => work / seconds)) };
 }

@@ -1,12 +1,12 @@
-import { inThread } from '../../device/pool/threads/threads.js';
-import type { Answer, CheckerStart, Question } from './verify.js';
+import { runInThread } from '../../device/pool/threads/threads.js';
+import type { CheckerStart, CheckReply, CheckRequest } from './verify.js';
 
 /** The thread that checks results with a function of a module. */
-inThread<CheckerStart>(async ({ module, name, data }, ready, port) => {
+runInThread<CheckerStart>(async ({ module, name, data }, ready, port) => {
   const exports = (await import(module)) as Record<string, unknown>;
   const check = exports[name];
   if (typeof check !== 'function') throw new TypeError(`${module} exports no function called ${name}`);
-  const answer = async ({ id, given }: Question): Promise<Answer> => {
+  const answer = async ({ id, given }: CheckRequest): Promise<CheckReply> => {
     try {
       const opinion = await check(given, data);
       return { id, opinion: typeof opinion === 'string' ? opinion : Boolean(opinion) };
@@ -14,7 +14,7 @@ inThread<CheckerStart>(async ({ module, name, data }, ready, port) => {
       return { id, failed: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause) };
     }
   };
-  port.listen((question) => void answer(question as Question).then((told) => port.post(told)));
+  port.listen((question) => void answer(question as CheckRequest).then((told) => port.post(told)));
   ready();
   await new Promise<never>(() => undefined); // runs until the thread is terminated
 });

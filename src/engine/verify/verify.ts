@@ -1,4 +1,4 @@
-import { startThread, type Thread, workerBeside } from '../../device/pool/threads/threads.js';
+import { startThread, type Thread, workerUrl } from '../../device/pool/threads/threads.js';
 import { MillraceError } from '../../kernel/error.js';
 
 /**
@@ -8,9 +8,9 @@ import { MillraceError } from '../../kernel/error.js';
 export type Verify<Given> = Check<Given> | CheckModule;
 
 /** True if the result is right. False, or a text that says why, if it is wrong. */
-export type Opinion = boolean | string;
+export type VerifyResult = boolean | string;
 
-export type Check<Given> = (given: Given) => Opinion | Promise<Opinion>;
+export type Check<Given> = (given: Given) => VerifyResult | Promise<VerifyResult>;
 
 export interface CheckModule {
   /** An absolute URL: `new URL('./reference.js', import.meta.url)`. */
@@ -25,7 +25,7 @@ export interface Verifier<Given> {
   /** True if there is no check: every result is accepted. */
   readonly isNone: boolean;
   /** Checks a value. Rejects if the check itself failed: then the result is unknown, and no device is at fault. */
-  check(given: Given): Opinion | Promise<Opinion>;
+  check(given: Given): VerifyResult | Promise<VerifyResult>;
   close(): void;
 }
 
@@ -35,9 +35,9 @@ export function openVerifier<Given>(verify: Verify<Given> | undefined): Verifier
   return new ThreadVerifier<Given>(verify);
 }
 
-export interface Refused<Given> {
-  readonly given: Given;
-  readonly why: string | undefined;
+export interface FailedCheck<Given> {
+  readonly value: Given;
+  readonly reason: string | undefined;
 }
 
 /**
@@ -47,47 +47,47 @@ export interface Refused<Given> {
 export function checkAll<Given>(
   verifier: Verifier<Given>,
   all: readonly Given[],
-): Refused<Given> | undefined | Promise<Refused<Given> | undefined> {
+): FailedCheck<Given> | undefined | Promise<FailedCheck<Given> | undefined> {
   if (verifier.isNone) return undefined;
-  const opinions: (Opinion | Promise<Opinion>)[] = [];
-  askInTurn(verifier, all, opinions);
-  const isSaid = opinions.length === all.length && opinions.every((opinion) => typeof opinion !== 'object');
-  return isSaid ? refusedOf(all, opinions as Opinion[]) : checkRest(verifier, all, opinions);
+  const results: (VerifyResult | Promise<VerifyResult>)[] = [];
+  checkOneTurn(verifier, all, results);
+  const isComplete = results.length === all.length && results.every((opinion) => typeof opinion !== 'object');
+  return isComplete ? firstFailed(all, results as VerifyResult[]) : checkRest(verifier, all, results);
 }
 
 async function checkRest<Given>(
   verifier: Verifier<Given>,
   all: readonly Given[],
-  opinions: (Opinion | Promise<Opinion>)[],
-): Promise<Refused<Given> | undefined> {
-  while (opinions.length < all.length) {
+  results: (VerifyResult | Promise<VerifyResult>)[],
+): Promise<FailedCheck<Given> | undefined> {
+  while (results.length < all.length) {
     await new Promise((resolve) => setTimeout(resolve, 0));
-    askInTurn(verifier, all, opinions);
+    checkOneTurn(verifier, all, results);
   }
-  return refusedOf(all, await Promise.all(opinions));
+  return firstFailed(all, await Promise.all(results));
 }
 
 /** Calls the check until it has taken `TURN_MS` in this turn of the event loop. */
-function askInTurn<Given>(
+function checkOneTurn<Given>(
   verifier: Verifier<Given>,
   all: readonly Given[],
-  opinions: (Opinion | Promise<Opinion>)[],
+  results: (VerifyResult | Promise<VerifyResult>)[],
 ): void {
   const begun = performance.now();
-  while (opinions.length < all.length) {
-    const opinion = verifier.check(all[opinions.length] as Given);
+  while (results.length < all.length) {
+    const opinion = verifier.check(all[results.length] as Given);
     // All results are awaited together, later. One that rejects before then must not end the process.
     if (typeof opinion === 'object') opinion.catch(() => undefined);
-    opinions.push(opinion);
+    results.push(opinion);
     if (performance.now() - begun >= TURN_MS) return;
   }
 }
 
-function refusedOf<Given>(all: readonly Given[], opinions: readonly Opinion[]): Refused<Given> | undefined {
-  const at = opinions.findIndex((opinion) => opinion !== true);
-  const given = all[at];
-  const why = opinions[at];
-  return given && { given, why: typeof why === 'string' ? why : undefined };
+function firstFailed<Given>(all: readonly Given[], results: readonly VerifyResult[]): FailedCheck<Given> | undefined {
+  const at = results.findIndex((opinion) => opinion !== true);
+  const value = all[at];
+  const reason = results[at];
+  return value && { value, reason: typeof reason === 'string' ? reason : undefined };
 }
 
 const TURN_MS = 5;
@@ -99,17 +99,17 @@ export interface CheckerStart {
   readonly data: unknown;
 }
 
-export interface Question {
+export interface CheckRequest {
   readonly id: number;
   readonly given: unknown;
 }
 
-export type Answer =
-  | { readonly id: number; readonly opinion: Opinion }
+export type CheckReply =
+  | { readonly id: number; readonly opinion: VerifyResult }
   | { readonly id: number; readonly failed: string };
 
-interface Waiting {
-  readonly resolve: (opinion: Opinion) => void;
+interface PendingCheck {
+  readonly resolve: (opinion: VerifyResult) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -117,24 +117,24 @@ interface Waiting {
 class ThreadVerifier<Given> implements Verifier<Given> {
   readonly isNone = false;
   readonly #verify: CheckModule;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #pending = new Map<number, PendingCheck>();
   #thread: Thread | undefined;
   #next = 0;
-  #ended: MillraceError | undefined;
+  #failure: MillraceError | undefined;
 
   constructor(verify: CheckModule) {
     this.#verify = verify;
   }
 
-  check(given: Given): Promise<Opinion> {
-    if (this.#ended) return Promise.reject(this.#ended);
+  check(given: Given): Promise<VerifyResult> {
+    if (this.#failure) return Promise.reject(this.#failure);
     const thread = this.#start();
     const id = this.#next++;
     thread.keepAlive(true);
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
+      this.#pending.set(id, { resolve, reject });
       thread.ready.then(
-        () => thread.post({ id, given } satisfies Question),
+        () => thread.post({ id, given } satisfies CheckRequest),
         (cause) => this.#end(cause),
       );
     });
@@ -148,27 +148,27 @@ class ThreadVerifier<Given> implements Verifier<Given> {
   #start(): Thread {
     const { module, name, data } = this.#verify;
     this.#thread ??= startThread({
-      file: workerBeside(import.meta.url, 'checker.js'),
+      file: workerUrl(import.meta.url, 'checker.js'),
       name: 'millrace check',
       data: { module: String(module), name, data } satisfies CheckerStart,
       died: (cause) => this.#end(cause),
-      heard: (answer) => this.#answered(answer as Answer),
+      onMessage: (answer) => this.#settle(answer as CheckReply),
     });
     return this.#thread;
   }
 
-  #answered(answer: Answer): void {
-    const waiting = this.#waiting.get(answer.id);
-    this.#waiting.delete(answer.id);
-    if (this.#waiting.size === 0) this.#thread?.keepAlive(false);
+  #settle(answer: CheckReply): void {
+    const waiting = this.#pending.get(answer.id);
+    this.#pending.delete(answer.id);
+    if (this.#pending.size === 0) this.#thread?.keepAlive(false);
     if ('opinion' in answer) waiting?.resolve(answer.opinion);
     else waiting?.reject(this.#error(answer.failed));
   }
 
   #end(cause: unknown): void {
-    this.#ended ??= this.#error(cause);
-    for (const { reject } of this.#waiting.values()) reject(this.#ended);
-    this.#waiting.clear();
+    this.#failure ??= this.#error(cause);
+    for (const { reject } of this.#pending.values()) reject(this.#failure);
+    this.#pending.clear();
   }
 
   #error(cause: unknown): MillraceError {

@@ -4,6 +4,7 @@ import {
   abandon,
   type Coverage,
   cover,
+  dropFrom,
   duplicate,
   extend,
   finish,
@@ -11,16 +12,15 @@ import {
   giveBack,
   isComplete,
   isHandedOut,
-  limit,
-  soleIndices,
+  queueRetry,
   take,
-  tryAgain,
-  waitingIn,
+  unsharedIndices,
+  waitingCount,
 } from './coverage.js';
 import { Intervals } from './intervals.js';
 import { between, endOf, type Range, rangeOf } from './space.js';
 
-const from = (coverage: Coverage, id: number, most: number, device = 'a') => take(coverage, { id, device, most })!;
+const from = (coverage: Coverage, id: number, max: number, device = 'a') => take(coverage, { id, device, max })!;
 
 describe('handing out', () => {
   test('the lowest first, around what is done, clipped at multiples of 2^32', () => {
@@ -30,7 +30,7 @@ describe('handing out', () => {
     for (let id = 0; !isHandedOut(state); id++) {
       const taken = from(state, id, 30);
       state = taken.coverage;
-      pieces.push([taken.flight.start - base, taken.flight.count]);
+      pieces.push([taken.chunk.start - base, taken.chunk.count]);
     }
     expect(pieces).toEqual([
       [0n, 4],
@@ -39,21 +39,21 @@ describe('handing out', () => {
       [40n, 30],
       [70n, 30],
     ]);
-    expect(take(state, { id: 9, device: 'a', most: 1 })).toBeUndefined();
+    expect(take(state, { id: 9, device: 'a', max: 1 })).toBeUndefined();
     expect(frontierOf(state)).toBe(base);
   });
 
   test('from a part of the space', () => {
     const state = cover([between(0n, 100n)]);
-    const ask = { id: 0, device: 'b', most: 1000, within: between(40n, 60n) };
+    const ask = { id: 0, device: 'b', max: 1000, within: between(40n, 60n) };
     const taken = take(state, ask)!;
-    expect(taken.flight).toMatchObject({ start: 40n, count: 20 });
+    expect(taken.chunk).toMatchObject({ start: 40n, count: 20 });
     expect(take(taken.coverage, { ...ask, id: 1 })).toBeUndefined();
-    expect(waitingIn(taken.coverage)).toBe(80n);
+    expect(waitingCount(taken.coverage)).toBe(80n);
     // Indices to retry are handed out by the same rule.
-    const retried = tryAgain(taken.coverage, 0, 5);
-    expect(take(retried, { ...ask, id: 2, within: between(60n, 70n) })?.flight.start).toBe(60n);
-    expect(take(retried, { ...ask, id: 2 })?.flight).toMatchObject({ start: 40n, count: 5 });
+    const retried = queueRetry(taken.coverage, 0, 5);
+    expect(take(retried, { ...ask, id: 2, within: between(60n, 70n) })?.chunk.start).toBe(60n);
+    expect(take(retried, { ...ask, id: 2 })?.chunk).toMatchObject({ start: 40n, count: 5 });
   });
 
   test('what comes later is waited for', () => {
@@ -65,48 +65,48 @@ describe('handing out', () => {
     state = finish(from(state, 1, 20).coverage, 1).coverage;
     expect(isComplete(state)).toBe(true);
     // Nothing above a hit is waited for.
-    expect(isComplete(limit(cover([], Intervals.none, 5n), 5n).coverage)).toBe(true);
+    expect(isComplete(dropFrom(cover([], Intervals.none, 5n), 5n).coverage)).toBe(true);
   });
 });
 
 describe('two devices on the same indices', () => {
   test('the first result counts, the other is not needed any longer', () => {
     let state = from(cover([between(0n, 100n)]), 0, 100, 'slow').coverage;
-    state = duplicate(state, { id: 1, device: 'fast', most: 60 }, 0)!.coverage;
-    expect(soleIndices(state, 0)).toEqual([between(60n, 100n)]);
-    state = duplicate(state, { id: 2, device: 'fast', most: 60 }, 0)!.coverage;
-    expect(duplicate(state, { id: 3, device: 'fast', most: 60 }, 0)).toBeUndefined();
+    state = duplicate(state, { id: 1, device: 'fast', max: 60 }, 0)!.coverage;
+    expect(unsharedIndices(state, 0)).toEqual([between(60n, 100n)]);
+    state = duplicate(state, { id: 2, device: 'fast', max: 60 }, 0)!.coverage;
+    expect(duplicate(state, { id: 3, device: 'fast', max: 60 }, 0)).toBeUndefined();
     const first = finish(state, 1);
-    expect([first.fresh, first.obsolete]).toEqual([[between(0n, 60n)], []]);
+    expect([first.newRanges, first.obsolete]).toEqual([[between(0n, 60n)], []]);
     const second = finish(first.coverage, 2);
-    expect([second.fresh, second.obsolete]).toEqual([[between(60n, 100n)], [0]]);
+    expect([second.newRanges, second.obsolete]).toEqual([[between(60n, 100n)], [0]]);
     expect(isComplete(second.coverage)).toBe(true);
-    expect(finish(second.coverage, 0).fresh).toEqual([]);
+    expect(finish(second.coverage, 0).newRanges).toEqual([]);
     // The other way round.
     const slow = finish(first.coverage, 0);
-    expect([slow.fresh, slow.obsolete]).toEqual([[between(60n, 100n)], [2]]);
+    expect([slow.newRanges, slow.obsolete]).toEqual([[between(60n, 100n)], [2]]);
   });
 
   test('an abandoned chunk still counts if it ends first', () => {
     let state = abandon(from(cover([between(0n, 10n)]), 0, 10, 'slow').coverage, 0);
-    expect(waitingIn(state)).toBe(10n);
-    expect(duplicate(state, { id: 9, device: 'b', most: 10 }, 0)).toBeUndefined(); // that would be a third time
+    expect(waitingCount(state)).toBe(10n);
+    expect(duplicate(state, { id: 9, device: 'b', max: 10 }, 0)).toBeUndefined(); // that would be a third time
     state = from(state, 1, 4).coverage;
     const late = finish(state, 0);
-    expect([late.fresh, late.obsolete, waitingIn(late.coverage)]).toEqual([[between(0n, 10n)], [1], 0n]);
-    expect(finish(late.coverage, 1).fresh).toEqual([]);
-    expect(waitingIn(giveBack(state, 0))).toBe(6n); // it fails: its indices wait or are elsewhere already
-    const again = tryAgain(from(state, 2, 6).coverage, 2, 3);
-    expect(waitingIn(giveBack(again, 0))).toBe(6n); // also those that wait to be tried in smaller chunks
+    expect([late.newRanges, late.obsolete, waitingCount(late.coverage)]).toEqual([[between(0n, 10n)], [1], 0n]);
+    expect(finish(late.coverage, 1).newRanges).toEqual([]);
+    expect(waitingCount(giveBack(state, 0))).toBe(6n); // it fails: its indices wait or are elsewhere already
+    const again = queueRetry(from(state, 2, 6).coverage, 2, 3);
+    expect(waitingCount(giveBack(again, 0))).toBe(6n); // also those that wait to be tried in smaller chunks
   });
 });
 
 test('an overflowed chunk is tried again in smaller ones, lowest first', () => {
-  let state = tryAgain(from(cover([between(0n, 1000n)]), 0, 100).coverage, 0, 40);
+  let state = queueRetry(from(cover([between(0n, 1000n)]), 0, 100).coverage, 0, 40);
   const counts: number[] = [];
   for (let id = 1; id <= 4; id++) {
     const taken = from(state, id, 100);
-    counts.push(taken.flight.count);
+    counts.push(taken.chunk.count);
     state = taken.coverage;
   }
   expect(counts).toEqual([40, 40, 20, 100]);
@@ -115,7 +115,7 @@ test('an overflowed chunk is tried again in smaller ones, lowest first', () => {
 test('past a hit only what lies below it matters', () => {
   let state = cover([between(0n, 1000n)]);
   for (let id = 0; id < 4; id++) state = from(state, id, 100).coverage;
-  const limited = limit(state, 150n);
+  const limited = dropFrom(state, 150n);
   expect(limited.obsolete).toEqual([2, 3]);
   state = giveBack(giveBack(limited.coverage, 2), 1);
   expect([...state.todo]).toEqual([between(100n, 150n)]);
@@ -147,7 +147,7 @@ test('every index counts once, whatever happens to chunks', () => {
       const end = (id: number) => {
         const done = finish(state, id);
         state = done.coverage;
-        for (const range of done.fresh) mark(range);
+        for (const range of done.newRanges) mark(range);
       };
       const check = () => {
         const places = new Array<number>(SIZE).fill(0);
@@ -156,15 +156,15 @@ test('every index counts once, whatever happens to chunks', () => {
         };
         for (const range of state.todo) put(range);
         for (const piece of state.retry) put(rangeOf(piece));
-        for (const chunk of state.flight.values()) {
-          if (!chunk.abandoned) put(rangeOf(chunk));
+        for (const chunk of state.inFlight.values()) {
+          if (!chunk.isAbandoned) put(rangeOf(chunk));
           expect(chunk.start >> 32n).toBe((chunk.start + BigInt(chunk.count) - 1n) >> 32n);
         }
         for (const range of state.done) put(range);
         expect(places.every((place) => place === 1)).toBe(true);
         // Nothing that waits is done, and nothing waits twice.
         const waiting = [...state.todo, ...state.retry.map(rangeOf)];
-        expect(Intervals.of(waiting).total).toBe(waitingIn(state));
+        expect(Intervals.of(waiting).total).toBe(waitingCount(state));
         for (const range of waiting) expect(state.done.within(range).isEmpty).toBe(true);
         expect(counted.map((times) => times > 0)).toEqual(
           counted.map((_, index) => state.done.has({ start: offset + BigInt(index), length: 1n })),
@@ -172,21 +172,21 @@ test('every index counts once, whatever happens to chunks', () => {
         const missing = counted.indexOf(0);
         expect(frontierOf(state)).toBe(missing < 0 ? undefined : offset + BigInt(missing));
       };
-      for (const { do: what, pick, most } of steps) {
-        const ids = [...state.flight.keys()];
+      for (const { do: what, pick, most: max } of steps) {
+        const ids = [...state.inFlight.keys()];
         const id = ids[pick % Math.max(1, ids.length)] ?? -1;
-        if (what === 'take') state = take(state, { id: next++, device: 'a', most })?.coverage ?? state;
-        else if (what === 'twin') state = duplicate(state, { id: next++, device: 'b', most }, id)?.coverage ?? state;
+        if (what === 'take') state = take(state, { id: next++, device: 'a', max })?.coverage ?? state;
+        else if (what === 'twin') state = duplicate(state, { id: next++, device: 'b', max }, id)?.coverage ?? state;
         else if (what === 'finish') end(id);
         else if (what === 'fail') state = giveBack(state, id);
         else if (what === 'abandon') state = abandon(state, id);
-        else state = tryAgain(state, id, most);
+        else state = queueRetry(state, id, max);
         check();
       }
       while (!isComplete(state)) {
-        const taken = take(state, { id: next++, device: 'a', most: 1000 });
+        const taken = take(state, { id: next++, device: 'a', max: 1000 });
         if (taken) state = taken.coverage;
-        for (const id of state.flight.keys()) end(id);
+        for (const id of state.inFlight.keys()) end(id);
       }
       expect(counted.every((times) => times === 1)).toBe(true);
       expect(state.done.total).toBe(BigInt(SIZE));

@@ -1,5 +1,5 @@
 import { Intervals } from './intervals.js';
-import { between, endOf, firstPiece, least, MOST_INDICES, type Piece, type Range, rangeOf } from './space.js';
+import { between, endOf, firstPiece, MAX_INDICES, minBigint, type Piece, type Range, rangeOf } from './space.js';
 
 /**
  * The state of a job's indices: done, in flight, or waiting. Every index that the job has to try is in exactly one of
@@ -11,7 +11,7 @@ export interface Coverage {
   readonly todo: Intervals;
   /** To be run in smaller chunks, because their hits overflowed a ring. Ascending. */
   readonly retry: readonly Retry[];
-  readonly flight: ReadonlyMap<number, Flight>;
+  readonly inFlight: ReadonlyMap<number, InFlightChunk>;
   readonly done: Intervals;
   /** Indices from here on are no longer needed: a hit below them was found. */
   readonly end: bigint;
@@ -21,97 +21,97 @@ export interface Coverage {
 
 export interface Retry extends Piece {
   /** Maximum items of a chunk. */
-  readonly most: number;
+  readonly max: number;
 }
 
 /** A chunk on a device. */
-export interface Flight extends Piece {
+export interface InFlightChunk extends Piece {
   readonly id: number;
   readonly device: string;
   /** A chunk with the same indices on another device. The first to end counts. */
-  readonly twin: number | undefined;
+  readonly duplicateOf: number | undefined;
   /** True if the chunk was given up and its indices were handed out again. If it still ends, it counts. */
-  readonly abandoned: boolean;
+  readonly isAbandoned: boolean;
 }
 
 /** Returns the coverage of the ranges, less what is done. `horizon`: more indices will come, from there on. */
 export function cover(ranges: Iterable<Range>, done: Intervals = Intervals.none, horizon?: bigint): Coverage {
   let todo = Intervals.of(ranges);
   for (const range of done) todo = todo.remove(range);
-  return { todo, retry: [], flight: new Map(), done, end: MOST_INDICES, horizon };
+  return { todo, retry: [], inFlight: new Map(), done, end: MAX_INDICES, horizon };
 }
 
 /** Adds a range above all earlier ones. The rest will come from `horizon` on. Undefined if this was the last. */
 export function extend(coverage: Coverage, range: Range, horizon: bigint | undefined): Coverage {
-  const { todo, retry, flight, done, end } = missingFrom(coverage, range).reduce(putBack, coverage);
-  return { todo, retry, flight, done, end, horizon };
+  const { todo, retry, inFlight, done, end } = missingFrom(coverage, range).reduce(putBack, coverage);
+  return { todo, retry, inFlight, done, end, horizon };
 }
 
-export interface Ask {
+export interface ChunkRequest {
   /** The new chunk's number. Unique. */
   readonly id: number;
   readonly device: string;
-  readonly most: number;
+  readonly max: number;
   /** Limits the indices to a device's part if the space is partitioned. */
   readonly within?: Range | undefined;
 }
 
-export interface Taken {
+export interface Assignment {
   readonly coverage: Coverage;
-  readonly flight: Flight;
+  readonly chunk: InFlightChunk;
 }
 
 /** Hands out the lowest waiting indices. Undefined if all are done or in flight. */
-export function take(coverage: Coverage, ask: Ask): Taken | undefined {
-  const { within } = ask;
+export function take(coverage: Coverage, request: ChunkRequest): Assignment | undefined {
+  const { within } = request;
   const retry = coverage.retry.find((piece) => within === undefined || contains(within, piece));
   const waiting = within === undefined ? coverage.todo.first : coverage.todo.within(within).first;
   if (retry && (waiting === undefined || retry.start < waiting.start)) {
-    const piece = firstPiece(rangeOf(retry), Math.min(ask.most, retry.most));
+    const piece = firstPiece(rangeOf(retry), Math.min(request.max, retry.max));
     const rest = coverage.retry.flatMap((other) => without(other, rangeOf(piece)));
-    return launch({ ...coverage, retry: rest }, ask, piece, undefined);
+    return assign({ ...coverage, retry: rest }, request, piece, undefined);
   }
   if (waiting === undefined) return undefined;
-  const piece = firstPiece(waiting, ask.most);
-  return launch(withTodo(coverage, coverage.todo.remove(rangeOf(piece))), ask, piece, undefined);
+  const piece = firstPiece(waiting, request.max);
+  return assign(withTodo(coverage, coverage.todo.remove(rangeOf(piece))), request, piece, undefined);
 }
 
 /** Hands out indices of a chunk in flight to a second device. Undefined if a second device already has all of them. */
-export function duplicate(coverage: Coverage, ask: Ask, twin: number): Taken | undefined {
-  const [range] = soleIndices(coverage, twin);
-  return range && launch(coverage, ask, firstPiece(range, ask.most), twin);
+export function duplicate(coverage: Coverage, request: ChunkRequest, original: number): Assignment | undefined {
+  const [range] = unsharedIndices(coverage, original);
+  return range && assign(coverage, request, firstPiece(range, request.max), original);
 }
 
 /** Returns the indices of a chunk in flight that are not done, not on another device and not handed out again. */
-export function soleIndices(coverage: Coverage, id: number): Range[] {
-  const flight = coverage.flight.get(id);
-  return flight && !flight.abandoned ? uncovered(coverage, flight) : [];
+export function unsharedIndices(coverage: Coverage, id: number): Range[] {
+  const flight = coverage.inFlight.get(id);
+  return flight && !flight.isAbandoned ? uncovered(coverage, flight) : [];
 }
 
-export interface Finished {
+export interface FinishResult {
   readonly coverage: Coverage;
   /** Ranges not counted before: only hits in them are new. */
-  readonly fresh: readonly Range[];
+  readonly newRanges: readonly Range[];
   /** Chunks in flight that are no longer needed: to be cancelled. */
   readonly obsolete: readonly number[];
 }
 
 /** Records a complete chunk whose results are right. */
-export function finish(coverage: Coverage, id: number): Finished {
-  const chunk = coverage.flight.get(id);
-  if (chunk === undefined) return { coverage, fresh: [], obsolete: [] };
+export function finish(coverage: Coverage, id: number): FinishResult {
+  const chunk = coverage.inFlight.get(id);
+  if (chunk === undefined) return { coverage, newRanges: [], obsolete: [] };
   const range = rangeOf(chunk);
-  const fresh = [...coverage.done.missing(range)];
-  const { todo, retry, flight, done, end, horizon } = coverage;
+  const newRanges = [...coverage.done.missing(range)];
+  const { todo, retry, inFlight, done, end, horizon } = coverage;
   const after: Coverage = {
     todo: todo.remove(range),
     retry: retry.flatMap((piece) => without(piece, range)),
-    flight: omit(flight, id),
+    inFlight: omit(inFlight, id),
     done: done.add(range),
     end,
     horizon,
   };
-  return { coverage: after, fresh, obsolete: obsoleteIn(after) };
+  return { coverage: after, newRanges, obsolete: obsoleteIn(after) };
 }
 
 /**
@@ -119,34 +119,34 @@ export function finish(coverage: Coverage, id: number): Finished {
  * them.
  */
 export function giveBack(coverage: Coverage, id: number): Coverage {
-  const chunk = coverage.flight.get(id);
+  const chunk = coverage.inFlight.get(id);
   if (chunk === undefined) return coverage;
-  const after = { ...coverage, flight: omit(coverage.flight, id) };
-  return chunk.abandoned ? after : uncovered(after, chunk).reduce(putBack, after);
+  const after = { ...coverage, inFlight: omit(coverage.inFlight, id) };
+  return chunk.isAbandoned ? after : uncovered(after, chunk).reduce(putBack, after);
 }
 
 /** Returns a chunk whose hits overflowed its ring. It is run again in chunks of at most `most` items. */
-export function tryAgain(coverage: Coverage, id: number, most: number): Coverage {
-  const chunk = coverage.flight.get(id);
+export function queueRetry(coverage: Coverage, id: number, max: number): Coverage {
+  const chunk = coverage.inFlight.get(id);
   if (chunk === undefined) return coverage;
-  const after = { ...coverage, flight: omit(coverage.flight, id) };
-  if (chunk.abandoned) return after;
-  const again = uncovered(after, chunk).map(({ start, length }): Retry => ({ start, count: Number(length), most }));
+  const after = { ...coverage, inFlight: omit(coverage.inFlight, id) };
+  if (chunk.isAbandoned) return after;
+  const again = uncovered(after, chunk).map(({ start, length }): Retry => ({ start, count: Number(length), max }));
   return { ...after, retry: [...after.retry, ...again].sort((a, b) => (a.start < b.start ? -1 : 1)) };
 }
 
 /** Hands out an overdue chunk's indices again. The chunk still counts if it ends first. */
 export function abandon(coverage: Coverage, id: number): Coverage {
-  const chunk = coverage.flight.get(id);
-  if (chunk === undefined || chunk.abandoned) return coverage;
-  const after = { ...coverage, flight: new Map(coverage.flight).set(id, { ...chunk, abandoned: true }) };
+  const chunk = coverage.inFlight.get(id);
+  if (chunk === undefined || chunk.isAbandoned) return coverage;
+  const after = { ...coverage, inFlight: new Map(coverage.inFlight).set(id, { ...chunk, isAbandoned: true }) };
   return uncovered(after, chunk).reduce(putBack, after);
 }
 
 /** Drops the indices from `end` on: they are no longer needed. */
-export function limit(coverage: Coverage, end: bigint): Pick<Finished, 'coverage' | 'obsolete'> {
+export function dropFrom(coverage: Coverage, end: bigint): Pick<FinishResult, 'coverage' | 'obsolete'> {
   if (end >= coverage.end) return { coverage, obsolete: [] };
-  const beyond = between(end, MOST_INDICES);
+  const beyond = between(end, MAX_INDICES);
   const after: Coverage = {
     ...coverage,
     todo: coverage.todo.remove(beyond),
@@ -164,75 +164,82 @@ export const isComplete = (coverage: Coverage): boolean => frontierOf(coverage) 
 
 /** Returns the smallest needed index that is not done. Undefined if all are done. */
 export function frontierOf(coverage: Coverage): bigint | undefined {
-  const { todo, retry, flight, done, horizon, end } = coverage;
+  const { todo, retry, inFlight, done, horizon, end } = coverage;
   let lowest: bigint | undefined;
   const see = (start: bigint | undefined): void => {
     if (start !== undefined && (lowest === undefined || start < lowest)) lowest = start;
   };
   for (const start of [todo.first?.start, retry[0]?.start, horizon]) if (start !== undefined && start < end) see(start);
-  for (const chunk of flight.values()) {
-    if (!chunk.abandoned && !isObsolete(coverage, chunk)) see(done.firstMissing(chunk.start));
+  for (const chunk of inFlight.values()) {
+    if (!chunk.isAbandoned && !isObsolete(coverage, chunk)) see(done.firstMissing(chunk.start));
   }
   return lowest;
 }
 
 /** Returns the number of indices that wait to be handed out. */
-export function waitingIn(coverage: Coverage): bigint {
+export function waitingCount(coverage: Coverage): bigint {
   return coverage.retry.reduce((sum, { count }) => sum + BigInt(count), coverage.todo.total);
 }
 
-function launch(coverage: Coverage, { id, device }: Ask, { start, count }: Piece, twin: number | undefined): Taken {
+function assign(
+  coverage: Coverage,
+  { id, device }: ChunkRequest,
+  { start, count }: Piece,
+  duplicateOf: number | undefined,
+): Assignment {
   const { todo, retry, done, end, horizon } = coverage;
-  const flight: Flight = { id, device, start, count, twin, abandoned: false };
-  const flying = new Map(coverage.flight).set(id, flight);
-  return { coverage: { todo, retry, flight: flying, done, end, horizon }, flight };
+  const chunk: InFlightChunk = { id, device, start, count, duplicateOf, isAbandoned: false };
+  const flying = new Map(coverage.inFlight).set(id, chunk);
+  return { coverage: { todo, retry, inFlight: flying, done, end, horizon }, chunk };
 }
 
 function obsoleteIn(coverage: Coverage): number[] {
-  return [...coverage.flight.values()].filter((chunk) => isObsolete(coverage, chunk)).map(({ id }) => id);
+  return [...coverage.inFlight.values()].filter((chunk) => isObsolete(coverage, chunk)).map(({ id }) => id);
 }
 
 const isObsolete = (coverage: Coverage, chunk: Piece): boolean =>
-  coverage.done.has(between(chunk.start, least(endOf(rangeOf(chunk)), coverage.end)));
+  coverage.done.has(between(chunk.start, minBigint(endOf(rangeOf(chunk)), coverage.end)));
 
 /** Returns the needed part of a chunk that is not done and not in another chunk in flight. */
-function uncovered(coverage: Coverage, chunk: Flight): Range[] {
-  let needed = Intervals.of(coverage.done.missing(between(chunk.start, least(endOf(rangeOf(chunk)), coverage.end))));
-  for (const other of coverage.flight.values()) {
-    if (other.id !== chunk.id && !other.abandoned) needed = needed.remove(rangeOf(other));
+function uncovered(coverage: Coverage, chunk: InFlightChunk): Range[] {
+  let needed = Intervals.of(
+    coverage.done.missing(between(chunk.start, minBigint(endOf(rangeOf(chunk)), coverage.end))),
+  );
+  for (const other of coverage.inFlight.values()) {
+    if (other.id !== chunk.id && !other.isAbandoned) needed = needed.remove(rangeOf(other));
   }
   return [...needed];
 }
 
 /** Returns the part of a range that is in none of the four places. */
 function missingFrom(coverage: Coverage, { start, length }: Range): Range[] {
-  let needed = Intervals.of(coverage.done.missing(between(start, least(start + length, coverage.end))));
+  let needed = Intervals.of(coverage.done.missing(between(start, minBigint(start + length, coverage.end))));
   for (const range of coverage.todo.within({ start, length })) needed = needed.remove(range);
   for (const piece of coverage.retry) needed = needed.remove(rangeOf(piece));
-  for (const chunk of coverage.flight.values()) if (!chunk.abandoned) needed = needed.remove(rangeOf(chunk));
+  for (const chunk of coverage.inFlight.values()) if (!chunk.isAbandoned) needed = needed.remove(rangeOf(chunk));
   return [...needed];
 }
 
 const putBack = (coverage: Coverage, range: Range): Coverage => withTodo(coverage, coverage.todo.add(range));
 
 /** Built field by field, as everywhere on the path of each chunk: spreading takes ten times as long. */
-const withTodo = ({ retry, flight, done, end, horizon }: Coverage, todo: Intervals): Coverage => ({
+const withTodo = ({ retry, inFlight, done, end, horizon }: Coverage, todo: Intervals): Coverage => ({
   todo,
   retry,
-  flight,
+  inFlight,
   done,
   end,
   horizon,
 });
 
-function without({ start, count, most }: Retry, range: Range): Retry[] {
+function without({ start, count, max }: Retry, range: Range): Retry[] {
   const rest = Intervals.none.add(rangeOf({ start, count })).remove(range);
-  return [...rest].map((part) => ({ start: part.start, count: Number(part.length), most }));
+  return [...rest].map((part) => ({ start: part.start, count: Number(part.length), max }));
 }
 
 const contains = (range: Range, { start }: Piece): boolean => start >= range.start && start < endOf(range);
 
-function omit(flight: ReadonlyMap<number, Flight>, id: number): ReadonlyMap<number, Flight> {
+function omit(flight: ReadonlyMap<number, InFlightChunk>, id: number): ReadonlyMap<number, InFlightChunk> {
   const rest = new Map(flight);
   rest.delete(id);
   return rest;

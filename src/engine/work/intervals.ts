@@ -1,4 +1,4 @@
-import { between, endOf, greatest, least, type Range } from './space.js';
+import { between, endOf, maxBigint, minBigint, type Range } from './space.js';
 
 /**
  * An immutable set of indices, kept as disjoint ranges. No index is in it twice, so `total` is exact. `add` and
@@ -47,10 +47,10 @@ export class Intervals {
     // A range that only touches is merged too, hence the + 1.
     const [below, rest] = split(this.#root, start);
     const [inside, above] = split(rest, end + 1n);
-    end = greatest(end, lastOf(inside)?.end ?? end);
+    end = maxBigint(end, lastOf(inside)?.end ?? end);
     const before = lastOf(below);
     if (before === undefined || before.end < start) return new Intervals(join(join(below, leaf(start, end)), above));
-    end = greatest(end, before.end);
+    end = maxBigint(end, before.end);
     start = before.start;
     return new Intervals(join(join(split(below, start)[0], leaf(start, end)), above));
   }
@@ -75,8 +75,8 @@ export class Intervals {
   within(range: Range): Intervals {
     const { start, length } = range;
     if (length <= 0n || this.#root === undefined) return Intervals.none;
-    const lowest = least(firstOf(this.#root)?.start ?? start, start);
-    const highest = greatest(lastOf(this.#root)?.end ?? 0n, endOf(range));
+    const lowest = minBigint(firstOf(this.#root)?.start ?? start, start);
+    const highest = maxBigint(lastOf(this.#root)?.end ?? 0n, endOf(range));
     return this.remove(between(lowest, start)).remove(between(endOf(range), highest));
   }
 
@@ -99,7 +99,7 @@ export class Intervals {
     for (const node of nodesFrom(this.#root, start)) {
       if (node.start >= end) break;
       if (node.start > start) yield between(start, node.start);
-      start = greatest(start, node.end);
+      start = maxBigint(start, node.end);
     }
     if (start < end) yield between(start, end);
   }

@@ -10,7 +10,7 @@ export interface ChunkSource<Result = unknown> {
   /** Indices done before this run. They are never handed out. */
   readonly completed: Intervals;
   /** Results of `completed`, and those stored by `keep`. Delivered again, in order with new results. */
-  readonly found?: Result;
+  readonly storedResults?: Result;
   /** True if no more ranges will come, even after `giveBack`. */
   readonly isExhausted: boolean;
   /**
@@ -18,16 +18,16 @@ export interface ChunkSource<Result = unknown> {
    */
   take(wanted: bigint): Range | undefined;
   /** Stores a piece that counts. Its results are delivered once this has resolved. Each index is in one call. */
-  done(piece: Piece, result: Result): void | Promise<void>;
+  commit(piece: Piece, result: Result): void | Promise<void>;
   /**
    * Stores results that are delivered before their piece counts, or without it: the answer to `first` or `any`. They
    * are delivered once this has resolved.
    */
-  keep?(result: Result): void | Promise<void>;
+  commitEarly?(result: Result): void | Promise<void>;
   /** Returns a range that was taken and not done when the run ended. */
   giveBack(range: Range): void;
   /** Drops the indices from `bound` on: they are no longer needed. */
-  lower(bound: bigint): void;
+  dropFrom(bound: bigint): void;
   /** Registers a function that wakes the engine, for sources whose work arrives later than it is asked for. */
   watch?(wake: () => void): void;
   /** Called once when the job has ended in any way, after `giveBack`. The iteration ends when this has resolved. */
@@ -52,15 +52,15 @@ export class MemorySource<Result = unknown> implements ChunkSource<Result> {
     return this.#ranges.shift();
   }
 
-  done(): void {}
+  commit(): void {}
 
   giveBack(): void {}
 
-  lower(bound: bigint): void {
+  dropFrom(bound: bigint): void {
     while ((this.#ranges.at(-1)?.start ?? -1n) >= bound) this.#ranges.pop();
   }
 }
 
 /** Returns the range of a space given as a number of indices from 0, or as a range. */
-export const rangeGiven = (space: bigint | number | Range): Range =>
+export const toRange = (space: bigint | number | Range): Range =>
   typeof space === 'object' ? { ...space, length: spaceOf(space.length).length } : spaceOf(BigInt(space));

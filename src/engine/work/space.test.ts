@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { MillraceError } from '../../kernel/error.js';
-import { between, endOf, firstPiece, launchBase, MOST_INDICES, type Range, shareOf, spaceOf } from './space.js';
+import { between, endOf, firstPiece, launchBase, MAX_INDICES, type Range, shareOf, spaceOf } from './space.js';
 
 /** Indices where something has gone wrong before: one word, doubles, signed and unsigned 64 bits, the end. */
 const edges = [0n, 1n << 31n, 1n << 32n, 1n << 53n, 1n << 63n, 1n << 64n, 1n << 96n, (1n << 128n) - (1n << 34n)];
 
 test('a space has 1 to 2^128 indices', () => {
   expect(spaceOf(1n)).toEqual({ start: 0n, length: 1n });
-  expect(endOf(spaceOf(1n << 128n))).toBe(MOST_INDICES);
+  expect(endOf(spaceOf(1n << 128n))).toBe(MAX_INDICES);
   for (const size of [0n, -1n, (1n << 128n) + 1n]) {
     expect(() => spaceOf(size)).toThrow(MillraceError);
     expect(() => spaceOf(size)).toThrow(`asked:  a space of ${size} indices`);

@@ -17,12 +17,12 @@ export interface Piece {
   readonly count: number;
 }
 
-export const MOST_INDICES = 1n << 128n;
-export const MOST_ITEMS = 2 ** 32;
+export const MAX_INDICES = 1n << 128n;
+export const MAX_ITEMS = 2 ** 32;
 
 /** Returns the space of `size` indices. Throws `usage` if the size is out of range. */
 export function spaceOf(size: bigint): Range {
-  if (size >= 1n && size <= MOST_INDICES) return { start: 0n, length: size };
+  if (size >= 1n && size <= MAX_INDICES) return { start: 0n, length: size };
   throw new MillraceError({
     code: 'usage',
     message: 'a space has at least one index and at most 2^128',
@@ -39,9 +39,9 @@ export const endOf = ({ start, length }: Range): bigint => start + length;
 export const rangeOf = ({ start, count }: Piece): Range => ({ start, length: BigInt(count) });
 
 /** Returns the first piece of a nonempty range: at most `most` items, and not past the next multiple of 2^32. */
-export function firstPiece({ start, length }: Range, most = MOST_ITEMS): Piece {
-  const room = (1n << 32n) - (start & 0xffff_ffffn);
-  return { start, count: Math.min(most, Number(least(room, length))) };
+export function firstPiece({ start, length }: Range, max = MAX_ITEMS): Piece {
+  const untilBoundary = (1n << 32n) - (start & 0xffff_ffffn);
+  return { start, count: Math.min(max, Number(minBigint(untilBoundary, length))) };
 }
 
 /**
@@ -57,5 +57,5 @@ export function shareOf(part: bigint, whole: bigint): number {
   return whole === 0n ? 1 : Number((part << 53n) / whole) / 2 ** 53;
 }
 
-export const least = (a: bigint, b: bigint): bigint => (a < b ? a : b);
-export const greatest = (a: bigint, b: bigint): bigint => (a > b ? a : b);
+export const minBigint = (a: bigint, b: bigint): bigint => (a < b ? a : b);
+export const maxBigint = (a: bigint, b: bigint): bigint => (a > b ? a : b);

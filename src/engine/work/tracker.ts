@@ -1,36 +1,36 @@
 import {
+  type Assignment,
   abandon,
   type Coverage,
   cover,
+  dropFrom,
   duplicate,
   extend,
-  type Flight,
   finish,
   frontierOf,
   giveBack,
+  type InFlightChunk,
   isComplete,
   isHandedOut,
-  limit,
-  soleIndices,
-  type Taken,
+  queueRetry,
   take,
-  tryAgain,
-  waitingIn,
+  unsharedIndices,
+  waitingCount,
 } from './coverage.js';
 import { Intervals } from './intervals.js';
 import type { ChunkSource } from './source.js';
-import { endOf, least, type Piece, type Range } from './space.js';
+import { endOf, minBigint, type Piece, type Range } from './space.js';
 
 /**
  * Tracks a job's indices: waiting, in flight, done, stored. Takes ranges from the source as needed, and returns what is
  * not done at the end.
  */
-export class Account {
+export class WorkTracker {
   readonly #source: ChunkSource<unknown>;
   #coverage: Coverage;
   #leased = Intervals.none;
   /** Pieces that count and are not yet stored. */
-  readonly #storing = new Set<Piece>();
+  readonly #unstored = new Set<Piece>();
   #obsolete: ReadonlySet<number> = new Set();
   #counted = 0n;
 
@@ -46,7 +46,7 @@ export class Account {
 
   /** Known indices that are not assigned to any device. */
   get waiting(): bigint {
-    return waitingIn(this.#coverage);
+    return waitingCount(this.#coverage);
   }
 
   /** Indices that wait to be handed out, for the first time or again. */
@@ -63,21 +63,21 @@ export class Account {
   }
 
   get isStoring(): boolean {
-    return this.#storing.size > 0;
+    return this.#unstored.size > 0;
   }
 
   /** Pieces that count and are not yet stored. */
-  get storing(): number {
-    return this.#storing.size;
+  get unstoredCount(): number {
+    return this.#unstored.size;
   }
 
   /** The smallest needed index that is not both done and stored. Undefined if all are. */
   get frontier(): bigint | undefined {
-    const starts = [...this.#storing].map(({ start }) => start);
+    const starts = [...this.#unstored].map(({ start }) => start);
     const frontier = frontierOf(this.#coverage);
     return frontier === undefined && starts.length === 0
       ? undefined
-      : starts.reduce((lowest, start) => least(lowest, start), frontier ?? this.#coverage.end);
+      : starts.reduce((lowest, start) => minBigint(lowest, start), frontier ?? this.#coverage.end);
   }
 
   /** True if the lowest unfinished range is not assigned to any device. */
@@ -97,42 +97,42 @@ export class Account {
       this.#coverage = extend(this.#coverage, range, endOf(range));
     }
     if (source.isExhausted && this.#coverage.horizon !== undefined) {
-      this.#coverage = extend(this.#coverage, NOTHING, undefined);
+      this.#coverage = extend(this.#coverage, EMPTY_RANGE, undefined);
     }
   }
 
   /** Takes the lowest waiting indices, of all or of a part. */
-  take(device: string, most: number, within?: Range): Flight | undefined {
-    return this.#taken(take(this.#coverage, { id: chunkId(), device, most, within }));
+  take(device: string, max: number, within?: Range): InFlightChunk | undefined {
+    return this.#apply(take(this.#coverage, { id: nextChunkId(), device, max, within }));
   }
 
   /** Takes indices of a chunk in flight for a second device. */
-  double(device: string, most: number, id: number): Flight | undefined {
-    return this.#taken(duplicate(this.#coverage, { id: chunkId(), device, most, within: undefined }, id));
+  duplicate(device: string, max: number, id: number): InFlightChunk | undefined {
+    return this.#apply(duplicate(this.#coverage, { id: nextChunkId(), device, max, within: undefined }, id));
   }
 
   /** Returns the number of indices of a chunk in flight that no other device has. */
-  soleCount(id: number): number {
-    return soleIndices(this.#coverage, id).reduce((sum, { length }) => sum + Number(length), 0);
+  unsharedCount(id: number): number {
+    return unsharedIndices(this.#coverage, id).reduce((sum, { length }) => sum + Number(length), 0);
   }
 
   /**
    * Records that a chunk is done. Returns its parts that had not counted before and count now. Call `stored` for each.
    */
   finish(id: number): Piece[] {
-    const { coverage, fresh, obsolete } = finish(this.#coverage, id);
+    const { coverage, newRanges, obsolete } = finish(this.#coverage, id);
     this.#coverage = coverage;
     this.#obsolete = new Set(obsolete);
-    const parts = fresh.map(({ start, length }): Piece => ({ start, count: Number(length) }));
+    const parts = newRanges.map(({ start, length }): Piece => ({ start, count: Number(length) }));
     for (const part of parts) {
-      this.#storing.add(part);
+      this.#unstored.add(part);
       this.#counted += BigInt(part.count);
     }
     return parts;
   }
 
-  stored(part: Piece): void {
-    this.#storing.delete(part);
+  markStored(part: Piece): void {
+    this.#unstored.delete(part);
   }
 
   /** Returns a chunk's indices: none of them count. */
@@ -146,16 +146,16 @@ export class Account {
   }
 
   /** Queues the chunk to run again in chunks of at most `most` indices. */
-  tryAgain(id: number, most: number): void {
-    this.#coverage = tryAgain(this.#coverage, id, most);
+  queueRetry(id: number, max: number): void {
+    this.#coverage = queueRetry(this.#coverage, id, max);
   }
 
   /** Drops the indices from `bound` on: they are no longer needed. */
-  lower(bound: bigint): void {
-    const { coverage, obsolete } = limit(this.#coverage, bound);
+  dropFrom(bound: bigint): void {
+    const { coverage, obsolete } = dropFrom(this.#coverage, bound);
     this.#coverage = coverage;
     this.#obsolete = new Set([...this.#obsolete, ...obsolete]);
-    this.#source.lower(bound);
+    this.#source.dropFrom(bound);
   }
 
   /** True if a chunk in flight is no longer needed. */
@@ -171,14 +171,14 @@ export class Account {
     this.#leased = Intervals.none;
   }
 
-  #taken(taken: Taken | undefined): Flight | undefined {
+  #apply(taken: Assignment | undefined): InFlightChunk | undefined {
     if (taken) this.#coverage = taken.coverage;
-    return taken?.flight;
+    return taken?.chunk;
   }
 }
 
-const NOTHING = { start: 0n, length: 0n } as const;
+const EMPTY_RANGE = { start: 0n, length: 0n } as const;
 
 let ids = 0;
 /** Returns a chunk number. It is unique in the process, because a device has chunks of several jobs. */
-export const chunkId = (): number => ids++;
+export const nextChunkId = (): number => ids++;

@@ -1,4 +1,4 @@
-import { type Block, innerBlocks, type NativeBody, type Node, type Op, Stage } from '../ir/program.js';
+import { type Block, innerBlocks, type NativeBody, type Node, type Op, ValueStage } from '../ir/program.js';
 
 /** CPU features that the generated code may use. */
 export interface CpuFeatures {
@@ -45,8 +45,8 @@ export function nativeKeys({ arch, features }: CpuFeatures, target: 'c' | 'wat' 
  * 64-bit products, which no vector unit has.
  */
 export function bestLanes(body: Block, widest: number): number {
-  const asked = nativeBodies(body).map(({ lanes = 4 }) => lanes);
-  if (asked.length > 0) return Math.min(widest, ...asked.filter((lanes) => lanes !== 'widest'));
+  const preferred = nativeBodies(body).map(({ lanes = 4 }) => lanes);
+  if (preferred.length > 0) return Math.min(widest, ...preferred.filter((lanes) => lanes !== 'widest'));
   const nodes = varyingNodes(body);
   const wide = nodes.filter((node) => node.type === 'u64' || node.type === 'f64');
   if (wide.filter((node) => scalarOnly.has(node.op)).length * 8 > nodes.length) return 1;
@@ -58,7 +58,7 @@ const scalarOnly: ReadonlySet<Op> = new Set(['mulHi', 'wmadHi', 'carry', 'borrow
 function varyingNodes(block: Block): Node[] {
   return block.flatMap((statement) => {
     if (statement.kind !== 'let') return innerBlocks(statement).flatMap(varyingNodes);
-    return statement.node.stage === Stage.varying ? [statement.node] : [];
+    return statement.node.stage === ValueStage.varying ? [statement.node] : [];
   });
 }
 

@@ -55,7 +55,7 @@ export interface GridBinding {
 }
 
 /** Words of the launch block's header. */
-export const Header = {
+export const LaunchHeader = {
   /** The number of the last item: the count minus one. A launch is never empty. */
   last: 0,
   epoch: 1,
@@ -66,10 +66,10 @@ export const Header = {
   first: 4,
 } as const;
 /** A multiple of four words, so that the words after the header stay aligned to 16 bytes. */
-export const HEADER_WORDS = 8;
+export const LAUNCH_HEADER_WORDS = 8;
 
 /** Words of `status`. */
-export const Status = {
+export const LaunchStatus = {
   /** 1 if a workgroup stopped early because the launch was cancelled. */
   incomplete: 0,
   /** Checked builds: 1 if an access was out of bounds; then its site, its index and the number of elements (low, high). */
@@ -81,7 +81,7 @@ export const Status = {
 export const STATUS_WORDS = 8;
 
 /** The maximum number of parameter words passed by value; more are passed in a buffer. */
-export const VALUE_WORDS = 900;
+export const MAX_VALUE_WORDS = 900;
 
 /**
  * Makes the launch block of one launch, or of its items from `first` on; `count` is that of the whole launch. `bytes` are
@@ -93,9 +93,9 @@ export function launchBlock(
   parameters: Uint32Array,
 ): Uint32Array {
   const block = new Uint32Array(launch.words);
-  block[Header.first] = first;
-  block[Header.last] = count - 1;
-  block[Header.epoch] = epoch;
+  block[LaunchHeader.first] = first;
+  block[LaunchHeader.last] = count - 1;
+  block[LaunchHeader.epoch] = epoch;
   bytes.forEach((size, i) => {
     block[launch.sizesAt + 2 * i] = size;
     block[launch.sizesAt + 2 * i + 1] = Math.floor(size / 2 ** 32);
@@ -108,26 +108,26 @@ export function launchBlock(
  * Returns the number of workgroups for `count` items of a launch or slice: at most one per block of items, and at most
  * `most`.
  */
-export function gridSize({ itemsPerGroup }: GridShape, count: number, most: number): number {
-  return Math.max(1, Math.min(most, Math.ceil(count / itemsPerGroup)));
+export function gridSize({ itemsPerGroup }: GridShape, count: number, maxGroups: number): number {
+  return Math.max(1, Math.min(maxGroups, Math.ceil(count / itemsPerGroup)));
 }
 
 /**
  * Returns the number of workgroups for a GPU that holds `resident` of them at a time: up to 64 times as many, so that the
  * last ones end together, but none with fewer than 16 blocks of items, since each begins by filling its tables.
  */
-export function spreadGrid(shape: GridShape, count: number, resident: number): number {
+export function balancedGridSize(shape: GridShape, count: number, resident: number): number {
   const blocks = Math.ceil(count / shape.itemsPerGroup);
-  const wanted = Math.min(resident * MOST_WAVES, Math.floor(blocks / LEAST_ROUNDS));
-  return gridSize(shape, count, Math.max(resident, wanted));
+  const spread = Math.min(resident * MAX_WAVES, Math.floor(blocks / MIN_ROUNDS));
+  return gridSize(shape, count, Math.max(resident, spread));
 }
-const MOST_WAVES = 64;
-const LEAST_ROUNDS = 16;
+const MAX_WAVES = 64;
+const MIN_ROUNDS = 16;
 
 /** WebGPU's limit of workgroups in one dimension; larger grids are folded into two. */
-export const FOLD = 65_535;
-export function folded(groups: number): readonly [number, number] {
-  if (groups <= FOLD) return [groups, 1];
-  const rows = Math.ceil(groups / FOLD);
+export const MAX_GRID_DIMENSION = 65_535;
+export function foldGrid(groups: number): readonly [number, number] {
+  if (groups <= MAX_GRID_DIMENSION) return [groups, 1];
+  const rows = Math.ceil(groups / MAX_GRID_DIMENSION);
   return [Math.ceil(groups / rows), rows];
 }

@@ -1,14 +1,14 @@
 import {
   type Block,
   type BufferDecl,
-  type Detail,
   type Field,
   innerBlocks,
   type Node,
+  type NodeDetail,
   type Op,
   type Program,
-  Stage,
   type Statement,
+  ValueStage,
 } from '../ir/program.js';
 import type { Origin } from '../language/origin.js';
 import { type Scalar, wordsOf } from '../language/types.js';
@@ -24,7 +24,7 @@ import { rewriteStatement } from '../passes/rewrite.js';
  * Fields that every launch has: the index of item 0 as two words, the ring's capacity in records, and 1 (see `pipes`). Their
  * names begin with a dot, so that they cannot clash with a kernel's fields.
  */
-export const implicitChunk = [
+export const implicitChunkFields = [
   { name: '.base', type: 'u32', length: 2, array: true },
   { name: '.ringCapacity', type: 'u32', length: 1, array: false },
   { name: '.one', type: 'u32', length: 1, array: false },
@@ -37,7 +37,7 @@ export const ONE_FIELD = 2;
 export function implicitValues(
   base: bigint,
   capacity: number,
-): Readonly<Record<(typeof implicitChunk)[number]['name'], number | readonly number[]>> {
+): Readonly<Record<(typeof implicitChunkFields)[number]['name'], number | readonly number[]>> {
   return { '.base': [Number(base & 0xffff_ffffn), Number(base >> 32n)], '.ringCapacity': capacity, '.one': 1 };
 }
 
@@ -45,7 +45,7 @@ export function implicitValues(
 export const RING_HEADER_WORDS = 4;
 
 /** Items between two reads of the cancel word, per thread. */
-export const CANCEL_EVERY = 1024;
+export const CANCEL_CHECK_INTERVAL = 1024;
 
 export interface RingLayout {
   readonly headerWords: number;
@@ -76,15 +76,15 @@ export function withRing(program: Program): Program {
     op: Op,
     type: Scalar,
     args: readonly Node[],
-    detail: Detail,
+    detail: NodeDetail,
     origin: Origin,
-    stage: Stage = Stage.varying,
+    stage: ValueStage = ValueStage.varying,
   ): Node => ({ id: next++, op, type, args, stage, detail, origin });
 
   const lower = (emit: Extract<Statement, { kind: 'emit' }>): Statement[] => {
     const { origin } = emit;
-    const number = (value: number) => make('const', 'u32', [], { value }, origin, Stage.constant);
-    const capacity = make('chunk', 'u32', [], { field: RING_CAPACITY_FIELD, element: 0 }, origin, Stage.chunk);
+    const number = (value: number) => make('const', 'u32', [], { value }, origin, ValueStage.constant);
+    const capacity = make('chunk', 'u32', [], { field: RING_CAPACITY_FIELD, element: 0 }, origin, ValueStage.chunk);
     const item = make('item', 'u32', [], {}, origin);
     const slot = make('local', 'u32', [], {}, origin);
     const inside = make('lt', 'bool', [slot, capacity], {}, origin);
@@ -104,9 +104,7 @@ export function withRing(program: Program): Program {
     );
     const words = [
       item,
-      ...emit.values.flatMap((value) =>
-        wordsOfNode(value, (op, type, arg) => define(make(op, type, [arg], {}, origin))),
-      ),
+      ...emit.values.flatMap((value) => hitWords(value, (op, type, arg) => define(make(op, type, [arg], {}, origin)))),
     ];
     const stores = words.map((value, k): Statement => {
       const index = define(make('add', 'u32', [start, number(k)], {}, origin));
@@ -130,7 +128,7 @@ export function withRing(program: Program): Program {
 }
 
 /** Returns a hit's value as words, low word first. */
-function wordsOfNode(value: Node, make: (op: Op, type: Scalar, arg: Node) => Node): Node[] {
+function hitWords(value: Node, make: (op: Op, type: Scalar, arg: Node) => Node): Node[] {
   switch (value.type) {
     case 'u32':
       return [value];

@@ -1,23 +1,23 @@
 import { MillraceError } from '../error.js';
-import type { Hoisted, Node, Statement } from '../ir/program.js';
+import type { HoistedProgram, Node, Statement } from '../ir/program.js';
 import type { Kernel } from '../language/signature.js';
 import type { Scalar } from '../language/types.js';
-import { type Factor, type PipeShares, pipes } from '../passes/arithmetic/pipes.js';
-import { wide } from '../passes/arithmetic/wide.js';
-import { floatingOf } from '../passes/floating.js';
-import { inOrder, rootsOf } from '../passes/graph.js';
-import { place } from '../passes/shape/place.js';
-import { pipesFor } from '../passes/shape/shares.js';
+import { balancePipes, type FactorSource, type PipeShares } from '../passes/arithmetic/pipes.js';
+import { splitU64 } from '../passes/arithmetic/wide.js';
+import { cachedFloatingProgram } from '../passes/floating.js';
+import { rootsOf, topologicalOrder } from '../passes/graph.js';
+import { placeNodes } from '../passes/shape/place.js';
+import { estimatePipeShares } from '../passes/shape/shares.js';
 import { cudaLanguage, cudaOptions } from '../render/gpu/cuda.js';
 import { QUEUE_NEAR_BYTES, renderCudaQueue } from '../render/gpu/cuda-queue.js';
 import { renderGpu } from '../render/gpu/gpu.js';
 import type { GpuLanguage } from '../render/gpu/language.js';
-import { everyStatement, type GpuTarget, layoutOf } from '../render/gpu/layout.js';
+import { forEachStatement, type GpuTarget, layoutOf } from '../render/gpu/layout.js';
 import { openclLanguage, openclOptions } from '../render/gpu/opencl.js';
 import { wgslLanguage } from '../render/gpu/wgsl.js';
 import type { GridShape } from './grid.js';
-import type { Lowered } from './lower.js';
-import { QUEUE_ENTRY } from './resident-abi.js';
+import type { LoweredKernel } from './lower.js';
+import { QUEUE_ENTRY_POINT } from './resident-abi.js';
 
 export type { GpuTarget } from '../render/gpu/layout.js';
 
@@ -39,42 +39,42 @@ export interface GpuOptions {
   readonly harness?: 'range' | 'queue';
 }
 
-export interface LoweredGpu extends Lowered {
+export interface LoweredGpuKernel extends LoweredKernel {
   readonly shape: GridShape;
 }
 
-interface Target {
+interface TargetTraits {
   readonly nearLimit: number;
   /** The maximum number of statements: the compile time of PoCL and SwiftShader grows with the square. */
-  readonly statements: number;
-  readonly natives: readonly string[];
-  readonly factor: Factor;
+  readonly maxStatements: number;
+  readonly nativeKeys: readonly string[];
+  readonly factor: FactorSource;
   readonly compilerOptions: readonly string[];
-  language(program: Hoisted, checked: boolean, workgroup: number): GpuLanguage;
+  language(program: HoistedProgram, checked: boolean, workgroup: number): GpuLanguage;
 }
 
 /** Defaults per target if the device reports nothing: minimum limits that every device of its kind has. */
-const targets: Readonly<Record<GpuTarget, Target>> = {
+const targets: Readonly<Record<GpuTarget, TargetTraits>> = {
   cuda: {
     nearLimit: 48 * 1024,
-    statements: Number.POSITIVE_INFINITY,
-    natives: ['cuda'],
+    maxStatements: Number.POSITIVE_INFINITY,
+    nativeKeys: ['cuda'],
     factor: 'computed',
     compilerOptions: cudaOptions,
     language: cudaLanguage,
   },
   opencl: {
     nearLimit: 32 * 1024,
-    statements: 5000,
-    natives: [],
+    maxStatements: 5000,
+    nativeKeys: [],
     factor: 'computed',
     compilerOptions: openclOptions,
     language: (program, _, workgroup) => openclLanguage(holds(program, 'f64'), workgroup),
   },
   wgsl: {
     nearLimit: 16 * 1024,
-    statements: 5000,
-    natives: [],
+    maxStatements: 5000,
+    nativeKeys: [],
     factor: 'loaded',
     compilerOptions: [],
     language: wgslLanguage,
@@ -90,12 +90,12 @@ const defaults = {
   pipes: 0,
   harness: 'range',
 } as const;
-const MOST_THREADS = 1024;
+const MAX_THREADS = 1024;
 
 /** Lowers a kernel to text for a GPU: traces, runs the passes, lays out memory, prints. */
-export function lowerGpu(kernel: Kernel, options: GpuOptions): LoweredGpu {
-  const ready = ahead.get(kernel);
-  return ready && ready.asked === nameOf(options) ? ready.lowered : lowered(kernel, options);
+export function lowerGpu(kernel: Kernel, options: GpuOptions): LoweredGpuKernel {
+  const ready = loweredAhead.get(kernel);
+  return ready && ready.optionsKey === keyOfOptions(options) ? ready.lowered : lowerUncached(kernel, options);
 }
 
 /**
@@ -104,31 +104,32 @@ export function lowerGpu(kernel: Kernel, options: GpuOptions): LoweredGpu {
  * are kept.
  */
 export function lowerAhead(kernel: Kernel, options: GpuOptions): void {
-  const asked = nameOf(options);
-  if (ahead.get(kernel)?.asked === asked) return;
-  const made = lowered(kernel, options);
-  if (made.shape.nearBytes === 0 && made.program.tables.length === 0) ahead.set(kernel, { asked, lowered: made });
+  const optionsKey = keyOfOptions(options);
+  if (loweredAhead.get(kernel)?.optionsKey === optionsKey) return;
+  const result = lowerUncached(kernel, options);
+  if (result.shape.nearBytes === 0 && result.program.tables.length === 0)
+    loweredAhead.set(kernel, { optionsKey, lowered: result });
 }
 
-const ahead = new WeakMap<Kernel, { readonly asked: string; readonly lowered: LoweredGpu }>();
+const loweredAhead = new WeakMap<Kernel, { readonly optionsKey: string; readonly lowered: LoweredGpuKernel }>();
 
 /** Returns a key of all options that the text depends on, except the limit of workgroup memory. */
-function nameOf({ nearLimit: _, ...options }: GpuOptions): string {
+function keyOfOptions({ nearLimit: _, ...options }: GpuOptions): string {
   const { target, workgroup, hoist, checked, nativeBodies, pipes: shares, harness } = { ...defaults, ...options };
   return JSON.stringify([target, workgroup, hoist, checked, nativeBodies, shares, harness]);
 }
 
-function lowered(kernel: Kernel, options: GpuOptions): LoweredGpu {
+function lowerUncached(kernel: Kernel, options: GpuOptions): LoweredGpuKernel {
   const { workgroup, hoist, checked, nativeBodies, pipes: shares, harness } = { ...defaults, ...options };
   const target = targets[options.target];
   checkWorkgroup(kernel.name, workgroup);
   const isQueue = harness === 'queue';
-  if (isQueue && (options.target !== 'cuda' || checked)) throw noQueue(kernel.name, options);
-  const { program: hoisted } = floatingOf(kernel, new Set(nativeBodies ? target.natives : []), hoist);
+  if (isQueue && (options.target !== 'cuda' || checked)) throw queueUnsupported(kernel.name, options);
+  const { program: hoisted } = cachedFloatingProgram(kernel, new Set(nativeBodies ? target.nativeKeys : []), hoist);
   if (options.target === 'wgsl' && holds(hoisted, 'f64')) throw noDoubles(kernel.name);
-  // The host computes parameters and has 64-bit integers: `wide` changes the body alone.
-  const program = pipes(hoisted, shares === 'nvidia' ? pipesFor(hoisted) : shares, target.factor);
-  const placed = place(options.target === 'wgsl' ? wide(program, checked) : program);
+  // The host computes parameters and has 64-bit integers: `splitU64` changes the body alone.
+  const program = balancePipes(hoisted, shares === 'nvidia' ? estimatePipeShares(hoisted) : shares, target.factor);
+  const placed = placeNodes(options.target === 'wgsl' ? splitU64(program, checked) : program);
   const language = target.language(placed, checked, workgroup);
   const layout = layoutOf(placed, {
     target: options.target,
@@ -136,21 +137,21 @@ function lowered(kernel: Kernel, options: GpuOptions): LoweredGpu {
     nearLimit: (options.nearLimit ?? target.nearLimit) - (isQueue ? QUEUE_NEAR_BYTES : 0),
     checked,
     compilerOptions: target.compilerOptions,
-    spreadTypes: spreadTypes(placed, language),
+    broadcastTypes: broadcastTypes(placed, language),
   });
   const text = isQueue ? renderCudaQueue(layout, language) : renderGpu(layout, language);
-  if (text.statements > target.statements)
-    throw tooLong(kernel.name, options.target, text.statements, target.statements);
-  const shape = isQueue ? { ...layout.shape, entry: QUEUE_ENTRY } : layout.shape;
+  if (text.statements > target.maxStatements)
+    throw tooLong(kernel.name, options.target, text.statements, target.maxStatements);
+  const shape = isQueue ? { ...layout.shape, entry: QUEUE_ENTRY_POINT } : layout.shape;
   return { program, lanes: workgroup, shape, ...text };
 }
 
 /** Returns the types of the values that one thread reads for all threads, between regions. */
-function spreadTypes({ kind, body }: Hoisted, language: GpuLanguage): Scalar[] {
+function broadcastTypes({ kind, body }: HoistedProgram, language: GpuLanguage): Scalar[] {
   const types = new Set<Scalar>();
   const walk = (block: readonly Statement[]): void => {
     for (const statement of block) {
-      if (statement.kind === 'load' && language.memory.spreads(statement.place.buffer))
+      if (statement.kind === 'load' && language.memory.needsBroadcast(statement.place.buffer))
         types.add(statement.place.buffer.type);
       if (statement.kind === 'atomic' && statement.op === 'load') types.add('u32');
       if (statement.kind === 'when') [statement.body, statement.otherwise].forEach(walk);
@@ -163,30 +164,30 @@ function spreadTypes({ kind, body }: Hoisted, language: GpuLanguage): Scalar[] {
 }
 
 /** True if the program computes with values of this type. */
-function holds({ body, buffers, near }: Hoisted, type: Scalar): boolean {
+function holds({ body, buffers, near }: HoistedProgram, type: Scalar): boolean {
   let found = [...buffers, ...near].some((decl) => decl.type === type);
-  const look = (nodes: readonly Node[]) => {
+  const visitNodes = (nodes: readonly Node[]) => {
     found ||= nodes.some((node) => node.type === type);
   };
-  look(inOrder(rootsOf(body)));
-  everyStatement(body, (statement) => {
+  visitNodes(topologicalOrder(rootsOf(body)));
+  forEachStatement(body, (statement) => {
     if (statement.kind === 'cell') found ||= statement.cell.type === type;
-    if (statement.kind === 'native') look(statement.results);
+    if (statement.kind === 'native') visitNodes(statement.results);
   });
   return found;
 }
 
 function checkWorkgroup(kernel: string, threads: number): void {
-  if (threads >= 1 && threads <= MOST_THREADS && Number.isInteger(Math.log2(threads))) return;
+  if (threads >= 1 && threads <= MAX_THREADS && Number.isInteger(Math.log2(threads))) return;
   throw new MillraceError({
     code: 'kernel-budget',
     message: `kernel ${kernel}: ${threads} threads are no workgroup`,
     asked: `workgroup ${threads}`,
-    advice: `give a power of two from 1 to ${MOST_THREADS}`,
+    advice: `give a power of two from 1 to ${MAX_THREADS}`,
   });
 }
 
-function noQueue(kernel: string, { target, checked }: GpuOptions): MillraceError {
+function queueUnsupported(kernel: string, { target, checked }: GpuOptions): MillraceError {
   return new MillraceError({
     code: 'device-capability',
     message: `kernel ${kernel}: there is no queue harness for ${checked ? 'checked builds' : target}`,

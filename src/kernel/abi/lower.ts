@@ -1,13 +1,13 @@
 import { MillraceError } from '../error.js';
-import type { Hoisted } from '../ir/program.js';
+import type { HoistedProgram } from '../ir/program.js';
 import type { Origin } from '../language/origin.js';
 import type { Kernel } from '../language/signature.js';
-import { type PipeShares, pipes } from '../passes/arithmetic/pipes.js';
-import { wide } from '../passes/arithmetic/wide.js';
-import { floatingOf } from '../passes/floating.js';
-import { gang } from '../passes/shape/gang.js';
-import { place } from '../passes/shape/place.js';
-import { ternary } from '../passes/shape/ternary.js';
+import { balancePipes, type PipeShares } from '../passes/arithmetic/pipes.js';
+import { splitU64 } from '../passes/arithmetic/wide.js';
+import { cachedFloatingProgram } from '../passes/floating.js';
+import { makeGang } from '../passes/shape/gang.js';
+import { placeNodes } from '../passes/shape/place.js';
+import { mergeTernaryLogic } from '../passes/shape/ternary.js';
 import { renderC } from '../render/c/c.js';
 import { renderIr } from '../render/ir.js';
 import { renderWat } from '../render/wat/wat.js';
@@ -27,8 +27,8 @@ export interface LowerOptions {
   readonly pipes?: number | PipeShares;
 }
 
-export interface Lowered {
-  readonly program: Hoisted;
+export interface LoweredKernel {
+  readonly program: HoistedProgram;
   readonly text: string;
   readonly lanes: number;
   readonly statements: number;
@@ -42,20 +42,20 @@ export interface Lowered {
 }
 
 /** Lowers a kernel to text for one target: traces, runs the passes, prints. */
-export function lower(kernel: Kernel, options: LowerOptions): Lowered {
+export function lower(kernel: Kernel, options: LowerOptions): LoweredKernel {
   const { target, cpu, checked } = options;
   const natives = options.nativeBodies ? nativeKeys(cpu, target) : new Set<string>();
-  const { traced, program: floating } = floatingOf(kernel, natives, options.hoist);
+  const { traced, program: floating } = cachedFloatingProgram(kernel, natives, options.hoist);
   const widest = target === 'wat' ? WASM_LANES : vectorLanes(cpu);
   const best = kernel.signature.lanes ?? bestLanes(traced.body, widest);
-  const asked = options.lanes === 'auto' ? best : options.lanes;
-  const lanes = target === 'wat' && asked === 2 ? WASM_LANES : asked; // half a register is not a gang
+  const requested = options.lanes === 'auto' ? best : options.lanes;
+  const lanes = target === 'wat' && requested === 2 ? WASM_LANES : requested; // half a register is not a gang
   checkLanes(kernel, lanes);
   const ternaryLogic = target === 'c' && cpu.features.has('avx512f') && lanes === 16;
-  // The host computes parameters and has 64-bit integers: `wide` changes the body alone.
-  const program = pipes(floating, options.pipes ?? 0);
-  const narrow = options.wide ? wide(program, checked) : program;
-  const ganged = gang(place(ternaryLogic ? ternary(narrow) : narrow), lanes);
+  // The host computes parameters and has 64-bit integers: `splitU64` changes the body alone.
+  const program = balancePipes(floating, options.pipes ?? 0);
+  const narrow = options.wide ? splitU64(program, checked) : program;
+  const ganged = makeGang(placeNodes(ternaryLogic ? mergeTernaryLogic(narrow) : narrow), lanes);
   const text = target === 'wat' ? renderWat(ganged, { checked }) : renderC(ganged, { checked, ternaryLogic });
   return { program, lanes, ...text };
 }
@@ -72,7 +72,7 @@ export function kernelText(
   kernel: Kernel,
   { target, lanes = 'auto', hoist: compute = true, cpu = plainCpu }: TextOptions,
 ): string {
-  if (target === 'ir') return renderIr(place(floatingOf(kernel, new Set(), compute).program));
+  if (target === 'ir') return renderIr(placeNodes(cachedFloatingProgram(kernel, new Set(), compute).program));
   if (target !== 'c' && target !== 'wat') return lowerGpu(kernel, { target, hoist: compute }).text;
   return lower(kernel, {
     target,

@@ -15,7 +15,7 @@
  * `entries`) and `found` (per slot a ring).
  */
 
-export const QUEUE_ENTRY = 'millrace_queue';
+export const QUEUE_ENTRY_POINT = 'millrace_queue';
 
 /** Words of the launch block's header; they replace those of `Header`. */
 export const QueueHeader = {
@@ -47,27 +47,27 @@ export const QueueControl = {
  * The worker's orders to a grid. A grid that leaves takes no more parts, and nothing is lost. A grid that stops drops its
  * parts.
  */
-export const Order = { run: 0, leave: 1, stop: 2 } as const;
+export const GridOrder = { run: 0, leave: 1, stop: 2 } as const;
 
 /** Words of `state` (u64). */
 export const QueueState = {
   /** The next part, over all entries. */
   head: 0,
   /** Written by the watch: the number of entries in `queue`. */
-  seen: 1,
+  entriesSeen: 1,
   /** 1 once a workgroup is the watch. */
-  watched: 2,
+  hasWatch: 2,
   /** Written by the watch: an order. Workgroups leave or stop, and `seen` no longer rises. */
   order: 3,
   /** When an entry was last finished, on the device's clock. */
-  active: 4,
+  lastFinished: 4,
   /** Workgroups that are running. */
-  present: 5,
+  runningGroups: 5,
 } as const;
-export const STATE_WORDS = 8;
+export const QUEUE_STATE_WORDS = 8;
 
 /**
  * A grid that neither gets nor finishes an entry for this long leaves. A caller that waits for an idle device, without being
  * able to announce it, therefore waits no longer than this. It is longer than any entry should take.
  */
-export const LINGER_NS = 1_500_000_000;
+export const IDLE_TIMEOUT_NS = 1_500_000_000;

@@ -4,13 +4,13 @@ import { operandType, resultType, rowOf, typeSets } from './ops.js';
 import {
   type Block,
   type BufferDecl,
-  defines,
-  indexOf,
+  definedNodes,
   innerBlocks,
+  loopIndex,
   type Node,
+  nodeReadAtEnd,
   type Program,
-  readAtEnd,
-  reads,
+  readNodes,
   type Statement,
 } from './program.js';
 
@@ -31,21 +31,21 @@ export function checkProgram(program: Program): void {
     });
   };
 
-  const mustBeKnown = (statement: Statement, node: Node): void => {
+  const checkDefined = (statement: Statement, node: Node): void => {
     const free = node.args.length === 0 && node.op !== 'local';
     if (!free && !defined.has(node)) fail(statement, `${node.op} (node ${node.id}) is used before it is computed`);
   };
 
   const walk = (block: Block, inLoop: boolean, atEnd?: () => void): void => {
-    const here: Node[] = [];
+    const definedHere: Node[] = [];
     for (const statement of block) {
-      for (const node of reads(statement)) mustBeKnown(statement, node);
+      for (const node of readNodes(statement)) checkDefined(statement, node);
       if (statement.kind === 'let') {
         // Nearly all statements are lets, and none of the checks below concerns them.
         const wrong = nodeProblem(statement.node);
         if (wrong) fail(statement, wrong);
         defined.add(statement.node);
-        here.push(statement.node);
+        definedHere.push(statement.node);
         continue;
       }
       const problem = typeProblem(statement);
@@ -55,21 +55,21 @@ export function checkProgram(program: Program): void {
         fail(statement, 'a cell is used before it is made');
       }
       if (statement.kind === 'break' && !inLoop) fail(statement, 'a break stands outside a loop');
-      const index = indexOf(statement);
+      const index = loopIndex(statement);
       if (index) defined.add(index);
-      const last = readAtEnd(statement);
+      const last = nodeReadAtEnd(statement);
       for (const inner of innerBlocks(statement)) {
         const breaks = statement.kind === 'when' ? inLoop : statement.kind === 'loop' || inner !== last?.block;
-        walk(inner, breaks, () => last?.block === inner && mustBeKnown(statement, last.node));
+        walk(inner, breaks, () => last?.block === inner && checkDefined(statement, last.node));
       }
       if (index) defined.delete(index);
-      for (const node of defines(statement)) {
+      for (const node of definedNodes(statement)) {
         defined.add(node);
-        here.push(node);
+        definedHere.push(node);
       }
     }
     atEnd?.();
-    for (const node of here) defined.delete(node);
+    for (const node of definedHere) defined.delete(node);
   };
 
   walk(program.body, false);

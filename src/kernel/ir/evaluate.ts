@@ -9,7 +9,7 @@ import {
   type Value,
   wrap,
 } from '../language/types.js';
-import { fused, round } from './exact.js';
+import { fusedMultiplyAdd, round } from './exact.js';
 import type { PureOp } from './ops.js';
 import type { Node, Statement } from './program.js';
 
@@ -20,10 +20,10 @@ import type { Node, Statement } from './program.js';
 export function evaluate(node: Node, args: readonly Value[]): Value {
   const [a = 0, b = 0, c = 0, d = 0] = args;
   const type = node.args[0]?.type ?? node.type;
-  const { any, float, word, big } = alike.get(node.op) ?? undefinedOn(node);
+  const { any, float, word, big } = uniformMeanings.get(node.op) ?? throwUndefined(node);
   if (any) return any(a, b, c, node);
   if (isFloat(type)) {
-    if (!float) return undefinedOn(node);
+    if (!float) return throwUndefined(node);
     const result = float(a as number, b as number, c as number, type);
     return type === 'f32' ? Math.fround(result) : result;
   }
@@ -31,7 +31,7 @@ export function evaluate(node: Node, args: readonly Value[]): Value {
     const result = word(a as number, b as number, c as number, node);
     return type === 'u32' ? result >>> 0 : type === 'i32' ? result | 0 : (result & 1) === 1;
   }
-  if (!big) return undefinedOn(node);
+  if (!big) return throwUndefined(node);
   const result = big(BigInt(a), BigInt(b), BigInt(c), BigInt(d), type === 'u64' ? 64n : 32n, node);
   return node.type === 'bool' ? (result & 1n) === 1n : wrap(node.type as Integer, result);
 }
@@ -96,7 +96,7 @@ export const meanings: Readonly<Record<Exclude<PureOp, 'lookup'>, Meaning>> = {
   clz: { word: Math.clz32, big: (a, _b, _c, _d, width) => (a === 0n ? width : width - BigInt(a.toString(2).length)) },
   mulHi: { big: (a, b, _c, _d, width) => (a * b) >> width },
   wmadHi: { big: (a, b, c, d, width) => (a * b + c + d) >> width },
-  fma: { float: (a, b, c, type) => fused(type, a, b, c) },
+  fma: { float: (a, b, c, type) => fusedMultiplyAdd(type, a, b, c) },
   carry: { word: (a, b, c) => (a + b + c > 0xffff_ffff ? 1 : 0), big: (a, b, c, _d, width) => (a + b + c) >> width },
   borrow: { word: (a, b, c) => (a < b + c ? 1 : 0), big: (a, b, c) => (a < b + c ? 1n : 0n) },
   bitSelect: { word: (a, b, c) => (a & b) | (~a & c), big: (a, b, c) => (a & b) | (~a & c) },
@@ -120,7 +120,7 @@ export const meanings: Readonly<Record<Exclude<PureOp, 'lookup'>, Meaning>> = {
 };
 
 /** The meanings as objects of one shape, which JavaScript engines read twice as fast. */
-const alike = new Map(
+const uniformMeanings = new Map(
   Object.entries(meanings).map(([op, { any, float, word, big }]: [string, Meaning]) => [op, { any, float, word, big }]),
 );
 
@@ -155,16 +155,16 @@ function convert(from: Scalar, to: Scalar, value: Value): Value {
     return to === 'f32' ? Math.fround(Number(value)) : Number(value);
   }
   if (!isFloat(from)) return wrap(to, BigInt(value as bigint));
-  const [least, most] =
+  const [min, max] =
     to === 'u64' ? [0n, (1n << 64n) - 1n] : to === 'u32' ? [0n, 0xffff_ffffn] : [-0x8000_0000n, 0x7fff_ffffn];
   const x = value as number;
   if (Number.isNaN(x)) return wrap(to, 0n);
-  if (x <= Number(least)) return wrap(to, least);
-  if (x >= Number(most)) return wrap(to, most);
+  if (x <= Number(min)) return wrap(to, min);
+  if (x >= Number(max)) return wrap(to, max);
   return wrap(to, BigInt(Math.trunc(x)));
 }
 
 /** Unreachable on a program that `check.ts` passed. */
-function undefinedOn(node: Node): never {
+function throwUndefined(node: Node): never {
   throw new TypeError(`no meaning for ${node.op} on ${node.args.map((arg) => arg.type).join(', ')}`);
 }

@@ -1,12 +1,12 @@
 import { implicitValues, RING_HEADER_WORDS, ringCapacity, ringLayout } from '../abi/harness.js';
-import { type Values, valuesOf } from '../language/params.js';
+import { type FieldValues, fieldValues } from '../language/params.js';
 import { bytesOf, fromWords, type Scalar, toWords, type Value } from '../language/types.js';
 import { evaluate, evaluateNodes, outOfBounds } from './evaluate.js';
 import {
   type Block,
   type BufferDecl,
-  type Cell,
-  type Hoisted,
+  type CellDecl,
+  type HoistedProgram,
   type Node,
   type Place,
   type Program,
@@ -14,9 +14,9 @@ import {
   SUM_PARTIALS,
 } from './program.js';
 
-export interface Run {
-  readonly job: Values;
-  readonly chunk?: Values;
+export interface InterpretOptions {
+  readonly job: FieldValues;
+  readonly chunk?: FieldValues;
   readonly base?: bigint;
   /** Items [first, first + count) of the launch. */
   readonly first?: number;
@@ -31,33 +31,33 @@ export interface Run {
  * Runs a program item by item, statement by statement: slow and obviously right. It runs a fresh trace as well as the output
  * of each pass (before gangs), so that each pass can be compared with the trace.
  */
-export function interpret(program: Program | Hoisted, run: Run): { complete: boolean } {
+export function interpret(program: Program | HoistedProgram, run: InterpretOptions): { complete: boolean } {
   const first = run.first ?? 0;
-  const machine = new Machine(program, run);
+  const machine = new Interpreter(program, run);
   for (let item = first; item < first + run.count; item++) {
     if (run.cancelled?.()) return { complete: false };
-    machine.item(item);
+    machine.runItem(item);
   }
   return { complete: true };
 }
 
-class Machine {
+class Interpreter {
   readonly #program: Program;
   readonly #values = new Map<Node, Value>();
-  readonly #cells = new Map<Cell, Value>();
-  readonly #memory = new Map<BufferDecl, Memory>();
+  readonly #cells = new Map<CellDecl, Value>();
+  readonly #memory = new Map<BufferDecl, NumericArray>();
   readonly #ring: Uint32Array | undefined;
-  readonly #leaves: (node: Node) => Value;
+  readonly #leafValue: (node: Node) => Value;
   #item = 0;
-  #leaving = false;
+  #isBreaking = false;
 
-  constructor(program: Program, run: Run) {
+  constructor(program: Program, run: InterpretOptions) {
     this.#program = program;
     this.#ring = run.ring && new Uint32Array(run.ring.buffer, run.ring.byteOffset, run.ring.byteLength >> 2);
     const implicit = implicitValues(run.base ?? 0n, ringCapacity(program, run.ring?.byteLength ?? 0));
-    const job = valuesOf(program.name, 'job', program.job, run.job);
-    const chunk = valuesOf(program.name, 'chunk', program.chunk, { ...run.chunk, ...implicit });
-    this.#leaves = (node) => {
+    const job = fieldValues(program.name, 'job', program.job, run.job);
+    const chunk = fieldValues(program.name, 'chunk', program.chunk, { ...run.chunk, ...implicit });
+    this.#leafValue = (node) => {
       const { field = 0, element = 0 } = node.detail;
       if (node.op === 'item') return this.#item;
       if (node.op === 'active') return true;
@@ -67,15 +67,15 @@ class Machine {
     };
     for (const decl of program.buffers) {
       const bytes = decl.name === 'ring' ? run.ring : run.buffers?.[decl.name]; // after the harness the ring is a buffer
-      if (bytes) this.#memory.set(decl, memoryOf(decl.type, bytes));
+      if (bytes) this.#memory.set(decl, typedArrayOf(decl.type, bytes));
     }
-    if ('params' in program) this.#bindParams(program as Hoisted);
+    if ('params' in program) this.#bindParams(program as HoistedProgram);
   }
 
   /** After `hoist`, parameters are nodes in the host's list, and the body refers to them by word. */
-  #bindParams(program: Hoisted): void {
+  #bindParams(program: HoistedProgram): void {
     const known = new Map<Node, Value>();
-    evaluateNodes(program.host, this.#leaves, known);
+    evaluateNodes(program.host, this.#leafValue, known);
     this.#params = new Uint32Array(program.jobWords + program.chunkWords);
     for (const { node, word } of program.params) {
       const value = known.get(node) ?? (node.detail.value as Value);
@@ -85,19 +85,22 @@ class Machine {
   }
   #params = new Uint32Array();
 
-  item(item: number): void {
+  runItem(item: number): void {
     this.#item = item;
     // Near arrays hold what the last tile left, which is undefined: the fill pattern makes its use easy to notice.
     for (const decl of this.#program.near)
-      this.#memory.set(decl, memoryOf(decl.type, new Uint8Array((decl.length ?? 0) * bytesOf[decl.type]).fill(0xa5)));
-    this.#leaving = false;
+      this.#memory.set(
+        decl,
+        typedArrayOf(decl.type, new Uint8Array((decl.length ?? 0) * bytesOf[decl.type]).fill(0xa5)),
+      );
+    this.#isBreaking = false;
     this.#block(this.#program.body);
   }
 
   #value(node: Node): Value {
     if (node.op === 'const') return node.detail.value as Value;
     if (node.op === 'param') return fromWords(node.type, this.#params, node.detail.word);
-    if (node.args.length === 0 && node.op !== 'local') return this.#leaves(node);
+    if (node.args.length === 0 && node.op !== 'local') return this.#leafValue(node);
     const value = this.#values.get(node);
     if (value === undefined) throw new TypeError(`node ${node.id} (${node.op}) has no value yet`);
     return value;
@@ -110,14 +113,14 @@ class Machine {
   #block(block: Block): void {
     for (const statement of block) {
       this.#statement(statement);
-      if (this.#leaving) return;
+      if (this.#isBreaking) return;
     }
   }
 
   #statement(statement: Statement): void {
     switch (statement.kind) {
       case 'let':
-        this.#values.set(statement.node, this.#pure(statement.node));
+        this.#values.set(statement.node, this.#evaluate(statement.node));
         return;
       case 'cell':
       case 'set':
@@ -127,13 +130,13 @@ class Machine {
         this.#values.set(statement.result, this.#cells.get(statement.cell) as Value);
         return;
       case 'load': {
-        const { memory, at } = this.#find(statement, statement.place, statement.results.length);
+        const { memory, at } = this.#locate(statement, statement.place, statement.results.length);
         for (const [i, node] of statement.results.entries()) this.#values.set(node, memory[at + i] as Value);
         return;
       }
       case 'store': {
         const values = statement.values.map((node) => this.#value(node));
-        const { memory, at } = this.#find(statement, statement.place, values.length);
+        const { memory, at } = this.#locate(statement, statement.place, values.length);
         values.forEach((value, i) => {
           memory[at + i] = value as never;
         });
@@ -149,11 +152,11 @@ class Machine {
         return;
       case 'loop': {
         const count = this.#number(statement.count);
-        for (let i = 0; i < count && !this.#leaving; i++) {
+        for (let i = 0; i < count && !this.#isBreaking; i++) {
           this.#values.set(statement.index, i);
           this.#block(statement.body);
         }
-        this.#leaving = false;
+        this.#isBreaking = false;
         return;
       }
       case 'while':
@@ -161,12 +164,12 @@ class Machine {
           this.#block(statement.test);
           if (!this.#value(statement.condition)) break;
           this.#block(statement.body);
-          if (this.#leaving) break;
+          if (this.#isBreaking) break;
         }
-        this.#leaving = false;
+        this.#isBreaking = false;
         return;
       case 'break':
-        this.#leaving = this.#value(statement.condition) as boolean;
+        this.#isBreaking = this.#value(statement.condition) as boolean;
         return;
       case 'emit':
         this.#emit(statement.values);
@@ -221,18 +224,18 @@ class Machine {
   }
 
   /** After `wide` a job value of 64 bits has two entries in its table: low word, then high word. */
-  #entry(lookup: Node, index: number): Value {
+  #tableValue(lookup: Node, index: number): Value {
     const entry = tableEntry(lookup, index);
     const value = this.#value(entry);
     return entry.type === lookup.type ? value : (toWords(entry.type, value)[index % 2] as Value);
   }
 
-  #pure(node: Node): Value {
+  #evaluate(node: Node): Value {
     const args = node.args.map((arg) => this.#value(arg));
-    return node.op === 'lookup' ? this.#entry(node, args[0] as number) : evaluate(node, args);
+    return node.op === 'lookup' ? this.#tableValue(node, args[0] as number) : evaluate(node, args);
   }
 
-  #find(statement: Statement, place: Place, width: number): { memory: Memory; at: number } {
+  #locate(statement: Statement, place: Place, width: number): { memory: NumericArray; at: number } {
     const memory = this.#memory.get(place.buffer);
     if (!memory) throw new TypeError(`no memory for buffer ${place.buffer.name}`);
     const base = place.base ? BigInt(this.#value(place.base)) * 4n : 0n; // one word after `wide`
@@ -245,10 +248,10 @@ class Machine {
 
   #atomic(statement: Extract<Statement, { kind: 'atomic' }>): void {
     const value = statement.value ? this.#number(statement.value) : 0;
-    const { memory, at } = this.#find(statement, statement.place, 1);
+    const { memory, at } = this.#locate(statement, statement.place, 1);
     const before = memory[at] as number;
     if (statement.result) this.#values.set(statement.result, before);
-    if (statement.op !== 'load') memory[at] = updated(statement.op, before, value) as never;
+    if (statement.op !== 'load') memory[at] = atomicResult(statement.op, before, value) as never;
   }
 
   #emit(values: readonly Node[]): void {
@@ -263,7 +266,7 @@ class Machine {
   }
 }
 
-function updated(op: 'add' | 'or' | 'min' | 'max' | 'exchange' | 'store', before: number, value: number): number {
+function atomicResult(op: 'add' | 'or' | 'min' | 'max' | 'exchange' | 'store', before: number, value: number): number {
   switch (op) {
     case 'add':
       return (before + value) >>> 0;
@@ -279,9 +282,9 @@ function updated(op: 'add' | 'or' | 'min' | 'max' | 'exchange' | 'store', before
   }
 }
 
-type Memory = Uint32Array | Int32Array | BigUint64Array | Float32Array | Float64Array;
+type NumericArray = Uint32Array | Int32Array | BigUint64Array | Float32Array | Float64Array;
 
-function memoryOf(type: Exclude<Scalar, 'bool'>, bytes: Uint8Array): Memory {
+function typedArrayOf(type: Exclude<Scalar, 'bool'>, bytes: Uint8Array): NumericArray {
   const arrays = { u32: Uint32Array, i32: Int32Array, u64: BigUint64Array, f32: Float32Array, f64: Float64Array };
   const Kind = arrays[type];
   return new Kind(bytes.buffer as ArrayBuffer, bytes.byteOffset, Math.floor(bytes.byteLength / Kind.BYTES_PER_ELEMENT));

@@ -157,7 +157,7 @@ export type MethodRows = {
 export const methods = (Object.keys(rows) as PureOp[]).filter((op) => ops[op].method) as (keyof MethodRows)[];
 
 /** The parts of a node that determine the form of its operation. */
-interface Applied {
+interface OperationShape {
   readonly op: string;
   readonly type: Scalar;
   readonly args: readonly { readonly type: Scalar }[];
@@ -167,18 +167,18 @@ interface Applied {
 export const rowOf = (op: string): Operation | undefined => (ops as Readonly<Record<string, Operation>>)[op];
 
 /** Returns the type that an operation works on: T, or the type of its first operand. */
-export function operandType({ op, type, args }: Applied): Scalar {
+export function operandType({ op, type, args }: OperationShape): Scalar {
   return args[Math.max(0, rowOf(op)?.args.indexOf('T') ?? 0)]?.type ?? type;
 }
 
 /** Returns the type of the result. Conversions and look-ups have the node's own type. */
-export function resultType({ op, type, args }: Applied): Scalar {
+export function resultType({ op, type, args }: OperationShape): Scalar {
   const result = rowOf(op)?.result ?? 'own';
   return result === 'own' ? type : result === 'T' ? operandType({ op, type, args }) : result;
 }
 
 /** Returns the name of a form in a target's tables: `add_u32`, `cast_u64_f32`. */
-export function formName(node: Applied): string {
+export function formName(node: OperationShape): string {
   const name = `${node.op}_${operandType(node)}`;
   return rowOf(node.op)?.result === 'own' ? `${name}_${node.type}` : name;
 }

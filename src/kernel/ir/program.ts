@@ -9,8 +9,8 @@ import type { PureOp } from './ops.js';
  */
 
 /** The time when a value becomes known. Order matters: the stage of an operation is the latest stage of its operands. */
-export const Stage = { constant: 0, job: 1, chunk: 2, varying: 3 } as const;
-export type Stage = (typeof Stage)[keyof typeof Stage];
+export const ValueStage = { constant: 0, job: 1, chunk: 2, varying: 3 } as const;
+export type ValueStage = (typeof ValueStage)[keyof typeof ValueStage];
 
 /** A value that comes from outside the expression. */
 export type LeafOp =
@@ -25,14 +25,14 @@ export type LeafOp =
 /** A leaf, or a row of `ir/ops.ts`. */
 export type Op = LeafOp | PureOp;
 
-export interface Detail {
+export interface NodeDetail {
   readonly value?: Value;
   readonly field?: number;
   readonly element?: number;
   readonly word?: number;
   /** Parameters: the name in the generated text. */
   readonly name?: string;
-  readonly table?: Table;
+  readonly table?: TableDecl;
   /** logic3: bit (a<<2 | b<<1 | c) of this byte is the result. */
   readonly truth?: number;
 }
@@ -42,19 +42,19 @@ export interface Node {
   readonly op: Op;
   readonly type: Scalar;
   readonly args: readonly Node[];
-  readonly stage: Stage;
-  readonly detail: Detail;
+  readonly stage: ValueStage;
+  readonly detail: NodeDetail;
   /** Where the kernel's author wrote the value. */
   readonly origin: Origin;
 }
 
 /** A read-only array of constants or job values, looked up by a varying index. */
-export interface Table {
+export interface TableDecl {
   readonly id: number;
   readonly type: Scalar;
   readonly values: readonly Node[];
   /** The latest stage of the values. Constant tables are part of the text, job tables are passed with the job. */
-  readonly stage: Stage;
+  readonly stage: ValueStage;
   /** After `hoist`, for job tables: the first parameter word. */
   readonly word?: number;
 }
@@ -71,7 +71,7 @@ export interface BufferDecl {
   readonly length?: number;
 }
 
-export interface Cell {
+export interface CellDecl {
   readonly id: number;
   readonly type: Scalar;
 }
@@ -118,9 +118,9 @@ interface StatementBase {
 export type Statement = StatementBase &
   (
     | { readonly kind: 'let'; readonly node: Node }
-    | { readonly kind: 'cell'; readonly cell: Cell; readonly value: Node }
-    | { readonly kind: 'get'; readonly cell: Cell; readonly result: Node }
-    | { readonly kind: 'set'; readonly cell: Cell; readonly value: Node }
+    | { readonly kind: 'cell'; readonly cell: CellDecl; readonly value: Node }
+    | { readonly kind: 'get'; readonly cell: CellDecl; readonly result: Node }
+    | { readonly kind: 'set'; readonly cell: CellDecl; readonly value: Node }
     /** One result is an element, four are a quad. */
     | { readonly kind: 'load'; readonly place: Place; readonly results: readonly Node[] }
     | { readonly kind: 'store'; readonly place: Place; readonly values: readonly Node[] }
@@ -199,7 +199,7 @@ export interface Program {
   readonly chunk: readonly Field[];
   readonly hit: readonly Field[];
   readonly buffers: readonly BufferDecl[];
-  readonly tables: readonly Table[];
+  readonly tables: readonly TableDecl[];
   /** Arrays that belong to a tile. */
   readonly near: readonly BufferDecl[];
   readonly body: Block;
@@ -217,7 +217,7 @@ export interface Param {
  * A program after `hoist`, with the values that the host computes. Parameter words of the job come first, then those of its
  * tables, then those of the chunk.
  */
-export interface Hoisted extends Program {
+export interface HoistedProgram extends Program {
   /** Nodes that the host evaluates, operands before users, job nodes before chunk nodes. */
   readonly host: readonly Node[];
   readonly params: readonly Param[];
@@ -245,7 +245,7 @@ export function innerBlocks(statement: Statement): readonly Block[] {
 /**
  * Returns the values that a statement itself reads (for a `let`, its node's operands), without those of its inner blocks.
  */
-export function reads(statement: Statement): readonly Node[] {
+export function readNodes(statement: Statement): readonly Node[] {
   const own = ownReads(statement);
   return statement.mask ? [...own, statement.mask] : own;
 }
@@ -287,7 +287,7 @@ function ownReads(statement: Statement): readonly Node[] {
 }
 
 /** Returns the locals that a statement defines in its block (a loop's index belongs to the loop's body). */
-export function defines(statement: Statement): readonly Node[] {
+export function definedNodes(statement: Statement): readonly Node[] {
   switch (statement.kind) {
     case 'let':
       return [statement.node];
@@ -307,20 +307,20 @@ export function defines(statement: Statement): readonly Node[] {
 }
 
 /** Returns the node that is read at the end of an inner block: a loop's condition or a sum's value. */
-export function readAtEnd(statement: Statement): { readonly block: Block; readonly node: Node } | undefined {
+export function nodeReadAtEnd(statement: Statement): { readonly block: Block; readonly node: Node } | undefined {
   if (statement.kind === 'while') return { block: statement.test, node: statement.condition };
   return statement.kind === 'sum' ? { block: statement.body, node: statement.value } : undefined;
 }
 
 /** Returns the index of a loop or region, which belongs to its body. */
-export function indexOf(statement: Statement): Node | undefined {
+export function loopIndex(statement: Statement): Node | undefined {
   return statement.kind === 'loop' || statement.kind === 'each' || statement.kind === 'sum'
     ? statement.index
     : undefined;
 }
 
 /** True if the statement's body runs more than once. */
-export function repeats(statement: Statement): boolean {
+export function isRepeating(statement: Statement): boolean {
   return (
     statement.kind === 'loop' || statement.kind === 'while' || statement.kind === 'each' || statement.kind === 'sum'
   );

@@ -4,18 +4,18 @@ import { firstLine, MillraceError } from '../error.js';
 import type { Kernel } from '../language/signature.js';
 import { isFloat, wordsOf } from '../language/types.js';
 import { floatingProgram } from '../passes/floating.js';
-import { place } from '../passes/shape/place.js';
-import { ternary } from '../passes/shape/ternary.js';
+import { placeNodes } from '../passes/shape/place.js';
+import { mergeTernaryLogic } from '../passes/shape/ternary.js';
 import { type OperationClass, operationClasses, rowOf } from './ops.js';
-import { type Block, innerBlocks, type Node, reads } from './program.js';
+import { type Block, innerBlocks, type Node, readNodes } from './program.js';
 
-export type Counts = Readonly<Record<OperationClass, number>>;
+export type OperationCounts = Readonly<Record<OperationClass, number>>;
 
 export interface KernelStats {
   readonly name: string;
   /** Operations done for every item before the first test, and by those items that pass it. Loops count once. */
-  readonly always: Counts;
-  readonly underTests: Counts;
+  readonly always: OperationCounts;
+  readonly underTests: OperationCounts;
   /** Parameter words read for every item, and in total. */
   readonly words: { readonly jobAlways: number; readonly job: number; readonly chunk: number };
   /** Nodes evaluated on the host, once per job and once per launch. */
@@ -37,7 +37,7 @@ export interface TargetStats {
 
 /** Counts a kernel's operations in the program that all targets share. */
 export function kernelStats(kernel: Kernel, targets: readonly (LowerOptions | GpuOptions)[] = []): KernelStats {
-  const program = place(ternary(floatingProgram(kernel.trace())));
+  const program = placeNodes(mergeTernaryLogic(floatingProgram(kernel.trace())));
   const always = emptyCounts();
   const underTests = emptyCounts();
   const paramsAlways = new Set<Node>();
@@ -45,7 +45,7 @@ export function kernelStats(kernel: Kernel, targets: readonly (LowerOptions | Gp
     for (const statement of block) {
       if (statement.kind === 'let') counts[classOf(statement.node)]++;
       if (statement.kind === 'load' || statement.kind === 'store' || statement.kind === 'atomic') counts.memory++;
-      if (counts === always) for (const node of reads(statement)) if (node.op === 'param') paramsAlways.add(node);
+      if (counts === always) for (const node of readNodes(statement)) if (node.op === 'param') paramsAlways.add(node);
       for (const inner of innerBlocks(statement)) walk(inner, statement.kind === 'when' ? underTests : counts);
     }
   };

@@ -1,5 +1,5 @@
 import type { AtomicOp, BufferDecl, Place } from '../ir/program.js';
-import { Expr, type In, operand } from './expr.js';
+import { Expr, type ExprLike, operand } from './expr.js';
 import { currentTrace } from './trace.js';
 import type { Numeric } from './types.js';
 
@@ -44,30 +44,30 @@ export class View {
     this.base = base;
   }
 
-  protected place(index: In<'u32'>): Place {
+  protected place(index: ExprLike<'u32'>): Place {
     const trace = currentTrace();
     const node = operand('u32', index).node;
-    trace.use(node);
+    trace.checkUse(node);
     if (!this.base) return { buffer: this.decl, index: node };
-    trace.use(this.base.node);
+    trace.checkUse(this.base.node);
     return { buffer: this.decl, base: this.base.node, index: node };
   }
 
-  protected from(firstQuad: In<'u32'> | In<'u64'>): Expr<'u64'> {
+  protected sliceBase(firstQuad: ExprLike<'u32'> | ExprLike<'u64'>): Expr<'u64'> {
     const quad =
       firstQuad instanceof Expr && firstQuad.type === 'u32'
         ? (firstQuad as Expr<'u32'>).to('u64')
-        : operand('u64', firstQuad as In<'u64'>);
+        : operand('u64', firstQuad as ExprLike<'u64'>);
     // Takes a snapshot of a cell: the view does not move if the cell is set afterwards.
     return this.base ? this.base.add(quad) : new Expr('u64', quad.node);
   }
 
   /** Adds one atomic update; its result is the previous value. */
-  protected update(op: AtomicOp, index: In<'u32'>, value: In<'u32'>): Expr<'u32'> {
+  protected atomicUpdate(op: AtomicOp, index: ExprLike<'u32'>, value: ExprLike<'u32'>): Expr<'u32'> {
     const trace = currentTrace();
     const node = operand('u32', value).node;
-    trace.use(node);
-    trace.effect('an atomic update');
+    trace.checkUse(node);
+    trace.checkEffect('an atomic update');
     const place = this.place(index);
     const result = trace.local('u32');
     trace.add({ kind: 'atomic', op, place, value: node, result });
@@ -80,21 +80,21 @@ class TypedView<T extends Numeric> extends View {
     return this.decl.type as T;
   }
 
-  at(index: In<'u32'>): Expr<T> {
+  at(index: ExprLike<'u32'>): Expr<T> {
     return this.load(index, 1)[0] as Expr<T>;
   }
 
   /** Reads the four elements of a quad. */
-  at4(quad: In<'u32'>): [Expr<T>, Expr<T>, Expr<T>, Expr<T>] {
+  at4(quad: ExprLike<'u32'>): [Expr<T>, Expr<T>, Expr<T>, Expr<T>] {
     return this.load(quad, 4) as [Expr<T>, Expr<T>, Expr<T>, Expr<T>];
   }
 
   /** Hints that a quad will be read soon. */
-  prefetch4(quad: In<'u32'>): void {
+  prefetch4(quad: ExprLike<'u32'>): void {
     currentTrace().add({ kind: 'prefetch', place: this.place(quad) });
   }
 
-  private load(index: In<'u32'>, count: 1 | 4): Expr<T>[] {
+  private load(index: ExprLike<'u32'>, count: 1 | 4): Expr<T>[] {
     const trace = currentTrace();
     const place = this.place(index);
     const results = Array.from({ length: count }, () => trace.local(this.type));
@@ -108,39 +108,39 @@ export class ReadBuffer<T extends Numeric> extends TypedView<T> {
    * Returns the buffer from a quad on. The quad's number is 64-bit, so that buffers past 4 GiB are addressable with 32-bit
    * indices.
    */
-  slice(firstQuad: In<'u32'> | In<'u64'>): ReadBuffer<T> {
-    return new ReadBuffer(this.decl, this.from(firstQuad));
+  slice(firstQuad: ExprLike<'u32'> | ExprLike<'u64'>): ReadBuffer<T> {
+    return new ReadBuffer(this.decl, this.sliceBase(firstQuad));
   }
 }
 
 export class RwBuffer<T extends Numeric> extends TypedView<T> {
-  slice(firstQuad: In<'u32'> | In<'u64'>): RwBuffer<T> {
-    return new RwBuffer(this.decl, this.from(firstQuad));
+  slice(firstQuad: ExprLike<'u32'> | ExprLike<'u64'>): RwBuffer<T> {
+    return new RwBuffer(this.decl, this.sliceBase(firstQuad));
   }
 
-  set(index: In<'u32'>, value: In<T>): void {
+  set(index: ExprLike<'u32'>, value: ExprLike<T>): void {
     this.#store(index, [value]);
   }
 
-  set4(quad: In<'u32'>, values: readonly In<T>[]): void {
+  set4(quad: ExprLike<'u32'>, values: readonly ExprLike<T>[]): void {
     if (values.length !== 4) {
-      throw currentTrace().fail('kernel-value', `set4 takes four values, not ${values.length}`, 'pad the quad');
+      throw currentTrace().error('kernel-value', `set4 takes four values, not ${values.length}`, 'pad the quad');
     }
     this.#store(quad, values);
   }
 
-  #store(index: In<'u32'>, values: readonly In<T>[]): void {
+  #store(index: ExprLike<'u32'>, values: readonly ExprLike<T>[]): void {
     const trace = currentTrace();
     const nodes = values.map((value) => operand(this.type, value).node);
-    for (const node of nodes) trace.use(node);
-    trace.effect('a store');
+    for (const node of nodes) trace.checkUse(node);
+    trace.checkEffect('a store');
     trace.add({ kind: 'store', place: this.place(index), values: nodes });
   }
 }
 
 /** A read-only view of bytes in words: byte i is bits 8·(i mod 4) of word i / 4. */
 export class ByteBuffer extends View {
-  at(index: In<'u32'>): Expr<'u32'> {
+  at(index: ExprLike<'u32'>): Expr<'u32'> {
     const i = operand('u32', index);
     const at = new Expr('u32', i.node);
     const word = new ReadBuffer<'u32'>(this.decl, this.base).at(at.shr(2));
@@ -148,43 +148,43 @@ export class ByteBuffer extends View {
   }
 
   /** Returns the buffer from a quad of words (16 bytes) on. */
-  slice(firstQuad: In<'u32'> | In<'u64'>): ByteBuffer {
-    return new ByteBuffer(this.decl, this.from(firstQuad));
+  slice(firstQuad: ExprLike<'u32'> | ExprLike<'u64'>): ByteBuffer {
+    return new ByteBuffer(this.decl, this.sliceBase(firstQuad));
   }
 }
 
 /** u32 words under relaxed atomics. `add`, `or`, `min`, `max` and `exchange` return the previous value. */
 export class AtomicBuffer extends View {
-  slice(firstQuad: In<'u32'> | In<'u64'>): AtomicBuffer {
-    return new AtomicBuffer(this.decl, this.from(firstQuad));
+  slice(firstQuad: ExprLike<'u32'> | ExprLike<'u64'>): AtomicBuffer {
+    return new AtomicBuffer(this.decl, this.sliceBase(firstQuad));
   }
-  add(index: In<'u32'>, value: In<'u32'>): Expr<'u32'> {
-    return this.update('add', index, value);
+  add(index: ExprLike<'u32'>, value: ExprLike<'u32'>): Expr<'u32'> {
+    return this.atomicUpdate('add', index, value);
   }
-  or(index: In<'u32'>, value: In<'u32'>): Expr<'u32'> {
-    return this.update('or', index, value);
+  or(index: ExprLike<'u32'>, value: ExprLike<'u32'>): Expr<'u32'> {
+    return this.atomicUpdate('or', index, value);
   }
-  min(index: In<'u32'>, value: In<'u32'>): Expr<'u32'> {
-    return this.update('min', index, value);
+  min(index: ExprLike<'u32'>, value: ExprLike<'u32'>): Expr<'u32'> {
+    return this.atomicUpdate('min', index, value);
   }
-  max(index: In<'u32'>, value: In<'u32'>): Expr<'u32'> {
-    return this.update('max', index, value);
+  max(index: ExprLike<'u32'>, value: ExprLike<'u32'>): Expr<'u32'> {
+    return this.atomicUpdate('max', index, value);
   }
-  exchange(index: In<'u32'>, value: In<'u32'>): Expr<'u32'> {
-    return this.update('exchange', index, value);
+  exchange(index: ExprLike<'u32'>, value: ExprLike<'u32'>): Expr<'u32'> {
+    return this.atomicUpdate('exchange', index, value);
   }
-  load(index: In<'u32'>): Expr<'u32'> {
+  load(index: ExprLike<'u32'>): Expr<'u32'> {
     const trace = currentTrace();
     const place = this.place(index);
     const result = trace.local('u32');
     trace.add({ kind: 'atomic', op: 'load', place, result });
     return new Expr('u32', result);
   }
-  store(index: In<'u32'>, value: In<'u32'>): void {
+  store(index: ExprLike<'u32'>, value: ExprLike<'u32'>): void {
     const trace = currentTrace();
     const node = operand('u32', value).node;
-    trace.use(node);
-    trace.effect('an atomic store');
+    trace.checkUse(node);
+    trace.checkEffect('an atomic store');
     trace.add({ kind: 'atomic', op: 'store', place: this.place(index), value: node });
   }
 }

@@ -1,5 +1,5 @@
-import type { Cell as CellNode, Node, Table as TableNode } from '../ir/program.js';
-import { Expr, type In, make, operand } from './expr.js';
+import type { CellDecl as CellNode, Node, TableDecl as TableNode } from '../ir/program.js';
+import { Expr, type ExprLike, make, operand } from './expr.js';
 import { currentTrace } from './trace.js';
 import type { Scalar } from './types.js';
 
@@ -14,7 +14,7 @@ export class Cell<T extends Scalar> extends Expr<T> {
 
   override get node(): Node {
     const trace = currentTrace();
-    trace.useCell(this.#cell);
+    trace.checkCellUse(this.#cell);
     const result = trace.local(this.type);
     trace.add({ kind: 'get', cell: this.#cell, result });
     return result;
@@ -25,23 +25,23 @@ export class Cell<T extends Scalar> extends Expr<T> {
     return new Expr(this.type, this.node);
   }
 
-  set(value: In<T>): void {
+  set(value: ExprLike<T>): void {
     const trace = currentTrace();
     const node = operand(this.type, value).node;
-    trace.useCell(this.#cell, 'set');
-    trace.use(node);
+    trace.checkCellUse(this.#cell, 'set');
+    trace.checkUse(node);
     trace.add({ kind: 'set', cell: this.#cell, value: node });
   }
 }
 
-export function cell<T extends Scalar>(type: T, value: In<T>): Cell<T> {
+export function cell<T extends Scalar>(type: T, value: ExprLike<T>): Cell<T> {
   const trace = currentTrace();
   const node = operand(type, value).node;
-  trace.use(node);
+  trace.checkUse(node);
   return new Cell(type, trace.cell(type, node));
 }
 
-export function cells<T extends Scalar>(type: T, values: readonly In<T>[]): Cell<T>[] {
+export function cells<T extends Scalar>(type: T, values: readonly ExprLike<T>[]): Cell<T>[] {
   return values.map((value) => cell(type, value));
 }
 
@@ -53,22 +53,22 @@ export interface Otherwise {
 export function when(condition: Expr<'bool'>, body: () => void): Otherwise {
   const trace = currentTrace();
   const node = operand('bool', condition).node;
-  trace.use(node);
+  trace.checkUse(node);
   const traced = trace.block('when', body);
   const statement = { kind: 'when' as const, condition: node, body: traced, otherwise: [] as typeof traced };
   trace.add(statement);
-  const added = trace.last();
+  const added = trace.lastStatement();
   return {
     otherwise(other) {
-      if (trace.last() !== added || currentTrace() !== trace) {
-        throw trace.fail(
+      if (trace.lastStatement() !== added || currentTrace() !== trace) {
+        throw trace.error(
           'kernel-control',
           'otherwise() does not follow its when()',
           'chain it directly: when(…).otherwise(…)',
         );
       }
       // Removed first: values of the branch that are known early are added to the outermost block, which may be this one.
-      trace.takeLast();
+      trace.removeLast();
       trace.add({ ...statement, otherwise: trace.block('when', other) });
     },
   };
@@ -77,20 +77,20 @@ export function when(condition: Expr<'bool'>, body: () => void): Otherwise {
 /** Runs case number `which`; the last case also handles every larger number. Each case is traced once. */
 export function choose(which: Expr<'u32'>, cases: readonly (() => void)[]): void {
   const chosen = new Expr('u32', operand('u32', which).node);
-  const from = (first: number): void => {
+  const chooseFrom = (first: number): void => {
     const body = cases[first];
     if (!body) return;
     if (first === cases.length - 1) body();
-    else when(chosen.eq(first), body).otherwise(() => from(first + 1));
+    else when(chosen.eq(first), body).otherwise(() => chooseFrom(first + 1));
   };
-  from(0);
+  chooseFrom(0);
 }
 
 /** Adds a loop at run time, `i` from 0 to count − 1. (A TypeScript `for` unrolls while tracing.) */
-export function loop(count: In<'u32'>, body: (i: Expr<'u32'>) => void): void {
+export function loop(count: ExprLike<'u32'>, body: (i: Expr<'u32'>) => void): void {
   const trace = currentTrace();
   const node = operand('u32', count).node;
-  trace.use(node);
+  trace.checkUse(node);
   let index: Node | undefined;
   const block = trace.block('loop', () => {
     index = trace.local('u32');
@@ -114,7 +114,7 @@ export function whileTrue(
   let result: Node | undefined;
   const test = trace.block('test', () => {
     result = operand('bool', condition()).node;
-    trace.use(result);
+    trace.checkUse(result);
   });
   const holds = result as unknown as Node;
   trace.add({ kind: 'while', test, condition: holds, body: trace.block('loop', body), ...(isLong && { isLong }) });
@@ -124,9 +124,9 @@ export function whileTrue(
 export function breakWhen(condition: Expr<'bool'>): void {
   const trace = currentTrace();
   if (!trace.inLoop)
-    throw trace.fail('kernel-control', 'breakWhen() stands outside a loop', 'use it inside loop() or whileTrue()');
+    throw trace.error('kernel-control', 'breakWhen() stands outside a loop', 'use it inside loop() or whileTrue()');
   const node = operand('bool', condition).node;
-  trace.use(node);
+  trace.checkUse(node);
   trace.add({ kind: 'break', condition: node });
 }
 
@@ -142,10 +142,10 @@ export class Table<T extends Scalar> {
     this.#table = table;
   }
 
-  at(index: In<'u32'>): Expr<T> {
+  at(index: ExprLike<'u32'>): Expr<T> {
     const at = operand('u32', index);
     if (typeof index === 'number' && index >= this.length) {
-      throw currentTrace().fail(
+      throw currentTrace().error(
         'kernel-bounds',
         `index ${index} is outside a table of ${this.length} entries`,
         'count from 0',
@@ -155,10 +155,10 @@ export class Table<T extends Scalar> {
   }
 }
 
-export function table<T extends Exclude<Scalar, 'bool'>>(type: T, values: readonly In<T>[]): Table<T> {
+export function table<T extends Exclude<Scalar, 'bool'>>(type: T, values: readonly ExprLike<T>[]): Table<T> {
   const trace = currentTrace();
   const nodes = values.map((value) => operand(type, value).node);
-  for (const node of nodes) trace.use(node);
-  if (nodes.length === 0) throw trace.fail('kernel-value', 'a table needs at least one value', 'leave it out');
+  for (const node of nodes) trace.checkUse(node);
+  if (nodes.length === 0) throw trace.error('kernel-value', 'a table needs at least one value', 'leave it out');
   return new Table(type, trace.table(type, nodes));
 }

@@ -1,11 +1,11 @@
 import type { MillraceError } from '../error.js';
 import { type MethodRows, methods, type Operation, ops, type PureOp, type TypeSets, typeSets } from '../ir/ops.js';
-import type { Detail, Node, Op } from '../ir/program.js';
+import type { Node, NodeDetail, Op } from '../ir/program.js';
 import { currentTrace } from './trace.js';
 import { literal, type Numeric, type Scalar } from './types.js';
 
 /** A value of type T as an operand: a traced value or a literal. */
-export type In<T extends Scalar> = Expr<T> | number | bigint | (T extends 'bool' ? boolean : never);
+export type ExprLike<T extends Scalar> = Expr<T> | number | bigint | (T extends 'bool' ? boolean : never);
 
 /**
  * The type of a method of `Expr`. After `this` it takes no argument, an operand of the same type, or a count, as its row
@@ -14,8 +14,8 @@ export type In<T extends Scalar> = Expr<T> | number | bigint | (T extends 'bool'
 type Method<Row extends Operation> = Row['args'] extends readonly ['T']
   ? <T extends TypeSets[Row['on']]>(this: Expr<T>) => Expr<ResultOf<Row, T>>
   : Row['args'] extends readonly ['T', 'T']
-    ? <T extends TypeSets[Row['on']]>(this: Expr<T>, other: In<NoInfer<T>>) => Expr<ResultOf<Row, T>>
-    : <T extends TypeSets[Row['on']]>(this: Expr<T>, count: In<'u32'>) => Expr<ResultOf<Row, T>>;
+    ? <T extends TypeSets[Row['on']]>(this: Expr<T>, other: ExprLike<NoInfer<T>>) => Expr<ResultOf<Row, T>>
+    : <T extends TypeSets[Row['on']]>(this: Expr<T>, count: ExprLike<'u32'>) => Expr<ResultOf<Row, T>>;
 type ResultOf<Row extends Operation, T> = Row['result'] extends Scalar ? Row['result'] : T & Scalar;
 
 /** A method for each row of `ir/ops.ts` that has `method`. */
@@ -23,7 +23,7 @@ export type Methods = { readonly [Op in keyof MethodRows]: Method<MethodRows[Op]
 
 class WithMethods {}
 for (const op of methods) {
-  const method = function (this: Expr<Scalar>, ...others: In<Scalar>[]): Expr<Scalar> {
+  const method = function (this: Expr<Scalar>, ...others: ExprLike<Scalar>[]): Expr<Scalar> {
     return apply(op, this, ...others);
   };
   Object.defineProperty(WithMethods.prototype, op, { value: method });
@@ -49,10 +49,10 @@ export class Expr<T extends Scalar> extends (WithMethods as new () => Methods) {
     return this.#node;
   }
 
-  gt<N extends Numeric>(this: Expr<N>, other: In<NoInfer<N>>): Expr<'bool'> {
+  gt<N extends Numeric>(this: Expr<N>, other: ExprLike<NoInfer<N>>): Expr<'bool'> {
     return apply('lt', operand(this.type, other), this);
   }
-  ge<N extends Numeric>(this: Expr<N>, other: In<NoInfer<N>>): Expr<'bool'> {
+  ge<N extends Numeric>(this: Expr<N>, other: ExprLike<NoInfer<N>>): Expr<'bool'> {
     return apply('le', operand(this.type, other), this);
   }
 
@@ -72,11 +72,11 @@ export class Expr<T extends Scalar> extends (WithMethods as new () => Methods) {
   }
   /** The low word of a u64. */
   get lo(): Expr<'u32'> {
-    return wideHalf(this, 'cast');
+    return u64Half(this, 'cast');
   }
   /** The high word of a u64. */
   get hi(): Expr<'u32'> {
-    return wideHalf(this, 'hi');
+    return u64Half(this, 'hi');
   }
   /** Byte n, counted from the least significant. */
   byte(this: Expr<'u32'>, n: 0 | 1 | 2 | 3): Expr<'u32'> {
@@ -85,7 +85,12 @@ export class Expr<T extends Scalar> extends (WithMethods as new () => Methods) {
 }
 
 /** Adds one operation to the kernel being traced. The caller has checked the types of the arguments. */
-export function make<T extends Scalar>(type: T, op: Op, args: readonly Expr<Scalar>[], detail: Detail = {}): Expr<T> {
+export function make<T extends Scalar>(
+  type: T,
+  op: Op,
+  args: readonly Expr<Scalar>[],
+  detail: NodeDetail = {},
+): Expr<T> {
   return new Expr(
     type,
     currentTrace().pure(
@@ -102,7 +107,7 @@ export function lit<T extends Scalar>(type: T, value: number | bigint | boolean)
 }
 
 /** Returns `value` as a traced value of `type`; throws if it has another type. */
-export function operand<T extends Scalar>(type: T, value: In<T>): Expr<T> {
+export function operand<T extends Scalar>(type: T, value: ExprLike<T>): Expr<T> {
   if (!(value instanceof Expr)) return lit(type, value as number | bigint | boolean);
   if ((value.type as Scalar) !== type) {
     throw typeError(`a ${type} is wanted here, not a ${value.type}`, `convert it with .to(${type}) or .bits(${type})`);
@@ -111,26 +116,26 @@ export function operand<T extends Scalar>(type: T, value: In<T>): Expr<T> {
 }
 
 export function typeError(message: string, advice: string): MillraceError {
-  return currentTrace().fail('kernel-type', message, advice);
+  return currentTrace().error('kernel-type', message, advice);
 }
 
 /**
  * Adds an operation as its row declares it. T is the type of the first traced operand whose type is `T` in the row.
  * TypeScript rejects operands that the row does not take; the checks here catch casts.
  */
-export function apply<Result extends Scalar>(op: PureOp, ...given: readonly In<Scalar>[]): Expr<Result> {
+export function apply<Result extends Scalar>(op: PureOp, ...values: readonly ExprLike<Scalar>[]): Expr<Result> {
   const { args, result, on } = ops[op];
-  const typed = given.find((value, i): value is Expr<Scalar> => args[i] === 'T' && value instanceof Expr);
+  const typed = values.find((value, i): value is Expr<Scalar> => args[i] === 'T' && value instanceof Expr);
   if (!typed && args.includes('T'))
     throw typeError(`${op} of two literals has no type`, 'write one of them as lit(type, value)');
   const T = typed?.type ?? 'u32';
   if (typed && !(typeSets[on] as readonly Scalar[]).includes(T))
     throw typeError(`there is no ${op} for ${T}`, 'convert the value first');
-  const operands = given.map((value, i) => operand(args[i] === 'T' ? T : (args[i] as Scalar), value));
+  const operands = values.map((value, i) => operand(args[i] === 'T' ? T : (args[i] as Scalar), value));
   return make((result === 'T' ? T : result) as Result, op, operands);
 }
 
-function wideHalf(value: Expr<Scalar>, op: 'cast' | 'hi'): Expr<'u32'> {
+function u64Half(value: Expr<Scalar>, op: 'cast' | 'hi'): Expr<'u32'> {
   if (value.type !== 'u64')
     throw typeError(`there is no ${op === 'hi' ? 'hi' : 'lo'} for ${value.type}`, 'convert the value first');
   return make('u32', op, [value]);

@@ -1,8 +1,15 @@
 import type { Expr } from './expr.js';
-import { type Buffers, type Context, defineKernel, type Fields, type Kernel, type Signature } from './signature.js';
+import {
+  type Buffers,
+  defineKernel,
+  type Fields,
+  type Kernel,
+  type KernelContext,
+  type Signature,
+} from './signature.js';
 
 export interface ItemContext<J extends Fields, C extends Fields, B extends Buffers, H extends Fields>
-  extends Context<J, C, B, H> {
+  extends KernelContext<J, C, B, H> {
   /** The item's number within this launch, from 0. */
   readonly item: Expr<'u32'>;
 }

@@ -4,11 +4,11 @@
  */
 export class Origin {
   readonly #holder: { stack?: string } = {};
-  #parsed: Frame[] | undefined;
+  #frames: StackFrame[] | undefined;
 
   constructor() {
     const limit = Error.stackTraceLimit;
-    Error.stackTraceLimit = FRAMES;
+    Error.stackTraceLimit = MAX_FRAMES;
     Error.captureStackTrace?.(this.#holder, Origin);
     Error.stackTraceLimit = limit;
   }
@@ -18,63 +18,63 @@ export class Origin {
   }
 
   /** Frames from the statement outwards, up to the kernel's body. */
-  get frames(): readonly Frame[] {
-    this.#parsed ??= parse(this.#holder.stack ?? '');
-    return this.#parsed;
+  get frames(): readonly StackFrame[] {
+    this.#frames ??= parse(this.#holder.stack ?? '');
+    return this.#frames;
   }
 
   /** `file:line:column` of the innermost frame in the user's code. */
   get line(): string {
     const frames = this.frames;
-    const own = frames.find((frame) => frame.part === 'user') ?? frames.find((frame) => frame.part === 'std');
+    const own = frames.find((frame) => frame.owner === 'user') ?? frames.find((frame) => frame.owner === 'std');
     // If a bundler has put everything into one file, the outermost frame is still the kernel's body.
-    return (own ?? frames.at(-1))?.where ?? 'an unknown line';
+    return (own ?? frames.at(-1))?.position ?? 'an unknown line';
   }
 
   /** The named helper functions between the kernel's body and this line, outermost first. */
   get helpers(): readonly string[] {
     return this.frames
-      .filter((frame) => frame.part !== 'language' && frame.name !== '')
+      .filter((frame) => frame.owner !== 'language' && frame.name !== '')
       .map((frame) => frame.name)
       .reverse();
   }
 }
 
-export interface Frame {
+export interface StackFrame {
   /** The function's name; '' if anonymous. */
   readonly name: string;
-  readonly where: string;
+  readonly position: string;
   /** The owner of the code: the user, a std function, or the language itself. */
-  readonly part: 'user' | 'std' | 'language';
+  readonly owner: 'user' | 'std' | 'language';
 }
 
 /** Stack frames recorded: about five are the language's own, the rest the kernel's helpers. */
-const FRAMES = 14;
+const MAX_FRAMES = 14;
 
 /** Tracing calls the kernel's body from a function with this name. Frames beyond it do not belong to the kernel. */
-export const BODY_MARK = 'callKernelBody';
+export const BODY_CALLER_NAME = 'callKernelBody';
 
 /** The language's folder as it appears in stack frames; in a bundle, the bundle's one file. */
 const languageFolder = /\/kernel\/language\/origin\.[jt]s$/.test(import.meta.url)
   ? import.meta.url.slice(0, import.meta.url.lastIndexOf('/language/') + 1).replace(/^file:\/\//, '')
   : `${import.meta.url}:`;
 
-function parse(stack: string): Frame[] {
-  const frames: Frame[] = [];
+function parse(stack: string): StackFrame[] {
+  const frames: StackFrame[] = [];
   for (const text of stack.split('\n')) {
     const match = /^\s*at (?:(?:async )?(.*?) \()?((?:file:\/\/)?[^()]+:\d+:\d+)\)?$/.exec(text);
     if (!match) continue;
     const [, fullName = '', location = ''] = match;
-    if (fullName.includes(BODY_MARK)) break;
-    const where = location.replace(/^file:\/\//, '');
+    if (fullName.includes(BODY_CALLER_NAME)) break;
+    const position = location.replace(/^file:\/\//, '');
     const [plainName = ''] = fullName.split(' [as ', 1);
     const name = plainName.replace(/^new /, '').replace(/^(Object|Module|Array)\.|<anonymous>$/g, '');
-    frames.push({ name, where, part: partOf(where) });
+    frames.push({ name, position, owner: ownerOf(position) });
   }
   return frames;
 }
 
-function partOf(where: string): Frame['part'] {
+function ownerOf(where: string): StackFrame['owner'] {
   if (where.startsWith('node:')) return 'language';
   if (!where.startsWith(languageFolder) || /\.test\.[jt]s:/.test(where)) return 'user';
   return where.startsWith(`${languageFolder}std/`) ? 'std' : 'language';

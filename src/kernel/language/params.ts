@@ -1,28 +1,28 @@
 import { implicitValues } from '../abi/harness.js';
 import { MillraceError } from '../error.js';
 import { evaluateNodes } from '../ir/evaluate.js';
-import { type Field, type Hoisted, type Node, type Param, Stage } from '../ir/program.js';
+import { type Field, type HoistedProgram, type Node, type Param, ValueStage } from '../ir/program.js';
 import { literal, toWords, type Value } from './types.js';
 
 /** Values of a signature's fields by name; arrays for fields declared `[type, n]`. */
-export type Values = Readonly<Record<string, Value | ArrayLike<number> | ArrayLike<bigint> | readonly Value[]>>;
+export type FieldValues = Readonly<Record<string, Value | ArrayLike<number> | ArrayLike<bigint> | readonly Value[]>>;
 
 /**
  * The parameter words of one job. Values that depend on the job alone are evaluated once, in the constructor. Each launch
  * adds only its own few words (some microseconds).
  */
 export class JobParameters {
-  readonly #program: Hoisted;
+  readonly #program: HoistedProgram;
   readonly #jobValues = new Map<Node, Value>();
   readonly #jobWords: Uint32Array;
   readonly #chunkNodes: readonly Node[];
   readonly #chunkParams: readonly Param[];
 
-  constructor(program: Hoisted, job: Values) {
+  constructor(program: HoistedProgram, job: FieldValues) {
     this.#program = program;
-    const values = valuesOf(program.name, 'job', program.job, job);
-    const isJob = (node: Node) => node.stage <= Stage.job;
-    evaluateNodes(program.host.filter(isJob), (node) => field(values, node), this.#jobValues);
+    const values = fieldValues(program.name, 'job', program.job, job);
+    const isJob = (node: Node) => node.stage <= ValueStage.job;
+    evaluateNodes(program.host.filter(isJob), (node) => fieldValue(values, node), this.#jobValues);
     this.#chunkNodes = program.host.filter((node) => !isJob(node));
     this.#chunkParams = program.params.filter((param) => !isJob(param.node));
     this.#jobWords = new Uint32Array(program.jobWords);
@@ -39,12 +39,12 @@ export class JobParameters {
   }
 
   /** Returns all parameter words of one launch, in a new array. */
-  words(base: bigint, ringCapacity: number, chunk: Values = {}): Uint32Array {
+  words(base: bigint, ringCapacity: number, chunk: FieldValues = {}): Uint32Array {
     // Spreading both objects would take 6 µs instead of 0.5 µs per launch.
     const given = Object.assign({}, chunk, implicitValues(base, ringCapacity));
-    const values = valuesOf(this.#program.name, 'chunk', this.#program.chunk, given);
+    const values = fieldValues(this.#program.name, 'chunk', this.#program.chunk, given);
     const known = new Map<Node, Value>();
-    evaluateNodes(this.#chunkNodes, (node) => field(values, node), known, this.#jobValues);
+    evaluateNodes(this.#chunkNodes, (node) => fieldValue(values, node), known, this.#jobValues);
     const words = new Uint32Array(this.#program.jobWords + this.#program.chunkWords);
     words.set(this.#jobWords);
     for (const param of this.#chunkParams) words.set(this.#wordsOf(param.node, known), param.word);
@@ -57,7 +57,12 @@ export class JobParameters {
 }
 
 /** Checks the given values against their fields and returns one list of values per field. */
-export function valuesOf(kernel: string, what: 'job' | 'chunk', fields: readonly Field[], given: Values): Value[][] {
+export function fieldValues(
+  kernel: string,
+  what: 'job' | 'chunk',
+  fields: readonly Field[],
+  given: FieldValues,
+): Value[][] {
   const refuse = (message: string, advice: string): MillraceError =>
     new MillraceError({
       code: 'launch-arguments',
@@ -96,7 +101,7 @@ export function valuesOf(kernel: string, what: 'job' | 'chunk', fields: readonly
   });
 }
 
-function field(values: readonly Value[][], node: Node): Value {
+function fieldValue(values: readonly Value[][], node: Node): Value {
   const value = values[node.detail.field ?? -1]?.[node.detail.element ?? -1];
   if (value === undefined) throw new TypeError(`no value for ${node.op} field ${node.detail.field}`);
   return value;

@@ -1,11 +1,11 @@
-import { implicitChunk } from '../abi/harness.js';
+import { implicitChunkFields } from '../abi/harness.js';
 import { MillraceError } from '../error.js';
 import { checkProgram } from '../ir/check.js';
 import type { BufferDecl, Field, Node, Program } from '../ir/program.js';
 import { AtomicBuffer, type BufferOf, type BufferSpec, ByteBuffer, ReadBuffer, RwBuffer } from './buffers.js';
-import { Expr, type In, operand } from './expr.js';
+import { Expr, type ExprLike, operand } from './expr.js';
 import { u64Of } from './operations.js';
-import { BODY_MARK } from './origin.js';
+import { BODY_CALLER_NAME } from './origin.js';
 import { Trace, withTrace } from './trace.js';
 import type { Scalar } from './types.js';
 
@@ -14,28 +14,28 @@ export type Fields = Readonly<Record<string, Scalar | readonly [Scalar, number]>
 export type Buffers = Readonly<Record<string, BufferSpec>>;
 
 /** A tuple of N if N is a small literal, else an array. */
-type Times<T, N extends number, Had extends readonly T[] = []> = number extends N
+type TupleOf<T, N extends number, Had extends readonly T[] = []> = number extends N
   ? readonly T[]
   : Had['length'] extends N
     ? Had
     : Had['length'] extends 64
       ? readonly T[]
-      : Times<T, N, readonly [...Had, T]>;
+      : TupleOf<T, N, readonly [...Had, T]>;
 
 /** Traced values of declared fields. */
-export type Traced<F extends Fields> = {
+export type TracedFields<F extends Fields> = {
   readonly [K in keyof F]: F[K] extends readonly [infer T extends Scalar, infer N extends number]
-    ? Times<Expr<T>, N>
+    ? TupleOf<Expr<T>, N>
     : F[K] extends Scalar
       ? Expr<F[K]>
       : never;
 };
 /** The argument of `emit` for declared fields. */
-export type Emitted<F extends Fields> = {
+export type HitValues<F extends Fields> = {
   readonly [K in keyof F]: F[K] extends readonly [infer T extends Scalar, number]
-    ? readonly In<T>[]
+    ? readonly ExprLike<T>[]
     : F[K] extends Scalar
-      ? In<F[K]>
+      ? ExprLike<F[K]>
       : never;
 };
 
@@ -55,14 +55,14 @@ export interface Signature<J extends Fields, C extends Fields, B extends Buffers
 }
 
 /** The context that the body of every kernel receives. */
-export interface Context<J extends Fields, C extends Fields, B extends Buffers, H extends Fields> {
-  readonly job: Traced<J>;
-  readonly chunk: Traced<C>;
+export interface KernelContext<J extends Fields, C extends Fields, B extends Buffers, H extends Fields> {
+  readonly job: TracedFields<J>;
+  readonly chunk: TracedFields<C>;
   readonly buffers: { readonly [K in keyof B]: BufferOf<B[K]> };
   /** The index in the whole space: the launch's base plus the item. Its high word is the same for a whole launch. */
   readonly index: Expr<'u64'>;
   /** Reports a hit. */
-  emit(hit: Emitted<H>): void;
+  emit(hit: HitValues<H>): void;
 }
 
 /** A kernel: a function that is called with symbolic values and produces a program. Its type states what it declares. */
@@ -89,11 +89,11 @@ export function defineKernel<J extends Fields, C extends Fields, B extends Buffe
   kind: Program['kind'],
   name: string,
   signature: Signature<J, C, B, H>,
-  body: (context: Context<J, C, B, H>, item: Expr<'u32'>, trace: Trace) => void,
+  body: (context: KernelContext<J, C, B, H>, item: Expr<'u32'>, trace: Trace) => void,
 ): Kernel<J, C, B, H> {
   checkName('kernel', name);
   const job = fieldsOf(signature.job ?? {});
-  const chunk = [...implicitChunk, ...fieldsOf(signature.chunk ?? {})];
+  const chunk = [...implicitChunkFields, ...fieldsOf(signature.chunk ?? {})];
   const hit = hitFields(signature.hit ?? {});
   const buffers = declare(signature.buffers ?? {});
   return {
@@ -106,7 +106,7 @@ export function defineKernel<J extends Fields, C extends Fields, B extends Buffe
         trace.block('kernel', () => {
           const chunkValues = tracedFields(trace, 'chunk', chunk);
           const item = new Expr('u32', trace.leaf('item', 'u32', {}));
-          const [baseLow, baseHigh] = chunkValues[implicitChunk[0].name] as [Expr<'u32'>, Expr<'u32'>];
+          const [baseLow, baseHigh] = chunkValues[implicitChunkFields[0].name] as [Expr<'u32'>, Expr<'u32'>];
           const context = {
             job: tracedFields(trace, 'job', job),
             chunk: chunkValues,
@@ -116,7 +116,7 @@ export function defineKernel<J extends Fields, C extends Fields, B extends Buffe
             index: u64Of(baseLow.add(item), baseHigh),
             emit: (values: Record<string, unknown>) => emit(trace, hit, values),
           };
-          bodyCaller[BODY_MARK](() => body(context as unknown as Context<J, C, B, H>, item, trace));
+          bodyCaller[BODY_CALLER_NAME](() => body(context as unknown as KernelContext<J, C, B, H>, item, trace));
         }),
       );
       const { tables, near } = trace;
@@ -128,7 +128,7 @@ export function defineKernel<J extends Fields, C extends Fields, B extends Buffe
 }
 
 /** Marks in the stack where the kernel's frames begin. */
-const bodyCaller = { [BODY_MARK]: (body: () => void) => body() };
+const bodyCaller = { [BODY_CALLER_NAME]: (body: () => void) => body() };
 
 function fieldsOf(fields: Fields): Field[] {
   return Object.entries(fields).map(([name, spec]) => {
@@ -194,9 +194,9 @@ function emit(trace: Trace, fields: readonly Field[], values: Record<string, unk
   const nodes: Node[] = [];
   for (const field of fields) {
     const given = Object.hasOwn(values, field.name) ? values[field.name] : undefined;
-    const list = (field.array ? given : [given]) as readonly In<Scalar>[];
+    const list = (field.array ? given : [given]) as readonly ExprLike<Scalar>[];
     if (!Array.isArray(list) || list.length !== field.length || list.includes(undefined as never)) {
-      throw trace.fail(
+      throw trace.error(
         'kernel-type',
         `emit() needs ${field.length} value(s) for ${field.name}`,
         "give every field that the signature's `hit` names",
@@ -204,13 +204,13 @@ function emit(trace: Trace, fields: readonly Field[], values: Record<string, unk
     }
     for (const value of list) {
       const node = operand(field.type, value).node;
-      trace.use(node);
+      trace.checkUse(node);
       nodes.push(node);
     }
   }
   if (fields.length === 0)
-    throw trace.fail('kernel-type', 'emit() in a kernel without hits', 'declare `hit` in the signature');
-  trace.effect('emit()');
+    throw trace.error('kernel-type', 'emit() in a kernel without hits', 'declare `hit` in the signature');
+  trace.checkEffect('emit()');
   trace.add({ kind: 'emit', values: nodes });
 }
 

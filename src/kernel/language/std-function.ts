@@ -1,5 +1,5 @@
 import type { NativeShape } from '../ir/program.js';
-import { Stage } from '../ir/program.js';
+import { ValueStage } from '../ir/program.js';
 import { Expr } from './expr.js';
 import { currentTrace } from './trace.js';
 import type { Scalar } from './types.js';
@@ -35,8 +35,8 @@ export function std(definition: StdFunction): (...args: Expr<Scalar>[]) => Expr<
     const key = Object.keys(definition.native ?? {}).find((name) => trace.natives.has(name));
     const native = key === undefined ? undefined : definition.native?.[key];
     const nodes = args.map((arg) => arg.node);
-    if (!native || nodes.every((node) => node.stage < Stage.varying))
-      return trace.attributed(() => definition.generic(...args));
+    if (!native || nodes.every((node) => node.stage < ValueStage.varying))
+      return trace.withCallerOrigin(() => definition.generic(...args));
     const body = {
       name: `${definition.name} (${key})`,
       text: (shape: NativeShape) => native.text(shape),

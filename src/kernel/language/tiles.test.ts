@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { MillraceError } from '../error.js';
 import { interpret } from '../ir/interpret.js';
 import { floatingProgram } from '../passes/floating.js';
-import { place } from '../passes/shape/place.js';
+import { placeNodes } from '../passes/shape/place.js';
 import { atomic, read, rw } from './buffers.js';
 import { cell, loop, when, whileTrue } from './control.js';
 import { type Expr, lit } from './expr.js';
@@ -18,7 +18,7 @@ function both(
   count: number,
   buffers: Record<string, Float64Array | Float32Array | Uint32Array>,
 ): typeof buffers {
-  const runs = [kernel.trace(), place(floatingProgram(kernel.trace()))].map((program) => {
+  const runs = [kernel.trace(), placeNodes(floatingProgram(kernel.trace()))].map((program) => {
     const copies = Object.fromEntries(Object.entries(buffers).map(([name, array]) => [name, array.slice()]));
     interpret(program, {
       job: {},

@@ -1,7 +1,14 @@
 import type { BufferDecl, Node } from '../ir/program.js';
 import { View } from './buffers.js';
-import { Expr, type In, operand } from './expr.js';
-import { type Buffers, type Context, defineKernel, type Fields, type Kernel, type Signature } from './signature.js';
+import { Expr, type ExprLike, operand } from './expr.js';
+import {
+  type Buffers,
+  defineKernel,
+  type Fields,
+  type Kernel,
+  type KernelContext,
+  type Signature,
+} from './signature.js';
 import { currentTrace, type Trace } from './trace.js';
 import type { Numeric } from './types.js';
 
@@ -10,15 +17,15 @@ import type { Numeric } from './types.js';
  * `once`, and their number is not visible. Values leave a region through near arrays, buffers or the region's result.
  */
 export interface TileContext<J extends Fields, C extends Fields, B extends Buffers, H extends Fields>
-  extends Context<J, C, B, H> {
+  extends KernelContext<J, C, B, H> {
   /** The tile's number within this launch, from 0. */
   readonly tile: Expr<'u32'>;
   /** Declares an array that belongs to the tile. Its initial contents are undefined. */
   near<T extends Numeric>(type: T, length: number): Near<T>;
   /** Runs `body` for all i below `count` in parallel; afterwards all threads see the stores. */
-  each(count: In<'u32'>, body: (i: Expr<'u32'>) => void): void;
+  each(count: ExprLike<'u32'>, body: (i: Expr<'u32'>) => void): void;
   /** Sums over all i below `count`, in an order that is the same on every device. */
-  sum<T extends Numeric>(type: T, count: In<'u32'>, value: (i: Expr<'u32'>) => In<T>): Expr<T>;
+  sum<T extends Numeric>(type: T, count: ExprLike<'u32'>, value: (i: Expr<'u32'>) => ExprLike<T>): Expr<T>;
   /** Turns the first `length` counts into exclusive prefix sums and returns the total. */
   scan(length: number, counts: Near<'u32'>): Expr<'u32'>;
   /** Runs `body` once per tile. */
@@ -37,7 +44,7 @@ export function tiles<
   body: (context: TileContext<J, C, B, H>) => void,
 ): Kernel<J, C, B, H> {
   return defineKernel('tiles', name, signature, (context, tile, trace) =>
-    body({ ...context, tile, ...regions(trace) }),
+    body({ ...context, tile, ...tileOperations(trace) }),
   );
 }
 
@@ -50,7 +57,7 @@ export class Near<T extends Numeric> extends View {
     return this.decl.length ?? 0;
   }
 
-  at(index: In<'u32'>): Expr<T> {
+  at(index: ExprLike<'u32'>): Expr<T> {
     const trace = currentTrace();
     const place = this.place(index);
     const result = trace.local(this.type);
@@ -58,32 +65,32 @@ export class Near<T extends Numeric> extends View {
     return new Expr(this.type, result);
   }
 
-  set(index: In<'u32'>, value: In<T>): void {
+  set(index: ExprLike<'u32'>, value: ExprLike<T>): void {
     const trace = currentTrace();
     const node = operand(this.type, value).node;
-    trace.use(node);
-    trace.effect('a store');
+    trace.checkUse(node);
+    trace.checkEffect('a store');
     trace.add({ kind: 'store', place: this.place(index), values: [node] });
   }
 
-  or(this: Near<'u32'>, index: In<'u32'>, value: In<'u32'>): void {
-    this.update('or', index, value);
+  or(this: Near<'u32'>, index: ExprLike<'u32'>, value: ExprLike<'u32'>): void {
+    this.atomicUpdate('or', index, value);
   }
-  add(this: Near<'u32'>, index: In<'u32'>, value: In<'u32'>): Expr<'u32'> {
-    return this.update('add', index, value);
+  add(this: Near<'u32'>, index: ExprLike<'u32'>, value: ExprLike<'u32'>): Expr<'u32'> {
+    return this.atomicUpdate('add', index, value);
   }
 }
 
-function regions(trace: Trace) {
-  const known = (value: In<'u32'>): Node => {
+function tileOperations(trace: Trace) {
+  const known = (value: ExprLike<'u32'>): Node => {
     const { node } = operand('u32', value);
-    trace.use(node);
+    trace.checkUse(node);
     return node;
   };
   return {
     near<T extends Numeric>(type: T, length: number): Near<T> {
       if (!Number.isInteger(length) || length < 1) {
-        throw trace.fail(
+        throw trace.error(
           'kernel-value',
           `a near array of ${length} elements`,
           'give a whole number of at least 1, known while tracing',
@@ -91,7 +98,7 @@ function regions(trace: Trace) {
       }
       return new Near(trace.nearArray(type, length) as BufferDecl);
     },
-    each(count: In<'u32'>, body: (i: Expr<'u32'>) => void): void {
+    each(count: ExprLike<'u32'>, body: (i: Expr<'u32'>) => void): void {
       const node = known(count);
       let index: Node | undefined;
       const block = trace.region('each', () => {
@@ -100,14 +107,14 @@ function regions(trace: Trace) {
       });
       trace.add({ kind: 'each', count: node, index: index as unknown as Node, body: block });
     },
-    sum<T extends Numeric>(type: T, count: In<'u32'>, value: (i: Expr<'u32'>) => In<T>): Expr<T> {
+    sum<T extends Numeric>(type: T, count: ExprLike<'u32'>, value: (i: Expr<'u32'>) => ExprLike<T>): Expr<T> {
       const node = known(count);
       let index: Node | undefined;
       let term: Node | undefined;
       const block = trace.region('sum', () => {
         index = trace.local('u32');
         term = operand(type, value(new Expr('u32', index))).node;
-        trace.use(term);
+        trace.checkUse(term);
       });
       const result = trace.local(type);
       trace.add({
@@ -122,7 +129,7 @@ function regions(trace: Trace) {
     },
     scan(length: number, counts: Near<'u32'>): Expr<'u32'> {
       if (!Number.isInteger(length) || length < 1 || length > counts.length) {
-        throw trace.fail(
+        throw trace.error(
           'kernel-value',
           `scan() of ${length} out of ${counts.length} counts`,
           'give a whole number of at least 1, at most the length of the array',

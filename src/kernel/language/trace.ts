@@ -2,15 +2,15 @@ import { type ErrorCode, MillraceError } from '../error.js';
 import {
   type Block,
   type BufferDecl,
-  type Cell,
-  type Detail,
+  type CellDecl,
   type NativeBody,
   type Node,
+  type NodeDetail,
   type Op,
   type Program,
-  Stage,
   type Statement,
-  type Table,
+  type TableDecl,
+  ValueStage,
 } from '../ir/program.js';
 import { Origin } from './origin.js';
 import type { Scalar, Value } from './types.js';
@@ -23,16 +23,16 @@ import type { Scalar, Value } from './types.js';
 export class Trace {
   readonly kernel: string;
   readonly kind: Program['kind'];
-  readonly tables: Table[] = [];
+  readonly tables: TableDecl[] = [];
   readonly near: BufferDecl[] = [];
   /** Keys of the native bodies that the target has. */
   readonly natives: ReadonlySet<string>;
   readonly #constants = new Map<string, Node>();
-  readonly #scopes: Scope[] = [];
-  readonly #homes = new Map<Node, Scope>();
-  readonly #cellHomes = new Map<Cell, Scope>();
-  #nodes = 0;
-  #cells = 0;
+  readonly #scopes: TraceScope[] = [];
+  readonly #scopeOfNode = new Map<Node, TraceScope>();
+  readonly #scopeOfCell = new Map<CellDecl, TraceScope>();
+  #nodeCount = 0;
+  #cellCount = 0;
 
   constructor(kernel: string, kind: Program['kind'], natives: ReadonlySet<string>) {
     this.kernel = kernel;
@@ -44,38 +44,38 @@ export class Trace {
     const key = `${type} ${Object.is(value, -0) ? '-0' : String(value)}`;
     let node = this.#constants.get(key);
     if (!node) {
-      node = this.#node('const', type, [], Stage.constant, { value });
+      node = this.#node('const', type, [], ValueStage.constant, { value });
       this.#constants.set(key, node);
     }
     return node;
   }
 
   /** Makes a value that comes from outside: a field of the job or chunk, or the item's number. */
-  leaf(op: 'job' | 'chunk' | 'item', type: Scalar, detail: Detail): Node {
-    const stage = op === 'job' ? Stage.job : op === 'chunk' ? Stage.chunk : Stage.varying;
+  leaf(op: 'job' | 'chunk' | 'item', type: Scalar, detail: NodeDetail): Node {
+    const stage = op === 'job' ? ValueStage.job : op === 'chunk' ? ValueStage.chunk : ValueStage.varying;
     const node = this.#node(op, type, [], stage, detail);
-    if (stage === Stage.varying) this.#homes.set(node, this.#root());
+    if (stage === ValueStage.varying) this.#scopeOfNode.set(node, this.#root());
     return node;
   }
 
-  pure(op: Op, type: Scalar, args: readonly Node[], detail: Detail): Node {
+  pure(op: Op, type: Scalar, args: readonly Node[], detail: NodeDetail): Node {
     // A look-up stays in its block, whatever its index: elsewhere the index may be out of bounds.
-    let stage: Stage = op === 'lookup' ? Stage.varying : Stage.constant;
+    let stage: ValueStage = op === 'lookup' ? ValueStage.varying : ValueStage.constant;
     for (const arg of args) {
-      this.use(arg);
+      this.checkUse(arg);
       if (arg.stage > stage) stage = arg.stage;
     }
     const node = this.#node(op, type, args, stage, detail);
-    const scope = stage === Stage.varying ? this.#scope() : this.#root();
-    this.#homes.set(node, scope);
+    const scope = stage === ValueStage.varying ? this.#scope() : this.#root();
+    this.#scopeOfNode.set(node, scope);
     scope.statements.push({ kind: 'let', node, origin: node.origin });
     return node;
   }
 
   /** Makes the result of a statement that is about to be added. */
   local(type: Scalar): Node {
-    const node = this.#node('local', type, [], Stage.varying, {});
-    this.#homes.set(node, this.#scope());
+    const node = this.#node('local', type, [], ValueStage.varying, {});
+    this.#scopeOfNode.set(node, this.#scope());
     return node;
   }
 
@@ -83,19 +83,19 @@ export class Trace {
     this.#scope().statements.push({ ...statement, origin: this.#origin ?? Origin.here() } as Statement);
   }
 
-  cell(type: Scalar, value: Node): Cell {
-    const cell: Cell = { id: this.#cells++, type };
-    this.#cellHomes.set(cell, this.#scope());
+  cell(type: Scalar, value: Node): CellDecl {
+    const cell: CellDecl = { id: this.#cellCount++, type };
+    this.#scopeOfCell.set(cell, this.#scope());
     this.add({ kind: 'cell', cell, value });
     return cell;
   }
 
-  useCell(cell: Cell, how: 'get' | 'set' = 'get'): void {
-    const home = this.#cellHomes.get(cell);
-    this.#mustBeOpen(home, () => 'a cell');
-    const region = this.#region();
+  checkCellUse(cell: CellDecl, how: 'get' | 'set' = 'get'): void {
+    const home = this.#scopeOfCell.get(cell);
+    this.#checkOpen(home, () => 'a cell');
+    const region = this.#openRegion();
     if (how === 'set' && region && home && this.#scopes.indexOf(home) < this.#scopes.indexOf(region)) {
-      throw this.fail(
+      throw this.error(
         'kernel-scope',
         `a cell from outside is set in ${region.kind}()`,
         'values leave a region through near arrays, buffers or its result',
@@ -112,9 +112,9 @@ export class Trace {
 
   /** Traces the body of a parallel region; regions do not nest. */
   region(kind: 'each' | 'sum' | 'once', body: () => void): Block {
-    const outer = this.#region();
+    const outer = this.#openRegion();
     if (outer)
-      throw this.fail(
+      throw this.error(
         'kernel-control',
         `${kind}() stands inside ${outer.kind}()`,
         'regions follow each other, they do not nest',
@@ -125,83 +125,86 @@ export class Trace {
   /**
    * Checks that an effect may be added here. In a tile an effect belongs to a region; otherwise every thread would do it.
    */
-  effect(what: string): void {
-    const region = this.#region();
+  checkEffect(what: string): void {
+    const region = this.#openRegion();
     if (this.kind === 'tiles' && !region) {
-      throw this.fail(
+      throw this.error(
         'kernel-control',
         `${what} stands outside each() and once()`,
         'put it into once() if it is to happen once per tile',
       );
     }
     if (region?.kind === 'sum') {
-      throw this.fail('kernel-control', `${what} stands inside sum()`, 'a sum only computes; write in each()');
+      throw this.error('kernel-control', `${what} stands inside sum()`, 'a sum only computes; write in each()');
     }
   }
 
-  #region(): Scope | undefined {
+  #openRegion(): TraceScope | undefined {
     return this.#scopes.find((scope) => scope.kind === 'each' || scope.kind === 'sum' || scope.kind === 'once');
   }
 
-  table(type: Scalar, values: readonly Node[]): Table {
-    const stage = values.reduce<Stage>((latest, node) => (node.stage > latest ? node.stage : latest), Stage.constant);
-    if (stage > Stage.job) {
-      throw this.fail(
+  table(type: Scalar, values: readonly Node[]): TableDecl {
+    const stage = values.reduce<ValueStage>(
+      (latest, node) => (node.stage > latest ? node.stage : latest),
+      ValueStage.constant,
+    );
+    if (stage > ValueStage.job) {
+      throw this.error(
         'kernel-type',
         'a table holds constants and job values only',
         'write varying values to a buffer, or use select',
       );
     }
-    const table: Table = { id: this.tables.length, type, values, stage };
+    const table: TableDecl = { id: this.tables.length, type, values, stage };
     this.tables.push(table);
     return table;
   }
 
   /** Traces `body` into a new block. */
-  block(kind: Scope['kind'], body: () => void): Block {
-    const scope: Scope = { kind, statements: [], open: true };
+  block(kind: TraceScope['kind'], body: () => void): Block {
+    const scope: TraceScope = { kind, statements: [], isOpen: true };
     this.#scopes.push(scope);
     try {
       body();
     } finally {
-      scope.open = false;
+      scope.isOpen = false;
       this.#scopes.pop();
     }
     return scope.statements;
   }
 
   /** Returns the latest statement of the open block. */
-  last(): Statement | undefined {
+  lastStatement(): Statement | undefined {
     const { statements } = this.#scope();
     return statements[statements.length - 1];
   }
 
   /** Removes the latest statement, which is then added again in another form. */
-  takeLast(): void {
+  removeLast(): void {
     this.#scope().statements.pop();
   }
 
   /** True if there is a loop to leave, inside the current region if there is one. */
   get inLoop(): boolean {
-    const region = this.#region();
+    const region = this.#openRegion();
     const within = this.#scopes.slice(region ? this.#scopes.indexOf(region) : 0);
     // The condition of a loop is not part of its rounds: there is no loop to leave yet.
     return within.findLast(({ kind }) => kind === 'loop' || kind === 'test')?.kind === 'loop';
   }
 
   /** Checks that a value may be used here: it must belong to this trace and to an open block. */
-  use(node: Node): void {
-    if (node.stage < Stage.varying) {
-      if (node.op !== 'const' && !this.#homes.has(node) && !this.#known.has(node)) this.#foreign();
+  checkUse(node: Node): void {
+    if (node.stage < ValueStage.varying) {
+      if (node.op !== 'const' && !this.#scopeOfNode.has(node) && !this.#earlyNodes.has(node)) this.#throwForeign();
       return;
     }
-    const home = this.#homes.get(node);
-    if (!home) this.#foreign();
-    this.#mustBeOpen(home, () => `the value made at ${node.origin.line}`);
+    const home = this.#scopeOfNode.get(node);
+    if (!home) this.#throwForeign();
+    this.#checkOpen(home, () => `the value made at ${node.origin.line}`);
   }
 
   native(body: NativeBody, args: readonly Node[], types: readonly Scalar[]): Node[] {
-    for (const arg of args) this.use(arg);
+    for (const arg of args) this.checkUse(arg);
     const results = types.map((type) => this.local(type));
     this.add({ kind: 'native', body, args, results });
     return results;
@@ -211,7 +214,7 @@ export class Trace {
    * Runs `body` and attributes all its nodes to the line that called it. The thousands of nodes of a std function then share
    * one origin, the user's line, which saves about 6 µs per node.
    */
-  attributed<R>(body: () => R): R {
+  withCallerOrigin<R>(body: () => R): R {
     const outer = this.#origin;
     this.#origin = outer ?? Origin.here();
     try {
@@ -223,7 +226,7 @@ export class Trace {
   #origin: Origin | undefined;
 
   /** Makes an error that names the kernel, the helper functions and the user's line. */
-  fail(code: ErrorCode, message: string, advice: string): MillraceError {
+  error(code: ErrorCode, message: string, advice: string): MillraceError {
     const origin = Origin.here();
     const chain = [this.kernel, ...origin.helpers].join(' > ');
     return new MillraceError({
@@ -234,36 +237,36 @@ export class Trace {
     });
   }
 
-  readonly #known = new Set<Node>();
+  readonly #earlyNodes = new Set<Node>();
 
-  #node(op: Op, type: Scalar, args: readonly Node[], stage: Stage, detail: Detail): Node {
-    const node: Node = { id: this.#nodes++, op, type, args, stage, detail, origin: this.#origin ?? Origin.here() };
-    if (stage < Stage.varying) this.#known.add(node);
+  #node(op: Op, type: Scalar, args: readonly Node[], stage: ValueStage, detail: NodeDetail): Node {
+    const node: Node = { id: this.#nodeCount++, op, type, args, stage, detail, origin: this.#origin ?? Origin.here() };
+    if (stage < ValueStage.varying) this.#earlyNodes.add(node);
     return node;
   }
 
-  #scope(): Scope {
+  #scope(): TraceScope {
     const scope = this.#scopes[this.#scopes.length - 1];
-    if (!scope) throw this.fail('kernel-control', 'no block is open', 'trace inside the kernel body only');
+    if (!scope) throw this.error('kernel-control', 'no block is open', 'trace inside the kernel body only');
     return scope;
   }
 
-  #root(): Scope {
+  #root(): TraceScope {
     return this.#scopes[0] ?? this.#scope();
   }
 
-  #foreign(): never {
-    throw this.fail(
+  #throwForeign(): never {
+    throw this.error(
       'kernel-scope',
       'a value of another kernel, or of another tracing of this one, is used here',
       'pass it in as a job value or a spec value',
     );
   }
 
-  #mustBeOpen(home: Scope | undefined, what: () => string): void {
-    if (!home) this.#foreign();
-    if (!home.open) {
-      throw this.fail(
+  #checkOpen(home: TraceScope | undefined, what: () => string): void {
+    if (!home) this.#throwForeign();
+    if (!home.isOpen) {
+      throw this.error(
         'kernel-scope',
         `${what()} is used outside the ${home.kind} that made it`,
         'keep what must leave a block in a cell that is made outside of it',
@@ -272,10 +275,10 @@ export class Trace {
   }
 }
 
-interface Scope {
+interface TraceScope {
   readonly kind: 'kernel' | 'when' | 'loop' | 'test' | 'each' | 'sum' | 'once';
   readonly statements: Statement[];
-  open: boolean;
+  isOpen: boolean;
 }
 
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
@@ -298,7 +301,7 @@ export function currentTrace(): Trace {
 
 /** Runs `body` with `trace` as the active one. Traces do not nest. */
 export function withTrace<R>(trace: Trace, body: () => R): R {
-  if (active) throw active.fail('kernel-control', 'a kernel cannot be traced inside another', 'trace it before');
+  if (active) throw active.error('kernel-control', 'a kernel cannot be traced inside another', 'trace it before');
   active = trace;
   try {
     return body();

@@ -1,5 +1,5 @@
 import { withRing } from '../abi/harness.js';
-import type { Hoisted, Program } from '../ir/program.js';
+import type { HoistedProgram, Program } from '../ir/program.js';
 import type { Kernel } from '../language/signature.js';
 import { fold } from './arithmetic/fold.js';
 import { hoist } from './shape/hoist.js';
@@ -8,50 +8,54 @@ import { hoist } from './shape/hoist.js';
  * Runs the passes that are the same for all targets: ring, fold, hoist. Pure values float until `place` assigns them to
  * blocks.
  */
-export function floatingProgram(program: Program, compute = true): Hoisted {
+export function floatingProgram(program: Program, compute = true): HoistedProgram {
   return hoist(fold(withRing(program)), compute);
 }
 
-export interface Floating {
+export interface FloatingKernel {
   readonly traced: Program;
-  readonly program: Hoisted;
+  readonly program: HoistedProgram;
 }
 
 /**
  * Returns a kernel's trace and its floating program, cached for all devices and harnesses that need the same one. This is
  * most of the work from a kernel to text: 0.3 s for SHA-256d in a process that has just started.
  */
-export function floatingOf(kernel: Kernel, natives: ReadonlySet<string> = new Set(), compute = true): Floating {
-  const known = floating.get(kernel) ?? [];
+export function cachedFloatingProgram(
+  kernel: Kernel,
+  natives: ReadonlySet<string> = new Set(),
+  compute = true,
+): FloatingKernel {
+  const known = floatingCache.get(kernel) ?? [];
   const same = known.find(
-    (one) => one.compute === compute && [...one.asked].every(([key, has]) => natives.has(key) === has),
+    (one) => one.compute === compute && [...one.requested].every(([key, has]) => natives.has(key) === has),
   );
   if (same) return same;
-  const watched = new Watched(natives);
+  const watched = new RecordingSet(natives);
   const traced = kernel.trace({ natives: watched });
-  const made = { traced, program: floatingProgram(traced, compute), compute, asked: watched.asked };
-  floating.set(kernel, [...known, made]);
+  const made = { traced, program: floatingProgram(traced, compute), compute, requested: watched.requested };
+  floatingCache.set(kernel, [...known, made]);
   return made;
 }
 
 /** Fills the cache while a device is being opened, when only the kernel is known. */
-export const prepareKernel = (kernel: Kernel): void => void floatingOf(kernel);
+export const prepareKernel = (kernel: Kernel): void => void cachedFloatingProgram(kernel);
 
-interface Known extends Floating {
+interface CachedProgram extends FloatingKernel {
   readonly compute: boolean;
   /** The native bodies that the trace asked for, and whether the target had them. The trace depends on nothing else. */
-  readonly asked: ReadonlyMap<string, boolean>;
+  readonly requested: ReadonlyMap<string, boolean>;
 }
 
-const floating = new WeakMap<Kernel, readonly Known[]>();
+const floatingCache = new WeakMap<Kernel, readonly CachedProgram[]>();
 
 /** A set that records the keys it was asked for. */
-class Watched extends Set<string> {
-  readonly asked = new Map<string, boolean>();
+class RecordingSet extends Set<string> {
+  readonly requested = new Map<string, boolean>();
 
   override has(key: string): boolean {
     const has = super.has(key);
-    this.asked.set(key, has);
+    this.requested.set(key, has);
     return has;
   }
 }

@@ -1,5 +1,14 @@
 import { rowOf } from '../ir/ops.js';
-import { type Block, type Detail, innerBlocks, type Node, type Op, readAtEnd, reads, Stage } from '../ir/program.js';
+import {
+  type Block,
+  innerBlocks,
+  type Node,
+  type NodeDetail,
+  nodeReadAtEnd,
+  type Op,
+  readNodes,
+  ValueStage,
+} from '../ir/program.js';
 import type { Origin } from '../language/origin.js';
 import type { Scalar, Value } from '../language/types.js';
 
@@ -10,7 +19,7 @@ export const isAnchored = (node: Node): boolean => node.op === 'lookup';
  * The maximum distance, in nodes, to an equal node that is reused: keeping a value alive longer costs a register, which is
  * more than it saves.
  */
-const REACH = 4000;
+const MAX_REUSE_DISTANCE = 4000;
 
 /**
  * Makes nodes and returns the same one for the same operation on the same operands (hash consing). Sharing across branches
@@ -26,7 +35,9 @@ export class Graph {
 
   constant(type: Scalar, value: Value, origin: Origin): Node {
     const key = `${type} ${Object.is(value, -0) ? '-0' : String(value)}`;
-    return this.#leaves.get(key) ?? this.#leaf(key, this.#node('const', type, [], Stage.constant, { value }, origin));
+    return (
+      this.#leaves.get(key) ?? this.#leaf(key, this.#node('const', type, [], ValueStage.constant, { value }, origin))
+    );
   }
 
   leaf(node: Node): Node {
@@ -37,8 +48,8 @@ export class Graph {
     return this.#leaves.get(key) ?? this.#leaf(key, again());
   }
 
-  operation(op: Op, type: Scalar, args: readonly Node[], detail: Detail, origin: Origin): Node {
-    let stage: Stage = op === 'lookup' ? Stage.varying : Stage.constant;
+  operation(op: Op, type: Scalar, args: readonly Node[], detail: NodeDetail, origin: Origin): Node {
+    let stage: ValueStage = op === 'lookup' ? ValueStage.varying : ValueStage.constant;
     for (const arg of args) if (arg.stage > stage) stage = arg.stage;
     if (op === 'lookup') return this.#node(op, type, args, stage, detail, origin);
     const kind = detail.truth === undefined ? `${op} ${type}` : `${op} ${type} ${detail.truth}`;
@@ -47,9 +58,9 @@ export class Graph {
       same = new Map();
       this.#operations.set(kind, same);
     }
-    const key = keyOf(args, rowOf(op)?.commutes ?? false);
+    const key = operandKey(args, rowOf(op)?.commutes ?? false);
     const known = same.get(key);
-    if (known && this.#next - known.id <= REACH) return known;
+    if (known && this.#next - known.id <= MAX_REUSE_DISTANCE) return known;
     const node = this.#node(op, type, args, stage, detail, origin);
     same.set(key, node);
     return node;
@@ -60,7 +71,7 @@ export class Graph {
     return node;
   }
 
-  #node(op: Op, type: Scalar, args: readonly Node[], stage: Stage, detail: Detail, origin: Origin): Node {
+  #node(op: Op, type: Scalar, args: readonly Node[], stage: ValueStage, detail: NodeDetail, origin: Origin): Node {
     return { id: this.#next++, op, type, args, stage, detail, origin };
   }
 }
@@ -69,14 +80,14 @@ export class Graph {
 const ID_LIMIT = 2 ** 26;
 
 /** Returns a key that is equal for equal operands, in any order if `anyOrder` is set. */
-function keyOf(args: readonly Node[], anyOrder: boolean): number | string {
+function operandKey(args: readonly Node[], anyOrder: boolean): number | string {
   const [a, b] = args;
   if (args.length !== 2 || !a || !b) return args.map((arg) => arg.id).join(' ');
   return anyOrder && a.id > b.id ? b.id * ID_LIMIT + a.id : a.id * ID_LIMIT + b.id;
 }
 
 /** Returns the nodes that `roots` need, operands before users. Uses no recursion: kernels are thousands of nodes deep. */
-export function inOrder(roots: Iterable<Node>, skip: (node: Node) => boolean = () => false): Node[] {
+export function topologicalOrder(roots: Iterable<Node>, skip: (node: Node) => boolean = () => false): Node[] {
   const done = new Set<Node>();
   const list: Node[] = [];
   const path: Node[] = [];
@@ -110,14 +121,14 @@ export function inOrder(roots: Iterable<Node>, skip: (node: Node) => boolean = (
 /** Returns everything that the statements of a block, and of blocks inside it, read. */
 export function rootsOf(block: Block): Node[] {
   return block.flatMap((statement) => {
-    const last = readAtEnd(statement);
-    const own = statement.kind === 'let' ? [statement.node] : reads(statement);
+    const last = nodeReadAtEnd(statement);
+    const own = statement.kind === 'let' ? [statement.node] : readNodes(statement);
     return [...own, ...(last ? [last.node] : []), ...innerBlocks(statement).flatMap(rootsOf)];
   });
 }
 
 /** Counts how often each node is an operand or is read by a statement. */
-export function usesOf(nodes: readonly Node[], roots: readonly Node[]): Map<Node, number> {
+export function countUses(nodes: readonly Node[], roots: readonly Node[]): Map<Node, number> {
   const uses = new Map<Node, number>();
   const use = (node: Node) => uses.set(node, (uses.get(node) ?? 0) + 1);
   for (const root of roots) use(root);
@@ -130,8 +141,8 @@ export function paramsOf(body: Block): Node[] {
   const byWord = new Map<number, Node>();
   const walk = (block: Block): void => {
     for (const statement of block) {
-      for (const node of reads(statement)) if (node.op === 'param') byWord.set(node.detail.word ?? 0, node);
-      const last = readAtEnd(statement);
+      for (const node of readNodes(statement)) if (node.op === 'param') byWord.set(node.detail.word ?? 0, node);
+      const last = nodeReadAtEnd(statement);
       if (last?.node.op === 'param') byWord.set(last.node.detail.word ?? 0, last.node);
       for (const inner of innerBlocks(statement)) walk(inner);
     }

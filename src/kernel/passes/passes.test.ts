@@ -12,12 +12,12 @@ import { u32, u64 } from '../language/types.js';
 import { renderIr } from '../render/ir.js';
 import { fold } from './arithmetic/fold.js';
 import { floatingProgram } from './floating.js';
-import { gang } from './shape/gang.js';
+import { makeGang } from './shape/gang.js';
 import { hoist } from './shape/hoist.js';
-import { place } from './shape/place.js';
-import { ternary } from './shape/ternary.js';
+import { placeNodes } from './shape/place.js';
+import { mergeTernaryLogic } from './shape/ternary.js';
 
-const placed = (kernel: Kernel) => place(floatingProgram(kernel.trace()));
+const placed = (kernel: Kernel) => placeNodes(floatingProgram(kernel.trace()));
 /** The body lines of a placed kernel's IR. */
 const body = (kernel: Kernel) =>
   renderIr(placed(kernel))
@@ -121,7 +121,7 @@ describe('hoist', () => {
     const run = { job: { key: [3, 5, 7, 11] }, chunk: { step: 9 }, base: 7n << 32n, count: 5 };
     const results = [true, false].map((compute) => {
       const out = new Uint32Array(5);
-      interpret(place(hoist(fold(withRing(kernel.trace())), compute)), {
+      interpret(placeNodes(hoist(fold(withRing(kernel.trace())), compute)), {
         ...run,
         buffers: { out: new Uint8Array(out.buffer) },
       });
@@ -193,10 +193,10 @@ describe('every pass leaves a valid program', () => {
     const raw = kernel.trace();
     checkProgram(raw);
     checkProgram(withRing(raw));
-    const done = place(floatingProgram(raw));
+    const done = placeNodes(floatingProgram(raw));
     checkProgram(done);
-    checkProgram(place(ternary(floatingProgram(raw))));
-    checkProgram(gang(done, 4).program);
+    checkProgram(placeNodes(mergeTernaryLogic(floatingProgram(raw))));
+    checkProgram(makeGang(done, 4).program);
 
     const run = (program: Parameters<typeof interpret>[0]) => {
       const x = Uint32Array.from([27, 1, 6, 97, 871]);
@@ -224,13 +224,13 @@ describe('ternary', () => {
       const [a, b, c] = [0, 1, 2].map((i) => buffers.x.at(item.add(i))) as [typeof item, typeof item, typeof item];
       buffers.out.set4(item, [a.and(b).or(c.and(a.or(b))), a.xor(b).xor(c), bitSelect(a, b, c), a.and(b.not())]);
     });
-    const text = renderIr(place(ternary(floatingProgram(kernel.trace()))));
+    const text = renderIr(placeNodes(mergeTernaryLogic(floatingProgram(kernel.trace()))));
     expect(text.match(/logic3 0x[0-9a-f]+/g)?.sort()).toEqual(
       ['logic3 0x96', 'logic3 0xca', 'logic3 0xe8', 'logic3 0x30'].sort(),
     );
     const out = new Uint32Array(4);
     const x = Uint32Array.of(0b11110000, 0b11001100, 0b10101010);
-    interpret(place(ternary(floatingProgram(kernel.trace()))), {
+    interpret(placeNodes(mergeTernaryLogic(floatingProgram(kernel.trace()))), {
       job: {},
       count: 1,
       buffers: { x: new Uint8Array(x.buffer), out: new Uint8Array(out.buffer) },

@@ -1,9 +1,9 @@
-import type { Block, Cell, Hoisted, Node, Place, Program, Statement } from '../ir/program.js';
+import type { Block, CellDecl, HoistedProgram, Node, Place, Program, Statement } from '../ir/program.js';
 
 /** Prints the IR, one statement per line, after the passes that all targets share. */
-export function renderIr(program: Program | Hoisted): string {
+export function renderIr(program: Program | HoistedProgram): string {
   const names = new Map<Node, string>();
-  const cells = new Map<Cell, string>();
+  const cells = new Map<CellDecl, string>();
   const lines: string[] = [`kernel ${program.name}`];
   for (const field of program.job)
     lines.push(`  job    ${field.name}: ${field.type}${field.array ? `[${field.length}]` : ''}`);
@@ -42,7 +42,7 @@ export function renderIr(program: Program | Hoisted): string {
     names.set(node, name);
     return `${name}: ${node.type}`;
   };
-  const cell = (of: Cell): string => {
+  const cell = (of: CellDecl): string => {
     const name = cells.get(of) ?? `cell${cells.size}`;
     cells.set(of, name);
     return name;

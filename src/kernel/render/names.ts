@@ -1,4 +1,4 @@
-import type { Node, Table } from '../ir/program.js';
+import type { Node, TableDecl } from '../ir/program.js';
 
 /**
  * Names in generated text. A name from a kernel's author has a prefix, `b_` for buffers and `p_` for job and chunk values,
@@ -20,4 +20,4 @@ export const lengthName = (buffer: NamedBuffer): string => `length_${bufferName(
 /** A job or chunk value. `hoist` has made equal names distinct. */
 export const parameterName = ({ detail }: Node): string => `p_${detail.name}`;
 
-export const tableName = (table: Table): string => `table_${table.id}`;
+export const tableName = (table: TableDecl): string => `table_${table.id}`;

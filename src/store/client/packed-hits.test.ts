@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { unspell } from '../encoding.js';
-import { pack, unpack } from './packed-hits.js';
+import { decode } from '../encoding.js';
+import { packHits, unpackHits } from './packed-hits.js';
 
 const index = fc.oneof(fc.bigInt(0n, 9n), fc.bigInt(0n, (1n << 128n) - 1n));
 const value = fc.oneof(fc.integer(), fc.double(), fc.bigInt(), fc.string(), fc.array(fc.double(), { maxLength: 3 }));
@@ -16,10 +16,10 @@ it('hits arrive as they were, those of one index in their order', () => {
         counts.set(at, nth + 1);
         return { index: at, nth, fields };
       });
-      const got = pack(hits)
+      const got = packHits(hits)
         .map((packed) => structuredClone(packed))
-        .flatMap(unpack)
-        .map(({ fields, ...rest }) => ({ ...rest, fields: unspell(fields) }));
+        .flatMap(unpackHits)
+        .map(({ fields, ...rest }) => ({ ...rest, fields: decode(fields) }));
       const order = (list: readonly { index: bigint; nth: number }[]) =>
         list.toSorted((a, b) => (a.index < b.index ? -1 : a.index > b.index ? 1 : a.nth - b.nth));
       expect(order(got)).toEqual(order(wanted));

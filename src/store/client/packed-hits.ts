@@ -1,5 +1,5 @@
 import type { Indexed } from '../../engine/makers/harvest.js';
-import { spell } from '../encoding.js';
+import { encode } from '../encoding.js';
 import type { StoredHit } from '../thread/progress.js';
 
 /**
@@ -20,17 +20,17 @@ export interface PackedHits {
  * Packs the hits of one list. Hits of one index are numbered in order. Hits that lie more than 2^53 apart go into
  * separate parts.
  */
-export function pack(hits: readonly Indexed[]): PackedHits[] {
+export function packHits(hits: readonly Indexed[]): PackedHits[] {
   const [first] = hits;
   if (first === undefined) return [];
-  const base = hits.reduce((least, { index }) => (index < least ? index : least), first.index);
+  const base = hits.reduce((min, { index }) => (index < min ? index : min), first.index);
   const offsets = Float64Array.from(hits, ({ index }) => Number(index - base));
   if (offsets.some((offset) => offset > Number.MAX_SAFE_INTEGER)) {
     const near = hits.filter((_, at) => (offsets[at] ?? 0) <= Number.MAX_SAFE_INTEGER);
-    return [...pack(near), ...pack(hits.filter((hit) => !near.includes(hit)))];
+    return [...packHits(near), ...packHits(hits.filter((hit) => !near.includes(hit)))];
   }
   const nths = nthsOf(offsets);
-  const fields = spell(
+  const fields = encode(
     hits.map((hit) => {
       const { index: _, ...rest } = hit;
       return rest;
@@ -40,7 +40,7 @@ export function pack(hits: readonly Indexed[]): PackedHits[] {
 }
 
 /** Returns the hits as the ledger stores them. */
-export function unpack({ base, offsets, nths, fields }: PackedHits): StoredHit[] {
+export function unpackHits({ base, offsets, nths, fields }: PackedHits): StoredHit[] {
   const all = JSON.parse(fields) as readonly unknown[];
   return all.map((values, at) => ({
     index: base + BigInt(offsets[at] ?? 0),

@@ -6,34 +6,34 @@ import type { PackedHits } from './packed-hits.js';
  * from several devices becomes a few ranges, and nothing has to be sorted before a write (sorting 2,000 chunks took the
  * main thread some milliseconds).
  */
-export class Pending {
+export class PendingWork {
   readonly hits: PackedHits[] = [];
-  readonly told: { readonly index: bigint; readonly nth: number }[] = [];
+  readonly notified: { readonly index: bigint; readonly nth: number }[] = [];
   readonly #byStart = new Map<bigint, DoneRange>();
-  readonly #byPast = new Map<bigint, DoneRange>();
+  readonly #byEnd = new Map<bigint, DoneRange>();
 
   add(range: DoneRange): void {
-    const below = this.#byPast.get(range.start);
-    const above = this.#byStart.get(range.past);
+    const below = this.#byEnd.get(range.start);
+    const above = this.#byStart.get(range.end);
     let merged = range;
     if (below) {
-      this.#take(below);
-      merged = { start: below.start, past: merged.past, hits: below.hits + merged.hits };
+      this.#remove(below);
+      merged = { start: below.start, end: merged.end, hits: below.hits + merged.hits };
     }
     if (above) {
-      this.#take(above);
-      merged = { start: merged.start, past: above.past, hits: merged.hits + above.hits };
+      this.#remove(above);
+      merged = { start: merged.start, end: above.end, hits: merged.hits + above.hits };
     }
     this.#byStart.set(merged.start, merged);
-    this.#byPast.set(merged.past, merged);
+    this.#byEnd.set(merged.end, merged);
   }
 
   get done(): DoneRange[] {
     return [...this.#byStart.values()];
   }
 
-  #take({ start, past }: DoneRange): void {
+  #remove({ start, end }: DoneRange): void {
     this.#byStart.delete(start);
-    this.#byPast.delete(past);
+    this.#byEnd.delete(end);
   }
 }

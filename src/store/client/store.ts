@@ -1,16 +1,16 @@
 import { resolve } from 'node:path';
 import type { Indexed } from '../../engine/makers/harvest.js';
-import { sorted } from '../encoding.js';
-import { type Identity, keyOf } from '../identity.js';
-import { Unavailable } from '../thread/connection.js';
-import { type Exported, exportText } from '../thread/exchange.js';
-import type { JobCall, JobRecord, Request } from '../thread/jobs.js';
+import { normalized } from '../encoding.js';
+import { type Identity, jobKeyOf } from '../identity.js';
+import { LedgerUnavailableError } from '../thread/connection.js';
+import { type ExportedJob, exportText } from '../thread/exchange.js';
+import type { JobCall, JobRecord, JobRequest } from '../thread/jobs.js';
 import type { JobSummary } from '../thread/ledger.js';
-import type { Progress } from '../thread/progress.js';
-import type { KeptTuning, Tuning, TuningKey } from '../thread/tuning.js';
-import { BookedJob, type JobLedger } from './job-ledger.js';
+import type { JobProgress } from '../thread/progress.js';
+import type { StoredTuning, TuningKey, TuningResult } from '../thread/tuning.js';
+import { type JobLedger, JobLedgerClient } from './job-ledger.js';
 import { LedgerThread } from './thread.js';
-import { unavailable } from './unavailable.js';
+import { unavailableError } from './unavailable.js';
 
 export interface StoreOptions {
   /**
@@ -29,7 +29,7 @@ export async function openStore(directory: string, options: StoreOptions = {}): 
     return new Store(resolve(directory), thread);
   } catch (error) {
     await thread.close().catch(() => undefined); // if the thread has died, the error is the same
-    throw error instanceof Unavailable ? unavailable(error, 'the ledger') : error;
+    throw error instanceof LedgerUnavailableError ? unavailableError(error, 'the ledger') : error;
   }
 }
 
@@ -42,9 +42,9 @@ export interface JobSpec extends Identity {
   /** Higher is more important. Default: the stored priority, or 0. */
   readonly priority?: number;
   /** Starts from the beginning even if progress is stored. */
-  readonly fresh?: boolean;
+  readonly restart?: boolean;
   /** Restarts a finished job and deletes its record: its output is stored elsewhere, in a file. */
-  readonly anew?: boolean;
+  readonly restartIfFinished?: boolean;
 }
 
 /** The contents of a data directory: jobs, their progress and hits, and tunings. */
@@ -59,93 +59,93 @@ export class Store {
 
   /** Claims a job, to start or resume it. Throws `io` if another process has it. */
   async open<T extends Indexed>(spec: JobSpec): Promise<JobLedger<T>> {
-    const { name, command, space, call, priority, fresh, anew } = spec;
-    const begun = await this.#known(
+    const { name, command, space, call, priority, restart, restartIfFinished } = spec;
+    const claimed = await this.#translateErrors(
       this.#thread.call('begin', {
-        key: keyOf(spec),
+        key: jobKeyOf(spec),
         name,
         command,
-        params: sorted(spec.params) as Record<string, unknown>,
+        params: normalized(spec.params) as Record<string, unknown>,
         space,
         call,
         ...(priority !== undefined && { priority }),
-        ...(fresh !== undefined && { fresh }),
-        ...(anew !== undefined && { anew }),
+        ...(restart !== undefined && { restart }),
+        ...(restartIfFinished !== undefined && { restartIfFinished }),
       }),
     );
-    return new BookedJob<T>(this.#thread, begun);
+    return new JobLedgerClient<T>(this.#thread, claimed);
   }
 
   jobs(): Promise<JobSummary[]> {
-    return this.#known(this.#thread.call('jobs'));
+    return this.#translateErrors(this.#thread.call('jobs'));
   }
 
   /** Finds a job by its id, a prefix of its id, or `last`. */
   find(id: string): Promise<JobSummary> {
-    return this.#known(this.#thread.call('find', id));
+    return this.#translateErrors(this.#thread.call('find', id));
   }
 
   /** Returns the job that a command would resume. */
-  async known(identity: Identity): Promise<JobRecord | undefined> {
-    const key = keyOf(identity);
+  async findByIdentity(identity: Identity): Promise<JobRecord | undefined> {
+    const key = jobKeyOf(identity);
     const all = (await this.jobs()).map(({ job }) => job).filter((job) => job.key === key);
     return all.sort((a, b) => b.generation - a.generation)[0];
   }
 
   /** Returns a job's ranges and hits. */
-  progress(id: string): Promise<Progress> {
-    return this.#known(this.#thread.call('progress', id));
+  progress(id: string): Promise<JobProgress> {
+    return this.#translateErrors(this.#thread.call('progress', id));
   }
 
   /** Sends a request to the process that runs a job, which polls about once a second. */
-  request(id: string, request: Request): Promise<void> {
-    return this.#known(this.#thread.call('request', id, request));
+  request(id: string, request: JobRequest): Promise<void> {
+    return this.#translateErrors(this.#thread.call('request', id, request));
   }
 
   /** Cancels a job that no process runs. */
   cancel(id: string): Promise<void> {
-    return this.#known(this.#thread.call('cancel', id));
+    return this.#translateErrors(this.#thread.call('cancel', id));
   }
 
   setPriority(id: string, priority: number): Promise<void> {
-    return this.#known(this.#thread.call('setPriority', id, priority));
+    return this.#translateErrors(this.#thread.call('setPriority', id, priority));
   }
 
   /** Removes a job with its hits. */
   remove(id: string): Promise<void> {
-    return this.#known(this.#thread.call('remove', id));
+    return this.#translateErrors(this.#thread.call('remove', id));
   }
 
-  export(id: string): Promise<Exported> {
-    return this.#known(this.#thread.call('export', id));
+  export(id: string): Promise<ExportedJob> {
+    return this.#translateErrors(this.#thread.call('export', id));
   }
 
   /** Adds an exported job, given as an object or as text. */
   async import(given: unknown): Promise<{ readonly id: string; readonly indices: bigint; readonly hits: number }> {
-    return this.#known(this.#thread.call('import', exportText(given)));
+    return this.#translateErrors(this.#thread.call('import', exportText(given)));
   }
 
-  tuning(key: TuningKey): Promise<Tuning | undefined> {
-    return this.#known(this.#thread.call('tuning', key));
+  tuning(key: TuningKey): Promise<TuningResult | undefined> {
+    return this.#translateErrors(this.#thread.call('tuning', key));
   }
 
-  tunings(): Promise<KeptTuning[]> {
-    return this.#known(this.#thread.call('tunings'));
+  tunings(): Promise<StoredTuning[]> {
+    return this.#translateErrors(this.#thread.call('tunings'));
   }
 
   keepTuning(key: TuningKey, timings: unknown): Promise<void> {
-    return this.#known(this.#thread.call('keepTuning', key, timings));
+    return this.#translateErrors(this.#thread.call('keepTuning', key, timings));
   }
 
   close(): Promise<void> {
     return this.#thread.close();
   }
 
-  async #known<T>(answer: Promise<T>): Promise<T> {
+  async #translateErrors<T>(answer: Promise<T>): Promise<T> {
     try {
       return await answer;
     } catch (error) {
-      throw error instanceof Unavailable ? unavailable(error, 'the ledger') : error;
+      throw error instanceof LedgerUnavailableError ? unavailableError(error, 'the ledger') : error;
     }
   }
 }

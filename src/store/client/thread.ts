@@ -1,36 +1,36 @@
-import { startThread, type Thread, workerBeside } from '../../device/pool/threads/threads.js';
-import { errorOf, type Method, type Reply } from '../messages.js';
+import { startThread, type Thread, workerUrl } from '../../device/pool/threads/threads.js';
+import { errorOf, type LedgerMethod, type LedgerReply } from '../messages.js';
 import type { Ledger } from '../thread/ledger.js';
 
 /** The main thread's proxy of the ledger: each method returns a promise. */
 export class LedgerThread {
   readonly #thread: Thread;
-  readonly #waiting = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>();
+  readonly #pendingCalls = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>();
   #calls = 0;
   #fault: unknown;
 
   /** `warn` receives notices about the file. */
   constructor(directory: string, warn: (notice: string) => void) {
     this.#thread = startThread({
-      file: workerBeside(import.meta.url, '../thread/worker.js'),
+      file: workerUrl(import.meta.url, '../thread/worker.js'),
       name: 'millrace ledger',
       data: { directory },
-      died: (cause) => this.#die(cause),
-      heard: (message) => {
-        const reply = message as Reply;
+      died: (cause) => this.#onThreadDied(cause),
+      onMessage: (message) => {
+        const reply = message as LedgerReply;
         for (const notice of reply.notices) warn(notice);
-        this.#hear(reply);
+        this.#onReply(reply);
       },
     });
     this.#thread.ready.catch(() => undefined); // reported to the caller of a method
     this.#thread.keepAlive(false);
   }
 
-  call<M extends Method>(method: M, ...args: Parameters<Ledger[M]>): Promise<ReturnType<Ledger[M]>> {
+  call<M extends LedgerMethod>(method: M, ...args: Parameters<Ledger[M]>): Promise<ReturnType<Ledger[M]>> {
     if (this.#fault !== undefined) return Promise.reject(this.#fault);
     return new Promise((resolve, reject) => {
       const number = this.#calls++;
-      this.#waiting.set(number, { resolve: resolve as (value: unknown) => void, reject });
+      this.#pendingCalls.set(number, { resolve: resolve as (value: unknown) => void, reject });
       // The process stays alive until pending writes are on disk.
       this.#thread.keepAlive(true);
       this.#thread.post({ number, method, args });
@@ -48,17 +48,17 @@ export class LedgerThread {
     }
   }
 
-  #hear(reply: Reply): void {
-    const waiting = this.#waiting.get(reply.number);
-    this.#waiting.delete(reply.number);
-    if (this.#waiting.size === 0) this.#thread.keepAlive(false);
+  #onReply(reply: LedgerReply): void {
+    const waiting = this.#pendingCalls.get(reply.number);
+    this.#pendingCalls.delete(reply.number);
+    if (this.#pendingCalls.size === 0) this.#thread.keepAlive(false);
     if ('fault' in reply) waiting?.reject(errorOf(reply.fault));
     else waiting?.resolve(reply.value);
   }
 
-  #die(cause: unknown): void {
+  #onThreadDied(cause: unknown): void {
     this.#fault ??= cause;
-    for (const { reject } of this.#waiting.values()) reject(cause);
-    this.#waiting.clear();
+    for (const { reject } of this.#pendingCalls.values()) reject(cause);
+    this.#pendingCalls.clear();
   }
 }

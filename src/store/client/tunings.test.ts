@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { TuningAbout } from '../../engine/tune/known.js';
+import type { TuningSubject } from '../../engine/tune/known.js';
 import { items, type Kernel, u32 } from '../../kernel/index.js';
 import { openStore } from './store.js';
 import { LedgerTunings } from './tunings.js';
@@ -17,14 +17,14 @@ const record = { unit: 'H', setting: { lanes: 4 }, gain: 1.2, rate: 5, isWhole: 
 const kernel = items('tuned', { hit: { n: u32 } }, ({ index, emit }) => emit({ n: index.lo })) as unknown as Kernel;
 
 /** Counts how often a kernel's text is asked for, which takes longest. */
-function about(device: string): TuningAbout & { asked: number } {
+function about(device: string): TuningSubject & { asked: number } {
   const given = { asked: 0, workload: 'one', device, driver: 'v8 1', candidates: '[]' };
   return Object.defineProperty(given, 'kernels', {
     get: () => {
       given.asked++;
       return [kernel];
     },
-  }) as unknown as TuningAbout & { asked: number };
+  }) as unknown as TuningSubject & { asked: number };
 }
 
 it('opens no ledger where none is, and reads no kernel unless its workload was tuned on the device', async () => {
@@ -32,20 +32,20 @@ it('opens no ledger where none is, and reads no kernel unless its workload was t
   const [here, other] = [about('a card'), about('another')];
   expect(await shelf.find(here)).toBeUndefined();
   expect([here.asked, existsSync(join(folder, 'ledger.db'))]).toEqual([0, false]);
-  await shelf.keep(here, record);
+  await shelf.save(here, record);
   expect(await shelf.find(here)).toEqual(record);
   expect(await shelf.find(other)).toBeUndefined();
   expect(other.asked).toBe(0);
   expect(readdirSync(folder).sort()).toEqual(['ledger.db', 'ledger.seen', 'locks']);
   expect(await new LedgerTunings(folder).find(here)).toEqual(record);
-  await shelf.keep(here, undefined);
+  await shelf.save(here, undefined);
   expect(await shelf.find(here)).toBeUndefined();
 });
 
 it('reads from a ledger that is open already, and leaves it open', async () => {
   const store = await openStore(folder);
   const shelf = new LedgerTunings(folder, {}, Promise.resolve(store));
-  await shelf.keep(about('a card'), record);
+  await shelf.save(about('a card'), record);
   expect(await shelf.find(about('a card'))).toEqual(record);
   expect(await store.tunings()).toMatchObject([{ device: 'a card', timings: record }]);
   await store.close();

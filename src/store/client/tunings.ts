@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TuningAbout, TuningShelf } from '../../engine/tune/known.js';
+import type { TuningStore, TuningSubject } from '../../engine/tune/known.js';
 import type { TuningRecord } from '../../engine/tune/tune.js';
 import type { Kernel } from '../../kernel/index.js';
 import { digestOf } from '../encoding.js';
 import { programText } from '../identity.js';
 import { newestLedger } from '../thread/set-aside.js';
-import { isSameKey, type KeptTuning, type TuningKey } from '../thread/tuning.js';
+import { isSameKey, type StoredTuning, type TuningKey } from '../thread/tuning.js';
 import { openStore, type Store, type StoreOptions } from './store.js';
 
 /**
@@ -14,11 +14,11 @@ import { openStore, type Store, type StoreOptions } from './store.js';
  * devices open. Building a kernel's text takes 50 ms or more, so that is done only if its workload was tuned on the
  * device.
  */
-export class LedgerTunings implements TuningShelf {
+export class LedgerTunings implements TuningStore {
   readonly #directory: string;
   readonly #options: StoreOptions;
   readonly #opened: Promise<Store | undefined> | undefined;
-  #kept: Promise<readonly KeptTuning[]> | undefined;
+  #stored: Promise<readonly StoredTuning[]> | undefined;
 
   /** `opened` is the directory's ledger if the caller opens it in any case. The caller closes it. */
   constructor(directory: string, options: StoreOptions = {}, opened?: Promise<Store | undefined>) {
@@ -32,33 +32,33 @@ export class LedgerTunings implements TuningShelf {
     this.#read().catch(() => undefined);
   }
 
-  async find(about: TuningAbout): Promise<TuningRecord | undefined> {
+  async find(about: TuningSubject): Promise<TuningRecord | undefined> {
     const { workload, device, driver } = about;
     const kept = await this.#read();
     const own = kept.filter((one) => one.device === device && one.driver === driver);
     if (!own.some(({ kernel }) => kernel.startsWith(`${workload} `))) return undefined;
-    const key = keyOf(about);
+    const key = tuningKeyOf(about);
     const timings = own.find((one) => isSameKey(one, key))?.timings as TuningRecord | null | undefined;
     return timings ?? undefined;
   }
 
-  async keep(about: TuningAbout, record: TuningRecord | undefined): Promise<void> {
-    await this.#with((store) => store.keepTuning(keyOf(about), record ?? null));
-    this.#kept = undefined;
+  async save(about: TuningSubject, record: TuningRecord | undefined): Promise<void> {
+    await this.#withStore((store) => store.keepTuning(tuningKeyOf(about), record ?? null));
+    this.#stored = undefined;
   }
 
-  #read(): Promise<readonly KeptTuning[]> {
-    this.#kept ??= this.#all();
-    return this.#kept;
+  #read(): Promise<readonly StoredTuning[]> {
+    this.#stored ??= this.#readAll();
+    return this.#stored;
   }
 
-  async #all(): Promise<readonly KeptTuning[]> {
+  async #readAll(): Promise<readonly StoredTuning[]> {
     const path = join(this.#directory, newestLedger(this.#directory));
-    const isThere = (await this.#opened) !== undefined || existsSync(path);
-    return isThere ? this.#with((store) => store.tunings()) : [];
+    const exists = (await this.#opened) !== undefined || existsSync(path);
+    return exists ? this.#withStore((store) => store.tunings()) : [];
   }
 
-  async #with<T>(use: (store: Store) => Promise<T>): Promise<T> {
+  async #withStore<T>(use: (store: Store) => Promise<T>): Promise<T> {
     const opened = await this.#opened;
     if (opened) return use(opened);
     const store = await openStore(this.#directory, this.#options);
@@ -70,7 +70,7 @@ export class LedgerTunings implements TuningShelf {
   }
 }
 
-function keyOf({ workload, kernels, device, driver, candidates }: TuningAbout): TuningKey {
+function tuningKeyOf({ workload, kernels, device, driver, candidates }: TuningSubject): TuningKey {
   const text = kernels.map(kernelDigest).join(' ');
   return { kernel: `${workload} ${digestOf(text)}`, device, driver, candidates: digestOf(candidates) };
 }

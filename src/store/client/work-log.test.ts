@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Indexed } from '../../engine/makers/harvest.js';
 import { Intervals } from '../../engine/work/intervals.js';
 import { between, endOf, type Range } from '../../engine/work/space.js';
-import { BookSource, type Books, hitsWithin, partOf } from './work-log.js';
+import { hitsWithin, LedgerSource, partOf, type WorkLog } from './work-log.js';
 
 interface Found extends Indexed {
   readonly of?: string;
@@ -13,9 +13,9 @@ interface Found extends Indexed {
 function booksIn(done: readonly Range[] = [], found: readonly Found[] = []) {
   let all = Intervals.of(done);
   const hits: Found[] = [];
-  const books: Books<Found> = {
+  const books: WorkLog<Found> = {
     completed: all,
-    found,
+    storedHits: found,
     add: (range, some) => {
       if (range && !all.within(range).isEmpty) throw new Error(`${range.start} would count twice`);
       if (range) all = all.add(range);
@@ -29,8 +29,8 @@ const at = (...indices: number[]): Found[] => indices.map((index) => ({ index: B
 
 describe('a part of a job', () => {
   const own = {
-    kept: ({ of }: Found) => ({ of: `kept ${of}` }),
-    told: (kept: Found, index: bigint) => ({ ...kept, index }),
+    toStored: ({ of }: Found) => ({ of: `kept ${of}` }),
+    fromStored: (kept: Found, index: bigint) => ({ ...kept, index }),
   };
 
   it('sees what is its own in its own indices, and writes it down in the place it has', async () => {
@@ -39,11 +39,11 @@ describe('a part of a job', () => {
     // The second of parts that try 5 to 15: 20 to 30 of the job.
     const part = partOf<Found, Found>(books, { space: between(5n, 15n), offset: 15n, ...own });
     expect([...part.completed]).toEqual([between(5n, 7n), between(10n, 11n)]);
-    expect(part.found.map(({ index }) => index)).toEqual([5n, 12n]);
-    const source = new BookSource(part, between(5n, 15n));
+    expect(part.storedHits.map(({ index }) => index)).toEqual([5n, 12n]);
+    const source = new LedgerSource(part, between(5n, 15n));
     expect([source.take(), source.take(), source.take()]).toEqual([between(7n, 10n), between(11n, 15n), undefined]);
-    await source.done({ start: 7n, count: 3 }, [{ index: 8n, of: 'eight' }]);
-    await source.keep([{ index: 14n, of: 'ahead' }]);
+    await source.commit({ start: 7n, count: 3 }, [{ index: 8n, of: 'eight' }]);
+    await source.commitEarly([{ index: 14n, of: 'ahead' }]);
     expect(hits).toEqual([
       { index: 23n, of: 'kept eight' },
       { index: 29n, of: 'kept ahead' },

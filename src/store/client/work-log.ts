@@ -4,10 +4,10 @@ import { type ChunkSource, MemorySource } from '../../engine/work/source.js';
 import { between, endOf, type Piece, type Range, rangeOf } from '../../engine/work/space.js';
 
 /** A job's log of work: what earlier runs did and found, and what this run adds. */
-export interface Books<T extends Indexed = Indexed> {
+export interface WorkLog<T extends Indexed = Indexed> {
   readonly completed: Intervals;
   /** Ascending. */
-  readonly found: readonly T[];
+  readonly storedHits: readonly T[];
   /**
    * Records a range and its hits; without a range, hits whose range may never be done. Hits are written at once, or
    * `soon`, within a second, as ranges without hits are. Undefined if the caller need not wait for the disk.
@@ -16,69 +16,72 @@ export interface Books<T extends Indexed = Indexed> {
 }
 
 /** Supplies a search with the work that is not done, and records its results. */
-export class BookSource<T extends Indexed> implements ChunkSource<readonly T[]> {
+export class LedgerSource<T extends Indexed> implements ChunkSource<readonly T[]> {
   readonly completed: Intervals;
-  readonly found: readonly T[];
-  readonly #books: Books<T>;
-  readonly #todo: MemorySource;
+  readonly storedResults: readonly T[];
+  readonly #log: WorkLog<T>;
+  readonly #remaining: MemorySource;
 
-  constructor(books: Books<T>, space: Range) {
-    this.#books = books;
-    this.completed = books.completed;
-    this.found = books.found;
-    this.#todo = new MemorySource(space, books.completed);
+  constructor(log: WorkLog<T>, space: Range) {
+    this.#log = log;
+    this.completed = log.completed;
+    this.storedResults = log.storedHits;
+    this.#remaining = new MemorySource(space, log.completed);
   }
 
   get isExhausted(): boolean {
-    return this.#todo.isExhausted;
+    return this.#remaining.isExhausted;
   }
 
   take(): Range | undefined {
-    return this.#todo.take();
+    return this.#remaining.take();
   }
 
-  done(piece: Piece, hits: readonly T[]): void | Promise<void> {
-    return this.#books.add(rangeOf(piece), hits);
+  commit(piece: Piece, hits: readonly T[]): void | Promise<void> {
+    return this.#log.add(rangeOf(piece), hits);
   }
 
-  keep(hits: readonly T[]): void | Promise<void> {
-    return this.#books.add(undefined, hits);
+  commitEarly(hits: readonly T[]): void | Promise<void> {
+    return this.#log.add(undefined, hits);
   }
 
   giveBack(): void {}
 
-  lower(bound: bigint): void {
-    this.#todo.lower(bound);
+  dropFrom(bound: bigint): void {
+    this.#remaining.dropFrom(bound);
   }
 }
 
 /**
  * One of several searches of a job. It has its own indices, at an offset in the job's, and may have its own form of hits.
  */
-export interface Part<T extends Indexed, Own extends Indexed> {
+export interface WorkLogPart<T extends Indexed, Own extends Indexed> {
   /** In the part's own indices. */
   readonly space: Range;
   /** The job's index of the part's index 0; may be negative. */
   readonly offset: bigint;
-  /** Converts a hit to its stored form without the index; `told` converts it back. */
-  kept(hit: Own): Omit<T, 'index'>;
-  told(kept: T, index: bigint): Own;
+  /** Converts a hit to its stored form without the index; `fromStored` converts it back. */
+  toStored(hit: Own): Omit<T, 'index'>;
+  fromStored(kept: T, index: bigint): Own;
   /** Default: at once. */
   readonly when?: 'at once' | 'soon';
 }
 
 /** Returns a view of the log for one part. */
-export function partOf<T extends Indexed, Own extends Indexed>(books: Books<T>, part: Part<T, Own>): Books<Own> {
+export function partOf<T extends Indexed, Own extends Indexed>(
+  log: WorkLog<T>,
+  part: WorkLogPart<T, Own>,
+): WorkLog<Own> {
   const { space, offset } = part;
-  const place = between(space.start + offset, endOf(space) + offset);
-  const own = ({ start, length }: Range): Range => ({ start: start - offset, length });
+  const jobRange = between(space.start + offset, endOf(space) + offset);
+  const toPartRange = ({ start, length }: Range): Range => ({ start: start - offset, length });
   return {
-    completed: Intervals.of([...books.completed.within(place)].map(own)),
-    found: hitsWithin(books.found, place).map((hit) => part.told(hit, hit.index - offset)),
+    completed: Intervals.of([...log.completed.within(jobRange)].map(toPartRange)),
+    storedHits: hitsWithin(log.storedHits, jobRange).map((hit) => part.fromStored(hit, hit.index - offset)),
     add: (range, hits) =>
-      books.add(
+      log.add(
         range && { start: range.start + offset, length: range.length },
-        hits.map((hit) => ({ ...part.kept(hit), index: hit.index + offset }) as T),
+        hits.map((hit) => ({ ...part.toStored(hit), index: hit.index + offset }) as T),
         part.when,
       ),
   };

@@ -4,7 +4,7 @@ import { MillraceError } from '../../kernel/error.js';
 
 /** A row as SQLite returns it. */
 export type Row = Readonly<Record<string, string | number | null>>;
-type Bound = string | number | null;
+type SqlValue = string | number | null;
 
 /**
  * A connection to a SQLite file, with errors translated. Every method blocks, for milliseconds when a disk sync is
@@ -18,24 +18,24 @@ export class Connection {
   /** `busyMs` is how long to wait for another process that is writing. */
   constructor(path: string, busyMs: number) {
     this.path = path;
-    this.#database = attempt(path, () => new (library())(path, { timeout: busyMs }));
+    this.#database = translateSqlErrors(path, () => new (loadLibrary())(path, { timeout: busyMs }));
   }
 
   exec(sql: string): void {
-    attempt(this.path, () => this.#database.exec(sql));
+    translateSqlErrors(this.path, () => this.#database.exec(sql));
   }
 
-  run(sql: string, ...values: Bound[]): number {
-    return attempt(this.path, () => this.#prepared(sql).run(...values).changes);
+  run(sql: string, ...values: SqlValue[]): number {
+    return translateSqlErrors(this.path, () => this.#prepared(sql).run(...values).changes);
   }
 
-  get(sql: string, ...values: Bound[]): Row | undefined {
-    const row = attempt(this.path, () => this.#prepared(sql).get(...values));
-    return row === undefined ? undefined : textual(row);
+  get(sql: string, ...values: SqlValue[]): Row | undefined {
+    const row = translateSqlErrors(this.path, () => this.#prepared(sql).get(...values));
+    return row === undefined ? undefined : decodeRow(row);
   }
 
-  all(sql: string, ...values: Bound[]): Row[] {
-    return attempt(this.path, () => this.#prepared(sql).all(...values)).map(textual);
+  all(sql: string, ...values: SqlValue[]): Row[] {
+    return translateSqlErrors(this.path, () => this.#prepared(sql).all(...values)).map(decodeRow);
   }
 
   /** Runs an action as one atomic transaction, durable on return. */
@@ -68,27 +68,27 @@ export class Connection {
 }
 
 interface Statement {
-  run(...values: Bound[]): { readonly changes: number };
-  get(...values: Bound[]): unknown;
-  all(...values: Bound[]): unknown[];
+  run(...values: SqlValue[]): { readonly changes: number };
+  get(...values: SqlValue[]): unknown;
+  all(...values: SqlValue[]): unknown[];
 }
 
 /**
  * Text is read as bytes (`selection`, rows.ts): a Buffer from `get`, an ArrayBuffer from `all`. Bytes that are not UTF-8
  * become text that matches no checksum.
  */
-function textual(row: unknown): Row {
+function decodeRow(row: unknown): Row {
   const cells = Object.entries(row as object).filter(([name]) => name !== '_metadata');
-  const text = ([name, cell]: [string, unknown]) => [name, isBytes(cell) ? TEXT.decode(cell) : cell];
+  const text = ([name, cell]: [string, unknown]) => [name, isBytes(cell) ? UTF8.decode(cell) : cell];
   return Object.fromEntries(cells.map(text)) as Row;
 }
 
 const isBytes = (cell: unknown): cell is Uint8Array | ArrayBuffer => typeof cell === 'object' && cell !== null;
 
-const TEXT = new TextDecoder();
+const UTF8 = new TextDecoder();
 
 /** The file's content is not what was written. */
-export class Damaged extends Error {
+export class LedgerDamagedError extends Error {
   constructor(what: string, cause?: unknown) {
     super(what, { cause });
     this.name = 'Damaged';
@@ -96,7 +96,7 @@ export class Damaged extends Error {
 }
 
 /** SQLite rejected a statement for a reason that no other class covers. */
-export class Rejected extends MillraceError {
+export class SqlError extends MillraceError {
   readonly reason: string;
 
   constructor(path: string, reason: string, cause: unknown) {
@@ -106,7 +106,7 @@ export class Rejected extends MillraceError {
 }
 
 /** Another process is writing, or the disk is full: a retry may succeed. */
-export class Unavailable extends Error {
+export class LedgerUnavailableError extends Error {
   /** Advice for the user. */
   readonly advice: string;
 
@@ -117,42 +117,47 @@ export class Unavailable extends Error {
   }
 }
 
-function attempt<T>(path: string, action: () => T): T {
+function translateSqlErrors<T>(path: string, action: () => T): T {
   try {
     return action();
   } catch (error) {
-    throw translated(path, error);
+    throw translatedError(path, error);
   }
 }
 
-function translated(path: string, error: unknown): unknown {
+function translatedError(path: string, error: unknown): unknown {
   const { code = '', message } = error as { code?: string; message: string };
   if (!code.startsWith('SQLITE_')) return error;
-  if (/^SQLITE_(CORRUPT|NOTADB)/.test(code)) return new Damaged(message, error);
+  if (/^SQLITE_(CORRUPT|NOTADB)/.test(code)) return new LedgerDamagedError(message, error);
   if (/^SQLITE_(BUSY|LOCKED|PROTOCOL)/.test(code)) {
-    return new Unavailable(`${path} is in use by another process`, 'wait for it, or see `millrace jobs list`', error);
+    return new LedgerUnavailableError(
+      `${path} is in use by another process`,
+      'wait for it, or see `millrace jobs list`',
+      error,
+    );
   }
   if (/^SQLITE_(FULL|IOERR|NOMEM)/.test(code)) {
-    return new Unavailable(`cannot write ${path}: ${message}`, FULL, error);
+    return new LedgerUnavailableError(`cannot write ${path}: ${message}`, FULL_DISK_ADVICE, error);
   }
-  if (/^SQLITE_(CANTOPEN|READONLY|PERM|AUTH)/.test(code)) return unwritable(path, message, error);
-  return new Rejected(path, `${message} (${code})`, error);
+  if (/^SQLITE_(CANTOPEN|READONLY|PERM|AUTH)/.test(code)) return unwritableError(path, message, error);
+  return new SqlError(path, `${message} (${code})`, error);
 }
 
 /** Runs an action of `node:fs` on a path and translates its errors. */
-export function onDisk<T>(path: string, action: () => T): T {
+export function translateFileErrors<T>(path: string, action: () => T): T {
   try {
     return action();
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException;
-    if (/^(ENOSPC|EDQUOT|EIO)$/.test(code)) throw new Unavailable(`cannot write ${path}: ${message}`, FULL, error);
-    throw code === '' ? error : unwritable(path, message, error);
+    if (/^(ENOSPC|EDQUOT|EIO)$/.test(code))
+      throw new LedgerUnavailableError(`cannot write ${path}: ${message}`, FULL_DISK_ADVICE, error);
+    throw code === '' ? error : unwritableError(path, message, error);
   }
 }
 
-const FULL = 'make room on that disk';
+const FULL_DISK_ADVICE = 'make room on that disk';
 
-const unwritable = (path: string, why: string, cause: unknown): MillraceError =>
+const unwritableError = (path: string, why: string, cause: unknown): MillraceError =>
   new MillraceError({
     code: 'io',
     message: `cannot write ${path}: ${why}`,
@@ -162,4 +167,4 @@ const unwritable = (path: string, why: string, cause: unknown): MillraceError =>
   });
 
 /** Loaded only in the thread that uses it: 10 MB of native code. */
-const library = (): typeof Database => createRequire(import.meta.url)('libsql') as typeof Database;
+const loadLibrary = (): typeof Database => createRequire(import.meta.url)('libsql') as typeof Database;

@@ -16,7 +16,7 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { between } from '../../engine/work/space.js';
 import { digestOf } from '../encoding.js';
-import { Connection, Damaged } from './connection.js';
+import { Connection, LedgerDamagedError } from './connection.js';
 import { LedgerFile } from './file.js';
 import { Ledger } from './ledger.js';
 
@@ -48,9 +48,9 @@ const PIECES = [...Array(60).keys()].filter((piece) => piece % 7 !== 3);
 const batch = (start: number, past: number) => {
   const hits = Array.from({ length: past - start }, (_, at) => start + at).filter(isHit);
   return {
-    done: [{ start: BigInt(start), past: BigInt(past), hits: hits.length }],
+    done: [{ start: BigInt(start), end: BigInt(past), hits: hits.length }],
     hits: hits.map((index) => ({ index: BigInt(index), nth: 0, fields: fields(index) })),
-    told: [],
+    notified: [],
     elapsedMs: 1,
     devices: [],
   };
@@ -83,7 +83,7 @@ function contentOf(ledger: Ledger): string {
     const { done, hits } = ledger.progress(id);
     return [
       `${name} ${JSON.stringify(params)} ${space.start} ${space.length}`,
-      ...done.map(({ start, past, hits: found }) => `${start} ${past} ${found}`),
+      ...done.map(({ start, end, hits: found }) => `${start} ${end} ${found}`),
       ...hits.map(({ index, nth, fields: values }) => `${index} ${nth} ${values}`),
     ];
   });
@@ -295,7 +295,7 @@ describe('a damaged ledger', () => {
   it('that another process has set aside meanwhile is not mistaken for the new one', () => {
     const place = copyOf(closed);
     const files = [0, 1].map(() => LedgerFile.open(place, () => undefined));
-    const suspects = files.map((file) => file.abandon(new Damaged('seen by both')));
+    const suspects = files.map((file) => file.closeDamaged(new LedgerDamagedError('seen by both')));
     const opened = suspects.map((suspect) => LedgerFile.open(place, () => undefined, suspect));
     expect(opened.map(({ notices }) => notices.length)).toEqual([1, 0]);
     expect(asides(place)).toEqual(['ledger-damaged-1.db']);
@@ -310,12 +310,12 @@ describe('a damaged ledger', () => {
     const { id } = ledger.begin(opening('a')).job;
     const values = `{"text":"${'x'.repeat(3000)}"}`;
     const hits = Array.from({ length: 1500 }, (_, at) => ({ index: BigInt(at), nth: 0, fields: values }));
-    ledger.commit(id, { ...batch(0, 100), done: [{ start: 2000n, past: 5000n, hits: 0 }], hits });
+    ledger.commit(id, { ...batch(0, 100), done: [{ start: 2000n, end: 5000n, hits: 0 }], hits });
     const connection = new Connection(join(place, 'ledger.db'), 0);
     connection.exec("UPDATE done SET mark = 'x'; PRAGMA wal_checkpoint(TRUNCATE)");
     connection.close();
     expect(statSync(join(place, 'ledger.db')).size).toBeGreaterThan(4 * 2 ** 20);
-    expect(() => ledger.commit(id, batch(5000, 5100))).toThrow(Damaged);
+    expect(() => ledger.commit(id, batch(5000, 5100))).toThrow(LedgerDamagedError);
     ledger.close();
     const last = new Ledger(place);
     expect(last.notices()).toEqual([expect.stringContaining('set aside')]);

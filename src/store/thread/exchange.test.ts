@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { between } from '../../engine/work/space.js';
 import { digestOf } from '../encoding.js';
 import { Connection } from './connection.js';
-import type { Exported } from './exchange.js';
+import type { ExportedJob } from './exchange.js';
 import { Ledger } from './ledger.js';
 
 const MUTATIONS = process.env.MILLRACE_LONG === '1' ? 20_000 : 300;
@@ -27,19 +27,19 @@ const opening = {
 };
 
 /** A job with hits, as it is exported. The ledger has none of it afterwards. */
-const exported = ((): Exported => {
+const exported = ((): ExportedJob => {
   const { id } = ledger.begin(opening).job;
   ledger.commit(id, {
     done: [
-      { start: 0n, past: 100n, hits: 3 },
-      { start: 200n, past: 300n, hits: 0 },
+      { start: 0n, end: 100n, hits: 3 },
+      { start: 200n, end: 300n, hits: 0 },
     ],
     hits: [
       { index: 4n, nth: 0, fields: '{"n":{"$big":"5"},"list":[1,2,3]}' },
       { index: 4n, nth: 1, fields: '{"n":{"$float":"NaN"}}' },
       { index: 40n, nth: 0, fields: '{"n":7}' },
     ],
-    told: [],
+    notified: [],
     elapsedMs: 10,
     devices: ['wasm'],
   });
@@ -53,7 +53,7 @@ const text = JSON.stringify(exported, undefined, 1);
 const { digest: _, ...undigested } = exported;
 
 /** What an import has brought, and nothing of it is left. */
-function takeOut(id: string): Omit<Exported, 'elapsedMs' | 'devices' | 'digest'> {
+function takeOut(id: string): Omit<ExportedJob, 'elapsedMs' | 'devices' | 'digest'> {
   const { progress } = ledger.begin({ ...opening, ...ledger.find(id).job });
   ledger.end(id, 'open');
   const { elapsedMs: _elapsed, devices: _devices, digest: _digest, ...rest } = ledger.export(id);

@@ -4,12 +4,12 @@ import { MillraceError } from '../../kernel/error.js';
  * Strict reader for the text of an exported job. It scans the text once, takes one value at a time, and passes to
  * JSON.parse only pieces whose length and nesting it has measured: 10 MB of `[` would make JSON.parse use 750 MB.
  */
-export class ExportText {
+export class ExportReader {
   readonly #text: string;
-  #at = 0;
+  #position = 0;
 
   constructor(text: string) {
-    if (text.length > MAX_CHARACTERS) throw tooLarge();
+    if (text.length > MAX_CHARACTERS) throw tooLargeError();
     this.#text = text;
   }
 
@@ -19,7 +19,7 @@ export class ExportText {
     if (this.#skip('}')) return;
     do {
       const name = this.value(MAX_NAME_CHARACTERS);
-      if (typeof name !== 'string') throw refuse(`expected a name at character ${this.#at}`);
+      if (typeof name !== 'string') throw importError(`expected a name at character ${this.#position}`);
       this.#expect(':');
       yield name;
     } while (this.#skip(','));
@@ -37,20 +37,20 @@ export class ExportText {
 
   /** Reads the next value, of at most `maxCharacters`. */
   value(maxCharacters: number): unknown {
-    this.#space();
-    const start = this.#at;
+    this.#skipSpace();
+    const start = this.#position;
     const end = this.#endOfValue(start + maxCharacters);
-    this.#at = end;
+    this.#position = end;
     try {
       return JSON.parse(this.#text.slice(start, end)) as unknown;
     } catch (cause) {
-      throw refuse(`the value at character ${start} is not JSON`, cause);
+      throw importError(`the value at character ${start} is not JSON`, cause);
     }
   }
 
   end(): void {
-    this.#space();
-    if (this.#at < this.#text.length) throw refuse(`expected its end at character ${this.#at}`);
+    this.#skipSpace();
+    if (this.#position < this.#text.length) throw importError(`expected its end at character ${this.#position}`);
   }
 
   /** Returns where the value ends by its brackets and quotes; JSON.parse decides whether it is valid. */
@@ -58,8 +58,8 @@ export class ExportText {
     const text = this.#text;
     let depth = 0;
     let isString = false;
-    for (let at = this.#at; at < text.length; at++) {
-      if (at >= limit) throw refuse(`the value at character ${this.#at} is too long`);
+    for (let at = this.#position; at < text.length; at++) {
+      if (at >= limit) throw importError(`the value at character ${this.#position} is too long`);
       const character = text[at];
       if (isString) {
         if (character === '\\') at++;
@@ -68,7 +68,7 @@ export class ExportText {
       } else if (character === '"') isString = true;
       else if (character === '[' || character === '{') {
         if (++depth > MAX_DEPTH)
-          throw refuse(`the value at character ${this.#at} is nested more than ${MAX_DEPTH} deep`);
+          throw importError(`the value at character ${this.#position} is nested more than ${MAX_DEPTH} deep`);
       } else if (character === ']' || character === '}') {
         if (depth === 0) return at;
         if (--depth === 0) return at + 1;
@@ -77,20 +77,20 @@ export class ExportText {
     return text.length;
   }
 
-  #space(): void {
-    while (isSpace(this.#text[this.#at])) this.#at++;
+  #skipSpace(): void {
+    while (isSpace(this.#text[this.#position])) this.#position++;
   }
 
   /** Skips a character if it is the next one. */
   #skip(character: string): boolean {
-    this.#space();
-    const isNext = this.#text[this.#at] === character;
-    if (isNext) this.#at++;
+    this.#skipSpace();
+    const isNext = this.#text[this.#position] === character;
+    if (isNext) this.#position++;
     return isNext;
   }
 
   #expect(character: string): void {
-    if (!this.#skip(character)) throw refuse(`expected ${character} at character ${this.#at}`);
+    if (!this.#skip(character)) throw importError(`expected ${character} at character ${this.#position}`);
   }
 }
 
@@ -102,9 +102,9 @@ const MAX_DEPTH = 64;
 const isSpace = (character: string | undefined): boolean =>
   character === ' ' || character === '\n' || character === '\r' || character === '\t';
 
-export const tooLarge = (): MillraceError => refuse(`it is larger than ${MAX_CHARACTERS / 2 ** 20} MiB`);
+export const tooLargeError = (): MillraceError => importError(`it is larger than ${MAX_CHARACTERS / 2 ** 20} MiB`);
 
-export const refuse = (message: string, cause?: unknown): MillraceError =>
+export const importError = (message: string, cause?: unknown): MillraceError =>
   new MillraceError({
     code: 'input-format',
     message: `not an exported job: ${message}`,

@@ -1,12 +1,12 @@
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { MillraceError } from '../../kernel/error.js';
-import { Connection, Damaged, onDisk, Rejected, Unavailable } from './connection.js';
+import { Connection, LedgerDamagedError, LedgerUnavailableError, SqlError, translateFileErrors } from './connection.js';
 import { allJobs } from './jobs.js';
 import { Lock } from './lock.js';
 import { readProgress } from './progress.js';
 import { migrate } from './schema.js';
-import { damagedIn, newestLedger, setAside, setLogsAside } from './set-aside.js';
+import { damagedLedgers, newestLedger, setAside, setLogsAside } from './set-aside.js';
 import { checkTunings } from './tuning.js';
 
 /**
@@ -21,11 +21,11 @@ export class LedgerFile {
   readonly notices: readonly string[];
   readonly #inode: bigint;
   readonly #lock: Lock;
-  readonly #witness: number;
+  readonly #commitCountFile: number;
   #isOpen = true;
 
-  private constructor({ directory, connection, notices, inode }: Opened, lock: Lock) {
-    this.#witness = openWitness(directory);
+  private constructor({ directory, connection, notices, inode }: OpenedFile, lock: Lock) {
+    this.#commitCountFile = openCommitCount(directory);
     this.directory = directory;
     this.connection = connection;
     this.notices = notices;
@@ -38,29 +38,29 @@ export class LedgerFile {
   }
 
   /**
-   * `alone` runs while no other process has the ledger open. `suspect` is a file in which damage was found after it was
+   * `maintain` runs while no other process has the ledger open. `damagedFile` is a file in which damage was found after it was
    * opened; it is set aside unless another process has already done so.
    */
-  static open(directory: string, alone: (connection: Connection) => void, suspect?: Suspect): LedgerFile {
-    onDisk(directory, () => mkdirSync(directory, { recursive: true, mode: 0o700 }));
-    const sole = Lock.take(directory, STORE, 'exclusive');
-    if (!sole) return LedgerFile.#openBeside(directory, suspect);
-    let opened: Opened;
+  static open(directory: string, maintain: (connection: Connection) => void, damagedFile?: DamagedFile): LedgerFile {
+    translateFileErrors(directory, () => mkdirSync(directory, { recursive: true, mode: 0o700 }));
+    const exclusiveLock = Lock.take(directory, STORE_LOCK, 'exclusive');
+    if (!exclusiveLock) return LedgerFile.#openShared(directory, damagedFile);
+    let opened: OpenedFile;
     try {
-      opened = openAlone(directory, alone, suspect);
+      opened = openExclusive(directory, maintain, damagedFile);
     } finally {
-      sole.release();
+      exclusiveLock.release();
     }
-    return LedgerFile.#share(opened) ?? LedgerFile.open(directory, alone);
+    return LedgerFile.#downgradeLock(opened) ?? LedgerFile.open(directory, maintain);
   }
 
   /** Returns undefined if another process has held the exclusive lock since and has set the file aside. */
-  static #share(opened: Opened): LedgerFile | undefined {
+  static #downgradeLock(opened: OpenedFile): LedgerFile | undefined {
     const { directory, inode, connection } = opened;
     let lock: Lock | undefined;
     let file: LedgerFile | undefined;
     try {
-      lock = Lock.take(directory, STORE, 'shared', CHECK_MS);
+      lock = Lock.take(directory, STORE_LOCK, 'shared', MAX_CHECK_MS);
       if (lock && inodeOf(join(directory, newestLedger(directory))) === inode) file = new LedgerFile(opened, lock);
       return file;
     } finally {
@@ -72,10 +72,11 @@ export class LedgerFile {
   }
 
   /** Opens a ledger that another process has open: that process has checked it. */
-  static #openBeside(directory: string, suspect: Suspect | undefined): LedgerFile {
-    const lock = Lock.take(directory, STORE, 'shared', CHECK_MS);
+  static #openShared(directory: string, suspect: DamagedFile | undefined): LedgerFile {
+    const lock = Lock.take(directory, STORE_LOCK, 'shared', MAX_CHECK_MS);
     const path = join(directory, newestLedger(directory));
-    if (!lock) throw new Unavailable(`${path} is being checked by another process`, 'wait for it', undefined);
+    if (!lock)
+      throw new LedgerUnavailableError(`${path} is being checked by another process`, 'wait for it', undefined);
     let connection: Connection | undefined;
     let file: LedgerFile | undefined;
     try {
@@ -86,7 +87,7 @@ export class LedgerFile {
       file = new LedgerFile({ directory, connection, notices: [], inode: connectedInode(connection) }, lock);
       return file;
     } catch (error) {
-      throw error instanceof Damaged ? damagedInUse(path, error) : error;
+      throw error instanceof LedgerDamagedError ? damagedInUseError(path, error) : error;
     } finally {
       if (!file) {
         connection?.close();
@@ -103,18 +104,18 @@ export class LedgerFile {
       count = Number(this.connection.get('UPDATE commits SET n = n + 1 RETURNING CAST(n AS INTEGER) AS n')?.n ?? 0);
       return made;
     });
-    this.#note(String(count));
+    this.#writeCommitCount(String(count));
     return result;
   }
 
   /** Records damage that this process cannot act on now: the next process that has the ledger alone checks all of it. */
-  suspectDamage(): void {
-    this.#note(SUSPECT);
+  recordDamage(): void {
+    this.#writeCommitCount(DAMAGE_MARK);
   }
 
-  #note(text: string): void {
+  #writeCommitCount(text: string): void {
     try {
-      writeSync(this.#witness, text.padStart(WITNESS_CHARACTERS), 0);
+      writeSync(this.#commitCountFile, text.padStart(COMMIT_COUNT_CHARACTERS), 0);
     } catch {
       // A full disk. The commit has happened; a witness that is behind only detects less.
     }
@@ -126,96 +127,100 @@ export class LedgerFile {
       // Leaves one complete file for users who copy it. Refused while other processes read, which does no harm.
       this.connection.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     } finally {
-      this.#letGo();
+      this.#release();
     }
   }
 
   /** Closes a file in which damage was found. */
-  abandon(damage: Damaged): Suspect {
-    if (this.#isOpen) this.#letGo();
+  closeDamaged(damage: LedgerDamagedError): DamagedFile {
+    if (this.#isOpen) this.#release();
     return { damage, inode: this.#inode };
   }
 
-  #letGo(): void {
+  #release(): void {
     this.#isOpen = false;
     this.connection.close();
-    closeSync(this.#witness);
+    closeSync(this.#commitCountFile);
     this.#lock.release();
   }
 }
 
 /** A file, by its inode, in which damage was found. */
-export interface Suspect {
-  readonly damage: Damaged;
+export interface DamagedFile {
+  readonly damage: LedgerDamagedError;
   readonly inode: bigint;
 }
 
-interface Opened {
+interface OpenedFile {
   readonly directory: string;
   readonly connection: Connection;
   readonly inode: bigint;
   readonly notices: readonly string[];
 }
 
-const STORE = 'store';
+const STORE_LOCK = 'store';
 /** A check reads the file once. */
-const CHECK_MS = 60_000;
+const MAX_CHECK_MS = 60_000;
 /** How long a write waits for writes of other processes: each takes some milliseconds. */
 const BUSY_MS = 5000;
 const PAGE_BYTES = 4096;
 /** Up to this size every row is checked when the ledger is opened, in 0.1 s. Beyond it, a row is checked when it is read. */
-const SMALL_BYTES = 4 * 2 ** 20;
+const MAX_FULL_CHECK_BYTES = 4 * 2 ** 20;
 
-function openAlone(directory: string, alone: (connection: Connection) => void, suspect: Suspect | undefined): Opened {
+function openExclusive(
+  directory: string,
+  maintain: (connection: Connection) => void,
+  damagedFile: DamagedFile | undefined,
+): OpenedFile {
   const name = newestLedger(directory);
   const path = join(directory, name);
-  const seen = commitsSeen(directory);
+  const commitCount = readCommitCount(directory);
   const inode = inodeOf(path);
   if (inode === undefined || statSync(path).size === 0)
-    return begin(directory, name, goneNotices(directory, path, seen));
+    return createLedger(directory, name, missingNotices(directory, path, commitCount));
   let connection: Connection | undefined;
   let isGood = false;
   try {
-    if (suspect?.inode === inode) throw suspect.damage;
+    if (damagedFile?.inode === inode) throw damagedFile.damage;
     checkHeader(path);
     connection = new Connection(path, BUSY_MS);
-    const notices = checked(connection, path, seen);
-    alone(connection);
-    if (notices.length > 0 || seen === undefined) forget(directory);
+    const notices = checkFile(connection, path, commitCount);
+    maintain(connection);
+    if (notices.length > 0 || commitCount === undefined) resetCommitCount(directory);
     isGood = true;
     return { directory, connection, inode, notices };
   } catch (error) {
-    if (!(error instanceof Damaged)) throw error;
-    const kept = setAside(directory);
-    return begin(directory, newestLedger(directory), [asideNotice(path, error, kept)]);
+    if (!(error instanceof LedgerDamagedError)) throw error;
+    const movedTo = setAside(directory);
+    return createLedger(directory, newestLedger(directory), [setAsideNotice(path, error, movedTo)]);
   } finally {
     if (!isGood) connection?.close();
   }
 }
 
-/** Throws `Damaged` unless the file is sound. Returns notices for the user. */
-function checked(connection: Connection, path: string, seen: number | undefined): string[] {
+/** Throws `LedgerDamagedError` unless the file is sound. Returns notices for the user. */
+function checkFile(connection: Connection, path: string, commitCount: number | undefined): string[] {
   try {
     configure(connection);
     migrate(connection);
-    check(connection, seen === undefined || statSync(path).size < SMALL_BYTES);
-    const lost = (seen ?? 0) - Number(connection.get('SELECT CAST(n AS INTEGER) AS n FROM commits')?.n ?? 0);
+    checkContents(connection, commitCount === undefined || statSync(path).size < MAX_FULL_CHECK_BYTES);
+    const lost = (commitCount ?? 0) - Number(connection.get('SELECT CAST(n AS INTEGER) AS n FROM commits')?.n ?? 0);
     return lost > 0 ? [lostNotice(path, lost)] : [];
   } catch (error) {
     // A sound ledger accepts each of these statements. "unsupported file format" and "no such column" have no specific
     // code.
-    throw error instanceof Rejected ? new Damaged(error.reason, error) : error;
+    throw error instanceof SqlError ? new LedgerDamagedError(error.reason, error) : error;
   }
 }
 
 /** Creates a new ledger. */
-function begin(directory: string, name: string, notices: readonly string[]): Opened {
+function createLedger(directory: string, name: string, notices: readonly string[]): OpenedFile {
   setLogsAside(directory, name);
   const connection = new Connection(join(directory, name), BUSY_MS);
   try {
     configure(connection);
     migrate(connection);
-    forget(directory);
+    resetCommitCount(directory);
     return { directory, connection, inode: connectedInode(connection), notices };
   } catch (error) {
     connection.close();
@@ -231,16 +236,16 @@ function configure(connection: Connection): void {
 }
 
 /**
- * Throws `Damaged` if the header has a later write format: SQLite would open the file read-only and fail at the first
+ * Throws `LedgerDamagedError` if the header has a later write format: SQLite would open the file read-only and fail at the first
  * write.
  */
 function checkHeader(path: string): void {
   // Runs before SQLite opens the file: closing a descriptor drops all locks that the process has on the file.
-  const file = onDisk(path, () => openSync(path, 'r'));
+  const file = translateFileErrors(path, () => openSync(path, 'r'));
   try {
     const version = Buffer.alloc(1);
     readSync(file, version, 0, 1, WRITE_VERSION_AT);
-    if ((version[0] ?? 0) > WAL_VERSION) throw new Damaged(`its header says format ${version[0]} of SQLite`);
+    if ((version[0] ?? 0) > WAL_VERSION) throw new LedgerDamagedError(`its header says format ${version[0]} of SQLite`);
   } finally {
     closeSync(file);
   }
@@ -249,13 +254,13 @@ function checkHeader(path: string): void {
 const WRITE_VERSION_AT = 18;
 const WAL_VERSION = 2;
 
-/** Throws `Damaged` if the file's structure is broken or a row does not match its checksum. */
-function check(connection: Connection, isThorough: boolean): void {
+/** Throws `LedgerDamagedError` if the file's structure is broken or a row does not match its checksum. */
+function checkContents(connection: Connection, isThorough: boolean): void {
   // The full check compares indices with tables as well.
   const pragma = isThorough ? 'integrity_check' : 'quick_check';
-  const told = connection.get(`SELECT CAST(${pragma} AS BLOB) AS verdict FROM pragma_${pragma}(1)`);
-  const verdict = String(told?.verdict ?? '');
-  if (verdict !== 'ok') throw new Damaged(verdict);
+  const row = connection.get(`SELECT CAST(${pragma} AS BLOB) AS verdict FROM pragma_${pragma}(1)`);
+  const verdict = String(row?.verdict ?? '');
+  if (verdict !== 'ok') throw new LedgerDamagedError(verdict);
   if (!isThorough) return;
   allJobs(connection);
   const jobs = connection.all('SELECT CAST(job AS BLOB) AS job FROM done UNION SELECT CAST(job AS BLOB) FROM hits');
@@ -269,7 +274,7 @@ const inodeOf = (path: string): bigint | undefined => statSync(path, { bigint: t
 function connectedInode({ path }: Connection): bigint {
   const inode = inodeOf(path);
   if (inode !== undefined) return inode;
-  throw new Unavailable(`${path} was removed while it was opened`, 'run the same again', undefined);
+  throw new LedgerUnavailableError(`${path} was removed while it was opened`, 'run the same again', undefined);
 }
 
 /**
@@ -277,38 +282,38 @@ function connectedInode({ path }: Connection): bigint {
  * a crash it may be behind the ledger, and is ahead of it only if the ledger has lost commits. SQLite takes a log that
  * was cut short for one whose writer died, and would report nothing.
  */
-const WITNESS = 'ledger.seen';
-const WITNESS_CHARACTERS = 20;
-const SUSPECT = 'suspect';
+const COMMIT_COUNT_FILE = 'ledger.seen';
+const COMMIT_COUNT_CHARACTERS = 20;
+const DAMAGE_MARK = 'suspect';
 
-function openWitness(directory: string): number {
-  const path = join(directory, WITNESS);
-  return onDisk(path, () => openSync(path, existsSync(path) ? 'r+' : 'w+', 0o600));
+function openCommitCount(directory: string): number {
+  const path = join(directory, COMMIT_COUNT_FILE);
+  return translateFileErrors(path, () => openSync(path, existsSync(path) ? 'r+' : 'w+', 0o600));
 }
 
 /** Undefined if the witness suspects damage, or cannot be read itself. */
-function commitsSeen(directory: string): number | undefined {
-  const path = join(directory, WITNESS);
-  const count = existsSync(path) ? Number(onDisk(path, () => readFileSync(path, 'latin1')).trim()) : 0;
+function readCommitCount(directory: string): number | undefined {
+  const path = join(directory, COMMIT_COUNT_FILE);
+  const count = existsSync(path) ? Number(translateFileErrors(path, () => readFileSync(path, 'latin1')).trim()) : 0;
   return Number.isSafeInteger(count) ? count : undefined;
 }
 
-function forget(directory: string): void {
-  const path = join(directory, WITNESS);
-  onDisk(path, () => closeSync(openSync(path, 'w', 0o600)));
+function resetCommitCount(directory: string): void {
+  const path = join(directory, COMMIT_COUNT_FILE);
+  translateFileErrors(path, () => closeSync(openSync(path, 'w', 0o600)));
 }
 
-const asideNotice = (path: string, { message }: Damaged, kept: string): string =>
-  `the ledger ${path} is damaged (${printable(message)}). It was set aside as ${kept} and a new one was begun: ` +
+const setAsideNotice = (path: string, { message }: LedgerDamagedError, movedTo: string): string =>
+  `the ledger ${path} is damaged (${printable(message)}). It was set aside as ${movedTo} and a new one was begun: ` +
   'its jobs are searched again from the start, its hits are in the old file only. ' +
-  `\`sqlite3 ${kept} .recover\` may read them`;
+  `\`sqlite3 ${movedTo} .recover\` may read them`;
 
 const lostNotice = (path: string, lost: number): string =>
   `the last ${lost} writes to the ledger ${path} are missing: its log was cut short. What they held is searched again`;
 
-function goneNotices(directory: string, path: string, seen: number | undefined): string[] {
-  if (seen === 0) return [];
-  const kept = damagedIn(directory);
+function missingNotices(directory: string, path: string, commitCount: number | undefined): string[] {
+  if (commitCount === 0) return [];
+  const kept = damagedLedgers(directory);
   const aside = kept.length > 0 ? ` (damaged ledgers that were set aside: ${kept.join(', ')})` : '';
   return [`the ledger ${path} was here and is gone: a new one was begun${aside}`];
 }
@@ -316,7 +321,7 @@ function goneNotices(directory: string, path: string, seen: number | undefined):
 /** Reasons quote names from the file, which may contain any bytes. */
 const printable = (text: string): string => text.replace(/[^ -~]+/g, ' ').slice(0, 200);
 
-function damagedInUse(path: string, damage: Damaged): MillraceError {
+function damagedInUseError(path: string, damage: LedgerDamagedError): MillraceError {
   return new MillraceError({
     code: 'io',
     message: `${path} is damaged (${printable(damage.message)}), and another process is using it`,

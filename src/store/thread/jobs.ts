@@ -1,10 +1,10 @@
 import { hostname } from 'node:os';
 import { endOf, type Range } from '../../engine/work/space.js';
 import { MillraceError } from '../../kernel/error.js';
-import { indexOf, indexText, spell, unspell } from '../encoding.js';
-import { idOf } from '../identity.js';
-import { type Connection, Damaged } from './connection.js';
-import { insertion, isWhole, type JobRow, marked, selection, valuesOf } from './rows.js';
+import { decode, encode, indexText, parseIndex } from '../encoding.js';
+import { jobIdOf } from '../identity.js';
+import { type Connection, LedgerDamagedError } from './connection.js';
+import { insertSql, isIntact, type JobRow, selectSql, valuesOf, withChecksum } from './rows.js';
 
 /** Rows of jobs: their definition and their state. */
 
@@ -17,7 +17,7 @@ export type JobState = (typeof STATES)[number];
 const STATES = ['open', 'running', 'paused', 'complete', 'answered', 'cancelled', 'replaced'] as const;
 
 /** A request to the process that runs a job. */
-export type Request = (typeof REQUESTS)[number];
+export type JobRequest = (typeof REQUESTS)[number];
 const REQUESTS = ['pause', 'resume', 'cancel'] as const;
 
 /** The command line that resumes a job. */
@@ -29,7 +29,7 @@ export interface JobCall {
 }
 
 /** Describes the job that a command is about to run. */
-export interface JobOpening {
+export interface JobDefinition {
   readonly key: string;
   /** Display name: `run kernel.ts`. */
   readonly name: string;
@@ -39,13 +39,13 @@ export interface JobOpening {
   readonly call: JobCall;
   readonly priority?: number;
   /** Starts from the beginning even if progress is stored. */
-  readonly fresh?: boolean;
+  readonly restart?: boolean;
   /** Restarts a finished job and deletes its record: its output is stored elsewhere. */
-  readonly anew?: boolean;
+  readonly restartIfFinished?: boolean;
 }
 
 /** States of jobs that will not be resumed. */
-export const OVER: readonly JobState[] = ['complete', 'answered', 'cancelled', 'replaced'];
+export const FINAL_STATES: readonly JobState[] = ['complete', 'answered', 'cancelled', 'replaced'];
 
 export interface JobRecord {
   readonly id: string;
@@ -55,8 +55,8 @@ export interface JobRecord {
   readonly command: string;
   readonly params: Readonly<Record<string, unknown>>;
   readonly space: Range;
-  readonly madeMs: number;
-  readonly activeMs: number;
+  readonly createdMs: number;
+  readonly lastActiveMs: number;
   readonly state: JobState;
   readonly priority: number;
   readonly elapsedMs: number;
@@ -65,43 +65,43 @@ export interface JobRecord {
   readonly devices: readonly string[];
   /** The process that runs the job, or ran it last. */
   readonly owner: { readonly pid: number; readonly host: string } | undefined;
-  readonly request: Request | undefined;
+  readonly request: JobRequest | undefined;
   /** Why it was stopped, if known. */
   readonly reason: string | undefined;
 }
 
-/** Returns the newest generation of a job, undefined if there is none. Throws `Damaged` if its row is damaged. */
+/** Returns the newest generation of a job, undefined if there is none. Throws `LedgerDamagedError` if its row is damaged. */
 export function findByKey(connection: Connection, key: string): JobRecord | undefined {
-  return recordOf(connection.get(selection('jobs', 'WHERE key = ? ORDER BY generation DESC LIMIT 1'), key));
+  return jobFromRow(connection.get(selectSql('jobs', 'WHERE key = ? ORDER BY generation DESC LIMIT 1'), key));
 }
 
 export function findById(connection: Connection, id: string): JobRecord | undefined {
-  return recordOf(connection.get(selection('jobs', 'WHERE id = ?'), id));
+  return jobFromRow(connection.get(selectSql('jobs', 'WHERE id = ?'), id));
 }
 
 /** Returns all jobs by priority, highest first, then by last activity, newest first. */
 export function allJobs(connection: Connection): JobRecord[] {
-  const rows = connection.all(selection('jobs', 'ORDER BY priority DESC, active_ms DESC'));
-  return rows.flatMap((row) => recordOf(row) ?? []);
+  const rows = connection.all(selectSql('jobs', 'ORDER BY priority DESC, active_ms DESC'));
+  return rows.flatMap((row) => jobFromRow(row) ?? []);
 }
 
 /** Returns jobs in state `running` with a higher priority. Their process may have died. */
-export function runningAbove(connection: Connection, priority: number): JobRecord[] {
-  const rows = connection.all(selection('jobs', "WHERE state = 'running' AND priority > ?"), priority);
-  return rows.flatMap((row) => recordOf(row) ?? []);
+export function runningJobsAbove(connection: Connection, priority: number): JobRecord[] {
+  const rows = connection.all(selectSql('jobs', "WHERE state = 'running' AND priority > ?"), priority);
+  return rows.flatMap((row) => jobFromRow(row) ?? []);
 }
 
 /** Inserts a new job. Must run inside a transaction. */
-export function addJob(connection: Connection, opening: JobOpening, generation: number, nowMs: number): string {
-  const { key, name, command, params, space, call, priority = 0 } = opening;
-  const id = idOf(key, generation);
-  const row = marked('jobs', {
+export function addJob(connection: Connection, definition: JobDefinition, generation: number, nowMs: number): string {
+  const { key, name, command, params, space, call, priority = 0 } = definition;
+  const id = jobIdOf(key, generation);
+  const row = withChecksum('jobs', {
     id,
     key,
     generation,
     name,
     command,
-    params: spell(params),
+    params: encode(params),
     first: indexText(space.start),
     past: indexText(endOf(space)),
     made_ms: nowMs,
@@ -109,24 +109,24 @@ export function addJob(connection: Connection, opening: JobOpening, generation: 
     priority,
     elapsed_ms: 0,
     active_ms: nowMs,
-    call: spell(call),
+    call: encode(call),
     devices: '[]',
     owner: null,
     request: null,
     reason: null,
   });
-  connection.run(insertion('jobs'), ...valuesOf('jobs', row));
+  connection.run(insertSql('jobs'), ...valuesOf('jobs', row));
   return id;
 }
 
 /** Records that this process works on a job. Must run inside a transaction. */
-export function take(connection: Connection, id: string, { call, priority }: JobOpening, nowMs: number): void {
-  const owner = spell({ pid: process.pid, host: hostname() });
+export function claimJob(connection: Connection, id: string, { call, priority }: JobDefinition, nowMs: number): void {
+  const owner = encode({ pid: process.pid, host: hostname() });
   connection.run(
     `UPDATE jobs SET state = 'running', owner = ?, call = ?, active_ms = ?, request = NULL, reason = NULL,
        priority = coalesce(?, priority) WHERE id = ?`,
     owner,
-    spell(call),
+    encode(call),
     nowMs,
     priority ?? null,
     id,
@@ -137,23 +137,23 @@ export function setState(connection: Connection, id: string, state: JobState, re
   connection.run('UPDATE jobs SET state = ?, reason = ?, request = NULL WHERE id = ?', state, reason ?? null, id);
 }
 
-export function setRequest(connection: Connection, id: string, request: Request): void {
+export function setRequest(connection: Connection, id: string, request: JobRequest): void {
   connection.run('UPDATE jobs SET request = ? WHERE id = ?', request, id);
 }
 
-export function noteTime(
+export function addWorkTime(
   connection: Connection,
   id: string,
   { elapsedMs, devices }: { readonly elapsedMs: number; readonly devices: readonly string[] },
   nowMs: number,
 ): void {
   const before = connection.get('SELECT CAST(devices AS BLOB) AS devices FROM jobs WHERE id = ?', id)?.devices;
-  const all = new Set([...stringsOf(read(String(before))), ...devices]);
+  const all = new Set([...stringsOf(decodeColumn(String(before))), ...devices]);
   connection.run(
     'UPDATE jobs SET elapsed_ms = elapsed_ms + ?, active_ms = ?, devices = ? WHERE id = ?',
     Math.round(elapsedMs),
     nowMs,
-    spell([...all]),
+    encode([...all]),
     id,
   );
 }
@@ -164,36 +164,36 @@ export function removeJob(connection: Connection, id: string): void {
   connection.run('DELETE FROM jobs WHERE id = ?', id);
 }
 
-function recordOf(row: object | undefined): JobRecord | undefined {
+function jobFromRow(row: object | undefined): JobRecord | undefined {
   if (row === undefined) return undefined;
   const job = row as JobRow;
-  if (!isWhole('jobs', job)) throw new Damaged(`the record of job ${job.id} is not as it was written`);
-  const start = indexOf(job.first);
+  if (!isIntact('jobs', job)) throw new LedgerDamagedError(`the record of job ${job.id} is not as it was written`);
+  const start = parseIndex(job.first);
   return {
     id: job.id,
     key: job.key,
     generation: job.generation,
     name: job.name,
     command: job.command,
-    params: unspell(job.params) as Record<string, unknown>,
-    space: { start, length: indexOf(job.past) - start },
-    madeMs: job.made_ms,
-    activeMs: job.active_ms,
+    params: decode(job.params) as Record<string, unknown>,
+    space: { start, length: parseIndex(job.past) - start },
+    createdMs: job.made_ms,
+    lastActiveMs: job.active_ms,
     state: STATES.includes(job.state as JobState) ? (job.state as JobState) : 'open',
     priority: job.priority,
     elapsedMs: job.elapsed_ms,
-    call: callOf(read(job.call)),
-    devices: stringsOf(read(job.devices)),
-    owner: ownerOf(read(job.owner)),
+    call: callOf(decodeColumn(job.call)),
+    devices: stringsOf(decodeColumn(job.devices)),
+    owner: ownerOf(decodeColumn(job.owner)),
     request: REQUESTS.find((request) => request === job.request),
     reason: job.reason ?? undefined,
   };
 }
 
 /** Decodes a column that changes and therefore has no checksum. Damaged text counts as missing. */
-function read(text: string | null): unknown {
+function decodeColumn(text: string | null): unknown {
   try {
-    return text === null ? undefined : unspell(text);
+    return text === null ? undefined : decode(text);
   } catch {
     return undefined;
   }
@@ -221,7 +221,7 @@ function ownerOf(value: unknown): JobRecord['owner'] {
   return typeof pid === 'number' && typeof host === 'string' ? { pid, host } : undefined;
 }
 
-export const noSuchJob = (given: string): MillraceError =>
+export const noSuchJobError = (given: string): MillraceError =>
   new MillraceError({
     code: 'usage',
     message: `there is no job ${given}`,

@@ -6,13 +6,13 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { Intervals } from '../../engine/work/intervals.js';
 import { between } from '../../engine/work/space.js';
 import { digestOf } from '../encoding.js';
-import { idOf } from '../identity.js';
+import { jobIdOf } from '../identity.js';
 import { Connection } from './connection.js';
-import type { JobOpening } from './jobs.js';
-import { type Batch, Ledger } from './ledger.js';
+import type { JobDefinition } from './jobs.js';
+import { type CommitBatch, Ledger } from './ledger.js';
 import { Lock } from './lock.js';
 import { intervalsOf } from './progress.js';
-import { APPLICATION_ID, migrate, STEPS } from './schema.js';
+import { APPLICATION_ID, MIGRATIONS, migrate } from './schema.js';
 
 const folders: string[] = [];
 const folder = (): string => {
@@ -24,7 +24,7 @@ afterAll(() => {
   for (const made of folders) rmSync(made, { recursive: true, force: true });
 });
 
-const opening = (more: Partial<JobOpening> = {}): JobOpening => ({
+const opening = (more: Partial<JobDefinition> = {}): JobDefinition => ({
   key: digestOf('a job'),
   name: 'run a.ts',
   command: 'run',
@@ -33,36 +33,36 @@ const opening = (more: Partial<JobOpening> = {}): JobOpening => ({
   call: { args: ['run', 'a.ts'], folder: '/tmp' },
   ...more,
 });
-const batch = (more: Partial<Batch> = {}): Batch => ({
+const batch = (more: Partial<CommitBatch> = {}): CommitBatch => ({
   done: [],
   hits: [],
-  told: [],
+  notified: [],
   elapsedMs: 0,
   devices: [],
   ...more,
 });
-const range = (start: bigint, past: bigint, hits = 0) => ({ start, past, hits });
+const range = (start: bigint, end: bigint, hits = 0) => ({ start, end, hits });
 
 describe('a ledger', () => {
   it('has, after it was opened again, what was committed before', () => {
     const place = folder();
     const first = new Ledger(place);
-    const { job, before } = first.begin(opening());
-    expect(before).toBeUndefined();
+    const { job, previous } = first.begin(opening());
+    expect(previous).toBeUndefined();
     const hit = { index: (1n << 128n) - 1n, nth: 0, fields: '{"n":1}' };
     const done = [range(0n, 10n), range((1n << 128n) - 5n, 1n << 128n, 1)];
     first.commit(job.id, batch({ done, hits: [hit], elapsedMs: 1500, devices: ['wasm'] }));
-    first.commit(job.id, batch({ elapsedMs: 20_000, devices: ['cuda:0'], told: [hit] }));
+    first.commit(job.id, batch({ elapsedMs: 20_000, devices: ['cuda:0'], notified: [hit] }));
     first.end(job.id, 'open', 'for a test');
     first.close();
 
     const second = new Ledger(place);
     expect(second.notices()).toEqual([]);
     const again = second.begin(opening());
-    expect(again.before).toMatchObject({ state: 'open', reason: 'for a test', elapsedMs: 21_500 });
+    expect(again.previous).toMatchObject({ state: 'open', reason: 'for a test', elapsedMs: 21_500 });
     expect(again.job).toMatchObject({ id: job.id, params: opening().params, devices: ['wasm', 'cuda:0'] });
     expect(again.progress.done).toEqual(done);
-    expect(again.progress.hits).toMatchObject([{ ...hit, told: true }]);
+    expect(again.progress.hits).toMatchObject([{ ...hit, isNotified: true }]);
     second.close();
   });
 
@@ -81,9 +81,9 @@ describe('a ledger', () => {
             .map((piece) => ({ index: of(piece).start + 3n, nth: 0, fields: '{}' }));
           ledger.commit(id, batch({ done: some.map(of), hits }));
         }
-        const wanted = Intervals.of(order.map((piece) => between(of(piece).start, of(piece).past)));
+        const wanted = Intervals.of(order.map((piece) => between(of(piece).start, of(piece).end)));
         const { done, hits } = ledger.progress(id);
-        expect(done.map(({ start, past }) => between(start, past))).toEqual([...wanted]);
+        expect(done.map(({ start, end }) => between(start, end))).toEqual([...wanted]);
         expect(done.reduce((sum, { hits: found }) => sum + found, 0)).toBe(hits.length);
         expect(() => ledger.commit(id, batch({ done: [of(order[0]!)] }))).toThrow('count twice');
         expect(intervalsOf(ledger.progress(id).done).total).toBe(wanted.total);
@@ -119,7 +119,7 @@ describe('a ledger', () => {
     const { id } = ledger.begin(opening()).job;
     ledger.commit(id, batch({ done: [range(0n, 10n)] }));
     ledger.end(id, 'open');
-    const fresh = ledger.begin(opening({ fresh: true }));
+    const fresh = ledger.begin(opening({ restart: true }));
     expect(fresh.job.id).not.toBe(id);
     expect(fresh.progress.done).toEqual([]);
     ledger.end(fresh.job.id, 'open');
@@ -130,14 +130,11 @@ describe('a ledger', () => {
 
   it('that is over is begun anew where that is asked for, and nothing is left of it; one that is open goes on', () => {
     const ledger = new Ledger(folder());
-    const anew = opening({ anew: true });
+    const anew = opening({ restartIfFinished: true });
     const { id } = ledger.begin(anew).job;
-    ledger.commit(
-      id,
-      batch({ done: [{ start: 0n, past: 10n, hits: 1 }], hits: [{ index: 3n, nth: 0, fields: '{}' }] }),
-    );
+    ledger.commit(id, batch({ done: [{ start: 0n, end: 10n, hits: 1 }], hits: [{ index: 3n, nth: 0, fields: '{}' }] }));
     ledger.end(id, 'open');
-    expect(ledger.begin(anew)).toMatchObject({ job: { id }, progress: { done: [{ start: 0n, past: 10n, hits: 1 }] } });
+    expect(ledger.begin(anew)).toMatchObject({ job: { id }, progress: { done: [{ start: 0n, end: 10n, hits: 1 }] } });
     ledger.end(id, 'answered');
     const next = ledger.begin(anew);
     expect(next).toMatchObject({ job: { generation: 1 }, progress: { done: [], hits: [] } });
@@ -153,7 +150,7 @@ describe('a job', () => {
     const [first, second] = [new Ledger(place), new Ledger(place)];
     const { id } = first.begin(opening()).job;
     expect(() => second.begin(opening())).toThrow(`process ${process.pid}`);
-    expect(() => second.begin(opening({ fresh: true }))).toThrow(`process ${process.pid}`);
+    expect(() => second.begin(opening({ restart: true }))).toThrow(`process ${process.pid}`);
     expect(() => second.remove(id)).toThrow('is working on it');
     expect(second.find(id).isRunning).toBe(true);
     const other = second.begin(opening({ key: digestOf('another') })).job;
@@ -168,8 +165,8 @@ describe('a job', () => {
     const ledger = new Ledger(place);
     const { id, key } = ledger.begin(opening()).job;
     ledger.end(id, 'open');
-    const next = Lock.claim(place, idOf(key, 1));
-    expect(() => ledger.begin(opening({ fresh: true }))).toThrow('is working on it');
+    const next = Lock.claim(place, jobIdOf(key, 1));
+    expect(() => ledger.begin(opening({ restart: true }))).toThrow('is working on it');
     next?.release();
     expect(Lock.isClaimed(place, id)).toBe(false);
     expect(ledger.begin(opening()).job.id).toBe(id);
@@ -186,7 +183,7 @@ describe('a job', () => {
     expect(tick().request).toBe('pause');
     expect(tick().request).toBeUndefined();
     second.request(id, 'cancel');
-    first.mark(id, 'paused'); // its own state is no answer
+    first.setRunState(id, 'paused'); // its own state is no answer
     expect(tick().request).toBe('cancel');
     const other = second.begin(opening({ key: digestOf('another'), priority: 5 })).job.id;
     expect(tick().outrankedBy).toBeUndefined(); // it uses no device of ours
@@ -291,7 +288,7 @@ describe('a file', () => {
     new Ledger(place).close();
     const connection = new Connection(join(place, 'ledger.db'), 0);
     expect(connection.get('PRAGMA application_id')).toMatchObject({ application_id: APPLICATION_ID });
-    expect(connection.get('PRAGMA user_version')).toMatchObject({ user_version: STEPS.length });
+    expect(connection.get('PRAGMA user_version')).toMatchObject({ user_version: MIGRATIONS.length });
     expect(connection.get('PRAGMA journal_mode')).toMatchObject({ journal_mode: 'wal' });
     connection.close();
   });

@@ -2,29 +2,29 @@ import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { endOf } from '../../engine/work/space.js';
 import { MillraceError } from '../../kernel/error.js';
-import { type PackedHits, unpack } from '../client/packed-hits.js';
+import { type PackedHits, unpackHits } from '../client/packed-hits.js';
 import { indexText } from '../encoding.js';
-import { idOf } from '../identity.js';
-import { type Connection, Damaged } from './connection.js';
-import { type Exported, exportJob, exportText, importJob } from './exchange.js';
-import { LedgerFile, type Suspect } from './file.js';
+import { jobIdOf } from '../identity.js';
+import { type Connection, LedgerDamagedError } from './connection.js';
+import { type ExportedJob, exportJob, exportText, importJob } from './exchange.js';
+import { type DamagedFile, LedgerFile } from './file.js';
 import {
   addJob,
+  addWorkTime,
   allJobs,
+  claimJob,
+  FINAL_STATES,
   findById,
   findByKey,
-  type JobOpening,
+  type JobDefinition,
   type JobRecord,
+  type JobRequest,
   type JobState,
-  noSuchJob,
-  noteTime,
-  OVER,
-  type Request,
+  noSuchJobError,
   removeJob,
-  runningAbove,
+  runningJobsAbove,
   setRequest,
   setState,
-  take,
 } from './jobs.js';
 import { LOCKS, Lock } from './lock.js';
 import {
@@ -32,12 +32,19 @@ import {
   addRange,
   type DoneRange,
   intervalsOf,
-  type Progress,
+  type JobProgress,
   readProgress,
   readRanges,
   type StoredHit,
 } from './progress.js';
-import { allTunings, isSameKey, type KeptTuning, putTuning, type Tuning, type TuningKey } from './tuning.js';
+import {
+  allTunings,
+  isSameKey,
+  replaceTuning,
+  type StoredTuning,
+  type TuningKey,
+  type TuningResult,
+} from './tuning.js';
 
 /**
  * The ledger: jobs, progress, hits and tunings on disk. Every method is synchronous and may wait for a disk. The store's
@@ -47,7 +54,7 @@ export class Ledger {
   readonly directory: string;
   #file: LedgerFile;
   readonly #notices: string[];
-  readonly #held = new Map<string, Lock>();
+  readonly #locks = new Map<string, Lock>();
 
   constructor(directory: string) {
     this.directory = directory;
@@ -61,48 +68,49 @@ export class Ledger {
   }
 
   /** Claims a new or stored job for this process. Throws `io` if another process has it. */
-  begin(opening: JobOpening): Begun {
-    return this.#replacing(() => {
-      const known = findByKey(this.#connection, opening.key);
-      if (known) checkSpace(known, opening);
-      const isForgotten = known !== undefined && opening.anew === true && OVER.includes(known.state);
-      const isFresh = opening.fresh === true || isForgotten;
-      const generation = known === undefined ? 0 : known.generation + (isFresh ? 1 : 0);
-      const id = idOf(opening.key, generation);
+  begin(definition: JobDefinition): ClaimedJob {
+    return this.#withRecovery(() => {
+      const known = findByKey(this.#connection, definition.key);
+      if (known) checkSpace(known, definition);
+      const isDiscarded =
+        known !== undefined && definition.restartIfFinished === true && FINAL_STATES.includes(known.state);
+      const isRestart = definition.restart === true || isDiscarded;
+      const generation = known === undefined ? 0 : known.generation + (isRestart ? 1 : 0);
+      const id = jobIdOf(definition.key, generation);
       // The previous generation is locked, too: otherwise two processes that restart would both create the next one.
-      const before = known && isFresh ? this.#hold(known.id, opening.name) : undefined;
+      const previousLock = known && isRestart ? this.#lockJob(known.id, definition.name) : undefined;
       let lock: Lock | undefined;
       try {
-        lock = this.#hold(id, opening.name);
+        lock = this.#lockJob(id, definition.name);
         this.#commit(() => {
-          if (known && isForgotten) removeJob(this.#connection, known.id);
-          else if (known && before) setState(this.#connection, known.id, 'replaced');
-          if (known === undefined || before) addJob(this.#connection, opening, generation, Date.now());
-          take(this.#connection, id, opening, Date.now());
+          if (known && isDiscarded) removeJob(this.#connection, known.id);
+          else if (known && previousLock) setState(this.#connection, known.id, 'replaced');
+          if (known === undefined || previousLock) addJob(this.#connection, definition, generation, Date.now());
+          claimJob(this.#connection, id, definition, Date.now());
         });
-        const begun = { job: this.#job(id), progress: readProgress(this.#connection, id), before: known };
-        this.#held.set(id, lock);
-        return begun;
+        const claimed = { job: this.#job(id), progress: readProgress(this.#connection, id), previous: known };
+        this.#locks.set(id, lock);
+        return claimed;
       } catch (error) {
         lock?.release();
         throw error;
       } finally {
-        before?.release();
+        previousLock?.release();
       }
     });
   }
 
   /** Writes what a job has done since the last commit; durable on return. */
-  commit(id: string, batch: Batch): Standing {
-    const { done, told, elapsedMs, devices } = batch;
-    const hits = [...batch.hits, ...(batch.packed ?? []).flatMap(unpack)];
-    const isNothing = done.length + hits.length + told.length === 0 && elapsedMs < IDLE_MS;
-    if (!isNothing) {
+  commit(id: string, batch: CommitBatch): CommitResult {
+    const { done, notified, elapsedMs, devices } = batch;
+    const hits = [...batch.hits, ...(batch.packed ?? []).flatMap(unpackHits)];
+    const isEmpty = done.length + hits.length + notified.length === 0 && elapsedMs < IDLE_MS;
+    if (!isEmpty) {
       this.#commit(() => {
         const now = Date.now();
         addHits(this.#connection, id, hits, now);
         for (const range of done) addRange(this.#connection, id, range);
-        for (const { index, nth } of told) {
+        for (const { index, nth } of notified) {
           this.#connection.run(
             'UPDATE hits SET told = 1 WHERE job = ? AND at = ? AND nth = ?',
             id,
@@ -110,14 +118,14 @@ export class Ledger {
             nth,
           );
         }
-        noteTime(this.#connection, id, { elapsedMs, devices }, now);
+        addWorkTime(this.#connection, id, { elapsedMs, devices }, now);
       });
     }
-    return { ...this.#standing(id), isWritten: !isNothing };
+    return { ...this.#takeRequest(id), isWritten: !isEmpty };
   }
 
   /** Records that a job is paused or running, for other processes. */
-  mark(id: string, state: 'running' | 'paused'): void {
+  setRunState(id: string, state: 'running' | 'paused'): void {
     this.#commit(() => this.#connection.run('UPDATE jobs SET state = ? WHERE id = ?', state, id));
   }
 
@@ -129,18 +137,18 @@ export class Ledger {
   }
 
   jobs(): JobSummary[] {
-    return this.#replacing(() => allJobs(this.#connection).map((job) => this.#summary(job)));
+    return this.#withRecovery(() => allJobs(this.#connection).map((job) => this.#summary(job)));
   }
 
   /** Finds a job by its id, a prefix of its id, or `last`. */
   find(given: string): JobSummary {
     const all = this.jobs();
-    const [newest] = [...all].sort((a, b) => b.job.activeMs - a.job.activeMs);
+    const [newest] = [...all].sort((a, b) => b.job.lastActiveMs - a.job.lastActiveMs);
     if (given === 'last' && newest) return newest;
     const named = all.filter(({ job: { id } }) => given !== '' && id.startsWith(given));
     const [found] = named;
     if (found && named.length === 1) return found;
-    if (named.length === 0) throw noSuchJob(given);
+    if (named.length === 0) throw noSuchJobError(given);
     throw new MillraceError({
       code: 'usage',
       message: `several jobs begin with ${given}`,
@@ -149,18 +157,18 @@ export class Ledger {
     });
   }
 
-  progress(id: string): Progress {
-    return this.#replacing(() => readProgress(this.#connection, id));
+  progress(id: string): JobProgress {
+    return this.#withRecovery(() => readProgress(this.#connection, id));
   }
 
   /** Sends a request to the process that runs a job. */
-  request(id: string, request: Request): void {
+  request(id: string, request: JobRequest): void {
     this.#commit(() => setRequest(this.#connection, id, request));
   }
 
   /** Cancels a job that no process runs. */
   cancel(id: string): void {
-    this.#alone(id, () => this.#commit(() => setState(this.#connection, id, 'cancelled')));
+    this.#withJobLock(id, () => this.#commit(() => setState(this.#connection, id, 'cancelled')));
   }
 
   setPriority(id: string, priority: number): void {
@@ -169,11 +177,11 @@ export class Ledger {
 
   /** Removes a job that no process runs, with its hits. */
   remove(id: string): void {
-    this.#alone(id, () => this.#commit(() => removeJob(this.#connection, id)));
+    this.#withJobLock(id, () => this.#commit(() => removeJob(this.#connection, id)));
   }
 
-  export(id: string): Exported {
-    return this.#replacing(() => exportJob(this.#job(id), readProgress(this.#connection, id)));
+  export(id: string): ExportedJob {
+    return this.#withRecovery(() => exportJob(this.#job(id), readProgress(this.#connection, id)));
   }
 
   /**
@@ -181,27 +189,27 @@ export class Ledger {
    * indices and hits.
    */
   import(given: unknown): { readonly id: string; readonly indices: bigint; readonly hits: number } {
-    return this.#replacing(() =>
+    return this.#withRecovery(() =>
       importJob(this.#connection, exportText(given), (id, write) => {
-        this.#alone(id, () => this.#commit(write));
+        this.#withJobLock(id, () => this.#commit(write));
       }),
     );
   }
 
-  tunings(): KeptTuning[] {
+  tunings(): StoredTuning[] {
     return allTunings(this.#connection);
   }
 
-  tuning(key: TuningKey): Tuning | undefined {
+  tuning(key: TuningKey): TuningResult | undefined {
     return this.tunings().find((kept) => isSameKey(kept, key));
   }
 
   keepTuning(key: TuningKey, timings: unknown): void {
-    this.#commit(() => putTuning(this.#connection, key, timings, Date.now()));
+    this.#commit(() => replaceTuning(this.#connection, key, timings, Date.now()));
   }
 
   close(): void {
-    for (const id of [...this.#held.keys()]) this.#release(id);
+    for (const id of [...this.#locks.keys()]) this.#release(id);
     this.#file.close();
   }
 
@@ -211,7 +219,7 @@ export class Ledger {
 
   #job(id: string): JobRecord {
     const job = findById(this.#connection, id);
-    if (!job) throw noSuchJob(id);
+    if (!job) throw noSuchJobError(id);
     return job;
   }
 
@@ -221,7 +229,7 @@ export class Ledger {
     return { job, done: intervalsOf(done).total, ranges: done.length, hits, isRunning: this.#isRunning(job) };
   }
 
-  #standing(id: string): Omit<Standing, 'isWritten'> {
+  #takeRequest(id: string): Omit<CommitResult, 'isWritten'> {
     const { request, priority = 0 } = findById(this.#connection, id) ?? {};
     // Another process may have replaced the request meanwhile: the next poll handles that one.
     if (request) {
@@ -233,21 +241,21 @@ export class Ledger {
 
   /** Returns a running job of higher priority that uses one of this job's devices. */
   #outrankedBy(id: string, priority: number): string | undefined {
-    const higher = runningAbove(this.#connection, priority);
+    const higher = runningJobsAbove(this.#connection, priority);
     if (higher.length === 0) return undefined;
     const own = new Set(findById(this.#connection, id)?.devices);
     return higher.find((job) => job.devices.some((device) => own.has(device)) && this.#isRunning(job))?.id;
   }
 
   #isRunning({ id, state }: JobRecord): boolean {
-    if (this.#held.has(id)) return true;
-    if (isAtRest(state)) return false;
+    if (this.#locks.has(id)) return true;
+    if (isInactive(state)) return false;
     return Lock.isClaimed(this.directory, id);
   }
 
   /** Runs an action while no process works on the job. */
-  #alone(id: string, action: () => void): void {
-    const lock = this.#hold(id, id);
+  #withJobLock(id: string, action: () => void): void {
+    const lock = this.#lockJob(id, id);
     try {
       action();
     } finally {
@@ -255,23 +263,23 @@ export class Ledger {
     }
   }
 
-  #hold(id: string, name: string): Lock {
-    const lock = this.#held.has(id) ? undefined : Lock.claim(this.directory, id);
+  #lockJob(id: string, name: string): Lock {
+    const lock = this.#locks.has(id) ? undefined : Lock.claim(this.directory, id);
     if (lock) return lock;
     // If the job's state is not running, `owner` is its last process, and the lock is held by a command such as `jobs
     // remove`.
     const { owner, state = 'open' } = findById(this.#connection, id) ?? {};
     throw new MillraceError({
       code: 'io',
-      message: `${owner && !isAtRest(state) ? `process ${owner.pid} on ${owner.host}` : 'another process'} is working on it`,
+      message: `${owner && !isInactive(state) ? `process ${owner.pid} on ${owner.host}` : 'another process'} is working on it`,
       asked: `the job ${id}${name === id ? '' : ` (${name})`}`,
       advice: `wait for it, or end it: \`millrace jobs pause ${id}\`, \`millrace jobs cancel ${id}\``,
     });
   }
 
   #release(id: string): void {
-    const lock = this.#held.get(id);
-    this.#held.delete(id);
+    const lock = this.#locks.get(id);
+    this.#locks.delete(id);
     lock?.release();
   }
 
@@ -287,23 +295,23 @@ export class Ledger {
   }
 
   /** Runs an action, and again on a new ledger if this one turns out to be damaged and is set aside. */
-  #replacing<T>(action: () => T): T {
+  #withRecovery<T>(action: () => T): T {
     // The file is closed if it was found damaged while another process used it.
     if (!this.#file.isOpen) this.#reopen();
     try {
       return action();
     } catch (error) {
-      if (!(error instanceof Damaged)) throw error;
-      if (this.#held.size > 0) {
-        this.#file.suspectDamage();
+      if (!(error instanceof LedgerDamagedError)) throw error;
+      if (this.#locks.size > 0) {
+        this.#file.recordDamage();
         throw error;
       }
-      this.#reopen(this.#file.abandon(error));
+      this.#reopen(this.#file.closeDamaged(error));
       return action();
     }
   }
 
-  #reopen(suspect?: Suspect): void {
+  #reopen(suspect?: DamagedFile): void {
     this.#file = LedgerFile.open(this.directory, () => undefined, suspect);
     this.#notices.push(...this.#file.notices);
   }
@@ -316,7 +324,7 @@ export class Ledger {
     try {
       return this.#file.commit(action);
     } catch (error) {
-      if (error instanceof Damaged) this.#file.suspectDamage();
+      if (error instanceof LedgerDamagedError) this.#file.recordDamage();
       throw error;
     }
   }
@@ -343,28 +351,28 @@ export class Ledger {
   }
 }
 
-export interface Begun {
+export interface ClaimedJob {
   readonly job: JobRecord;
-  readonly progress: Progress;
+  readonly progress: JobProgress;
   /** The job's previous record; undefined if it is new. */
-  readonly before: JobRecord | undefined;
+  readonly previous: JobRecord | undefined;
 }
 
 /** What one commit writes. */
-export interface Batch {
+export interface CommitBatch {
   readonly done: readonly DoneRange[];
   readonly hits: readonly StoredHit[];
   /** More hits, packed by the main thread. */
   readonly packed?: readonly PackedHits[];
   /** Hits for which the command of `--on-hit` has run. */
-  readonly told: readonly { readonly index: bigint; readonly nth: number }[];
+  readonly notified: readonly { readonly index: bigint; readonly nth: number }[];
   /** Working time since the last commit. */
   readonly elapsedMs: number;
   readonly devices: readonly string[];
 }
 
-export interface Standing {
-  readonly request: Request | undefined;
+export interface CommitResult {
+  readonly request: JobRequest | undefined;
   readonly outrankedBy: string | undefined;
   /** False if there was nothing to write. */
   readonly isWritten: boolean;
@@ -380,7 +388,7 @@ export interface JobSummary {
 }
 
 /** A job's key depends on its space; an imported job brings both, so they may not match. */
-function checkSpace({ id, space }: JobRecord, { space: { start, length } }: JobOpening): void {
+function checkSpace({ id, space }: JobRecord, { space: { start, length } }: JobDefinition): void {
   if (space.start === start && space.length === length) return;
   throw new MillraceError({
     code: 'input-format',
@@ -391,7 +399,7 @@ function checkSpace({ id, space }: JobRecord, { space: { start, length } }: JobO
 }
 
 /** True if no process works on a job in this state. */
-const isAtRest = (state: JobState): boolean => state !== 'running' && state !== 'paused';
+const isInactive = (state: JobState): boolean => state !== 'running' && state !== 'paused';
 
 /** How often the working time of a job without other changes is written. */
 const IDLE_MS = 10_000;

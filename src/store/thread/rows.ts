@@ -1,4 +1,4 @@
-import { indexText, markOf } from '../encoding.js';
+import { checksumOf, indexText } from '../encoding.js';
 
 /** Rows of the ledger as they are written, and the checks of rows that were read. */
 
@@ -8,7 +8,7 @@ export interface JobRow {
   readonly generation: number;
   readonly name: string;
   readonly command: string;
-  /** Encoded by `spell`. */
+  /** Encoded by `encode`. */
   readonly params: string;
   readonly first: string;
   readonly past: string;
@@ -71,45 +71,45 @@ const TABLES: { readonly [T in TableName]: Table<Rows[T]> } = {
       ...(['id', 'key', 'generation', 'name', 'command', 'params', 'first', 'past', 'made_ms', 'mark'] as const),
       ...(['state', 'priority', 'elapsed_ms', 'active_ms', 'call', 'devices', 'owner', 'request', 'reason'] as const),
     ],
-    marked: ['id', 'key', 'generation', 'name', 'command', 'params', 'first', 'past', 'made_ms'],
+    checksumColumns: ['id', 'key', 'generation', 'name', 'command', 'params', 'first', 'past', 'made_ms'],
   },
   done: {
     columns: ['job', 'first', 'past', 'hits', 'mark'],
-    marked: ['job', 'first', 'past', 'hits'],
+    checksumColumns: ['job', 'first', 'past', 'hits'],
   },
   hits: {
     columns: ['job', 'at', 'nth', 'fields', 'found_ms', 'mark', 'told'],
-    marked: ['job', 'at', 'nth', 'fields', 'found_ms'],
+    checksumColumns: ['job', 'at', 'nth', 'fields', 'found_ms'],
   },
   tuning: {
     columns: ['kernel', 'device', 'driver', 'candidates', 'timings', 'made_ms', 'mark'],
-    marked: ['kernel', 'device', 'driver', 'candidates', 'timings', 'made_ms'],
+    checksumColumns: ['kernel', 'device', 'driver', 'candidates', 'timings', 'made_ms'],
   },
 };
 
 export interface Table<R> {
   readonly columns: readonly (keyof R & string)[];
-  readonly marked: readonly (keyof R & string)[];
+  readonly checksumColumns: readonly (keyof R & string)[];
 }
 
 /** Returns the row with its checksum. */
-export function marked<T extends TableName>(table: T, row: Omit<Rows[T], 'mark'>): Rows[T] {
-  return { ...row, mark: markFor(table, row as Rows[T]) } as Rows[T];
+export function withChecksum<T extends TableName>(table: T, row: Omit<Rows[T], 'mark'>): Rows[T] {
+  return { ...row, mark: checksumFor(table, row as Rows[T]) } as Rows[T];
 }
 
 /** True if a row matches its checksum. */
-export const isWhole = <T extends TableName>(table: T, row: Rows[T]): boolean => row.mark === markFor(table, row);
+export const isIntact = <T extends TableName>(table: T, row: Rows[T]): boolean => row.mark === checksumFor(table, row);
 
-function markFor<T extends TableName>(table: T, row: Rows[T]): string {
-  const { marked: columns } = TABLES[table];
-  return markOf(
+function checksumFor<T extends TableName>(table: T, row: Rows[T]): string {
+  const { checksumColumns: columns } = TABLES[table];
+  return checksumOf(
     table,
     columns.map((column) => row[column] as string | number),
   );
 }
 
 /** Columns that hold numbers. */
-const NUMBERS = new Set([
+const NUMBER_COLUMNS = new Set([
   ...['generation', 'made_ms', 'priority', 'elapsed_ms', 'active_ms', 'hits', 'nth', 'found_ms', 'told'],
 ]);
 
@@ -117,14 +117,16 @@ const NUMBERS = new Set([
  * `SELECT` of all columns. Text is read as bytes and numbers are cast to integers, because the library ends the process
  * on text that is not UTF-8, which a damaged file may contain. Column names come from this program, not from the file.
  */
-export function selection(table: TableName, rest: string): string {
+export function selectSql(table: TableName, rest: string): string {
   const columns: readonly string[] = TABLES[table].columns;
-  const read = columns.map((column) => `CAST(${column} AS ${NUMBERS.has(column) ? 'INTEGER' : 'BLOB'}) AS ${column}`);
+  const read = columns.map(
+    (column) => `CAST(${column} AS ${NUMBER_COLUMNS.has(column) ? 'INTEGER' : 'BLOB'}) AS ${column}`,
+  );
   return `SELECT ${read.join(', ')} FROM ${table} ${rest}`;
 }
 
 /** `INSERT` of all columns, in table order. */
-export function insertion(table: TableName): string {
+export function insertSql(table: TableName): string {
   const { columns } = TABLES[table];
   return `INSERT OR IGNORE INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`;
 }
@@ -133,6 +135,6 @@ export function valuesOf<T extends TableName>(table: T, row: Rows[T]): (string |
   return TABLES[table].columns.map((column) => row[column] as string | number | null);
 }
 
-export function doneRow(job: string, first: bigint, past: bigint, hits: number): DoneRow {
-  return marked('done', { job, first: indexText(first), past: indexText(past), hits });
+export function doneRow(job: string, first: bigint, end: bigint, hits: number): DoneRow {
+  return withChecksum('done', { job, first: indexText(first), past: indexText(end), hits });
 }

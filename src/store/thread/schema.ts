@@ -1,11 +1,11 @@
 import { MillraceError } from '../../kernel/error.js';
-import { Connection, Damaged } from './connection.js';
+import { Connection, LedgerDamagedError } from './connection.js';
 
 /**
  * The ledger's tables, as steps from one version to the next. A released step is never changed: files of every version
  * exist. Each step changes the tables, which distinguishes a newer format from a damaged version number.
  */
-export const STEPS: readonly string[] = [
+export const MIGRATIONS: readonly string[] = [
   `
   CREATE TABLE jobs (
     -- what never changes, and is marked
@@ -40,22 +40,22 @@ export const STEPS: readonly string[] = [
 /** `Mill`, which `file` and SQLite's tools show. A database of another program is not written to. */
 export const APPLICATION_ID = 0x4d696c6c;
 
-const MOST_VERSIONS = 1000;
+const MAX_VERSIONS = 1000;
 
 /** Migrates a file to the version of this program, in one transaction. Throws `input-format` if that is impossible. */
-export function migrate(connection: Connection, steps: readonly string[] = STEPS): void {
+export function migrate(connection: Connection, steps: readonly string[] = MIGRATIONS): void {
   const { version, application } = versionOf(connection);
   if (version === steps.length && application === APPLICATION_ID) return;
   const isEmpty = connection.get('SELECT 1 AS one FROM sqlite_schema LIMIT 1') === undefined;
   // These numbers are a few bytes of the file's header. If they make no sense beside our tables, they are damaged.
   const isOurs = connection.get("SELECT 1 AS one FROM sqlite_schema WHERE name = 'done_by_first'") !== undefined;
-  const isNonsense = application !== APPLICATION_ID || version <= 0 || version > MOST_VERSIONS;
-  const isNewerInName = version > steps.length && schemaOf(connection) === schemaAfter(steps);
-  if (isOurs && (isNonsense || isNewerInName)) {
-    throw new Damaged(`its header says format ${version} of program ${application}`);
+  const isNonsense = application !== APPLICATION_ID || version <= 0 || version > MAX_VERSIONS;
+  const isNewerInHeaderOnly = version > steps.length && schemaOf(connection) === schemaAfter(steps);
+  if (isOurs && (isNonsense || isNewerInHeaderOnly)) {
+    throw new LedgerDamagedError(`its header says format ${version} of program ${application}`);
   }
-  if (application !== APPLICATION_ID && !isEmpty) throw foreign(connection.path);
-  if (version > steps.length) throw newer(connection.path, version, steps.length);
+  if (application !== APPLICATION_ID && !isEmpty) throw foreignFileError(connection.path);
+  if (version > steps.length) throw newerFormatError(connection.path, version, steps.length);
   connection.transact(() => {
     // Another process may have migrated the file while this one waited for the write lock.
     const from = versionOf(connection).version;
@@ -85,7 +85,7 @@ function schemaAfter(steps: readonly string[]): string {
   }
 }
 
-const foreign = (path: string): MillraceError =>
+const foreignFileError = (path: string): MillraceError =>
   new MillraceError({
     code: 'input-format',
     message: `${path} is the database of another program`,
@@ -93,7 +93,7 @@ const foreign = (path: string): MillraceError =>
     advice: 'give --data-dir a folder of its own',
   });
 
-const newer = (path: string, version: number, known: number): MillraceError =>
+const newerFormatError = (path: string, version: number, known: number): MillraceError =>
   new MillraceError({
     code: 'input-format',
     message: `${path} has format ${version}, this version of Millrace knows ${known}`,

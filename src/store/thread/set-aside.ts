@@ -1,6 +1,6 @@
 import { closeSync, existsSync, fsyncSync, openSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { onDisk } from './connection.js';
+import { translateFileErrors } from './connection.js';
 
 /**
  * Returns the name of the ledger in use: the one with the highest number. Version 0.1.0 left a damaged ledger in place
@@ -16,10 +16,10 @@ export function newestLedger(directory: string): string {
  * closes it, while closing it first would write its log into it.
  */
 export function setAside(directory: string): string {
-  return onDisk(directory, () => {
+  return translateFileErrors(directory, () => {
     let kept = '';
     // The newest is last: a process that dies in between leaves the newest in use, never an older one.
-    for (const name of ledgersIn(directory)) kept = move(directory, name, PARTS);
+    for (const name of ledgersIn(directory)) kept = move(directory, name, FILE_SUFFIXES);
     syncFolder(directory);
     return kept;
   });
@@ -30,16 +30,17 @@ export function setAside(directory: string): string {
  * removed by hand. SQLite would delete them when a new ledger is created.
  */
 export function setLogsAside(directory: string, name: string): void {
-  if (LOGS.some((log) => existsSync(join(directory, name + log)))) onDisk(directory, () => move(directory, name, LOGS));
+  if (LOG_SUFFIXES.some((log) => existsSync(join(directory, name + log))))
+    translateFileErrors(directory, () => move(directory, name, LOG_SUFFIXES));
 }
 
 /** Returns the names of the ledgers that were set aside. */
-export const damagedIn = (directory: string): string[] =>
+export const damagedLedgers = (directory: string): string[] =>
   readdirSync(directory).filter((name) => /^ledger-damaged-\d+\.db$/.test(name));
 
 const LEDGER = 'ledger.db';
-const LOGS = ['-wal', '-shm'];
-const PARTS = ['', ...LOGS];
+const LOG_SUFFIXES = ['-wal', '-shm'];
+const FILE_SUFFIXES = ['', ...LOG_SUFFIXES];
 
 /** Sorted by number, ascending. */
 function ledgersIn(directory: string): string[] {
@@ -58,7 +59,7 @@ function move(directory: string, name: string, parts: readonly string[]): string
 function freePath(directory: string): string {
   for (let number = 1; ; number++) {
     const path = join(directory, `ledger-damaged-${number}.db`);
-    if (!PARTS.some((part) => existsSync(path + part))) return path;
+    if (!FILE_SUFFIXES.some((part) => existsSync(path + part))) return path;
   }
 }
 

@@ -1,6 +1,6 @@
-import { spell, unspell } from '../encoding.js';
-import { type Connection, Damaged } from './connection.js';
-import { insertion, isWhole, marked, selection, type TuningRow, valuesOf } from './rows.js';
+import { decode, encode } from '../encoding.js';
+import { type Connection, LedgerDamagedError } from './connection.js';
+import { insertSql, isIntact, selectSql, type TuningRow, valuesOf, withChecksum } from './rows.js';
 
 /** Identifies a tuning. A new driver, another device or another kernel is another key. */
 export interface TuningKey {
@@ -12,40 +12,40 @@ export interface TuningKey {
   readonly candidates: string;
 }
 
-export interface Tuning {
+export interface TuningResult {
   readonly timings: unknown;
-  readonly madeMs: number;
+  readonly createdMs: number;
 }
 
 /** A tuning with its key. */
-export interface KeptTuning extends TuningKey, Tuning {}
+export interface StoredTuning extends TuningKey, TuningResult {}
 
 /** Returns every tuning. A damaged entry counts as missing: measuring again costs a minute. */
-export function allTunings(connection: Connection): KeptTuning[] {
+export function allTunings(connection: Connection): StoredTuning[] {
   return allRows(connection)
-    .filter((row) => isWhole('tuning', row))
+    .filter((row) => isIntact('tuning', row))
     .map(({ kernel, device, driver, candidates, timings, made_ms }) => ({
       ...{ kernel, device, driver, candidates },
-      timings: unspell(timings),
-      madeMs: made_ms,
+      timings: decode(timings),
+      createdMs: made_ms,
     }));
 }
 
 export const isSameKey = (a: TuningKey, b: TuningKey): boolean =>
   a.kernel === b.kernel && a.device === b.device && a.driver === b.driver && a.candidates === b.candidates;
 
-/** Throws `Damaged` if a tuning does not match its checksum. */
+/** Throws `LedgerDamagedError` if a tuning does not match its checksum. */
 export function checkTunings(connection: Connection): void {
-  if (!allRows(connection).every((row) => isWhole('tuning', row))) {
-    throw new Damaged('a measurement is not as it was written');
+  if (!allRows(connection).every((row) => isIntact('tuning', row))) {
+    throw new LedgerDamagedError('a measurement is not as it was written');
   }
 }
 
 const allRows = (connection: Connection): TuningRow[] =>
-  connection.all(selection('tuning', '')) as unknown as TuningRow[];
+  connection.all(selectSql('tuning', '')) as unknown as TuningRow[];
 
 /** Replaces the tuning of the key. Must run inside a transaction. */
-export function putTuning(connection: Connection, key: TuningKey, timings: unknown, nowMs: number): void {
+export function replaceTuning(connection: Connection, key: TuningKey, timings: unknown, nowMs: number): void {
   const { kernel, device, driver, candidates } = key;
   connection.run(
     'DELETE FROM tuning WHERE kernel = ? AND device = ? AND driver = ? AND candidates = ?',
@@ -54,6 +54,6 @@ export function putTuning(connection: Connection, key: TuningKey, timings: unkno
     driver,
     candidates,
   );
-  const row = marked('tuning', { kernel, device, driver, candidates, timings: spell(timings), made_ms: nowMs });
-  connection.run(insertion('tuning'), ...valuesOf('tuning', row));
+  const row = withChecksum('tuning', { kernel, device, driver, candidates, timings: encode(timings), made_ms: nowMs });
+  connection.run(insertSql('tuning'), ...valuesOf('tuning', row));
 }

@@ -1,21 +1,21 @@
-import { whole } from '../../device/pool/threads/stay.js';
-import { inThread } from '../../device/pool/threads/threads.js';
-import { type Call, type Fault, faultOf, type Reply } from '../messages.js';
+import { uninterruptible } from '../../device/pool/threads/stay.js';
+import { runInThread } from '../../device/pool/threads/threads.js';
+import { type ErrorData, errorDataOf, type LedgerCall, type LedgerReply } from '../messages.js';
 import { Ledger } from './ledger.js';
 
 /**
  * The thread that owns the ledger. Calls arrive as messages, run one at a time, and are answered when they are done,
- * which for a commit means durable. Each call is `whole`: the library's binding aborts the process if its thread is ended
+ * which for a commit means durable. Each call is `uninterruptible`: the library's binding aborts the process if its thread is ended
  * inside a call (seen in 4 of 120 processes that ended during a commit).
  */
-inThread<{ readonly directory: string }>(({ directory }, ready, port) => {
+runInThread<{ readonly directory: string }>(({ directory }, ready, port) => {
   let ledger: Ledger | undefined;
   return new Promise((resolve) => {
     port.listen((message) => {
-      const { number, method, args } = message as Call;
-      let outcome: { readonly value: unknown } | { readonly fault: Fault };
+      const { number, method, args } = message as LedgerCall;
+      let outcome: { readonly value: unknown } | { readonly fault: ErrorData };
       try {
-        const value = whole(() => {
+        const value = uninterruptible(() => {
           // A ledger that could not be opened is not opened only to be closed.
           if (ledger === undefined && method === 'close') return undefined;
           ledger ??= new Ledger(directory);
@@ -24,9 +24,9 @@ inThread<{ readonly directory: string }>(({ directory }, ready, port) => {
         });
         outcome = { value };
       } catch (error) {
-        outcome = { fault: faultOf(error) };
+        outcome = { fault: errorDataOf(error) };
       }
-      const reply: Reply = { number, notices: ledger?.notices() ?? [], ...outcome };
+      const reply: LedgerReply = { number, notices: ledger?.notices() ?? [], ...outcome };
       port.post(reply);
       if (method === 'close') resolve();
     });

@@ -1,18 +1,22 @@
 import { availableParallelism } from 'node:os';
 import { Command } from 'commander';
 import { machine, machineLine } from '../../bench/machine.js';
-import { type Candidate, compare, LEAST_RUNS, type Spread, spreadOf } from '../../bench/measure.js';
+import { type Candidate, compare, MIN_RUNS, type Spread, spreadOf } from '../../bench/measure.js';
 import { comparisonTable, measurementFields } from '../../bench/report.js';
 import { action, type Call } from '../../console/command/action.js';
 import { withExamples } from '../../console/command/conventions.js';
 import { Exit, type ExitCode } from '../../console/command/exit.js';
 import { startScratchCache } from '../../console/command/scratch-cache.js';
-import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/options/device-options.js';
-import { options, valued, wholeNumber } from '../../console/options/options.js';
-import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/options/pipeline-options.js';
-import { startTuning, type TuningOptions, withTuningOptions } from '../../console/options/tuning-options.js';
+import { type DeviceCommandOptions, setUpDevices, withDeviceOptions } from '../../console/options/device-options.js';
+import { options, valueOption, wholeNumberParser } from '../../console/options/options.js';
+import {
+  type PipelineCommandOptions,
+  pipelineSetup,
+  withPipelineOptions,
+} from '../../console/options/pipeline-options.js';
+import { type TuningOptions, useStoredTunings, withTuningOptions } from '../../console/options/tuning-options.js';
 import { duration } from '../../console/output/format.js';
-import { preparing } from '../../console/output/preparation.js';
+import { withPreparationBar } from '../../console/output/preparation.js';
 import { table } from '../../console/output/table.js';
 import type { Device } from '../../device/device.js';
 import { thisCpu } from '../../device/native/cpu.js';
@@ -30,11 +34,11 @@ export function blockBench(): Command {
     )
     .addOption(options.devices().default('auto', 'the best there is'))
     .addOption(
-      valued('--runs <n>', `runs that count, ${LEAST_RUNS} or more`)
-        .argParser(wholeNumber(LEAST_RUNS, 1000))
-        .default(LEAST_RUNS),
+      valueOption('--runs <n>', `runs that count, ${MIN_RUNS} or more`)
+        .argParser(wholeNumberParser(MIN_RUNS, 1000))
+        .default(MIN_RUNS),
     );
-  withTuningOptions(withFeedingOptions(withOpeningOptions(command))).action(action(bench));
+  withTuningOptions(withPipelineOptions(withDeviceOptions(command))).action(action(bench));
   return withExamples(
     command,
     ['millrace bench block', 'next to OpenSSL'],
@@ -42,16 +46,16 @@ export function blockBench(): Command {
   );
 }
 
-interface BenchOptions extends OpeningOptions, FeedingOptions, TuningOptions {
+interface BenchOptions extends DeviceCommandOptions, PipelineCommandOptions, TuningOptions {
   readonly device: string;
   readonly runs: number;
 }
 
 async function bench({ output, options: given }: Call<BenchOptions>): Promise<ExitCode> {
   const { device: names, runs, threads } = given;
-  startTuning(given, output);
-  const feeding = feedingOf(given, output);
-  const opening = startOpening(given, output, feeding.driver);
+  useStoredTunings(given, output);
+  const feeding = pipelineSetup(given, output);
+  const opening = setUpDevices(given, output, feeding.driver);
   const opened = await openDevices(names, opening.options);
   try {
     const [first] = opened;
@@ -64,13 +68,13 @@ async function bench({ output, options: given }: Call<BenchOptions>): Promise<Ex
     output.line(machineLine(host));
     const translate = translation();
     const ids = new Set(opened.map(({ info }) => info.id));
-    const compiles = await preparing(output, 'compiling into an empty cache', ids.size, (step) =>
+    const compiles = await withPreparationBar(output, 'compiling into an empty cache', ids.size, (step) =>
       coldCompiles([...ids], step),
     );
     const candidates: Candidate[] = [];
     for (const device of opened) {
       candidates.push(await rateOf(device, runs));
-      if (feeding.isGiven) candidates.push(await fedRateOf(device, runs, feeding.engine));
+      if (feeding.isSet) candidates.push(await fedRateOf(device, runs, feeding.engine));
     }
     const comparison = await compare([...(alone ? await peers(runs) : []), ...candidates]);
     const peer = alone ? '; OpenSSL by the same count of compressions' : '';
@@ -86,12 +90,12 @@ async function bench({ output, options: given }: Call<BenchOptions>): Promise<Ex
       [
         'trace, passes, print',
         duration(translate.warm.median),
-        `median of ${LEAST_RUNS}; ${duration(translate.first)} the first time`,
+        `median of ${MIN_RUNS}; ${duration(translate.first)} the first time`,
       ],
       ...[...compiles].map(([device, seconds]) => [`compile for ${device}`, duration(seconds), 'into an empty cache']),
     ];
     for (const line of table(rows, { right: [1] })) output.line(line);
-    for (const device of opened) await opening.tell(device);
+    for (const device of opened) await opening.reportApiCalls(device);
     return Exit.ok;
   } finally {
     await Promise.all(opened.map((device) => device.close()));
@@ -106,7 +110,7 @@ const WARM_UP = 3;
 /** Seconds from TypeScript to C: the first time, and warmed up. */
 function translation(): { readonly first: number; readonly warm: Spread } {
   const cpu = thisCpu();
-  const seconds = Array.from({ length: WARM_UP + LEAST_RUNS }, () => {
+  const seconds = Array.from({ length: WARM_UP + MIN_RUNS }, () => {
     const start = performance.now();
     kernelText(headerScan({ topWordZero: true }), { target: 'c', cpu });
     return (performance.now() - start) / 1000;

@@ -4,28 +4,28 @@ import { withExamples } from '../../console/command/conventions.js';
 import { type EngineSetup, type OpenedEngine, withEngine } from '../../console/command/engine.js';
 import { Exit, type ExitCode } from '../../console/command/exit.js';
 import {
-  type Booking,
-  type BookingOptions,
-  openBooking,
-  withBookingOptions,
+  type JobSession,
+  type JobSessionOptions,
+  openJobSession,
+  withJobSessionOptions,
 } from '../../console/ledger/job-session.js';
 import { type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor/monitor.js';
-import { type OpeningOptions, withOpeningOptions } from '../../console/options/device-options.js';
-import { flag, options, valued, wholeNumber } from '../../console/options/options.js';
-import { type FeedingOptions, withFeedingOptions } from '../../console/options/pipeline-options.js';
+import { type DeviceCommandOptions, withDeviceOptions } from '../../console/options/device-options.js';
+import { flag, options, valueOption, wholeNumberParser } from '../../console/options/options.js';
+import { type PipelineCommandOptions, withPipelineOptions } from '../../console/options/pipeline-options.js';
 import { type TuningOptions, withTuningOptions } from '../../console/options/tuning-options.js';
 import { count, duration, plural, rate } from '../../console/output/format.js';
-import type { Ending, Output } from '../../console/output/output.js';
+import type { CommandResult, Output } from '../../console/output/output.js';
 import { prepareKernels } from '../../console/output/preparation.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
 import { Engine } from '../../engine/index.js';
-import { tunedFeeding } from '../../engine/tune/known.js';
+import { tunedStreams } from '../../engine/tune/known.js';
 import { MillraceError } from '../../kernel/error.js';
-import { checkWritable, readText, replaceFile, sameFile } from './files/disk.js';
+import { checkWritable, isSameFile, readText, replaceFile } from './files/disk.js';
 import { formatOutput, nonceText, parseInput, parseOutput } from './files/file.js';
-import { type BookedBlocks, bookBlocks, type KeptNonce } from './job/book.js';
-import { expected, preparations } from './job/solve.js';
-import { JOBS, type SolvedBlock, solveAll } from './job/solve-all.js';
+import { type BlocksJob, blocksJob, type LedgerNonce } from './job/book.js';
+import { expectedKernels, preparations } from './job/solve.js';
+import { DEFAULT_JOBS, type SolvedBlock, solveAll } from './job/solve-all.js';
 import { blockTunable } from './job/tune.js';
 import { type Block, checkNonce, headerPrefix, targetFromBits, targetText } from './kernel/reference.js';
 import { NONCES } from './kernel/scan.js';
@@ -35,7 +35,7 @@ import { addMineCommand } from './mining/command.js';
 export function blockCommand(): Command {
   const block = new Command('block')
     .description('Bitcoin block headers: find and check nonces, mine')
-    .addHelpText('after', format);
+    .addHelpText('after', fileFormatHelp);
   const solving = block
     .command('solve')
     .description('find the smallest valid nonce of each block in IN, write them to OUT')
@@ -43,10 +43,14 @@ export function blockCommand(): Command {
     .argument('<out>', 'the nonces, in the same order')
     .addOption(options.devices().default('auto', 'the best there is'))
     .addOption(flag('--any', 'any valid nonce will do, not the smallest'))
-    .addOption(valued('--nonces <from:to>', 'only these nonces, the last one not included').argParser(nonceRange))
-    .addOption(valued('--jobs <n>', 'blocks that are searched at a time').argParser(wholeNumber(1, 64)).default(JOBS));
-  withTelemetryOptions(withTuningOptions(withMonitorOptions(withOpeningOptions(withFeedingOptions(solving)))));
-  withBookingOptions(solving, { hits: false });
+    .addOption(valueOption('--nonces <from:to>', 'only these nonces, the last one not included').argParser(nonceRange))
+    .addOption(
+      valueOption('--jobs <n>', 'blocks that are searched at a time')
+        .argParser(wholeNumberParser(1, 64))
+        .default(DEFAULT_JOBS),
+    );
+  withTelemetryOptions(withTuningOptions(withMonitorOptions(withDeviceOptions(withPipelineOptions(solving)))));
+  withJobSessionOptions(solving, { hits: false });
   solving.action(action(solve, { hasCheckpoints: true }));
   withExamples(solving, ['millrace block solve blocks.in nonces.out --device cuda:0,cpu']);
   const verifying = block
@@ -62,41 +66,41 @@ export function blockCommand(): Command {
 }
 
 interface SolveOptions
-  extends FeedingOptions,
-    OpeningOptions,
+  extends PipelineCommandOptions,
+    DeviceCommandOptions,
     MonitorOptions,
     TuningOptions,
     TelemetryOptions,
-    BookingOptions {
+    JobSessionOptions {
   readonly device: string;
   readonly any?: boolean;
   readonly nonces?: { readonly from: number; readonly to: number };
   readonly jobs: number;
 }
 
-async function solve(call: Call<SolveOptions>): Promise<Ending> {
+async function solve(call: Call<SolveOptions>): Promise<CommandResult> {
   const [inName = '', outName = ''] = call.args;
   const blocks = parseInput(await readText(inName), inName);
   await checkWritable(outName);
-  if (await sameFile(inName, outName)) throw overwrites(inName);
-  const { booked, source } = bookBlocks(blocks, call.options.nonces ?? {}, { inName, outName });
+  if (await isSameFile(inName, outName)) throw sameFileError(inName);
+  const { jobSpec, source } = blocksJob(blocks, call.options.nonces ?? {}, { inName, outName });
   // Opens while the devices open: neither waits for the other.
-  const opening = openBooking<KeptNonce>(call, booked, { isOptional: true });
+  const opening = openJobSession<LedgerNonce>(call, jobSpec, { isOptional: true });
   const booking = opening.catch(() => undefined);
   const targets = blocks.map(({ bits }) => targetFromBits(bits));
   const setup: EngineSetup = {
     name: 'block solve',
     unit: 'H',
-    expect: expected(targets),
+    expect: expectedKernels(targets),
     ledger: booking.then((one) => one?.store),
     make: async (devices, options) =>
-      new Engine(devices, { feeding: await tunedFeeding(devices, blockTunable), ...options }),
+      new Engine(devices, { perDevice: await tunedStreams(devices, blockTunable), ...options }),
   };
   try {
     return await withEngine(call, setup, async (opened) => {
       await prepareKernels(call.output, opened.engine, preparations(targets), call.signal);
-      opened.watch();
-      return work(call, blocks, targets, await opening, source, opened);
+      opened.startTelemetry();
+      return solveBlocks(call, blocks, targets, await opening, source, opened);
     });
   } catch (error) {
     await (await booking)?.close(error instanceof Error ? error.message : String(error));
@@ -104,14 +108,14 @@ async function solve(call: Call<SolveOptions>): Promise<Ending> {
   }
 }
 
-async function work(
+async function solveBlocks(
   call: Call<SolveOptions>,
   blocks: readonly Block[],
   targets: readonly bigint[],
-  booking: Booking<KeptNonce>,
-  source: BookedBlocks['source'],
+  session: JobSession<LedgerNonce>,
+  source: BlocksJob['source'],
   { engine, devices, aim, close }: OpenedEngine,
-): Promise<Ending> {
+): Promise<CommandResult> {
   const { output, options: given, signal } = call;
   const [inName = '', outName = ''] = call.args;
   const start = performance.now();
@@ -131,9 +135,9 @@ async function work(
     left: () => Math.max(0, (blocks.length - done) * (to - from) - (total - triedOfDone)),
     ...chanceOf(targets),
   };
-  const monitor = startMonitor(output, given, watched, booking.controls(engine, call));
-  booking.listen(monitor);
-  const { ledger } = booking;
+  const monitor = startMonitor(output, given, watched, session.controls(engine, call));
+  session.listen(monitor);
+  const { ledger } = session;
   const solutions = await solveAll(engine, blocks, {
     mode: given.any ? 'any' : 'first',
     jobs: given.jobs,
@@ -144,7 +148,7 @@ async function work(
     onBlock: (block) => {
       done += 1;
       triedOfDone += block.tried;
-      tellBlock(output, block, blocks.length);
+      reportBlock(output, block, blocks.length);
     },
     onProgress: (tried) => {
       total = tried;
@@ -161,8 +165,8 @@ async function work(
   await close();
   // Start-up is everything before the first search: the start of the process, devices, compilers.
   const figures = { blocks: blocks.length, tried: total, seconds, startup: start / 1000 };
-  if (!solutions) return await stopped(call, booking, { ...figures, solved: done });
-  await booking.end({ isComplete: false, isAnswered: true });
+  if (!solutions) return await reportStopped(call, session, { ...figures, solved: done });
+  await session.end({ isComplete: false, isAnswered: true });
   const unsolved = solutions.filter((solution) => solution === null).length;
   const solved = plural(blocks.length - unsolved, 'block');
   const where = devices.map(({ info: { id, name } }) => `${id} (${name})`).join(' and ');
@@ -172,13 +176,13 @@ async function work(
 }
 
 /** Ends without writing OUT, which is written only when complete. Solved blocks are in the ledger. */
-async function stopped(
+async function reportStopped(
   { output, stopped: exit = Exit.stopped }: Call<SolveOptions>,
-  booking: Booking<KeptNonce>,
+  session: JobSession<LedgerNonce>,
   answer: { readonly blocks: number; readonly solved: number },
-): Promise<Ending> {
-  await booking.end({ isComplete: false, reason: 'stopped' });
-  const id = booking.ledger?.id;
+): Promise<CommandResult> {
+  await session.end({ isComplete: false, reason: 'stopped' });
+  const id = session.ledger?.id;
   const goesOn = id === undefined ? '' : `; the same command goes on from here (job ${id})`;
   output.say(`stopped, ${answer.solved} of ${plural(answer.blocks, 'block')} solved${goesOn}`);
   return { exit, answer: { job: id, ...answer } };
@@ -190,18 +194,20 @@ function chanceOf(targets: readonly bigint[]): { readonly chance?: number } {
   return new Set(targets).size === 1 ? { chance: Number(target) / 2 ** 256 } : {};
 }
 
-function tellBlock(output: Output, { at, solution, tried, seconds }: SolvedBlock, blocks: number): void {
+function reportBlock(output: Output, { at, solution, tried, seconds }: SolvedBlock, blocks: number): void {
   const which = `block ${String(at + 1).padStart(String(blocks).length)} of ${blocks}`;
   const done = { block: at + 1, blocks, tried, seconds };
   if (solution === null) {
     output.event('block', { ...done, nonce: null });
-    const warning = output.aside.warn('warning:');
+    const warning = output.stderrStyle.warn('warning:');
     output.say(`${warning} ${which} has no valid nonce (${count(tried)} tried); 00000000 stands in its place`);
     return;
   }
   const { nonce, hash } = solution;
   output.event('block', { ...done, nonce, written: nonceText(nonce), hash });
-  output.say(`${which}  ${nonceText(nonce)}  ${output.aside.dim(`${count(tried)} tried in ${duration(seconds)}`)}`);
+  output.say(
+    `${which}  ${nonceText(nonce)}  ${output.stderrStyle.dim(`${count(tried)} tried in ${duration(seconds)}`)}`,
+  );
 }
 
 async function verify({ output, args }: Call<object>): Promise<ExitCode> {
@@ -236,7 +242,7 @@ function nonceRange(text: string): { from: number; to: number } {
   return { from, to };
 }
 
-const overwrites = (name: string): MillraceError =>
+const sameFileError = (name: string): MillraceError =>
   new MillraceError({
     code: 'usage',
     message: 'IN and OUT are the same file',
@@ -244,7 +250,7 @@ const overwrites = (name: string): MillraceError =>
     advice: 'give OUT a name of its own',
   });
 
-const format = `
+const fileFormatHelp = `
 Files (text, LF or CRLF):
   IN   the number of blocks; then for each: version, previous hash, time, nbits, the number of
        transactions, the transactions' ids. Numbers that count are decimal, all else is hex as

@@ -1,59 +1,65 @@
 import { writeFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import { machine, machineLine } from '../../bench/machine.js';
-import { LEAST_RUNS, measure } from '../../bench/measure.js';
+import { MIN_RUNS, measure } from '../../bench/measure.js';
 import { measurementFields } from '../../bench/report.js';
 import { action, type Call } from '../../console/command/action.js';
 import { withExamples } from '../../console/command/conventions.js';
 import { Exit, type ExitCode } from '../../console/command/exit.js';
-import { buildOf, commitOf } from '../../console/command/version.js';
-import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/options/device-options.js';
-import { flag, options, valued, wholeNumber } from '../../console/options/options.js';
+import { buildVersion, sourceCommit } from '../../console/command/version.js';
+import { type DeviceCommandOptions, setUpDevices, withDeviceOptions } from '../../console/options/device-options.js';
+import { flag, options, valueOption, wholeNumberParser } from '../../console/options/options.js';
 import { bytes } from '../../console/output/format.js';
 import type { Output } from '../../console/output/output.js';
-import { poolMetricsOption, type TelemetryOptions, wantedViews } from '../../console/telemetry/options.js';
+import { poolMetricsOption, type TelemetryOptions, withUpstreamVariables } from '../../console/telemetry/options.js';
 import { poolLines } from '../../console/telemetry/report.js';
 import type { Device } from '../../device/device.js';
 import { openDevices } from '../../device/registry.js';
 import { type PoolMetrics, poolMetrics } from '../../engine/telemetry/pool-metrics.js';
 import { MillraceError } from '../../kernel/error.js';
-import { coalescedRates, type WayFigures } from './bench/coalesced.js';
+import { coalescedRates, type MethodFigures } from './bench/coalesced.js';
 import { deviceRate, hostRate, type RateOptions } from './bench/rate.js';
 import { type BenchReport, percentile, reportName, reportText } from './bench/statistics.js';
-import { encodingOf, encodings, MOST_QUBITS, precisionOf } from './kernel/encoding.js';
+import { encodingOf, encodings, MAX_QUBITS, precisionOf } from './kernel/encoding.js';
 
 /** `millrace bench encode` */
 export function encodeBench(): Command {
   const command = new Command('encode')
     .description('vectors a second to states on a device; the first and the last state of a batch are checked')
     .addOption(options.devices().default('auto', 'the best there is'))
-    .addOption(valued('--encoding <name>', encodings.join(', ')).default('amplitude'))
-    .addOption(valued('-q, --qubits <n>', 'qubits of a state').argParser(wholeNumber(1, MOST_QUBITS)).default(16))
+    .addOption(valueOption('--encoding <name>', encodings.join(', ')).default('amplitude'))
     .addOption(
-      valued('--batch-size <n>', 'samples of a batch')
-        .argParser(wholeNumber(1, 2 ** 20))
+      valueOption('-q, --qubits <n>', 'qubits of a state').argParser(wholeNumberParser(1, MAX_QUBITS)).default(16),
+    )
+    .addOption(
+      valueOption('--batch-size <n>', 'samples of a batch')
+        .argParser(wholeNumberParser(1, 2 ** 20))
         .default(64),
     )
     .addOption(
-      valued('--batches <n>', 'batches of a trial')
-        .argParser(wholeNumber(1, 2 ** 24))
+      valueOption('--batches <n>', 'batches of a trial')
+        .argParser(wholeNumberParser(1, 2 ** 24))
         .default(100),
     )
     .addOption(
-      valued('--trials <n>', `trials that count, ${LEAST_RUNS} or more`)
-        .argParser(wholeNumber(LEAST_RUNS, 1000))
-        .default(LEAST_RUNS),
+      valueOption('--trials <n>', `trials that count, ${MIN_RUNS} or more`)
+        .argParser(wholeNumberParser(MIN_RUNS, 1000))
+        .default(MIN_RUNS),
     )
-    .addOption(valued('--prefetch <n>', 'batches in flight').argParser(wholeNumber(1, 64)).default(16))
+    .addOption(valueOption('--prefetch <n>', 'batches in flight').argParser(wholeNumberParser(1, 64)).default(16))
     .addOption(
-      valued('--slots <n>', 'batches that are on the device at a time').argParser(wholeNumber(1, 64)).default(4),
+      valueOption('--slots <n>', 'batches that are on the device at a time')
+        .argParser(wholeNumberParser(1, 64))
+        .default(4),
     )
-    .addOption(valued('--dtype <type>', 'f64 or f32').default('f64'))
-    .addOption(valued('--source <where>', 'where samples are').choices(['pinned', 'plain', 'device']).default('pinned'))
+    .addOption(valueOption('--dtype <type>', 'f64 or f32').default('f64'))
+    .addOption(
+      valueOption('--source <where>', 'where samples are').choices(['pinned', 'plain', 'device']).default('pinned'),
+    )
     .addOption(flag('--coalesced', 'gather requests of a batch each, by turns with a stream and with single calls'))
     .addOption(poolMetricsOption())
-    .addOption(valued('--report <prefix>', 'write PREFIX_<date>_rep_config.md, and .json with the trials'));
-  withOpeningOptions(command).action(action(bench));
+    .addOption(valueOption('--report <prefix>', 'write PREFIX_<date>_rep_config.md, and .json with the trials'));
+  withDeviceOptions(command).action(action(bench));
   return withExamples(
     command,
     ['millrace bench encode --device cuda:0 --batches 500 --trials 20 --report encode'],
@@ -62,7 +68,7 @@ export function encodeBench(): Command {
   );
 }
 
-interface BenchOptions extends OpeningOptions, Pick<TelemetryOptions, 'poolMetrics'> {
+interface BenchOptions extends DeviceCommandOptions, Pick<TelemetryOptions, 'poolMetrics'> {
   readonly device: string;
   readonly encoding: string;
   readonly qubits: number;
@@ -78,7 +84,7 @@ interface BenchOptions extends OpeningOptions, Pick<TelemetryOptions, 'poolMetri
 }
 
 async function bench({ output, options: asked }: Call<BenchOptions>): Promise<ExitCode> {
-  const opening = startOpening(asked, output);
+  const opening = setUpDevices(asked, output);
   const { qubits, batchSize: batch, batches, trials: runs, prefetch, slots, source } = asked;
   const given = { encoding: encodingOf(asked.encoding), qubits, precision: precisionOf(asked.dtype), batch };
   const devices = await openDevices(asked.device, opening.options);
@@ -88,7 +94,7 @@ async function bench({ output, options: asked }: Call<BenchOptions>): Promise<Ex
     output.line(machineLine(host));
     for (const device of devices) {
       const pool = new PoolRecord();
-      const tellsPool = wantedViews(asked).poolMetrics === true;
+      const tellsPool = withUpstreamVariables(asked).poolMetrics === true;
       const wanted = { ...given, batches, runs, inFlight: prefetch, slots, onSlot: pool.note };
       const found = asked.coalesced
         ? await gathered(device, source, { ...wanted, trials: runs })
@@ -99,8 +105,8 @@ async function bench({ output, options: asked }: Call<BenchOptions>): Promise<Ex
       const { name, versions } = device.info;
       const report: BenchReport = {
         date,
-        commit: commitOf(),
-        build: buildOf(),
+        commit: sourceCommit(),
+        build: buildVersion(),
         device: `${device.info.id}, ${name}`,
         driver: versions.driver,
         runtime: versions.cuda,
@@ -121,9 +127,9 @@ async function bench({ output, options: asked }: Call<BenchOptions>): Promise<Ex
       };
       const text = reportText(report);
       for (const line of text.split('\n')) output.line(line);
-      if (tellsPool) tellPool(output, device, pool);
+      if (tellsPool) printPool(output, device, pool);
       if (asked.report !== undefined) await writeReport(asked.report, report, text, pool);
-      await opening.tell(device);
+      await opening.reportApiCalls(device);
     }
     return Exit.ok;
   } finally {
@@ -146,13 +152,13 @@ class PoolRecord {
   }
 }
 
-function tellPool(output: Output, device: Device, { metrics }: PoolRecord): void {
+function printPool(output: Output, device: Device, { metrics }: PoolRecord): void {
   const { lines, warning } = poolLines({ device: device.info.id, pool: metrics });
   for (const line of lines) output.say(line);
   if (warning !== undefined) output.warn(warning);
 }
 
-interface Found extends Pick<BenchReport, 'results' | 'others' | 'notes' | 'busy'> {
+interface BenchFigures extends Pick<BenchReport, 'results' | 'others' | 'notes' | 'busy'> {
   readonly path: string;
 }
 
@@ -161,7 +167,7 @@ async function throughput(
   source: BenchOptions['source'],
   wanted: RateOptions,
   tell: (fields: Readonly<Record<string, unknown>>) => void,
-): Promise<Found> {
+): Promise<BenchFigures> {
   const rated = await (source === 'device' ? deviceRate(device, wanted) : hostRate(device, source, wanted));
   const trials: number[] = [];
   try {
@@ -176,9 +182,11 @@ async function throughput(
     const inFlight = rated.latencies?.();
     const latencies = {
       ...(inFlight && { [`${wanted.inFlight} in flight`]: inFlight }),
-      'one at a time': await rated.alone(Math.min(MOST_ALONE, wanted.batches)),
+      'one at a time': await rated.measureAlone(Math.min(MAX_ALONE, wanted.batches)),
     };
-    const latencyMs = Object.fromEntries(Object.entries(latencies).map(([name, values]) => [name, spreadIn(values)]));
+    const latencyMs = Object.fromEntries(
+      Object.entries(latencies).map(([name, values]) => [name, medianAndP95(values)]),
+    );
     tell({ ...measurementFields(one), path: rated.path, source, latencyMs });
     const results = { trials: trials.slice(1), latencies }; // the first run only warms up
     return { path: rated.path, results, busy: rated.busy?.() };
@@ -188,15 +196,18 @@ async function throughput(
 }
 
 /** Requests whose latency is measured one at a time. */
-const MOST_ALONE = 200;
+const MAX_ALONE = 200;
 
-const spreadIn = (values: readonly number[]) => ({ median: percentile(values, 0.5), p95: percentile(values, 0.95) });
+const medianAndP95 = (values: readonly number[]) => ({
+  median: percentile(values, 0.5),
+  p95: percentile(values, 0.95),
+});
 
 async function gathered(
   device: Device,
   source: BenchOptions['source'],
   wanted: RateOptions & { readonly trials: number },
-): Promise<Found> {
+): Promise<BenchFigures> {
   if (source === 'device') {
     throw new MillraceError({
       code: 'usage',
@@ -223,7 +234,7 @@ async function gathered(
   };
 }
 
-const resultsOf = ({ name, trials, latencies }: WayFigures) => ({
+const resultsOf = ({ name, trials, latencies }: MethodFigures) => ({
   trials,
   latencies: { [name.toLowerCase()]: latencies },
 });
@@ -241,9 +252,9 @@ async function writeReport(prefix: string, report: BenchReport, text: string, po
     pool: pool.metrics,
     ...(busy && { busy }),
     ...(notes && { notes }),
-    ...Object.fromEntries((others ?? []).map((one) => [OTHERS[one.name] ?? one.name, one.trials])),
+    ...Object.fromEntries((others ?? []).map((one) => [METHOD_KEYS[one.name] ?? one.name, one.trials])),
   };
   await writeFile(name.replace(/\.md$/, '.json'), `${JSON.stringify(told)}\n`);
 }
 
-const OTHERS: Readonly<Record<string, string>> = { Stream: 'stream', 'Per batch': 'perBatch' };
+const METHOD_KEYS: Readonly<Record<string, string>> = { Stream: 'stream', 'Per batch': 'perBatch' };

@@ -1,54 +1,60 @@
 import { Command } from 'commander';
 import { action, type Call } from '../../console/command/action.js';
 import { withExamples } from '../../console/command/conventions.js';
-import { type OpenedEngine, withEngineLater } from '../../console/command/engine.js';
+import { type OpenedEngine, withLazyEngine } from '../../console/command/engine.js';
 import { Exit } from '../../console/command/exit.js';
-import { type OpeningOptions, withOpeningOptions } from '../../console/options/device-options.js';
-import { flag, options, valued, wholeNumber } from '../../console/options/options.js';
-import { type FeedingOptions, withFeedingOptions } from '../../console/options/pipeline-options.js';
+import { type DeviceCommandOptions, withDeviceOptions } from '../../console/options/device-options.js';
+import { flag, options, valueOption, wholeNumberParser } from '../../console/options/options.js';
+import { type PipelineCommandOptions, withPipelineOptions } from '../../console/options/pipeline-options.js';
 import { bytes, duration, plural, rate } from '../../console/output/format.js';
-import type { Ending } from '../../console/output/output.js';
-import { openProgress } from '../../console/output/progress.js';
+import type { CommandResult } from '../../console/output/output.js';
+import { openProgressLine } from '../../console/output/progress.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
 import { openSink, type Sink } from './files/sink.js';
 import { encodeRows } from './job/encode.js';
 import { EncodeError } from './job/errors.js';
-import { roomsOf } from './job/room.js';
+import { stagingPoolOf } from './job/room.js';
 import { checkLength } from './job/validate.js';
 import {
   encodingOf,
   encodings,
-  MOST_QUBITS,
+  MAX_QUBITS,
   type Precision,
   precisionOf,
   type StateShape,
   stateBytes,
 } from './kernel/encoding.js';
-import { openSource, type Source, sourceEndings } from './source/source.js';
+import { openSource, type Source, sourceExtensions } from './source/source.js';
 
 /** `millrace encode FILE` */
 export function encodeCommand(): Command {
   const command = new Command('encode')
     .description('samples in a file to quantum states: amplitudes of n qubits')
-    .argument('<file>', `samples: ${sourceEndings.join(', ')}`)
-    .addOption(valued('--encoding <name>', encodings.join(', ')).default('amplitude'))
+    .argument('<file>', `samples: ${sourceExtensions.join(', ')}`)
+    .addOption(valueOption('--encoding <name>', encodings.join(', ')).default('amplitude'))
     .addOption(
-      valued('-q, --qubits <n>', 'qubits of a state (default: what the samples need)').argParser(
-        wholeNumber(1, MOST_QUBITS),
+      valueOption('-q, --qubits <n>', 'qubits of a state (default: what the samples need)').argParser(
+        wholeNumberParser(1, MAX_QUBITS),
       ),
     )
-    .addOption(valued('-o, --out <file>', 'where states go: .npy, .arrow, .feather, .ipc (default: nowhere)'))
-    .addOption(valued('--dtype <type>', 'f64 or f32 (default: as the samples are)'))
+    .addOption(valueOption('-o, --out <file>', 'where states go: .npy, .arrow, .feather, .ipc (default: nowhere)'))
+    .addOption(valueOption('--dtype <type>', 'f64 or f32 (default: as the samples are)'))
     .addOption(
-      valued('--batch-size <n>', 'samples that are read, and encoded, at a time').argParser(wholeNumber(1, 2 ** 24)),
+      valueOption('--batch-size <n>', 'samples that are read, and encoded, at a time').argParser(
+        wholeNumberParser(1, 2 ** 24),
+      ),
     )
     .addOption(
-      valued('--length <n>', 'values of a sample, of raw binary files').argParser(wholeNumber(1, 2 ** MOST_QUBITS)),
+      valueOption('--length <n>', 'values of a sample, of raw binary files').argParser(
+        wholeNumberParser(1, 2 ** MAX_QUBITS),
+      ),
     )
-    .addOption(valued('--nulls <what>', 'what a null becomes').choices(['fill_zero', 'reject']).default('fill_zero'))
+    .addOption(
+      valueOption('--nulls <what>', 'what a null becomes').choices(['fill_zero', 'reject']).default('fill_zero'),
+    )
     .addOption(flag('--reverse-qubits', 'qubit 0 is the highest bit of the index, not the lowest'))
     .addOption(options.devices().default('auto', 'the best there is'));
-  withTelemetryOptions(withOpeningOptions(withFeedingOptions(command))).action(action(encode));
+  withTelemetryOptions(withDeviceOptions(withPipelineOptions(command))).action(action(encode));
   return withExamples(
     command,
     ['millrace encode samples.npy --qubits 16 -o states.npy'],
@@ -57,7 +63,7 @@ export function encodeCommand(): Command {
   );
 }
 
-interface EncodeCommandOptions extends OpeningOptions, FeedingOptions, TelemetryOptions {
+interface EncodeCommandOptions extends DeviceCommandOptions, PipelineCommandOptions, TelemetryOptions {
   readonly encoding: string;
   readonly qubits?: number;
   readonly out?: string;
@@ -69,7 +75,7 @@ interface EncodeCommandOptions extends OpeningOptions, FeedingOptions, Telemetry
   readonly device: string;
 }
 
-async function encode(call: Call<EncodeCommandOptions>): Promise<Ending> {
+async function encode(call: Call<EncodeCommandOptions>): Promise<CommandResult> {
   const { options: asked, signal } = call;
   const [path = ''] = call.args;
   const encoding = encodingOf(asked.encoding);
@@ -85,7 +91,7 @@ async function encode(call: Call<EncodeCommandOptions>): Promise<Ending> {
     checkLength(shape);
     const precision = asked.dtype === undefined ? source.precision : precisionOf(asked.dtype);
     const about = { name: `encode ${encoding}`, unit: 'vec' };
-    return await withEngineLater(call, about, (open) => encodeSource(call, source, shape, precision, open));
+    return await withLazyEngine(call, about, (open) => encodeSource(call, source, shape, precision, open));
   } finally {
     await source.close();
   }
@@ -97,25 +103,25 @@ async function encodeSource(
   shape: StateShape,
   precision: Precision,
   open: () => Promise<OpenedEngine>,
-): Promise<Ending> {
+): Promise<CommandResult> {
   let sink: Sink | undefined;
   let samples = 0;
   let isWritten = false;
   try {
     if (asked.out !== undefined) sink = await openSink(asked.out, shape.qubits, precision);
-    const { engine, devices, watch } = await open();
-    watch();
-    const progress = openProgress(output);
+    const { engine, devices, startTelemetry } = await open();
+    startTelemetry();
+    const progress = openProgressLine(output);
     const begun = performance.now();
     const [device, ...more] = devices;
-    const rooms = device && more.length === 0 ? roomsOf(device) : undefined;
-    const made = encodeRows(source.batches(rooms?.take), {
+    const rooms = device && more.length === 0 ? stagingPoolOf(device) : undefined;
+    const made = encodeRows(source.batches(rooms?.allocate), {
       shape,
       precision,
       engine,
       devices,
       signal,
-      ...(rooms && { release: (rows) => rooms.give(rows) }),
+      ...(rooms && { release: (rows) => rooms.release(rows) }),
       ...(asked.reverseQubits && { order: 'big' }),
       ...(asked.batchSize !== undefined && { batch: asked.batchSize }),
     });

@@ -6,8 +6,8 @@ export { type EncodeOptions, encodeRows, type StateBatch } from './job/encode.js
 export { Encoder, type EncoderOptions, openEncoder } from './job/encoder.js';
 export { EncodeError, type EncodeFault } from './job/errors.js';
 export { type GatheredStates, Gatherer, type GatherOptions } from './job/gather.js';
-export type { PresentInput } from './job/present.js';
-export { type Calls as EncodeCalls, EncodedStates } from './job/states.js';
+export type { DeviceInput } from './job/present.js';
+export { type CallCounts as EncodeCalls, EncodedStates } from './job/states.js';
 export {
   type Encoding,
   encodingOf,

@@ -1,19 +1,23 @@
 import { Command } from 'commander';
 import { machine, machineLine } from '../../bench/machine.js';
-import { type Comparison, compare, LEAST_RUNS, type Measurement, measure, spreadOf } from '../../bench/measure.js';
+import { type Comparison, compare, type Measurement, MIN_RUNS, measure, spreadOf } from '../../bench/measure.js';
 import { comparisonTable, measurementFields } from '../../bench/report.js';
 import { action, type Call } from '../../console/command/action.js';
 import { withExamples } from '../../console/command/conventions.js';
 import { Exit, type ExitCode } from '../../console/command/exit.js';
-import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/options/device-options.js';
-import { options, valued, wholeNumber } from '../../console/options/options.js';
-import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/options/pipeline-options.js';
+import { type DeviceCommandOptions, setUpDevices, withDeviceOptions } from '../../console/options/device-options.js';
+import { options, valueOption, wholeNumberParser } from '../../console/options/options.js';
+import {
+  type PipelineCommandOptions,
+  pipelineSetup,
+  withPipelineOptions,
+} from '../../console/options/pipeline-options.js';
 import type { Output } from '../../console/output/output.js';
 import type { Device } from '../../device/device.js';
 import { type OpenOptions, openDevice, openDevices } from '../../device/registry.js';
 import { gmpPower } from './bench/peers.js';
-import { fermatBase, fermatRate, type Rated, searchRate, sieveRate } from './bench/rate.js';
-import { DEFAULT_PRIMES, LEAST_PRIMES, MOST_PRIMES } from './kernel/plan.js';
+import { fermatBase, fermatRate, type GapCandidate, searchRate, sieveRate } from './bench/rate.js';
+import { DEFAULT_PRIMES, MAX_PRIMES, MIN_PRIMES } from './kernel/plan.js';
 
 /** `millrace bench gaps` */
 export function gapsBench(): Command {
@@ -21,24 +25,26 @@ export function gapsBench(): Command {
     .description('Fermat tests, the sieve, and both as a job, each of them checked')
     .addOption(options.devices().default('auto', 'the best there is'))
     .addOption(
-      valued('--bits <n>', 'of the numbers that are tested').argParser(wholeNumber(257, 1280)).default(FERMAT_BITS),
+      valueOption('--bits <n>', 'of the numbers that are tested')
+        .argParser(wholeNumberParser(257, 1280))
+        .default(FERMAT_BITS),
     )
     .addOption(
-      valued('--primes <n>', 'primes to sieve with')
-        .argParser(wholeNumber(LEAST_PRIMES, MOST_PRIMES))
+      valueOption('--primes <n>', 'primes to sieve with')
+        .argParser(wholeNumberParser(MIN_PRIMES, MAX_PRIMES))
         .default(DEFAULT_PRIMES),
     )
     .addOption(
-      valued('--runs <n>', `runs that count, ${LEAST_RUNS} or more`)
-        .argParser(wholeNumber(LEAST_RUNS, 1000))
-        .default(LEAST_RUNS),
+      valueOption('--runs <n>', `runs that count, ${MIN_RUNS} or more`)
+        .argParser(wholeNumberParser(MIN_RUNS, 1000))
+        .default(MIN_RUNS),
     );
-  withFeedingOptions(withOpeningOptions(command)).action(action(bench));
+  withPipelineOptions(withDeviceOptions(command)).action(action(bench));
   return withExamples(command, ['millrace bench gaps --device cuda,native --bits 320']);
 }
 const FERMAT_BITS = 320;
 
-interface BenchOptions extends OpeningOptions, FeedingOptions {
+interface BenchOptions extends DeviceCommandOptions, PipelineCommandOptions {
   readonly device: string;
   readonly bits: number;
   readonly primes: number;
@@ -46,16 +52,16 @@ interface BenchOptions extends OpeningOptions, FeedingOptions {
 }
 
 async function bench({ output, options: asked }: Call<BenchOptions>): Promise<ExitCode> {
-  const feeding = feedingOf(asked, output);
-  const opening = startOpening(asked, output, feeding.driver);
+  const feeding = pipelineSetup(asked, output);
+  const opening = setUpDevices(asked, output, feeding.driver);
   const devices = await openDevices(asked.device, opening.options);
   try {
     const host = machine(devices.map((device) => device.info));
     output.event('machine', { ...host });
     output.line(machineLine(host));
     for (const device of devices) {
-      await besideGmp(output, device, asked, opening.options);
-      for (const make of rated(device, asked, feeding.engine)) {
+      await compareWithGmp(output, device, asked, opening.options);
+      for (const make of candidatesFor(device, asked, feeding.engine)) {
         const one = await make();
         try {
           const measured = await measure(one);
@@ -66,7 +72,7 @@ async function bench({ output, options: asked }: Call<BenchOptions>): Promise<Ex
           await one.close();
         }
       }
-      await opening.tell(device);
+      await opening.reportApiCalls(device);
     }
     return Exit.ok;
   } finally {
@@ -75,7 +81,7 @@ async function bench({ output, options: asked }: Call<BenchOptions>): Promise<Ex
 }
 
 /** Compares one core with GMP, in alternating runs. */
-async function besideGmp(
+async function compareWithGmp(
   output: Output,
   { info }: Device,
   { bits, runs }: BenchOptions,
@@ -100,7 +106,11 @@ async function besideGmp(
 const CORE_TESTS = 4096;
 
 /** The measurements, one after the other. Their units differ, so they are not compared with each other. */
-function rated(device: Device, { bits, primes, runs }: BenchOptions, engine: object): (() => Promise<Rated>)[] {
+function candidatesFor(
+  device: Device,
+  { bits, primes, runs }: BenchOptions,
+  engine: object,
+): (() => Promise<GapCandidate>)[] {
   const isGpu = device.info.processor === 'gpu';
   // About a tenth of a second on an H200, and on a core.
   return [

@@ -1,16 +1,16 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { action } from '../../console/command/action.js';
 import { withExamples } from '../../console/command/conventions.js';
-import { withBookingOptions } from '../../console/ledger/job-session.js';
+import { withJobSessionOptions } from '../../console/ledger/job-session.js';
 import { withMonitorOptions } from '../../console/monitor/monitor.js';
-import { withOpeningOptions } from '../../console/options/device-options.js';
-import { flag, options, valued, wholeNumber } from '../../console/options/options.js';
-import { withFeedingOptions } from '../../console/options/pipeline-options.js';
+import { withDeviceOptions } from '../../console/options/device-options.js';
+import { flag, options, valueOption, wholeNumberParser } from '../../console/options/options.js';
+import { withPipelineOptions } from '../../console/options/pipeline-options.js';
 import { withTelemetryOptions } from '../../console/telemetry/options.js';
 import { difficultyCommand, verifyCommand } from './command/check.js';
-import { difficultyGiven, natural } from './command/given.js';
+import { parseDifficulty, parseNatural } from './command/given.js';
 import { withPlanOptions } from './command/plan-options.js';
-import { find } from './command/search.js';
+import { runSearch } from './command/search.js';
 import { addMineCommand } from './mining/command.js';
 
 /** `millrace gaps …` */
@@ -19,26 +19,38 @@ export function gapsCommand(): Command {
   const searching = gaps
     .command('search')
     .description('find the gaps of at least some length that begin in a range')
-    .addOption(valued('--start <n>', 'the first number, as 2^280+1 or in decimal').argParser(natural))
-    .addOption(valued('--header <hex>', 'a block header of 80 bytes or more instead: H · 2^shift is the first number'))
+    .addOption(valueOption('--start <n>', 'the first number, as 2^280+1 or in decimal').argParser(parseNatural))
     .addOption(
-      valued('-f, --shift <n>', 'bits behind the hash of a header (default: its own, or 32)').argParser(
-        wholeNumber(14, 1024),
+      valueOption('--header <hex>', 'a block header of 80 bytes or more instead: H · 2^shift is the first number'),
+    )
+    .addOption(
+      valueOption('-f, --shift <n>', 'bits behind the hash of a header (default: its own, or 32)').argParser(
+        wholeNumberParser(14, 1024),
       ),
     )
-    .addOption(valued('--length <n>', 'integers to search from the offset on (default: to 2^shift)').argParser(natural))
-    .addOption(valued('--min-merit <m>', 'gap / ln p at least (default: 20)').argParser(positive))
-    .addOption(valued('--min-gap <n>', 'the length itself').argParser(wholeNumber(2, 2 ** 20)))
-    .addOption(valued('--target <t>', "a difficulty (default with --header: the header's)").argParser(difficultyGiven))
-    .addOption(valued('--offset <n>', 'integers to skip first; with --crt intervals').argParser(natural))
-    .addOption(valued('-r, --crt <file>', 'only intervals with few candidates, as a file with a Chinese set has them'))
+    .addOption(
+      valueOption('--length <n>', 'integers to search from the offset on (default: to 2^shift)').argParser(
+        parseNatural,
+      ),
+    )
+    .addOption(valueOption('--min-merit <m>', 'gap / ln p at least (default: 20)').argParser(parseMerit))
+    .addOption(valueOption('--min-gap <n>', 'the length itself').argParser(wholeNumberParser(2, 2 ** 20)))
+    .addOption(
+      valueOption('--target <t>', "a difficulty (default with --header: the header's)").argParser(parseDifficulty),
+    )
+    .addOption(valueOption('--offset <n>', 'integers to skip first; with --crt intervals').argParser(parseNatural))
+    .addOption(
+      valueOption('-r, --crt <file>', 'only intervals with few candidates, as a file with a Chinese set has them'),
+    )
     .addOption(flag('--first', 'end with the first gap'))
     .addOption(
-      valued('--list <name>', 'gaps as lines of the prime-gap lists, found by that name').argParser(discoverer),
+      valueOption('--list <name>', 'gaps as lines of the prime-gap lists, found by that name').argParser(
+        parseDiscoverer,
+      ),
     )
     .addOption(options.devices().default('auto', 'the best there is'));
-  withMonitorOptions(withOpeningOptions(withFeedingOptions(withPlanOptions(searching))));
-  withBookingOptions(withTelemetryOptions(searching)).action(action(find, { hasCheckpoints: true }));
+  withMonitorOptions(withDeviceOptions(withPipelineOptions(withPlanOptions(searching))));
+  withJobSessionOptions(withTelemetryOptions(searching)).action(action(runSearch, { hasCheckpoints: true }));
   withExamples(
     searching,
     ['millrace gaps search --start 2^280 --length 2^30 --min-merit 15'],
@@ -52,13 +64,13 @@ export function gapsCommand(): Command {
   return gaps.addCommand(verifyCommand()).addCommand(difficultyCommand());
 }
 
-function positive(text: string): number {
+function parseMerit(text: string): number {
   const value = Number(text);
   if (/^\d+(\.\d+)?$/.test(text) && value > 0 && value < 1000) return value;
-  return wholeNumber(1, 999)(text);
+  return wholeNumberParser(1, 999)(text);
 }
 
-function discoverer(text: string): string {
+function parseDiscoverer(text: string): string {
   if (/^[!-~]{1,8}$/.test(text)) return text;
   throw new InvalidArgumentError('A name of at most 8 letters is needed, without blanks.');
 }

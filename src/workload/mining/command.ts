@@ -3,31 +3,36 @@ import type { Command } from 'commander';
 import type { Call } from '../../console/command/action.js';
 import { withEngine } from '../../console/command/engine.js';
 import { Exit } from '../../console/command/exit.js';
-import { buildOf } from '../../console/command/version.js';
-import { holding, type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor/monitor.js';
-import { type OpeningOptions, withOpeningOptions } from '../../console/options/device-options.js';
-import { options, valued, wholeNumber } from '../../console/options/options.js';
-import { type FeedingOptions, withFeedingOptions } from '../../console/options/pipeline-options.js';
+import { buildVersion } from '../../console/command/version.js';
+import {
+  enginePauseControls,
+  type MonitorOptions,
+  startMonitor,
+  withMonitorOptions,
+} from '../../console/monitor/monitor.js';
+import { type DeviceCommandOptions, withDeviceOptions } from '../../console/options/device-options.js';
+import { options, valueOption, wholeNumberParser } from '../../console/options/options.js';
+import { type PipelineCommandOptions, withPipelineOptions } from '../../console/options/pipeline-options.js';
 import { duration, rate } from '../../console/output/format.js';
-import type { Ending, Output } from '../../console/output/output.js';
-import { keepSecret } from '../../console/output/redact.js';
+import type { CommandResult, Output } from '../../console/output/output.js';
+import { registerSecret } from '../../console/output/redact.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
 import type { Device } from '../../device/device.js';
 import type { Engine } from '../../engine/index.js';
 import { MillraceError } from '../../kernel/error.js';
-import { type GivenCredentials, identityOf, rpcCredentials } from '../../network/credentials.js';
+import { type CredentialOptions, credentialsFor, rpcCredentials } from '../../network/credentials.js';
 import { HTTP_SCHEMES, LINE_SCHEMES, parseEndpoint } from '../../network/endpoint.js';
 import { JsonRpc } from '../../network/json-rpc.js';
 import { Miner } from './miner.js';
-import { minedLine, Reporter, type Terms } from './report.js';
-import { type OpenSession, Pools } from './server/pools.js';
-import type { Mined, Scan, WorkSource } from './source.js';
+import { type CoinDescription, Reporter, resultsLine } from './report.js';
+import { type OpenSession, PoolSource } from './server/pools.js';
+import type { Scan, ShareBase, WorkSource } from './source.js';
 
 /** Options of a `mine` command, the same for every coin. */
 export interface MiningOptions
-  extends GivenCredentials,
-    FeedingOptions,
-    OpeningOptions,
+  extends CredentialOptions,
+    PipelineCommandOptions,
+    DeviceCommandOptions,
     MonitorOptions,
     TelemetryOptions {
   readonly device: string;
@@ -41,44 +46,47 @@ export interface MiningOptions
 /** Adds the mining options to a command. `port`: default RPC port of the coin's nodes, for the help text. */
 export function withMiningOptions(command: Command, port: number): Command {
   command
-    .addOption(valued('--rpc <url>', `a node, as in http://127.0.0.1:${port}`))
+    .addOption(valueOption('--rpc <url>', `a node, as in http://127.0.0.1:${port}`))
     .addOption(
-      valued('--stratum <list>', 'pools in their order, as in stratum+tcp://host:3333,stratum+ssl://other:3334'),
+      valueOption('--stratum <list>', 'pools in their order, as in stratum+tcp://host:3333,stratum+ssl://other:3334'),
     )
-    .addOption(valued('--payout <address>', 'who is paid, solo: an address of the chain, or script:HEX'))
-    .addOption(valued('--user <name>', 'name at the node, or the worker at pools whose address has none'))
-    .addOption(valued('--password <text>', 'its password; better from a file or MILLRACE_PASSWORD'))
-    .addOption(valued('--password-file <file>', 'its password, the first line of a file'))
-    .addOption(valued('--cookie <file>', "the node's .cookie file, instead of name and password"))
-    .addOption(valued('--ca <file>', 'certificates of an authority of your own, PEM'))
+    .addOption(valueOption('--payout <address>', 'who is paid, solo: an address of the chain, or script:HEX'))
+    .addOption(valueOption('--user <name>', 'name at the node, or the worker at pools whose address has none'))
+    .addOption(valueOption('--password <text>', 'its password; better from a file or MILLRACE_PASSWORD'))
+    .addOption(valueOption('--password-file <file>', 'its password, the first line of a file'))
+    .addOption(valueOption('--cookie <file>', "the node's .cookie file, instead of name and password"))
+    .addOption(valueOption('--ca <file>', 'certificates of an authority of your own, PEM'))
     .addOption(
-      valued('--count <n>', 'end after so many accepted blocks (solo) or shares').argParser(
-        wholeNumber(1, Number.MAX_SAFE_INTEGER),
+      valueOption('--count <n>', 'end after so many accepted blocks (solo) or shares').argParser(
+        wholeNumberParser(1, Number.MAX_SAFE_INTEGER),
       ),
     )
     .addOption(options.devices().default('auto', 'the best there is'));
-  return withTelemetryOptions(withMonitorOptions(withOpeningOptions(withFeedingOptions(command))));
+  return withTelemetryOptions(withMonitorOptions(withDeviceOptions(withPipelineOptions(command))));
 }
 
 /** For `action`: how long mining may take to end after Ctrl-C. It waits for the answers to the last shares. */
-export const MINING_MANNER = { graceMs: 1800 };
+export const MINING_TRAITS = { graceMs: 1800 };
 
 /** The coin-specific part of mining. */
-export interface MiningCoin<Share extends Mined> {
-  readonly terms: Terms<Share>;
+export interface MiningCoin<Share extends ShareBase> {
+  readonly description: CoinDescription<Share>;
   /** Mines solo. Throws if the payout is invalid, or missing and required. */
-  node(rpc: JsonRpc, payout: string | undefined): WorkSource<Share>;
+  nodeSource(rpc: JsonRpc, payout: string | undefined): WorkSource<Share>;
   /** Mines for pools. */
-  open(agent: string): OpenSession<Share>;
+  sessionOpener(agent: string): OpenSession<Share>;
   /** Prepares before mining starts, so that the first work is not delayed. */
   prepare?(output: Output, engine: Engine, chain: string | undefined, signal: AbortSignal): Promise<void>;
   scan(engine: Engine, devices: readonly Device[]): Scan<Share> | Promise<Scan<Share>>;
   /** Pipeline options, if the coin's command also has its own names for them. */
-  readonly feeding?: FeedingOptions;
+  readonly pipelineOptions?: PipelineCommandOptions;
 }
 
 /** Mines until it is stopped or `--count` is reached. */
-export async function mine<Share extends Mined>(call: Call<MiningOptions>, coin: MiningCoin<Share>): Promise<Ending> {
+export async function mine<Share extends ShareBase>(
+  call: Call<MiningOptions>,
+  coin: MiningCoin<Share>,
+): Promise<CommandResult> {
   try {
     return await mineOnDevices(call, coin);
   } catch (error) {
@@ -88,7 +96,10 @@ export async function mine<Share extends Mined>(call: Call<MiningOptions>, coin:
   }
 }
 
-async function mineOnDevices<Share extends Mined>(call: Call<MiningOptions>, coin: MiningCoin<Share>): Promise<Ending> {
+async function mineOnDevices<Share extends ShareBase>(
+  call: Call<MiningOptions>,
+  coin: MiningCoin<Share>,
+): Promise<CommandResult> {
   const { source, close } = sourceOf(call, coin);
   try {
     const chain = await source.check?.(call.signal);
@@ -98,24 +109,28 @@ async function mineOnDevices<Share extends Mined>(call: Call<MiningOptions>, coi
   }
 }
 
-function mineFrom<Share extends Mined>(
+function mineFrom<Share extends ShareBase>(
   call: Call<MiningOptions>,
   coin: MiningCoin<Share>,
   source: WorkSource<Share>,
   chain: string | undefined,
-): Promise<Ending> {
+): Promise<CommandResult> {
   const { output, options: given, signal } = call;
-  const { terms } = coin;
-  const setup = { name: terms.name, unit: terms.unit, ...(coin.feeding && { feeding: coin.feeding }) };
-  return withEngine(call, setup, async ({ engine, devices, watch, close }) => {
+  const { description } = coin;
+  const setup = {
+    name: description.name,
+    unit: description.unit,
+    ...(coin.pipelineOptions && { feeding: coin.pipelineOptions }),
+  };
+  return withEngine(call, setup, async ({ engine, devices, startTelemetry, close }) => {
     await coin.prepare?.(output, engine, chain, signal);
-    watch();
+    startTelemetry();
     const start = performance.now();
-    const reporter = new Reporter(output, source, engine, terms);
+    const reporter = new Reporter(output, source, engine, description);
     const scan = await coin.scan(engine, devices);
-    const miner = new Miner(source, scan, { signal, enough: given.count, ...reporter.hooks });
+    const miner = new Miner(source, scan, { signal, maxAccepted: given.count, ...reporter.hooks });
     const monitor = startMonitor(output, given, reporter.watch(miner), {
-      ...holding(engine),
+      ...enginePauseControls(engine),
       stop: call.stop,
       signal,
     });
@@ -125,14 +140,14 @@ function mineFrom<Share extends Mined>(
     const hardwareErrors = engine.devices.reduce((sum, { wrong, missed }) => sum + wrong + missed, 0);
     await close();
     output.say(
-      `${minedLine(miner.tally, hardwareErrors)} in ${duration(seconds)}, ${rate(Number(tries) / seconds, terms.unit)}`,
+      `${resultsLine(miner.tally, hardwareErrors)} in ${duration(seconds)}, ${rate(Number(tries) / seconds, description.unit)}`,
     );
     const exit = call.stopped ?? Exit.ok;
     return { exit, answer: { ...counts, hardwareErrors, tried: tries, seconds } };
   });
 }
 
-function sourceOf<Share extends Mined>(
+function sourceOf<Share extends ShareBase>(
   { options: given, output }: Call<MiningOptions>,
   coin: MiningCoin<Share>,
 ): { source: WorkSource<Share>; close(): void } {
@@ -140,27 +155,27 @@ function sourceOf<Share extends Mined>(
   const log = output.diagnose;
   const authority = given.ca === undefined ? undefined : readAuthority(given.ca);
   if ((url === undefined) === (stratum === undefined)) {
-    throw miningUsage(
+    throw miningUsageError(
       'where to mine is not said, or said twice',
       'give --rpc URL for a node, or --stratum URL[,URL…] for pools',
     );
   }
   if (url !== undefined) {
     const endpoint = parseEndpoint(url, HTTP_SCHEMES);
-    const credentials = rpcCredentials(endpoint, given, keepSecret);
+    const credentials = rpcCredentials(endpoint, given, registerSecret);
     const rpc = new JsonRpc(endpoint, { credentials, authority, log: log && ((text) => log(`rpc ${text}`)) });
-    return { source: coin.node(rpc, payout), close: () => rpc.close() };
+    return { source: coin.nodeSource(rpc, payout), close: () => rpc.close() };
   }
   const endpoints = (stratum ?? '').split(',').map((one) => parseEndpoint(one, LINE_SCHEMES));
   const pools = endpoints.map((endpoint) => {
-    const { user, password = 'x' } = identityOf(endpoint, given);
+    const { user, password = 'x' } = credentialsFor(endpoint, given);
     if (user === undefined)
-      throw miningUsage(`${endpoint.name} has no worker`, 'give --user NAME, or NAME@ in its address');
-    keepSecret(password);
+      throw miningUsageError(`${endpoint.name} has no worker`, 'give --user NAME, or NAME@ in its address');
+    registerSecret(password);
     return { endpoint, user, password };
   });
-  const agent = `millrace/${buildOf().split(/[ +(]/, 1)[0]}`;
-  return { source: new Pools({ pools, authority, log }, coin.open(agent)), close: () => undefined };
+  const agent = `millrace/${buildVersion().split(/[ +(]/, 1)[0]}`;
+  return { source: new PoolSource({ pools, authority, log }, coin.sessionOpener(agent)), close: () => undefined };
 }
 
 function readAuthority(path: string): string {
@@ -177,5 +192,5 @@ function readAuthority(path: string): string {
   }
 }
 
-export const miningUsage = (message: string, advice: string): MillraceError =>
+export const miningUsageError = (message: string, advice: string): MillraceError =>
   new MillraceError({ code: 'usage', message, asked: 'to mine', advice });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { openOutput } from '../../console/output/output.js';
-import { BLOCK_TERMS } from '../block/mining/terms.js';
+import { BITCOIN_DESCRIPTION } from '../block/mining/terms.js';
 import { Reporter } from './report.js';
 import { Throttle } from './throttle.js';
 
@@ -8,12 +8,12 @@ describe('a throttle', () => {
   it('lets a burst pass, then one a second, and counts the others', () => {
     let now = 0;
     const throttle = new Throttle(() => now);
-    const passed = Array.from({ length: 100 }, () => throttle.pass());
+    const passed = Array.from({ length: 100 }, () => throttle.tryPass());
     expect(passed.filter((one) => one !== undefined)).toEqual(Array(20).fill(0));
     now += 1000;
-    expect([throttle.pass(), throttle.pass()]).toEqual([80, undefined]);
+    expect([throttle.tryPass(), throttle.tryPass()]).toEqual([80, undefined]);
     now += 3600_000;
-    expect(Array.from({ length: 100 }, () => throttle.pass()).filter((one) => one !== undefined)).toHaveLength(20);
+    expect(Array.from({ length: 100 }, () => throttle.tryPass()).filter((one) => one !== undefined)).toHaveLength(20);
   });
 });
 
@@ -24,12 +24,12 @@ describe('a server that causes messages without end', () => {
     lines.length = 0;
     const output = openOutput({ log: 'debug' }, { stdout: sink, stderr: sink });
     // Neither a source nor an engine is asked when something is told.
-    return new Reporter(output, undefined as never, undefined as never, BLOCK_TERMS as never);
+    return new Reporter(output, undefined as never, undefined as never, BITCOIN_DESCRIPTION as never);
   };
 
   it.each(['message', 'difficulty'] as const)('%s: the first of them are shown', (state) => {
-    const { onTold } = reporter().hooks;
-    for (let n = 0; n < 10_000; n++) onTold?.({ state, server: 'pool', message: String(n) });
+    const { onSourceEvent } = reporter().hooks;
+    for (let n = 0; n < 10_000; n++) onSourceEvent?.({ state, server: 'pool', message: String(n) });
     expect(lines.length).toBeGreaterThan(10);
     expect(lines.length).toBeLessThanOrEqual(150);
   });

@@ -1,69 +1,69 @@
-import type { Note, Watched } from '../../console/monitor/status.js';
+import type { MonitoredJob, Note } from '../../console/monitor/status.js';
 import { duration, plural } from '../../console/output/format.js';
 import type { Output } from '../../console/output/output.js';
 import type { Engine } from '../../engine/index.js';
 import type { Miner, MinerOptions } from './miner.js';
-import type { Mined, MinedWork, Told, Verdict, WorkSource } from './source.js';
-import type { Tally } from './tally.js';
+import type { ShareBase, SourceEvent, Verdict, WorkBase, WorkSource } from './source.js';
+import type { MiningStats } from './tally.js';
 import { Throttle } from './throttle.js';
 
 /** How a coin's results are described. */
-export interface Terms<Share extends Mined> {
+export interface CoinDescription<Share extends ShareBase> {
   /** The command's name. */
   readonly name: string;
   /** The unit of a try: H, or int. */
   readonly unit: string;
-  difficulties(work: Share['work']): OfBoth;
+  difficulties(work: Share['work']): ShareAndBlock;
   /** Expected number of tries. */
-  tries(work: Share['work']): OfBoth;
-  told(share: Share): ToldShare;
+  expectedTries(work: Share['work']): ShareAndBlock;
+  describe(share: Share): ShareDescription;
 }
 
-export interface OfBoth {
+export interface ShareAndBlock {
   readonly share: number;
   readonly block: number;
 }
 
-export interface ToldShare {
+export interface ShareDescription {
   /** The block's hash, as explorers show it. */
   readonly hash: string;
   readonly difficulty: number;
   /** The coin-specific fields of the `mined` event. */
   readonly fields: Readonly<Record<string, unknown>>;
   /** For the log. */
-  readonly figures: string;
+  readonly logText: string;
 }
 
 /** Reports mining to the terminal and as events. */
-export class Reporter<Share extends Mined> {
+export class Reporter<Share extends ShareBase> {
   readonly #output: Output;
   readonly #source: WorkSource<Share>;
   readonly #engine: Engine;
-  readonly #terms: Terms<Share>;
+  readonly #description: CoinDescription<Share>;
   readonly #startedMs = performance.now();
   #server = '';
   #messages = 0;
-  readonly #difficulties = new Throttle();
-  readonly #refusals = new Throttle();
+  readonly #difficultyThrottle = new Throttle();
+  readonly #rejectionThrottle = new Throttle();
 
-  constructor(output: Output, source: WorkSource<Share>, engine: Engine, terms: Terms<Share>) {
-    this.#terms = terms;
+  constructor(output: Output, source: WorkSource<Share>, engine: Engine, terms: CoinDescription<Share>) {
+    this.#description = terms;
     this.#output = output;
     this.#source = source;
     this.#engine = engine;
   }
 
-  get hooks(): Pick<MinerOptions<Share>, 'onTold' | 'onSwitch' | 'onVerdict'> {
+  get hooks(): Pick<MinerOptions<Share>, 'onSourceEvent' | 'onSwitch' | 'onVerdict'> {
     return {
-      onTold: (told) => this.#told(told),
-      onSwitch: (work, isClean, ms) => this.#switched(work, isClean, ms),
-      onVerdict: (share, verdict) => this.#judged(share, verdict),
+      onSourceEvent: (event) => this.#reportEvent(event),
+      onSwitch: (work, isClean, ms) => this.#reportSwitch(work, isClean, ms),
+      onVerdict: (share, verdict) => this.#reportVerdict(share, verdict),
     };
   }
 
   /** For the monitor. The odds are for blocks: a pool pays for a part of those. */
-  watch(miner: Miner<Share>): Watched {
-    const { name, unit, tries } = this.#terms;
+  watch(miner: Miner<Share>): MonitoredJob {
+    const { name, unit, expectedTries } = this.#description;
     return {
       name,
       unit,
@@ -77,30 +77,30 @@ export class Reporter<Share extends Mined> {
       },
       hits: () => miner.tally.counts.blocks,
       get chance() {
-        return miner.work && 1 / tries(miner.work).block;
+        return miner.work && 1 / expectedTries(miner.work).block;
       },
       notes: () => this.#notes(miner),
     };
   }
 
   #notes({ tally, work }: Miner<Share>): Note[] {
-    const { difficulties, tries } = this.#terms;
+    const { difficulties, expectedTries } = this.#description;
     const wrong = this.#engine.devices.reduce((sum, device) => sum + device.wrong + device.missed, 0);
     const { switchMs, longestSwitchMs = 0 } = tally;
-    const mined = work && nameOf(work);
+    const mined = work && workName(work);
     const perSecond = Number(tally.tries) / ((performance.now() - this.#startedMs) / 1000);
-    const due = work && perSecond > 0 ? `, one in about ${duration(tries(work).share / perSecond)}` : '';
+    const due = work && perSecond > 0 ? `, one in about ${duration(expectedTries(work).share / perSecond)}` : '';
     return [
       { label: 'server', text: this.#server === '' ? `${this.#source.name}, not connected` : this.#server },
       ...(work && mined !== undefined
         ? [
             {
               label: 'work',
-              text: `${mined}, ${this.#source.unit}s of difficulty ${shown(difficulties(work).share)}${due}`,
+              text: `${mined}, ${this.#source.unit}s of difficulty ${formatDifficulty(difficulties(work).share)}${due}`,
             },
           ]
         : []),
-      { label: `${this.#source.unit}s`, text: minedLine(tally, wrong) },
+      { label: `${this.#source.unit}s`, text: resultsLine(tally, wrong) },
       ...(switchMs === undefined
         ? []
         : [
@@ -112,14 +112,14 @@ export class Reporter<Share extends Mined> {
     ];
   }
 
-  #told({ state, server, message }: Told): void {
+  #reportEvent({ state, server, message }: SourceEvent): void {
     const output = this.#output;
     if (state === 'message') {
       this.#messages += 1;
-      if (this.#messages > MOST_MESSAGES) return;
+      if (this.#messages > MAX_MESSAGES) return;
     }
     // Each `work` event has its own difficulty.
-    if (state === 'difficulty' && this.#difficulties.pass() === undefined) return;
+    if (state === 'difficulty' && this.#difficultyThrottle.tryPass() === undefined) return;
     output.event('pool', { server, state, message });
     if (state === 'connected') this.#server = server;
     if (state === 'lost') this.#server = '';
@@ -130,9 +130,9 @@ export class Reporter<Share extends Mined> {
     else output.warn(`${server}: ${message}`);
   }
 
-  #switched(work: Share['work'], isClean: boolean, ms: number): void {
+  #reportSwitch(work: Share['work'], isClean: boolean, ms: number): void {
     const { id, height } = work;
-    const { share, block } = this.#terms.difficulties(work);
+    const { share, block } = this.#description.difficulties(work);
     this.#output.event('work', {
       id,
       height,
@@ -141,35 +141,35 @@ export class Reporter<Share extends Mined> {
       blockDifficulty: block,
       switchSeconds: ms / 1000,
     });
-    this.#output.explain(`${nameOf(work)}: begun in ${duration(ms / 1000)}`);
+    this.#output.explain(`${workName(work)}: begun in ${duration(ms / 1000)}`);
   }
 
-  #judged(share: Share, { state, reason }: Verdict): void {
+  #reportVerdict(share: Share, { state, reason }: Verdict): void {
     const output = this.#output;
     const { work, isBlock } = share;
     const { id, height } = work;
-    const { hash, difficulty, fields, figures } = this.#terms.told(share);
+    const { hash, difficulty, fields, logText } = this.#description.describe(share);
     output.event('mined', { state, reason, block: isBlock, work: id, height, hash, ...fields });
-    output.diagnose?.(`share of ${id}: ${state}${reason === undefined ? '' : ` (${reason})`} ${figures}`);
+    output.diagnose?.(`share of ${id}: ${state}${reason === undefined ? '' : ` (${reason})`} ${logText}`);
     const what = isBlock ? `block${height === undefined ? '' : ` ${height}`}` : 'share';
-    if (state !== 'accepted') this.#refused(`${what} ${state}: ${reason ?? 'no reason given'}`, isBlock);
+    if (state !== 'accepted') this.#warnRejected(`${what} ${state}: ${reason ?? 'no reason given'}`, isBlock);
     else if (isBlock) output.line(`${what}  ${hash}  ${output.style.good('accepted')}`);
-    else output.explain(`share accepted: difficulty ${shown(difficulty)}`);
+    else output.explain(`share accepted: difficulty ${formatDifficulty(difficulty)}`);
   }
 
   /** Warns of every rejected block, and of some rejected shares: there may be thousands. `mined` events have all. */
-  #refused(text: string, isBlock: boolean): void {
-    const dropped = isBlock ? 0 : this.#refusals.pass();
+  #warnRejected(text: string, isBlock: boolean): void {
+    const dropped = isBlock ? 0 : this.#rejectionThrottle.tryPass();
     if (dropped === undefined) return;
     this.#output.warn(dropped === 0 ? text : `${text} (and ${plural(dropped, 'more share')} before)`);
   }
 }
 
 /** The most server messages shown in one run; later ones are dropped. */
-const MOST_MESSAGES = 100;
+const MAX_MESSAGES = 100;
 
 /** `12 accepted, 1 rejected (low difficulty 1), 0 stale, 0 hardware errors` */
-export function minedLine({ counts, reasons }: Tally, hardwareErrors: number): string {
+export function resultsLine({ counts, reasons }: MiningStats, hardwareErrors: number): string {
   const { accepted, rejected, stale, lost } = counts;
   const why = [...reasons].map(([reason, times]) => `${reason} ${times}`).join(', ');
   return [
@@ -181,7 +181,7 @@ export function minedLine({ counts, reasons }: Tally, hardwareErrors: number): s
   ].join(', ');
 }
 
-const shown = (difficulty: number): string =>
+const formatDifficulty = (difficulty: number): string =>
   difficulty >= 1000 ? difficulty.toExponential(3) : difficulty.toPrecision(4);
 
-const nameOf = ({ id, height }: MinedWork): string => (height === undefined ? `job ${id}` : `height ${height}`);
+const workName = ({ id, height }: WorkBase): string => (height === undefined ? `job ${id}` : `height ${height}`);

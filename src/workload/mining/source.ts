@@ -1,18 +1,18 @@
 /** A result to submit: its work, and whether it is a whole block. */
-export interface Mined {
-  readonly work: MinedWork;
+export interface ShareBase {
+  readonly work: WorkBase;
   readonly isBlock: boolean;
 }
 
 /** The part of a work that is the same for every coin. */
-export interface MinedWork {
+export interface WorkBase {
   /** The pool's or the node's id of the work. */
   readonly id: string;
   readonly height?: number;
 }
 
 /** Where work comes from and shares go to: a node or pools. */
-export interface WorkSource<Share extends Mined> {
+export interface WorkSource<Share extends ShareBase> {
   /** The server's address, for display. */
   readonly name: string;
   /** What is submitted. */
@@ -27,14 +27,14 @@ export interface WorkSource<Share extends Mined> {
 
 export interface SourceListener<Work> {
   /** Replaces the current work. `isClean`: all earlier work is worthless. */
-  work(work: Work, isClean: boolean): void;
+  onWork(work: Work, isClean: boolean): void;
   /** The connection is lost: nothing can be mined until the next work. */
-  idle(): void;
+  onIdle(): void;
   /** Reports an event of the connection that users should see. */
-  told(what: Told): void;
+  onEvent(what: SourceEvent): void;
 }
 
-export interface Told {
+export interface SourceEvent {
   readonly state: 'connected' | 'lost' | 'refused' | 'message' | 'difficulty';
   readonly server: string;
   readonly message: string;
@@ -48,16 +48,16 @@ export interface Verdict {
 }
 
 /** Mines a work until the signal or its last header. Yields shares as they are found, each checked on the CPU. */
-export type Scan<Share extends Mined> = (work: Share['work'], options: ScanOptions) => AsyncIterable<Share>;
+export type Scan<Share extends ShareBase> = (work: Share['work'], options: ScanOptions) => AsyncIterable<Share>;
 
 export interface ScanOptions {
   readonly signal: AbortSignal;
   /** The turn to start with, so that a work that is sent twice is not mined twice. */
-  readonly firstTurn?: bigint;
+  readonly firstSegment?: bigint;
   /** Tries so far, in the coin's unit. */
   readonly onProgress?: (tried: bigint) => void;
   /** The first chunk is on its way to a device. */
   readonly onStart?: () => void;
   /** Called with the number of turns that have begun. */
-  readonly onTurn?: (turns: bigint) => void;
+  readonly onSegment?: (turns: bigint) => void;
 }

@@ -1,7 +1,7 @@
 /** Limits how often output is shown that a server can cause without end: a burst at first, then one a second. */
 export class Throttle {
   readonly #now: () => number;
-  #left = BURST;
+  #tokens = BURST;
   #since: number;
   #dropped = 0;
 
@@ -11,15 +11,15 @@ export class Throttle {
   }
 
   /** Returns how many were dropped since the last one that passed; undefined if this one is dropped too. */
-  pass(): number | undefined {
+  tryPass(): number | undefined {
     const now = this.#now();
-    this.#left = Math.min(BURST, this.#left + (now - this.#since) / EVERY_MS);
+    this.#tokens = Math.min(BURST, this.#tokens + (now - this.#since) / REFILL_MS);
     this.#since = now;
-    if (this.#left < 1) {
+    if (this.#tokens < 1) {
       this.#dropped += 1;
       return undefined;
     }
-    this.#left -= 1;
+    this.#tokens -= 1;
     const dropped = this.#dropped;
     this.#dropped = 0;
     return dropped;
@@ -27,4 +27,4 @@ export class Throttle {
 }
 
 const BURST = 20;
-const EVERY_MS = 1000;
+const REFILL_MS = 1000;

@@ -1,19 +1,23 @@
 import { Command } from 'commander';
 import { machine, machineLine } from '../../bench/machine.js';
-import { type Comparison, LEAST_RUNS, type Measurement, measure, spreadOf } from '../../bench/measure.js';
+import { type Comparison, type Measurement, MIN_RUNS, measure, spreadOf } from '../../bench/measure.js';
 import { comparisonTable, measurementFields } from '../../bench/report.js';
 import { action, type Call } from '../../console/command/action.js';
 import { withExamples } from '../../console/command/conventions.js';
 import { Exit, type ExitCode } from '../../console/command/exit.js';
-import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/options/device-options.js';
-import { flag, options, valued, wholeNumber } from '../../console/options/options.js';
-import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/options/pipeline-options.js';
-import { startTuning, type TuningOptions, withTuningOptions } from '../../console/options/tuning-options.js';
+import { type DeviceCommandOptions, setUpDevices, withDeviceOptions } from '../../console/options/device-options.js';
+import { flag, options, valueOption, wholeNumberParser } from '../../console/options/options.js';
+import {
+  type PipelineCommandOptions,
+  pipelineSetup,
+  withPipelineOptions,
+} from '../../console/options/pipeline-options.js';
+import { type TuningOptions, useStoredTunings, withTuningOptions } from '../../console/options/tuning-options.js';
 import { bytes } from '../../console/output/format.js';
 import type { Device } from '../../device/device.js';
 import { openDevices } from '../../device/registry.js';
 import { checksum, rateOf } from './bench/rate.js';
-import { backends, given } from './given.js';
+import { backends, uhashOptions } from './given.js';
 import { hugePageStatus } from './job/huge-pages.js';
 import { planFor } from './kernel/plan.js';
 
@@ -22,19 +26,19 @@ export function uhashBench(name = 'uhash'): Command {
   const command = new Command(name)
     .description('rate of UniversalHash on devices, each batch checked; with --sweep by the size of batches')
     .addOption(options.devices().default('auto', 'the best there is'))
-    .addOption(given.backend())
+    .addOption(uhashOptions.backend())
     .addOption(
-      valued('--batch-size <n>', 'nonces of a batch (default: what suits the device)').argParser(
-        wholeNumber(1, 2 ** 20),
+      valueOption('--batch-size <n>', 'nonces of a batch (default: what suits the device)').argParser(
+        wholeNumberParser(1, 2 ** 20),
       ),
     )
     .addOption(flag('--sweep', 'an eighth, a quarter, half, all and twice of the usual batch'))
     .addOption(
-      valued('--runs <n>', `runs that count, ${LEAST_RUNS} or more`)
-        .argParser(wholeNumber(LEAST_RUNS, 1000))
-        .default(LEAST_RUNS),
+      valueOption('--runs <n>', `runs that count, ${MIN_RUNS} or more`)
+        .argParser(wholeNumberParser(MIN_RUNS, 1000))
+        .default(MIN_RUNS),
     );
-  withTuningOptions(withFeedingOptions(withOpeningOptions(command))).action(action(bench));
+  withTuningOptions(withPipelineOptions(withDeviceOptions(command))).action(action(bench));
   return withExamples(
     command,
     ['millrace bench uhash --device cuda,cpu'],
@@ -42,7 +46,7 @@ export function uhashBench(name = 'uhash'): Command {
   );
 }
 
-interface BenchOptions extends OpeningOptions, FeedingOptions, TuningOptions {
+interface BenchOptions extends DeviceCommandOptions, PipelineCommandOptions, TuningOptions {
   readonly device: string;
   readonly backend?: string;
   readonly batchSize?: number;
@@ -51,9 +55,9 @@ interface BenchOptions extends OpeningOptions, FeedingOptions, TuningOptions {
 }
 
 async function bench({ output, options: asked }: Call<BenchOptions>): Promise<ExitCode> {
-  startTuning(asked, output);
-  const feeding = feedingOf(asked, output);
-  const opening = startOpening(asked, output, feeding.driver);
+  useStoredTunings(asked, output);
+  const feeding = pipelineSetup(asked, output);
+  const opening = setUpDevices(asked, output, feeding.driver);
   const name = asked.backend === undefined ? asked.device : (backends[asked.backend] ?? asked.backend);
   const devices = await openDevices(name, opening.options);
   try {
@@ -76,13 +80,13 @@ async function bench({ output, options: asked }: Call<BenchOptions>): Promise<Ex
           await rated.close();
         }
       }
-      for (const line of comparisonTable(inOrder(measured))) output.line(line);
+      for (const line of comparisonTable(unpairedComparison(measured))) output.line(line);
       const sum = await checksum(device, CHECKED);
       output.event('checksum', { device: device.info.id, nonces: CHECKED, sha256: sum });
       output.line(`SHA-256 of the digests of nonces 0 to ${CHECKED - 1}: ${sum}`);
       const pages = device.info.kind === 'native' ? hugePageStatus() : undefined;
       if (pages) output.line(`scratchpads: ${pages}`);
-      await opening.tell(device);
+      await opening.reportApiCalls(device);
     }
     return Exit.ok;
   } finally {
@@ -97,7 +101,7 @@ const params = { chains: 4, scratchpad_kb: 512, total_mb: 2, rounds: 12_288 };
 const CHECKED = 24;
 
 /** Batches take all memory, so runs cannot alternate between sizes: ratios are those of the medians. */
-function inOrder(measurements: readonly Measurement[]): Comparison {
+function unpairedComparison(measurements: readonly Measurement[]): Comparison {
   const base = measurements[0]?.rate.median ?? Number.NaN;
   return { measurements, ratios: measurements.map(({ rate }) => spreadOf([rate.median / base])) };
 }

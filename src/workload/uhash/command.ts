@@ -4,27 +4,27 @@ import { withExamples } from '../../console/command/conventions.js';
 import { type EngineSetup, withEngine } from '../../console/command/engine.js';
 import { Exit } from '../../console/command/exit.js';
 import {
-  type Booked,
-  type Booking,
-  type BookingOptions,
-  openBooking,
-  withBookingOptions,
+  type JobDescription,
+  type JobSession,
+  type JobSessionOptions,
+  openJobSession,
+  withJobSessionOptions,
 } from '../../console/ledger/job-session.js';
 import { type Monitor, type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor/monitor.js';
-import { type OpeningOptions, withOpeningOptions } from '../../console/options/device-options.js';
-import { flag, options, valued, wholeNumber } from '../../console/options/options.js';
-import { type FeedingOptions, withFeedingOptions } from '../../console/options/pipeline-options.js';
+import { type DeviceCommandOptions, withDeviceOptions } from '../../console/options/device-options.js';
+import { flag, options, valueOption, wholeNumberParser } from '../../console/options/options.js';
+import { type PipelineCommandOptions, withPipelineOptions } from '../../console/options/pipeline-options.js';
 import { type TuningOptions, withTuningOptions } from '../../console/options/tuning-options.js';
 import { bytes, count, duration, plural, rate } from '../../console/output/format.js';
-import type { Ending, Output } from '../../console/output/output.js';
-import { preparing } from '../../console/output/preparation.js';
+import type { CommandResult, Output } from '../../console/output/output.js';
+import { withPreparationBar } from '../../console/output/preparation.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
 import type { Device } from '../../device/device.js';
 import { Engine, type Range } from '../../engine/index.js';
 import { uhashBench } from './bench.js';
-import { backends, given, hashBytes, hex, hexBytes, nonce } from './given.js';
+import { backends, hex, parseHash, parseHexBytes, parseNonce, uhashOptions } from './given.js';
 import { inspectBytes } from './inspect.js';
-import { bookMining, type KeptProof, proofSource } from './job/book.js';
+import { type LedgerProof, miningJob, proofSource } from './job/book.js';
 import type { Challenge } from './job/flow.js';
 import { hugePageStatus } from './job/huge-pages.js';
 import { createProver, minedNonces, NONCES, type Prover } from './job/prover.js';
@@ -35,16 +35,16 @@ import { verify } from './kernel/reference.js';
 export function uhashCommand(): Command {
   const uhash = new Command('uhash')
     .description('UniversalHash v4: find and check proofs of work')
-    .addHelpText('after', signals);
+    .addHelpText('after', signalsHelp);
   const proving = uhash
     .command('prove')
     .description('find the smallest nonce from a start on whose hash meets the difficulty')
-    .addOption(given.challenge().makeOptionMandatory())
-    .addOption(given.difficulty().makeOptionMandatory())
-    .addOption(given.startNonce())
+    .addOption(uhashOptions.challenge().makeOptionMandatory())
+    .addOption(uhashOptions.difficulty().makeOptionMandatory())
+    .addOption(uhashOptions.startNonce())
     .addOption(
-      valued('--max-attempts <n>', 'nonces to try; past 2^64 they begin at 0 again')
-        .argParser(wholeNumber(1, Number.MAX_SAFE_INTEGER))
+      valueOption('--max-attempts <n>', 'nonces to try; past 2^64 they begin at 0 again')
+        .argParser(wholeNumberParser(1, Number.MAX_SAFE_INTEGER))
         .default(1_000_000),
     );
   withDevices(proving).action(action(prove));
@@ -52,52 +52,53 @@ export function uhashCommand(): Command {
   const mining = uhash
     .command('mine')
     .description('find proofs, one after the other')
-    .addOption(given.challenge().makeOptionMandatory())
-    .addOption(given.difficulty().makeOptionMandatory())
-    .addOption(given.startNonce())
+    .addOption(uhashOptions.challenge().makeOptionMandatory())
+    .addOption(uhashOptions.difficulty().makeOptionMandatory())
+    .addOption(uhashOptions.startNonce())
     .addOption(
-      valued('--max-batches <n>', 'batches to try, 0: without end')
-        .argParser(wholeNumber(0, 2 ** 32))
+      valueOption('--max-batches <n>', 'batches to try, 0: without end')
+        .argParser(wholeNumberParser(0, 2 ** 32))
         .default(0),
     )
     .addOption(flag('--stop-on-proof', 'end with the first proof'));
-  withBookingOptions(withDevices(mining)).action(action(mine, { hasCheckpoints: true }));
+  withJobSessionOptions(withDevices(mining)).action(action(mine, { hasCheckpoints: true }));
   withExamples(mining, ['millrace uhash mine --challenge 00ff --difficulty 12 --json', 'an event for each proof']);
   const verifying = uhash
     .command('verify')
     .description('recompute a proof')
-    .addOption(given.challenge().makeOptionMandatory())
-    .addOption(valued('--nonce <n>', "the proof's nonce").argParser(nonce).makeOptionMandatory())
-    .addOption(valued('--hash <hex>', "the proof's hash").argParser(hashBytes).makeOptionMandatory())
-    .addOption(given.difficulty())
+    .addOption(uhashOptions.challenge().makeOptionMandatory())
+    .addOption(valueOption('--nonce <n>', "the proof's nonce").argParser(parseNonce).makeOptionMandatory())
+    .addOption(valueOption('--hash <hex>', "the proof's hash").argParser(parseHash).makeOptionMandatory())
+    .addOption(uhashOptions.difficulty())
     .action(action(check));
   const hash = '001bd776ee6e42848a903fa4ab03299705df31705d25fe1b2fe294204a6f1817';
   withExamples(verifying, [`millrace uhash verify --challenge 00ff --nonce 383 --hash ${hash} --difficulty 8`]);
   const inspecting = uhash
     .command('inspect')
     .description('what bytes are as a hash, and as an input')
-    .argument('<hex>', 'bytes as hex', hexBytes)
+    .argument('<hex>', 'bytes as hex', parseHexBytes)
     .action(action(inspect));
   withExamples(inspecting, ['millrace uhash inspect 00ff00ff']);
   uhash.addCommand(uhashBench('bench'));
   return uhash;
 }
 
-const signals = `
+const signalsHelp = `
 The signal USR2 pauses prove and mine, and the next one resumes them (kill -USR2 PID); so do the keys p and r.`;
 
 function withDevices(command: Command): Command {
   const fed = withMonitorOptions(
     withTelemetryOptions(
-      withOpeningOptions(
-        withFeedingOptions(
+      withDeviceOptions(
+        withPipelineOptions(
           command
             .addOption(options.devices().default('auto', 'the best there is'))
-            .addOption(given.backend())
+            .addOption(uhashOptions.backend())
             .addOption(
-              valued('--batch-size <n>', 'nonces of a batch, 2 MiB each (default: what suits the device)').argParser(
-                wholeNumber(1, 2 ** 20),
-              ),
+              valueOption(
+                '--batch-size <n>',
+                'nonces of a batch, 2 MiB each (default: what suits the device)',
+              ).argParser(wholeNumberParser(1, 2 ** 20)),
             ),
         ),
       ),
@@ -106,7 +107,12 @@ function withDevices(command: Command): Command {
   return withTuningOptions(fed);
 }
 
-interface DeviceOptions extends OpeningOptions, FeedingOptions, MonitorOptions, TelemetryOptions, TuningOptions {
+interface DeviceOptions
+  extends DeviceCommandOptions,
+    PipelineCommandOptions,
+    MonitorOptions,
+    TelemetryOptions,
+    TuningOptions {
   readonly device: string;
   readonly backend?: string;
   readonly batchSize?: number;
@@ -119,13 +125,13 @@ interface ProveOptions extends DeviceOptions {
   readonly maxAttempts: number;
 }
 
-async function prove(call: Call<ProveOptions>): Promise<Ending> {
+async function prove(call: Call<ProveOptions>): Promise<CommandResult> {
   const { challenge: header, difficulty, startNonce: start, maxAttempts } = call.options;
   const challenge = { header, difficulty };
-  const asked: Asked = { challenge, wanted: 'first', length: BigInt(maxAttempts) };
-  return proving(call, asked, async (prover, { seconds }) => {
+  const asked: ProverTask = { challenge, wanted: 'first', length: BigInt(maxAttempts) };
+  return runProver(call, asked, async (prover, { elapsedSeconds }) => {
     const found = await findWrapped(prover, start, BigInt(maxAttempts), call.signal);
-    const common = { challenge: hex(header), difficulty, attempts: found.hashes, elapsed_s: seconds() };
+    const common = { challenge: hex(header), difficulty, attempts: found.hashes, elapsed_s: elapsedSeconds() };
     if (found.proof === undefined) {
       call.output.line(`no proof among ${count(maxAttempts)} nonces from ${start} on`);
       return { exit: Exit.no, answer: { ...common, nonce: null, hash: null } };
@@ -145,7 +151,7 @@ async function findWrapped(prover: Prover, start: bigint, attempts: bigint, sign
   return { ...second, hashes: first.hashes + second.hashes };
 }
 
-interface MineOptions extends DeviceOptions, BookingOptions {
+interface MineCommandOptions extends DeviceOptions, JobSessionOptions {
   readonly challenge: Uint8Array;
   readonly difficulty: number;
   readonly startNonce: bigint;
@@ -153,70 +159,74 @@ interface MineOptions extends DeviceOptions, BookingOptions {
   readonly stopOnProof?: boolean;
 }
 
-async function mine(call: Call<MineOptions>): Promise<Ending> {
+async function mine(call: Call<MineCommandOptions>): Promise<CommandResult> {
   const { challenge: header, difficulty, startNonce: start, maxBatches, stopOnProof = false } = call.options;
   const challenge = { header, difficulty };
   const countOf = ({ plans }: Prover): { readonly count?: bigint } => {
     const batch = BigInt(Math.max(...[...plans.values()].map((plan) => plan.batch)));
     return maxBatches === 0 ? {} : { count: BigInt(maxBatches) * batch };
   };
-  const book = (prover: Prover) => bookMining(challenge, minedNonces(start, countOf(prover).count));
-  return proving(call, { challenge, wanted: 'all', book }, async (prover, { seconds, found, booking }) => {
-    const { ledger } = booking;
-    const before = prover.hashes;
-    let proofs = 0;
-    const answer = () => {
-      const elapsed = seconds();
-      const total = prover.hashes - before;
-      return { hashes_total: total, elapsed_s: elapsed, hashrate: Number(total) / elapsed };
-    };
-    const source = ledger && { source: (_: Challenge, space: Range) => proofSource(ledger, space) };
-    try {
-      for await (const proof of prover.mine({ start, ...countOf(prover), ...source, signal: call.signal })) {
-        proofs += 1;
-        found(proofs);
-        call.output.event('proof_found', { nonce: proof.nonce, hash: hex(proof.hash), ...answer() });
-        call.output.line(`${proof.nonce}  ${hex(proof.hash)}`);
-        await booking.told({ index: proof.nonce, hash: hex(proof.hash) });
-        if (stopOnProof) break;
+  const jobSpec = (prover: Prover) => miningJob(challenge, minedNonces(start, countOf(prover).count));
+  return runProver(
+    call,
+    { challenge, wanted: 'all', jobSpec },
+    async (prover, { elapsedSeconds, setProofCount, session }) => {
+      const { ledger } = session;
+      const before = prover.hashes;
+      let proofs = 0;
+      const answer = () => {
+        const elapsed = elapsedSeconds();
+        const total = prover.hashes - before;
+        return { hashes_total: total, elapsed_s: elapsed, hashrate: Number(total) / elapsed };
+      };
+      const source = ledger && { source: (_: Challenge, space: Range) => proofSource(ledger, space) };
+      try {
+        for await (const proof of prover.mine({ start, ...countOf(prover), ...source, signal: call.signal })) {
+          proofs += 1;
+          setProofCount(proofs);
+          call.output.event('proof_found', { nonce: proof.nonce, hash: hex(proof.hash), ...answer() });
+          call.output.line(`${proof.nonce}  ${hex(proof.hash)}`);
+          await session.notify({ index: proof.nonce, hash: hex(proof.hash) });
+          if (stopOnProof) break;
+        }
+      } catch (error) {
+        if (!call.signal.aborted) throw error;
       }
-    } catch (error) {
-      if (!call.signal.aborted) throw error;
-    }
-    const isAnswered = stopOnProof && proofs > 0;
-    const isStopped = call.signal.aborted && !isAnswered;
-    const reason = isStopped ? { reason: 'stopped' } : {};
-    await booking.end({ isComplete: !isStopped && !isAnswered, isAnswered, ...reason });
-    if (isStopped && ledger) call.output.say(`stopped; the same command goes on from here (job ${ledger.id})`);
-    const exit = isStopped ? (call.stopped ?? Exit.stopped) : proofs > 0 ? Exit.ok : Exit.no;
-    return { exit, answer: { proofs, ...answer() } };
-  });
+      const isAnswered = stopOnProof && proofs > 0;
+      const isStopped = call.signal.aborted && !isAnswered;
+      const reason = isStopped ? { reason: 'stopped' } : {};
+      await session.end({ isComplete: !isStopped && !isAnswered, isAnswered, ...reason });
+      if (isStopped && ledger) call.output.say(`stopped; the same command goes on from here (job ${ledger.id})`);
+      const exit = isStopped ? (call.stopped ?? Exit.stopped) : proofs > 0 ? Exit.ok : Exit.no;
+      return { exit, answer: { proofs, ...answer() } };
+    },
+  );
 }
 
 /** The work for the devices. */
-interface Asked {
+interface ProverTask {
   readonly challenge: Challenge;
   readonly wanted: 'first' | 'all';
   /** Number of nonces, if known. */
   readonly length?: bigint;
   /** The ledger job, described once the prover has its plans. */
-  book?(prover: Prover): Booked | undefined;
+  jobSpec?(prover: Prover): JobDescription | undefined;
 }
 
-interface Told {
-  seconds(): number;
-  found(proofs: number): void;
-  readonly booking: Booking<KeptProof>;
+interface ProverRun {
+  elapsedSeconds(): number;
+  setProofCount(proofs: number): void;
+  readonly session: JobSession<LedgerProof>;
 }
 
-type ProverWork = (prover: Prover, told: Told) => Promise<Ending>;
+type ProverWork = (prover: Prover, told: ProverRun) => Promise<CommandResult>;
 
 /** Opens devices and a prover, compiles and allocates, watches the work, and closes everything. */
-function proving(
+function runProver(
   call: Call<DeviceOptions>,
-  { challenge, wanted, length, book }: Asked,
+  { challenge, wanted, length, jobSpec }: ProverTask,
   work: ProverWork,
-): Promise<Ending> {
+): Promise<CommandResult> {
   const { output, options: asked } = call;
   const setup: EngineSetup = {
     name: 'uhash',
@@ -224,18 +234,18 @@ function proving(
     device: asked.backend === undefined ? asked.device : (backends[asked.backend] ?? asked.backend),
     make: (devices, options) => new Engine(devices, { ...IN_FLIGHT, ...options }),
   };
-  return withEngine(call, setup, async ({ engine, devices, watch }) => {
+  return withEngine(call, setup, async ({ engine, devices, startTelemetry }) => {
     const prover = createProver(devices, {
       challenge,
       engine,
       ...(asked.batchSize !== undefined && { batch: asked.batchSize }),
-      onPlan: (device, plan) => tellPlan(output, device, plan, asked.batchSize),
+      onPlan: (device, plan) => reportPlan(output, device, plan, asked.batchSize),
     });
     try {
       // Compile time is not part of a rate.
-      await preparing(output, 'compiling', 1, () => prover.prepare(wanted), call.signal);
-      watch();
-      const booking = await openBooking<KeptProof>(call, book?.(prover), { isOptional: true });
+      await withPreparationBar(output, 'compiling', 1, () => prover.prepare(wanted), call.signal);
+      startTelemetry();
+      const session = await openJobSession<LedgerProof>(call, jobSpec?.(prover), { isOptional: true });
       const before = prover.hashes;
       const start = performance.now();
       let proofs = 0;
@@ -248,26 +258,28 @@ function proving(
         hits: () => proofs,
         chance: 2 ** -challenge.difficulty,
       };
-      const monitor = startMonitor(output, asked, watched, booking.controls(engine, call));
-      booking.listen(monitor);
+      const monitor = startMonitor(output, asked, watched, session.controls(engine, call));
+      session.listen(monitor);
       const pausing = pauseBySignal(monitor);
       const ending = await work(prover, {
-        seconds: () => (performance.now() - start) / 1000,
-        found: (now) => {
+        elapsedSeconds: () => (performance.now() - start) / 1000,
+        setProofCount: (now) => {
           proofs = now;
         },
-        booking,
+        session,
       }).finally(async () => {
         pausing.end();
         monitor.end();
-        await booking.close();
+        await session.close();
       });
       const seconds = (performance.now() - start) / 1000;
       const hashes = prover.hashes - before;
       output.say(
-        output.aside.dim(`${count(hashes)} hashes in ${duration(seconds)}, ${rate(Number(hashes) / seconds, 'H')}`),
+        output.stderrStyle.dim(
+          `${count(hashes)} hashes in ${duration(seconds)}, ${rate(Number(hashes) / seconds, 'H')}`,
+        ),
       );
-      tellPages(output, devices);
+      reportPages(output, devices);
       return ending;
     } finally {
       await prover.close();
@@ -287,7 +299,7 @@ function pauseBySignal(monitor: Monitor): { end(): void } {
   return { end: () => void process.off('SIGUSR2', toggle) };
 }
 
-function tellPlan(output: Output, { info }: Device, plan: Plan, asked: number | undefined): void {
+function reportPlan(output: Output, { info }: Device, plan: Plan, asked: number | undefined): void {
   const { batch, chainsPerItem, copies, tables, pads, launches } = plan;
   output.event('plan', { device: info.id, batch, chainsPerItem, copies, tables, pads, launches });
   output.explain(`${info.id}: batches of ${count(batch)} nonces, ${bytes(batch * 2 ** 21)} each`);
@@ -295,11 +307,11 @@ function tellPlan(output: Output, { info }: Device, plan: Plan, asked: number | 
     output.warn(`${info.id} has no memory for batches of ${count(asked)}: ${count(batch)} it is`);
 }
 
-function tellPages(output: Output, devices: readonly Device[]): void {
+function reportPages(output: Output, devices: readonly Device[]): void {
   const status = devices.some(({ info }) => info.kind === 'native') ? hugePageStatus() : undefined;
   if (status === undefined) return;
   output.event('pages', { status });
-  output.say(output.aside.dim(`scratchpads: ${status}`));
+  output.say(output.stderrStyle.dim(`scratchpads: ${status}`));
 }
 
 interface VerifyOptions {
@@ -309,7 +321,7 @@ interface VerifyOptions {
   readonly difficulty?: number;
 }
 
-async function check({ output, options: asked }: Call<VerifyOptions>): Promise<Ending> {
+async function check({ output, options: asked }: Call<VerifyOptions>): Promise<CommandResult> {
   const { challenge, nonce: claimed, hash, difficulty } = asked;
   const found = verify(challenge, { nonce: claimed, hash }, difficulty ?? 0);
   const met = difficulty === undefined ? null : found.difficultyMet;
@@ -322,7 +334,7 @@ async function check({ output, options: asked }: Call<VerifyOptions>): Promise<E
   return { exit: valid ? Exit.ok : Exit.no, answer };
 }
 
-async function inspect({ output, args }: Call<object>): Promise<Ending> {
+async function inspect({ output, args }: Call<object>): Promise<CommandResult> {
   const found = inspectBytes(args[0] as unknown as Uint8Array);
   for (const [name, value] of Object.entries(found)) output.line(`${name.padEnd(18)} ${value}`);
   return { exit: Exit.ok, answer: found };

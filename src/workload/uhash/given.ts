@@ -1,17 +1,18 @@
 import { InvalidArgumentError, type Option } from 'commander';
-import { valued, wholeNumber } from '../../console/options/options.js';
-import { MOST_BITS } from './job/prover.js';
+import { valueOption, wholeNumberParser } from '../../console/options/options.js';
+import { MAX_BITS } from './job/prover.js';
 
 /** Options that the commands of uhash share, with their parsers. */
-export const given = {
-  challenge: (): Option => valued('--challenge <hex>', 'what stands before the nonce, as hex').argParser(hexBytes),
+export const uhashOptions = {
+  challenge: (): Option =>
+    valueOption('--challenge <hex>', 'what stands before the nonce, as hex').argParser(parseHexBytes),
   difficulty: (): Option =>
-    valued('-d, --difficulty <bits>', `leading zero bits of a proof, 0 to ${MOST_BITS}`).argParser(
-      wholeNumber(0, MOST_BITS),
+    valueOption('-d, --difficulty <bits>', `leading zero bits of a proof, 0 to ${MAX_BITS}`).argParser(
+      wholeNumberParser(0, MAX_BITS),
     ),
-  startNonce: (): Option => valued('--start-nonce <n>', 'the first nonce').argParser(nonce).default(0n, '0'),
+  startNonce: (): Option => valueOption('--start-nonce <n>', 'the first nonce').argParser(parseNonce).default(0n, '0'),
   backend: (): Option =>
-    valued('--backend <name>', 'as --device, by the names of the original')
+    valueOption('--backend <name>', 'as --device, by the names of the original')
       .choices(Object.keys(backends))
       .conflicts('device'),
 };
@@ -27,7 +28,7 @@ export const backends: Readonly<Record<string, string>> = {
 };
 
 /** Parses an even number of hex digits, at least one byte. */
-export function hexBytes(text: string): Uint8Array {
+export function parseHexBytes(text: string): Uint8Array {
   const digits = text.replace(/^0x/i, '');
   if (digits === '') throw new InvalidArgumentError('It is empty.');
   if (!/^[0-9a-f]*$/i.test(digits)) throw new InvalidArgumentError('Hex digits are needed, nothing else.');
@@ -37,14 +38,14 @@ export function hexBytes(text: string): Uint8Array {
 }
 
 /** Parses 32 bytes of hex. */
-export function hashBytes(text: string): Uint8Array {
-  const bytes = hexBytes(text);
+export function parseHash(text: string): Uint8Array {
+  const bytes = parseHexBytes(text);
   if (bytes.length !== 32) throw new InvalidArgumentError(`A hash has 64 hex digits, not ${2 * bytes.length}.`);
   return bytes;
 }
 
 /** Parses a whole number below 2^64, decimal or with 0x. */
-export function nonce(text: string): bigint {
+export function parseNonce(text: string): bigint {
   if (!/^(\d+|0x[0-9a-f]+)$/i.test(text) || BigInt(text) >= 1n << 64n) {
     throw new InvalidArgumentError('A whole number below 2^64 is needed.');
   }

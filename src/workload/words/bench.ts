@@ -1,20 +1,20 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { machine, machineLine } from '../../bench/machine.js';
-import { type Candidate, compare, LEAST_RUNS } from '../../bench/measure.js';
+import { type Candidate, compare, MIN_RUNS } from '../../bench/measure.js';
 import { measurementFields } from '../../bench/report.js';
 import { action, type Call } from '../../console/command/action.js';
 import { withExamples } from '../../console/command/conventions.js';
 import { Exit } from '../../console/command/exit.js';
-import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/options/device-options.js';
-import { options, valued, wholeNumber } from '../../console/options/options.js';
+import { type DeviceCommandOptions, setUpDevices, withDeviceOptions } from '../../console/options/device-options.js';
+import { options, valueOption, wholeNumberParser } from '../../console/options/options.js';
 import { duration, percent, rate } from '../../console/output/format.js';
-import type { Ending, Output } from '../../console/output/output.js';
+import type { CommandResult, Output } from '../../console/output/output.js';
 import { table } from '../../console/output/table.js';
 import type { Device } from '../../device/device.js';
 import { openDevice } from '../../device/registry.js';
 import { recordedDigests } from './bench/digests.js';
-import { pipes } from './bench/peers.js';
-import { digestOf, hostRate, residentRate, smallRate, type Way, type WordRate } from './bench/rate.js';
+import { pipeCandidates } from './bench/peers.js';
+import { digestOf, hostRate, residentRate, smallRate, type TransferMode, type WordRate } from './bench/rate.js';
 import type { Layout } from './space/layout.js';
 
 /** `millrace bench words` */
@@ -23,16 +23,16 @@ export function wordsBench(): Command {
     .description('rates of words by where they go: left on the device, to host memory, through a pipe next to mp64')
     .addOption(options.device())
     .addOption(
-      valued('--only <list>', `sections: ${sections.join(', ')}`)
+      valueOption('--only <list>', `sections: ${sections.join(', ')}`)
         .argParser(sectionList)
         .default(sections, 'all of them'),
     )
     .addOption(
-      valued('--runs <n>', `runs that count, ${LEAST_RUNS} or more`)
-        .argParser(wholeNumber(LEAST_RUNS, 1000))
-        .default(LEAST_RUNS),
+      valueOption('--runs <n>', `runs that count, ${MIN_RUNS} or more`)
+        .argParser(wholeNumberParser(MIN_RUNS, 1000))
+        .default(MIN_RUNS),
     );
-  withOpeningOptions(command).action(action(bench));
+  withDeviceOptions(command).action(action(bench));
   return withExamples(
     command,
     ['millrace bench words --device cuda:0', 'everything that is measured on a GPU'],
@@ -43,14 +43,14 @@ export function wordsBench(): Command {
 const sections = ['resident', 'host', 'small', 'digests', 'pipe'] as const;
 type Section = (typeof sections)[number];
 
-interface BenchOptions extends OpeningOptions {
+interface BenchOptions extends DeviceCommandOptions {
   readonly device: string;
   readonly only: readonly Section[];
   readonly runs: number;
 }
 
-async function bench({ output, options: given }: Call<BenchOptions>): Promise<Ending> {
-  const opening = startOpening(given, output, { completion: 'poll' });
+async function bench({ output, options: given }: Call<BenchOptions>): Promise<CommandResult> {
+  const opening = setUpDevices(given, output, { completion: 'poll' });
   const device = await openDevice(given.device, opening.options);
   try {
     const host = machine([device.info]);
@@ -58,13 +58,13 @@ async function bench({ output, options: given }: Call<BenchOptions>): Promise<En
     output.line(machineLine(host));
     output.line(`${device.info.id}: ${device.info.name}`);
     const { only, runs } = given;
-    let digested: readonly Told[] = [];
+    let digested: readonly DigestResult[] = [];
     if (only.includes('resident')) await resident(output, device, runs);
     if (only.includes('host')) await toHost(output, device, runs);
     if (only.includes('small')) await small(output, device, runs);
     if (only.includes('digests')) digested = await digests(output, device);
     if (only.includes('pipe')) await pipe(output, given, runs);
-    await opening.tell(device);
+    await opening.reportApiCalls(device);
     return { exit: digested.every(({ isRight }) => isRight) ? Exit.ok : Exit.no, answer: { digests: digested } };
   } finally {
     await device.close();
@@ -76,50 +76,50 @@ async function resident(output: Output, device: Device, runs: number): Promise<v
   // Sequential, because each case holds gigabytes.
   for (const characters of [8, 10, 12, 16]) {
     const candidate = await residentRate(device, characters, runs);
-    rows.push(...(await measured(output, [candidate])));
+    rows.push(...(await measureRows(output, [candidate])));
     await candidate.close();
   }
-  tell(output, 'Left on the device, packed', rows);
+  printTable(output, 'Left on the device, packed', rows);
 }
 
 async function toHost(output: Output, device: Device, runs: number): Promise<void> {
   const rows = [];
   for (const millions of device.info.processor === 'gpu' ? [10, 50, 100] : [10]) {
-    const ways: Way[] = ['direct', 'sync', 'async'];
+    const ways: TransferMode[] = ['direct', 'sync', 'async'];
     const candidates = [];
     for (const way of ways) candidates.push(await hostRate(device, millions * 1e6, way, runs));
-    rows.push(...(await measured(output, candidates)));
+    rows.push(...(await measureRows(output, candidates)));
     for (const candidate of candidates) await candidate.close();
   }
-  tell(output, 'To host memory, page-locked where the device has such; against the one call', rows);
+  printTable(output, 'To host memory, page-locked where the device has such; against the one call', rows);
 }
 
 async function small(output: Output, device: Device, runs: number): Promise<void> {
   const candidate = await smallRate(device, runs);
-  tell(output, 'Small batches to host memory', await measured(output, [candidate]));
+  printTable(output, 'Small batches to host memory', await measureRows(output, [candidate]));
   await candidate.close();
 }
 
 /** Checks the recorded digests that the device can make in a reasonable time. */
-async function digests(output: Output, device: Device): Promise<readonly Told[]> {
-  const most = device.info.processor === 'gpu' ? 100_000_000 : 10_000_000;
+async function digests(output: Output, device: Device): Promise<readonly DigestResult[]> {
+  const maxWords = device.info.processor === 'gpu' ? 100_000_000 : 10_000_000;
   const rows = [];
-  const told: Told[] = [];
+  const results: DigestResult[] = [];
   for (const { words, layout, sha256 } of recordedDigests) {
-    if (words > most) continue;
+    if (words > maxWords) continue;
     const started = performance.now();
     const got = await digestOf(device, words, layout);
     const seconds = (performance.now() - started) / 1000;
     const verdict = got === sha256 ? output.style.good('right') : output.style.bad('WRONG');
-    told.push({ words, layout, sha256: got, isRight: got === sha256 });
+    results.push({ words, layout, sha256: got, isRight: got === sha256 });
     rows.push([`${words / 1e6} M words, ${layout}`, verdict, got.slice(0, 16), duration(seconds)]);
   }
   output.line(`\n${output.style.bold('SHA-256 of the first words, as recorded')}`);
   for (const line of table(rows, { right: [3] })) output.line(line);
-  return told;
+  return results;
 }
 
-interface Told {
+interface DigestResult {
   readonly words: number;
   readonly layout: Layout;
   readonly sha256: string;
@@ -129,20 +129,24 @@ interface Told {
 async function pipe(output: Output, { device, threads }: BenchOptions, runs: number): Promise<void> {
   const rows = [];
   for (const mask of ['?l?l?l?l?l?d?d', 'abc?l?l?l?l?l?d']) {
-    const { candidates, wordBytes } = await pipes(mask, { device, runs, ...(threads !== undefined && { threads }) });
+    const { candidates, wordBytes } = await pipeCandidates(mask, {
+      device,
+      runs,
+      ...(threads !== undefined && { threads }),
+    });
     rows.push(
-      ...(await measured(
+      ...(await measureRows(
         output,
         candidates.map((one) => ({ ...one, wordBytes })),
       )),
     );
   }
-  tell(output, 'Through a pipe, as whole commands; against the first', rows);
+  printTable(output, 'Through a pipe, as whole commands; against the first', rows);
 }
 
-type Counted = Candidate & Pick<WordRate, 'wordBytes'>;
+type WordCandidate = Candidate & Pick<WordRate, 'wordBytes'>;
 
-async function measured(output: Output, candidates: readonly Counted[]): Promise<string[][]> {
+async function measureRows(output: Output, candidates: readonly WordCandidate[]): Promise<string[][]> {
   const { measurements, ratios } = await compare(candidates);
   return measurements.map((one, at) => {
     output.event('measurement', { ...measurementFields(one), ratio: ratios[at] });
@@ -153,7 +157,7 @@ async function measured(output: Output, candidates: readonly Counted[]): Promise
   });
 }
 
-function tell(output: Output, title: string, rows: readonly (readonly string[])[]): void {
+function printTable(output: Output, title: string, rows: readonly (readonly string[])[]): void {
   output.line(`\n${output.style.bold(title)}`);
   for (const line of table([['', 'median', '', 'spread', ''], ...rows], { right: [1, 2, 3, 4] })) output.line(line);
 }

@@ -2,37 +2,37 @@ import { availableParallelism } from 'node:os';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { action, type Call } from '../../console/command/action.js';
 import { withExamples } from '../../console/command/conventions.js';
-import { type EngineSetup, type OpenedEngine, withEngineLater } from '../../console/command/engine.js';
+import { type EngineSetup, type OpenedEngine, withLazyEngine } from '../../console/command/engine.js';
 import { Exit } from '../../console/command/exit.js';
 import { host } from '../../console/command/host.js';
 import {
-  type Booked,
-  type Booking,
-  type BookingOptions,
-  openBooking,
-  withBookingOptions,
+  type JobDescription,
+  type JobSession,
+  type JobSessionOptions,
+  openJobSession,
+  withJobSessionOptions,
 } from '../../console/ledger/job-session.js';
 import { type Monitor, type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor/monitor.js';
-import { type OpeningOptions, withOpeningOptions } from '../../console/options/device-options.js';
-import { flag, options, valued, wholeNumber } from '../../console/options/options.js';
-import { type FeedingOptions, withFeedingOptions } from '../../console/options/pipeline-options.js';
+import { type DeviceCommandOptions, withDeviceOptions } from '../../console/options/device-options.js';
+import { flag, options, valueOption, wholeNumberParser } from '../../console/options/options.js';
+import { type PipelineCommandOptions, withPipelineOptions } from '../../console/options/pipeline-options.js';
 import { type TuningOptions, withTuningOptions } from '../../console/options/tuning-options.js';
 import { count, duration, rate } from '../../console/output/format.js';
-import type { Ending } from '../../console/output/output.js';
+import type { CommandResult } from '../../console/output/output.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
 import { unlessAborted } from '../../device/patience.js';
 import { between, type Engine, endOf, type Indexed } from '../../engine/index.js';
 import { MillraceError } from '../../kernel/error.js';
 import { emitC } from './emit/emit.js';
-import { bookWords, reachedIn, WrittenWords } from './files/book.js';
+import { ledgerJobFor, ProgressRecorder, progressIn } from './files/book.js';
 import { digestSink, fileSink, isStdoutPipe, type Sink, stdoutSink } from './files/sink.js';
 import type { WordOptions } from './generator/batches.js';
-import { type Delivery, deliver } from './generator/deliver.js';
+import { type WriteProgress, writeWords } from './generator/deliver.js';
 import { kernelOn } from './generator/flow.js';
 import { layoutNames } from './space/layout.js';
-import { MOST_BYTES } from './space/mask.js';
+import { MAX_WORD_BYTES } from './space/mask.js';
 import { orders } from './space/order.js';
-import { type Request, type RequestOptions, requestOf, wordGiven } from './space/request.js';
+import { parseRequest, parseWord, type RequestOptions, type WordRequest } from './space/request.js';
 import { isRegular } from './space/words.js';
 
 /** `millrace words` */
@@ -42,44 +42,52 @@ export function wordsCommand(): Command {
     .argument('[mask]', 'literals, ?l ?u ?d ?s ?a ?b ?h ?H, charsets ?1 to ?9, ?? for a question mark');
   for (let number = 1; number <= 9; number++) {
     const more = number === 1 ? ': characters, ?l and the like, or a file NAME.hcchr' : '';
-    command.addOption(valued(`-${number}, --charset${number} <text>`, `charset ?${number}${more}`));
+    command.addOption(valueOption(`-${number}, --charset${number} <text>`, `charset ?${number}${more}`));
   }
   command
     .addOption(flag('--hex-charset', 'charsets and literals are pairs of hexadecimal digits'))
     .addOption(flag('--utf8', 'characters are those of UTF-8, not bytes'))
     .addOption(flag('--sort-charsets', 'characters of charsets in ascending order'))
     .addOption(
-      valued(
+      valueOption(
         '--order <order>',
         'which position changes fastest: the last, or as hashcat does the first, charsets sorted',
       )
         .choices(orders)
         .default('canonical'),
     )
-    .addOption(valued('--max-run <n>', 'no character more than n times in a row').argParser(wholeNumber(1, MOST_BYTES)))
     .addOption(
-      valued('--max-occurrence <n>', 'no character more than n times in a word').argParser(wholeNumber(1, MOST_BYTES)),
+      valueOption('--max-run <n>', 'no character more than n times in a row').argParser(
+        wholeNumberParser(1, MAX_WORD_BYTES),
+      ),
     )
     .addOption(
-      valued('--increment <min:max>', "the mask's first min positions, then one more, up to max").argParser(lengths),
+      valueOption('--max-occurrence <n>', 'no character more than n times in a word').argParser(
+        wholeNumberParser(1, MAX_WORD_BYTES),
+      ),
     )
-    .addOption(valued('--mask-file <file>', 'masks from a .hcmask file, one after the other'))
-    .addOption(valued('--skip <n>', 'begin at this index').argParser(wholeBig))
-    .addOption(new Option('--start-index <n>', 'the same as --skip').argParser(wholeBig).hideHelp())
-    .addOption(valued('--limit <n>', 'so many words at most').argParser(wholeBig))
-    .addOption(valued('--start-word <word>', 'begin at this word'))
-    .addOption(valued('--stop-word <word>', 'end after this word'))
-    .addOption(valued('--format <layout>', 'what follows each word').choices(layoutNames).default('newline'))
-    .addOption(valued('-o, --output <file>', 'write to a file'))
+    .addOption(
+      valueOption('--increment <min:max>', "the mask's first min positions, then one more, up to max").argParser(
+        parseLengths,
+      ),
+    )
+    .addOption(valueOption('--mask-file <file>', 'masks from a .hcmask file, one after the other'))
+    .addOption(valueOption('--skip <n>', 'begin at this index').argParser(parseBigint))
+    .addOption(new Option('--start-index <n>', 'the same as --skip').argParser(parseBigint).hideHelp())
+    .addOption(valueOption('--limit <n>', 'so many words at most').argParser(parseBigint))
+    .addOption(valueOption('--start-word <word>', 'begin at this word'))
+    .addOption(valueOption('--stop-word <word>', 'end after this word'))
+    .addOption(valueOption('--format <layout>', 'what follows each word').choices(layoutNames).default('newline'))
+    .addOption(valueOption('-o, --output <file>', 'write to a file'))
     .addOption(flag('--keyspace', 'only tell how many words there are'))
-    .addOption(valued('--index-of <word>', 'only tell where a word is'))
+    .addOption(valueOption('--index-of <word>', 'only tell where a word is'))
     .addOption(flag('--digest', 'only tell the SHA-256 of what would be written'))
-    .addOption(valued('--emit-c <dir>', 'write a C library that makes words, and its header, to a folder'))
+    .addOption(valueOption('--emit-c <dir>', 'write a C library that makes words, and its header, to a folder'))
     .addOption(options.devices())
     .addOption(flag('--async', 'several chunks at a time on each device (default)'))
     .addOption(flag('--sync', 'one chunk at a time'));
-  withTuningOptions(withTelemetryOptions(withMonitorOptions(withOpeningOptions(withFeedingOptions(command)))));
-  withBookingOptions(command, { hits: false });
+  withTuningOptions(withTelemetryOptions(withMonitorOptions(withDeviceOptions(withPipelineOptions(command)))));
+  withJobSessionOptions(command, { hits: false });
   command.action(action(words, { isData: true, hasCheckpoints: ({ output }) => output !== undefined }));
   return withExamples(
     command,
@@ -91,12 +99,12 @@ export function wordsCommand(): Command {
 }
 
 interface WordsOptions
-  extends FeedingOptions,
-    OpeningOptions,
+  extends PipelineCommandOptions,
+    DeviceCommandOptions,
     MonitorOptions,
     TuningOptions,
     TelemetryOptions,
-    BookingOptions {
+    JobSessionOptions {
   readonly device?: string;
   readonly output?: string;
   readonly keyspace?: boolean;
@@ -108,7 +116,7 @@ interface WordsOptions
   readonly startIndex?: bigint;
 }
 
-async function words(call: Call<WordsOptions & RequestOptions>): Promise<Ending> {
+async function words(call: Call<WordsOptions & RequestOptions>): Promise<CommandResult> {
   const { output, options: given, args } = call;
   if (given.emitC !== undefined) {
     const files = emitC(given.emitC);
@@ -116,19 +124,19 @@ async function words(call: Call<WordsOptions & RequestOptions>): Promise<Ending>
     return { exit: Exit.ok, answer: { files } };
   }
   const { skip = given.startIndex } = given;
-  const request = requestOf(args[0], { ...given, ...(skip !== undefined && { skip }) });
+  const request = parseRequest(args[0], { ...given, ...(skip !== undefined && { skip }) });
   for (const warning of request.warnings) output.warn(warning);
   if (given.keyspace) {
     output.line(String(request.space.size));
     return { exit: Exit.ok, answer: { keyspace: request.space.size } };
   }
   if (given.indexOf !== undefined) {
-    const index = request.space.indexOf(wordGiven(given.indexOf));
+    const index = request.space.indexOf(parseWord(given.indexOf));
     if (index === undefined) output.say('it is not among them');
     else output.line(String(index));
     return { exit: index === undefined ? Exit.no : Exit.ok, answer: { index: index ?? null } };
   }
-  const booking = await openBooking(call, bookedOf(call, request), { isOptional: true });
+  const booking = await openJobSession(call, ledgerJobOf(call, request), { isOptional: true });
   try {
     const setup: EngineSetup = {
       name: 'words',
@@ -137,7 +145,7 @@ async function words(call: Call<WordsOptions & RequestOptions>): Promise<Ending>
       ledger: Promise.resolve(booking.store),
       ...threadsFor(given),
     };
-    return await withEngineLater(call, setup, (open) => make(call, request, booking, open));
+    return await withLazyEngine(call, setup, (open) => generate(call, request, booking, open));
   } catch (error) {
     await booking.close(error instanceof Error ? error.message : String(error));
     throw error;
@@ -145,21 +153,24 @@ async function words(call: Call<WordsOptions & RequestOptions>): Promise<Ending>
 }
 
 /** Returns a ledger job if the words go to a file. Words written elsewhere cannot be resumed. */
-function bookedOf({ options: given, args }: Call<WordsOptions & RequestOptions>, request: Request): Booked | undefined {
+function ledgerJobOf(
+  { options: given, args }: Call<WordsOptions & RequestOptions>,
+  request: WordRequest,
+): JobDescription | undefined {
   const { output: file, maxRun, maxOccurrence, digest } = given;
   if (digest || file === undefined) return undefined;
-  return bookWords(request, file, { mask: args[0] ?? given.maskFile, maxRun, maxOccurrence });
+  return ledgerJobFor(request, file, { mask: args[0] ?? given.maskFile, maxRun, maxOccurrence });
 }
 
-async function make(
+async function generate(
   call: Call<WordsOptions>,
-  request: Request,
-  booking: Booking<Indexed>,
+  request: WordRequest,
+  booking: JobSession<Indexed>,
   open: () => Promise<OpenedEngine>,
-): Promise<Ending> {
+): Promise<CommandResult> {
   const { output, options: given, signal } = call;
   const { space, layout } = request;
-  const before = reachedIn(request, booking.completed);
+  const before = progressIn(request, booking.completed);
   const range = between(request.range.start + before.words, endOf(request.range));
   let engine: Engine | undefined;
   let monitor: Monitor | undefined;
@@ -169,8 +180,8 @@ async function make(
     const { devices } = opened;
     engine = opened.engine;
     monitor?.devicesOpened();
-    booking.ledger?.uses(devices.map(({ info }) => info.id));
-    opened.watch();
+    booking.ledger?.setDevices(devices.map(({ info }) => info.id));
+    opened.startTelemetry();
     for (const device of devices) await unlessAborted(engine.prepare(kernelOn(device).kernel), signal);
     return engine;
   };
@@ -180,7 +191,7 @@ async function make(
     whenRunning: () => monitor?.whenRunning(),
     engine: openEngine,
     // A device that the user names is used even for little work.
-    hostBelow: given.device === undefined ? undefined : 0,
+    minDeviceBytes: given.device === undefined ? undefined : 0,
   };
   // Reports a missing or unusable device before the first byte is written.
   if (given.device !== undefined) {
@@ -192,8 +203,8 @@ async function make(
   const digest = given.digest ? digestSink() : undefined;
   const sink: Sink =
     digest ?? (given.output === undefined ? stdoutSink(host().stdout) : fileSink(given.output, before.bytes));
-  const progress: Delivery = { next: range.start, bytes: before.bytes, isClosed: false };
-  const written = booking.ledger && new WrittenWords(booking.ledger, sink, before.words);
+  const progress: WriteProgress = { next: range.start, bytes: before.bytes, isClosed: false };
+  const written = booking.ledger && new ProgressRecorder(booking.ledger, sink, before.words);
   const begun = performance.now();
   const watched = {
     name: 'words',
@@ -213,7 +224,7 @@ async function make(
   booking.listen(monitor);
   const counted = (): bigint => progress.next - request.range.start;
   try {
-    await deliver(space, range, wordOptions, sink, progress, () => written?.reached(counted()));
+    await writeWords(space, range, wordOptions, sink, progress, () => written?.onWritten(counted()));
     await written?.end(counted(), true);
     if (!progress.isClosed) await sink.close();
     await booking.end({ isComplete: true });
@@ -222,10 +233,10 @@ async function make(
     if (digest) {
       const sha256 = digest.digest();
       output.line(sha256);
-      return { exit: Exit.ok, answer: { ...told(progress, request.range.start), sha256 } };
+      return { exit: Exit.ok, answer: { ...answerOf(progress, request.range.start), sha256 } };
     }
-    output.explain(figures(progress.next - range.start, progress.bytes - before.bytes, seconds));
-    return { exit: Exit.ok, answer: told(progress, request.range.start) };
+    output.explain(summaryLine(progress.next - range.start, progress.bytes - before.bytes, seconds));
+    return { exit: Exit.ok, answer: answerOf(progress, request.range.start) };
   } catch (error) {
     monitor.end();
     await written?.end(counted(), false).catch(() => undefined); // words that were not recorded are made again
@@ -233,7 +244,7 @@ async function make(
     await booking.end({ isComplete: false, reason: 'stopped' });
     const goesOn = booking.ledger ? `the same command (job ${booking.ledger.id})` : `--skip ${progress.next}`;
     output.say(`stopped; the next word has index ${progress.next}: ${goesOn} goes on`);
-    return { exit: call.stopped ?? Exit.stopped, answer: told(progress, request.range.start) };
+    return { exit: call.stopped ?? Exit.stopped, answer: answerOf(progress, request.range.start) };
   } finally {
     monitor.end();
   }
@@ -248,13 +259,13 @@ function threadsFor({ output: file, digest }: WordsOptions): { readonly threads?
   return { threads: Math.min(2, Math.max(1, availableParallelism() - 1)) };
 }
 
-const told = ({ next, bytes }: Delivery, start: bigint) => ({ words: next - start, next, bytes });
+const answerOf = ({ next, bytes }: WriteProgress, start: bigint) => ({ words: next - start, next, bytes });
 
-const figures = (words: bigint, bytes: bigint, seconds: number): string =>
+const summaryLine = (words: bigint, bytes: bigint, seconds: number): string =>
   `${count(words)} words in ${duration(seconds)}, ${rate(Number(bytes) / seconds, 'B')}`;
 
 /** `--sync` and `--async` are the pipelines of those names. */
-function pipelineOf({ async, sync, ...given }: WordsOptions): FeedingOptions {
+function pipelineOf({ async, sync, ...given }: WordsOptions): PipelineCommandOptions {
   if (!async && !sync) return given;
   if (!(async && sync) && given.pipeline === undefined) return { ...given, pipeline: sync ? 'sync' : 'poll' };
   throw new MillraceError({
@@ -267,14 +278,14 @@ function pipelineOf({ async, sync, ...given }: WordsOptions): FeedingOptions {
   });
 }
 
-function lengths(text: string): { least: number; most: number } {
+function parseLengths(text: string): { min: number; max: number } {
   const [, first, second] = /^(\d{1,3})(?::(\d{1,3}))?$/.exec(text) ?? [];
-  const [least, most] = [Number(first), Number(second ?? first)];
-  if (!(least >= 1 && least <= most)) throw new InvalidArgumentError('Two lengths are needed, MIN:MAX, from 1 on.');
-  return { least, most };
+  const [min, max] = [Number(first), Number(second ?? first)];
+  if (!(min >= 1 && min <= max)) throw new InvalidArgumentError('Two lengths are needed, MIN:MAX, from 1 on.');
+  return { min, max };
 }
 
-function wholeBig(text: string): bigint {
+function parseBigint(text: string): bigint {
   if (/^(\d+|0x[0-9a-fA-F]+)$/.test(text)) return BigInt(text);
   const [, base, power] = /^(\d{1,9})\^(\d{1,4})$/.exec(text) ?? [];
   if (base !== undefined && power !== undefined) return BigInt(base) ** BigInt(power);

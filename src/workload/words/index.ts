@@ -11,7 +11,15 @@ export type { DeviceBatch } from './generator/device-ring.js';
 export { createGenerator, type Generator, type GeneratorOptions } from './generator/generator.js';
 export { Status, type StatusCode, WordsError } from './generator/status.js';
 export { type FusedWords, fusedWords } from './kernel/fused.js';
-export { type Bytes, bytesOf, type Charset, customsOf, latin, type Reading, unlatin } from './space/charset.js';
+export {
+  type ByteString,
+  type Charset,
+  type CharsetOptions,
+  fromByteString,
+  parseCharsets,
+  toByteString,
+  utf8ByteString,
+} from './space/charset.js';
 export type { Filter } from './space/filtered.js';
 export { Keyspace } from './space/keyspace.js';
 export { type Layout, layoutNames, layouts } from './space/layout.js';

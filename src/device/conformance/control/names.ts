@@ -11,11 +11,11 @@ import {
 } from '../../../kernel/index.js';
 import type { CompileOptions, Device } from '../../device.js';
 import type { Case } from '../case.js';
-import { equalData, runKernel } from '../rig.js';
-import { distinct } from '../streams/behaviour.js';
+import { expectEqual, runKernel } from '../rig.js';
+import { distinctOptions } from '../streams/behaviour.js';
 
 /** Names that a kernel may choose and that printers make up too, or would without care. */
-const made = (
+const printerNames = (
   'near0 near1 near0-storage x x-length length-b-x sum0 partials-u32 totals spread-u32 table-0 b-x p-x p0 v0 v0-q c0 t0 ' +
   'q0 i l n launch params control status tables thread group epoch first last own round item tile whole active begin ' +
   'stop job-0 chunk-0 base-0 x-0 x-lo x-hi ringCapacity millrace-run LANES u32v splat-u32 checked-index hits'
@@ -27,7 +27,7 @@ const words = (
   'this main min max select barrier printf memcpy get-global-id threadIdx atomicAdd uint4 module func param u32 u64 ' +
   'constructor toString valueOf then length name'
 ).split(' ');
-const all = [...made, ...words];
+const allNames = [...printerNames, ...words];
 
 /** One entry for each name, by its place in the list. */
 const fieldsOf = <T>(names: readonly string[], value: (k: number) => T): Record<string, T> =>
@@ -44,23 +44,26 @@ const values: Case = {
     const type = (): 'u32' => 'u32';
     const kernel = items(
       'main',
-      { job: fieldsOf(all, type), chunk: fieldsOf(made, type), buffers: { out: rw('u32') } },
+      { job: fieldsOf(allNames, type), chunk: fieldsOf(printerNames, type), buffers: { out: rw('u32') } },
       ({ item, job, chunk, buffers: { out } }) => {
-        const both = [...all.map((name) => job[name]), ...made.map((name) => chunk[name])] as Expr<'u32'>[];
+        const both = [
+          ...allNames.map((name) => job[name]),
+          ...printerNames.map((name) => chunk[name]),
+        ] as Expr<'u32'>[];
         const sum = both.reduce((before, value) => before.mul(31).add(value.xor(item)), item);
         out.set(item, sum);
       },
     );
-    const job = fieldsOf(all, (k) => 3 * k);
-    const chunk = fieldsOf(made, (k) => 1_000_000 + k);
+    const job = fieldsOf(allNames, (k) => 3 * k);
+    const chunk = fieldsOf(printerNames, (k) => 1_000_000 + k);
     const both = [...Object.values(job), ...Object.values(chunk)];
     const wanted = Uint32Array.from({ length: COUNT }, (_, item) =>
       both.reduce((before, value) => (Math.imul(before, 31) + (value ^ item)) >>> 0, item),
     );
-    for (const options of distinct(device, variants)) {
+    for (const options of distinctOptions(device, variants)) {
       const setup = { job, chunk, count: COUNT, buffers: { out: new Uint32Array(COUNT) } };
       const { buffers } = await runKernel(device, kernel, setup, options);
-      equalData(`values with ${JSON.stringify(options)}`, buffers.out, wanted);
+      expectEqual(`values with ${JSON.stringify(options)}`, buffers.out, wanted);
     }
   },
 };
@@ -68,25 +71,25 @@ const values: Case = {
 const hits: Case = {
   name: 'names/of hit fields',
   run: async (device) => {
-    const names = [...words, ...made.slice(0, 10)];
+    const names = [...words, ...printerNames.slice(0, 10)];
     const kernel = items('kernel', { hit: fieldsOf(names, () => 'u32' as const) }, ({ item, emit }) => {
       when(item.eq(COUNT - 1), () => emit(fieldsOf(names, (k) => item.mul(k))));
     });
     const setup = { count: COUNT, ring: new Uint32Array(4 + 2 * (1 + names.length)) };
     const { ring } = await runKernel(device, kernel, setup, { lanes: 1 });
     const wanted = [COUNT - 1, ...names.map((_, k) => k * (COUNT - 1))];
-    equalData('the hit', ring.subarray(4, 5 + names.length), wanted);
+    expectEqual('the hit', ring.subarray(4, 5 + names.length), wanted);
   },
 };
 
 const buffers: Case = {
   name: 'names/of buffers',
   run: async (device) => {
-    const names = [...made.slice(0, 11), 'int', 'kernel', 'min', 'get-global-id', 'threadIdx', 'constructor'];
-    const most = Math.min(names.length, (device.info.limits.buffers ?? names.length + 1) - 1);
+    const names = [...printerNames.slice(0, 11), 'int', 'kernel', 'min', 'get-global-id', 'threadIdx', 'constructor'];
+    const maxBuffers = Math.min(names.length, (device.info.limits.buffers ?? names.length + 1) - 1);
     // WebGPU binds few buffers, and SwiftShader takes seconds for each of these kernels: the first names matter most.
-    for (let at = 0; at < Math.min(names.length, 2 * most); at += most)
-      await checkBuffers(device, names.slice(at, at + most));
+    for (let at = 0; at < Math.min(names.length, 2 * maxBuffers); at += maxBuffers)
+      await checkBuffers(device, names.slice(at, at + maxBuffers));
   },
 };
 
@@ -117,13 +120,13 @@ async function checkBuffers(device: Device, names: readonly string[]): Promise<v
     count: 3,
     buffers: { ...fieldsOf(names, () => new Uint32Array(4)), tally: new Uint32Array(1) },
   };
-  for (const options of distinct(device, variants)) {
+  for (const options of distinctOptions(device, variants)) {
     const outcome = await runKernel(device, kernel, setup, options);
     for (const [k, name] of names.entries()) {
       const wanted = [1, 1, 1, 0].map((one) => one * value * (k + 1));
-      equalData(`${name} with ${JSON.stringify(options)}`, outcome.buffers[name], wanted);
+      expectEqual(`${name} with ${JSON.stringify(options)}`, outcome.buffers[name], wanted);
     }
-    equalData('tally', outcome.buffers.tally, [3]);
+    expectEqual('tally', outcome.buffers.tally, [3]);
   }
 }
 

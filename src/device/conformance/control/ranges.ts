@@ -1,7 +1,7 @@
 import { items, rw } from '../../../kernel/index.js';
 import type { Device } from '../../device.js';
-import { type Case, check, refused } from '../case.js';
-import { equalData, Rig } from '../rig.js';
+import { type Case, check, expectError } from '../case.js';
+import { expectEqual, Rig } from '../rig.js';
 import { variantsOf } from '../streams/behaviour.js';
 
 const BORDER = 1n << 32n;
@@ -38,7 +38,7 @@ const bases: Case = {
         const program = await device.compile(indices, options);
         for (const base of starts) {
           const { buffers } = await rig.run(program, { base, count: 21, buffers: { out: new BigUint64Array(84) } });
-          equalData(`21 items from ${base}`, buffers.out, wantedFrom(base, 21));
+          expectEqual(`21 items from ${base}`, buffers.out, wantedFrom(base, 21));
         }
       });
     }
@@ -68,21 +68,21 @@ const refusals: Case = {
         [3n * BORDER - 1n, 2 ** 31],
         [(1n << 64n) - 1n, 2],
       ] as const) {
-        await refused('launch-range', `${count} items from ${base}`, () => launch({ base, count }));
+        await expectError('launch-range', `${count} items from ${base}`, () => launch({ base, count }));
       }
       for (const count of [-1, 1.5, 2 ** 32 + 1, Number.NaN])
-        await refused('launch-range', `${count} items`, () => launch({ count }));
-      for (const base of [-1n, 1n << 64n]) await refused('launch-range', `base ${base}`, () => launch({ base }));
-      await refused('launch-arguments', 'a missing buffer', () => launch({ buffers: {} }));
-      await refused('launch-arguments', 'an unknown buffer', () =>
+        await expectError('launch-range', `${count} items`, () => launch({ count }));
+      for (const base of [-1n, 1n << 64n]) await expectError('launch-range', `base ${base}`, () => launch({ base }));
+      await expectError('launch-arguments', 'a missing buffer', () => launch({ buffers: {} }));
+      await expectError('launch-arguments', 'an unknown buffer', () =>
         launch({ buffers: { out: undefined, more: undefined } }),
       );
-      await refused('launch-arguments', 'an unknown chunk value', () => launch({ chunk: { x: 1 } }));
+      await expectError('launch-arguments', 'an unknown chunk value', () => launch({ chunk: { x: 1 } }));
       const counts = await rig.alloc(4);
-      await refused('buffer-range', 'a count word outside its buffer', () =>
+      await expectError('buffer-range', 'a count word outside its buffer', () =>
         launch({ count: { buffer: counts, word: 1, max: 1 } }),
       );
-      await refused('launch-range', 'a border in reach of a count from memory', () =>
+      await expectError('launch-range', 'a border in reach of a count from memory', () =>
         launch({ base: BORDER - 20n, count: { buffer: counts, word: 0, max: 21 } }),
       );
     }),
@@ -101,21 +101,21 @@ const fromMemory: Case = {
       const [program, halve] = await Promise.all([device.compile(kernel), device.compile(shrink)]);
       for (const word of [0, 1, 17, 50, 99, 0x7fff_ffff, 0xffff_ffff]) {
         const words = Uint32Array.of(77, word, 77);
-        const counts = await rig.holding(words);
+        const counts = await rig.allocWith(words);
         const out = await rig.alloc(64 * 4);
         rig.stream.launch({ job: program.bind({}), count: { buffer: counts, word: 1, max: 50 }, buffers: { out } });
-        equalData(
+        expectEqual(
           `the word ${word}`,
-          await rig.contents(out, new Uint32Array(64)),
+          await rig.readBack(out, new Uint32Array(64)),
           Array.from({ length: 64 }, (_, i) => (i < Math.min(word, 50) ? i + 1 : 0)),
         );
         // The count is read when the launch runs: a launch before it may still change it.
         rig.stream.fill(out, 0);
         rig.stream.launch({ job: halve.bind({}), count: 2, buffers: { words: counts } });
         rig.stream.launch({ job: program.bind({}), count: { buffer: counts, word: 1, max: 50 }, buffers: { out } });
-        equalData(
+        expectEqual(
           `half of the word ${word}`,
-          await rig.contents(out, new Uint32Array(64)),
+          await rig.readBack(out, new Uint32Array(64)),
           Array.from({ length: 64 }, (_, i) => (i < Math.min(word >>> 1, 50) ? i + 1 : 0)),
         );
       }
@@ -152,8 +152,8 @@ const names: Case = {
         const out = await rig.alloc(26 * 8);
         const ring = await rig.alloc(64);
         rig.stream.launch({ job: program.bind(job), base: BORDER, count: 2, chunk, buffers: { out }, ring });
-        equalData('values', await rig.contents(out, new BigUint64Array(26)), wanted);
-        equalData('hits', (await rig.contents(ring, new Uint32Array(16))).slice(0, 1), [2]);
+        expectEqual('values', await rig.readBack(out, new BigUint64Array(26)), wanted);
+        expectEqual('hits', (await rig.readBack(ring, new Uint32Array(16))).slice(0, 1), [2]);
       });
     }
   },

@@ -27,9 +27,17 @@ import {
   whileTrue,
 } from '../../../kernel/index.js';
 import { type Operation, operations, slotType } from '../values/operations.js';
-import { blocksOf, hitFields, INPUTS, type Operand, type Recipe, SHARED, type Step } from './recipe.js';
-import { type Standing, TileBuilder } from './tile-build.js';
-import { isTileStep, nearIn } from './tile-recipe.js';
+import {
+  blocksOf,
+  hitFields,
+  INPUT_LENGTH,
+  type Operand,
+  type Recipe,
+  type RecipeStep,
+  SHARED_ATOMICS,
+} from './recipe.js';
+import { type StepPosition, TileBuilder } from './tile-build.js';
+import { isTileStep, usedNearArrays } from './tile-recipe.js';
 
 const byName = new Map(operations.map((operation) => [operation.name, operation]));
 
@@ -44,17 +52,17 @@ export function build(recipe: Recipe, name = 'fuzz'): Kernel {
   };
   if (recipe.near)
     return tiles(name, signature, (context) => {
-      new Builder(recipe, { ...context, item: context.tile } as unknown as Context, context as never).run();
+      new Builder(recipe, { ...context, item: context.tile } as unknown as BuildContext, context as never).run();
     });
   return items(name, signature, (context) => {
-    new Builder(recipe, context as unknown as Context).run();
+    new Builder(recipe, context as unknown as BuildContext).run();
   });
 }
 
 /** Returns the buffers that the recipe names: GPUs bind few, and each is transferred in every launch. */
 function buffersOf(recipe: Recipe): Record<string, BufferSpec> {
   const specs: Record<string, BufferSpec> = {};
-  const visit = (step: Step): void => {
+  const visit = (step: RecipeStep): void => {
     if (step.kind === 'load' || step.kind === 'loadQuad') specs[`in-${step.type}`] = read(step.type);
     if (step.kind === 'byte') specs.bytes = read('u8');
     if (step.kind === 'own' || step.kind === 'store' || step.kind === 'storeQuad' || step.kind === 'far')
@@ -63,14 +71,14 @@ function buffersOf(recipe: Recipe): Record<string, BufferSpec> {
     for (const block of blocksOf(step)) block.forEach(visit);
   };
   recipe.steps.forEach(visit);
-  for (const k of nearIn(recipe.steps, blocksOf)) {
+  for (const k of usedNearArrays(recipe.steps, blocksOf)) {
     const type = recipe.near?.[k]?.type; // near arrays begin with what is in the input
     if (type) specs[`in-${type}`] = read(type);
   }
   return specs;
 }
 
-interface Context {
+interface BuildContext {
   readonly job: Readonly<Record<`job-${Scalar}`, readonly Expr<Scalar>[]>> & { readonly hold: Expr<'u32'> };
   readonly chunk: Readonly<Record<string, Expr<Scalar>>>;
   readonly buffers: Readonly<Record<string, unknown>>;
@@ -79,25 +87,25 @@ interface Context {
   emit(hit: Readonly<Record<string, Expr<Scalar>>>): void;
 }
 
-interface Names {
+interface Bindings {
   readonly values: Map<number, Expr<Scalar>>;
   readonly cells: Map<number, Cell<Scalar>>;
   /** Cells from outside the region: they are only read in it. */
-  readonly fixed?: ReadonlySet<number>;
+  readonly readOnlyCells?: ReadonlySet<number>;
 }
 
 class Builder {
   readonly #recipe: Recipe;
-  readonly #context: Context;
+  readonly #context: BuildContext;
   readonly #tables: Table<Numeric>[];
-  readonly #tiles: TileBuilder<Names> | undefined;
-  #standing: Standing;
+  readonly #tiles: TileBuilder<Bindings> | undefined;
+  #position: StepPosition;
 
-  constructor(recipe: Recipe, context: Context, tile?: ConstructorParameters<typeof TileBuilder>[1]) {
+  constructor(recipe: Recipe, context: BuildContext, tile?: ConstructorParameters<typeof TileBuilder>[1]) {
     this.#recipe = recipe;
     this.#context = context;
-    this.#standing = { item: context.item, index: context.index, own: context.item, writes: true };
-    const none: Names = { values: new Map(), cells: new Map() };
+    this.#position = { item: context.item, index: context.index, owner: context.item, canWrite: true };
+    const none: Bindings = { values: new Map(), cells: new Map() };
     this.#tables = recipe.tables.map(({ type, entries, plus }) => {
       const values = entries.map((entry) => this.#operand(type, entry, none) as Expr<Numeric>);
       return table(
@@ -106,27 +114,32 @@ class Builder {
       );
     });
     if (!tile) return;
-    this.#tiles = new TileBuilder<Names>(recipe, tile, {
-      operand: <T extends Scalar>(type: T, operand: Operand, names: Names) =>
+    this.#tiles = new TileBuilder<Bindings>(recipe, tile, {
+      operand: <T extends Scalar>(type: T, operand: Operand, names: Bindings) =>
         this.#operand(type, operand, names) as Expr<T>,
       define: (id, value, names) => void names.values.set(id, value),
-      at: (standing, steps, names, after) => this.#at(standing, steps, names, after),
+      traceAt: (standing, steps, names, after) => this.#traceAt(standing, steps, names, after),
       guarded,
     });
-    this.#standing = this.#tiles.standing;
+    this.#position = this.#tiles.position;
   }
 
   /** A region's steps. */
-  #at(standing: Standing, steps: readonly Step[], outer: Names, after?: (names: Names) => void): void {
-    const before = this.#standing;
-    const fixed = new Set(outer.cells.keys());
-    const names: Names = { values: new Map(outer.values), cells: new Map(outer.cells), fixed };
-    this.#standing = standing;
+  #traceAt(
+    standing: StepPosition,
+    steps: readonly RecipeStep[],
+    outer: Bindings,
+    after?: (names: Bindings) => void,
+  ): void {
+    const before = this.#position;
+    const readOnlyCells = new Set(outer.cells.keys());
+    const names: Bindings = { values: new Map(outer.values), cells: new Map(outer.cells), readOnlyCells };
+    this.#position = standing;
     try {
       for (const step of steps) this.#step(step, names);
       after?.(names);
     } finally {
-      this.#standing = before;
+      this.#position = before;
     }
   }
 
@@ -134,20 +147,20 @@ class Builder {
     this.#block(this.#recipe.steps, { values: new Map(), cells: new Map() });
   }
 
-  #block(steps: readonly Step[], outer: Names): void {
-    const names: Names = { ...outer, values: new Map(outer.values), cells: new Map(outer.cells) };
+  #block(steps: readonly RecipeStep[], outer: Bindings): void {
+    const names: Bindings = { ...outer, values: new Map(outer.values), cells: new Map(outer.cells) };
     for (const step of steps) this.#step(step, names);
   }
 
-  #step(step: Step, names: Names): void {
+  #step(step: RecipeStep, names: Bindings): void {
     const of = <T extends Scalar>(type: T, operand: Operand): Expr<T> => this.#operand(type, operand, names) as Expr<T>;
     const define = (id: number, value: Expr<Scalar>) => names.values.set(id, value);
     if (isTileStep(step)) {
       this.#tiles?.step(step, names);
       return;
     }
-    const { own: item, writes } = this.#standing;
-    if (!writes && effects.has(step.kind)) return;
+    const { owner: item, canWrite } = this.#position;
+    if (!canWrite && memoryWrites.has(step.kind)) return;
     const { buffers } = this.#context;
     const input = (type: Numeric) => buffers[`in-${type}`] as ReadBuffer<Numeric>;
     const own = (type: Numeric) => buffers[`own-${type}`] as RwBuffer<Numeric>;
@@ -158,7 +171,7 @@ class Builder {
       case 'load':
         return void define(
           step.id,
-          guarded(step.type, of('u32', step.index), INPUTS, step.guard, (at) => input(step.type).at(at)),
+          guarded(step.type, of('u32', step.index), INPUT_LENGTH, step.guard, (at) => input(step.type).at(at)),
         );
       case 'loadQuad': {
         const view = input(step.type).slice(of('u64', step.base).and(7n));
@@ -167,7 +180,7 @@ class Builder {
       case 'byte':
         return void define(
           step.id,
-          (buffers.bytes as { at(index: Expr<'u32'>): Expr<'u32'> }).at(of('u32', step.index).rem(INPUTS)),
+          (buffers.bytes as { at(index: Expr<'u32'>): Expr<'u32'> }).at(of('u32', step.index).rem(INPUT_LENGTH)),
         );
       case 'lookup': {
         const from = this.#tables[step.table];
@@ -194,12 +207,12 @@ class Builder {
       case 'get':
         return void define(step.id, names.cells.get(step.cell)?.get() ?? this.#missing(step.type));
       case 'set':
-        if (!names.fixed?.has(step.cell)) names.cells.get(step.cell)?.set(of(step.type, step.value));
+        if (!names.readOnlyCells?.has(step.cell)) names.cells.get(step.cell)?.set(of(step.type, step.value));
         return;
       case 'tally':
-        return void tally[step.op](SHARED.indexOf(step.op), of('u32', step.value));
+        return void tally[step.op](SHARED_ATOMICS.indexOf(step.op), of('u32', step.value));
       case 'atomic': {
-        const at = item.mul(2).add(SHARED.length + step.word);
+        const at = item.mul(2).add(SHARED_ATOMICS.length + step.word);
         if (step.op === 'load') return void define(step.id, tally.load(at));
         if (step.op === 'store') {
           tally.store(at, of('u32', step.value));
@@ -223,7 +236,10 @@ class Builder {
     }
   }
 
-  #control(step: Extract<Step, { kind: 'when' | 'choose' | 'loop' | 'while' | 'hold' | 'break' }>, names: Names): void {
+  #control(
+    step: Extract<RecipeStep, { kind: 'when' | 'choose' | 'loop' | 'while' | 'hold' | 'break' }>,
+    names: Bindings,
+  ): void {
     const of = <T extends Scalar>(type: T, operand: Operand): Expr<T> => this.#operand(type, operand, names) as Expr<T>;
     switch (step.kind) {
       case 'when': {
@@ -238,8 +254,8 @@ class Builder {
         );
         return;
       case 'loop':
-        loop(min(of('u32', step.rounds), step.most), (i) => {
-          const inside: Names = { ...names, values: new Map(names.values).set(step.id, i) };
+        loop(min(of('u32', step.rounds), step.maxRounds), (i) => {
+          const inside: Bindings = { ...names, values: new Map(names.values).set(step.id, i) };
           this.#block(step.body, inside);
         });
         return;
@@ -247,9 +263,9 @@ class Builder {
         const rounds = cell('u32', 0);
         whileTrue(
           () => {
-            const inside: Names = { ...names, values: new Map(names.values) };
+            const inside: Bindings = { ...names, values: new Map(names.values) };
             for (const inner of step.test) this.#step(inner, inside);
-            return rounds.lt(step.most).and(this.#operand('bool', step.condition, inside) as Expr<'bool'>);
+            return rounds.lt(step.maxRounds).and(this.#operand('bool', step.condition, inside) as Expr<'bool'>);
           },
           () => {
             rounds.set(rounds.add(1));
@@ -272,7 +288,7 @@ class Builder {
     }
   }
 
-  #operation(operation: Operation, args: readonly Operand[], names: Names): Expr<Scalar> {
+  #operation(operation: Operation, args: readonly Operand[], names: Bindings): Expr<Scalar> {
     const given = operation.uses.map((slot, i) =>
       this.#operand(slotType(slot, operation.on), args[i] as Operand, names),
     );
@@ -282,9 +298,9 @@ class Builder {
     return operation.build([select(x.ne(x), lit(x.type, 0), x)]); // the bits of a NaN are unspecified
   }
 
-  #operand(type: Scalar, operand: Operand, names: Names): Expr<Scalar> {
+  #operand(type: Scalar, operand: Operand, names: Bindings): Expr<Scalar> {
     const { job, chunk } = this.#context;
-    const { item, index } = this.#standing;
+    const { item, index } = this.#position;
     const ofJob = (at: number) => job[`job-${type}`]?.[at] ?? this.#missing(type);
     switch (operand.kind) {
       case 'value': {
@@ -309,7 +325,13 @@ class Builder {
 }
 
 /** Steps that change memory: in a tile they stand in `each` and `once` only. */
-const effects: ReadonlySet<Step['kind']> = new Set(['store', 'storeQuad', 'tally', 'atomic', 'emit'] as const);
+const memoryWrites: ReadonlySet<RecipeStep['kind']> = new Set([
+  'store',
+  'storeQuad',
+  'tally',
+  'atomic',
+  'emit',
+] as const);
 
 /** `access` within bounds: by wrapping the index, or only where it is inside. */
 function guarded<T extends Scalar>(

@@ -1,23 +1,23 @@
 import type { Kernel } from '../../../kernel/index.js';
 import type { Statement } from '../../../kernel/ir/program.js';
 import { floatingProgram } from '../../../kernel/passes/floating.js';
-import { gang } from '../../../kernel/passes/shape/gang.js';
-import { place } from '../../../kernel/passes/shape/place.js';
+import { makeGang } from '../../../kernel/passes/shape/gang.js';
+import { placeNodes } from '../../../kernel/passes/shape/place.js';
 import type { Device, DeviceProgram } from '../../device.js';
-import type { Data, Outcome } from '../rig.js';
+import type { Data, LaunchOutcome } from '../rig.js';
 import { runsGangs } from '../streams/behaviour.js';
-import { runWatched } from './gang-machine.js';
-import { SHARED } from './recipe.js';
-import { AMPLE, copied, type Inputs, type Output, recordsIn } from './trial.js';
+import { runGangWatched } from './gang-machine.js';
+import { SHARED_ATOMICS } from './recipe.js';
+import { AMPLE_RECORDS, copyBuffers, type Inputs, type Output, recordsIn } from './trial.js';
 
 /** True if a long loop of the device's kernels sees `cancel()`. */
-export const seesCancel = ({ info }: Device): boolean => info.kind !== 'webgpu' && info.kind !== 'interpreter';
+export const supportsCancel = ({ info }: Device): boolean => info.kind !== 'webgpu' && info.kind !== 'interpreter';
 
 /** The inputs of the launch that is cancelled: its items never get past a `hold`, and the ring has room for more hits. */
-export const heldInputs = (inputs: Inputs): Inputs => ({
+export const endlessInputs = (inputs: Inputs): Inputs => ({
   ...inputs,
   job: { ...inputs.job, hold: 1 },
-  capacity: AMPLE,
+  capacity: AMPLE_RECORDS,
 });
 
 /**
@@ -28,16 +28,16 @@ export function cancelDifference(
   kernel: Kernel,
   { device, lanes: width }: Pick<DeviceProgram, 'device' | 'lanes'>,
   inputs: Inputs,
-  actual: Outcome,
+  actual: LaunchOutcome,
 ): string | undefined {
-  if ((actual.ring[0] ?? 0) > AMPLE) return undefined; // some hits were not kept
-  const program = place(floatingProgram(kernel.trace()));
+  if ((actual.ring[0] ?? 0) > AMPLE_RECORDS) return undefined; // some hits were not kept
+  const program = placeNodes(floatingProgram(kernel.trace()));
   const lanes = runsGangs(device) ? width : 1;
   const items = Array.from({ length: inputs.count }, (_, item) => item);
-  const untouched: Output = { buffers: copied(inputs, program.buffers), ring: new Uint32Array(1) };
+  const untouched: Output = { buffers: copyBuffers(inputs, program.buffers), ring: new Uint32Array(1) };
   const allowed = statesOf(inputs, untouched, items).map((state) => new Set([state]));
   const ended = items.map(() => 'held');
-  runWatched(gang(program, lanes), inputs, (now, first, loop) => {
+  runGangWatched(makeGang(program, lanes), inputs, (now, first, loop) => {
     const here = items.slice(first, first + lanes);
     for (const [lane, state] of statesOf(inputs, now, here).entries()) {
       allowed[first + lane]?.add(state);
@@ -67,7 +67,7 @@ function statesOf({ types }: Inputs, { buffers, ring }: Output, items: readonly 
   return items.map((item) => {
     const elements = Object.entries(buffers).flatMap(([name, data]) => {
       if (name.startsWith('own-')) return part(data, 4 * item, 4);
-      return name === 'tally' ? part(data, SHARED.length + 2 * item, 2) : [];
+      return name === 'tally' ? part(data, SHARED_ATOMICS.length + 2 * item, 2) : [];
     });
     return [...elements, ...hits.filter((hit) => hit.startsWith(`item ${item},`)).sort()].join(' ');
   });

@@ -3,37 +3,37 @@ import { evaluate, outOfBounds } from '../../../kernel/ir/evaluate.js';
 import {
   type Block,
   type BufferDecl,
-  type Cell,
+  type CellDecl,
   type Node,
   type Place,
   type Statement,
   SUM_PARTIALS,
-  type Table,
+  type TableDecl,
 } from '../../../kernel/ir/program.js';
 import type { Gang } from '../../../kernel/passes/shape/gang.js';
 import { type Data, zeros } from '../rig.js';
-import { AMPLE, copied, type Inputs, type Output, RING_WORDS } from './trial.js';
+import { AMPLE_RECORDS, copyBuffers, type Inputs, type Output, RING_WORDS } from './trial.js';
 
 /** One value for all lanes, or one for each. */
-type Lanes = Value | readonly Value[];
+type LaneValues = Value | readonly Value[];
 
 /**
  * Runs the output of `gang` as the C printer implements it: a uniform value is computed once and without a mask, a varying
  * one in every lane, and effects lane by lane under their mask. Thousands of masks can be tested this way; a compiler takes
  * a second for each kernel.
  */
-export const runGang = (gang: Gang, inputs: Inputs): Output => runWatched(gang, inputs, () => false);
+export const runGang = (gang: Gang, inputs: Inputs): Output => runGangWatched(gang, inputs, () => false);
 
 /**
  * Calls `watch` with the memory as it is: before each round of a long loop, with the loop, and when a gang or a tile has
  * ended, without. `first` is the gang's first item. A gang leaves its items where `watch` returns true.
  */
-export function runWatched(
+export function runGangWatched(
   gang: Gang,
   inputs: Inputs,
   watch: (now: Output, first: number, loop?: Statement) => boolean,
 ): Output {
-  const output = { buffers: copied(inputs, gang.program.buffers), ring: new Uint32Array(RING_WORDS) };
+  const output = { buffers: copyBuffers(inputs, gang.program.buffers), ring: new Uint32Array(RING_WORDS) };
   const isTiles = gang.program.kind === 'tiles';
   let first = 0;
   const machine = new GangMachine(gang, inputs, { ...output.buffers, ring: output.ring }, (loop) =>
@@ -45,14 +45,14 @@ export function runWatched(
       else machine.items(first);
       watch(output, first);
     } catch (error) {
-      if (!(error instanceof Left)) throw error;
+      if (!(error instanceof GangExit)) throw error;
     }
   }
   return output;
 }
 
 /** Thrown to unwind a gang that leaves its items. */
-class Left extends Error {}
+class GangExit extends Error {}
 
 class GangMachine {
   readonly #gang: Gang;
@@ -60,16 +60,16 @@ class GangMachine {
   #count: number;
   readonly #params: Uint32Array;
   readonly #memory = new Map<BufferDecl, Data>();
-  readonly #values = new Map<Node, Lanes>();
-  readonly #cells = new Map<Cell, Lanes>();
-  readonly #every: readonly number[];
+  readonly #values = new Map<Node, LaneValues>();
+  readonly #cells = new Map<CellDecl, LaneValues>();
+  readonly #allLanes: readonly number[];
   /** The active lanes: one between the regions of a tile. */
-  #here: readonly number[];
+  #activeLanes: readonly number[];
   #tile = 0;
   #first = 0;
-  #leaving = false;
+  #isBreaking = false;
 
-  readonly #leaves: (loop: Statement) => boolean;
+  readonly #exitsAt: (loop: Statement) => boolean;
 
   /** `leaves` is called before each round of a long loop. */
   constructor(
@@ -79,11 +79,11 @@ class GangMachine {
     leaves: (loop: Statement) => boolean,
   ) {
     this.#gang = gang;
-    this.#leaves = leaves;
+    this.#exitsAt = leaves;
     this.#count = count;
-    this.#params = new JobParameters(gang.program, job).words(base, AMPLE, chunk);
-    this.#every = [...Array(gang.lanes).keys()];
-    this.#here = gang.program.kind === 'tiles' ? [0] : this.#every;
+    this.#params = new JobParameters(gang.program, job).words(base, AMPLE_RECORDS, chunk);
+    this.#allLanes = [...Array(gang.lanes).keys()];
+    this.#activeLanes = gang.program.kind === 'tiles' ? [0] : this.#allLanes;
     for (const decl of gang.program.buffers) {
       const data = buffers[decl.name] as Data;
       this.#memory.set(decl, data instanceof Uint8Array ? new Uint32Array(data.buffer) : data);
@@ -112,17 +112,17 @@ class GangMachine {
   ): void {
     const count = this.#uniform(statement.count) as number;
     this.#count = count;
-    this.#here = this.#every;
+    this.#activeLanes = this.#allLanes;
     for (let first = 0; first < count; first += this.#gang.lanes) {
       this.#first = first;
       this.#values.set(
         statement.index,
-        this.#every.map((lane) => first + lane),
+        this.#allLanes.map((lane) => first + lane),
       );
       this.#block(statement.body);
-      for (const lane of this.#every) if (first + lane < count) after(first + lane, lane);
+      for (const lane of this.#allLanes) if (first + lane < count) after(first + lane, lane);
     }
-    this.#here = [0];
+    this.#activeLanes = [0];
   }
 
   #sum(statement: Extract<Statement, { kind: 'sum' }>): void {
@@ -152,7 +152,7 @@ class GangMachine {
   #block(block: Block): void {
     for (const statement of block) {
       this.#statement(statement);
-      if (this.#leaving) return;
+      if (this.#isBreaking) return;
     }
   }
 
@@ -164,14 +164,14 @@ class GangMachine {
         return void this.#cells.set(
           statement.cell,
           this.#gang.varyingCells.has(statement.cell)
-            ? this.#every.map((lane) => this.#lane(statement.value, lane))
+            ? this.#allLanes.map((lane) => this.#lane(statement.value, lane))
             : this.#uniform(statement.value),
         );
       case 'set':
         this.#set(statement);
         return;
       case 'get': {
-        const held = this.#cells.get(statement.cell) as Lanes;
+        const held = this.#cells.get(statement.cell) as LaneValues;
         if (Array.isArray(held) && !this.#gang.varying.has(statement.result))
           throw new TypeError('a varying cell is read as a uniform value');
         return void this.#values.set(statement.result, held);
@@ -180,9 +180,9 @@ class GangMachine {
         this.#load(statement);
         return;
       case 'store':
-        this.#lanesOf(statement.mask, (lane) => {
+        this.#forEachLane(statement.mask, (lane) => {
           const values = statement.values.map((node) => this.#lane(node, lane));
-          const { memory, at } = this.#find(statement, statement.place, values.length, lane);
+          const { memory, at } = this.#locate(statement, statement.place, values.length, lane);
           values.forEach((value, k) => {
             memory[at + k] = value as never;
           });
@@ -197,24 +197,24 @@ class GangMachine {
         this.#block(this.#uniform(statement.condition) ? statement.body : statement.otherwise);
         return;
       case 'loop':
-        for (let i = 0; i < (this.#uniform(statement.count) as number) && !this.#leaving; i++) {
+        for (let i = 0; i < (this.#uniform(statement.count) as number) && !this.#isBreaking; i++) {
           this.#values.set(statement.index, i);
           this.#block(statement.body);
         }
-        this.#leaving = false;
+        this.#isBreaking = false;
         return;
       case 'while':
         for (;;) {
-          if (statement.isLong && this.#leaves(statement)) throw new Left();
+          if (statement.isLong && this.#exitsAt(statement)) throw new GangExit();
           this.#block(statement.test);
           if (!this.#uniform(statement.condition)) break;
           this.#block(statement.body);
-          if (this.#leaving) break;
+          if (this.#isBreaking) break;
         }
-        this.#leaving = false;
+        this.#isBreaking = false;
         return;
       case 'break':
-        this.#leaving = this.#uniform(statement.condition) as boolean;
+        this.#isBreaking = this.#uniform(statement.condition) as boolean;
         return;
       case 'each':
         this.#region(statement);
@@ -233,20 +233,20 @@ class GangMachine {
     }
   }
 
-  #pure(node: Node, mask: Node | undefined): Lanes {
-    if (node.op === 'any') return this.#every.some((lane) => this.#lane(node.args[0] as Node, lane));
+  #pure(node: Node, mask: Node | undefined): LaneValues {
+    if (node.op === 'any') return this.#allLanes.some((lane) => this.#lane(node.args[0] as Node, lane));
     const one = (args: readonly Value[]) =>
       node.op === 'lookup' ? this.#entry(node, args[0] as number) : evaluate(node, args);
     if (!this.#gang.varying.has(node)) return one(node.args.map((arg) => this.#uniform(arg)));
     // Lanes outside the mask have a value too, which must not matter.
     const masked = node.op === 'lookup' && mask;
-    return this.#every.map((lane) =>
-      masked && !this.#lane(mask, lane) ? noise(node) : one(node.args.map((arg) => this.#lane(arg, lane))),
+    return this.#allLanes.map((lane) =>
+      masked && !this.#lane(mask, lane) ? inactiveValue(node) : one(node.args.map((arg) => this.#lane(arg, lane))),
     );
   }
 
   #entry(node: Node, index: number): Value {
-    const table = node.detail.table as Table;
+    const table = node.detail.table as TableDecl;
     const entry = table.values[index];
     if (!entry) throw outOfBounds(node, `a table of ${table.values.length} entries`, index);
     if (table.word === undefined) return entry.detail.value as Value;
@@ -261,20 +261,20 @@ class GangMachine {
     const old = this.#cells.get(cell) as readonly Value[];
     this.#cells.set(
       cell,
-      this.#every.map((lane) => (mask && !this.#lane(mask, lane) ? (old[lane] as Value) : this.#lane(value, lane))),
+      this.#allLanes.map((lane) => (mask && !this.#lane(mask, lane) ? (old[lane] as Value) : this.#lane(value, lane))),
     );
   }
 
   #load(statement: Extract<Statement, { kind: 'load' }>): void {
     const { place, results, mask } = statement;
     if (!this.#gang.varying.has(results[0] as Node)) {
-      const { memory, at } = this.#find(statement, place, results.length, undefined);
+      const { memory, at } = this.#locate(statement, place, results.length, undefined);
       results.forEach((node, k) => void this.#values.set(node, memory[at + k] as Value));
       return;
     }
-    const lanes = results.map((node) => this.#every.map(() => noise(node)));
-    this.#lanesOf(mask, (lane) => {
-      const { memory, at } = this.#find(statement, place, results.length, lane);
+    const lanes = results.map((node) => this.#allLanes.map(() => inactiveValue(node)));
+    this.#forEachLane(mask, (lane) => {
+      const { memory, at } = this.#locate(statement, place, results.length, lane);
       lanes.forEach((values, k) => {
         values[lane] = memory[at + k] as Value;
       });
@@ -284,9 +284,9 @@ class GangMachine {
 
   #atomic(statement: Extract<Statement, { kind: 'atomic' }>): void {
     const { op, place, value, result, mask } = statement;
-    const befores: Value[] = this.#every.map(() => 0x5a5a5a5a);
-    this.#lanesOf(mask, (lane) => {
-      const { memory, at } = this.#find(statement, place, 1, lane);
+    const befores: Value[] = this.#allLanes.map(() => 0x5a5a5a5a);
+    this.#forEachLane(mask, (lane) => {
+      const { memory, at } = this.#locate(statement, place, 1, lane);
       const before = memory[at] as number;
       befores[lane] = before;
       const given = value ? (this.#lane(value, lane) as number) : 0;
@@ -301,15 +301,15 @@ class GangMachine {
       }[op];
       memory[at] = (after >>> 0) as never;
     });
-    if (result) this.#values.set(result, this.#here.length === 1 ? (befores[0] as Value) : befores);
+    if (result) this.#values.set(result, this.#activeLanes.length === 1 ? (befores[0] as Value) : befores);
   }
 
   /** For each lane of the mask, in order. */
-  #lanesOf(mask: Node | undefined, act: (lane: number) => void): void {
-    for (const lane of this.#here) if (!mask || this.#lane(mask, lane)) act(lane);
+  #forEachLane(mask: Node | undefined, act: (lane: number) => void): void {
+    for (const lane of this.#activeLanes) if (!mask || this.#lane(mask, lane)) act(lane);
   }
 
-  #find(statement: Statement, place: Place, width: number, lane: number | undefined): { memory: Data; at: number } {
+  #locate(statement: Statement, place: Place, width: number, lane: number | undefined): { memory: Data; at: number } {
     const of = (node: Node) => (lane === undefined ? this.#uniform(node) : this.#lane(node, lane));
     const memory = this.#memory.get(place.buffer) as Data;
     const at = (place.base ? Number(of(place.base)) * 4 : 0) + Number(of(place.index)) * width;
@@ -317,12 +317,13 @@ class GangMachine {
     return { memory, at };
   }
 
-  #value(node: Node): Lanes {
+  #value(node: Node): LaneValues {
     if (node.op === 'const') return node.detail.value as Value;
     if (node.op === 'param') return fromWords(node.type, this.#params, node.detail.word);
     if (node.op === 'item' && this.#gang.program.kind === 'tiles') return this.#tile;
-    if (node.op === 'item') return this.#gang.lanes === 1 ? this.#first : this.#every.map((lane) => this.#first + lane);
-    if (node.op === 'active') return this.#every.map((lane) => this.#first + lane < this.#count);
+    if (node.op === 'item')
+      return this.#gang.lanes === 1 ? this.#first : this.#allLanes.map((lane) => this.#first + lane);
+    if (node.op === 'active') return this.#allLanes.map((lane) => this.#first + lane < this.#count);
     const value = this.#values.get(node);
     if (value === undefined) throw new TypeError(`node ${node.id} (${node.op}) has no value yet`);
     return value;
@@ -342,7 +343,7 @@ class GangMachine {
 }
 
 /** Returns the value of a lane outside the mask, which no result may depend on. */
-const noise = ({ type }: Node): Value =>
+const inactiveValue = ({ type }: Node): Value =>
   type === 'u64'
     ? 0x5a5a_5a5a_5a5a_5a5an
     : type === 'bool'

@@ -1,35 +1,42 @@
 import type { Scalar, Value } from '../../../kernel/index.js';
 import type { Random } from '../model/random.js';
-import { counts } from '../values/edges.js';
+import { shiftCounts } from '../values/edges.js';
 import { type Operation, operations, slotType } from '../values/operations.js';
-import { everything, type Palette } from './palette.js';
-import { type Operand, type OwnAtomic, type Recipe, SHARED, type Step, type TableRecipe } from './recipe.js';
-import { anyNear, tileStep, tileTail } from './tile-generate.js';
+import { fullPalette, type Palette } from './palette.js';
+import {
+  type Operand,
+  type OwnAtomic,
+  type Recipe,
+  type RecipeStep,
+  SHARED_ATOMICS,
+  type TableRecipe,
+} from './recipe.js';
+import { randomNearArrays, tileStep, tileTail } from './tile-generate.js';
 import { isTileStep, type NearRecipe, tileDefinition } from './tile-recipe.js';
 
 /** A random recipe. The same generator state gives the same recipe. */
-export function generate(random: Random, kind: 'items' | 'tiles' = 'items', palette: Palette = everything): Recipe {
-  return new Generator(random, palette, kind === 'tiles' ? anyNear(random, palette) : undefined).recipe();
+export function generate(random: Random, kind: 'items' | 'tiles' = 'items', palette: Palette = fullPalette): Recipe {
+  return new Generator(random, palette, kind === 'tiles' ? randomNearArrays(random, palette) : undefined).recipe();
 }
 
-interface Named {
+interface TypedId {
   readonly id: number;
   readonly type: Scalar;
 }
 
 /** What can be used where a step stands. */
 interface Scope {
-  readonly values: readonly Named[];
-  readonly cells: readonly Named[];
-  readonly inLoop: boolean;
+  readonly values: readonly TypedId[];
+  readonly cells: readonly TypedId[];
+  readonly isInLoop: boolean;
   readonly depth: number;
   /** Inside a region of a tile? */
-  readonly region?: boolean;
+  readonly isInRegion?: boolean;
 }
 
 const ownAtomics: readonly OwnAtomic[] = ['add', 'or', 'min', 'max', 'exchange', 'load', 'store'];
 /** Rounds of loops, by how deep they stand: bounds the work of an item. */
-const roundsAt = [6, 4, 2, 2];
+const maxRoundsByDepth = [6, 4, 2, 2];
 
 class Generator {
   readonly #random: Random;
@@ -39,10 +46,10 @@ class Generator {
   readonly #near: readonly NearRecipe[] | undefined;
   /** A kernel favours some types: all of them at once seldom meet in one expression. */
   readonly #types: readonly Scalar[];
-  #next = 1;
+  #nextId = 1;
   #budget: number;
   /** `hold` steps still to be drawn. */
-  #holds: number;
+  #holdsLeft: number;
 
   constructor(random: Random, palette: Palette, near?: readonly NearRecipe[]) {
     this.#random = random;
@@ -52,15 +59,15 @@ class Generator {
     const favourites = Array.from({ length: 1 + random.below(3) }, () => random.pick(palette.scalars));
     this.#types = random.chance(0.3) ? palette.scalars : ['u32', ...favourites];
     this.#tables = Array.from({ length: random.below(3) }, () => this.#table());
-    this.#holds = near ? 0 : random.below(3);
+    this.#holdsLeft = near ? 0 : random.below(3);
   }
 
   recipe(): Recipe {
-    const steps = this.#block({ values: [], cells: [], inLoop: false, depth: 0 }, this.#budget);
+    const steps = this.#block({ values: [], cells: [], isInLoop: false, depth: 0 }, this.#budget);
     const tail = this.#tail(steps);
     const own = { types: this.#palette.scalars, tables: this.#tables };
     if (!this.#near) return { ...own, steps: [...steps, ...tail] };
-    const ending = tileTail(this.#near, tail, () => this.#next++);
+    const ending = tileTail(this.#near, tail, () => this.#nextId++);
     return { ...own, near: this.#near, steps: [...steps, ...ending] };
   }
 
@@ -77,18 +84,18 @@ class Generator {
   }
 
   /** Stores what the top level made, or most of it would be dropped as unused. */
-  #tail(steps: readonly Step[]): Step[] {
+  #tail(steps: readonly RecipeStep[]): RecipeStep[] {
     const random = this.#random;
-    const tail: Step[] = [];
+    const tail: RecipeStep[] = [];
     const made = this.#visible(steps);
     for (const { id, type } of made.cells) {
-      const read = this.#next++;
+      const read = this.#nextId++;
       tail.push({ kind: 'get', id: read, cell: id, type });
       made.values.push({ id: read, type });
     }
     const last = made.values.slice(-16);
     for (const { id } of last.filter(({ type }) => type === 'bool').slice(-3)) {
-      const body: Step[] = [{ kind: 'tally', op: 'add', value: this.#literal('u32') }];
+      const body: RecipeStep[] = [{ kind: 'tally', op: 'add', value: this.#literal('u32') }];
       tail.push({ kind: 'when', condition: { kind: 'value', id }, body, otherwise: [] });
     }
     for (const type of this.#palette.numeric) {
@@ -106,9 +113,9 @@ class Generator {
     return tail;
   }
 
-  #visible(steps: readonly Step[]): { values: Named[]; cells: Named[] } {
-    const values: Named[] = [];
-    const cells: Named[] = [];
+  #visible(steps: readonly RecipeStep[]): { values: TypedId[]; cells: TypedId[] } {
+    const values: TypedId[] = [];
+    const cells: TypedId[] = [];
     for (const step of steps) {
       const made = definition(step, this.#tables);
       if (made) (step.kind === 'cell' ? cells : values).push(made);
@@ -116,11 +123,11 @@ class Generator {
     return { values, cells };
   }
 
-  #block(outer: Scope, budget: number): Step[] {
-    const steps: Step[] = [];
+  #block(outer: Scope, budget: number): RecipeStep[] {
+    const steps: RecipeStep[] = [];
     let scope = outer;
     const end = Math.max(0, this.#budget - budget);
-    const add = (step: Step) => {
+    const add = (step: RecipeStep) => {
       steps.push(step);
       this.#budget--;
       const made = definition(step, this.#tables);
@@ -138,68 +145,69 @@ class Generator {
   }
 
   /** A step that may stand here; what it needs before it (a condition's operands) is added by itself. */
-  #step(scope: () => Scope, add: (step: Step) => void): Step | undefined {
+  #step(scope: () => Scope, add: (step: RecipeStep) => void): RecipeStep | undefined {
     const random = this.#random;
     const special = this.#near && this.#tileStep(this.#near, scope);
     if (special) return special;
-    if (this.#holds > 0 && random.chance(0.1)) {
-      this.#holds--;
+    if (this.#holdsLeft > 0 && random.chance(0.1)) {
+      this.#holdsLeft--;
       return { kind: 'hold' };
     }
     const dice = random.below(100);
-    const { depth, inLoop, cells } = scope();
+    const { depth, isInLoop, cells } = scope();
     const type = random.pick(this.#types);
     const memory = type === 'bool' ? 'u32' : type;
     const of = (wanted: Scalar) => this.#operand(wanted, scope());
     if (dice < 50)
       return this.#operation(random.pick(this.#palette.operations.filter(({ on }) => on === type)), scope());
-    if (dice < 54) return { kind: 'load', id: this.#next++, type: memory, index: of('u32'), guard: random.chance(0.3) };
+    if (dice < 54)
+      return { kind: 'load', id: this.#nextId++, type: memory, index: of('u32'), guard: random.chance(0.3) };
     if (dice < 56)
       return {
         kind: 'loadQuad',
-        id: this.#next++,
+        id: this.#nextId++,
         type: memory,
         base: of('u64'),
         index: of('u32'),
         part: random.below(4),
       };
-    if (dice < 57) return { kind: 'byte', id: this.#next++, index: of('u32') };
+    if (dice < 57) return { kind: 'byte', id: this.#nextId++, index: of('u32') };
     if (dice < 60 && this.#tables.length > 0)
       return {
         kind: 'lookup',
-        id: this.#next++,
+        id: this.#nextId++,
         table: random.below(this.#tables.length),
         index: of('u32'),
         guard: random.chance(0.3),
       };
-    if (dice < 62) return { kind: 'own', id: this.#next++, type: memory, slot: random.below(4) };
+    if (dice < 62) return { kind: 'own', id: this.#nextId++, type: memory, slot: random.below(4) };
     if (dice < 66) return { kind: 'store', type: memory, slot: random.below(4), value: of(memory) };
     if (dice < 67) return { kind: 'storeQuad', type: memory, values: [0, 1, 2, 3].map(() => of(memory)) };
-    if (dice < 70) return { kind: 'cell', id: this.#next++, type, value: of(type) };
+    if (dice < 70) return { kind: 'cell', id: this.#nextId++, type, value: of(type) };
     if (dice < 80 && cells.length > 0) {
       const cell = random.pick(cells);
-      if (random.chance(0.4)) return { kind: 'get', id: this.#next++, cell: cell.id, type: cell.type };
+      if (random.chance(0.4)) return { kind: 'get', id: this.#nextId++, cell: cell.id, type: cell.type };
       return { kind: 'set', cell: cell.id, type: cell.type, value: of(cell.type) };
     }
-    if (dice < 82) return { kind: 'tally', op: random.pick(SHARED), value: of('u32') };
+    if (dice < 82) return { kind: 'tally', op: random.pick(SHARED_ATOMICS), value: of('u32') };
     if (dice < 83)
       return {
         kind: 'atomic',
-        id: this.#next++,
+        id: this.#nextId++,
         op: random.pick(ownAtomics),
         word: random.chance(0.5) ? 1 : 0,
         value: of('u32'),
       };
     if (dice < 84) return { kind: 'emit', values: this.#palette.scalars.map(of) };
-    if (dice < 90 && inLoop) return { kind: 'break', condition: this.#condition(scope, add) };
+    if (dice < 90 && isInLoop) return { kind: 'break', condition: this.#condition(scope, add) };
     return depth < 4 ? this.#nested(scope, add) : undefined;
   }
 
-  #tileStep(near: readonly NearRecipe[], scope: () => Scope): Step | undefined {
-    return tileStep(near, scope().region ?? false, {
+  #tileStep(near: readonly NearRecipe[], scope: () => Scope): RecipeStep | undefined {
+    return tileStep(near, scope().isInRegion ?? false, {
       random: this.#random,
       palette: this.#palette,
-      id: () => this.#next++,
+      id: () => this.#nextId++,
       operand: (type) => this.#operand(type, scope()),
       block: ({ region }) => {
         const inside = { ...scope(), region, inLoop: false, depth: Math.max(2, scope().depth + 1) };
@@ -209,17 +217,18 @@ class Generator {
     });
   }
 
-  #nested(scope: () => Scope, add: (step: Step) => void): Step {
+  #nested(scope: () => Scope, add: (step: RecipeStep) => void): RecipeStep {
     const random = this.#random;
     const inside = (more: Partial<Scope> = {}) =>
       this.#block({ ...scope(), depth: scope().depth + 1, ...more }, 1 + random.below(12));
-    const most = roundsAt[scope().depth] ?? 2;
+    const maxRounds = maxRoundsByDepth[scope().depth] ?? 2;
     const dice = random.below(10);
     if (dice < 5) {
       const condition = this.#condition(scope, add);
       const body = inside();
       // Leaving a loop from inside a branch is where masks are hardest.
-      if (scope().inLoop && random.chance(0.4)) body.push({ kind: 'break', condition: this.#operand('bool', scope()) });
+      if (scope().isInLoop && random.chance(0.4))
+        body.push({ kind: 'break', condition: this.#operand('bool', scope()) });
       return { kind: 'when', condition, body, otherwise: random.chance(0.5) ? inside() : [] };
     }
     if (dice < 6)
@@ -229,22 +238,22 @@ class Generator {
         cases: Array.from({ length: 1 + random.below(3) }, () => inside()),
       };
     if (dice < 8) {
-      const id = this.#next++;
+      const id = this.#nextId++;
       // Half of the time a count that is not soon 0 or far beyond `most`, the same for all items or not.
       const rounds: Operand = random.chance(0.5)
-        ? random.pick<Operand>([{ kind: 'item' }, { kind: 'literal', value: most }])
+        ? random.pick<Operand>([{ kind: 'item' }, { kind: 'literal', value: maxRounds }])
         : this.#operand('u32', scope());
       return {
         kind: 'loop',
         id,
         rounds,
-        most,
-        body: inside({ inLoop: true, values: [...scope().values, { id, type: 'u32' }] }),
+        maxRounds,
+        body: inside({ isInLoop: true, values: [...scope().values, { id, type: 'u32' }] }),
       };
     }
     // The test's own values end with it; its condition may use them, and a comparison made there.
-    let tested: Scope = { ...scope(), inLoop: false };
-    const test: Step[] = [];
+    let tested: Scope = { ...scope(), isInLoop: false };
+    const test: RecipeStep[] = [];
     const condition = this.#condition(
       () => tested,
       (step) => {
@@ -253,23 +262,23 @@ class Generator {
         if (made) tested = { ...tested, values: [...tested.values, made] };
       },
     );
-    return { kind: 'while', test, condition, most, body: inside({ inLoop: true }), isLong: random.chance(0.4) };
+    return { kind: 'while', test, condition, maxRounds, body: inside({ isInLoop: true }), isLong: random.chance(0.4) };
   }
 
   /** Mostly a fresh comparison: conditions at hand are few and soon the same. */
-  #condition(scope: () => Scope, add: (step: Step) => void): Operand {
+  #condition(scope: () => Scope, add: (step: RecipeStep) => void): Operand {
     const random = this.#random;
     if (random.chance(0.25)) return this.#operand('bool', scope());
     const cells = scope().cells.filter(({ type }) => type !== 'bool');
     if (cells.length > 0 && random.chance(0.4)) {
       const cell = random.pick(cells);
-      const id = this.#next++;
+      const id = this.#nextId++;
       add({ kind: 'get', id, cell: cell.id, type: cell.type });
       const compare = random.pick(this.#palette.comparisons.filter(({ on }) => on === cell.type));
       const other = this.#operand(cell.type, scope());
-      const step: Step = {
+      const step: RecipeStep = {
         kind: 'operation',
-        id: this.#next++,
+        id: this.#nextId++,
         name: compare.name,
         args: [{ kind: 'value', id }, other],
       };
@@ -282,14 +291,14 @@ class Generator {
     return { kind: 'value', id: step.id };
   }
 
-  #operation(operation: Operation, scope: Scope): Extract<Step, { kind: 'operation' }> {
+  #operation(operation: Operation, scope: Scope): Extract<RecipeStep, { kind: 'operation' }> {
     const args = operation.uses.map(
       (slot): Operand =>
         slot === 'n' && this.#random.chance(0.5)
-          ? { kind: 'literal', value: this.#random.pick(counts) }
+          ? { kind: 'literal', value: this.#random.pick(shiftCounts) }
           : this.#operand(slotType(slot, operation.on), scope),
     );
-    return { kind: 'operation', id: this.#next++, name: operation.name, args };
+    return { kind: 'operation', id: this.#nextId++, name: operation.name, args };
   }
 
   #operand(type: Scalar, scope: Scope): Operand {
@@ -299,7 +308,7 @@ class Generator {
     if (dice < 65 && fitting.length > 0) {
       // The latest are wanted more often, so that expressions grow deep.
       const back = Math.min(random.below(fitting.length), random.below(fitting.length));
-      return { kind: 'value', id: (fitting[fitting.length - 1 - back] as Named).id };
+      return { kind: 'value', id: (fitting[fitting.length - 1 - back] as TypedId).id };
     }
     if (dice < 75) return { kind: 'item' };
     if (dice < 83) return { kind: 'job', at: random.chance(0.5) ? 1 : 0 };
@@ -317,7 +326,7 @@ class Generator {
 }
 
 /** The value or cell that a step makes for those after it. */
-function definition(step: Step, tables: readonly TableRecipe[]): Named | undefined {
+function definition(step: RecipeStep, tables: readonly TableRecipe[]): TypedId | undefined {
   if (isTileStep(step)) return tileDefinition(step);
   switch (step.kind) {
     case 'operation':

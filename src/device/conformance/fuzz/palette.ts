@@ -1,8 +1,8 @@
 import type { Numeric, Scalar, Value } from '../../../kernel/index.js';
 import type { Device } from '../../device.js';
-import { can, needsOfType } from '../case.js';
+import { hasAbility, needsOfType } from '../case.js';
 import type { Random } from '../model/random.js';
-import { anyValue, edges } from '../values/edges.js';
+import { edges, randomValue } from '../values/edges.js';
 import { type Operation, operations } from '../values/operations.js';
 
 /** The types and operations of random kernels: on each device, those whose result is exact to the last bit. */
@@ -18,16 +18,21 @@ export interface Palette {
 }
 
 export function paletteOf(device: Device): Palette {
-  const types = everything.scalars.filter((type) => needsOfType(type).every((ability) => can(device, ability)));
-  return types.includes('f64') && can(device, 'exact-floats') ? everything : madeOf(types, can(device, 'exact-floats'));
+  const types = fullPalette.scalars.filter((type) => needsOfType(type).every((ability) => hasAbility(device, ability)));
+  return types.includes('f64') && hasAbility(device, 'exact-floats')
+    ? fullPalette
+    : newPalette(types, hasAbility(device, 'exact-floats'));
 }
 
-function madeOf(scalars: readonly Scalar[], exact: boolean): Palette {
+function newPalette(scalars: readonly Scalar[], exact: boolean): Palette {
   const numeric = scalars.filter((type): type is Numeric => type !== 'bool');
   const isLoose = (type: Scalar) => !exact && (type === 'f32' || type === 'f64');
   const all = operations.filter(
     ({ name, on, result }) =>
-      scalars.includes(on) && scalars.includes(result) && (!isLoose(on) || moves.test(name)) && !madeUp(on, result),
+      scalars.includes(on) &&
+      scalars.includes(result) &&
+      (!isLoose(on) || inexactFloatOperations.test(name)) &&
+      !madeUp(on, result),
   );
   function madeUp(on: Scalar, result: Scalar): boolean {
     return isLoose(result) && !isLoose(on);
@@ -39,14 +44,18 @@ function madeOf(scalars: readonly Scalar[], exact: boolean): Palette {
     operations: all,
     comparisons: all.filter(({ result, uses }) => result === 'bool' && uses.length === 2),
     value: (type, random) =>
-      isLoose(type) ? random.pick(fewFloats) : random.chance(0.65) ? random.pick(edges(type)) : anyValue(type, random),
+      isLoose(type)
+        ? random.pick(smallFloats)
+        : random.chance(0.65)
+          ? random.pick(edges(type))
+          : randomValue(type, random),
   };
 }
 
 /** If floats are not exact they are only moved, compared and converted to integers; none is made of other bits. */
-const moves = /^(eq|ne|lt|le|gt|ge|min|max|select|to\.(u32|i32|u64|bool))\./;
+const inexactFloatOperations = /^(eq|ne|lt|le|gt|ge|min|max|select|to\.(u32|i32|u64|bool))\./;
 /** Small whole numbers and halves: sums of a few of them are exact however they are rounded. */
-const fewFloats: readonly number[] = [0, 1, 2, 3, 0.5, 1.5, 7, 40, 255, 1000, -1, -2, -0.5, -300];
+const smallFloats: readonly number[] = [0, 1, 2, 3, 0.5, 1.5, 7, 40, 255, 1000, -1, -2, -0.5, -300];
 
 /** The palette of a device that supports the whole language. */
-export const everything: Palette = madeOf(['u32', 'i32', 'u64', 'f32', 'f64', 'bool'], true);
+export const fullPalette: Palette = newPalette(['u32', 'i32', 'u64', 'f32', 'f64', 'bool'], true);

@@ -1,25 +1,32 @@
-import { checkProgram, type Hoisted, type Kernel, lower, type Program, plainCpu } from '../../../kernel/index.js';
-import { pipes } from '../../../kernel/passes/arithmetic/pipes.js';
-import { wide } from '../../../kernel/passes/arithmetic/wide.js';
+import {
+  checkProgram,
+  type HoistedProgram,
+  type Kernel,
+  lower,
+  type Program,
+  plainCpu,
+} from '../../../kernel/index.js';
+import { balancePipes } from '../../../kernel/passes/arithmetic/pipes.js';
+import { splitU64 } from '../../../kernel/passes/arithmetic/wide.js';
 import { floatingProgram } from '../../../kernel/passes/floating.js';
-import { gang } from '../../../kernel/passes/shape/gang.js';
-import { place } from '../../../kernel/passes/shape/place.js';
-import { ternary } from '../../../kernel/passes/shape/ternary.js';
+import { makeGang } from '../../../kernel/passes/shape/gang.js';
+import { placeNodes } from '../../../kernel/passes/shape/place.js';
+import { mergeTernaryLogic } from '../../../kernel/passes/shape/ternary.js';
 import { runGang } from './gang-machine.js';
-import { AMPLE, difference, type Inputs, interpreted, type Output } from './trial.js';
+import { AMPLE_RECORDS, difference, type Inputs, interpretInputs, type Output } from './trial.js';
 
 /** Sequences of passes. The result of each must behave like the trace. */
-const ways: Readonly<Record<string, (program: Program) => Hoisted>> = {
-  'fold, hoist, place': (program) => place(floatingProgram(program)),
-  'fold, place, hoisting off': (program) => place(floatingProgram(program, false)),
-  'three-input logic': (program) => place(ternary(floatingProgram(program))),
-  'half of the additions as multiply-add': (program) => place(pipes(floatingProgram(program), 0.5)),
-  'two words for u64': (program) => place(wide(floatingProgram(program))),
+const passSequences: Readonly<Record<string, (program: Program) => HoistedProgram>> = {
+  'fold, hoist, place': (program) => placeNodes(floatingProgram(program)),
+  'fold, place, hoisting off': (program) => placeNodes(floatingProgram(program, false)),
+  'three-input logic': (program) => placeNodes(mergeTernaryLogic(floatingProgram(program))),
+  'half of the additions as multiply-add': (program) => placeNodes(balancePipes(floatingProgram(program), 0.5)),
+  'two words for u64': (program) => placeNodes(splitU64(floatingProgram(program))),
   'two words for u64, hoisting off, three-input logic': (program) =>
-    place(ternary(wide(floatingProgram(program, false)))),
+    placeNodes(mergeTernaryLogic(splitU64(floatingProgram(program, false)))),
 };
 
-export const wayNames: readonly string[] = Object.keys(ways);
+export const passSequenceNames: readonly string[] = Object.keys(passSequences);
 
 /** Compares sequences of passes with the trace, both interpreted. Needs no compiler. */
 export function passesDifference(
@@ -30,29 +37,29 @@ export function passesDifference(
 ): string | undefined {
   const traced = kernel.trace();
   for (const name of names) {
-    const through = ways[name] as (program: Program) => Hoisted;
+    const through = passSequences[name] as (program: Program) => HoistedProgram;
     try {
       const program = through(traced);
       checkProgram(program);
       for (const [i, one] of inputs.entries()) {
-        const actual = interpreted(program, one);
-        const found = difference({ ...one, capacity: AMPLE }, expected[i] as Output, actual);
+        const actual = interpretInputs(program, one);
+        const found = difference({ ...one, capacity: AMPLE_RECORDS }, expected[i] as Output, actual);
         if (found) return `${name}: launch ${i}: ${found}`;
       }
     } catch (error) {
       return `${name}: ${error instanceof Error ? error.message : String(error)}`;
     }
   }
-  return gangDifference(traced, inputs, expected) ?? printing(kernel);
+  return gangDifference(traced, inputs, expected) ?? printFailure(kernel);
 }
 
 /** Masks, lane by lane. */
 function gangDifference(traced: Program, inputs: readonly Inputs[], expected: readonly Output[]): string | undefined {
   for (const hoisting of [true, false]) {
     try {
-      const ganged = gang(place(floatingProgram(traced, hoisting)), 4);
+      const ganged = makeGang(placeNodes(floatingProgram(traced, hoisting)), 4);
       for (const [i, one] of inputs.entries()) {
-        const found = difference({ ...one, capacity: AMPLE }, expected[i] as Output, runGang(ganged, one));
+        const found = difference({ ...one, capacity: AMPLE_RECORDS }, expected[i] as Output, runGang(ganged, one));
         if (found) return `a gang of 4, hoisting ${hoisting ? 'on' : 'off'}: launch ${i}: ${found}`;
       }
     } catch (error) {
@@ -63,7 +70,7 @@ function gangDifference(traced: Program, inputs: readonly Inputs[], expected: re
 }
 
 /** Generated text is not run here, but making it must not fail. */
-function printing(kernel: Kernel): string | undefined {
+function printFailure(kernel: Kernel): string | undefined {
   for (const lanes of [1, 4]) {
     try {
       lower(kernel, { target: 'c', lanes, hoist: true, checked: lanes === 4, cpu: plainCpu, nativeBodies: false });

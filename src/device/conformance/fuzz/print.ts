@@ -1,7 +1,7 @@
 import type { Scalar, Value } from '../../../kernel/index.js';
 import { operations, slotType } from '../values/operations.js';
-import { blocksOf, INPUTS, type Operand, type Recipe, type Step } from './recipe.js';
-import { nearIn, PART } from './tile-recipe.js';
+import { blocksOf, INPUT_LENGTH, type Operand, type Recipe, type RecipeStep } from './recipe.js';
+import { INDICES_PER_TILE, usedNearArrays } from './tile-recipe.js';
 
 const byName = new Map(operations.map((operation) => [operation.name, operation]));
 
@@ -16,7 +16,7 @@ export function print(recipe: Recipe): string {
       `const table${t} = table(${type}, [${entries.map((entry) => operand(entry, type)).join(', ')}]${added});`,
     );
   });
-  const arrays = nearIn(recipe.steps, blocksOf);
+  const arrays = usedNearArrays(recipe.steps, blocksOf);
   recipe.near?.forEach(({ type, length }, k) => {
     if (arrays.has(k)) lines.push(`const near${k} = near(${type}, ${length}); // filled from input.${type}`);
   });
@@ -24,22 +24,22 @@ export function print(recipe: Recipe): string {
   return lines.join('\n');
 }
 
-const tablesIn = (steps: readonly Step[]): number[] =>
+const tablesIn = (steps: readonly RecipeStep[]): number[] =>
   steps.flatMap((step) => (step.kind === 'lookup' ? [step.table] : blocksOf(step).flatMap(tablesIn)));
 
-interface Where {
+interface PrintContext {
   readonly indent: string;
   /** Of the recipe. */
   readonly types: readonly Scalar[];
 }
 
-function block(steps: readonly Step[], where: Where, lines: string[]): void {
+function block(steps: readonly RecipeStep[], where: PrintContext, lines: string[]): void {
   for (const step of steps) statement(step, where, lines);
 }
 
-function statement(step: Step, { indent, types }: Where, lines: string[]): void {
+function statement(step: RecipeStep, { indent, types }: PrintContext, lines: string[]): void {
   const line = (text: string) => lines.push(indent + text);
-  const inner = (steps: readonly Step[]) => block(steps, { indent: `${indent}  `, types }, lines);
+  const inner = (steps: readonly RecipeStep[]) => block(steps, { indent: `${indent}  `, types }, lines);
   const of = (given: Operand, type: Scalar) => operand(given, type);
   const index = (given: Operand, length: number, guard: boolean) =>
     guard ? `${of(given, 'u32')} /* only where below ${length} */` : `${of(given, 'u32')}.rem(${length})`;
@@ -52,13 +52,13 @@ function statement(step: Step, { indent, types }: Where, lines: string[]): void 
       return void line(`const v${step.id} = ${step.name}(${args.join(', ')});`);
     }
     case 'load':
-      return void line(`const v${step.id} = input.${step.type}.at(${index(step.index, INPUTS, step.guard)});`);
+      return void line(`const v${step.id} = input.${step.type}.at(${index(step.index, INPUT_LENGTH, step.guard)});`);
     case 'loadQuad':
       return void line(
         `const v${step.id} = input.${step.type}.slice(${of(step.base, 'u64')}.and(7)).at4(${of(step.index, 'u32')}.and(7))[${step.part}];`,
       );
     case 'byte':
-      return void line(`const v${step.id} = bytes.at(${of(step.index, 'u32')}.rem(${INPUTS}));`);
+      return void line(`const v${step.id} = bytes.at(${of(step.index, 'u32')}.rem(${INPUT_LENGTH}));`);
     case 'lookup':
       return void line(
         `const v${step.id} = table${step.table}.at(${index(step.index, -1, step.guard).replace('-1', 'its length')});`,
@@ -102,24 +102,24 @@ function statement(step: Step, { indent, types }: Where, lines: string[]): void 
       });
       return void line(']);');
     case 'loop':
-      line(`loop(min(${of(step.rounds, 'u32')}, ${step.most}), (v${step.id}) => {`);
+      line(`loop(min(${of(step.rounds, 'u32')}, ${step.maxRounds}), (v${step.id}) => {`);
       inner(step.body);
       return void line('});');
     case 'while':
       line('whileTrue(() => {');
       inner(step.test);
-      line(`  return /* at most ${step.most} rounds */ ${of(step.condition, 'bool')};`);
+      line(`  return /* at most ${step.maxRounds} rounds */ ${of(step.condition, 'bool')};`);
       line('}, () => {');
       inner(step.body);
       return void line(step.isLong ? '}, { isLong: true });' : '});');
     case 'hold':
       return void line('whileTrue(() => job.hold.ne(0), () => undefined, { isLong: true });');
     case 'each':
-      line(`each(min(${of(step.rounds, 'u32')}, ${step.most}), (item) => { // own slots: item xor ${step.flip}`);
+      line(`each(min(${of(step.rounds, 'u32')}, ${step.maxRounds}), (item) => { // own slots: item xor ${step.flip}`);
       inner(step.body);
       return void line('});');
     case 'sum':
-      line(`const v${step.id} = sum(${step.type}, min(${of(step.rounds, 'u32')}, ${step.most}), (item) => {`);
+      line(`const v${step.id} = sum(${step.type}, min(${of(step.rounds, 'u32')}, ${step.maxRounds}), (item) => {`);
       inner(step.body);
       line(`  return ${of(step.value, step.type)};`);
       return void line('});');
@@ -143,7 +143,7 @@ function statement(step: Step, { indent, types }: Where, lines: string[]): void 
       );
     case 'far':
       return void line(
-        `const v${step.id} = own.${step.type}.at((tile * ${PART} + ${of(step.index, 'u32')} /* wrapped; item where written here */) * 4 + ${step.slot});`,
+        `const v${step.id} = own.${step.type}.at((tile * ${INDICES_PER_TILE} + ${of(step.index, 'u32')} /* wrapped; item where written here */) * 4 + ${step.slot});`,
       );
   }
 }

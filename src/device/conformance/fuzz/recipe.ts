@@ -9,7 +9,7 @@ export interface Recipe {
   /** The types that there are: of job and chunk values, buffers and hits. */
   readonly types: readonly Scalar[];
   readonly tables: readonly TableRecipe[];
-  readonly steps: readonly Step[];
+  readonly steps: readonly RecipeStep[];
   /** The arrays of a tile: there in recipes of `tiles` kernels only. */
   readonly near?: readonly NearRecipe[];
 }
@@ -32,7 +32,7 @@ export type Operand =
 export type SharedAtomic = 'add' | 'or' | 'min' | 'max';
 export type OwnAtomic = SharedAtomic | 'exchange' | 'load' | 'store';
 
-export type Step =
+export type RecipeStep =
   /** One operation of `operations.ts`, by its name. */
   | { readonly kind: 'operation'; readonly id: number; readonly name: string; readonly args: readonly Operand[] }
   /** An element of an input buffer; `guard` tests the index instead of wrapping it. */
@@ -81,24 +81,24 @@ export type Step =
   | {
       readonly kind: 'when';
       readonly condition: Operand;
-      readonly body: readonly Step[];
-      readonly otherwise: readonly Step[];
+      readonly body: readonly RecipeStep[];
+      readonly otherwise: readonly RecipeStep[];
     }
-  | { readonly kind: 'choose'; readonly which: Operand; readonly cases: readonly (readonly Step[])[] }
+  | { readonly kind: 'choose'; readonly which: Operand; readonly cases: readonly (readonly RecipeStep[])[] }
   /** At most `most` rounds, so that every kernel ends. */
   | {
       readonly kind: 'loop';
       readonly id: number;
       readonly rounds: Operand;
-      readonly most: number;
-      readonly body: readonly Step[];
+      readonly maxRounds: number;
+      readonly body: readonly RecipeStep[];
     }
   | {
       readonly kind: 'while';
-      readonly test: readonly Step[];
+      readonly test: readonly RecipeStep[];
       readonly condition: Operand;
-      readonly most: number;
-      readonly body: readonly Step[];
+      readonly maxRounds: number;
+      readonly body: readonly RecipeStep[];
       readonly isLong: boolean;
     }
   /** An empty long loop: endless if the job value `hold` is not 0, as in the launch that is cancelled. Items only. */
@@ -111,11 +111,11 @@ export const hitFields = (types: readonly Scalar[]): Record<string, Scalar> =>
   Object.fromEntries(types.map((type) => [`hit-${type}`, type]));
 
 /** Elements of each input buffer and bytes of the byte buffer; a power of two. */
-export const INPUTS = 64;
+export const INPUT_LENGTH = 64;
 /** Words of the tally that all items share: one per operation. Each item's own two follow. */
-export const SHARED: readonly SharedAtomic[] = ['add', 'or', 'min', 'max'];
+export const SHARED_ATOMICS: readonly SharedAtomic[] = ['add', 'or', 'min', 'max'];
 
-export function blocksOf(step: Step): readonly (readonly Step[])[] {
+export function blocksOf(step: RecipeStep): readonly (readonly RecipeStep[])[] {
   switch (step.kind) {
     case 'when':
       return [step.body, step.otherwise];
@@ -134,7 +134,7 @@ export function blocksOf(step: Step): readonly (readonly Step[])[] {
 }
 
 /** The step with other inner blocks. */
-export function withBlocks(step: Step, blocks: readonly (readonly Step[])[]): Step {
+export function withBlocks(step: RecipeStep, blocks: readonly (readonly RecipeStep[])[]): RecipeStep {
   const [first = [], second = []] = blocks;
   switch (step.kind) {
     case 'when':
@@ -154,8 +154,8 @@ export function withBlocks(step: Step, blocks: readonly (readonly Step[])[]): St
 }
 
 /** True if one of the steps, or of those inside them, is of this kind. */
-export const hasStep = (steps: readonly Step[], kind: Step['kind']): boolean =>
+export const hasStep = (steps: readonly RecipeStep[], kind: RecipeStep['kind']): boolean =>
   steps.some((step) => step.kind === kind || blocksOf(step).some((block) => hasStep(block, kind)));
 
-export const stepCount = (steps: readonly Step[]): number =>
+export const stepCount = (steps: readonly RecipeStep[]): number =>
   steps.reduce((sum, step) => sum + 1 + blocksOf(step).reduce((inner, block) => inner + stepCount(block), 0), 0);

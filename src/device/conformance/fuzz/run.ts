@@ -1,20 +1,28 @@
 import { firstLine } from '../../../kernel/error.js';
 import { type Kernel, MillraceError, type Program } from '../../../kernel/index.js';
 import type { CompileOptions, Device } from '../../device.js';
-import { inTime } from '../../patience.js';
+import { withTimeout } from '../../patience.js';
 import { type CaseResult, inParallel, Skip, type Totals } from '../case.js';
 import { Random } from '../model/random.js';
 import { Rig } from '../rig.js';
 import { runsGangs } from '../streams/behaviour.js';
 import { build } from './build.js';
-import { cancelDifference, heldInputs, seesCancel } from './cancel.js';
+import { cancelDifference, endlessInputs, supportsCancel } from './cancel.js';
 import { generate } from './generate.js';
-import { everything, paletteOf } from './palette.js';
-import { passesDifference, wayNames } from './passes.js';
+import { fullPalette, paletteOf } from './palette.js';
+import { passesDifference, passSequenceNames } from './passes.js';
 import { print } from './print.js';
 import { hasStep, type Recipe } from './recipe.js';
 import { shrink } from './shrink.js';
-import { anyInputs, anyTileInputs, deviceOutput, difference, type Inputs, interpreted, showInputs } from './trial.js';
+import {
+  deviceOutput,
+  difference,
+  type Inputs,
+  interpretInputs,
+  randomInputs,
+  randomTileInputs,
+  showInputs,
+} from './trial.js';
 
 export interface FuzzOptions {
   /** The seed of the first kernel; each next kernel has the next seed. */
@@ -25,24 +33,24 @@ export interface FuzzOptions {
   readonly onStart?: (name: string) => void;
   readonly onResult?: (result: CaseResult) => void;
   /** Restricts kernels to one kind; by default the kinds alternate. */
-  readonly kind?: Kind;
+  readonly kind?: KernelKind;
   /** The number of kernels that run at a time, since compilers run in parallel. */
-  readonly atOnce?: number;
+  readonly parallelKernels?: number;
   /** A kernel that takes longer ends the run with a failure that names its seed: a hung device cannot continue. */
-  readonly patienceMs?: number;
+  readonly timeoutMs?: number;
 }
 
-export type Kind = 'items' | 'tiles';
+export type KernelKind = 'items' | 'tiles';
 
 export type FuzzTotals = Totals & { readonly firstFailure?: string };
 
 /** Random kernels on a device against the interpreter. */
 export function fuzzDevice(device: Device, options: FuzzOptions): Promise<FuzzTotals> {
-  const { patienceMs = PATIENCE_MS } = options;
-  const turns = new Turns();
-  return repeat({ atOnce: 2, ...options }, (seed, kind) => {
-    const trial = () => deviceTrial(device, seed, kind, patienceMs);
-    return isHeld(device, seed, kind) ? turns.alone(trial) : turns.beside(trial);
+  const { timeoutMs = TIMEOUT_MS } = options;
+  const turns = new SharedLock();
+  return repeat({ parallelKernels: 2, ...options }, (seed, kind) => {
+    const trial = () => deviceTrial(device, seed, kind, timeoutMs);
+    return needsCancel(device, seed, kind) ? turns.runExclusive(trial) : turns.runShared(trial);
   });
 }
 
@@ -50,37 +58,37 @@ export function fuzzDevice(device: Device, options: FuzzOptions): Promise<FuzzTo
  * True if a trial has a launch that only `cancel()` ends. While it runs, nothing else may use the device: CUDA loads and
  * frees other programs when running kernels have ended, and its thread, which waits for that, could not send the cancel.
  */
-function isHeld(device: Device, seed: number, kind: Kind): boolean {
+function needsCancel(device: Device, seed: number, kind: KernelKind): boolean {
   const { steps } = generate(new Random(seed), kind, paletteOf(device));
-  return seesCancel(device) && hasStep(steps, 'hold');
+  return supportsCancel(device) && hasStep(steps, 'hold');
 }
 
 /** Work that may run beside other work, and work that must run alone, in the order in which it was given. */
-class Turns {
-  #alone: Promise<unknown> = Promise.resolve();
-  #beside: Promise<unknown>[] = [];
+class SharedLock {
+  #exclusive: Promise<unknown> = Promise.resolve();
+  #shared: Promise<unknown>[] = [];
 
-  beside<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#alone.then(work);
-    this.#beside.push(done.catch(() => undefined));
+  runShared<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#exclusive.then(work);
+    this.#shared.push(done.catch(() => undefined));
     return done;
   }
 
-  alone<T>(work: () => Promise<T>): Promise<T> {
-    const done = Promise.all([this.#alone, ...this.#beside]).then(work);
-    this.#alone = done.catch(() => undefined);
-    this.#beside = [];
+  runExclusive<T>(work: () => Promise<T>): Promise<T> {
+    const done = Promise.all([this.#exclusive, ...this.#shared]).then(work);
+    this.#exclusive = done.catch(() => undefined);
+    this.#shared = [];
     return done;
   }
 }
 
 /** Random kernels through the passes, interpreted before and after. Needs no device. */
 export function fuzzPasses(options: FuzzOptions): Promise<FuzzTotals> {
-  return repeat({ atOnce: 1, ...options }, passesTrial);
+  return repeat({ parallelKernels: 1, ...options }, passesTrial);
 }
 
 /** Returns a description of the failure; `Skip` if the device need not run the kernel. */
-type Trial = (seed: number, kind: Kind) => Promise<string | undefined | Skip>;
+type Trial = (seed: number, kind: KernelKind) => Promise<string | undefined | Skip>;
 
 async function repeat(
   {
@@ -90,7 +98,7 @@ async function repeat(
     kind,
     onStart,
     onResult,
-    atOnce = 1,
+    parallelKernels = 1,
   }: FuzzOptions,
   trial: Trial,
 ): Promise<FuzzTotals> {
@@ -107,7 +115,7 @@ async function repeat(
     const name = `seed ${own} (${which})`;
     onStart?.(name);
     const outcome = await trial(own, which).catch((error) => {
-      if (!(error instanceof Hung)) throw error;
+      if (!(error instanceof DeviceHung)) throw error;
       hung = true;
       return `${name}: ${error.message}; the run ends here`;
     });
@@ -118,64 +126,66 @@ async function repeat(
     const result = { name, status, ms: performance.now() - started } as const;
     onResult?.(reason === undefined ? result : { ...result, reason });
   };
-  await inParallel(atOnce, () => (!hung && next < count && performance.now() < end ? one(seed + next++) : undefined));
+  await inParallel(parallelKernels, () =>
+    !hung && next < count && performance.now() < end ? one(seed + next++) : undefined,
+  );
   return firstFailure === undefined ? totals : { ...totals, firstFailure };
 }
 
 /** One compilation and a few launches: seconds with the slowest compiler. */
-const PATIENCE_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 
 /** Thrown if a device hangs. No further results can be expected of it. */
-class Hung extends Error {}
+class DeviceHung extends Error {}
 
 /** How often a failure is run again to make it smaller: a compilation each on a device, a millisecond or so without. */
-const DEVICE_TRIES = 150;
-const PASSES_TRIES = 3000;
+const MAX_DEVICE_TRIES = 150;
+const MAX_PASSES_TRIES = 3000;
 const LAUNCHES = 3;
 
 async function deviceTrial(
   device: Device,
   seed: number,
-  kind: Kind = 'items',
-  patienceMs = PATIENCE_MS,
+  kind: KernelKind = 'items',
+  timeoutMs = TIMEOUT_MS,
 ): ReturnType<Trial> {
   const random = new Random(seed);
   const palette = paletteOf(device);
   const recipe = generate(random, kind, palette);
-  const options = anyOptions(random, device, kind);
+  const options = randomOptions(random, device, kind);
   const inputs = Array.from({ length: LAUNCHES }, () =>
-    (kind === 'tiles' ? anyTileInputs : anyInputs)(random, palette),
+    (kind === 'tiles' ? randomTileInputs : randomInputs)(random, palette),
   );
   const cancelAfterMs = random.below(8);
-  const find = async (candidate: Recipe, given: readonly Inputs[]): Promise<Found | undefined> => {
-    const kernel = tracedOnce(build(candidate));
-    const expected = given.map((one) => interpreted(kernel.trace(), one));
-    const compare = async (rig: Rig): Promise<Found | undefined> => {
+  const find = async (candidate: Recipe, given: readonly Inputs[]): Promise<FuzzFailure | undefined> => {
+    const kernel = withCachedTrace(build(candidate));
+    const expected = given.map((one) => interpretInputs(kernel.trace(), one));
+    const compare = async (rig: Rig): Promise<FuzzFailure | undefined> => {
       const program = await device.compile(kernel, options);
       for (const [i, one] of given.entries()) {
         const text = difference(one, expected[i] as never, await deviceOutput(rig, program, one));
         if (text) return { text, inputs: one };
       }
       const [first] = given;
-      if (!first || !hasStep(candidate.steps, 'hold') || !seesCancel(device)) return undefined;
-      const held = heldInputs(first);
+      if (!first || !hasStep(candidate.steps, 'hold') || !supportsCancel(device)) return undefined;
+      const held = endlessInputs(first);
       const text = cancelDifference(kernel, program, held, await deviceOutput(rig, program, held, cancelAfterMs));
       return text === undefined ? undefined : { text, inputs: first };
     };
     try {
       const late = (): never => {
-        throw new Hung(`no result within ${patienceMs / 1000} s`);
+        throw new DeviceHung(`no result within ${timeoutMs / 1000} s`);
       };
-      return await inTime(Rig.with(device, compare), patienceMs, late);
+      return await withTimeout(Rig.with(device, compare), timeoutMs, late);
     } catch (error) {
-      if (error instanceof Hung) throw error;
-      if (isRefusal(error)) throw new Skip(firstLine(error));
+      if (error instanceof DeviceHung) throw error;
+      if (isUnsupported(error)) throw new Skip(firstLine(error));
       return { text: error instanceof Error ? error.message : String(error), inputs: given[0] };
     }
   };
   const where = `${device.info.id} with ${JSON.stringify(options)}`;
   try {
-    return await examine(`${seed} (${kind})`, recipe, inputs, where, find, DEVICE_TRIES);
+    return await runAndMinimize(`${seed} (${kind})`, recipe, inputs, where, find, MAX_DEVICE_TRIES);
   } catch (error) {
     if (error instanceof Skip) return error;
     throw error;
@@ -183,32 +193,32 @@ async function deviceTrial(
 }
 
 /** True if a kernel needs more statements, bindings or workgroup memory than the device has. A device may refuse it. */
-const isRefusal = (error: unknown): error is MillraceError =>
+const isUnsupported = (error: unknown): error is MillraceError =>
   error instanceof MillraceError && (error.code === 'device-capability' || error.code === 'kernel-budget');
 
-async function passesTrial(seed: number, kind: Kind = 'items'): Promise<string | undefined> {
+async function passesTrial(seed: number, kind: KernelKind = 'items'): Promise<string | undefined> {
   const random = new Random(seed);
   const recipe = generate(random, kind);
   // There are no lanes here: few items are enough.
   const inputs = Array.from({ length: 2 }, () =>
-    (kind === 'tiles' ? anyTileInputs : anyInputs)(random, everything, kind === 'tiles' ? 3 : 9),
+    (kind === 'tiles' ? randomTileInputs : randomInputs)(random, fullPalette, kind === 'tiles' ? 3 : 9),
   );
-  const ways = wayNames.filter((_, i) => i === 0 || random.chance(0.4));
-  const find = async (candidate: Recipe, given: readonly Inputs[]): Promise<Found | undefined> => {
-    const kernel = tracedOnce(build(candidate));
+  const ways = passSequenceNames.filter((_, i) => i === 0 || random.chance(0.4));
+  const find = async (candidate: Recipe, given: readonly Inputs[]): Promise<FuzzFailure | undefined> => {
+    const kernel = withCachedTrace(build(candidate));
     const text = passesDifference(
       kernel,
       ways,
       given,
-      given.map((one) => interpreted(kernel.trace(), one)),
+      given.map((one) => interpretInputs(kernel.trace(), one)),
     );
     return text === undefined ? undefined : { text, inputs: given[0] };
   };
-  return examine(`${seed} (${kind})`, recipe, inputs, 'the passes', find, PASSES_TRIES);
+  return runAndMinimize(`${seed} (${kind})`, recipe, inputs, 'the passes', find, MAX_PASSES_TRIES);
 }
 
 /** Tracing takes longer than most of what is done with a trace here. */
-function tracedOnce(kernel: Kernel): Kernel {
+function withCachedTrace(kernel: Kernel): Kernel {
   let program: Program | undefined;
   const trace = () => {
     program ??= kernel.trace();
@@ -217,26 +227,26 @@ function tracedOnce(kernel: Kernel): Kernel {
   return { ...kernel, trace };
 }
 
-interface Found {
+interface FuzzFailure {
   readonly text: string;
   readonly inputs: Inputs | undefined;
 }
-type Find = (recipe: Recipe, inputs: readonly Inputs[]) => Promise<Found | undefined>;
+type FindFailure = (recipe: Recipe, inputs: readonly Inputs[]) => Promise<FuzzFailure | undefined>;
 
 /** Runs a recipe. If it fails, minimizes it and returns a report. */
-async function examine(
+async function runAndMinimize(
   seed: string,
   recipe: Recipe,
   inputs: readonly Inputs[],
   where: string,
-  find: Find,
+  find: FindFailure,
   tries: number,
 ): Promise<string | undefined> {
-  let found: Found | undefined;
+  let found: FuzzFailure | undefined;
   try {
     found = await find(recipe, inputs);
   } catch (error) {
-    if (error instanceof Skip || error instanceof Hung) throw error;
+    if (error instanceof Skip || error instanceof DeviceHung) throw error;
     return `seed ${seed}: the interpreter itself failed: ${error instanceof Error ? error.stack : String(error)}\n${print(recipe)}`;
   }
   if (!found) return undefined;
@@ -244,7 +254,7 @@ async function examine(
   const alone = found.inputs ? [found.inputs] : [];
   const again = (candidate: Recipe, given: readonly Inputs[]) =>
     find(candidate, given).catch((error) => {
-      if (error instanceof Hung) throw error;
+      if (error instanceof DeviceHung) throw error;
       return undefined;
     });
   const given = alone.length > 0 && (await again(recipe, alone)) ? alone : inputs;
@@ -258,9 +268,9 @@ async function examine(
   ].join('\n');
 }
 
-function anyOptions(random: Random, device: Device, kind: Kind): CompileOptions {
+function randomOptions(random: Random, device: Device, kind: KernelKind): CompileOptions {
   return {
-    lanes: runsGangs(device) ? anyGang(random, device) : anyWorkgroup(random, device, kind),
+    lanes: runsGangs(device) ? randomGang(random, device) : randomWorkgroup(random, device, kind),
     hoist: random.chance(0.8),
     checked: random.chance(0.4),
     wide: random.chance(0.2),
@@ -269,7 +279,7 @@ function anyOptions(random: Random, device: Device, kind: Kind): CompileOptions 
 }
 
 /** One lane, the hardware's width, and narrower gangs, which compile sooner and differ in their forms only. */
-function anyGang(random: Random, { info }: Device): number | 'auto' {
+function randomGang(random: Random, { info }: Device): number | 'auto' {
   if (random.chance(0.3)) return 1;
   return random.chance(0.4) ? random.pick([info.limits.lanes, 'auto' as const]) : random.pick([2, 4, 4, 4, 8]);
 }
@@ -278,7 +288,7 @@ function anyGang(random: Random, { info }: Device): number | 'auto' {
  * PoCL 3.1 miscompiles what stands between barriers when a workgroup has several threads and it makes loops of them:
  * the device knows how many it may have.
  */
-function anyWorkgroup(random: Random, { info }: Device, kind: Kind): number | 'auto' {
+function randomWorkgroup(random: Random, { info }: Device, kind: KernelKind): number | 'auto' {
   if (kind === 'tiles' && info.kind === 'opencl' && info.processor === 'cpu') return 'auto';
   const sizes = [1, 8, 32, 64, 256].filter((threads) => threads <= info.limits.lanes);
   return random.chance(0.5) ? 'auto' : random.pick(sizes);

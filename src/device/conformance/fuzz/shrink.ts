@@ -1,4 +1,4 @@
-import { blocksOf, type Operand, type Recipe, type Step, stepCount, withBlocks } from './recipe.js';
+import { blocksOf, type Operand, type Recipe, type RecipeStep, stepCount, withBlocks } from './recipe.js';
 
 /**
  * Makes a failing recipe smaller while it still fails: removes steps, replaces branches and loops by their contents, and
@@ -19,7 +19,7 @@ export async function shrink(
   for (let before = -1; left > 0 && before !== size(best); ) {
     before = size(best);
     await dropSteps(() => best, accept);
-    await openBlocks(() => best, accept);
+    await inlineBlocks(() => best, accept);
     await simplifyOperands(() => best, accept);
   }
   return best;
@@ -28,29 +28,30 @@ export async function shrink(
 type Accept = (candidate: Recipe) => Promise<boolean>;
 
 /** Smaller is better; of equals, fewer operands that are values. */
-const size = ({ steps }: Recipe): number => stepCount(steps) * 1000 + count(steps, ({ kind }) => kind !== 'literal');
+const size = ({ steps }: Recipe): number =>
+  stepCount(steps) * 1000 + operandCount(steps, ({ kind }) => kind !== 'literal');
 
 /** Runs of steps, long ones first. Steps are counted through the whole tree, in order. */
 async function dropSteps(best: () => Recipe, accept: Accept): Promise<void> {
   for (let run = Math.max(1, stepCount(best().steps) >> 1); run >= 1; run = run === 1 ? 0 : run >> 1) {
     for (let at = 0; at < stepCount(best().steps); ) {
-      const gone = await accept(edited(best(), (n) => (n >= at && n < at + run ? [] : undefined)));
+      const gone = await accept(withSteps(best(), (n) => (n >= at && n < at + run ? [] : undefined)));
       if (!gone) at += run;
     }
   }
 }
 
 /** A branch or loop replaced by one of its blocks. */
-async function openBlocks(best: () => Recipe, accept: Accept): Promise<void> {
+async function inlineBlocks(best: () => Recipe, accept: Accept): Promise<void> {
   for (let at = 0; at < stepCount(best().steps); at++) {
     for (let which = 0; which < 3; which++) {
-      await accept(edited(best(), (n, step) => (n === at ? (blocksOf(step)[which] ?? [step]) : undefined)));
+      await accept(withSteps(best(), (n, step) => (n === at ? (blocksOf(step)[which] ?? [step]) : undefined)));
     }
   }
 }
 
 async function simplifyOperands(best: () => Recipe, accept: Accept): Promise<void> {
-  const total = () => count(best().steps, () => true);
+  const total = () => operandCount(best().steps, () => true);
   for (let at = 0; at < total(); at++) {
     // `missing` stands for 1 or true of whatever type is wanted.
     const simple: Operand[] = [{ kind: 'value', id: -1 }, { kind: 'item' }, { kind: 'job', at: 0 }];
@@ -73,9 +74,9 @@ const rank = (operand: Operand): number => {
 };
 
 /** Returns the recipe with each step, numbered in order, replaced by the result of `change`; undefined keeps it. */
-function edited(recipe: Recipe, change: (n: number, step: Step) => readonly Step[] | undefined): Recipe {
+function withSteps(recipe: Recipe, change: (n: number, step: RecipeStep) => readonly RecipeStep[] | undefined): Recipe {
   let n = 0;
-  const block = (steps: readonly Step[]): Step[] =>
+  const block = (steps: readonly RecipeStep[]): RecipeStep[] =>
     steps.flatMap((step) => {
       const changed = change(n, step);
       n++;
@@ -89,12 +90,12 @@ function edited(recipe: Recipe, change: (n: number, step: Step) => readonly Step
 }
 
 function mapOperands(recipe: Recipe, change: (operand: Operand) => Operand): Recipe {
-  const one = (step: Step): Step => {
+  const one = (step: RecipeStep): RecipeStep => {
     const entries = Object.entries(step).map(([key, value]) => [
       key,
       operandKeys.has(key) ? (Array.isArray(value) ? value.map(change) : change(value as Operand)) : value,
     ]);
-    const changed = Object.fromEntries(entries) as Step;
+    const changed = Object.fromEntries(entries) as RecipeStep;
     return withBlocks(
       changed,
       blocksOf(changed).map((steps) => steps.map(one)),
@@ -115,7 +116,7 @@ const operandKeys: ReadonlySet<string> = new Set([
   'rounds',
 ]);
 
-function count(steps: readonly Step[], wanted: (operand: Operand) => boolean): number {
+function operandCount(steps: readonly RecipeStep[], wanted: (operand: Operand) => boolean): number {
   let total = 0;
   mapOperands({ types: [], tables: [], steps }, (operand) => {
     if (wanted(operand)) total++;

@@ -9,24 +9,24 @@ import {
   type TileContext,
   when,
 } from '../../../kernel/index.js';
-import { blocksOf, INPUTS, type Operand, type Recipe, type Step } from './recipe.js';
-import { nearIn, PART, type Roles, rolesIn, type TileStep } from './tile-recipe.js';
+import { blocksOf, INPUT_LENGTH, type Operand, type Recipe, type RecipeStep } from './recipe.js';
+import { INDICES_PER_TILE, type RegionWrites, regionWrites, type TileStep, usedNearArrays } from './tile-recipe.js';
 
 /** The position of steps: the meaning of `item` there, and what is allowed. */
-export interface Standing {
+export interface StepPosition {
   readonly item: Expr<'u32'>;
   readonly index: Expr<'u64'>;
   /** The owner of the memory. */
-  readonly own: Expr<'u32'>;
-  readonly writes: boolean;
+  readonly owner: Expr<'u32'>;
+  readonly canWrite: boolean;
 }
 
 /** Functions of the step builder that this builder uses. */
-export interface Host<Names> {
+export interface StepBuilder<Names> {
   operand<T extends Scalar>(type: T, operand: Operand, names: Names): Expr<T>;
   define(id: number, value: Expr<Scalar>, names: Names): void;
   /** Traces steps that stand elsewhere; `after` sees what they have made. */
-  at(standing: Standing, steps: readonly Step[], names: Names, after?: (names: Names) => void): void;
+  traceAt(standing: StepPosition, steps: readonly RecipeStep[], names: Names, after?: (names: Names) => void): void;
   guarded(
     type: Scalar,
     index: Expr<'u32'>,
@@ -39,76 +39,82 @@ export interface Host<Names> {
 type AnyTile = TileContext<Record<never, never>, Record<never, never>, Record<never, never>, Record<never, never>>;
 
 /** The region that is being traced. */
-interface Region {
+interface TileRegion {
   readonly kind: 'each' | 'sum' | 'once';
   readonly item: Expr<'u32'>;
   readonly flip: number;
-  readonly roles: Roles;
+  readonly writes: RegionWrites;
 }
 
 /** Regions and near arrays of a recipe. */
 export class TileBuilder<Names> {
   readonly #tile: AnyTile;
-  readonly #host: Host<Names>;
+  readonly #builder: StepBuilder<Names>;
   readonly #near: readonly (Near<Numeric> | undefined)[];
-  #region: Region | undefined;
+  #region: TileRegion | undefined;
 
-  constructor(recipe: Recipe, tile: AnyTile, host: Host<Names>) {
+  constructor(recipe: Recipe, tile: AnyTile, host: StepBuilder<Names>) {
     this.#tile = tile;
-    this.#host = host;
-    const used = nearIn(recipe.steps, blocksOf);
+    this.#builder = host;
+    const used = usedNearArrays(recipe.steps, blocksOf);
     this.#near = (recipe.near ?? []).map(({ type, length }, k) => (used.has(k) ? tile.near(type, length) : undefined));
     // Their contents are undefined at first.
     for (const [k, near] of this.#near.entries()) {
       if (!near) continue;
       const input = (tile.buffers as unknown as Record<string, RwBuffer<Numeric>>)[`in-${near.type}`];
       tile.each(near.length, (i) =>
-        near.set(i, (input as RwBuffer<Numeric>).at(i.add(tile.tile.add(9 * k)).rem(INPUTS))),
+        near.set(i, (input as RwBuffer<Numeric>).at(i.add(tile.tile.add(9 * k)).rem(INPUT_LENGTH))),
       );
     }
   }
 
   /** Between regions. */
-  get standing(): Standing {
+  get position(): StepPosition {
     const { tile, index } = this.#tile;
-    return { item: tile, index, own: tile.mul(PART).add(PART - 1), writes: false };
+    return { item: tile, index, owner: tile.mul(INDICES_PER_TILE).add(INDICES_PER_TILE - 1), canWrite: false };
   }
 
   step(step: TileStep, names: Names): void {
-    const of = <T extends Scalar>(type: T, operand: Operand) => this.#host.operand(type, operand, names);
+    const of = <T extends Scalar>(type: T, operand: Operand) => this.#builder.operand(type, operand, names);
     switch (step.kind) {
       case 'each':
-        this.#tile.each(min(of('u32', step.rounds), step.most), (item) =>
-          this.#in({ kind: 'each', item, flip: step.flip, roles: rolesIn(step.body, blocksOf) }, step.body, names),
+        this.#tile.each(min(of('u32', step.rounds), step.maxRounds), (item) =>
+          this.#traceRegion(
+            { kind: 'each', item, flip: step.flip, writes: regionWrites(step.body, blocksOf) },
+            step.body,
+            names,
+          ),
         );
         return;
       case 'sum': {
         const { type } = step;
-        const total = this.#tile.sum(type, min(of('u32', step.rounds), step.most), (item) => {
+        const total = this.#tile.sum(type, min(of('u32', step.rounds), step.maxRounds), (item) => {
           let term: Expr<Numeric> = lit(type, 1);
-          this.#in({ kind: 'sum', item, flip: 0, roles: none }, step.body, names, (inside) => {
-            term = this.#host.operand(type, step.value, inside);
+          this.#traceRegion({ kind: 'sum', item, flip: 0, writes: noWrites }, step.body, names, (inside) => {
+            term = this.#builder.operand(type, step.value, inside);
           });
           return term;
         });
-        this.#host.define(step.id, total, names);
+        this.#builder.define(step.id, total, names);
         return;
       }
       case 'once':
         this.#tile.once(() =>
-          this.#in({ kind: 'once', item: this.#tile.tile, flip: 0, roles: none }, step.body, names),
+          this.#traceRegion({ kind: 'once', item: this.#tile.tile, flip: 0, writes: noWrites }, step.body, names),
         );
         return;
       case 'scan': {
         const near = this.#near[step.near];
-        if (near) this.#host.define(step.id, this.#tile.scan(step.length, near as Near<'u32'>), names);
+        if (near) this.#builder.define(step.id, this.#tile.scan(step.length, near as Near<'u32'>), names);
         return;
       }
       case 'far': {
         const own = (this.#tile.buffers as unknown as Record<string, RwBuffer<Numeric>>)[`own-${step.type}`];
-        const i = this.#region?.roles.own.has(step.type) ? this.#region.item : of('u32', step.index).rem(PART);
-        const at = this.#tile.tile.mul(PART).add(i).mul(4).add(step.slot);
-        this.#host.define(step.id, (own as RwBuffer<Numeric>).at(at), names);
+        const i = this.#region?.writes.own.has(step.type)
+          ? this.#region.item
+          : of('u32', step.index).rem(INDICES_PER_TILE);
+        const at = this.#tile.tile.mul(INDICES_PER_TILE).add(i).mul(4).add(step.slot);
+        this.#builder.define(step.id, (own as RwBuffer<Numeric>).at(at), names);
         return;
       }
       default:
@@ -116,19 +122,19 @@ export class TileBuilder<Names> {
     }
   }
 
-  #in(region: Region, steps: readonly Step[], names: Names, after?: (names: Names) => void): void {
+  #traceRegion(region: TileRegion, steps: readonly RecipeStep[], names: Names, after?: (names: Names) => void): void {
     const { tile, index } = this.#tile;
     const once = region.kind === 'once';
     const { item } = region;
-    const standing: Standing = {
+    const standing: StepPosition = {
       item,
       index: once ? index : index.add(item.to('u64')),
-      own: once ? this.standing.own : tile.mul(PART).add(item),
-      writes: region.kind !== 'sum',
+      owner: once ? this.position.owner : tile.mul(INDICES_PER_TILE).add(item),
+      canWrite: region.kind !== 'sum',
     };
     this.#region = region;
     try {
-      this.#host.at(standing, steps, names, after);
+      this.#builder.traceAt(standing, steps, names, after);
     } finally {
       this.#region = undefined;
     }
@@ -137,20 +143,20 @@ export class TileBuilder<Names> {
   #access(step: Extract<TileStep, { kind: 'nearAt' | 'nearSet' | 'nearTotal' }>, names: Names): void {
     const near = this.#near[step.near];
     if (!near) return;
-    const of = <T extends Scalar>(type: T, operand: Operand) => this.#host.operand(type, operand, names);
+    const of = <T extends Scalar>(type: T, operand: Operand) => this.#builder.operand(type, operand, names);
     const region = this.#region;
-    const role = region?.roles.near.get(step.near);
+    const role = region?.writes.near.get(step.near);
     const { length, type } = near;
     const anySlot = () => of('u32', step.index).rem(length);
     const flip = (length & (length - 1)) === 0 ? (region?.flip ?? 0) & (length - 1) : 0;
     const slotOf = (i: Expr<'u32'>) => (flip === 0 ? i : i.xor(flip));
     switch (step.kind) {
       case 'nearAt': {
-        if (role === undefined || !region) this.#host.define(step.id, near.at(anySlot()), names);
+        if (role === undefined || !region) this.#builder.define(step.id, near.at(anySlot()), names);
         if (role === 'set' && region)
-          this.#host.define(
+          this.#builder.define(
             step.id,
-            this.#host.guarded(type, region.item, length, true, (i) => near.at(slotOf(i))),
+            this.#builder.guarded(type, region.item, length, true, (i) => near.at(slotOf(i))),
             names,
           );
         return;
@@ -170,4 +176,4 @@ export class TileBuilder<Names> {
   }
 }
 
-const none: Roles = { near: new Map(), own: new Set() };
+const noWrites: RegionWrites = { near: new Map(), own: new Set() };

@@ -1,31 +1,31 @@
 import type { Numeric, Scalar } from '../../../kernel/index.js';
-import type { Operand, Step } from './recipe.js';
+import type { Operand, RecipeStep } from './recipe.js';
 
 /**
  * What a recipe of a `tiles` kernel has beyond one of `items`. Inside a region, `item` stands for the region's index, and
  * each index has memory of its own as an item has it. Which slots a step may touch is settled when the kernel is built
- * (`rolesIn`), from all that the region does: a recipe has no races, whatever is taken out of it.
+ * (`regionWrites`), from all that the region does: a recipe has no races, whatever is taken out of it.
  */
 export type TileStep =
   /** All i below `rounds`, at most `most`. Near arrays of 2^k elements are written at i xor `flip`. */
   | {
       readonly kind: 'each';
       readonly rounds: Operand;
-      readonly most: number;
+      readonly maxRounds: number;
       readonly flip: number;
-      readonly body: readonly Step[];
+      readonly body: readonly RecipeStep[];
     }
   | {
       readonly kind: 'sum';
       readonly id: number;
       readonly type: Numeric;
       readonly rounds: Operand;
-      readonly most: number;
-      readonly body: readonly Step[];
+      readonly maxRounds: number;
+      readonly body: readonly RecipeStep[];
       readonly value: Operand;
     }
   | { readonly kind: 'scan'; readonly id: number; readonly near: number; readonly length: number }
-  | { readonly kind: 'once'; readonly body: readonly Step[] }
+  | { readonly kind: 'once'; readonly body: readonly RecipeStep[] }
   /** Any slot of an array that the region does not write; its own slot of one that it does. */
   | {
       readonly kind: 'nearAt';
@@ -65,11 +65,11 @@ export interface NearRecipe {
 }
 
 /** The largest count of a region. */
-export const MOST = 300;
+export const MAX_ROUNDS = 300;
 /** Indices with memory of their own, per tile: those of regions, and one for `once` and what stands between regions. */
-export const PART = MOST + 1;
+export const INDICES_PER_TILE = MAX_ROUNDS + 1;
 
-const kinds: ReadonlySet<string> = new Set<TileStep['kind']>([
+const tileStepKinds: ReadonlySet<string> = new Set<TileStep['kind']>([
   'each',
   'sum',
   'scan',
@@ -79,21 +79,24 @@ const kinds: ReadonlySet<string> = new Set<TileStep['kind']>([
   'nearTotal',
   'far',
 ]);
-export const isTileStep = (step: Step): step is TileStep => kinds.has(step.kind);
+export const isTileStep = (step: RecipeStep): step is TileStep => tileStepKinds.has(step.kind);
 
 /** How a region changes an array; all other ways of changing it there are left out of the kernel. */
-export type Role = 'set' | 'add' | 'or';
+export type WriteKind = 'set' | 'add' | 'or';
 
 /** By the number of the near array, and by the type of the writable buffer. The first change decides. */
-export interface Roles {
-  readonly near: ReadonlyMap<number, Role>;
+export interface RegionWrites {
+  readonly near: ReadonlyMap<number, WriteKind>;
   readonly own: ReadonlySet<Numeric>;
 }
 
-export function rolesIn(steps: readonly Step[], blocksOf: (step: Step) => readonly (readonly Step[])[]): Roles {
-  const near = new Map<number, Role>();
+export function regionWrites(
+  steps: readonly RecipeStep[],
+  blocksOf: (step: RecipeStep) => readonly (readonly RecipeStep[])[],
+): RegionWrites {
+  const near = new Map<number, WriteKind>();
   const own = new Set<Numeric>();
-  const visit = (step: Step): void => {
+  const visit = (step: RecipeStep): void => {
     if (step.kind === 'nearSet' && !near.has(step.near)) near.set(step.near, 'set');
     if (step.kind === 'nearTotal' && !near.has(step.near)) near.set(step.near, step.op);
     if (step.kind === 'store' || step.kind === 'storeQuad') own.add(step.type);
@@ -110,14 +113,14 @@ export function tileDefinition(step: TileStep): { id: number; type: Scalar } | u
 }
 
 /** The near arrays that steps name. */
-export function nearIn(
-  steps: readonly Step[],
-  blocksOf: (step: Step) => readonly (readonly Step[])[],
+export function usedNearArrays(
+  steps: readonly RecipeStep[],
+  blocksOf: (step: RecipeStep) => readonly (readonly RecipeStep[])[],
 ): ReadonlySet<number> {
   return new Set(
     steps.flatMap((step) => [
       ...('near' in step ? [step.near] : []),
-      ...blocksOf(step).flatMap((block) => [...nearIn(block, blocksOf)]),
+      ...blocksOf(step).flatMap((block) => [...usedNearArrays(block, blocksOf)]),
     ]),
   );
 }

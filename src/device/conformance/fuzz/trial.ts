@@ -1,15 +1,15 @@
 import { interpret, type Program, type Scalar, type Value } from '../../../kernel/index.js';
-import type { DeviceProgram, Values } from '../../device.js';
+import type { DeviceProgram, FieldValues } from '../../device.js';
 import type { Random } from '../model/random.js';
-import { alike, type Data, dataOf, type Outcome, type Rig, show, zeros } from '../rig.js';
-import { everything, type Palette } from './palette.js';
-import { INPUTS, SHARED } from './recipe.js';
-import { PART } from './tile-recipe.js';
+import { type Data, dataOf, formatValue, isSameValue, type LaunchOutcome, type Rig, zeros } from '../rig.js';
+import { fullPalette, type Palette } from './palette.js';
+import { INPUT_LENGTH, SHARED_ATOMICS } from './recipe.js';
+import { INDICES_PER_TILE } from './tile-recipe.js';
 
 /** The inputs of one launch of a random kernel. */
 export interface Inputs {
-  readonly job: Values;
-  readonly chunk: Values;
+  readonly job: FieldValues;
+  readonly chunk: FieldValues;
   readonly base: bigint;
   readonly count: number;
   /** Records that the ring holds. */
@@ -30,20 +30,20 @@ const HEADER = 4;
 const recordWords = (types: readonly Scalar[]): number =>
   types.reduce((words, type) => words + (type === 'u64' || type === 'f64' ? 2 : 1), 1);
 /** More hits than most kernels make; of more, only the number is compared. */
-export const AMPLE = 1000;
-export const RING_WORDS = HEADER + AMPLE * recordWords(everything.scalars);
+export const AMPLE_RECORDS = 1000;
+export const RING_WORDS = HEADER + AMPLE_RECORDS * recordWords(fullPalette.scalars);
 
 /** `owners` have memory of their own for each index of the launch: one, or the indices of a tile's regions. */
-export function anyInputs(random: Random, palette: Palette = everything, most = 40, owners = 1): Inputs {
+export function randomInputs(random: Random, palette: Palette = fullPalette, maxCount = 40, owners = 1): Inputs {
   const value = (type: Scalar): Value => palette.value(type, random);
   const { scalars, numeric } = palette;
-  const count = random.chance(0.1) ? random.below(3) : 1 + random.below(most);
+  const count = random.chance(0.1) ? random.below(3) : 1 + random.below(maxCount);
   const bases = [0n, random.u64(), ((random.u64() >> 32n) << 32n) - BigInt(count), BigInt(random.u32())].map((base) =>
     BigInt.asUintN(64, base),
   );
   const wanted = random.pick(bases);
-  const room = (1n << 32n) - (wanted & 0xffff_ffffn);
-  const base = room >= BigInt(count) ? wanted : wanted - BigInt(count);
+  const remaining = (1n << 32n) - (wanted & 0xffff_ffffn);
+  const base = remaining >= BigInt(count) ? wanted : wanted - BigInt(count);
   const fresh = (type: Scalar, length: number) =>
     dataOf(
       type,
@@ -62,23 +62,23 @@ export function anyInputs(random: Random, palette: Palette = everything, most = 
     chunk: Object.fromEntries(scalars.map((type) => [`chunk-${type}`, value(type)])),
     base,
     count,
-    capacity: random.chance(0.2) ? 1 + random.below(20) : AMPLE,
+    capacity: random.chance(0.2) ? 1 + random.below(20) : AMPLE_RECORDS,
     types: scalars,
     buffers: {
-      ...Object.fromEntries(numeric.map((type) => [`in-${type}`, fresh(type, INPUTS)])),
-      bytes: Uint8Array.from({ length: INPUTS }, () => random.below(256)),
+      ...Object.fromEntries(numeric.map((type) => [`in-${type}`, fresh(type, INPUT_LENGTH)])),
+      bytes: Uint8Array.from({ length: INPUT_LENGTH }, () => random.below(256)),
       ...Object.fromEntries(numeric.map((type) => [`own-${type}`, owned(type, Math.max(4, 4 * count * owners))])),
-      tally: owned('u32', SHARED.length + 2 * count * owners),
+      tally: owned('u32', SHARED_ATOMICS.length + 2 * count * owners),
     },
   };
 }
 
-export const anyTileInputs = (random: Random, palette: Palette = everything, most = 8): Inputs =>
-  anyInputs(random, palette, most, PART);
+export const randomTileInputs = (random: Random, palette: Palette = fullPalette, most = 8): Inputs =>
+  randomInputs(random, palette, most, INDICES_PER_TILE);
 
 /** By the interpreter. Its ring is always large enough. */
-export function interpreted(program: Program, inputs: Inputs): Output {
-  const buffers = copied(inputs, program.buffers);
+export function interpretInputs(program: Program, inputs: Inputs): Output {
+  const buffers = copyBuffers(inputs, program.buffers);
   const ring = new Uint32Array(RING_WORDS);
   const bytes = (data: Data) => new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
   const { job, chunk, base, count } = inputs;
@@ -88,7 +88,7 @@ export function interpreted(program: Program, inputs: Inputs): Output {
 }
 
 /** The buffers that a kernel names, for it to change. */
-export function copied({ buffers }: Inputs, named: readonly { readonly name: string }[]): Record<string, Data> {
+export function copyBuffers({ buffers }: Inputs, named: readonly { readonly name: string }[]): Record<string, Data> {
   const given = named.flatMap(({ name }) => (buffers[name] ? [[name, buffers[name].slice()] as const] : []));
   return Object.fromEntries(given);
 }
@@ -99,10 +99,10 @@ export function deviceOutput(
   program: DeviceProgram,
   inputs: Inputs,
   cancelAfterMs?: number,
-): Promise<Outcome> {
+): Promise<LaunchOutcome> {
   const { job, chunk, base, count, capacity, types } = inputs;
   const ring = new Uint32Array(HEADER + capacity * recordWords(types));
-  const buffers = copied(inputs, program.bindings);
+  const buffers = copyBuffers(inputs, program.bindings);
   return rig.run(program, { job, chunk, base, count, buffers, ring }, cancelAfterMs);
 }
 
@@ -112,12 +112,12 @@ export function difference(inputs: Inputs, expected: Output, actual: Output): st
     const got = actual.buffers[name] ?? zeros('u32', 0);
     if (sameBytes(wanted, got)) continue;
     for (let i = 0; i < wanted.length; i++) {
-      if (alike(wanted[i], got[i])) continue;
+      if (isSameValue(wanted[i], got[i])) continue;
       const type = (name.split('-')[1] ?? 'u32') as Scalar;
       const where = name.startsWith('own-')
         ? `item ${Math.floor(i / 4)}, slot ${i % 4} of ${name}`
         : `word ${i} of ${name}`;
-      return `${where} is ${show(type, got[i])}, not ${show(type, wanted[i])}`;
+      return `${where} is ${formatValue(type, got[i])}, not ${formatValue(type, wanted[i])}`;
     }
   }
   return hitDifference(inputs, expected.ring, actual.ring);
@@ -133,11 +133,11 @@ function hitDifference({ capacity, types }: Inputs, expected: Uint32Array, actua
   if (expected[0] !== actual[0]) return `${actual[0]} hits are counted, not ${expected[0]}`;
   const count = expected[0] ?? 0;
   const left = new Map<string, number>();
-  for (const record of recordsIn(expected, types, Math.min(count, AMPLE)))
+  for (const record of recordsIn(expected, types, Math.min(count, AMPLE_RECORDS)))
     left.set(record, (left.get(record) ?? 0) + 1);
   for (const record of recordsIn(actual, types, Math.min(count, capacity))) {
     const more = (left.get(record) ?? 0) - 1;
-    if (more < 0 && count <= AMPLE) return `the hit (${record}) is there once too often`;
+    if (more < 0 && count <= AMPLE_RECORDS) return `the hit (${record}) is there once too often`;
     left.set(record, more);
   }
   return undefined;
@@ -170,7 +170,7 @@ export function recordsIn(ring: Uint32Array, types: readonly Scalar[], count: nu
 
 /** The part of the inputs that a report needs: not the buffers' contents, which the seed gives. */
 export function showInputs({ job, chunk, base, count, capacity }: Inputs): string {
-  const text = (values: Values) =>
+  const text = (values: FieldValues) =>
     Object.entries(values)
       .map(([name, value]) => `${name}: ${Array.isArray(value) ? `[${value.join(', ')}]` : String(value)}`)
       .join(', ');

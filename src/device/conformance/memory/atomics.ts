@@ -1,6 +1,6 @@
 import { atomic, items, rw, when } from '../../../kernel/index.js';
 import { type Case, check } from '../case.js';
-import { equalData, Rig } from '../rig.js';
+import { expectEqual, Rig } from '../rig.js';
 import { variantsOf } from '../streams/behaviour.js';
 
 const COUNT = 5000;
@@ -47,7 +47,7 @@ const totals: Case = {
           count: COUNT,
           buffers: { words: start },
         });
-        equalData(`totals with ${JSON.stringify(options)}`, buffers.words, wanted);
+        expectEqual(`totals with ${JSON.stringify(options)}`, buffers.words, wanted);
       });
     }
   },
@@ -81,19 +81,19 @@ const before: Case = {
         const given = { words, tickets: new Uint32Array(N), found: new Uint32Array(N), own: new Uint32Array(4 * N) };
         const { buffers } = await rig.run(await device.compile(kernel, options), { count: N, buffers: given });
         const sorted = (name: string) => [...(buffers[name] as Uint32Array)].sort((a, b) => a - b);
-        equalData(
+        expectEqual(
           'tickets',
           Uint32Array.from(sorted('tickets')),
           Array.from({ length: N }, (_, i) => i),
         );
         const last = (buffers.words as Uint32Array)[1] as number;
         const everything = [...sorted('found'), last].sort((a, b) => a - b);
-        equalData(
+        expectEqual(
           'exchanged',
           Uint32Array.from(everything),
           Array.from({ length: N + 1 }, (_, i) => i),
         );
-        equalData(
+        expectEqual(
           'own words',
           buffers.own,
           Array.from({ length: N }, (_, i) => [

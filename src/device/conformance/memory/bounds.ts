@@ -1,8 +1,8 @@
 import { atomic, type Expr, items, loop, read, rw, table, when } from '../../../kernel/index.js';
 import type { CompileOptions, Device, DeviceProgram } from '../../device.js';
-import { type Case, check, refused } from '../case.js';
-import { equalData, Rig } from '../rig.js';
-import { distinct } from '../streams/behaviour.js';
+import { type Case, check, expectError } from '../case.js';
+import { expectEqual, Rig } from '../rig.js';
+import { distinctOptions } from '../streams/behaviour.js';
 
 /** Ten words each: the last quad is cut off in the middle. */
 const WORDS = 10;
@@ -16,7 +16,7 @@ type Body = Parameters<typeof items<typeof signature.job, Record<never, never>, 
 type Access = (context: Parameters<Body>[0], at: Expr<'u32'>, lines: string[]) => void;
 
 /** Records the line of the access out of bounds, which is the line of this call, and returns `reached`. */
-function guilty<B>(lines: string[], reached: B): B {
+function recordLine<B>(lines: string[], reached: B): B {
   const frames = (new Error().stack ?? '')
     .split('\n')
     .flatMap((frame) => frame.split(/[/()\s]/))
@@ -26,22 +26,22 @@ function guilty<B>(lines: string[], reached: B): B {
 }
 
 const accesses: Readonly<Record<string, Access>> = {
-  'a load': ({ buffers, item }, at, lines) => buffers.out.set(item, guilty(lines, buffers.from).at(at)),
-  'a store': ({ buffers, item }, at, lines) => guilty(lines, buffers.to).set(at, item),
-  'an atomic': ({ buffers }, at, lines) => void guilty(lines, buffers.words).add(at, 1),
+  'a load': ({ buffers, item }, at, lines) => buffers.out.set(item, recordLine(lines, buffers.from).at(at)),
+  'a store': ({ buffers, item }, at, lines) => recordLine(lines, buffers.to).set(at, item),
+  'an atomic': ({ buffers }, at, lines) => void recordLine(lines, buffers.words).add(at, 1),
   'a quad, cut off': ({ buffers, item }, at, lines) =>
-    buffers.out.set(item, guilty(lines, buffers.from).at4(at.sub(8))[0]),
+    buffers.out.set(item, recordLine(lines, buffers.from).at4(at.sub(8))[0]),
   'a stored quad, cut off': ({ buffers, item }, at, lines) => {
     const four = [item, item, item, item];
-    guilty(lines, buffers.to).set4(at.sub(8), four);
+    recordLine(lines, buffers.to).set4(at.sub(8), four);
   },
-  'a look-up': ({ buffers, item }, at, lines) => buffers.out.set(item, guilty(lines, table('u32', ENTRIES)).at(at)),
+  'a look-up': ({ buffers, item }, at, lines) => buffers.out.set(item, recordLine(lines, table('u32', ENTRIES)).at(at)),
   'a look-up in job values': ({ buffers, item, job }, at, lines) =>
-    buffers.out.set(item, guilty(lines, table('u32', job.entries)).at(at)),
-  'a slice': ({ buffers, item }, at, lines) => buffers.out.set(item, guilty(lines, buffers.from.slice(at)).at(0)),
+    buffers.out.set(item, recordLine(lines, table('u32', job.entries)).at(at)),
+  'a slice': ({ buffers, item }, at, lines) => buffers.out.set(item, recordLine(lines, buffers.from.slice(at)).at(0)),
   'a slice so far that its address wraps': ({ buffers, item, job }, at, lines) => {
     const view = buffers.from.slice(job.far.add(at.to('u64')).sub(10));
-    buffers.out.set(item, guilty(lines, view).at(0));
+    buffers.out.set(item, recordLine(lines, view).at(0));
   },
 };
 
@@ -67,7 +67,7 @@ const outside: readonly Case[] = Object.entries(accesses).map(([what, access]) =
       for (const [k, reach] of Object.values(reaches).entries())
         when(context.job.reach.eq(k), () => reach(context, (at) => access(context, at, lines)));
     });
-    for (const one of distinct(device, options)) {
+    for (const one of distinctOptions(device, options)) {
       const program = await device.compile(kernel, one);
       for (const [k, how] of Object.keys(reaches).entries())
         await mustTrap(device, program, k, lines, `${what}, ${how}, ${JSON.stringify(one)}`);
@@ -93,12 +93,12 @@ async function mustTrap(
     rig.stream.launch({ job, count: 37, buffers: held });
     const failed = rig.stream.mark();
     const next = rig.stream.mark();
-    const error = await refused('kernel-bounds', what, () => failed.done);
+    const error = await expectError('kernel-bounds', what, () => failed.done);
     check(error.message.includes('kernel outside'), `${what}: the kernel is not named in ${error.message}`);
     const line = lines[0] ?? 'no line';
     check(error.message.includes(line), `${what}: ${line} is not named in ${error.message}`);
     check((await next.done).complete, `${what}: the error reached the next mark`);
-    const to = await rig.contents(held.to, new Uint32Array(WORDS));
+    const to = await rig.readBack(held.to, new Uint32Array(WORDS));
     check(what.startsWith('a stored quad') || to.every((word) => word === 0), `${what}: something was written`);
   });
 }
@@ -118,7 +118,7 @@ const inside: Case = {
       loop(WORDS, (i) => buffers.words.add(i, 1));
     });
     const from = Uint32Array.from({ length: WORDS }, (_, i) => 100 + i);
-    for (const one of distinct(device, options)) {
+    for (const one of distinctOptions(device, options)) {
       await Rig.with(device, async (rig) => {
         const given = { from, to: new Uint32Array(WORDS), words: new Uint32Array(WORDS), out: new Uint32Array(64) };
         const { buffers } = await rig.run(await device.compile(kernel, one), {
@@ -129,9 +129,9 @@ const inside: Case = {
         const wanted = Array.from({ length: 64 }, (_, i) =>
           i < 2 ? 100 + 4 * i + 3 : i < WORDS ? 100 + i : i >= 20 && i < 23 ? i - 20 + 5 + i - 20 + 1 : 0,
         );
-        equalData('results', buffers.out, wanted);
-        equalData('untouched', buffers.to, new Uint32Array(WORDS));
-        equalData('atomics', buffers.words, new Uint32Array(WORDS).fill(37));
+        expectEqual('results', buffers.out, wanted);
+        expectEqual('untouched', buffers.to, new Uint32Array(WORDS));
+        expectEqual('atomics', buffers.words, new Uint32Array(WORDS).fill(37));
       });
     }
   },

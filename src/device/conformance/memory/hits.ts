@@ -1,6 +1,6 @@
 import { breakWhen, type Expr, items, lit, loop, when } from '../../../kernel/index.js';
 import { type Case, check } from '../case.js';
-import { dataOf, equalData, Rig } from '../rig.js';
+import { dataOf, expectEqual, Rig } from '../rig.js';
 import { variantsOf } from '../streams/behaviour.js';
 
 const HEADER = 4;
@@ -75,7 +75,7 @@ const everyType = (floats: boolean): Case => ({
         });
         check(ring[0] === hits.length, `${ring[0]} hits are counted, not ${hits.length}`);
         const records = recordsIn(ring, hits.length, width).sort((a, b) => (a[0] as number) - (b[0] as number));
-        equalData('records', Uint32Array.from(records.flat()), hits.flatMap(record));
+        expectEqual('records', Uint32Array.from(records.flat()), hits.flatMap(record));
         check(
           ring.slice(HEADER + hits.length * width).every((word) => word === GUARD),
           'words behind the last record were written',

@@ -1,7 +1,7 @@
 import { cell, type Expr, items, type Numeric, read, rw, when } from '../../../kernel/index.js';
 import type { CompileOptions, Device } from '../../device.js';
 import { type Case, check, needsOfType, Skip } from '../case.js';
-import { type Data, dataOf, equalData, Rig, zeros } from '../rig.js';
+import { type Data, dataOf, expectEqual, Rig, zeros } from '../rig.js';
 import { variantsOf } from '../streams/behaviour.js';
 import { edgesOn } from '../values/edges.js';
 
@@ -60,13 +60,13 @@ const copies = (type: Numeric): Case => ({
         if (i % 2 === 1) wanted[4 * i] = from[4 * i + 2] as number;
         else changed[i] = from[4 * i + 2] as number;
       }
-      equalData('quads', buffers.to, wanted);
-      equalData(
+      expectEqual('quads', buffers.to, wanted);
+      expectEqual(
         'elements',
         buffers.back,
         Array.from({ length: 4 * COUNT }, (_, i) => from[i - (i % 4) + 3 - (i % 4)] as number),
       );
-      equalData('in place', buffers.own, changed);
+      expectEqual('in place', buffers.own, changed);
     }),
 });
 
@@ -83,7 +83,7 @@ const bytes: Case = {
         count: 40,
         buffers: { text, out: new Uint32Array(80) },
       });
-      equalData(
+      expectEqual(
         'bytes',
         buffers.out,
         Array.from({ length: 40 }, (_, i) => [text[i] as number, text[16 + 3 * i] as number]).flat(),
@@ -122,7 +122,7 @@ const slices: Case = {
           .map((at) => at * 7)
           .concat(0, 0, (4 * i + 15) * 7, 0),
       );
-      equalData('slices', buffers.to, wanted.flat());
+      expectEqual('slices', buffers.to, wanted.flat());
     }),
 };
 
@@ -157,15 +157,15 @@ const large: Case = {
         const words = Uint32Array.from({ length: COUNT * 12 }, (_, i) => i * 11 + 1);
         rig.stream.write(far, words, Number(first * 16n));
         rig.stream.launch({ job: program.bind({ first }), count: COUNT, buffers: { far, out } });
-        equalData(
+        expectEqual(
           'read',
-          await rig.contents(out, new Uint32Array(COUNT * 4)),
+          await rig.readBack(out, new Uint32Array(COUNT * 4)),
           Array.from({ length: COUNT }, (_, i) => [0, 1, 2, 3].map((k) => words[12 * i + k] as number)).flat(),
         );
         const after = new Uint32Array(words.length);
         rig.stream.read(far, after, Number(first * 16n));
         await rig.stream.mark().done;
-        equalData(
+        expectEqual(
           'written',
           after,
           words.map((word, i) => (i % 12 === 2 ? (words[i - 2] as number) + Math.floor(i / 12) : word)),
@@ -198,7 +198,7 @@ const tails: Case = {
           count,
           buffers: { own: new Uint32Array(42).fill(9), quads: new Uint32Array(168).fill(9) },
         });
-        equalData(
+        expectEqual(
           `${count} items`,
           buffers.own,
           Array.from({ length: 42 }, (_, i) => (i >= 1 && i <= count ? 9 + i : 9)),
@@ -206,7 +206,7 @@ const tails: Case = {
         const quads = Array.from({ length: 42 }, (_, i) =>
           i >= 1 && i <= count ? [i - 1, 9, 2 * i - 2, 5] : [9, 9, 9, 9],
         );
-        equalData(`${count} items, quads`, buffers.quads, quads.flat());
+        expectEqual(`${count} items, quads`, buffers.quads, quads.flat());
       }
     });
   },

@@ -15,8 +15,8 @@ import {
   whileTrue,
 } from '../../../kernel/index.js';
 import type { Device } from '../../device.js';
-import { type Case, can, check, needsOfType } from '../case.js';
-import { type Data, equalData, Rig } from '../rig.js';
+import { type Case, check, hasAbility, needsOfType } from '../case.js';
+import { type Data, expectEqual, Rig } from '../rig.js';
 import { variantsOf } from '../streams/behaviour.js';
 
 /** Runs a kernel in every variant of the device; each must leave the expected result. */
@@ -31,7 +31,7 @@ async function everyVariant(
     await Rig.with(device, async (rig) => {
       const outcome = await rig.run(await device.compile(kernel, options), { count, buffers });
       for (const [name, data] of Object.entries(wanted))
-        equalData(`${name} with ${JSON.stringify(options)}`, outcome.buffers[name], data);
+        expectEqual(`${name} with ${JSON.stringify(options)}`, outcome.buffers[name], data);
     });
   }
 }
@@ -103,7 +103,7 @@ const sums: readonly Case[] = (['f32', 'f64'] as const).map((type) => ({
     const Floats = type === 'f32' ? Float32Array : Float64Array;
     // Small whole numbers are exact in any order: elsewhere a device may fuse the product and the sum.
     const value = (i: number) =>
-      can(device, 'exact-floats') ? Math.sin(i * 1.3) * 10 ** (i % 11) : ((i * 7) % 13) - 6;
+      hasAbility(device, 'exact-floats') ? Math.sin(i * 1.3) * 10 ** (i % 11) : ((i * 7) % 13) - 6;
     const x = new Floats(Array.from({ length: 4099 }, (_, i) => value(i)));
     const squares = [...x].map((v) => round(v * v));
     return everyVariant(

@@ -3,17 +3,17 @@
  * independent of the language's own evaluation, which it checks.
  */
 
-type Kind = 'f32' | 'f64';
+type FloatType = 'f32' | 'f64';
 const precision = { f32: 24, f64: 53 } as const;
-const leastUnit = { f32: -149, f64: -1074 } as const;
-const greatestUnit = { f32: 104, f64: 971 } as const;
+const minUnit = { f32: -149, f64: -1074 } as const;
+const maxUnit = { f32: 104, f64: 971 } as const;
 
 interface Fraction {
-  readonly top: bigint;
-  readonly bottom: bigint;
+  readonly numerator: bigint;
+  readonly denominator: bigint;
 }
 
-export function floatResult(op: string, kind: Kind, args: readonly number[]): number {
+export function floatResult(op: string, kind: FloatType, args: readonly number[]): number {
   const [a = 0, b = 0, c = 0] = args;
   switch (op) {
     case 'add':
@@ -25,60 +25,63 @@ export function floatResult(op: string, kind: Kind, args: readonly number[]): nu
     case 'div':
       return quotient(kind, a, b);
     case 'sqrt':
-      return root(kind, a);
+      return squareRoot(kind, a);
     case 'fma':
-      return fused(kind, a, b, c);
+      return fusedMultiplyAdd(kind, a, b, c);
     case 'neg':
-      return negative(a) ? magnitude(a) : -magnitude(a);
+      return isNegative(a) ? magnitude(a) : -magnitude(a);
     default:
       throw new TypeError(`the model has no ${op} of floats`);
   }
 }
 
-const finite = (...list: number[]) => list.every((x) => Number.isFinite(x));
-const negative = (x: number) => Object.is(x, -0) || x < 0;
-const magnitude = (x: number) => (negative(x) ? -x : x);
-const signed = (size: number, minus: boolean) => (minus ? -size : size);
+const areFinite = (...list: number[]) => list.every((x) => Number.isFinite(x));
+const isNegative = (x: number) => Object.is(x, -0) || x < 0;
+const magnitude = (x: number) => (isNegative(x) ? -x : x);
+const withSign = (size: number, minus: boolean) => (minus ? -size : size);
 
 // With an infinity or a NaN nothing is rounded: JavaScript's rules are those of IEEE.
-function sum(kind: Kind, a: number, b: number): number {
-  if (!finite(a, b)) return a + b;
-  const exact = add(exactly(a), exactly(b));
-  if (exact.top !== 0n) return nearest(kind, exact);
-  return a === 0 && b === 0 && negative(a) && negative(b) ? -0 : 0;
+function sum(kind: FloatType, a: number, b: number): number {
+  if (!areFinite(a, b)) return a + b;
+  const exact = add(toFraction(a), toFraction(b));
+  if (exact.numerator !== 0n) return nearestFloat(kind, exact);
+  return a === 0 && b === 0 && isNegative(a) && isNegative(b) ? -0 : 0;
 }
 
-function product(kind: Kind, a: number, b: number): number {
-  if (!finite(a, b) || a === 0 || b === 0) return a * b;
-  return nearest(kind, multiply(exactly(a), exactly(b)));
+function product(kind: FloatType, a: number, b: number): number {
+  if (!areFinite(a, b) || a === 0 || b === 0) return a * b;
+  return nearestFloat(kind, multiply(toFraction(a), toFraction(b)));
 }
 
-function quotient(kind: Kind, a: number, b: number): number {
-  if (!finite(a, b) || a === 0 || b === 0) return a / b;
-  const [x, y] = [exactly(a), exactly(b)];
-  const flip = y.top < 0n ? -1n : 1n;
-  return nearest(kind, { top: x.top * y.bottom * flip, bottom: x.bottom * y.top * flip });
+function quotient(kind: FloatType, a: number, b: number): number {
+  if (!areFinite(a, b) || a === 0 || b === 0) return a / b;
+  const [x, y] = [toFraction(a), toFraction(b)];
+  const flip = y.numerator < 0n ? -1n : 1n;
+  return nearestFloat(kind, {
+    numerator: x.numerator * y.denominator * flip,
+    denominator: x.denominator * y.numerator * flip,
+  });
 }
 
-function fused(kind: Kind, a: number, b: number, c: number): number {
-  if (!finite(a, b)) return a * b + c;
-  if (!finite(c)) return c; // the exact product is finite, whatever its size
-  const exact = add(multiply(exactly(a), exactly(b)), exactly(c));
-  if (exact.top !== 0n) return nearest(kind, exact);
-  const minusProduct = negative(a) !== negative(b);
+function fusedMultiplyAdd(kind: FloatType, a: number, b: number, c: number): number {
+  if (!areFinite(a, b)) return a * b + c;
+  if (!areFinite(c)) return c; // the exact product is finite, whatever its size
+  const exact = add(multiply(toFraction(a), toFraction(b)), toFraction(c));
+  if (exact.numerator !== 0n) return nearestFloat(kind, exact);
+  const minusProduct = isNegative(a) !== isNegative(b);
   const productIsZero = a === 0 || b === 0;
-  return productIsZero && c === 0 && minusProduct && negative(c) ? -0 : 0;
+  return productIsZero && c === 0 && minusProduct && isNegative(c) ? -0 : 0;
 }
 
 /** Computes an integer root with many spare bits and a sticky bit, then rounds. */
-function root(kind: Kind, a: number): number {
-  if (!finite(a) || a <= 0) return Math.sqrt(a);
-  const { top, bottom } = exactly(a);
+function squareRoot(kind: FloatType, a: number): number {
+  if (!areFinite(a) || a <= 0) return Math.sqrt(a);
+  const { numerator, denominator } = toFraction(a);
   const scale = 2400n; // even, and larger than any exponent here
-  const radicand = (top << scale) / bottom; // exact: bottoms are powers of two below 2^1100
+  const radicand = (numerator << scale) / denominator; // exact: bottoms are powers of two below 2^1100
   const floor = integerRoot(radicand);
   const sticky = floor * floor === radicand ? 0n : 1n;
-  return nearest(kind, { top: (floor << 1n) | sticky, bottom: 1n << (scale / 2n + 1n) });
+  return nearestFloat(kind, { numerator: (floor << 1n) | sticky, denominator: 1n << (scale / 2n + 1n) });
 }
 
 function integerRoot(x: bigint): bigint {
@@ -91,15 +94,15 @@ function integerRoot(x: bigint): bigint {
 }
 
 /** Returns the nearest float, ties to even; infinity from half a unit past the largest. */
-export function nearest(kind: Kind, { top, bottom }: Fraction): number {
-  if (top === 0n) return 0;
-  const minus = top < 0n;
-  const size = minus ? -top : top;
+export function nearestFloat(kind: FloatType, { numerator, denominator }: Fraction): number {
+  if (numerator === 0n) return 0;
+  const minus = numerator < 0n;
+  const size = minus ? -numerator : numerator;
   // A unit in the last place so that the quotient has `precision` bits, never below the least there is.
-  let unit = size.toString(2).length - bottom.toString(2).length - precision[kind];
+  let unit = size.toString(2).length - denominator.toString(2).length - precision[kind];
   let best = -1;
-  for (unit = Math.max(unit - 1, leastUnit[kind]); ; unit++) {
-    const [n, d] = unit >= 0 ? [size, bottom << BigInt(unit)] : [size << BigInt(-unit), bottom];
+  for (unit = Math.max(unit - 1, minUnit[kind]); ; unit++) {
+    const [n, d] = unit >= 0 ? [size, denominator << BigInt(unit)] : [size << BigInt(-unit), denominator];
     const floor = n / d;
     if (floor >> BigInt(precision[kind]) !== 0n) continue;
     const rest = 2n * (n % d);
@@ -107,26 +110,31 @@ export function nearest(kind: Kind, { top, bottom }: Fraction): number {
     best = Number(floor + (up ? 1n : 0n)); // at most 2^53: exact
     break;
   }
-  const tooLarge = unit > greatestUnit[kind] || (unit === greatestUnit[kind] && best === 2 ** precision[kind]);
-  if (tooLarge) return signed(Number.POSITIVE_INFINITY, minus);
+  const tooLarge = unit > maxUnit[kind] || (unit === maxUnit[kind] && best === 2 ** precision[kind]);
+  if (tooLarge) return withSign(Number.POSITIVE_INFINITY, minus);
   const half = Math.trunc(unit / 2);
-  return signed(best * 2 ** half * 2 ** (unit - half), minus);
+  return withSign(best * 2 ** half * 2 ** (unit - half), minus);
 }
 
 /** Returns a finite float as a fraction, read from its bits. */
-export function exactly(x: number): Fraction {
+export function toFraction(x: number): Fraction {
   const view = new DataView(new ArrayBuffer(8));
   view.setFloat64(0, x);
   const bits = view.getBigUint64(0);
   const field = Number((bits >> 52n) & 0x7ffn);
   const significand = field === 0 ? bits & 0xf_ffff_ffff_ffffn : (bits & 0xf_ffff_ffff_ffffn) | (1n << 52n);
   const exponent = (field === 0 ? 1 : field) - 1075;
-  const top = bits >> 63n === 1n ? -significand : significand;
-  return exponent >= 0 ? { top: top << BigInt(exponent), bottom: 1n } : { top, bottom: 1n << BigInt(-exponent) };
+  const numerator = bits >> 63n === 1n ? -significand : significand;
+  return exponent >= 0
+    ? { numerator: numerator << BigInt(exponent), denominator: 1n }
+    : { numerator, denominator: 1n << BigInt(-exponent) };
 }
 
 const add = (a: Fraction, b: Fraction): Fraction => ({
-  top: a.top * b.bottom + b.top * a.bottom,
-  bottom: a.bottom * b.bottom,
+  numerator: a.numerator * b.denominator + b.numerator * a.denominator,
+  denominator: a.denominator * b.denominator,
 });
-const multiply = (a: Fraction, b: Fraction): Fraction => ({ top: a.top * b.top, bottom: a.bottom * b.bottom });
+const multiply = (a: Fraction, b: Fraction): Fraction => ({
+  numerator: a.numerator * b.numerator,
+  denominator: a.denominator * b.denominator,
+});

@@ -1,46 +1,54 @@
 import type { Value } from '../../../kernel/index.js';
 import type { Device } from '../../device.js';
-import { can } from '../case.js';
-import { alike } from '../rig.js';
-import { isPlain } from '../values/edges.js';
+import { hasAbility } from '../case.js';
+import { isSameValue } from '../rig.js';
+import { isNormalOrZero } from '../values/edges.js';
 import { type Operation, slotType } from '../values/operations.js';
 
 /** True if a result is acceptable. */
-export type Judge = (operation: Operation, args: readonly Value[], wanted: Value, got: Value | undefined) => boolean;
+export type ResultCheck = (
+  operation: Operation,
+  args: readonly Value[],
+  wanted: Value,
+  got: Value | undefined,
+) => boolean;
 
 /** Accepts only the model's value; on devices whose floats are not exact, any value that WGSL allows. */
-export const judgeOf = (device: Device): Judge => (can(device, 'exact-floats') ? exact : loose);
+export const resultCheckFor = (device: Device): ResultCheck =>
+  hasAbility(device, 'exact-floats') ? isExact : isWithinBounds;
 
 /** The bits of a NaN are unspecified. */
-const exact: Judge = (operation, args, wanted, got) =>
-  alike(got, wanted) || (operation.name.startsWith('bits.') && Number.isNaN(args[0] as number));
+const isExact: ResultCheck = (operation, args, wanted, got) =>
+  isSameValue(got, wanted) || (operation.name.startsWith('bits.') && Number.isNaN(args[0] as number));
 
 /** Accepts any result if NaN, infinities, -0 or denormals go in or should come out: WGSL specifies none of them. */
-const loose: Judge = (operation, args, wanted, got) => {
-  const odd = operation.uses.some((slot, i) => slotType(slot, operation.on) === 'f32' && !isPlain(args[i] as number));
+const isWithinBounds: ResultCheck = (operation, args, wanted, got) => {
+  const odd = operation.uses.some(
+    (slot, i) => slotType(slot, operation.on) === 'f32' && !isNormalOrZero(args[i] as number),
+  );
   if (odd) return true;
-  if (operation.result !== 'f32') return exact(operation, args, wanted, got);
+  if (operation.result !== 'f32') return isExact(operation, args, wanted, got);
   const value = wanted as number;
   // Around the smallest normal number a device may flush before or after rounding.
   if (!Number.isFinite(value) || (value !== 0 && Math.abs(value) <= 2 ** -126)) return true;
   const [name = ''] = operation.name.split(`.${operation.on}`);
-  return Math.abs((got as number) - value) <= (errors[name] ?? none)(value, args as readonly number[]);
+  return Math.abs((got as number) - value) <= (maxErrors[name] ?? noError)(value, args as readonly number[]);
 };
 
 /** Returns the maximum error of a result. */
-type ErrorOf = (wanted: number, args: readonly number[]) => number;
+type MaxError = (wanted: number, args: readonly number[]) => number;
 
 const ulp = (x: number): number => 2 ** (Math.max(Math.floor(Math.log2(Math.abs(x))), -126) - 23);
-const none: ErrorOf = () => 0;
+const noError: MaxError = () => 0;
 /** Correctly rounded in a direction that the device chooses. */
-const either: ErrorOf = (wanted) => ulp(wanted);
+const roundedEitherWay: MaxError = (wanted) => ulp(wanted);
 
 /** Errors by operation; operations not listed are exact. */
-const errors: Readonly<Record<string, ErrorOf>> = {
-  add: either,
-  sub: either,
-  mul: either,
-  'to.f32': either,
+const maxErrors: Readonly<Record<string, MaxError>> = {
+  add: roundedEitherWay,
+  sub: roundedEitherWay,
+  mul: roundedEitherWay,
+  'to.f32': roundedEitherWay,
   // The bound holds for divisors from 2^-126 to 2^126.
   div: (wanted, [, b = 1]) => (Math.abs(b) <= 2 ** 126 ? 2.5 * ulp(wanted) : Number.POSITIVE_INFINITY),
   // As 1 / inverseSqrt(x): 2 units of that, 2.5 of the division.

@@ -1,29 +1,29 @@
 import type { Integer, Scalar, Value } from '../../../kernel/index.js';
-import { exactly, floatResult, nearest } from './float-model.js';
+import { floatResult, nearestFloat, toFraction } from './float-model.js';
 
 /**
  * Computes the result of each operation by the table of semantics, with bigints and fractions. It shares no code with the
  * language's evaluation, the interpreter or a target.
  */
-export function modelled(op: string, type: Scalar, args: readonly Value[]): Value {
+export function modelResult(op: string, type: Scalar, args: readonly Value[]): Value {
   const [a, b, c] = args as [Value, Value, Value];
   if (op === 'select') return a ? b : c;
-  if (op === 'min' || op === 'max') return extreme(op, a, b);
+  if (op === 'min' || op === 'max') return minOrMax(op, a, b);
   const [conversion, to] = op.split('.') as [string, Scalar?];
-  if (to) return conversion === 'to' ? converted(type, to, a) : reinterpreted(type, to, a);
+  if (to) return conversion === 'to' ? convert(type, to, a) : reinterpret(type, to, a);
   if (type === 'bool') return boolResult(op, args as readonly boolean[]);
-  if (op in orders) return (orders[op] as Order)(args[0] as number, args[1] as number);
+  if (op in comparisons) return (comparisons[op] as Comparison)(args[0] as number, args[1] as number);
   if (type === 'f32' || type === 'f64') return floatResult(op, type, args as readonly number[]);
   const result = integerResult(
     op,
     type,
     args.map((x) => BigInt(x)),
   );
-  return typeof result === 'bigint' && op !== 'pack' ? held(type, result) : result;
+  return typeof result === 'bigint' && op !== 'pack' ? wrapTo(type, result) : result;
 }
 
-type Order = (a: number, b: number) => boolean;
-const orders: Readonly<Record<string, Order>> = {
+type Comparison = (a: number, b: number) => boolean;
+const comparisons: Readonly<Record<string, Comparison>> = {
   eq: (a, b) => a === b,
   ne: (a, b) => !(a === b),
   lt: (a, b) => a < b,
@@ -36,7 +36,7 @@ const width = (type: Integer): bigint => (type === 'u64' ? 64n : 32n);
 const modulo = (x: bigint, m: bigint): bigint => ((x % m) + m) % m;
 
 /** Returns a whole number wrapped to a type, as the host represents it. */
-function held(type: Integer, x: bigint): Value {
+function wrapTo(type: Integer, x: bigint): Value {
   const wrapped = modulo(x, 1n << width(type));
   if (type === 'u64') return wrapped;
   return Number(type === 'i32' && wrapped >= 1n << 31n ? wrapped - (1n << 32n) : wrapped);
@@ -131,7 +131,7 @@ function integerResult(op: string, type: Integer, args: readonly bigint[]): bigi
   }
 }
 
-const truth: Readonly<Record<string, (a: boolean, b: boolean) => boolean>> = {
+const boolOperations: Readonly<Record<string, (a: boolean, b: boolean) => boolean>> = {
   and: (a, b) => a && b,
   or: (a, b) => a || b,
   xor: (a, b) => a !== b,
@@ -141,34 +141,34 @@ function boolResult(op: string, [a = false, b = false]: readonly boolean[]): boo
   if (op === 'not') return !a;
   if (op === 'eq') return a === b;
   if (op === 'ne') return a !== b;
-  return truth[op]?.(a, b) ?? false;
+  return boolOperations[op]?.(a, b) ?? false;
 }
 
 /** Returns `a` unless `b` is smaller (larger). A NaN is therefore kept as the first operand and ignored as the second. */
-function extreme(op: 'min' | 'max', a: Value, b: Value): Value {
+function minOrMax(op: 'min' | 'max', a: Value, b: Value): Value {
   return (op === 'min' ? b < a : b > a) ? b : a;
 }
 
 /** Converts by value. */
-function converted(from: Scalar, to: Scalar, value: Value): Value {
+function convert(from: Scalar, to: Scalar, value: Value): Value {
   if (to === 'bool') return typeof value === 'boolean' ? value : value !== 0 && value !== 0n;
   const isFloat = (type: Scalar): type is 'f32' | 'f64' => type === 'f32' || type === 'f64';
   if (isFloat(to)) {
     if (isFloat(from))
-      return Number.isFinite(value as number) && value !== 0 ? nearest(to, exactly(value as number)) : value;
-    return nearest(to, { top: BigInt(value), bottom: 1n });
+      return Number.isFinite(value as number) && value !== 0 ? nearestFloat(to, toFraction(value as number)) : value;
+    return nearestFloat(to, { numerator: BigInt(value), denominator: 1n });
   }
-  if (!isFloat(from)) return held(to, BigInt(value));
-  const [least, most] = to === 'i32' ? [-(2n ** 31n), 2n ** 31n - 1n] : [0n, 2n ** width(to) - 1n];
-  if (Number.isNaN(value as number)) return held(to, 0n);
-  if (!Number.isFinite(value as number)) return held(to, (value as number) < 0 ? least : most);
-  const { top, bottom } = exactly(value as number);
-  const towardsZero = top / bottom;
-  return held(to, towardsZero < least ? least : towardsZero > most ? most : towardsZero);
+  if (!isFloat(from)) return wrapTo(to, BigInt(value));
+  const [min, max] = to === 'i32' ? [-(2n ** 31n), 2n ** 31n - 1n] : [0n, 2n ** width(to) - 1n];
+  if (Number.isNaN(value as number)) return wrapTo(to, 0n);
+  if (!Number.isFinite(value as number)) return wrapTo(to, (value as number) < 0 ? min : max);
+  const { numerator, denominator } = toFraction(value as number);
+  const towardsZero = numerator / denominator;
+  return wrapTo(to, towardsZero < min ? min : towardsZero > max ? max : towardsZero);
 }
 
 /** Reinterprets the bits as another type. */
-function reinterpreted(from: Scalar, to: Scalar, value: Value): Value {
+function reinterpret(from: Scalar, to: Scalar, value: Value): Value {
   const view = new DataView(new ArrayBuffer(8));
   if (from === 'u32' || from === 'i32') view.setUint32(0, Number(value) >>> 0);
   else if (from === 'u64') view.setBigUint64(0, value as bigint);

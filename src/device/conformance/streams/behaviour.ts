@@ -9,9 +9,9 @@ import {
   rw,
   type Scalar,
 } from '../../../kernel/index.js';
-import type { CompileOptions, Device, Values } from '../../device.js';
+import type { CompileOptions, Device, FieldValues } from '../../device.js';
 import type { Ability, Case } from '../case.js';
-import { equalData, Rig } from '../rig.js';
+import { expectEqual, Rig } from '../rig.js';
 
 /**
  * A small kernel whose every item computes some words, and a plain function that returns the expected ones. It runs on one
@@ -21,7 +21,7 @@ export interface Behaviour {
   readonly name: string;
   /** Job values: two words for kernels that want to know something early. */
   readonly job?: { readonly few: number; readonly many: number };
-  body(context: Context): Expr<'u32'>[];
+  body(context: BehaviourContext): Expr<'u32'>[];
   /** Returns the expected words of item i; `index` is its index in the space. */
   expected(item: number, index: bigint): number[];
   readonly base?: bigint;
@@ -29,7 +29,7 @@ export interface Behaviour {
   readonly needs?: readonly Ability[];
 }
 
-export interface Context {
+export interface BehaviourContext {
   readonly item: Expr<'u32'>;
   readonly index: Expr<'u64'>;
   readonly few: Expr<'u32'>;
@@ -48,14 +48,14 @@ const defaultJob = { few: 3, many: 1000 };
 /** Enough to meet one lane and a gang, checks on and off, and hoisting off, in few compilations. */
 const variants: readonly CompileOptions[] = [{ lanes: 1, checked: true }, {}, { hoist: false, checked: true }];
 
-export const variantsOf = (device: Device): readonly CompileOptions[] => distinct(device, variants);
+export const variantsOf = (device: Device): readonly CompileOptions[] => distinctOptions(device, variants);
 
 /**
  * Of several ways to compile, those that differ on this device: the interpreter runs what was traced, whatever is asked;
  * for a GPU lanes are the threads of a workgroup, which change nothing in the text, words are as wide as they are there,
  * and only CUDA has native bodies.
  */
-export function distinct(device: Device, all: readonly CompileOptions[]): readonly CompileOptions[] {
+export function distinctOptions(device: Device, all: readonly CompileOptions[]): readonly CompileOptions[] {
   if (device.info.kind === 'interpreter') return all.slice(0, 1);
   if (runsGangs(device)) return all;
   const text = ({ lanes: _lanes, wide: _wide, nativeBodies = true, ...rest }: CompileOptions): string =>
@@ -83,7 +83,12 @@ async function runBehaviour(device: Device, behaviour: Behaviour, options: Compi
   const kernel = items(
     kernelName(behaviour.name),
     { job: { few: 'u32', many: 'u32' }, buffers: { threes: read('u32'), tally: atomic(), out: rw('u32') } },
-    ({ item, index, job: known, buffers }: ItemContext<Known, Record<never, never>, Memory, Record<never, never>>) => {
+    ({
+      item,
+      index,
+      job: known,
+      buffers,
+    }: ItemContext<JobSpec, Record<never, never>, BufferSpecs, Record<never, never>>) => {
       const values = behaviour.body({
         item,
         index,
@@ -96,17 +101,17 @@ async function runBehaviour(device: Device, behaviour: Behaviour, options: Compi
     },
   );
   const setup = {
-    job: job as Values,
+    job: job as FieldValues,
     base,
     count,
     buffers: { threes, tally: new Uint32Array(64), out: new Uint32Array(count * width) },
   };
   const { buffers } = await Rig.with(device, async (rig) => rig.run(await device.compile(kernel, options), setup));
-  equalData(`${behaviour.name} with ${JSON.stringify(options)}`, buffers.out, wanted.flat());
+  expectEqual(`${behaviour.name} with ${JSON.stringify(options)}`, buffers.out, wanted.flat());
 }
 
-type Known = { readonly few: 'u32'; readonly many: 'u32' };
-type Memory = {
+type JobSpec = { readonly few: 'u32'; readonly many: 'u32' };
+type BufferSpecs = {
   readonly threes: ReturnType<typeof read<'u32'>>;
   readonly tally: ReturnType<typeof atomic>;
   readonly out: ReturnType<typeof rw<'u32'>>;

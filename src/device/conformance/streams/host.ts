@@ -1,6 +1,6 @@
 import { items, rw } from '../../../kernel/index.js';
-import { type Case, check, refused } from '../case.js';
-import { equalData, Rig } from '../rig.js';
+import { type Case, check, expectError } from '../case.js';
+import { expectEqual, Rig } from '../rig.js';
 
 /** Large enough to travel in several pieces where a device cuts transfers up, and no multiple of any piece. */
 const BYTES = 3 * 2 ** 20 + 52;
@@ -31,7 +31,7 @@ const transfers: Case = {
       stream.launch({ job: program.bind({}), count: ITEMS, buffers: { x } });
       stream.read(x, taken);
       await stream.mark().done;
-      equalData(
+      expectEqual(
         'there and back',
         taken,
         given.map((word, i) => (i < ITEMS ? Math.imul(word, 3) + i : word)),
@@ -62,20 +62,20 @@ const offsets: Case = {
         stream.read(x, plain.subarray(1, size + 1), 8);
         await stream.mark().done;
         const bytes = Array.from({ length: size }, (_, i) => from + i + size);
-        equalData(`${size} bytes from ${from} to ${to}`, host.bytes.subarray(to, to + size), bytes);
-        equalData(`${size} bytes to a plain array`, plain, [255, ...bytes, 255]);
+        expectEqual(`${size} bytes from ${from} to ${to}`, host.bytes.subarray(to, to + size), bytes);
+        expectEqual(`${size} bytes to a plain array`, plain, [255, ...bytes, 255]);
         check(host.bytes[to - 1] === to - 1 + size, 'the byte before what was read has changed');
       }
       other.free();
       other.free(); // twice is as good as once
       stream.write(x, host.bytes.subarray(0, 4)); // the other's end is not this one's
       await stream.mark().done;
-      await refused('buffer-range', 'a transfer past the buffer', () => stream.write(x, host.bytes, 4));
+      await expectError('buffer-range', 'a transfer past the buffer', () => stream.write(x, host.bytes, 4));
       host.free();
     }),
 };
 
-const givenBack: Case = {
+const freedEarly: Case = {
   name: 'streams/memory of host() that was given back, with transfers still to come',
   run: (device) =>
     Rig.with(device, async (rig) => {
@@ -97,4 +97,4 @@ const givenBack: Case = {
     }),
 };
 
-export const hostCases: readonly Case[] = [transfers, offsets, givenBack];
+export const hostCases: readonly Case[] = [transfers, offsets, freedEarly];

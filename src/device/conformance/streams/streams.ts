@@ -1,8 +1,8 @@
 import { atomic, cell, items, loop, rw, when, whileTrue } from '../../../kernel/index.js';
 import type { Report } from '../../device.js';
 import { openAnother } from '../../kinds.js';
-import { type Case, check, refused } from '../case.js';
-import { equalData, pause, Rig } from '../rig.js';
+import { type Case, check, expectError } from '../case.js';
+import { expectEqual, pause, Rig } from '../rig.js';
 
 const scale = items(
   'scale',
@@ -64,7 +64,7 @@ const order: Case = {
         rig.stream.launch({ job, chunk: { by: 3, plus: k }, count: 100, buffers: { x } });
         wanted = (Math.imul(wanted, 3) + k) >>> 0;
       }
-      equalData('200 launches', await rig.contents(x, new Uint32Array(100)), new Uint32Array(100).fill(wanted));
+      expectEqual('200 launches', await rig.readBack(x, new Uint32Array(100)), new Uint32Array(100).fill(wanted));
     }),
 };
 
@@ -75,14 +75,14 @@ const transfers: Case = {
       const { stream } = rig;
       const a = await rig.alloc(64);
       const b = await rig.alloc(64);
-      equalData('fresh memory', await rig.contents(a, new Uint32Array(16)), new Uint32Array(16));
+      expectEqual('fresh memory', await rig.readBack(a, new Uint32Array(16)), new Uint32Array(16));
       stream.fill(a, 0xfedc_ba98);
       stream.fill(a, 7, 8, 12);
       stream.fill(a, -1, 60);
       stream.copy(a, b, 20, 4, 40);
       stream.copy(b, b, 8, 40, 0);
       const f = 0xfedc_ba98;
-      equalData('fill', await rig.contents(a, new Uint32Array(16)), [
+      expectEqual('fill', await rig.readBack(a, new Uint32Array(16)), [
         f,
         f,
         7,
@@ -100,17 +100,17 @@ const transfers: Case = {
         f,
         0xffff_ffff,
       ]);
-      equalData('copy', await rig.contents(b, new Uint32Array(16)), [f, 7, 0, 0, 0, 0, 0, 0, 0, 0, f, 7, 7, 7, f, 0]);
+      expectEqual('copy', await rig.readBack(b, new Uint32Array(16)), [f, 7, 0, 0, 0, 0, 0, 0, 0, 0, f, 7, 7, 7, f, 0]);
       for (const size of [0, 1, 2, 3, 5, 13, 31, 60]) {
         const given = Uint8Array.from({ length: size }, (_, i) => i + 1 + size);
         stream.fill(a, 0);
         stream.write(a, given, 4);
-        const all = await rig.contents(a, new Uint8Array(64));
-        equalData(`write of ${size} bytes`, all, [0, 0, 0, 0, ...given, ...new Uint8Array(60 - size)]);
+        const all = await rig.readBack(a, new Uint8Array(64));
+        expectEqual(`write of ${size} bytes`, all, [0, 0, 0, 0, ...given, ...new Uint8Array(60 - size)]);
         const some = new Uint8Array(size + 2).fill(200);
         stream.read(a, some.subarray(1, size + 1), 4);
         await stream.mark().done;
-        equalData(`read of ${size} bytes`, some, [200, ...given, 200]);
+        expectEqual(`read of ${size} bytes`, some, [200, ...given, 200]);
       }
       // A view inside a larger array, of another element type.
       const wide = new Float64Array(8).fill(0.5);
@@ -118,7 +118,7 @@ const transfers: Case = {
       const back = new Float64Array(8);
       stream.read(b, back.subarray(4, 7), 8);
       await stream.mark().done;
-      equalData('views', back, [0, 0, 0, 0, 0.5, 0.5, 0.5, 0]);
+      expectEqual('views', back, [0, 0, 0, 0, 0.5, 0.5, 0.5, 0]);
     }),
 };
 
@@ -140,7 +140,7 @@ const waits: Case = {
           other.launch({ job: program.bind({}), chunk: { by: 1, plus: 2 }, count: 16, buffers: { x } });
           const second = other.mark();
           rig.stream.wait(second);
-          equalData(`round ${round}`, await rig.contents(x, new Uint32Array(16)), new Uint32Array(16).fill(7));
+          expectEqual(`round ${round}`, await rig.readBack(x, new Uint32Array(16)), new Uint32Array(16).fill(7));
           const [one, two] = await Promise.all([first.done, second.done]);
           check(two.endedNs >= one.endedNs, 'what waited ended before what it waited for');
         }
@@ -190,7 +190,7 @@ const cancelled: Case = {
       const after = rig.stream.mark();
       check(!(await stopped.done).complete, 'a cancelled launch says that it is complete');
       check((await after.done).complete, 'a launch after cancel() says that it is not complete');
-      equalData('after cancel()', await rig.contents(x, new Uint32Array(2)), [6, 0]);
+      expectEqual('after cancel()', await rig.readBack(x, new Uint32Array(2)), [6, 0]);
     }),
 };
 
@@ -208,7 +208,7 @@ const cancelledInside: Case = {
       for (let done = 0; done < 100; done++)
         for (let step = 0; step < 16; step++) sum = ((Math.imul(sum, 0x0019_660d) ^ done) + step) >>> 0;
       check((await launch(100).done).complete, 'a launch that nobody cancels says that it is not complete');
-      equalData('a long loop', await rig.contents(x, new Uint32Array(2)), [sum, sum]);
+      expectEqual('a long loop', await rig.readBack(x, new Uint32Array(2)), [sum, sum]);
       // WebGPU's kernels do not see what the host writes, and the interpreter's thread is our own.
       if (device.info.kind === 'webgpu' || device.info.kind === 'interpreter') return;
       const stopped = launch(2 ** 32 - 1); // a minute or more
@@ -238,15 +238,15 @@ const leavesItem: Case = {
           rig.stream.cancel();
         }
         const { complete } = await mark.done;
-        const passes = await rig.contents(after, new Uint32Array(count));
-        const [tallied = 0] = await rig.contents(tally, new Uint32Array(1));
-        const [hits = 0] = await rig.contents(ring, new Uint32Array(program.ring.headerWords));
-        const started = (await rig.contents(began, new Uint32Array(count))).reduce((sum, one) => sum + one, 0);
+        const passes = await rig.readBack(after, new Uint32Array(count));
+        const [tallied = 0] = await rig.readBack(tally, new Uint32Array(1));
+        const [hits = 0] = await rig.readBack(ring, new Uint32Array(program.ring.headerWords));
+        const started = (await rig.readBack(began, new Uint32Array(count))).reduce((sum, one) => sum + one, 0);
         return { complete, passes, tallied, hits, started };
       };
       const whole = await launch(4);
       check(whole.complete && whole.hits === count, 'a launch that was not cancelled is incomplete');
-      equalData(
+      expectEqual(
         'without cancel()',
         whole.passes,
         Uint32Array.from({ length: count }, (_, i) => (i < 4 ? 2 : 1)),
@@ -288,9 +288,11 @@ const ranges: Case = {
         'a fill of half a word': () => stream.fill(x, 0, 0, 6),
         'a freed buffer': () => stream.fill(freed, 0),
       };
-      for (const [what, attempt] of Object.entries(attempts)) await refused('buffer-range', what, attempt);
-      await refused('buffer-range', 'a buffer of -1 bytes', () => device.alloc(-1));
-      await refused('device-memory', 'a buffer past the limit', () => device.alloc(device.info.limits.bufferBytes + 4));
+      for (const [what, attempt] of Object.entries(attempts)) await expectError('buffer-range', what, attempt);
+      await expectError('buffer-range', 'a buffer of -1 bytes', () => device.alloc(-1));
+      await expectError('device-memory', 'a buffer past the limit', () =>
+        device.alloc(device.info.limits.bufferBytes + 4),
+      );
       check((await stream.mark().done).complete, 'a refused command left something behind');
     }),
 };
@@ -311,12 +313,12 @@ const poison: Case = {
       launch(4);
       const after = rig.stream.mark();
       check((await before.done).complete, 'the mark before the error');
-      await refused('kernel-bounds', 'the mark of the error', () => failed.done);
+      await expectError('kernel-bounds', 'the mark of the error', () => failed.done);
       check((await after.done).complete, 'the mark after the error');
       const other = device.stream();
       other.wait(failed);
       const resting = other.mark();
-      await refused('kernel-bounds', 'a mark that waits for the error', () => resting.done);
+      await expectError('kernel-bounds', 'a mark that waits for the error', () => resting.done);
       other.close();
     }),
 };
@@ -330,21 +332,21 @@ const closing: Case = {
     const stream = own.stream();
     stream.launch({ job: program.bind({ steps: 1000 }), count: 2 ** 31, buffers: { x } });
     const mark = stream.mark();
-    await refused('launch-arguments', "waiting for another device's mark", () =>
+    await expectError('launch-arguments', "waiting for another device's mark", () =>
       Rig.with(device, async (rig) => rig.stream.wait(mark)),
     );
-    await refused('launch-arguments', "another device's buffer", () =>
+    await expectError('launch-arguments', "another device's buffer", () =>
       Rig.with(device, async (rig) => rig.stream.fill(x, 0)),
     );
     await pause(2);
-    const ended = refused('device-closed', 'a mark in flight', () => mark.done);
+    const ended = expectError('device-closed', 'a mark in flight', () => mark.done);
     await own.close();
     await own.close();
     await ended;
-    await refused('device-closed', 'alloc() after close()', () => own.alloc(4));
-    await refused('device-closed', 'compile() after close()', () => own.compile(scale));
-    await refused('device-closed', 'mark() after close()', () => stream.mark());
-    await refused('device-closed', 'stream() after close()', () => own.stream());
+    await expectError('device-closed', 'alloc() after close()', () => own.alloc(4));
+    await expectError('device-closed', 'compile() after close()', () => own.compile(scale));
+    await expectError('device-closed', 'mark() after close()', () => stream.mark());
+    await expectError('device-closed', 'stream() after close()', () => own.stream());
   },
 };
 

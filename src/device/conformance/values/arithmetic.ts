@@ -11,14 +11,14 @@ import {
   type Scalar,
   table,
 } from '../../../kernel/index.js';
-import type { CompileOptions, Device, Values } from '../../device.js';
+import type { CompileOptions, Device, FieldValues } from '../../device.js';
 import { type Case, needsOfType } from '../case.js';
-import { judgeOf } from '../model/judge.js';
+import { resultCheckFor } from '../model/judge.js';
 import { type Data, dataOf, Rig } from '../rig.js';
 import { runsGangs } from '../streams/behaviour.js';
 import { type Operation, operationsOn, type Slot, scalars, slotType } from './operations.js';
 import { allRows, argsOf, type Row, slots, someRows } from './rows.js';
-import { type Buffers, inMemory, memoryType, type Result, Sheet } from './sheet.js';
+import { type Buffers, inMemory, memoryType, type Result, ResultLayout } from './sheet.js';
 
 /**
  * Every operation on every type in four forms: operands from memory (nothing can fold), all constants (everything
@@ -88,11 +88,11 @@ function inputs(type: Scalar, buffers: Buffers, row: Expr<'u32'>): Record<Slot, 
 
 async function runVarying(device: Device, type: Scalar, options: CompileOptions): Promise<void> {
   const rows = allRows(type);
-  const sheet = new Sheet();
+  const sheet = new ResultLayout();
   const results = operationsOn(type, device).map(
     (operation): Result => ({ operation, form: '', operands: (row) => argsOf(operation, row) }),
   );
-  for (const result of results) sheet.place(result);
+  for (const result of results) sheet.add(result);
   const kernel = items(`varying-${type}`, { buffers: { ...inputSpecs(type), ...sheet.specs } }, ({ item, buffers }) => {
     const values = inputs(type, buffers, item);
     sheet.store(buffers, item, ({ operation }) => operation.build(operation.uses.map((slot) => values[slot])));
@@ -111,17 +111,17 @@ async function runVarying(device: Device, type: Scalar, options: CompileOptions)
 async function runConstant(device: Device, type: Scalar): Promise<void> {
   // A GPU's workgroups each copy the tables; in software that takes seconds.
   const rows = someRows(type, device.info.processor === 'gpu' || runsGangs(device) ? 60 : 20);
-  const sheet = new Sheet();
+  const sheet = new ResultLayout();
   const results = operationsOn(type, device).map(
     (operation): Result => ({ operation, form: 'of constants', operands: (row) => argsOf(operation, row) }),
   );
-  for (const result of results) sheet.place(result);
+  for (const result of results) sheet.add(result);
   const kernel = items(`constant-${type}`, { buffers: sheet.specs }, ({ buffers }) => {
     const entries = new Map<Scalar, Expr<Scalar>[]>();
     rows.forEach((row, r) => {
       for (const result of results) {
         const { operation } = result;
-        const place = sheet.place(result);
+        const place = sheet.add(result);
         const value = operation.build(operation.uses.map((slot) => lit(slotType(slot, type), row[slot])));
         const list = entries.get(place.type) ?? [];
         entries.set(place.type, list);
@@ -146,14 +146,14 @@ interface Variant {
 async function runHalfConstant(device: Device, type: Scalar, options: CompileOptions): Promise<void> {
   const rows = someRows(type, 48);
   const constants = someRows(type, options.lanes !== 1 ? 3 : runsGangs(device) ? 28 : 8);
-  const sheet = new Sheet();
+  const sheet = new ResultLayout();
   const variants = new Map<Result, Variant>();
   for (const operation of operationsOn(type, device).filter(({ uses }) => uses.length > 1)) {
     constants.forEach((constant, k) => {
       const fixed = operation.uses[k % operation.uses.length] as Slot;
       const operands = (row: Row) => argsOf(operation, { ...row, [fixed]: constant[fixed] });
       const result: Result = { operation, form: `with constant ${fixed}`, operands };
-      sheet.place(result);
+      sheet.add(result);
       variants.set(result, { fixed, constant });
     });
   }
@@ -192,7 +192,7 @@ async function runUniform(device: Device, type: Scalar, options: CompileOptions)
       slots.filter((slot) => ofJob.includes(slot) === wanted).map((slot) => [slot, slotType(slot, type)]),
     );
   for (const [form, isUniform] of uniformForms) {
-    const sheet = new Sheet();
+    const sheet = new ResultLayout();
     let known: Row | undefined;
     const results = operationsOn(type, device)
       .filter((operation) => form === 'all known early' || operation.uses.length > 1)
@@ -200,7 +200,7 @@ async function runUniform(device: Device, type: Scalar, options: CompileOptions)
         const operands = (row: Row) =>
           operation.uses.map((slot) => (isUniform(slot, operation) ? (known as Row) : row)[slot]);
         const result = { operation, form, operands };
-        sheet.place(result);
+        sheet.add(result);
         return result;
       });
     if (results.length === 0) continue;
@@ -217,11 +217,11 @@ async function runUniform(device: Device, type: Scalar, options: CompileOptions)
       const program = await device.compile(kernel, options);
       for (const row of someRows(type, LAUNCHES)) {
         known = row;
-        const given = (wanted: boolean): Values =>
+        const given = (wanted: boolean): FieldValues =>
           Object.fromEntries(slots.filter((slot) => ofJob.includes(slot) === wanted).map((slot) => [slot, row[slot]]));
         const buffers = { ...inputData(type, some), ...sheet.buffers(some.length) };
         const outcome = await rig.run(program, { job: given(true), chunk: given(false), count: some.length, buffers });
-        sheet.compare(outcome.buffers, some, judgeOf(device));
+        sheet.compare(outcome.buffers, some, resultCheckFor(device));
       }
     });
   }
@@ -237,7 +237,7 @@ const uniformForms: readonly (readonly [string, (slot: Slot, operation: Operatio
 async function runAndCompare(
   device: Device,
   kernel: Kernel,
-  sheet: Sheet,
+  sheet: ResultLayout,
   rows: readonly Row[],
   buffers: Readonly<Record<string, Data>>,
   options: CompileOptions,
@@ -246,5 +246,5 @@ async function runAndCompare(
   const outcome = await Rig.with(device, async (rig) =>
     rig.run(await device.compile(kernel, options), { count, buffers }),
   );
-  sheet.compare(outcome.buffers, rows, judgeOf(device));
+  sheet.compare(outcome.buffers, rows, resultCheckFor(device));
 }

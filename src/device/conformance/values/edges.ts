@@ -1,6 +1,6 @@
 import type { Scalar, Value } from '../../../kernel/index.js';
 import type { Device } from '../../device.js';
-import { can } from '../case.js';
+import { hasAbility } from '../case.js';
 import type { Random } from '../model/random.js';
 
 /** Values where operations change their behaviour. */
@@ -101,7 +101,7 @@ const f32Edges: readonly number[] = [
 ].map(Math.fround);
 
 /** Counts for shifts: around 0, around the width, and far beyond it. */
-export const counts: readonly number[] = [0, 1, 31, 32, 33, 63, 64, 65, 7, 2 ** 31, 2 ** 32 - 1, 2 ** 31 + 5];
+export const shiftCounts: readonly number[] = [0, 1, 31, 32, 33, 63, 64, 65, 7, 2 ** 31, 2 ** 32 - 1, 2 ** 31 + 5];
 
 export function edges(type: Scalar): readonly Value[] {
   switch (type) {
@@ -122,10 +122,11 @@ export function edges(type: Scalar): readonly Value[] {
 
 /** Returns the edge values that a device must preserve. */
 export const edgesOn = (type: Scalar, device: Device): readonly Value[] =>
-  type === 'f32' && !can(device, 'exact-floats') ? f32Edges.filter(isPlain) : edges(type);
+  type === 'f32' && !hasAbility(device, 'exact-floats') ? f32Edges.filter(isNormalOrZero) : edges(type);
 
 /** True for an ordinary float or 0: not a NaN, infinity, -0 or denormal. All hardware treats these alike. */
-export const isPlain = (x: number): boolean => Object.is(x, 0) || (Math.abs(x) >= 2 ** -126 && Math.abs(x) < 2 ** 128);
+export const isNormalOrZero = (x: number): boolean =>
+  Object.is(x, 0) || (Math.abs(x) >= 2 ** -126 && Math.abs(x) < 2 ** 128);
 
 /** Floats around the places where conversions saturate, round or change precision; the rest of the range at random. */
 export function conversionEdges(type: 'f32' | 'f64'): readonly number[] {
@@ -176,7 +177,7 @@ export const roundingTraps: readonly bigint[] = [
 ];
 
 /** Returns a random value of a type; all exponents of floats are equally likely. */
-export function anyValue(type: Scalar, random: Random): Value {
+export function randomValue(type: Scalar, random: Random): Value {
   switch (type) {
     case 'u32':
       return random.u32();

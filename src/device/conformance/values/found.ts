@@ -15,18 +15,18 @@ import {
 } from '../../../kernel/index.js';
 import type { CompileOptions, Device } from '../../device.js';
 import type { Ability, Case } from '../case.js';
-import { type Inputs, interpreted } from '../fuzz/trial.js';
-import { equalData, runKernel } from '../rig.js';
+import { type Inputs, interpretInputs } from '../fuzz/trial.js';
+import { expectEqual, runKernel } from '../rig.js';
 import { runsGangs, variantsOf } from '../streams/behaviour.js';
 
-export interface Found {
+export interface RegressionKernel {
   readonly kernel: Kernel;
   readonly inputs: Inputs;
   readonly needs?: readonly Ability[];
 }
 
 const COUNT = 37;
-const given = (inputs: Partial<Inputs>): Inputs => ({
+const inputsWith = (inputs: Partial<Inputs>): Inputs => ({
   job: {},
   chunk: {},
   base: 0n,
@@ -41,21 +41,21 @@ const given = (inputs: Partial<Inputs>): Inputs => ({
  * Minimized kernels that once failed. Seeds are not kept, since another version of the generator makes other kernels of
  * them.
  */
-export const found: Readonly<Record<string, Found>> = {
+export const regressionKernels: Readonly<Record<string, RegressionKernel>> = {
   'a look-up that another operation folds to, inside a loop': {
     kernel: items('lookup-again', { buffers: { own: rw('i32') } }, ({ item, buffers }) => {
       const entry = table('i32', [3, 1, 5, 7]).at(item.rem(4));
       loop(1, () => void max(entry, entry));
       buffers.own.set(item, entry);
     }),
-    inputs: given({ buffers: { own: new Int32Array(COUNT) } }),
+    inputs: inputsWith({ buffers: { own: new Int32Array(COUNT) } }),
   },
   'three-input logic of one input': {
     kernel: items('one-input', { buffers: { own: rw('u64') } }, ({ item, buffers }) => {
       const x = buffers.own.at(item);
       buffers.own.set(item, x.not().or(x).sub(item.to('u64')));
     }),
-    inputs: given({ buffers: { own: new BigUint64Array(COUNT).fill(5n) } }),
+    inputs: inputsWith({ buffers: { own: new BigUint64Array(COUNT).fill(5n) } }),
   },
   'a table of 64-bit job values in words': {
     kernel: items(
@@ -66,7 +66,7 @@ export const found: Readonly<Record<string, Found>> = {
         buffers.own.set(item, entries.at(buffers.at.at(item)).add(1n));
       },
     ),
-    inputs: given({
+    inputs: inputsWith({
       job: { a: [2n ** 64n - 1n, 2n ** 40n + 3n] },
       buffers: { at: Uint32Array.from({ length: COUNT }, (_, i) => i % 3), own: new BigUint64Array(COUNT) },
     }),
@@ -76,7 +76,7 @@ export const found: Readonly<Record<string, Found>> = {
       const chain = subChain([item, lit('u32', 1)], [job.a, lit('u32', 1)]);
       buffers.own.set4(item, [1, 1, chain.limbs[1] as Expr<'u32'>, 1]);
     }),
-    inputs: given({ job: { a: 20 }, buffers: { own: new Uint32Array(4 * COUNT) } }),
+    inputs: inputsWith({ job: { a: 20 }, buffers: { own: new Uint32Array(4 * COUNT) } }),
   },
   'an offset into near arrays that the linker refused (GCC, two lanes)': {
     kernel: tiles('near-offset', { buffers: { x: read('u32'), own: rw('u32') } }, ({ tile, near, each, buffers }) => {
@@ -89,7 +89,7 @@ export const found: Readonly<Record<string, Found>> = {
         buffers.own.set(tile.mul(301).add(i).mul(4).add(2), 1);
       });
     }),
-    inputs: given({ buffers: { x: new Uint32Array(64), own: new Uint32Array(COUNT * 301 * 4) } }),
+    inputs: inputsWith({ buffers: { x: new Uint32Array(64), own: new Uint32Array(COUNT * 301 * 4) } }),
   },
   'the negative of a fused sum that is 0, f64 (GCC gives +0)': {
     kernel: items('negative-zero', { job: { a: 'f64' }, buffers: { own: rw('f64') } }, ({ job, item, buffers }) => {
@@ -99,7 +99,7 @@ export const found: Readonly<Record<string, Found>> = {
         buffers.own.set(item, sum.mul(-1)),
       );
     }),
-    inputs: given({ job: { a: -1 }, buffers: { own: new Float64Array(COUNT).fill(3) } }),
+    inputs: inputsWith({ job: { a: -1 }, buffers: { own: new Float64Array(COUNT).fill(3) } }),
     needs: ['f64', 'exact-floats'],
   },
   'the negative of a fused sum that is 0, f32': {
@@ -110,25 +110,27 @@ export const found: Readonly<Record<string, Found>> = {
         buffers.own.set(item, sum.div(-1)),
       );
     }),
-    inputs: given({ job: { a: -1 }, buffers: { own: new Float32Array(COUNT).fill(0.1) } }),
+    inputs: inputsWith({ job: { a: -1 }, buffers: { own: new Float32Array(COUNT).fill(0.1) } }),
     needs: ['exact-floats'],
   },
 };
 
 /** Includes narrow gangs, since each size has its own forms. */
-const waysOf = (device: Device): readonly CompileOptions[] =>
+const optionsFor = (device: Device): readonly CompileOptions[] =>
   runsGangs(device) ? [1, 2, 4, device.info.limits.lanes].map((lanes) => ({ lanes })) : variantsOf(device);
 
-export const foundCases: readonly Case[] = Object.entries(found).map(([name, { kernel, inputs, needs = [] }]) => ({
-  name: `found/${name}`,
-  needs,
-  run: async (device) => {
-    const { job, chunk, base, count, buffers } = inputs;
-    const wanted = interpreted(kernel.trace(), inputs);
-    for (const options of waysOf(device)) {
-      const outcome = await runKernel(device, kernel, { job, chunk, base, count, buffers }, options);
-      for (const [buffer, data] of Object.entries(wanted.buffers))
-        equalData(`${buffer} with ${JSON.stringify(options)}`, outcome.buffers[buffer], data);
-    }
-  },
-}));
+export const regressionCases: readonly Case[] = Object.entries(regressionKernels).map(
+  ([name, { kernel, inputs, needs = [] }]) => ({
+    name: `found/${name}`,
+    needs,
+    run: async (device) => {
+      const { job, chunk, base, count, buffers } = inputs;
+      const wanted = interpretInputs(kernel.trace(), inputs);
+      for (const options of optionsFor(device)) {
+        const outcome = await runKernel(device, kernel, { job, chunk, base, count, buffers }, options);
+        for (const [buffer, data] of Object.entries(wanted.buffers))
+          expectEqual(`${buffer} with ${JSON.stringify(options)}`, outcome.buffers[buffer], data);
+      }
+    },
+  }),
+);

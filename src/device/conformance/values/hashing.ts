@@ -2,8 +2,8 @@ import { items, read, rw, sha256 } from '../../../kernel/index.js';
 import type { CompileOptions } from '../../device.js';
 import { type Case, Skip } from '../case.js';
 import { Random } from '../model/random.js';
-import { equalData, Rig } from '../rig.js';
-import { distinct } from '../streams/behaviour.js';
+import { expectEqual, Rig } from '../rig.js';
+import { distinctOptions } from '../streams/behaviour.js';
 
 /** A plain implementation of SHA-256 by FIPS 180-4, to compare std/sha256 and its native bodies with. */
 function compress(state: readonly number[], block: readonly number[]): number[] {
@@ -58,7 +58,7 @@ const COUNT = 67;
 const hashes = ([form, own]: readonly [string, readonly CompileOptions[]]): Case => ({
   name: `std/sha256: compress and double hash, ${form}`,
   run: async (device) => {
-    const ways = distinct(device, everyForm).filter((options) => own.includes(options));
+    const ways = distinctOptions(device, everyForm).filter((options) => own.includes(options));
     if (ways.length === 0) throw new Skip('another form is the same program on this device');
     const random = new Random(256);
     const words = Uint32Array.from({ length: COUNT * 24 }, () => random.u32());
@@ -86,7 +86,7 @@ const hashes = ([form, own]: readonly [string, readonly CompileOptions[]]): Case
           count: COUNT,
           buffers: { words, out: new Uint32Array(COUNT * 16) },
         });
-        equalData(`digests with ${JSON.stringify(options)}`, buffers.out, wanted);
+        expectEqual(`digests with ${JSON.stringify(options)}`, buffers.out, wanted);
       });
     }
   },

@@ -17,8 +17,8 @@ import {
 } from '../../../kernel/index.js';
 import { ops, type PureOp, typeSets } from '../../../kernel/ir/ops.js';
 import type { Device } from '../../device.js';
-import { can, needsOfType } from '../case.js';
-import { modelled } from '../model/model.js';
+import { hasAbility, needsOfType } from '../case.js';
+import { modelResult } from '../model/model.js';
 
 /** Operands: a to d are of the operation's own type, n is a u32 (a count), p a bool. */
 export type Slot = 'a' | 'b' | 'c' | 'd' | 'n' | 'p';
@@ -46,7 +46,7 @@ function define(name: string, on: Scalar, uses: readonly Slot[], build: Build, r
     uses,
     result,
     build: (args) => build(...(args as Parameters<Build>)),
-    model: (args) => modelled(name, on, args),
+    model: (args) => modelResult(name, on, args),
   };
 }
 
@@ -76,12 +76,12 @@ export function operationsOf(op: PureOp): Operation[] {
 }
 
 /** Functions made of several operations of the table. */
-const made: readonly Operation[] = [
+const compositeOperations: readonly Operation[] = [
   ...typeSets.numeric.flatMap((type) => [
-    define('gt', type, ['a', 'b'], (a, b) => numbers(a).gt(numbers(b)), 'bool'),
-    define('ge', type, ['a', 'b'], (a, b) => numbers(a).ge(numbers(b)), 'bool'),
-    define('min', type, ['a', 'b'], (a, b) => min(numbers(a), numbers(b))),
-    define('max', type, ['a', 'b'], (a, b) => max(numbers(a), numbers(b))),
+    define('gt', type, ['a', 'b'], (a, b) => asNumeric(a).gt(asNumeric(b)), 'bool'),
+    define('ge', type, ['a', 'b'], (a, b) => asNumeric(a).ge(asNumeric(b)), 'bool'),
+    define('min', type, ['a', 'b'], (a, b) => min(asNumeric(a), asNumeric(b))),
+    define('max', type, ['a', 'b'], (a, b) => max(asNumeric(a), asNumeric(b))),
   ]),
   ...typeSets.unsigned.flatMap((type) => {
     const limbs = (name: string, build: (...args: Limbs) => Expr<'u32'> | undefined) =>
@@ -101,7 +101,7 @@ const made: readonly Operation[] = [
 ];
 
 type Limbs = [Expr<'u32'>, Expr<'u32'>, Expr<'u32'>, Expr<'u32'>];
-const numbers = (value: Expr<Scalar>): Expr<Numeric> => value as Expr<Numeric>;
+const asNumeric = (value: Expr<Scalar>): Expr<Numeric> => value as Expr<Numeric>;
 
 export const scalars: readonly Scalar[] = typeSets.any;
 
@@ -112,7 +112,7 @@ const conversions: readonly Operation[] = scalars.flatMap((from) =>
     .flatMap((to) => [
       define(`to.${to}`, from, ['a'], (a) => a.to(to), to),
       ...(widthOf(from) === widthOf(to) && to !== 'bool'
-        ? [define(`bits.${to}`, from, ['a'], (a) => numbers(a).bits(to), to)]
+        ? [define(`bits.${to}`, from, ['a'], (a) => asNumeric(a).bits(to), to)]
         : []),
     ]),
 );
@@ -124,7 +124,7 @@ function widthOf(type: Scalar): number {
 /** All operations. */
 export const operations: readonly Operation[] = [
   ...(Object.keys(ops) as PureOp[]).flatMap(operationsOf),
-  ...made,
+  ...compositeOperations,
   ...conversions,
 ];
 
@@ -133,8 +133,8 @@ export const operationsOn = (type: Scalar, device: Device): readonly Operation[]
   operations.filter(
     ({ name, on, result }) =>
       on === type &&
-      needsOfType(result).every((ability) => can(device, ability)) &&
-      (!quotients.includes(name) || can(device, 'f32-divide')),
+      needsOfType(result).every((ability) => hasAbility(device, ability)) &&
+      (!quotients.includes(name) || hasAbility(device, 'f32-divide')),
   );
 
 const quotients: readonly string[] = ['div.f32', 'sqrt.f32'];

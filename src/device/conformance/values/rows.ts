@@ -1,6 +1,6 @@
 import type { Scalar, Value } from '../../../kernel/index.js';
 import { Random } from '../model/random.js';
-import { anyValue, conversionEdges, counts, edges, roundingTraps } from './edges.js';
+import { conversionEdges, edges, randomValue, roundingTraps, shiftCounts } from './edges.js';
 import type { Operation, Slot } from './operations.js';
 
 /** One set of operands for all operations on a type. */
@@ -20,20 +20,20 @@ export function allRows(type: Scalar): Row[] {
       b,
       c: random.pick(list),
       d: random.pick(list),
-      n: counts[i % counts.length] as number,
+      n: shiftCounts[i % shiftCounts.length] as number,
       p: i % 3 === 0,
       ...more,
     });
   };
   for (const a of list) for (const b of list) add(a, b);
-  for (const a of list) for (const n of counts) add(a, random.pick(list), { n });
+  for (const a of list) for (const n of shiftCounts) add(a, random.pick(list), { n });
   if (type === 'u64') for (const a of roundingTraps) add(a, random.pick(list));
   if (type === 'f32' || type === 'f64') {
     for (const a of conversionEdges(type)) add(a, random.pick(list));
     for (const [a, b, c] of fusedTraps(type, random)) add(a, b, { c });
   }
   for (let i = 0; i < 100; i++) {
-    const any = () => anyValue(type, random);
+    const any = () => randomValue(type, random);
     add(any(), any(), { c: any(), d: any(), n: random.u32(), p: random.chance(0.5) });
   }
   return rows;

@@ -1,6 +1,6 @@
 import { type BufferSpec, type Expr, type RwBuffer, rw, type Scalar, type Value } from '../../../kernel/index.js';
-import type { Judge } from '../model/judge.js';
-import { type Data, show, zeros } from '../rig.js';
+import type { ResultCheck } from '../model/judge.js';
+import { type Data, formatValue, zeros } from '../rig.js';
 import { type Operation, slotType } from './operations.js';
 import type { Row } from './rows.js';
 
@@ -17,10 +17,10 @@ export interface Result {
  * The layout of results: per type a buffer in which an item has an element for each result of that type, rounded up to
  * quads. They are stored as quads: in a gang each store is a loop over the lanes, which compilers are slow with.
  */
-export class Sheet {
+export class ResultLayout {
   readonly #results = new Map<Scalar, Result[]>();
 
-  place(result: Result): { readonly type: Scalar; readonly at: number } {
+  add(result: Result): { readonly type: Scalar; readonly at: number } {
     const type = memoryType(result.operation.result);
     const list = this.#results.get(type) ?? [];
     this.#results.set(type, list);
@@ -58,7 +58,7 @@ export class Sheet {
   }
 
   /** Compares all results of all rows with the model. Throws one error with the first fault of each operation. */
-  compare(buffers: Readonly<Record<string, Data>>, rows: readonly Row[], willDo: Judge): void {
+  compare(buffers: Readonly<Record<string, Data>>, rows: readonly Row[], isAcceptable: ResultCheck): void {
     const faults = new Map<string, string>();
     let wrong = 0;
     for (const [type, list] of this.#results) {
@@ -70,12 +70,15 @@ export class Sheet {
           const wanted = operation.model(args);
           const raw = data?.[r * this.width(type) + k];
           const got = operation.result === 'bool' ? raw === 1 || (raw === 0 ? false : undefined) : raw;
-          if (willDo(operation, args, wanted, got)) return;
+          if (isAcceptable(operation, args, wanted, got)) return;
           wrong++;
           const name = `${operation.name} ${result.form}`;
           if (faults.has(name)) return;
-          const given = operation.uses.map((slot, i) => show(slotType(slot, operation.on), args[i]));
-          faults.set(name, `${name}(${given.join(', ')}) is ${show(type, raw)}, not ${show(operation.result, wanted)}`);
+          const given = operation.uses.map((slot, i) => formatValue(slotType(slot, operation.on), args[i]));
+          faults.set(
+            name,
+            `${name}(${given.join(', ')}) is ${formatValue(type, raw)}, not ${formatValue(operation.result, wanted)}`,
+          );
         });
       });
     }

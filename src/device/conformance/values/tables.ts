@@ -1,6 +1,6 @@
 import { type Expr, items, lit, loop, type Numeric, read, rw, table, when } from '../../../kernel/index.js';
 import { type Case, needsOfType } from '../case.js';
-import { type Data, dataOf, equalData, Rig, zeros } from '../rig.js';
+import { type Data, dataOf, expectEqual, Rig, zeros } from '../rig.js';
 import { variantsOf } from '../streams/behaviour.js';
 import { edgesOn } from './edges.js';
 
@@ -75,7 +75,7 @@ const lookups = (type: Numeric): Case => ({
           count: COUNT,
           buffers: { index, out: zeros(type, COUNT * 9) },
         });
-        equalData(`look-ups with ${JSON.stringify(options)}`, buffers.out, dataOf(type, wanted.flat()));
+        expectEqual(`look-ups with ${JSON.stringify(options)}`, buffers.out, dataOf(type, wanted.flat()));
       });
     }
   },
@@ -105,7 +105,7 @@ const large: Case = {
         count: 500,
         buffers: { out: new BigUint64Array(500) },
       });
-      equalData(
+      expectEqual(
         'sums',
         buffers.out as Data,
         Array.from({ length: 500 }, (_, i) =>

@@ -3,7 +3,7 @@ import { bindOnce } from '../../gpu/native/api.js';
 
 /**
  * CUDA's driver API, as a table: the symbol, then the types of its arguments. Pointers, handles and sizes are `wide`,
- * plain numbers in JavaScript (see libc.ts for why); output parameters point into `Out`. Every driver call goes through
+ * plain numbers in JavaScript (see libc.ts for why); output parameters point into `OutParameters`. Every driver call goes through
  * the object made from this table, so that a wrapper can time them all.
  *
  * The symbols are those that cuda.h maps the plain names to, from CUDA 11.7 on; `cuEventElapsedTime` keeps its first
@@ -70,13 +70,13 @@ const symbols = {
 } as const satisfies Readonly<Record<string, readonly [symbol: string, ...types: string[]]>>;
 
 /** The functions of a table: all arguments are numbers, and each returns a result code. */
-export type Bound<T extends Readonly<Record<string, readonly [string, ...string[]]>>> = {
+export type BoundFunctions<T extends Readonly<Record<string, readonly [string, ...string[]]>>> = {
   readonly [K in keyof T]: T[K] extends readonly [string, ...infer Args]
     ? (...args: { [I in keyof Args]: number }) => number
     : never;
 };
 
-export type CudaApi = Bound<typeof symbols>;
+export type CudaApi = BoundFunctions<typeof symbols>;
 export type CudaCall = keyof CudaApi;
 
 /** Binds the library at `path`, which `loadForever` has pinned; returns the reason if it is too old. */
@@ -92,8 +92,8 @@ export function cudaApi(path: string): CudaApi | { readonly reason: string } {
 export function bind<T extends Readonly<Record<string, readonly [string, ...string[]]>>>(
   path: string,
   table: T,
-): Bound<T> {
-  return bindOnce<Bound<T>>(path, table, (library) => {
+): BoundFunctions<T> {
+  return bindOnce<BoundFunctions<T>>(path, table, (library) => {
     const rows = Object.entries(table);
     const entries = rows.map(([name, [symbol, ...types]]) => [name, library.func(symbol, 'int', types)]);
     return Object.fromEntries(entries);
@@ -101,7 +101,7 @@ export function bind<T extends Readonly<Record<string, readonly [string, ...stri
 }
 
 /** Encodes text with the terminating zero of C, in memory that does not move while the array is referenced. */
-export function cText(text: string): Uint8Array {
+export function cString(text: string): Uint8Array {
   const bytes = new Uint8Array(Buffer.byteLength(text) + 1);
   new TextEncoder().encodeInto(text, bytes);
   void bytes.buffer;

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../../kernel/error.js';
-import { Out } from '../../gpu/native/api.js';
+import { OutParameters } from '../../gpu/native/api.js';
 import { DriverErrors } from '../../gpu/native/errors.js';
 import { Cuda, type CudaApi, type CudaCall, textAt } from './api.js';
 
@@ -8,7 +8,7 @@ export class CudaErrors extends DriverErrors<CudaCall> {
   protected readonly codes = codes;
   protected readonly hints = hints;
   readonly #api: CudaApi;
-  readonly #out = new Out();
+  readonly #out = new OutParameters();
 
   constructor(api: CudaApi, device: string) {
     super(device);
@@ -16,22 +16,22 @@ export class CudaErrors extends DriverErrors<CudaCall> {
   }
 
   protected isFatal(_call: CudaCall, code: number): boolean {
-    return sticky.has(code);
+    return fatalCodes.has(code);
   }
 
-  protected nameOf(code: number): string {
+  protected describeCode(code: number): string {
     const name = this.#text('cuGetErrorName', code) || 'an unknown code';
     const text = this.#text('cuGetErrorString', code);
     return `${name} (${code})${text === '' ? '' : `: ${text}`}`;
   }
 
   #text(call: 'cuGetErrorName' | 'cuGetErrorString', code: number): string {
-    return this.#api[call](code, this.#out.at) === Cuda.success ? textAt(this.#out.wide()) : '';
+    return this.#api[call](code, this.#out.address) === Cuda.success ? textAt(this.#out.wide()) : '';
   }
 }
 
 /** Codes after which every call of the process fails, including opening the device again: measured on an H200. */
-const sticky: ReadonlySet<number> = new Set([
+const fatalCodes: ReadonlySet<number> = new Set([
   4, 46, 201, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 806, 807, 810, 999,
 ]);
 

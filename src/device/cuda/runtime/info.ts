@@ -1,6 +1,6 @@
 import type { DeviceInfo } from '../../device.js';
-import { Out } from '../../gpu/native/api.js';
-import { addressOf, keepingSignals } from '../../native/libc.js';
+import { OutParameters } from '../../gpu/native/api.js';
+import { addressOf, preservingSignals } from '../../native/libc.js';
 import { Attribute, Cuda, type CudaApi, textIn } from './api.js';
 import { CudaErrors } from './errors.js';
 
@@ -37,41 +37,41 @@ const COMPUTE_PROHIBITED = 2;
 /** Starts the driver by `cuInit`. Returns its CUDA version, 13000 for 13.0, or the reason why it cannot start. */
 export function startDriver(api: CudaApi): { readonly version: number } | { readonly reason: string } {
   const errors = new CudaErrors(api, 'CUDA');
-  const code = keepingSignals(() => api.cuInit(0));
+  const code = preservingSignals(() => api.cuInit(0));
   if (code === Cuda.noDevice) return { reason: 'the NVIDIA driver is here, but no GPU that it can use' };
   if (code !== Cuda.success) return { reason: errors.describe('cuInit', code).message.split(/\n\s*/).join('; ') };
-  const out = new Out();
-  errors.check('cuDriverGetVersion', api.cuDriverGetVersion(out.at));
+  const out = new OutParameters();
+  errors.check('cuDriverGetVersion', api.cuDriverGetVersion(out.address));
   return { version: out.int() };
 }
 
 /** Lists the GPUs that CUDA_VISIBLE_DEVICES allows, in the driver's order. */
 export function listGpus(api: CudaApi): readonly Gpu[] {
   const errors = new CudaErrors(api, 'CUDA');
-  const out = new Out();
-  errors.check('cuDeviceGetCount', api.cuDeviceGetCount(out.at));
+  const out = new OutParameters();
+  errors.check('cuDeviceGetCount', api.cuDeviceGetCount(out.address));
   return Array.from({ length: out.int() }, (_, ordinal) => readGpu(api, ordinal));
 }
 
 export function readGpu(api: CudaApi, ordinal: number): Gpu {
   const errors = new CudaErrors(api, `cuda:${ordinal}`);
-  const out = new Out();
-  errors.check('cuDeviceGet', api.cuDeviceGet(out.at, ordinal));
+  const out = new OutParameters();
+  errors.check('cuDeviceGet', api.cuDeviceGet(out.address, ordinal));
   const handle = out.int();
   const attribute = (which: number): number => {
-    errors.check('cuDeviceGetAttribute', api.cuDeviceGetAttribute(out.at, which, handle), `attribute ${which}`);
+    errors.check('cuDeviceGetAttribute', api.cuDeviceGetAttribute(out.address, which, handle), `attribute ${which}`);
     return out.int();
   };
   // Old drivers do not know the newer attributes.
   const flag = (which: number): boolean =>
-    api.cuDeviceGetAttribute(out.at, which, handle) === Cuda.success && out.int() !== 0;
+    api.cuDeviceGetAttribute(out.address, which, handle) === Cuda.success && out.int() !== 0;
   const text = (bytes: number, call: 'cuDeviceGetName' | 'cuDeviceGetPCIBusId'): string => {
     const room = new Uint8Array(bytes);
     // SAFETY: the function writes at most `bytes` bytes, the zero included; `room` outlives the call.
     errors.check(call, api[call](addressOf(room), bytes, handle));
     return textIn(room);
   };
-  errors.check('cuDeviceTotalMem', api.cuDeviceTotalMem(out.at, handle));
+  errors.check('cuDeviceTotalMem', api.cuDeviceTotalMem(out.address, handle));
   const memoryBytes = out.wide();
   return {
     ordinal,
@@ -97,21 +97,21 @@ export function readGpu(api: CudaApi, ordinal: number): Gpu {
 }
 
 /** Why no process can open this GPU, if so. */
-export function refusesWork({ computeMode }: Gpu): string | undefined {
+export function whyUnusable({ computeMode }: Gpu): string | undefined {
   return computeMode === COMPUTE_PROHIBITED
     ? 'its compute mode is "prohibited" (nvidia-smi -c 0 allows it)'
     : undefined;
 }
 
 /** Facts from outside the driver API: from NVML and NVRTC. */
-export interface Surroundings {
+export interface GpuEnvironment {
   readonly cuda: number;
   readonly driver?: string | undefined;
   readonly nvrtc?: string | undefined;
   readonly link?: string | undefined;
 }
 
-export function describeGpu(gpu: Gpu, { cuda, driver, nvrtc, link }: Surroundings): DeviceInfo {
+export function describeGpu(gpu: Gpu, { cuda, driver, nvrtc, link }: GpuEnvironment): DeviceInfo {
   const bandwidth = (gpu.memoryClockMHz * 1e6 * 2 * gpu.busBits) / 8 / 1e9;
   return {
     id: `cuda:${gpu.ordinal}`,

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { loadFault } from '../../native/libc.js';
+import { loadError } from '../../native/libc.js';
 
 /** The NVIDIA libraries that the device uses: the driver, its compiler, its sensors, ranges for profilers. */
 export type LibraryName = 'cuda' | 'nvrtc' | 'nvml' | 'nvtx';
@@ -11,7 +11,7 @@ export interface FoundLibrary {
   readonly path: string;
 }
 
-interface Known {
+interface LibrarySpec {
   /** The environment variable that names a file instead: for unusual locations, and for tests. */
   readonly variable: string;
   readonly sonames: (major: number | undefined) => readonly string[];
@@ -22,7 +22,7 @@ interface Known {
 /** Newest first. CUDA 11 had the minor version in the name. */
 const NVRTC_VERSIONS = ['14', '13', '12', '11.2', '11.1', '11.0'];
 
-const known: Readonly<Record<LibraryName, Known>> = {
+const librarySpecs: Readonly<Record<LibraryName, LibrarySpec>> = {
   cuda: {
     variable: 'MILLRACE_LIBCUDA',
     sonames: () => ['libcuda.so.1', 'libcuda.so'],
@@ -74,18 +74,18 @@ export function findLibrary(
   major?: number,
   environment: NodeJS.ProcessEnv = process.env,
 ): FoundLibrary | { readonly reason: string } {
-  const { variable, sonames, folders, missing } = known[name];
-  const told = environment[variable];
-  if (told !== undefined && told !== '') {
-    const fault = loadFault(told);
+  const { variable, sonames, folders, missing } = librarySpecs[name];
+  const configured = environment[variable];
+  if (configured !== undefined && configured !== '') {
+    const fault = loadError(configured);
     return fault === undefined
-      ? { path: told }
+      ? { path: configured }
       : { reason: `${variable} names a library that cannot be loaded: ${fault}` };
   }
   if (process.platform !== 'linux') return { reason: `CUDA is for Linux here, this is ${process.platform}` };
   const faults: string[] = [];
   for (const path of sonames(major)) {
-    const fault = loadFault(path);
+    const fault = loadError(path);
     if (fault === undefined) return { path };
     if (!/no such file/i.test(fault)) faults.push(fault);
   }
@@ -93,7 +93,7 @@ export function findLibrary(
     for (const soname of sonames(major)) {
       const path = join(folder, soname);
       if (!existsSync(path)) continue;
-      const fault = loadFault(path);
+      const fault = loadError(path);
       if (fault === undefined) return { path };
       faults.push(fault);
     }
@@ -108,14 +108,14 @@ function toolkitFolders(environment: NodeJS.ProcessEnv = process.env): readonly 
   const toolkits = [CUDA_HOME, CUDA_PATH, '/usr/local/cuda', ...versioned('/usr/local', /^cuda-/), '/opt/cuda'];
   const libraries = ['lib64', 'lib', `targets/${process.arch === 'arm64' ? 'sbsa' : 'x86_64'}-linux/lib`];
   const pythons = [VIRTUAL_ENV, CONDA_PREFIX, '/usr', '/usr/local', join(homedir(), '.local')];
-  const packages = given(pythons).flatMap((root) =>
+  const packages = nonEmpty(pythons).flatMap((root) =>
     versioned(join(root, 'lib'), /^python3/).flatMap((python) =>
       ['site-packages', 'dist-packages'].map((name) => join(python, name, 'nvidia')),
     ),
   );
   const folders = [
-    ...given(toolkits).flatMap((root) => libraries.map((name) => join(root, name))),
-    ...given([CONDA_PREFIX]).map((root) => join(root, 'lib')),
+    ...nonEmpty(toolkits).flatMap((root) => libraries.map((name) => join(root, name))),
+    ...nonEmpty([CONDA_PREFIX]).map((root) => join(root, 'lib')),
     ...packages.flatMap((root) => [
       join(root, 'cuda_nvrtc', 'lib'),
       ...versioned(root, /^cu\d+$/).map((own) => join(own, 'lib')),
@@ -124,7 +124,7 @@ function toolkitFolders(environment: NodeJS.ProcessEnv = process.env): readonly 
   return [...new Set(folders)].filter((folder) => existsSync(folder));
 }
 
-const given = (roots: readonly (string | undefined)[]): string[] =>
+const nonEmpty = (roots: readonly (string | undefined)[]): string[] =>
   roots.filter((root): root is string => root !== undefined && root !== '' && root !== dirname(root));
 
 /** Returns the folders in `root` that match the name, highest version first. */

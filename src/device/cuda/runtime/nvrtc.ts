@@ -1,8 +1,8 @@
 import koffi from 'koffi';
-import { Out } from '../../gpu/native/api.js';
+import { OutParameters } from '../../gpu/native/api.js';
 import { CompileRefusal } from '../../gpu/worker/driver.js';
-import { addressOf, keepingSignals } from '../../native/libc.js';
-import { type Bound, bind, cText, textIn } from './api.js';
+import { addressOf, preservingSignals } from '../../native/libc.js';
+import { type BoundFunctions, bind, cString, textIn } from './api.js';
 import { findLibrary } from './library.js';
 
 const wide = 'uint64_t';
@@ -24,7 +24,7 @@ const symbols = {
 } as const;
 
 /** NVRTC's output: machine code of one architecture, or PTX that the driver compiles further. */
-export interface Target {
+export interface CompileTarget {
   readonly option: string;
   readonly form: 'cubin' | 'ptx';
 }
@@ -34,16 +34,16 @@ export class Nvrtc {
   readonly version: string;
   /** Architectures that it can compile for: 75, 80, 90 … */
   readonly architectures: readonly number[];
-  readonly #api: Bound<typeof symbols>;
+  readonly #api: BoundFunctions<typeof symbols>;
   readonly #path: string;
-  readonly #out = new Out();
+  readonly #out = new OutParameters();
 
-  private constructor(api: Bound<typeof symbols>, path: string) {
+  private constructor(api: BoundFunctions<typeof symbols>, path: string) {
     this.#api = api;
     this.#path = path;
-    this.#check('nvrtcVersion', api.nvrtcVersion(this.#out.cell(0), this.#out.cell(1)));
+    this.#check('nvrtcVersion', api.nvrtcVersion(this.#out.cellAddress(0), this.#out.cellAddress(1)));
     this.version = `${this.#out.int(0)}.${this.#out.int(1)}`;
-    this.#check('nvrtcGetNumSupportedArchs', api.nvrtcGetNumSupportedArchs(this.#out.at));
+    this.#check('nvrtcGetNumSupportedArchs', api.nvrtcGetNumSupportedArchs(this.#out.address));
     const numbers = new Int32Array(this.#out.int());
     // SAFETY: NVRTC writes as many as it just reported.
     this.#check('nvrtcGetSupportedArchs', api.nvrtcGetSupportedArchs(addressOf(numbers)));
@@ -66,19 +66,19 @@ export class Nvrtc {
   }
 
   /** Throws CompileRefusal with the compiler's first error. */
-  compile(text: string, options: readonly string[], { option, form }: Target): Uint8Array {
-    const [source, name] = [cText(text), cText(SOURCE_NAME)];
+  compile(text: string, options: readonly string[], { option, form }: CompileTarget): Uint8Array {
+    const [source, name] = [cString(text), cString(SOURCE_NAME)];
     const api = this.#api;
     // SAFETY: both texts end with a zero and outlive the call; there are no headers.
-    const made = api.nvrtcCreateProgram(this.#out.at, addressOf(source), addressOf(name), 0, 0, 0);
+    const made = api.nvrtcCreateProgram(this.#out.address, addressOf(source), addressOf(name), 0, 0, 0);
     this.#check('nvrtcCreateProgram', made);
     const handle = new BigUint64Array([BigInt(this.#out.wide())]);
     const program = this.#out.wide();
     try {
-      const texts = [...options, `--gpu-architecture=${option}`].map(cText);
+      const texts = [...options, `--gpu-architecture=${option}`].map(cString);
       const list = BigUint64Array.from(texts, (bytes) => BigInt(addressOf(bytes)));
       // SAFETY: `list` and the texts that it points to outlive the call.
-      const code = keepingSignals(() => api.nvrtcCompileProgram(program, list.length, addressOf(list)));
+      const code = preservingSignals(() => api.nvrtcCompileProgram(program, list.length, addressOf(list)));
       if (code !== 0) throw this.#refusal(code, program);
       return form === 'cubin'
         ? this.#bytes(program, 'nvrtcGetCUBINSize', 'nvrtcGetCUBIN')
@@ -93,7 +93,7 @@ export class Nvrtc {
     size: 'nvrtcGetCUBINSize' | 'nvrtcGetPTXSize' | 'nvrtcGetProgramLogSize',
     get: 'nvrtcGetCUBIN' | 'nvrtcGetPTX' | 'nvrtcGetProgramLog',
   ): Uint8Array {
-    this.#check(size, this.#api[size](program, this.#out.at));
+    this.#check(size, this.#api[size](program, this.#out.address));
     const bytes = new Uint8Array(this.#out.wide());
     // SAFETY: as many bytes as NVRTC just reported.
     if (bytes.length > 0) this.#check(get, this.#api[get](program, addressOf(bytes)));
@@ -103,14 +103,15 @@ export class Nvrtc {
   #refusal(code: number, program: number): CompileRefusal {
     const log = textIn(this.#bytes(program, 'nvrtcGetProgramLogSize', 'nvrtcGetProgramLog')).trim();
     const { line, message } = firstError(log);
-    return new CompileRefusal(`NVRTC ${this.version}`, line, message || this.#nameOf(code));
+    return new CompileRefusal(`NVRTC ${this.version}`, line, message || this.#describeCode(code));
   }
 
   #check(call: keyof typeof symbols, code: number): void {
-    if (code !== 0) throw new CompileRefusal(`NVRTC ${this.version}`, undefined, `${call}: ${this.#nameOf(code)}`);
+    if (code !== 0)
+      throw new CompileRefusal(`NVRTC ${this.version}`, undefined, `${call}: ${this.#describeCode(code)}`);
   }
 
-  #nameOf(code: number): string {
+  #describeCode(code: number): string {
     return `${koffi.load(this.#path).func('nvrtcGetErrorString', 'str', ['int'])(code)} (${code})`;
   }
 }
@@ -131,7 +132,7 @@ export function firstError(log: string): { readonly line: number | undefined; re
  * Chooses the target: the GPU itself, else an older GPU of its generation, whose machine code it runs; else PTX of the
  * newest earlier generation, if NVRTC is older than the GPU. Undefined if the GPU is older than all.
  */
-export function targetFor(gpu: number, architectures: readonly number[]): Target | undefined {
+export function targetFor(gpu: number, architectures: readonly number[]): CompileTarget | undefined {
   const older = architectures.filter((known) => known <= gpu).sort((a, b) => b - a);
   const generation = (architecture: number): number => Math.floor(architecture / 10);
   const near = older.find((known) => generation(known) === generation(gpu));

@@ -1,7 +1,7 @@
 import koffi from 'koffi';
 import { addressOf } from '../../native/libc.js';
-import { whole } from '../../pool/threads/stay.js';
-import { cText } from './api.js';
+import { uninterruptible } from '../../pool/threads/stay.js';
+import { cString } from './api.js';
 import { findLibrary } from './library.js';
 
 /**
@@ -25,7 +25,7 @@ export function openNvtx(): Nvtx | undefined {
   if ('reason' in found) return undefined;
   const { path } = found;
   try {
-    const [start, end, push, pop] = whole(() => {
+    const [start, end, push, pop] = uninterruptible(() => {
       const library = koffi.load(path);
       return [
         library.func('uint64_t nvtxRangeStartA(uint64_t name)'),
@@ -36,7 +36,7 @@ export function openNvtx(): Nvtx | undefined {
     });
     const names = new Map<string, Uint8Array>();
     const address = (name: string): number => {
-      const text = names.get(name) ?? cText(name);
+      const text = names.get(name) ?? cString(name);
       names.set(name, text);
       return addressOf(text);
     };

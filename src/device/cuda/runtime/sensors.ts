@@ -1,7 +1,7 @@
 import type { Sensors } from '../../device.js';
-import { Out } from '../../gpu/native/api.js';
+import { OutParameters } from '../../gpu/native/api.js';
 import { addressOf } from '../../native/libc.js';
-import { type Bound, bind, cText, textIn } from './api.js';
+import { type BoundFunctions, bind, cString, textIn } from './api.js';
 import { findLibrary } from './library.js';
 
 const wide = 'uint64_t';
@@ -35,10 +35,10 @@ const CLOCK_MEMORY = 2;
  * separately: many cards and virtual machines know only some.
  */
 export class Nvml {
-  readonly #api: Bound<typeof symbols>;
-  readonly #out = new Out();
+  readonly #api: BoundFunctions<typeof symbols>;
+  readonly #out = new OutParameters();
 
-  private constructor(api: Bound<typeof symbols>) {
+  private constructor(api: BoundFunctions<typeof symbols>) {
     this.#api = api;
   }
 
@@ -68,18 +68,20 @@ export class Nvml {
 
   /** Returns the GPU with this PCI bus id, in the driver API's notation. */
   device(busId: string): number | undefined {
-    const name = cText(busId);
-    // SAFETY: the name ends with a zero and outlives the call; the handle is 8 bytes of `Out`.
-    return this.#api.nvmlDeviceGetHandleByPciBusId(addressOf(name), this.#out.at) === 0 ? this.#out.wide() : undefined;
+    const name = cString(busId);
+    // SAFETY: the name ends with a zero and outlives the call; the handle is 8 bytes of `OutParameters`.
+    return this.#api.nvmlDeviceGetHandleByPciBusId(addressOf(name), this.#out.address) === 0
+      ? this.#out.wide()
+      : undefined;
   }
 
   /** "PCIe 5 × 16", and the card's maximum if that is more: idle cards lower their link. */
   link(device: number): string | undefined {
     const api = this.#api;
-    const generation = this.#word(api.nvmlDeviceGetCurrPcieLinkGeneration(device, this.#out.at));
-    const width = this.#word(api.nvmlDeviceGetCurrPcieLinkWidth(device, this.#out.at));
-    const best = this.#word(api.nvmlDeviceGetMaxPcieLinkGeneration(device, this.#out.at));
-    const widest = this.#word(api.nvmlDeviceGetMaxPcieLinkWidth(device, this.#out.at));
+    const generation = this.#word(api.nvmlDeviceGetCurrPcieLinkGeneration(device, this.#out.address));
+    const width = this.#word(api.nvmlDeviceGetCurrPcieLinkWidth(device, this.#out.address));
+    const best = this.#word(api.nvmlDeviceGetMaxPcieLinkGeneration(device, this.#out.address));
+    const widest = this.#word(api.nvmlDeviceGetMaxPcieLinkWidth(device, this.#out.address));
     if (generation === undefined || width === undefined) return undefined;
     const more = best !== undefined && widest !== undefined && (best > generation || widest > width);
     return `PCIe ${generation} × ${width}${more ? `, at most ${best} × ${widest}` : ''}`;
@@ -87,7 +89,7 @@ export class Nvml {
 
   read(device: number): Sensors {
     const api = this.#api;
-    const at = this.#out.at;
+    const at = this.#out.address;
     const temperatureC = this.#word(api.nvmlDeviceGetTemperature(device, CHIP, at));
     const milliwatts = this.#word(api.nvmlDeviceGetPowerUsage(device, at));
     const limit = this.#word(api.nvmlDeviceGetEnforcedPowerLimit(device, at));
@@ -99,15 +101,15 @@ export class Nvml {
     const used = api.nvmlDeviceGetMemoryInfo(device, at) === 0 ? this.#out.wide(2) : undefined;
     const millijoules = api.nvmlDeviceGetTotalEnergyConsumption(device, at) === 0 ? this.#out.wide() : undefined;
     return {
-      ...some('temperatureC', temperatureC),
-      ...some('powerW', milliwatts, 1e-3),
-      ...some('powerLimitW', limit, 1e-3),
-      ...some('utilisation', busy?.[0], 1e-2),
-      ...some('memoryUtilisation', busy?.[1], 1e-2),
-      ...some('clockMHz', clockMHz),
-      ...some('memoryClockMHz', memoryClockMHz),
-      ...some('memoryUsedBytes', used),
-      ...some('energyJ', millijoules, 1e-3),
+      ...optional('temperatureC', temperatureC),
+      ...optional('powerW', milliwatts, 1e-3),
+      ...optional('powerLimitW', limit, 1e-3),
+      ...optional('utilisation', busy?.[0], 1e-2),
+      ...optional('memoryUtilisation', busy?.[1], 1e-2),
+      ...optional('clockMHz', clockMHz),
+      ...optional('memoryClockMHz', memoryClockMHz),
+      ...optional('memoryUsedBytes', used),
+      ...optional('energyJ', millijoules, 1e-3),
     };
   }
 
@@ -116,5 +118,5 @@ export class Nvml {
   }
 }
 
-const some = (name: keyof Sensors, value: number | undefined, unit = 1): Partial<Sensors> =>
+const optional = (name: keyof Sensors, value: number | undefined, unit = 1): Partial<Sensors> =>
   value === undefined ? {} : { [name]: value * unit };

@@ -1,13 +1,13 @@
 import '../../gpu/native/stack.js'; // first
 import type { DeviceInfo, Sensors } from '../../device.js';
-import type { Compiled } from '../../gpu/build/build.js';
+import type { CompileResult } from '../../gpu/build/build.js';
 import type { Reply } from '../../gpu/build/service.js';
 import { CompileRefusal } from '../../gpu/worker/driver.js';
-import { inThread } from '../../pool/threads/threads.js';
+import { runInThread } from '../../pool/threads/threads.js';
 import { type CudaApi, cudaApi } from './api.js';
 import { describeGpu, type Gpu, listGpus, startDriver } from './info.js';
 import { findLibrary } from './library.js';
-import { Nvrtc, type Target } from './nvrtc.js';
+import { type CompileTarget, Nvrtc } from './nvrtc.js';
 import { Nvml } from './sensors.js';
 
 /**
@@ -22,7 +22,7 @@ export type Question =
       readonly major: number;
       readonly text: string;
       readonly options: readonly string[];
-      readonly target: Target;
+      readonly target: CompileTarget;
     };
 
 /** What is installed on this machine, determined without a context. */
@@ -40,19 +40,19 @@ export interface Survey {
 export type Answers = {
   survey: Survey | { readonly reason: string };
   sensors: Sensors | undefined;
-  compile: Compiled;
+  compile: CompileResult;
 };
 
-interface Started {
+interface StartedDriver {
   readonly api: CudaApi;
   readonly libcuda: string;
   readonly cuda: number;
 }
-let started: Started | { readonly reason: string } | undefined;
+let started: StartedDriver | { readonly reason: string } | undefined;
 let nvml: Nvml | undefined | 'unknown' = 'unknown';
 const compilers = new Map<number, ReturnType<typeof Nvrtc.open>>();
 
-function driver(): Started | { readonly reason: string } {
+function startedDriver(): StartedDriver | { readonly reason: string } {
   if (started) return started;
   const found = findLibrary('cuda');
   if ('reason' in found) return found;
@@ -63,25 +63,25 @@ function driver(): Started | { readonly reason: string } {
   return started;
 }
 
-function management(): Nvml | undefined {
+function openNvml(): Nvml | undefined {
   if (nvml === 'unknown') nvml = Nvml.open();
   return nvml;
 }
 
-function compiler(major: number): ReturnType<typeof Nvrtc.open> {
+function nvrtcFor(major: number): ReturnType<typeof Nvrtc.open> {
   const known = compilers.get(major) ?? Nvrtc.open(major);
   compilers.set(major, known);
   return known;
 }
 
 function survey(): Answers['survey'] {
-  const own = driver();
+  const own = startedDriver();
   if ('reason' in own) return own;
   const gpus = listGpus(own.api);
   if (gpus.length === 0) return { reason: 'the NVIDIA driver is here, but no GPU that it can use' };
-  const sensors = management();
+  const sensors = openNvml();
   const version = sensors?.driverVersion();
-  const nvrtc = compiler(Math.floor(own.cuda / 1000));
+  const nvrtc = nvrtcFor(Math.floor(own.cuda / 1000));
   return {
     libcuda: own.libcuda,
     cuda: own.cuda,
@@ -98,16 +98,16 @@ function survey(): Answers['survey'] {
 }
 
 function sensors(ordinal: number): Answers['sensors'] {
-  const own = driver();
-  const management_ = management();
-  if ('reason' in own || !management_) return undefined;
+  const own = startedDriver();
+  const library = openNvml();
+  if ('reason' in own || !library) return undefined;
   const gpu = listGpus(own.api)[ordinal];
-  const device = gpu && management_.device(gpu.busId);
-  return device === undefined ? undefined : management_.read(device);
+  const device = gpu && library.device(gpu.busId);
+  return device === undefined ? undefined : library.read(device);
 }
 
 function compile({ major, text, options, target }: Extract<Question, { kind: 'compile' }>): Answers['compile'] {
-  const nvrtc = compiler(major);
+  const nvrtc = nvrtcFor(major);
   if ('reason' in nvrtc) return { compiler: 'NVRTC', line: undefined, message: nvrtc.reason };
   try {
     return { binary: nvrtc.compile(text, options, target) };
@@ -136,7 +136,7 @@ function reply(question: Question): Reply {
   }
 }
 
-inThread<undefined>((_, ready, port) => {
+runInThread<undefined>((_, ready, port) => {
   port.listen((question) => port.post(reply(question as Question)));
   ready();
 });

@@ -1,14 +1,14 @@
 import { availableParallelism } from 'node:os';
-import { type Reply, type Servant, Service } from '../../gpu/build/service.js';
-import { startThread, workerBeside } from '../../pool/threads/threads.js';
+import { type Helper, HelperPool, type Reply } from '../../gpu/build/service.js';
+import { startThread, workerUrl } from '../../pool/threads/threads.js';
 import type { Answers, Question } from './service-worker.js';
 
-const service = new Service<Question, Answers>({
+const helperPool = new HelperPool<Question, Answers>({
   // NVRTC compiles in several threads at once; more threads than this gain nothing while the GPU runs.
-  most: Math.max(1, Math.min(4, availableParallelism() - 1)),
+  maxHelpers: Math.max(1, Math.min(4, availableParallelism() - 1)),
   idleMs: 10_000,
-  kept: 1,
-  start: startServant,
+  keptHelpers: 1,
+  start: startHelper,
   failure: {
     message: 'the thread that asks the CUDA driver failed',
     asked: 'what GPUs there are, or a kernel for one',
@@ -17,14 +17,14 @@ const service = new Service<Question, Answers>({
 });
 
 /** Asks a thread that may block (`service-worker.ts`). */
-export const ask: typeof service.ask = service.ask.bind(service);
+export const ask: typeof helperPool.ask = helperPool.ask.bind(helperPool);
 
-function startServant(replied: (reply: Reply) => void, gone: (reason: string) => void): Servant {
+function startHelper(replied: (reply: Reply) => void, gone: (reason: string) => void): Helper {
   const thread = startThread({
-    file: workerBeside(import.meta.url, 'service-worker.js'),
+    file: workerUrl(import.meta.url, 'service-worker.js'),
     name: 'millrace cuda service',
     data: undefined,
-    heard: (message) => replied(message as Reply),
+    onMessage: (message) => replied(message as Reply),
     died: (cause) => gone(cause instanceof Error ? cause.message : String(cause)),
   });
   thread.ready.catch(() => undefined); // `died` reports it

@@ -1,11 +1,11 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DiskCache } from '../../cache/cache.js';
-import type { Built } from '../host/device.js';
+import type { BuildResult } from '../host/device.js';
 import { CompileRefusal, type GpuSource } from '../worker/driver.js';
 
 /** A compiler service's answer: a binary, a compile error, or the reason why the compiler is unavailable. */
-export type Compiled =
+export type CompileResult =
   | { readonly binary: Uint8Array }
   | { readonly compiler: string; readonly line: number | undefined; readonly message: string }
   | { readonly unavailable: string };
@@ -17,27 +17,27 @@ export interface BuildOptions {
   /** File name extensions of the binary and the text, for people who inspect the cache. */
   readonly binary: string;
   readonly text: string;
-  compile(): Promise<Compiled>;
+  compile(): Promise<CompileResult>;
 }
 
 /**
  * Compiles a kernel's text through the cache. Throws CompileRefusal, and leaves the refused text in the cache's folder.
  * Returns no binary if the compiler is not available: the driver compiles the text then.
  */
-export function buildCached(source: GpuSource, options: BuildOptions): Promise<Built> {
+export function buildCached(source: GpuSource, options: BuildOptions): Promise<BuildResult> {
   const running = `${options.cache.directory} ${options.key}`;
-  let work = underway.get(running);
+  let work = buildsInProgress.get(running);
   if (work === undefined) {
-    work = build(source, options).finally(() => underway.delete(running));
-    underway.set(running, work);
+    work = build(source, options).finally(() => buildsInProgress.delete(running));
+    buildsInProgress.set(running, work);
   }
   return work;
 }
 
 /** Concurrent requests for the same text share one run of the compiler. */
-const underway = new Map<string, Promise<Built>>();
+const buildsInProgress = new Map<string, Promise<BuildResult>>();
 
-async function build({ name, text }: GpuSource, options: BuildOptions): Promise<Built> {
+async function build({ name, text }: GpuSource, options: BuildOptions): Promise<BuildResult> {
   const { cache, key } = options;
   const file = `kernel.${options.binary}`;
   const known = await cache.get(key, file);

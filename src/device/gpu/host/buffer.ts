@@ -1,8 +1,8 @@
-import { HeldBuffer } from '../../checks/launch.js';
+import { BaseBuffer } from '../../checks/launch.js';
 import type { Device } from '../../device.js';
 
 /** GPU memory, identified to the worker by a number. The worker frees it once no command in flight refers to it. */
-export class GpuBuffer extends HeldBuffer {
+export class GpuBuffer extends BaseBuffer {
   readonly number: number;
   readonly pointer: number | undefined;
   readonly #onFree: (number: number) => void;

@@ -1,7 +1,7 @@
-import { inThread } from '../../pool/threads/threads.js';
-import { help } from './crew.js';
+import { runInThread } from '../../pool/threads/threads.js';
+import { runHelper } from './crew.js';
 
-inThread<SharedArrayBuffer>((memory, ready) => {
+runInThread<SharedArrayBuffer>((memory, ready) => {
   ready();
-  help(memory);
+  runHelper(memory);
 });

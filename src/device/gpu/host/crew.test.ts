@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
 import { addressOf } from '../../native/libc.js';
-import { Crew, crewIn } from './crew.js';
-import { CrewThreads } from './crew-threads.js';
+import { helperCounts, ParallelCopier } from './crew.js';
+import { CopyThreads } from './crew-threads.js';
 
-const threads = new CrewThreads(2);
-const crew = new Crew(threads.memory);
+const threads = new CopyThreads(2);
+const crew = new ParallelCopier(threads.memory);
 afterAll(() => threads.stop());
 
 const SIZE = 2 ** 20 + 77;
@@ -31,20 +31,20 @@ test('the owner copies alone where nobody helps', () => {
     fc.property(ranges, ([at, bytes, gap]) => copied(at, bytes, gap)),
     { numRuns: 5 },
   );
-  expect(crewIn(threads.memory)).toEqual({ helpers: 0, parts: 0 });
+  expect(helperCounts(threads.memory)).toEqual({ helpers: 0, parts: 0 });
 });
 
 test('small transfers start no threads, a large one does, and together they copy every byte once', async () => {
-  threads.expect(1000);
-  threads.expect(2 ** 20);
-  while (crewIn(threads.memory).helpers < 2) await new Promise((resolve) => setImmediate(resolve));
+  threads.expectCopy(1000);
+  threads.expectCopy(2 ** 20);
+  while (helperCounts(threads.memory).helpers < 2) await new Promise((resolve) => setImmediate(resolve));
   fc.assert(
     fc.property(ranges, ([at, bytes, gap]) => copied(at, bytes, gap)),
     { numRuns: 20 },
   );
   // On a busy machine it may take some copies before a helper gets its turn.
-  while (crewIn(threads.memory).parts === 0) copied(0, SIZE, 0);
+  while (helperCounts(threads.memory).parts === 0) copied(0, SIZE, 0);
   await threads.stop();
-  expect(crewIn(threads.memory).helpers).toBe(0);
+  expect(helperCounts(threads.memory).helpers).toBe(0);
   copied(1, SIZE - 1, 1);
 });

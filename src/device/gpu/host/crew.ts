@@ -9,7 +9,7 @@ import { copyBytes } from '../../native/libc.js';
  */
 const Word = {
   /** Parts not yet taken; they are numbered from 0, and the last goes first. */
-  left: 0,
+  remaining: 0,
   /** Parts that are copied. */
   done: 16,
   /** Incremented with every copy; helpers sleep on it. */
@@ -26,14 +26,14 @@ const BYTES = 512;
 /** A part takes 10 µs: short compared to the wait for the last part, long compared to taking one (0.3 µs). */
 const PART_BYTES = 2 ** 16;
 /** A shorter copy is done before a helper would be awake. */
-const LEAST_BYTES = 4 * PART_BYTES;
+const MIN_BYTES = 4 * PART_BYTES;
 /** How long a helper polls for the next copy before it sleeps, and the owner for the last part. */
 const LINGER_MS = 0.1;
 
-export const newCrew = (): SharedArrayBuffer => new SharedArrayBuffer(BYTES);
+export const newCopyMemory = (): SharedArrayBuffer => new SharedArrayBuffer(BYTES);
 
 /** The owner's side. There is only one owner. */
-export class Crew {
+export class ParallelCopier {
   readonly #words: Int32Array;
   readonly #wide: Float64Array;
 
@@ -45,7 +45,7 @@ export class Crew {
   /** Copies like `copyBytes`: complete when it returns. The ranges must not overlap. */
   copy(to: number, from: number, bytes: number): void {
     const words = this.#words;
-    if (bytes < LEAST_BYTES || Atomics.load(words, Word.helpers) === 0) {
+    if (bytes < MIN_BYTES || Atomics.load(words, Word.helpers) === 0) {
       // SAFETY: the caller is responsible.
       copyBytes(to, from, bytes);
       return;
@@ -55,15 +55,15 @@ export class Crew {
     this.#wide[Wide.bytes] = bytes;
     const parts = Math.ceil(bytes / PART_BYTES);
     Atomics.store(words, Word.done, 0);
-    Atomics.store(words, Word.left, parts); // from here on helpers may begin
+    Atomics.store(words, Word.remaining, parts); // from here on helpers may begin
     Atomics.add(words, Word.wake, 1);
     Atomics.notify(words, Word.wake);
     while (copyPart(words, this.#wide));
-    this.#waitFor(parts);
+    this.#waitForParts(parts);
   }
 
   /** Helpers finish the parts they took within microseconds, unless the system has preempted one of them. */
-  #waitFor(parts: number): void {
+  #waitForParts(parts: number): void {
     const words = this.#words;
     const until = performance.now() + LINGER_MS;
     for (let done = Atomics.load(words, Word.done); done < parts; done = Atomics.load(words, Word.done)) {
@@ -72,8 +72,8 @@ export class Crew {
   }
 }
 
-/** A helper's main loop, until `dismiss`. */
-export function help(memory: SharedArrayBuffer): void {
+/** A helper's main loop, until `stopHelpers`. */
+export function runHelper(memory: SharedArrayBuffer): void {
   const words = new Int32Array(memory);
   const wide = new Float64Array(memory);
   Atomics.add(words, Word.helpers, 1);
@@ -81,7 +81,7 @@ export function help(memory: SharedArrayBuffer): void {
     while (copyPart(words, wide, Word.helped)) idle = performance.now();
     if (performance.now() - idle < LINGER_MS) continue;
     const seen = Atomics.load(words, Word.wake);
-    if (Atomics.load(words, Word.left) > 0 || Atomics.load(words, Word.stop) !== 0) continue;
+    if (Atomics.load(words, Word.remaining) > 0 || Atomics.load(words, Word.stop) !== 0) continue;
     Atomics.wait(words, Word.wake, seen);
     idle = performance.now();
   }
@@ -89,7 +89,7 @@ export function help(memory: SharedArrayBuffer): void {
 }
 
 /** Ends the helpers once they have copied the parts they took. */
-export function dismiss(memory: SharedArrayBuffer): void {
+export function stopHelpers(memory: SharedArrayBuffer): void {
   const words = new Int32Array(memory);
   Atomics.store(words, Word.stop, 1);
   Atomics.add(words, Word.wake, 1);
@@ -97,16 +97,16 @@ export function dismiss(memory: SharedArrayBuffer): void {
 }
 
 /** Returns the number of helpers and of the parts they have copied. */
-export function crewIn(memory: SharedArrayBuffer): { readonly helpers: number; readonly parts: number } {
+export function helperCounts(memory: SharedArrayBuffer): { readonly helpers: number; readonly parts: number } {
   const words = new Int32Array(memory);
   return { helpers: Atomics.load(words, Word.helpers), parts: Atomics.load(words, Word.helped) };
 }
 
 /** Takes a part, copies it and counts it; false if none is left. */
 function copyPart(words: Int32Array, wide: Float64Array, counter?: number): boolean {
-  const left = Atomics.load(words, Word.left);
+  const left = Atomics.load(words, Word.remaining);
   if (left <= 0) return false;
-  if (Atomics.compareExchange(words, Word.left, left, left - 1) !== left) return true; // another thread was faster
+  if (Atomics.compareExchange(words, Word.remaining, left, left - 1) !== left) return true; // another thread was faster
   // The part taken may belong to a later copy than the one whose count was read. The addresses are always those of the
   // later copy, which cannot end before this part is done.
   const at = (left - 1) * PART_BYTES;

@@ -1,9 +1,9 @@
 import type { GpuOptions } from '../../../kernel/abi/lower-gpu.js';
 import { MillraceError } from '../../../kernel/error.js';
-import { type GpuTarget, type Kernel, type LoweredGpu, lowerGpu } from '../../../kernel/index.js';
+import { type GpuTarget, type Kernel, type LoweredGpuKernel, lowerGpu } from '../../../kernel/index.js';
 import { compileError } from '../../checks/compile-error.js';
 import { checkAllocation, deviceClosed } from '../../checks/launch.js';
-import { Traps } from '../../checks/traps.js';
+import { TrapExplainer } from '../../checks/traps.js';
 import type {
   CompileOptions,
   Device,
@@ -16,25 +16,25 @@ import type {
 } from '../../device.js';
 import { Residents } from '../resident/residents.js';
 import { LAUNCH_WORDS } from '../wire/commands.js';
-import { MOST_WORDS } from '../wire/ring.js';
+import { MAX_RECORD_WORDS } from '../wire/ring.js';
 import { CompileRefusal, type GpuSource } from '../worker/driver.js';
 import { GpuBuffer } from './buffer.js';
 import type { Link } from './link.js';
 import { GpuCode, GpuProgram } from './program.js';
 import { Streams } from './streams.js';
 
-export { type Link, type Opening, openLink } from './link.js';
+export { type Link, type LinkOptions, openLink } from './link.js';
 
 /** The output of a runtime's compiler, if it compiles outside the device's worker. */
-export interface Built {
+export interface BuildResult {
   readonly binary?: Uint8Array;
   readonly cached: boolean;
 }
 
 /** Buffers are multiples of four words, so that a kernel can move 16 bytes at a time. */
-const GRAIN = 16;
+const ALIGN_BYTES = 16;
 /** The most buffers assumed for a launch: the rest of a record is for its parameters. */
-const MOST_BUFFERS = 256;
+const MAX_BUFFERS = 256;
 
 /**
  * The common part of devices with a driver in a worker.
@@ -46,10 +46,10 @@ export abstract class GpuDevice implements Device {
   readonly info: DeviceInfo;
   readonly #link: Link;
   readonly #streams: Streams;
-  readonly #traps = new Traps();
+  readonly #traps = new TrapExplainer();
   readonly #bytesAt: ((address: number, bytes: number) => Uint8Array) | undefined;
   /** Runtime memory that was dropped without `free`. It is released once no view of it is left. */
-  readonly #unseen = new FinalizationRegistry<number>((number) => this.#freeHost(number));
+  readonly #droppedHostMemory = new FinalizationRegistry<number>((number) => this.#freeHost(number));
   #end: { readonly error: MillraceError; readonly done: Promise<void> } | undefined;
 
   /**
@@ -67,7 +67,13 @@ export abstract class GpuDevice implements Device {
     this.info = info;
     this.#link = link;
     const explain = this.#traps.explain.bind(this.#traps, this.info.id);
-    this.#streams = new Streams({ device: this, link, addressOf, explain, staging: (bytes) => link.staging(bytes) });
+    this.#streams = new Streams({
+      device: this,
+      link,
+      addressOf,
+      explain,
+      expectStaging: (bytes) => link.expectStaging(bytes),
+    });
     this.residents = new Residents({
       device: this,
       link,
@@ -77,11 +83,11 @@ export abstract class GpuDevice implements Device {
       },
     });
     link.attach({
-      news: () => {
-        const isBusy = this.#streams.news();
-        return this.residents.news() || isBusy;
+      boardChanged: () => {
+        const isBusy = this.#streams.processResults();
+        return this.residents.processFlags() || isBusy;
       },
-      gridOver: (number, error) => this.residents.over(number, error),
+      gridEnded: (number, error) => this.residents.gridEnded(number, error),
       markFailed: (line, mark, error) => this.#streams.markFailed(line, mark, error),
       failed: (error) => void this.#finish(error),
     });
@@ -99,9 +105,9 @@ export abstract class GpuDevice implements Device {
     return 0;
   }
   /** Throws `device-capability` if the device lacks what the kernel needs. */
-  protected accept(_lowered: LoweredGpu): void {}
+  protected checkSupported(_lowered: LoweredGpuKernel): void {}
   /** Compiles outside the worker, before the driver loads the result; returns no binary if the driver compiles itself. */
-  protected abstract build(source: GpuSource): Promise<Built>;
+  protected abstract build(source: GpuSource): Promise<BuildResult>;
 
   async compile(kernel: Kernel, options: CompileOptions = {}): Promise<GpuProgram> {
     this.checkOpen();
@@ -109,9 +115,12 @@ export abstract class GpuDevice implements Device {
     const { lanes = 'auto' } = options;
     const workgroup = lanes === 'auto' ? this.workgroup(kernel.kind) : this.#workgroup(kernel, lanes);
     const { target, nearLimit, pipes } = this;
-    const asked = askedOf({ target, workgroup, pipes, ...(nearLimit === undefined ? {} : { nearLimit }) }, options);
+    const asked = gpuOptionsOf(
+      { target, workgroup, pipes, ...(nearLimit === undefined ? {} : { nearLimit }) },
+      options,
+    );
     const lowered = lowerGpu(kernel, asked);
-    this.accept(lowered);
+    this.checkSupported(lowered);
     const { number, cached, occupancy } = await this.#load(lowered);
     this.checkOpen();
     const compiled = { milliseconds: performance.now() - started, cached };
@@ -127,24 +136,27 @@ export abstract class GpuDevice implements Device {
   async alloc(bytes: number): Promise<DeviceBuffer> {
     this.checkOpen();
     checkAllocation(this, bytes);
-    const number = this.#streams.nextNumber();
-    const pointer = await this.#link.call('alloc', { number, bytes: Math.max(1, Math.ceil(bytes / GRAIN)) * GRAIN });
+    const number = this.#streams.nextMemoryNumber();
+    const pointer = await this.#link.call('alloc', {
+      number,
+      bytes: Math.max(1, Math.ceil(bytes / ALIGN_BYTES)) * ALIGN_BYTES,
+    });
     return this.#buffer(bytes, number, pointer);
   }
 
   /** Implements `Device.adopt` for devices whose driver supports it. */
-  protected async adopted(pointer: number, bytes: number): Promise<DeviceBuffer> {
+  protected async adoptMemory(pointer: number, bytes: number): Promise<DeviceBuffer> {
     this.checkOpen();
     checkAllocation(this, bytes);
-    if (!Number.isSafeInteger(pointer) || pointer <= 0 || pointer % GRAIN !== 0 || bytes % GRAIN !== 0) {
+    if (!Number.isSafeInteger(pointer) || pointer <= 0 || pointer % ALIGN_BYTES !== 0 || bytes % ALIGN_BYTES !== 0) {
       throw new MillraceError({
         code: 'launch-arguments',
         message: `${bytes} bytes at ${pointer} are no memory that kernels can use`,
         asked: `adopt(${pointer}, ${bytes})`,
-        advice: `give a pointer of the device, and a number of bytes, both multiples of ${GRAIN}`,
+        advice: `give a pointer of the device, and a number of bytes, both multiples of ${ALIGN_BYTES}`,
       });
     }
-    const number = this.#streams.nextNumber();
+    const number = this.#streams.nextMemoryNumber();
     await this.#link.call('adopt', { number, pointer, bytes });
     return this.#buffer(bytes, number, pointer);
   }
@@ -162,13 +174,13 @@ export abstract class GpuDevice implements Device {
   }
 
   /** How many streams are open, and the most that may be. */
-  get streams(): { readonly open: number; readonly most: number } {
-    return { open: this.#streams.count, most: this.#link.most };
+  get streams(): { readonly open: number; readonly max: number } {
+    return { open: this.#streams.count, max: this.#link.maxStreams };
   }
 
   async host(bytes: number): Promise<HostMemory> {
     this.checkOpen();
-    const number = this.#streams.nextNumber();
+    const number = this.#streams.nextMemoryNumber();
     const { locked, shared, address = 0 } = await this.#link.call('host', { number, bytes });
     const own = shared ?? this.#bytesAt?.(address, bytes);
     if (own === undefined) throw new TypeError('the driver gives memory that its device cannot see');
@@ -177,12 +189,12 @@ export abstract class GpuDevice implements Device {
     const { buffer } = own;
     this.#streams.addHost(buffer, number);
     if (shared) return { bytes: own, locked, free: () => this.#freeHost(this.#streams.removeHost(buffer)) };
-    this.#unseen.register(buffer, number, buffer);
+    this.#droppedHostMemory.register(buffer, number, buffer);
     const free = (): void => {
       // Reading unmapped memory would end the process, so views are detached first. If that fails, the memory stays
       // until they are garbage collected.
       if (this.#streams.removeHost(buffer) === undefined || !detach(buffer)) return;
-      this.#unseen.unregister(buffer);
+      this.#droppedHostMemory.unregister(buffer);
       this.#freeHost(number);
     };
     return { bytes: own, locked, free };
@@ -215,7 +227,7 @@ export abstract class GpuDevice implements Device {
    * Compiles the kernel and has the driver load it. `number` identifies it to the driver; `cached`: it was in the
    * cache.
    */
-  async #load(lowered: LoweredGpu): Promise<Loaded> {
+  async #load(lowered: LoweredGpuKernel): Promise<LoadedProgram> {
     checkParameters(lowered);
     const { text, shape, program, sites } = lowered;
     const number = this.#traps.add({ name: program.name, sites });
@@ -263,8 +275,8 @@ export abstract class GpuDevice implements Device {
   }
 
   async #shutDown(error: MillraceError): Promise<void> {
-    this.#streams.news(); // work that finished in time counts
-    this.residents.news();
+    this.#streams.processResults(); // work that finished in time counts
+    this.residents.processFlags();
     this.residents.fail(error);
     this.#streams.fail(error);
     await this.#link.stop(error);
@@ -282,24 +294,24 @@ function detach(buffer: ArrayBufferLike): boolean {
 }
 
 /** Combines the caller's options with the device's defaults. */
-export function askedOf(own: GpuOptions, options: CompileOptions): GpuOptions {
+export function gpuOptionsOf(own: GpuOptions, options: CompileOptions): GpuOptions {
   const { hoist = true, nativeBodies = true, checked = false, pipes = own.pipes ?? 0 } = options;
   return { ...own, hoist, nativeBodies, checked, pipes };
 }
 
-interface Loaded {
+interface LoadedProgram {
   readonly number: number;
   readonly cached: boolean;
   readonly occupancy: number | undefined;
 }
 
 /** A launch's block is sent through the command ring, so its size is limited. */
-function checkParameters({ program, shape }: LoweredGpu): void {
-  const room = MOST_WORDS - LAUNCH_WORDS - MOST_BUFFERS;
-  if (shape.launch.words <= room) return;
+function checkParameters({ program, shape }: LoweredGpuKernel): void {
+  const capacity = MAX_RECORD_WORDS - LAUNCH_WORDS - MAX_BUFFERS;
+  if (shape.launch.words <= capacity) return;
   throw new MillraceError({
     code: 'kernel-budget',
-    message: `kernel ${program.name}: its job and chunk values take ${shape.launch.words} words, a launch has ${room}`,
+    message: `kernel ${program.name}: its job and chunk values take ${shape.launch.words} words, a launch has ${capacity}`,
     asked: `kernel ${program.name}`,
     advice: 'give large tables as buffers',
   });

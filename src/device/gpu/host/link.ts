@@ -1,25 +1,31 @@
 import { firstLine, MillraceError } from '../../../kernel/error.js';
 import type { DeviceInfo } from '../../device.js';
 import type { OpenOptions } from '../../kinds.js';
-import { Watch } from '../../pool/schedule/watch.js';
+import { WordWatcher } from '../../pool/schedule/watch.js';
 import { atExit, startThread, type Thread } from '../../pool/threads/threads.js';
-import { type Board, giveBoard, halt, LINES, newBoard, Word, wakeWorker } from '../wire/board.js';
-import { errorFrom, type Message, type RequestKind, type Requests, type WorkerStart } from '../wire/messages.js';
-import type { CrewThreads } from './crew-threads.js';
+import { type Board, LINES, newBoard, recycleBoard, stopWorker, Word, wakeWorker } from '../wire/board.js';
+import {
+  deserializeError,
+  type RequestKind,
+  type Requests,
+  type WorkerMessage,
+  type WorkerStart,
+} from '../wire/messages.js';
+import type { CopyThreads } from './crew-threads.js';
 
 /** How a device's worker is started. */
-export interface Opening<Own> {
+export interface LinkOptions<Own> {
   /** The device's id, for names and errors. */
   readonly device: string;
   /** The worker's module (`workerBeside(import.meta.url)`), which calls `serve`. */
   readonly worker: URL;
   /** Plain data for the driver. */
-  readonly own: Own;
+  readonly startData: Own;
   readonly options: OpenOptions;
   /** How long the worker may take to release its runtime before it is terminated. */
   readonly joinMs?: number;
   /** Helps the driver copy pageable host memory. */
-  readonly crew?: CrewThreads;
+  readonly copyThreads?: CopyThreads;
   /** See `ThreadStart.isKept`: for drivers that load koffi. */
   readonly isKept?: boolean;
 }
@@ -27,11 +33,11 @@ export interface Opening<Own> {
 /** Events that the link reports to its owner. */
 export interface LinkEvents {
   /** The board has changed. Returns true if there is more to wait for. */
-  news(): boolean;
+  boardChanged(): boolean;
   /** A mark's group failed. */
   markFailed(line: number, mark: number, error: Error): void;
   /** A resident grid has ended for good. */
-  gridOver(number: number, error: MillraceError): void;
+  gridEnded(number: number, error: MillraceError): void;
   /** The worker has died, or its driver has failed. */
   failed(error: MillraceError): void;
 }
@@ -40,11 +46,11 @@ export interface LinkEvents {
 const JOIN_MS = 10_000;
 
 /** The default limit of open streams; at most half of the board's lines. */
-const STREAMS = 32;
+const DEFAULT_STREAMS = 32;
 
 /** Starts the worker and opens its driver. Rejects with the driver's error. */
-export async function openLink<Own>(opening: Opening<Own>): Promise<Link> {
-  const { streams = STREAMS } = opening.options;
+export async function openLink<Own>(opening: LinkOptions<Own>): Promise<Link> {
+  const { streams = DEFAULT_STREAMS } = opening.options;
   if (!Number.isInteger(streams) || streams < 1 || streams > LINES / 2) {
     throw new MillraceError({
       code: 'usage',
@@ -54,7 +60,7 @@ export async function openLink<Own>(opening: Opening<Own>): Promise<Link> {
     });
   }
   const link = new Link(opening);
-  await link.opened();
+  await link.waitUntilOpen();
   return link;
 }
 
@@ -65,57 +71,75 @@ export class Link {
   readonly #device: string;
   readonly #joinMs: number;
   readonly #thread: Thread;
-  readonly #watch: Watch;
-  readonly #crew: CrewThreads | undefined;
+  readonly #watch: WordWatcher;
+  readonly #copyThreads: CopyThreads | undefined;
   readonly #calls = new Map<number, { resolve(answer: unknown): void; reject(error: Error): void }>();
   #events: LinkEvents | undefined;
   #info: DeviceInfo | undefined;
-  #refusal: Error | undefined;
+  #openError: Error | undefined;
   #nextCall = 1;
-  #needed = false;
-  #alive = true;
-  #stopping = false;
+  #isNeeded = false;
+  #isKeptAlive = true;
+  #isStopping = false;
 
-  constructor({ device, worker, own, options, joinMs = JOIN_MS, crew, isKept = false }: Opening<unknown>) {
+  constructor({
+    device,
+    worker,
+    startData,
+    options,
+    joinMs = JOIN_MS,
+    copyThreads,
+    isKept = false,
+  }: LinkOptions<unknown>) {
     this.#device = device;
     this.#joinMs = joinMs;
     this.options = options;
-    this.#crew = crew;
+    this.#copyThreads = copyThreads;
     const { completion = 'poll', telemetry = false } = options;
-    const data: WorkerStart = { board: this.board.memory, completion, telemetry, crew: crew?.memory, own };
+    const data: WorkerStart = {
+      board: this.board.memory,
+      completion,
+      telemetry,
+      copyMemory: copyThreads?.memory,
+      startData,
+    };
     boards.add(this.board);
     this.#thread = startThread({
       file: worker,
       name: `millrace ${device}`,
       data,
       isKept,
-      heard: (message) => this.#heard(message as Message),
+      onMessage: (message) => this.#receive(message as WorkerMessage),
       died: (cause) => this.#died(cause),
     });
-    this.#watch = new Watch(this.board.words, Word.news, () => !this.#stopping && (this.#events?.news() ?? false));
+    this.#watch = new WordWatcher(
+      this.board.words,
+      Word.news,
+      () => !this.#isStopping && (this.#events?.boardChanged() ?? false),
+    );
   }
 
   /** Resolves when the driver is open. */
-  async opened(): Promise<void> {
+  async waitUntilOpen(): Promise<void> {
     try {
       await this.#thread.ready;
       this.#keepAlive();
     } catch (cause) {
       await this.stop();
-      if (this.#refusal instanceof MillraceError) throw this.#refusal;
+      if (this.#openError instanceof MillraceError) throw this.#openError;
       throw new MillraceError({
         code: 'device-failed',
         message: `the worker thread of device ${this.#device} could not start`,
         asked: `device ${this.#device}`,
         advice: 'the cause says why',
-        cause: this.#refusal ?? cause,
+        cause: this.#openError ?? cause,
       });
     }
   }
 
   /** The most streams that may be open at a time. */
-  get most(): number {
-    return this.options.streams ?? STREAMS;
+  get maxStreams(): number {
+    return this.options.streams ?? DEFAULT_STREAMS;
   }
 
   get info(): DeviceInfo {
@@ -133,76 +157,76 @@ export class Link {
     const answered = new Promise<unknown>((resolve, reject) => this.#calls.set(call, { resolve, reject }));
     this.#keepAlive();
     this.#thread.post({ kind, ask, call });
-    Atomics.add(this.board.words, Word.mail, 1);
+    Atomics.add(this.board.words, Word.messages, 1);
     wakeWorker(this.board.words);
     return answered as Promise<Requests[K]['answer']>;
   }
 
   /** Called when the driver is about to copy `bytes` bytes of pageable memory. */
-  staging(bytes: number): void {
-    if (!this.#stopping) this.#crew?.expect(bytes);
+  expectStaging(bytes: number): void {
+    if (!this.#isStopping) this.#copyThreads?.expectCopy(bytes);
   }
 
   /** Starts watching the board. `needed`: keeps the process alive meanwhile. */
   watch(needed: boolean): void {
-    if (needed) this.need(true);
+    if (needed) this.keepProcessAlive(true);
     this.#watch.start();
   }
 
   /** Makes the watch check again without a notification from the worker. */
-  look(): void {
-    if (!this.#stopping) this.#watch.again();
+  recheck(): void {
+    if (!this.#isStopping) this.#watch.recheck();
   }
 
   /** The watch's promise does not keep the process alive; a referenced worker does. */
-  need(needed: boolean): void {
-    this.#needed = needed;
+  keepProcessAlive(needed: boolean): void {
+    this.#isNeeded = needed;
     this.#keepAlive();
   }
 
   /** Ends the worker and waits for it; calls in flight reject. */
   async stop(error?: Error): Promise<void> {
-    this.#stopping = true;
-    halt(this.board);
-    this.#refuseCalls(error ?? new Error('the worker has ended'));
+    this.#isStopping = true;
+    stopWorker(this.board);
+    this.#rejectCalls(error ?? new Error('the worker has ended'));
     this.#thread.keepAlive(true);
     const late = setTimeout(() => this.#thread.terminate(), this.#joinMs);
     const isResting = await this.#thread.ended;
     clearTimeout(late);
-    await this.#crew?.stop();
+    await this.#copyThreads?.stop();
     // If a thread does not rest, its runtime may still access the board.
-    if (boards.delete(this.board) && isResting) giveBoard(this.board);
+    if (boards.delete(this.board) && isResting) recycleBoard(this.board);
   }
 
-  #refuseCalls(error: Error): void {
+  #rejectCalls(error: Error): void {
     for (const { reject } of this.#calls.values()) reject(error);
     this.#calls.clear();
   }
 
-  #heard(message: Message): void {
+  #receive(message: WorkerMessage): void {
     switch (message.kind) {
       case 'opened':
         this.#info = message.info;
         break;
       case 'refused':
-        this.#refusal = errorFrom(message.error);
+        this.#openError = deserializeError(message.error);
         break;
       case 'answer':
-        this.#answered(message.call)?.resolve(message.answer);
+        this.#takeCall(message.call)?.resolve(message.answer);
         break;
       case 'error':
-        this.#answered(message.call)?.reject(errorFrom(message.error));
+        this.#takeCall(message.call)?.reject(deserializeError(message.error));
         break;
       case 'failed':
-        if (!this.#stopping) this.#events?.markFailed(message.line, message.mark, errorFrom(message.error));
+        if (!this.#isStopping) this.#events?.markFailed(message.line, message.mark, deserializeError(message.error));
         break;
       case 'gridOver': {
-        const error = errorFrom(message.error);
-        if (!this.#stopping && error instanceof MillraceError) this.#events?.gridOver(message.number, error);
+        const error = deserializeError(message.error);
+        if (!this.#isStopping && error instanceof MillraceError) this.#events?.gridEnded(message.number, error);
         break;
       }
       case 'fatal':
-        this.#failed(errorFrom(message.error));
+        this.#failed(deserializeError(message.error));
         break;
       case 'log':
         this.options.log?.(message.line);
@@ -210,7 +234,7 @@ export class Link {
     }
   }
 
-  #answered(call: number): { resolve(answer: unknown): void; reject(error: Error): void } | undefined {
+  #takeCall(call: number): { resolve(answer: unknown): void; reject(error: Error): void } | undefined {
     const waiting = this.#calls.get(call);
     this.#calls.delete(call);
     this.#keepAlive();
@@ -222,7 +246,7 @@ export class Link {
   }
 
   #failed(cause: Error): void {
-    if (this.#stopping) return;
+    if (this.#isStopping) return;
     const known = cause instanceof MillraceError && cause.code === 'device-failed';
     const error = known
       ? cause
@@ -238,9 +262,9 @@ export class Link {
   }
 
   #keepAlive(): void {
-    const alive = this.#needed || this.#calls.size > 0;
-    if (this.#stopping || alive === this.#alive) return;
-    this.#alive = alive;
+    const alive = this.#isNeeded || this.#calls.size > 0;
+    if (this.#isStopping || alive === this.#isKeptAlive) return;
+    this.#isKeptAlive = alive;
     this.#thread.keepAlive(alive);
   }
 }
@@ -248,5 +272,5 @@ export class Link {
 /** process.exit waits for native calls to return. Halting makes that quick. */
 const boards = new Set<Board>();
 atExit(() => {
-  for (const board of boards) halt(board);
+  for (const board of boards) stopWorker(board);
 });

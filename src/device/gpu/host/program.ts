@@ -1,6 +1,6 @@
 import type { GridShape } from '../../../kernel/abi/grid.js';
 import type { GpuOptions } from '../../../kernel/abi/lower-gpu.js';
-import type { Kernel, LoweredGpu, Values } from '../../../kernel/index.js';
+import type { FieldValues, Kernel, LoweredGpuKernel } from '../../../kernel/index.js';
 import type { Device, DeviceProgram } from '../../device.js';
 import { type LaunchParameters, type LoadedCode, SourceJob, SourceProgram, sourceOf } from '../../program.js';
 
@@ -8,26 +8,26 @@ import { type LaunchParameters, type LoadedCode, SourceJob, SourceProgram, sourc
 export class GpuCode implements LoadedCode {
   readonly number: number;
   readonly #unload: (number: number) => void;
-  #loaded: number[];
+  #numbers: number[];
   #isClosed = false;
 
   /** `unload` may be called at any time: the driver keeps a program while launches and grids use it. */
   constructor(number: number, unload: (number: number) => void) {
     this.number = number;
-    this.#loaded = [number];
+    this.#numbers = [number];
     this.#unload = unload;
   }
 
   /** Adds another form of the same kernel, which is unloaded with it. */
   add(number: number): void {
-    this.#loaded.push(number);
+    this.#numbers.push(number);
     if (this.#isClosed) this.close();
   }
 
   close(): void {
     this.#isClosed = true;
-    const numbers = this.#loaded;
-    this.#loaded = [];
+    const numbers = this.#numbers;
+    this.#numbers = [];
     for (const number of numbers) this.#unload(number);
   }
 }
@@ -37,32 +37,32 @@ export class GpuProgram extends SourceProgram {
   readonly code: GpuCode;
   readonly shape: GridShape;
   /** The kernel and options it was compiled from; a resident grid is compiled from the same. */
-  readonly origin: Origin | undefined;
+  readonly compileInput: CompileInput | undefined;
   readonly occupancy: number | undefined;
-  readonly #parameters: (job: Values) => LaunchParameters;
+  readonly #parameters: (job: FieldValues) => LaunchParameters;
 
   constructor(
     device: Device,
     code: GpuCode,
-    lowered: LoweredGpu,
+    lowered: LoweredGpuKernel,
     compiled: DeviceProgram['compile'],
-    origin?: Origin & { readonly occupancy: number | undefined },
+    origin?: CompileInput & { readonly occupancy: number | undefined },
   ) {
     const source = sourceOf(lowered);
     super(device, code, source, compiled);
     this.code = code;
-    this.origin = origin;
+    this.compileInput = origin;
     this.occupancy = origin?.occupancy;
     this.shape = lowered.shape;
     this.#parameters = source.parameters;
   }
 
-  bind(job: Values): GpuJob {
+  bind(job: FieldValues): GpuJob {
     return new GpuJob(this, this.#parameters(job));
   }
 }
 
-interface Origin {
+interface CompileInput {
   readonly kernel: Kernel;
   readonly options: GpuOptions;
 }

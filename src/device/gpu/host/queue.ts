@@ -1,51 +1,51 @@
 import type { LineCompletion } from '../../completion.js';
 import type { Report } from '../../device.js';
-import type { TurnShare } from '../../turn.js';
-import { Kind } from '../wire/commands.js';
+import type { TurnBudget } from '../../turn.js';
+import { CommandKind } from '../wire/commands.js';
 import { Fifo } from '../wire/fifo.js';
-import type { Lane } from './lane.js';
-import { Stage, type StagedRead, type StageOwner } from './stage.js';
+import type { CommandWriter } from './lane.js';
+import { type StagedRead, type StagingOwner, StagingRing } from './stage.js';
 
 /** How a mark ended. */
-export type End = { readonly report: Report } | { readonly error: Error };
+export type MarkOutcome = { readonly report: Report } | { readonly error: Error };
 
 /** A mark in flight, and what is released when it has passed. */
-interface Sent {
+interface SentMark {
   /** Undefined for a note: a mark that only tracks progress. */
   readonly completion: LineCompletion | undefined;
   readonly number: number;
   /** Arrays that commands use by their address. */
-  readonly held: readonly unknown[];
+  readonly heldData: readonly unknown[];
   readonly reads: Fifo<StagedRead> | undefined;
-  readonly staged: number;
-  end: End | undefined;
+  readonly stagedPosition: number;
+  outcome: MarkOutcome | undefined;
 }
 
 /** The main thread's side of one stream: the marks, and what commands hold until a mark has passed. */
-export class Queue implements StageOwner {
-  readonly lane: Lane;
-  readonly share: TurnShare;
-  readonly announce: StageOwner['announce'];
+export class MarkQueue implements StagingOwner {
+  readonly writer: CommandWriter;
+  readonly turnBudget: TurnBudget;
+  readonly shareMemory: StagingOwner['shareMemory'];
   readonly #unsettled = new Set<LineCompletion>();
-  readonly #sent = new Fifo<Sent>();
-  #stage: Stage | undefined;
-  #held: unknown[] = [];
+  readonly #sent = new Fifo<SentMark>();
+  #staging: StagingRing | undefined;
+  #heldData: unknown[] = [];
   #reads: Fifo<StagedRead> | undefined;
   /** Notes sent, modulo 2^32, and the stage's position at the last mark or note. */
   #notes: number;
-  #covered = 0;
+  #notedPosition = 0;
 
   /** `notes`: the number of notes that earlier streams sent on this line. */
-  constructor(lane: Lane, share: TurnShare, announce: StageOwner['announce'], notes: number) {
-    this.lane = lane;
-    this.share = share;
-    this.announce = announce;
+  constructor(writer: CommandWriter, turnBudget: TurnBudget, shareMemory: StagingOwner['shareMemory'], notes: number) {
+    this.writer = writer;
+    this.turnBudget = turnBudget;
+    this.shareMemory = shareMemory;
     this.#notes = notes;
   }
 
   /** True if a mark has not settled or a command has not been sent yet: the process must stay alive. */
-  get busy(): boolean {
-    return this.#unsettled.size > 0 || this.lane.spilling;
+  get isBusy(): boolean {
+    return this.#unsettled.size > 0 || this.writer.hasOverflow;
   }
 
   get notes(): number {
@@ -53,46 +53,46 @@ export class Queue implements StageOwner {
   }
 
   /** The stage, for transfers that the worker cannot do by itself. */
-  get stage(): Stage {
-    this.#stage ??= new Stage(this);
-    return this.#stage;
+  get staging(): StagingRing {
+    this.#staging ??= new StagingRing(this);
+    return this.#staging;
   }
 
   /** The number of the stage's memory, once the worker knows it. */
-  get shared(): number | undefined {
-    return this.#stage?.number;
+  get stagingNumber(): number | undefined {
+    return this.#staging?.number;
   }
 
   /** Keeps `data` until a later mark has passed. */
   hold(data: unknown): void {
-    this.#held.push(data);
+    this.#heldData.push(data);
   }
 
   mark(completion: LineCompletion): void {
-    const held = this.#held;
-    this.#held = [];
+    const heldData = this.#heldData;
+    this.#heldData = [];
     this.#unsettled.add(completion);
-    this.lane.later(() => this.#send(completion, completion.number, held));
+    this.writer.sendInOrder(() => this.#send(completion, completion.number, heldData));
   }
 
-  note(): boolean {
-    if (this.#covered === this.#stage?.position) return true;
+  sendNote(): boolean {
+    if (this.#notedPosition === this.#staging?.position) return true;
     const number = (this.#notes + 1) | 0;
     if (!this.#send(undefined, number, [])) return false;
     this.#notes = number;
     return true;
   }
 
-  expect(read: StagedRead): void {
+  expectRead(read: StagedRead): void {
     this.#reads ??= new Fifo();
     this.#reads.push(read);
   }
 
   /** Records the end of a mark (asked) or note (noted) with this number. */
-  settle(role: 'asked' | 'noted', number: number, end: End): void {
+  settle(role: 'asked' | 'noted', number: number, end: MarkOutcome): void {
     for (const sent of this.#sent) {
       if (sent.number !== number || (sent.completion ? 'asked' : 'noted') !== role) continue;
-      sent.end = end;
+      sent.outcome = end;
       break;
     }
     this.advance();
@@ -100,42 +100,42 @@ export class Queue implements StageOwner {
 
   /** Settles marks in order, as far as their bytes have been delivered; then sends what was kept. */
   advance(): void {
-    for (let sent = this.#sent.first; sent?.end; sent = this.#sent.first) {
+    for (let sent = this.#sent.first; sent?.outcome; sent = this.#sent.first) {
       if (!this.#deliver(sent)) return;
       this.#sent.shift();
-      this.#stage?.release(sent.staged);
+      this.#staging?.release(sent.stagedPosition);
       if (!sent.completion) continue;
       this.#unsettled.delete(sent.completion);
-      if ('error' in sent.end) sent.completion.fail(sent.end.error);
-      else sent.completion.pass(sent.end.report);
+      if ('error' in sent.outcome) sent.completion.reject(sent.outcome.error);
+      else sent.completion.resolve(sent.outcome.report);
     }
-    this.lane.flush();
-    if (!this.lane.spilling) return;
-    this.lane.wantRoom();
-    this.lane.flush();
+    this.writer.flush();
+    if (!this.writer.hasOverflow) return;
+    this.writer.requestSpaceNotice();
+    this.writer.flush();
   }
 
   /** Fails all unsettled marks. Keeps what commands hold: the worker may still be using it. */
   fail(error: Error): void {
-    for (const completion of this.#unsettled) completion.fail(error);
+    for (const completion of this.#unsettled) completion.reject(error);
     this.#unsettled.clear();
   }
 
-  #send(completion: LineCompletion | undefined, number: number, held: readonly unknown[]): boolean {
-    if (!this.lane.hasRoom(0)) return false;
-    this.lane.begin(completion ? Kind.mark : Kind.note, 0);
-    this.lane.send();
-    const staged = this.#stage?.position ?? 0;
-    this.#sent.push({ completion, number, held, reads: this.#reads, staged, end: undefined });
+  #send(completion: LineCompletion | undefined, number: number, heldData: readonly unknown[]): boolean {
+    if (!this.writer.hasSpace(0)) return false;
+    this.writer.begin(completion ? CommandKind.mark : CommandKind.note, 0);
+    this.writer.send();
+    const stagedPosition = this.#staging?.position ?? 0;
+    this.#sent.push({ completion, number, heldData, reads: this.#reads, stagedPosition, outcome: undefined });
     this.#reads = undefined;
-    this.#covered = staged;
+    this.#notedPosition = stagedPosition;
     return true;
   }
 
-  #deliver({ reads, end }: Sent): boolean {
-    if (end && 'error' in end) return true;
+  #deliver({ reads, outcome }: SentMark): boolean {
+    if (outcome && 'error' in outcome) return true;
     for (let read = reads?.first; read; read = reads?.first) {
-      if (!this.#stage?.deliver(read)) return false;
+      if (!this.#staging?.deliver(read)) return false;
       reads?.shift();
     }
     return true;

@@ -1,10 +1,10 @@
-import type { TurnShare } from '../../turn.js';
-import { Kind, putWide, TRANSFER_WORDS } from '../wire/commands.js';
-import type { Lane } from './lane.js';
+import type { TurnBudget } from '../../turn.js';
+import { CommandKind, TRANSFER_WORDS, writeWide } from '../wire/commands.js';
+import type { CommandWriter } from './lane.js';
 
 /** The shared memory of a stream's transfers, and the size of their pieces: about 50 µs of copying. */
-const STAGE_BYTES = 2 ** 22;
-const PIECE = 2 ** 19;
+const STAGING_BYTES = 2 ** 22;
+const PIECE_BYTES = 2 ** 19;
 /** Pieces begin on a multiple of this. */
 const ALIGN = 256;
 
@@ -15,51 +15,51 @@ export interface StagedRead {
 }
 
 /** The services that a stage needs from its owner. */
-export interface StageOwner {
-  readonly lane: Lane;
-  readonly share: TurnShare;
+export interface StagingOwner {
+  readonly writer: CommandWriter;
+  readonly turnBudget: TurnBudget;
   /** Registers the memory with the worker. Its number is set once the worker has it. */
-  announce(memory: SharedArrayBuffer): { readonly number: number | undefined };
+  shareMemory(memory: SharedArrayBuffer): { readonly number: number | undefined };
   /** Sends a note, so that the owner learns when everything staged so far has passed. False if that is not possible now. */
-  note(): boolean;
+  sendNote(): boolean;
   /** Adds a read whose bytes arrive when the commands sent so far have passed. */
-  expect(read: StagedRead): void;
+  expectRead(read: StagedRead): void;
 }
 
 /**
  * For runtimes that cannot access the host's arrays: transfers are copied through shared memory, a ring of pieces in
  * the stream's order. Each stream has its own, so that none waits for another's.
  */
-export class Stage {
-  readonly #owner: StageOwner;
-  readonly #memory = new SharedArrayBuffer(STAGE_BYTES);
+export class StagingRing {
+  readonly #owner: StagingOwner;
+  readonly #memory = new SharedArrayBuffer(STAGING_BYTES);
   readonly #bytes = new Uint8Array(this.#memory);
-  readonly #known: { readonly number: number | undefined };
+  readonly #registration: { readonly number: number | undefined };
   /** Total bytes ever taken, and released. */
-  #taken = 0;
-  #given = 0;
+  #allocatedBytes = 0;
+  #releasedBytes = 0;
 
-  constructor(owner: StageOwner) {
+  constructor(owner: StagingOwner) {
     this.#owner = owner;
-    this.#known = owner.announce(this.#memory);
+    this.#registration = owner.shareMemory(this.#memory);
   }
 
   /** The position up to which the stage has been used, for `release`. */
   get position(): number {
-    return this.#taken;
+    return this.#allocatedBytes;
   }
 
   get number(): number | undefined {
-    return this.#known.number;
+    return this.#registration.number;
   }
 
   write(memory: number, offset: number, data: ArrayBufferView): void {
     for (const { view, from } of pieces(data)) {
-      this.#owner.lane.later(() => {
-        if (!this.#ready(view.length) || !this.#owner.share.spend(view.length)) return false;
-        const at = this.#take(view.length);
+      this.#owner.writer.sendInOrder(() => {
+        if (!this.#hasSpace(view.length) || !this.#owner.turnBudget.spend(view.length)) return false;
+        const at = this.#allocate(view.length);
         this.#bytes.set(view, at);
-        this.#send(Kind.write, memory, offset + from, view.length, at);
+        this.#send(CommandKind.write, memory, offset + from, view.length, at);
         return true;
       });
     }
@@ -67,11 +67,11 @@ export class Stage {
 
   read(memory: number, offset: number, into: ArrayBufferView): void {
     for (const { view, from } of pieces(into)) {
-      this.#owner.lane.later(() => {
-        if (!this.#ready(view.length)) return false;
-        const at = this.#take(view.length);
-        this.#send(Kind.read, memory, offset + from, view.length, at);
-        this.#owner.expect({ into: view, at });
+      this.#owner.writer.sendInOrder(() => {
+        if (!this.#hasSpace(view.length)) return false;
+        const at = this.#allocate(view.length);
+        this.#send(CommandKind.read, memory, offset + from, view.length, at);
+        this.#owner.expectRead({ into: view, at });
         return true;
       });
     }
@@ -79,41 +79,41 @@ export class Stage {
 
   /** Copies bytes that have arrived; false if this turn's share is spent. */
   deliver({ into, at }: StagedRead): boolean {
-    if (!this.#owner.share.spend(into.length)) return false;
+    if (!this.#owner.turnBudget.spend(into.length)) return false;
     into.set(this.#bytes.subarray(at, at + into.length));
     return true;
   }
 
   /** Releases everything taken before this position. */
   release(position: number): void {
-    this.#given = Math.max(this.#given, position);
+    this.#releasedBytes = Math.max(this.#releasedBytes, position);
   }
 
   /** True if there is space for a piece, here and in the ring. If there is none here, sends a note that will free some. */
-  #ready(bytes: number): boolean {
-    if (this.#known.number === undefined || !this.#owner.lane.hasRoom(TRANSFER_WORDS)) return false;
-    if (this.#next(bytes).end - this.#given <= STAGE_BYTES) return true;
-    this.#owner.note();
+  #hasSpace(bytes: number): boolean {
+    if (this.#registration.number === undefined || !this.#owner.writer.hasSpace(TRANSFER_WORDS)) return false;
+    if (this.#next(bytes).end - this.#releasedBytes <= STAGING_BYTES) return true;
+    this.#owner.sendNote();
     return false;
   }
 
   /** A piece is contiguous: if it would cross the end, it starts at offset 0. */
   #next(bytes: number): { readonly begin: number; readonly end: number } {
     const size = Math.ceil(bytes / ALIGN) * ALIGN;
-    const at = this.#taken % STAGE_BYTES;
-    const begin = at + size > STAGE_BYTES ? this.#taken + STAGE_BYTES - at : this.#taken;
+    const at = this.#allocatedBytes % STAGING_BYTES;
+    const begin = at + size > STAGING_BYTES ? this.#allocatedBytes + STAGING_BYTES - at : this.#allocatedBytes;
     return { begin, end: begin + size };
   }
 
-  #take(bytes: number): number {
+  #allocate(bytes: number): number {
     const { begin, end } = this.#next(bytes);
-    this.#taken = end;
-    return begin % STAGE_BYTES;
+    this.#allocatedBytes = end;
+    return begin % STAGING_BYTES;
   }
 
   #send(kind: number, memory: number, offset: number, bytes: number, at: number): void {
-    const host = this.#known.number ?? 0;
-    sendTransfer(this.#owner.lane, kind, { memory, offset, bytes, host, address: undefined, at });
+    const host = this.#registration.number ?? 0;
+    sendTransfer(this.#owner.writer, kind, { memory, offset, bytes, host, address: undefined, at });
   }
 }
 
@@ -128,20 +128,21 @@ export interface Transfer {
   readonly at: number;
 }
 
-export function sendTransfer(lane: Lane, kind: number, transfer: Transfer): void {
+export function sendTransfer(writer: CommandWriter, kind: number, transfer: Transfer): void {
   const { memory, offset, bytes, host, address, at: place } = transfer;
-  const at = lane.begin(kind, TRANSFER_WORDS);
-  const { words } = lane;
+  const at = writer.begin(kind, TRANSFER_WORDS);
+  const { words } = writer;
   words[at] = memory;
-  putWide(words, at + 1, offset);
-  putWide(words, at + 3, bytes);
+  writeWide(words, at + 1, offset);
+  writeWide(words, at + 3, bytes);
   words[at + 5] = host;
   words[at + 6] = address === undefined ? 0 : 1;
-  putWide(words, at + 7, address ?? place);
-  lane.send();
+  writeWide(words, at + 7, address ?? place);
+  writer.send();
 }
 
 function* pieces(view: ArrayBufferView): Generator<{ readonly view: Uint8Array; readonly from: number }> {
   const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
-  for (let from = 0; from < bytes.length; from += PIECE) yield { view: bytes.subarray(from, from + PIECE), from };
+  for (let from = 0; from < bytes.length; from += PIECE_BYTES)
+    yield { view: bytes.subarray(from, from + PIECE_BYTES), from };
 }

@@ -3,69 +3,77 @@ import { MillraceError } from '../../../kernel/error.js';
 import type { StreamCommands } from '../../checks/checked-stream.js';
 import type { CheckedLaunch } from '../../checks/launch.js';
 import { LineCompletion } from '../../completion.js';
-import type { Values } from '../../device.js';
-import { COPY_WORDS, FILL_WORDS, FOLLOW_WORDS, Kind, LAUNCH_WORDS, putWide, WAIT_WORDS } from '../wire/commands.js';
+import type { FieldValues } from '../../device.js';
+import {
+  COPY_WORDS,
+  CommandKind,
+  FILL_WORDS,
+  FOLLOW_WORDS,
+  LAUNCH_WORDS,
+  WAIT_WORDS,
+  writeWide,
+} from '../wire/commands.js';
 import type { GpuBuffer } from './buffer.js';
 import type { GpuJob } from './program.js';
-import type { Queue } from './queue.js';
+import type { MarkQueue } from './queue.js';
 import { sendTransfer } from './stage.js';
 import type { Streams } from './streams.js';
 
 /** Puts the commands of a stream into the ring. */
 export class GpuStream implements StreamCommands<GpuBuffer, GpuJob, LineCompletion> {
   readonly #owner: Streams;
-  readonly #queue: Queue;
+  readonly #queue: MarkQueue;
 
-  constructor(owner: Streams, queue: Queue) {
+  constructor(owner: Streams, queue: MarkQueue) {
     this.#owner = owner;
     this.#queue = queue;
   }
 
   write(to: GpuBuffer, offset: number, data: ArrayBufferView): void {
-    if (!this.#direct(Kind.write, to, offset, data)) this.#queue.stage.write(to.number, offset, data);
+    if (!this.#direct(CommandKind.write, to, offset, data)) this.#queue.staging.write(to.number, offset, data);
     this.#watch();
   }
 
   read(from: GpuBuffer, offset: number, into: ArrayBufferView): void {
-    if (!this.#direct(Kind.read, from, offset, into)) this.#queue.stage.read(from.number, offset, into);
+    if (!this.#direct(CommandKind.read, from, offset, into)) this.#queue.staging.read(from.number, offset, into);
     this.#watch();
   }
 
   copy(source: GpuBuffer, fromOffset: number, target: GpuBuffer, toOffset: number, bytes: number): void {
-    const { lane } = this.#queue;
-    const at = lane.begin(Kind.copy, COPY_WORDS);
-    lane.words[at] = source.number;
-    lane.words[at + 1] = target.number;
-    putWide(lane.words, at + 2, fromOffset);
-    putWide(lane.words, at + 4, toOffset);
-    putWide(lane.words, at + 6, bytes);
+    const { writer } = this.#queue;
+    const at = writer.begin(CommandKind.copy, COPY_WORDS);
+    writer.words[at] = source.number;
+    writer.words[at + 1] = target.number;
+    writeWide(writer.words, at + 2, fromOffset);
+    writeWide(writer.words, at + 4, toOffset);
+    writeWide(writer.words, at + 6, bytes);
     this.#send();
   }
 
   fill(target: GpuBuffer, offset: number, word: number, bytes: number): void {
-    const { lane } = this.#queue;
-    const at = lane.begin(Kind.fill, FILL_WORDS);
-    lane.words[at] = target.number;
-    lane.words[at + 1] = word;
-    putWide(lane.words, at + 2, offset);
-    putWide(lane.words, at + 4, bytes);
+    const { writer } = this.#queue;
+    const at = writer.begin(CommandKind.fill, FILL_WORDS);
+    writer.words[at] = target.number;
+    writer.words[at + 1] = word;
+    writeWide(writer.words, at + 2, offset);
+    writeWide(writer.words, at + 4, bytes);
     this.#send();
   }
 
-  launch(job: GpuJob, chunk: Values, launch: CheckedLaunch<GpuBuffer>): void {
+  launch(job: GpuJob, chunk: FieldValues, launch: CheckedLaunch<GpuBuffer>): void {
     const { base, count, countFrom, buffers, ring, ringCapacity } = launch;
     const parameters = job.parameters.words(base, ringCapacity, chunk);
     if (count === 0) return;
-    const { lane } = this.#queue;
+    const { writer } = this.#queue;
     const bound = ring ? [...buffers, ring] : buffers;
     const bytes = bound.map((buffer) => buffer.bytes);
-    const block = launchBlock(job.program.shape, { count, epoch: this.#owner.epoch(lane.line), bytes }, parameters);
-    let at = lane.begin(Kind.launch, LAUNCH_WORDS + bound.length + block.length);
-    const { words } = lane;
+    const block = launchBlock(job.program.shape, { count, epoch: this.#owner.epoch(writer.line), bytes }, parameters);
+    let at = writer.begin(CommandKind.launch, LAUNCH_WORDS + bound.length + block.length);
+    const { words } = writer;
     words[at] = job.program.code.number;
     words[at + 1] = bound.length;
     words[at + 2] = countFrom?.buffer.number ?? 0;
-    putWide(words, at + 3, (countFrom?.word ?? 0) * 4);
+    writeWide(words, at + 3, (countFrom?.word ?? 0) * 4);
     at += LAUNCH_WORDS;
     for (const { number } of bound) words[at++] = number;
     words.set(block, at);
@@ -73,11 +81,11 @@ export class GpuStream implements StreamCommands<GpuBuffer, GpuJob, LineCompleti
   }
 
   wait({ line, number }: LineCompletion): void {
-    const { lane } = this.#queue;
-    if (line === lane.line) return; // a stream has passed its own marks when it gets here
-    const at = lane.begin(Kind.wait, WAIT_WORDS);
-    lane.words[at] = line;
-    lane.words[at + 1] = number;
+    const { writer } = this.#queue;
+    if (line === writer.line) return; // a stream has passed its own marks when it gets here
+    const at = writer.begin(CommandKind.wait, WAIT_WORDS);
+    writer.words[at] = line;
+    writer.words[at + 1] = number;
     this.#send();
   }
 
@@ -91,14 +99,14 @@ export class GpuStream implements StreamCommands<GpuBuffer, GpuJob, LineCompleti
         advice: 'give the handle of a CUDA stream, on a device of CUDA; elsewhere wait before you call',
       });
     }
-    const { lane } = this.#queue;
-    const at = lane.begin(Kind.follow, FOLLOW_WORDS);
-    putWide(lane.words, at, handle);
+    const { writer } = this.#queue;
+    const at = writer.begin(CommandKind.follow, FOLLOW_WORDS);
+    writeWide(writer.words, at, handle);
     this.#send();
   }
 
   mark(waited: readonly LineCompletion[]): LineCompletion {
-    const { line } = this.#queue.lane;
+    const { line } = this.#queue.writer;
     const completion = new LineCompletion(this.#owner.device, line, this.#owner.nextMark(line), waited);
     this.#queue.mark(completion);
     this.#owner.watch();
@@ -106,11 +114,11 @@ export class GpuStream implements StreamCommands<GpuBuffer, GpuJob, LineCompleti
   }
 
   cancel(): void {
-    this.#owner.cancel(this.#queue.lane.line);
+    this.#owner.cancel(this.#queue.writer.line);
   }
 
   close(): void {
-    this.#owner.closed(this.#queue);
+    this.#owner.closeStream(this.#queue);
   }
 
   /** Transfers by address, or in shared memory that the worker knows; false if the bytes have to be staged. */
@@ -118,10 +126,10 @@ export class GpuStream implements StreamCommands<GpuBuffer, GpuJob, LineCompleti
     const { addressOf } = this.#owner;
     const host = this.#owner.hostNumber(view.buffer);
     if (!addressOf && host === undefined) return false;
-    if (host === undefined) this.#owner.staging?.(view.byteLength);
+    if (host === undefined) this.#owner.expectStaging?.(view.byteLength);
     // SAFETY: the array is held until a mark after this command has passed.
     this.#queue.hold(view);
-    sendTransfer(this.#queue.lane, kind, {
+    sendTransfer(this.#queue.writer, kind, {
       memory: buffer.number,
       offset,
       bytes: view.byteLength,
@@ -133,11 +141,11 @@ export class GpuStream implements StreamCommands<GpuBuffer, GpuJob, LineCompleti
   }
 
   #send(): void {
-    this.#queue.lane.send();
+    this.#queue.writer.send();
     this.#watch();
   }
 
   #watch(): void {
-    if (this.#queue.busy) this.#owner.watch();
+    if (this.#queue.isBusy) this.#owner.watch();
   }
 }

@@ -2,28 +2,28 @@ import { MillraceError } from '../../../kernel/error.js';
 import { CheckedStream } from '../../checks/checked-stream.js';
 import type { Trap } from '../../checks/traps.js';
 import type { Device, Stream } from '../../device.js';
-import { TurnShare } from '../../turn.js';
+import { TurnBudget } from '../../turn.js';
 import { epochWord, LINES, wakeWorker } from '../wire/board.js';
-import { Kind } from '../wire/commands.js';
+import { CommandKind } from '../wire/commands.js';
 import { type LineResult, ResultReader } from '../wire/results.js';
 import { RingWriter } from '../wire/ring.js';
-import { Lane } from './lane.js';
+import { CommandWriter } from './lane.js';
 import type { Link } from './link.js';
 import { GpuJob } from './program.js';
-import { type End, Queue } from './queue.js';
+import { type MarkOutcome, MarkQueue } from './queue.js';
 import { GpuStream } from './stream.js';
 
 /** The most bytes that the main thread copies in one turn of its event loop, about 200 µs; the rest follows in the next. */
 const TURN_BYTES = 2 ** 21;
 
 /** A line of the board. The count of marks continues from stream to stream, so that waits for them stay satisfied. */
-interface Line {
+interface LineState {
   marks: number;
   notes: number;
-  queue: Queue | undefined;
+  queue: MarkQueue | undefined;
   /** The stream was closed. The line is free when the worker has closed it too and every mark has settled. */
-  closing: boolean;
-  over: boolean;
+  isClosing: boolean;
+  isClosedByWorker: boolean;
 }
 
 export interface StreamsOptions {
@@ -32,65 +32,65 @@ export interface StreamsOptions {
   readonly addressOf: ((view: ArrayBufferView) => number) | undefined;
   explain(program: number, trap: Trap): MillraceError;
   /** Called when `bytes` bytes that are not page-locked go to the worker by their address. */
-  staging?(bytes: number): void;
+  expectStaging?(bytes: number): void;
 }
 
 /** The parts of the device and of its link to the worker that streams need. */
 export type StreamsDevice = Device & { checkOpen(): void };
-export type StreamsLink = Pick<Link, 'board' | 'most' | 'call' | 'watch' | 'look' | 'need'>;
+export type StreamsLink = Pick<Link, 'board' | 'maxStreams' | 'call' | 'watch' | 'recheck' | 'keepProcessAlive'>;
 
 /** All streams of a device: their lines on the board, the commands they send and the results. */
 export class Streams {
   readonly device: StreamsDevice;
   readonly addressOf: ((view: ArrayBufferView) => number) | undefined;
-  readonly staging: ((bytes: number) => void) | undefined;
+  readonly expectStaging: ((bytes: number) => void) | undefined;
   readonly #link: StreamsLink;
   readonly #explain: StreamsOptions['explain'];
   readonly #ring: RingWriter;
   readonly #results: ResultReader;
   /** For commands that belong to no stream. */
-  readonly #lane: Lane;
-  readonly #share: TurnShare;
-  readonly #lines: (Line | undefined)[] = [];
+  readonly #writer: CommandWriter;
+  readonly #turnBudget: TurnBudget;
+  readonly #lines: (LineState | undefined)[] = [];
   readonly #hosts = new WeakMap<ArrayBufferLike, number>();
   /** The last number assigned. Numbers identify device and host memory to the worker. */
-  #numbers = 0;
+  #lastNumber = 0;
 
-  constructor({ device, link, addressOf, explain, staging }: StreamsOptions) {
+  constructor({ device, link, addressOf, explain, expectStaging }: StreamsOptions) {
     this.device = device;
     this.addressOf = addressOf;
-    this.staging = staging;
+    this.expectStaging = expectStaging;
     this.#link = link;
     this.#explain = explain;
     this.#ring = new RingWriter(link.board);
     this.#results = new ResultReader(link.board);
-    this.#lane = new Lane(link.board, this.#ring, 0);
-    this.#share = new TurnShare(TURN_BYTES, () => link.look());
+    this.#writer = new CommandWriter(link.board, this.#ring, 0);
+    this.#turnBudget = new TurnBudget(TURN_BYTES, () => link.recheck());
   }
 
   get count(): number {
-    return this.#lines.reduce((sum, line) => sum + (line?.queue && !line.closing ? 1 : 0), 0);
+    return this.#lines.reduce((sum, line) => sum + (line?.queue && !line.isClosing ? 1 : 0), 0);
   }
 
   open(): Stream {
-    const { most } = this.#link;
+    const { maxStreams } = this.#link;
     const free = this.#lines.findIndex((line) => line && !line.queue);
     const number = free >= 0 ? free : this.#lines.length;
-    if (this.count >= most || number >= LINES) {
+    if (this.count >= maxStreams || number >= LINES) {
       throw new MillraceError({
         code: 'launch-range',
-        message: `device ${this.device.info.id} has all of its ${most} streams open`,
+        message: `device ${this.device.info.id} has all of its ${maxStreams} streams open`,
         asked: 'another stream()',
         advice: 'close streams that are not needed, share one, or open the device with more',
       });
     }
-    this.#lines[number] ??= { marks: 0, notes: 0, queue: undefined, closing: false, over: false };
+    this.#lines[number] ??= { marks: 0, notes: 0, queue: undefined, isClosing: false, isClosedByWorker: false };
     const line = this.#lines[number];
-    const lane = new Lane(this.#link.board, this.#ring, number);
-    const queue = new Queue(lane, this.#share, (memory) => this.#announce(memory), line.notes);
+    const writer = new CommandWriter(this.#link.board, this.#ring, number);
+    const queue = new MarkQueue(writer, this.#turnBudget, (memory) => this.#shareMemory(memory), line.notes);
     line.queue = queue;
-    lane.begin(Kind.open, 0);
-    lane.send();
+    writer.begin(CommandKind.open, 0);
+    writer.send();
     return new CheckedStream(this.device, GpuJob, new GpuStream(this, queue));
   }
 
@@ -117,18 +117,18 @@ export class Streams {
   }
 
   /** For streams: queued commands still run, and no new ones are accepted. */
-  closed({ lane }: Queue): void {
-    const line = this.#lines[lane.line];
+  closeStream({ writer }: MarkQueue): void {
+    const line = this.#lines[writer.line];
     if (!line) return;
-    line.closing = true;
-    lane.begin(Kind.close, 0);
-    lane.send();
+    line.isClosing = true;
+    writer.begin(CommandKind.close, 0);
+    writer.send();
     this.#link.watch(false);
   }
 
   /** Returns a number for memory that the worker will be informed of. */
-  nextNumber(): number {
-    return ++this.#numbers;
+  nextMemoryNumber(): number {
+    return ++this.#lastNumber;
   }
 
   hostNumber(memory: ArrayBufferLike): number | undefined {
@@ -147,42 +147,42 @@ export class Streams {
   }
 
   freeHost(number: number): void {
-    this.#letGo(Kind.unlock, number);
+    this.#sendRelease(CommandKind.unlock, number);
   }
 
   freeMemory(number: number): void {
-    this.#letGo(Kind.free, number);
+    this.#sendRelease(CommandKind.free, number);
   }
 
   freeProgram(number: number): void {
-    this.#letGo(Kind.unload, number);
+    this.#sendRelease(CommandKind.unload, number);
   }
 
   /** Called when the board has changed. Returns true if there is more to wait for. */
-  news(): boolean {
-    this.#results.take((result) => this.#settle(result));
+  processResults(): boolean {
+    this.#results.readAll((result) => this.#settle(result));
     let busy = false;
     let closing = false;
     for (const line of this.#lines) {
       if (!line?.queue) continue;
       line.queue.advance();
-      busy ||= line.queue.busy;
-      if (line.over && !line.queue.busy) this.#reclaim(line);
-      else closing ||= line.closing;
+      busy ||= line.queue.isBusy;
+      if (line.isClosedByWorker && !line.queue.isBusy) this.#reclaim(line);
+      else closing ||= line.isClosing;
     }
-    this.#lane.flush();
-    if (this.#lane.spilling) {
-      this.#lane.wantRoom();
-      this.#lane.flush();
+    this.#writer.flush();
+    if (this.#writer.hasOverflow) {
+      this.#writer.requestSpaceNotice();
+      this.#writer.flush();
     }
-    this.#link.need(busy);
-    return busy || closing || this.#lane.spilling;
+    this.#link.keepProcessAlive(busy);
+    return busy || closing || this.#writer.hasOverflow;
   }
 
   /** Called with the worker's reason why a mark failed. */
   markFailed(line: number, mark: number, error: Error): void {
     this.#lines[line]?.queue?.settle('asked', mark, { error });
-    this.#link.look();
+    this.#link.recheck();
   }
 
   fail(error: Error): void {
@@ -202,30 +202,30 @@ export class Streams {
         line?.queue?.settle('asked', result.mark, { error: this.#explain(result.program, result) });
         return;
       case 'noted':
-        line?.queue?.settle('noted', result.mark, noted);
+        line?.queue?.settle('noted', result.mark, NOTE_OUTCOME);
         return;
       case 'closed':
-        if (line) line.over = true;
+        if (line) line.isClosedByWorker = true;
     }
   }
 
-  #reclaim(line: Line): void {
-    const shared = line.queue?.shared;
-    if (shared !== undefined) this.#letGo(Kind.unlock, shared);
+  #reclaim(line: LineState): void {
+    const shared = line.queue?.stagingNumber;
+    if (shared !== undefined) this.#sendRelease(CommandKind.unlock, shared);
     line.notes = line.queue?.notes ?? line.notes;
     line.queue = undefined;
-    line.closing = false;
-    line.over = false;
+    line.isClosing = false;
+    line.isClosedByWorker = false;
   }
 
   /** Registers shared memory with the worker, without locking it. */
-  #announce(memory: SharedArrayBuffer): { readonly number: number | undefined } {
+  #shareMemory(memory: SharedArrayBuffer): { readonly number: number | undefined } {
     const known: { number: number | undefined } = { number: undefined };
-    const number = this.nextNumber();
+    const number = this.nextMemoryNumber();
     this.#link.call('share', { number, memory }).then(
       () => {
         known.number = number;
-        this.#link.look();
+        this.#link.recheck();
       },
       () => undefined, // the device has ended; everything in flight fails
     );
@@ -233,17 +233,20 @@ export class Streams {
   }
 
   /** Frees after every command queued now: some may not be in the ring yet. */
-  #letGo(kind: typeof Kind.free | typeof Kind.unlock | typeof Kind.unload, number: number): void {
-    const waiting = this.#lines.flatMap((line) => (line?.queue?.lane.spilling ? line.queue.lane : []));
+  #sendRelease(
+    kind: typeof CommandKind.free | typeof CommandKind.unlock | typeof CommandKind.unload,
+    number: number,
+  ): void {
+    const waiting = this.#lines.flatMap((line) => (line?.queue?.writer.hasOverflow ? line.queue.writer : []));
     let left = waiting.length;
     const send = (): void => {
-      const at = this.#lane.begin(kind, 1);
-      this.#lane.words[at] = number;
-      this.#lane.send();
+      const at = this.#writer.begin(kind, 1);
+      this.#writer.words[at] = number;
+      this.#writer.send();
     };
     if (left === 0) send();
-    for (const lane of waiting) {
-      lane.later(() => {
+    for (const writer of waiting) {
+      writer.sendInOrder(() => {
         if (--left === 0) send();
         return true;
       });
@@ -251,4 +254,4 @@ export class Streams {
   }
 }
 
-const noted: End = { report: { startedNs: 0n, endedNs: 0n, complete: true } };
+const NOTE_OUTCOME: MarkOutcome = { report: { startedNs: 0n, endedNs: 0n, complete: true } };

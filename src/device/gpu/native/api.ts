@@ -1,31 +1,31 @@
 import koffi, { type LibraryHandle } from 'koffi';
 import { addressOf } from '../../native/libc.js';
-import { whole } from '../../pool/threads/stay.js';
+import { uninterruptible } from '../../pool/threads/stay.js';
 
 /**
  * Binds the functions of the library at `path`, which `loadForever` has pinned: once for each `table` and thread, since
  * koffi never releases what it has bound. `declare` throws koffi's error if a function is missing.
  */
 export function bindOnce<Api>(path: string, table: object, declare: (library: LibraryHandle) => Api): Api {
-  const ofTable = bound.get(table) ?? new Map<string, unknown>();
-  bound.set(table, ofTable);
-  const api = ofTable.get(path) ?? whole(() => declare(koffi.load(path)));
+  const ofTable = boundLibraries.get(table) ?? new Map<string, unknown>();
+  boundLibraries.set(table, ofTable);
+  const api = ofTable.get(path) ?? uninterruptible(() => declare(koffi.load(path)));
   ofTable.set(path, api);
   return api as Api;
 }
 
-const bound = new WeakMap<object, Map<string, unknown>>();
+const boundLibraries = new WeakMap<object, Map<string, unknown>>();
 
 /** Memory for output parameters and lists: eight 8-byte cells at a fixed address. */
-export class Out {
+export class OutParameters {
   readonly #bytes = new ArrayBuffer(64);
   readonly #ints = new Int32Array(this.#bytes);
   readonly #floats = new Float32Array(this.#bytes);
   readonly #wides = new BigUint64Array(this.#bytes);
-  readonly at = addressOf(this.#wides);
+  readonly address = addressOf(this.#wides);
   /** The address of cell `k`. */
-  cell(k: number): number {
-    return this.at + 8 * k;
+  cellAddress(k: number): number {
+    return this.address + 8 * k;
   }
   int(k = 0): number {
     return this.#ints[2 * k] ?? 0;
@@ -48,6 +48,6 @@ export class Out {
   put(value: number, k = 0): number {
     this.#ints[2 * k] = value; // modulo 2^32
     this.#ints[2 * k + 1] = Math.floor(value / 2 ** 32);
-    return this.cell(k);
+    return this.cellAddress(k);
   }
 }

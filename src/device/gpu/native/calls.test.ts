@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest';
-import { Calls } from './calls.js';
+import { CallTimer } from './calls.js';
 
 test('off, functions are handed back as they are', () => {
   const functions = { one: () => 1 };
-  const calls = new Calls(false);
+  const calls = new CallTimer(false);
   expect(calls.wrap(functions)).toBe(functions);
   expect(calls.table()).toEqual([]);
 });
 
 test('on, each is counted and timed, also when it throws', () => {
   let ns = 0;
-  const calls = new Calls(true, () => ns);
+  const calls = new CallTimer(true, () => ns);
   const spend = (time: number): number => {
     ns += time;
     return time;
@@ -45,7 +45,7 @@ test('on, each is counted and timed, also when it throws', () => {
 
 test('the median is the true one, of very many nearly', () => {
   let ns = 0;
-  const calls = new Calls(true, () => ns);
+  const calls = new CallTimer(true, () => ns);
   const { call } = calls.wrap({
     call: (time: number) => {
       ns += time;

@@ -2,13 +2,13 @@ import type { ApiCall } from '../../device.js';
 import { median } from '../../median.js';
 
 /** Times calls of a runtime's functions. If off, returns the functions unchanged. */
-export class Calls {
-  readonly #tallies: Tally[] | undefined;
+export class CallTimer {
+  readonly #tallies: CallStats[] | undefined;
   readonly #now: () => number;
 
   /** `now` returns nanoseconds. */
-  constructor(on: boolean, now: () => number = () => performance.now() * 1e6) {
-    this.#tallies = on ? [] : undefined;
+  constructor(isEnabled: boolean, now: () => number = () => performance.now() * 1e6) {
+    this.#tallies = isEnabled ? [] : undefined;
     this.#now = now;
   }
 
@@ -35,7 +35,7 @@ export class Calls {
   }
 
   #timed(name: string, callable: Callable): Callable {
-    const tally = new Tally(name);
+    const tally = new CallStats(name);
     this.#tallies?.push(tally);
     const now = this.#now;
     return function (this: unknown, ...given) {
@@ -52,13 +52,13 @@ export class Calls {
 type Callable = (...given: unknown[]) => unknown;
 
 /** How many times are kept exactly (128 KiB); further ones are only counted in the histogram. */
-const KEPT = 2 ** 14;
+const MAX_EXACT_TIMES = 2 ** 14;
 /** Eight steps per doubling: the median is accurate to 9 %, from 1 ns to an hour in 336 counts. */
 const STEPS = 8;
 const COUNTS = 42 * STEPS;
 
 /** The timings of one function. */
-class Tally {
+class CallStats {
   readonly name: string;
   calls = 0;
   #total = 0;
@@ -79,7 +79,7 @@ class Tally {
 
   add(ns: number): void {
     const time = Math.max(ns, 1);
-    if (this.calls < KEPT) this.#keep(time);
+    if (this.calls < MAX_EXACT_TIMES) this.#keep(time);
     this.calls++;
     this.#total += time;
     const off = time - this.#mean;
@@ -114,7 +114,7 @@ class Tally {
   }
 
   #median(): number {
-    if (this.calls <= KEPT) return median(this.#times.subarray(0, this.calls));
+    if (this.calls <= MAX_EXACT_TIMES) return median(this.#times.subarray(0, this.calls));
     let before = 0;
     for (let step = 0; step < COUNTS; step++) {
       before += this.#counts[step] ?? 0;

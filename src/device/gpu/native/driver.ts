@@ -11,7 +11,7 @@ import {
   type MarkResult,
 } from '../worker/driver.js';
 import type { NativeLine, NativeMark, NativeMemory, NativeResources } from './line.js';
-import type { Locked } from './locked-memory.js';
+import type { LockedRegion } from './locked-memory.js';
 import { statusOf, workOf } from './status.js';
 
 /** A program that the runtime has loaded. */
@@ -40,7 +40,7 @@ export abstract class NativeDriver<
   protected readonly host: DriverHost;
   protected readonly lines = new Set<Line>();
   /** Cleanup actions, run in reverse order. */
-  protected readonly undo: (() => void)[] = [];
+  protected readonly cleanups: (() => void)[] = [];
   readonly #programs = new Set<Program>();
 
   constructor(host: DriverHost) {
@@ -52,13 +52,13 @@ export abstract class NativeDriver<
   protected abstract tables(words: Uint32Array): Memory;
   protected abstract program(source: GpuSource, tables: Memory | undefined): Program;
   /** Called before the tables of a program are freed: the program may never have been launched. */
-  protected settleTables(): void {}
+  protected finishTableWrites(): void {}
   protected abstract line(number: number, epochWord: number): Line;
   /** The result code of a mark's work: 0 if it has passed, undefined while it is running. */
   protected abstract codeOf(mark: Mark): number | undefined;
   protected abstract errorOf(code: number, work: string): MillraceError | FatalError;
   /** Called when the mark has passed. */
-  protected abstract passed(mark: Mark): void;
+  protected abstract markPassed(mark: Mark): void;
   /** Called once, after the mark has passed. */
   protected abstract timesOf(mark: Mark): MarkTimes;
 
@@ -70,7 +70,7 @@ export abstract class NativeDriver<
     this.resources.memory.free(memory);
   }
 
-  unlock({ address }: Locked): void {
+  unlock({ address }: LockedRegion): void {
     this.resources.pinned.release(address);
   }
 
@@ -91,7 +91,7 @@ export abstract class NativeDriver<
     this.#programs.delete(program);
     program.unload();
     if (program.tables === undefined) return;
-    this.settleTables();
+    this.finishTableWrites();
     this.free(program.tables);
   }
 
@@ -159,27 +159,27 @@ export abstract class NativeDriver<
     }
     mark.line.staging.settle();
     mark.isPassed = true;
-    this.passed(mark);
+    this.markPassed(mark);
     const status = statusOf(mark.statuses);
     if (status.kind === 'trapped') return status;
     return { kind: 'passed', complete: status.complete && !mark.isCut, ...this.#times(mark) };
   }
 
   cancel({ epoch: sent }: Line, epoch: number): void {
-    sent.moved(epoch);
+    sent.setEpoch(epoch);
   }
 
-  next(): number | undefined {
+  nextCallMs(): number | undefined {
     let soon: number | undefined;
-    for (const { again } of this.lines) if (again !== undefined) soon = Math.min(again, soon ?? again);
+    for (const { resumeMs } of this.lines) if (resumeMs !== undefined) soon = Math.min(resumeMs, soon ?? resumeMs);
     return soon;
   }
 
   /** Releases everything. */
   protected releaseAll(): void {
-    for (const line of this.lines) tolerate(() => line.destroy());
+    for (const line of this.lines) ignoreDeviceErrors(() => line.destroy());
     this.lines.clear();
-    for (const undo of this.undo.splice(0).reverse()) tolerate(undo);
+    for (const undo of this.cleanups.splice(0).reverse()) ignoreDeviceErrors(undo);
   }
 
   /**
@@ -189,8 +189,8 @@ export abstract class NativeDriver<
   #times(mark: Mark): { startedNs: bigint; endedNs: bigint; detail?: MarkDetail } {
     const { line, sentNs } = mark;
     const { startedNs: started, endedNs: ended, launches } = this.timesOf(mark);
-    const startedNs = later(started, later(sentNs, line.endedNs));
-    const endedNs = later(ended, startedNs);
+    const startedNs = laterOf(started, laterOf(sentNs, line.endedNs));
+    const endedNs = laterOf(ended, startedNs);
     line.endedNs = endedNs;
     mark.endedNs = endedNs;
     if (!this.resources.isDetailed) return { startedNs, endedNs };
@@ -204,7 +204,7 @@ export abstract class NativeDriver<
  * Runs a cleanup step and ignores device errors: at shutdown, above all of a lost device, each step is tried whether or
  * not others failed.
  */
-export function tolerate(step: () => void): void {
+export function ignoreDeviceErrors(step: () => void): void {
   try {
     step();
   } catch (error) {
@@ -212,6 +212,6 @@ export function tolerate(step: () => void): void {
   }
 }
 
-export const later = (a: bigint, b: bigint): bigint => (a > b ? a : b);
+export const laterOf = (a: bigint, b: bigint): bigint => (a > b ? a : b);
 
 export const hex = (handle: number): string => `0x${handle.toString(16)}`;

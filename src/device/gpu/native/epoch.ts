@@ -5,7 +5,7 @@ export interface EpochChannel<Queue> {
   /** Sends the word. Running kernels do not delay it. */
   send(): void;
   /** Delays the queue until the words sent have arrived. */
-  hold(queue: Queue): void;
+  delay(queue: Queue): void;
 }
 
 /** A line's epoch, as running kernels see it. Launches of an earlier epoch stop. */
@@ -15,7 +15,7 @@ export class Epoch<Queue> {
   readonly #board: Int32Array;
   readonly #word: number;
   readonly #channel: EpochChannel<Queue> | undefined;
-  #isMoving = false;
+  #isInFlight = false;
   /** Called at the end of the line. */
   readonly release: () => void;
 
@@ -39,23 +39,23 @@ export class Epoch<Queue> {
   }
 
   /** Called when the epoch on the board has changed. */
-  moved(epoch: number): void {
+  setEpoch(epoch: number): void {
     if (!this.#channel) return;
     // A write still in flight may carry the later epoch. What it cancels too early is cancelled anyway.
     Atomics.store(this.#channel.source, 0, epoch);
     this.#channel.send();
-    this.#isMoving = true;
+    this.#isInFlight = true;
   }
 
   /** Called before a launch: epochs already sent arrive before the launch reads its epoch. */
-  before(queue: Queue): void {
-    if (!this.#isMoving) return;
-    this.#channel?.hold(queue);
-    this.#isMoving = false;
+  delayLaunch(queue: Queue): void {
+    if (!this.#isInFlight) return;
+    this.#channel?.delay(queue);
+    this.#isInFlight = false;
   }
 
   /** Stops every launch of the line. */
   stop(): void {
-    this.moved(Atomics.add(this.#board, this.#word, 1) + 1);
+    this.setEpoch(Atomics.add(this.#board, this.#word, 1) + 1);
   }
 }

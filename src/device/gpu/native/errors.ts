@@ -16,17 +16,17 @@ export abstract class DriverErrors<Call extends string> {
   }
 
   /** "CUDA_ERROR_NO_DEVICE (100)", with the runtime's own description. */
-  protected abstract nameOf(code: number): string;
+  protected abstract describeCode(code: number): string;
   /** True if the device is unusable after this code. */
   protected abstract isFatal(call: Call, code: number): boolean;
 
   /** Throws if the call failed. `doing` says briefly what the call was for. */
   check(call: Call, code: number, doing?: string): void {
-    if (code !== 0) throw this.of(call, code, doing);
+    if (code !== 0) throw this.errorFor(call, code, doing);
   }
 
   /** Returns the error of a code; a FatalError if the device is unusable. */
-  of(call: Call, code: number, doing = ''): MillraceError | FatalError {
+  errorFor(call: Call, code: number, doing = ''): MillraceError | FatalError {
     const error = this.describe(call, code, doing);
     return this.isFatal(call, code) ? new FatalError(error) : error;
   }
@@ -38,7 +38,7 @@ export abstract class DriverErrors<Call extends string> {
   protected error(code: number, what: string, asked: string, hint: string | undefined): MillraceError {
     return new MillraceError({
       code: this.codes.get(code) ?? 'device-failed',
-      message: `${this.device}: ${what} with ${this.nameOf(code)}`,
+      message: `${this.device}: ${what} with ${this.describeCode(code)}`,
       asked,
       advice: hint ?? 'if it happens again, please report it with the output of `millrace doctor`',
     });

@@ -1,5 +1,5 @@
 /** When work was sent and when it was seen to be done, on the host's clock. The device did it in between. */
-export interface Seen {
+export interface HostInterval {
   readonly sentNs: bigint;
   readonly doneNs: bigint;
 }
@@ -11,17 +11,17 @@ export interface Seen {
  */
 export class HostClock {
   /** Host minus device; undefined until the first times arrive. */
-  #ahead: bigint | undefined;
+  #offsetNs: bigint | undefined;
 
   /** Converts device times to host times. */
-  times(startedNs: bigint, endedNs: bigint, { sentNs, doneNs }: Seen): { startedNs: bigint; endedNs: bigint } {
+  times(startedNs: bigint, endedNs: bigint, { sentNs, doneNs }: HostInterval): { startedNs: bigint; endedNs: bigint } {
     const latest = doneNs - endedNs;
     const earliest = sentNs - startedNs;
     // If both cannot hold, the device reports longer than the host saw: its clock runs a little fast.
-    let ahead = this.#ahead ?? (earliest + latest) / 2n;
+    let ahead = this.#offsetNs ?? (earliest + latest) / 2n;
     if (ahead < earliest) ahead = earliest;
     if (ahead > latest) ahead = latest;
-    this.#ahead = ahead;
+    this.#offsetNs = ahead;
     return { startedNs: startedNs + ahead, endedNs: endedNs + ahead };
   }
 }

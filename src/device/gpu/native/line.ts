@@ -1,6 +1,6 @@
 import type { DriverLaunch, HostBytes } from '../worker/driver.js';
 import type { Epoch } from './epoch.js';
-import type { Locked } from './locked-memory.js';
+import type { LockedRegion } from './locked-memory.js';
 import type { PinnedRing } from './pinned-ring.js';
 import type { StatusSlot, StatusSlots } from './status-slots.js';
 
@@ -14,7 +14,7 @@ export interface NativeMemory {
 /** Allocates a device's memory and zeroes it on a separate stream. */
 export interface DeviceMemoryPool<Memory> {
   /** Incremented when that stream gets a command that other streams must wait for. */
-  readonly made: number;
+  readonly commandCount: number;
   alloc(bytes: number): Memory;
   /** Called when no command still to run refers to the memory. */
   free(memory: Memory): void;
@@ -35,7 +35,7 @@ export interface NativeResources<Memory> {
   readonly memory: DeviceMemoryPool<Memory>;
   readonly pinned: { release(address: number): void };
   readonly slots: StatusSlots;
-  readonly lines: ReadonlySet<{ readonly staging: PinnedRing<Locked> }>;
+  readonly lines: ReadonlySet<{ readonly staging: PinnedRing<LockedRegion> }>;
   /** With telemetry: launches are timed separately from copies. */
   readonly isDetailed: boolean;
 }
@@ -61,16 +61,16 @@ export abstract class NativeLine<Memory extends NativeMemory, Program, Mark, Eve
   readonly number: number;
   abstract readonly queue: NativeQueue<Event>;
   /** Transfers from and to pageable memory. */
-  abstract readonly staging: PinnedRing<Locked>;
-  abstract readonly epoch: Pick<Epoch<never>, 'device' | 'moved'>;
+  abstract readonly staging: PinnedRing<LockedRegion>;
+  abstract readonly epoch: Pick<Epoch<never>, 'device' | 'setEpoch'>;
   /** The end of the last mark that passed. */
   endedNs = 0n;
   /** Since the last mark: when the first command was sent, and the status slots of launches. */
   protected sentNs = 0n;
   protected statuses = new Map<Program, StatusSlot>();
   readonly #resources: NativeResources<Memory>;
-  /** The value of `made` up to which this stream has waited. */
-  #seen = 0;
+  /** The value of `commandCount` up to which this stream has waited. */
+  #seenCommands = 0;
   /** Memory for launch blocks. The last one is in use, and the largest; one is enough because the stream is in order. */
   readonly #blocks: Memory[] = [];
 
@@ -83,31 +83,31 @@ export abstract class NativeLine<Memory extends NativeMemory, Program, Mark, Eve
   abstract wait(mark: Mark): boolean;
   abstract mark(): Mark;
   /** Makes the stream wait until all memory is zeroed. */
-  protected abstract followMemory(): void;
+  protected abstract queueMemoryWait(): void;
   /** True if the runtime transfers these bytes itself, without blocking this thread. */
-  protected reaches(locked: boolean): boolean {
+  protected canAccess(locked: boolean): boolean {
     return locked;
   }
   /** False while too many bytes are in flight. */
-  protected hasRoom(_bytes: number): boolean {
+  protected hasSpace(_bytes: number): boolean {
     return true;
   }
   /** Called when a transfer that the runtime makes by itself has been sent. */
-  protected moving(event: Event, _bytes: number): void {
-    this.sent(event);
+  protected transferSent(event: Event, _bytes: number): void {
+    this.commandSent(event);
   }
   /** Called when a command has been sent. */
-  protected abstract sent(event: Event): void;
+  protected abstract commandSent(event: Event): void;
   /** Zeroes a slot, before the next launch. */
   protected abstract clear(slot: StatusSlot): void;
   /** Reports whether a command is completely in the queue. If not, it waits for those already there. */
-  protected all(isSent: boolean): boolean {
+  protected flushUnlessSent(isSent: boolean): boolean {
     return isSent;
   }
 
   /** In how many ms a transfer in progress should be resumed; undefined: not by itself. */
-  get again(): number | undefined {
-    return this.staging.again;
+  get resumeMs(): number | undefined {
+    return this.staging.resumeMs;
   }
 
   begin(): void {
@@ -123,14 +123,14 @@ export abstract class NativeLine<Memory extends NativeMemory, Program, Mark, Eve
   }
 
   copy(from: Memory, fromOffset: number, to: Memory, toOffset: number, bytes: number): boolean {
-    this.catchUp();
-    this.sent(this.queue.copy(from.device, fromOffset, to.device, toOffset, bytes));
+    this.waitForNewMemory();
+    this.commandSent(this.queue.copy(from.device, fromOffset, to.device, toOffset, bytes));
     return true;
   }
 
   fill(memory: Memory, offset: number, word: number, bytes: number): boolean {
-    this.catchUp();
-    this.sent(this.queue.fill(memory.device, offset, word, bytes));
+    this.waitForNewMemory();
+    this.commandSent(this.queue.fill(memory.device, offset, word, bytes));
     return true;
   }
 
@@ -140,18 +140,18 @@ export abstract class NativeLine<Memory extends NativeMemory, Program, Mark, Eve
   }
 
   /** Memory allocated since this stream's last command must be zeroed before it is used. */
-  protected catchUp(): void {
-    const { made } = this.#resources.memory;
-    if (this.#seen === made) return;
-    this.followMemory();
-    this.#seen = made;
+  protected waitForNewMemory(): void {
+    const { commandCount } = this.#resources.memory;
+    if (this.#seenCommands === commandCount) return;
+    this.queueMemoryWait();
+    this.#seenCommands = commandCount;
   }
 
   /** Returns the status slot for the launches of a program. */
-  protected status(program: Program): StatusSlot {
+  protected statusSlot(program: Program): StatusSlot {
     let slot = this.statuses.get(program);
     if (slot === undefined) {
-      slot = this.#resources.slots.take();
+      slot = this.#resources.slots.acquire();
       if (slot.words.some(isSet)) this.clear(slot);
       this.statuses.set(program, slot);
     }
@@ -173,12 +173,14 @@ export abstract class NativeLine<Memory extends NativeMemory, Program, Mark, Eve
     offset: number,
     { address = 0, bytes, locked }: HostBytes,
   ): boolean {
-    this.catchUp();
-    if (!this.reaches(locked)) {
-      return this.all(this.#isClear(address, bytes) && this.staging[kind](memory.device, offset, address, bytes));
+    this.waitForNewMemory();
+    if (!this.canAccess(locked)) {
+      return this.flushUnlessSent(
+        this.#isHostRangeFree(address, bytes) && this.staging[kind](memory.device, offset, address, bytes),
+      );
     }
-    if (!this.hasRoom(bytes)) return this.all(false);
-    this.moving(this.queue[kind](memory.device, offset, address, bytes), bytes);
+    if (!this.hasSpace(bytes)) return this.flushUnlessSent(false);
+    this.transferSent(this.queue[kind](memory.device, offset, address, bytes), bytes);
     return true;
   }
 
@@ -187,9 +189,9 @@ export abstract class NativeLine<Memory extends NativeMemory, Program, Mark, Eve
    * read into it: the host's copies are not ordered with the device's work. Those bytes arrive without anything else
    * being sent, so the wait ends. A transfer in progress has checked already.
    */
-  #isClear(address: number, bytes: number): boolean {
-    if (this.staging.underway) return true;
-    for (const { staging } of this.#resources.lines) if (staging.awaits(address, bytes)) return false;
+  #isHostRangeFree(address: number, bytes: number): boolean {
+    if (this.staging.isPartlyDone) return true;
+    for (const { staging } of this.#resources.lines) if (staging.isReadingInto(address, bytes)) return false;
     return true;
   }
 }

@@ -35,8 +35,8 @@ test('what is taken is zero and nobody else’s, in few regions; nothing stays w
       const out: { readonly bytes: Uint8Array; readonly address: number; readonly mark: number }[] = [];
       const give = ({ bytes, address, mark }: (typeof out)[number]): void => {
         expect(bytes.every((byte) => byte === mark)).toBe(true); // nobody else wrote there
-        expect(runtime.memory.give(address)).toBe(true);
-        expect(runtime.memory.give(address)).toBe(false);
+        expect(runtime.memory.release(address)).toBe(true);
+        expect(runtime.memory.release(address)).toBe(false);
       };
       for (const [k, one] of steps.entries()) {
         if ('give' in one) {
@@ -44,7 +44,7 @@ test('what is taken is zero and nobody else’s, in few regions; nothing stays w
           if (piece) give(piece);
           continue;
         }
-        const piece = runtime.memory.take(one.take)!;
+        const piece = runtime.memory.alloc(one.take)!;
         expect(piece.bytes.length).toBe(one.take);
         expect(piece.bytes.every((byte) => byte === 0)).toBe(true);
         const mark = 1 + (k % 255);
@@ -62,13 +62,13 @@ test('what is taken is zero and nobody else’s, in few regions; nothing stays w
 test('small pieces are locked together, large ones by themselves', () => {
   const runtime = new Runtime();
   const { memory } = runtime;
-  const small = Array.from({ length: 8 }, () => memory.take(SLAB / 16)!);
+  const small = Array.from({ length: 8 }, () => memory.alloc(SLAB / 16)!);
   expect(runtime.regions.size).toBe(1);
-  const large = memory.take(SLAB)!;
+  const large = memory.alloc(SLAB)!;
   expect(runtime.regions.size).toBe(2);
-  memory.give(large.address);
+  memory.release(large.address);
   expect(runtime.regions.size).toBe(1);
-  for (const { address } of small) memory.give(address);
+  for (const { address } of small) memory.release(address);
   expect(runtime.regions.size).toBe(1); // for whoever comes next
   memory.trim();
   expect(runtime.regions.size).toBe(0);
@@ -76,17 +76,17 @@ test('small pieces are locked together, large ones by themselves', () => {
 
 test('a region of which something is out is not unlocked', () => {
   const runtime = new Runtime();
-  const piece = runtime.memory.take(10)!;
+  const piece = runtime.memory.alloc(10)!;
   runtime.memory.trim();
   expect(runtime.regions.size).toBe(1);
-  expect(runtime.memory.give(piece.address)).toBe(true);
+  expect(runtime.memory.release(piece.address)).toBe(true);
 });
 
 test('where there is none, there is none', () => {
   const runtime = new Runtime();
   runtime.refuses = true;
-  expect(runtime.memory.take(10)).toBe(undefined);
-  expect(runtime.memory.take(SLAB)).toBe(undefined);
-  expect(runtime.memory.take(0)).toBe(undefined);
-  expect(runtime.memory.give(123)).toBe(false);
+  expect(runtime.memory.alloc(10)).toBe(undefined);
+  expect(runtime.memory.alloc(SLAB)).toBe(undefined);
+  expect(runtime.memory.alloc(0)).toBe(undefined);
+  expect(runtime.memory.release(123)).toBe(false);
 });

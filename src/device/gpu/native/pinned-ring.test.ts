@@ -62,10 +62,10 @@ test('what goes out and comes back is the same, whatever the sizes and however s
         sent(() => staging.read(device.address, 0, addressOf(into), bytes), pace);
         return { from, into };
       });
-      expect(staging.underway).toBe(false);
+      expect(staging.isPartlyDone).toBe(false);
       while (!device.idle) device.step(3);
       staging.settle();
-      expect(staging.waiting).toBe(false);
+      expect(staging.hasPending).toBe(false);
       for (const { from, into } of pairs) expect(Buffer.compare(from, into)).toBe(0);
     }),
     { numRuns: 10 },
@@ -77,12 +77,12 @@ test('says when bytes are on their way into memory', () => {
   const into = new Uint8Array(100);
   const at = addressOf(into);
   expect(device.staging.read(device.address, 0, at, 100)).toBe(true);
-  expect(device.staging.awaits(at + 99, 1)).toBe(true);
-  expect(device.staging.awaits(at + 100, 10)).toBe(false);
-  expect(device.staging.awaits(at - 10, 10)).toBe(false);
+  expect(device.staging.isReadingInto(at + 99, 1)).toBe(true);
+  expect(device.staging.isReadingInto(at + 100, 10)).toBe(false);
+  expect(device.staging.isReadingInto(at - 10, 10)).toBe(false);
   device.step(2);
   device.staging.settle();
-  expect(device.staging.awaits(at, 100)).toBe(false);
+  expect(device.staging.isReadingInto(at, 100)).toBe(false);
 });
 
 test('does half a millisecond’s worth at a time', () => {
@@ -90,7 +90,7 @@ test('does half a millisecond’s worth at a time', () => {
   const bytes = 9 * 2 ** 20;
   const from = new Uint8Array(bytes);
   const write = (): boolean => device.staging.write(device.address, 0, addressOf(from), bytes);
-  expect([write(), device.staging.again]).toEqual([false, 0]);
-  expect([write(), device.staging.again]).toEqual([false, 0]);
-  expect([write(), device.staging.again]).toEqual([true, undefined]);
+  expect([write(), device.staging.resumeMs]).toEqual([false, 0]);
+  expect([write(), device.staging.resumeMs]).toEqual([false, 0]);
+  expect([write(), device.staging.resumeMs]).toEqual([true, undefined]);
 });

@@ -29,7 +29,7 @@ export const RING_BYTES = 2 ** 24;
 const PIECE_BYTES = 2 ** 20;
 /** The most bytes copied per turn, about half a millisecond, so that other streams are served too. */
 const TURN_BYTES = 4 * PIECE_BYTES;
-const PIECES = 512;
+const MAX_PIECES = 512;
 const ALIGN = 64;
 
 /**
@@ -45,9 +45,9 @@ export class PinnedRing<M extends { readonly address: number }, Event = unknown>
   /** The offset of the next piece. */
   #head = 0;
   /** Bytes done of the current command. */
-  #done = 0;
+  #doneBytes = 0;
   /** In how many ms to resume the command; undefined if that depends on other work. */
-  again: number | undefined;
+  resumeMs: number | undefined;
 
   /** `bytes`: the size of the ring. */
   constructor(transport: Transport<M, Event>, bytes = RING_BYTES) {
@@ -58,12 +58,12 @@ export class PinnedRing<M extends { readonly address: number }, Event = unknown>
 
   /** Sends host bytes; false if it has to be called again, with the same arguments. */
   write(memory: number, offset: number, from: number, bytes: number): boolean {
-    return this.#move('write', memory, offset, from, bytes);
+    return this.#transfer('write', memory, offset, from, bytes);
   }
 
   /** Reads bytes into host memory, where they arrive when `settle` finds them. */
   read(memory: number, offset: number, into: number, bytes: number): boolean {
-    return this.#move('read', memory, offset, into, bytes);
+    return this.#transfer('read', memory, offset, into, bytes);
   }
 
   /** Frees finished pieces of the ring and copies bytes that have been read to their destination. */
@@ -80,19 +80,19 @@ export class PinnedRing<M extends { readonly address: number }, Event = unknown>
   }
 
   /** True if bytes are still in flight into this range of memory. Bytes that have arrived are copied first. */
-  awaits(address: number, bytes: number): boolean {
-    if (!this.waiting) return false;
+  isReadingInto(address: number, bytes: number): boolean {
+    if (!this.hasPending) return false;
     this.settle();
     return this.#pieces.some(({ into, bytes: own }) => into !== 0 && into < address + bytes && address < into + own);
   }
 
-  get waiting(): boolean {
+  get hasPending(): boolean {
     return this.#pieces.length > 0;
   }
 
   /** True if the current command has begun and must be called again. */
-  get underway(): boolean {
-    return this.#done > 0;
+  get isPartlyDone(): boolean {
+    return this.#doneBytes > 0;
   }
 
   /** The page-locked memory, to be released by the caller. */
@@ -100,48 +100,48 @@ export class PinnedRing<M extends { readonly address: number }, Event = unknown>
     return this.#ring;
   }
 
-  #move(kind: 'write' | 'read', memory: number, offset: number, host: number, bytes: number): boolean {
+  #transfer(kind: 'write' | 'read', memory: number, offset: number, host: number, bytes: number): boolean {
     try {
-      return this.#go(kind, memory, offset, host, bytes);
+      return this.#transferPieces(kind, memory, offset, host, bytes);
     } catch (error) {
-      this.#done = 0; // the command has failed: it is not called again
-      this.again = undefined;
+      this.#doneBytes = 0; // the command has failed: it is not called again
+      this.resumeMs = undefined;
       throw error;
     }
   }
 
-  #go(kind: 'write' | 'read', memory: number, offset: number, host: number, bytes: number): boolean {
+  #transferPieces(kind: 'write' | 'read', memory: number, offset: number, host: number, bytes: number): boolean {
     this.settle();
-    this.again = undefined;
+    this.resumeMs = undefined;
     const ring = this.#memory();
     const { queue } = this.#transport;
-    for (let turn = 0; this.#done < bytes; ) {
-      const length = Math.min(PIECE_BYTES, bytes - this.#done);
-      const place = turn < TURN_BYTES ? this.#place(length) : -1;
+    for (let turn = 0; this.#doneBytes < bytes; ) {
+      const length = Math.min(PIECE_BYTES, bytes - this.#doneBytes);
+      const place = turn < TURN_BYTES ? this.#reserve(length) : -1;
       if (place < 0) {
         // While bytes move, there is space again soon: a piece takes 20 µs on the bus. They may also be waiting for a
         // kernel.
-        if (turn > 0) this.again = turn < TURN_BYTES ? 0.05 : 0;
+        if (turn > 0) this.resumeMs = turn < TURN_BYTES ? 0.05 : 0;
         return false;
       }
       const at = ring.address + place;
       // SAFETY: `at` is a free part of the ring; the host's side is held by the main thread until its mark has passed.
-      if (kind === 'write') this.#copy(at, host + this.#done, length);
-      const event = this.#transport.record(queue[kind](memory, offset + this.#done, at, length));
-      this.#pieces.push({ at, bytes: length, event, into: kind === 'read' ? host + this.#done : 0 });
+      if (kind === 'write') this.#copy(at, host + this.#doneBytes, length);
+      const event = this.#transport.record(queue[kind](memory, offset + this.#doneBytes, at, length));
+      this.#pieces.push({ at, bytes: length, event, into: kind === 'read' ? host + this.#doneBytes : 0 });
       this.#head = place + Math.ceil(length / ALIGN) * ALIGN;
-      this.#done += length;
+      this.#doneBytes += length;
       turn += length;
     }
-    this.#done = 0;
+    this.#doneBytes = 0;
     return true;
   }
 
   /** Returns the offset of `bytes` free bytes, from the head on; -1 if there are none. */
-  #place(bytes: number): number {
+  #reserve(bytes: number): number {
     const first = this.#pieces[0];
     if (first === undefined) return 0;
-    if (this.#pieces.length >= PIECES) return -1;
+    if (this.#pieces.length >= MAX_PIECES) return -1;
     const tail = first.at - this.#memory().address;
     if (this.#head > tail) {
       if (this.#head + bytes <= this.#bytes) return this.#head;

@@ -18,8 +18,8 @@ test('pieces never meet, lie on the grid, and all of it comes back', () => {
       const out: { readonly at: number; readonly bytes: number }[] = [];
       const giveBack = ({ at, bytes }: { readonly at: number; readonly bytes: number }): void => {
         owners.fill(0, at, at + bytes);
-        expect(slab.give(at)).toBe(true);
-        expect(slab.give(at)).toBe(false);
+        expect(slab.free(at)).toBe(true);
+        expect(slab.free(at)).toBe(false);
       };
       for (const one of steps) {
         if ('give' in one) {
@@ -29,7 +29,7 @@ test('pieces never meet, lie on the grid, and all of it comes back', () => {
         }
         // Whole units, which is what no other piece may touch.
         const bytes = Math.max(1, Math.ceil(one.take / ALIGN)) * ALIGN;
-        const at = slab.take(one.take);
+        const at = slab.alloc(one.take);
         if (at === undefined) {
           expect(freeAt(owners, address, bytes)).toBe(-1);
           continue;
@@ -45,7 +45,7 @@ test('pieces never meet, lie on the grid, and all of it comes back', () => {
       expect(slab.isIdle).toBe(true);
       const first = (ALIGN - (address % ALIGN)) % ALIGN;
       const units = Math.floor((BYTES - first) / ALIGN);
-      expect(slab.take(units * ALIGN)).toBe(first); // in one piece again
+      expect(slab.alloc(units * ALIGN)).toBe(first); // in one piece again
     }),
     { numRuns: 200 },
   );

@@ -4,8 +4,8 @@
  */
 export class Slab {
   /** In order of address, never two adjacent. */
-  readonly #free: Stretch[];
-  readonly #taken = new Map<number, number>();
+  readonly #free: FreeRange[];
+  readonly #allocated = new Map<number, number>();
 
   /** `address`: the region's address. Pieces are aligned in memory and identified by their offset in the region. */
   constructor(address: number, bytes: number) {
@@ -14,7 +14,7 @@ export class Slab {
   }
 
   /** Takes `bytes` bytes and returns their offset; undefined if no free range is long enough. */
-  take(bytes: number): number | undefined {
+  alloc(bytes: number): number | undefined {
     const size = aligned(Math.max(1, bytes)); // so that no two pieces begin at the same offset
     const index = this.#free.findIndex((stretch) => stretch.bytes >= size);
     const stretch = this.#free[index];
@@ -22,15 +22,15 @@ export class Slab {
     const { at } = stretch;
     const rest = { at: at + size, bytes: stretch.bytes - size };
     this.#free.splice(index, 1, ...(rest.bytes > 0 ? [rest] : []));
-    this.#taken.set(at, size);
+    this.#allocated.set(at, size);
     return at;
   }
 
   /** Releases a piece. False if no piece in use begins there. */
-  give(at: number): boolean {
-    const bytes = this.#taken.get(at);
+  free(at: number): boolean {
+    const bytes = this.#allocated.get(at);
     if (bytes === undefined) return false;
-    this.#taken.delete(at);
+    this.#allocated.delete(at);
     const found = this.#free.findIndex((stretch) => stretch.at > at);
     const index = found < 0 ? this.#free.length : found;
     const [before, after] = [this.#free[index - 1], this.#free[index]];
@@ -45,14 +45,14 @@ export class Slab {
 
   /** True if no piece is in use. */
   get isIdle(): boolean {
-    return this.#taken.size === 0;
+    return this.#allocated.size === 0;
   }
 }
 
 /** Two of the longest cache lines, and the unit that GPUs transfer. */
 export const ALIGN = 256;
 
-interface Stretch {
+interface FreeRange {
   readonly at: number;
   readonly bytes: number;
 }

@@ -13,28 +13,28 @@ export const SLOT_BYTES = STATUS_WORDS * 4;
 
 /** The slots of a device. The code that takes a slot zeroes it if it was written, which is rare. */
 export class StatusSlots {
-  readonly #page: () => readonly StatusSlot[];
+  readonly #allocPage: () => readonly StatusSlot[];
   readonly #free: StatusSlot[] = [];
   /** Given back before their signal arrived. A late signal must not be mistaken for the next mark's. */
   #unsignalled: StatusSlot[] = [];
 
   /** `page` allocates a page of slots. */
   constructor(page: () => readonly StatusSlot[]) {
-    this.#page = page;
+    this.#allocPage = page;
   }
 
-  take(): StatusSlot {
+  acquire(): StatusSlot {
     if (this.#free.length === 0) this.grow();
     return this.#free.pop() as StatusSlot;
   }
 
   /** Gives back a slot that nothing writes any more. */
-  give(slot: StatusSlot): void {
+  release(slot: StatusSlot): void {
     this.#free.push(slot);
   }
 
   /** Gives back a slot whose first word may still be set. */
-  giveSignal(slot: StatusSlot): void {
+  releaseSignal(slot: StatusSlot): void {
     this.#unsignalled.push(slot);
     if (this.#unsignalled.length < 64) return;
     this.#unsignalled = this.#unsignalled.filter((late) => {
@@ -46,7 +46,7 @@ export class StatusSlots {
 
   /** Allocates another page of slots. */
   grow(): void {
-    this.#free.push(...this.#page());
+    this.#free.push(...this.#allocPage());
   }
 }
 
@@ -54,7 +54,7 @@ export class StatusSlots {
  * Splits the words at `address` into slots, the last first. `device` converts a slot's address to the value passed to
  * kernels.
  */
-export function cutSlots(words: Int32Array, address: number, device: (address: number) => number): StatusSlot[] {
+export function splitSlots(words: Int32Array, address: number, device: (address: number) => number): StatusSlot[] {
   const count = words.length / STATUS_WORDS;
   return Array.from({ length: count }, (_, i) => {
     const first = (count - 1 - i) * STATUS_WORDS;

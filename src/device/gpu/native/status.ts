@@ -1,7 +1,7 @@
-import { Status } from '../../../kernel/abi/grid.js';
+import { LaunchStatus } from '../../../kernel/abi/grid.js';
 import type { MarkResult } from '../worker/driver.js';
 
-export type Trapped = Extract<MarkResult, { kind: 'trapped' }>;
+export type TrapResult = Extract<MarkResult, { kind: 'trapped' }>;
 
 /** The status words of each program's launches between two marks, as the host sees them. */
 export type Statuses = ReadonlyMap<
@@ -10,27 +10,27 @@ export type Statuses = ReadonlyMap<
 >;
 
 /** Evaluates the status words of finished launches: a trap, or whether each launch ran to its end. */
-export function statusOf(statuses: Statuses): Trapped | { readonly kind: 'ended'; readonly complete: boolean } {
+export function statusOf(statuses: Statuses): TrapResult | { readonly kind: 'ended'; readonly complete: boolean } {
   let complete = true;
   for (const [{ number }, { words }] of statuses) {
     const trap = trapIn(number, words);
     if (trap) return trap;
-    complete &&= words[Status.incomplete] === 0;
+    complete &&= words[LaunchStatus.incomplete] === 0;
   }
   return { kind: 'ended', complete };
 }
 
 /** Returns the trap in a program's status words, if any. */
-export function trapIn(program: number, words: Int32Array | Uint32Array): Trapped | undefined {
-  if (words[Status.trapped] === 0) return undefined;
+export function trapIn(program: number, words: Int32Array | Uint32Array): TrapResult | undefined {
+  if (words[LaunchStatus.trapped] === 0) return undefined;
   const word = (at: number): number => (words[at] ?? 0) >>> 0;
   const wide = (at: number): number => word(at + 1) * 2 ** 32 + word(at);
   return {
     kind: 'trapped',
     program,
-    site: word(Status.site),
-    index: wide(Status.index),
-    length: wide(Status.length),
+    site: word(LaunchStatus.site),
+    index: wide(LaunchStatus.index),
+    length: wide(LaunchStatus.length),
   };
 }
 

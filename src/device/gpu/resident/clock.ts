@@ -4,8 +4,8 @@
  * interval widens by the possible drift of two clocks, some 50 in a million.
  */
 export class ResidentClock {
-  #least = Number.NEGATIVE_INFINITY;
-  #most = Number.POSITIVE_INFINITY;
+  #minOffset = Number.NEGATIVE_INFINITY;
+  #maxOffset = Number.POSITIVE_INFINITY;
   #origin: bigint | undefined;
   #lastNs = 0n;
 
@@ -20,11 +20,12 @@ export class ResidentClock {
     this.#origin ??= began - queuedNs;
     const drift = Number(seenNs - this.#lastNs) * DRIFT;
     this.#lastNs = seenNs;
-    this.#most = Math.min(this.#most + drift, Number(began - queuedNs - this.#origin));
-    this.#least = Math.max(this.#least - drift, Number(ended - seenNs - this.#origin));
-    if (this.#least > this.#most) this.#least = Math.min(this.#most, Number(ended - seenNs - this.#origin));
+    this.#maxOffset = Math.min(this.#maxOffset + drift, Number(began - queuedNs - this.#origin));
+    this.#minOffset = Math.max(this.#minOffset - drift, Number(ended - seenNs - this.#origin));
+    if (this.#minOffset > this.#maxOffset)
+      this.#minOffset = Math.min(this.#maxOffset, Number(ended - seenNs - this.#origin));
     // An idle grid sees an entry 2 µs after it was queued, while the host may see its end 200 µs late.
-    const offset = this.#origin + BigInt(Math.round(Math.max(this.#least, this.#most - NEAR_NS)));
+    const offset = this.#origin + BigInt(Math.round(Math.max(this.#minOffset, this.#maxOffset - NEAR_NS)));
     const startedNs = later(began - offset, queuedNs);
     return { startedNs, endedNs: later(startedNs, earlier(ended - offset, seenNs)) };
   }

@@ -1,14 +1,14 @@
-import { Order, QueueState } from '../../../kernel/abi/resident-abi.js';
+import { GridOrder, QueueState } from '../../../kernel/abi/resident-abi.js';
 import { MillraceError } from '../../../kernel/error.js';
 import { FatalError, type GridDriver, type GridHandle, type GridSetup } from '../worker/driver.js';
-import { Expectations, kindWith, restUs } from '../worker/poll.js';
+import { combineKind, ExpectedTimes, nextPollDelayUs } from '../worker/poll.js';
 import type { ResidentMemory } from './memory.js';
 
 export interface GridsOptions {
   /** Returns microseconds. */
   now(): number;
   /** Called when a grid has ended for good. */
-  over(number: number, error: MillraceError): void;
+  gridEnded(number: number, error: MillraceError): void;
   log(line: string): void;
   /** Sleeps for some milliseconds while nothing else can be done. */
   sleep?(ms: number): void;
@@ -23,17 +23,17 @@ const STALL_US = 3e6;
 const LEAVE_US = 1e6;
 const STOP_US = 2e6;
 /** The interval of asking whether a launch has ended; each query takes 1 µs. */
-const ASK_US = 1000;
+const QUERY_US = 1000;
 /** How long grids stay off the device after a call that may wait for it, since more of them tend to follow. */
 const AWAY_US = 5000;
 /** After work of streams has waited this long beside a grid, it gets the whole device for the same time. */
 const YIELD_US = 30_000;
 /** The most consecutive launches that end at once although there is work in the queue. */
-const MOST_VAIN = 3;
+const MAX_IDLE_LAUNCHES = 3;
 
 /**
  * The worker's side of resident grids: launches them when there is work, notifies the main thread of new flags, and
- * removes them from the device when other work needs it. At most `driver.most` run side by side, on separate
+ * removes them from the device when other work needs it. At most `driver.maxGrids` run side by side, on separate
  * multiprocessors.
  */
 export class Grids {
@@ -41,9 +41,9 @@ export class Grids {
   readonly #options: GridsOptions;
   readonly #grids = new Map<number, WorkerGrid>();
   /** Grids are not launched before this time. */
-  #awayUntilUs = Number.NEGATIVE_INFINITY;
+  #pausedUntilUs = Number.NEGATIVE_INFINITY;
   /** Since when streams have had work beside a grid. */
-  #crowdedUs: number | undefined;
+  #contendedSinceUs: number | undefined;
 
   constructor(driver: GridDriver, options: GridsOptions) {
     this.#driver = driver;
@@ -56,49 +56,49 @@ export class Grids {
 
   /** Opens a grid. False if the maximum number of grids is open, or the memory cannot be shared. */
   open(number: number, memory: ResidentMemory, setup: GridSetup): boolean {
-    if (this.#grids.size >= this.#driver.most) return false;
+    if (this.#grids.size >= this.#driver.maxGrids) return false;
     const handle = this.#driver.open(setup);
     if (handle === undefined) return false;
-    this.#share(() => this.#grids.set(number, new WorkerGrid(number, handle, memory)));
+    this.#reassign(() => this.#grids.set(number, new WorkerGrid(number, handle, memory)));
     this.#options.log(`grid ${number}: ${2 ** handle.partsLog} parts, ${memory.capacity} entries`);
     return true;
   }
 
   /** Ends a grid and frees its resources. Waits some milliseconds until it has stopped; false if it has not. */
-  dismiss(number: number): boolean {
+  close(number: number): boolean {
     const grid = this.#grids.get(number);
     if (grid === undefined) return true;
-    const isStopped = this.#wait([grid], Order.stop, STOP_US);
+    const isStopped = this.#wait([grid], GridOrder.stop, STOP_US);
     this.#grids.delete(number);
-    this.#share(() => undefined);
+    this.#reassign(() => undefined);
     if (isStopped) this.#driver.close(grid.handle);
     else this.#options.log(`grid ${number} does not stop: its memory goes with the device`);
     return isStopped;
   }
 
   /** Does what is due. True if the main thread must be notified. `isCrowded`: streams have work too. */
-  turn(nowUs: number, isCrowded: boolean): boolean {
+  runTurn(nowUs: number, isCrowded: boolean): boolean {
     if (this.#grids.size === 0) return false;
     this.#yield(nowUs, isCrowded);
     let moved = false;
     for (const grid of this.#grids.values()) {
-      grid.look(nowUs);
-      if (grid.isOn) this.#watch(grid, nowUs);
-      if (!grid.isOn) grid.settle();
-      if (grid.hasNews) moved = true;
-      grid.hasNews = false;
-      if (grid.wants && nowUs >= this.#awayUntilUs) this.#launch(grid, nowUs);
+      grid.readFlags(nowUs);
+      if (grid.isRunning) this.#watch(grid, nowUs);
+      if (!grid.isRunning) grid.completeCancel();
+      if (grid.hasNewFlags) moved = true;
+      grid.hasNewFlags = false;
+      if (grid.isLaunchable && nowUs >= this.#pausedUntilUs) this.#launch(grid, nowUs);
     }
     return moved;
   }
 
   /** Returns how long nothing has to be checked, in microseconds. */
-  rest(nowUs: number): number {
+  untilNextCheckUs(nowUs: number): number {
     let rest = Number.POSITIVE_INFINITY;
     for (const grid of this.#grids.values()) {
-      if (grid.hasNews) return 0; // it was paused since the last turn
-      if (grid.isOn) rest = Math.min(rest, grid.lookUs - nowUs);
-      else if (grid.wants) rest = Math.min(rest, this.#awayUntilUs - nowUs);
+      if (grid.hasNewFlags) return 0; // it was paused since the last turn
+      if (grid.isRunning) rest = Math.min(rest, grid.nextReadUs - nowUs);
+      else if (grid.isLaunchable) rest = Math.min(rest, this.#pausedUntilUs - nowUs);
     }
     return Math.max(0, rest);
   }
@@ -108,32 +108,32 @@ export class Grids {
    * parts to end.
    */
   pause(): void {
-    const running = [...this.#grids.values()].filter(({ isOn }) => isOn);
+    const running = [...this.#grids.values()].filter(({ isRunning }) => isRunning);
     if (running.length === 0) return;
-    this.#clear(running);
-    this.#awayUntilUs = this.#options.now() + AWAY_US;
+    this.#evict(running);
+    this.#pausedUntilUs = this.#options.now() + AWAY_US;
   }
 
   /** Makes a change to the assignment of multiprocessors. */
-  #share(change: () => void): void {
-    this.#clear([...this.#grids.values()].filter(({ isOn }) => isOn));
+  #reassign(change: () => void): void {
+    this.#evict([...this.#grids.values()].filter(({ isRunning }) => isRunning));
     change();
   }
 
-  #clear(running: readonly WorkerGrid[]): void {
-    if (this.#wait(running, Order.leave, LEAVE_US)) return;
-    const late = running.filter(({ isOn }) => isOn);
-    this.#wait(late, Order.stop, STOP_US);
-    for (const grid of late) this.#over(grid, 'did not leave the device in time');
+  #evict(running: readonly WorkerGrid[]): void {
+    if (this.#wait(running, GridOrder.leave, LEAVE_US)) return;
+    const late = running.filter(({ isRunning }) => isRunning);
+    this.#wait(late, GridOrder.stop, STOP_US);
+    for (const grid of late) this.#abandon(grid, 'did not leave the device in time');
   }
 
   /** Gives the grids an order and waits until they have ended. False if one has not ended in time. */
   #wait(grids: readonly WorkerGrid[], order: number, patienceUs: number): boolean {
-    const { now, sleep = nap } = this.#options;
+    const { now, sleep = sleepFor } = this.#options;
     const until = now() + patienceUs;
-    for (const grid of grids) if (grid.isOn) grid.tell(order);
+    for (const grid of grids) if (grid.isRunning) grid.setOrder(order);
     for (;;) {
-      const left = grids.filter((grid) => grid.isOn && !this.#isEnded(grid));
+      const left = grids.filter((grid) => grid.isRunning && !this.#isEnded(grid));
       if (left.length === 0) return true;
       if (now() >= until) return false;
       sleep(NAP_MS);
@@ -141,38 +141,38 @@ export class Grids {
   }
 
   #isEnded(grid: WorkerGrid): boolean {
-    if (!this.#driver.ended(grid.handle)) return false;
-    grid.ended();
+    if (!this.#driver.hasEnded(grid.handle)) return false;
+    grid.launchEnded();
     const ms = ((this.#options.now() - grid.launchedUs) / 1000).toFixed(1);
-    this.#options.log(`grid ${grid.number} ended after ${ms} ms, order ${grid.order}, ${grid.left} entries left`);
+    this.#options.log(`grid ${grid.number} ended after ${ms} ms, order ${grid.order}, ${grid.unfinished} entries left`);
     return true;
   }
 
   #watch(grid: WorkerGrid, nowUs: number): void {
-    if (nowUs < grid.askUs) return;
-    grid.askUs = nowUs + ASK_US;
+    if (nowUs < grid.nextQueryUs) return;
+    grid.nextQueryUs = nowUs + QUERY_US;
     if (this.#isEnded(grid)) {
-      if (grid.vain >= MOST_VAIN) this.#over(grid, 'ends without taking any work');
+      if (grid.idleLaunches >= MAX_IDLE_LAUNCHES) this.#abandon(grid, 'ends without taking any work');
       return;
     }
-    const { boundMs } = this.#driver;
-    const isLong = boundMs !== undefined && nowUs - grid.launchedUs > boundMs * 1000;
-    if (isLong && grid.order === Order.run) grid.tell(Order.leave);
-    if (!grid.isStill(nowUs, STALL_US)) return;
-    this.#options.log(`grid ${grid.number} stands still with ${grid.left} entries in its queue`);
-    this.#wait([grid], Order.stop, STOP_US);
-    this.#over(grid, 'stood still');
+    const { maxLaunchMs } = this.#driver;
+    const isLong = maxLaunchMs !== undefined && nowUs - grid.launchedUs > maxLaunchMs * 1000;
+    if (isLong && grid.order === GridOrder.run) grid.setOrder(GridOrder.leave);
+    if (!grid.isStalled(nowUs, STALL_US)) return;
+    this.#options.log(`grid ${grid.number} stands still with ${grid.unfinished} entries in its queue`);
+    this.#wait([grid], GridOrder.stop, STOP_US);
+    this.#abandon(grid, 'stood still');
   }
 
   #launch(grid: WorkerGrid, nowUs: number): void {
     const at = [...this.#grids.keys()].indexOf(grid.number);
-    const { epoch, head, isFresh } = grid.begin(nowUs);
+    const { epoch, head, isFresh } = grid.beginLaunch(nowUs);
     try {
       this.#driver.launch(grid.handle, { epoch, head, isFresh, share: { at, of: this.#grids.size } });
     } catch (error) {
-      grid.fail();
+      grid.launchFailed();
       if (error instanceof FatalError || !(error instanceof MillraceError)) throw error;
-      this.#over(grid, 'could not be launched', error);
+      this.#abandon(grid, 'could not be launched', error);
       return;
     }
     this.launches++;
@@ -181,27 +181,27 @@ export class Grids {
 
   /** Work on streams beside a grid has only a processor or two. If it takes long, streams and grids take turns. */
   #yield(nowUs: number, isCrowded: boolean): void {
-    const running = [...this.#grids.values()].filter(({ isOn, order }) => isOn && order === Order.run);
+    const running = [...this.#grids.values()].filter(({ isRunning, order }) => isRunning && order === GridOrder.run);
     if (!isCrowded || running.length === 0) {
-      this.#crowdedUs = undefined;
+      this.#contendedSinceUs = undefined;
       return;
     }
-    this.#crowdedUs ??= nowUs;
-    if (nowUs - this.#crowdedUs < YIELD_US) return;
-    for (const grid of running) grid.tell(Order.leave);
-    this.#awayUntilUs = nowUs + YIELD_US;
+    this.#contendedSinceUs ??= nowUs;
+    if (nowUs - this.#contendedSinceUs < YIELD_US) return;
+    for (const grid of running) grid.setOrder(GridOrder.leave);
+    this.#pausedUntilUs = nowUs + YIELD_US;
   }
 
-  #over(grid: WorkerGrid, what: string, cause?: MillraceError): void {
-    if (grid.isOver) return;
-    grid.isOver = true;
+  #abandon(grid: WorkerGrid, what: string, cause?: MillraceError): void {
+    if (grid.isAbandoned) return;
+    grid.isAbandoned = true;
     this.#options.log(`grid ${grid.number} ${what}: ${grid.describe()}`);
-    this.#options.over(
+    this.#options.gridEnded(
       grid.number,
       new MillraceError({
         code: cause?.code ?? 'device-failed',
         message: `a resident grid ${what}${cause ? `: ${cause.summary}` : ''}`,
-        asked: `${grid.left} ranges on it`,
+        asked: `${grid.unfinished} ranges on it`,
         advice: 'they are run by launches instead; if it happens again, use another pipeline than persistent',
       }),
     );
@@ -213,16 +213,16 @@ class WorkerGrid {
   readonly number: number;
   readonly handle: GridHandle;
   readonly #memory: ResidentMemory;
-  isOn = false;
-  isOver = false;
+  isRunning = false;
+  isAbandoned = false;
   /** True if there is something new for the main thread. */
-  hasNews = false;
+  hasNewFlags = false;
   /** When to read the flags next, and when to ask whether the launch has ended. */
-  lookUs = 0;
-  askUs = 0;
+  nextReadUs = 0;
+  nextQueryUs = 0;
   launchedUs = 0;
   /** Consecutive launches that did nothing. */
-  vain = 0;
+  idleLaunches = 0;
   /** The oldest entry that is not done, and the later ones that are. */
   #oldest = 0;
   readonly #done = new Set<number>();
@@ -232,8 +232,8 @@ class WorkerGrid {
   #isFresh = true;
   /** Since when there is work without progress, and how often flags were read since. */
   #sinceUs: number | undefined;
-  #looks = 0;
-  readonly #expected = new Expectations();
+  #reads = 0;
+  readonly #expected = new ExpectedTimes();
 
   constructor(number: number, handle: GridHandle, memory: ResidentMemory) {
     this.number = number;
@@ -242,7 +242,7 @@ class WorkerGrid {
   }
 
   /** The number of entries that are not done. */
-  get left(): number {
+  get unfinished(): number {
     return Math.max(0, this.#memory.tail - this.#oldest - this.#done.size);
   }
 
@@ -257,82 +257,88 @@ class WorkerGrid {
   }
 
   /** True if there is work and nothing prevents a launch. */
-  get wants(): boolean {
-    if (this.isOn || this.isOver) return false;
+  get isLaunchable(): boolean {
+    if (this.isRunning || this.isAbandoned) return false;
     const epoch = this.#memory.load('epoch');
-    return this.#memory.load('resumed') === epoch && this.#memory.load('ended') === epoch && this.left > 0;
+    return this.#memory.load('resumed') === epoch && this.#memory.load('ended') === epoch && this.unfinished > 0;
   }
 
-  tell(order: number): void {
+  setOrder(order: number): void {
     if (order > this.order) this.#memory.store('order', order);
-    this.askUs = 0;
-    this.lookUs = 0;
+    this.nextQueryUs = 0;
+    this.nextReadUs = 0;
   }
 
   /** Reads new flags if that is due. */
-  look(nowUs: number): void {
-    const isLeaving = this.order !== Order.run || this.#memory.load('epoch') !== this.#epoch;
-    if (!this.isOn || (nowUs < this.lookUs && this.#sinceUs !== undefined && !isLeaving)) return;
+  readFlags(nowUs: number): void {
+    const isLeaving = this.order !== GridOrder.run || this.#memory.load('epoch') !== this.#epoch;
+    if (!this.isRunning || (nowUs < this.nextReadUs && this.#sinceUs !== undefined && !isLeaving)) return;
     const before = this.#oldest + this.#done.size;
     this.#collect();
     const done = this.#oldest + this.#done.size - before;
     const moved = done > 0;
     if (moved) this.#learn(nowUs, done);
-    if (this.left === 0) this.#sinceUs = undefined;
+    if (this.unfinished === 0) this.#sinceUs = undefined;
     else if (moved || this.#sinceUs === undefined) {
       this.#sinceUs = nowUs;
-      this.#looks = 0;
+      this.#reads = 0;
     }
-    if (isLeaving) this.lookUs = nowUs + LEAVING_STEP_US;
-    else if (this.#sinceUs === undefined) this.lookUs = Number.POSITIVE_INFINITY;
-    else this.lookUs = nowUs + restUs(nowUs - this.#sinceUs, this.#expectedUs, this.#looks++);
-    if (isLeaving) this.askUs = 0;
+    if (isLeaving) this.nextReadUs = nowUs + LEAVING_STEP_US;
+    else if (this.#sinceUs === undefined) this.nextReadUs = Number.POSITIVE_INFINITY;
+    else this.nextReadUs = nowUs + nextPollDelayUs(nowUs - this.#sinceUs, this.#expectedUs, this.#reads++);
+    if (isLeaving) this.nextQueryUs = 0;
   }
 
-  isStill(nowUs: number, patienceUs: number): boolean {
+  isStalled(nowUs: number, patienceUs: number): boolean {
     if (this.#sinceUs === undefined) return false;
     return nowUs - this.#sinceUs > Math.max(patienceUs, 8 * (this.#expectedUs ?? 0));
   }
 
   /** Called before a launch. */
-  begin(nowUs: number): { readonly epoch: number; readonly head: number; readonly isFresh: boolean } {
+  beginLaunch(nowUs: number): { readonly epoch: number; readonly head: number; readonly isFresh: boolean } {
     const { partsLog } = this.handle;
     const isFresh = this.#isFresh;
     if (isFresh) this.#head = this.#oldest * 2 ** partsLog;
-    this.#memory.store('order', Order.run);
+    this.#memory.store('order', GridOrder.run);
     this.#memory.store('launches', this.#memory.load('launches') + 1);
     this.#epoch = this.#memory.load('ended');
     this.#isFresh = false;
-    this.isOn = true;
+    this.isRunning = true;
     this.launchedUs = nowUs;
-    this.lookUs = nowUs;
-    this.askUs = nowUs + ASK_US;
+    this.nextReadUs = nowUs;
+    this.nextQueryUs = nowUs + QUERY_US;
     this.#sinceUs = undefined;
     return { epoch: this.#epoch, head: this.#head, isFresh };
   }
 
   /** Called if the launch failed. */
-  fail(): void {
-    this.isOn = false;
+  launchFailed(): void {
+    this.isRunning = false;
     this.#isFresh = true;
   }
 
   /** Called when the launch has ended. Parts from `seen` on were not done; dropped entries are run again elsewhere. */
-  ended(): void {
+  launchEnded(): void {
     const { partsLog } = this.handle;
-    this.isOn = false;
-    this.hasNews = true;
+    this.isRunning = false;
+    this.hasNewFlags = true;
     this.#collect();
-    const [taken, seen] = [this.#memory.state(QueueState.head), this.#memory.state(QueueState.seen) * 2 ** partsLog];
+    const [taken, seen] = [
+      this.#memory.state(QueueState.head),
+      this.#memory.state(QueueState.entriesSeen) * 2 ** partsLog,
+    ];
     const head = Math.min(taken, Math.max(seen, this.#head));
-    const isStopped = this.#memory.load('order') === Order.stop || this.#memory.load('epoch') !== this.#epoch;
-    this.vain = head === this.#head && this.left > 0 && this.order === Order.run && !isStopped ? this.vain + 1 : 0;
+    const isStopped = this.#memory.load('order') === GridOrder.stop || this.#memory.load('epoch') !== this.#epoch;
+    this.idleLaunches =
+      head === this.#head && this.unfinished > 0 && this.order === GridOrder.run && !isStopped
+        ? this.idleLaunches + 1
+        : 0;
     this.#head = head;
     this.#isFresh ||= isStopped;
   }
 
   /** Called with nothing on the device: completes a cancel. */
-  settle(): void {
+  completeCancel(): void {
     const epoch = this.#memory.load('epoch');
     if (this.#memory.load('resumed') === epoch && this.#isFresh && this.#oldest < this.#memory.first) {
       this.#oldest = this.#memory.first;
@@ -341,7 +347,7 @@ class WorkerGrid {
     if (this.#memory.load('ended') === epoch) return;
     this.#isFresh = true;
     this.#memory.store('ended', epoch);
-    this.hasNews = true;
+    this.hasNewFlags = true;
   }
 
   #collect(): void {
@@ -349,9 +355,9 @@ class WorkerGrid {
     for (let number = this.#oldest; number < tail; number++) {
       if (this.#done.has(number) || !this.#memory.isDone(number)) continue;
       this.#done.add(number);
-      this.hasNews = true;
-      const { bigs, seenAt } = this.#memory;
-      Atomics.store(bigs, seenAt + this.#memory.slot(number), process.hrtime.bigint());
+      this.hasNewFlags = true;
+      const { bigints, seenIndex } = this.#memory;
+      Atomics.store(bigints, seenIndex + this.#memory.slot(number), process.hrtime.bigint());
     }
     while (this.#done.delete(this.#oldest)) this.#oldest++;
   }
@@ -364,18 +370,18 @@ class WorkerGrid {
   /** Several entries may have ended since the last progress: they shared the time. */
   #learn(nowUs: number, done: number): void {
     if (this.#sinceUs === undefined) return;
-    const isEarly = this.#looks <= 1;
-    const us = (isEarly ? Math.min(nowUs, this.lookUs) : nowUs) - this.#sinceUs;
+    const isEarly = this.#reads <= 1;
+    const us = (isEarly ? Math.min(nowUs, this.nextReadUs) : nowUs) - this.#sinceUs;
     this.#expected.learn(this.#kind(this.#oldest - 1), us / done, isEarly);
   }
 
   #kind(number: number): number {
-    return kindWith(0, 0, this.#memory.count(number));
+    return combineKind(0, 0, this.#memory.count(number));
   }
 }
 
 /** The interval of reading the flags of a grid that is leaving. */
 const LEAVING_STEP_US = 100;
 const NAP_MS = 0.1;
-const nobody = new Int32Array(new SharedArrayBuffer(4));
-const nap = (ms: number): void => void Atomics.wait(nobody, 0, 0, ms);
+const sleepWord = new Int32Array(new SharedArrayBuffer(4));
+const sleepFor = (ms: number): void => void Atomics.wait(sleepWord, 0, 0, ms);

@@ -1,4 +1,4 @@
-import { QueueControl, STATE_WORDS } from '../../../kernel/abi/resident-abi.js';
+import { QUEUE_STATE_WORDS, QueueControl } from '../../../kernel/abi/resident-abi.js';
 
 /** The sizes of a resident grid's queue. */
 export interface QueueSizes {
@@ -10,7 +10,7 @@ export interface QueueSizes {
 }
 
 /** Words of the control page, including those that the grid does not use. Each has one writer. */
-export const Shared = {
+export const ControlWord = {
   ...QueueControl,
   // Written by the main thread.
   /** 64 bits: the first entry queued after the last change of the epoch. */
@@ -38,9 +38,9 @@ export class ResidentMemory {
   readonly sizes: QueueSizes;
   readonly capacity: number;
   /** In bytes. */
-  readonly at: ReturnType<typeof offsets>;
+  readonly offsets: ReturnType<typeof offsets>;
   readonly words: Int32Array;
-  readonly bigs: BigInt64Array;
+  readonly bigints: BigInt64Array;
   readonly entries: Uint32Array;
   readonly rings: Uint32Array;
 
@@ -48,14 +48,14 @@ export class ResidentMemory {
     this.memory = memory;
     this.sizes = sizes;
     this.capacity = 2 ** sizes.capacityLog;
-    this.at = offsets(sizes);
-    this.words = new Int32Array(memory, 0, this.at.end / 4);
-    this.bigs = new BigInt64Array(memory, 0, this.at.end / 8);
-    this.entries = new Uint32Array(memory, this.at.entries, this.capacity * sizes.entryWords);
-    this.rings = new Uint32Array(memory, this.at.rings, this.capacity * sizes.ringWords);
+    this.offsets = offsets(sizes);
+    this.words = new Int32Array(memory, 0, this.offsets.end / 4);
+    this.bigints = new BigInt64Array(memory, 0, this.offsets.end / 8);
+    this.entries = new Uint32Array(memory, this.offsets.entries, this.capacity * sizes.entryWords);
+    this.rings = new Uint32Array(memory, this.offsets.rings, this.capacity * sizes.ringWords);
   }
 
-  static of(sizes: QueueSizes): ResidentMemory {
+  static allocate(sizes: QueueSizes): ResidentMemory {
     return new ResidentMemory(new SharedArrayBuffer(offsets(sizes).end), sizes);
   }
 
@@ -65,31 +65,31 @@ export class ResidentMemory {
 
   /** True if the grid has done entry `number`; its slot may have been reused since. */
   isDone(number: number): boolean {
-    return Atomics.load(this.bigs, this.at.flags / 8 + this.slot(number)) >= BigInt(number + 1);
+    return Atomics.load(this.bigints, this.offsets.flags / 8 + this.slot(number)) >= BigInt(number + 1);
   }
 
   get tail(): number {
-    return Number(Atomics.load(this.bigs, Shared.tail / 2));
+    return Number(Atomics.load(this.bigints, ControlWord.tail / 2));
   }
 
   set tail(number: number) {
-    Atomics.store(this.bigs, Shared.tail / 2, BigInt(number));
+    Atomics.store(this.bigints, ControlWord.tail / 2, BigInt(number));
   }
 
   get first(): number {
-    return Number(Atomics.load(this.bigs, Shared.first / 2));
+    return Number(Atomics.load(this.bigints, ControlWord.first / 2));
   }
 
   set first(number: number) {
-    Atomics.store(this.bigs, Shared.first / 2, BigInt(number));
+    Atomics.store(this.bigints, ControlWord.first / 2, BigInt(number));
   }
 
   load(word: 'epoch' | 'order' | 'resumed' | 'ended' | 'launches'): number {
-    return Atomics.load(this.words, Shared[word]);
+    return Atomics.load(this.words, ControlWord[word]);
   }
 
   store(word: 'epoch' | 'order' | 'resumed' | 'ended' | 'launches', value: number): void {
-    Atomics.store(this.words, Shared[word], value);
+    Atomics.store(this.words, ControlWord[word], value);
   }
 
   /** Items of entry `number`. */
@@ -99,24 +99,24 @@ export class ResidentMemory {
 
   /** When the entry's first part began and its last ended, on the device's clock; 0 if the device has none. */
   times(number: number): { readonly began: bigint; readonly ended: bigint } {
-    const at = this.at.times / 8 + 2 * this.slot(number);
-    return { began: this.bigs[at] ?? 0n, ended: this.bigs[at + 1] ?? 0n };
+    const at = this.offsets.times / 8 + 2 * this.slot(number);
+    return { began: this.bigints[at] ?? 0n, ended: this.bigints[at + 1] ?? 0n };
   }
 
   /** The index of the times at which the worker saw the flags, on the host's clock. */
-  get seenAt(): number {
-    return this.at.seen / 8;
+  get seenIndex(): number {
+    return this.offsets.seen / 8;
   }
 
   /** A word of `state` as it was when the last launch ended. */
   state(word: number): number {
-    return Number(this.bigs[STATE_AT / 8 + word] ?? 0n);
+    return Number(this.bigints[STATE_AT / 8 + word] ?? 0n);
   }
 }
 
 function offsets({ capacityLog, entryWords, ringWords }: QueueSizes) {
   const capacity = 2 ** capacityLog;
-  let end = STATE_AT + STATE_WORDS * 8;
+  let end = STATE_AT + QUEUE_STATE_WORDS * 8;
   const part = (bytes: number): number => {
     const at = Math.ceil(end / 64) * 64;
     end = at + bytes;

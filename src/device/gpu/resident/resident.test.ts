@@ -51,9 +51,9 @@ class Play {
     this.grids = new Grids(this.model, {
       now: () => this.us,
       log: () => undefined,
-      over: (number, error) => {
+      gridEnded: (number, error) => {
         this.faults.push(error.message);
-        this.queues.find((queue) => queue.number === number)?.over(error);
+        this.queues.find((queue) => queue.number === number)?.end(error);
       },
       sleep: (ms) => {
         this.us += ms * 1000;
@@ -69,17 +69,17 @@ class Play {
   };
 
   open(capacityLog: number): ResidentQueue {
-    const memory = ResidentMemory.of({ capacityLog, entryWords: 2, ringWords: 4 + RING_HITS });
+    const memory = ResidentMemory.allocate({ capacityLog, entryWords: 2, ringWords: 4 + RING_HITS });
     const number = this.queues.length + 1;
     const call = async (kind: string) => {
-      if (kind === 'dismiss') this.grids.dismiss(number);
+      if (kind === 'dismiss') this.grids.close(number);
     };
     const link = {
       board: newBoard(),
       call,
       watch: () => undefined,
-      need: () => undefined,
-      look: () => undefined,
+      keepProcessAlive: () => undefined,
+      recheck: () => undefined,
     } as unknown as ResidentLink;
     const now = (): bigint => BigInt(Math.round(this.us * 1000)) + 1n;
     const queue = new ResidentQueue({ device, link, job, number, memory, hits: RING_HITS, buffers: [], now });
@@ -111,14 +111,14 @@ class Play {
 
   turn(): void {
     this.us += this.pick(300);
-    this.grids.turn(this.us, this.pick(50) === 0);
+    this.grids.runTurn(this.us, this.pick(50) === 0);
   }
 
   async settle(): Promise<void> {
     for (let k = 0; k < 20_000 && this.ranges.some(({ report, error }) => !report && !error); k++) {
       for (let i = 0; i < 8; i++) this.model.step(this.pick);
       if (k % 3 === 0) this.turn();
-      if (k % 5 === 0) for (const queue of this.queues) queue.news();
+      if (k % 5 === 0) for (const queue of this.queues) queue.processFlags();
       if (k % 50 === 0) await Promise.resolve();
     }
   }
@@ -158,7 +158,7 @@ test(`in any order each range is done once and told whole, or it was cancelled (
       const what = play.pick(1000);
       if (what < 800) play.model.step(play.pick);
       else if (what < 900) play.turn();
-      else if (what < 950) queue.news();
+      else if (what < 950) queue.processFlags();
       else if (what < 990) play.submit(queue);
       else if (what < 993) play.model.pause();
       else if (what < 996) {
@@ -169,7 +169,7 @@ test(`in any order each range is done once and told whole, or it was cancelled (
     await play.settle();
     play.check(`seed ${seed}`);
     expect(play.faults).toEqual([]);
-    for (const queue of play.queues) await queue.closed();
+    for (const queue of play.queues) await queue.closeAndWait();
     expect(play.model.grids.size).toBe(0);
     incomplete += play.ranges.filter(({ report }) => !report?.complete).length;
     relaunched += play.model.launches - queues.length;
@@ -186,13 +186,13 @@ test('a grid that stands still is stopped and gives its ranges back; what was do
     for (let k = 0; k < 100 + 4 * seed; k++) {
       play.model.step(play.pick);
       if (k % 20 === 0) play.turn();
-      if (k % 20 === 0) queue.news();
+      if (k % 20 === 0) queue.processFlags();
     }
     play.model.isStill = true;
     play.release();
     for (let k = 0; k < 40; k++) {
       play.us += 100_000;
-      play.grids.turn(play.us, false);
+      play.grids.runTurn(play.us, false);
     }
     expect(play.faults).toEqual([expect.stringContaining('stood still')]);
     expect(queue.fault?.code).toBe('device-failed');
@@ -203,7 +203,7 @@ test('a grid that stands still is stopped and gives its ranges back; what was do
     play.check(`seed ${seed}`);
     play.model.isStill = false; // it comes back to life: too late
     for (let k = 0; k < 500; k++) play.model.step(play.pick);
-    await queue.closed();
+    await queue.closeAndWait();
     play.check(`seed ${seed}`);
   }
 });
@@ -224,7 +224,7 @@ test('a launch that is refused, and one that does nothing, give the ranges back'
   vain.release();
   for (let k = 0; k < 20; k++) {
     vain.us += 2000;
-    vain.grids.turn(vain.us, false);
+    vain.grids.runTurn(vain.us, false);
   }
   expect(other.fault?.message).toContain('without taking any work');
   await Promise.resolve();

@@ -8,12 +8,12 @@ import type { Link } from '../host/link.js';
 import type { GpuJob } from '../host/program.js';
 import { wakeWorker } from '../wire/board.js';
 import { ResidentClock } from './clock.js';
-import { type ResidentMemory, Shared } from './memory.js';
+import { ControlWord, type ResidentMemory } from './memory.js';
 
 /** The part of the link to the worker that a resident grid's queue needs. */
-export type ResidentLink = Pick<Link, 'board' | 'call' | 'watch' | 'need' | 'look'>;
+export type ResidentLink = Pick<Link, 'board' | 'call' | 'watch' | 'keepProcessAlive' | 'recheck'>;
 
-export interface ResidentOpening {
+export interface ResidentQueueOptions {
   readonly device: Device;
   readonly link: ResidentLink;
   readonly job: GpuJob;
@@ -24,11 +24,11 @@ export interface ResidentOpening {
   readonly hits: number;
   readonly buffers: readonly GpuBuffer[];
   /** Called when the grid was closed and has ended. */
-  closed?(): void;
+  onClosed?(): void;
   now?(): bigint;
 }
 
-interface Pending {
+interface PendingRange {
   readonly completion: MarkCompletion;
   readonly ring: Uint32Array;
   /** The number of the last item, then the chunk's words. */
@@ -42,24 +42,24 @@ interface Pending {
  */
 export class ResidentQueue implements Resident {
   readonly number: number;
-  readonly #opening: ResidentOpening;
+  readonly #options: ResidentQueueOptions;
   readonly #memory: ResidentMemory;
   readonly #clock = new ResidentClock();
   readonly #now: () => bigint;
   /** Entries in the queue by number, oldest first. */
-  readonly #queued = new Map<number, Pending>();
+  readonly #queued = new Map<number, PendingRange>();
   /** Entries not in the queue yet: it is full, or a cancelled grid has not ended. */
-  #waiting: Pending[] = [];
-  #cancelling = false;
+  #waiting: PendingRange[] = [];
+  #isCancelling = false;
   #fault: MillraceError | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(opening: ResidentOpening) {
-    this.#opening = opening;
+  constructor(opening: ResidentQueueOptions) {
+    this.#options = opening;
     this.number = opening.number;
     this.#memory = opening.memory;
     this.#now = opening.now ?? (() => process.hrtime.bigint());
-    open.add(this.#memory);
+    openMemories.add(this.#memory);
   }
 
   get fault(): MillraceError | undefined {
@@ -75,12 +75,12 @@ export class ResidentQueue implements Resident {
   }
 
   uses(buffer: number): boolean {
-    return this.#opening.buffers.some(({ number }) => number === buffer);
+    return this.#options.buffers.some(({ number }) => number === buffer);
   }
 
   submit(range: ResidentRange, ring: Uint32Array): Completion {
-    const { device, job, hits, link } = this.#opening;
-    if (this.#closing) throw closed(job.program.name);
+    const { device, job, hits, link } = this.#options;
+    if (this.#closing) throw closedError(job.program.name);
     const { base, count, chunk } = checkResidentRange(job.program, range);
     const words = job.parameters.words(base, hits, chunk);
     const entry = new Uint32Array(this.#memory.sizes.entryWords);
@@ -88,40 +88,40 @@ export class ResidentQueue implements Resident {
     entry.set(words.subarray(job.program.params.jobWords), 1);
     const completion = new MarkCompletion(device, []);
     this.#waiting.push({ completion, ring, entry, queuedNs: 0n });
-    if (this.#fault) this.#giveBack();
+    if (this.#fault) this.#returnUnfinished();
     this.#flush();
     link.watch(true);
     return completion;
   }
 
   cancel(): void {
-    this.#drop(this.#waiting.splice(0));
-    if (this.#cancelling || this.#queued.size === 0) return;
-    this.#cancelling = true;
+    this.#completeUnfinished(this.#waiting.splice(0));
+    if (this.#isCancelling || this.#queued.size === 0) return;
+    this.#isCancelling = true;
     this.#memory.store('epoch', (this.#memory.load('epoch') + 1) | 0);
     this.#wake();
-    this.#opening.link.watch(true);
+    this.#options.link.watch(true);
   }
 
   close(): void {
-    void this.closed();
+    void this.closeAndWait();
   }
 
   /** Resolves when the grid has ended and its buffers may be freed. */
-  closed(): Promise<void> {
+  closeAndWait(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
   }
 
   /** Called when something may have changed. Returns true if there is more to wait for. */
-  news(): boolean {
+  processFlags(): boolean {
     // The order matters: an entry without a flag after this load never gets one.
-    const isOver = this.#cancelling && this.#memory.load('ended') === this.#memory.load('epoch');
+    const isOver = this.#isCancelling && this.#memory.load('ended') === this.#memory.load('epoch');
     for (const [number, pending] of this.#queued) if (this.#memory.isDone(number)) this.#settle(number, pending);
     if (isOver) {
-      this.#drop(this.#queued.values());
+      this.#completeUnfinished(this.#queued.values());
       this.#queued.clear();
-      this.#cancelling = false;
+      this.#isCancelling = false;
       this.#memory.first = this.#memory.tail;
       this.#memory.store('resumed', this.#memory.load('epoch'));
     }
@@ -130,38 +130,38 @@ export class ResidentQueue implements Resident {
   }
 
   /** Called when the grid has ended for good: completes its unfinished ranges as incomplete. */
-  over(fault: MillraceError): void {
-    this.news();
+  end(fault: MillraceError): void {
+    this.processFlags();
     this.#fault ??= fault;
-    this.#giveBack();
+    this.#returnUnfinished();
   }
 
   /** Called when the device has ended. */
   fail(error: Error): void {
-    this.news();
-    open.delete(this.#memory);
+    this.processFlags();
+    openMemories.delete(this.#memory);
     const left = [...this.#queued.values(), ...this.#waiting.splice(0)];
     this.#queued.clear();
-    for (const { completion } of left) completion.fail(error);
+    for (const { completion } of left) completion.reject(error);
   }
 
   /** Called if the grid was never opened. */
-  forget(): void {
-    open.delete(this.#memory);
+  discard(): void {
+    openMemories.delete(this.#memory);
   }
 
   async #close(): Promise<void> {
     this.cancel();
-    this.#drop(this.#queued.values());
+    this.#completeUnfinished(this.#queued.values());
     this.#queued.clear();
-    const { link, number } = this.#opening;
+    const { link, number } = this.#options;
     await link.call('dismiss', { number }).catch(() => undefined); // if the device has ended, the grid is gone already
-    open.delete(this.#memory);
-    this.#opening.closed?.();
+    openMemories.delete(this.#memory);
+    this.#options.onClosed?.();
   }
 
   #flush(): void {
-    if (this.#cancelling || this.#fault) return;
+    if (this.#isCancelling || this.#fault) return;
     const memory = this.#memory;
     const { capacity, sizes, entries } = memory;
     let isNew = false;
@@ -169,7 +169,7 @@ export class ResidentQueue implements Resident {
       const number = memory.tail;
       const [oldest = number] = this.#queued.keys();
       if (number - oldest >= capacity) break; // its slot is still in use
-      const pending = this.#waiting.shift() as Pending;
+      const pending = this.#waiting.shift() as PendingRange;
       entries.set(pending.entry, memory.slot(number) * sizes.entryWords);
       pending.queuedNs = this.#now();
       this.#queued.set(number, pending);
@@ -180,44 +180,44 @@ export class ResidentQueue implements Resident {
   }
 
   #wake(): void {
-    wakeWorker(this.#opening.link.board.words);
+    wakeWorker(this.#options.link.board.words);
   }
 
-  #settle(number: number, { completion, ring, queuedNs }: Pending): void {
-    const { sizes, rings, seenAt, bigs } = this.#memory;
+  #settle(number: number, { completion, ring, queuedNs }: PendingRange): void {
+    const { sizes, rings, seenIndex, bigints } = this.#memory;
     const slot = this.#memory.slot(number);
     this.#queued.delete(number);
     if (sizes.ringWords > 0) {
-      const { headerWords, recordWords } = this.#opening.job.program.ring;
+      const { headerWords, recordWords } = this.#options.job.program.ring;
       const at = slot * sizes.ringWords;
       const used = headerWords + (rings[at] ?? 0) * recordWords;
       ring.set(rings.subarray(at, at + Math.min(used, sizes.ringWords, ring.length)));
     }
-    const seen = Atomics.load(bigs, seenAt + slot);
+    const seen = Atomics.load(bigints, seenIndex + slot);
     const { began, ended } = this.#memory.times(number);
     const times = this.#clock.convert(began, ended, queuedNs, seen > queuedNs ? seen : this.#now());
-    completion.pass({ ...times, complete: true });
+    completion.resolve({ ...times, complete: true });
   }
 
-  #giveBack(): void {
-    this.#drop([...this.#queued.values(), ...this.#waiting.splice(0)]);
+  #returnUnfinished(): void {
+    this.#completeUnfinished([...this.#queued.values(), ...this.#waiting.splice(0)]);
     this.#queued.clear();
-    this.#cancelling = false;
+    this.#isCancelling = false;
   }
 
-  #drop(pending: Iterable<Pending>): void {
+  #completeUnfinished(pending: Iterable<PendingRange>): void {
     const now = this.#now();
-    for (const { completion } of pending) completion.pass({ startedNs: now, endedNs: now, complete: false });
+    for (const { completion } of pending) completion.resolve({ startedNs: now, endedNs: now, complete: false });
   }
 }
 
 /** A process that exits must not leave a grid running, for which the driver would wait. */
-const open = new Set<ResidentMemory>();
+const openMemories = new Set<ResidentMemory>();
 atExit(() => {
-  for (const { words } of open) Atomics.add(words, Shared.epoch, 1);
+  for (const { words } of openMemories) Atomics.add(words, ControlWord.epoch, 1);
 });
 
-function closed(kernel: string): MillraceError {
+function closedError(kernel: string): MillraceError {
   return new MillraceError({
     code: 'device-closed',
     message: `the resident grid of kernel ${kernel} has been closed`,

@@ -1,6 +1,6 @@
 import { launchBlock } from '../../../kernel/abi/grid.js';
 import { MillraceError } from '../../../kernel/error.js';
-import { type Field, type LoweredGpu, lowerGpu, type Values } from '../../../kernel/index.js';
+import { type Field, type FieldValues, type LoweredGpuKernel, lowerGpu } from '../../../kernel/index.js';
 import { queueEntryWords } from '../../../kernel/render/gpu/cuda-queue.js';
 import { checkResident } from '../../checks/launch.js';
 import type { BoundJob, Device, Resident, ResidentOptions } from '../../device.js';
@@ -13,12 +13,12 @@ export interface ResidentsOptions {
   readonly device: Device;
   readonly link: ResidentLink;
   /** Compiles and loads text of the `queue` harness; returns the number that identifies it to the worker. */
-  load(lowered: LoweredGpu): Promise<number>;
+  load(lowered: LoweredGpuKernel): Promise<number>;
 }
 
 interface QueueProgram {
   readonly number: number;
-  readonly lowered: LoweredGpu;
+  readonly lowered: LoweredGpuKernel;
 }
 
 /** All resident grids of a device, on the main thread. */
@@ -26,7 +26,7 @@ export class Residents {
   readonly #options: ResidentsOptions;
   readonly #queues = new Map<number, ResidentQueue>();
   readonly #programs = new WeakMap<GpuProgram, Promise<QueueProgram>>();
-  #numbers = 0;
+  #lastNumber = 0;
 
   constructor(options: ResidentsOptions) {
     this.#options = options;
@@ -37,9 +37,9 @@ export class Residents {
     const { device, link } = this.#options;
     const buffers = checkResident<GpuBuffer>(device, job, options);
     if (!(job instanceof GpuJob)) throw new TypeError('a job of this device comes from bind() of its program');
-    const { origin, ring, hit } = job.program;
-    if (origin === undefined || origin.options.checked) return undefined;
-    const { number: program, lowered } = await this.#program(job.program, origin);
+    const { compileInput, ring, hit } = job.program;
+    if (compileInput === undefined || compileInput.options.checked) return undefined;
+    const { number: program, lowered } = await this.#program(job.program, compileInput);
     checkResident<GpuBuffer>(device, job, options); // the program or a buffer may have been closed meanwhile
     const { entries, hits } = options;
     const sizes: QueueSizes = {
@@ -47,14 +47,14 @@ export class Residents {
       entryWords: queueEntryWords(lowered),
       ringWords: hit.length === 0 ? 0 : ring.headerWords + hits * ring.recordWords,
     };
-    const memory = ResidentMemory.of(sizes);
+    const memory = ResidentMemory.allocate(sizes);
     const words = job.parameters.words(0n, hits, zeros(job.program.chunk));
     const bytes = [...buffers.map((buffer) => buffer.bytes), ...(hit.length > 0 ? [4 * sizes.ringWords] : [])];
     const block = launchBlock(lowered.shape, { count: 1, epoch: 0, bytes }, words);
-    const number = ++this.#numbers;
+    const number = ++this.#lastNumber;
     const ask = { number, program, memory: memory.memory, sizes, block, buffers: buffers.map((own) => own.number) };
-    const closed = (): void => void this.#queues.delete(number);
-    const queue = new ResidentQueue({ device, link, job, number, memory, hits, buffers, closed });
+    const onClosed = (): void => void this.#queues.delete(number);
+    const queue = new ResidentQueue({ device, link, job, number, memory, hits, buffers, onClosed });
     this.#queues.set(number, queue);
     const isOpen = await link.call('grid', ask).catch((error) => {
       this.#queues.delete(number);
@@ -64,7 +64,7 @@ export class Residents {
       throw error;
     });
     if (isOpen) return queue;
-    queue.forget();
+    queue.discard();
     this.#queues.delete(number);
     return undefined;
   }
@@ -74,15 +74,15 @@ export class Residents {
   }
 
   /** Called when something may have changed. Returns true if there is more to wait for. */
-  news(): boolean {
+  processFlags(): boolean {
     let isBusy = false;
-    for (const queue of this.#queues.values()) if (queue.news()) isBusy = true;
-    if (isBusy) this.#options.link.need(true);
+    for (const queue of this.#queues.values()) if (queue.processFlags()) isBusy = true;
+    if (isBusy) this.#options.link.keepProcessAlive(true);
     return isBusy;
   }
 
-  over(number: number, error: MillraceError): void {
-    this.#queues.get(number)?.over(error);
+  gridEnded(number: number, error: MillraceError): void {
+    this.#queues.get(number)?.end(error);
   }
 
   fail(error: Error): void {
@@ -94,10 +94,10 @@ export class Residents {
   release(buffer: number, free: () => void): void {
     const users = [...this.#queues.values()].filter((queue) => queue.uses(buffer));
     if (users.length === 0) free();
-    else void Promise.all(users.map((queue) => queue.closed())).then(free);
+    else void Promise.all(users.map((queue) => queue.closeAndWait())).then(free);
   }
 
-  #program(program: GpuProgram, { kernel, options }: NonNullable<GpuProgram['origin']>): Promise<QueueProgram> {
+  #program(program: GpuProgram, { kernel, options }: NonNullable<GpuProgram['compileInput']>): Promise<QueueProgram> {
     const known = this.#programs.get(program);
     if (known) return known;
     const lowered = lowerGpu(kernel, { ...options, harness: 'queue' });
@@ -112,11 +112,11 @@ export class Residents {
 }
 
 /** Chunk values for the words of the launch block, which the values of entries replace. */
-function zeros(fields: readonly Field[]): Values {
+function zeros(fields: readonly Field[]): FieldValues {
   const zero = (type: Field['type']): number | bigint | boolean => (type === 'bool' ? false : type === 'u64' ? 0n : 0);
   const entries = fields.map(({ name, type, length, array }) => [
     name,
     array ? Array.from({ length }, () => zero(type)) : zero(type),
   ]);
-  return Object.fromEntries(entries) as Values;
+  return Object.fromEntries(entries) as FieldValues;
 }

@@ -1,6 +1,6 @@
 /**
  * The board: shared memory through which the main thread and the worker of a GPU device communicate. There is no lock:
- * each word has one writer, except the flags `sleeping` and `want`, which the other thread clears. The main thread
+ * each word has one writer, except the flags `sleeping` and `wantsSpace`, which the other thread clears. The main thread
  * writes commands into a ring (`ring.ts`); the worker writes the results of marks into another (`results.ts`).
  *
  * A runtime may map the board into its kernels' memory: they read their stream's epoch from it.
@@ -12,11 +12,11 @@ export const Word = {
   /** Incremented when there may be work; the worker sleeps on it. */
   work: 0,
   /** Messages posted, modulo 2^32. */
-  mail: 1,
+  messages: 1,
   /** Words put into the ring of commands, modulo 2^32. */
   tail: 2,
   /** Set to 1 to be notified when the ring advances. */
-  want: 3,
+  wantsSpace: 3,
   /** Results taken, modulo 2^32. */
   taken: 4,
   stop: 5,
@@ -39,7 +39,7 @@ const LINE_WORDS = 16;
 export const epochWord = (line: number): number => WORDS + line * LINE_WORDS;
 
 /** Doubles (times: signed 64-bit) of a result. */
-export const Result = {
+export const ResultField = {
   outcome: 0,
   line: 1,
   /** The number of the mark or note on its line, modulo 2^32. */
@@ -60,44 +60,45 @@ export const Result = {
 } as const;
 /** The outcome of a mark. `noted` belongs to a note, which only tracks progress; `closed` is a line's last result. */
 export const Outcome = { complete: 0, incomplete: 1, trapped: 2, noted: 3, closed: 4 } as const;
-export const RESULTS = 1024;
-const RESULT_NUMBERS = 16;
+export const RESULT_CAPACITY = 1024;
+const RESULT_DOUBLES = 16;
 const RESULTS_AT = (WORDS + LINES * LINE_WORDS) / 2;
 /** First double of a result. */
-export const resultNumber = (sequence: number): number => RESULTS_AT + (sequence & (RESULTS - 1)) * RESULT_NUMBERS;
+export const resultIndex = (sequence: number): number =>
+  RESULTS_AT + (sequence & (RESULT_CAPACITY - 1)) * RESULT_DOUBLES;
 
 /** Words of the command ring: 1 MiB. */
 export const RING_WORDS = 2 ** 18;
-const RING_AT = (RESULTS_AT + RESULTS * RESULT_NUMBERS) * 8;
+const RING_AT = (RESULTS_AT + RESULT_CAPACITY * RESULT_DOUBLES) * 8;
 const BOARD_BYTES = RING_AT + RING_WORDS * 4;
 
 export interface Board {
   readonly memory: SharedArrayBuffer;
   readonly words: Int32Array;
-  readonly numbers: Float64Array;
-  readonly bigs: BigInt64Array;
+  readonly doubles: Float64Array;
+  readonly bigints: BigInt64Array;
   readonly ring: Uint32Array;
 }
 
 /** Returns a zeroed board. */
 export function newBoard(): Board {
-  const board = boardOver(spare.pop() ?? new SharedArrayBuffer(BOARD_BYTES));
+  const board = boardIn(spareMemory.pop() ?? new SharedArrayBuffer(BOARD_BYTES));
   board.words.fill(0);
   return board;
 }
 
 /** Keeps a board that is no longer used for reuse: V8 does not know that it is large, and collects it late. */
-export function giveBoard({ memory }: Board): void {
-  spare.push(memory);
+export function recycleBoard({ memory }: Board): void {
+  spareMemory.push(memory);
 }
-const spare: SharedArrayBuffer[] = [];
+const spareMemory: SharedArrayBuffer[] = [];
 
-export function boardOver(memory: SharedArrayBuffer): Board {
+export function boardIn(memory: SharedArrayBuffer): Board {
   return {
     memory,
     words: new Int32Array(memory),
-    numbers: new Float64Array(memory, 0, RING_AT / 8),
-    bigs: new BigInt64Array(memory, 0, RING_AT / 8),
+    doubles: new Float64Array(memory, 0, RING_AT / 8),
+    bigints: new BigInt64Array(memory, 0, RING_AT / 8),
     ring: new Uint32Array(memory, RING_AT, RING_WORDS),
   };
 }
@@ -109,15 +110,15 @@ export function wakeWorker(words: Int32Array): void {
 }
 
 /** Notifies the main thread: there is something to process. */
-export function tellMain(words: Int32Array): void {
+export function notifyMain(words: Int32Array): void {
   Atomics.add(words, Word.news, 1);
   Atomics.notify(words, Word.news);
 }
 
 /** Cancels every launch, stops the worker and ends the watch. */
-export function halt({ words }: Board): void {
+export function stopWorker({ words }: Board): void {
   Atomics.store(words, Word.stop, 1);
   for (let line = 0; line < LINES; line++) Atomics.add(words, epochWord(line), 1);
   wakeWorker(words);
-  tellMain(words);
+  notifyMain(words);
 }

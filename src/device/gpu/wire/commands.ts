@@ -12,7 +12,7 @@
  *                          either (2)
  *   launch                 program, buffers, memory of the count (0: none), offset (2), buffers' numbers …, the block …
  */
-export const Kind = {
+export const CommandKind = {
   open: 1,
   close: 2,
   mark: 3,
@@ -43,8 +43,8 @@ export const lineOf = (first: number): number => first >>> 8;
 export const firstWord = (kind: number, line: number): number => kind | (line << 8);
 
 /** Numbers below 2^53 in two words. */
-export const wideAt = (words: Uint32Array, at: number): number => (words[at] ?? 0) + (words[at + 1] ?? 0) * 2 ** 32;
-export function putWide(words: Uint32Array, at: number, value: number): void {
+export const readWide = (words: Uint32Array, at: number): number => (words[at] ?? 0) + (words[at + 1] ?? 0) * 2 ** 32;
+export function writeWide(words: Uint32Array, at: number, value: number): void {
   words[at] = value;
   words[at + 1] = Math.floor(value / 2 ** 32);
 }

@@ -12,8 +12,8 @@ export class Fifo<T> {
   }
 
   /** The entry at a position, counted from the first. */
-  at(place: number): T | undefined {
-    return this.#entries[this.#from + place];
+  at(index: number): T | undefined {
+    return this.#entries[this.#from + index];
   }
 
   push(entry: T): void {

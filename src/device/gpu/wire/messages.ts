@@ -9,8 +9,8 @@ export interface WorkerStart<Own = unknown> {
   readonly completion: 'poll' | 'callback' | 'sync';
   readonly telemetry: boolean;
   /** Threads that help to copy, for runtimes that access the host's arrays. */
-  readonly crew: SharedArrayBuffer | undefined;
-  readonly own: Own;
+  readonly copyMemory: SharedArrayBuffer | undefined;
+  readonly startData: Own;
 }
 
 /**
@@ -60,23 +60,23 @@ export type RequestKind = keyof Requests;
 export type Request = { [K in RequestKind]: { readonly kind: K; readonly ask: Requests[K]['ask'] } }[RequestKind];
 
 /** To the worker. */
-export type Call = Request & { readonly call: number };
+export type WorkerCall = Request & { readonly call: number };
 
 /** From the worker. */
-export type Message =
+export type WorkerMessage =
   | { readonly kind: 'opened'; readonly info: DeviceInfo }
-  | { readonly kind: 'refused'; readonly error: PlainError }
+  | { readonly kind: 'refused'; readonly error: SerializedError }
   | { readonly kind: 'answer'; readonly call: number; readonly answer: unknown }
-  | { readonly kind: 'error'; readonly call: number; readonly error: PlainError }
+  | { readonly kind: 'error'; readonly call: number; readonly error: SerializedError }
   /** A mark whose group failed. */
-  | { readonly kind: 'failed'; readonly line: number; readonly mark: number; readonly error: PlainError }
+  | { readonly kind: 'failed'; readonly line: number; readonly mark: number; readonly error: SerializedError }
   /** A resident grid has ended for good. */
-  | { readonly kind: 'gridOver'; readonly number: number; readonly error: PlainError }
-  | { readonly kind: 'fatal'; readonly error: PlainError }
+  | { readonly kind: 'gridOver'; readonly number: number; readonly error: SerializedError }
+  | { readonly kind: 'fatal'; readonly error: SerializedError }
   | { readonly kind: 'log'; readonly line: string };
 
 /** An error in a form that can be sent between threads. */
-export interface PlainError {
+export interface SerializedError {
   readonly text: string;
   readonly code?: ErrorCode | undefined;
   readonly asked?: string | undefined;
@@ -85,7 +85,7 @@ export interface PlainError {
   readonly stack?: string | undefined;
 }
 
-export function plainError(error: unknown): PlainError {
+export function serializeError(error: unknown): SerializedError {
   if (error instanceof MillraceError) {
     const { code, summary, asked, advice } = error;
     return { text: summary, code, asked, advice };
@@ -96,7 +96,7 @@ export function plainError(error: unknown): PlainError {
   return error instanceof Error ? { text: error.message, stack: error.stack } : { text: String(error) };
 }
 
-export function errorFrom({ text, code, asked, advice, refusal, stack }: PlainError): Error {
+export function deserializeError({ text, code, asked, advice, refusal, stack }: SerializedError): Error {
   if (code !== undefined) {
     return new MillraceError({
       code,

@@ -1,5 +1,5 @@
 import type { ReportDetail } from '../../device.js';
-import { type Board, Outcome, RESULTS, Result, resultNumber, tellMain, Word } from './board.js';
+import { type Board, notifyMain, Outcome, RESULT_CAPACITY, ResultField, resultIndex, Word } from './board.js';
 
 /** A result that the worker reports for a line through the board. */
 export type LineResult =
@@ -31,77 +31,77 @@ export class ResultWriter {
   readonly #board: Board;
   #waiting: LineResult[] = [];
   #written = 0;
-  #told = 0;
+  #notified = 0;
 
   constructor(board: Board) {
     this.#board = board;
   }
 
-  get full(): boolean {
+  get isFull(): boolean {
     return this.#waiting.length > 0;
   }
 
   put(result: LineResult): void {
-    if (this.full || !this.#room()) this.#waiting.push(result);
+    if (this.isFull || !this.#hasSpace()) this.#waiting.push(result);
     else this.#write(result);
   }
 
   /** Called once a turn: writes results that waited, and notifies the main thread. */
   flush(): void {
-    if (this.full) {
+    if (this.isFull) {
       let at = 0;
-      for (let next = this.#waiting[at]; next && this.#room(); next = this.#waiting[++at]) this.#write(next);
+      for (let next = this.#waiting[at]; next && this.#hasSpace(); next = this.#waiting[++at]) this.#write(next);
       this.#waiting = this.#waiting.slice(at);
     }
-    if (this.#told === this.#written) return;
-    this.#told = this.#written;
+    if (this.#notified === this.#written) return;
+    this.#notified = this.#written;
     Atomics.store(this.#board.words, Word.results, this.#written);
-    tellMain(this.#board.words);
+    notifyMain(this.#board.words);
   }
 
-  #room(): boolean {
-    return ((this.#written - Atomics.load(this.#board.words, Word.taken)) | 0) < RESULTS;
+  #hasSpace(): boolean {
+    return ((this.#written - Atomics.load(this.#board.words, Word.taken)) | 0) < RESULT_CAPACITY;
   }
 
   #write(result: LineResult): void {
-    const { numbers, bigs } = this.#board;
-    const at = resultNumber(this.#written);
-    numbers[at + Result.line] = result.line;
+    const { doubles, bigints } = this.#board;
+    const at = resultIndex(this.#written);
+    doubles[at + ResultField.line] = result.line;
     switch (result.kind) {
       case 'passed':
-        numbers[at + Result.outcome] = result.complete ? Outcome.complete : Outcome.incomplete;
-        numbers[at + Result.mark] = result.mark;
-        bigs[at + Result.started] = result.startedNs;
-        bigs[at + Result.ended] = result.endedNs;
-        bigs[at + Result.noticed] = result.noticedNs;
-        bigs[at + Result.sent] = result.detail?.sentNs ?? 0n;
+        doubles[at + ResultField.outcome] = result.complete ? Outcome.complete : Outcome.incomplete;
+        doubles[at + ResultField.mark] = result.mark;
+        bigints[at + ResultField.started] = result.startedNs;
+        bigints[at + ResultField.ended] = result.endedNs;
+        bigints[at + ResultField.noticed] = result.noticedNs;
+        bigints[at + ResultField.sent] = result.detail?.sentNs ?? 0n;
         if (result.detail) this.#writeDetail(at, result.detail);
         break;
       case 'trapped':
-        numbers[at + Result.outcome] = Outcome.trapped;
-        numbers[at + Result.mark] = result.mark;
-        numbers[at + Result.program] = result.program;
-        numbers[at + Result.site] = result.site;
-        numbers[at + Result.index] = result.index;
-        numbers[at + Result.length] = result.length;
+        doubles[at + ResultField.outcome] = Outcome.trapped;
+        doubles[at + ResultField.mark] = result.mark;
+        doubles[at + ResultField.program] = result.program;
+        doubles[at + ResultField.site] = result.site;
+        doubles[at + ResultField.index] = result.index;
+        doubles[at + ResultField.length] = result.length;
         break;
       case 'noted':
-        numbers[at + Result.outcome] = Outcome.noted;
-        numbers[at + Result.mark] = result.mark;
+        doubles[at + ResultField.outcome] = Outcome.noted;
+        doubles[at + ResultField.mark] = result.mark;
         break;
       case 'closed':
-        numbers[at + Result.outcome] = Outcome.closed;
+        doubles[at + ResultField.outcome] = Outcome.closed;
         break;
     }
     this.#written = (this.#written + 1) | 0;
   }
 
   #writeDetail(at: number, { launches, blockingWaits, blockedNs }: ReportDetail): void {
-    const { numbers, bigs } = this.#board;
-    bigs[at + Result.launchStarted] = launches?.startedNs ?? 0n;
-    bigs[at + Result.launchEnded] = launches?.endedNs ?? 0n;
-    numbers[at + Result.waits] = blockingWaits;
-    numbers[at + Result.blocked] = blockedNs;
+    const { doubles, bigints } = this.#board;
+    bigints[at + ResultField.launchStarted] = launches?.startedNs ?? 0n;
+    bigints[at + ResultField.launchEnded] = launches?.endedNs ?? 0n;
+    doubles[at + ResultField.waits] = blockingWaits;
+    doubles[at + ResultField.blocked] = blockedNs;
   }
 }
 
@@ -115,11 +115,11 @@ export class ResultReader {
   }
 
   /** Passes every result on the board to `use`, in the worker's order. */
-  take(use: (result: LineResult) => void): void {
+  readAll(use: (result: LineResult) => void): void {
     const { words } = this.#board;
     const written = Atomics.load(words, Word.results);
     while (this.#taken !== written) {
-      const result = this.#read(resultNumber(this.#taken));
+      const result = this.#read(resultIndex(this.#taken));
       this.#taken = (this.#taken + 1) | 0;
       Atomics.store(words, Word.taken, this.#taken);
       use(result);
@@ -127,8 +127,8 @@ export class ResultReader {
   }
 
   #read(at: number): LineResult {
-    const { numbers, bigs } = this.#board;
-    const field = (name: keyof typeof Result): number => numbers[at + Result[name]] ?? 0;
+    const { doubles, bigints } = this.#board;
+    const field = (name: keyof typeof ResultField): number => doubles[at + ResultField[name]] ?? 0;
     const line = field('line');
     const mark = field('mark');
     switch (field('outcome')) {
@@ -151,9 +151,9 @@ export class ResultReader {
           kind: 'passed',
           line,
           mark,
-          startedNs: bigs[at + Result.started] ?? 0n,
-          endedNs: bigs[at + Result.ended] ?? 0n,
-          noticedNs: bigs[at + Result.noticed] ?? 0n,
+          startedNs: bigints[at + ResultField.started] ?? 0n,
+          endedNs: bigints[at + ResultField.ended] ?? 0n,
+          noticedNs: bigints[at + ResultField.noticed] ?? 0n,
           complete: field('outcome') === Outcome.complete,
           detail: this.#readDetail(at),
         };
@@ -161,15 +161,15 @@ export class ResultReader {
   }
 
   #readDetail(at: number): ReportDetail | undefined {
-    const { numbers, bigs } = this.#board;
-    const sentNs = bigs[at + Result.sent] ?? 0n;
+    const { doubles, bigints } = this.#board;
+    const sentNs = bigints[at + ResultField.sent] ?? 0n;
     if (sentNs === 0n) return undefined;
-    const startedNs = bigs[at + Result.launchStarted] ?? 0n;
+    const startedNs = bigints[at + ResultField.launchStarted] ?? 0n;
     return {
       sentNs,
-      launches: startedNs === 0n ? undefined : { startedNs, endedNs: bigs[at + Result.launchEnded] ?? 0n },
-      blockingWaits: numbers[at + Result.waits] ?? 0,
-      blockedNs: numbers[at + Result.blocked] ?? 0,
+      launches: startedNs === 0n ? undefined : { startedNs, endedNs: bigints[at + ResultField.launchEnded] ?? 0n },
+      blockingWaits: doubles[at + ResultField.waits] ?? 0,
+      blockedNs: doubles[at + ResultField.blocked] ?? 0,
     };
   }
 }

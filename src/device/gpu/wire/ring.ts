@@ -11,7 +11,7 @@ const MASK = RING_WORDS - 1;
 const WRAP = 0;
 
 /** The longest record: two of them fit at any position. */
-export const MOST_WORDS = RING_WORDS / 4;
+export const MAX_RECORD_WORDS = RING_WORDS / 4;
 
 /** The main thread's side. */
 export class RingWriter {
@@ -25,7 +25,7 @@ export class RingWriter {
   }
 
   /** Returns the index for a record of `size` words; -1 if there is no space now. */
-  place(size: number): number {
+  reserve(size: number): number {
     const at = this.#tail & MASK;
     const skipped = at + size > RING_WORDS ? RING_WORDS - at : 0;
     const used = (this.#tail - Atomics.load(this.#board.words, Word.head)) >>> 0;

@@ -2,46 +2,46 @@ import { MillraceError } from '../../../kernel/error.js';
 import type { DeviceTelemetry } from '../../device.js';
 import type { Grids } from '../resident/grids.js';
 import { ResidentMemory } from '../resident/memory.js';
-import { type Call, type Message, plainError, type Requests } from '../wire/messages.js';
+import { type Requests, serializeError, type WorkerCall, type WorkerMessage } from '../wire/messages.js';
 import { type Driver, FatalError } from './driver.js';
-import type { Holding, Holdings } from './holdings.js';
-import type { HostShare } from './intake.js';
+import type { ResourceTable, TrackedResource } from './holdings.js';
+import type { SharedHostMemory } from './intake.js';
 
-export interface AnswersOptions {
-  readonly memories: Holdings<unknown>;
-  readonly hosts: Holdings<HostShare>;
-  readonly programs: Holdings<unknown>;
+export interface RequestHandlerOptions {
+  readonly memories: ResourceTable<unknown>;
+  readonly hosts: ResourceTable<SharedHostMemory>;
+  readonly programs: ResourceTable<unknown>;
   readonly grids: Grids | undefined;
   telemetry(): DeviceTelemetry;
-  post(message: Message): void;
+  post(message: WorkerMessage): void;
   /** Called when a promise of the driver rejected with an error that ends the device. */
   fatal(error: FatalError): void;
 }
 
-/** Answers the main thread's requests. If the driver returns no promise, the answer is sent before `take` returns. */
-export class Answers {
+/** Answers the main thread's requests. If the driver returns no promise, the answer is sent before `handle` returns. */
+export class RequestHandler {
   readonly #driver: Driver;
-  readonly #options: AnswersOptions;
+  readonly #options: RequestHandlerOptions;
   /** The program of each resident grid. */
-  readonly #gridPrograms = new Map<number, Holding<unknown>>();
+  readonly #gridPrograms = new Map<number, TrackedResource<unknown>>();
   /** Requests for memory that wait for other memory to be freed. */
-  #starved: Call[] = [];
+  #waitingForMemory: WorkerCall[] = [];
 
-  constructor(driver: Driver, options: AnswersOptions) {
+  constructor(driver: Driver, options: RequestHandlerOptions) {
     this.#driver = driver;
     this.#options = options;
   }
 
-  take(call: Call): void {
+  handle(call: WorkerCall): void {
     try {
       const answer = this.#perform(call);
       if (answer instanceof Promise) {
         answer.then(
-          (value) => this.#done(call, value),
+          (value) => this.#reply(call, value),
           (error) => this.#failed(call, error, (fatal) => this.#options.fatal(fatal)),
         );
       } else {
-        this.#done(call, answer);
+        this.#reply(call, answer);
       }
     } catch (error) {
       this.#failed(call, error, (fatal) => {
@@ -51,17 +51,17 @@ export class Answers {
   }
 
   /** Called when memory has been freed. */
-  feed(): void {
-    const calls = this.#starved;
-    this.#starved = [];
-    for (const call of calls) this.take(call);
+  retryAllocations(): void {
+    const calls = this.#waitingForMemory;
+    this.#waitingForMemory = [];
+    for (const call of calls) this.handle(call);
   }
 
-  #perform(call: Call): unknown {
+  #perform(call: WorkerCall): unknown {
     const { memories, hosts, programs, telemetry } = this.#options;
     switch (call.kind) {
       case 'alloc':
-        return then(this.#driver.alloc(call.ask.bytes), (memory) => {
+        return thenOrNow(this.#driver.alloc(call.ask.bytes), (memory) => {
           memories.add(call.ask.number, memory);
           return this.#driver.pointer?.(memory);
         });
@@ -74,7 +74,7 @@ export class Answers {
       case 'share':
         return hosts.add(call.ask.number, { memory: call.ask.memory, locked: undefined });
       case 'load':
-        return then(this.#driver.load(call.ask), (program) => {
+        return thenOrNow(this.#driver.load(call.ask), (program) => {
           programs.add(call.ask.number, program);
           return this.#driver.occupancy?.(program);
         });
@@ -108,7 +108,7 @@ export class Answers {
     const held = programs.get(program);
     const isOpen = grids.open(number, shared, { program: held.value, memory: shared, block, buffers: bound });
     if (isOpen) {
-      held.keep();
+      held.retainForGrid();
       this.#gridPrograms.set(number, held);
     }
     return isOpen;
@@ -116,23 +116,23 @@ export class Answers {
 
   /** The program of a grid that does not stop is kept until the device is closed. */
   #dismiss(number: number): undefined {
-    if (this.#options.grids?.dismiss(number)) this.#gridPrograms.get(number)?.letGo();
+    if (this.#options.grids?.close(number)) this.#gridPrograms.get(number)?.releaseFromGrid();
     this.#gridPrograms.delete(number);
   }
 
-  #done({ call }: Call, answer: unknown): void {
+  #reply({ call }: WorkerCall, answer: unknown): void {
     this.#options.post({ kind: 'answer', call, answer });
   }
 
-  #failed(call: Call, error: unknown, fatal: (error: FatalError) => void): void {
+  #failed(call: WorkerCall, error: unknown, fatal: (error: FatalError) => void): void {
     const full = error instanceof MillraceError && error.code === 'device-memory';
     if (error instanceof FatalError) fatal(error);
-    else if (full && this.#options.memories.leaving) this.#starved.push(call);
-    else this.#options.post({ kind: 'error', call: call.call, error: plainError(error) });
+    else if (full && this.#options.memories.hasPendingFrees) this.#waitingForMemory.push(call);
+    else this.#options.post({ kind: 'error', call: call.call, error: serializeError(error) });
   }
 }
 
 /** Calls `use` at once if the value is not a promise. */
-function then<T, R>(value: T | Promise<T>, use: (value: T) => R): R | Promise<R> {
+function thenOrNow<T, R>(value: T | Promise<T>, use: (value: T) => R): R | Promise<R> {
   return value instanceof Promise ? value.then(use) : use(value);
 }

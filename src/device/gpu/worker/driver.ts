@@ -1,8 +1,8 @@
 import type { GridShape } from '../../../kernel/abi/grid.js';
 import type { MillraceError } from '../../../kernel/error.js';
 import type { DeviceInfo, ReportDetail, Sensors } from '../../device.js';
-import type { Calls } from '../native/calls.js';
-import type { Locked } from '../native/locked-memory.js';
+import type { CallTimer } from '../native/calls.js';
+import type { LockedRegion } from '../native/locked-memory.js';
 import type { ResidentMemory } from '../resident/memory.js';
 
 /**
@@ -32,12 +32,12 @@ export interface Driver<Memory = unknown, Program = unknown, Line = unknown, Mar
    * own, which the device shows to the main thread as a view over its address (`koffi.view`). Transfers of both are
    * `locked`.
    */
-  lock?(bytes: number): Locked | undefined;
+  lock?(bytes: number): LockedRegion | undefined;
   /**
    * Called when no transfer uses the memory any more, and the main thread has no view of runtime memory left. `close`
    * leaves memory mapped that still has a view.
    */
-  unlock?(memory: Locked): void;
+  unlock?(memory: LockedRegion): void;
 
   /**
    * Loads a program from text or from the output of `build`. Throws `CompileRefusal` if the runtime's compiler rejects
@@ -84,7 +84,7 @@ export interface Driver<Memory = unknown, Program = unknown, Line = unknown, Mar
    * True if `poll` costs nothing and the driver calls `wake` when a mark has passed: each turn polls, and none is
    * scheduled for it.
    */
-  readonly tells?: true;
+  readonly notifies?: true;
   /**
    * In `callback` mode only: true if the runtime has set the mark's word, which is a memory read. The loop then polls
    * the mark.
@@ -98,7 +98,7 @@ export interface Driver<Memory = unknown, Program = unknown, Line = unknown, Mar
    */
   cancel(line: Line, epoch: number): void;
   /** When the driver itself needs to be called next, in ms from now (slices, maps to request); undefined: not at all. */
-  next?(): number | undefined;
+  nextCallMs?(): number | undefined;
 
   /** Blocks until this mark has passed: the last resort at the poll limit. Counted by the loop. */
   block?(mark: Mark): void;
@@ -114,14 +114,14 @@ export interface Driver<Memory = unknown, Program = unknown, Line = unknown, Mar
 /** The interface of a runtime to resident grids (`resident/grids.ts`). Nothing here blocks. */
 export interface GridDriver<Memory = unknown, Program = unknown, Grid extends GridHandle = GridHandle> {
   /** The most grids that may run side by side. */
-  readonly most: number;
+  readonly maxGrids: number;
   /** The most that a launch should run, in ms, if the system ends long launches. */
-  readonly boundMs: number | undefined;
+  readonly maxLaunchMs: number | undefined;
   /** Opens a grid. Undefined if the memory cannot be shared with the device. */
   open(setup: GridSetup<Memory, Program>): Grid | undefined;
   launch(grid: Grid, launch: GridLaunch): void;
   /** True if its launch has ended; its `state` has then been copied. Throws FatalError if it died. */
-  ended(grid: Grid): boolean;
+  hasEnded(grid: Grid): boolean;
   /** Called when nothing of the grid runs any more. */
   close(grid: Grid): void;
   /** `pause` is called before every call of the runtime that may wait until nothing runs on the device. */
@@ -158,9 +158,9 @@ export interface DriverHost {
   readonly words: Int32Array;
   readonly completion: 'poll' | 'callback' | 'sync';
   /** Times the runtime's functions if the device was opened with `telemetry`. */
-  readonly calls: Calls;
-  /** Threads that help to copy host memory (`Crew`), if there are any. */
-  readonly crew?: SharedArrayBuffer;
+  readonly calls: CallTimer;
+  /** Threads that help to copy host memory (`ParallelCopier`), if there are any. */
+  readonly copyMemory?: SharedArrayBuffer;
   /** Writes a line to the device's log: handles, decisions. */
   log(line: string): void;
   /** Makes the loop run a turn now and poll every mark: something has ended (asynchronous loops). */

@@ -1,7 +1,7 @@
 import type { WorkerLine } from './line.js';
 
 /** Device memory, host memory or a program, with the last command of each line that uses it. */
-export class Holding<T> {
+export class TrackedResource<T> {
   readonly value: T;
   readonly #last = new Map<WorkerLine, number>();
   /** The number of resident grids that use it. */
@@ -12,16 +12,16 @@ export class Holding<T> {
   }
 
   /** Records that the next command of the line uses it. */
-  use(line: WorkerLine): void {
-    this.#last.set(line, line.taken + 1);
+  recordUse(line: WorkerLine): void {
+    this.#last.set(line, line.takenCount + 1);
   }
 
-  /** Records that a resident grid uses it, until `letGo`. */
-  keep(): void {
+  /** Records that a resident grid uses it, until `releaseFromGrid`. */
+  retainForGrid(): void {
     this.#grids++;
   }
 
-  letGo(): void {
+  releaseFromGrid(): void {
     this.#grids--;
   }
 
@@ -29,10 +29,10 @@ export class Holding<T> {
    * True if all commands that used it have passed and no resident grid uses it. If a command has not passed, requests a
    * mark that will report when it has.
    */
-  get idle(): boolean {
+  get isIdle(): boolean {
     let idle = this.#grids === 0;
     for (const [line, last] of this.#last) {
-      if (line.passed >= last) continue;
+      if (line.passedCount >= last) continue;
       line.ensureMark(last);
       idle = false;
     }
@@ -41,9 +41,9 @@ export class Holding<T> {
 }
 
 /** Objects that the main thread refers to by number and may free while commands still use them. */
-export class Holdings<T> {
-  readonly #held = new Map<number, Holding<T>>();
-  #leaving: Holding<T>[] = [];
+export class ResourceTable<T> {
+  readonly #entries = new Map<number, TrackedResource<T>>();
+  #pendingFrees: TrackedResource<T>[] = [];
   readonly #free: (value: T) => void;
 
   constructor(free: (value: T) => void) {
@@ -51,33 +51,33 @@ export class Holdings<T> {
   }
 
   /** True if some wait for commands to pass before they are freed. */
-  get leaving(): boolean {
-    return this.#leaving.length > 0;
+  get hasPendingFrees(): boolean {
+    return this.#pendingFrees.length > 0;
   }
 
   add(number: number, value: T): void {
-    this.#held.set(number, new Holding(value));
+    this.#entries.set(number, new TrackedResource(value));
   }
 
-  get(number: number): Holding<T> {
-    const held = this.#held.get(number);
+  get(number: number): TrackedResource<T> {
+    const held = this.#entries.get(number);
     if (!held) throw new TypeError(`there is no memory or program number ${number}`);
     return held;
   }
 
   remove(number: number): void {
-    const held = this.#held.get(number);
+    const held = this.#entries.get(number);
     if (!held) return;
-    this.#held.delete(number);
-    this.#leaving.push(held);
+    this.#entries.delete(number);
+    this.#pendingFrees.push(held);
   }
 
   /** Frees what nothing uses any more. True if anything was freed. */
   sweep(): boolean {
-    const staying = this.#leaving.filter((holding) => !holding.idle);
-    if (staying.length === this.#leaving.length) return false;
-    const going = this.#leaving.filter((holding) => !staying.includes(holding));
-    this.#leaving = staying;
+    const staying = this.#pendingFrees.filter((holding) => !holding.isIdle);
+    if (staying.length === this.#pendingFrees.length) return false;
+    const going = this.#pendingFrees.filter((holding) => !staying.includes(holding));
+    this.#pendingFrees = staying;
     for (const { value } of going) this.#free(value);
     return true;
   }

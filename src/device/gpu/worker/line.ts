@@ -2,16 +2,16 @@ import { MillraceError } from '../../../kernel/error.js';
 import { epochWord } from '../wire/board.js';
 import { Fifo } from '../wire/fifo.js';
 import type { Driver, MarkDetail, MarkResult } from './driver.js';
-import { kindWith } from './poll.js';
+import { combineKind } from './poll.js';
 
 /** A command of a stream, as the worker keeps it until the driver has it. */
-export type Step =
+export type WorkerCommand =
   | {
       readonly kind: 'work';
       /** Returns true when the driver has the whole command. */
       send(): boolean;
-      /** The kind and size of the command, for `kindWith`. */
-      readonly what: number;
+      /** The kind and size of the command, for `combineKind`. */
+      readonly workKind: number;
       readonly size: number;
       /** The epoch of a launch: it is not sent if the stream's epoch has changed before it began. */
       readonly epoch?: number;
@@ -23,7 +23,7 @@ export type Step =
 export type MarkRole = 'asked' | 'noted' | 'own';
 
 /** A mark that has been sent to the driver. */
-export interface MarkInFlight extends Looking {
+export interface MarkInFlight extends PollState {
   /** The driver's object; undefined if it could not create one. */
   readonly mark: unknown;
   readonly role: MarkRole;
@@ -33,37 +33,42 @@ export interface MarkInFlight extends Looking {
   readonly sequence: number;
   readonly failure: MillraceError | undefined;
   /** True if a launch was left out because it was cancelled. */
-  readonly cut: boolean;
+  readonly isCut: boolean;
   /** The kind of work that it ends. */
-  readonly work: number;
+  readonly workKind: number;
   readonly issuedUs: number;
 }
 
 /** Polling state of the oldest mark of a line, maintained by `settle.ts`. */
-export interface Looking {
-  looks: number;
+export interface PollState {
+  polls: number;
   /** Since when it is the oldest, when to poll next, and from when on its callback is late. */
-  sinceUs: number | undefined;
-  lookUs: number;
-  lateUs: number;
+  oldestSinceUs: number | undefined;
+  nextPollUs: number;
+  callbackDueUs: number;
   /** True if it was cancelled: it ends soon, whatever work of its kind usually takes. */
-  isHurried: boolean;
+  isCancelled: boolean;
   /** The number of busy lines when it became the oldest of its line. */
-  busy: number;
+  busyLines: number;
   /** True if one of them has become idle since: the mark may pass sooner than work of its kind did. */
-  isEased: boolean;
+  hasLessContention: boolean;
   /** Set if the mark has passed although its callback has not arrived. */
-  found: { readonly result: MarkResult; readonly atUs: number } | undefined;
+  unsignalled: { readonly result: MarkResult; readonly atUs: number } | undefined;
 }
 
 /** State that notes and own marks carry over to the next asked mark. */
-export interface Carried {
+export interface CarriedState {
   readonly startedNs: bigint | undefined;
   readonly complete: boolean;
   readonly failed: Exclude<MarkResult, { kind: 'passed' }> | undefined;
   readonly detail: MarkDetail | undefined;
 }
-export const nothingCarried: Carried = { startedNs: undefined, complete: true, failed: undefined, detail: undefined };
+export const nothingCarried: CarriedState = {
+  startedNs: undefined,
+  complete: true,
+  failed: undefined,
+  detail: undefined,
+};
 
 /**
  * The worker's side of a stream: commands in order, of which the first may have to wait for space or for another
@@ -73,34 +78,34 @@ export class WorkerLine {
   readonly number: number;
   readonly #driver: Driver;
   readonly #epoch: () => number;
-  readonly #steps = new Fifo<Step>();
+  readonly #commands = new Fifo<WorkerCommand>();
   /** Marks that have not passed, in order. */
   readonly marks = new Fifo<MarkInFlight>();
   carried = nothingCarried;
-  closing = false;
+  isClosing = false;
   /** The driver's object. */
   handle: unknown;
-  #open = false;
+  #isOpen = false;
   /** Every group fails with this error if the line could not be opened. */
-  #broken: MillraceError | undefined;
+  #openError: MillraceError | undefined;
   /** Commands taken, and how many of them have passed. */
-  taken = 0;
-  passed = 0;
+  takenCount = 0;
+  passedCount = 0;
   /** When the last mark passed. */
   settledUs = Number.NEGATIVE_INFINITY;
   /** The sequence number of the last mark among the commands taken. */
-  #marked = 0;
+  #lastMarkSequence = 0;
   /** Marks sent to the driver, by role, and the last asked one that has passed; modulo 2^32. */
   readonly #issued = { asked: 0, noted: 0, own: 0 };
   #settled = 0;
   #sequence = 0;
   // The group that is being sent.
-  #begun = false;
+  #hasBegun = false;
   #failure: MillraceError | undefined;
-  #cut = false;
-  #work = 0;
+  #isCut = false;
+  #workKind = 0;
   /** True if the first step has been partly sent. */
-  #partly = false;
+  #isPartlySent = false;
 
   /** `epoch` returns the stream's current epoch. */
   constructor(number: number, driver: Driver, epoch: () => number) {
@@ -110,62 +115,62 @@ export class WorkerLine {
   }
 
   /** True if commands wait to be sent. */
-  get stalled(): boolean {
-    return this.#steps.length > 0;
+  get hasUnsent(): boolean {
+    return this.#commands.length > 0;
   }
 
   /** True if nothing is queued or in flight, marked or not. */
-  get idle(): boolean {
-    return this.passed === this.taken;
+  get isIdle(): boolean {
+    return this.passedCount === this.takenCount;
   }
 
-  push(step: Step): void {
-    this.taken++;
-    if (step.kind === 'mark') this.#marked = this.taken;
-    this.#steps.push(step);
+  push(step: WorkerCommand): void {
+    this.takenCount++;
+    if (step.kind === 'mark') this.#lastMarkSequence = this.takenCount;
+    this.#commands.push(step);
   }
 
   /** Makes sure that a mark reports when command number `sequence` has passed. */
   ensureMark(sequence: number): void {
-    if (this.#marked < sequence) this.push({ kind: 'mark', role: 'own' });
+    if (this.#lastMarkSequence < sequence) this.push({ kind: 'mark', role: 'own' });
   }
 
   open(): void {
-    this.closing = false;
-    this.#broken = undefined;
-    this.#guarded(() => {
+    this.isClosing = false;
+    this.#openError = undefined;
+    this.#catchFailure(() => {
       this.handle = this.#driver.openLine(this.number, epochWord(this.number));
       return true;
     });
-    this.#broken = this.#failure;
-    this.#open = !this.#broken;
+    this.#openError = this.#failure;
+    this.#isOpen = !this.#openError;
   }
 
   close(): void {
-    this.closing = false;
-    if (this.#open) this.#driver.closeLine(this.handle);
-    this.#open = false;
+    this.isClosing = false;
+    if (this.#isOpen) this.#driver.closeLine(this.handle);
+    this.#isOpen = false;
     this.#failure = undefined;
     this.carried = nothingCarried;
   }
 
   /** Called when the stream's epoch has changed. */
   cancel(epoch: number): void {
-    if (this.#open) this.#driver.cancel(this.handle, epoch);
+    if (this.#isOpen) this.#driver.cancel(this.handle, epoch);
     for (const mark of this.marks) {
-      mark.isHurried = true;
-      mark.looks = 0;
-      mark.lookUs = 0;
+      mark.isCancelled = true;
+      mark.polls = 0;
+      mark.nextPollUs = 0;
     }
   }
 
   /** Sends the commands that can be sent. True if there was one. */
   advance(nowUs: number): boolean {
     const before = this.#sequence;
-    for (let step = this.#steps.first; step; step = this.#steps.first) {
-      this.#partly = !this.#send(step, nowUs);
-      if (this.#partly) break;
-      this.#steps.shift();
+    for (let step = this.#commands.first; step; step = this.#commands.first) {
+      this.#isPartlySent = !this.#send(step, nowUs);
+      if (this.#isPartlySent) break;
+      this.#commands.shift();
       this.#sequence++;
     }
     return this.#sequence !== before;
@@ -176,7 +181,7 @@ export class WorkerLine {
     const mark = this.marks.shift();
     if (!mark) return;
     this.settledUs = nowUs;
-    this.passed = mark.sequence;
+    this.passedCount = mark.sequence;
     if (mark.role === 'asked') this.#settled = mark.number;
     if (mark.mark !== undefined) this.#driver.release(mark.mark);
   }
@@ -189,27 +194,27 @@ export class WorkerLine {
     return 'passed';
   }
 
-  #send(step: Step, nowUs: number): boolean {
+  #send(step: WorkerCommand, nowUs: number): boolean {
     if (step.kind === 'mark') {
       this.#mark(step.role, nowUs);
       return true;
     }
     if (this.#failure) return true;
-    return this.#guarded(() => (step.kind === 'work' ? this.#sendWork(step) : this.#sendWait(step)));
+    return this.#catchFailure(() => (step.kind === 'work' ? this.#sendWork(step) : this.#sendWait(step)));
   }
 
-  #sendWork(step: Extract<Step, { kind: 'work' }>): boolean {
+  #sendWork(step: Extract<WorkerCommand, { kind: 'work' }>): boolean {
     // A launch that is partly sent must be ended by the driver, which sees the epoch too.
-    if (!this.#partly && step.epoch !== undefined && step.epoch !== this.#epoch()) {
-      this.#cut = true;
+    if (!this.#isPartlySent && step.epoch !== undefined && step.epoch !== this.#epoch()) {
+      this.#isCut = true;
       return true;
     }
     this.#begin();
-    if (!this.#partly) this.#work = kindWith(this.#work, step.what, step.size);
+    if (!this.#isPartlySent) this.#workKind = combineKind(this.#workKind, step.workKind, step.size);
     return step.send();
   }
 
-  #sendWait({ line, mark }: Extract<Step, { kind: 'wait' }>): boolean {
+  #sendWait({ line, mark }: Extract<WorkerCommand, { kind: 'wait' }>): boolean {
     const found = line.#find(mark);
     if (found === 'queued') return false;
     if (found === 'passed' || found.mark === undefined) return true;
@@ -218,8 +223,8 @@ export class WorkerLine {
 
   #mark(role: MarkRole, issuedUs: number): void {
     let mark: unknown;
-    if (this.#open) {
-      this.#guarded(() => {
+    if (this.#isOpen) {
+      this.#catchFailure(() => {
         this.#begin();
         mark = this.#driver.mark(this.handle);
         return true;
@@ -232,33 +237,33 @@ export class WorkerLine {
       number: this.#issued[role],
       sequence: this.#sequence + 1,
       failure: this.#failure,
-      cut: this.#cut,
-      work: this.#work,
+      isCut: this.#isCut,
+      workKind: this.#workKind,
       issuedUs,
-      looks: 0,
-      sinceUs: undefined,
-      lookUs: issuedUs,
-      lateUs: issuedUs,
-      isHurried: false,
-      busy: 1,
-      isEased: false,
-      found: undefined,
+      polls: 0,
+      oldestSinceUs: undefined,
+      nextPollUs: issuedUs,
+      callbackDueUs: issuedUs,
+      isCancelled: false,
+      busyLines: 1,
+      hasLessContention: false,
+      unsignalled: undefined,
     });
-    this.#begun = false;
-    this.#cut = false;
-    this.#work = 0;
+    this.#hasBegun = false;
+    this.#isCut = false;
+    this.#workKind = 0;
     // A failure lasts until the next asked mark.
-    if (role === 'asked') this.#failure = this.#broken;
+    if (role === 'asked') this.#failure = this.#openError;
   }
 
   #begin(): void {
-    if (this.#begun) return;
+    if (this.#hasBegun) return;
     this.#driver.begin(this.handle);
-    this.#begun = true;
+    this.#hasBegun = true;
   }
 
   /** A MillraceError ends the command; other errors end the device. */
-  #guarded(action: () => boolean): boolean {
+  #catchFailure(action: () => boolean): boolean {
     try {
       return action();
     } catch (error) {

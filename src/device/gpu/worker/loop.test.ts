@@ -183,11 +183,11 @@ describe('what goes wrong', () => {
 describe('memory', () => {
   test('of the host that was let go of just before the end is unlocked', async () => {
     const rig = new Rig();
-    const number = rig.streams.nextNumber();
+    const number = rig.streams.nextMemoryNumber();
     await rig.call('host', { number, bytes: 4096 });
     rig.streams.freeHost(number);
     expect(rig.driver.log).not.toContain('unlock 4096'); // the worker has not taken the command
-    rig.loop.end();
+    rig.loop.drainForClose();
     expect(rig.driver.log).toContain('unlock 4096');
   });
 
@@ -290,7 +290,7 @@ describe('the ring of commands', () => {
     const rig = new Rig();
     const stream = rig.stream();
     const marks = Array.from({ length: 3000 }, () => stream.mark());
-    for (let i = 0; i < 50; i++) rig.loop.turn(); // while the main thread is busy elsewhere
+    for (let i = 0; i < 50; i++) rig.loop.runTurn(); // while the main thread is busy elsewhere
     rig.settle();
     await Promise.all(marks.map(({ done }) => done));
   });

@@ -1,20 +1,20 @@
 import { clockNs } from '../../clock.js';
 import type { DeviceTelemetry } from '../../device.js';
 import { Grids } from '../resident/grids.js';
-import { type Board, epochWord, LINES, tellMain, Word, wakeWorker } from '../wire/board.js';
-import { type Call, type Message, plainError } from '../wire/messages.js';
+import { type Board, epochWord, LINES, notifyMain, Word, wakeWorker } from '../wire/board.js';
+import { serializeError, type WorkerCall, type WorkerMessage } from '../wire/messages.js';
 import { ResultWriter } from '../wire/results.js';
-import { Answers } from './answers.js';
+import { RequestHandler } from './answers.js';
 import type { Driver, DriverHost, FatalError } from './driver.js';
-import { Holdings } from './holdings.js';
-import { type HostShare, Intake } from './intake.js';
+import { ResourceTable } from './holdings.js';
+import { CommandReader, type SharedHostMemory } from './intake.js';
 import { WorkerLine } from './line.js';
-import { Settler } from './settle.js';
+import { MarkPoller } from './settle.js';
 
 export interface LoopOptions {
   readonly completion: DriverHost['completion'];
   readonly calls: DriverHost['calls'];
-  post(message: Message): void;
+  post(message: WorkerMessage): void;
   /** Returns microseconds. */
   now?(): number;
 }
@@ -35,19 +35,19 @@ export class Loop {
   readonly #lines: WorkerLine[] = [];
   readonly #byNumber: (WorkerLine | undefined)[] = new Array(LINES).fill(undefined);
   readonly #epochs = new Int32Array(LINES);
-  readonly #memories: Holdings<unknown>;
-  readonly #hosts: Holdings<HostShare>;
-  readonly #programs: Holdings<unknown>;
-  readonly #intake: Intake;
-  readonly #settler: Settler;
-  readonly #answers: Answers;
+  readonly #memories: ResourceTable<unknown>;
+  readonly #hosts: ResourceTable<SharedHostMemory>;
+  readonly #programs: ResourceTable<unknown>;
+  readonly #commands: CommandReader;
+  readonly #poller: MarkPoller;
+  readonly #requests: RequestHandler;
   readonly #results: ResultWriter;
   readonly #grids: Grids | undefined;
   readonly #now: () => number;
   #fatal: FatalError | undefined;
   #retryMs = RETRY_MS;
   /** True if something was done in the last turn: more may follow at once. */
-  active = false;
+  isActive = false;
 
   constructor(board: Board, driver: Driver, options: LoopOptions) {
     const { post, completion, now = () => performance.now() * 1000 } = options;
@@ -56,19 +56,19 @@ export class Loop {
     this.#options = options;
     this.#now = now;
     const results = new ResultWriter(board);
-    const memories = new Holdings<unknown>((memory) => driver.free(memory));
-    const hosts = new Holdings<HostShare>(({ locked }) => locked && driver.unlock?.(locked));
-    const programs = new Holdings<unknown>((program) => driver.unload(program));
+    const memories = new ResourceTable<unknown>((memory) => driver.free(memory));
+    const hosts = new ResourceTable<SharedHostMemory>(({ locked }) => locked && driver.unlock?.(locked));
+    const programs = new ResourceTable<unknown>((program) => driver.unload(program));
     const line = (number: number): WorkerLine => this.#line(number);
-    this.#intake = new Intake(board, driver, { memories, hosts, programs, line });
+    this.#commands = new CommandReader(board, driver, { memories, hosts, programs, line });
     this.#grids =
       driver.grids &&
       new Grids(driver.grids, {
         now,
-        over: (number, error) => post({ kind: 'gridOver', number, error: plainError(error) }),
+        gridEnded: (number, error) => post({ kind: 'gridOver', number, error: serializeError(error) }),
         log: (line) => post({ kind: 'log', line }),
       });
-    this.#answers = new Answers(driver, {
+    this.#requests = new RequestHandler(driver, {
       grids: this.#grids,
       memories,
       hosts,
@@ -80,7 +80,7 @@ export class Loop {
         wakeWorker(board.words);
       },
     });
-    this.#settler = new Settler(
+    this.#poller = new MarkPoller(
       driver,
       this.#lines,
       {
@@ -89,7 +89,7 @@ export class Loop {
           results.put({ kind: 'passed', line, mark, startedNs, endedNs, noticedNs: clockNs(), complete, detail }),
         trapped: (line, mark, { program, site, index, length }) =>
           results.put({ kind: 'trapped', line, mark, program, site, index, length }),
-        failed: (line, mark, error) => post({ kind: 'failed', line, mark, error: plainError(error) }),
+        failed: (line, mark, error) => post({ kind: 'failed', line, mark, error: serializeError(error) }),
       },
       { completion, now },
     );
@@ -100,50 +100,50 @@ export class Loop {
   }
 
   /** Runs one turn. Returns the most milliseconds to sleep; 0: turn again at once. */
-  turn(): number {
+  runTurn(): number {
     if (this.#fatal) throw this.#fatal;
-    this.active = this.#drain();
+    this.isActive = this.#drain();
     this.#cancel();
     const now = this.#now();
-    if (this.#send(now)) this.active = true;
-    const waited = this.#options.completion === 'sync' && this.#settler.block();
-    if (this.#settler.look(waited ? this.#now() : now)) {
-      this.active = true;
+    if (this.#send(now)) this.isActive = true;
+    const waited = this.#options.completion === 'sync' && this.#poller.block();
+    if (this.#poller.pollDue(waited ? this.#now() : now)) {
+      this.isActive = true;
       this.#send(now); // commands that waited for space, or for another line
     }
     const isCrowded = this.#lines.some(({ marks }) => marks.first !== undefined);
-    if (this.#grids?.turn(this.#now(), isCrowded)) tellMain(this.#board.words);
-    this.#tidy();
+    if (this.#grids?.runTurn(this.#now(), isCrowded)) notifyMain(this.#board.words);
+    this.#releaseUnused();
     this.#results.flush();
-    return this.#rest();
+    return this.#sleepMs();
   }
 
   /** Handles a message. Takes the commands that were written before it first. */
-  hear(call: Call): void {
+  handleCall(call: WorkerCall): void {
     this.#drain();
-    this.#tidy();
-    this.#answers.take(call);
+    this.#releaseUnused();
+    this.#requests.handle(call);
   }
 
   /**
    * Called when the device is about to close. Takes the commands still in the ring and frees what they release: a
    * runtime keeps its context, with open files, as long as its memory is in use.
    */
-  end(): void {
+  drainForClose(): void {
     this.#drain();
-    this.#tidy();
+    this.#releaseUnused();
   }
 
   telemetry(): DeviceTelemetry {
-    const { polls, blockingWaits, blockedNs, lostCallbacks } = this.#settler;
-    const launches = this.#intake.launches + (this.#grids?.launches ?? 0);
+    const { polls, blockingWaits, blockedNs, lostCallbacks } = this.#poller;
+    const launches = this.#commands.launches + (this.#grids?.launches ?? 0);
     return { calls: this.#options.calls.table(), launches, polls, blockingWaits, blockedNs, lostCallbacks };
   }
 
   #drain(): boolean {
     const { words } = this.#board;
-    const any = this.#intake.drain();
-    if (any && Atomics.exchange(words, Word.want, 0) === 1) tellMain(words);
+    const any = this.#commands.drain();
+    if (any && Atomics.exchange(words, Word.wantsSpace, 0) === 1) notifyMain(words);
     return any;
   }
 
@@ -173,32 +173,34 @@ export class Loop {
     let any = false;
     for (let moved = true; moved; ) {
       moved = false;
-      for (const line of this.#lines) if (line.stalled && line.advance(now)) moved = true;
+      for (const line of this.#lines) if (line.hasUnsent && line.advance(now)) moved = true;
       any ||= moved;
     }
     return any;
   }
 
   /** Frees memory, unloads programs and closes lines that nothing uses any more. */
-  #tidy(): void {
-    if (this.#memories.leaving && this.#memories.sweep()) this.#answers.feed();
-    if (this.#hosts.leaving) this.#hosts.sweep();
-    if (this.#programs.leaving) this.#programs.sweep();
+  #releaseUnused(): void {
+    if (this.#memories.hasPendingFrees && this.#memories.sweep()) this.#requests.retryAllocations();
+    if (this.#hosts.hasPendingFrees) this.#hosts.sweep();
+    if (this.#programs.hasPendingFrees) this.#programs.sweep();
     for (const line of this.#lines) {
-      if (!line.closing || !line.idle) continue;
+      if (!line.isClosing || !line.isIdle) continue;
       line.close();
       this.#results.put({ kind: 'closed', line: line.number });
     }
   }
 
-  #rest(): number {
+  #sleepMs(): number {
     const now = this.#now();
-    let ms = Math.min(this.#settler.rest(now), this.#grids?.rest(now) ?? Number.POSITIVE_INFINITY) / 1000;
-    if (this.#results.full || this.#lines.some((line) => line.stalled)) {
-      this.#retryMs = this.active ? RETRY_MS : Math.min(2 * this.#retryMs, LONG_RETRY_MS);
+    let ms =
+      Math.min(this.#poller.untilNextPollUs(now), this.#grids?.untilNextCheckUs(now) ?? Number.POSITIVE_INFINITY) /
+      1000;
+    if (this.#results.isFull || this.#lines.some((line) => line.hasUnsent)) {
+      this.#retryMs = this.isActive ? RETRY_MS : Math.min(2 * this.#retryMs, LONG_RETRY_MS);
       ms = Math.min(ms, this.#retryMs);
     }
-    const next = this.#driver.next?.();
+    const next = this.#driver.nextCallMs?.();
     return next === undefined ? ms : Math.min(ms, Math.max(0, next));
   }
 }

@@ -1,15 +1,23 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { backOffUs, Expectations, easedUs, idleLimit, kindWith, restUs, stepUs } from './poll.js';
+import {
+  backOffUs,
+  combineKind,
+  ExpectedTimes,
+  maxIdleRounds,
+  nextPollDelayUs,
+  pollDelayAfterRelief,
+  pollIntervalUs,
+} from './poll.js';
 
 describe('the limit of idle rounds', () => {
   test('is twice the last kernel in looks, for each line at work, within its bounds', () => {
-    expect(idleLimit(5000, 50, 1)).toBe(200);
-    expect(idleLimit(5000, 50, 4)).toBe(800);
-    expect(idleLimit(5001, 100, 1)).toBe(101);
-    expect(idleLimit(5000, 50, 0)).toBe(200);
-    expect(idleLimit(0, 50, 6)).toBe(16);
-    expect(idleLimit(1e9, 50, 1)).toBe(65_536);
+    expect(maxIdleRounds(5000, 50, 1)).toBe(200);
+    expect(maxIdleRounds(5000, 50, 4)).toBe(800);
+    expect(maxIdleRounds(5001, 100, 1)).toBe(101);
+    expect(maxIdleRounds(5000, 50, 0)).toBe(200);
+    expect(maxIdleRounds(0, 50, 6)).toBe(16);
+    expect(maxIdleRounds(1e9, 50, 1)).toBe(65_536);
   });
 
   test('grows with the kernel and with the lines at work', () => {
@@ -19,7 +27,8 @@ describe('the limit of idle rounds', () => {
         const [short, long] = a < b ? [a, b] : [b, a];
         const [few, many] = m < n ? [m, n] : [n, m];
         return (
-          idleLimit(short, 50, few) <= idleLimit(long, 50, few) && idleLimit(long, 50, few) <= idleLimit(long, 50, many)
+          maxIdleRounds(short, 50, few) <= maxIdleRounds(long, 50, few) &&
+          maxIdleRounds(long, 50, few) <= maxIdleRounds(long, 50, many)
         );
       }),
     );
@@ -32,40 +41,40 @@ test('back-off doubles from 20 µs to 2 ms', () => {
 
 describe('rest', () => {
   test('what has more of the device than before is looked at from half its time on, and never at once', () => {
-    expect(easedUs(0, 2000)).toBe(900);
-    expect(easedUs(1500, 2000)).toBe(100);
-    expect(easedUs(900 - 1e-10, 2000)).toBe(100); // a sleep too short for the clock would be one for ever
-    expect(easedUs(0, undefined)).toBe(Number.POSITIVE_INFINITY);
+    expect(pollDelayAfterRelief(0, 2000)).toBe(900);
+    expect(pollDelayAfterRelief(1500, 2000)).toBe(100);
+    expect(pollDelayAfterRelief(900 - 1e-10, 2000)).toBe(100); // a sleep too short for the clock would be one for ever
+    expect(pollDelayAfterRelief(0, undefined)).toBe(Number.POSITIVE_INFINITY);
   });
 
   test('is nine tenths of what is expected, then steps, short ones around the very end', () => {
-    expect(restUs(0, 50_000, 0)).toBe(45_000);
-    expect(restUs(20_000, 50_000, 3)).toBe(25_000);
-    expect(restUs(45_000, 50_000, 1)).toBe(100);
-    expect(restUs(49_750, 50_000, 9)).toBe(50);
-    expect([49_800, 50_000, 50_199].map((us) => restUs(us, 50_000, 9))).toEqual([5, 5, 5]);
-    expect(restUs(50_200, 50_000, 9)).toBe(50);
-    expect(restUs(500_000, 110_000, 5)).toBe(110);
-    expect(restUs(700, 300, 2)).toBe(50);
-    expect([0, 5000, 120_000, 1e6, undefined].map(stepUs)).toEqual([50, 50, 120, 200, 50]);
+    expect(nextPollDelayUs(0, 50_000, 0)).toBe(45_000);
+    expect(nextPollDelayUs(20_000, 50_000, 3)).toBe(25_000);
+    expect(nextPollDelayUs(45_000, 50_000, 1)).toBe(100);
+    expect(nextPollDelayUs(49_750, 50_000, 9)).toBe(50);
+    expect([49_800, 50_000, 50_199].map((us) => nextPollDelayUs(us, 50_000, 9))).toEqual([5, 5, 5]);
+    expect(nextPollDelayUs(50_200, 50_000, 9)).toBe(50);
+    expect(nextPollDelayUs(500_000, 110_000, 5)).toBe(110);
+    expect(nextPollDelayUs(700, 300, 2)).toBe(50);
+    expect([0, 5000, 120_000, 1e6, undefined].map(pollIntervalUs)).toEqual([50, 50, 120, 200, 50]);
   });
 
   test('is short for what is over in a moment, but not for long', () => {
-    expect(restUs(0, 0.5, 0)).toBeCloseTo(0.45);
-    expect(restUs(0, 20, 0)).toBe(18);
-    expect(restUs(19, 20, 1)).toBe(5);
-    expect(restUs(290, 300, 1)).toBe(30);
-    expect(restUs(41, 20, 3)).toBe(50);
+    expect(nextPollDelayUs(0, 0.5, 0)).toBeCloseTo(0.45);
+    expect(nextPollDelayUs(0, 20, 0)).toBe(18);
+    expect(nextPollDelayUs(19, 20, 1)).toBe(5);
+    expect(nextPollDelayUs(290, 300, 1)).toBe(30);
+    expect(nextPollDelayUs(41, 20, 3)).toBe(50);
   });
 
   test('backs off where nothing is known', () => {
-    expect([0, 1, 2, 20].map((looks) => restUs(1e5, undefined, looks))).toEqual([20, 40, 80, 2000]);
+    expect([0, 1, 2, 20].map((looks) => nextPollDelayUs(1e5, undefined, looks))).toEqual([20, 40, 80, 2000]);
   });
 });
 
 describe('expectations', () => {
   test('follow what is measured, and fall fast when it was over before the first look', () => {
-    const expected = new Expectations();
+    const expected = new ExpectedTimes();
     expect(expected.of(1)).toBeUndefined();
     expected.learn(1, 1000, false);
     expected.learn(1, 2000, false);
@@ -76,29 +85,29 @@ describe('expectations', () => {
   });
 
   test('meet a kernel that has become five times as fast within a few marks', () => {
-    const expected = new Expectations();
+    const expected = new ExpectedTimes();
     expected.learn(1, 50_000, false);
     let marks = 0;
     for (const real = 10_000; Math.abs((expected.of(1) ?? 0) - real) > real * 0.2; marks++) {
-      const look = restUs(0, expected.of(1), 0);
+      const look = nextPollDelayUs(0, expected.of(1), 0);
       expected.learn(1, Math.max(look, real), look >= real);
     }
     expect(marks).toBeLessThan(8);
   });
 
   test('do not grow for ever', () => {
-    const expected = new Expectations();
+    const expected = new ExpectedTimes();
     for (let kind = 0; kind < 5000; kind++) expected.learn(kind, 10, false);
     expect([...Array(5000).keys()].filter((kind) => expected.of(kind) !== undefined).length).toBeLessThanOrEqual(1024);
     expect(expected.of(4999)).toBe(10);
   });
 
   test('tell kinds of work apart by program, order and rough size', () => {
-    const one = kindWith(0, 7, 1000);
-    expect(kindWith(0, 7, 1020)).toBe(one);
-    expect(kindWith(0, 8, 1000)).not.toBe(one);
-    expect(kindWith(0, 7, 5000)).not.toBe(one);
-    expect(kindWith(one, 8, 64)).not.toBe(kindWith(kindWith(0, 8, 64), 7, 1000));
-    expect(kindWith(0, 7, 2 ** 40)).not.toBe(kindWith(0, 7, 2 ** 8));
+    const one = combineKind(0, 7, 1000);
+    expect(combineKind(0, 7, 1020)).toBe(one);
+    expect(combineKind(0, 8, 1000)).not.toBe(one);
+    expect(combineKind(0, 7, 5000)).not.toBe(one);
+    expect(combineKind(one, 8, 64)).not.toBe(combineKind(combineKind(0, 8, 64), 7, 1000));
+    expect(combineKind(0, 7, 2 ** 40)).not.toBe(combineKind(0, 7, 2 ** 8));
   });
 });

@@ -17,27 +17,27 @@ const ASLEEP = 0.9;
 export const UNKNOWN_US = 1e6;
 
 /** Returns the interval of polls near the end of work that is expected to take `expectedUs`. */
-export function stepUs(expectedUs: number | undefined): number {
+export function pollIntervalUs(expectedUs: number | undefined): number {
   return Math.min(LONG_STEP_US, Math.max(STEP_US, (expectedUs ?? 0) / 1000));
 }
 
 /** Returns how long not to poll a mark that has been in flight for `elapsedUs` and was polled `looks` times. */
-export function restUs(elapsedUs: number, expectedUs: number | undefined, looks: number): number {
+export function nextPollDelayUs(elapsedUs: number, expectedUs: number | undefined, looks: number): number {
   if (expectedUs === undefined) return backOffUs(looks);
   const asleep = ASLEEP * expectedUs - elapsedUs;
   if (asleep >= 1 || looks === 0) return Math.max(0, asleep);
   const short = expectedUs < SHORT_US && elapsedUs < 2 * expectedUs;
   if (short) return Math.max(SHORT_STEP_US, expectedUs / 10);
   const away = (1 - NEAR) * expectedUs - elapsedUs;
-  if (away > 0) return Math.min(Math.max(away, SHORT_STEP_US), 2 * stepUs(expectedUs));
-  return elapsedUs < (1 + NEAR) * expectedUs ? SHORT_STEP_US : stepUs(expectedUs);
+  if (away > 0) return Math.min(Math.max(away, SHORT_STEP_US), 2 * pollIntervalUs(expectedUs));
+  return elapsedUs < (1 + NEAR) * expectedUs ? SHORT_STEP_US : pollIntervalUs(expectedUs);
 }
 
 /**
  * Returns how long not to poll work that shared the device and now has more of it. From half the expected time on it is
  * polled some ten times.
  */
-export function easedUs(elapsedUs: number, expectedUs: number | undefined): number {
+export function pollDelayAfterRelief(elapsedUs: number, expectedUs: number | undefined): number {
   if (expectedUs === undefined) return Number.POSITIVE_INFINITY;
   return Math.max(STEP_US, expectedUs / 20, (ASLEEP * expectedUs) / 2 - elapsedUs);
 }
@@ -51,7 +51,7 @@ export function backOffUs(k: number): number {
  * How many rounds of polling may find nothing before the worker blocks in the driver, once. Twice the last kernel's
  * time for each busy line: steady kernels never reach it.
  */
-export function idleLimit(lastKernelUs: number, pollUs: number, busy: number): number {
+export function maxIdleRounds(lastKernelUs: number, pollUs: number, busy: number): number {
   return Math.min(65_536, Math.max(16, Math.ceil((2 * lastKernelUs) / pollUs) * Math.max(1, busy)));
 }
 
@@ -62,17 +62,17 @@ const HICCUP_US = 50_000;
  * Returns how long polling must also have found nothing: near an end and with short work, rounds are closer than
  * `pollUs`.
  */
-export function idleUs(lastKernelUs: number, busy: number): number {
+export function minIdleUs(lastKernelUs: number, busy: number): number {
   return Math.max(HICCUP_US, 2 * lastKernelUs * Math.max(1, busy));
 }
 
 /** How many kinds of work are remembered; beyond that, all are forgotten and measured again. */
-const MOST_KINDS = 1024;
+const MAX_KINDS = 1024;
 /** Work that had passed at the first poll took at most 90 % of the expected time, by an unknown margin. */
 const SOONER = 0.7;
 
 /** The time of each kind of work, measured by marks that passed: an average that weighs the latest by half. */
-export class Expectations {
+export class ExpectedTimes {
   readonly #us = new Map<number, number>();
 
   of(kind: number): number | undefined {
@@ -82,7 +82,7 @@ export class Expectations {
   /** `early`: it had passed at the first poll; `us` is then the time at which that poll was due. */
   learn(kind: number, us: number, early: boolean): void {
     const before = this.#us.get(kind);
-    if (before === undefined && this.#us.size >= MOST_KINDS) this.#us.clear();
+    if (before === undefined && this.#us.size >= MAX_KINDS) this.#us.clear();
     if (early) this.#us.set(kind, us * SOONER);
     else this.#us.set(kind, before === undefined ? us : (before + us) / 2);
   }
@@ -92,10 +92,10 @@ export class Expectations {
  * The kind of a group of commands: which programs over how many items, which transfers of how many bytes, in order.
  * Sizes are rounded to a power of two, so that a chunk that grows a little keeps its kind.
  */
-export function kindWith(kind: number, what: number, size: number): number {
+export function combineKind(kind: number, what: number, size: number): number {
   return (Math.imul(kind ^ what, 0x9e37_79b1) + Math.ceil(Math.log2(size + 1))) | 0;
 }
 
 /** The same work while `busy` lines are busy, rounded to a power of two: they share the device, and each takes longer. */
-export const besides = (kind: number, busy: number): number => kindWith(kind, BESIDES, busy);
-const BESIDES = 0x6265;
+export const kindWhenBusy = (kind: number, busy: number): number => combineKind(kind, WHEN_BUSY, busy);
+const WHEN_BUSY = 0x6265;

@@ -1,8 +1,8 @@
-import { inThread, type ThreadPort } from '../../pool/threads/threads.js';
+import { runInThread, type ThreadPort } from '../../pool/threads/threads.js';
 import { nextTurn } from '../../turn.js';
-import { Calls } from '../native/calls.js';
-import { boardOver, Word, wakeWorker } from '../wire/board.js';
-import { type Call, type Message, plainError, type WorkerStart } from '../wire/messages.js';
+import { CallTimer } from '../native/calls.js';
+import { boardIn, Word, wakeWorker } from '../wire/board.js';
+import { serializeError, type WorkerCall, type WorkerMessage, type WorkerStart } from '../wire/messages.js';
 import { type Driver, type DriverHost, FatalError } from './driver.js';
 import { Loop } from './loop.js';
 
@@ -11,7 +11,7 @@ import { Loop } from './loop.js';
  *
  *   serve<CudaStart>('synchronous', (own, host) => new CudaDriver(own, host));
  *
- * `own` is what the device passed as `Opening.own`. If `open` throws, opening the device fails with that error.
+ * `own` is what the device passed as `LinkOptions.startData`. If `open` throws, opening the device fails with that error.
  * Synchronous: the thread never returns to its event loop, so promises of the driver would never settle. Asynchronous:
  * the event loop runs between turns, for runtimes that answer by promises.
  */
@@ -19,42 +19,42 @@ export function serve<Own>(
   mode: 'synchronous' | 'asynchronous',
   open: (own: Own, host: DriverHost) => Driver | Promise<Driver>,
 ): void {
-  inThread<WorkerStart<Own>>((start, ready, port) => {
-    const board = boardOver(start.board);
+  runInThread<WorkerStart<Own>>((start, ready, port) => {
+    const board = boardIn(start.board);
     const { words } = board;
-    const post = (message: Message): void => port.post(message);
+    const post = (message: WorkerMessage): void => port.post(message);
     const host: DriverHost = {
       words,
       completion: start.completion,
-      calls: new Calls(start.telemetry),
-      ...(start.crew && { crew: start.crew }),
+      calls: new CallTimer(start.telemetry),
+      ...(start.copyMemory && { copyMemory: start.copyMemory }),
       log: (line) => post({ kind: 'log', line }),
       wake: () => wakeWorker(words),
     };
-    const life: Life = {
+    const life: WorkerLifecycle = {
       words,
       port,
-      open: () => open(start.own, host),
+      open: () => open(start.startData, host),
       started: (driver) => {
         post({ kind: 'opened', info: driver.info });
         ready();
         return new Loop(board, driver, { completion: host.completion, calls: host.calls, post });
       },
       // If the error comes from a command, the main thread gets the error for all others.
-      ended: (kind, error) => post({ kind, error: plainError(error instanceof FatalError ? error.error : error) }),
+      ended: (kind, error) => post({ kind, error: serializeError(error instanceof FatalError ? error.error : error) }),
     };
-    return mode === 'asynchronous' ? asynchronous(life) : synchronous(life);
+    return mode === 'asynchronous' ? runAsynchronous(life) : runSynchronous(life);
   });
 }
 
 /** How long an idle worker polls for work before it sleeps: waking one costs about as much. */
 const LINGER_MS = 0.05;
 /** Shorter sleeps are skipped: the system's timers are not that precise. */
-const LEAST_SLEEP_MS = 0.01;
+const MIN_SLEEP_MS = 0.01;
 /** The shortest sleep between turns of an event loop: Node ends a shorter wait at once. */
 const TIMER_MS = 1;
 
-interface Life {
+interface WorkerLifecycle {
   readonly words: Int32Array;
   readonly port: ThreadPort;
   open(): Driver | Promise<Driver>;
@@ -62,7 +62,7 @@ interface Life {
   ended(kind: 'refused' | 'fatal', error: unknown): void;
 }
 
-function synchronous({ words, port, open, started, ended }: Life): void {
+function runSynchronous({ words, port, open, started, ended }: WorkerLifecycle): void {
   let driver: Driver | undefined;
   try {
     const opened = open();
@@ -71,14 +71,14 @@ function synchronous({ words, port, open, started, ended }: Life): void {
     const loop = started(driver);
     for (let mail = 0; Atomics.load(words, Word.stop) === 0; ) {
       const seen = Atomics.load(words, Word.work);
-      for (; mail !== Atomics.load(words, Word.mail); mail = (mail + 1) | 0) {
-        const taken = port.take?.();
-        if (taken) loop.hear(taken.message as Call);
+      for (; mail !== Atomics.load(words, Word.messages); mail = (mail + 1) | 0) {
+        const taken = port.receive?.();
+        if (taken) loop.handleCall(taken.message as WorkerCall);
       }
-      const ms = loop.turn();
-      if (ms > 0) sleep(words, seen, ms, loop.active);
+      const ms = loop.runTurn();
+      if (ms > 0) sleep(words, seen, ms, loop.isActive);
     }
-    loop.end();
+    loop.drainForClose();
   } catch (error) {
     ended(driver ? 'fatal' : 'refused', error);
   }
@@ -92,16 +92,16 @@ function sleep(words: Int32Array, seen: number, ms: number, linger: boolean): vo
     while (performance.now() < until) if (Atomics.load(words, Word.work) !== seen) return;
     if (ms <= LINGER_MS) return;
   }
-  if (ms < LEAST_SLEEP_MS) return;
+  if (ms < MIN_SLEEP_MS) return;
   Atomics.store(words, Word.sleeping, 1);
   Atomics.wait(words, Word.work, seen, ms);
   Atomics.store(words, Word.sleeping, 0);
 }
 
-async function asynchronous({ words, port, open, started, ended }: Life): Promise<void> {
-  const calls: Call[] = [];
+async function runAsynchronous({ words, port, open, started, ended }: WorkerLifecycle): Promise<void> {
+  const calls: WorkerCall[] = [];
   port.listen((message) => {
-    calls.push(message as Call);
+    calls.push(message as WorkerCall);
     wakeWorker(words);
   });
   let driver: Driver | undefined;
@@ -110,10 +110,10 @@ async function asynchronous({ words, port, open, started, ended }: Life): Promis
     const loop = started(driver);
     while (Atomics.load(words, Word.stop) === 0) {
       const seen = Atomics.load(words, Word.work);
-      for (let call = calls.shift(); call; call = calls.shift()) loop.hear(call);
-      await pause(words, seen, loop.turn());
+      for (let call = calls.shift(); call; call = calls.shift()) loop.handleCall(call);
+      await pause(words, seen, loop.runTurn());
     }
-    loop.end();
+    loop.drainForClose();
   } catch (error) {
     ended(driver ? 'fatal' : 'refused', error);
   }

@@ -163,7 +163,7 @@ describe('polling', () => {
   test('nothing in flight: the worker sleeps until it is woken', async () => {
     const rig = new Rig();
     await inALoop(rig, [100]);
-    expect(rig.loop.turn()).toBe(Number.POSITIVE_INFINITY);
+    expect(rig.loop.runTurn()).toBe(Number.POSITIVE_INFINITY);
   });
 });
 

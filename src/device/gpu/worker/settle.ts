@@ -2,10 +2,20 @@ import type { MillraceError } from '../../../kernel/error.js';
 import type { Report, ReportDetail } from '../../device.js';
 import type { Driver, MarkDetail, MarkResult } from './driver.js';
 import { type MarkInFlight, nothingCarried, type WorkerLine } from './line.js';
-import { backOffUs, besides, Expectations, easedUs, idleLimit, idleUs, restUs, stepUs, UNKNOWN_US } from './poll.js';
+import {
+  backOffUs,
+  ExpectedTimes,
+  kindWhenBusy,
+  maxIdleRounds,
+  minIdleUs,
+  nextPollDelayUs,
+  pollDelayAfterRelief,
+  pollIntervalUs,
+  UNKNOWN_US,
+} from './poll.js';
 
 /** Receives the ends of the marks that the main thread knows. */
-export interface Ends {
+export interface MarkListener {
   noted(line: number, mark: number): void;
   passed(line: number, mark: number, report: Omit<Report, 'noticedNs'>): void;
   trapped(line: number, mark: number, trap: Extract<MarkResult, { kind: 'trapped' }>): void;
@@ -27,29 +37,29 @@ const GRACE_US = 1000;
  * Polls marks in flight, in the order of each line and round robin over the lines, when `poll.ts` says so. It does not
  * block, except past the limit of idle rounds: then it blocks once, on the mark that was issued first.
  */
-export class Settler {
+export class MarkPoller {
   readonly #driver: Driver;
   readonly #lines: readonly WorkerLine[];
-  readonly #ends: Ends;
+  readonly #ends: MarkListener;
   readonly #options: SettleOptions;
-  readonly #expected = new Expectations();
+  readonly #expected = new ExpectedTimes();
   /** The line polled first in this round. */
-  #turn = 0;
+  #firstLine = 0;
   #idleRounds = 0;
   #idleSinceUs = 0;
   #lastKernelUs = 0;
   /** Polls for late callbacks since a mark last passed. */
-  #late = 0;
+  #latePolls = 0;
   polls = 0;
   blockingWaits = 0;
   blockedNs = 0;
   lostCallbacks = 0;
   /** The part of these already reported. */
-  #toldWaits = 0;
-  #toldNs = 0;
+  #reportedWaits = 0;
+  #reportedNs = 0;
 
   /** `lines` holds all lines ever opened; more may be added. */
-  constructor(driver: Driver, lines: readonly WorkerLine[], ends: Ends, options: SettleOptions) {
+  constructor(driver: Driver, lines: readonly WorkerLine[], ends: MarkListener, options: SettleOptions) {
     this.#driver = driver;
     this.#lines = lines;
     this.#ends = ends;
@@ -57,19 +67,19 @@ export class Settler {
   }
 
   /** Polls what is due. True if any mark has passed. */
-  look(nowUs: number): boolean {
+  pollDue(nowUs: number): boolean {
     let any = false;
     let looked = false;
     for (let passed = true; passed; ) {
       passed = false;
       for (let i = 0; i < this.#lines.length; i++) {
-        const line = this.#lines[(this.#turn + i) % this.#lines.length];
+        const line = this.#lines[(this.#firstLine + i) % this.#lines.length];
         const mark = line?.marks.first;
-        if (!line || !mark || !this.#due(line, mark, nowUs)) continue;
+        if (!line || !mark || !this.#isDue(line, mark, nowUs)) continue;
         looked = true;
-        if (this.#try(line, mark, nowUs)) passed = true;
+        if (this.#pollMark(line, mark, nowUs)) passed = true;
       }
-      this.#turn = (this.#turn + 1) % Math.max(1, this.#lines.length);
+      this.#firstLine = (this.#firstLine + 1) % Math.max(1, this.#lines.length);
       any ||= passed;
     }
     if (any) this.#idleRounds = 0;
@@ -78,11 +88,11 @@ export class Settler {
   }
 
   /** Returns how long nothing has to be polled, in microseconds. */
-  rest(nowUs: number): number {
+  untilNextPollUs(nowUs: number): number {
     let rest = Number.POSITIVE_INFINITY;
-    for (const line of this.#driver.tells ? [] : this.#lines) {
+    for (const line of this.#driver.notifies ? [] : this.#lines) {
       const mark = line.marks.first;
-      if (mark) rest = Math.min(rest, mark.sinceUs === undefined ? 0 : mark.lookUs - nowUs);
+      if (mark) rest = Math.min(rest, mark.oldestSinceUs === undefined ? 0 : mark.nextPollUs - nowUs);
     }
     return rest <= SLACK_US ? 0 : rest;
   }
@@ -97,52 +107,54 @@ export class Settler {
     this.blockedNs += Math.round((this.#options.now() - began) * 1000);
     for (const { marks } of this.#lines) {
       if (!marks.first) continue;
-      marks.first.sinceUs ??= marks.first.issuedUs;
-      marks.first.lookUs = began;
+      marks.first.oldestSinceUs ??= marks.first.issuedUs;
+      marks.first.nextPollUs = began;
     }
     return true;
   }
 
-  #due(line: WorkerLine, mark: MarkInFlight, nowUs: number): boolean {
-    if (this.#driver.tells) {
-      mark.sinceUs ??= nowUs;
+  #isDue(line: WorkerLine, mark: MarkInFlight, nowUs: number): boolean {
+    if (this.#driver.notifies) {
+      mark.oldestSinceUs ??= nowUs;
       return true;
     }
-    if (mark.sinceUs !== undefined) return mark.lookUs <= nowUs + SLACK_US;
+    if (mark.oldestSinceUs !== undefined) return mark.nextPollUs <= nowUs + SLACK_US;
     // The first check of a mark that has just become the oldest. If another passed before it, it may have passed too.
-    mark.sinceUs = nowUs;
-    mark.busy = this.#busy;
+    mark.oldestSinceUs = nowUs;
+    mark.busyLines = this.#busyLines;
     if (mark.issuedUs < line.settledUs || mark.mark === undefined) return true;
     const expected = this.#expectedOf(mark);
-    mark.lookUs = nowUs + restUs(0, expected, 0);
-    mark.lateUs = nowUs + (expected ?? 0) + backOffUs(0);
-    return mark.lookUs <= nowUs + SLACK_US;
+    mark.nextPollUs = nowUs + nextPollDelayUs(0, expected, 0);
+    mark.callbackDueUs = nowUs + (expected ?? 0) + backOffUs(0);
+    return mark.nextPollUs <= nowUs + SLACK_US;
   }
 
   /** True if the mark has passed. */
-  #try(line: WorkerLine, mark: MarkInFlight, nowUs: number): boolean {
+  #pollMark(line: WorkerLine, mark: MarkInFlight, nowUs: number): boolean {
     const result = this.#result(mark, nowUs);
-    const elapsed = nowUs - (mark.sinceUs ?? nowUs);
+    const elapsed = nowUs - (mark.oldestSinceUs ?? nowUs);
     const expected = this.#expectedOf(mark);
     if (result) {
-      const whole = mark.failure === undefined && !mark.cut && result.kind === 'passed' && result.complete;
-      if (whole && elapsed > 0 && !mark.isHurried) this.#learn(mark, elapsed);
+      const whole = mark.failure === undefined && !mark.isCut && result.kind === 'passed' && result.complete;
+      if (whole && elapsed > 0 && !mark.isCancelled) this.#learn(mark, elapsed);
       this.#settle(line, mark, result, nowUs);
       return true;
     }
-    if (elapsed > 0) mark.looks++;
-    else mark.lateUs = nowUs + (expected ?? 0) + backOffUs(0);
-    const rest = restUs(elapsed, expected, mark.looks);
-    mark.lookUs = nowUs + (mark.isEased ? Math.min(rest, easedUs(elapsed, expected)) : rest);
+    if (elapsed > 0) mark.polls++;
+    else mark.callbackDueUs = nowUs + (expected ?? 0) + backOffUs(0);
+    const rest = nextPollDelayUs(elapsed, expected, mark.polls);
+    mark.nextPollUs = nowUs + (mark.hasLessContention ? Math.min(rest, pollDelayAfterRelief(elapsed, expected)) : rest);
     return false;
   }
 
-  #expectedOf({ work, isHurried, busy }: MarkInFlight): number | undefined {
-    return isHurried ? undefined : (this.#expected.of(besides(work, busy)) ?? this.#expected.of(work));
+  #expectedOf({ workKind, isCancelled, busyLines }: MarkInFlight): number | undefined {
+    return isCancelled
+      ? undefined
+      : (this.#expected.of(kindWhenBusy(workKind, busyLines)) ?? this.#expected.of(workKind));
   }
 
   /** The number of lines with work in flight: they share the device, and the work of each takes longer. */
-  get #busy(): number {
+  get #busyLines(): number {
     let busy = 0;
     for (const { marks } of this.#lines) if (marks.first) busy++;
     return busy;
@@ -153,21 +165,27 @@ export class Settler {
    * (Two streams took turns at copies, 1.2 ms for each; the last had the bus for itself and was polled 0.7 ms too
    * late.)
    */
-  #ease(nowUs: number): void {
-    for (const { marks } of this.#driver.tells ? [] : this.#lines) {
+  #pollOthersSooner(nowUs: number): void {
+    for (const { marks } of this.#driver.notifies ? [] : this.#lines) {
       const { first } = marks;
-      if (first?.sinceUs === undefined || first.isEased) continue;
-      first.isEased = true;
-      first.lookUs = Math.min(first.lookUs, nowUs + easedUs(nowUs - first.sinceUs, this.#expectedOf(first)));
+      if (first?.oldestSinceUs === undefined || first.hasLessContention) continue;
+      first.hasLessContention = true;
+      first.nextPollUs = Math.min(
+        first.nextPollUs,
+        nowUs + pollDelayAfterRelief(nowUs - first.oldestSinceUs, this.#expectedOf(first)),
+      );
     }
   }
 
   /** Work that had ended at the first poll may have ended long before; how long the worker overslept says nothing. */
-  #learn({ work, busy, isEased, looks, sinceUs = 0, lookUs }: MarkInFlight, elapsedUs: number): void {
+  #learn(
+    { workKind, busyLines, hasLessContention, polls, oldestSinceUs = 0, nextPollUs }: MarkInFlight,
+    elapsedUs: number,
+  ): void {
     // Work that was polled early, as an exception, shows that it may take less, not that it does from now on.
-    const early = looks === 0 && !isEased;
-    const us = early ? Math.min(elapsedUs, lookUs - sinceUs) : elapsedUs;
-    for (const kind of [work, besides(work, busy)]) this.#expected.learn(kind, us, early);
+    const early = polls === 0 && !hasLessContention;
+    const us = early ? Math.min(elapsedUs, nextPollUs - oldestSinceUs) : elapsedUs;
+    for (const kind of [workKind, kindWhenBusy(workKind, busyLines)]) this.#expected.learn(kind, us, early);
     this.#lastKernelUs = elapsedUs;
   }
 
@@ -178,16 +196,16 @@ export class Settler {
       return { kind: 'failed', error: failure };
     }
     if (!this.#driver.signalled || this.#options.completion !== 'callback') return this.#poll(own);
-    if (this.#driver.signalled(own)) return mark.found?.result ?? this.#poll(own);
-    if (mark.found) {
-      if (nowUs - mark.found.atUs < GRACE_US) return undefined;
+    if (this.#driver.signalled(own)) return mark.unsignalled?.result ?? this.#poll(own);
+    if (mark.unsignalled) {
+      if (nowUs - mark.unsignalled.atUs < GRACE_US) return undefined;
       this.lostCallbacks++;
-      return mark.found.result;
+      return mark.unsignalled.result;
     }
-    if (nowUs < mark.lateUs) return undefined;
+    if (nowUs < mark.callbackDueUs) return undefined;
     const result = this.#poll(own);
-    if (result) mark.found = { result, atUs: nowUs };
-    else mark.lateUs = nowUs + backOffUs(this.#late++);
+    if (result) mark.unsignalled = { result, atUs: nowUs };
+    else mark.callbackDueUs = nowUs + backOffUs(this.#latePolls++);
     return undefined;
   }
 
@@ -197,16 +215,16 @@ export class Settler {
   }
 
   #settle(line: WorkerLine, mark: MarkInFlight, result: MarkResult, nowUs: number): void {
-    this.#late = 0;
+    this.#latePolls = 0;
     line.settle(nowUs);
-    if (!line.marks.first) this.#ease(nowUs);
+    if (!line.marks.first) this.#pollOthersSooner(nowUs);
     const { carried } = line;
     const failed = mark.failure ? ({ kind: 'failed', error: mark.failure } as const) : result;
     const bad = carried.failed ?? (failed.kind === 'passed' ? undefined : failed);
-    const times: Passed = result.kind === 'passed' ? result : { startedNs: 0n, endedNs: 0n, complete: true };
+    const times: PassedTimes = result.kind === 'passed' ? result : { startedNs: 0n, endedNs: 0n, complete: true };
     const startedNs = carried.startedNs ?? times.startedNs;
-    const complete = carried.complete && times.complete && !mark.cut;
-    const detail = joined(carried.detail, times.detail);
+    const complete = carried.complete && times.complete && !mark.isCut;
+    const detail = joinDetails(carried.detail, times.detail);
     if (mark.role !== 'asked') {
       line.carried = { startedNs, complete, failed: bad, detail };
       if (mark.role === 'noted') this.#ends.noted(line.number, mark.number);
@@ -217,17 +235,17 @@ export class Settler {
     else if (bad) this.#ends.trapped(line.number, mark.number, bad);
     else {
       const { endedNs } = times;
-      const report = { startedNs, endedNs, complete, ...(detail && { detail: this.#told(detail) }) };
+      const report = { startedNs, endedNs, complete, ...(detail && { detail: this.#withBlockingWaits(detail) }) };
       this.#ends.passed(line.number, mark.number, report);
     }
   }
 
   /** Blocking waits are reported with the first mark that passes after them. */
-  #told(detail: MarkDetail): ReportDetail {
-    const blockingWaits = this.blockingWaits - this.#toldWaits;
-    const blockedNs = this.blockedNs - this.#toldNs;
-    this.#toldWaits = this.blockingWaits;
-    this.#toldNs = this.blockedNs;
+  #withBlockingWaits(detail: MarkDetail): ReportDetail {
+    const blockingWaits = this.blockingWaits - this.#reportedWaits;
+    const blockedNs = this.blockedNs - this.#reportedNs;
+    this.#reportedWaits = this.blockingWaits;
+    this.#reportedNs = this.blockedNs;
     return { ...detail, blockingWaits, blockedNs };
   }
 
@@ -241,8 +259,8 @@ export class Settler {
       busy++;
       longest = Math.max(longest, this.#expectedOf(marks.first) ?? UNKNOWN_US);
     }
-    if (this.#idleRounds <= idleLimit(longest, stepUs(longest), busy)) return;
-    if (nowUs - this.#idleSinceUs < idleUs(longest, busy)) return;
+    if (this.#idleRounds <= maxIdleRounds(longest, pollIntervalUs(longest), busy)) return;
+    if (nowUs - this.#idleSinceUs < minIdleUs(longest, busy)) return;
     this.#idleRounds = 0;
     this.block();
   }
@@ -257,10 +275,10 @@ export class Settler {
   }
 }
 
-type Passed = Omit<Extract<MarkResult, { kind: 'passed' }>, 'kind'>;
+type PassedTimes = Omit<Extract<MarkResult, { kind: 'passed' }>, 'kind'>;
 
 /** Joins the details of a group that the worker's own marks have split. */
-function joined(first: MarkDetail | undefined, last: MarkDetail | undefined): MarkDetail | undefined {
+function joinDetails(first: MarkDetail | undefined, last: MarkDetail | undefined): MarkDetail | undefined {
   if (!first || !last) return first ?? last;
   const [from, to] = [first.launches ?? last.launches, last.launches ?? first.launches];
   return { sentNs: first.sentNs, launches: from && to && { startedNs: from.startedNs, endedNs: to.endedNs } };

@@ -1,4 +1,4 @@
-import { Out } from '../../gpu/native/api.js';
+import { OutParameters } from '../../gpu/native/api.js';
 import { CompileRefusal } from '../../gpu/worker/driver.js';
 import { addressOf } from '../../native/libc.js';
 import { CL } from './api.js';
@@ -18,14 +18,14 @@ export function buildOptions(options: readonly string[], { single }: Pick<ClDevi
 export function fromText(context: Context, text: string, options: readonly string[]): number {
   const { api, errors, device, handle } = context;
   const bytes = new TextEncoder().encode(text);
-  const out = new Out();
+  const out = new OutParameters();
   // SAFETY: a list of one text and of its length, all of which outlive the call; the platform copies the text.
   const program = api.clCreateProgramWithSource(
     handle,
     1,
     out.put(addressOf(bytes), 0),
     out.put(bytes.length, 1),
-    out.cell(2),
+    out.cellAddress(2),
   );
   errors.check('clCreateProgramWithSource', out.int(2));
   const code = api.clBuildProgram(program, 1, out.put(device.handle), buildOptions(options, device), 0, 0);
@@ -41,7 +41,7 @@ export function fromText(context: Context, text: string, options: readonly strin
  */
 export function fromBinary(context: Context, binary: Uint8Array, options: readonly string[]): number | undefined {
   const { api, device, handle } = context;
-  const out = new Out();
+  const out = new OutParameters();
   // SAFETY: lists of one device, one length and one address, all of which outlive the call; the bytes are as they were
   // when they were stored (their digest was checked), and the platform copies them.
   const program = api.clCreateProgramWithBinary(
@@ -50,11 +50,11 @@ export function fromBinary(context: Context, binary: Uint8Array, options: readon
     out.put(device.handle, 0),
     out.put(binary.length, 1),
     out.put(addressOf(binary), 2),
-    out.cell(3),
-    out.cell(4),
+    out.cellAddress(3),
+    out.cellAddress(4),
   );
   if (out.int(4) !== 0) return undefined;
-  if (out.int(3) === 0 && api.clBuildProgram(program, 1, out.cell(0), buildOptions(options, device), 0, 0) === 0)
+  if (out.int(3) === 0 && api.clBuildProgram(program, 1, out.cellAddress(0), buildOptions(options, device), 0, 0) === 0)
     return program;
   api.clReleaseProgram(program);
   return undefined;
@@ -65,8 +65,8 @@ export function fromBinary(context: Context, binary: Uint8Array, options: readon
  * call.
  */
 export function binaryOf({ api, errors }: Context, program: number): Uint8Array {
-  const out = new Out();
-  errors.check('clGetProgramInfo', api.clGetProgramInfo(program, CL.PROGRAM_BINARY_SIZES, 8, out.at, 0));
+  const out = new OutParameters();
+  errors.check('clGetProgramInfo', api.clGetProgramInfo(program, CL.PROGRAM_BINARY_SIZES, 8, out.address, 0));
   const binary = new Uint8Array(out.wide());
   // SAFETY: a list of one address, of as many bytes as the platform has just reported.
   const code = api.clGetProgramInfo(program, CL.PROGRAM_BINARIES, 8, out.put(addressOf(binary)), 0);
@@ -77,8 +77,8 @@ export function binaryOf({ api, errors }: Context, program: number): Uint8Array 
 const compilerOf = ({ device }: Context): string => `the OpenCL compiler of ${device.platform.name} ${device.driver}`;
 
 function buildLog({ api, device }: Context, program: number): string {
-  const out = new Out();
-  if (api.clGetProgramBuildInfo(program, device.handle, CL.PROGRAM_BUILD_LOG, 0, 0, out.at) !== 0) return '';
+  const out = new OutParameters();
+  if (api.clGetProgramBuildInfo(program, device.handle, CL.PROGRAM_BUILD_LOG, 0, 0, out.address) !== 0) return '';
   const log = new Uint8Array(out.wide());
   // SAFETY: as many bytes as the platform has just reported.
   if (log.length === 0) return '';

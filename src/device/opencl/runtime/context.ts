@@ -1,5 +1,5 @@
-import { absent } from '../../checks/absent.js';
-import { Out } from '../../gpu/native/api.js';
+import { deviceAbsent } from '../../checks/absent.js';
+import { OutParameters } from '../../gpu/native/api.js';
 import { type OpenClApi, openclApi } from './api.js';
 import type { OpenClErrors } from './errors.js';
 import { type ClDevice, errorsOf, listDevices } from './info.js';
@@ -12,7 +12,7 @@ export interface Context {
   readonly device: ClDevice;
   readonly handle: number;
   /** True if the device's memory is the host's: nothing has to be copied between them. */
-  readonly shares: boolean;
+  readonly sharesHostMemory: boolean;
   release(memory: number): void;
   /** How many buffers have been released: a new one may get the same handle. */
   released(): number;
@@ -33,17 +33,17 @@ export function findDevices(
   return 'reason' in devices ? devices : { api, path: found.path, devices };
 }
 
-/** Opens the device `opencl:<number>`. `apart`: treats its memory as separate from the host's even if it is not. */
-export function openContext(number: number, wrap?: (api: OpenClApi) => OpenClApi, apart = false): Context {
+/** Opens the device `opencl:<number>`. `forceCopies`: treats its memory as separate from the host's even if it is not. */
+export function openContext(number: number, wrap?: (api: OpenClApi) => OpenClApi, forceCopies = false): Context {
   const found = findDevices(wrap);
-  if ('reason' in found) throw absent(`opencl:${number}`, found.reason);
+  if ('reason' in found) throw deviceAbsent(`opencl:${number}`, found.reason);
   const { api, devices } = found;
   const device = devices[number];
-  if (device === undefined) throw absent(`opencl:${number}`, whatIsHere(devices.map(({ name }) => name)));
+  if (device === undefined) throw deviceAbsent(`opencl:${number}`, deviceListText(devices.map(({ name }) => name)));
   const errors = errorsOf(device);
-  const out = new Out();
+  const out = new OutParameters();
   // SAFETY: a list of one device, and space for the code; no callback: the driver must never call into JavaScript.
-  const handle = api.clCreateContext(0, 1, out.put(device.handle), 0, 0, out.cell(1));
+  const handle = api.clCreateContext(0, 1, out.put(device.handle), 0, 0, out.cellAddress(1));
   errors.check('clCreateContext', out.int(1), 'opening the device');
   let count = 0;
   return {
@@ -51,7 +51,7 @@ export function openContext(number: number, wrap?: (api: OpenClApi) => OpenClApi
     errors,
     device,
     handle,
-    shares: device.isCpu && !apart,
+    sharesHostMemory: device.isCpu && !forceCopies,
     release: (memory) => {
       api.clReleaseMemObject(memory);
       count++;
@@ -61,5 +61,5 @@ export function openContext(number: number, wrap?: (api: OpenClApi) => OpenClApi
   };
 }
 
-export const whatIsHere = (names: readonly string[]): string =>
+export const deviceListText = (names: readonly string[]): string =>
   `the OpenCL devices here are ${names.map((name, i) => `opencl:${i} (${name})`).join(', ')}`;

@@ -7,7 +7,7 @@ const errors = new OpenClErrors('opencl:3 (A Card)');
 
 describe('codes become errors', () => {
   test('with the function, the name and number, the device and what it was for', () => {
-    const error = errors.of('clEnqueueWriteBuffer', -38, 'a write of 8 bytes') as MillraceError;
+    const error = errors.errorFor('clEnqueueWriteBuffer', -38, 'a write of 8 bytes') as MillraceError;
     expect(error).toBeInstanceOf(MillraceError);
     expect(error.code).toBe('device-failed');
     expect(error.message).toMatch(
@@ -32,14 +32,14 @@ describe('codes become errors', () => {
     ['clEnqueueNDRangeKernel', -2, true],
     ['clEnqueueNDRangeKernel', -54, false],
   ] as const)('%s with %i is fatal: %s', (call, code, fatal) => {
-    expect(errors.of(call, code) instanceof FatalError).toBe(fatal);
+    expect(errors.errorFor(call, code) instanceof FatalError).toBe(fatal);
   });
 
   test('a command that ended with an error', () => {
-    const bad = errors.execution(-5, 'kernel block on stream 2');
+    const bad = errors.executionError(-5, 'kernel block on stream 2');
     expect(bad).toBeInstanceOf(FatalError);
     expect((bad as FatalError).error.message).toMatch(/kernel block on stream 2 ended with CL_OUT_OF_RESOURCES/);
     expect((bad as FatalError).error.advice).toMatch(/checked/);
-    expect(errors.execution(-14, 'transfers')).toBeInstanceOf(MillraceError);
+    expect(errors.executionError(-14, 'transfers')).toBeInstanceOf(MillraceError);
   });
 });

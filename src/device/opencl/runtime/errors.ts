@@ -9,18 +9,18 @@ export class OpenClErrors extends DriverErrors<OpenClCall> {
   protected readonly hints = hints;
 
   /** The error of a command that failed, as its event reports it. */
-  execution(code: number, doing: string): MillraceError | FatalError {
+  executionError(code: number, doing: string): MillraceError | FatalError {
     const hint = code === OUT_OF_RESOURCES ? CHECKED : hints.get(code);
     const error = this.error(code, `${doing} ended`, doing, hint);
-    return code === OUT_OF_RESOURCES || lost.has(code) ? new FatalError(error) : error;
+    return code === OUT_OF_RESOURCES || fatalCodes.has(code) ? new FatalError(error) : error;
   }
 
   protected isFatal(call: OpenClCall, code: number): boolean {
     if (code === OUT_OF_RESOURCES) return call !== 'clEnqueueNDRangeKernel' && !call.startsWith('clCreate');
-    return lost.has(code);
+    return fatalCodes.has(code);
   }
 
-  protected nameOf(code: number): string {
+  protected describeCode(code: number): string {
     return `${names.has(code) ? `CL_${names.get(code)}` : 'an unknown code'} (${code})`;
   }
 }
@@ -34,7 +34,7 @@ export const isOutOfMemory = (code: number): boolean => code === -4 || code === 
  * reports -5 for a bad access, but for a launch it may mean that the kernel needs too much: the next call then shows
  * which.
  */
-const lost: ReadonlySet<number> = new Set([-2, -36, -9999]);
+const fatalCodes: ReadonlySet<number> = new Set([-2, -36, -9999]);
 
 const codes: ReadonlyMap<number, ErrorCode> = new Map([
   [-1, 'device-absent'],

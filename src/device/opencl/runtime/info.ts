@@ -1,5 +1,5 @@
 import type { DeviceInfo } from '../../device.js';
-import { Out } from '../../gpu/native/api.js';
+import { OutParameters } from '../../gpu/native/api.js';
 import { addressOf } from '../../native/libc.js';
 import { CL, type OpenClApi, type OpenClCall } from './api.js';
 import { OpenClErrors } from './errors.js';
@@ -34,26 +34,29 @@ export interface ClDevice {
   readonly architecture: number | undefined;
 }
 
-const MOST = 64;
+const MAX_HANDLES = 64;
 
 /**
  * Lists all devices that kernels can run on, GPUs first, each platform in the loader's order; or says why there is
  * none.
  */
 export function listDevices(api: OpenClApi): readonly ClDevice[] | { readonly reason: string } {
-  const list = new BigUint64Array(MOST);
-  const out = new Out();
+  const list = new BigUint64Array(MAX_HANDLES);
+  const out = new OutParameters();
   // SAFETY: here and below at most MOST handles are written into a list of as many, which outlives the call.
-  const code = api.clGetPlatformIDs(MOST, addressOf(list), out.at);
+  const code = api.clGetPlatformIDs(MAX_HANDLES, addressOf(list), out.address);
   if (code !== 0 || out.int() === 0) return { reason: missingPlatforms() };
   const platforms = handles(list, out.int());
   const found: ClDevice[] = [];
   const faults: string[] = [];
   for (const platform of platforms) {
-    const says = new Answers(api, 'clGetPlatformInfo', platform);
+    const says = new InfoReader(api, 'clGetPlatformInfo', platform);
     const own = { name: says.text(CL.PLATFORM_NAME), version: says.text(CL.PLATFORM_VERSION) };
     // A platform without a device reports that by an error.
-    if (api.clGetDeviceIDs(platform, CL.DEVICE_TYPE_ALL, MOST, addressOf(list), out.at) !== 0 || out.int() === 0) {
+    if (
+      api.clGetDeviceIDs(platform, CL.DEVICE_TYPE_ALL, MAX_HANDLES, addressOf(list), out.address) !== 0 ||
+      out.int() === 0
+    ) {
       faults.push(`the platform ${own.name} has no device`);
       continue;
     }
@@ -69,11 +72,11 @@ export function listDevices(api: OpenClApi): readonly ClDevice[] | { readonly re
 }
 
 const handles = (list: BigUint64Array, count: number): number[] =>
-  Array.from(list.subarray(0, Math.min(count, MOST)), Number);
+  Array.from(list.subarray(0, Math.min(count, MAX_HANDLES)), Number);
 
 /** Reads a device; returns the reason if kernels cannot run on it. */
 function readDevice(api: OpenClApi, handle: number, platform: ClDevice['platform']): ClDevice | string {
-  const says = new Answers(api, 'clGetDeviceInfo', handle);
+  const says = new InfoReader(api, 'clGetDeviceInfo', handle);
   const name = says.text(CL.DEVICE_NAME).replaceAll(/\s+/g, ' ').trim();
   if (says.number(CL.DEVICE_AVAILABLE) === 0) return `${name} is not available`;
   if (says.number(CL.DEVICE_COMPILER_AVAILABLE) === 0) return `${platform.name} has no compiler for ${name}`;
@@ -106,11 +109,11 @@ function readDevice(api: OpenClApi, handle: number, platform: ClDevice['platform
 }
 
 /** Queries one object. Unknown values (an older version, a missing extension) are 0 or ''. */
-class Answers {
+class InfoReader {
   readonly #api: OpenClApi;
   readonly #call: 'clGetPlatformInfo' | 'clGetDeviceInfo';
   readonly #handle: number;
-  readonly #out = new Out();
+  readonly #out = new OutParameters();
 
   constructor(api: OpenClApi, call: Extract<OpenClCall, 'clGetPlatformInfo' | 'clGetDeviceInfo'>, handle: number) {
     this.#api = api;
@@ -122,11 +125,11 @@ class Answers {
   number(what: number): number {
     this.#out.put(0);
     // SAFETY: at most 8 bytes are written into a cell of 8.
-    return this.#api[this.#call](this.#handle, what, 8, this.#out.at, 0) === 0 ? this.#out.wide() : 0;
+    return this.#api[this.#call](this.#handle, what, 8, this.#out.address, 0) === 0 ? this.#out.wide() : 0;
   }
 
   text(what: number): string {
-    if (this.#api[this.#call](this.#handle, what, 0, 0, this.#out.at) !== 0) return '';
+    if (this.#api[this.#call](this.#handle, what, 0, 0, this.#out.address) !== 0) return '';
     const room = new Uint8Array(this.#out.wide());
     // SAFETY: as many bytes as it has just requested; `room` outlives the call.
     if (room.length === 0 || this.#api[this.#call](this.#handle, what, room.length, addressOf(room), 0) !== 0)
@@ -147,9 +150,9 @@ const EXACT_SINGLE = CL.FP_DENORM | CL.FP_INF_NAN | CL.FP_ROUND_TO_NEAREST;
 export function capabilitiesOf(device: ClDevice): readonly string[] {
   const { profile, extensions, single, double, subgroups, architecture } = device;
   const has = (config: number, bits: number): boolean => (config & bits) === bits;
-  const isModest = claimsTooLittle(device);
-  const sums = isModest || has(single, EXACT_SINGLE);
-  const quotients = isModest || has(single, CL.FP_CORRECTLY_ROUNDED_DIVIDE_SQRT);
+  const isUnderreported = underreportsFloats(device);
+  const sums = isUnderreported || has(single, EXACT_SINGLE);
+  const quotients = isUnderreported || has(single, CL.FP_CORRECTLY_ROUNDED_DIVIDE_SQRT);
   return [
     ...(profile === 'FULL_PROFILE' || extensions.has('cles_khr_int64') ? ['u64'] : []),
     ...(has(double, EXACT_DOUBLE) ? ['f64'] : []),
@@ -167,11 +170,11 @@ export function capabilitiesOf(device: ClDevice): readonly string[] {
  * are kept, by vectors as well, until a bit is set that PoCL leaves clear, and single instructions divide and take
  * roots. The conformance suite finds every bit correct (PoCL 3.1, Neoverse-N1).
  */
-const claimsTooLittle = ({ isCpu, platform, version }: ClDevice): boolean =>
+const underreportsFloats = ({ isCpu, platform, version }: ClDevice): boolean =>
   isCpu && platform.name === 'Portable Computing Language' && /\baarch64\b/.test(version);
 
 /** The most threads of a workgroup that texts are written for. */
-const MOST_THREADS = 1024;
+const MAX_THREADS = 1024;
 
 export function describeDevice(device: ClDevice): DeviceInfo {
   const { number, name, isCpu, platform, driver, version, units, clockMHz, nearBytes, hasNear, architecture } = device;
@@ -185,7 +188,7 @@ export function describeDevice(device: ClDevice): DeviceInfo {
     capabilities: capabilitiesOf(device),
     limits: {
       bufferBytes: device.bufferBytes,
-      lanes: Math.min(device.workgroup, MOST_THREADS),
+      lanes: Math.min(device.workgroup, MAX_THREADS),
       nearBytes: device.nearBytes,
     },
     versions: { driver, opencl: version, platform: platform.version, node: process.versions.node },

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadFault } from '../../native/libc.js';
+import { loadError } from '../../native/libc.js';
 
 const VARIABLE = 'MILLRACE_LIBOPENCL';
 /** The loader: it finds the installed platforms and forwards calls to them. */
@@ -16,17 +16,17 @@ const loaders =
 export function findOpenCl(
   environment: NodeJS.ProcessEnv = process.env,
 ): { readonly path: string } | { readonly reason: string } {
-  const told = environment[VARIABLE];
-  if (told !== undefined && told !== '') {
-    const fault = load(told);
+  const configured = environment[VARIABLE];
+  if (configured !== undefined && configured !== '') {
+    const fault = loadLibrary(configured);
     return fault === undefined
-      ? { path: told }
+      ? { path: configured }
       : { reason: `${VARIABLE} names a library that cannot be loaded: ${fault}` };
   }
   if (process.platform === 'win32') return { reason: 'OpenCL is for Linux and macOS here' };
   const faults: string[] = [];
   for (const path of loaders) {
-    const fault = load(path);
+    const fault = loadLibrary(path);
     if (fault === undefined) return { path };
     if (!/no such file/i.test(fault)) faults.push(fault);
   }
@@ -34,13 +34,13 @@ export function findOpenCl(
   return { reason: faults[0] ?? missing };
 }
 
-function load(path: string): string | undefined {
+function loadLibrary(path: string): string | undefined {
   // PoCL compiles a kernel once for any grid, when the program is built, and once more for the grid of its first
   // launch. Our kernels choose their grids by themselves and gain nothing from that (block: 1.9 MH/s a core either
   // way), while the second compilation (block: 5 s) would take place in PoCL's threads, with work waiting, and bypass
   // our cache.
   process.env.POCL_WORK_GROUP_SPECIALIZATION ??= '0';
-  return loadFault(path);
+  return loadError(path);
 }
 
 /** Explains why a loader finds no platform, from the folder it reads: a file for each platform, naming a library. */

@@ -2,7 +2,7 @@ import '../../gpu/native/stack.js'; // first
 import koffi from 'koffi';
 import { MillraceError } from '../../../kernel/error.js';
 import type { DeviceInfo } from '../../device.js';
-import type { Compiled } from '../../gpu/build/build.js';
+import type { CompileResult } from '../../gpu/build/build.js';
 import type { Reply } from '../../gpu/build/service.js';
 import { CompileRefusal, FatalError } from '../../gpu/worker/driver.js';
 import { binaryOf, fromText } from './compile.js';
@@ -30,7 +30,7 @@ export interface SurveyedDevice {
 export type Answers = {
   survey: Survey | { readonly reason: string };
   /** Unavailable if, for example, the device cannot be opened twice. */
-  compile: Compiled;
+  compile: CompileResult;
 };
 
 /** Kept open: opening one takes NVIDIA some 0.3 s. */

@@ -1,14 +1,14 @@
 import { fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { type Reply, type Servant, Service } from '../../gpu/build/service.js';
-import { atExit, workerBeside } from '../../pool/threads/threads.js';
+import { type Helper, HelperPool, type Reply } from '../../gpu/build/service.js';
+import { atExit, workerUrl } from '../../pool/threads/threads.js';
 import type { Answers, Question } from './service-process.js';
 
-const service = new Service<Question, Answers>({
-  most: Math.max(1, Math.min(4, availableParallelism())), // compilers of OpenCL platforms use one core each
+const helperPool = new HelperPool<Question, Answers>({
+  maxHelpers: Math.max(1, Math.min(4, availableParallelism())), // compilers of OpenCL platforms use one core each
   idleMs: 5000, // a platform's compiler holds some 100 MB, NVIDIA's context more
-  start: startServant,
+  start: startHelper,
   failure: {
     message: 'the process that asks the OpenCL platforms failed',
     asked: 'what OpenCL devices there are, or a kernel for one',
@@ -21,25 +21,25 @@ const service = new Service<Question, Answers>({
  * takes PoCL up to half a minute and cannot be interrupted, so a process with such a thread could not exit; and a
  * compiler that crashes ends its process.
  */
-export const ask: typeof service.ask = service.ask.bind(service);
+export const ask: typeof helperPool.ask = helperPool.ask.bind(helperPool);
 
 /** An exiting process ends its helpers. A killed one cannot: they notice by themselves. */
-atExit(() => service.end());
+atExit(() => helperPool.end());
 
-function startServant(replied: (reply: Reply) => void, gone: (reason: string) => void): Servant {
-  const child = fork(fileURLToPath(workerBeside(import.meta.url, 'service-process.js')), {
+function startHelper(replied: (reply: Reply) => void, gone: (reason: string) => void): Helper {
+  const child = fork(fileURLToPath(workerUrl(import.meta.url, 'service-process.js')), {
     serialization: 'advanced',
     execArgv: [],
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
   /** The end of its stderr: compilers print there before they crash. */
-  let said = '';
+  let stderrTail = '';
   const lost = (reason: string): void => {
-    const last = said.trim().split('\n').at(-1) ?? '';
+    const last = stderrTail.trim().split('\n').at(-1) ?? '';
     gone(last === '' ? reason : `${reason}: ${last}`);
   };
   child.stderr?.on('data', (data) => {
-    said = `${said}${data}`.slice(-2000);
+    stderrTail = `${stderrTail}${data}`.slice(-2000);
   });
   child.on('message', (reply) => replied(reply as Reply));
   child.on('error', (error) => lost(error.message));

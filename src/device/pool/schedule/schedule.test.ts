@@ -1,18 +1,28 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { boardOver, Command, Line, lineWord, Mark, newBoard, Outcome, Pool, slotNumber } from '../board.js';
-import { newTask, Schedule, type Task } from './schedule.js';
+import {
+  CommandKind,
+  MarkField,
+  mapBoard,
+  newBoard,
+  Outcome,
+  PoolWord,
+  StreamWord,
+  slotOffset,
+  streamWordOffset,
+} from '../board.js';
+import { newSliceTask, SliceScheduler, type SliceTask } from './schedule.js';
 
 /** A pool in one thread: slices are held by imaginary workers and come back in any order. */
 class Play {
-  readonly board = boardOver(newBoard().memory);
-  readonly schedule: Schedule;
-  readonly tasks: Task[] = [];
+  readonly board = mapBoard(newBoard().memory);
+  readonly schedule: SliceScheduler;
+  readonly tasks: SliceTask[] = [];
   time = 0n;
 
   constructor(streams: number, threads: number) {
-    this.board.words[Pool.lines] = streams;
-    this.schedule = new Schedule(
+    this.board.words[PoolWord.streams] = streams;
+    this.schedule = new SliceScheduler(
       this.board,
       threads,
       () => ++this.time,
@@ -21,34 +31,34 @@ class Play {
   }
 
   push(stream: number, command: readonly number[]): void {
-    const tail = lineWord(stream) + Line.tail;
-    const { words, numbers } = this.board;
-    numbers.set(command, slotNumber(stream, words[tail]!));
+    const tail = streamWordOffset(stream) + StreamWord.tail;
+    const { words, doubles } = this.board;
+    doubles.set(command, slotOffset(stream, words[tail]!));
     words[tail]!++;
   }
 
   launch(stream: number, count: number, { countAt = 0, epoch = 0, program = 1, lanes = 4 } = {}): void {
-    this.push(stream, [Command.launch, 0, 0, count, countAt, lanes, program, epoch]);
+    this.push(stream, [CommandKind.launch, 0, 0, count, countAt, lanes, program, epoch]);
   }
 
   head(stream: number): number {
-    return this.board.words[lineWord(stream) + Line.head]!;
+    return this.board.words[streamWordOffset(stream) + StreamWord.head]!;
   }
 
-  take(): Task | undefined {
-    const task = newTask();
-    if (this.schedule.take(task) < 0) return undefined;
+  take(): SliceTask | undefined {
+    const task = newSliceTask();
+    if (this.schedule.takeSlice(task) < 0) return undefined;
     this.tasks.push(task);
     return task;
   }
 
-  finish(task: Task, finished = task.end - task.begin): void {
+  finish(task: SliceTask, finished = task.end - task.begin): void {
     this.tasks.splice(this.tasks.indexOf(task), 1);
-    this.schedule.finish(task, finished, 1000 * (task.end - task.begin));
+    this.schedule.finishSlice(task, finished, 1000 * (task.end - task.begin));
   }
 
   outcome(stream: number, sequence: number): number {
-    return this.board.numbers[slotNumber(stream, sequence) + Mark.outcome]!;
+    return this.board.doubles[slotOffset(stream, sequence) + MarkField.outcome]!;
   }
 }
 
@@ -73,10 +83,10 @@ test('every item of every launch is handed out once, commands of a stream in ord
           play.launch(stream, step.count);
           if (step.count > 0) expected[stream]!.push(step.count);
         } else if (step.kind === 'mark') {
-          play.push(stream, [Command.mark]);
+          play.push(stream, [CommandKind.mark]);
           marks[stream]!++;
         } else if (marks[step.stream]! > 0) {
-          play.push(stream, [Command.wait, step.stream, marks[step.stream]!]);
+          play.push(stream, [CommandKind.wait, step.stream, marks[step.stream]!]);
         }
       }
       // Per stream, how far each launch was handed out; its slices must follow each other without a gap.
@@ -97,7 +107,7 @@ test('every item of every launch is handed out once, commands of a stream in ord
         }
       }
       expect(got).toEqual(expected);
-      for (const s of [0, 1, 2]) expect(play.head(s)).toBe(play.board.words[lineWord(s) + Line.tail]);
+      for (const s of [0, 1, 2]) expect(play.head(s)).toBe(play.board.words[streamWordOffset(s) + StreamWord.tail]);
     }),
     { numRuns: 200 },
   );
@@ -134,11 +144,11 @@ test('a wait holds its stream until the mark is passed, wherever the streams sta
     [1, 0],
   ] as const) {
     const play = new Play(2, 1);
-    play.push(waiting, [Command.wait, other, 1]);
+    play.push(waiting, [CommandKind.wait, other, 1]);
     play.launch(waiting, 4);
     expect(play.take()).toBeUndefined();
     play.launch(other, 4);
-    play.push(other, [Command.mark]);
+    play.push(other, [CommandKind.mark]);
     const task = play.take()!;
     expect(task.stream).toBe(other);
     expect(play.take()).toBeUndefined();
@@ -150,9 +160,9 @@ test('a wait holds its stream until the mark is passed, wherever the streams sta
 test('a short slice makes the mark incomplete, and nothing more is handed out', () => {
   const play = new Play(1, 2);
   play.launch(0, 100);
-  play.push(0, [Command.mark]);
+  play.push(0, [CommandKind.mark]);
   play.launch(0, 4);
-  play.push(0, [Command.mark]);
+  play.push(0, [CommandKind.mark]);
   const task = play.take()!;
   play.finish(task, 1);
   const next = play.take()!;
@@ -166,16 +176,16 @@ test('a short slice makes the mark incomplete, and nothing more is handed out', 
 test('launches of an older epoch are passed over as incomplete; transfers are not', () => {
   const play = new Play(1, 1);
   play.launch(0, 4);
-  play.push(0, [Command.copy, 0, 0, 16]);
-  play.push(0, [Command.mark]);
-  play.board.words[lineWord(0) + Line.epoch] = 1;
+  play.push(0, [CommandKind.copy, 0, 0, 16]);
+  play.push(0, [CommandKind.mark]);
+  play.board.words[streamWordOffset(0) + StreamWord.epoch] = 1;
   play.launch(0, 4, { epoch: 1 });
-  play.push(0, [Command.mark]);
+  play.push(0, [CommandKind.mark]);
   const copy = play.take()!;
-  expect(copy.kind).toBe(Command.copy);
+  expect(copy.kind).toBe(CommandKind.copy);
   play.finish(copy);
   const launch = play.take()!;
-  expect(launch.kind).toBe(Command.launch);
+  expect(launch.kind).toBe(CommandKind.launch);
   play.finish(launch);
   play.take();
   expect(play.outcome(0, 2)).toBe(Outcome.incomplete);
@@ -185,9 +195,9 @@ test('launches of an older epoch are passed over as incomplete; transfers are no
 test('a launch cancelled after its last item is complete', () => {
   const play = new Play(1, 1);
   play.launch(0, 4);
-  play.push(0, [Command.mark]);
+  play.push(0, [CommandKind.mark]);
   const task = play.take()!;
-  play.board.words[lineWord(0) + Line.epoch] = 1;
+  play.board.words[streamWordOffset(0) + StreamWord.epoch] = 1;
   play.finish(task);
   play.take();
   expect(play.outcome(0, 1)).toBe(Outcome.complete);
@@ -197,22 +207,22 @@ test('a trap skips to the mark, which tells of it; the next mark is clean', () =
   const play = new Play(1, 1);
   play.launch(0, 4, { program: 9 });
   play.launch(0, 4);
-  play.push(0, [Command.mark]);
+  play.push(0, [CommandKind.mark]);
   play.launch(0, 4);
-  play.push(0, [Command.mark]);
+  play.push(0, [CommandKind.mark]);
   const task = play.take()!;
-  const word = lineWord(0);
-  play.board.words.set([1, 3, 7, 2], word + Line.trap);
+  const word = streamWordOffset(0);
+  play.board.words.set([1, 3, 7, 2], word + StreamWord.trap);
   play.finish(task, 2);
   const after = play.take()!;
   expect(play.head(0)).toBe(3);
   play.finish(after);
   play.take();
-  const mark = slotNumber(0, 2);
+  const mark = slotOffset(0, 2);
   expect(play.outcome(0, 2)).toBe(Outcome.trapped);
-  expect(play.board.numbers[mark + Mark.program]).toBe(9);
-  expect(play.board.numbers[mark + Mark.site]).toBe(3);
-  expect(play.board.numbers[mark + Mark.index]).toBe(7 + 2 * 2 ** 32);
+  expect(play.board.doubles[mark + MarkField.program]).toBe(9);
+  expect(play.board.doubles[mark + MarkField.site]).toBe(3);
+  expect(play.board.doubles[mark + MarkField.index]).toBe(7 + 2 * 2 ** 32);
   expect(play.outcome(0, 4)).toBe(Outcome.complete);
 });
 
@@ -235,10 +245,10 @@ test('the count comes from memory when the launch starts, at most its limit', ()
 test('counters run past 2^31 and 2^32', () => {
   const play = new Play(1, 1);
   for (const start of [0x7fff_fffe, -2]) {
-    const word = lineWord(0);
-    for (const at of [Line.head, Line.tail, Line.passed]) play.board.words[word + at] = start;
-    for (let i = 0; i < 4; i++) play.push(0, [Command.mark]);
-    play.push(0, [Command.wait, 0, (start + 4) | 0]);
+    const word = streamWordOffset(0);
+    for (const at of [StreamWord.head, StreamWord.tail, StreamWord.marksPassed]) play.board.words[word + at] = start;
+    for (let i = 0; i < 4; i++) play.push(0, [CommandKind.mark]);
+    play.push(0, [CommandKind.wait, 0, (start + 4) | 0]);
     play.launch(0, 4);
     play.finish(play.take()!);
     expect(play.head(0)).toBe((start + 6) | 0);

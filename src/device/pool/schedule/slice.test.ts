@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { atStart, FLOOR_NS, learn, nextSlice, type SliceState, TARGET_NS } from './slice.js';
+import { atLaunchStart, MIN_NS, nextSlice, type SliceState, TARGET_NS, updatedRate } from './slice.js';
 
-const nothing: SliceState = { nanoseconds: 0, slice: 0 };
+const nothing: SliceState = { nsPerItem: 0, lastSlice: 0 };
 
 /** Plays one launch on `threads` threads whose items cost `cost` ns; slices in the order they were taken. */
 function play(cost: (item: number) => number, items: number, lanes: number, threads: number, start = nothing) {
@@ -14,7 +14,7 @@ function play(cost: (item: number) => number, items: number, lanes: number, thre
     const thread = free.indexOf(Math.min(...free));
     const now = free[thread]!;
     for (const done of running.filter(({ end }) => end <= now)) {
-      state = learn(state, done.items, done.took);
+      state = updatedRate(state, done.items, done.took);
       running.splice(running.indexOf(done), 1);
     }
     const size = nextSlice(state, items - cursor, lanes, threads);
@@ -38,19 +38,19 @@ test.each([
   const items = Math.ceil((0.2e9 * threads) / cost);
   const { slices, end, spread } = play(() => cost, items, 16, threads);
   for (const { took } of slices) expect(took).toBeLessThan(1.5 * TARGET_NS + 16 * cost);
-  expect(spread).toBeLessThan(2 * FLOOR_NS + 32 * cost);
+  expect(spread).toBeLessThan(2 * MIN_NS + 32 * cost);
   expect(end).toBeLessThan(0.2e9 * 1.1);
   expect(slices[0]!.items).toBe(16);
 });
 
 test('a known short launch is one slice', () => {
   const { state } = play(() => 10, 10_000_000, 16, 4);
-  expect(nextSlice(atStart(state), 5000, 16, 4)).toBe(5000);
+  expect(nextSlice(atLaunchStart(state), 5000, 16, 4)).toBe(5000);
 });
 
 test('items that became a thousand times dearer cost one slice of about 100 ms, not seconds', () => {
   const { state } = play(() => 1, 100_000_000, 16, 2);
-  const { slices } = play(() => 1000, 10_000_000, 16, 2, atStart(state));
+  const { slices } = play(() => 1000, 10_000_000, 16, 2, atLaunchStart(state));
   expect(slices[0]!.took).toBeLessThan(0.3e9);
   for (const { took } of slices.slice(4)) expect(took).toBeLessThan(2 * TARGET_NS);
 });

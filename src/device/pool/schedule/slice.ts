@@ -8,27 +8,27 @@
  * more than it gains.
  */
 export const TARGET_NS = 2e6;
-export const FLOOR_NS = 1e5;
+export const MIN_NS = 1e5;
 
 export interface SliceState {
   /** Nanoseconds per item, 0 if unknown. */
-  readonly nanoseconds: number;
+  readonly nsPerItem: number;
   /** Items of the last slice, 0 if there was none. */
-  readonly slice: number;
+  readonly lastSlice: number;
 }
 
 /** Returns the items of the next slice: a multiple of `lanes`, or all that remain. */
 export function nextSlice(state: SliceState, remaining: number, lanes: number, threads: number): number {
-  let want = lanes;
-  if (state.nanoseconds > 0) {
-    const floor = FLOOR_NS / state.nanoseconds;
-    want = Math.min(
-      TARGET_NS / state.nanoseconds,
-      Math.max(2 * state.slice, floor),
+  let wanted = lanes;
+  if (state.nsPerItem > 0) {
+    const floor = MIN_NS / state.nsPerItem;
+    wanted = Math.min(
+      TARGET_NS / state.nsPerItem,
+      Math.max(2 * state.lastSlice, floor),
       Math.max(remaining / (2 * threads), floor),
     );
   }
-  const gangs = Math.max(1, Math.floor(want / lanes));
+  const gangs = Math.max(1, Math.floor(wanted / lanes));
   return Math.min(remaining, gangs * lanes);
 }
 
@@ -36,11 +36,11 @@ export function nextSlice(state: SliceState, remaining: number, lanes: number, t
  * Updates the state after a slice of `items` items in `nanoseconds`. A small slice at the end does not undo the
  * doubling.
  */
-export function learn(state: SliceState, items: number, nanoseconds: number): SliceState {
+export function updatedRate(state: SliceState, items: number, nanoseconds: number): SliceState {
   const measured = Math.max(nanoseconds, 1) / items;
   return {
-    nanoseconds: state.nanoseconds === 0 ? measured : (state.nanoseconds + measured) / 2,
-    slice: Math.max(items, state.slice),
+    nsPerItem: state.nsPerItem === 0 ? measured : (state.nsPerItem + measured) / 2,
+    lastSlice: Math.max(items, state.lastSlice),
   };
 }
 
@@ -48,4 +48,4 @@ export function learn(state: SliceState, items: number, nanoseconds: number): Sl
  * The state at a launch's start. Items of another job may be much slower than those of the last launch, so the first
  * slice is an eighth of the last one's size, and the doubling begins there.
  */
-export const atStart = (state: SliceState): SliceState => ({ ...state, slice: state.slice / 16 });
+export const atLaunchStart = (state: SliceState): SliceState => ({ ...state, lastSlice: state.lastSlice / 16 });

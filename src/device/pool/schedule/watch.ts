@@ -2,27 +2,27 @@
 const POLL_MS = 1;
 
 /** Calls `look` when a word of shared memory may have changed, until `look` returns false. */
-export class Watch {
+export class WordWatcher {
   readonly #words: Int32Array;
   readonly #word: number;
-  readonly #look: () => boolean;
-  #watching = false;
+  readonly #onChange: () => boolean;
+  #isWatching = false;
 
   constructor(words: Int32Array, word: number, look: () => boolean) {
     this.#words = words;
     this.#word = word;
-    this.#look = look;
+    this.#onChange = look;
   }
 
   /** Calls `look` now and on every change. A wake-up costs about 10 µs. */
   start(): void {
-    if (this.#watching) return;
-    this.#watching = true;
+    if (this.#isWatching) return;
+    this.#isWatching = true;
     const look = (): void => {
       for (;;) {
         const seen = Atomics.load(this.#words, this.#word);
-        if (!this.#look()) {
-          this.#watching = false;
+        if (!this.#onChange()) {
+          this.#isWatching = false;
           return;
         }
         if (!Atomics.waitAsync) {
@@ -40,8 +40,8 @@ export class Watch {
   }
 
   /** Calls `look` again although the word has not changed. */
-  again(): void {
-    if (this.#watching) {
+  recheck(): void {
+    if (this.#isWatching) {
       Atomics.add(this.#words, this.#word, 1);
       Atomics.notify(this.#words, this.#word);
     } else {

@@ -11,111 +11,111 @@
  */
 
 /** Words that the two threads share. */
-const Word = {
+const ExitWord = {
   /** The number of reasons why the thread must not be ended now. */
-  stays: 0,
+  holds: 0,
   /** 1: the process is about to end. */
   ending: 1,
   /** How long the process's exit waits for this thread, in ms. */
-  patience: 2,
+  maxWaitMs: 2,
 } as const;
 
 /**
  * The wait for a thread that is starting: longer than any machine takes. A thread that died while starting never
  * reports.
  */
-const LOADING_MS = 3000;
+const MAX_START_MS = 3000;
 
 const threads = new Set<Int32Array>();
 
 /**
  * For the thread that starts another: memory to pass to it. The new thread counts as staying until it has called
- * `arrive`.
+ * `threadStarted`.
  */
-export function newStay(): { readonly memory: SharedArrayBuffer; over(): void } {
+export function newExitHold(): { readonly memory: SharedArrayBuffer; end(): void } {
   const words = new Int32Array(new SharedArrayBuffer(12));
-  words[Word.stays] = 1;
-  words[Word.patience] = LOADING_MS;
+  words[ExitWord.holds] = 1;
+  words[ExitWord.maxWaitMs] = MAX_START_MS;
   threads.add(words);
-  return { memory: words.buffer as SharedArrayBuffer, over: () => void threads.delete(words) };
+  return { memory: words.buffer as SharedArrayBuffer, end: () => void threads.delete(words) };
 }
 
 /** Called when the process is about to end. This is the only place where its main thread blocks. */
 export function waitForThreads(): void {
   for (const words of threads) {
-    Atomics.store(words, Word.ending, 1);
-    Atomics.notify(words, Word.ending);
+    Atomics.store(words, ExitWord.ending, 1);
+    Atomics.notify(words, ExitWord.ending);
   }
   const began = performance.now();
   for (const words of threads) {
-    for (let left = Atomics.load(words, Word.stays); left > 0; left = Atomics.load(words, Word.stays)) {
-      const patience = began + Atomics.load(words, Word.patience) - performance.now();
-      if (patience <= 0) break;
-      Atomics.wait(words, Word.stays, left, patience);
+    for (let left = Atomics.load(words, ExitWord.holds); left > 0; left = Atomics.load(words, ExitWord.holds)) {
+      const leftMs = began + Atomics.load(words, ExitWord.maxWaitMs) - performance.now();
+      if (leftMs <= 0) break;
+      Atomics.wait(words, ExitWord.holds, left, leftMs);
     }
   }
 }
 
 /** Set in the thread that received the memory; undefined on the main thread and in pages, where no process ends. */
-let own: Int32Array | undefined;
+let ownWords: Int32Array | undefined;
 
 /** Called when the thread's modules are loaded. */
-export function arrive(memory: SharedArrayBuffer): void {
-  own = new Int32Array(memory);
-  leave(own);
+export function threadStarted(memory: SharedArrayBuffer): void {
+  ownWords = new Int32Array(memory);
+  endHold(ownWords);
 }
 
 /** Called when the thread ends by itself. */
-export function depart(): void {
-  if (own === undefined) return;
-  Atomics.store(own, Word.stays, 0);
-  Atomics.notify(own, Word.stays);
+export function threadEnded(): void {
+  if (ownWords === undefined) return;
+  Atomics.store(ownWords, ExitWord.holds, 0);
+  Atomics.notify(ownWords, ExitWord.holds);
 }
 
 /** Keeps the process from ending, for at most `patienceMs`, until the returned function is called. */
-export function stay(patienceMs: number): () => void {
-  const words = own;
+export function holdExit(maxMs: number): () => void {
+  const words = ownWords;
   if (words === undefined) return () => undefined;
-  if (Atomics.load(words, Word.patience) < patienceMs) Atomics.store(words, Word.patience, patienceMs);
-  enter(words);
+  if (Atomics.load(words, ExitWord.maxWaitMs) < maxMs) Atomics.store(words, ExitWord.maxWaitMs, maxMs);
+  beginHold(words);
   let over = false;
   return () => {
-    if (!over) leave(words);
+    if (!over) endHold(words);
     over = true;
   };
 }
 
 /** Runs a short action that must not be interrupted by the process's end. */
-export function whole<T>(action: () => T): T {
-  if (own === undefined) return action();
-  enter(own);
+export function uninterruptible<T>(action: () => T): T {
+  if (ownWords === undefined) return action();
+  beginHold(ownWords);
   try {
     return action();
   } finally {
-    leave(own);
+    endHold(ownWords);
   }
 }
 
 /** Calls `action` when the process is about to end, in threads whose event loop runs. */
-export function whenEnding(action: () => void): void {
-  const words = own;
+export function onProcessEnding(action: () => void): void {
+  const words = ownWords;
   if (words === undefined) return;
-  const change = Atomics.waitAsync(words, Word.ending, 0);
+  const change = Atomics.waitAsync(words, ExitWord.ending, 0);
   void Promise.resolve(change.value).then(() => {
-    if (Atomics.load(words, Word.ending) === 1) action();
+    if (Atomics.load(words, ExitWord.ending) === 1) action();
   });
 }
 
 /** If the process is ending, no action is begun: the thread sleeps until it is ended. */
-function enter(words: Int32Array): void {
+function beginHold(words: Int32Array): void {
   // The order matters; the main thread's is the opposite one. So at least one of the two sees the other.
-  Atomics.add(words, Word.stays, 1);
-  if (Atomics.load(words, Word.ending) === 0) return;
-  leave(words);
-  for (;;) Atomics.wait(words, Word.ending, 1);
+  Atomics.add(words, ExitWord.holds, 1);
+  if (Atomics.load(words, ExitWord.ending) === 0) return;
+  endHold(words);
+  for (;;) Atomics.wait(words, ExitWord.ending, 1);
 }
 
-function leave(words: Int32Array): void {
-  Atomics.sub(words, Word.stays, 1);
-  Atomics.notify(words, Word.stays);
+function endHold(words: Int32Array): void {
+  Atomics.sub(words, ExitWord.holds, 1);
+  Atomics.notify(words, ExitWord.holds);
 }

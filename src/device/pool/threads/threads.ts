@@ -1,6 +1,6 @@
 import { deferred } from '../../deferred.js';
 import { collectGarbage } from './collect.js';
-import { arrive, depart, newStay, waitForThreads } from './stay.js';
+import { newExitHold, threadEnded, threadStarted, waitForThreads } from './stay.js';
 
 /**
  * JavaScript threads, in Node and in browsers. Node's modules are loaded by name at run time, so that this file also
@@ -30,43 +30,43 @@ export interface ThreadStart {
   /** The thread ended by itself, with an error or without. */
   died(cause: unknown): void;
   /** Called with each message that the thread posts. */
-  heard?(message: unknown): void;
+  onMessage?(message: unknown): void;
 }
 
 /** The thread's own end of the channel. */
 export interface ThreadPort {
   post(message: unknown): void;
   /** Takes the next message that has arrived, without a turn of the event loop: Node only. */
-  take?(): { readonly message: unknown } | undefined;
+  receive?(): { readonly message: unknown } | undefined;
   /** Calls `heard` for every message from now on, and keeps the thread alive. */
   listen(heard: (message: unknown) => void): void;
 }
 
 export function startThread(start: ThreadStart): Thread {
-  const threads = process_()?.getBuiltinModule?.('node:worker_threads');
+  const threads = nodeProcess()?.getBuiltinModule?.('node:worker_threads');
   return threads ? startInNode(threads, start) : startInPage(start);
 }
 
 /** Runs an action when the process, or this thread, ends. Pages never call it. */
 export function atExit(action: () => void): void {
-  actions.push(action);
+  exitActions.push(action);
 }
 
-const actions: (() => void)[] = [];
+const exitActions: (() => void)[] = [];
 
 /** Inside a thread: runs its work with the data it was given, then ends the thread. */
-export function inThread<T>(work: (data: T, ready: () => void, port: ThreadPort) => void | Promise<void>): void {
-  const threads = process_()?.getBuiltinModule?.('node:worker_threads');
+export function runInThread<T>(work: (data: T, ready: () => void, port: ThreadPort) => void | Promise<void>): void {
+  const threads = nodeProcess()?.getBuiltinModule?.('node:worker_threads');
   if (threads) {
     const port = nodePort(threads);
     const begin = ({ data, stay, isKept }: NodeStart<T>): void => {
-      arrive(stay);
+      threadStarted(stay);
       const working = work(data, () => port.post('ready'), port);
       // Handles of a runtime that the work leaves behind could keep the event loop running for ever.
-      if (working) void working.then(() => process_()?.exit());
-      else if (isKept) rest(port);
+      if (working) void working.then(() => nodeProcess()?.exit());
+      else if (isKept) becomeIdle(port);
     };
-    atExit(depart);
+    atExit(threadEnded);
     const first = threads.workerData as NodeStart<T>;
     begin(first);
     // From here on the event loop runs. The first messages may be for the work that has ended.
@@ -88,13 +88,13 @@ export function inThread<T>(work: (data: T, ready: () => void, port: ThreadPort)
 }
 
 /** Puts the thread to rest until its next start. Collects its garbage, which includes shared memory (the board). */
-function rest(port: ThreadPort): void {
-  depart();
+function becomeIdle(port: ThreadPort): void {
+  threadEnded();
   collectGarbage();
-  port.post(RESTS);
+  port.post(IDLE);
 }
 
-const RESTS = 'rests';
+const IDLE = 'rests';
 
 const isStart = <T>(message: unknown): message is NodeStart<T> =>
   typeof message === 'object' && message !== null && 'stay' in message && 'isKept' in message;
@@ -103,7 +103,7 @@ function nodePort({ parentPort, receiveMessageOnPort }: typeof import('node:work
   if (!parentPort) throw new TypeError('this is the main thread');
   return {
     post: (message) => parentPort.postMessage(message),
-    take: () => receiveMessageOnPort(parentPort) as { message: unknown } | undefined,
+    receive: () => receiveMessageOnPort(parentPort) as { message: unknown } | undefined,
     listen: (heard) => void parentPort.on('message', heard),
   };
 }
@@ -112,7 +112,7 @@ function nodePort({ parentPort, receiveMessageOnPort }: typeof import('node:work
  * The URL of `worker.js`, or another file, beside a module. Workers are started from compiled code: under vitest the
  * module is TypeScript, and its compiled counterpart is in dist.
  */
-export function workerBeside(module: string, name = 'worker.js'): URL {
+export function workerUrl(module: string, name = 'worker.js'): URL {
   const file = new URL(`./${name}`, module);
   if (!module.endsWith('.ts')) return file;
   const at = file.href.lastIndexOf('/src/');
@@ -129,17 +129,17 @@ interface NodeStart<T> {
 type NodeWorker = import('node:worker_threads').Worker;
 
 /** Threads waiting to be reused, with the handler that is called when one exits. */
-type Waiting = Map<NodeWorker, () => void>;
+type IdleWorkers = Map<NodeWorker, () => void>;
 
 /** Keyed by file and name. */
-const resting = new Map<string, Waiting>();
+const idleWorkers = new Map<string, IdleWorkers>();
 
 function startInNode(threads: typeof import('node:worker_threads'), start: ThreadStart): Thread {
   const { file, name, isKept = false } = start;
-  const stay = newStay();
+  const stay = newExitHold();
   const given: NodeStart<unknown> = { data: start.data, stay: stay.memory, isKept };
-  const waiting = waitingFor(file, name);
-  const worker = takeFrom(waiting, given) ?? newWorker(threads, start, given);
+  const waiting = idleWorkersFor(file, name);
+  const worker = reuseWorker(waiting, given) ?? newWorker(threads, start, given);
   /** True when the work has ended: a resting thread may already be in use by another owner. */
   let isOver = false;
   const { promise: ended, resolve: end } = deferred<boolean>();
@@ -152,16 +152,16 @@ function startInNode(threads: typeof import('node:worker_threads'), start: Threa
     const over = (cause: unknown, isResting = false): void => {
       isOver = true;
       worker.off('message', hear).off('error', died).off('exit', exit);
-      stay.over();
+      stay.end();
       end(isResting);
       died(cause);
     };
     const exit = (code: number): void => over(new Error(`a worker thread ended with code ${code}`));
     const hear = (message: unknown): void => {
       if (message === 'ready') resolve();
-      else if (message !== RESTS) start.heard?.(message);
+      else if (message !== IDLE) start.onMessage?.(message);
       else {
-        leaveIn(waiting, worker);
+        keepIdle(waiting, worker);
         over(new Error('the work of a thread has ended'), true);
       }
     };
@@ -193,14 +193,14 @@ function newWorker(
   });
 }
 
-function waitingFor(file: URL, name: string): Waiting {
+function idleWorkersFor(file: URL, name: string): IdleWorkers {
   const key = `${file.href} ${name}`;
-  const known: Waiting = resting.get(key) ?? new Map();
-  resting.set(key, known);
+  const known: IdleWorkers = idleWorkers.get(key) ?? new Map();
+  idleWorkers.set(key, known);
   return known;
 }
 
-function takeFrom(waiting: Waiting, given: NodeStart<unknown>): NodeWorker | undefined {
+function reuseWorker(waiting: IdleWorkers, given: NodeStart<unknown>): NodeWorker | undefined {
   const [found] = waiting;
   if (found === undefined) return undefined;
   const [worker, gone] = found;
@@ -212,7 +212,7 @@ function takeFrom(waiting: Waiting, given: NodeStart<unknown>): NodeWorker | und
 }
 
 /** Adds a worker to those waiting to be reused. It does not keep the process alive. */
-function leaveIn(waiting: Waiting, worker: NodeWorker): void {
+function keepIdle(waiting: IdleWorkers, worker: NodeWorker): void {
   const gone = (): void => void waiting.delete(worker);
   waiting.set(worker, gone);
   worker.on('exit', gone).on('error', gone);
@@ -227,7 +227,7 @@ function startInPage(start: ThreadStart): Thread {
     worker.onmessage = ({ data }) => {
       if (data === 'ended') end(false);
       else if (data === 'ready') resolve();
-      else start.heard?.(data);
+      else start.onMessage?.(data);
     };
     worker.onerror = (event) => {
       const cause = new Error(event.message ?? `the worker ${start.file.href} cannot be loaded`);
@@ -263,9 +263,9 @@ interface PageThreadScope {
 }
 
 /** Node's `process`, if there is one. */
-const process_ = (): NodeJS.Process | undefined => (globalThis as { process?: NodeJS.Process }).process;
+const nodeProcess = (): NodeJS.Process | undefined => (globalThis as { process?: NodeJS.Process }).process;
 
-process_()?.on('exit', () => {
-  for (const action of actions) action();
+nodeProcess()?.on('exit', () => {
+  for (const action of exitActions) action();
   waitForThreads(); // all of which have been asked to stop
 });

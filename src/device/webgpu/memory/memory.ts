@@ -12,8 +12,8 @@ export interface Memory {
 export class DeviceMemory {
   readonly #device: Device;
   readonly #id: string;
-  #made = 0;
-  #heldBytes = 0;
+  #nextMemoryId = 0;
+  #allocatedBytes = 0;
 
   /** `id`: the device's id, for errors. */
   constructor(device: Device, id: string) {
@@ -31,14 +31,14 @@ export class DeviceMemory {
     const refused = errors.find((error) => error !== null);
     if (refused) {
       buffer.destroy();
-      throw outOfMemory(this.#id, bytes, this.#heldBytes, refused.message);
+      throw outOfMemory(this.#id, bytes, this.#allocatedBytes, refused.message);
     }
-    this.#heldBytes += size;
-    return { id: this.#made++, buffer };
+    this.#allocatedBytes += size;
+    return { id: this.#nextMemoryId++, buffer };
   }
 
   free({ buffer }: Memory): void {
-    this.#heldBytes -= buffer.size;
+    this.#allocatedBytes -= buffer.size;
     buffer.destroy();
   }
 }

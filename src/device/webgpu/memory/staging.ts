@@ -1,22 +1,22 @@
 import { type Buffer, type Device, Usage } from '../api.js';
 
 /** Sizes of staging buffers, and the most of each: 4 MiB for hits and headers, 32 MiB for batches. */
-const CLASSES = [
+const SIZE_CLASSES = [
   { bytes: 2 ** 16, most: 64 },
   { bytes: 2 ** 22, most: 8 },
 ] as const;
 
 /** Reads go through buffers that the host can map: created when first needed, then reused. */
-export class Staging {
+export class StagingPool {
   readonly #device: Device;
-  readonly #pools = CLASSES.map(({ bytes, most }) => ({ bytes, most, made: 0, free: [] as Buffer[] }));
+  readonly #pools = SIZE_CLASSES.map(({ bytes, most }) => ({ bytes, most, made: 0, free: [] as Buffer[] }));
 
   constructor(device: Device) {
     this.#device = device;
   }
 
   /** Returns a buffer for `bytes`, or for a part of them; undefined if all are in use. */
-  take(bytes: number): Buffer | undefined {
+  acquire(bytes: number): Buffer | undefined {
     const pool = this.#pools.find((one) => bytes <= one.bytes) ?? this.#pools.at(-1);
     const free = pool?.free.pop();
     if (free || !pool || pool.made === pool.most) return free;
@@ -24,7 +24,7 @@ export class Staging {
     return this.#device.createBuffer({ size: pool.bytes, usage: Usage.mapRead | Usage.copyTarget });
   }
 
-  give(buffer: Buffer): void {
+  release(buffer: Buffer): void {
     this.#pools.find(({ bytes }) => bytes === buffer.size)?.free.push(buffer);
   }
 }

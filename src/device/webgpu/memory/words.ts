@@ -21,7 +21,7 @@ export const wordsBlock = ({ first, count, value, mask }: WordsJob): Uint32Array
   Uint32Array.of(first, count, value, mask);
 
 const THREADS = 64;
-const MOST_GROUPS = 4096;
+const MAX_GROUPS = 4096;
 const text = `
 struct Job { first: u32, count: u32, value: u32, mask: u32 }
 @group(0) @binding(0) var<uniform> job: Job;
@@ -38,7 +38,7 @@ struct Job { first: u32, count: u32, value: u32, mask: u32 }
  * Operations that WebGPU has no command for: filling with a word that is not 0, and writing a part of a word (its
  * transfers move whole ones) without changing the rest.
  */
-export class Words {
+export class WordWriter {
   readonly #device: Device;
   readonly #pipeline: Pipeline;
   readonly #layout: BindGroupLayout;
@@ -50,7 +50,7 @@ export class Words {
     this.#layout = layout;
   }
 
-  static async make(device: Device): Promise<Words> {
+  static async make(device: Device): Promise<WordWriter> {
     const visibility = VISIBLE_IN_COMPUTE;
     const layout = device.createBindGroupLayout({
       entries: [
@@ -62,7 +62,7 @@ export class Words {
       layout: device.createPipelineLayout({ bindGroupLayouts: [layout] }),
       compute: { module: device.createShaderModule({ code: text }), entryPoint: 'put' },
     });
-    return new Words(device, pipeline, layout);
+    return new WordWriter(device, pipeline, layout);
   }
 
   /** `blocks` holds the job at `offset`. */
@@ -70,7 +70,7 @@ export class Words {
     const pass = encoder.beginComputePass();
     pass.setPipeline(this.#pipeline);
     pass.setBindGroup(0, this.#group(to, blocks), [offset]);
-    pass.dispatchWorkgroups(Math.min(MOST_GROUPS, Math.ceil(count / THREADS)));
+    pass.dispatchWorkgroups(Math.min(MAX_GROUPS, Math.ceil(count / THREADS)));
     pass.end();
   }
 

@@ -1,113 +1,121 @@
-import { folded, type GridShape, Header } from '../../../kernel/abi/grid.js';
+import { foldGrid, type GridShape, LaunchHeader } from '../../../kernel/abi/grid.js';
 import type { DriverLaunch } from '../../gpu/worker/driver.js';
 import { type Buffer, type Device, Usage } from '../api.js';
 import type { WebGpuLine } from '../line.js';
-import type { Blocks } from '../memory/blocks.js';
+import type { BlockRing } from '../memory/blocks.js';
 import type { Memory } from '../memory/memory.js';
 import type { WebGpuProgram } from '../program.js';
-import { Run, UNKNOWN_MS } from './slice.js';
-import { Interval, type StatusSlots } from './status.js';
+import { SlicedLaunch, UNKNOWN_MS } from './slice.js';
+import { MarkInterval, type StatusSlots } from './status.js';
 import type { Timeline } from './timeline.js';
 
 /** The most milliseconds of slices that one stream may have in the queue, and all together: cancelling waits for them. */
-const LINE_MS = 45;
-const QUEUE_MS = 60;
-const LINE_SLICES = 32;
+const MAX_LINE_MS = 45;
+const MAX_QUEUE_MS = 60;
+const MAX_LINE_SLICES = 32;
 /** A slice that takes longer than this is submitted at once; shorter ones are batched. */
-const GATHER_MS = 0.5;
+const BATCH_MAX_MS = 0.5;
 
 type Launch = DriverLaunch<Memory, WebGpuProgram>;
 
 /** Launches, split into slices. The host checks the stream's epoch between them: that is how cancelling works here. */
 export class Launches {
   readonly #timeline: Timeline;
-  readonly #blocks: Blocks;
+  readonly #blocks: BlockRing;
   readonly #slots: StatusSlots;
   /**
    * The binding `cancel`, always 0 like the epoch in our blocks: a dispatch does not see what the host writes while it
    * runs.
    */
-  readonly #never: Buffer;
+  readonly #zeroBuffer: Buffer;
   readonly #groups: (shape: GridShape, count: number) => number;
 
   /** `groups` returns the workgroups of one dispatch over `count` items; each strides over the rest of its slice. */
   constructor(
     device: Device,
     timeline: Timeline,
-    blocks: Blocks,
+    blocks: BlockRing,
     slots: StatusSlots,
     groups: (shape: GridShape, count: number) => number,
   ) {
     this.#timeline = timeline;
     this.#blocks = blocks;
     this.#slots = slots;
-    this.#never = device.createBuffer({ size: 16, usage: Usage.uniform });
+    this.#zeroBuffer = device.createBuffer({ size: 16, usage: Usage.uniform });
     this.#groups = groups;
   }
 
-  /** False if the rest has to wait; `line.run` holds the progress. */
+  /** False if the rest has to wait; `line.slicedLaunch` holds the progress. */
   launch(line: WebGpuLine, launch: Launch): boolean {
     const { program, count, countFrom, epoch } = launch;
-    line.interval ??= new Interval(this.#slots);
-    line.run ??= new Run(Math.ceil(count / program.shape.itemsPerGroup), program.pace, countFrom !== undefined);
-    while (!line.run.done) {
+    line.interval ??= new MarkInterval(this.#slots);
+    line.slicedLaunch ??= new SlicedLaunch(
+      Math.ceil(count / program.shape.itemsPerGroup),
+      program.pace,
+      countFrom !== undefined,
+    );
+    while (!line.slicedLaunch.isDone) {
       if (line.epoch !== undefined && ((epoch - line.epoch) | 0) < 0) {
         line.interval.isCut = true;
         break;
       }
-      if (!this.#slice(line, line.run, line.interval, launch)) return false;
+      if (!this.#submitSlice(line, line.slicedLaunch, line.interval, launch)) return false;
     }
-    line.run = undefined;
+    line.slicedLaunch = undefined;
     return true;
   }
 
-  #slice(
+  #submitSlice(
     line: WebGpuLine,
-    run: Run,
-    interval: Interval,
+    run: SlicedLaunch,
+    interval: MarkInterval,
     { program, count, countFrom, buffers, block }: Launch,
   ): boolean {
     const next = run.next();
-    if (!next || !this.#hasTurn(line, next.expectedMs ?? UNKNOWN_MS)) return false;
+    if (!next || !this.#maySubmit(line, next.expectedMs ?? UNKNOWN_MS)) return false;
     const { shape, pipeline } = program;
     const first = next.first * shape.itemsPerGroup;
     const last = Math.min(first + next.groups * shape.itemsPerGroup, count) - 1;
-    block[Header.first] = first;
-    block[Header.last] = last;
-    block[Header.epoch] = 0;
-    block[Header.isCounted] = countFrom ? 1 : 0;
+    block[LaunchHeader.first] = first;
+    block[LaunchHeader.last] = last;
+    block[LaunchHeader.epoch] = 0;
+    block[LaunchHeader.isCounted] = countFrom ? 1 : 0;
     const recording = this.#timeline.recording(2);
     const placed = this.#blocks.put(block, recording);
     if (!placed) return false;
     const { buffer, offset } = placed;
     const status = interval.slot(program, recording);
     if (countFrom) {
-      const at = offset + Header.count * 4;
+      const at = offset + LaunchHeader.count * 4;
       recording.encoder.copyBufferToBuffer(countFrom.memory.buffer, countFrom.offset, buffer, at, 4);
     }
     const assumedMs = next.expectedMs ?? UNKNOWN_MS;
     line.slices++;
     line.expectedMs += assumedMs;
     recording.expectedMs += next.expectedMs ?? 0;
-    recording.after(() => {
+    recording.onEnd(() => {
       line.slices--;
       line.expectedMs -= assumedMs;
     });
     const ownLaunch = buffer !== this.#blocks.ring;
-    const bound = { launch: buffer, ownLaunch, cancel: this.#never, status: this.#slots.buffer, buffers };
+    const bound = { launch: buffer, ownLaunch, cancel: this.#zeroBuffer, status: this.#slots.buffer, buffers };
     const pass = recording.timedPass(run.submitted(next.groups));
     pass.setPipeline(pipeline);
-    pass.setBindGroup(0, program.group(bound), [offset, status]);
-    pass.dispatchWorkgroups(...folded(this.#groups(shape, last - first + 1)));
+    pass.setBindGroup(0, program.bindGroup(bound), [offset, status]);
+    pass.dispatchWorkgroups(...foldGrid(this.#groups(shape, last - first + 1)));
     pass.end();
-    if (next.expectedMs === undefined || next.expectedMs > GATHER_MS) this.#timeline.flush();
+    if (next.expectedMs === undefined || next.expectedMs > BATCH_MAX_MS) this.#timeline.flush();
     return true;
   }
 
   /** True if this stream may put more into the queue. Its first slice is always allowed, so streams take turns. */
-  #hasTurn(line: WebGpuLine, ms: number): boolean {
-    if (!this.#timeline.hasRoom) return false;
+  #maySubmit(line: WebGpuLine, ms: number): boolean {
+    if (!this.#timeline.hasSpace) return false;
     if (line.slices === 0) return true;
-    return line.slices < LINE_SLICES && line.expectedMs + ms <= LINE_MS && this.#timeline.backlogMs + ms <= QUEUE_MS;
+    return (
+      line.slices < MAX_LINE_SLICES &&
+      line.expectedMs + ms <= MAX_LINE_MS &&
+      this.#timeline.backlogMs + ms <= MAX_QUEUE_MS
+    );
   }
 }

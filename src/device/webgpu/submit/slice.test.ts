@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FIRST_GROUPS, Pace, Run, TARGET_MS } from './slice.js';
+import { FIRST_GROUPS, Pace, SlicedLaunch, TARGET_MS } from './slice.js';
 
 interface Simulated {
   readonly total: number;
@@ -12,14 +12,14 @@ interface Simulated {
 
 /** Runs a launch on a device that does `perMs` groups a millisecond, so many slices at a time; what each slice took. */
 function simulate(
-  run: Run,
+  run: SlicedLaunch,
   { total, perMs, startMs = 0.05, groupMs = 0, atOnce = 3 }: Simulated,
 ): { covered: boolean; times: number[] } {
   const times: number[] = [];
   const flying: { groups: number; ended(ms: number): void }[] = [];
   let next = 0;
   for (;;) {
-    while (!run.done && flying.length < atOnce) {
+    while (!run.isDone && flying.length < atOnce) {
       const slice = run.next();
       if (!slice) break;
       if (slice.first !== next || slice.groups < 1) return { covered: false, times };
@@ -27,7 +27,7 @@ function simulate(
       flying.push({ groups: slice.groups, ended: run.submitted(slice.groups) });
     }
     const first = flying.shift();
-    if (!first) return { covered: next === total && run.done, times };
+    if (!first) return { covered: next === total && run.isDone, times };
     const ms = startMs + Math.max(groupMs, first.groups / perMs);
     times.push(ms);
     first.ended(ms);
@@ -37,7 +37,7 @@ function simulate(
 describe('a launch in slices', () => {
   it.each([0.02, 0.7, 40, 3000, 1e6, 3e8])('covers all of it and stays short at %d groups a millisecond', (perMs) => {
     const total = Math.ceil(perMs * 1000);
-    const { covered, times } = simulate(new Run(total, new Pace(1), false), { total, perMs });
+    const { covered, times } = simulate(new SlicedLaunch(total, new Pace(1), false), { total, perMs });
     expect(covered).toBe(true);
     // One group is the least there is: at 0.02 a millisecond it takes 50.
     expect(Math.max(...times)).toBeLessThanOrEqual(Math.max(2 * TARGET_MS, 1 / perMs + 0.05));
@@ -47,12 +47,12 @@ describe('a launch in slices', () => {
 
   it('goes in one piece when the pace says that it is short', () => {
     const pace = new Pace(1, 1000);
-    const run = new Run(20_000, pace, false);
+    const run = new SlicedLaunch(20_000, pace, false);
     expect(run.next()).toEqual({ first: 0, groups: 20_000, expectedMs: 20 });
   });
 
   it('begins a long launch with a short slice: its job may be heavier than the last', () => {
-    const run = new Run(1e9, new Pace(1, 1000), false);
+    const run = new SlicedLaunch(1e9, new Pace(1, 1000), false);
     const first = run.next();
     expect(first?.expectedMs).toBeLessThan(TARGET_MS / 2);
     run.submitted(first?.groups ?? 0);
@@ -60,7 +60,7 @@ describe('a launch in slices', () => {
   });
 
   it('waits for the first slice of a program that nothing is known about', () => {
-    const run = new Run(1e9, new Pace(64), false);
+    const run = new SlicedLaunch(1e9, new Pace(64), false);
     const ended = run.submitted(run.next()?.groups ?? 0);
     expect(run.next()).toBeUndefined();
     ended(1);
@@ -70,7 +70,7 @@ describe('a launch in slices', () => {
   it.each([1, 4, 9, 12, 20, 60, 300])('is not cut to pieces that take as long as all of it: %i ms', (groupMs) => {
     const pace = new Pace(FIRST_GROUPS.gpu);
     const launch = (total: number) =>
-      simulate(new Run(total, pace, false), { total, perMs: 208 / groupMs, groupMs }).times.length;
+      simulate(new SlicedLaunch(total, pace, false), { total, perMs: 208 / groupMs, groupMs }).times.length;
     // A launch of one workgroup says nothing of what there is room for.
     const slices = [1, 1, ...Array<number>(20).fill(208)].map(launch);
     expect(slices.slice(-10)).toEqual(Array(10).fill(1));
@@ -80,8 +80,8 @@ describe('a launch in slices', () => {
   it.each([3, 10, 30])('soon notices work that is %i times as heavy', (times) => {
     const pace = new Pace(FIRST_GROUPS.gpu);
     const total = 1e6;
-    simulate(new Run(total, pace, false), { total, perMs: 1000 });
-    const { covered, times: taken } = simulate(new Run(total, pace, false), { total, perMs: 1000 / times });
+    simulate(new SlicedLaunch(total, pace, false), { total, perMs: 1000 });
+    const { covered, times: taken } = simulate(new SlicedLaunch(total, pace, false), { total, perMs: 1000 / times });
     expect(covered).toBe(true);
     // Three were on their way before the first had ended.
     expect(taken.filter((ms) => ms > 2 * TARGET_MS).length).toBeLessThanOrEqual(3);
@@ -90,10 +90,12 @@ describe('a launch in slices', () => {
   it('gets over work whose groups were slow one by one', () => {
     const pace = new Pace(FIRST_GROUPS.gpu);
     for (let launch = 0; launch < 10; launch++) {
-      simulate(new Run(300, pace, false), { total: 300, perMs: 1, groupMs: 100 });
+      simulate(new SlicedLaunch(300, pace, false), { total: 300, perMs: 1, groupMs: 100 });
     }
     const total = 1e5;
-    const last = Array.from({ length: 10 }, () => simulate(new Run(total, pace, false), { total, perMs: 100 })).at(-1);
+    const last = Array.from({ length: 10 }, () =>
+      simulate(new SlicedLaunch(total, pace, false), { total, perMs: 100 }),
+    ).at(-1);
     expect(Math.max(...(last?.times ?? []))).toBeLessThanOrEqual(2 * TARGET_MS);
   });
 
@@ -109,13 +111,13 @@ describe('a launch in slices', () => {
   it('learns nothing for others from items that were not there', () => {
     const pace = new Pace(1, 100);
     // 2^31 items at most, of which the device finds ten: the slices behind them are empty.
-    const run = new Run(2 ** 31, pace, true);
+    const run = new SlicedLaunch(2 ** 31, pace, true);
     const { covered, times } = simulate(run, { total: 2 ** 31, perMs: 1e12 });
     expect(covered).toBe(true);
     expect(times.length).toBeLessThan(60);
     expect(pace.slice(1e9, true).groups).toBe(100 * TARGET_MS);
     // But that they are slow, it does.
-    new Run(2 ** 31, pace, true).submitted(1000)(100);
+    new SlicedLaunch(2 ** 31, pace, true).submitted(1000)(100);
     expect(pace.slice(1e9, true).groups).toBe(10 * TARGET_MS);
   });
 });

@@ -7,7 +7,7 @@
 /** The target time of a slice: ten times the cost of starting one, and short enough for a user who cancels. */
 export const TARGET_MS = 15;
 /** A launch that is only a little longer is not split. */
-const WHOLE_MS = 1.5 * TARGET_MS;
+const MAX_UNSPLIT_MS = 1.5 * TARGET_MS;
 /** The first slice of a long launch: its job may be heavier than those measured. */
 const TRIAL_MS = TARGET_MS / 4;
 /**
@@ -18,16 +18,16 @@ export const FIRST_GROUPS = { gpu: 64, cpu: 1 } as const;
 /** The assumed time of a slice with unknown pace, when slices in flight are added up. */
 export const UNKNOWN_MS = 5;
 /** Shorter times measure the start rather than the work. */
-const LEAST_MS = 0.02;
+const MIN_MS = 0.02;
 /** A pace rises by at most this factor at a time, and falls at once. */
-const RISE = 4;
+const MAX_RISE = 4;
 /**
  * A slice that takes more than this factor of its share was too small for the device, or its work is heavier than
  * before.
  */
-const DOUBT = 2;
+const DOUBT_FACTOR = 2;
 /** Times within this factor of each other count as equal. */
-const SAME = 1.5;
+const EQUAL_FACTOR = 1.5;
 
 export interface Slice {
   readonly groups: number;
@@ -42,106 +42,106 @@ export interface Slice {
 export class Pace {
   readonly #firstGroups: number;
   /** The slice that the pace is derived from. */
-  #seen: { readonly groups: number; readonly ms: number } | undefined;
+  #measured: { readonly groups: number; readonly ms: number } | undefined;
   /** The time of even a small slice. */
-  #leastMs = 0;
+  #minMs = 0;
   /** Groups of the last slice, if it took far more than its share: because of its size, or because its work is heavier. */
-  #doubtful: number | undefined;
+  #doubtfulGroups: number | undefined;
 
   constructor(firstGroups: number, perMs?: number) {
     this.#firstGroups = firstGroups;
-    this.#seen = perMs === undefined ? undefined : { groups: perMs, ms: 1 };
+    this.#measured = perMs === undefined ? undefined : { groups: perMs, ms: 1 };
   }
 
-  get known(): boolean {
-    return this.#seen !== undefined;
+  get isKnown(): boolean {
+    return this.#measured !== undefined;
   }
 
   /** Returns the next slice of a launch with `left` workgroups to go; `begun`: it is not the launch's first. */
   slice(left: number, begun: boolean): Slice {
     const first = Math.min(left, this.#firstGroups);
-    if (this.#seen === undefined) return { groups: first, expectedMs: undefined };
+    if (this.#measured === undefined) return { groups: first, expectedMs: undefined };
     // Fewer groups were measured than run side by side: all of those take no longer.
-    if (this.#seen.groups < first) return { groups: first, expectedMs: this.#seen.ms };
-    const rate = this.#seen.groups / this.#seen.ms;
-    const most = this.#doubtful === undefined ? Number.POSITIVE_INFINITY : DOUBT * this.#doubtful;
-    const goal = Math.max(TARGET_MS, DOUBT * this.#leastMs);
-    if (left / rate <= Math.max(WHOLE_MS, goal) && left <= most) return { groups: left, expectedMs: left / rate };
+    if (this.#measured.groups < first) return { groups: first, expectedMs: this.#measured.ms };
+    const rate = this.#measured.groups / this.#measured.ms;
+    const most = this.#doubtfulGroups === undefined ? Number.POSITIVE_INFINITY : DOUBT_FACTOR * this.#doubtfulGroups;
+    const goal = Math.max(TARGET_MS, DOUBT_FACTOR * this.#minMs);
+    if (left / rate <= Math.max(MAX_UNSPLIT_MS, goal) && left <= most) return { groups: left, expectedMs: left / rate };
     // Half of it, so that a device that could work with less shows that.
-    const size = rate * (begun ? goal : Math.max(TRIAL_MS, this.#leastMs / DOUBT));
+    const size = rate * (begun ? goal : Math.max(TRIAL_MS, this.#minMs / DOUBT_FACTOR));
     const groups = Math.min(left, Math.max(1, Math.floor(Math.min(size, most))));
     return { groups, expectedMs: groups / rate };
   }
 
   learn(groups: number, measuredMs: number): void {
-    const ms = Math.max(measuredMs, LEAST_MS);
-    const seen = this.#seen;
+    const ms = Math.max(measuredMs, MIN_MS);
+    const seen = this.#measured;
     if (seen === undefined || seen.groups < Math.min(groups, this.#firstGroups)) {
-      this.#seen = { groups, ms };
+      this.#measured = { groups, ms };
       return;
     }
     const rate = seen.groups / seen.ms;
-    const isDoubtful = ms > (DOUBT * groups) / rate && groups < seen.groups && ms <= SAME * seen.ms;
-    this.#doubtful = isDoubtful ? groups : undefined;
-    if (isDoubtful || ms < this.#leastMs) this.#leastMs = ms;
+    const isDoubtful = ms > (DOUBT_FACTOR * groups) / rate && groups < seen.groups && ms <= EQUAL_FACTOR * seen.ms;
+    this.#doubtfulGroups = isDoubtful ? groups : undefined;
+    if (isDoubtful || ms < this.#minMs) this.#minMs = ms;
     // A smaller slice that took no longer does not show how many could be done in that time.
-    const saysNothing = groups < seen.groups && groups / ms < rate && ms <= SAME * seen.ms;
-    if (!saysNothing) this.#seen = { groups, ms: Math.max(ms, groups / (RISE * rate)) };
+    const saysNothing = groups < seen.groups && groups / ms < rate && ms <= EQUAL_FACTOR * seen.ms;
+    if (!saysNothing) this.#measured = { groups, ms: Math.max(ms, groups / (MAX_RISE * rate)) };
   }
 
   /** Learns only if the measured pace is slower than the known one: some of the work may not have existed. */
   learnSlower(groups: number, ms: number): void {
-    const { groups: known, ms: knownMs } = this.#seen ?? { groups: 0, ms: 1 };
-    if (groups / Math.max(ms, LEAST_MS) < known / knownMs) this.learn(groups, ms);
+    const { groups: known, ms: knownMs } = this.#measured ?? { groups: 0, ms: 1 };
+    if (groups / Math.max(ms, MIN_MS) < known / knownMs) this.learn(groups, ms);
   }
 
   /** Returns a copy for one launch, which learns separately. */
   copy(): Pace {
     const copy = new Pace(this.#firstGroups);
-    copy.#seen = this.#seen;
-    copy.#leastMs = this.#leastMs;
+    copy.#measured = this.#measured;
+    copy.#minMs = this.#minMs;
     return copy;
   }
 }
 
 /** One launch and its progress through slices. */
-export class Run {
+export class SlicedLaunch {
   readonly #pace: Pace;
   readonly #shared: Pace;
   readonly #counted: boolean;
-  #left: number;
+  #remaining: number;
   #next = 0;
   /** Slices in flight. */
-  #flying = 0;
+  #inFlight = 0;
 
   /**
    * `counted`: the number of items is known only on the device. Slices past that number are empty, and their effect on
    * the pace stays within the launch.
    */
   constructor(groups: number, pace: Pace, counted: boolean) {
-    this.#left = groups;
+    this.#remaining = groups;
     this.#shared = pace;
     this.#counted = counted;
     this.#pace = counted ? pace.copy() : pace;
   }
 
-  get done(): boolean {
-    return this.#left === 0;
+  get isDone(): boolean {
+    return this.#remaining === 0;
   }
 
   /** Returns the next slice and its first group; undefined while the first slice of an unknown program is running. */
   next(): (Slice & { readonly first: number }) | undefined {
-    if (!this.#pace.known && this.#flying > 0) return undefined;
-    return { ...this.#pace.slice(this.#left, this.#next > 0), first: this.#next };
+    if (!this.#pace.isKnown && this.#inFlight > 0) return undefined;
+    return { ...this.#pace.slice(this.#remaining, this.#next > 0), first: this.#next };
   }
 
   /** Records that the slice was submitted. The returned function must be called when it has ended. */
   submitted(groups: number): (ms: number | undefined) => void {
-    this.#left -= groups;
+    this.#remaining -= groups;
     this.#next += groups;
-    this.#flying++;
+    this.#inFlight++;
     return (ms) => {
-      this.#flying--;
+      this.#inFlight--;
       if (ms === undefined) return;
       this.#pace.learn(groups, ms);
       if (this.#counted) this.#shared.learnSlower(groups, ms);

@@ -1,6 +1,6 @@
-import { STATUS_WORDS, Status } from '../../../kernel/abi/grid.js';
+import { LaunchStatus, STATUS_WORDS } from '../../../kernel/abi/grid.js';
 import { MillraceError } from '../../../kernel/error.js';
-import { type Trapped, trapIn } from '../../gpu/native/status.js';
+import { type TrapResult, trapIn } from '../../gpu/native/status.js';
 import type { MarkResult } from '../../gpu/worker/driver.js';
 import { type Buffer, type Device, OFFSET_GRAIN, Usage } from '../api.js';
 import type { WebGpuProgram } from '../program.js';
@@ -18,24 +18,24 @@ export class StatusSlots {
     this.buffer = device.createBuffer({ size: SLOTS * OFFSET_GRAIN, usage });
   }
 
-  take(): number | undefined {
+  acquire(): number | undefined {
     return this.#free.pop();
   }
-  give(offset: number): void {
+  release(offset: number): void {
     this.#free.push(offset);
   }
 }
 
 /** The state between two marks of a line. */
-export class Interval {
+export class MarkInterval {
   /** True if a launch was cut short by a cancel. */
   isCut = false;
   result: MarkResult | undefined;
   startedNs = 0n;
-  #trap: Trapped | undefined;
-  #stopped = false;
+  #trap: TrapResult | undefined;
+  #isIncomplete = false;
   readonly #slots: StatusSlots;
-  readonly #taken = new Map<WebGpuProgram, number>();
+  readonly #slotOf = new Map<WebGpuProgram, number>();
 
   constructor(slots: StatusSlots) {
     this.#slots = slots;
@@ -43,37 +43,37 @@ export class Interval {
 
   /** Returns the offset of the program's status words; its first launch zeroes them. */
   slot(program: WebGpuProgram, submission: Submission): number {
-    const known = this.#taken.get(program);
+    const known = this.#slotOf.get(program);
     if (known !== undefined) return known;
-    const offset = this.#slots.take();
-    if (offset === undefined) throw tooMany();
-    this.#taken.set(program, offset);
+    const offset = this.#slots.acquire();
+    if (offset === undefined) throw tooManyPrograms();
+    this.#slotOf.set(program, offset);
     submission.encoder.clearBuffer(this.#slots.buffer, offset, STATUS_WORDS * 4);
     return offset;
   }
 
   /** Reads all status words at the end of the interval; `recording` returns a submission with space for `bytes` bytes. */
   read(recording: (bytes: number) => Submission): void {
-    for (const [program, offset] of this.#taken) {
-      recording(STATUS_WORDS * 4).keep(this.#slots.buffer, offset, STATUS_WORDS, (words) => {
+    for (const [program, offset] of this.#slotOf) {
+      recording(STATUS_WORDS * 4).readWords(this.#slots.buffer, offset, STATUS_WORDS, (words) => {
         this.#note(program, words);
-        this.#slots.give(offset);
+        this.#slots.release(offset);
       });
     }
   }
 
   /** Called when everything has been read. */
-  pass(startedNs: bigint, endedNs: bigint): void {
-    this.result = this.#trap ?? { kind: 'passed', startedNs, endedNs, complete: !this.isCut && !this.#stopped };
+  finish(startedNs: bigint, endedNs: bigint): void {
+    this.result = this.#trap ?? { kind: 'passed', startedNs, endedNs, complete: !this.isCut && !this.#isIncomplete };
   }
 
   #note({ number }: WebGpuProgram, words: Uint32Array): void {
-    this.#stopped ||= words[Status.incomplete] !== 0;
+    this.#isIncomplete ||= words[LaunchStatus.incomplete] !== 0;
     this.#trap ??= trapIn(number, words);
   }
 }
 
-function tooMany(): MillraceError {
+function tooManyPrograms(): MillraceError {
   return new MillraceError({
     code: 'launch-range',
     message: `more than ${SLOTS} programs are launched between marks`,

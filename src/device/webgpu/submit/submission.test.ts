@@ -11,7 +11,7 @@ it('does not count what a pass waited for the one before', () => {
     const page = {
       ticket: { getMappedRange: () => range, unmap: () => undefined } as unknown as Buffer,
       queries: { set: {} as QuerySet, first: 0, resolved: {} as Buffer },
-      anything: {} as Buffer,
+      dummySource: {} as Buffer,
     };
     const encoder = { beginComputePass: () => ({}) as Pass } as unknown as Encoder;
     const device = { createCommandEncoder: () => encoder } as unknown as Device;

@@ -1,5 +1,5 @@
 import { type Buffer, type Device, type Encoder, MAP_READ, type Pass } from '../api.js';
-import { type Page, STAMPS, TICKET_BYTES } from '../memory/pages.js';
+import { MAX_STAMPS, type Page, TICKET_BYTES } from '../memory/pages.js';
 
 /** When the host saw a submission begin and end, in milliseconds of its clock. */
 export interface HostTimes {
@@ -7,7 +7,7 @@ export interface HostTimes {
   readonly endedMs: number;
 }
 
-const STAMP_BYTES = STAMPS * 8;
+const STAMP_BYTES = MAX_STAMPS * 8;
 
 /** When the queue's last pass ended, on the device's clock. */
 export interface LastPass {
@@ -25,14 +25,14 @@ export class Submission {
   /** Bytes of writes that the runtime holds for it. */
   stagedBytes = 0;
   submittedMs = 0;
-  isAsked = false;
-  isBack = false;
+  isAwaited = false;
+  hasEnded = false;
   /** True if something was recorded that must come before what is written directly to the queue. */
   isUsed = false;
   readonly #stamps: ((ns: bigint) => void)[] = [];
-  readonly #kept: { readonly at: number; use(words: Uint32Array): void }[] = [];
+  readonly #wordReads: { readonly at: number; use(words: Uint32Array): void }[] = [];
   readonly #maps: { readonly buffer: Buffer; use(bytes: ArrayBuffer): void }[] = [];
-  readonly #after: ((times: HostTimes) => void)[] = [];
+  readonly #endActions: ((times: HostTimes) => void)[] = [];
   #ticketUsed = STAMP_BYTES;
 
   /** `toHost` converts the device's clock, or milliseconds of the host, to the clock of all devices. */
@@ -44,16 +44,16 @@ export class Submission {
   }
 
   /** True if there is space for `stamps` times and `bytes` bytes of status words. */
-  has(stamps: number, bytes: number): boolean {
-    return this.#stamps.length + stamps <= STAMPS && this.#ticketUsed + bytes <= TICKET_BYTES;
+  hasSpace(stamps: number, bytes: number): boolean {
+    return this.#stamps.length + stamps <= MAX_STAMPS && this.#ticketUsed + bytes <= TICKET_BYTES;
   }
 
   /** Records the time at this point, in nanoseconds. */
-  stamp(edge: 'start' | 'end', told: (ns: bigint) => void): void {
-    const use = (ns: bigint): void => told(this.#toHost(ns));
+  stamp(edge: 'start' | 'end', received: (ns: bigint) => void): void {
+    const use = (ns: bigint): void => received(this.#toHost(ns));
     const { queries } = this.page;
     if (!queries) {
-      this.#after.push(({ startedMs, endedMs }) =>
+      this.#endActions.push(({ startedMs, endedMs }) =>
         use(BigInt(Math.round((edge === 'start' ? startedMs : endedMs) * 1e6))),
       );
       return;
@@ -72,7 +72,7 @@ export class Submission {
     this.isUsed = true;
     const { queries } = this.page;
     if (!queries) {
-      this.#after.push(({ startedMs, endedMs }) => use(endedMs - startedMs));
+      this.#endActions.push(({ startedMs, endedMs }) => use(endedMs - startedMs));
       return this.encoder.beginComputePass();
     }
     let began = 0n;
@@ -91,9 +91,9 @@ export class Submission {
   }
 
   /** Copies some words to the ticket and passes them to `use` at the end. */
-  keep(from: Buffer, offset: number, words: number, use: (words: Uint32Array) => void): void {
+  readWords(from: Buffer, offset: number, words: number, use: (words: Uint32Array) => void): void {
     this.encoder.copyBufferToBuffer(from, offset, this.page.ticket, this.#ticketUsed, words * 4);
-    this.#kept.push({ at: this.#ticketUsed, use: (all) => use(all.subarray(0, words)) });
+    this.#wordReads.push({ at: this.#ticketUsed, use: (all) => use(all.subarray(0, words)) });
     this.#ticketUsed += words * 4;
   }
 
@@ -102,19 +102,19 @@ export class Submission {
     this.#maps.push({ buffer, use });
   }
 
-  after(use: (times: HostTimes) => void): void {
-    this.#after.push(use);
+  onEnd(use: (times: HostTimes) => void): void {
+    this.#endActions.push(use);
   }
 
   /** Completes the recording. */
   finish(): object {
-    const { ticket, queries, anything } = this.page;
+    const { ticket, queries, dummySource } = this.page;
     if (queries && this.#stamps.length > 0) {
       const at = queries.first * 8;
       this.encoder.resolveQuerySet(queries.set, queries.first, this.#stamps.length, queries.resolved, at);
       this.encoder.copyBufferToBuffer(queries.resolved, at, ticket, 0, this.#stamps.length * 8);
     }
-    this.encoder.copyBufferToBuffer(anything, 0, ticket, TICKET_BYTES - 4, 4);
+    this.encoder.copyBufferToBuffer(dummySource, 0, ticket, TICKET_BYTES - 4, 4);
     return this.encoder.finish();
   }
 
@@ -122,7 +122,7 @@ export class Submission {
    * Resolves when all of it has ended and can be read. Call only after it was submitted: a mapped buffer cannot be
    * used.
    */
-  async back(): Promise<void> {
+  async waitForEnd(): Promise<void> {
     await Promise.all(
       [this.page.ticket, ...this.#maps.map(({ buffer }) => buffer)].map((one) => one.mapAsync(MAP_READ)),
     );
@@ -136,13 +136,13 @@ export class Submission {
     this.#stamps.forEach((use, i) => {
       use(stamps[i] ?? 0n);
     });
-    for (const { at, use } of this.#kept) use(new Uint32Array(range, at));
+    for (const { at, use } of this.#wordReads) use(new Uint32Array(range, at));
     ticket.unmap();
     for (const { buffer, use } of this.#maps) {
       use(buffer.getMappedRange());
       buffer.unmap();
     }
-    for (const use of this.#after) use(times);
+    for (const use of this.#endActions) use(times);
   }
 
   #query(use: (ns: bigint) => void): number {

@@ -1,18 +1,18 @@
-import type { Calls } from '../../gpu/native/calls.js';
-import type { Device, Queue } from '../api.js';
+import type { CallTimer } from '../../gpu/native/calls.js';
+import type { Device, GpuQueue } from '../api.js';
 
 /** Returns the same device with the time of every call of it and of its queue recorded, if that is on. */
-export function timed(device: Device, calls: Calls): Device {
+export function withCallTimes(device: Device, calls: CallTimer): Device {
   if (!calls.on) return device;
-  const queue = watched<Queue>(device.queue, 'GPUQueue', calls);
-  return watched(device, 'GPUDevice', calls, { queue });
+  const queue = timingProxy<GpuQueue>(device.queue, 'GPUQueue', calls);
+  return timingProxy(device, 'GPUDevice', calls, { queue });
 }
 
 /**
  * The runtime's objects must not be called through a proxy: functions stay bound to the target, and properties are set
  * on it.
  */
-function watched<T extends object>(target: T, kind: string, calls: Calls, instead: Partial<T> = {}): T {
+function timingProxy<T extends object>(target: T, kind: string, calls: CallTimer, instead: Partial<T> = {}): T {
   const known = new Map<string | symbol, unknown>();
   return new Proxy(target, {
     get: (_, name) => {

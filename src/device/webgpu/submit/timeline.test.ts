@@ -36,7 +36,7 @@ function rig({ spins }: { spins: boolean }) {
     timestamps: false,
     spins,
     now: () => clock.ms,
-    news: () => log.push('news'),
+    ended: () => log.push('news'),
     failed: (cause) => failures.push(cause),
   });
   const settle = async (): Promise<void> => {
@@ -52,7 +52,7 @@ function rig({ spins }: { spins: boolean }) {
       const recording = timeline.recording();
       recording.expectedMs = expectedMs;
       recording.isUsed = true;
-      recording.after(ended);
+      recording.onEnd(ended);
       timeline.flush();
     },
     async back() {
@@ -72,23 +72,23 @@ describe('asking whether submissions have ended', () => {
     const ends: string[] = [];
     submit(20, () => ends.push(`first at ${clock.ms}`));
     submit(20, () => ends.push(`second at ${clock.ms}`));
-    expect(timeline.turn()).toBe(18);
+    expect(timeline.flushAndRequest()).toBe(18);
     clock.ms += 17;
-    expect(timeline.turn()).toBe(1);
+    expect(timeline.flushAndRequest()).toBe(1);
     expect(log).not.toContain('asked');
     clock.ms += 1;
-    expect(timeline.turn()).toBeUndefined(); // asked: news will come
+    expect(timeline.flushAndRequest()).toBeUndefined(); // asked: news will come
     expect(log.filter((one) => one === 'asked').length).toBe(1);
     clock.ms += 2;
     await back();
     expect(log).toContain('news');
     // The second began when the first ended.
-    expect(timeline.turn()).toBe(18);
+    expect(timeline.flushAndRequest()).toBe(18);
     clock.ms += 18;
-    timeline.turn();
+    timeline.flushAndRequest();
     await back();
     expect(ends).toEqual(['first at 1020', 'second at 1038']);
-    expect(timeline.turn()).toBeUndefined();
+    expect(timeline.flushAndRequest()).toBeUndefined();
   });
 
   it('at once where it costs nothing, and what comes back early waits for its turn', async () => {
@@ -116,9 +116,9 @@ describe('the queue', () => {
     timeline.recording().isUsed = true;
     timeline.write(2 ** 26, () => log.push('write'));
     expect(log).toEqual(['submitted', 'asked', 'write']);
-    expect(timeline.hasRoom).toBe(false);
+    expect(timeline.hasSpace).toBe(false);
     submit(0);
-    expect(timeline.hasRoom).toBe(false);
+    expect(timeline.hasSpace).toBe(false);
   });
 
   it('fails once what it waits for fails; not after it was closed', async () => {
@@ -134,7 +134,7 @@ describe('the queue', () => {
     expect(closed.log.at(-1)).toBe('destroyed');
     expect(closed.failures).toEqual([]);
     // Nothing is asked for from then on.
-    closed.timeline.turn();
+    closed.timeline.flushAndRequest();
     expect(closed.log.filter((one) => one === 'asked').length).toBe(1);
   });
 });

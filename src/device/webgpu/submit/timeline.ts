@@ -10,7 +10,7 @@ export interface TimelineOptions {
   readonly spins: boolean;
   now(): number;
   /** Called when something has ended. */
-  news(): void;
+  ended(): void;
   failed(cause: unknown): void;
 }
 
@@ -19,26 +19,26 @@ const ASLEEP = 0.9;
 /** The resolution of timers. */
 const TIMER_MS = 1;
 /** The most submissions in flight; beyond that, commands wait. */
-const MOST_FLYING = 48;
+const MAX_IN_FLIGHT = 48;
 /** How often the device's clock is read to align it with the host's. */
-const TIES = 5;
+const SYNC_ROUNDS = 5;
 /** The most bytes of writes that the runtime may hold. */
-const MOST_STAGED = 2 ** 26;
+const MAX_STAGED_BYTES = 2 ** 26;
 
 /** WebGPU's one queue: the submission being recorded, those in flight, in order, and the checks whether they have ended. */
 export class Timeline {
   readonly #device: Device;
   readonly #options: TimelineOptions;
   readonly #pages: Pages;
-  readonly #flying: Submission[] = [];
+  readonly #inFlight: Submission[] = [];
   readonly #last: LastPass = { endedNs: 0n };
   #open: Submission | undefined;
   /** When the last submission ended. */
   #endedMs = 0;
-  #staged = 0;
+  #stagedBytes = 0;
   /** The offset of the device's clock to the clock of all devices, and the last time that was reported. */
-  #behindNs: bigint | undefined;
-  #toldNs = 0n;
+  #clockOffsetNs: bigint | undefined;
+  #lastReportedNs = 0n;
   #closed = false;
   /** Open promises of the runtime. */
   readonly #promises = new Set<Promise<unknown>>();
@@ -50,9 +50,9 @@ export class Timeline {
   }
 
   /** Aligns the device's clock with that of all devices: the error is half of the shortest round trip. */
-  async tie(): Promise<void> {
+  async syncClock(): Promise<void> {
     let best: { readonly wayNs: bigint; readonly behindNs: bigint } | undefined;
-    for (let round = 0; round < TIES; round++) {
+    for (let round = 0; round < SYNC_ROUNDS; round++) {
       const sent = clockNs();
       const answer = new Promise<bigint>((resolve) => this.recording(1).stamp('end', resolve));
       this.flush();
@@ -61,34 +61,34 @@ export class Timeline {
       if (best === undefined || back - sent < best.wayNs)
         best = { wayNs: back - sent, behindNs: (sent + back) / 2n - stamp };
     }
-    this.#behindNs = best?.behindNs;
+    this.#clockOffsetNs = best?.behindNs;
   }
 
-  /** Converts a time: never backwards, and never in the future; unchanged until `tie`. */
+  /** Converts a time: never backwards, and never in the future; unchanged until `syncClock`. */
   readonly #toHost = (ns: bigint): bigint => {
-    if (this.#behindNs === undefined) return ns;
+    if (this.#clockOffsetNs === undefined) return ns;
     const now = clockNs();
-    const there = ns + this.#behindNs;
-    const told = there > now ? now : there;
-    if (told > this.#toldNs) this.#toldNs = told;
-    return this.#toldNs;
+    const there = ns + this.#clockOffsetNs;
+    const reportedNs = there > now ? now : there;
+    if (reportedNs > this.#lastReportedNs) this.#lastReportedNs = reportedNs;
+    return this.#lastReportedNs;
   };
 
   /** Returns the submission being recorded, with space for `stamps` times and `bytes` bytes of status words. */
   recording(stamps = 0, bytes = 0): Submission {
-    if (this.#open && !this.#open.has(stamps, bytes)) this.flush();
-    this.#open ??= new Submission(this.#device, this.#pages.take(), this.#last, this.#toHost);
+    if (this.#open && !this.#open.hasSpace(stamps, bytes)) this.flush();
+    this.#open ??= new Submission(this.#device, this.#pages.acquire(), this.#last, this.#toHost);
     return this.#open;
   }
 
   /** True if more commands are accepted. */
-  get hasRoom(): boolean {
-    return this.#flying.length < MOST_FLYING && this.#staged < MOST_STAGED;
+  get hasSpace(): boolean {
+    return this.#inFlight.length < MAX_IN_FLIGHT && this.#stagedBytes < MAX_STAGED_BYTES;
   }
 
   /** Milliseconds of work in the queue, as far as known. */
   get backlogMs(): number {
-    return this.#flying.reduce((sum, { expectedMs }) => sum + expectedMs, 0);
+    return this.#inFlight.reduce((sum, { expectedMs }) => sum + expectedMs, 0);
   }
 
   /** A direct write to the queue comes after everything that was recorded before. */
@@ -96,7 +96,7 @@ export class Timeline {
     if (this.#open?.isUsed) this.flush();
     act();
     this.recording().stagedBytes += bytes;
-    this.#staged += bytes;
+    this.#stagedBytes += bytes;
   }
 
   /** Submits what was recorded to the queue. */
@@ -106,16 +106,16 @@ export class Timeline {
     this.#open = undefined;
     this.#device.queue.submit([submission.finish()]);
     submission.submittedMs = this.#options.now();
-    this.#flying.push(submission);
-    this.#ask();
+    this.#inFlight.push(submission);
+    this.#requestMaps();
   }
 
   /** Requests what is due. Returns when to call again, in milliseconds; undefined if a promise will report. */
-  turn(): number | undefined {
+  flushAndRequest(): number | undefined {
     this.flush();
-    this.#ask();
-    const first = this.#flying[0];
-    return first && !first.isAsked ? Math.max(0, this.#dueMs(first) - this.#options.now()) : undefined;
+    this.#requestMaps();
+    const first = this.#inFlight[0];
+    return first && !first.isAwaited ? Math.max(0, this.#dueMs(first) - this.#options.now()) : undefined;
   }
 
   /** Tracks promises of the runtime, so that `close` can wait for them. */
@@ -140,14 +140,14 @@ export class Timeline {
     return Math.max(submittedMs, this.#endedMs) + asleep;
   }
 
-  #ask(): void {
+  #requestMaps(): void {
     if (this.#closed) return;
-    for (const submission of this.#flying) {
-      if (!submission.isAsked) {
+    for (const submission of this.#inFlight) {
+      if (!submission.isAwaited) {
         if (this.#dueMs(submission) > this.#options.now()) return;
-        submission.isAsked = true;
-        this.track(submission.back()).then(
-          () => this.#back(submission),
+        submission.isAwaited = true;
+        this.track(submission.waitForEnd()).then(
+          () => this.#submissionEnded(submission),
           (cause) => this.#closed || this.#options.failed(cause),
         );
       }
@@ -156,18 +156,18 @@ export class Timeline {
   }
 
   /** Submissions end in order, and their promises settle in the order of the requests. */
-  #back(submission: Submission): void {
-    submission.isBack = true;
+  #submissionEnded(submission: Submission): void {
+    submission.hasEnded = true;
     if (this.#closed) return;
-    for (let first = this.#flying[0]; first?.isBack; first = this.#flying[0]) {
-      this.#flying.shift();
+    for (let first = this.#inFlight[0]; first?.hasEnded; first = this.#inFlight[0]) {
+      this.#inFlight.shift();
       const startedMs = Math.max(first.submittedMs, this.#endedMs);
       this.#endedMs = this.#options.now();
-      this.#staged -= first.stagedBytes;
+      this.#stagedBytes -= first.stagedBytes;
       first.collect({ startedMs, endedMs: this.#endedMs });
-      this.#pages.give(first.page);
+      this.#pages.release(first.page);
     }
-    this.#ask();
-    this.#options.news();
+    this.#requestMaps();
+    this.#options.ended();
   }
 }

@@ -1,13 +1,13 @@
 import {
   type Block,
-  type Cell,
+  type CellDecl,
   innerBlocks,
   type Node,
   type Program,
   type Statement,
-  type Table,
+  type TableDecl,
 } from '../../ir/program.js';
-import { Graph, inOrder, isAnchored } from '../graph.js';
+import { Graph, isAnchored, topologicalOrder } from '../graph.js';
 import { rewriteStatement } from '../rewrite.js';
 import { Simplifier } from './simplify.js';
 import { regroupSums } from './sums.js';
@@ -20,18 +20,18 @@ import { regroupSums } from './sums.js';
 export function fold(program: Program): Program {
   const simplified = rebuild(program);
   const regrouped = rebuild(regroupSums(simplified));
-  return withoutUnused(regrouped);
+  return removeUnused(regrouped);
 }
 
 /** Walks the program once, in order, and makes every operation again with the simplifier. */
 function rebuild(program: Program): Program {
   const graph = new Graph();
   const simplifier = new Simplifier(graph);
-  const made = new Map<Node, Node>();
-  const tables = new Map<Table, Table>();
+  const rebuilt = new Map<Node, Node>();
+  const tables = new Map<TableDecl, TableDecl>();
   const setIn = cellsSet(program.body);
 
-  const tableOf = (old: Table): Table => {
+  const tableOf = (old: TableDecl): TableDecl => {
     let table = tables.get(old);
     if (!table) {
       table = { ...old, values: old.values.map(of) };
@@ -41,29 +41,29 @@ function rebuild(program: Program): Program {
   };
 
   const of = (wanted: Node): Node => {
-    const known = made.get(wanted);
+    const known = rebuilt.get(wanted);
     if (known) return known;
     // In a fresh trace the operands come before their users; after regrouping some are new.
-    if (wanted.args.every((arg) => made.has(arg))) made.set(wanted, again(wanted));
-    else for (const node of inOrder([wanted], (n) => made.has(n))) made.set(node, again(node));
-    return made.get(wanted) as Node;
+    if (wanted.args.every((arg) => rebuilt.has(arg))) rebuilt.set(wanted, remake(wanted));
+    else for (const node of topologicalOrder([wanted], (n) => rebuilt.has(n))) rebuilt.set(node, remake(node));
+    return rebuilt.get(wanted) as Node;
   };
 
-  const again = (node: Node): Node => {
+  const remake = (node: Node): Node => {
     if (node.op === 'const') return graph.constant(node.type, node.detail.value as never, node.origin);
     if (node.args.length === 0) return graph.leaf(node);
     const detail = node.detail.table ? { ...node.detail, table: tableOf(node.detail.table) } : node.detail;
     return simplifier.make(
       node.op,
       node.type,
-      node.args.map((arg) => made.get(arg) as Node),
+      node.args.map((arg) => rebuilt.get(arg) as Node),
       detail,
       node.origin,
     );
   };
 
   /** Values that cells are known to hold on the path being walked. */
-  type Known = Map<Cell, Node>;
+  type Known = Map<CellDecl, Node>;
 
   const walk = (block: Block, known: Known): Block => {
     const out: Statement[] = [];
@@ -84,7 +84,7 @@ function rebuild(program: Program): Program {
         }
         case 'get': {
           const value = known.get(statement.cell);
-          if (value) made.set(statement.result, value);
+          if (value) rebuilt.set(statement.result, value);
           else {
             const result = of(statement.result);
             known.set(statement.cell, result);
@@ -134,10 +134,10 @@ function rebuild(program: Program): Program {
 }
 
 /** Returns, for each block, the cells that it or a block inside it sets. */
-function cellsSet(body: Block): Map<Block, Set<Cell>> {
-  const sets = new Map<Block, Set<Cell>>();
-  const walk = (block: Block): Set<Cell> => {
-    const cells = new Set<Cell>();
+function cellsSet(body: Block): Map<Block, Set<CellDecl>> {
+  const sets = new Map<Block, Set<CellDecl>>();
+  const walk = (block: Block): Set<CellDecl> => {
+    const cells = new Set<CellDecl>();
     for (const statement of block) {
       if (statement.kind === 'set' || statement.kind === 'cell') cells.add(statement.cell);
       for (const inner of innerBlocks(statement)) for (const cell of walk(inner)) cells.add(cell);
@@ -150,9 +150,9 @@ function cellsSet(body: Block): Map<Block, Set<Cell>> {
 }
 
 /** Drops statements without effect: cells that are never read, and loads, look-ups and native bodies with unused results. */
-export function withoutUnused<P extends Program>(program: P): P {
+export function removeUnused<P extends Program>(program: P): P {
   const used = new Set<Node>();
-  const readCells = new Set<Cell>();
+  const readCells = new Set<CellDecl>();
   const need = (...nodes: readonly Node[]) => {
     const stack = [...nodes];
     for (let node = stack.pop(); node; node = stack.pop()) {
@@ -193,7 +193,7 @@ export function withoutUnused<P extends Program>(program: P): P {
       case 'load':
       case 'native':
         if (!statement.results.some((node) => used.has(node))) return undefined;
-        need(...(statement.kind === 'load' ? placeNodes(statement.place) : statement.args));
+        need(...(statement.kind === 'load' ? nodesOfPlace(statement.place) : statement.args));
         return statement;
       case 'when': {
         const body = sweep(statement.body);
@@ -229,13 +229,13 @@ export function withoutUnused<P extends Program>(program: P): P {
         need(statement.condition);
         return statement;
       case 'store':
-        need(...placeNodes(statement.place), ...statement.values);
+        need(...nodesOfPlace(statement.place), ...statement.values);
         return statement;
       case 'prefetch':
-        need(...placeNodes(statement.place));
+        need(...nodesOfPlace(statement.place));
         return statement;
       case 'atomic':
-        need(...placeNodes(statement.place), ...(statement.value ? [statement.value] : []));
+        need(...nodesOfPlace(statement.place), ...(statement.value ? [statement.value] : []));
         if (!statement.result || used.has(statement.result)) return statement;
         return statement.op === 'load' ? undefined : withoutResult(statement);
       case 'emit':
@@ -257,7 +257,7 @@ export function withoutUnused<P extends Program>(program: P): P {
   };
 }
 
-function placeNodes(place: { readonly index: Node; readonly base?: Node }): Node[] {
+function nodesOfPlace(place: { readonly index: Node; readonly base?: Node }): Node[] {
   return place.base ? [place.index, place.base] : [place.index];
 }
 

@@ -11,10 +11,11 @@ import { u32 } from '../../language/types.js';
 import { renderIr } from '../../render/ir.js';
 import { sha256 } from '../../std/hash/sha256.js';
 import { floatingProgram } from '../floating.js';
-import { place } from '../shape/place.js';
-import { type PipeShares, pipes } from './pipes.js';
+import { placeNodes } from '../shape/place.js';
+import { balancePipes, type PipeShares } from './pipes.js';
 
-const through = (kernel: Kernel, shares: number | PipeShares) => place(pipes(floatingProgram(kernel.trace()), shares));
+const through = (kernel: Kernel, shares: number | PipeShares) =>
+  placeNodes(balancePipes(floatingProgram(kernel.trace()), shares));
 /** Its operations, line by line. */
 const linesOf = (kernel: Kernel, shares: number | PipeShares): string[] =>
   renderIr(through(kernel, shares))

@@ -1,8 +1,8 @@
 import { ONE_FIELD } from '../../abi/harness.js';
-import { type Block, type Hoisted, type Node, Stage } from '../../ir/program.js';
-import { inOrder, rootsOf, usesOf } from '../graph.js';
+import { type Block, type HoistedProgram, type Node, ValueStage } from '../../ir/program.js';
+import { countUses, rootsOf, topologicalOrder } from '../graph.js';
 import { rewriteStatement } from '../rewrite.js';
-import { turns } from './turns.js';
+import { hoistRotations } from './turns.js';
 
 /** The work that goes to the multiply-add pipe; `shares.ts` proposes it. */
 export interface PipeShares {
@@ -10,7 +10,7 @@ export interface PipeShares {
    * The share, 0 to 1, of additions of two varying values. Values known before the launch are added there anyway (VIADD).
    */
   readonly additions: number;
-  /** True if rotations are taken out of a xor that is added: see `turns`. */
+  /** True if rotations are taken out of a xor that is added: see `hoistRotations`. */
   readonly turns: boolean;
 }
 
@@ -20,28 +20,32 @@ export interface PipeShares {
  * compiler for CUDA C and OpenCL does so with a word computed from loaded words (SHA-256d on an H200: 8.68 GH/s; 6.8 with a
  * loaded word), the one for Vulkan with a loaded word (8.12; 6.59 computed).
  */
-export type Factor = 'computed' | 'loaded';
+export type FactorSource = 'computed' | 'loaded';
 
 /**
  * Moves 32-bit work from the integer pipe of NVIDIA's processors, which rotations and logic fill, to their multiply-add
  * pipe: x + y becomes x·one + y, with `one` a parameter that is always 1. Its value is known only at run time, so that no
- * compiler reverts the change. Runs on floating programs. A number is the share of additions, with `turns`; 0 leaves
+ * compiler reverts the change. Runs on floating programs. A number is the share of additions, with `hoistRotations`; 0 leaves
  * programs as they are. (Right shifts as upper halves of products were tried too: 8.52 GH/s of SHA-256d on an H200 with all
  * of them, 8.68 with none.)
  */
-export function pipes(program: Hoisted, wanted: number | PipeShares, factor: Factor = 'computed'): Hoisted {
-  const shares = typeof wanted === 'number' ? allOf(wanted) : wanted;
-  const turned = shares.turns ? turns(program) : program;
-  if (shares.additions <= 0) return turned;
-  const { nodes, additions } = movable(turned);
-  const moved = new Set(spread(additions, shares.additions));
+export function balancePipes(
+  program: HoistedProgram,
+  wanted: number | PipeShares,
+  factor: FactorSource = 'computed',
+): HoistedProgram {
+  const shares = typeof wanted === 'number' ? sharesFromNumber(wanted) : wanted;
+  const rotated = shares.turns ? hoistRotations(program) : program;
+  if (shares.additions <= 0) return rotated;
+  const { nodes, additions } = movableAdditions(rotated);
+  const moved = new Set(pickEvenly(additions, shares.additions));
   const [first] = moved;
-  if (!first) return turned;
+  if (!first) return rotated;
 
   const word = program.jobWords + program.chunkWords;
-  let next = nodes.reduce((most, node) => Math.max(most, node.id), 0) + 1;
+  let next = nodes.reduce((max, node) => Math.max(max, node.id), 0) + 1;
   const detail = { field: ONE_FIELD, element: 0 };
-  const leaf: Node = { ...first, id: next++, op: 'chunk', args: [], stage: Stage.chunk, detail };
+  const leaf: Node = { ...first, id: next++, op: 'chunk', args: [], stage: ValueStage.chunk, detail };
   const one: Node = { ...leaf, id: next++, op: 'param', detail: { word, name: 'one' } };
   const make = (like: Node, op: Node['op'], ...args: readonly Node[]): Node => ({ ...like, id: next++, op, args });
   const uniform = factor === 'loaded' ? one : make({ ...one, detail: {} }, 'mul', one, one);
@@ -56,25 +60,25 @@ export function pipes(program: Hoisted, wanted: number | PipeShares, factor: Fac
   const block = (old: Block): Block =>
     old.map((statement) => rewriteStatement(statement, { read: of, define: of, block }));
   return {
-    ...turned,
-    body: block(turned.body),
+    ...rotated,
+    body: block(rotated.body),
     host: [...program.host, leaf],
     params: [...program.params, { node: leaf, word, name: 'one' }],
     chunkWords: program.chunkWords + 1,
   };
 }
 
-const allOf = (share: number): PipeShares => ({ additions: share, turns: share > 0 });
+const sharesFromNumber = (share: number): PipeShares => ({ additions: share, turns: share > 0 });
 
-const isWord = (node: Node) => node.type === 'u32' && node.stage === Stage.varying;
+const isWord = (node: Node) => node.type === 'u32' && node.stage === ValueStage.varying;
 const isShift = (node: Node) =>
   (node.op === 'shr' || node.op === 'shl' || node.op === 'rotr') && isWord(node) && node.args[1]?.op === 'const';
 
 /** Returns all nodes of a program in order, and the additions that could move. */
-export function movable(program: Hoisted): { nodes: Node[]; additions: Node[] } {
+export function movableAdditions(program: HoistedProgram): { nodes: Node[]; additions: Node[] } {
   const roots = rootsOf(program.body);
-  const nodes = inOrder(roots);
-  const uses = usesOf(nodes, roots);
+  const nodes = topologicalOrder(roots);
+  const uses = countUses(nodes, roots);
   const sums = nodes.filter((node) => node.op === 'add' && isWord(node));
   // A shift or rotation and the addition of its result are already one instruction.
   const joins = (node: Node) => isShift(node) && uses.get(node) === 1;
@@ -84,7 +88,7 @@ export function movable(program: Hoisted): { nodes: Node[]; additions: Node[] } 
 }
 
 /** Returns the given share of a list, evenly spaced. */
-function spread(list: readonly Node[], share: number): Node[] {
+function pickEvenly(list: readonly Node[], share: number): Node[] {
   const upTo = (count: number) => Math.floor(count * Math.min(share, 1) + 1e-9);
   return list.filter((_, i) => upTo(i + 1) > upTo(i));
 }

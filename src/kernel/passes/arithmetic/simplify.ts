@@ -1,6 +1,6 @@
 import { evaluate } from '../../ir/evaluate.js';
 import { ops, type PureOp, resultType } from '../../ir/ops.js';
-import type { Detail, Node, Op } from '../../ir/program.js';
+import type { Node, NodeDetail, Op } from '../../ir/program.js';
 import type { Origin } from '../../language/origin.js';
 import {
   bitsOf,
@@ -22,30 +22,30 @@ export class Simplifier {
     this.#graph = graph;
   }
 
-  make(op: Op, type: Scalar, args: readonly Node[], detail: Detail, origin: Origin): Node {
+  make(op: Op, type: Scalar, args: readonly Node[], detail: NodeDetail, origin: Origin): Node {
     const known = constants(args);
     const plain = () => this.#graph.operation(op, type, args, detail, origin);
     if (op === 'any') return plain();
-    if (op === 'lookup') return entryAt(args[0], detail) ?? plain();
+    if (op === 'lookup') return constantEntry(args[0], detail) ?? plain();
     if (known) {
       const shape = { op, type, args, detail } as unknown as Node;
       return this.#graph.constant(type, evaluate(shape, known), origin);
     }
-    const build: Build = {
+    const build: NodeBuilder = {
       op: (nextOp, ...nextArgs) =>
         this.make(nextOp, resultType({ op: nextOp, type, args: nextArgs }), nextArgs, {}, origin),
       lit: (litType, value) => this.#graph.constant(litType, literal(litType, value), origin),
     };
-    return simplerThan(op, type, args, build) ?? plain();
+    return simplify(op, type, args, build) ?? plain();
   }
 }
 
 /** Returns the entry of a look-up with a constant index. */
-function entryAt(index: Node | undefined, { table }: Detail): Node | undefined {
+function constantEntry(index: Node | undefined, { table }: NodeDetail): Node | undefined {
   return index?.op === 'const' ? table?.values[Number(index.detail.value)] : undefined;
 }
 
-interface Build {
+interface NodeBuilder {
   op(op: Op, ...args: Node[]): Node;
   lit(type: Scalar, value: Value): Node;
 }
@@ -60,17 +60,17 @@ function constants(args: readonly Node[]): Value[] | undefined {
 }
 
 const constantOf = (node: Node): Value | undefined => (node.op === 'const' ? node.detail.value : undefined);
-const is = (node: Node, value: 0 | 1 | -1): boolean => {
+const isConstant = (node: Node, value: 0 | 1 | -1): boolean => {
   const known = constantOf(node);
   return known !== undefined && !isFloat(node.type) && known === numberOf(node.type, value);
 };
-const isZero = (node: Node) => is(node, 0);
+const isZero = (node: Node) => isConstant(node, 0);
 
 /** Returns 0, 1 or all ones, as a value of an integer type or a bool. */
 const numberOf = (type: Scalar, value: 0 | 1 | -1): Value =>
   type === 'bool' ? value !== 0 : isInteger(type) ? wrap(type, BigInt(value)) : value;
 
-function simplerThan(op: Op, type: Scalar, args: readonly Node[], build: Build): Node | undefined {
+function simplify(op: Op, type: Scalar, args: readonly Node[], build: NodeBuilder): Node | undefined {
   const [x, y, z] = args as [Node, Node, Node];
   const row = ops[op as PureOp];
   const { identity, absorbing, same } = row;
@@ -80,8 +80,8 @@ function simplerThan(op: Op, type: Scalar, args: readonly Node[], build: Build):
   if (isFloat(type) && (op === 'mul' || op === 'div') && constantOf(y) === -1) return build.op('neg', x);
   // Because of −0, NaN and rounding, floats are computed as written.
   if (isFloat(row.class === 'comparisons' ? x.type : type) && op !== 'select' && op !== 'bits') return undefined;
-  if (identity !== undefined && is(y, identity)) return x;
-  if (absorbing !== undefined && is(y, absorbing)) return y;
+  if (identity !== undefined && isConstant(y, identity)) return x;
+  if (absorbing !== undefined && isConstant(y, absorbing)) return y;
   if (same !== undefined && x === y) return same === 'x' ? x : build.lit(type, numberOf(type, same));
   if (row.isInvolution && x.op === op) return x.args[0];
   switch (op) {
@@ -92,22 +92,22 @@ function simplerThan(op: Op, type: Scalar, args: readonly Node[], build: Build):
     case 'sub':
       return y.op === 'const' ? build.op('add', x, build.op('neg', y)) : undefined;
     case 'mul':
-      return multiplied(type as Integer, x, y, build);
+      return simplifyProduct(type as Integer, x, y, build);
     case 'div':
     case 'rem':
-      return divided(op, type as Integer, x, y, build);
+      return simplifyDivision(op, type as Integer, x, y, build);
     case 'xor':
-      return is(y, -1) ? build.op('not', x) : undefined;
+      return isConstant(y, -1) ? build.op('not', x) : undefined;
     case 'eq':
     case 'ne':
       return equal(op, x, y, build);
     case 'not':
-      return negated(x, build);
+      return simplifyNot(x, build);
     case 'shl':
     case 'shr':
     case 'rotl':
     case 'rotr':
-      return shifted(op, type as Integer, x, y, build);
+      return simplifyShift(op, type as Integer, x, y, build);
     case 'cast':
       if (type === 'u32' && x.op === 'pack') return x.args[0];
       return type === 'u32' && x.op === 'cast' && x.args[0]?.type === 'u32' && x.type === 'u64' ? x.args[0] : undefined;
@@ -126,7 +126,7 @@ function simplerThan(op: Op, type: Scalar, args: readonly Node[], build: Build):
       return x.op === 'not' ? build.op('select', x.args[0] as Node, z, y) : undefined;
     case 'bitSelect':
       if (isZero(x)) return z;
-      return is(x, -1) || y === z ? y : undefined;
+      return isConstant(x, -1) || y === z ? y : undefined;
     case 'funnel':
       if (x === y) return build.op('rotr', x, z);
       return z.op === 'const' && Number(constantOf(z)) % 32 === 0 ? y : undefined;
@@ -138,7 +138,7 @@ function simplerThan(op: Op, type: Scalar, args: readonly Node[], build: Build):
   }
 }
 
-function equal(op: 'eq' | 'ne', x: Node, y: Node, build: Build): Node | undefined {
+function equal(op: 'eq' | 'ne', x: Node, y: Node, build: NodeBuilder): Node | undefined {
   if (y.op !== 'const') return undefined;
   if (x.type === 'bool') return (constantOf(y) === true) === (op === 'eq') ? x : build.op('not', x);
   const [inner, constant] = x.args;
@@ -149,7 +149,7 @@ function equal(op: 'eq' | 'ne', x: Node, y: Node, build: Build): Node | undefine
   return undefined;
 }
 
-function negated(x: Node, build: Build): Node | undefined {
+function simplifyNot(x: Node, build: NodeBuilder): Node | undefined {
   const [a, b] = x.args as [Node, Node];
   if (x.type !== 'bool') return undefined;
   if (x.op === 'eq') return build.op('ne', a, b);
@@ -159,7 +159,7 @@ function negated(x: Node, build: Build): Node | undefined {
   return x.op === 'le' && total ? build.op('lt', b, a) : undefined;
 }
 
-function shifted(op: Op, type: Integer, x: Node, y: Node, build: Build): Node | undefined {
+function simplifyShift(op: Op, type: Integer, x: Node, y: Node, build: NodeBuilder): Node | undefined {
   if (y.op !== 'const') return undefined;
   const width = bitsOf(type);
   const count = Number(constantOf(y)) % width;
@@ -168,16 +168,16 @@ function shifted(op: Op, type: Integer, x: Node, y: Node, build: Build): Node | 
   return count === Number(constantOf(y)) ? undefined : build.op(op, x, build.lit('u32', count));
 }
 
-function multiplied(type: Integer, x: Node, y: Node, build: Build): Node | undefined {
+function simplifyProduct(type: Integer, x: Node, y: Node, build: NodeBuilder): Node | undefined {
   const power = y.op === 'const' ? log2(type, constantOf(y) as Value) : undefined;
   return power === undefined ? undefined : build.op('shl', x, build.lit('u32', power));
 }
 
 /** Division by a constant becomes shifts, or for u32 a multiplication by its scaled inverse. */
-function divided(op: 'div' | 'rem', type: Integer, x: Node, y: Node, build: Build): Node | undefined {
+function simplifyDivision(op: 'div' | 'rem', type: Integer, x: Node, y: Node, build: NodeBuilder): Node | undefined {
   if (y.op !== 'const') return undefined;
   if (isZero(y)) return op === 'div' ? x : y;
-  if (is(y, 1)) return build.op('sub', x, x);
+  if (isConstant(y, 1)) return build.op('sub', x, x);
   if (type === 'i32') return undefined;
   const divisor = constantOf(y) as Value;
   const power = log2(type, divisor);
@@ -187,14 +187,14 @@ function divided(op: 'div' | 'rem', type: Integer, x: Node, y: Node, build: Buil
       : build.op('and', x, build.op('sub', y, build.lit(type, type === 'u64' ? 1n : 1)));
   }
   if (op === 'rem') return build.op('sub', x, build.op('mul', build.op('div', x, y), y));
-  return type === 'u32' ? byInverse(x, Number(divisor), build) : undefined;
+  return type === 'u32' ? divideByInverse(x, Number(divisor), build) : undefined;
 }
 
 /**
  * x / d for a u32 x: m = ceil(2^(32+s) / d) with s = ceil(log2 d) is 33 bits wide; its upper bit is an addition of x, done
  * without overflow as ((x − t) / 2 + t). If a 32-bit m is exact for all x, the short form is used.
  */
-function byInverse(x: Node, divisor: number, build: Build): Node {
+function divideByInverse(x: Node, divisor: number, build: NodeBuilder): Node {
   const d = BigInt(divisor);
   const s = BigInt(Math.ceil(Math.log2(divisor)));
   for (let shift = 0n; shift <= s; shift++) {

@@ -1,17 +1,17 @@
 import {
   type Block,
-  defines,
-  indexOf,
+  definedNodes,
   innerBlocks,
+  isRepeating,
+  loopIndex,
   type Node,
+  nodeReadAtEnd,
   type Program,
-  readAtEnd,
-  reads,
-  repeats,
-  Stage,
+  readNodes,
+  ValueStage,
 } from '../../ir/program.js';
 import { isInteger } from '../../language/types.js';
-import { inOrder } from '../graph.js';
+import { topologicalOrder } from '../graph.js';
 import { rewriteStatement } from '../rewrite.js';
 
 /**
@@ -24,20 +24,20 @@ export function regroupSums(program: Program): Program {
   const loopsAround = new Map<Node, number>();
   const collect = (block: Block, loops: number): void => {
     for (const statement of block) {
-      roots.push(...reads(statement));
-      for (const node of defines(statement)) loopsAround.set(node, loops);
-      const last = readAtEnd(statement);
+      roots.push(...readNodes(statement));
+      for (const node of definedNodes(statement)) loopsAround.set(node, loops);
+      const last = nodeReadAtEnd(statement);
       if (last) roots.push(last.node);
-      const index = indexOf(statement);
+      const index = loopIndex(statement);
       if (index) loopsAround.set(index, loops + 1);
-      const inside = loops + (repeats(statement) ? 1 : 0);
+      const inside = loops + (isRepeating(statement) ? 1 : 0);
       for (const inner of innerBlocks(statement)) collect(inner, inside);
     }
   };
   collect(program.body, 0);
   for (const table of program.tables) roots.push(...table.values);
 
-  const nodes = inOrder(roots);
+  const nodes = topologicalOrder(roots);
   const uses = new Map<Node, number>();
   const use = (node: Node) => uses.set(node, (uses.get(node) ?? 0) + 1);
   for (const root of roots) use(root);
@@ -57,7 +57,7 @@ export function regroupSums(program: Program): Program {
     if (isSum(node)) for (const arg of node.args) if (isSum(arg) && uses.get(arg) === 1) inner.add(arg);
   }
 
-  let next = nodes.reduce((most, node) => Math.max(most, node.id), 0) + 1;
+  let next = nodes.reduce((max, node) => Math.max(max, node.id), 0) + 1;
   const rebuilt = new Map<Node, Node>();
   const of = (node: Node): Node => rebuilt.get(node) ?? node;
   const sum = (a: Node, b: Node): Node => ({
@@ -65,7 +65,7 @@ export function regroupSums(program: Program): Program {
     id: next++,
     op: 'add',
     args: [a, b],
-    stage: Math.max(a.stage, b.stage) as Stage,
+    stage: Math.max(a.stage, b.stage) as ValueStage,
     detail: {},
   });
 
@@ -106,8 +106,8 @@ function termsOf(root: Node, inner: ReadonlySet<Node>): Node[] {
  * added last.
  */
 function regroup(terms: readonly Node[], sum: (a: Node, b: Node) => Node): Node {
-  const known = terms.filter((term) => term.stage < Stage.varying).sort((a, b) => a.stage - b.stage);
-  const varying = terms.filter((term) => term.stage === Stage.varying);
+  const known = terms.filter((term) => term.stage < ValueStage.varying).sort((a, b) => a.stage - b.stage);
+  const varying = terms.filter((term) => term.stage === ValueStage.varying);
   const total = (list: readonly Node[]) =>
     list.reduce<Node | undefined>((left, right) => (left ? sum(left, right) : right), undefined);
   const early = total(known);

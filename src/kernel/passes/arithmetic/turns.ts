@@ -1,5 +1,5 @@
-import { type Block, type Node, type Program, Stage } from '../../ir/program.js';
-import { inOrder, rootsOf, usesOf } from '../graph.js';
+import { type Block, type Node, type Program, ValueStage } from '../../ir/program.js';
+import { countUses, rootsOf, topologicalOrder } from '../graph.js';
 import { rewriteStatement } from '../rewrite.js';
 
 /**
@@ -7,22 +7,22 @@ import { rewriteStatement } from '../rewrite.js';
  * number of rotations stays the same, but the outermost one and the addition are one instruction on NVIDIA's processors
  * (LEA.HI): 236 of the 1,047 additions of a SHA-256d hash then cost nothing. Runs on floating nodes.
  */
-export function turns<P extends Program>(program: P): P {
+export function hoistRotations<P extends Program>(program: P): P {
   const roots = rootsOf(program.body);
-  const nodes = inOrder(roots);
-  const uses = usesOf(nodes, roots);
+  const nodes = topologicalOrder(roots);
+  const uses = countUses(nodes, roots);
   const isAdded = new Set(nodes.filter(isSum).flatMap((sum) => sum.args.filter((arg) => uses.get(arg) === 1)));
-  let next = nodes.reduce((most, node) => Math.max(most, node.id), 0) + 1;
+  let next = nodes.reduce((max, node) => Math.max(max, node.id), 0) + 1;
 
-  const turned = new Map<Node, Node>();
-  const of = (node: Node): Node => turned.get(node) ?? node;
+  const rewritten = new Map<Node, Node>();
+  const of = (node: Node): Node => rewritten.get(node) ?? node;
   for (const node of nodes) {
     const rotations = isAdded.has(node) ? rotationsIn(node, uses) : undefined;
-    if (rotations) turned.set(node, takenOut(node, rotations));
-    else if (node.args.some((arg) => turned.has(arg))) turned.set(node, { ...node, args: node.args.map(of) });
+    if (rotations) rewritten.set(node, hoistRotation(node, rotations));
+    else if (node.args.some((arg) => rewritten.has(arg))) rewritten.set(node, { ...node, args: node.args.map(of) });
   }
 
-  function takenOut(xor: Node, rotations: readonly Rotation[]): Node {
+  function hoistRotation(xor: Node, rotations: readonly Rotation[]): Node {
     const [outer, ...others] = [...rotations].sort((a, b) => a.count - b.count) as [Rotation, ...Rotation[]];
     const make = (op: 'xor' | 'rotr', a: Node, b: Node): Node => ({ ...xor, id: next++, op, args: [a, b] });
     const terms = others.map(({ node, count }) => {
@@ -40,7 +40,7 @@ export function turns<P extends Program>(program: P): P {
   return { ...program, body: block(program.body) };
 }
 
-const isWord = (node: Node) => node.type === 'u32' && node.stage === Stage.varying;
+const isWord = (node: Node) => node.type === 'u32' && node.stage === ValueStage.varying;
 const isSum = (node: Node) => node.op === 'add' && isWord(node);
 
 interface Rotation {

@@ -1,13 +1,13 @@
 import {
   type Block,
   type BufferDecl,
-  type Cell,
-  type Hoisted,
+  type CellDecl,
+  type HoistedProgram,
   type Node,
   type Op,
-  Stage,
   type Statement,
   SUM_PARTIALS,
+  ValueStage,
 } from '../../ir/program.js';
 import type { Origin } from '../../language/origin.js';
 import { literal, type Scalar } from '../../language/types.js';
@@ -17,7 +17,7 @@ import { rewriteStatement } from '../rewrite.js';
  * Expands sums of u64 for `wide`: a region in which each index adds up one partial in a near array, then rounds that add the
  * upper half to the lower. Integer sums do not depend on the order; this is the order of `SUM_PARTIALS`.
  */
-export function writtenOutSums(program: Hoisted): Hoisted {
+export function expandU64Sums(program: HoistedProgram): HoistedProgram {
   const near: BufferDecl[] = [...program.near];
   const block = (body: Block): Block => body.flatMap(statement);
   const statement = (one: Statement): Statement[] => {
@@ -26,7 +26,7 @@ export function writtenOutSums(program: Hoisted): Hoisted {
     const slot = near.length;
     const partials: BufferDecl = { name: `sum${slot}`, kind: 'near', type: 'u64', slot, length: SUM_PARTIALS };
     near.push(partials);
-    return writtenOut(inner, partials);
+    return expandSum(inner, partials);
   };
   const body = block(program.body);
   return { ...program, body, near };
@@ -34,12 +34,12 @@ export function writtenOutSums(program: Hoisted): Hoisted {
 
 const same = (node: Node): Node => node;
 
-function writtenOut(sum: Extract<Statement, { kind: 'sum' }>, partials: BufferDecl): Statement[] {
+function expandSum(sum: Extract<Statement, { kind: 'sum' }>, partials: BufferDecl): Statement[] {
   const { origin, count, index, value, result } = sum;
-  const make = new Maker(origin);
+  const make = new LooseNodeMaker(origin);
   const [p, q, round, before, low, high] = [make.local(), make.local(), make.local(), ...make.locals('u64', 3)];
-  const at: Cell = { id: FIRST_CELL + 2 * partials.slot, type: 'u32' };
-  const total: Cell = { id: FIRST_CELL + 2 * partials.slot + 1, type: 'u64' };
+  const at: CellDecl = { id: FIRST_CELL_ID + 2 * partials.slot, type: 'u32' };
+  const total: CellDecl = { id: FIRST_CELL_ID + 2 * partials.slot + 1, type: 'u64' };
   const element = (i: Node) => ({ buffer: partials, index: i });
   // The elements i ≡ p; none if p is past the end.
   const others = make.op(
@@ -104,10 +104,10 @@ function writtenOut(sum: Extract<Statement, { kind: 'sum' }>, partials: BufferDe
 }
 
 /** Greater than the cell ids of kernels, smaller than those that `wide` assigns. */
-const FIRST_CELL = 1 << 21;
+const FIRST_CELL_ID = 1 << 21;
 
 /** Makes nodes outside any graph: `wide` makes all of them again. */
-class Maker {
+class LooseNodeMaker {
   readonly #origin: Origin;
 
   constructor(origin: Origin) {
@@ -115,7 +115,7 @@ class Maker {
   }
 
   op(op: Op, type: Scalar, ...args: Node[]): Node {
-    return { id: 0, op, type, args, stage: Stage.varying, detail: {}, origin: this.#origin };
+    return { id: 0, op, type, args, stage: ValueStage.varying, detail: {}, origin: this.#origin };
   }
   plus(a: Node, b: Node): Node {
     return this.op('add', 'u32', a, b);
@@ -127,7 +127,7 @@ class Maker {
     return Array.from({ length: count }, () => this.local(type)) as [Node, Node, Node];
   }
   constant(type: Scalar, value: number | bigint): Node {
-    return { ...this.op('const', type), stage: Stage.constant, detail: { value: literal(type, value) } };
+    return { ...this.op('const', type), stage: ValueStage.constant, detail: { value: literal(type, value) } };
   }
   u32(value: number): Node {
     return this.constant('u32', value);

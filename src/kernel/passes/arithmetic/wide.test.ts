@@ -12,12 +12,12 @@ import { tiles } from '../../language/tiles.js';
 import { f32, f64, i32, u32, u64 } from '../../language/types.js';
 import { renderIr } from '../../render/ir.js';
 import { floatingProgram } from '../floating.js';
-import { place } from '../shape/place.js';
-import { wide } from './wide.js';
+import { placeNodes } from '../shape/place.js';
+import { splitU64 } from './wide.js';
 
 const WORD = (1n << 64n) - 1n;
 const wrap = (x: bigint) => BigInt.asUintN(64, x);
-const narrowed = (kernel: Kernel) => place(wide(floatingProgram(kernel.trace())));
+const narrowed = (kernel: Kernel) => placeNodes(splitU64(floatingProgram(kernel.trace())));
 
 type Wide = Expr<'u64'>;
 /** An operation in the language and in bigint arithmetic. */

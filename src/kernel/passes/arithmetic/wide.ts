@@ -1,47 +1,57 @@
 import { MillraceError } from '../../error.js';
 import { rowOf } from '../../ir/ops.js';
-import type { Block, BufferDecl, Cell, Hoisted, Node, Op, Place, Statement, Table } from '../../ir/program.js';
+import type {
+  Block,
+  BufferDecl,
+  CellDecl,
+  HoistedProgram,
+  Node,
+  Op,
+  Place,
+  Statement,
+  TableDecl,
+} from '../../ir/program.js';
 import type { Origin } from '../../language/origin.js';
 import { literal, type Scalar, toWords, type Value } from '../../language/types.js';
-import { Graph, inOrder, isAnchored } from '../graph.js';
+import { Graph, isAnchored, topologicalOrder } from '../graph.js';
 import { rewriteStatement } from '../rewrite.js';
-import { withoutUnused } from './fold.js';
+import { removeUnused } from './fold.js';
 import { Simplifier } from './simplify.js';
-import { type Pair, WideArithmetic } from './wide-arithmetic.js';
-import { writtenOutSums } from './wide-sums.js';
+import { U64Arithmetic, type WordPair } from './wide-arithmetic.js';
+import { expandU64Sums } from './wide-sums.js';
 
 /**
  * Lowers a floating program for targets without 64-bit integers: every u64 becomes two u32, in values, cells, tables,
  * buffers (an element is two words) and slices. A slice's base becomes 32 bits, since these targets bind less than 4 GiB; a
  * checked build reports a larger base. The only 64-bit values left are bit patterns of f64, on targets that have f64.
  */
-export function wide(program: Hoisted, checked = false): Hoisted {
-  return withoutUnused(new Widener(writtenOutSums(program), checked).program());
+export function splitU64(program: HoistedProgram, checked = false): HoistedProgram {
+  return removeUnused(new U64Splitter(expandU64Sums(program), checked).program());
 }
 
 /** The largest base for which four elements of two words each stay within 32 bits. */
-const FAR = 0x3fff_ffff;
+const MAX_BASE = 0x3fff_ffff;
 
-class Widener {
-  readonly #program: Hoisted;
+class U64Splitter {
+  readonly #program: HoistedProgram;
   readonly #graph = new Graph();
   readonly #simplifier = new Simplifier(this.#graph);
   readonly #words = new Map<Node, Node>();
-  readonly #pairs = new Map<Node, Pair>();
-  readonly #cells = new Map<Cell, { lo: Cell; hi: Cell }>();
+  readonly #pairs = new Map<Node, WordPair>();
+  readonly #cells = new Map<CellDecl, { lo: CellDecl; hi: CellDecl }>();
   readonly #buffers = new Map<BufferDecl, BufferDecl>();
-  readonly #tables = new Map<Table, Table>();
+  readonly #tables = new Map<TableDecl, TableDecl>();
   readonly #checked: boolean;
   #nextCell = 1 << 22;
   #origin: Origin;
 
-  constructor(program: Hoisted, checked: boolean) {
+  constructor(program: HoistedProgram, checked: boolean) {
     this.#program = program;
     this.#checked = checked;
     this.#origin = program.body[0]?.origin as Origin;
   }
 
-  program(): Hoisted {
+  program(): HoistedProgram {
     const program = this.#program;
     const body = this.#block(program.body);
     return {
@@ -53,7 +63,7 @@ class Widener {
     };
   }
 
-  readonly #arithmetic = new WideArithmetic({
+  readonly #arithmetic = new U64Arithmetic({
     op: (op, type, ...args) => this.#make(op, type, args),
     word: (value) => this.#literal('u32', value),
     literal: (type, value) => this.#literal(type, value),
@@ -68,26 +78,26 @@ class Widener {
 
   /** Returns the new node for a node of a type other than u64. */
   #word(node: Node): Node {
-    this.#reach(node);
+    this.#rewriteUpTo(node);
     return this.#words.get(node) as Node;
   }
-  #pair(node: Node): Pair {
-    this.#reach(node);
-    return this.#pairs.get(node) as Pair;
+  #pair(node: Node): WordPair {
+    this.#rewriteUpTo(node);
+    return this.#pairs.get(node) as WordPair;
   }
 
-  #reach(wanted: Node): void {
+  #rewriteUpTo(wanted: Node): void {
     const done = (node: Node) => this.#words.has(node) || this.#pairs.has(node);
     if (done(wanted)) return;
-    for (const node of inOrder([wanted], done)) {
+    for (const node of topologicalOrder([wanted], done)) {
       this.#origin = node.origin;
-      if (node.type === 'u64') this.#pairs.set(node, this.#asPair(node));
-      else this.#words.set(node, this.#asWord(node));
+      if (node.type === 'u64') this.#pairs.set(node, this.#makePair(node));
+      else this.#words.set(node, this.#makeWord(node));
     }
   }
 
   /** Makes a node whose result is not a u64, though its operands may be. */
-  #asWord(node: Node): Node {
+  #makeWord(node: Node): Node {
     const w = this.#arithmetic;
     const [a, b] = node.args as [Node, Node];
     if (node.args.length === 0)
@@ -133,7 +143,7 @@ class Widener {
     }
   }
 
-  #asPair(node: Node): Pair {
+  #makePair(node: Node): WordPair {
     const w = this.#arithmetic;
     const { op, args, detail } = node;
     if (op === 'const') {
@@ -162,7 +172,7 @@ class Widener {
       case 'pack':
         return { lo: this.#word(a), hi: this.#word(b) };
       case 'cast':
-        return this.#widened(a);
+        return this.#widen(a);
       case 'bits': {
         const whole = this.#graph.operation('bits', 'u64', [this.#word(a)], {}, node.origin);
         return {
@@ -171,7 +181,7 @@ class Widener {
         };
       }
       case 'lookup': {
-        const table = this.#table(detail.table as Table);
+        const table = this.#table(detail.table as TableDecl);
         const at = (k: number) =>
           this.#make('add', 'u32', [
             this.#make('shl', 'u32', [this.#word(a), this.#literal('u32', 1)]),
@@ -214,7 +224,7 @@ class Widener {
     }
   }
 
-  #widened(from: Node): Pair {
+  #widen(from: Node): WordPair {
     const zero = this.#literal('u32', 0);
     switch (from.type) {
       case 'f32':
@@ -236,7 +246,7 @@ class Widener {
     return this.#graph.leaf({ ...node, type: 'u32' });
   }
 
-  #table(old: Table): Table {
+  #table(old: TableDecl): TableDecl {
     let table = this.#tables.get(old);
     if (!table) {
       // The host computes the values of a job table; here only their number matters.
@@ -259,7 +269,7 @@ class Widener {
     return decl;
   }
 
-  #cell(old: Cell): { lo: Cell; hi: Cell } {
+  #cell(old: CellDecl): { lo: CellDecl; hi: CellDecl } {
     let halves = this.#cells.get(old);
     if (!halves) {
       halves = { lo: { id: this.#nextCell++, type: 'u32' }, hi: { id: this.#nextCell++, type: 'u32' } };
@@ -322,7 +332,7 @@ class Widener {
       case 'scan':
         return [{ ...statement, near: this.#buffer(statement.near), result: this.#word(statement.result) }];
       case 'native':
-        throw this.#refuse(`the native body ${statement.body.name}`);
+        throw this.#unsupported(`the native body ${statement.body.name}`);
       default:
         return [rewriteStatement(statement, rewrite)];
     }
@@ -354,15 +364,15 @@ class Widener {
    * Returns one word for a slice's first quad. In a checked build a base that does not fit becomes one past the end of every
    * buffer.
    */
-  #base({ lo, hi }: Pair): Node {
+  #base({ lo, hi }: WordPair): Node {
     if (!this.#checked) return lo;
-    const far = this.#literal('u32', FAR);
+    const far = this.#literal('u32', MAX_BASE);
     const small = this.#make('lt', 'bool', [lo, far]);
     const fits = this.#make('and', 'bool', [this.#make('eq', 'bool', [hi, this.#literal('u32', 0)]), small]);
     return this.#make('select', 'u32', [fits, lo, far]);
   }
 
-  #refuse(what: string): MillraceError {
+  #unsupported(what: string): MillraceError {
     return new MillraceError({
       code: 'device-capability',
       message: `kernel ${this.#program.name}: ${what} needs 64-bit integers, which this target has not`,

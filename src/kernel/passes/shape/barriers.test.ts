@@ -5,16 +5,16 @@ import { breakWhen, loop, when, whileTrue } from '../../language/control.js';
 import { type TileContext, tiles } from '../../language/tiles.js';
 import { u32 } from '../../language/types.js';
 import { floatingProgram } from '../floating.js';
-import { barriers, type Fence } from './barriers.js';
-import { place } from './place.js';
+import { type Fence, findBarriers } from './barriers.js';
+import { placeNodes } from './place.js';
 
 const buffers = { out: rw(u32), hits: atomic() };
 type Context = TileContext<Record<never, never>, Record<never, never>, typeof buffers, { at: 'u32' }>;
 
 /** The program between regions, one word a statement, `|` where a barrier is (`g` for buffers, `n` for near arrays). */
 function outline(body: (context: Context) => void): string {
-  const program = place(floatingProgram(tiles('outlined', { buffers, hit: { at: u32 } }, body).trace()));
-  const fences = barriers(program);
+  const program = placeNodes(floatingProgram(tiles('outlined', { buffers, hit: { at: u32 } }, body).trace()));
+  const fences = findBarriers(program);
   const mark = ({ near, global }: Fence) => `|${near ? 'n' : ''}${global ? 'g' : ''} `;
   const one = (statement: Statement): string => {
     const fence = fences.get(statement);

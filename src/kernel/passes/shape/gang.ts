@@ -1,25 +1,25 @@
 import {
   type Block,
-  type Cell,
-  type Hoisted,
+  type CellDecl,
+  type HoistedProgram,
   innerBlocks,
   type Node,
   type Op,
-  Stage,
   type Statement,
+  ValueStage,
 } from '../../ir/program.js';
 import type { Origin } from '../../language/origin.js';
 import type { Value } from '../../language/types.js';
 import { isAnchored } from '../graph.js';
 import { rewriteStatement } from '../rewrite.js';
-import { analyse, consecutiveIn, type Variance } from './variance.js';
+import { analyseVariance, findConsecutive, type Variance } from './variance.js';
 
 /** A program that processes `lanes` items at once. Values not in `varying` are the same for all lanes and stay scalars. */
 export interface Gang {
-  readonly program: Hoisted;
+  readonly program: HoistedProgram;
   readonly lanes: number;
   readonly varying: ReadonlySet<Node>;
-  readonly varyingCells: ReadonlySet<Cell>;
+  readonly varyingCells: ReadonlySet<CellDecl>;
   /** Values that grow by one from lane to lane: memory indexed by them is contiguous. */
   readonly consecutive: ReadonlySet<Node>;
 }
@@ -29,10 +29,10 @@ export interface Gang {
  * lane takes it. A loop continues while some lane does. In a tile, the indices of a region are the lanes, and code between
  * regions runs once. With one lane the program stays as it is.
  */
-export function gang(program: Hoisted, lanes: number): Gang {
+export function makeGang(program: HoistedProgram, lanes: number): Gang {
   if (lanes === 1) return { program, lanes, varying: new Set(), varyingCells: new Set(), consecutive: new Set() };
-  const variance = analyse(program);
-  const consecutive = consecutiveIn(program, variance.nodes);
+  const variance = analyseVariance(program);
+  const consecutive = findConsecutive(program, variance.nodes);
   return {
     program: { ...program, body: new Masker(variance).body(program) },
     lanes,
@@ -43,14 +43,14 @@ export function gang(program: Hoisted, lanes: number): Gang {
 }
 
 /** The state of the walk: the active lanes (undefined between regions), and the varying loop that a break would leave. */
-interface Context {
+interface MaskContext {
   readonly mask: Node | undefined;
-  readonly loop: { readonly alive: Cell } | 'uniform' | undefined;
+  readonly loop: { readonly alive: CellDecl } | 'uniform' | undefined;
 }
 
 class Masker {
   readonly #variance: Variance;
-  readonly #cellMasks = new Map<Cell, Node | undefined>();
+  readonly #cellMasks = new Map<CellDecl, Node | undefined>();
   #nextNode = 1 << 28; // greater than any id that tracing assigns
   #nextCell = 1 << 20;
 
@@ -58,12 +58,12 @@ class Masker {
     this.#variance = variance;
   }
 
-  body({ body, kind }: Hoisted): Block {
-    return kind === 'items' ? this.#parallel(body) : this.#block(body, { mask: undefined, loop: undefined });
+  body({ body, kind }: HoistedProgram): Block {
+    return kind === 'items' ? this.#maskParallel(body) : this.#block(body, { mask: undefined, loop: undefined });
   }
 
   /** Masks a block that all lanes enter except those past the end. */
-  #parallel(block: Block): Statement[] {
+  #maskParallel(block: Block): Statement[] {
     const active: Node = this.#node('active', [], block[0]?.origin as Origin);
     return this.#block(block, { mask: active, loop: undefined });
   }
@@ -73,7 +73,7 @@ class Masker {
    * are none. This matters because an index that all lanes share is read without a mask, and may be out of bounds once all
    * have left.
    */
-  #block(block: Block, context: Context): Statement[] {
+  #block(block: Block, context: MaskContext): Statement[] {
     const out: Statement[] = [];
     for (const [i, statement] of block.entries()) {
       const mask = this.#statement(statement, context, out);
@@ -87,7 +87,7 @@ class Masker {
     return out;
   }
 
-  #statement(statement: Statement, context: Context, out: Statement[]): Node | undefined {
+  #statement(statement: Statement, context: MaskContext, out: Statement[]): Node | undefined {
     const { mask } = context;
     const masked = (one: Statement): Statement => (mask ? { ...one, mask } : one);
     switch (statement.kind) {
@@ -114,7 +114,7 @@ class Masker {
         return mask;
       case 'each':
       case 'sum':
-        out.push({ ...statement, body: this.#parallel(statement.body) });
+        out.push({ ...statement, body: this.#maskParallel(statement.body) });
         return mask;
       case 'once':
         out.push({ ...statement, body: this.#block(statement.body, context) });
@@ -133,13 +133,13 @@ class Masker {
     }
   }
 
-  #when(statement: Extract<Statement, { kind: 'when' }>, context: Context, out: Statement[]): Node | undefined {
+  #when(statement: Extract<Statement, { kind: 'when' }>, context: MaskContext, out: Statement[]): Node | undefined {
     const { condition, origin } = statement;
     if (!this.#variance.nodes.has(condition)) {
       const body = this.#block(statement.body, context);
       const otherwise = this.#block(statement.otherwise, context);
       out.push({ ...statement, body, otherwise });
-      return this.#survivors(statement, context, out);
+      return this.#remainingLanes(statement, context, out);
     }
     const branch = (lanes: Node, block: Block): void => {
       if (block.length === 0) return;
@@ -155,11 +155,11 @@ class Masker {
     };
     branch(condition, statement.body);
     if (statement.otherwise.length > 0) branch(this.#let('not', [condition], origin, out), statement.otherwise);
-    return this.#survivors(statement, context, out);
+    return this.#remainingLanes(statement, context, out);
   }
 
   /** Returns the mask after a branch in which lanes may have left the loop: only lanes that are still alive continue. */
-  #survivors(statement: Statement, context: Context, out: Statement[]): Node | undefined {
+  #remainingLanes(statement: Statement, context: MaskContext, out: Statement[]): Node | undefined {
     if (typeof context.loop !== 'object' || !innerBlocks(statement).some(hasBreak)) return context.mask;
     return this.#let(
       'and',
@@ -169,7 +169,7 @@ class Masker {
     );
   }
 
-  #loop(statement: Extract<Statement, { kind: 'loop' | 'while' }>, context: Context, out: Statement[]): void {
+  #loop(statement: Extract<Statement, { kind: 'loop' | 'while' }>, context: MaskContext, out: Statement[]): void {
     if (!this.#variance.loops.has(statement)) {
       out.push(
         rewriteStatement(statement, {
@@ -192,7 +192,7 @@ class Masker {
       const round: Statement[] = [];
       const mask = this.#get(alive, origin, round);
       round.push(...this.#block(statement.test, { mask, loop: undefined }));
-      this.#shrink(alive, mask, statement.condition, origin, round);
+      this.#narrowMask(alive, mask, statement.condition, origin, round);
       const go = this.#let('any', [this.#get(alive, origin, round)], origin, round);
       round.push({ kind: 'when', condition: go, body: inside(statement.body, []), otherwise: [], origin });
       const some = this.#let('any', [this.#get(alive, origin, test)], origin, test);
@@ -203,7 +203,7 @@ class Masker {
     const counter = this.#cell('u32', this.#constant(0, origin), origin, out, false);
     const count = this.#get(counter, origin, test);
     const mask = this.#get(alive, origin, test);
-    this.#shrink(alive, mask, this.#let('lt', [count, statement.count], origin, test), origin, test);
+    this.#narrowMask(alive, mask, this.#let('lt', [count, statement.count], origin, test), origin, test);
     const some = this.#let('any', [this.#get(alive, origin, test)], origin, test);
     const body = inside(statement.body, [{ kind: 'get', cell: counter, result: statement.index, origin }]);
     const now = this.#get(counter, origin, body);
@@ -212,7 +212,7 @@ class Masker {
     out.push({ kind: 'while', test, condition: some, body, origin });
   }
 
-  #break(statement: Extract<Statement, { kind: 'break' }>, context: Context, out: Statement[]): Node | undefined {
+  #break(statement: Extract<Statement, { kind: 'break' }>, context: MaskContext, out: Statement[]): Node | undefined {
     if (typeof context.loop !== 'object') {
       out.push(statement);
       return context.mask;
@@ -224,24 +224,24 @@ class Masker {
     return this.#let('and', [maskOf(context), stay], origin, out);
   }
 
-  #shrink(alive: Cell, mask: Node, condition: Node, origin: Origin, out: Statement[]): void {
+  #narrowMask(alive: CellDecl, mask: Node, condition: Node, origin: Origin, out: Statement[]): void {
     out.push({ kind: 'set', cell: alive, value: this.#let('and', [mask, condition], origin, out), origin });
   }
 
-  #cell(type: 'bool' | 'u32', value: Node, origin: Origin, out: Statement[], varying = true): Cell {
-    const cell: Cell = { id: this.#nextCell++, type };
+  #cell(type: 'bool' | 'u32', value: Node, origin: Origin, out: Statement[], varying = true): CellDecl {
+    const cell: CellDecl = { id: this.#nextCell++, type };
     if (varying) this.#variance.cells.add(cell);
     out.push({ kind: 'cell', cell, value, origin });
     return cell;
   }
 
-  #get(cell: Cell, origin: Origin, out: Statement[]): Node {
+  #get(cell: CellDecl, origin: Origin, out: Statement[]): Node {
     const result: Node = {
       id: this.#nextNode++,
       op: 'local',
       type: cell.type,
       args: [],
-      stage: Stage.varying,
+      stage: ValueStage.varying,
       detail: {},
       origin,
     };
@@ -259,7 +259,7 @@ class Masker {
 
   #node(op: Op, args: readonly Node[], origin: Origin): Node {
     const type = op === 'add' ? 'u32' : 'bool';
-    const node: Node = { id: this.#nextNode++, op, type, args, stage: Stage.varying, detail: {}, origin };
+    const node: Node = { id: this.#nextNode++, op, type, args, stage: ValueStage.varying, detail: {}, origin };
     this.#variance.nodes.add(node);
     return node;
   }
@@ -270,7 +270,7 @@ class Masker {
       op: 'const',
       type: 'u32',
       args: [],
-      stage: Stage.constant,
+      stage: ValueStage.constant,
       detail: { value },
       origin,
     };
@@ -280,7 +280,7 @@ class Masker {
 const same = (node: Node): Node => node;
 
 /** Returns the mask, which exists wherever control flow can vary. */
-function maskOf({ mask }: Context): Node {
+function maskOf({ mask }: MaskContext): Node {
   if (!mask) throw new TypeError('control that varies stands between regions');
   return mask;
 }

@@ -7,9 +7,9 @@ import type { Kernel } from '../../language/signature.js';
 import { u32 } from '../../language/types.js';
 import { sha256 } from '../../std/hash/sha256.js';
 import { floatingProgram } from '../floating.js';
-import { pipesFor } from './shares.js';
+import { estimatePipeShares } from './shares.js';
 
-const sharesOf = (kernel: Kernel) => pipesFor(floatingProgram(kernel.trace()));
+const sharesOf = (kernel: Kernel) => estimatePipeShares(floatingProgram(kernel.trace()));
 
 /** A kernel that makes a word of two, over and over. */
 const rounds = (body: (a: Expr<'u32'>, b: Expr<'u32'>) => Expr<'u32'>): Kernel =>

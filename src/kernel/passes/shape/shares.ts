@@ -1,25 +1,25 @@
 import { type OperationClass, rowOf } from '../../ir/ops.js';
-import { type Hoisted, type Node, Stage } from '../../ir/program.js';
+import { type HoistedProgram, type Node, ValueStage } from '../../ir/program.js';
 import { isFloat, wordsOf } from '../../language/types.js';
-import { movable, type PipeShares } from '../arithmetic/pipes.js';
-import { turns } from '../arithmetic/turns.js';
+import { movableAdditions, type PipeShares } from '../arithmetic/pipes.js';
+import { hoistRotations } from '../arithmetic/turns.js';
 
 /**
  * Returns how much of a program to move to the multiply-add pipe of an NVIDIA processor: as much as leaves that pipe the
  * less busy of the two. SHA-256d is two thirds rotations and logic: everything movable moves. A Fermat test consists of
  * products: nothing moves. Loops count once.
  */
-export function pipesFor(program: Hoisted): PipeShares {
-  const { nodes, additions } = movable(turns(program));
-  const varying = nodes.filter((node) => node.stage === Stage.varying);
+export function estimatePipeShares(program: HoistedProgram): PipeShares {
+  const { nodes, additions } = movableAdditions(hoistRotations(program));
+  const varying = nodes.filter((node) => node.stage === ValueStage.varying);
   const load = (of: (node: Node) => number) => varying.reduce((sum, node) => sum + of(node), 0);
-  const ahead = load(integerWork) - load(productWork);
+  const integerExcess = load(integerWork) - load(productWork);
   // A moved addition takes 0.5 from the integer pipe (three operands of a sum are one instruction) and adds 1 to the other.
   const all = additions.length * 1.5;
-  return { additions: all === 0 ? 0 : Math.max(0, Math.min(1, ahead / all)), turns: true };
+  return { additions: all === 0 ? 0 : Math.max(0, Math.min(1, integerExcess / all)), turns: true };
 }
 
-const single: readonly OperationClass[] = ['rotations', 'shifts', 'comparisons', 'selects'];
+const oneInstructionClasses: readonly OperationClass[] = ['rotations', 'shifts', 'comparisons', 'selects'];
 
 /**
  * Returns the instructions on the integer pipe. Up to three operands of a sum or of bit logic are one instruction. A
@@ -29,7 +29,7 @@ function integerWork({ op, type, args }: Node): number {
   const of = args[0]?.type ?? type;
   const kind = rowOf(op)?.class;
   if (isFloat(of) || kind === undefined) return 0;
-  if (single.includes(kind) || op === 'byteSwap') return wordsOf(of);
+  if (oneInstructionClasses.includes(kind) || op === 'byteSwap') return wordsOf(of);
   if (kind !== 'additions' && kind !== 'logic') return 0;
   return (op === 'neg' ? 0.5 : (args.length - 1) / 2) * wordsOf(of);
 }

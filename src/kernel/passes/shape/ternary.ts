@@ -1,7 +1,7 @@
 import { meanings } from '../../ir/evaluate.js';
 import { rowOf } from '../../ir/ops.js';
-import { type Block, type Node, type Program, Stage } from '../../ir/program.js';
-import { inOrder, rootsOf } from '../graph.js';
+import { type Block, type Node, type Program, ValueStage } from '../../ir/program.js';
+import { rootsOf, topologicalOrder } from '../graph.js';
 import { rewriteStatement } from '../rewrite.js';
 
 const isLogic = (node: Node) => rowOf(node.op)?.class === 'logic' && node.type !== 'bool';
@@ -10,16 +10,16 @@ const isLogic = (node: Node) => rowOf(node.op)?.class === 'logic' && node.type !
  * Merges bit logic into functions of three inputs, which are one instruction on AVX-512 and NVIDIA processors. An operand is
  * merged if only this node uses it and there are still at most three inputs. Runs on floating nodes.
  */
-export function ternary<P extends Program>(program: P): P {
+export function mergeTernaryLogic<P extends Program>(program: P): P {
   const roots = rootsOf(program.body);
-  const nodes = inOrder(roots);
+  const nodes = topologicalOrder(roots);
   const uses = new Map<Node, number>();
   for (const node of [...nodes.flatMap((n) => n.args), ...roots]) uses.set(node, (uses.get(node) ?? 0) + 1);
 
   const merged = new Map<Node, Node>();
   const of = (node: Node): Node => merged.get(node) ?? node;
   for (const node of nodes) {
-    if (node.stage === Stage.varying && isLogic(node)) {
+    if (node.stage === ValueStage.varying && isLogic(node)) {
       const inputs = inputsOf(node, uses);
       if (operationsIn(node, inputs) > 1) {
         const [a, b, c] = [inputs[0], inputs[1] ?? inputs[0], inputs[2] ?? inputs[0]] as [Node, Node, Node];
@@ -51,7 +51,7 @@ function inputsOf(root: Node, uses: ReadonlyMap<Node, number>): Node[] {
     const inputs = queue.shift();
     if (!inputs) break;
     for (const input of inputs) {
-      if (!isLogic(input) || input.stage !== Stage.varying) continue;
+      if (!isLogic(input) || input.stage !== ValueStage.varying) continue;
       if ((uses.get(input) ?? 0) > usesWithin(root, input, inputs)) continue;
       const wider = [...new Set([...inputs.filter((other) => other !== input), ...input.args])];
       if (wider.length > 5) continue;

@@ -1,17 +1,17 @@
 import {
   type Block,
-  type Cell,
-  type Hoisted,
+  type CellDecl,
+  type HoistedProgram,
   innerBlocks,
   type Node,
-  reads,
+  readNodes,
   type Statement,
 } from '../../ir/program.js';
 
 /** Values, cells and loops that may differ between the lanes of a gang. */
 export interface Variance {
   readonly nodes: Set<Node>;
-  readonly cells: Set<Cell>;
+  readonly cells: Set<CellDecl>;
   /** Loops that lanes may leave at different times. */
   readonly loops: Set<Statement>;
 }
@@ -19,9 +19,9 @@ export interface Variance {
 /**
  * Finds what may differ between lanes, starting from the item's or region's number. Grows the sets until nothing changes.
  */
-export function analyse({ body, kind }: Hoisted): Variance {
+export function analyseVariance({ body, kind }: HoistedProgram): Variance {
   const nodes = new Set<Node>();
-  const cells = new Set<Cell>();
+  const cells = new Set<CellDecl>();
   const loops = new Set<Statement>();
   const varies = (node: Node) => nodes.has(node) || (node.op === 'item' && kind === 'items');
   const mark = (list: readonly Node[]) => {
@@ -31,11 +31,11 @@ export function analyse({ body, kind }: Hoisted): Variance {
   /**
    * `masks` counts the enclosing varying conditions; `home` records that count for each cell; `loop` is the nearest loop.
    */
-  const home = new Map<Cell, number>();
-  const walk = (block: Block, masks: number, loop: Leaving | undefined, parallel: boolean): void => {
+  const home = new Map<CellDecl, number>();
+  const walk = (block: Block, masks: number, loop: EnclosingLoop | undefined, parallel: boolean): void => {
     for (const statement of block) {
       let differs = false;
-      for (const node of reads(statement)) {
+      for (const node of readNodes(statement)) {
         if (!varies(node)) continue;
         differs = true;
         if (node.op === 'item') nodes.add(node);
@@ -105,17 +105,17 @@ export function analyse({ body, kind }: Hoisted): Variance {
 }
 
 /** The loop that a break would leave, and the number of masks around it. */
-interface Leaving {
+interface EnclosingLoop {
   readonly statement: Statement;
   readonly masks: number;
 }
 
 /** Returns the item or a region's index, and values at a fixed distance from it. */
-export function consecutiveIn(program: Hoisted, varying: ReadonlySet<Node>): Set<Node> {
+export function findConsecutive(program: HoistedProgram, varying: ReadonlySet<Node>): Set<Node> {
   const found = new Set<Node>();
   const walk = (block: Block): void => {
     for (const statement of block) {
-      for (const node of reads(statement)) if (node.op === 'item' && varying.has(node)) found.add(node);
+      for (const node of readNodes(statement)) if (node.op === 'item' && varying.has(node)) found.add(node);
       const index = statement.kind === 'each' || statement.kind === 'sum' ? statement.index : undefined;
       if (index) found.add(index);
       if (statement.kind === 'let' && statement.node.op === 'add') {

@@ -1,11 +1,11 @@
-import { CANCEL_EVERY } from '../../abi/harness.js';
-import type { Hoisted, Node } from '../../ir/program.js';
+import { CANCEL_CHECK_INTERVAL } from '../../abi/harness.js';
+import type { HoistedProgram, Node } from '../../ir/program.js';
 import type { Origin } from '../../language/origin.js';
 import type { Scalar, Value } from '../../language/types.js';
 import { paramsOf } from '../../passes/graph.js';
 import type { Gang } from '../../passes/shape/gang.js';
 import { parameterName } from '../names.js';
-import { CStyle, cSyntax, type Dialect, type Operand } from './cstyle.js';
+import { CLikePrinter, cSyntax, type Dialect, type Operand } from './cstyle.js';
 import { Helpers } from './helpers.js';
 import { cLiteral, vectorType } from './literal.js';
 import { CMemory } from './memory.js';
@@ -31,7 +31,7 @@ export function renderC(gang: Gang, options: COptions): CText {
   const helpers = new Helpers(lanes, options.ternaryLogic);
   const memory = new CMemory(gang, helpers, options.checked);
   const dialect = new CDialect(gang, helpers, memory);
-  const body = new CStyle(program, dialect);
+  const body = new CLikePrinter(program, dialect);
   entry(program, lanes, body, memory);
 
   const head = [
@@ -55,9 +55,9 @@ export function renderC(gang: Gang, options: COptions): CText {
  * cancelled or trapped. launch[0] holds parameters, [1] control words (cancel epoch; trap flag, its site, index and length),
  * [2] this launch's epoch, then address and size in bytes of each binding.
  */
-function entry(program: Hoisted, gangLanes: number, body: CStyle, memory: CMemory): void {
+function entry(program: HoistedProgram, gangLanes: number, body: CLikePrinter, memory: CMemory): void {
   const lanes = program.kind === 'items' ? gangLanes : 1; // the lanes of a tile are inside its regions
-  const cancelEvery = program.kind === 'items' ? CANCEL_EVERY : 1;
+  const cancelEvery = program.kind === 'items' ? CANCEL_CHECK_INTERVAL : 1;
   body.braces('uint64_t millrace_run(const uint64_t *launch, uint64_t begin, uint64_t end)', () => {
     body.line('const u32 *const params = (const u32 *)launch[0];');
     body.line('u32 *const control = (u32 *)launch[1];');
@@ -98,7 +98,7 @@ function paramText(type: Scalar, word: number): string {
 
 class CDialect implements Dialect {
   readonly syntax = cSyntax;
-  readonly look = [`if (${CANCELLED}) return first - begin;`];
+  readonly cancelCheck = [`if (${CANCELLED}) return first - begin;`];
   readonly #gang: Gang;
   readonly #helpers: Helpers;
   readonly #memory: CMemory;

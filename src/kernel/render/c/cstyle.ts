@@ -1,11 +1,11 @@
 import {
   type Block,
-  type Cell,
+  type CellDecl,
   innerBlocks,
   type Node,
+  nodeReadAtEnd,
   type Program,
-  readAtEnd,
-  reads,
+  readNodes,
   type Statement,
 } from '../../ir/program.js';
 import type { Origin } from '../../language/origin.js';
@@ -17,23 +17,23 @@ export interface Syntax {
   variable(type: string, name: string, value: string): string;
   /** The head of a loop over a u32. */
   loop(name: string, from: string, condition: string, step: string): string;
-  leave(condition: string): string;
+  breakIf(condition: string): string;
 }
 
 export const cSyntax: Syntax = {
   constant: (type, name, value) => `const ${type} ${name} = ${value};`,
   variable: (type, name, value) => `${type} ${name} = ${value};`,
   loop: (name, from, condition, step) => `for (u32 ${name} = ${from}; ${condition}; ${step})`,
-  leave: (condition) => `if (${condition}) break;`,
+  breakIf: (condition) => `if (${condition}) break;`,
 };
 
-/** The differences between C-like targets. Everything structural is in `CStyle`. */
+/** The differences between C-like targets. Everything structural is in `CLikePrinter`. */
 export interface Dialect {
   readonly syntax: Syntax;
   /** Lines that must precede a statement: barriers. */
   before?(statement: Statement): readonly string[];
   /** Lines at the start of a long loop's round. They leave the item if the launch was cancelled. */
-  readonly look: readonly string[];
+  readonly cancelCheck: readonly string[];
   /** Returns the type of a variable; `varying` if each lane has its own value. */
   typeName(type: Scalar, varying: boolean): string;
   literal(type: Scalar, value: Value): string;
@@ -49,7 +49,7 @@ export interface Dialect {
   /** Prints `target = value` for the lanes of the mask only. */
   maskedSet(cell: string, type: Scalar, value: string, mask: string): string;
   isVarying(node: Node): boolean;
-  isVaryingCell(cell: Cell): boolean;
+  isVaryingCell(cell: CellDecl): boolean;
 }
 
 export interface Operand {
@@ -91,23 +91,23 @@ const INLINE_OPERATIONS = 4;
  * Prints a placed program as C-like text, with a name for each value used more than once, and records the line of the user's
  * source for each line of text. Names are numbered in the order of the text, so that the same program gives the same text.
  */
-export class CStyle {
+export class CLikePrinter {
   readonly #dialect: Dialect;
   readonly #names = new Map<Node, string>();
   readonly #inline = new Map<Node, { text: string; size: number }>();
-  readonly #single: ReadonlySet<Node>;
-  readonly #cellNames = new Map<Cell, string>();
+  readonly #usedOnce: ReadonlySet<Node>;
+  readonly #cellNames = new Map<CellDecl, string>();
   readonly #lines: string[] = [];
   readonly #origins: (Origin | undefined)[] = [];
   #indent = 0;
-  #values = 0;
-  #cells = 0;
+  #valueCount = 0;
+  #cellCount = 0;
   /** The number of variables and effects printed, which determines the compile time. */
   statements = 0;
 
   constructor(program: Program, dialect: Dialect) {
     this.#dialect = dialect;
-    this.#single = usedOnceInTheirBlock(program.body);
+    this.#usedOnce = usedOnceInTheirBlock(program.body);
   }
 
   get lines(): readonly string[] {
@@ -160,14 +160,14 @@ export class CStyle {
   }
 
   /** Returns the text of a value that a statement uses without combining it. */
-  #whole(node: Node, varying: boolean): string {
+  #fullText(node: Node, varying: boolean): string {
     const inline = this.#inline.get(node);
     const text = inline ? inline.text : this.#operand(node).text;
     return varying && !this.#dialect.isVarying(node) ? this.#dialect.splat(node.type, text) : text;
   }
 
   #define(node: Node): string {
-    const name = `v${this.#values++}`;
+    const name = `v${this.#valueCount++}`;
     this.#names.set(node, name);
     return name;
   }
@@ -193,16 +193,16 @@ export class CStyle {
           mask,
         );
         const size = node.args.reduce((sum, arg) => sum + (this.#inline.get(arg)?.size ?? 0), 1);
-        if (this.#single.has(node) && size <= INLINE_OPERATIONS) this.#inline.set(node, { text, size });
+        if (this.#usedOnce.has(node) && size <= INLINE_OPERATIONS) this.#inline.set(node, { text, size });
         else this.#declare(node, text, origin);
         return;
       }
       case 'cell': {
-        const name = `c${this.#cells++}`;
+        const name = `c${this.#cellCount++}`;
         this.#cellNames.set(statement.cell, name);
         const varying = this.#dialect.isVaryingCell(statement.cell);
         const type = this.#dialect.typeName(statement.cell.type, varying);
-        this.line(this.#dialect.syntax.variable(type, name, this.#whole(statement.value, varying)), origin);
+        this.line(this.#dialect.syntax.variable(type, name, this.#fullText(statement.value, varying)), origin);
         this.statements++;
         return;
       }
@@ -211,7 +211,7 @@ export class CStyle {
         return;
       case 'set': {
         const name = this.#cellName(statement.cell);
-        const value = this.#whole(statement.value, this.#dialect.isVaryingCell(statement.cell));
+        const value = this.#fullText(statement.value, this.#dialect.isVaryingCell(statement.cell));
         this.line(
           mask ? this.#dialect.maskedSet(name, statement.cell.type, value, mask) : `${name} = ${value};`,
           origin,
@@ -220,7 +220,7 @@ export class CStyle {
         return;
       }
       case 'when':
-        this.braces(`if (${this.#whole(statement.condition, false)})`, () => this.block(statement.body), origin);
+        this.braces(`if (${this.#fullText(statement.condition, false)})`, () => this.block(statement.body), origin);
         if (statement.otherwise.length > 0) this.braces('else', () => this.block(statement.otherwise));
         return;
       case 'loop': {
@@ -234,16 +234,16 @@ export class CStyle {
         this.braces(
           'for (;;)',
           () => {
-            for (const text of statement.isLong ? this.#dialect.look : []) this.line(text, origin);
+            for (const text of statement.isLong ? this.#dialect.cancelCheck : []) this.line(text, origin);
             this.block(statement.test);
-            this.line(this.#dialect.syntax.leave(`!(${this.#whole(statement.condition, false)})`), origin);
+            this.line(this.#dialect.syntax.breakIf(`!(${this.#fullText(statement.condition, false)})`), origin);
             this.block(statement.body);
           },
           origin,
         );
         return;
       case 'break':
-        this.line(this.#dialect.syntax.leave(this.#whole(statement.condition, false)), origin);
+        this.line(this.#dialect.syntax.breakIf(this.#fullText(statement.condition, false)), origin);
         return;
       case 'each':
       case 'sum':
@@ -251,7 +251,7 @@ export class CStyle {
       case 'once':
         this.#dialect.region(statement, {
           uniform: (node) => this.#operand(node).text,
-          varying: (node) => this.#whole(node, true),
+          varying: (node) => this.#fullText(node, true),
           define: (node) => this.#define(node),
           body: () => this.block(statement.kind === 'scan' ? [] : statement.body),
           line: (text) => this.line(text, origin),
@@ -274,7 +274,7 @@ export class CStyle {
     }
   }
 
-  #cellName(cell: Cell): string {
+  #cellName(cell: CellDecl): string {
     return this.#cellNames.get(cell) ?? 'missing_cell';
   }
 }
@@ -290,8 +290,8 @@ export function usedOnceInTheirBlock(body: Block): Set<Node> {
   const walk = (block: Block): void => {
     for (const statement of block) {
       if (statement.kind === 'let') homes.set(statement.node, block);
-      for (const node of reads(statement)) use(node, block);
-      const last = readAtEnd(statement);
+      for (const node of readNodes(statement)) use(node, block);
+      const last = nodeReadAtEnd(statement);
       if (last) use(last.node, last.block);
       for (const inner of innerBlocks(statement)) walk(inner);
     }

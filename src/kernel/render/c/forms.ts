@@ -2,7 +2,7 @@ import { typeSets } from '../../ir/ops.js';
 import type { Float, Integer } from '../../language/types.js';
 
 /** Pairs of types of the same width. */
-const samePairs = [
+const sameWidthPairs = [
   ['u32', 'i32'],
   ['u32', 'f32'],
   ['i32', 'f32'],
@@ -69,7 +69,8 @@ function scalarFunctions(): Record<string, string> {
     'a >= 2147483648.0 ? 2147483647 : a > -2147483649.0 ? (i32)a : a <= -2147483648.0 ? -2147483647 - 1 : 0';
   table.cast_f32_f64 = '(f64)a';
   table.cast_f64_f32 = '(f32)a';
-  for (const [from, to] of samePairs) table[`bits_${from}_${to}`] = `((union { ${from} x; ${to} y; }){ .x = a }).y`;
+  for (const [from, to] of sameWidthPairs)
+    table[`bits_${from}_${to}`] = `((union { ${from} x; ${to} y; }){ .x = a }).y`;
   return table;
 }
 
@@ -82,10 +83,10 @@ export function divisor(type: Integer): string {
 }
 
 /** Returns saturating conversions to integers. Comparisons with a NaN are false, so a NaN falls through to 0. */
-export function fromFloat(type: Float, f: string, most: string, zero: string): Record<string, string> {
+export function fromFloat(type: Float, f: string, maxU64: string, zero: string): Record<string, string> {
   return {
     [`cast_${type}_u32`]: `a >= 4294967296.0${f} ? 0xffffffffu : a > 0.0${f} ? (u32)a : 0u`,
-    [`cast_${type}_u64`]: `a >= 18446744073709551616.0${f} ? ${most} : a > 0.0${f} ? (u64)a : ${zero}`,
+    [`cast_${type}_u64`]: `a >= 18446744073709551616.0${f} ? ${maxU64} : a > 0.0${f} ? (u64)a : ${zero}`,
     [`cast_${type}_i32`]: `a >= 2147483648.0${f} ? 2147483647 : a >= -2147483648.0${f} ? (i32)a : a < 0.0${f} ? -2147483647 - 1 : 0`,
   };
 }
@@ -139,7 +140,7 @@ function wholeGangFunctions(): Record<string, string> {
   table.cast_i32_u32_v = '(u32v)a';
   table.cast_u32_u64_v = widened('a');
   table.cast_u64_u32_v = '__builtin_convertvector(a, u32v)';
-  for (const [from, to] of samePairs) table[`bits_${from}_${to}_v`] = `(${to}v)a`;
+  for (const [from, to] of sameWidthPairs) table[`bits_${from}_${to}_v`] = `(${to}v)a`;
   return table;
 }
 

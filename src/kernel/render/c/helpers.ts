@@ -36,23 +36,23 @@ export class Helpers {
 
   operation(node: Node, args: readonly Operand[], varying: boolean): string {
     const type = node.args[0]?.type ?? node.type;
-    const spread = (operand: Operand): string =>
+    const broadcast = (operand: Operand): string =>
       varying && !operand.varying ? `splat_${operand.node.type}(${operand.text})` : operand.text;
     const name = formName(node);
     const { symbol, class: kind } = ops[node.op as PureOp];
     const count = node.args[1]?.op === 'const' ? node.args[1].detail.value : undefined; // `fold` reduced it below the width
     if (kind === 'shifts' && count !== undefined && type !== 'i32')
-      return `${spread(args[0] as Operand)} ${symbol} ${count}`;
+      return `${broadcast(args[0] as Operand)} ${symbol} ${count}`;
     if (symbol && !functions[name]) {
       const isLogicalNot = node.op === 'not' && type === 'bool' && !varying;
-      return this.#infix(isLogicalNot ? '!' : symbol, node, args, varying, spread);
+      return this.#infix(isLogicalNot ? '!' : symbol, node, args, varying, broadcast);
     }
     if (node.op === 'any') return `${this.use('any')}(${args[0]?.text})`;
     // A constant count stays a scalar: compilers make it an immediate rotate.
     if (vectorFunctions[`${name}_c`] && count !== undefined && varying)
-      return `${this.use(`${name}_c`)}(${spread(args[0] as Operand)}, ${count})`;
-    if (node.op === 'logic3') return this.#logic3(node, args.map(spread), varying);
-    return `${this.call(name, varying)}(${args.map(spread).join(', ')})`;
+      return `${this.use(`${name}_c`)}(${broadcast(args[0] as Operand)}, ${count})`;
+    if (node.op === 'logic3') return this.#logic3(node, args.map(broadcast), varying);
+    return `${this.call(name, varying)}(${args.map(broadcast).join(', ')})`;
   }
 
   #infix(
@@ -60,14 +60,14 @@ export class Helpers {
     node: Node,
     args: readonly Operand[],
     varying: boolean,
-    spread: (operand: Operand) => string,
+    broadcast: (operand: Operand) => string,
   ): string {
     const [a, b] = args as [Operand, Operand];
-    if (args.length === 1) return `${operator}${varying ? spread(a) : a.text}`;
+    if (args.length === 1) return `${operator}${varying ? broadcast(a) : a.text}`;
     const compares = node.type === 'bool' && a.node.type !== 'bool';
     // Compilers broadcast a scalar beside a vector by themselves; of two scalars one must be broadcast.
-    const left = varying && !a.varying && (!b.varying || a.node.type === 'bool') ? spread(a) : a.text;
-    const right = varying && b.node.type === 'bool' ? spread(b) : b.text;
+    const left = varying && !a.varying && (!b.varying || a.node.type === 'bool') ? broadcast(a) : a.text;
+    const right = varying && b.node.type === 'bool' ? broadcast(b) : b.text;
     const text = `${left} ${operator} ${right}`;
     if (!compares || !varying) return text;
     return a.node.type === 'u64' || a.node.type === 'f64'

@@ -1,4 +1,4 @@
-import type { AtomicOp, Block, Hoisted, Node, Place, Table } from '../../ir/program.js';
+import type { AtomicOp, Block, HoistedProgram, Node, Place, TableDecl } from '../../ir/program.js';
 import type { Origin } from '../../language/origin.js';
 import { type Scalar, type Value, wordsOf } from '../../language/types.js';
 import type { Gang } from '../../passes/shape/gang.js';
@@ -6,7 +6,15 @@ import { bufferName, lengthName, tableName } from '../names.js';
 import type { EffectNames, EffectStatement, Operand } from './cstyle.js';
 import type { Helpers } from './helpers.js';
 import { cLiteral, vectorType } from './literal.js';
-import { hasQuads, loadRows, type QuadPlaces, quadsPrelude, spotsOf, storeRows, turned } from './quads.js';
+import {
+  declareLaneIndices,
+  hasQuads,
+  loadRows,
+  type QuadAddresses,
+  quadsPrelude,
+  storeRows,
+  transposeCall,
+} from './quads.js';
 
 /**
  * Buffers, atomics, tables and native bodies in C. Lanes access memory one by one under their mask; compilers turn the loops
@@ -20,7 +28,7 @@ export class CMemory {
   /** Words that also exist as the rows of a quad (quads.ts), keyed by the first of the four. */
   readonly #rows = new Map<Node, { readonly words: readonly Node[]; readonly rows: readonly string[] }>();
   /** Index values that already exist as scalars, and the block in which their name is valid. */
-  readonly #spots = new Map<Node, { readonly name: string; readonly block: Block }>();
+  readonly #laneIndices = new Map<Node, { readonly name: string; readonly block: Block }>();
   readonly sites: Origin[] = [];
 
   constructor(gang: Gang, helpers: Helpers, checked: boolean) {
@@ -43,7 +51,7 @@ export class CMemory {
     return [...(this.#checked ? [trap] : []), ...this.#preludes];
   }
 
-  bindings(program: Hoisted): string[] {
+  bindings(program: HoistedProgram): string[] {
     const near = program.near.flatMap((decl) => [
       `${decl.type} *const ${bufferName(decl)} = ${bufferName(decl)}_storage;`,
       ...(this.#checked ? [`const u64 ${lengthName(decl)} = ${decl.length};`] : []),
@@ -64,14 +72,14 @@ export class CMemory {
    * Declares a tile's arrays, which are thread-local. In the local model GCC folds the offset of an index into the symbol.
    * In a branch that is never taken the offset may be 2^34 bytes, and the linker rejects it.
    */
-  nearArrays(program: Hoisted): string[] {
+  nearArrays(program: HoistedProgram): string[] {
     return program.near.map(
       (decl) =>
         `static _Thread_local ${decl.type} ${bufferName(decl)}_storage[${decl.length}] __attribute__((aligned(64), tls_model("global-dynamic")));`,
     );
   }
 
-  constantTable(table: Table): string[] {
+  constantTable(table: TableDecl): string[] {
     if (table.word !== undefined) return [];
     const values = table.values.map((node) => cLiteral(table.type, node.detail.value as Value));
     return [`static const ${table.type} ${tableName(table)}[${values.length}] = {${values.join(', ')}};`];
@@ -83,7 +91,7 @@ export class CMemory {
   }
 
   lookup(node: Node, index: Operand, varying: boolean, mask: string | undefined): string {
-    const table = node.detail.table as Table;
+    const table = node.detail.table as TableDecl;
     const element = (at: string) => (table.word === undefined ? `${tableName(table)}[${at}]` : jobTableText(table, at));
     const guarded = (at: string): string => {
       if (!this.#checked) return element(at);
@@ -143,7 +151,7 @@ export class CMemory {
       return [
         ...quads.lines,
         ...loadRows(this.#gang.lanes, quads, rows),
-        `${vector} ${defined.join(', ')}; ${turned(rows, defined)}`,
+        `${vector} ${defined.join(', ')}; ${transposeCall(rows, defined)}`,
       ];
     }
     return [...defined.map((name) => `${vector} ${name} = {0};`), ...this.#allLanes(names, place, at, one, piece)];
@@ -175,14 +183,14 @@ export class CMemory {
   }
 
   /** Returns the addresses of all lanes' quads; undefined if accessing lanes one by one is better. */
-  #quads(place: Place, names: EffectNames, width: number): (QuadPlaces & { lines: string[] }) | undefined {
+  #quads(place: Place, names: EffectNames, width: number): (QuadAddresses & { lines: string[] }) | undefined {
     const { buffer, base, index } = place;
     const { lanes, varying } = this.#gang;
     if (width !== 4 || wordsOf(buffer.type) !== 1 || !hasQuads(lanes) || (base && varying.has(base))) return undefined;
-    if (!varying.has(index) || this.#neighbours(place) || names.mask !== 'active' || this.#checked) return undefined;
+    if (!varying.has(index) || this.#isContiguous(place) || names.mask !== 'active' || this.#checked) return undefined;
     this.#preludes.add(quadsPrelude(lanes));
     const from = bufferName(buffer);
-    const { lines, spot } = this.#spotsOf(index, names);
+    const { lines, spot } = this.#laneIndicesOf(index, names);
     return {
       base: base ? `${from} + (u64)${names.value(base).text} * 4` : from,
       index: names.value(index).text,
@@ -195,9 +203,9 @@ export class CMemory {
    * Returns the lanes' indices as scalars. A sum with a constant is computed from the scalars of its other term, if they
    * exist.
    */
-  #spotsOf(index: Node, names: EffectNames): { lines: string[]; spot(lane: number): string } {
+  #laneIndicesOf(index: Node, names: EffectNames): { lines: string[]; spot(lane: number): string } {
     const known = (node: Node | undefined): string | undefined => {
-      const spots = node && this.#spots.get(node);
+      const spots = node && this.#laneIndices.get(node);
       return spots && spots.block === names.block ? spots.name : undefined;
     };
     const [term, more] = index.op === 'add' && index.args[1]?.op === 'const' ? index.args : [];
@@ -205,13 +213,13 @@ export class CMemory {
     if (own !== undefined) return { lines: [], spot: (lane) => `${own}[${lane}]` };
     if (other !== undefined)
       return { lines: [], spot: (lane) => `(${other}[${lane}] + ${cLiteral('u32', more?.detail.value as Value)})` };
-    const name = `at${this.#temporaries++}`;
-    this.#spots.set(index, { name, block: names.block });
-    return { lines: [spotsOf(name, names.value(index).text)], spot: (lane) => `${name}[${lane}]` };
+    const name = `at${this.#temporaryCount++}`;
+    this.#laneIndices.set(index, { name, block: names.block });
+    return { lines: [declareLaneIndices(name, names.value(index).text)], spot: (lane) => `${name}[${lane}]` };
   }
 
   #newRows(words: readonly Node[]): readonly string[] {
-    const name = `q${this.#temporaries++}`;
+    const name = `q${this.#temporaryCount++}`;
     const rows = words.map((_, j) => `${name}_${j}`);
     this.#rows.set(words[0] as Node, { words, rows });
     return rows;
@@ -221,17 +229,17 @@ export class CMemory {
   #rowsOf(words: readonly Node[], names: EffectNames): { lines: string[]; rows: readonly string[] } {
     const known = this.#rows.get(words[0] as Node);
     if (known && words.every((word, i) => word === known.words[i])) return { lines: [], rows: known.rows };
-    const name = `q${this.#temporaries++}`;
+    const name = `q${this.#temporaryCount++}`;
     const rows = words.map((_, j) => `${name}_${j}`);
     const texts = words.map((word) => {
       const { text, varying } = names.value(word);
       return varying ? text : `splat_${word.type}(${text})`;
     });
-    return { lines: [`u32v ${rows.join(', ')}; ${turned(texts, rows)}`], rows };
+    return { lines: [`u32v ${rows.join(', ')}; ${transposeCall(texts, rows)}`], rows };
   }
 
   /** True if consecutive lanes access consecutive elements. */
-  #neighbours({ index, base }: Place): boolean {
+  #isContiguous({ index, base }: Place): boolean {
     return this.#gang.consecutive.has(index) && !(base && this.#gang.varying.has(base));
   }
 
@@ -249,7 +257,7 @@ export class CMemory {
     const masked = `for (int l = 0; l < LANES; l++) if (${names.mask}[l]) { ${this.#guarded(at('[l]'), one)} }`;
     if (names.mask !== 'active' || this.#checked) return [masked];
     const lastStart = (2 ** 32 - this.#gang.lanes).toString(16);
-    const fast = this.#neighbours(place)
+    const fast = this.#isContiguous(place)
       ? `if (whole && ${names.value(place.index).text}[0] <= 0x${lastStart}u) ${piece(at('[0]'))}`
       : `if (whole) for (int l = 0; l < LANES; l++) { ${one(at('[l]'))} }`;
     return [fast, `else ${masked}`];
@@ -269,7 +277,7 @@ export class CMemory {
     if (names.mask === 'active' && hasQuads(this.#gang.lanes) && this.#gang.varying.has(place.index) && !place.base) {
       // An inactive lane may name any address too.
       this.#preludes.add(quadsPrelude(this.#gang.lanes));
-      const { lines, spot } = this.#spotsOf(place.index, names);
+      const { lines, spot } = this.#laneIndicesOf(place.index, names);
       const one = (_: unknown, lane: number) => `__builtin_prefetch(&${buffer}[(u64)${spot(lane)} * 4]);`;
       return [...lines, Array.from({ length: this.#gang.lanes }, one).join(' ')];
     }
@@ -339,15 +347,15 @@ export class CMemory {
     names: EffectNames,
   ): string[] {
     this.#preludes.add(quadsPrelude(lanes));
-    const given = fours(args).map((words) => this.#rowsOf(words, names));
+    const given = groupsOf4(args).map((words) => this.#rowsOf(words, names));
     const defined = results.map((node) => names.define(node));
-    const made = fours(results).map((words) => this.#newRows(words));
+    const made = groupsOf4(results).map((words) => this.#newRows(words));
     const text = body.text({ lanes, args: given.flatMap(({ rows }) => rows), results: made.flat(), rows: true });
     return [
       ...given.flatMap(({ lines }) => lines),
       `u32v ${made.flat().join(', ')};`,
       ...text.trim().split('\n'),
-      ...fours(defined).map((words, k) => `u32v ${words.join(', ')}; ${turned(made[k] ?? [], words)}`),
+      ...groupsOf4(defined).map((words, k) => `u32v ${words.join(', ')}; ${transposeCall(made[k] ?? [], words)}`),
     ];
   }
 
@@ -379,9 +387,9 @@ export class CMemory {
     return this.sites.push(origin) - 1;
   }
 
-  #temporaries = 0;
+  #temporaryCount = 0;
   #temporary(): string {
-    return `t${this.#temporaries++}`;
+    return `t${this.#temporaryCount++}`;
   }
 }
 
@@ -396,13 +404,13 @@ function isBelow({ op, args: [, by] }: Node, length: number): boolean {
 const element = (place: Place, address: string, k: number): string =>
   `${bufferName(place.buffer)}[${address}${k === 0 ? '' : ` + ${k}`}]`;
 
-const fours = <T>(list: readonly T[]): T[][] =>
+const groupsOf4 = <T>(list: readonly T[]): T[][] =>
   Array.from({ length: list.length / 4 }, (_, i) => list.slice(4 * i, 4 * i + 4));
 
 /** Returns the text of a value for one lane. */
 const laneOf = (operand: Operand, lane: string): string => `${operand.text}${operand.varying ? lane : ''}`;
 
-function jobTableText(table: Table, at: string): string {
+function jobTableText(table: TableDecl, at: string): string {
   const type: Scalar = table.type;
   const words = wordsOf(type);
   const word = (k: number) => `params[${table.word} + ${words === 1 ? at : `(${at}) * ${words}`}${k ? ` + ${k}` : ''}]`;

@@ -10,17 +10,18 @@
 export const hasQuads = (lanes: number): boolean => lanes === 4 || lanes === 8 || lanes === 16;
 
 /** Declares an array `name` with the lanes' elements of `index` as scalars. */
-export const spotsOf = (name: string, index: string): string => `u32 ${name}[LANES]; quads_spots(${index}, ${name});`;
+export const declareLaneIndices = (name: string, index: string): string =>
+  `u32 ${name}[LANES]; quads_spots(${index}, ${name});`;
 
 /** The addresses of a gang's quads: from `base` on, by the index vector of all lanes and by the scalar of each. */
-export interface QuadPlaces {
+export interface QuadAddresses {
   readonly base: string;
   readonly index: string;
   spot(lane: number): string;
 }
 
 /** Loads the quads of all lanes into four rows. */
-export function loadRows(lanes: number, { base, index, spot }: QuadPlaces, rows: readonly string[]): string[] {
+export function loadRows(lanes: number, { base, index, spot }: QuadAddresses, rows: readonly string[]): string[] {
   const at = (lane: number) => `(const u32 *)(${base}) + (u64)${spot(lane)} * 4`;
   const whole = rows.map((row, j) => `${row} = quads_row(${lanesOfRow(lanes, j).map(at).join(', ')});`);
   const some = rows.map((row, j) => `${row} = some.row[${j}];`);
@@ -32,7 +33,7 @@ export function loadRows(lanes: number, { base, index, spot }: QuadPlaces, rows:
 }
 
 /** Stores four rows to the quads of all lanes. */
-export function storeRows(lanes: number, { base, index, spot }: QuadPlaces, rows: readonly string[]): string[] {
+export function storeRows(lanes: number, { base, index, spot }: QuadAddresses, rows: readonly string[]): string[] {
   const at = (lane: number) => `(u32 *)(${base}) + (u64)${spot(lane)} * 4`;
   const whole = rows.map((row, j) => `quads_put(${row}, ${lanesOfRow(lanes, j).map(at).join(', ')});`);
   return [
@@ -42,7 +43,7 @@ export function storeRows(lanes: number, { base, index, spot }: QuadPlaces, rows
 }
 
 /** Transposes rows to words, or words to rows: the steps are the same. */
-export const turned = (from: readonly string[], to: readonly string[]): string =>
+export const transposeCall = (from: readonly string[], to: readonly string[]): string =>
   `quads_turn(${[...from.map((name) => `(u32v)(${name})`), ...to.map((name) => `(u32v *)&${name}`)].join(', ')});`;
 
 /**

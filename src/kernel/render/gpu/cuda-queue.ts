@@ -1,6 +1,13 @@
 import { ONE_FIELD, RING_CAPACITY_FIELD, ringLayout } from '../../abi/harness.js';
-import { LINGER_NS, Order, QUEUE_ENTRY, QueueControl, QueueHeader, QueueState } from '../../abi/resident-abi.js';
-import type { Hoisted } from '../../ir/program.js';
+import {
+  GridOrder,
+  IDLE_TIMEOUT_NS,
+  QUEUE_ENTRY_POINT,
+  QueueControl,
+  QueueHeader,
+  QueueState,
+} from '../../abi/resident-abi.js';
+import type { HoistedProgram } from '../../ir/program.js';
 import { cudaArguments, nearMemory } from './cuda.js';
 import { CANCEL_BLOCKS, GpuPrinter, type GpuText } from './gpu.js';
 import type { GpuLanguage } from './language.js';
@@ -33,28 +40,28 @@ export function renderCudaQueue(layout: GpuLayout, language: GpuLanguage): GpuTe
       ...watch(words, shape.workgroup),
       'u32 processor = 0u;',
       'asm volatile("mov.u32 %0, %%smid;" : "=r"(processor));',
-      `if (${agreed(`processor % ${header('processors')} - ${header('firstProcessor')} >= ${header('ownProcessors')}`, shape.workgroup)}) return;`,
-      `if (thread == 0u) atomicAdd((u64 *)state + ${present}, 1ull);`,
+      `if (${uniformCondition(`processor % ${header('processors')} - ${header('firstProcessor')} >= ${header('ownProcessors')}`, shape.workgroup)}) return;`,
+      `if (thread == 0u) atomicAdd((u64 *)state + ${runningGroups}, 1ull);`,
     ]);
     const fixed = fixedWords(program);
     const isOfEntry = (word: number): boolean => word >= program.jobWords && !fixed.has(word);
-    printer.parameters(parametersAt, (word) => !isOfEntry(word));
-    printer.tables();
+    printer.declareParameters(parametersAt, (word) => !isOfEntry(word));
+    printer.fillTables();
     body.braces('for (;;)', () => {
       printer.lines(take(shape.workgroup));
-      printer.lines(fetch(words, shape.workgroup));
+      printer.lines(fetchLines(words, shape.workgroup));
       if (program.hit.length > 0) body.line('u32 *const b_ring = found + (u64)slot * ringWords;');
       const every = CANCEL_BLOCKS[program.kind];
       // Read again in each round: 22 values kept in registers would cost one workgroup of six per processor.
       const names = (): void =>
-        printer.parameters(parametersAt, isOfEntry, (word) => `entry[${1 + word - program.jobWords}]`);
+        printer.declareParameters(parametersAt, isOfEntry, (word) => `entry[${1 + word - program.jobWords}]`);
       const stop = [
-        `if (round % ${every}u == ${every - 1}u && ${agreed(`__syncthreads_or(thread == 0u && state[${ORDER}] == ${Order.stop}ull)`, shape.workgroup)}) {`,
+        `if (round % ${every}u == ${every - 1}u && ${uniformCondition(`__syncthreads_or(thread == 0u && state[${ORDER}] == ${GridOrder.stop}ull)`, shape.workgroup)}) {`,
         '  stopped = true;',
         '  break;',
         '}',
       ];
-      printer.work(stop, names);
+      printer.printLoop(stop, names);
       printer.lines(publish(program.hit.length > 0, ringRecord(layout), shape.workgroup));
     });
   });
@@ -62,7 +69,7 @@ export function renderCudaQueue(layout: GpuLayout, language: GpuLanguage): GpuTe
 }
 
 /** Returns the chunk words that are the same for all entries: the ring's capacity, and 1. */
-function fixedWords({ params }: Hoisted): ReadonlySet<number> {
+function fixedWords({ params }: HoistedProgram): ReadonlySet<number> {
   const fixed = params.filter(
     ({ node }) => node.op === 'chunk' && (node.detail.field === RING_CAPACITY_FIELD || node.detail.field === ONE_FIELD),
   );
@@ -87,7 +94,7 @@ function head({ shape, program }: GpuLayout): string {
     ...(program.hit.length > 0 ? ['volatile u32 *rings'] : []),
   ];
   const [launch = '', ...rest] = bound;
-  return `extern "C" __global__ void __launch_bounds__(${shape.workgroup}) ${QUEUE_ENTRY}(${[launch, ...queue, ...rest].join(', ')})`;
+  return `extern "C" __global__ void __launch_bounds__(${shape.workgroup}) ${QUEUE_ENTRY_POINT}(${[launch, ...queue, ...rest].join(', ')})`;
 }
 
 /** Returns the number of words before a ring's records, and of one record. */
@@ -96,16 +103,16 @@ const ringRecord = ({ program }: GpuLayout): { header: number; record: number } 
   return { header: headerWords, record: recordWords };
 };
 
-const { head: HEAD, seen, watched, order: ORDER, active, present } = QueueState;
+const { head: HEAD, entriesSeen, hasWatch, order: ORDER, lastFinished, runningGroups } = QueueState;
 const control = (word: keyof typeof QueueControl): string => `*(const volatile u64 *)(control + ${QueueControl[word]})`;
 /**
  * Returns a condition on which all threads agree, in a form that the compiler recognizes. Otherwise the compiler assumes
  * that a warp can diverge, and uniform values cannot stay in uniform registers: SHA-256d at 7.0 GH/s on an H200.
  */
-const agreed = (condition: string, workgroup: number): string =>
+const uniformCondition = (condition: string, workgroup: number): string =>
   `__any_sync(${workgroup < 32 ? 2 ** workgroup - 1 : 0xffff_ffff}u, ${condition})`;
 /** Copies are short: unrolled, they would need more registers than the kernel. */
-const ROLLED = '#pragma unroll 1';
+const NO_UNROLL = '#pragma unroll 1';
 const clock = (name: string): string => `asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(${name}));`;
 
 /**
@@ -114,7 +121,7 @@ const clock = (name: string): string => `asm volatile("mov.u64 %0, %%globaltimer
  * word) are read in one access.
  */
 const watch = (words: number, workgroup: number): string[] => [
-  `if (${agreed(`__syncthreads_or(thread == 0u && atomicExch((u64 *)state + ${watched}, 1ull) == 0ull)`, workgroup)}) {`,
+  `if (${uniformCondition(`__syncthreads_or(thread == 0u && atomicExch((u64 *)state + ${hasWatch}, 1ull) == 0ull)`, workgroup)}) {`,
   '  __shared__ u32 told;',
   '  u64 since = 0ull, now = 0ull, known = 0ull;',
   `  ${clock('since')}`,
@@ -124,14 +131,14 @@ const watch = (words: number, workgroup: number): string[] => [
   `      const u64 there = ${control('tail')}, ordered = ${control('epoch')} ^ (u64)epoch;`,
   `      ${clock('now')}`,
   '      if (there != known) since = now;',
-  `      const bool isIdle = now - since > ${LINGER_NS}ull && now - state[${active}] > ${LINGER_NS}ull;`,
-  `      told = (ordered & 0xfffffffeffffffffull) != 0ull ? ${Order.stop}u : ordered != 0ull || isIdle ? ${Order.leave}u : (u32)state[${ORDER}];`,
+  `      const bool isIdle = now - since > ${IDLE_TIMEOUT_NS}ull && now - state[${lastFinished}] > ${IDLE_TIMEOUT_NS}ull;`,
+  `      told = (ordered & 0xfffffffeffffffffull) != 0ull ? ${GridOrder.stop}u : ordered != 0ull || isIdle ? ${GridOrder.leave}u : (u32)state[${ORDER}];`,
   '      ticket = told == 0u ? there : known;',
   `      if (told != 0u) state[${ORDER}] = told;`,
-  `      if (told == ${Order.leave}u && state[${present}] == 0ull) told = ${Order.stop}u;`,
+  `      if (told == ${GridOrder.leave}u && state[${runningGroups}] == 0ull) told = ${GridOrder.stop}u;`,
   '    }',
   '    __syncthreads();',
-  `    if (told == ${Order.stop}u) return;`,
+  `    if (told == ${GridOrder.stop}u) return;`,
   '    const u64 there = ticket;',
   '    if (there == known) {',
   '      __nanosleep(500u);',
@@ -139,14 +146,14 @@ const watch = (words: number, workgroup: number): string[] => [
   '    }',
   '    __threadfence_system();',
   '    if (there - known > slots) known = there - slots - 1ull;',
-  ROLLED,
+  NO_UNROLL,
   `    for (u32 i = thread; i < (u32)(there - known) * ${words}u; i += ${workgroup}u) {`,
   `      const u32 at = ((u32)(known + i / ${words}u) & slots) * ${words}u + i % ${words}u;`,
   '      queue[at] = entries[at];',
   '    }',
   '    __threadfence();',
   '    __syncthreads();',
-  `    if (thread == 0u) state[${seen}] = there;`,
+  `    if (thread == 0u) state[${entriesSeen}] = there;`,
   '    known = there;',
   '  }',
   '}',
@@ -165,10 +172,10 @@ const take = (workgroup: number): string[] => [
   `  if (state[${ORDER}] == 0ull) {`,
   `    const u64 taken = atomicAdd((u64 *)state + ${HEAD}, 1ull), wanted = taken >> partsLog;`,
   '    bool go = true;',
-  `    while (go && wanted >= state[${seen}]) {`,
+  `    while (go && wanted >= state[${entriesSeen}]) {`,
   `      if (state[${ORDER}] != 0ull) {`,
   '        __threadfence();',
-  `        go = wanted < state[${seen}];`,
+  `        go = wanted < state[${entriesSeen}];`,
   '        break;',
   '      }',
   '      __nanosleep(1000u);',
@@ -176,16 +183,16 @@ const take = (workgroup: number): string[] => [
   '    __threadfence();',
   '    if (go) ticket = taken;',
   '  }',
-  `  if (ticket == (u64)-1) atomicAdd((u64 *)state + ${present}, (u64)-1);`,
+  `  if (ticket == (u64)-1) atomicAdd((u64 *)state + ${runningGroups}, (u64)-1);`,
   '}',
   '__syncthreads();',
-  `if (${agreed('ticket == (u64)-1', workgroup)}) break;`,
+  `if (${uniformCondition('ticket == (u64)-1', workgroup)}) break;`,
 ];
 
-const fetch = (words: number, workgroup: number): string[] => [
+const fetchLines = (words: number, workgroup: number): string[] => [
   'const u64 number = ticket >> partsLog;',
   'const u32 slot = (u32)number & slots, group = (u32)ticket & (parts - 1u), groups = parts;',
-  ROLLED,
+  NO_UNROLL,
   `for (u32 i = thread; i < ${words}u; i += ${workgroup}u) entry[i] = queue[slot * ${words}u + i];`,
   'if (thread == 0u && group == 0u) {',
   '  u64 began = 0ull;',
@@ -207,17 +214,17 @@ const publish = (
   { header, record }: { header: number; record: number },
   workgroup: number,
 ): string[] => [
-  `if (${agreed('stopped', workgroup)}) break;`,
+  `if (${uniformCondition('stopped', workgroup)}) break;`,
   '__threadfence();',
   '__syncthreads();',
-  `if (${agreed('__syncthreads_or(thread == 0u && atomicAdd(&done[slot], 1u) == parts - 1u)', workgroup)}) {`,
+  `if (${uniformCondition('__syncthreads_or(thread == 0u && atomicAdd(&done[slot], 1u) == parts - 1u)', workgroup)}) {`,
   '  __threadfence();',
   ...(emits
     ? [
         '  const volatile u32 *const own = b_ring;',
         '  volatile u32 *const copy = rings + (u64)slot * ringWords;',
         `  const u64 used = ${header}ull + (u64)own[0] * ${record}ull;`,
-        ROLLED,
+        NO_UNROLL,
         `  for (u32 i = thread; i < (used < ringWords ? (u32)used : ringWords); i += ${workgroup}u) copy[i] = own[i];`,
       ]
     : []),
@@ -229,7 +236,7 @@ const publish = (
   '    u64 ended = 0ull;',
   `    ${clock('ended')}`,
   '    times[2u * slot + 1u] = ended;',
-  `    state[${active}] = ended;`,
+  `    state[${lastFinished}] = ended;`,
   '    __threadfence_system();',
   '    flags[slot] = number + 1ull;',
   '  }',

@@ -1,4 +1,4 @@
-import { type GridBindingKind, type GridShape, Status } from '../../abi/grid.js';
+import { type GridBindingKind, type GridShape, LaunchStatus } from '../../abi/grid.js';
 import { bytesOf, type Scalar, toWords, type Value } from '../../language/types.js';
 import { cSyntax } from '../c/cstyle.js';
 import { cLiteral } from '../c/literal.js';
@@ -130,16 +130,16 @@ const memory: MemoryForms = {
     ];
   },
   barrier: () => ['__syncthreads();'],
-  sameForAll: (place) => place,
-  spreads: () => false,
-  sameForAllWaits: false,
+  uniformLoad: (place) => place,
+  needsBroadcast: () => false,
+  uniformLoadIsBarrier: false,
   checks: cChecks('__device__', 'u32 *status', 'atomicExch'),
   checkArguments: 'status, ',
 };
 
 /** Records the first access out of bounds; its number is then all ones, and the access is skipped. */
 export function cChecks(qualifier: string, status: string, exchange: string): string {
-  const { trapped, site, index, length } = Status;
+  const { trapped, site, index, length } = LaunchStatus;
   return [
     `${qualifier} u64 checked_index(${status}, u64 base, u64 index, u64 width, u64 length, u32 site) {`,
     '  const u64 at = base >> 60 ? (u64)-1 : base * 4 + index * width;',
@@ -167,24 +167,24 @@ const entry: EntryForms = {
   word: ({ shape }, index) => (shape.launch.byValue ? `launch.words[${index}]` : `launch[${index}]`),
   wordAt: ({ shape }, at) => (shape.launch.byValue ? `launch.words[${at}]` : `launch[${at}]`),
   tableWord: (at) => `tables[${at}]`,
-  counted: () => [
+  limitToCount: () => [
     'if (counted) {',
     '  const u32 count = *counted;',
     '  if (count == 0u) return;',
     '  if (count - 1u < last) last = count - 1u;',
     '}',
   ],
-  cancelBefore: () => [],
+  cancelBeforeLoop: () => [],
   // One thread reads the word, over the bus if it is in the host's memory, and the barrier passes it to the others. That
   // thread may have returned from a long loop, so in kernels with long loops every thread reads it. A barrier waits only for
   // threads that have not returned.
-  cancelWithin: ({ program }, every) => [
+  cancelInLoop: ({ program }, every) => [
     `if (round % ${every}u == 0u && __syncthreads_or(${hasLongLoop(program.body) ? '' : 'thread == 0u && '}*cancel != epoch)) {`,
-    `  if (thread == 0u) status[${Status.incomplete}] = 1u;`,
+    `  if (thread == 0u) status[${LaunchStatus.incomplete}] = 1u;`,
     '  break;',
     '}',
   ],
-  cancelInside: ['if (*cancel != epoch) {', `  status[${Status.incomplete}] = 1u;`, '  return;', '}'],
+  cancelInItem: ['if (*cancel != epoch) {', `  status[${LaunchStatus.incomplete}] = 1u;`, '  return;', '}'],
 };
 
 /** Returns the parameters of the entry, in the order of the shape's bindings. */

@@ -22,7 +22,7 @@ export interface OperationTable {
 }
 
 /** Prints operations from a table and records which functions they need. */
-export class Forms {
+export class OperationPrinter {
   readonly #table: OperationTable;
   readonly #print: (name: string, helper: Helper) => string;
   readonly #used = new Set<string>();

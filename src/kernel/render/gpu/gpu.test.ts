@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { byTier, isShort } from '../../../../test/tier.js';
-import { folded, gridSize, Header, launchBlock } from '../../abi/grid.js';
+import { foldGrid, gridSize, LaunchHeader, launchBlock } from '../../abi/grid.js';
 import { type GpuOptions, type GpuTarget, lowerAhead, lowerGpu } from '../../abi/lower-gpu.js';
 import { MillraceError } from '../../error.js';
 import { atomic, read, rw } from '../../language/buffers.js';
@@ -518,9 +518,9 @@ describe('the shape of a launch', () => {
   it('has sizes and parameters where it says', () => {
     const { shape } = lowerGpu(collatz, { target: 'cuda' });
     const block = launchBlock(shape, { count: 2 ** 32, epoch: 7, bytes: [2 ** 33, 8, 4, 64] }, Uint32Array.of(5, 6));
-    expect(block[Header.last]).toBe(0xffff_ffff);
-    expect(block[Header.first]).toBe(0);
-    expect(block[Header.epoch]).toBe(7);
+    expect(block[LaunchHeader.last]).toBe(0xffff_ffff);
+    expect(block[LaunchHeader.first]).toBe(0);
+    expect(block[LaunchHeader.epoch]).toBe(7);
     expect([...block.slice(shape.launch.sizesAt, shape.launch.parametersAt)]).toEqual([0, 2, 8, 0, 4, 0, 64, 0]);
     expect([...block.slice(shape.launch.parametersAt)].slice(0, 2)).toEqual([5, 6]);
     expect(block.length % 4).toBe(0);
@@ -539,8 +539,8 @@ describe('the shape of a launch', () => {
     expect(gridSize(shape, 1, 1000)).toBe(1);
     expect(gridSize(shape, 65, 1000)).toBe(2);
     expect(gridSize(shape, 2 ** 32, 1000)).toBe(1000);
-    expect(folded(65_535)).toEqual([65_535, 1]);
-    const [x, y] = folded(200_000);
+    expect(foldGrid(65_535)).toEqual([65_535, 1]);
+    const [x, y] = foldGrid(200_000);
     expect(x).toBeLessThanOrEqual(65_535);
     expect(x * y).toBeGreaterThanOrEqual(200_000);
   });

@@ -1,15 +1,15 @@
-import { Header } from '../../abi/grid.js';
-import type { Hoisted, Node, Statement, Table } from '../../ir/program.js';
+import { LaunchHeader } from '../../abi/grid.js';
+import type { HoistedProgram, Node, Statement, TableDecl } from '../../ir/program.js';
 import type { Origin } from '../../language/origin.js';
 import { bytesOf, type Scalar, type Value } from '../../language/types.js';
 import { paramsOf } from '../../passes/graph.js';
-import { barriers, type Fence } from '../../passes/shape/barriers.js';
-import { CStyle, type Dialect, type Operand, type Syntax } from '../c/cstyle.js';
+import { type Fence, findBarriers } from '../../passes/shape/barriers.js';
+import { CLikePrinter, type Dialect, type Operand, type Syntax } from '../c/cstyle.js';
 import { lengthName, parameterName, tableName } from '../names.js';
-import { Forms } from './forms.js';
+import { OperationPrinter } from './forms.js';
 import type { GpuLanguage } from './language.js';
-import { type GpuLayout, ofWords } from './layout.js';
-import { GpuMemory, type Scope } from './memory.js';
+import { type GpuLayout, valueOfWords } from './layout.js';
+import { GpuMemory, type ThreadScope } from './memory.js';
 import { GpuRegions } from './regions.js';
 
 export interface GpuText {
@@ -28,9 +28,9 @@ export const CANCEL_BLOCKS = { items: 64, tiles: 16 } as const;
  * describes.
  */
 export function renderGpu(layout: GpuLayout, language: GpuLanguage): GpuText {
-  const look = layout.program.kind === 'items' ? language.entry.cancelInside : [];
-  const printer = new GpuPrinter(layout, language, look);
-  printer.range();
+  const cancelCheck = layout.program.kind === 'items' ? language.entry.cancelInItem : [];
+  const printer = new GpuPrinter(layout, language, cancelCheck);
+  printer.printRange();
   return printer.finish();
 }
 
@@ -38,35 +38,38 @@ export function renderGpu(layout: GpuLayout, language: GpuLanguage): GpuText {
 export class GpuPrinter {
   readonly layout: GpuLayout;
   readonly language: GpuLanguage;
-  readonly body: CStyle;
-  readonly #forms: Forms;
+  readonly body: CLikePrinter;
+  readonly #forms: OperationPrinter;
   readonly #memory: GpuMemory;
 
   /** `look` holds the lines of a long loop that leave the item if the launch was cancelled. */
-  constructor(layout: GpuLayout, language: GpuLanguage, look: readonly string[]) {
+  constructor(layout: GpuLayout, language: GpuLanguage, cancelCheck: readonly string[]) {
     this.layout = layout;
     this.language = language;
-    this.#forms = new Forms(language.table, (name, helper) => language.helper(name, helper));
-    const scope: Scope = { parallel: layout.program.kind === 'items' };
+    this.#forms = new OperationPrinter(language.table, (name, helper) => language.helper(name, helper));
+    const scope: ThreadScope = { isParallel: layout.program.kind === 'items' };
     this.#memory = new GpuMemory(language, layout, this.#forms, scope);
-    this.body = new CStyle(layout.program, new GpuDialect(layout, language, this.#forms, this.#memory, scope, look));
+    this.body = new CLikePrinter(
+      layout.program,
+      new GpuDialect(layout, language, this.#forms, this.#memory, scope, cancelCheck),
+    );
   }
 
   /** Prints the entry of the `range` harness: a workgroup strides over the launch's blocks of items, or its tiles. */
-  range(): void {
+  printRange(): void {
     const { layout, body } = this;
     const { entry, syntax, typeName } = this.language;
     body.braces(entry.head(layout), () => {
       this.lines(entry.begin(layout));
-      body.line(syntax.constant(typeName('u32'), 'epoch', entry.word(layout, Header.epoch)));
-      body.line(syntax.constant(typeName('u32'), 'first', entry.word(layout, Header.first)));
-      body.line(syntax.variable(typeName('u32'), 'last', entry.word(layout, Header.last)));
-      this.lines(entry.counted(layout));
-      this.parameters(layout.shape.launch.parametersAt);
-      this.lengths();
-      this.tables();
-      this.lines(entry.cancelBefore(layout));
-      this.work(entry.cancelWithin(layout, CANCEL_BLOCKS[layout.program.kind]));
+      body.line(syntax.constant(typeName('u32'), 'epoch', entry.word(layout, LaunchHeader.epoch)));
+      body.line(syntax.constant(typeName('u32'), 'first', entry.word(layout, LaunchHeader.first)));
+      body.line(syntax.variable(typeName('u32'), 'last', entry.word(layout, LaunchHeader.last)));
+      this.lines(entry.limitToCount(layout));
+      this.declareParameters(layout.shape.launch.parametersAt);
+      this.declareLengths();
+      this.fillTables();
+      this.lines(entry.cancelBeforeLoop(layout));
+      this.printLoop(entry.cancelInLoop(layout, CANCEL_BLOCKS[layout.program.kind]));
     });
   }
 
@@ -75,16 +78,16 @@ export class GpuPrinter {
   }
 
   /** Declares the parameters that the body reads. `take` selects them; `word` returns the text of a parameter word. */
-  parameters(
+  declareParameters(
     at: number,
-    take: (word: number) => boolean = () => true,
+    isWanted: (word: number) => boolean = () => true,
     word = (index: number) => this.language.entry.word(this.layout, at + index),
   ): void {
     for (const node of paramsOf(this.layout.program.body)) {
       const { type, detail } = node;
       const first = detail.word ?? 0;
-      if (!take(first)) continue;
-      const value = ofWords(
+      if (!isWanted(first)) continue;
+      const value = valueOfWords(
         type,
         (k) => word(first + k),
         (key, args) => this.#forms.apply(key, args),
@@ -94,7 +97,7 @@ export class GpuPrinter {
   }
 
   /** Declares the number of elements of each buffer, in checked builds. */
-  lengths(): void {
+  declareLengths(): void {
     const { layout, language } = this;
     if (!layout.checked) return;
     const { address } = language.memory;
@@ -112,14 +115,14 @@ export class GpuPrinter {
   }
 
   /** Copies the tables once per workgroup, not once per item. */
-  tables(): void {
+  fillTables(): void {
     const { layout, language, body } = this;
     const near = [...layout.tables].flatMap(([table, place]) => (place.near ? [table] : []));
-    for (const table of near) this.#fill(table);
+    for (const table of near) this.#fillTable(table);
     if (near.length > 0) for (const text of language.memory.barrier({ near: true, global: false })) body.line(text);
   }
 
-  #fill(table: Table): void {
+  #fillTable(table: TableDecl): void {
     const { workgroup } = this.layout.shape;
     const head = this.language.syntax.loop('i', 'thread', `i < ${table.values.length}u`, `i += ${workgroup}u`);
     this.body.braces(head, () => this.body.line(`${tableName(table)}[i] = ${this.#memory.tableEntry(table, 'i')};`));
@@ -129,7 +132,7 @@ export class GpuPrinter {
    * Prints the loop over this workgroup's part of the launch. It counts rounds, not tiles, since the next tile's number may
    * not fit 32 bits. `names` prints the definitions that each round repeats.
    */
-  work(cancel: readonly string[], names: () => void = () => undefined): void {
+  printLoop(cancel: readonly string[], names: () => void = () => undefined): void {
     const { layout, body } = this;
     const { syntax, typeName } = this.language;
     const isItems = layout.program.kind === 'items';
@@ -176,29 +179,29 @@ export class GpuPrinter {
 /** The dialect of GPUs. All values belong to one thread: nothing is masked or spread over lanes. */
 class GpuDialect implements Dialect {
   readonly syntax: Syntax;
-  readonly look: readonly string[];
+  readonly cancelCheck: readonly string[];
   readonly #language: GpuLanguage;
-  readonly #forms: Forms;
+  readonly #forms: OperationPrinter;
   readonly #memory: GpuMemory;
   readonly #regions: GpuRegions;
   readonly #fences: ReadonlyMap<Statement, Fence>;
-  readonly #kind: Hoisted['kind'];
+  readonly #kind: HoistedProgram['kind'];
 
   constructor(
     layout: GpuLayout,
     language: GpuLanguage,
-    forms: Forms,
+    forms: OperationPrinter,
     memory: GpuMemory,
-    scope: Scope,
-    look: readonly string[],
+    scope: ThreadScope,
+    cancelCheck: readonly string[],
   ) {
     this.syntax = language.syntax;
-    this.look = look;
+    this.cancelCheck = cancelCheck;
     this.#language = language;
     this.#forms = forms;
     this.#memory = memory;
     this.#regions = new GpuRegions(language, layout, forms, scope);
-    this.#fences = barriers(layout.program);
+    this.#fences = findBarriers(layout.program);
     this.#kind = layout.program.kind;
   }
 

@@ -32,11 +32,11 @@ export interface MemoryForms {
   prefetch(decl: BufferDecl, quad: string): string[];
   barrier(fence: Fence): string[];
   /** Reads workgroup memory at an address that is the same for all threads, in a form that marks the value as uniform. */
-  sameForAll(place: string): string;
+  uniformLoad(place: string): string;
   /** True if, between regions, one thread must read this memory for all. */
-  spreads(decl: BufferDecl): boolean;
+  needsBroadcast(decl: BufferDecl): boolean;
   /** True if `sameForAll` is a barrier for all threads, before and after the read. */
-  readonly sameForAllWaits: boolean;
+  readonly uniformLoadIsBarrier: boolean;
   /** Checked builds: `checked_index` and `checked_entry`, and the first arguments of their calls. */
   readonly checks: string;
   readonly checkArguments: string;
@@ -60,16 +60,16 @@ export interface EntryForms {
   /** Returns a word of the binding `tables`. */
   tableWord(at: string): string;
   /** Returns lines that lower `last` to a count found on the device, or end the entry if there is no work. */
-  counted(layout: GpuLayout): string[];
+  limitToCount(layout: GpuLayout): string[];
   /**
    * Return lines before the loop over blocks or tiles, and at the start of its rounds, that stop if the launch was
    * cancelled.
    */
-  cancelBefore(layout: GpuLayout): string[];
-  cancelWithin(layout: GpuLayout, every: number): string[];
+  cancelBeforeLoop(layout: GpuLayout): string[];
+  cancelInLoop(layout: GpuLayout, every: number): string[];
   /**
    * Lines at the start of each round of an item's long loop. They return from the entry if the launch was cancelled, since
    * code after the loop may rely on the loop's condition. Only for kernels without barriers between items.
    */
-  readonly cancelInside: readonly string[];
+  readonly cancelInItem: readonly string[];
 }

@@ -1,6 +1,13 @@
-import { type GridBinding, type GridShape, HEADER_WORDS, VALUE_WORDS } from '../../abi/grid.js';
+import { type GridBinding, type GridShape, LAUNCH_HEADER_WORDS, MAX_VALUE_WORDS } from '../../abi/grid.js';
 import { MillraceError } from '../../error.js';
-import { type Block, type Hoisted, innerBlocks, type Statement, SUM_PARTIALS, type Table } from '../../ir/program.js';
+import {
+  type Block,
+  type HoistedProgram,
+  innerBlocks,
+  type Statement,
+  SUM_PARTIALS,
+  type TableDecl,
+} from '../../ir/program.js';
 import { bytesOf, type Scalar, toWords, type Value, wordsOf } from '../../language/types.js';
 import { bufferName, tableName } from '../names.js';
 
@@ -14,18 +21,18 @@ export interface LayoutOptions {
   readonly checked: boolean;
   readonly compilerOptions: readonly string[];
   /** Types of the values that one thread must read for all. */
-  readonly spreadTypes: readonly Scalar[];
+  readonly broadcastTypes: readonly Scalar[];
 }
 
 /** The placement of a program on a GPU: the shape that devices see, and data for the printer only. */
 export interface GpuLayout {
   readonly shape: GridShape;
-  readonly program: Hoisted;
+  readonly program: HoistedProgram;
   readonly checked: boolean;
   /** Arrays of workgroup memory, by name. */
   readonly near: readonly NearArray[];
   /** The position of each table's words, and whether workgroups keep a copy in workgroup memory. */
-  readonly tables: ReadonlyMap<Table, TablePlace>;
+  readonly tables: ReadonlyMap<TableDecl, TablePlace>;
 }
 
 export interface NearArray {
@@ -44,25 +51,25 @@ export interface TablePlace {
 const STATIC_NEAR_BYTES = 48 * 1024;
 
 export const partialsName = (type: Scalar): string => `partials_${type}`;
-export const spreadName = (type: Scalar): string => `spread_${type}`;
-export const TOTALS = 'totals';
+export const broadcastName = (type: Scalar): string => `spread_${type}`;
+export const TOTALS_NAME = 'totals';
 
-export function layoutOf(program: Hoisted, options: LayoutOptions): GpuLayout {
+export function layoutOf(program: HoistedProgram, options: LayoutOptions): GpuLayout {
   const { workgroup, target, checked } = options;
   const near: NearArray[] = [
     ...program.near.map((decl) => ({ name: bufferName(decl), type: decl.type, length: decl.length ?? 0 })),
     ...sumTypes(program.body).map((type) => ({ name: partialsName(type), type, length: SUM_PARTIALS })),
-    ...(hasScan(program.body) ? [{ name: TOTALS, type: 'u32' as const, length: workgroup }] : []),
-    ...options.spreadTypes.map((type) => ({ name: spreadName(type), type, length: 1 })),
+    ...(hasScan(program.body) ? [{ name: TOTALS_NAME, type: 'u32' as const, length: workgroup }] : []),
+    ...options.broadcastTypes.map((type) => ({ name: broadcastName(type), type, length: 1 })),
   ];
   const needed = sizeOf(near);
   if (needed > options.nearLimit) throw tooMuchNear(program, needed, options.nearLimit);
 
   // Tables go where there is room, in their order.
   const buffers = program.buffers.filter((decl) => decl.name !== 'ring' || program.hit.length > 0);
-  const parametersAt = HEADER_WORDS + 2 * buffers.length;
+  const parametersAt = LAUNCH_HEADER_WORDS + 2 * buffers.length;
   const constants: number[] = [];
-  const tables = new Map<Table, TablePlace>();
+  const tables = new Map<TableDecl, TablePlace>();
   for (const table of program.tables) {
     const copy = { name: tableName(table), type: table.type, length: table.values.length };
     const fits = sizeOf([...near, copy]) <= options.nearLimit;
@@ -75,7 +82,7 @@ export function layoutOf(program: Hoisted, options: LayoutOptions): GpuLayout {
   }
   const parameterWords = program.jobWords + program.chunkWords;
   const farJobTable = [...tables.values()].some((place) => place.from === 'launch' && !place.near);
-  const byValue = target !== 'opencl' && parameterWords <= VALUE_WORDS && !farJobTable;
+  const byValue = target !== 'opencl' && parameterWords <= MAX_VALUE_WORDS && !farJobTable;
   const bindings: GridBinding[] = [
     { name: 'launch', kind: 'launch' },
     ...(target === 'wgsl' ? [] : [{ name: 'counted', kind: 'counted' } as const]),
@@ -94,7 +101,12 @@ export function layoutOf(program: Hoisted, options: LayoutOptions): GpuLayout {
     nearBytes,
     dynamicBytes: target === 'cuda' && nearBytes > STATIC_NEAR_BYTES ? nearBytes : 0,
     bindings,
-    launch: { words: 4 * Math.ceil((parametersAt + parameterWords) / 4), sizesAt: HEADER_WORDS, parametersAt, byValue },
+    launch: {
+      words: 4 * Math.ceil((parametersAt + parameterWords) / 4),
+      sizesAt: LAUNCH_HEADER_WORDS,
+      parametersAt,
+      byValue,
+    },
     tables: Uint32Array.from(constants),
     compilerOptions: options.compilerOptions,
   };
@@ -107,7 +119,7 @@ export function sizeOf(arrays: readonly NearArray[]): number {
 }
 
 /** Returns a value of `type` made of the words that `word` returns, low word first. */
-export function ofWords(
+export function valueOfWords(
   type: Scalar,
   word: (k: number) => string,
   apply: (key: string, args: readonly string[]) => string,
@@ -132,16 +144,16 @@ export function ofWords(
 export const wordIndex = (type: Scalar, index: string): string =>
   wordsOf(type) === 1 ? index : `${index} * ${wordsOf(type)}u`;
 
-export function everyStatement(block: Block, visit: (statement: Statement) => void): void {
+export function forEachStatement(block: Block, visit: (statement: Statement) => void): void {
   for (const statement of block) {
     visit(statement);
-    for (const inner of innerBlocks(statement)) everyStatement(inner, visit);
+    for (const inner of innerBlocks(statement)) forEachStatement(inner, visit);
   }
 }
 
 function sumTypes(body: Block): Scalar[] {
   const types = new Set<Scalar>();
-  everyStatement(body, (statement) => {
+  forEachStatement(body, (statement) => {
     if (statement.kind === 'sum') types.add(statement.result.type);
   });
   return [...types];
@@ -155,13 +167,13 @@ export const hasLongLoop = (body: Block): boolean =>
 
 function hasStatement(body: Block, matches: (statement: Statement) => boolean): boolean {
   let found = false;
-  everyStatement(body, (statement) => {
+  forEachStatement(body, (statement) => {
     found ||= matches(statement);
   });
   return found;
 }
 
-function tooMuchNear(program: Hoisted, needed: number, limit: number): MillraceError {
+function tooMuchNear(program: HoistedProgram, needed: number, limit: number): MillraceError {
   const own = program.near.map(({ name, type, length }) => `${name} ${length} × ${type}`);
   return new MillraceError({
     code: 'kernel-budget',

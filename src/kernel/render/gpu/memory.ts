@@ -1,29 +1,29 @@
-import type { Node, Place, Table } from '../../ir/program.js';
+import type { Node, Place, TableDecl } from '../../ir/program.js';
 import type { Origin } from '../../language/origin.js';
 import type { EffectNames, EffectStatement, Operand } from '../c/cstyle.js';
 import { lengthName, tableName } from '../names.js';
-import type { Forms } from './forms.js';
+import type { OperationPrinter } from './forms.js';
 import type { GpuLanguage } from './language.js';
-import { type GpuLayout, ofWords, spreadName, wordIndex } from './layout.js';
+import { broadcastName, type GpuLayout, valueOfWords, wordIndex } from './layout.js';
 
 /**
  * `parallel` is true where threads do different things (in an items kernel: always), false between the regions of a tile.
  */
-export interface Scope {
-  parallel: boolean;
+export interface ThreadScope {
+  isParallel: boolean;
 }
 
 /** Buffers, near arrays, atomics, tables and native bodies on GPUs. */
 export class GpuMemory {
   readonly #language: GpuLanguage;
   readonly #layout: GpuLayout;
-  readonly #forms: Forms;
-  readonly #scope: Scope;
+  readonly #forms: OperationPrinter;
+  readonly #scope: ThreadScope;
   readonly #preludes = new Set<string>();
   readonly sites: Origin[] = [];
-  #temporaries = 0;
+  #temporaryCount = 0;
 
-  constructor(language: GpuLanguage, layout: GpuLayout, forms: Forms, scope: Scope) {
+  constructor(language: GpuLanguage, layout: GpuLayout, forms: OperationPrinter, scope: ThreadScope) {
     this.#language = language;
     this.#layout = layout;
     this.#forms = forms;
@@ -51,24 +51,24 @@ export class GpuMemory {
   }
 
   lookup(node: Node, index: Operand): string {
-    const table = node.detail.table as Table;
+    const table = node.detail.table as TableDecl;
     const at = this.#layout.checked
       ? `checked_entry(${this.#language.memory.checkArguments}${index.text}, ${table.values.length}u, ${this.#site(node.origin)}u)`
       : index.text;
     if (!this.#layout.tables.get(table)?.near) return this.tableEntry(table, at);
     const entry = `${tableName(table)}[${at}]`;
-    return this.#scope.parallel ? entry : this.#language.memory.sameForAll(entry);
+    return this.#scope.isParallel ? entry : this.#language.memory.uniformLoad(entry);
   }
 
   /** Returns an entry as stored in the words of the launch block or of `tables`. */
-  tableEntry(table: Table, at: string): string {
+  tableEntry(table: TableDecl, at: string): string {
     const place = this.#layout.tables.get(table);
     const { entry } = this.#language;
     const word = (k: number) => {
       const index = `${(place?.word ?? 0) + k}u + ${wordIndex(table.type, at)}`;
       return place?.from === 'launch' ? entry.wordAt(this.#layout, index) : entry.tableWord(index);
     };
-    return ofWords(table.type, word, (key, args) => this.#forms.apply(key, args));
+    return valueOfWords(table.type, word, (key, args) => this.#forms.apply(key, args));
   }
 
   #load(statement: Extract<EffectStatement, { kind: 'load' }>, names: EffectNames): string[] {
@@ -76,7 +76,7 @@ export class GpuMemory {
     const { buffer } = place;
     const { memory, syntax, typeName } = this.#language;
     const type = typeName(buffer.type);
-    if (!this.#scope.parallel && memory.spreads(buffer)) return this.#spread(statement, names);
+    if (!this.#scope.isParallel && memory.needsBroadcast(buffer)) return this.#broadcastLoad(statement, names);
     if (!this.#layout.checked && results.length === 4) {
       const quad = this.#quad(place, names);
       const lines = memory.readQuad(
@@ -89,7 +89,7 @@ export class GpuMemory {
     const { lines, at } = this.#address(statement, names, results.length);
     const read = (k: number) => {
       const text = memory.read(buffer, plus(at, k));
-      return this.#scope.parallel || buffer.kind !== 'near' ? text : memory.sameForAll(text);
+      return this.#scope.isParallel || buffer.kind !== 'near' ? text : memory.uniformLoad(text);
     };
     return [
       ...lines,
@@ -97,30 +97,30 @@ export class GpuMemory {
         const name = names.define(node);
         if (!this.#layout.checked) return [syntax.constant(type, name, read(k))];
         const zero = this.#language.literal(buffer.type, buffer.type === 'u64' ? 0n : 0);
-        return [syntax.variable(type, name, zero), this.#inside(at, `${name} = ${read(k)};`)];
+        return [syntax.variable(type, name, zero), this.#guarded(at, `${name} = ${read(k)};`)];
       }),
     ];
   }
 
   /** Prints a read by one thread that passes the value to all threads. */
-  #spread(
+  #broadcastLoad(
     statement: Extract<EffectStatement, { kind: 'load' | 'atomic' }>,
     names: EffectNames,
     results = statement.kind === 'load' ? statement.results : [statement.result as Node],
   ): string[] {
     const { memory, syntax, typeName } = this.#language;
     const { buffer } = statement.place;
-    const name = `${spreadName(buffer.type)}[0]`;
+    const name = `${broadcastName(buffer.type)}[0]`;
     const { lines, at } = this.#address(statement, names, results.length);
-    const wait = memory.sameForAllWaits ? [] : memory.barrier({ near: true, global: false });
+    const wait = memory.uniformLoadIsBarrier ? [] : memory.barrier({ near: true, global: false });
     const read = (k: number) =>
       statement.kind === 'load' ? memory.read(buffer, plus(at, k)) : memory.atomic('load', buffer, plus(at, k), '');
     return [
       ...lines,
       ...results.flatMap((node, k) => [
-        `if (thread == 0u) { ${this.#inside(at, `${name} = ${read(k)};`)} }`,
+        `if (thread == 0u) { ${this.#guarded(at, `${name} = ${read(k)};`)} }`,
         ...wait,
-        syntax.constant(typeName(buffer.type), names.define(node), memory.sameForAll(name)),
+        syntax.constant(typeName(buffer.type), names.define(node), memory.uniformLoad(name)),
         ...wait,
       ]),
     ];
@@ -136,20 +136,20 @@ export class GpuMemory {
     }
     const { lines, at } = this.#address(statement, names, values.length);
     const stores = texts.map((value, k) => memory.write(place.buffer, plus(at, k), value));
-    return [...lines, ...(this.#layout.checked ? [this.#inside(at, stores.join(' '))] : stores)];
+    return [...lines, ...(this.#layout.checked ? [this.#guarded(at, stores.join(' '))] : stores)];
   }
 
   #atomic(statement: Extract<EffectStatement, { kind: 'atomic' }>, names: EffectNames): string[] {
     const { place, op, value, result } = statement;
     const { memory, syntax, typeName } = this.#language;
-    if (!this.#scope.parallel && op === 'load') return this.#spread(statement, names);
+    if (!this.#scope.isParallel && op === 'load') return this.#broadcastLoad(statement, names);
     const operand = value ? names.value(value).text : '';
     const { lines, at } = this.#address(statement, names, 1);
     const call = memory.atomic(op, place.buffer, at, operand);
-    if (!result) return [...lines, this.#inside(at, `${call};`)];
+    if (!result) return [...lines, this.#guarded(at, `${call};`)];
     const name = names.define(result);
     if (!this.#layout.checked) return [...lines, syntax.constant(typeName('u32'), name, call)];
-    return [...lines, syntax.variable(typeName('u32'), name, '0u'), this.#inside(at, `${name} = ${call};`)];
+    return [...lines, syntax.variable(typeName('u32'), name, '0u'), this.#guarded(at, `${name} = ${call};`)];
   }
 
   /** Prints a native body with plain names. */
@@ -199,7 +199,7 @@ export class GpuMemory {
   }
 
   /** In a checked build an access out of bounds is recorded and skipped. */
-  #inside(at: string, act: string): string {
+  #guarded(at: string, act: string): string {
     return this.#layout.checked ? `if (${at} != ${NONE[this.#language.memory.address]}) { ${act} }` : act;
   }
 
@@ -207,7 +207,7 @@ export class GpuMemory {
     return this.sites.push(origin) - 1;
   }
   #temporary(): string {
-    return `t${this.#temporaries++}`;
+    return `t${this.#temporaryCount++}`;
   }
 }
 

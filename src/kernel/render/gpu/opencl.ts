@@ -1,4 +1,4 @@
-import { type GridBindingKind, type GridShape, Status, VALUE_WORDS } from '../../abi/grid.js';
+import { type GridBindingKind, type GridShape, LaunchStatus, MAX_VALUE_WORDS } from '../../abi/grid.js';
 import type { BufferDecl } from '../../ir/program.js';
 import { type Scalar, toWords, type Value } from '../../language/types.js';
 import { cSyntax } from '../c/cstyle.js';
@@ -126,9 +126,9 @@ const memory: MemoryForms = {
     const flags = [...(near ? ['CLK_LOCAL_MEM_FENCE'] : []), ...(global ? ['CLK_GLOBAL_MEM_FENCE'] : [])];
     return [`barrier(${flags.join(' | ')});`];
   },
-  sameForAll: (place) => place,
-  spreads: () => false,
-  sameForAllWaits: false,
+  uniformLoad: (place) => place,
+  needsBroadcast: () => false,
+  uniformLoadIsBarrier: false,
   checks: cChecks('static', '__global u32 *status', 'atomic_xchg'),
   checkArguments: 'status, ',
 };
@@ -145,35 +145,40 @@ const entry: Omit<EntryForms, 'preamble'> = {
   word: (_, index) => `launch[${index}]`,
   wordAt: (_, at) => `launch[${at}]`,
   tableWord: (at) => `tables[${at}]`,
-  counted: () => [
+  limitToCount: () => [
     'if (counted) {',
     '  const u32 count = *counted;',
     '  if (count == 0u) return;',
     '  if (count - 1u < last) last = count - 1u;',
     '}',
   ],
-  cancelBefore: () => [],
-  cancelWithin: ({ program, shape }, every) =>
+  cancelBeforeLoop: () => [],
+  cancelInLoop: ({ program, shape }, every) =>
     program.kind === 'items' || shape.workgroup === 1
       ? // Each thread reads for itself: a barrier in the loop would prevent PoCL from vectorizing.
-        [`if (round % ${every}u == 0u && *cancel != epoch) {`, `  status[${Status.incomplete}] = 1u;`, '  break;', '}']
+        [
+          `if (round % ${every}u == 0u && *cancel != epoch) {`,
+          `  status[${LaunchStatus.incomplete}] = 1u;`,
+          '  break;',
+          '}',
+        ]
       : // Two alternating words, so that one barrier is enough.
         [
           `if (thread == 0u) stop[round % 2u] = round % ${every}u == 0u && *cancel != epoch;`,
           'barrier(CLK_LOCAL_MEM_FENCE);',
           'if (stop[round % 2u]) {',
-          `  if (thread == 0u) status[${Status.incomplete}] = 1u;`,
+          `  if (thread == 0u) status[${LaunchStatus.incomplete}] = 1u;`,
           '  break;',
           '}',
         ],
-  cancelInside: ['if (*cancel != epoch) {', `  status[${Status.incomplete}] = 1u;`, '  return;', '}'],
+  cancelInItem: ['if (*cancel != epoch) {', `  status[${LaunchStatus.incomplete}] = 1u;`, '  return;', '}'],
 };
 
 function openclArguments({ bindings, launch }: GridShape): string[] {
   const forms: Readonly<Record<GridBindingKind, (name: string, type?: Scalar) => string>> = {
     // All threads read the same small parameters, which is the purpose of constant memory.
     launch: () =>
-      launch.words <= VALUE_WORDS ? '__constant const u32 *launch' : '__global const u32 *restrict launch',
+      launch.words <= MAX_VALUE_WORDS ? '__constant const u32 *launch' : '__global const u32 *restrict launch',
     counted: () => '__global const u32 *counted',
     cancel: () => '__global const volatile u32 *cancel',
     status: () => '__global u32 *status',

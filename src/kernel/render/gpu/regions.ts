@@ -1,9 +1,9 @@
 import { SUM_PARTIALS } from '../../ir/program.js';
 import type { RegionPrinter, RegionStatement } from '../c/cstyle.js';
-import type { Forms } from './forms.js';
+import type { OperationPrinter } from './forms.js';
 import type { GpuLanguage } from './language.js';
-import { type GpuLayout, partialsName, TOTALS } from './layout.js';
-import type { Scope } from './memory.js';
+import { type GpuLayout, partialsName, TOTALS_NAME } from './layout.js';
+import type { ThreadScope } from './memory.js';
 
 /**
  * Prints regions of a tile as loops by thread. The dialect prints barriers between regions; this class prints those inside a
@@ -11,12 +11,12 @@ import type { Scope } from './memory.js';
  */
 export class GpuRegions {
   readonly #language: GpuLanguage;
-  readonly #forms: Forms;
-  readonly #scope: Scope;
+  readonly #forms: OperationPrinter;
+  readonly #scope: ThreadScope;
   readonly #threads: number;
   #regions = 0;
 
-  constructor(language: GpuLanguage, layout: GpuLayout, forms: Forms, scope: Scope) {
+  constructor(language: GpuLanguage, layout: GpuLayout, forms: OperationPrinter, scope: ThreadScope) {
     this.#language = language;
     this.#forms = forms;
     this.#scope = scope;
@@ -44,9 +44,9 @@ export class GpuRegions {
   }
 
   #inside(printer: RegionPrinter): void {
-    this.#scope.parallel = true;
+    this.#scope.isParallel = true;
     printer.body();
-    this.#scope.parallel = false;
+    this.#scope.isParallel = false;
   }
 
   #stride(printer: RegionPrinter, name: string, from: string, to: string, by: number, inner: () => void): void {
@@ -83,7 +83,7 @@ export class GpuRegions {
       );
       this.#wait(printer);
     });
-    printer.line(syntax.constant(typeName, printer.define(statement.result), memory.sameForAll(`${partials}[0]`)));
+    printer.line(syntax.constant(typeName, printer.define(statement.result), memory.uniformLoad(`${partials}[0]`)));
   }
 
   /** Each thread adds up a piece, the pieces' totals are summed in doubling steps, then each thread fills its piece. */
@@ -99,27 +99,27 @@ export class GpuRegions {
       this.#forms.apply('select_u32', [condition, yes, no]);
     const smaller = (a: string) => select(`(${a} < ${length}u)`, a, `${length}u`);
     const over = (inner: () => void) => printer.braces(syntax.loop(at, from, `${at} < ${to}`, `${at}++`), inner);
-    const lastTotal = `${TOTALS}[${this.#threads - 1}]`;
+    const lastTotal = `${TOTALS_NAME}[${this.#threads - 1}]`;
 
     printer.line(syntax.constant(word, from, smaller(`(thread * ${piece}u)`)));
     printer.line(syntax.constant(word, to, smaller(`(thread * ${piece}u + ${piece}u)`)));
     printer.line(syntax.variable(word, before, '0u'));
     over(() => printer.line(`${before} += ${memory.read(near, at)};`));
-    printer.line(`${TOTALS}[thread] = ${before};`);
+    printer.line(`${TOTALS_NAME}[thread] = ${before};`);
     this.#wait(printer);
     printer.braces(syntax.loop(step, '1u', `${step} < ${this.#threads}u`, `${step} *= 2u`), () => {
       printer.line(syntax.variable(word, add, '0u'));
-      printer.line(`if (thread >= ${step}) { ${add} = ${TOTALS}[thread - ${step}]; }`);
+      printer.line(`if (thread >= ${step}) { ${add} = ${TOTALS_NAME}[thread - ${step}]; }`);
       this.#wait(printer);
-      printer.line(`${TOTALS}[thread] += ${add};`);
+      printer.line(`${TOTALS_NAME}[thread] += ${add};`);
       this.#wait(printer);
     });
-    printer.line(`${before} = ${TOTALS}[thread] - ${before};`);
+    printer.line(`${before} = ${TOTALS_NAME}[thread] - ${before};`);
     over(() => {
       printer.line(syntax.constant(word, add, memory.read(near, at)));
       printer.line(memory.write(near, at, before));
       printer.line(`${before} += ${add};`);
     });
-    printer.line(syntax.constant(word, printer.define(result), memory.sameForAll(lastTotal)));
+    printer.line(syntax.constant(word, printer.define(result), memory.uniformLoad(lastTotal)));
   }
 }

@@ -1,18 +1,18 @@
-import { type GridBinding, type GridBindingKind, Header, STATUS_WORDS, Status } from '../../abi/grid.js';
-import type { BufferDecl, Hoisted, Node } from '../../ir/program.js';
+import { type GridBinding, type GridBindingKind, LaunchHeader, LaunchStatus, STATUS_WORDS } from '../../abi/grid.js';
+import type { BufferDecl, HoistedProgram, Node } from '../../ir/program.js';
 import { type Scalar, toWords, type Value } from '../../language/types.js';
-import { inOrder, rootsOf } from '../../passes/graph.js';
+import { rootsOf, topologicalOrder } from '../../passes/graph.js';
 import type { Syntax } from '../c/cstyle.js';
 import { cLiteral } from '../c/literal.js';
 import { bufferName } from '../names.js';
 import { type Helper, helperBody } from './forms.js';
 import type { EntryForms, GpuLanguage, MemoryForms } from './language.js';
-import { everyStatement, type GpuLayout } from './layout.js';
+import { forEachStatement, type GpuLayout } from './layout.js';
 import { wgslTable } from './wgsl-forms.js';
 
 /** Returns the WGSL language. A program's accesses to its memory determine how the memory is declared. */
-export function wgslLanguage(program: Hoisted, checked: boolean): GpuLanguage {
-  const uses = usesOf(program, checked);
+export function wgslLanguage(program: HoistedProgram, checked: boolean): GpuLanguage {
+  const uses = memoryUses(program, checked);
   return {
     syntax,
     typeName: (type) => type,
@@ -25,20 +25,20 @@ export function wgslLanguage(program: Hoisted, checked: boolean): GpuLanguage {
   };
 }
 
-interface Uses {
+interface MemoryUses {
   /** Names of near arrays with atomic updates: every access to them is atomic. */
   readonly atomicNear: ReadonlySet<string>;
   /** Names of buffers that are only accessed by quads: 16 bytes at a time. */
   readonly quadOnly: ReadonlySet<string>;
   /** True if there are constants without a literal: infinities and NaN. */
-  readonly oddFloats: boolean;
+  readonly nonFiniteFloats: boolean;
 }
 
-function usesOf({ body, buffers }: Hoisted, checked: boolean): Uses {
+function memoryUses({ body, buffers }: HoistedProgram, checked: boolean): MemoryUses {
   const atomicNear = new Set<string>();
   const single = new Set<string>(checked ? buffers.map(bufferName) : []);
   const quad = new Set<string>();
-  everyStatement(body, (statement) => {
+  forEachStatement(body, (statement) => {
     if (statement.kind === 'atomic' && statement.place.buffer.kind === 'near')
       atomicNear.add(bufferName(statement.place.buffer));
     if (statement.kind !== 'load' && statement.kind !== 'store') return;
@@ -50,7 +50,7 @@ function usesOf({ body, buffers }: Hoisted, checked: boolean): Uses {
   return {
     atomicNear,
     quadOnly: new Set([...quad].filter((name) => !single.has(name))),
-    oddFloats: inOrder(rootsOf(body)).some(isOdd),
+    nonFiniteFloats: topologicalOrder(rootsOf(body)).some(isOdd),
   };
 }
 
@@ -58,7 +58,7 @@ const syntax: Syntax = {
   constant: (_, name, value) => `let ${name} = ${value};`,
   variable: (type, name, value) => `var ${name}: ${type} = ${value};`,
   loop: (name, from, condition, step) => `for (var ${name}: u32 = ${from}; ${condition}; ${step})`,
-  leave: (condition) => `if (${condition}) { break; }`,
+  breakIf: (condition) => `if (${condition}) { break; }`,
 };
 
 function literal(type: Scalar, value: Value): string {
@@ -93,7 +93,7 @@ const calls = {
   store: 'atomicStore',
 } as const;
 
-function memoryForms({ atomicNear, quadOnly }: Uses, checked: boolean): MemoryForms {
+function memoryForms({ atomicNear, quadOnly }: MemoryUses, checked: boolean): MemoryForms {
   const isAtomic = (decl: BufferDecl) => atomicNear.has(bufferName(decl));
   return {
     address: 'u32',
@@ -121,10 +121,10 @@ function memoryForms({ atomicNear, quadOnly }: Uses, checked: boolean): MemoryFo
     atomic: (op, decl, at, value) => `${calls[op]}(&${bufferName(decl)}[${at}]${op === 'load' ? '' : `, ${value}`})`,
     prefetch: () => [],
     barrier: ({ near, global }) => [...(global ? ['storageBarrier();'] : []), ...(near ? ['workgroupBarrier();'] : [])],
-    sameForAll: (place) => `workgroupUniformLoad(&${place})`,
+    uniformLoad: (place) => `workgroupUniformLoad(&${place})`,
     // WGSL treats only read-only memory, and values loaded like this, as uniform, and a barrier needs uniform conditions.
-    spreads: (decl) => decl.kind === 'rw' || (decl.kind === 'near' && (checked || isAtomic(decl))),
-    sameForAllWaits: true,
+    needsBroadcast: (decl) => decl.kind === 'rw' || (decl.kind === 'near' && (checked || isAtomic(decl))),
+    uniformLoadIsBarrier: true,
     checks,
     checkArguments: '',
   };
@@ -137,10 +137,10 @@ const checks = [
   '    let at = base * 4u + index * width;',
   '    if (width <= length && at <= length - width) { return at; }',
   '  }',
-  `  if (atomicExchange(&status[${Status.trapped}], 1u) == 0u) {`,
-  `    atomicStore(&status[${Status.site}], site);`,
-  `    atomicStore(&status[${Status.index}], base * 4u + index * width);`,
-  `    atomicStore(&status[${Status.length}], length);`,
+  `  if (atomicExchange(&status[${LaunchStatus.trapped}], 1u) == 0u) {`,
+  `    atomicStore(&status[${LaunchStatus.site}], site);`,
+  `    atomicStore(&status[${LaunchStatus.index}], base * 4u + index * width);`,
+  `    atomicStore(&status[${LaunchStatus.length}], length);`,
   '  }',
   '  return 0xffffffffu;',
   '}',
@@ -149,7 +149,7 @@ const checks = [
   '}',
 ].join('\n');
 
-function globals({ shape, near }: GpuLayout, { atomicNear, quadOnly, oddFloats }: Uses): string[] {
+function globals({ shape, near }: GpuLayout, { atomicNear, quadOnly, nonFiniteFloats }: MemoryUses): string[] {
   const { launch } = shape;
   const elements = (binding: GridBinding): string => {
     const name = bufferName(binding);
@@ -174,7 +174,7 @@ function globals({ shape, near }: GpuLayout, { atomicNear, quadOnly, oddFloats }
       ({ name, type, length }) =>
         `var<workgroup> ${name}: array<${atomicNear.has(name) ? `atomic<${type}>` : type}, ${length}>;`,
     ),
-    ...(oddFloats ? ['fn f32_of(bits: u32) -> f32 { return bitcast<f32>(bits); }'] : []),
+    ...(nonFiniteFloats ? ['fn f32_of(bits: u32) -> f32 { return bitcast<f32>(bits); }'] : []),
   ];
 }
 
@@ -190,19 +190,19 @@ const entry: Omit<EntryForms, 'globals'> = {
   word,
   wordAt: ({ shape }, at) => (shape.launch.byValue ? `launch[(${at}) / 4u][(${at}) % 4u]` : `launch[${at}]`),
   tableWord: (at) => `tables[${at}]`,
-  counted: (layout) => [
-    `if (${word(layout, Header.isCounted)} != 0u) {`,
-    `  if (${word(layout, Header.count)} == 0u) { return; }`,
-    `  last = min(last, ${word(layout, Header.count)} - 1u);`,
+  limitToCount: (layout) => [
+    `if (${word(layout, LaunchHeader.isCounted)} != 0u) {`,
+    `  if (${word(layout, LaunchHeader.count)} == 0u) { return; }`,
+    `  last = min(last, ${word(layout, LaunchHeader.count)} - 1u);`,
     '}',
   ],
   // A running dispatch never sees the host's writes, so one check is enough.
-  cancelBefore: () => [
+  cancelBeforeLoop: () => [
     'if (cancel.x != epoch) {',
-    `  if (thread == 0u) { atomicStore(&status[${Status.incomplete}], 1u); }`,
+    `  if (thread == 0u) { atomicStore(&status[${LaunchStatus.incomplete}], 1u); }`,
     '  return;',
     '}',
   ],
-  cancelWithin: () => [],
-  cancelInside: [],
+  cancelInLoop: () => [],
+  cancelInItem: [],
 };

@@ -5,7 +5,7 @@ import type { WatBody } from './style.js';
 import { laneText, type Operand } from './values.js';
 
 /** The address of an access: elements of `type` from `start + offset` on, counted in `stride` bytes. */
-export interface Reach {
+export interface MemoryAccess {
   readonly type: Scalar;
   readonly start: string;
   readonly offset: number;
@@ -18,35 +18,39 @@ export interface Reach {
 }
 
 /** Returns the address of an access that is the same for all lanes. `once` is set if it is written only once. */
-export function uniformAddress(body: WatBody, { type, start, index, base, width }: Reach, once = false): string {
+export function uniformAddress(body: WatBody, { type, start, index, base, width }: MemoryAccess, once = false): string {
   const stride = bytesOf[type] * width;
   const offset = scaled(index, stride);
   const whole = base ? `(i32.add ${offset} ${scaled(base, bytesOf[type] * 4)})` : offset;
   if (whole === '(i32.const 0)') return start;
   const address = `(i32.add ${start} ${whole})`;
-  return once && width === 1 ? address : body.scratch(address, 'i32');
+  return once && width === 1 ? address : body.newVariable(address, 'i32');
 }
 
 /** Returns the addresses of all lanes; for lanes outside the mask, the start. */
-export function laneAddresses(body: WatBody, reach: Reach, mask: Operand | undefined): (lane: number) => string {
-  const { index, base, start, width } = reach;
+export function laneAddresses(
+  body: WatBody,
+  access: MemoryAccess,
+  mask: Operand | undefined,
+): (lane: number) => string {
+  const { index, base, start, width } = access;
   if (!index.varying && !base?.varying) {
-    const address = uniformAddress(body, reach);
+    const address = uniformAddress(body, access);
     return () => address;
   }
-  const size = bytesOf[reach.type];
+  const size = bytesOf[access.type];
   const quads = base && wordsOf(body, base);
   const registers = body.inLanes(index).map((text, r) => {
     const own = `(i32x4.shl ${text} (i32.const ${Math.log2(size * width)}))`;
     const offset = quads ? `(i32x4.add ${own} (i32x4.shl ${quads[r]} (i32.const ${Math.log2(size * 4)})))` : own;
     const inMask = mask ? `(v128.and ${offset} ${body.inLanes(mask)[r]})` : offset;
-    return body.scratch(`(i32x4.add (i32x4.splat ${start}) ${inMask})`);
+    return body.newVariable(`(i32x4.add (i32x4.splat ${start}) ${inMask})`);
   });
   return (lane) => `(i32x4.extract_lane ${lane & 3} ${registers[lane >> 2]})`;
 }
 
 /** Checked builds: tests whether the access ends within its buffer. A base for which the index would wrap is outside. */
-export function insideText({ index, base, width, length }: Reach, lane: number, site: number): string {
+export function boundsCheck({ index, base, width, length }: MemoryAccess, lane: number, site: number): string {
   const at = `(i64.extend_i32_u ${laneText(index, lane)})`;
   const first = width === 1 ? at : `(i64.mul ${at} (i64.const ${width}))`;
   const quad = base && (base.node.type === 'u64' ? laneText(base, lane) : `(i64.extend_i32_u ${laneText(base, lane)})`);
@@ -59,8 +63,8 @@ export function insideText({ index, base, width, length }: Reach, lane: number, 
 export const offset = (bytes: number): string => (bytes === 0 ? '' : `offset=${bytes} `);
 
 /** Returns the immediate arguments of element k of an access. Words of the job are aligned as words only. */
-export const arg = (reach: Reach, k: number): string =>
-  `${offset(reach.offset + k * bytesOf[reach.type])}${reach.start === '(local.get $params)' && bytesOf[reach.type] === 8 ? 'align=4 ' : ''}`;
+export const immediates = (access: MemoryAccess, k: number): string =>
+  `${offset(access.offset + k * bytesOf[access.type])}${access.start === '(local.get $params)' && bytesOf[access.type] === 8 ? 'align=4 ' : ''}`;
 
 /** Returns a uniform index or base in bytes. */
 function scaled({ node, texts }: Operand, stride: number): string {

@@ -1,8 +1,8 @@
-import type { Node, Place, Table } from '../../ir/program.js';
+import type { Node, Place, TableDecl } from '../../ir/program.js';
 import type { Origin } from '../../language/origin.js';
 import { bytesOf } from '../../language/types.js';
 import { bufferName, lengthName } from '../names.js';
-import { arg, insideText, laneAddresses, offset, type Reach, uniformAddress } from './address.js';
+import { boundsCheck, immediates, laneAddresses, type MemoryAccess, offset, uniformAddress } from './address.js';
 import { transposed } from './quads.js';
 import { get, wasmType, watLiteral } from './scalar.js';
 import type { EffectStatement, Effects, WatBody } from './style.js';
@@ -28,9 +28,9 @@ export class WatMemory implements Effects {
   }
 
   lookup(node: Node, index: Operand, varying: boolean, mask: Operand | undefined): void {
-    const table = node.detail.table as Table;
+    const table = node.detail.table as TableDecl;
     const ofJob = table.word !== undefined;
-    const reach: Reach = {
+    const access: MemoryAccess = {
       type: table.type,
       start: get(ofJob ? '$params' : this.#body.local('$constants', 'i32')),
       offset: ofJob ? (table.word ?? 0) * 4 : (this.#tables.get(table.id) ?? 0),
@@ -39,15 +39,15 @@ export class WatMemory implements Effects {
       width: 1,
       length: `(i64.const ${table.values.length})`,
     };
-    this.#read(reach, [node], varying, mask, node.origin);
+    this.#read(access, [node], varying, mask, node.origin);
   }
 
   effect(statement: EffectStatement, mask: Operand | undefined): void {
     switch (statement.kind) {
       case 'load': {
         const varying = this.#body.isVarying(statement.results[0] as Node);
-        const reach = this.#reach(statement.place, statement.results.length);
-        this.#read(reach, statement.results, varying, mask, statement.origin);
+        const access = this.#accessOf(statement.place, statement.results.length);
+        this.#read(access, statement.results, varying, mask, statement.origin);
         return;
       }
       case 'store':
@@ -67,10 +67,10 @@ export class WatMemory implements Effects {
    * Returns an index that may be written several times, as lanes and checks do; otherwise it is printed where it is used.
    */
   #named(index: Operand): Operand {
-    return index.varying || this.#checked ? this.#body.atom(index) : index;
+    return index.varying || this.#checked ? this.#body.toAtom(index) : index;
   }
 
-  #reach(place: Place, width: number): Reach {
+  #accessOf(place: Place, width: number): MemoryAccess {
     return {
       type: place.buffer.type,
       start: get(`$${bufferName(place.buffer)}`),
@@ -82,38 +82,49 @@ export class WatMemory implements Effects {
     };
   }
 
-  #read(reach: Reach, results: readonly Node[], varying: boolean, mask: Operand | undefined, origin: Origin): void {
+  #read(
+    access: MemoryAccess,
+    results: readonly Node[],
+    varying: boolean,
+    mask: Operand | undefined,
+    origin: Origin,
+  ): void {
     if (!varying) {
-      this.#readOne(reach, results, origin);
+      this.#readOne(access, results, origin);
       return;
     }
-    const at = laneAddresses(this.#body, reach, mask);
-    if (this.#checked) this.#readChecked(reach, results, mask, at, this.#site(origin));
-    else if (results.length === 4) this.#readQuads(reach, results, at);
-    else this.#readLanes(reach, this.#body.define(results[0] as Node), mask, at);
+    const at = laneAddresses(this.#body, access, mask);
+    if (this.#checked) this.#readChecked(access, results, mask, at, this.#site(origin));
+    else if (results.length === 4) this.#readQuads(access, results, at);
+    else this.#readLanes(access, this.#body.define(results[0] as Node), mask, at);
   }
 
-  #readLanes(reach: Reach, names: readonly string[], mask: Operand | undefined, at: (lane: number) => string): void {
-    const size = bytesOf[reach.type] * 8;
+  #readLanes(
+    access: MemoryAccess,
+    names: readonly string[],
+    mask: Operand | undefined,
+    at: (lane: number) => string,
+  ): void {
+    const size = bytesOf[access.type] * 8;
     const perRegister = 128 / size;
-    const piece = (r: number): string => `(v128.load ${offset(reach.offset + 16 * r)}${at(0)})`;
+    const piece = (r: number): string => `(v128.load ${offset(access.offset + 16 * r)}${at(0)})`;
     const lanes = (r: number): string => {
-      let text = `(v128.load${size}_zero ${arg(reach, 0)}${at(r * perRegister)})`;
+      let text = `(v128.load${size}_zero ${immediates(access, 0)}${at(r * perRegister)})`;
       for (let k = 1; k < perRegister; k++)
-        text = `(v128.load${size}_lane ${arg(reach, 0)}${k} ${at(r * perRegister + k)} ${text})`;
+        text = `(v128.load${size}_lane ${immediates(access, 0)}${k} ${at(r * perRegister + k)} ${text})`;
       return text;
     };
     const set = (text: (r: number) => string) => (): void => {
       for (const [r, name] of names.entries()) this.#body.set(name, text(r));
     };
-    this.#asPiece(reach, mask, set(piece), set(lanes));
+    this.#asPiece(access, mask, set(piece), set(lanes));
   }
 
   /**
    * Accesses consecutive lanes as one piece if all of them are active. An index that wraps at 2^32 between two lanes is not
    * contiguous.
    */
-  #asPiece({ index, base }: Reach, mask: Operand | undefined, piece: () => void, lanes: () => void): void {
+  #asPiece({ index, base }: MemoryAccess, mask: Operand | undefined, piece: () => void, lanes: () => void): void {
     const body = this.#body;
     const neighbours = body.gang.consecutive.has(index.node) && !base?.varying;
     if (!neighbours || this.#checked || mask?.node.op !== 'active') {
@@ -125,49 +136,50 @@ export class WatMemory implements Effects {
   }
 
   /** Reads one value for all lanes. */
-  #readOne(reach: Reach, results: readonly Node[], origin: Origin): void {
+  #readOne(access: MemoryAccess, results: readonly Node[], origin: Origin): void {
     const body = this.#body;
-    const address = uniformAddress(this.#body, reach, true);
+    const address = uniformAddress(this.#body, access, true);
     const names = results.map((node) => body.define(node)[0] ?? '');
-    const load = (k: number): string => `(${wasmType(reach.type)}.load ${arg(reach, k)}${address})`;
+    const load = (k: number): string => `(${wasmType(access.type)}.load ${immediates(access, k)}${address})`;
     const site = this.#checked ? this.#site(origin) : 0;
-    if (this.#checked) for (const name of names) body.set(name, watLiteral(reach.type, reach.type === 'u64' ? 0n : 0));
-    this.#eachLane(undefined, reach, site, () => {
+    if (this.#checked)
+      for (const name of names) body.set(name, watLiteral(access.type, access.type === 'u64' ? 0n : 0));
+    this.#eachLane(undefined, access, site, () => {
       for (const [k, name] of names.entries()) body.set(name, load(k));
     });
   }
 
   #readChecked(
-    reach: Reach,
+    access: MemoryAccess,
     results: readonly Node[],
     mask: Operand | undefined,
     at: (lane: number) => string,
     site: number,
   ): void {
     const body = this.#body;
-    const size = bytesOf[reach.type] * 8;
+    const size = bytesOf[access.type] * 8;
     const perRegister = 128 / size;
     const names = results.map((node) => body.define(node));
     for (const name of names.flat()) body.set(name, '(v128.const i32x4 0 0 0 0)');
-    this.#eachLane(mask, reach, site, (lane) => {
+    this.#eachLane(mask, access, site, (lane) => {
       const [register, k] = [Math.floor(lane / perRegister), lane % perRegister];
       names.forEach((registers, element) => {
         const name = registers[register] ?? '';
-        body.set(name, `(v128.load${size}_lane ${arg(reach, element)}${k} ${at(lane)} ${get(name)})`);
+        body.set(name, `(v128.load${size}_lane ${immediates(access, element)}${k} ${at(lane)} ${get(name)})`);
       });
     });
   }
 
   /** Reads whole quads, one per lane, and transposes them to elements. */
-  #readQuads(reach: Reach, results: readonly Node[], at: (lane: number) => string): void {
+  #readQuads(access: MemoryAccess, results: readonly Node[], at: (lane: number) => string): void {
     const body = this.#body;
-    const registers = (4 * bytesOf[reach.type]) / 16;
+    const registers = (4 * bytesOf[access.type]) / 16;
     const quads = Array.from({ length: body.lanes }, (_, lane) =>
       Array.from({ length: registers }, (_part, part) =>
-        body.scratch(`(v128.load ${offset(reach.offset + 16 * part)}${at(lane)})`),
+        body.newVariable(`(v128.load ${offset(access.offset + 16 * part)}${at(lane)})`),
       ),
     );
-    const elements = transposed(reach.type, quads, (text) => body.scratch(text));
+    const elements = transposed(access.type, quads, (text) => body.newVariable(text));
     results.forEach((node, k) => {
       body.define(node).forEach((name, r) => {
         body.set(name, elements[k]?.[r] ?? '');
@@ -177,49 +189,49 @@ export class WatMemory implements Effects {
 
   #store(statement: Extract<EffectStatement, { kind: 'store' }>, mask: Operand | undefined): void {
     const body = this.#body;
-    const reach = this.#reach(statement.place, statement.values.length);
-    const values = statement.values.map((node) => body.atom(body.operand(node)));
+    const access = this.#accessOf(statement.place, statement.values.length);
+    const values = statement.values.map((node) => body.toAtom(body.operand(node)));
     const site = this.#checked ? this.#site(statement.origin) : 0;
-    if (!mask) this.#storeOne(reach, values, site);
-    else if (values.length === 4) this.#storeQuads(reach, values, mask, site);
-    else this.#storeLanes(reach, values[0] as Operand, mask, site);
+    if (!mask) this.#storeOne(access, values, site);
+    else if (values.length === 4) this.#storeQuads(access, values, mask, site);
+    else this.#storeLanes(access, values[0] as Operand, mask, site);
   }
 
-  #storeOne(reach: Reach, values: readonly Operand[], site: number): void {
-    const address = uniformAddress(this.#body, reach, true);
-    this.#eachLane(undefined, reach, site, () => {
+  #storeOne(access: MemoryAccess, values: readonly Operand[], site: number): void {
+    const address = uniformAddress(this.#body, access, true);
+    this.#eachLane(undefined, access, site, () => {
       for (const [k, value] of values.entries())
-        this.#body.line(`(${wasmType(reach.type)}.store ${arg(reach, k)}${address} ${value.texts[0]})`);
+        this.#body.line(`(${wasmType(access.type)}.store ${immediates(access, k)}${address} ${value.texts[0]})`);
     });
   }
 
-  #storeLanes(reach: Reach, value: Operand, mask: Operand, site: number): void {
-    const at = laneAddresses(this.#body, reach, undefined);
-    const size = bytesOf[reach.type] * 8;
+  #storeLanes(access: MemoryAccess, value: Operand, mask: Operand, site: number): void {
+    const at = laneAddresses(this.#body, access, undefined);
+    const size = bytesOf[access.type] * 8;
     const perRegister = 128 / size;
     const piece = (): void => {
       for (const [r, text] of this.#body.inLanes(value).entries())
         this.#body.line(`(v128.store ${offset(16 * r)}${at(0)} ${text})`);
     };
     const lanes = (): void =>
-      this.#eachLane(mask, reach, site, (lane) => {
+      this.#eachLane(mask, access, site, (lane) => {
         const register = value.texts[Math.floor(lane / perRegister)];
         this.#body.line(
           value.varying
             ? `(v128.store${size}_lane ${lane % perRegister} ${at(lane)} ${register})`
-            : `(${wasmType(reach.type)}.store ${at(lane)} ${value.texts[0]})`,
+            : `(${wasmType(access.type)}.store ${at(lane)} ${value.texts[0]})`,
         );
       });
-    this.#asPiece(reach, mask, piece, lanes);
+    this.#asPiece(access, mask, piece, lanes);
   }
 
-  #storeQuads(reach: Reach, values: readonly Operand[], mask: Operand, site: number): void {
+  #storeQuads(access: MemoryAccess, values: readonly Operand[], mask: Operand, site: number): void {
     const body = this.#body;
-    const at = laneAddresses(this.#body, reach, undefined);
-    const keep = (text: string): string => body.scratch(text);
+    const at = laneAddresses(this.#body, access, undefined);
+    const keep = (text: string): string => body.newVariable(text);
     const elements = values.map((value) => body.inLanes(value));
-    const quads = transposed(reach.type, elements, keep, 'back');
-    this.#eachLane(mask, reach, site, (lane) => {
+    const quads = transposed(access.type, elements, keep, 'back');
+    this.#eachLane(mask, access, site, (lane) => {
       quads[lane]?.forEach((register, part) => {
         body.line(`(v128.store ${offset(16 * part)}${at(lane)} ${register})`);
       });
@@ -229,14 +241,14 @@ export class WatMemory implements Effects {
   #atomic(statement: Extract<EffectStatement, { kind: 'atomic' }>, mask: Operand | undefined): void {
     const body = this.#body;
     const { op, value, result } = statement;
-    const reach = this.#reach(statement.place, 1);
-    const given = value && body.atom(body.operand(value));
+    const access = this.#accessOf(statement.place, 1);
+    const given = value && body.toAtom(body.operand(value));
     const names = result ? body.define(result) : [];
-    const at = mask ? laneAddresses(this.#body, reach, undefined) : () => uniformAddress(this.#body, reach, true);
+    const at = mask ? laneAddresses(this.#body, access, undefined) : () => uniformAddress(this.#body, access, true);
     const site = this.#checked ? this.#site(statement.origin) : 0;
     if (mask) for (const name of names) body.set(name, '(v128.const i32x4 0 0 0 0)');
     else if (this.#checked) for (const name of names) body.set(name, '(i32.const 0)');
-    this.#eachLane(mask, reach, site, (lane) => {
+    this.#eachLane(mask, access, site, (lane) => {
       const target = names[lane >> 2] ?? '';
       const call = atomicCall(op, at(lane), given && laneText(given, lane));
       if (op === 'store') body.line(call);
@@ -255,19 +267,19 @@ export class WatMemory implements Effects {
       const operand = body.operand(node);
       const texts = lanes > 1 ? body.inLanes(operand) : operand.texts;
       const named = /^\(local\.get \S+\)$/.test(texts[0] ?? '');
-      const plain: Operand = { node, varying: lanes > 1, texts, atom: named };
-      return nameIn(body.atom(plain).texts[0] ?? '');
+      const plain: Operand = { node, varying: lanes > 1, texts, isAtom: named };
+      return nameIn(body.toAtom(plain).texts[0] ?? '');
     });
     const results = statement.results.map((node) => (body.define(node)[0] ?? '').replace(/\.\d+$/, ''));
     for (const text of statement.body.text({ lanes, args, results }).trim().split('\n')) body.line(text);
   }
 
   /** Calls `act` for each lane of the mask (once if there are no lanes) whose access is in bounds. */
-  #eachLane(mask: Operand | undefined, reach: Reach, site: number, act: (lane: number) => void): void {
+  #eachLane(mask: Operand | undefined, access: MemoryAccess, site: number, act: (lane: number) => void): void {
     const body = this.#body;
     const guarded = (lane: number): void => {
       if (!this.#checked) act(lane);
-      else body.branch(insideText(reach, lane, site), () => act(lane));
+      else body.branch(boundsCheck(access, lane, site), () => act(lane));
     };
     if (!mask) guarded(0);
     for (let lane = 0; mask && lane < body.lanes; lane++) {

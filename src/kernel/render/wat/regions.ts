@@ -5,13 +5,13 @@ import { shapeOf } from './gang.js';
 import { get, wasmType } from './scalar.js';
 import type { WatBody } from './style.js';
 
-type Region = Extract<Statement, { kind: 'each' | 'sum' | 'scan' | 'once' }>;
+type RegionStatement = Extract<Statement, { kind: 'each' | 'sum' | 'scan' | 'once' }>;
 
 /** The address of a thread's partials of a tile's sums, in `$near` memory. */
 export const PARTIALS = '$partials';
 
 /** Prints regions of a tile. One thread processes the whole tile, so a region is a loop by gangs and needs no barrier. */
-export function printRegion(body: WatBody, statement: Region): void {
+export function printRegion(body: WatBody, statement: RegionStatement): void {
   switch (statement.kind) {
     case 'each': {
       const count = countText(body, statement.count);
@@ -76,7 +76,7 @@ function setLanes(body: WatBody, first: string, to: string, index: readonly stri
 /**
  * Adds element i to partial i mod 256. A gang's lanes are consecutive, so they are added to registers of partials directly.
  */
-function printSum(body: WatBody, statement: Extract<Region, { kind: 'sum' }>): void {
+function printSum(body: WatBody, statement: Extract<RegionStatement, { kind: 'sum' }>): void {
   const { type } = statement.result;
   const size = bytesOf[type];
   const count = countText(body, statement.count);
@@ -86,7 +86,7 @@ function printSum(body: WatBody, statement: Extract<Region, { kind: 'sum' }>): v
     body.block(statement.body);
     const value = body.operand(statement.value);
     const place = `(i32.mul (i32.and (i32.wrap_i64 ${get(first)}) (i32.const ${SUM_PARTIALS - 1})) (i32.const ${size}))`;
-    const at = body.scratch(`(i32.add ${partials} ${place})`, 'i32');
+    const at = body.newVariable(`(i32.add ${partials} ${place})`, 'i32');
     if (body.lanes === 1) {
       const on = wasmType(type);
       body.line(`(${on}.store ${at} (${on}.add (${on}.load ${at}) ${value.texts[0]}))`);
@@ -106,5 +106,5 @@ function printSum(body: WatBody, statement: Extract<Region, { kind: 'sum' }>): v
 
 /** Returns a u32 as the loop's 64-bit bound. */
 function countText(body: WatBody, count: Node): string {
-  return `(i64.extend_i32_u ${body.atom(body.operand(count)).texts[0]})`;
+  return `(i64.extend_i32_u ${body.toAtom(body.operand(count)).texts[0]})`;
 }

@@ -1,4 +1,4 @@
-import type { Block, Cell, Node, Statement } from '../../ir/program.js';
+import type { Block, CellDecl, Node, Statement } from '../../ir/program.js';
 import type { Origin } from '../../language/origin.js';
 import type { Scalar, Value } from '../../language/types.js';
 import type { Gang } from '../../passes/shape/gang.js';
@@ -7,7 +7,14 @@ import { parameterName } from '../names.js';
 import { calledIn } from './helpers.js';
 import { printRegion } from './regions.js';
 import { get, wasmType, watLiteral } from './scalar.js';
-import { type Operand, operationTexts, registersOf, type Surroundings, splatConstant, splatText } from './values.js';
+import {
+  type Operand,
+  type OperationContext,
+  operationTexts,
+  registersOf,
+  splatConstant,
+  splatText,
+} from './values.js';
 
 export type EffectStatement = Extract<Statement, { kind: 'load' | 'store' | 'prefetch' | 'atomic' | 'native' }>;
 
@@ -25,7 +32,7 @@ const INLINE_OPERATIONS = 5;
  * Prints a placed and ganged program as WAT: a line per value that is used more than once. It records the line of the user's
  * source for each line. Names are numbered in the order of the text, so that the same program gives the same text.
  */
-export class WatBody implements Surroundings {
+export class WatBody implements OperationContext {
   readonly gang: Gang;
   readonly lanes: number;
   readonly lines: string[] = [];
@@ -35,18 +42,18 @@ export class WatBody implements Surroundings {
   /** Parameters that the text reads. */
   readonly params = new Map<string, Node>();
   /** Parameters that gangs need in all lanes: made once, before the first item. */
-  readonly spreadParams = new Map<string, { readonly type: Scalar; readonly text: string }>();
+  readonly broadcastParams = new Map<string, { readonly type: Scalar; readonly text: string }>();
   statements = 0;
   /** The text that ends a cancelled launch; long loops have it before each round. */
-  look = '';
+  cancelCheck = '';
   readonly #effects: Effects;
   readonly #locals = new Map<string, string>();
   readonly #known = new Map<Node, Operand>();
   readonly #sizes = new Map<Node, number>();
-  readonly #single: ReadonlySet<Node>;
-  readonly #cells = new Map<Cell, string[]>();
+  readonly #usedOnce: ReadonlySet<Node>;
+  readonly #cells = new Map<CellDecl, string[]>();
   #indent = 0;
-  #names = 0;
+  #nameCount = 0;
   #loops: number[] = [];
   #loopCount = 0;
   #origin: Origin | undefined;
@@ -54,7 +61,7 @@ export class WatBody implements Surroundings {
   constructor(gang: Gang, effects: (body: WatBody) => Effects) {
     this.gang = gang;
     this.lanes = gang.lanes;
-    this.#single = usedOnceInTheirBlock(gang.program.body);
+    this.#usedOnce = usedOnceInTheirBlock(gang.program.body);
     this.#effects = effects(this);
   }
 
@@ -109,7 +116,7 @@ export class WatBody implements Surroundings {
 
   operand(node: Node): Operand {
     if (node.op === 'const')
-      return { node, varying: false, texts: [watLiteral(node.type, node.detail.value as Value)], atom: true };
+      return { node, varying: false, texts: [watLiteral(node.type, node.detail.value as Value)], isAtom: true };
     return this.#known.get(node) ?? this.#leaf(node);
   }
 
@@ -120,8 +127,8 @@ export class WatBody implements Surroundings {
   /** Declares variables for a value that is about to be defined, one per register. */
   define(node: Node): string[] {
     const varying = this.isVarying(node);
-    const names = this.registers(`$v${this.#names++}`, node.type, varying);
-    this.#known.set(node, { node, varying, texts: names.map(get), atom: true });
+    const names = this.registers(`$v${this.#nameCount++}`, node.type, varying);
+    this.#known.set(node, { node, varying, texts: names.map(get), isAtom: true });
     return names;
   }
 
@@ -132,38 +139,38 @@ export class WatBody implements Surroundings {
   }
 
   /** Returns a value that may be written several times. */
-  atom(operand: Operand): Operand {
-    return operand.atom ? operand : this.keep(operand);
+  toAtom(operand: Operand): Operand {
+    return operand.isAtom ? operand : this.toVariable(operand);
   }
 
-  keep(operand: Operand): Operand {
-    const names = this.registers(`$v${this.#names++}`, operand.node.type, operand.varying);
+  toVariable(operand: Operand): Operand {
+    const names = this.registers(`$v${this.#nameCount++}`, operand.node.type, operand.varying);
     names.forEach((name, r) => {
       this.set(name, operand.texts[r] ?? '');
     });
-    return { ...operand, texts: names.map(get), atom: true };
+    return { ...operand, texts: names.map(get), isAtom: true };
   }
 
   /** Assigns a register, or a single word, to a new variable. */
-  scratch(text: string, type = 'v128'): string {
-    const name = this.local(`$v${this.#names++}`, type);
+  newVariable(text: string, type = 'v128'): string {
+    const name = this.local(`$v${this.#nameCount++}`, type);
     this.set(name, text);
     return get(name);
   }
 
-  spread({ node, texts }: Operand): string {
+  broadcast({ node, texts }: Operand): string {
     const [text = ''] = texts;
     if (node.op === 'const') return splatConstant(node.type, node.detail.value as Value);
     if (node.op !== 'param') return splatText(node.type, text);
     const name = `$${parameterName(node)}.all`;
-    this.spreadParams.set(this.local(name, 'v128'), { type: node.type, text });
+    this.broadcastParams.set(this.local(name, 'v128'), { type: node.type, text });
     return get(name);
   }
 
   /** Returns a value for every lane: a text per register. */
   inLanes(operand: Operand): string[] {
     if (operand.varying) return [...operand.texts];
-    const text = this.spread(operand);
+    const text = this.broadcast(operand);
     return Array<string>(registersOf(operand.node.type, true, this.lanes)).fill(text);
   }
 
@@ -172,15 +179,15 @@ export class WatBody implements Surroundings {
     if (node.op === 'param') {
       const name = `$${parameterName(node)}`;
       this.params.set(name, node);
-      return { node, varying, texts: [get(name)], atom: true };
+      return { node, varying, texts: [get(name)], isAtom: true };
     }
     if (node.op !== 'item' && node.op !== 'active') throw new TypeError(`no text for ${node.op} (node ${node.id})`);
-    return { node, varying, texts: this.registers(`$${node.op}`, node.type, varying).map(get), atom: true };
+    return { node, varying, texts: this.registers(`$${node.op}`, node.type, varying).map(get), isAtom: true };
   }
 
   #statement(statement: Statement): void {
     this.#origin = statement.origin;
-    const mask = statement.mask && this.atom(this.operand(statement.mask));
+    const mask = statement.mask && this.toAtom(this.operand(statement.mask));
     switch (statement.kind) {
       case 'let':
         this.#let(statement.node, mask);
@@ -248,8 +255,8 @@ export class WatBody implements Surroundings {
     }
     const texts = operationTexts(node, args, varying, this);
     const size = node.args.reduce((sum, arg) => sum + (this.#sizes.get(arg) ?? 0), 1);
-    if (this.#single.has(node) && size <= INLINE_OPERATIONS) {
-      this.#known.set(node, { node, varying, texts, atom: false });
+    if (this.#usedOnce.has(node) && size <= INLINE_OPERATIONS) {
+      this.#known.set(node, { node, varying, texts, isAtom: false });
       this.#sizes.set(node, size);
       return;
     }
@@ -301,7 +308,7 @@ export class WatBody implements Surroundings {
         if (counted) {
           this.line(`(br_if $break${number} (i32.ge_u ${get(counted.index)} ${counted.count}))`);
         } else if (statement.kind === 'while') {
-          if (statement.isLong) this.line(this.look);
+          if (statement.isLong) this.line(this.cancelCheck);
           this.block(statement.test);
           this.line(`(br_if $break${number} (i32.eqz ${this.#condition(statement.condition)}))`);
         }
@@ -317,7 +324,7 @@ export class WatBody implements Surroundings {
   /** The index starts at 0; the count is evaluated once. */
   #countedLoop({ count, index }: Extract<Statement, { kind: 'loop' }>): { index: string; count: string } {
     const given = this.operand(count);
-    const known = this.atom(given);
+    const known = this.toAtom(given);
     const [name = ''] = this.define(index);
     this.set(name, '(i32.const 0)');
     return { index: name, count: known.texts[0] ?? '' };

@@ -1,8 +1,8 @@
-import type { Table } from '../../ir/program.js';
+import type { TableDecl } from '../../ir/program.js';
 import { toWords, type Value, wordsOf } from '../../language/types.js';
 
 /** Lays out constant tables one after the other. Returns the position of each, and all bytes as a WAT string. */
-export function constantTables(tables: readonly Table[]): { at: Map<number, number>; bytes: number; text: string } {
+export function constantTables(tables: readonly TableDecl[]): { at: Map<number, number>; bytes: number; text: string } {
   const at = new Map<number, number>();
   let words: number[] = [];
   for (const table of tables) {

@@ -10,16 +10,16 @@ export interface Operand {
   readonly varying: boolean;
   readonly texts: readonly string[];
   /** True for a variable or a constant, which can be written again at no cost. */
-  readonly atom: boolean;
+  readonly isAtom: boolean;
 }
 
 /** The context that printed operations need. */
-export interface Surroundings {
+export interface OperationContext {
   readonly lanes: number;
   /** Assigns a value to a new variable. */
-  keep(operand: Operand): Operand;
+  toVariable(operand: Operand): Operand;
   /** Broadcasts a uniform value to all lanes of a register. */
-  spread(operand: Operand): string;
+  broadcast(operand: Operand): string;
 }
 
 const bits = (type: Scalar): 32 | 64 => (bytesOf[type] === 8 ? 64 : 32);
@@ -33,7 +33,7 @@ export function operationTexts(
   node: Node,
   given: readonly Operand[],
   varying: boolean,
-  around: Surroundings,
+  around: OperationContext,
 ): string[] {
   if (node.op === 'any' && given[0]?.varying) return [anyText(given[0])];
   if (!varying) return [scalarText(node, given, around)];
@@ -46,9 +46,9 @@ export function operationTexts(
 const anyText = ({ texts }: Operand): string =>
   `(v128.any_true ${texts.reduce((all, text) => `(v128.or ${all} ${text})`)})`;
 
-function scalarText(node: Node, given: readonly Operand[], around: Surroundings): string {
+function scalarText(node: Node, given: readonly Operand[], around: OperationContext): string {
   const form = scalarForm(node);
-  const args = given.map((arg, i) => (usesOf(form, 'ABCD'[i] ?? '') > 1 ? atomic(arg, around) : arg));
+  const args = given.map((arg, i) => (countLetter(form, 'ABCD'[i] ?? '') > 1 ? atomic(arg, around) : arg));
   return fill(
     form,
     letters(
@@ -75,17 +75,17 @@ function gangTexts(
   node: Node,
   given: readonly Operand[],
   counted: Operand | undefined,
-  around: Surroundings,
+  around: OperationContext,
 ): string[] {
   const name = formName(node);
   const form = gangForms[name] ?? '';
   const width = [node, ...node.args].some(({ type }) => bits(type) === 64) ? 64 : 32;
-  const low = usesOf(form, 'L') > 0;
+  const low = countLetter(form, 'L') > 0;
   const args = given.map((arg, i) => {
-    const repeated = usesOf(form, 'ABCD'[i] ?? '') > 1 || (arg.varying && bits(arg.node.type) < width) || low;
+    const repeated = countLetter(form, 'ABCD'[i] ?? '') > 1 || (arg.varying && bits(arg.node.type) < width) || low;
     return repeated ? atomic(arg, around) : arg;
   });
-  const count = counted && (usesOf(form, 'M') > 0 ? atomic(counted, around) : counted).texts[0];
+  const count = counted && (countLetter(form, 'M') > 0 ? atomic(counted, around) : counted).texts[0];
   const registers = Array.from({ length: (around.lanes * width) / 128 }, (_, r) => {
     const [A = '', B = '', C = '', D = ''] = args.map((arg) => register(arg, width, r, around));
     const N = count ?? '';
@@ -108,8 +108,8 @@ function complement(node: Node, counted: Operand | undefined, text: string): str
 }
 
 /** Returns register r of a value, with lanes of the given width. */
-function register(operand: Operand, width: 32 | 64, r: number, around: Surroundings): string {
-  if (!operand.varying) return around.spread(widened(operand, width));
+function register(operand: Operand, width: 32 | 64, r: number, around: OperationContext): string {
+  if (!operand.varying) return around.broadcast(widened(operand, width));
   if (bits(operand.node.type) === width) return operand.texts[r] ?? '';
   const sign = operand.node.type === 'u32' ? 'u' : 's'; // a mask stays a mask
   return `(i64x2.extend_${r % 2 === 0 ? 'low' : 'high'}_i32x4_${sign} ${operand.texts[r >> 1]})`;
@@ -126,16 +126,16 @@ function widened(operand: Operand, width: 32 | 64): Operand {
     return { ...operand, node: { ...node, detail: { value } }, texts: [watLiteral('u64', value)] };
   }
   const text = `(i64.extend_i32_${type === 'u32' ? 'u' : 's'} ${operand.texts[0]})`;
-  return { node: { ...node, op: 'local' }, varying: false, texts: [text], atom: operand.atom };
+  return { node: { ...node, op: 'local' }, varying: false, texts: [text], isAtom: operand.isAtom };
 }
 
 /** Moves the pair of 32-bit lanes that belongs to 64-bit register r to the lower half. */
-function lowerHalf(operand: Operand, r: number, around: Surroundings): string {
-  const whole = operand.varying ? (operand.texts[r >> 1] ?? '') : around.spread(operand);
+function lowerHalf(operand: Operand, r: number, around: OperationContext): string {
+  const whole = operand.varying ? (operand.texts[r >> 1] ?? '') : around.broadcast(operand);
   return r % 2 === 0 || !operand.varying ? whole : shuffle([2, 3, 2, 3], whole, whole);
 }
 
-function laneByLane(node: Node, given: readonly Operand[], around: Surroundings): string[] {
+function laneByLane(node: Node, given: readonly Operand[], around: OperationContext): string[] {
   const form = scalarForm(node);
   const args = given.map((arg) => atomic(arg, around));
   const lanes = Array.from({ length: around.lanes }, (_, lane) =>
@@ -147,7 +147,7 @@ function laneByLane(node: Node, given: readonly Operand[], around: Surroundings)
       ),
     ),
   );
-  return gathered(node.type, lanes);
+  return joinLanes(node.type, lanes);
 }
 
 /** Returns one lane of a value as a scalar. */
@@ -159,7 +159,7 @@ export function laneText({ node, varying, texts }: Operand, lane: number): strin
 }
 
 /** Makes registers of scalars, one per lane. */
-export function gathered(type: Scalar, lanes: readonly string[]): string[] {
+export function joinLanes(type: Scalar, lanes: readonly string[]): string[] {
   const perRegister = 128 / bits(type);
   const shape = shapeOf(type);
   const held = (text: string): string => (type === 'bool' ? `(i32.sub (i32.const 0) ${text})` : text);
@@ -184,9 +184,10 @@ export function splatConstant(type: Scalar, value: Value): string {
   return `(v128.const ${shapeOf(type)}${` ${literalDigits(type, value)}`.repeat(128 / bits(type))})`;
 }
 
-const atomic = (operand: Operand, around: Surroundings): Operand => (operand.atom ? operand : around.keep(operand));
+const atomic = (operand: Operand, around: OperationContext): Operand =>
+  operand.isAtom ? operand : around.toVariable(operand);
 
-const usesOf = (form: string, letter: string): number =>
+const countLetter = (form: string, letter: string): number =>
   letter === '' ? 0 : (form.match(new RegExp(`\\b${letter}\\b`, 'g'))?.length ?? 0);
 
 const fill = (form: string, by: Readonly<Record<string, string>>): string =>

@@ -1,5 +1,5 @@
-import { CANCEL_EVERY } from '../../abi/harness.js';
-import { type Hoisted, SUM_PARTIALS } from '../../ir/program.js';
+import { CANCEL_CHECK_INTERVAL } from '../../abi/harness.js';
+import { type HoistedProgram, SUM_PARTIALS } from '../../ir/program.js';
 import type { Origin } from '../../language/origin.js';
 import { bytesOf, type Scalar } from '../../language/types.js';
 import type { Gang } from '../../passes/shape/gang.js';
@@ -70,16 +70,18 @@ export function renderWat(gang: Gang, { checked }: { readonly checked: boolean }
 }
 
 /** Prints each round: a regular check of the cancel word, the kernel's body, and in a checked build a check for traps. */
-function printItems(body: WatBody, program: Hoisted, checked: boolean): void {
+function printItems(body: WatBody, program: HoistedProgram, checked: boolean): void {
   const tiles = program.kind === 'tiles'; // the lanes of a tile are inside its regions
   const item = body.registers('$item', 'u32', !tiles && body.lanes > 1);
   laneLoop(body, get('$begin'), get('$end'), tiles ? 1 : body.lanes, item, (first) => {
     const done = `(i64.sub ${get(first)} (local.get $begin))`;
     const cancelled = `(if (i32.ne (i32.atomic.load (local.get $control)) (local.get $epoch)) (then (return ${done})))`;
     body.line(
-      tiles ? cancelled : `(if (i64.eqz (i64.and ${done} (i64.const ${CANCEL_EVERY - 1}))) (then ${cancelled}))`,
+      tiles
+        ? cancelled
+        : `(if (i64.eqz (i64.and ${done} (i64.const ${CANCEL_CHECK_INTERVAL - 1}))) (then ${cancelled}))`,
     );
-    body.look = cancelled;
+    body.cancelCheck = cancelled;
     body.block(program.body);
     if (checked) body.line(`(if (i32.atomic.load offset=4 (local.get $control)) (then (return ${done})))`);
   });
@@ -93,7 +95,7 @@ function functions(called: ReadonlySet<string>, preludes: readonly string[]): st
 }
 
 /** Prints the code before the first item: it reads the launch block and puts parameters into variables. */
-function prologue(body: WatBody, program: Hoisted, checked: boolean): string[] {
+function prologue(body: WatBody, program: HoistedProgram, checked: boolean): string[] {
   const lines: string[] = [];
   const set = (name: string, type: string, text: string): void => {
     lines.push(`(local.set ${body.local(name, type)} ${text})`);
@@ -111,12 +113,12 @@ function prologue(body: WatBody, program: Hoisted, checked: boolean): string[] {
   }
   const params = [...body.params].sort(([, a], [, b]) => (a.detail.word ?? 0) - (b.detail.word ?? 0));
   for (const [name, { type, detail }] of params) set(name, wasmType(type), paramText(type, detail.word ?? 0));
-  for (const [name, { type, text }] of body.spreadParams) set(name, 'v128', splatText(type, text));
+  for (const [name, { type, text }] of body.broadcastParams) set(name, 'v128', splatText(type, text));
   return lines;
 }
 
 /** Lays out a tile's arrays and the memory for sums, which belong to its thread. Each begins on a cache line. */
-function nearArrays(body: WatBody, program: Hoisted, checked: boolean): { bytes: number; lines: string[] } {
+function nearArrays(body: WatBody, program: HoistedProgram, checked: boolean): { bytes: number; lines: string[] } {
   const lines: string[] = [];
   let bytes = 0;
   const place = (name: string, size: number): void => {

@@ -29,7 +29,7 @@ export const neonBody: NativeText = {
 function x86(shape: NativeShape, bits: 128 | 256 | 512): string {
   const type = bits === 128 ? '__m128i' : `__m${bits}i`;
   const round = bits === 128 ? '_mm_aesenc_si128' : `_mm${bits}_aesenc_epi128`;
-  return eachPart(shape, (shape.lanes * 32) / bits, type, (keys) =>
+  return printParts(shape, (shape.lanes * 32) / bits, type, (keys) =>
     keys.map((key) => (state) => `${round}(${state}, ${key})`),
   );
 }
@@ -39,7 +39,7 @@ function x86(shape: NativeShape, bits: 128 | 256 | 512): string {
  * before it, and the last key is added at the end. The additions are then outside the chain of rounds.
  */
 function neon(shape: NativeShape): string {
-  return eachPart(shape, shape.lanes / 4, 'uint8x16_t', (keys) => [
+  return printParts(shape, shape.lanes / 4, 'uint8x16_t', (keys) => [
     ...['vdupq_n_u8(0)', ...keys.slice(0, -1)].map(
       (key) => (state: string) => `vaesmcq_u8(vaeseq_u8(${state}, ${key}))`,
     ),
@@ -48,10 +48,10 @@ function neon(shape: NativeShape): string {
 }
 
 /** Returns the steps applied to a state, given its keys. */
-type Steps = (keys: readonly string[]) => readonly ((state: string) => string)[];
+type RoundSteps = (keys: readonly string[]) => readonly ((state: string) => string)[];
 
 /** Prints the steps for each register of each row: four states do a step before the next one begins. */
-function eachPart({ args, results }: NativeShape, parts: number, type: string, steps: Steps): string {
+function printParts({ args, results }: NativeShape, parts: number, type: string, steps: RoundSteps): string {
   const keys = chunksOf4(args.slice(4));
   const lines: string[] = [];
   for (let part = 0; part < parts; part++) {

@@ -6,7 +6,7 @@ import { hexOfWords, kernelRunners, wordsOfHex } from '../../../../test/run-kern
 import { byTier } from '../../../../test/tier.js';
 import { kernelText } from '../../abi/lower.js';
 import { read, rw } from '../../language/buffers.js';
-import type { In } from '../../language/expr.js';
+import type { ExprLike } from '../../language/expr.js';
 import { items } from '../../language/items.js';
 import { u32 } from '../../language/types.js';
 import { aes } from './aes.js';
@@ -48,7 +48,7 @@ const compressSetup = {
 
 /** All of AES-128, with round keys from the host. */
 const encrypt = items('encrypt', { job: { key: [u32, 44] }, buffers: { text: rw(u32) } }, ({ job, item, buffers }) => {
-  const keys = Array.from({ length: 11 }, (_, i) => job.key.slice(4 * i, 4 * i + 4) as readonly In<'u32'>[]);
+  const keys = Array.from({ length: 11 }, (_, i) => job.key.slice(4 * i, 4 * i + 4) as readonly ExprLike<'u32'>[]);
   const whitened = buffers.text.at4(item).map((word, i) => word.xor(keys[0]![i]!));
   buffers.text.set4(item, aes.lastRound(aes.rounds(aes.round(whitened, keys[1]!), keys.slice(2, 10)), keys[10]!));
 });

@@ -1,13 +1,13 @@
 import type { Table } from '../../language/control.js';
 import { table } from '../../language/control.js';
-import { type Expr, type In, operand } from '../../language/expr.js';
+import { type Expr, type ExprLike, operand } from '../../language/expr.js';
 import { std } from '../../language/std-function.js';
 import { currentTrace, type Trace } from '../../language/trace.js';
 import type { Scalar } from '../../language/types.js';
 import { aesNiBody, neonBody, vaesBody } from './aes-native.js';
 
 type Word = Expr<'u32'>;
-type Words = readonly In<'u32'>[];
+type Words = readonly ExprLike<'u32'>[];
 
 /**
  * AES rounds over four little-endian words, one per column, row 0 in the low byte. Keys are used as given: there is no key
@@ -33,7 +33,7 @@ export const aes = {
   rounds(state: Words, keys: readonly Words[], { copies = 1, lane = 0, tables = 1 }: AesTables = {}): Word[] {
     const words = [...state, ...keys.flat()].map((word) => operand('u32', word));
     const isPlain = copies === 1 && tables === 1;
-    return isPlain ? (rounds(...words) as Word[]) : lookedUp(words, { copies, lane, tables });
+    return isPlain ? (rounds(...words) as Word[]) : roundsByTable(words, { copies, lane, tables });
   },
 
   /** Does the last round of AES, without MixColumns: x86's AESENCLAST. */
@@ -50,7 +50,7 @@ export const aes = {
         .xor(box(1))
         .xor(box(2))
         .xor(box(3))
-        .xor(key[column] as In<'u32'>);
+        .xor(key[column] as ExprLike<'u32'>);
     });
   },
 };
@@ -60,7 +60,7 @@ export interface AesTables {
   /** How often each entry is repeated in its table, a power of two. */
   readonly copies?: number;
   /** The number of the copy that this item uses, from 0. */
-  readonly lane?: In<'u32'>;
+  readonly lane?: ExprLike<'u32'>;
   /** The number of rotations of the table that are stored, of four. The others are computed after the look-up. */
   readonly tables?: 1 | 2 | 4;
 }
@@ -68,12 +68,12 @@ export interface AesTables {
 const rounds = std({
   name: 'aes.rounds',
   results: () => Array<Scalar>(4).fill('u32'),
-  generic: (...args) => lookedUp(args as Word[], { copies: 1, lane: 0, tables: 1 }),
+  generic: (...args) => roundsByTable(args as Word[], { copies: 1, lane: 0, tables: 1 }),
   native: { 'c-vaes': vaesBody, 'c-aesni': aesNiBody, 'c-neon-aes': neonBody },
 });
 
 /** Returns the state after as many rounds as there are keys. `words` holds state and keys, one after the other. */
-function lookedUp(words: readonly Word[], { copies, lane, tables }: Required<AesTables>): Word[] {
+function roundsByTable(words: readonly Word[], { copies, lane, tables }: Required<AesTables>): Word[] {
   const boxes = roundTablesOf(currentTrace(), copies, tables);
   const spot = operand('u32', lane).shl(2);
   // The index is a byte address over 4, so that scaling it is free: this saves an instruction per look-up on a GPU.

@@ -17,34 +17,34 @@ export function neonBody(rounds: Blake3Rounds): NativeText {
   let prelude: string | undefined;
   return {
     get prelude() {
-      prelude ??= preludeOf(stepsOf(rounds));
+      prelude ??= preludeOf(instructionsOf(rounds));
       return prelude;
     },
-    text: (shape) => (shape.lanes % 4 === 0 ? byFours(shape) : plain(shape, stepsOf(rounds))),
+    text: (shape) => (shape.lanes % 4 === 0 ? byFours(shape) : plain(shape, instructionsOf(rounds))),
   };
 }
 
-type Kind = 'add' | 'xor' | 'turn16' | 'turn8' | 'left' | 'insert';
+type InstructionKind = 'add' | 'xor' | 'turn16' | 'turn8' | 'left' | 'insert';
 
 /** One instruction: computes `name` from other values, with a bit count. */
-interface Step {
-  readonly kind: Kind;
+interface Instruction {
+  readonly kind: InstructionKind;
   readonly name: string;
   readonly from: readonly string[];
   readonly by?: number;
 }
 
-interface Steps {
-  readonly steps: readonly Step[];
+interface InstructionList {
+  readonly instructions: readonly Instruction[];
   /** Names of the sixteen working words afterwards. Before, they are v0 to v15, and the message is m0 to m15. */
   readonly results: readonly string[];
 }
 
-function stepsOf({ quarters, permutation }: Blake3Rounds): Steps {
-  const steps: Step[] = [];
-  const step = (kind: Kind, from: readonly string[], by?: number): string => {
-    const name = `t${steps.length}`;
-    steps.push({ kind, name, from, ...(by === undefined ? {} : { by }) });
+function instructionsOf({ quarters, permutation }: Blake3Rounds): InstructionList {
+  const instructions: Instruction[] = [];
+  const step = (kind: InstructionKind, from: readonly string[], by?: number): string => {
+    const name = `t${instructions.length}`;
+    instructions.push({ kind, name, from, ...(by === undefined ? {} : { by }) });
     return name;
   };
   const v = Array.from({ length: 16 }, (_, i) => `v${i}`);
@@ -64,18 +64,18 @@ function stepsOf({ quarters, permutation }: Blake3Rounds): Steps {
     });
     m = permutation.map((from) => at(m, from));
   }
-  return { steps, results: v };
+  return { instructions, results: v };
 }
 
-const isShift = ({ kind }: Step): boolean => kind === 'left' || kind === 'insert';
+const isShift = ({ kind }: Instruction): boolean => kind === 'left' || kind === 'insert';
 /** Cycles after which a result can be used. */
 const LATENCY = 2;
 
 /** Orders steps as two pipes would start them in each cycle, earlier steps first; only one pipe takes shifts. */
-function inOrder(steps: readonly Step[]): Step[] {
+function scheduleForTwoPipes(steps: readonly Instruction[]): Instruction[] {
   const ready = new Map<string, number>();
   let waiting = [...steps];
-  const order: Step[] = [];
+  const order: Instruction[] = [];
   const made = new Set(steps.map(({ name }) => name));
   for (let cycle = 0; waiting.length > 0; cycle++) {
     const can = waiting.filter(({ from }) =>
@@ -91,7 +91,7 @@ function inOrder(steps: readonly Step[]): Step[] {
 }
 
 /** The instructions in C. */
-const forms: Readonly<Record<Kind, (from: readonly string[], by: number | string) => string>> = {
+const forms: Readonly<Record<InstructionKind, (from: readonly string[], by: number | string) => string>> = {
   add: ([a, b]) => `${a} + ${b}`,
   xor: ([a, b]) => `${a} ^ ${b}`,
   turn16: ([a]) => `(${a} >> 16) | (${a} << 16)`,
@@ -101,9 +101,9 @@ const forms: Readonly<Record<Kind, (from: readonly string[], by: number | string
 };
 
 /** Compilers keep volatile instructions in their order. */
-function preludeOf({ steps, results }: Steps): string {
+function preludeOf({ instructions, results }: InstructionList): string {
   const asm = (text: string, from: string) => `blake3_quad t; __asm__ volatile(${text} : "=w"(t) : ${from})`;
-  const macros: Readonly<Record<Kind, readonly [names: string, body: string]>> = {
+  const macros: Readonly<Record<InstructionKind, readonly [names: string, body: string]>> = {
     add: ['t, a, b', asm('"add %0.4s, %1.4s, %2.4s"', '"w"(a), "w"(b)')],
     xor: ['t, a, b', asm('"eor %0.16b, %1.16b, %2.16b"', '"w"(a), "w"(b)')],
     turn16: ['t, a', asm('"rev32 %0.8h, %1.8h"', '"w"(a)')],
@@ -111,9 +111,9 @@ function preludeOf({ steps, results }: Steps): string {
     left: ['t, a, by', asm('"shl %0.4s, %1.4s, #" #by', '"w"(a)')],
     insert: ['t, a, b, by', 'blake3_quad t = a; __asm__ volatile("sri %0.4s, %1.4s, #" #by : "+w"(t) : "w"(b))'],
   };
-  const kinds = Object.entries(macros) as [Kind, readonly [string, string]][];
-  const define = (kind: Kind, names: string, body: string) => `#define blake3_${kind}(${names}) ${body}`;
-  const call = ({ kind, name, from, by }: Step) =>
+  const kinds = Object.entries(macros) as [InstructionKind, readonly [string, string]][];
+  const define = (kind: InstructionKind, names: string, body: string) => `#define blake3_${kind}(${names}) ${body}`;
+  const call = ({ kind, name, from, by }: Instruction) =>
     `blake3_${kind}(${[name, ...from, ...(by === undefined ? [] : [by])].join(', ')});`;
   const all = (name: string) => Array.from({ length: 16 }, (_, i) => `${name}${i} = ${name}[${i}]`).join(', ');
   return [
@@ -127,7 +127,7 @@ function preludeOf({ steps, results }: Steps): string {
     // Each word's next three bytes and its first, four times.
     '  const blake3_quad bytes = {0x00030201, 0x04070605, 0x080b0a09, 0x0c0f0e0d};',
     `  const blake3_quad ${all('v')}, ${all('m')};`,
-    ...inOrder(steps).map((step) => `  ${call(step)}`),
+    ...scheduleForTwoPipes(instructions).map((step) => `  ${call(step)}`),
     `  ${results.map((name, i) => `v[${i}] = ${name};`).join(' ')}`,
     '}',
   ].join('\n');
@@ -147,13 +147,15 @@ function byFours({ lanes, args, results }: NativeShape): string {
 }
 
 /** Prints one or two lanes in the compiler's own order. */
-function plain({ lanes, args, results }: NativeShape, { steps, results: last }: Steps): string {
+function plain({ lanes, args, results }: NativeShape, { instructions, results: last }: InstructionList): string {
   const type = lanes === 1 ? 'u32' : 'u32v';
   const inputs = args.map((name, i) => `${i < 16 ? `v${i}` : `m${i - 16}`}_in = ${name}`);
   const input = (name: string) => (name.startsWith('t') ? name : `${name}_in`);
   return [
     `{ const ${type} ${inputs.join(', ')};`,
-    ...steps.map(({ kind, name, from, by = 0 }) => `const ${type} ${name} = ${forms[kind](from.map(input), by)};`),
+    ...instructions.map(
+      ({ kind, name, from, by = 0 }) => `const ${type} ${name} = ${forms[kind](from.map(input), by)};`,
+    ),
     `${results.map((name, i) => `${name} = ${last[i]};`).join(' ')} }`,
   ].join('\n');
 }

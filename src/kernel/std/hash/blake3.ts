@@ -1,19 +1,19 @@
 import { MillraceError } from '../../error.js';
-import { type Expr, type In, operand } from '../../language/expr.js';
+import { type Expr, type ExprLike, operand } from '../../language/expr.js';
 import { std } from '../../language/std-function.js';
 import type { Scalar } from '../../language/types.js';
 import { neonBody } from './blake3-neon.js';
 
 type Word = Expr<'u32'>;
-type Chaining = readonly In<'u32'>[];
+type Chaining = readonly ExprLike<'u32'>[];
 
 /** Inputs of the compression function in addition to its chaining value and block. */
 export interface Blake3Block {
   /** Number of the chunk (or of the output block, in the extended output of the root), low word first. */
-  readonly counter?: readonly [In<'u32'>, In<'u32'>];
+  readonly counter?: readonly [ExprLike<'u32'>, ExprLike<'u32'>];
   /** Bytes of the block that belong to the message; the words after them are zero. */
-  readonly length?: In<'u32'>;
-  readonly flags?: In<'u32'>;
+  readonly length?: ExprLike<'u32'>;
+  readonly flags?: ExprLike<'u32'>;
 }
 
 /**
@@ -30,29 +30,29 @@ export const blake3 = {
   flags: { chunkStart: 1, chunkEnd: 2, parent: 4, root: 8, keyedHash: 16 },
 
   /** The compression function: eight words of chaining value, sixteen of message, sixteen out. */
-  compress(chaining: readonly In<'u32'>[], block: readonly In<'u32'>[], rest: Blake3Block = {}): Word[] {
+  compress(chaining: readonly ExprLike<'u32'>[], block: readonly ExprLike<'u32'>[], rest: Blake3Block = {}): Word[] {
     const { counter = [0, 0], length = 64, flags = 0 } = rest;
-    const low = permuted([...chaining, ...blake3.iv.slice(0, 4), ...counter, length, flags], block);
-    return [...folded(low), ...low.slice(8).map((word, i) => word.xor(chaining[i] as In<'u32'>))];
+    const low = runRounds([...chaining, ...blake3.iv.slice(0, 4), ...counter, length, flags], block);
+    return [...xorHalves(low), ...low.slice(8).map((word, i) => word.xor(chaining[i] as ExprLike<'u32'>))];
   },
 
   /** The rounds with all eight words of the IV in place of counter, length and flags, as in UniversalHash. */
-  compressIv(state: readonly In<'u32'>[], block: readonly In<'u32'>[]): Word[] {
-    return folded(permuted([...state, ...blake3.iv], block));
+  compressIv(state: readonly ExprLike<'u32'>[], block: readonly ExprLike<'u32'>[]): Word[] {
+    return xorHalves(runRounds([...state, ...blake3.iv], block));
   },
 
   /**
    * Returns the 32-byte hash of a message of `bytes` bytes. `message` holds them as words; bytes of the last word past the
    * end are ignored. Above a chunk (1,024 bytes) it is BLAKE3's tree; the host computes chunks that depend on the job alone.
    */
-  hash(message: readonly In<'u32'>[], bytes = message.length * 4): Word[] {
+  hash(message: readonly ExprLike<'u32'>[], bytes = message.length * 4): Word[] {
     const words = Math.ceil(bytes / 4);
-    if (!Number.isInteger(bytes) || bytes < 0 || bytes > MOST_BYTES || message.length < words) {
+    if (!Number.isInteger(bytes) || bytes < 0 || bytes > MAX_BYTES || message.length < words) {
       throw new MillraceError({
         code: 'kernel-value',
         message: `blake3.hash of ${bytes} bytes, with ${message.length} words given`,
         asked: 'the hash of a message',
-        advice: `give ceil(bytes / 4) words, at most ${MOST_BYTES} bytes: each block is traced`,
+        advice: `give ceil(bytes / 4) words, at most ${MAX_BYTES} bytes: each block is traced`,
       });
     }
     const whole = message.slice(0, words);
@@ -62,7 +62,7 @@ export const blake3 = {
 };
 
 /** Tracing a block takes about 1 ms. */
-const MOST_BYTES = 65_536;
+const MAX_BYTES = 65_536;
 const CHUNK_BYTES = 1024;
 
 /** Returns the chaining value over chunks from number `first` on; the left part of a tree is the largest full one. */
@@ -93,9 +93,9 @@ function chunk(message: Chaining, bytes: number, number: number, root: number): 
 }
 
 /** The first half of the output: both halves of the working state, combined. */
-const folded = (v: readonly Word[]): Word[] => v.slice(0, 8).map((word, i) => word.xor(v[i + 8] as Word));
+const xorHalves = (v: readonly Word[]): Word[] => v.slice(0, 8).map((word, i) => word.xor(v[i + 8] as Word));
 
-const permuted = (state: readonly In<'u32'>[], block: readonly In<'u32'>[]): Word[] =>
+const runRounds = (state: readonly ExprLike<'u32'>[], block: readonly ExprLike<'u32'>[]): Word[] =>
   rounds(...[...state, ...block].map((word) => operand('u32', word))) as Word[];
 
 /** The position of each message word in the next round. */

@@ -15,7 +15,7 @@ import type { NativeText } from '../../language/std-function.js';
  * - The work of the integer pipes, the end of the previous group and the beginning of the next, is spread over the rounds.
  * - The first beginning and the last end are not overlapped. With 16 nonces they cost 3 cycles each, with 128 a third.
  */
-export function armLastsBody(sha256: Sha256, given: number): NativeText {
+export function armLastWordsBody(sha256: Sha256, given: number): NativeText {
   return { prelude: prelude(sha256), lanes: GROUP, text: (shape) => text(shape, given) };
 }
 
@@ -128,21 +128,24 @@ function assembly(table: ReadonlyMap<string, Quad>): string[] {
   const places = new Map([...table.keys()].map((name, at): [string, string] => [name, `[%[table], #${16 * at}]`]));
   JOB_QUADS.forEach((name, at) => void places.set(name, quadAt(JOB + at)));
   const lanes = Array.from({ length: GROUP }, (_, lane) => steps(lane, places));
-  const begin = lanes.flatMap((_, lane) => begins(lane));
-  const end = lanes.flatMap((_, lane) => ends(lane));
+  const begin = lanes.flatMap((_, lane) => beginLane(lane));
+  const end = lanes.flatMap((_, lane) => endLane(lane));
 
   // After the first steps, in which all lanes load their initial values, and before the last, which store the values for the
   // next end.
-  const strewn = [...end, ...begin];
+  const interleaved = [...end, ...begin];
   const rounds = lanes[0]?.length as number;
-  const turns = (rounds - FREE) * GROUP;
+  const turns = (rounds - FREE_STEPS) * GROUP;
   const body: string[] = [];
-  let given = 0;
+  let placed = 0;
   for (let step = 0; step < rounds; step++) {
     for (let lane = 0; lane < GROUP; lane++) {
       body.push(...((lanes[lane] as string[][])[step] as string[]));
-      const due = Math.max(0, Math.ceil((((step - FREE) * GROUP + lane + 1) / turns) * strewn.length * HURRY));
-      while (given < Math.min(due, strewn.length)) body.push(strewn[given++] as string);
+      const due = Math.max(
+        0,
+        Math.ceil((((step - FREE_STEPS) * GROUP + lane + 1) / turns) * interleaved.length * SPREAD_SPEED),
+      );
+      while (placed < Math.min(due, interleaved.length)) body.push(interleaved[placed++] as string);
     }
   }
   return [
@@ -160,8 +163,8 @@ function assembly(table: ReadonlyMap<string, Quad>): string[] {
 }
 
 /** Steps at the beginning of a group without spread instructions, and how much faster than evenly the rest is spread. */
-const FREE = 2;
-const HURRY = 1.2;
+const FREE_STEPS = 2;
+const SPREAD_SPEED = 1.2;
 
 const quadAt = (quad: number) => `[%[quads], #${16 * quad}]`;
 const [COPY, KW] = [24, 25];
@@ -248,7 +251,7 @@ function steps(lane: number, places: ReadonlyMap<string, string>): string[][] {
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
 
 /** Adds the nonce: to a and e in the fourth round, directly to word 19, by σ0 to word 18. */
-function begins(lane: number): string[] {
+function beginLane(lane: number): string[] {
   const at = (word: number) => `[%[quads], #${16 * (BEGIN + 3 * lane) + 4 * word}]`;
   return [
     `ldr w8, [%[nonces], #${4 * lane}]`,
@@ -264,7 +267,7 @@ function begins(lane: number): string[] {
 }
 
 /** Computes message word 60, and with it e of round 60, which becomes the last word. */
-function ends(lane: number): string[] {
+function endLane(lane: number): string[] {
   const at = (part: number, element: number) => `[x16, #${16 * part + 4 * element}]`;
   return [
     `add x16, %[quads], #${16 * (END + 5 * lane)}`,

@@ -23,7 +23,7 @@ s[1] = (sha256_quad)vsha256h2q_u32(efgh, abcd, (uint32x4_t)kw);`,
       extend: `
 const uint32x4_t sum = vsha256su0q_u32((uint32x4_t)a, (uint32x4_t)b);
 return (sha256_quad)vsha256su1q_u32(sum, (uint32x4_t)c, (uint32x4_t)d);`,
-      abreast: 2,
+      interleaved: 2,
     },
     constants,
   );

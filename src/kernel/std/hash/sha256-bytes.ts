@@ -1,5 +1,5 @@
 import type { NativeShape } from '../../ir/program.js';
-import { type Expr, type In, operand } from '../../language/expr.js';
+import { type Expr, type ExprLike, operand } from '../../language/expr.js';
 import { type NativeText, std } from '../../language/std-function.js';
 import type { Scalar } from '../../language/types.js';
 import { roundConstants, sha256 } from './sha256.js';
@@ -10,13 +10,13 @@ type Word = Expr<'u32'>;
  * SHA-256's compression over words in memory order: bytes are swapped on the way in and out. Callers whose state and blocks
  * are bytes then need not split them into words if instructions take four words at a time.
  */
-export const compressBytes = (state: readonly In<'u32'>[], block: readonly In<'u32'>[]): Word[] =>
+export const compressBytes = (state: readonly ExprLike<'u32'>[], block: readonly ExprLike<'u32'>[]): Word[] =>
   compress(...[...state, ...block].map((word) => operand('u32', word))) as Word[];
 
 const swapped = (words: readonly Word[]): Word[] => words.map((word) => word.byteSwap());
 
 /** The number of lanes that are interleaved. */
-const ABREAST = 4;
+const INTERLEAVED = 4;
 
 /**
  * ARMv8's SHA-2 instructions. Neoverse-N1 starts one of them per cycle. Four rounds take two instructions, both of which
@@ -42,15 +42,15 @@ const compress = std({
 /** Argument 4q + j is quad q of lane j: two of the state, four of the message. */
 function byRows({ lanes, args, results }: NativeShape): string {
   const lines: string[] = [];
-  for (let part = 0; part < lanes / ABREAST; part++) {
-    const of = (name = '') => (lanes === ABREAST ? `*(uint8x16_t *)&${name}` : `((uint8x16_t *)&${name})[${part}]`);
-    const quads = (quad: number) => Array.from({ length: ABREAST }, (_, j) => of(args[4 * quad + j]));
+  for (let part = 0; part < lanes / INTERLEAVED; part++) {
+    const of = (name = '') => (lanes === INTERLEAVED ? `*(uint8x16_t *)&${name}` : `((uint8x16_t *)&${name})[${part}]`);
+    const quads = (quad: number) => Array.from({ length: INTERLEAVED }, (_, j) => of(args[4 * quad + j]));
     lines.push(
-      `{ uint8x16_t s[2][${ABREAST}] = {${[0, 1].map((quad) => `{${quads(quad).join(', ')}}`).join(', ')}};`,
-      `const uint8x16_t w[4][${ABREAST}] = {${[2, 3, 4, 5].map((quad) => `{${quads(quad).join(', ')}}`).join(', ')}};`,
-      `sha256_bytes_${ABREAST}(s, w);`,
+      `{ uint8x16_t s[2][${INTERLEAVED}] = {${[0, 1].map((quad) => `{${quads(quad).join(', ')}}`).join(', ')}};`,
+      `const uint8x16_t w[4][${INTERLEAVED}] = {${[2, 3, 4, 5].map((quad) => `{${quads(quad).join(', ')}}`).join(', ')}};`,
+      `sha256_bytes_${INTERLEAVED}(s, w);`,
       ...[0, 1].map((quad) =>
-        Array.from({ length: ABREAST }, (_, j) => `${of(results[4 * quad + j])} = s[${quad}][${j}];`).join(' '),
+        Array.from({ length: INTERLEAVED }, (_, j) => `${of(results[4 * quad + j])} = s[${quad}][${j}];`).join(' '),
       ),
       '}',
     );
@@ -73,7 +73,7 @@ function byLanes({ lanes, args, results }: NativeShape): string {
 }
 
 function prelude(): string {
-  return `#include <arm_neon.h>\n${[1, ABREAST].map(blocks).join('\n')}`;
+  return `#include <arm_neon.h>\n${[1, INTERLEAVED].map(blocks).join('\n')}`;
 }
 
 /** Interleaves `count` blocks, four rounds of each at a time. */

@@ -16,7 +16,7 @@ export interface ShaInstructions {
   /** A statement before the first round and after the last, if they need one. */
   readonly fence?: string;
   /** Blocks that are interleaved, so that one executes while another waits for a result. */
-  readonly abreast: 1 | 2 | 4;
+  readonly interleaved: 1 | 2 | 4;
 }
 
 /**
@@ -32,9 +32,9 @@ export function shaBody(instructions: ShaInstructions, constants: readonly numbe
 /** Lanes transposed at once, and the fastest gang size: wider vectors are taken apart through memory. */
 const GROUP = 4;
 
-function text({ state, abreast }: ShaInstructions, { lanes, args, results }: NativeShape): string {
+function text({ state, interleaved }: ShaInstructions, { lanes, args, results }: NativeShape): string {
   const group = Math.min(lanes, GROUP);
-  const pass = Math.min(group, abreast);
+  const pass = Math.min(group, interleaved);
   const lines: string[] = [];
   for (let first = 0; first < lanes; first += group) {
     lines.push('{', `  sha256_quad s[${group}][2], w[${group}][4];`);
@@ -86,7 +86,7 @@ const turn = (from: readonly string[], to: readonly string[]): string =>
 const part = (name: string, first: number): string => `((sha256_quad *)&${name})[${first / GROUP}]`;
 
 function prelude(
-  { head, rounds, extend, attribute, fence = '', abreast }: ShaInstructions,
+  { head, rounds, extend, attribute, fence = '', interleaved }: ShaInstructions,
   constants: readonly number[],
 ): string {
   const define = (name: string, body: string, attributes = 'always_inline') =>
@@ -102,7 +102,7 @@ function prelude(
     define('void sha256_rounds(sha256_quad s[2], sha256_quad kw)', rounds),
     define('sha256_quad sha256_extend(sha256_quad a, sha256_quad b, sha256_quad c, sha256_quad d)', extend),
     ...[1, 2, 4]
-      .filter((count) => count <= abreast)
+      .filter((count) => count <= interleaved)
       .map((count) =>
         define(
           `void sha256_blocks_${count}(sha256_quad s[${count}][2], sha256_quad w[${count}][4])`,

@@ -24,7 +24,7 @@ const sha256_quad sigma0 = (sha256_quad)_mm_sha256msg1_epu32((__m128i)a, (__m128
 const sha256_quad back7 = (sha256_quad)_mm_alignr_epi8((__m128i)d, (__m128i)c, 4);
 return (sha256_quad)_mm_sha256msg2_epu32((__m128i)(sigma0 + back7), (__m128i)d);`,
       fence: '#ifdef __AVX__\n_mm256_zeroupper();\n#endif',
-      abreast: 2,
+      interleaved: 2,
     },
     constants,
   );

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { byTier } from '../../../../test/tier.js';
 import { interpret } from '../../ir/interpret.js';
 import { read, rw } from '../../language/buffers.js';
-import { type Expr, type In, lit } from '../../language/expr.js';
+import { type Expr, type ExprLike, lit } from '../../language/expr.js';
 import { items } from '../../language/items.js';
 import { select } from '../../language/operations.js';
 import { u32 } from '../../language/types.js';
@@ -17,7 +17,7 @@ const hexOf = (words: Iterable<number>) => Array.from(words, (word) => word.toSt
 const sha = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest();
 
 /** Gives each item `width` words of the input to `body` and returns the words that it makes of them. */
-function each(inputs: readonly (readonly number[])[], body: (words: Word[]) => readonly In<'u32'>[]): number[][] {
+function each(inputs: readonly (readonly number[])[], body: (words: Word[]) => readonly ExprLike<'u32'>[]): number[][] {
   const width = inputs[0]?.length ?? 0;
   let outWidth = 0;
   const kernel = items('each', { buffers: { in: read(u32), out: rw(u32) } }, ({ item, buffers }) => {

@@ -1,11 +1,11 @@
-import { Stage } from '../../ir/program.js';
-import { type Expr, type In, operand } from '../../language/expr.js';
+import { ValueStage } from '../../ir/program.js';
+import { type Expr, type ExprLike, operand } from '../../language/expr.js';
 import { bitSelect } from '../../language/operations.js';
 import { std } from '../../language/std-function.js';
 import { currentTrace } from '../../language/trace.js';
 import type { Scalar } from '../../language/types.js';
 import { armBody } from './sha256-arm.js';
-import { armLastsBody } from './sha256-arm-lasts.js';
+import { armLastWordsBody } from './sha256-arm-lasts.js';
 import { shaNiBody } from './sha256-shani.js';
 
 type Word = Expr<'u32'>;
@@ -20,7 +20,7 @@ export const sha256 = {
   ] as readonly number[],
 
   /** Compresses one block of 16 words into the state. */
-  compress(state: readonly In<'u32'>[], block: readonly In<'u32'>[]): Digest {
+  compress(state: readonly ExprLike<'u32'>[], block: readonly ExprLike<'u32'>[]): Digest {
     return compress(...[...state, ...block].map((word) => operand('u32', word))) as unknown as Digest;
   },
 
@@ -28,7 +28,7 @@ export const sha256 = {
    * Compresses one block into each of several states. Values that depend on the block alone are computed once for all of
    * them. (With SHA instructions there is nothing to share.)
    */
-  compressEach(states: readonly (readonly In<'u32'>[])[], block: readonly In<'u32'>[]): Digest[] {
+  compressEach(states: readonly (readonly ExprLike<'u32'>[])[], block: readonly ExprLike<'u32'>[]): Digest[] {
     if (Object.keys(natives).some((key) => currentTrace().natives.has(key))) {
       return states.map((state) => sha256.compress(state, block));
     }
@@ -44,15 +44,15 @@ export const sha256 = {
   },
 
   /** Returns the digest of a message of whole words. */
-  hash(message: readonly In<'u32'>[]): Digest {
+  hash(message: readonly ExprLike<'u32'>[]): Digest {
     const padded = [...message, ...sha256.padding(message.length * 32)];
-    let state: readonly In<'u32'>[] = sha256.iv;
+    let state: readonly ExprLike<'u32'>[] = sha256.iv;
     for (let at = 0; at < padded.length; at += 16) state = sha256.compress(state, padded.slice(at, at + 16));
     return state as Digest;
   },
 
   /** Returns the SHA-256 of the SHA-256. */
-  double(message: readonly In<'u32'>[]): Digest {
+  double(message: readonly ExprLike<'u32'>[]): Digest {
     return sha256.hash(sha256.hash(message));
   },
 
@@ -60,26 +60,26 @@ export const sha256 = {
    * Returns the last words of `double` for messages that differ only in their last word, on targets with a native body that
    * is cheaper than whole digests. Undefined on other targets, and for few messages.
    */
-  doubleLasts(messages: readonly (readonly In<'u32'>[])[]): readonly Word[] | undefined {
+  doubleLastWords(messages: readonly (readonly ExprLike<'u32'>[])[]): readonly Word[] | undefined {
     const [first = []] = messages;
     const words = first.slice(0, -1).map((word) => operand('u32', word));
-    const isHeader = words.length === 19 && words.every(({ node }) => node.stage < Stage.varying);
-    if (!isHeader || messages.length < FEWEST_LASTS || !currentTrace().natives.has(LASTS)) return undefined;
+    const isHeader = words.length === 19 && words.every(({ node }) => node.stage < ValueStage.varying);
+    if (!isHeader || messages.length < MIN_MESSAGES || !currentTrace().natives.has(LAST_WORDS_KEY)) return undefined;
     const state = sha256.compress(sha256.iv, words.slice(0, 16));
     const block = [...words.slice(16), operand('u32', 0), ...sha256.padding(640).map((word) => operand('u32', word))];
     const begun = run(state, expand(block, 4));
-    const nonces = messages.map((message) => operand('u32', message[19] as In<'u32'>));
+    const nonces = messages.map((message) => operand('u32', message[19] as ExprLike<'u32'>));
     return restOfDouble(...begun, ...extend(block, 20).slice(16), ...state, ...nonces) as Word[];
   },
 };
 
 /** True if the digest, read as Bitcoin does (byte 31 first), is strictly below the target (most significant word first). */
-export function belowTarget(digest: Digest, target: readonly In<'u32'>[]): Expr<'bool'> {
+export function belowTarget(digest: Digest, target: readonly ExprLike<'u32'>[]): Expr<'bool'> {
   // From the least significant word up: a word decides unless it is equal; then the ones below it decide.
   let below: Expr<'bool'> | undefined;
   for (let i = 7; i >= 0; i--) {
     const word = (digest[7 - i] as Word).byteSwap();
-    const limit = operand('u32', target[i] as In<'u32'>);
+    const limit = operand('u32', target[i] as ExprLike<'u32'>);
     below = below ? word.lt(limit).or(word.eq(limit).and(below)) : word.lt(limit);
   }
   return below as Expr<'bool'>;
@@ -107,11 +107,11 @@ const compressEach = std({
   },
 });
 
-const LASTS = 'c-neon-sha';
+const LAST_WORDS_KEY = 'c-neon-sha';
 /** With fewer messages, start and end of the native body cost more than it saves. */
-const FEWEST_LASTS = 4;
+const MIN_MESSAGES = 4;
 /** Arguments computed from the words before the nonce: a state, four words, a state. */
-const GIVEN = 20;
+const SHARED_ARGS = 20;
 
 /**
  * The last words of double hashes of 20 words, from the fifth round of their second block on. Arguments are the state after
@@ -119,19 +119,19 @@ const GIVEN = 20;
  */
 const restOfDouble = std({
   name: 'sha256.restOfDouble',
-  results: (args) => Array<Scalar>(args.length - GIVEN).fill('u32'),
+  results: (args) => Array<Scalar>(args.length - SHARED_ARGS).fill('u32'),
   generic: (...args) => {
     const [a, b, c, d, e, f, g, h] = args.slice(0, 8) as [Word, Word, Word, Word, Word, Word, Word, Word];
     const [w16, w17, w18, w19] = args.slice(8, 12) as [Word, Word, Word, Word];
     const padding = sha256.padding(640).map((word) => operand('u32', word));
-    return (args.slice(GIVEN) as Word[]).map((nonce) => {
+    return (args.slice(SHARED_ARGS) as Word[]).map((nonce) => {
       const words = extend([nonce, ...padding, w16, w17, w18.add(smallSigma0(nonce)), w19.add(nonce)], 61);
       const added = words.slice(1).map((word, t) => word.add(roundConstants[4 + t] as number));
       const state = run([a.add(nonce), b, c, d, e.add(nonce), f, g, h], added);
       return sha256.hash(state.map((word, i) => word.add(args[12 + i] as Word)))[7];
     });
   },
-  native: { [LASTS]: armLastsBody({ ...sha256, constants: roundConstants }, GIVEN) },
+  native: { [LAST_WORDS_KEY]: armLastWordsBody({ ...sha256, constants: roundConstants }, SHARED_ARGS) },
 });
 
 /** Returns the terms that the first rounds add: a message word plus the round's constant. */

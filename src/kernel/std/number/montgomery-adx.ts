@@ -1,5 +1,5 @@
 import type { NativeText } from '../../language/std-function.js';
-import { isLoose, type LimbShape } from './montgomery-generic.js';
+import { hasLazyReduction, type LimbShape } from './montgomery-generic.js';
 import { limbFunction } from './montgomery-int128.js';
 
 /**
@@ -185,7 +185,7 @@ function result(shape: Omit<LimbShape, 'limb'>, withCarries = true): string[] {
         'above',
       )
     : [];
-  if (isLoose(shape)) return [...lines, upper.map((w, j) => `r[${j}] = ${w};`).join(' ')];
+  if (hasLazyReduction(shape)) return [...lines, upper.map((w, j) => `r[${j}] = ${w};`).join(' ')];
   return [
     ...lines,
     `u64 less = 0, ${upper.map((w, j) => `s${j} = ${w}`).join(', ')};`,

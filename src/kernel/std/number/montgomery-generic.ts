@@ -12,7 +12,7 @@ export interface LimbShape<L extends Unsigned = Unsigned> {
 export type Limbs<L extends Unsigned> = readonly Expr<L>[];
 
 /** Four spare bits let values stay below 4n between steps: 4n·4n/R + n is below 2n, and its double below 4n again. */
-export const isLoose = ({ spare }: Pick<LimbShape, 'spare'>): boolean => spare >= 4;
+export const hasLazyReduction = ({ spare }: Pick<LimbShape, 'spare'>): boolean => spare >= 4;
 
 /** Returns a·b/R mod n, one limb of b at a time: a row of products, then the multiple of n that clears the lowest limb. */
 export function genericMultiply<L extends Unsigned>(
@@ -34,7 +34,7 @@ export function genericMultiply<L extends Unsigned>(
     sum = [...reduced.limbs.slice(1), top.add(reduced.carry)];
     above = isTight ? over.add(carryOf(top, reduced.carry)) : zero;
   }
-  return isLoose(shape) ? sum : subtractOnce(sum, isTight ? above : undefined, n);
+  return hasLazyReduction(shape) ? sum : subtractOnce(sum, isTight ? above : undefined, n);
 }
 
 /** Returns a·a/R mod n: products of different limbs once, doubled, then the squares; then the multiples of n. */
@@ -67,7 +67,7 @@ export function genericSquare<L extends Unsigned>(
     return row.carry;
   });
   const sum = addChain(w.slice(limbs), carries);
-  return isLoose(shape) ? sum.limbs : subtractOnce(sum.limbs, shape.spare === 0 ? sum.out : undefined, n);
+  return hasLazyReduction(shape) ? sum.limbs : subtractOnce(sum.limbs, shape.spare === 0 ? sum.out : undefined, n);
 }
 
 /** Returns 2a mod n if `bit` is 1, else a: a is added to itself under a mask, and n is subtracted if the sum reaches it. */
@@ -77,7 +77,7 @@ export function genericDoubleIf<L extends Unsigned>(
   bit: Expr<L>,
   n: Limbs<L>,
 ): Expr<L>[] {
-  if (isLoose(shape)) {
+  if (hasLazyReduction(shape)) {
     const doubled = twice(a);
     return a.map((limb, i) => select(bit.ne(0), doubled[i] as Expr<L>, limb));
   }

@@ -1,5 +1,5 @@
 import type { NativeText } from '../../language/std-function.js';
-import { isLoose, type LimbShape } from './montgomery-generic.js';
+import { hasLazyReduction, type LimbShape } from './montgomery-generic.js';
 
 /**
  * C for 64-bit limbs with the compilers' 128-bit integers. Generic nodes compute the two halves of a product separately, and
@@ -11,7 +11,7 @@ export function int128Text(kind: 'multiply' | 'square', shape: Omit<LimbShape, '
 }
 
 /** GCC 12 takes 10 s or more for a large kernel with inlined assembly of this many operands, and 0.3 s with a call. */
-const APART = '__attribute__((noinline)) ';
+const NOINLINE = '__attribute__((noinline)) ';
 
 /** A C function over arrays of limbs `r` (the result) and `a`, `b`, `n`, with `k` last; called once per lane. */
 export function limbFunction(
@@ -25,7 +25,7 @@ export function limbFunction(
   return {
     lanes: 1,
     prelude: [
-      `static ${by === 'adx' && spare < 4 ? APART : 'inline '}void ${name}(u64 *r, ${numbers.map((p) => `const u64 *${p}`).join(', ')}, u64 k) {`,
+      `static ${by === 'adx' && spare < 4 ? NOINLINE : 'inline '}void ${name}(u64 *r, ${numbers.map((p) => `const u64 *${p}`).join(', ')}, u64 k) {`,
       ...body.map((line) => `  ${line}`),
       '}',
     ].join('\n'),
@@ -100,7 +100,7 @@ function square(shape: Omit<LimbShape, 'limb'>): string[] {
 /** Prints the assignment to r, minus n if the value is too large. */
 function result(shape: Omit<LimbShape, 'limb'>, limb: (j: number) => string, above: string): string[] {
   const indices = [...Array(shape.limbs).keys()];
-  if (isLoose(shape)) return [indices.map((j) => `r[${j}] = ${limb(j)};`).join(' ')];
+  if (hasLazyReduction(shape)) return [indices.map((j) => `r[${j}] = ${limb(j)};`).join(' ')];
   return [
     'u64 borrow = 0;',
     ...indices.map(

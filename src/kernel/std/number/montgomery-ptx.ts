@@ -1,6 +1,6 @@
 import type { NativeShape } from '../../ir/program.js';
 import type { NativeText } from '../../language/std-function.js';
-import { isLoose, type LimbShape } from './montgomery-generic.js';
+import { hasLazyReduction, type LimbShape } from './montgomery-generic.js';
 
 /**
  * PTX for 32-bit limbs. A product's halves go to neighbouring words by `mad.lo.cc` and `madc.hi.cc`, which the assembler
@@ -37,13 +37,13 @@ export type PtxOp =
 
 /** Returns the instructions. Registers of the arguments: a0…, b0… (not for squares), n0…, k; of the results: r0…. */
 export function ptxInstructions(kind: PtxKind, limbs: number, spare: number): PtxInstruction[] {
-  const builder = new Builder(limbs, spare);
+  const builder = new PtxBuilder(limbs, spare);
   builder[kind]();
-  return builder.list;
+  return builder.instructions;
 }
 
-class Builder {
-  readonly list: PtxInstruction[] = [];
+class PtxBuilder {
+  readonly instructions: PtxInstruction[] = [];
   readonly #limbs: number;
   readonly #spare: number;
   /** Registers by position, for pairs that start at even and at odd positions. */
@@ -139,7 +139,7 @@ class Builder {
 
   /** Adds both accumulators and the carries, and subtracts n if the sum is not below it. */
   #finish(): void {
-    const { list } = this;
+    const { instructions } = this;
     const [even, odd] = this.#words;
     const isTight = this.#spare === 0;
     const places = Array.from({ length: this.#limbs }, (_, j) => this.#limbs + j);
@@ -156,9 +156,9 @@ class Builder {
       sum((place) => [`r${place - this.#limbs}`, this.#carries.get(place) ?? '0']);
       if (isTight) this.#emit('addc', 'top', 'top', '0');
     }
-    if (isLoose({ spare: this.#spare })) return;
+    if (hasLazyReduction({ spare: this.#spare })) return;
     places.forEach((_, j) => {
-      list.push({ op: j === 0 ? 'sub.cc' : 'subc.cc', to: `s${j}`, from: [`r${j}`, `n${j}`] });
+      instructions.push({ op: j === 0 ? 'sub.cc' : 'subc.cc', to: `s${j}`, from: [`r${j}`, `n${j}`] });
     });
     this.#emit('subc', 'less', isTight ? 'top' : '0', '0'); // all ones if the sum was smaller than n
     places.forEach((_, j) => {
@@ -167,7 +167,7 @@ class Builder {
   }
 
   #emit(op: PtxOp, to: string, ...from: string[]): void {
-    this.list.push({ op, to, from });
+    this.instructions.push({ op, to, from });
   }
 }
 

@@ -1,6 +1,6 @@
 import { MillraceError } from '../../error.js';
 import { type Cell, cell, cells, loop, when } from '../../language/control.js';
-import { Expr, type In, lit, operand } from '../../language/expr.js';
+import { Expr, type ExprLike, lit, operand } from '../../language/expr.js';
 import { min, select } from '../../language/operations.js';
 import { type NativeText, std } from '../../language/std-function.js';
 import type { Scalar, Unsigned } from '../../language/types.js';
@@ -9,7 +9,7 @@ import {
   genericDoubleIf,
   genericMultiply,
   genericSquare,
-  isLoose,
+  hasLazyReduction,
   type LimbShape,
   type Limbs,
   subtractOnce,
@@ -33,7 +33,8 @@ const HEAD_BITS = 5;
  * statements, so numbers of up to 24 limbs fit the budget of 5,000.
  */
 export function montgomery<L extends Unsigned>(limb: L, bits: number): Montgomery<L> {
-  if (!Number.isInteger(bits) || bits < 2) throw wrong(`a modulus of ${bits} bits`, 'give a whole number from 2 on');
+  if (!Number.isInteger(bits) || bits < 2)
+    throw montgomeryError(`a modulus of ${bits} bits`, 'give a whole number from 2 on');
   return new Montgomery(limb, bits);
 }
 
@@ -78,16 +79,16 @@ export class Montgomery<L extends Unsigned> {
       results,
       generic: (...args) =>
         genericDoubleIf(this.#shape, number(args, 0), last(args), number(args, 1)) as Expr<Scalar>[],
-      native: limb === 'u64' && !isLoose(this.#shape) ? { 'c-adx': adxText('doubleIf', this.#shape) } : {},
+      native: limb === 'u64' && !hasLazyReduction(this.#shape) ? { 'c-adx': adxText('doubleIf', this.#shape) } : {},
     });
     this.#ladder = std({
       name: 'montgomery.ladder',
       results,
       generic: (...args) => {
         const [inverse, word, bits] = args.slice(2 * this.limbs) as unknown as [Expr<L>, Expr<L>, Expr<'u32'>];
-        return this.#climb(number(args, 0), number(args, 1), inverse, word, bits) as Expr<Scalar>[];
+        return this.#ladderSteps(number(args, 0), number(args, 1), inverse, word, bits) as Expr<Scalar>[];
       },
-      native: limb === 'u64' && !isLoose(this.#shape) ? { 'c-adx': adxLadder(this.#shape) } : {},
+      native: limb === 'u64' && !hasLazyReduction(this.#shape) ? { 'c-adx': adxLadder(this.#shape) } : {},
     });
   }
 
@@ -101,17 +102,22 @@ export class Montgomery<L extends Unsigned> {
 
   /** Returns a·b/R mod n. */
   multiply(a: Limbs<L>, b: Limbs<L>, n: Limbs<L>, inverse: Expr<L>): Expr<L>[] {
-    return this.#multiply(...this.#whole(a), ...this.#whole(b), ...this.#whole(n), inverse) as Expr<L>[];
+    return this.#multiply(
+      ...this.#checkedLimbs(a),
+      ...this.#checkedLimbs(b),
+      ...this.#checkedLimbs(n),
+      inverse,
+    ) as Expr<L>[];
   }
 
   /** Returns a·a/R mod n, with three quarters of the products. */
   square(a: Limbs<L>, n: Limbs<L>, inverse: Expr<L>): Expr<L>[] {
-    return this.#square(...this.#whole(a), ...this.#whole(n), inverse) as Expr<L>[];
+    return this.#square(...this.#checkedLimbs(a), ...this.#checkedLimbs(n), inverse) as Expr<L>[];
   }
 
   /** Returns 2a mod n if `bit` is 1, a if it is 0; for an a returned by `multiply` or `square`. */
   doubleIf(bit: Expr<L>, a: Limbs<L>, n: Limbs<L>): Expr<L>[] {
-    return this.#doubleIf(...this.#whole(a), ...this.#whole(n), bit) as Expr<L>[];
+    return this.#doubleIf(...this.#checkedLimbs(a), ...this.#checkedLimbs(n), bit) as Expr<L>[];
   }
 
   /** Returns R mod n, which represents 1, by doubling the largest power of two in n. */
@@ -120,26 +126,26 @@ export class Montgomery<L extends Unsigned> {
   }
 
   /** Converts a number below n to Montgomery form. `rSquared` is R² mod n; the host has it from `montgomeryConstants`. */
-  enter(x: Limbs<L>, rSquared: Limbs<L>, n: Limbs<L>, inverse: Expr<L>): Expr<L>[] {
+  toMontgomery(x: Limbs<L>, rSquared: Limbs<L>, n: Limbs<L>, inverse: Expr<L>): Expr<L>[] {
     return this.multiply(x, rSquared, n, inverse);
   }
 
   /** Returns the number below n that x represents. */
-  leave(x: Limbs<L>, n: Limbs<L>, inverse: Expr<L>): Expr<L>[] {
+  fromMontgomery(x: Limbs<L>, n: Limbs<L>, inverse: Expr<L>): Expr<L>[] {
     const plain = this.multiply(
       x,
       x.map((_, i) => lit(this.limb, i === 0 ? 1 : 0)),
       n,
       inverse,
     );
-    return isLoose(this.#shape) ? subtractOnce(plain, undefined, n) : plain;
+    return hasLazyReduction(this.#shape) ? subtractOnce(plain, undefined, n) : plain;
   }
 
   /** base^exponent: `base` and the result in Montgomery's form, the exponent plain, of any number of limbs. */
-  power(base: Limbs<L>, exponent: readonly In<L>[], n: Limbs<L>, inverse: Expr<L>): Expr<L>[] {
+  power(base: Limbs<L>, exponent: readonly ExprLike<L>[], n: Limbs<L>, inverse: Expr<L>): Expr<L>[] {
     const factor = now(base);
     const x = this.#one(n);
-    this.#fromTop(exponent, 0, (bit) => {
+    this.#eachBitFromTop(exponent, 0, (bit) => {
       assign(x, this.square(x, n, inverse));
       when(bit.ne(0), () => assign(x, this.multiply(x, factor, n, inverse)));
     });
@@ -153,15 +159,16 @@ export class Montgomery<L extends Unsigned> {
     // n is odd: n − 1 differs in its last bit only.
     const exponent = n.map((limb, i) => (i === 0 ? limb.xor(1) : limb));
     const x = this.#one(n);
-    const head = this.#head(exponent);
-    loop(head.value, () => assign(x, this.#doubleBelow(x, n)));
-    if (this.limb === 'u64' && !isLoose(this.#shape)) {
-      this.#limbsFromTop(exponent, head.bits, (word, bits) => {
-        const args = [...this.#whole(x), ...n, inverse, word, bits] as unknown as Expr<Scalar>[];
+    const head = this.#leadingBits(exponent);
+    loop(head.value, () => assign(x, this.#doubleReduced(x, n)));
+    if (this.limb === 'u64' && !hasLazyReduction(this.#shape)) {
+      this.#eachLimbFromTop(exponent, head.bits, (word, bits) => {
+        const args = [...this.#checkedLimbs(x), ...n, inverse, word, bits] as unknown as Expr<Scalar>[];
         assign(x, this.#ladder(...args) as unknown as Expr<L>[]);
       });
-    } else this.#fromTop(exponent, head.bits, (bit) => assign(x, this.doubleIf(bit, this.square(x, n, inverse), n)));
-    return this.leave(x, n, inverse);
+    } else
+      this.#eachBitFromTop(exponent, head.bits, (bit) => assign(x, this.doubleIf(bit, this.square(x, n, inverse), n)));
+    return this.fromMontgomery(x, n, inverse);
   }
 
   /** True if n passes Fermat's test to base 2. */
@@ -183,19 +190,19 @@ export class Montgomery<L extends Unsigned> {
       }),
     );
     const doublings = select(isShort, this.limbs * this.#width, lit('u32', this.#width + 1).sub(used));
-    loop(doublings, () => assign(x, this.#doubleBelow(x, n)));
+    loop(doublings, () => assign(x, this.#doubleReduced(x, n)));
     return x;
   }
 
   /** Returns 2a mod n for a below n. */
-  #doubleBelow(a: Limbs<L>, n: Limbs<L>): Expr<L>[] {
-    const value = now(this.#whole(a));
+  #doubleReduced(a: Limbs<L>, n: Limbs<L>): Expr<L>[] {
+    const value = now(this.#checkedLimbs(a));
     const above = this.#shape.spare === 0 ? value[this.limbs - 1]?.shr(this.#width - 1) : undefined;
     return subtractOnce(twice(value), above, n);
   }
 
   /** Returns the first bits of a number, at most those of its top limb. */
-  #head(number: Limbs<L>): { bits: Expr<'u32'>; value: Expr<'u32'> } {
+  #leadingBits(number: Limbs<L>): { bits: Expr<'u32'>; value: Expr<'u32'> } {
     const top = number[this.limbs - 1] as Expr<L>;
     const bits = min(lit('u32', this.#width).sub(top.clz()), HEAD_BITS);
     const value = top.shl(top.clz()).shr(lit('u32', this.#width).sub(bits));
@@ -203,7 +210,7 @@ export class Montgomery<L extends Unsigned> {
   }
 
   /** Does `bits` steps of Fermat's test, with the uppermost bits of a word. */
-  #climb(from: Limbs<L>, n: Limbs<L>, inverse: Expr<L>, word: Expr<L>, bits: Expr<'u32'>): Expr<L>[] {
+  #ladderSteps(from: Limbs<L>, n: Limbs<L>, inverse: Expr<L>, word: Expr<L>, bits: Expr<'u32'>): Expr<L>[] {
     const x = cells(this.limb, from);
     const rest = cell(this.limb, word);
     loop(bits, () => {
@@ -215,7 +222,7 @@ export class Montgomery<L extends Unsigned> {
   }
 
   /** Works like `#fromTop`, a limb at a time: its remaining bits are the uppermost. */
-  #limbsFromTop(number: Limbs<L>, skip: In<'u32'>, body: (word: Expr<L>, bits: Expr<'u32'>) => void): void {
+  #eachLimbFromTop(number: Limbs<L>, skip: ExprLike<'u32'>, body: (word: Expr<L>, bits: Expr<'u32'>) => void): void {
     const queue = cells(this.limb, number);
     const last = queue.length - 1;
     const top = queue[last] as Cell<L>;
@@ -234,7 +241,7 @@ export class Montgomery<L extends Unsigned> {
    * Calls `body`, traced once, with each bit of a number from the top down, without the leading zeros of its top limb and
    * `skip` bits after them. Limbs move up as they are used, since values cannot be indexed at run time.
    */
-  #fromTop(number: readonly In<L>[], skip: In<'u32'>, body: (bit: Expr<L>) => void): void {
+  #eachBitFromTop(number: readonly ExprLike<L>[], skip: ExprLike<'u32'>, body: (bit: Expr<L>) => void): void {
     const queue = cells(this.limb, number);
     const last = queue.length - 1;
     const top = queue[last] as Cell<L>;
@@ -253,8 +260,9 @@ export class Montgomery<L extends Unsigned> {
     });
   }
 
-  #whole(number: Limbs<L>): Expr<L>[] {
-    if (number.length !== this.limbs) throw wrong(`a number of ${number.length} limbs`, `give ${this.limbs} limbs`);
+  #checkedLimbs(number: Limbs<L>): Expr<L>[] {
+    if (number.length !== this.limbs)
+      throw montgomeryError(`a number of ${number.length} limbs`, `give ${this.limbs} limbs`);
     return number.map((limb) => operand(this.limb, limb));
   }
 }
@@ -289,6 +297,6 @@ function assign<L extends Unsigned>(x: readonly Cell<L>[], values: Limbs<L>): vo
   });
 }
 
-function wrong(what: string, advice: string): MillraceError {
+function montgomeryError(what: string, advice: string): MillraceError {
   return new MillraceError({ code: 'kernel-value', message: `${what} in Montgomery arithmetic`, advice });
 }

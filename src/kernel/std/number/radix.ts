@@ -1,11 +1,11 @@
 import { MillraceError } from '../../error.js';
-import { type Expr, type In, operand } from '../../language/expr.js';
+import { type Expr, type ExprLike, operand } from '../../language/expr.js';
 import { select } from '../../language/operations.js';
 import type { Unsigned } from '../../language/types.js';
 
 export interface RadixOptions {
   /** Digits to add, least significant first: those of a chunk's first index; `index` then counts from 0. */
-  readonly start?: readonly In<'u32'>[];
+  readonly start?: readonly ExprLike<'u32'>[];
   /** A promise that `index` is smaller than this. If its type allows more, this saves divisions. */
   readonly below?: number | bigint;
 }
@@ -38,7 +38,7 @@ export function radix<T extends Unsigned>(
     rest = narrowed(quotient, bound);
     if (!start) return digit;
     // digit + start + carry is below 2·size, so that one subtraction is enough.
-    const sum = digit.add(start[i] as In<'u32'>);
+    const sum = digit.add(start[i] as ExprLike<'u32'>);
     const total = carry ? sum.add(carry.to('u32')) : sum;
     carry = total.ge(size);
     return select(carry, total.sub(size), total);
@@ -67,7 +67,7 @@ const narrowed = (value: Rest, bound: bigint): Rest => (bound <= 1n << 32n ? low
 const isNotZero = (value: Rest): Expr<'bool'> =>
   value.type === 'u32' ? (value as Expr<'u32'>).ne(0) : (value as Expr<'u64'>).ne(0);
 
-function check(sizes: readonly number[], start: readonly In<'u32'>[] | undefined): void {
+function check(sizes: readonly number[], start: readonly ExprLike<'u32'>[] | undefined): void {
   const wrong = sizes.find((size) => !Number.isInteger(size) || size < 1 || size > 2 ** 31);
   if (wrong === undefined && (!start || start.length === sizes.length)) return;
   throw new MillraceError({

@@ -13,7 +13,7 @@ import type { Float } from '../../language/types.js';
  * denormals are their own sine.
  */
 export function sincos<T extends Float>(x: Expr<T>): { sin: Expr<T>; cos: Expr<T> } {
-  const [sin, cos] = traced(x) as [Expr<T>, Expr<T>];
+  const [sin, cos] = sincosFunction(x) as [Expr<T>, Expr<T>];
   return { sin, cos };
 }
 
@@ -70,7 +70,7 @@ const precisions: Readonly<Record<Float, Precision>> = {
   },
 };
 
-const traced = std({
+const sincosFunction = std({
   name: 'sincos',
   results: ([x]) => [x?.type ?? 'f64', x?.type ?? 'f64'],
   generic: (x) => generic(x as Expr<Float>),
@@ -83,8 +83,8 @@ function generic<T extends Float>(x: Expr<T>): Expr<T>[] {
   const sign = all.shr(top).shl(top);
   const size = all.xor(sign).bits(x.type);
 
-  const { r, rest, quadrant } = reduced(size, p);
-  const [s, c] = nearZero(r, rest, p);
+  const { r, rest, quadrant } = reduceRange(size, p);
+  const [s, c] = sincosNearZero(r, rest, p);
 
   const isOdd = quadrant.and(1).ne(0);
   const bad = select(size.le(p.limit), lit(p.bits, 0), p.nan);
@@ -105,7 +105,7 @@ function generic<T extends Float>(x: Expr<T>): Expr<T>[] {
  * · halfPi[0] are both multiples of halfPi[0]'s last bit (for x < 1 and n = 1, of half of it), and their difference is below
  * 1. The second keeps its rounding error; the third adds the remaining part of π/2.
  */
-function reduced<T extends Float>(x: Expr<T>, p: Precision) {
+function reduceRange<T extends Float>(x: Expr<T>, p: Precision) {
   const shifted = fma(x, p.twoOverPi, p.rounder);
   const n = shifted.sub(p.rounder);
   const minus = n.neg();
@@ -122,7 +122,7 @@ function reduced<T extends Float>(x: Expr<T>, p: Precision) {
 }
 
 /** Sine and cosine of r + rest. */
-function nearZero<T extends Float>(r: Expr<T>, rest: Expr<T>, p: Precision): [Expr<T>, Expr<T>] {
+function sincosNearZero<T extends Float>(r: Expr<T>, rest: Expr<T>, p: Precision): [Expr<T>, Expr<T>] {
   const z = r.mul(r);
   const zRest = fma(r, r, z.neg());
   const half = z.mul(0.5);

@@ -1,5 +1,5 @@
-import type { BenchCase, Benched } from '../../../bench/case.js';
-import { LEAST_RUNS } from '../../../bench/measure.js';
+import type { BenchCase, WorkloadBench } from '../../../bench/case.js';
+import { MIN_RUNS } from '../../../bench/measure.js';
 import { openDevice } from '../../../device/registry.js';
 import { Recorder } from '../../../engine/index.js';
 import { MillraceError } from '../../../kernel/error.js';
@@ -10,26 +10,26 @@ import { peers } from './peers.js';
 import { fedRateOf, rateOf, sizedOn } from './rate.js';
 
 /** Additions, rotations, shifts and three-input logic per hash, as `millrace kernel stats block` counts them. */
-const OPERATIONS = 2849;
+const OPERATIONS_PER_HASH = 2849;
 
-export const blockCases: Benched = {
+export const blockCases: WorkloadBench = {
   workload: 'block',
   cases: [
     {
       name: 'SHA-256d of headers',
       checkedBy: 'the nonces around the genesis block',
-      bound: { limit: 'integer', perUnit: OPERATIONS },
+      bound: { limit: 'integer', perUnit: OPERATIONS_PER_HASH },
       open: async (device, { runs, seconds }) => {
         const candidate = await fedRateOf(device, runs, {}, seconds);
         return { ...candidate, close: () => {} };
       },
     },
-    ...courseCases.map(solved),
+    ...courseCases.map(courseCase),
   ],
   sized: sizedOn,
   timeline: async (device) => {
     const records = new Recorder(4096);
-    await (await fedRateOf(device, LEAST_RUNS, { records })).run();
+    await (await fedRateOf(device, MIN_RUNS, { records })).run();
     return records;
   },
   async *peers(device, { runs }) {
@@ -49,7 +49,7 @@ export const blockCases: Benched = {
 };
 
 /** Solves a file of the course: blocks one after the other, each from nonce 0 on. */
-function solved({ name, blocks }: CourseCase): BenchCase {
+function courseCase({ name, blocks }: CourseCase): BenchCase {
   const searches = blocks.map(({ prefix, nonce }) => {
     const bytes = Buffer.from(prefix, 'hex');
     return { nonce, search: { prefix: bytes, target: targetFromBits(bytes.readUInt32LE(72)) } };
@@ -58,9 +58,9 @@ function solved({ name, blocks }: CourseCase): BenchCase {
   return {
     name: `the course's ${name}, solved`,
     checkedBy: 'the nonces that the chain has',
-    bound: { limit: 'integer', perUnit: OPERATIONS },
+    bound: { limit: 'integer', perUnit: OPERATIONS_PER_HASH },
     isLong: true,
-    lacks: ({ processor }) => (processor === 'cpu' ? 'a CPU takes minutes for it' : undefined),
+    unsupportedReason: ({ processor }) => (processor === 'cpu' ? 'a CPU takes minutes for it' : undefined),
     open: async (device, { runs }) => {
       const solver = new Solver(device);
       await solver.prepare(...searches.map(({ search }) => search.target));

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto';
 import type { Candidate } from '../../../bench/measure.js';
-import { mostOf, type Sized } from '../../../bench/scaling.js';
+import { findMaxWork, type ScalableWork } from '../../../bench/scaling.js';
 import { plural } from '../../../console/output/format.js';
 import type { Device } from '../../../device/device.js';
 import { between, Engine, type EngineOptions, search } from '../../../engine/index.js';
-import { settingFor, tunedFeeding } from '../../../engine/tune/known.js';
-import { nameOf as settingName } from '../../../engine/tune/tune.js';
+import { settingFor, tunedStreams } from '../../../engine/tune/known.js';
+import { settingText as settingName } from '../../../engine/tune/tune.js';
 import { MillraceError } from '../../../kernel/error.js';
 import { blockTunable, openScan } from '../job/tune.js';
-import { EASY, GENESIS_NONCES, genesis, genesisWindow } from '../kernel/genesis.js';
+import { EASY_SCAN, GENESIS_NONCES, genesis, genesisWindow } from '../kernel/genesis.js';
 import { type BlockSetting, nonceFlow, perThreadOn } from '../kernel/nonce-flow.js';
 import { checkNonce, headerPrefix, targetFromBits } from '../kernel/reference.js';
-import { NONCES, type Piece } from '../kernel/scan.js';
+import { NONCES, type NonceRange } from '../kernel/scan.js';
 
 /**
  * The kernel's rate at difficulty 1, over a window around the genesis block's nonce that takes about half a second. The
@@ -22,8 +22,8 @@ export async function rateOf(device: Device, runs: number): Promise<Candidate> {
   await audit(device, setting);
   const { scan } = await openScan(device, setting, target);
   const piece = genesisWindow(await countFor(RUN_SECONDS, scan));
-  const run = async () => outcome(device, piece, (await scan(piece)).hits);
-  return { name: nameOf(device, setting), unit: 'H', runs, run };
+  const run = async () => checkedRun(device, piece, (await scan(piece)).hits);
+  return { name: candidateName(device, setting), unit: 'H', runs, run };
 }
 
 const prefix = headerPrefix(genesis);
@@ -39,9 +39,9 @@ export async function fedRateOf(
   const setting = await settingFor(device, blockTunable);
   const { scan } = await openScan(device, setting, target);
   const piece = genesisWindow(await countFor(seconds, scan));
-  const feeding = await tunedFeeding([device], blockTunable);
-  const engine = { feeding, ...options, pipeline: options.pipeline ?? 'poll' };
-  const flow = nonceFlow({ prefix, target, most: NONCES }, setting);
+  const perDevice = await tunedStreams([device], blockTunable);
+  const engine = { perDevice, ...options, pipeline: options.pipeline ?? 'poll' };
+  const flow = nonceFlow({ prefix, target, max: NONCES }, setting);
   const space = between(BigInt(piece.base), BigInt(piece.base + piece.count));
   let share: number | undefined;
   const run = async () => {
@@ -54,9 +54,15 @@ export async function fedRateOf(
     } finally {
       await fed.close();
     }
-    return outcome(device, piece, hits);
+    return checkedRun(device, piece, hits);
   };
-  return { name: `${nameOf(device, setting)}, fed (${engine.pipeline})`, unit: 'H', runs, run, fed: () => share };
+  return {
+    name: `${candidateName(device, setting)}, fed (${engine.pipeline})`,
+    unit: 'H',
+    runs,
+    run,
+    fed: () => share,
+  };
 }
 
 /** Also reports the share of the last run's time that the device had work. */
@@ -64,13 +70,17 @@ export interface FedCandidate extends Candidate {
   fed(): number | undefined;
 }
 
-function outcome(device: Device, { base, count }: Piece, hits: readonly number[]): { work: number; digest: string } {
+function checkedRun(
+  device: Device,
+  { base, count }: NonceRange,
+  hits: readonly number[],
+): { work: number; digest: string } {
   const known = GENESIS_NONCES.filter((nonce) => nonce >= base && nonce < base + count);
   if (hits.join() !== known.join()) throw wrong(device, `nonces ${hits.join(', ')} instead of ${known.join(', ')}`);
   return { work: count, digest: createHash('sha256').update(hits.join()).digest('hex') };
 }
 
-function nameOf({ info }: Device, setting: BlockSetting): string {
+function candidateName({ info }: Device, setting: BlockSetting): string {
   const name = info.kind === 'native' ? `native, ${plural(info.units, 'thread')}` : info.id;
   return Object.keys(setting).length === 0 ? name : `${name}, tuned (${settingName(setting)})`;
 }
@@ -78,7 +88,10 @@ function nameOf({ info }: Device, setting: BlockSetting): string {
 const RUN_SECONDS = 0.5;
 
 /** Nonces that take about `wanted` seconds: quadruples until a tenth of it is reached, then extrapolates. */
-async function countFor(wanted: number, scanning: (piece: Piece) => Promise<{ seconds: number }>): Promise<number> {
+async function countFor(
+  wanted: number,
+  scanning: (piece: NonceRange) => Promise<{ seconds: number }>,
+): Promise<number> {
   for (let count = 2 ** 6; ; count = Math.min(count * 4, NONCES)) {
     const { seconds } = await scanning(genesisWindow(count));
     if (seconds >= wanted / 10 || count === NONCES) return Math.min(Math.ceil((count * wanted) / seconds), NONCES);
@@ -87,12 +100,12 @@ async function countFor(wanted: number, scanning: (piece: Piece) => Promise<{ se
 
 /** Scans an easy target's window, checks the number of hits and recomputes each of them. */
 async function audit(device: Device, setting: BlockSetting): Promise<void> {
-  const { scan } = await openScan(device, setting, EASY.target);
+  const { scan } = await openScan(device, setting, EASY_SCAN.target);
   // The interpreter would take minutes.
   if (device.info.kind === 'interpreter') return;
-  const { hits } = await scan({ base: 0, count: EASY.count });
-  if (new Set(hits).size !== EASY.hits) throw wrong(device, `${hits.length} hits instead of ${EASY.hits}`);
-  const bad = hits.find((nonce) => !checkNonce(prefix, EASY.target, nonce).valid);
+  const { hits } = await scan({ base: 0, count: EASY_SCAN.count });
+  if (new Set(hits).size !== EASY_SCAN.hits) throw wrong(device, `${hits.length} hits instead of ${EASY_SCAN.hits}`);
+  const bad = hits.find((nonce) => !checkNonce(prefix, EASY_SCAN.target, nonce).valid);
   if (bad !== undefined) throw wrong(device, `nonce ${bad}, whose hash is not below the target`);
 }
 
@@ -106,8 +119,8 @@ function wrong({ info: { id } }: Device, what: string): MillraceError {
 }
 
 /** Nonces from 0 on, as one job over all devices; measures scaling. */
-export async function sizedOn(devices: readonly Device[], most?: number): Promise<Sized> {
-  const flow = nonceFlow({ prefix, target, most: NONCES }, {});
+export async function sizedOn(devices: readonly Device[], maxWork?: number): Promise<ScalableWork> {
+  const flow = nonceFlow({ prefix, target, max: NONCES }, {});
   const run = async (work: number): Promise<number> => {
     const begun = performance.now();
     const engine = new Engine([...devices], { pipeline: 'poll' });
@@ -123,5 +136,5 @@ export async function sizedOn(devices: readonly Device[], most?: number): Promis
   };
   await run(1); // compiles
   const perItem = perThreadOn(devices[0] as Device, {});
-  return { unit: 'H', perItem, most: most ?? (await mostOf(run, NONCES)), run, close: () => {} };
+  return { unit: 'H', perItem, maxWork: maxWork ?? (await findMaxWork(run, NONCES)), run, close: () => {} };
 }

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync,
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { checkWritable, readText, replaceFile, sameFile } from './disk.js';
+import { checkWritable, isSameFile, readText, replaceFile } from './disk.js';
 
 let folder = '';
 beforeEach(() => {
@@ -23,7 +23,7 @@ it('writes through a link instead of over it', async () => {
   symlinkSync(join(folder, 'real'), join(folder, 'link'));
   await replaceFile(join(folder, 'link'), 'new');
   expect(readFileSync(join(folder, 'real'), 'utf8')).toBe('new');
-  expect(await sameFile(join(folder, 'real'), join(folder, 'link'))).toBe(true);
+  expect(await isSameFile(join(folder, 'real'), join(folder, 'link'))).toBe(true);
 });
 
 it('writes to what is not a plain file in place', async () => {

@@ -20,7 +20,7 @@ export async function readText(path: string): Promise<string> {
 export async function replaceFile(path: string, text: string): Promise<void> {
   try {
     const target = await destination(path);
-    if (!target.plain) return await writeFile(target.path, text, 'latin1');
+    if (!target.isPlain) return await writeFile(target.path, text, 'latin1');
     const { file, commit, discard } = await temporaryFile(target.path);
     try {
       await file.writeFile(text, 'latin1');
@@ -38,25 +38,25 @@ export async function replaceFile(path: string, text: string): Promise<void> {
 export async function checkWritable(path: string): Promise<void> {
   try {
     const target = await destination(path);
-    await access(target.plain ? dirname(target.path) : target.path, constants.W_OK);
+    await access(target.isPlain ? dirname(target.path) : target.path, constants.W_OK);
   } catch (error) {
     throw failed(`cannot write ${path}`, `to write ${path}`, error);
   }
 }
 
 /** True if both names refer to the same file. */
-export async function sameFile(a: string, b: string): Promise<boolean> {
+export async function isSameFile(a: string, b: string): Promise<boolean> {
   const [first, second] = await Promise.all([a, b].map((path) => realpath(path).catch(() => undefined)));
   return first !== undefined && first === second;
 }
 
 /** Resolves links. `plain`: a plain file exists there or can be created. */
-async function destination(path: string): Promise<{ path: string; plain: boolean }> {
+async function destination(path: string): Promise<{ path: string; isPlain: boolean }> {
   const real = await realpath(path).catch(() => undefined);
-  if (real === undefined) return { path, plain: true };
+  if (real === undefined) return { path, isPlain: true };
   const found = await stat(real);
   if (found.isDirectory()) throw Object.assign(new Error('it is a folder'), { code: 'EISDIR' });
-  return { path: real, plain: found.isFile() };
+  return { path: real, isPlain: found.isFile() };
 }
 
 const reasons: Readonly<Record<string, string>> = {

@@ -7,7 +7,7 @@ import { type Block, targetFromBits } from '../kernel/reference.js';
  * `input-format` error that names the line.
  */
 export function parseInput(text: string, name = 'the input'): Block[] {
-  const lines = new Lines(text, name);
+  const lines = new LineReader(text, name);
   const count = lines.number('the number of blocks');
   const blocks: Block[] = [];
   // The count is only compared, never allocated: a file with fewer blocks than its count ends in an error.
@@ -18,7 +18,7 @@ export function parseInput(text: string, name = 'the input'): Block[] {
 
 /** Parses the nonces of an output file. */
 export function parseOutput(text: string, name = 'the output'): number[] {
-  const lines = new Lines(text, name);
+  const lines = new LineReader(text, name);
   const count = lines.number('the number of blocks');
   const nonces: number[] = [];
   while (nonces.length < count) {
@@ -35,7 +35,7 @@ export function formatOutput(nonces: readonly number[]): string {
 
 export const nonceText = (nonce: number): string => hex32(swap(nonce));
 
-function parseBlock(lines: Lines, which: string): Block {
+function parseBlock(lines: LineReader, which: string): Block {
   const version = lines.word(`the version ${which}`);
   const previousHash = lines.hash(`the previous hash ${which}`);
   const time = lines.word(`the time ${which}`);
@@ -49,7 +49,7 @@ function parseBlock(lines: Lines, which: string): Block {
 }
 
 /** Reads a text line by line, each line as the type expected there. */
-class Lines {
+class LineReader {
   readonly #text: string;
   readonly #name: string;
   #at = 0;

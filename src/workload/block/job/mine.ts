@@ -1,10 +1,10 @@
 import { openEngine } from '../../../engine/devices.js';
-import type { Where } from '../../../engine/index.js';
-import { tunedFeeding } from '../../../engine/tune/known.js';
+import type { DeviceSelection } from '../../../engine/index.js';
+import { tunedStreams } from '../../../engine/tune/known.js';
 import { MillraceError } from '../../../kernel/error.js';
 import { header as wholeHeader } from '../kernel/reference.js';
 import { NONCES } from '../kernel/scan.js';
-import { type Rolling, solveVersions, withVersion } from '../kernel/versions.js';
+import { solveVersions, type VersionRolling, withVersion } from '../kernel/versions.js';
 import { solveOn } from './solve.js';
 import { blockTunable } from './tune.js';
 
@@ -24,22 +24,22 @@ export async function mineHeader(
 ): Promise<MinedHeader | null> {
   const { nonces, versions, mode, orEqual = false, signal, onProgress, ...where } = options;
   const prefix = prefixOf(header);
-  const wanted = {
+  const request = {
     prefix,
-    target: limitOf(target, orEqual),
+    target: exclusiveTarget(target, orEqual),
     ...(mode && { mode }),
     ...(signal && { signal }),
     ...(onProgress && { onProgress }),
   };
   const range = rangeOf(nonces, versions);
   signal?.throwIfAborted();
-  const { engine, close } = await openEngine(where, (devices) => tunedFeeding(devices, blockTunable));
+  const { engine, close } = await openEngine(where, (devices) => tunedStreams(devices, blockTunable));
   try {
     if (versions === undefined) {
-      const found = await solveOn(engine, { ...wanted, ...range });
+      const found = await solveOn(engine, { ...request, ...range });
       return found && { ...found, version: versionOf(prefix), header: wholeHeader(prefix, found.nonce) };
     }
-    const found = await solveVersions(engine, { ...wanted, rolling: versions });
+    const found = await solveVersions(engine, { ...request, rolling: versions });
     return found && { ...found, header: wholeHeader(withVersion(prefix, found.version), found.nonce) };
   } finally {
     await close();
@@ -47,11 +47,11 @@ export async function mineHeader(
 }
 
 /** Devices are selected as for every job: `devices` by name or opened, or an `engine` that several searches share. */
-export type MineOptions = Where & {
+export type MineOptions = DeviceSelection & {
   /** Tries only these nonces; `to` is exclusive. Default: all 2^32. */
   readonly nonces?: { readonly from?: number; readonly to?: number };
   /** Also tries other versions of the header, each with all nonces. */
-  readonly versions?: Rolling;
+  readonly versions?: VersionRolling;
   /** `first` (default): the smallest nonce, lowest versions first. `any`: the first that any device finds. */
   readonly mode?: 'first' | 'any';
   /** Accepts a hash equal to the target as well: the rule of consensus and pools. Default: strictly below. */
@@ -83,15 +83,15 @@ function prefixOf(header: Uint8Array): Uint8Array {
 }
 
 /** The exclusive limit for a hash. At the largest target with `orEqual` one hash of 2^256, all ones, is left out. */
-function limitOf(target: bigint, orEqual: boolean): bigint {
-  if (target < 0n || target >= MOST || (target === 0n && !orEqual)) {
+function exclusiveTarget(target: bigint, orEqual: boolean): bigint {
+  if (target < 0n || target >= TARGET_END || (target === 0n && !orEqual)) {
     throw wrong('a target is a number from 1 to 2^256 − 1', `target ${target}`);
   }
-  return orEqual && target + 1n < MOST ? target + 1n : target;
+  return orEqual && target + 1n < TARGET_END ? target + 1n : target;
 }
-const MOST = 1n << 256n;
+const TARGET_END = 1n << 256n;
 
-function rangeOf(nonces: MineOptions['nonces'], versions: Rolling | undefined): { from: number; to: number } {
+function rangeOf(nonces: MineOptions['nonces'], versions: VersionRolling | undefined): { from: number; to: number } {
   const { from = 0, to = NONCES } = nonces ?? {};
   if (nonces && versions) throw wrong('every version is tried with all nonces', 'versions, and some nonces only');
   if ([from, to].every((end) => Number.isInteger(end) && end >= 0 && end <= NONCES)) return { from, to };

@@ -1,6 +1,6 @@
 import type { Engine } from '../../../engine/index.js';
 import { type Block, headerPrefix, targetFromBits } from '../kernel/reference.js';
-import { type Search, type Solution, solveOn } from './solve.js';
+import { type NonceSearch, type Solution, solveOn } from './solve.js';
 
 /**
  * Finds the nonces of many blocks at once: each block is a separate job, and devices alternate between jobs. Returns
@@ -12,7 +12,7 @@ export async function solveAll(
   blocks: readonly Block[],
   options: SolveAllOptions,
 ): Promise<readonly (Solution | null)[]> {
-  const { jobs = JOBS, signal, source, onBlock, onProgress, ...search } = options;
+  const { jobs = DEFAULT_JOBS, signal, source, onBlock, onProgress, ...search } = options;
   const failure = new AbortController();
   const signals = AbortSignal.any([failure.signal, ...(signal ? [signal] : [])]);
   const solutions = blocks.map((): Solution | null => null);
@@ -51,11 +51,11 @@ export async function solveAll(
   return solutions;
 }
 
-export interface SolveAllOptions extends Pick<Search, 'from' | 'to' | 'mode' | 'aim' | 'signal'> {
+export interface SolveAllOptions extends Pick<NonceSearch, 'from' | 'to' | 'mode' | 'aim' | 'signal'> {
   /** Blocks searched at a time. Default 4. */
   readonly jobs?: number;
   /** The chunk source for a block, which also records finished work. Default: in memory. */
-  readonly source?: (at: number) => NonNullable<Search['source']>;
+  readonly source?: (at: number) => NonNullable<NonceSearch['source']>;
   /** Called as soon as a block is done, in any order. */
   readonly onBlock?: (done: SolvedBlock) => void;
   /** Called with the number of nonces tried so far, of all blocks. */
@@ -72,4 +72,4 @@ export interface SolvedBlock {
 }
 
 /** With four, another job always has work while one ends, starts or compiles; with more, each only takes longer. */
-export const JOBS = 4;
+export const DEFAULT_JOBS = 4;

@@ -4,7 +4,7 @@ import { sharedMemory } from '../../../device/host-memory.js';
 import { MillraceError } from '../../../kernel/error.js';
 import { type Block, checkNonce, headerPrefix, targetFromBits } from '../kernel/reference.js';
 import { jobValues } from '../kernel/scan.js';
-import { mostNonces, Solver } from './solve.js';
+import { maxNonces, Solver } from './solve.js';
 import { solveAll } from './solve-all.js';
 
 const prefix = Buffer.alloc(76, 7);
@@ -62,7 +62,7 @@ describe('a search', () => {
     expect((await new Solver(device).solve({ prefix, target: EASY }))?.nonce).toBe(3000);
     expect(Math.max(...device.launches.map(({ count }) => count))).toBe(65);
     // One in 2^20: 64 of them in 2^26, which chunks here never reach.
-    expect([EASY, 1n << 255n, 1n << 236n, 1n << 224n, 1n].map(mostNonces)).toEqual([
+    expect([EASY, 1n << 255n, 1n << 236n, 1n << 224n, 1n].map(maxNonces)).toEqual([
       65,
       129,
       2 ** 26 + 1,

@@ -1,12 +1,12 @@
 import type { Device } from '../../../device/device.js';
-import type { Expected } from '../../../device/kinds.js';
+import type { ExpectedKernel } from '../../../device/kinds.js';
 import {
   type Aim,
   between,
   type ChunkSource,
   Engine,
   type EngineOptions,
-  type Preparation,
+  type KernelPerDevice,
   search,
 } from '../../../engine/index.js';
 import { settingFor, tunedFlow } from '../../../engine/tune/known.js';
@@ -36,7 +36,7 @@ export class Solver {
   }
 
   /** Finds the smallest valid nonce in `[from, to)` (any one with mode `any`); null if there is none. */
-  solve(wanted: Search): Promise<Solution | null> {
+  solve(wanted: NonceSearch): Promise<Solution | null> {
     return solveOn(this.engine, wanted);
   }
 
@@ -46,19 +46,19 @@ export class Solver {
 }
 
 /** Searches one header's nonces on an engine that other jobs may use at the same time. */
-export async function solveOn(engine: Engine, wanted: Search): Promise<Solution | null> {
-  const { prefix, target, from = 0, to = NONCES, mode = 'first', signal, onProgress } = wanted;
+export async function solveOn(engine: Engine, request: NonceSearch): Promise<Solution | null> {
+  const { prefix, target, from = 0, to = NONCES, mode = 'first', signal, onProgress } = request;
   signal?.throwIfAborted();
   if (from >= to) return null;
   let tried = 0;
-  const nonces = { prefix, target, most: mostNonces(target) };
+  const nonces = { prefix, target, max: maxNonces(target) };
   const found = tunedFlow(blockTunable, (setting) => nonceFlow(nonces, setting));
   const hits = search(found, {
     engine,
     space: between(BigInt(from), BigInt(to)),
     mode,
-    ...(wanted.name !== undefined && { name: wanted.name }),
-    ...(wanted.source && { source: wanted.source }),
+    ...(request.name !== undefined && { name: request.name }),
+    ...(request.source && { source: request.source }),
     // Every hit is recomputed by code that shares nothing with the kernel.
     verify: ({ index, nonce }) => {
       if (BigInt(nonce) !== index) return `but gave it as nonce ${nonce}`;
@@ -70,14 +70,14 @@ export async function solveOn(engine: Engine, wanted: Search): Promise<Solution 
       onProgress?.(tried);
     },
     // All nonces are half a second of a GPU's work: a hit must not wait for the end of a long chunk.
-    aim: wanted.aim ?? 'interactive',
+    aim: request.aim ?? 'interactive',
     ...(signal && { signal }),
   });
   const hit = await hits.first();
   return hit ? { nonce: hit.nonce, hash: checkNonce(prefix, target, hit.nonce).hash, tried } : null;
 }
 
-export interface Search {
+export interface NonceSearch {
   /** The first 76 bytes of the header. */
   readonly prefix: Uint8Array;
   readonly target: bigint;
@@ -107,14 +107,14 @@ export interface Solution {
  * The largest chunk for a target. All solutions of a chunk after the first are discarded, but each is recomputed
  * before: at the easiest target of all, where every second nonce is valid, that took 0.3 s. So a chunk has about 64.
  */
-export function mostNonces(target: bigint): number {
-  const nonces = (ENOUGH << 256n) / target + 1n;
+export function maxNonces(target: bigint): number {
+  const nonces = (SOLUTIONS_PER_CHUNK << 256n) / target + 1n;
   return nonces < BigInt(NONCES) ? Number(nonces) : NONCES;
 }
-const ENOUGH = 64n;
+const SOLUTIONS_PER_CHUNK = 64n;
 
 /** The kernels that these targets need, each once, with the settings of each device. */
-export function preparations(targets: readonly bigint[]): readonly Preparation[] {
+export function preparations(targets: readonly bigint[]): readonly KernelPerDevice[] {
   return variants(targets).map((topWordZero) => ({
     name: kernelFor(topWordZero).name,
     on: async (device) => {
@@ -125,7 +125,7 @@ export function preparations(targets: readonly bigint[]): readonly Preparation[]
 }
 
 /** The kernels that these targets need, for devices that are not open yet. */
-export const expected = (targets: readonly bigint[]): readonly Expected[] =>
+export const expectedKernels = (targets: readonly bigint[]): readonly ExpectedKernel[] =>
   variants(targets).map((topWordZero) => ({ kernel: kernelFor(topWordZero) }));
 
 const variants = (targets: readonly bigint[]): boolean[] => [...new Set(targets.map(isTopWordZero))];

@@ -5,7 +5,7 @@ import { openDevice } from '../../../device/registry.js';
 import { Engine, search } from '../../../engine/index.js';
 import { tune } from '../../../engine/tune/tune.js';
 import { items, type Kernel, u32, when } from '../../../kernel/index.js';
-import { EASY, genesis } from '../kernel/genesis.js';
+import { EASY_SCAN, genesis } from '../kernel/genesis.js';
 import { type BlockSetting, nonceFlow } from '../kernel/nonce-flow.js';
 import { checkNonce, headerPrefix } from '../kernel/reference.js';
 import { blockTunable } from './tune.js';
@@ -68,11 +68,11 @@ describe('every setting', () => {
   it.each(settings)('%j finds the same nonces of a range that begins and ends anywhere', async (setting) => {
     const [from, to] = [3, 4094];
     const expected = Array.from({ length: to - from }, (_, at) => from + at).filter(
-      (nonce) => checkNonce(prefix, EASY.target, nonce).valid,
+      (nonce) => checkNonce(prefix, EASY_SCAN.target, nonce).valid,
     );
     const engine = new Engine([device]);
     try {
-      const flow = nonceFlow({ prefix, target: EASY.target, most: 1001 }, setting);
+      const flow = nonceFlow({ prefix, target: EASY_SCAN.target, max: 1001 }, setting);
       const found: number[] = [];
       const space = { start: BigInt(from), length: BigInt(to - from) };
       for await (const { index, nonce } of search(flow, { engine, space })) {

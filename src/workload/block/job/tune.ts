@@ -1,9 +1,9 @@
 import type { Device, DeviceInfo } from '../../../device/device.js';
 import { programOf } from '../../../engine/flow/programs.js';
 import { between, Engine, search } from '../../../engine/index.js';
-import { type Axis, nameOf, type Trial, type Tunable } from '../../../engine/tune/tune.js';
+import { type Axis, settingText, type Trial, type Tunable } from '../../../engine/tune/tune.js';
 import { MillraceError } from '../../../kernel/error.js';
-import { EASY, GENESIS_NONCES, genesis, genesisWindow } from '../kernel/genesis.js';
+import { EASY_SCAN, GENESIS_NONCES, genesis, genesisWindow } from '../kernel/genesis.js';
 import {
   type BlockSetting,
   compileOptions,
@@ -13,7 +13,7 @@ import {
   perThreadOn,
 } from '../kernel/nonce-flow.js';
 import { checkNonce, headerPrefix, targetFromBits } from '../kernel/reference.js';
-import { jobValues, NONCES, openSlot, type Piece, scan } from '../kernel/scan.js';
+import { jobValues, NONCES, type NonceRange, openSlot, scan } from '../kernel/scan.js';
 
 /**
  * The tunable parameters of the nonce search, tried on the first block of the chain. Its nonce is in every window.
@@ -62,11 +62,11 @@ const prefix = headerPrefix(genesis);
 const target = targetFromBits(genesis.bits);
 
 async function audit(device: Device, setting: BlockSetting): Promise<string> {
-  const easy = await openScan(device, setting, EASY.target);
+  const easy = await openScan(device, setting, EASY_SCAN.target);
   const one = await openScan(device, setting, target);
   try {
-    const { hits } = await easy.scan({ base: 0, count: EASY.count });
-    const bad = hits.find((nonce) => !checkNonce(prefix, EASY.target, nonce).valid);
+    const { hits } = await easy.scan({ base: 0, count: EASY_SCAN.count });
+    const bad = hits.find((nonce) => !checkNonce(prefix, EASY_SCAN.target, nonce).valid);
     if (bad !== undefined) throw wrong(device, setting, `nonce ${bad}, whose hash is not below the target`);
     // The start and end of this range are not multiples of the nonces per item.
     const { hits: found } = await one.scan({ base: GENESIS_NONCES[0] ?? 0, count: 1 });
@@ -97,7 +97,7 @@ async function openLaunches(device: Device, setting: BlockSetting): Promise<Tria
 async function openJob(device: Device, setting: BlockSetting): Promise<Trial> {
   const count = Math.min(NONCES, 4 * (await windowOf(device)));
   const { base } = genesisWindow(count);
-  const found = nonceFlow({ prefix, target, most: NONCES }, setting);
+  const found = nonceFlow({ prefix, target, max: NONCES }, setting);
   const { streams, slots } = setting;
   const feeding = { ...(streams !== undefined && { streams }), ...(slots !== undefined && { slots }) };
   return {
@@ -152,7 +152,7 @@ export async function openScan(device: Device, setting: BlockSetting, below: big
     const job = program.bind(jobValues(prefix, below));
     return {
       program,
-      scan: async ({ base, count }: Piece) => {
+      scan: async ({ base, count }: NonceRange) => {
         const first = Math.floor(base / perThread);
         const items = { base: first, count: Math.ceil((base + count) / perThread) - first };
         const { hits, seconds } = await scan(slot, job, items);
@@ -173,7 +173,7 @@ export async function openScan(device: Device, setting: BlockSetting, below: big
 function wrong({ info: { id } }: Device, setting: BlockSetting, what: string): MillraceError {
   return new MillraceError({
     code: 'device-failed',
-    message: `candidate ${nameOf(setting)} reported ${what} on ${id}`,
+    message: `candidate ${settingText(setting)} reported ${what} on ${id}`,
     asked: `the block kernel on ${id}`,
     advice: `run \`millrace selftest --device ${id}\`; nothing was kept`,
   });

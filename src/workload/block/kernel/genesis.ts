@@ -22,4 +22,4 @@ export function genesisWindow(count: number): { readonly base: number; readonly 
 }
 
 /** An easy target for the genesis header, with the number of valid nonces among the first 2^16. */
-export const EASY = { target: 1n << 248n, count: 2 ** 16, hits: 231 };
+export const EASY_SCAN = { target: 1n << 248n, count: 2 ** 16, hits: 231 };

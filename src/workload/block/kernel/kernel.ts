@@ -21,7 +21,7 @@ export const headerScan = ({ topWordZero, perThread = 1 }: ScanSpec) =>
         const digest = sha256.double(headerOf(nonce));
         when(maybe(digest[7]), () => when(belowTarget(digest, job.target), () => emit({ nonce })));
       };
-      const lasts = sha256.doubleLasts(nonces.map(headerOf));
+      const lasts = sha256.doubleLastWords(nonces.map(headerOf));
       if (!lasts) for (const nonce of nonces) look(nonce);
       else
         when(lasts.map(maybe).reduce(or), () => loop(perThread, (at) => look(perThread === 1 ? first : first.add(at))));

@@ -1,5 +1,5 @@
 import type { CompileOptions, Device } from '../../../device/device.js';
-import { passOf } from '../../../engine/flow/flow.js';
+import { passItems } from '../../../engine/flow/flow.js';
 import { type Flow, flow, hitsIn, type Overflow, type Piece } from '../../../engine/index.js';
 import type { Setting } from '../../../engine/tune/tune.js';
 import { headerScan } from './kernel.js';
@@ -20,7 +20,7 @@ export interface FoundNonce {
 }
 
 /** Runs a chunk of nonces as one launch. An index is a nonce, independent of the nonces per item. */
-export function nonceFlow(nonces: Nonces, setting: BlockSetting): Flow<readonly FoundNonce[]> {
+export function nonceFlow(nonces: NonceFlowSpec, setting: BlockSetting): Flow<readonly FoundNonce[]> {
   return {
     name: 'block',
     open: (device, options) => flowWith(nonces, setting, perThreadOn(device, setting)).open(device, options),
@@ -33,7 +33,7 @@ export function perThreadOn({ info: { capabilities } }: Device, { perThread, nat
   return nativeBodies !== false && capabilities.includes('neon') && capabilities.includes('sha') ? 32 : 1;
 }
 
-function flowWith({ prefix, target, most }: Nonces, setting: BlockSetting, perThread: number) {
+function flowWith({ prefix, target, max }: NonceFlowSpec, setting: BlockSetting, perThread: number) {
   // Items at either end may try nonces of neighbouring pieces; hits there are dropped.
   const launch = ({ start, count }: Piece) => {
     const [first, end] = [Number(start), Number(start) + count];
@@ -54,8 +54,8 @@ function flowWith({ prefix, target, most }: Nonces, setting: BlockSetting, perTh
       return Array.isArray(found) ? noncesIn(piece, found as readonly FoundNonce[], perThread) : (found as Overflow);
     },
     granularity: perThread,
-    most,
-    stride: (device, programs) => FIRST_PASSES[device.info.processor] * passOf(device, programs),
+    max,
+    stride: (device, programs) => FIRST_PASSES[device.info.processor] * passItems(device, programs),
   });
 }
 
@@ -65,12 +65,12 @@ function flowWith({ prefix, target, most }: Nonces, setting: BlockSetting, perTh
  */
 const FIRST_PASSES = { gpu: 32, cpu: 8 } as const;
 
-export interface Nonces {
+export interface NonceFlowSpec {
   /** The first 76 bytes of the header. */
   readonly prefix: Uint8Array;
   readonly target: bigint;
   /** Nonces in the largest chunk. */
-  readonly most: number;
+  readonly max: number;
 }
 
 /** A nonce that its item cannot have tried keeps the item's index, so that `verify` sees the mismatch. */
@@ -98,12 +98,12 @@ export function compileOptions({ lanes, pipes, nativeBodies }: BlockSetting): Co
   };
 }
 
-const kernels = new Map<string, ReturnType<typeof headerScan>>();
+const kernelCache = new Map<string, ReturnType<typeof headerScan>>();
 
 /** Returns the same kernel for the same arguments, so that its program is compiled once. */
 export function kernelFor(topWordZero: boolean, perThread = 1): ReturnType<typeof headerScan> {
   const name = `${topWordZero} ${perThread}`;
-  const kernel = kernels.get(name) ?? headerScan({ topWordZero, perThread });
-  kernels.set(name, kernel);
+  const kernel = kernelCache.get(name) ?? headerScan({ topWordZero, perThread });
+  kernelCache.set(name, kernel);
   return kernel;
 }

@@ -5,12 +5,12 @@ import { MillraceError } from '../../../kernel/error.js';
  * Checks a nonce without the kernel language: SHA-256 comes from node:crypto, numbers are bigints. Nothing here is shared
  * with the kernel, so an error would have to be made twice to go unseen.
  */
-export function checkNonce(prefix: Uint8Array, target: bigint, nonce: number): Check {
+export function checkNonce(prefix: Uint8Array, target: bigint, nonce: number): NonceCheck {
   const digest = hashHeader(prefix, nonce);
   return { valid: numberOf(digest) < target, hash: displayOf(digest) };
 }
 
-export interface Check {
+export interface NonceCheck {
   /** Strictly below the target: the rule of the course's files (consensus itself also accepts equality). */
   readonly valid: boolean;
   /** The header's hash in display order, leading zeros first. */

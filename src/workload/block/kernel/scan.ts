@@ -2,7 +2,11 @@ import type { BoundJob, Completion, Device, DeviceBuffer, DeviceProgram, Stream 
 import { MillraceError } from '../../../kernel/error.js';
 
 /** Enqueues one chunk of nonces on the slot's stream; the promise resolves with its hits. */
-export function scan({ stream, ring, words }: Slot, job: BoundJob, { base, count }: Piece): Promise<Result> {
+export function scan(
+  { stream, ring, words }: ScanSlot,
+  job: BoundJob,
+  { base, count }: NonceRange,
+): Promise<ScanResult> {
   stream.fill(ring, 0, 0, job.program.ring.headerWords * 4);
   stream.launch({ job, base: BigInt(base), count, ring });
   stream.read(ring, words);
@@ -13,12 +17,12 @@ export function scan({ stream, ring, words }: Slot, job: BoundJob, { base, count
 }
 
 /** Consecutive nonces. */
-export interface Piece {
+export interface NonceRange {
   readonly base: number;
   readonly count: number;
 }
 
-export interface Result {
+export interface ScanResult {
   /** Ascending; undefined if the ring overflowed. */
   readonly hits: readonly number[] | undefined;
   /** Time on the device. */
@@ -26,7 +30,7 @@ export interface Result {
 }
 
 /** The resources of one chunk: its stream, its ring on the device, and the ring's copy in host memory. */
-export interface Slot {
+export interface ScanSlot {
   readonly stream: Stream;
   readonly ring: DeviceBuffer;
   readonly words: Uint32Array;
@@ -36,7 +40,7 @@ export interface Slot {
 const RING_HITS = 1024;
 export const NONCES = 2 ** 32;
 
-export async function openSlot(device: Device, program: DeviceProgram, stream: Stream): Promise<Slot> {
+export async function openSlot(device: Device, program: DeviceProgram, stream: Stream): Promise<ScanSlot> {
   const words = program.ring.headerWords + RING_HITS * program.ring.recordWords;
   return { stream, ring: await device.alloc(words * 4), words: new Uint32Array(words) };
 }
@@ -46,7 +50,7 @@ export function jobValues(prefix: Uint8Array, target: bigint): { header: number[
   return { header: headerWords(prefix), target: targetWords(target) };
 }
 
-async function collect(completion: Completion, words: Uint32Array, program: DeviceProgram): Promise<Result> {
+async function collect(completion: Completion, words: Uint32Array, program: DeviceProgram): Promise<ScanResult> {
   const report = await completion.done;
   if (!report.complete) {
     const { id } = program.device.info;

@@ -1,7 +1,7 @@
 import type { DeviceInfo } from '../../../device/device.js';
 import { type Engine, search } from '../../../engine/index.js';
 import { MillraceError } from '../../../kernel/error.js';
-import { mostNonces, type Search, type Solution } from '../job/solve.js';
+import { maxNonces, type NonceSearch, type Solution } from '../job/solve.js';
 import { versionScan } from './kernel.js';
 import { midstate } from './midstate.js';
 import { isTopWordZero } from './nonce-flow.js';
@@ -9,7 +9,7 @@ import { checkNonce } from './reference.js';
 import { headerWords, NONCES, targetWords } from './scan.js';
 
 /** Versions of one header: they differ in the bits of a mask, 0x1fffe000 by convention (BIP 320). */
-export interface Rolling {
+export interface VersionRolling {
   readonly mask: number;
   /** The first version's number: version n has n's bits under the mask, the lowest first. Default: all versions. */
   readonly from?: number;
@@ -23,8 +23,8 @@ export interface Rolling {
 }
 
 /** Tries all 2^32 nonces with every version: the lowest versions first, `perItem` of them at a time. */
-export async function solveVersions(engine: Engine, wanted: VersionSearch): Promise<VersionSolution | null> {
-  const { prefix, target, rolling, mode = 'first', signal, onProgress } = wanted;
+export async function solveVersions(engine: Engine, request: VersionSearch): Promise<VersionSolution | null> {
+  const { prefix, target, rolling, mode = 'first', signal, onProgress } = request;
   signal?.throwIfAborted();
   const { from, to } = rangeOf(rolling);
   if (from >= to) return null;
@@ -33,7 +33,7 @@ export async function solveVersions(engine: Engine, wanted: VersionSearch): Prom
   const versionOf = (number: number) => rolledVersion(base, rolling.mask, number);
   const numberOf = (index: bigint, which: number) => from + Number(index >> 32n) * versions + which;
   const words = headerWords(prefix);
-  const states = remembered((group: number) =>
+  const states = cacheLast((group: number) =>
     Array.from({ length: versions }, (_, which) => {
       const version = versionOf(from + group * versions + which);
       return midstate([swapped(version), ...words.slice(1, 16)]);
@@ -46,7 +46,7 @@ export async function solveVersions(engine: Engine, wanted: VersionSearch): Prom
     job: { target: targetWords(target) },
     chunk: ({ start }) => ({ states: states(Number(start >> 32n)), tail: words.slice(16) }),
     mode,
-    most: mostNonces(target * BigInt(versions)),
+    max: maxNonces(target * BigInt(versions)),
     verify: ({ index, nonce, version: which }) => {
       if (BigInt(nonce) !== BigInt.asUintN(32, index)) return `but gave it as nonce ${nonce}`;
       if (which >= versions) return `but gave it as version ${which} of ${versions}`;
@@ -66,8 +66,8 @@ export async function solveVersions(engine: Engine, wanted: VersionSearch): Prom
   return { nonce: hit.nonce, version, hash: checkNonce(withVersion(prefix, version), target, hit.nonce).hash, tried };
 }
 
-export interface VersionSearch extends Omit<Search, 'from' | 'to'> {
-  readonly rolling: Rolling;
+export interface VersionSearch extends Omit<NonceSearch, 'from' | 'to'> {
+  readonly rolling: VersionRolling;
 }
 
 export interface VersionSolution extends Solution {
@@ -91,7 +91,7 @@ export function withVersion(header: Uint8Array, version: number): Uint8Array {
   return bytes;
 }
 
-function rangeOf({ mask, from = 0, to }: Rolling): { from: number; to: number } {
+function rangeOf({ mask, from = 0, to }: VersionRolling): { from: number; to: number } {
   const bits = Array.from({ length: 32 }, (_, bit): number => (mask >>> bit) % 2).reduce((sum, bit) => sum + bit, 0);
   const end = to ?? 2 ** bits;
   const isMask = Number.isInteger(mask) && mask >= 0 && mask < NONCES;
@@ -106,8 +106,12 @@ function rangeOf({ mask, from = 0, to }: Rolling): { from: number; to: number } 
 }
 
 /** How many of `count` versions one item tries: the number given, or the best for all devices. */
-export function versionsPerItem(engine: Engine, { perItem: asked }: Pick<Rolling, 'perItem'>, count: number): number {
-  const wanted = asked ?? Math.min(...engine.devices.map(({ info }) => bestFor(info)));
+export function versionsPerItem(
+  engine: Engine,
+  { perItem: asked }: Pick<VersionRolling, 'perItem'>,
+  count: number,
+): number {
+  const wanted = asked ?? Math.min(...engine.devices.map(({ info }) => defaultVersionsPerItem(info)));
   const fits = [8, 4, 2, 1].find((versions) => versions <= wanted && count % versions === 0);
   if (fits !== undefined) return fits;
   throw new MillraceError({
@@ -124,13 +128,13 @@ export function versionsPerItem(engine: Engine, { perItem: asked }: Pick<Rolling
  * 8.1, 7.9). WebAssembly had no registers to begin with (2.9 MH/s a core, 3.6, 3.5); AVX-512 spills them to memory (29.0,
  * 26.8, 24.7). OpenCL and WebGPU on a CPU take half a minute to compile two.
  */
-function bestFor({ processor, kind }: DeviceInfo): number {
+function defaultVersionsPerItem({ processor, kind }: DeviceInfo): number {
   if (kind === 'wasm') return 2;
   return processor === 'gpu' && kind !== 'webgpu' ? 4 : 1;
 }
 
 /** Caches the last value: chunks of one group follow each other, so its states are computed once. */
-function remembered<Key, Value>(make: (key: Key) => Value): (key: Key) => Value {
+function cacheLast<Key, Value>(make: (key: Key) => Value): (key: Key) => Value {
   let last: { readonly key: Key; readonly value: Value } | undefined;
   return (key) => {
     last = last?.key === key ? last : { key, value: make(key) };
@@ -138,13 +142,13 @@ function remembered<Key, Value>(make: (key: Key) => Value): (key: Key) => Value 
   };
 }
 
-const kernels = new Map<string, ReturnType<typeof versionScan>>();
+const kernelCache = new Map<string, ReturnType<typeof versionScan>>();
 
 /** Returns the same kernel for the same arguments, so that its program is compiled once. */
 export function versionKernel(topWordZero: boolean, versions: number): ReturnType<typeof versionScan> {
   const name = `${topWordZero} ${versions}`;
-  const kernel = kernels.get(name) ?? versionScan({ topWordZero, versions });
-  kernels.set(name, kernel);
+  const kernel = kernelCache.get(name) ?? versionScan({ topWordZero, versions });
+  kernelCache.set(name, kernel);
   return kernel;
 }
 

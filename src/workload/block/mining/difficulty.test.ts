@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { difficultyOf, hashesFor, targetOfDifficulty } from './difficulty.js';
+import { difficultyOf, expectedHashes, targetOfDifficulty } from './difficulty.js';
 import { parseDifficulty } from './stratum-messages.js';
 
 const ONE = 0xffffn << 208n;
@@ -44,6 +44,6 @@ describe('difficulties', () => {
       expect(difficultyOf(targetOfDifficulty(difficulty))).toBeCloseTo(difficulty, -Math.log10(difficulty) + 4);
     }
     // One of 2^32 at difficulty 1, all but one of 65,536.
-    expect(hashesFor(ONE) / 2 ** 32).toBeCloseTo(65_536 / 65_535, 9);
+    expect(expectedHashes(ONE) / 2 ** 32).toBeCloseTo(65_536 / 65_535, 9);
   });
 });

@@ -8,17 +8,22 @@ export function targetOfDifficulty(difficulty: number): bigint {
     /^(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/.exec(String(difficulty)) ?? [];
   const digits = BigInt(whole + fraction);
   const scale = fraction.length - Number(power);
-  const target = scale >= 0 ? (ONE * 10n ** BigInt(scale)) / digits : ONE / (digits * 10n ** BigInt(-scale));
-  return target < MOST ? target : MOST;
+  const target =
+    scale >= 0
+      ? (DIFFICULTY_1_TARGET * 10n ** BigInt(scale)) / digits
+      : DIFFICULTY_1_TARGET / (digits * 10n ** BigInt(-scale));
+  return target < MAX_TARGET ? target : MAX_TARGET;
 }
 
 /** The difficulty of a target, for display. */
 export const difficultyOf = (target: bigint): number =>
-  target === 0n ? Number.POSITIVE_INFINITY : Number((ONE << 32n) / target) / 2 ** 32 || Number(ONE) / Number(target);
+  target === 0n
+    ? Number.POSITIVE_INFINITY
+    : Number((DIFFICULTY_1_TARGET << 32n) / target) / 2 ** 32 || Number(DIFFICULTY_1_TARGET) / Number(target);
 
 /** Expected number of hashes. */
-export const hashesFor = (target: bigint): number => 2 ** 256 / (Number(target) + 1);
+export const expectedHashes = (target: bigint): number => 2 ** 256 / (Number(target) + 1);
 
 /** The target of difficulty 1. */
-const ONE = 0xffffn << 208n;
-const MOST = (1n << 256n) - 1n;
+const DIFFICULTY_1_TARGET = 0xffffn << 208n;
+const MAX_TARGET = (1n << 256n) - 1n;

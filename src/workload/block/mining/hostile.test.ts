@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { disturbed, odd, readOrRefused } from '../../../../test/network/disturbed.js';
-import { shownText } from '../../../network/fields.js';
+import { displayText } from '../../../network/fields.js';
 import { errorText, verdictOfReply } from '../../mining/server/stratum.js';
 import { verdictOf } from '../../mining/server/template-node.js';
 import {
@@ -76,7 +76,7 @@ describe('hostile servers', () => {
   it('cannot write to the terminal', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 600 }), (text) => {
-        const shown = shownText(text);
+        const shown = displayText(text);
         expect(shown).not.toMatch(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u);
         expect(shown.length).toBeLessThanOrEqual(201);
       }),

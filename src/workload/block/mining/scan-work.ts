@@ -1,15 +1,23 @@
 import type { Engine } from '../../../engine/index.js';
 import { search } from '../../../engine/index.js';
 import type { ScanOptions } from '../../mining/source.js';
-import { mostNonces } from '../job/solve.js';
+import { maxNonces } from '../job/solve.js';
 import { midstate } from '../kernel/midstate.js';
 import { isTopWordZero } from '../kernel/nonce-flow.js';
 import { headerWords, targetWords } from '../kernel/scan.js';
 import { versionKernel, versionsPerItem } from '../kernel/versions.js';
-import { Order, prefixOf, type Try, versionsOf, type Weighed, type Work, weigh } from './work.js';
+import {
+  type Evaluation,
+  evaluate,
+  type HeaderFields,
+  HeaderSpace,
+  prefixOf,
+  versionCount,
+  type Work,
+} from './work.js';
 
 /** A header that meets the share target, checked. */
-export interface Share extends Try, Weighed {
+export interface Share extends HeaderFields, Evaluation {
   readonly work: Work;
 }
 
@@ -19,12 +27,12 @@ export interface Share extends Try, Weighed {
  * fault of its device. Ends with the signal, or after the last header.
  */
 export async function* scanWork(engine: Engine, work: Work, options: ScanOptions): AsyncGenerator<Share> {
-  const { signal, firstTurn = 0n, onProgress, onStart, onTurn } = options;
-  const perItem = versionsPerItem(engine, {}, versionsOf(work.mask));
-  const order = new Order(work, perItem, firstTurn);
+  const { signal, firstSegment = 0n, onProgress, onStart, onSegment } = options;
+  const perItem = versionsPerItem(engine, {}, versionCount(work.mask));
+  const order = new HeaderSpace(work, perItem, firstSegment);
   // The kernel's hits are strictly below the limit. At the largest target the hash of all ones is left out.
-  const limit = work.target + 1n < MOST ? work.target + 1n : MOST;
-  const values = remembered((row: bigint) => headerValues(work, order, row << 32n));
+  const limit = work.target + 1n < MAX_TARGET ? work.target + 1n : MAX_TARGET;
+  const values = cacheLast((row: bigint) => headerValues(work, order, row << 32n));
   let isStarted = false;
   const found = search(versionKernel(isTopWordZero(limit), perItem), {
     engine,
@@ -34,15 +42,15 @@ export async function* scanWork(engine: Engine, work: Work, options: ScanOptions
     chunk: ({ start }) => {
       if (!isStarted) onStart?.();
       isStarted = true;
-      onTurn?.(order.turnAt(start) + 1n);
+      onSegment?.(order.segmentAt(start) + 1n);
       return values(start >> 32n);
     },
     mode: 'arrival',
-    most: mostNonces(limit * BigInt(perItem)),
+    max: maxNonces(limit * BigInt(perItem)),
     verify: ({ index, nonce, version: which }) => {
       if (BigInt(nonce) !== BigInt.asUintN(32, index)) return `but gave it as nonce ${nonce}`;
       if (which >= perItem) return `but gave it as version ${which} of ${perItem}`;
-      const { isShare, hash } = weigh(work, order.at(index, which));
+      const { isShare, hash } = evaluate(work, order.at(index, which));
       return isShare || `but its hash ${hash} is not up to the target`;
     },
     onProgress: ({ done }) => onProgress?.(done * BigInt(perItem)),
@@ -52,7 +60,7 @@ export async function* scanWork(engine: Engine, work: Work, options: ScanOptions
   try {
     for await (const { index, version } of found) {
       const tried = order.at(index, version);
-      yield { ...tried, ...weigh(work, tried), work };
+      yield { ...tried, ...evaluate(work, tried), work };
     }
   } catch (error) {
     // An abort is not a failure.
@@ -60,10 +68,10 @@ export async function* scanWork(engine: Engine, work: Work, options: ScanOptions
   }
 }
 
-const MOST = (1n << 256n) - 1n;
+const MAX_TARGET = (1n << 256n) - 1n;
 
 /** Chunk values for all nonces of one group of versions: the states after the first block, and the header's tail. */
-function headerValues(work: Work, order: Order, index: bigint): { states: number[]; tail: number[] } {
+function headerValues(work: Work, order: HeaderSpace, index: bigint): { states: number[]; tail: number[] } {
   const all = Array.from({ length: order.perItem }, (_, which) => order.at(index, which));
   const [first] = all;
   if (first === undefined) return { states: [], tail: [] };
@@ -78,7 +86,7 @@ function headerValues(work: Work, order: Order, index: bigint): { states: number
 }
 
 /** Caches the last value: chunks of one row follow each other. */
-function remembered<Value>(make: (key: bigint) => Value): (key: bigint) => Value {
+function cacheLast<Value>(make: (key: bigint) => Value): (key: bigint) => Value {
   let last: { readonly key: bigint; readonly value: Value } | undefined;
   return (key) => {
     last = last?.key === key ? last : { key, value: make(key) };

@@ -1,6 +1,6 @@
-import { type Message, Unanswered } from '../../../network/json-lines.js';
-import type { OpenSession, PoolCall, PoolSession } from '../../mining/server/pools.js';
-import { errorText, StratumLines, sessionOf } from '../../mining/server/stratum.js';
+import { type Message, NoAnswerError } from '../../../network/json-lines.js';
+import type { OpenSession, PoolSession, PoolSessionOptions } from '../../mining/server/pools.js';
+import { errorText, StratumConnection, sessionOf } from '../../mining/server/stratum.js';
 import type { Verdict } from '../../mining/source.js';
 import type { Share } from './scan-work.js';
 import {
@@ -17,22 +17,22 @@ import {
 import { extranonceText, type Work } from './work.js';
 
 /** Options that are the same for all pools. */
-export interface StratumOptions {
+export interface BitcoinStratumOptions {
   readonly agent: string;
   /** Version bits to ask for; 0: none, and `mining.configure` is not sent. */
   readonly mask: number;
-  readonly suggested?: number | undefined;
+  readonly suggestedDifficulty?: number | undefined;
 }
 
 /** Opens sessions. For pools that close the connection on `mining.configure`, opens another one without it. */
-export function stratumOpener(options: StratumOptions): OpenSession<Share> {
+export function stratumOpener(options: BitcoinStratumOptions): OpenSession<Share> {
   const unconfigurable = new Set<string>();
   return async (call) => {
     const { name } = call.endpoint;
     try {
       return await StratumSession.open({ ...call, ...options, ...(unconfigurable.has(name) && { mask: 0 }) });
     } catch (error) {
-      if (!(error instanceof Unconfigured)) throw error;
+      if (!(error instanceof ConfigureDisconnected)) throw error;
       const session = await StratumSession.open({ ...call, ...options, mask: 0 });
       // The session opened without it, so `mining.configure` was the cause.
       unconfigurable.add(name);
@@ -42,12 +42,12 @@ export function stratumOpener(options: StratumOptions): OpenSession<Share> {
   };
 }
 
-type StratumCall = PoolCall<Work> & StratumOptions;
+type StratumSessionOptions = PoolSessionOptions<Work> & BitcoinStratumOptions;
 
 /** A Stratum V1 session with a pool: opened when there is work, until the connection ends. */
 class StratumSession {
-  readonly #call: StratumCall;
-  readonly #lines: StratumLines;
+  readonly #options: StratumSessionOptions;
+  readonly #connection: StratumConnection;
   #extranonce: Extranonce | undefined;
   #target = DIFFICULTY_1;
   #mask = 0;
@@ -55,13 +55,13 @@ class StratumSession {
   #isAuthorized = false;
   #notice: Notice | undefined;
   #work: Work | undefined;
-  #hasWork: (() => void) | undefined;
+  #resolveFirstWork: (() => void) | undefined;
 
-  static async open(call: StratumCall): Promise<PoolSession<Share>> {
-    const lines = await StratumLines.open(call, { agent: call.agent, staleCode: STALE });
+  static async open(call: StratumSessionOptions): Promise<PoolSession<Share>> {
+    const lines = await StratumConnection.open(call, { agent: call.agent, staleCode: STALE_CODE });
     try {
       const session = new StratumSession(call, lines);
-      await session.#begin();
+      await session.#start();
       return sessionOf<Share>(lines, (share) => session.#submit(share));
     } catch (error) {
       lines.close('no session');
@@ -69,15 +69,15 @@ class StratumSession {
     }
   }
 
-  private constructor(call: StratumCall, lines: StratumLines) {
-    this.#call = call;
-    this.#lines = lines;
-    lines.listen((message) => this.#hear(message));
+  private constructor(call: StratumSessionOptions, lines: StratumConnection) {
+    this.#options = call;
+    this.#connection = lines;
+    lines.listen((message) => this.#onMessage(message));
   }
 
   #submit({ work, extranonce, time, nonce, version }: Share): Promise<Verdict> {
-    return this.#lines.submit([
-      this.#call.user,
+    return this.#connection.submit([
+      this.#options.user,
       work.id,
       extranonceText(extranonce, work.extranonceBytes),
       hex32(time),
@@ -86,57 +86,57 @@ class StratumSession {
     ]);
   }
 
-  async #begin(): Promise<void> {
-    const { mask, user, password, agent, suggested } = this.#call;
+  async #start(): Promise<void> {
+    const { mask, user, password, agent, suggestedDifficulty } = this.#options;
     if (mask !== 0) await this.#configure(mask);
-    this.#extranonce = parseSubscription(await this.#lines.request('mining.subscribe', [agent]));
+    this.#extranonce = parseSubscription(await this.#connection.request('mining.subscribe', [agent]));
     // Pools that do not know these may refuse them, or not answer.
     const optional = (method: string, params: readonly unknown[]): void =>
-      void this.#lines.request(method, params).catch(() => undefined);
+      void this.#connection.request(method, params).catch(() => undefined);
     optional('mining.extranonce.subscribe', []);
-    if (suggested !== undefined) optional('mining.suggest_difficulty', [suggested]);
-    const { result, error } = await this.#lines.request('mining.authorize', [user, password]);
+    if (suggestedDifficulty !== undefined) optional('mining.suggest_difficulty', [suggestedDifficulty]);
+    const { result, error } = await this.#connection.request('mining.authorize', [user, password]);
     if (result !== true) throw new Error(`the pool refuses the worker ${user}: ${errorText(error)}`);
     this.#isAuthorized = true;
     const first = new Promise<void>((resolve) => {
-      this.#hasWork = resolve;
+      this.#resolveFirstWork = resolve;
     });
-    this.#tell();
-    await this.#lines.until(first);
+    this.#announceWork();
+    await this.#connection.waitForWork(first);
   }
 
   /** Must be the first message. Pools that do not know it may refuse it, or not answer: then no versions are rolled. */
   async #configure(mask: number): Promise<void> {
     const wanted = { 'version-rolling.mask': hex32(mask), 'version-rolling.min-bit-count': 2 };
     try {
-      const reply = await this.#lines.request('mining.configure', [['version-rolling'], wanted], CONFIGURE_MS);
+      const reply = await this.#connection.request('mining.configure', [['version-rolling'], wanted], CONFIGURE_MS);
       this.#mask = agreedMask(reply, mask);
       this.#hasMask = this.#mask !== 0;
     } catch (error) {
-      if (!(error instanceof Unanswered)) throw error;
-      if (error.isLost) throw new Unconfigured(error.message);
+      if (!(error instanceof NoAnswerError)) throw error;
+      if (error.isLost) throw new ConfigureDisconnected(error.message);
     }
   }
 
-  #hear({ method, params }: Message): boolean {
+  #onMessage({ method, params }: Message): boolean {
     switch (method) {
       case 'mining.notify':
         this.#notice = parseNotice(params);
         this.#work = undefined;
-        this.#tell();
+        this.#announceWork();
         return true;
       case 'mining.set_difficulty': {
         // Applies to the jobs that follow.
         const { difficulty, target } = parseDifficulty(params);
         this.#target = target;
-        this.#call.onDifficulty(String(difficulty));
+        this.#options.onDifficulty(String(difficulty));
         return true;
       }
       case 'mining.set_extranonce':
         this.#extranonce = parseExtranonce(params);
         return true;
       case 'mining.set_version_mask':
-        this.#setMask((parseMask(params) & this.#call.mask) >>> 0);
+        this.#setMask((parseMask(params) & this.#options.mask) >>> 0);
         return true;
       default:
         return false;
@@ -149,23 +149,23 @@ class StratumSession {
     this.#mask = mask;
     if (!this.#work) return;
     this.#work = { ...this.#work, mask };
-    this.#call.onWork(this.#work, true);
+    this.#options.onWork(this.#work, true);
   }
 
-  #tell(): void {
+  #announceWork(): void {
     if (!this.#isAuthorized || !this.#notice || !this.#extranonce || this.#work) return;
     this.#work = workOfNotice(this.#notice, this.#extranonce, this.#target, this.#mask);
-    this.#call.onWork(this.#work, this.#notice.isClean);
-    this.#hasWork?.();
+    this.#options.onWork(this.#work, this.#notice.isClean);
+    this.#resolveFirstWork?.();
   }
 }
 
 /** The pool closed the connection on `mining.configure`. */
-class Unconfigured extends Error {}
+class ConfigureDisconnected extends Error {}
 
 const DIFFICULTY_1 = 0xffffn << 208n;
 /** The pools' error code for a stale share. */
-const STALE = 21;
+const STALE_CODE = 21;
 const CONFIGURE_MS = 10_000;
 
 const hex32 = (value: number): string => value.toString(16).padStart(8, '0');

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { heightPush } from '../../mining/payout/coinbase.js';
-import { branchOf } from '../../mining/server/template.js';
+import { merkleBranch } from '../../mining/server/template.js';
 import { parseNotice, parseSubscription, workOfNotice } from './stratum-messages.js';
-import { coinbaseWith, extranonceText, Order, prefixOf, type Work, weigh } from './work.js';
+import { coinbaseWith, evaluate, extranonceText, HeaderSpace, prefixOf, type Work } from './work.js';
 
 /** A block of testnet3 that was solved by Stratum and is in the chain. */
 const vector = JSON.parse(
@@ -37,8 +37,8 @@ describe('a job of Stratum', () => {
   it('gives coinbase, header and hash of the block byte for byte', () => {
     expect(hex(coinbaseWith(work, found.extranonce))).toBe(vector.coinbase);
     expect(hex(prefixOf(work, found))).toBe(vector.header.slice(0, 152));
-    expect(weigh(work, found)).toEqual({ hash: vector.hash, isShare: true, isBlock: true });
-    expect(weigh(work, { ...found, nonce: found.nonce + 1 })).toMatchObject({ isShare: false, isBlock: false });
+    expect(evaluate(work, found)).toEqual({ hash: vector.hash, isShare: true, isBlock: true });
+    expect(evaluate(work, { ...found, nonce: found.nonce + 1 })).toMatchObject({ isShare: false, isBlock: false });
   });
 
   it('has the time of the block within what is tried', () => {
@@ -66,7 +66,7 @@ describe('the order of headers', () => {
   });
 
   it('is nonces, versions, extranonces, seconds; each header once', () => {
-    const order = new Order(work(0x6000, 1, 2), 2, 250n);
+    const order = new HeaderSpace(work(0x6000, 1, 2), 2, 250n);
     expect(order.length).toBe((2n * 256n * 3n) << 32n);
     const rows = Array.from({ length: 2 * 256 * 3 }, (_, row) =>
       [0, 1].map((which) => {
@@ -99,7 +99,7 @@ describe('the order of headers', () => {
     });
     fc.assert(
       fc.property(given, ({ mask, bytes, seconds, first, where }) => {
-        const order = new Order(work(mask, bytes, seconds), 1, first);
+        const order = new HeaderSpace(work(mask, bytes, seconds), 1, first);
         const index = (order.length * BigInt(Math.floor(where * 2 ** 52))) >> 52n;
         const { version, extranonce, time } = order.at(index === order.length ? index - 1n : index);
         expect((version & ~mask) >>> 0).toBe(0x20000000);
@@ -124,7 +124,7 @@ describe('parts of a coinbase', () => {
   });
 
   it('a block of one transaction has no branch, one of two has the other', () => {
-    expect(branchOf([])).toEqual([]);
-    expect(branchOf([`${'11'.repeat(31)}22`]).map(hex)).toEqual([`22${'11'.repeat(31)}`]);
+    expect(merkleBranch([])).toEqual([]);
+    expect(merkleBranch([`${'11'.repeat(31)}22`]).map(hex)).toEqual([`22${'11'.repeat(31)}`]);
   });
 });

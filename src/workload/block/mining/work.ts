@@ -1,4 +1,4 @@
-import { rootOf } from '../../mining/server/template.js';
+import { merkleRootOf } from '../../mining/server/template.js';
 import { displayOf, hashHeader, numberOf } from '../kernel/reference.js';
 import { rolledVersion } from '../kernel/versions.js';
 
@@ -29,7 +29,7 @@ export interface Work {
 }
 
 /** One header of a work. */
-export interface Try {
+export interface HeaderFields {
   readonly version: number;
   readonly extranonce: bigint;
   readonly time: number;
@@ -46,24 +46,24 @@ export const extranonceText = (extranonce: bigint, bytes: number): string =>
   bytes === 0 ? '' : extranonce.toString(16).padStart(2 * bytes, '0');
 
 /** The first 76 bytes of the header. */
-export function prefixOf(work: Work, { version, extranonce, time }: Omit<Try, 'nonce'>): Uint8Array {
+export function prefixOf(work: Work, { version, extranonce, time }: Omit<HeaderFields, 'nonce'>): Uint8Array {
   const bytes = Buffer.alloc(76);
   bytes.writeUInt32LE(version, 0);
   bytes.set(work.previous, 4);
-  bytes.set(rootOf(coinbaseWith(work, extranonce), work.branch), 36);
+  bytes.set(merkleRootOf(coinbaseWith(work, extranonce), work.branch), 36);
   bytes.writeUInt32LE(time, 68);
   bytes.writeUInt32LE(work.bits, 72);
   return bytes;
 }
 
 /** Builds the header of a try again and hashes it by node:crypto, independent of the device's result. */
-export function weigh(work: Work, tried: Try): Weighed {
+export function evaluate(work: Work, tried: HeaderFields): Evaluation {
   const digest = hashHeader(prefixOf(work, tried), tried.nonce);
   const number = numberOf(digest);
   return { hash: displayOf(digest), isShare: number <= work.target, isBlock: number <= work.blockTarget };
 }
 
-export interface Weighed {
+export interface Evaluation {
   /** In display order. */
   readonly hash: string;
   readonly isShare: boolean;
@@ -71,41 +71,41 @@ export interface Weighed {
 }
 
 /** The numbering of a work's headers: nonces first, then version bits, then extranonces, then seconds. */
-export class Order {
+export class HeaderSpace {
   readonly length: bigint;
   /** Versions that one index tries. */
   readonly perItem: number;
   readonly #work: Work;
-  readonly #groups: bigint;
+  readonly #versionGroups: bigint;
   readonly #extranonces: bigint;
-  readonly #first: bigint;
+  readonly #firstExtranonce: bigint;
 
   /** `first`: the extranonce to start with; wraps to 0 after the last. */
   constructor(work: Work, perItem: number, first = 0n) {
     this.#work = work;
     this.perItem = perItem;
-    this.#groups = BigInt(versionsOf(work.mask) / perItem);
+    this.#versionGroups = BigInt(versionCount(work.mask) / perItem);
     this.#extranonces = 1n << BigInt(8 * Math.min(work.extranonceBytes, COUNTED_BYTES));
-    this.#first = first % this.#extranonces;
-    this.length = (this.#groups * this.#extranonces * BigInt(work.latestTime - work.time + 1)) << 32n;
+    this.#firstExtranonce = first % this.#extranonces;
+    this.length = (this.#versionGroups * this.#extranonces * BigInt(work.latestTime - work.time + 1)) << 32n;
   }
 
   /** The header of an index; `which` of its versions. */
-  at(index: bigint, which = 0): Try {
+  at(index: bigint, which = 0): HeaderFields {
     const { version, mask, time } = this.#work;
-    const group = (index >> 32n) % this.#groups;
-    const turn = this.turnAt(index);
+    const group = (index >> 32n) % this.#versionGroups;
+    const turn = this.segmentAt(index);
     return {
       nonce: Number(index & 0xffffffffn),
       version: rolledVersion(version, mask, Number(group) * this.perItem + which),
-      extranonce: (this.#first + (turn % this.#extranonces)) % this.#extranonces,
+      extranonce: (this.#firstExtranonce + (turn % this.#extranonces)) % this.#extranonces,
       time: time + Number(turn / this.#extranonces),
     };
   }
 
   /** The number of extranonces before this index's. */
-  turnAt(index: bigint): bigint {
-    return (index >> 32n) / this.#groups;
+  segmentAt(index: bigint): bigint {
+    return (index >> 32n) / this.#versionGroups;
   }
 }
 
@@ -113,7 +113,7 @@ export class Order {
 const COUNTED_BYTES = 8;
 
 /** The number of versions that a mask allows. */
-export function versionsOf(mask: number): number {
+export function versionCount(mask: number): number {
   let bits = 0;
   for (let rest = mask >>> 0; rest !== 0; rest &= rest - 1) bits++;
   return 2 ** bits;

@@ -1,8 +1,8 @@
-import type { BenchCase, Benched, SideBySide } from '../../../bench/case.js';
+import type { BenchCase, PeerComparison, WorkloadBench } from '../../../bench/case.js';
 import type { Device, DeviceInfo } from '../../../device/device.js';
 import { openPeer, type PeerLibrary, type PeerWork } from './peers.js';
 import { deviceRate, hostRate, type RateOptions } from './rate.js';
-import { sizedOn } from './sized.js';
+import { scalingJob } from './sized.js';
 
 const QUBITS = 16;
 const CHECKED = 'the reference, first and last state, within 2e-15';
@@ -25,7 +25,7 @@ const present = (batch: number): BenchCase => ({
   checkedBy: CHECKED,
   unitBytes: 24 * 2 ** QUBITS,
   bound: { limit: 'copy', perUnit: 24 * 2 ** QUBITS },
-  lacks: noDoubles,
+  unsupportedReason: noDoubles,
   // About 50 ms of an H200, and of two cores.
   open: (device, { runs }) =>
     deviceRate(device, amplitude('f64', batch, isGpu(device) ? Math.ceil(2 ** 16 / batch) : 2, runs)),
@@ -36,7 +36,7 @@ const fromHost = (from: 'pinned' | 'plain', precision: 'f64' | 'f32'): BenchCase
   checkedBy: precision === 'f64' ? CHECKED : CHECKED.replace('2e-15', '1e-6'),
   unitBytes: (precision === 'f64' ? 8 : 4) * 2 ** QUBITS,
   bound: { limit: 'to device', perUnit: (precision === 'f64' ? 8 : 4) * 2 ** QUBITS },
-  ...(precision === 'f64' && { lacks: noDoubles }),
+  ...(precision === 'f64' && { unsupportedReason: noDoubles }),
   open: (device, { runs }) =>
     isGpu(device)
       ? hostRate(device, from, { ...amplitude(precision, 64, 200, runs), inFlight: 16 })
@@ -48,13 +48,13 @@ const specified: BenchCase = {
   ...fromHost('pinned', 'f64'),
   name: `amplitude, ${QUBITS} qubits × 64, f64, 500 batches × 20 trials`,
   isLong: true,
-  lacks: (info) =>
+  unsupportedReason: (info) =>
     noDoubles(info) ?? (info.processor === 'cpu' ? 'a CPU takes a quarter of an hour for it' : undefined),
   open: (device, { runs }) =>
     hostRate(device, 'pinned', { ...amplitude('f64', 64, 500, Math.max(20, runs)), inFlight: 16 }),
 };
 
-export const encodeCases: Benched = {
+export const encodeCases: WorkloadBench = {
   workload: 'encode',
   cases: [
     present(64),
@@ -64,22 +64,22 @@ export const encodeCases: Benched = {
     { ...fromHost('pinned', 'f32'), isLong: true },
     specified,
   ],
-  sized: sizedOn,
+  sized: scalingJob,
   async *peers(device, { runs }) {
     if (device.info.kind !== 'cuda' && device.info.kind !== 'native') return;
     const place = device.info.kind === 'cuda' ? 'cuda' : 'cpu';
     // Long enough that it does not matter how long threads take to wake: 40 ms of an H200, 0.2 s of two cores.
     const batches = place === 'cuda' ? 1000 : 16;
-    yield* beside(device, { qubits: QUBITS, batch: 64, batches, runs, place, from: 'there' });
+    yield* sideBySide(device, { qubits: QUBITS, batch: 64, batches, runs, place, from: 'there' });
     if (place === 'cpu') return;
     for (const from of ['pinned', 'plain'] as const) {
-      yield* beside(device, { qubits: QUBITS, batch: 64, batches: 200, runs, place, from });
+      yield* sideBySide(device, { qubits: QUBITS, batch: 64, batches: 200, runs, place, from });
     }
   },
 };
 
 /** Ours, then who is there, all with the same samples. */
-async function* beside(device: Device, work: PeerWork): AsyncGenerator<SideBySide> {
+async function* sideBySide(device: Device, work: PeerWork): AsyncGenerator<PeerComparison> {
   const { batch, batches, runs, from, place } = work;
   const how = amplitude('f64', batch, batches, runs);
   const ours = await (from === 'there' ? deviceRate(device, how) : hostRate(device, from, { ...how, inFlight: 16 }));

@@ -2,10 +2,10 @@ import type { Device } from '../../../device/device.js';
 import { type Encoder, openEncoder } from '../job/encoder.js';
 import { realBytes } from '../kernel/encoding.js';
 import { checkedStates, inputsOf, type RateOptions } from './rate.js';
-import { gathered, oneAtATime, type RequestAt, streamed, type Way } from './ways.js';
+import { gathered, oneAtATime, type RequestValues, type SubmitMethod, streamed } from './ways.js';
 
 /** One way of making requests: vectors a second of each trial, and milliseconds of each request. */
-export interface WayFigures {
+export interface MethodFigures {
   readonly name: string;
   readonly trials: readonly number[];
   readonly latencies: readonly number[];
@@ -13,9 +13,9 @@ export interface WayFigures {
 
 export interface CoalescedRates {
   readonly path: string;
-  readonly coalesced: WayFigures;
+  readonly coalesced: MethodFigures;
   /** The same requests by other ways, by turns with it. */
-  readonly others: readonly WayFigures[];
+  readonly others: readonly MethodFigures[];
   /** In bytes: a request, and the most that is gathered. */
   readonly requestBytes: number;
   readonly gatheredBytes: number;
@@ -24,9 +24,9 @@ export interface CoalescedRates {
 }
 
 /** Input that is gathered before it is sent. */
-const GATHERED_BYTES = 8 * 2 ** 20;
+const MAX_GATHERED_BYTES = 8 * 2 ** 20;
 /** Batches whose requests are under way. */
-const AHEAD = 4;
+const BATCHES_AHEAD = 4;
 
 /**
  * Requests of `batch` samples gathered, against the same requests in a stream and one at a time: by turns, in one process,
@@ -46,19 +46,19 @@ export async function coalescedRates(
     closing.push(() => single.close());
     const inputs = await inputsOf(single, from, batch);
     closing.push(() => inputs.free());
-    const request: RequestAt = (k) => inputs.arrays[k % inputs.arrays.length] as Float64Array;
+    const request: RequestValues = (k) => inputs.arrays[k % inputs.arrays.length] as Float64Array;
     const requestBytes = batch * single.plan.shape.length * realBytes(precision);
-    const fitting = Math.max(1, Math.floor(GATHERED_BYTES / requestBytes));
+    const fitting = Math.max(1, Math.floor(MAX_GATHERED_BYTES / requestBytes));
     let batches = 0;
     const onBatches = (made: number): void => {
       batches += made;
     };
-    const window = Math.max(inFlight, AHEAD * fitting);
+    const window = Math.max(inFlight, BATCHES_AHEAD * fitting);
     const coalesced = figuresOf('Coalesced');
     const stream = figuresOf('Stream');
     const perBatch = figuresOf('Per batch');
-    const ways: readonly (readonly [Figures, Way])[] = [
-      [coalesced, gathered(gathering, request, { window, bytes: GATHERED_BYTES, onBatches })],
+    const ways: readonly (readonly [Figures, SubmitMethod])[] = [
+      [coalesced, gathered(gathering, request, { window, maxBytes: MAX_GATHERED_BYTES, onBatches })],
       [stream, streamed(single, request, inFlight)],
       [perBatch, oneAtATime((k) => single.encodeBatch(request(k)))],
     ];
@@ -76,7 +76,7 @@ export async function coalescedRates(
       coalesced,
       others: [stream, perBatch],
       requestBytes,
-      gatheredBytes: GATHERED_BYTES,
+      gatheredBytes: MAX_GATHERED_BYTES,
       perBatch: ((trials + 1) * requests) / batches,
     };
   } finally {
@@ -84,7 +84,7 @@ export async function coalescedRates(
   }
 }
 
-interface Figures extends WayFigures {
+interface Figures extends MethodFigures {
   add(perSecond: number, latencies: readonly number[]): void;
 }
 
@@ -105,7 +105,7 @@ function figuresOf(name: string): Figures {
 /** Its batches hold what is gathered, and at least one request. */
 function openGathering(device: Device, options: RateOptions): Promise<Encoder> {
   const { batch = 64, precision = 'f32', qubits } = options;
-  const most = Math.floor(GATHERED_BYTES / (2 ** qubits * realBytes(precision)));
+  const most = Math.floor(MAX_GATHERED_BYTES / (2 ** qubits * realBytes(precision)));
   return openEncoder(device, { ...options, batch: Math.max(batch, most) });
 }
 

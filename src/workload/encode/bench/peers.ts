@@ -47,7 +47,7 @@ export async function openPeer(library: PeerLibrary, device: Device, work: PeerW
   fillSynthetic(shape, values, 0n);
   writeFileSync(join(folder, 'samples'), values);
   const asked = { library, folder, ...work, length: shape.length };
-  const python = new Python(JSON.stringify(asked));
+  const python = new PythonPeer(JSON.stringify(asked));
   const close = (): void => {
     python.end();
     remove();
@@ -92,7 +92,7 @@ function check(library: string, shape: StateShape, values: Float64Array, file: s
 }
 
 /** A line to it is a run, a line from it what came of that. */
-class Python {
+class PythonPeer {
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #lines: AsyncIterator<string>;
 

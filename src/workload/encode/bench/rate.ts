@@ -10,7 +10,7 @@ import { rowsFor } from '../job/rows.js';
 import { lengthOf, type Precision, type StateShape } from '../kernel/encoding.js';
 import { bindingOf, type EncodePlan, planFor } from '../kernel/plan.js';
 import { referenceStates } from '../kernel/reference.js';
-import { oneAtATime, type RequestAt, streamed, type Way } from './ways.js';
+import { oneAtATime, type RequestValues, type SubmitMethod, streamed } from './ways.js';
 
 export interface RateOptions extends EncoderOptions {
   readonly batches: number;
@@ -21,19 +21,19 @@ export interface RateOptions extends EncoderOptions {
   readonly streams?: number;
 }
 
-export interface Rated extends Candidate {
+export interface EncodeRate extends Candidate {
   readonly path: string;
   /** What the device and the processors did in the runs so far, the first one left out. */
-  readonly busy?: () => Busy;
+  readonly busy?: () => BusUsage;
   /** Of requests in flight with others, in the runs so far, the first one left out: milliseconds of each. */
   readonly latencies?: () => readonly number[];
   /** Milliseconds of each of so many requests that are made one at a time. */
-  readonly alone: Way;
+  readonly measureAlone: SubmitMethod;
   close(): void;
 }
 
 /** How well the bus was used, and what it cost. */
-export interface Busy {
+export interface BusUsage {
   /** Of each run: what of copying and encoding went on at the same time. */
   readonly overlaps: readonly Overlap[];
   /** The figure that others call overlap: see `lengthRatio`. */
@@ -43,14 +43,14 @@ export interface Busy {
 }
 
 /** From values in memory of the host to states on the device, batch by batch as `Encoder.stream` does it. */
-export async function hostRate(device: Device, from: 'pinned' | 'plain', options: RateOptions): Promise<Rated> {
+export async function hostRate(device: Device, from: 'pinned' | 'plain', options: RateOptions): Promise<EncodeRate> {
   let times: BatchTimes[] = [];
   const encoder = await openEncoder(device, { ...options, onTimes: (one) => times.push(one) });
   const inputs = await inputsOf(encoder, from);
   const { shape, precision, path } = encoder.plan;
   const { batches, inFlight = 4, runs } = options;
-  const request: RequestAt = (k) => inputs.arrays[k % inputs.arrays.length] as Float64Array;
-  const spent = new Spent();
+  const request: RequestValues = (k) => inputs.arrays[k % inputs.arrays.length] as Float64Array;
+  const spent = new UsageRecorder();
   const latencies: (readonly number[])[] = [];
   const run = async (): Promise<Run> => {
     times = [];
@@ -81,12 +81,12 @@ export async function hostRate(device: Device, from: 'pinned' | 'plain', options
     close,
     busy: () => spent.busy(),
     latencies: () => latencies.slice(1).flat(),
-    alone: oneAtATime((k) => encoder.encodeBatch(request(k))),
+    measureAlone: oneAtATime((k) => encoder.encodeBatch(request(k))),
   };
 }
 
 /** Run by run. The first, which warms up, is left out in the end. */
-class Spent {
+class UsageRecorder {
   readonly #runs: { readonly overlap: Overlap; readonly processors: number }[] = [];
 
   add(times: readonly BatchTimes[], { user, system }: NodeJS.CpuUsage, seconds: number): void {
@@ -98,7 +98,7 @@ class Spent {
     this.#runs.push({ overlap, processors: (user + system) / 1e6 / seconds });
   }
 
-  busy(): Busy {
+  busy(): BusUsage {
     const counted = this.#runs.slice(1);
     const mean = (of: (run: (typeof counted)[number]) => number): number =>
       counted.reduce((sum, run) => sum + of(run), 0) / counted.length;
@@ -122,7 +122,7 @@ export async function inputsOf(encoder: Encoder, from: 'pinned' | 'plain', sampl
   const held: { free(): void }[] = [];
   for (let at = 0; at < INPUTS; at++) {
     const values = samples * shape.length;
-    const memory = from === 'pinned' ? await encoder.input(samples) : undefined;
+    const memory = from === 'pinned' ? await encoder.allocInput(samples) : undefined;
     if (memory) held.push(memory);
     const { buffer, byteOffset } = memory?.bytes ?? { buffer: undefined, byteOffset: 0 };
     const array =
@@ -145,7 +145,7 @@ export async function inputsOf(encoder: Encoder, from: 'pinned' | 'plain', sampl
 }
 
 /** Kernels alone, over data that is on the device already: launches one after the other, by the device's own times. */
-export async function deviceRate(device: Device, options: RateOptions): Promise<Rated> {
+export async function deviceRate(device: Device, options: RateOptions): Promise<EncodeRate> {
   const { encoding, qubits, precision = 'f32', batch = 64, batches, runs } = options;
   const shape: StateShape = { encoding, qubits, length: options.length ?? lengthOf(encoding, qubits) };
   const plan = planFor(device.info, shape, {
@@ -157,15 +157,15 @@ export async function deviceRate(device: Device, options: RateOptions): Promise<
   fillSynthetic(shape, values, 0n);
   const rows = rowsFor(device.info, shape, precision, values);
   const { streams: width = 1 } = options;
-  const lines: Line[] = [];
+  const benchStreams: BenchStream[] = [];
   const close = (): void => {
-    for (const line of lines) line.close();
+    for (const line of benchStreams) line.close();
   };
   try {
-    for (let at = 0; at < width; at++) lines.push(await openLine(device, plan, batch, rows));
+    for (let at = 0; at < width; at++) benchStreams.push(await openBenchStream(device, plan, batch, rows));
     const array = precision === 'f64' ? Float64Array : Float32Array;
     const digests: string[] = [];
-    for (const { stream, buffers, encode } of lines) {
+    for (const { stream, buffers, encode } of benchStreams) {
       const states = new array(batch * 2 ** (qubits + 1));
       encode();
       stream.read(buffers.states as DeviceBuffer, states);
@@ -174,20 +174,20 @@ export async function deviceRate(device: Device, options: RateOptions): Promise<
     }
     const [digest = ''] = digests;
     const run = async (): Promise<Run> => {
-      for (let k = 0; k < batches; k++) lines[k % width]?.encode();
-      const ended = await Promise.all(lines.map(({ stream }) => stream.mark().done));
+      for (let k = 0; k < batches; k++) benchStreams[k % width]?.encode();
+      const ended = await Promise.all(benchStreams.map(({ stream }) => stream.mark().done));
       const startedNs = ended.reduce((least, one) => (one.startedNs < least ? one.startedNs : least), BigInt(2 ** 63));
       const endedNs = ended.reduce((most, one) => (one.endedNs > most ? one.endedNs : most), 0n);
       return { seconds: Number(endedNs - startedNs) / 1e9, work: batches * batch, digest };
     };
     const more = width > 1 ? `, ${width} streams` : '';
     const name = `${encoding} ${qubits} × ${batch}, ${precision}, encode only${more}`;
-    const alone = oneAtATime(async () => {
-      lines[0]?.encode();
-      await lines[0]?.stream.mark().done;
+    const measureAlone = oneAtATime(async () => {
+      benchStreams[0]?.encode();
+      await benchStreams[0]?.stream.mark().done;
       return { release: () => undefined };
     });
-    return { name, unit: 'vec', path: plan.path, ...(runs !== undefined && { runs }), run, close, alone };
+    return { name, unit: 'vec', path: plan.path, ...(runs !== undefined && { runs }), run, close, measureAlone };
   } catch (error) {
     close();
     throw error;
@@ -195,14 +195,19 @@ export async function deviceRate(device: Device, options: RateOptions): Promise<
 }
 
 /** A stream with a batch of its own. */
-interface Line {
+interface BenchStream {
   readonly stream: Stream;
   readonly buffers: Readonly<Record<string, DeviceBuffer>>;
   encode(): void;
   close(): void;
 }
 
-async function openLine(device: Device, plan: EncodePlan, batch: number, rows: ArrayBufferView): Promise<Line> {
+async function openBenchStream(
+  device: Device,
+  plan: EncodePlan,
+  batch: number,
+  rows: ArrayBufferView,
+): Promise<BenchStream> {
   const stream = device.stream();
   const buffers: Record<string, DeviceBuffer> = {};
   const close = (): void => {

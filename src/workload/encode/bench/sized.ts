@@ -1,4 +1,4 @@
-import { mostOf, type Sized } from '../../../bench/scaling.js';
+import { findMaxWork, type ScalableWork } from '../../../bench/scaling.js';
 import type { Device } from '../../../device/device.js';
 import { Engine } from '../../../engine/index.js';
 import { MillraceError } from '../../../kernel/error.js';
@@ -10,7 +10,7 @@ const QUBITS = 10;
 const ROWS = 256;
 
 /** Amplitudes of 10 qubits, to states in the host's memory, by all of the devices: what scaling is measured with. */
-export async function sizedOn(devices: readonly Device[], most?: number): Promise<Sized> {
+export async function scalingJob(devices: readonly Device[], most?: number): Promise<ScalableWork> {
   const shape: StateShape = { encoding: 'amplitude', qubits: QUBITS, length: lengthOf('amplitude', QUBITS) };
   const values = new Float32Array(ROWS * shape.length);
   fillSynthetic(shape, values, 0n);
@@ -30,7 +30,7 @@ export async function sizedOn(devices: readonly Device[], most?: number): Promis
     return (performance.now() - begun) / 1000;
   };
   await run(1); // compiles
-  return { unit: 'vec', most: most ?? (await mostOf(run, 10 ** 8)), run, close: () => engine.close() };
+  return { unit: 'vec', maxWork: most ?? (await findMaxWork(run, 10 ** 8)), run, close: () => engine.close() };
 }
 
 const tooFew = (states: number, work: number): MillraceError =>

@@ -1,6 +1,6 @@
 import { median } from '../../../device/median.js';
 import type { Overlap } from '../../../engine/telemetry/overlap.js';
-import type { Busy } from './rate.js';
+import type { BusUsage } from './rate.js';
 
 /** The value at a share of a sorted list, between neighbours in proportion: NumPy's default. */
 export function percentile(values: readonly number[], share: number): number {
@@ -26,7 +26,7 @@ export interface BenchReport {
   /** The same requests by other ways, by turns. */
   readonly others?: readonly (Results & { readonly name: string })[];
   /** Of each trial, where it is known. */
-  readonly busy?: Busy | undefined;
+  readonly busy?: BusUsage | undefined;
 }
 
 export interface Results {
@@ -74,7 +74,7 @@ const ratioOf = (ours: readonly number[], others: readonly number[]): number =>
   median(ours.map((one, trial) => one / (others[trial] ?? Number.NaN)));
 
 /** Medians of the trials. */
-function busyLines({ overlaps, lengthRatio, processors }: Busy): string[] {
+function busyLines({ overlaps, lengthRatio, processors }: BusUsage): string[] {
   const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
   const middle = (of: (overlap: Overlap) => number): string => percent(median(overlaps.map(of)));
   return [

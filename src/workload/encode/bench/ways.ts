@@ -2,13 +2,13 @@ import type { Encoder } from '../job/encoder.js';
 import type { EncodedStates } from '../job/states.js';
 
 /** A way of handing requests to an encoder. A run gives the time from each call to its states, in milliseconds. */
-export type Way = (requests: number) => Promise<readonly number[]>;
+export type SubmitMethod = (requests: number) => Promise<readonly number[]>;
 
 /** The values of request `k`. */
-export type RequestAt = (k: number) => Float64Array | Float32Array;
+export type RequestValues = (k: number) => Float64Array | Float32Array;
 
 /** The next request is made when the states of the one before are there. */
-export function oneAtATime(encode: (k: number) => Promise<Pick<EncodedStates, 'release'>>): Way {
+export function oneAtATime(encode: (k: number) => Promise<Pick<EncodedStates, 'release'>>): SubmitMethod {
   return async (requests) => {
     const latencies: number[] = [];
     for (let k = 0; k < requests; k++) {
@@ -24,10 +24,10 @@ export function oneAtATime(encode: (k: number) => Promise<Pick<EncodedStates, 'r
 /** `Encoder.stream`: some requests are in flight. `onLast` sees the last states before they are released. */
 export function streamed(
   encoder: Encoder,
-  request: RequestAt,
+  request: RequestValues,
   inFlight: number,
   onLast: (states: EncodedStates) => Promise<void> = async () => undefined,
-): Way {
+): SubmitMethod {
   return async (requests) => {
     const begun: number[] = [];
     const given = function* () {
@@ -49,11 +49,11 @@ export function streamed(
 /** Gathers requests into batches of up to `bytes` bytes. `onBatches` is told how many batches were made. */
 export function gathered(
   encoder: Encoder,
-  request: RequestAt,
-  { window, bytes, onBatches }: { window: number; bytes: number; onBatches(batches: number): void },
-): Way {
+  request: RequestValues,
+  { window, maxBytes, onBatches }: { window: number; maxBytes: number; onBatches(batches: number): void },
+): SubmitMethod {
   return async (requests) => {
-    const gatherer = encoder.gather({ bytes });
+    const gatherer = encoder.gather({ maxBytes });
     const latencies: number[] = [];
     const batches = new Set<EncodedStates>();
     const waiting: Promise<void>[] = [];

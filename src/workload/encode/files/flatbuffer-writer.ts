@@ -16,13 +16,13 @@ export const refer = (refersTo: FlatNode): FlatValue => ({ refersTo });
 
 /** A message with this table as its root, padded to a multiple of 8 bytes. References point forward, as readers demand. */
 export function flatMessage(root: FlatNode): Buffer {
-  const writer = new Writer();
+  const writer = new FlatWriter();
   const reference = writer.reserve(4, 4);
   writer.link(reference, root);
   return writer.finish();
 }
 
-class Writer {
+class FlatWriter {
   #bytes = Buffer.alloc(1024);
   #end = 0;
 

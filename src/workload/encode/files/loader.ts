@@ -16,7 +16,7 @@ import {
 import { openSource, type Source, type SourceOptions } from '../source/source.js';
 import { syntheticBatches } from './synthetic.js';
 
-interface Settings {
+interface LoaderSettings {
   readonly qubits: number;
   readonly encoding: Encoding;
   readonly size: number;
@@ -30,7 +30,7 @@ interface Settings {
   readonly isSynthetic: boolean;
 }
 
-const usual: Settings = {
+const defaults: LoaderSettings = {
   qubits: 16,
   encoding: 'amplitude',
   size: 64,
@@ -52,9 +52,9 @@ const usual: Settings = {
  */
 export class Loader {
   readonly #device: Device;
-  readonly #settings: Settings;
+  readonly #settings: LoaderSettings;
 
-  constructor(device: Device, settings: Settings = usual) {
+  constructor(device: Device, settings: LoaderSettings = defaults) {
     this.#device = device;
     this.#settings = settings;
   }
@@ -80,7 +80,8 @@ export class Loader {
 
   seed(value: bigint | number): Loader {
     const seed = BigInt(value);
-    if (seed < 0n || seed >= 2n ** 64n) throw unusable(`${value} is no seed`, 'give a whole number from 0 to 2^64 − 1');
+    if (seed < 0n || seed >= 2n ** 64n)
+      throw settingError(`${value} is no seed`, 'give a whole number from 0 to 2^64 − 1');
     return this.#with({ seed });
   }
 
@@ -93,7 +94,7 @@ export class Loader {
     return this.#with({ prefetch: positive(batches, 'batches in flight') });
   }
 
-  nulls(policy: Settings['nulls']): Loader {
+  nulls(policy: LoaderSettings['nulls']): Loader {
     return this.#with({ nulls: policy });
   }
 
@@ -108,7 +109,8 @@ export class Loader {
   /** States stay on the device until they are released. Leaving the loop early ends the reading. */
   async *[Symbol.asyncIterator](): AsyncGenerator<EncodedStates, void, undefined> {
     const { file, isSynthetic, size, prefetch, nulls } = this.#settings;
-    if (file !== undefined && isSynthetic) throw unusable('two sources were given', 'take a file or synthetic data');
+    if (file !== undefined && isSynthetic)
+      throw settingError('two sources were given', 'take a file or synthetic data');
     const source = file === undefined ? undefined : await openSource(file, { batch: size, nulls });
     try {
       const shape = this.#shape(source);
@@ -123,7 +125,7 @@ export class Loader {
     }
   }
 
-  #with(some: Partial<Settings>): Loader {
+  #with(some: Partial<LoaderSettings>): Loader {
     return new Loader(this.#device, { ...this.#settings, ...some });
   }
 
@@ -164,8 +166,8 @@ async function* inBatches(source: Source, size: number): AsyncGenerator<Values> 
 
 function positive(value: number, what: string): number {
   if (Number.isInteger(value) && value > 0) return value;
-  throw unusable(`${value} is no number of ${what}`, 'give a whole number from 1 on');
+  throw settingError(`${value} is no number of ${what}`, 'give a whole number from 1 on');
 }
 
-const unusable = (message: string, advice: string): EncodeError =>
+const settingError = (message: string, advice: string): EncodeError =>
   new EncodeError('source', { message, asked: 'batches of encoded states', advice });

@@ -11,7 +11,7 @@ export function arrowFormat(qubits: number, precision: Precision) {
   const blocks: bigint[] = [];
   return {
     begin: () => begin,
-    around: (states: Uint8Array): readonly Uint8Array[] => {
+    wrap: (states: Uint8Array): readonly Uint8Array[] => {
       const rows = states.byteLength / rowBytes;
       const head = messageOf(Header.batch, batchOf(rows, rows * width, states.byteLength), states.byteLength);
       blocks.push(BigInt(end), BigInt(head.length), BigInt(states.byteLength));

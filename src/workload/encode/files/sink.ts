@@ -18,7 +18,7 @@ export interface Sink {
 interface Format {
   begin(): Uint8Array;
   /** The bytes of some states, in pieces that follow each other. */
-  around(states: Uint8Array): readonly Uint8Array[];
+  wrap(states: Uint8Array): readonly Uint8Array[];
   /** After the last state: what follows, and what now stands at the beginning. */
   end(samples: number): Promise<{ readonly last: Uint8Array; readonly first?: Uint8Array }>;
 }
@@ -26,10 +26,10 @@ interface Format {
 export async function openSink(path: string, qubits: number, precision: Precision): Promise<Sink> {
   const format = await formatOf(path, qubits, precision);
   const rowBytes = 2 ** qubits * (precision === 'f64' ? 16 : 8);
-  const { file, commit, discard } = await attempt(path, () => temporaryFile(path));
+  const { file, commit, discard } = await withWriteError(path, () => temporaryFile(path));
   let samples = 0;
   try {
-    await attempt(path, () => append(file, format.begin()));
+    await withWriteError(path, () => append(file, format.begin()));
   } catch (error) {
     await discard();
     throw error;
@@ -37,10 +37,10 @@ export async function openSink(path: string, qubits: number, precision: Precisio
   return {
     write: async (states) => {
       samples += states.byteLength / rowBytes;
-      for (const bytes of format.around(states)) await attempt(path, () => append(file, bytes));
+      for (const bytes of format.wrap(states)) await withWriteError(path, () => append(file, bytes));
     },
     finish: () =>
-      attempt(path, async () => {
+      withWriteError(path, async () => {
         const { last, first } = await format.end(samples);
         await append(file, last);
         if (first) await file.write(first, 0, first.length, 0);
@@ -77,7 +77,7 @@ function npy(qubits: number, precision: Precision): Format {
   };
   return {
     begin: () => header(0),
-    around: (states) => [states],
+    wrap: (states) => [states],
     end: async (samples) => ({ last: new Uint8Array(0), first: header(samples) }),
   };
 }
@@ -90,7 +90,7 @@ async function append(file: FileHandle, bytes: Uint8Array): Promise<void> {
   }
 }
 
-async function attempt<T>(path: string, act: () => Promise<T>): Promise<T> {
+async function withWriteError<T>(path: string, act: () => Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (cause) {

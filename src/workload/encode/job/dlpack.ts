@@ -1,4 +1,4 @@
-import { addressHere, bytesAt, mapPages, unmapPages } from '../../../device/native/libc.js';
+import { bytesAt, globalSymbolAddress, mapPages, unmapPages } from '../../../device/native/libc.js';
 
 /** The fields of a DLPack tensor. Shape and strides are in elements. */
 export interface TensorFields {
@@ -39,37 +39,37 @@ export class ManagedTensor {
   readonly fields: TensorFields;
   /** Address of the DLManagedTensor, the content of a capsule named `dltensor`. */
   readonly address: number;
-  readonly #words: DataView;
-  readonly #freed: () => void;
-  #over = false;
+  readonly #view: DataView;
+  readonly #onFree: () => void;
+  #isFreed = false;
 
   /** Calls `freed` when the memory is no longer used. */
   constructor(fields: TensorFields, freed: () => void) {
     this.fields = fields;
-    this.#freed = freed;
+    this.#onFree = freed;
     this.address = mapPages(PAGE);
     // SAFETY: a page of our own, unmapped when the deleter has been called; nothing here looks at it afterwards.
-    this.#words = new DataView(bytesAt(this.address, PAGE).buffer);
-    this.#put();
+    this.#view = new DataView(bytesAt(this.address, PAGE).buffer);
+    this.#writeFields();
     live.add(this);
     sweeping ??= setInterval(sweep, SWEEP_MS).unref();
   }
 
   /** True if the consumer has called the deleter. Its memory is freed then. */
   get isReleased(): boolean {
-    this.#look();
-    return this.#over;
+    this.#poll();
+    return this.#isFreed;
   }
 
   /** Releases a tensor that has no consumer, as the deleter would. */
   release(): void {
-    if (!this.isReleased) this.#words.setBigUint64(Field.data, 0n, true);
-    this.#look();
+    if (!this.isReleased) this.#view.setBigUint64(Field.data, 0n, true);
+    this.#poll();
   }
 
-  #put(): void {
+  #writeFields(): void {
     const { pointer, device, code, bits, lanes, shape, strides } = this.fields;
-    const words = this.#words;
+    const words = this.#view;
     const list = (field: number, at: number, numbers: readonly number[]): number => {
       words.setBigUint64(field, BigInt(this.address + at), true);
       for (const [i, value] of numbers.entries()) words.setBigInt64(at + 8 * i, BigInt(value), true);
@@ -85,15 +85,15 @@ export class ManagedTensor {
     list(Field.strides, list(Field.shape, STRUCT_BYTES, shape), strides);
     words.setBigUint64(Field.byteOffset, 0n, true);
     words.setBigUint64(Field.context, 0n, true);
-    words.setBigUint64(Field.deleter, BigInt(addressHere('time')), true);
+    words.setBigUint64(Field.deleter, BigInt(globalSymbolAddress('time')), true);
   }
 
-  #look(): void {
-    if (this.#over || this.#words.getBigUint64(Field.data, true) === BigInt(this.fields.pointer)) return;
-    this.#over = true;
+  #poll(): void {
+    if (this.#isFreed || this.#view.getBigUint64(Field.data, true) === BigInt(this.fields.pointer)) return;
+    this.#isFreed = true;
     live.delete(this);
     unmapPages(this.address, PAGE);
-    this.#freed();
+    this.#onFree();
   }
 }
 

@@ -1,11 +1,11 @@
 import type { Device } from '../../../device/device.js';
-import { type Flow, flow, type Step } from '../../../engine/flow/flow.js';
+import { type Flow, type FlowStep, flow } from '../../../engine/flow/flow.js';
 import type { Engine, Piece, TransformedRow } from '../../../engine/index.js';
 import { batches } from '../../../engine/makers/batches.js';
-import { paddedBytes, rowsOf } from '../../../engine/makers/buffer-choice.js';
+import { paddedBytes, rowsPerBatch } from '../../../engine/makers/buffer-choice.js';
 import { InputSource } from '../../../engine/makers/row-source.js';
 import type { Verify } from '../../../engine/verify/verify.js';
-import { MOST_INDICES } from '../../../engine/work/space.js';
+import { MAX_INDICES } from '../../../engine/work/space.js';
 import type { Float } from '../../../kernel/index.js';
 import { type Precision, type QubitOrder, type StateShape, stateBytes } from '../kernel/encoding.js';
 import { bindingOf, type EncodePlan, planFor } from '../kernel/plan.js';
@@ -50,22 +50,27 @@ export async function* encodeRows(
   const rowBytes = stateBytes(shape.qubits, precision);
   const inputBytes = rowBytesOf(shape, precision);
   const batchBytes = Math.max(BATCH_BYTES, rowBytes, inputBytes, (options.batch ?? 0) * rowBytes);
-  const fitting = rowsOf(Math.max(inputBytes, rowBytes), batchBytes, MOST_INDICES);
-  const most = Math.min(fitting, options.batch ?? fitting);
+  const fitting = rowsPerBatch(Math.max(inputBytes, rowBytes), batchBytes, MAX_INDICES);
+  const maxSamples = Math.min(fitting, options.batch ?? fitting);
   // Samples must be valid on all devices: the device with the strictest checks decides.
-  const careful = devices.find(({ info }) => !info.capabilities.includes('exact-floats')) ?? devices[0];
+  const strictest = devices.find(({ info }) => !info.capabilities.includes('exact-floats')) ?? devices[0];
   const rows = (values: Values, first: number): ArrayBufferView => {
-    const made = rowsFor((careful as Device).info, shape, precision, values, first);
+    const made = rowsFor((strictest as Device).info, shape, precision, values, first);
     if (made !== values && ArrayBuffer.isView(values)) release?.(values);
     return made;
   };
-  const input = new InputSource(careful ? prepare(source, rows, shape) : [], inputBytes, AHEAD_BATCHES * most, release);
-  const norms = new Norms();
-  const pace = new Pace();
+  const input = new InputSource(
+    strictest ? checkedRows(source, rows, shape) : [],
+    inputBytes,
+    AHEAD_BATCHES * maxSamples,
+    release,
+  );
+  const norms = new BadNorms();
+  const pace = new CheckPacer();
   const { samples = () => (pace.isDue ? 1 : 0) } = options;
   const verify = samples === 0 ? undefined : verifier(options, precision, pace);
   const made = batches<TransformedRow>({
-    flow: encodeFlow(options, precision, input, norms, most),
+    flow: encodeFlow(options, precision, input, norms, maxSamples),
     options: {
       engine,
       rowBytes,
@@ -90,7 +95,7 @@ const BATCH_BYTES = 8 * 2 ** 20;
 /** Batches that are read ahead. */
 const AHEAD_BATCHES = 8;
 
-async function* prepare(
+async function* checkedRows(
   source: Iterable<Values> | AsyncIterable<Values>,
   rows: (values: Values, first: number) => ArrayBufferView,
   shape: StateShape,
@@ -106,10 +111,10 @@ async function* prepare(
 }
 
 /** Invalid sums of squares, by sample. A sample that is encoded twice gives the same sum. */
-class Norms {
+class BadNorms {
   readonly #bad = new Map<bigint, { readonly squares: number; readonly accumulated: Float }>();
 
-  note(shape: StateShape, start: bigint, squares: ArrayLike<number>, accumulated: Float): void {
+  record(shape: StateShape, start: bigint, squares: ArrayLike<number>, accumulated: Float): void {
     for (let at = 0; at < squares.length; at++) {
       const own = squares[at] ?? Number.NaN;
       try {
@@ -135,8 +140,8 @@ function encodeFlow(
   { shape, order }: EncodeOptions,
   precision: Precision,
   input: InputSource,
-  norms: Norms,
-  most: number,
+  norms: BadNorms,
+  maxSamples: number,
 ): Flow<Uint8Array> {
   const rowBytes = stateBytes(shape.qubits, precision);
   return {
@@ -144,14 +149,17 @@ function encodeFlow(
     open: async (device, options) => {
       const plan = planFor(device.info, shape, { precision, ...(order && { order }) });
       const normBytes = plan.bytes.norms ?? 0;
-      await checkMemory(device, plan, most, (options?.slots ?? 1) * most * sumOf(plan.bytes));
+      await checkMemory(device, plan, maxSamples, (options?.slots ?? 1) * maxSamples * sumOf(plan.bytes));
       return flow<Uint8Array>({
         name: `encode ${shape.encoding}`,
         kernels: plan.kernels,
         buffers: Object.fromEntries(
-          Object.entries(plan.bytes).map(([name, bytes]) => [name, paddedBytes(most, bytes)] as const),
+          Object.entries(plan.bytes).map(([name, bytes]) => [name, paddedBytes(maxSamples, bytes)] as const),
         ),
-        host: { rows: paddedBytes(most, rowBytes), ...(normBytes > 0 && { norms: paddedBytes(most, normBytes) }) },
+        host: {
+          rows: paddedBytes(maxSamples, rowBytes),
+          ...(normBytes > 0 && { norms: paddedBytes(maxSamples, normBytes) }),
+        },
         steps: (piece, { rows, norms: squares }) => [
           ...writes(input, piece),
           ...launches(plan, piece.count),
@@ -162,16 +170,16 @@ function encodeFlow(
         ],
         reap: (piece, { host }) => {
           const { norm } = plan;
-          if (norm && host.norms) norms.note(shape, piece.start, realsIn(host.norms, norm, piece.count), norm);
+          if (norm && host.norms) norms.record(shape, piece.start, realsIn(host.norms, norm, piece.count), norm);
           return (host.rows as Uint8Array).subarray(0, piece.count * rowBytes);
         },
-        most: Math.min(most, plan.most),
+        max: Math.min(maxSamples, plan.maxSamples),
       }).open(device, options);
     },
   };
 }
 
-function* writes(input: InputSource, piece: Piece): Generator<Step> {
+function* writes(input: InputSource, piece: Piece): Generator<FlowStep> {
   let offset = 0;
   for (const data of input.rows(piece)) {
     yield { do: 'write', buffer: 'x', data, offset };
@@ -179,7 +187,7 @@ function* writes(input: InputSource, piece: Piece): Generator<Step> {
   }
 }
 
-const launches = (plan: EncodePlan, samples: number): Step[] =>
+const launches = (plan: EncodePlan, samples: number): FlowStep[] =>
   plan.launches.map(({ kernel, tilesPerSample }) => ({
     do: 'launch',
     kernel,
@@ -194,7 +202,7 @@ function realsIn({ buffer, byteOffset }: Uint8Array, type: Float, count: number)
 }
 
 /** The reference takes milliseconds for these, and seconds for the others. */
-const cheap: Readonly<Record<StateShape['encoding'], number>> = {
+const maxCheckedQubits: Readonly<Record<StateShape['encoding'], number>> = {
   amplitude: 16,
   basis: 16,
   angle: 12,
@@ -206,9 +214,9 @@ const cheap: Readonly<Record<StateShape['encoding'], number>> = {
 function verifier(
   { shape, order }: EncodeOptions,
   precision: Precision,
-  pace: Pace,
+  pace: CheckPacer,
 ): Verify<TransformedRow> | undefined {
-  if (shape.qubits > cheap[shape.encoding]) return undefined;
+  if (shape.qubits > maxCheckedQubits[shape.encoding]) return undefined;
   const tolerance = precision === 'f64' ? 2e-15 : 1e-6;
   const isRight = ({ input, bytes }: TransformedRow): boolean => {
     const values =
@@ -224,24 +232,24 @@ function verifier(
     const given = realsIn(bytes.slice(), precision, expected.length);
     return expected.every((value, i) => Math.abs(value - (given[i] ?? Number.NaN)) <= tolerance);
   };
-  return (row) => pace.spend(() => isRight(row));
+  return (row) => pace.run(() => isRight(row));
 }
 
 /** Keeps checks to a fiftieth of the time: one state of 16 qubits takes 2 ms, in which a bus moves a hundred. */
-class Pace {
+class CheckPacer {
   #nextMs = 0;
 
   get isDue(): boolean {
     return performance.now() >= this.#nextMs;
   }
 
-  spend<T>(act: () => T): T {
+  run<T>(act: () => T): T {
     const begun = performance.now();
     const result = act();
     const ended = performance.now();
-    this.#nextMs = ended + REST * (ended - begun);
+    this.#nextMs = ended + REST_FACTOR * (ended - begun);
     return result;
   }
 }
 
-const REST = 49;
+const REST_FACTOR = 49;

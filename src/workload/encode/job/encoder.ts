@@ -7,11 +7,11 @@ import { bindingOf, type EncodePlan, planFor } from '../kernel/plan.js';
 import { EncodeError } from './errors.js';
 import { Gatherer, type GatherOptions } from './gather.js';
 import { checkMemory, sumOf } from './memory.js';
-import { placeParts } from './parts.js';
-import { normsIn, openPlace, type Place, takeTurn } from './place.js';
-import { checkPresent, followStream, PresentCheck, type PresentInput } from './present.js';
+import { planCopies } from './parts.js';
+import { type InputSlot, lockSlot, normsIn, openInputSlot } from './place.js';
+import { checkInputSize, type DeviceInput, DeviceInputCheck, followStream } from './present.js';
 import type { Values } from './rows.js';
-import { type Calls, EncodedStates } from './states.js';
+import { type CallCounts, EncodedStates } from './states.js';
 import { checkBatch, checkLength, checkNorm } from './validate.js';
 
 export interface EncoderOptions {
@@ -56,20 +56,20 @@ export async function openEncoder(device: Device, options: EncoderOptions): Prom
   });
   const { states = 0, ...others } = plan.bytes;
   await checkMemory(device, plan, batch, batch * (2 * states + slots * sumOf(others)));
-  const stages = await Promise.all(
+  const launches = await Promise.all(
     plan.launches.map(async ({ kernel, tilesPerSample }) => {
       const program = await programOf(device, plan.kernels[kernel] as EncodePlan['kernels'][string]);
       const bindings = program.bindings.map(({ name }) => [name, bindingOf(plan, kernel, name)] as const);
       return { job: program.bind({}), tilesPerSample, bindings };
     }),
   );
-  const places: Place[] = [];
+  const inputSlots: InputSlot[] = [];
   try {
-    for (let slot = 0; slot < slots; slot++) places.push(await openPlace(device, plan, batch));
-    const [copying, computing] = openStreams(device, 2) as [Stream, Stream];
-    return new Encoder(device, plan, batch, { stages, places, copying, computing }, options);
+    for (let slot = 0; slot < slots; slot++) inputSlots.push(await openInputSlot(device, plan, batch));
+    const [copyStream, computeStream] = openStreams(device, 2) as [Stream, Stream];
+    return new Encoder(device, plan, batch, { launches, inputSlots, copyStream, computeStream }, options);
   } catch (error) {
-    for (const place of places) place.free();
+    for (const inputSlot of inputSlots) inputSlot.free();
     throw error;
   }
 }
@@ -78,7 +78,7 @@ export async function openEncoder(device: Device, options: EncoderOptions): Prom
 const defaultLength = (encoding: Encoding, qubits: number): number =>
   lengthOf(encoding, Math.min(31, Math.max(1, qubits)));
 
-interface Stage {
+interface BoundLaunch {
   readonly job: BoundJob;
   readonly tilesPerSample: number;
   /** The kernel's name of a buffer, and ours. */
@@ -86,44 +86,44 @@ interface Stage {
 }
 
 /** The resources that an encoder closes. */
-interface Equipment {
-  readonly stages: readonly Stage[];
-  readonly places: readonly Place[];
-  readonly copying: Stream;
-  readonly computing: Stream;
+interface EncoderResources {
+  readonly launches: readonly BoundLaunch[];
+  readonly inputSlots: readonly InputSlot[];
+  readonly copyStream: Stream;
+  readonly computeStream: Stream;
 }
 
 export class Encoder {
   readonly device: Device;
   readonly plan: EncodePlan;
   readonly batch: number;
-  readonly #stages: readonly Stage[];
-  readonly #places: readonly Place[];
-  readonly #copying: Stream;
-  readonly #computing: Stream;
+  readonly #launches: readonly BoundLaunch[];
+  readonly #inputSlots: readonly InputSlot[];
+  readonly #copyStream: Stream;
+  readonly #computeStream: Stream;
   readonly #free: DeviceBuffer[] = [];
-  readonly #mine = new Set<DeviceBuffer>();
-  readonly #told: Pick<EncoderOptions, 'onTimes' | 'onSlot'>;
+  readonly #ownBuffers = new Set<DeviceBuffer>();
+  readonly #callbacks: Pick<EncoderOptions, 'onTimes' | 'onSlot'>;
   /** Batches that have a slot or wait for one. */
   #batches = 0;
-  #check: Promise<PresentCheck | undefined> | undefined;
+  #check: Promise<DeviceInputCheck | undefined> | undefined;
   #next = 0;
 
   constructor(
     device: Device,
     plan: EncodePlan,
     batch: number,
-    { stages, places, copying, computing }: Equipment,
-    told: Pick<EncoderOptions, 'onTimes' | 'onSlot'>,
+    { launches, inputSlots, copyStream, computeStream }: EncoderResources,
+    callbacks: Pick<EncoderOptions, 'onTimes' | 'onSlot'>,
   ) {
     this.device = device;
     this.plan = plan;
     this.batch = batch;
-    this.#stages = stages;
-    this.#places = places;
-    this.#told = told;
-    this.#copying = copying;
-    this.#computing = computing;
+    this.#launches = launches;
+    this.#inputSlots = inputSlots;
+    this.#callbacks = callbacks;
+    this.#copyStream = copyStream;
+    this.#computeStream = computeStream;
   }
 
   /** Encodes one sample. */
@@ -144,34 +144,34 @@ export class Encoder {
   /** Encodes samples in several arrays as one batch; each array is copied directly. */
   async encodeParts(parts: readonly Values[], first = 0): Promise<EncodedStates> {
     const { shape, precision } = this.plan;
-    const { placed, samples } = placeParts(this.device.info, shape, precision, parts, first);
+    const { copies, samples } = planCopies(this.device.info, shape, precision, parts, first);
     checkBatch(shape, samples, samples * shape.length);
     this.#checkSamples(samples);
-    const place = this.#place();
-    return this.#encode(place, { samples, first, calls: { copies: placed.length } }, () => {
-      const x = place.buffers.x as DeviceBuffer;
-      if (place.used) this.#copying.wait(place.used);
-      for (const { rows, offset } of placed) this.#copying.write(x, rows, offset);
-      const copied = this.#copying.mark();
-      this.#computing.wait(copied);
+    const inputSlot = this.#nextSlot();
+    return this.#encode(inputSlot, { samples, first, calls: { copies: copies.length } }, () => {
+      const x = inputSlot.buffers.x as DeviceBuffer;
+      if (inputSlot.lastUse) this.#copyStream.wait(inputSlot.lastUse);
+      for (const { rows, offset } of copies) this.#copyStream.write(x, rows, offset);
+      const copied = this.#copyStream.mark();
+      this.#computeStream.wait(copied);
       return { x, copied };
     });
   }
 
   /** Encodes samples that are already on this device: nothing is copied, and the caller keeps the buffer. */
-  async encodePresent(input: PresentInput): Promise<EncodedStates> {
-    const { samples, first = 0, buffer, after } = input;
+  async encodeFromDevice(deviceInput: DeviceInput): Promise<EncodedStates> {
+    const { samples, first = 0, buffer, after } = deviceInput;
     checkBatch(this.plan.shape, samples, samples * this.plan.shape.length);
     this.#checkSamples(samples);
-    checkPresent(this.plan, input);
-    this.#check ??= PresentCheck.open(this.device, this.plan, this.batch);
+    checkInputSize(this.plan, deviceInput);
+    this.#check ??= DeviceInputCheck.open(this.device, this.plan, this.batch);
     const check = await this.#check;
     const calls = { launches: check ? 1 : 0, reads: check ? 1 : 0 };
-    return this.#encode(this.#place(), { samples, first, calls }, () => {
-      if (typeof after === 'number') followStream(this.#computing, after);
-      else if (after) this.#computing.wait(after);
-      const counts = check?.queue(this.#computing, input);
-      return { x: buffer, verify: async () => counts && check?.verify(counts, this.#computing, input) };
+    return this.#encode(this.#nextSlot(), { samples, first, calls }, () => {
+      if (typeof after === 'number') followStream(this.#computeStream, after);
+      else if (after) this.#computeStream.wait(after);
+      const counts = check?.queue(this.#computeStream, deviceInput);
+      return { x: buffer, verify: async () => counts && check?.verify(counts, this.#computeStream, deviceInput) };
     });
   }
 
@@ -208,46 +208,46 @@ export class Encoder {
   }
 
   /** Allocates host memory from which batches are copied at the speed of the bus. */
-  async input(samples = this.batch): Promise<HostMemory> {
+  async allocInput(samples = this.batch): Promise<HostMemory> {
     return this.device.host(samples * (this.plan.bytes.x ?? 0));
   }
 
   close(): void {
-    // A check that could not be opened was reported by `encodePresent`.
+    // A check that could not be opened was reported by `encodeFromDevice`.
     this.#check?.then((check) => check?.free()).catch(() => undefined);
-    this.#copying.close();
-    this.#computing.close();
-    for (const place of this.#places) place.free();
-    for (const buffer of this.#mine) buffer.free();
-    this.#mine.clear();
+    this.#copyStream.close();
+    this.#computeStream.close();
+    for (const inputSlot of this.#inputSlots) inputSlot.free();
+    for (const buffer of this.#ownBuffers) buffer.free();
+    this.#ownBuffers.clear();
   }
 
-  #place(): Place {
-    return this.#places[this.#next++ % this.#places.length] as Place;
+  #nextSlot(): InputSlot {
+    return this.#inputSlots[this.#next++ % this.#inputSlots.length] as InputSlot;
   }
 
   /** `begin` says where the values are once the stream gets there; `verify` comes when the states are made. */
   async #encode(
-    place: Place,
-    { samples, first, calls }: { samples: number; first: number; calls: Partial<Calls> },
+    inputSlot: InputSlot,
+    { samples, first, calls }: { samples: number; first: number; calls: Partial<CallCounts> },
     begin: () => { readonly x: DeviceBuffer; readonly copied?: Completion; verify?(): Promise<unknown> },
   ): Promise<EncodedStates> {
-    const over = await this.#takeSlot(place);
+    const releaseSlot = await this.#takeSlot(inputSlot);
     let states: DeviceBuffer | undefined;
     try {
-      states = await this.#take();
+      states = await this.#takeBuffer();
       const { x, copied, verify } = begin();
-      const used = this.#launch(place, x, states, samples);
-      place.used = used;
+      const used = this.#launch(inputSlot, x, states, samples);
+      inputSlot.lastUse = used;
       const [copy, compute] = await Promise.all([copied?.done, used.done]);
-      this.#told.onTimes?.({ copy, compute });
+      this.#callbacks.onTimes?.({ copy, compute });
       await verify?.();
-      this.#checkNorms(place, samples, first);
+      this.#checkNorms(inputSlot, samples, first);
     } catch (error) {
-      if (states) this.#give(states);
+      if (states) this.#returnBuffer(states);
       throw error;
     } finally {
-      over();
+      releaseSlot();
     }
     const { shape, precision, path } = this.plan;
     const { copies = 0, launches = 0, reads = 0 } = calls;
@@ -258,68 +258,68 @@ export class Encoder {
         path,
         calls: {
           copies,
-          launches: launches + this.#stages.length,
-          reads: reads + (place.norms ? 1 : 0),
+          launches: launches + this.#launches.length,
+          reads: reads + (inputSlot.norms ? 1 : 0),
           waits: 1,
         },
       },
-      this.#held(states),
+      this.#statesMemory(states),
     );
   }
 
-  async #takeSlot(place: Place): Promise<() => void> {
-    const free = Math.max(0, this.#places.length - this.#batches);
+  async #takeSlot(inputSlot: InputSlot): Promise<() => void> {
+    const free = Math.max(0, this.#inputSlots.length - this.#batches);
     this.#batches += 1;
     const begun = performance.now();
-    const over = await takeTurn(place);
-    this.#told.onSlot?.(free, free > 0 ? 0 : Math.round(1e6 * (performance.now() - begun)));
+    const unlock = await lockSlot(inputSlot);
+    this.#callbacks.onSlot?.(free, free > 0 ? 0 : Math.round(1e6 * (performance.now() - begun)));
     return () => {
       this.#batches -= 1;
-      over();
+      unlock();
     };
   }
 
-  #launch(place: Place, x: DeviceBuffer, states: DeviceBuffer, samples: number): Completion {
-    const others: Readonly<Record<string, DeviceBuffer>> = { ...place.buffers, x, states };
-    for (const { job, tilesPerSample, bindings } of this.#stages) {
+  #launch(inputSlot: InputSlot, x: DeviceBuffer, states: DeviceBuffer, samples: number): Completion {
+    const others: Readonly<Record<string, DeviceBuffer>> = { ...inputSlot.buffers, x, states };
+    for (const { job, tilesPerSample, bindings } of this.#launches) {
       const named = bindings.map(([name, buffer]) => [name, others[buffer] as DeviceBuffer] as const);
-      this.#computing.launch({ job, count: tilesPerSample * samples, buffers: Object.fromEntries(named) });
+      this.#computeStream.launch({ job, count: tilesPerSample * samples, buffers: Object.fromEntries(named) });
     }
-    if (place.norms)
-      this.#computing.read(place.buffers.norms as DeviceBuffer, normsIn(place.norms, this.plan, samples));
-    return this.#computing.mark();
+    if (inputSlot.norms)
+      this.#computeStream.read(inputSlot.buffers.norms as DeviceBuffer, normsIn(inputSlot.norms, this.plan, samples));
+    return this.#computeStream.mark();
   }
 
   /** Checks norms once the states are complete: nothing waits in between. */
-  #checkNorms({ norms }: Place, samples: number, first: number): void {
+  #checkNorms({ norms }: InputSlot, samples: number, first: number): void {
     if (!norms) return;
     normsIn(norms, this.plan, samples).forEach((squares, sample) => {
       checkNorm(this.plan.shape, squares, first + sample, this.plan.norm);
     });
   }
 
-  #held(buffer: DeviceBuffer) {
+  #statesMemory(buffer: DeviceBuffer) {
     return {
       buffer,
       read: async (into: Float64Array | Float32Array, offset: number): Promise<void> => {
-        this.#computing.read(buffer, into, offset);
-        await this.#computing.mark().done;
+        this.#computeStream.read(buffer, into, offset);
+        await this.#computeStream.mark().done;
       },
-      back: () => this.#give(buffer),
-      leave: () => void this.#mine.delete(buffer),
+      returnBuffer: () => this.#returnBuffer(buffer),
+      detach: () => void this.#ownBuffers.delete(buffer),
     };
   }
 
-  async #take(): Promise<DeviceBuffer> {
+  async #takeBuffer(): Promise<DeviceBuffer> {
     const known = this.#free.pop();
     if (known) return known;
     const made = await this.device.alloc(this.batch * (this.plan.bytes.states ?? 0));
-    this.#mine.add(made);
+    this.#ownBuffers.add(made);
     return made;
   }
 
-  #give(buffer: DeviceBuffer): void {
-    if (this.#mine.has(buffer)) this.#free.push(buffer);
+  #returnBuffer(buffer: DeviceBuffer): void {
+    if (this.#ownBuffers.has(buffer)) this.#free.push(buffer);
   }
 
   #checkSamples(samples: number): void {

@@ -6,9 +6,9 @@ import { checkBatch } from './validate.js';
 
 export interface GatherOptions {
   /** Input of a batch; default 8 MiB, and never more samples than the encoder's batch. */
-  readonly bytes?: number;
+  readonly maxBytes?: number;
   /** The time that the first request waits for others, in milliseconds; default 0.5. */
-  readonly wait?: number;
+  readonly maxWaitMs?: number;
 }
 
 /** A request's part of a batch: some of its states. */
@@ -30,19 +30,19 @@ export interface GatheredStates {
  */
 export class Gatherer {
   readonly #encoder: Encoder;
-  readonly #most: number;
-  readonly #wait: number;
-  #waiting: Request[] = [];
+  readonly #maxSamples: number;
+  readonly #maxWaitMs: number;
+  #pending: PendingRequest[] = [];
   #samples = 0;
   #timer: NodeJS.Timeout | undefined;
-  #last: Promise<unknown> = Promise.resolve();
+  #lastBatch: Promise<unknown> = Promise.resolve();
 
-  constructor(encoder: Encoder, { bytes = 8 * 2 ** 20, wait = 0.5 }: GatherOptions = {}) {
+  constructor(encoder: Encoder, { maxBytes = 8 * 2 ** 20, maxWaitMs = 0.5 }: GatherOptions = {}) {
     this.#encoder = encoder;
     const { shape, precision } = encoder.plan;
-    const fitting = Math.max(1, Math.floor(bytes / (shape.length * realBytes(precision))));
-    this.#most = Math.min(encoder.batch, fitting);
-    this.#wait = wait;
+    const fitting = Math.max(1, Math.floor(maxBytes / (shape.length * realBytes(precision))));
+    this.#maxSamples = Math.min(encoder.batch, fitting);
+    this.#maxWaitMs = maxWaitMs;
   }
 
   /** Submits one or more consecutive samples. They must not change until their states are complete. */
@@ -50,47 +50,47 @@ export class Gatherer {
     const samples = values.length / this.#encoder.plan.shape.length;
     return new Promise((resolve, reject) => {
       checkBatch(this.#encoder.plan.shape, samples, values.length);
-      if (this.#samples > 0 && this.#samples + samples > this.#most) this.#send();
-      this.#waiting.push({ values, samples, resolve, reject });
+      if (this.#samples > 0 && this.#samples + samples > this.#maxSamples) this.#encodePending();
+      this.#pending.push({ values, samples, resolve, reject });
       this.#samples += samples;
-      if (this.#samples >= this.#most) this.#send();
-      else this.#timer ??= setTimeout(() => this.#send(), this.#wait);
+      if (this.#samples >= this.#maxSamples) this.#encodePending();
+      else this.#timer ??= setTimeout(() => this.#encodePending(), this.#maxWaitMs);
     });
   }
 
   /** Encodes waiting requests, and resolves when all submitted ones have succeeded or failed. */
   async flush(): Promise<void> {
-    this.#send();
-    await this.#last;
+    this.#encodePending();
+    await this.#lastBatch;
   }
 
-  #send(): void {
+  #encodePending(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const requests = this.#waiting;
+    const requests = this.#pending;
     if (requests.length === 0) return;
-    this.#waiting = [];
+    this.#pending = [];
     this.#samples = 0;
     const parts = requests.map(({ values }) => values);
     const sent = this.#encoder.encodeParts(parts).then(
-      (states) => share(states, requests),
+      (states) => shareStates(states, requests),
       (error) => {
         for (const { reject } of requests) reject(error);
       },
     );
-    this.#last = Promise.all([this.#last, sent]);
+    this.#lastBatch = Promise.all([this.#lastBatch, sent]);
   }
 }
 
-interface Request {
+interface PendingRequest {
   readonly values: Values;
   readonly samples: number;
   resolve(part: GatheredStates): void;
   reject(error: unknown): void;
 }
 
-function share(states: EncodedStates, requests: readonly Request[]): void {
-  let held = requests.length;
+function shareStates(states: EncodedStates, requests: readonly PendingRequest[]): void {
+  let unreleased = requests.length;
   let first = 0;
   for (const { samples, resolve } of requests) {
     const own = first;
@@ -102,9 +102,9 @@ function share(states: EncodedStates, requests: readonly Request[]): void {
       count: samples,
       read: () => states.read(own, samples),
       release: () => {
-        if (isHeld) held -= 1;
+        if (isHeld) unreleased -= 1;
         isHeld = false;
-        if (held === 0) states.release();
+        if (unreleased === 0) states.release();
       },
     });
   }

@@ -7,7 +7,7 @@ export async function checkMemory(device: Device, plan: EncodePlan, batch: numbe
   const { memoryBytes, limits } = device.info;
   const largest = batch * Math.max(...Object.values(plan.bytes));
   const used = (await device.sensors?.())?.memoryUsedBytes ?? 0;
-  if (needed <= memoryBytes - used && largest <= limits.bufferBytes && batch <= plan.most) return;
+  if (needed <= memoryBytes - used && largest <= limits.bufferBytes && batch <= plan.maxSamples) return;
   const free = `${mebibytes(memoryBytes - used)} of ${mebibytes(memoryBytes)} are free`;
   throw new EncodeError('memory', {
     message: `${mebibytes(needed)} are needed on ${device.info.id}; ${free}, and a buffer has up to ${mebibytes(limits.bufferBytes)}`,

@@ -4,7 +4,7 @@ import { rowBytesOf, rowsFor, type Values } from './rows.js';
 import { checkBatch } from './validate.js';
 
 /** Values that are copied to the device from where they are. */
-export interface PlacedRows {
+export interface PlannedCopy {
   readonly rows: ArrayBufferView;
   /** In bytes. */
   readonly offset: number;
@@ -17,24 +17,24 @@ const SMALL_BYTES = 2 ** 15;
  * Requests of whole samples as one batch: each is checked, converted where it must be, and copied from where it lies.
  * Nothing is gathered but what is small.
  */
-export function placeParts(
+export function planCopies(
   info: DeviceInfo,
   shape: StateShape,
   precision: Precision,
   parts: readonly Values[],
   firstSample: number,
-): { readonly placed: PlacedRows[]; readonly samples: number } {
-  const placed: PlacedRows[] = [];
+): { readonly copies: PlannedCopy[]; readonly samples: number } {
+  const copies: PlannedCopy[] = [];
   const perSample = rowBytesOf(shape, precision);
   let samples = 0;
   let small: Values[] = [];
   let since = 0;
   const add = (values: Values, from: number): void => {
     const rows = rowsFor(info, shape, precision, values, firstSample + from);
-    placed.push({ rows, offset: from * perSample });
+    copies.push({ rows, offset: from * perSample });
   };
   const flush = (): void => {
-    if (small.length > 0) add(joined(small), since);
+    if (small.length > 0) add(concatenate(small), since);
     small = [];
   };
   for (const values of parts) {
@@ -50,10 +50,10 @@ export function placeParts(
     samples += own;
   }
   flush();
-  return { placed, samples };
+  return { copies, samples };
 }
 
-function joined(parts: readonly Values[]): Values {
+function concatenate(parts: readonly Values[]): Values {
   const [only, ...others] = parts;
   if (only && others.length === 0) return only;
   const all = new Float64Array(parts.reduce((sum, { length }) => sum + length, 0));

@@ -3,31 +3,32 @@ import type { Completion, Device, DeviceBuffer, HostMemory } from '../../../devi
 import type { EncodePlan } from '../kernel/plan.js';
 
 /** Where one batch's input is, with what its kernels need besides. */
-export interface Place {
+export interface InputSlot {
   readonly buffers: Readonly<Record<string, DeviceBuffer>>;
   readonly norms: HostMemory | undefined;
   /** The last encoding that used it. */
-  used: Completion | undefined;
+  lastUse: Completion | undefined;
   /** Whoever has it reads norms from it: the next one waits. */
-  turn: Promise<unknown>;
+  lock: Promise<unknown>;
   free(): void;
 }
 
-export async function openPlace(device: Device, plan: EncodePlan, batch: number): Promise<Place> {
+export async function openInputSlot(device: Device, plan: EncodePlan, batch: number): Promise<InputSlot> {
   const buffers: Record<string, DeviceBuffer> = {};
   const free = (): void => {
     for (const buffer of Object.values(buffers)) buffer.free();
   };
   try {
     for (const [name, bytes] of Object.entries(plan.bytes)) {
-      if (name !== 'states') buffers[name] = await device.alloc(inQuads(bytes * batch));
+      if (name !== 'states') buffers[name] = await device.alloc(paddedToQuads(bytes * batch));
     }
-    const norms = plan.bytes.norms === undefined ? undefined : await device.host(inQuads(plan.bytes.norms * batch));
+    const norms =
+      plan.bytes.norms === undefined ? undefined : await device.host(paddedToQuads(plan.bytes.norms * batch));
     return {
       buffers,
       norms,
-      used: undefined,
-      turn: Promise.resolve(),
+      lastUse: undefined,
+      lock: Promise.resolve(),
       free: () => {
         free();
         norms?.free();
@@ -40,10 +41,10 @@ export async function openPlace(device: Device, plan: EncodePlan, batch: number)
 }
 
 /** Has a place to oneself from here on, until what it gives is called. */
-export async function takeTurn(place: Place): Promise<() => void> {
-  const before = place.turn;
+export async function lockSlot(inputSlot: InputSlot): Promise<() => void> {
+  const before = inputSlot.lock;
   const { promise, resolve } = deferred<void>();
-  place.turn = promise;
+  inputSlot.lock = promise;
   await before;
   return resolve;
 }
@@ -53,4 +54,4 @@ export function normsIn({ bytes }: HostMemory, { norm }: EncodePlan, samples: nu
   return norm === 'f32' ? new Float32Array(buffer, byteOffset, samples) : new Float64Array(buffer, byteOffset, samples);
 }
 
-const inQuads = (bytes: number): number => Math.ceil(bytes / 16) * 16;
+const paddedToQuads = (bytes: number): number => Math.ceil(bytes / 16) * 16;

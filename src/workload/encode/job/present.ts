@@ -4,10 +4,10 @@ import { type Expr, type Float, type Kernel, lit, read, rw, select, tiles } from
 import type { Precision, StateShape } from '../kernel/encoding.js';
 import type { EncodePlan } from '../kernel/plan.js';
 import { EncodeError } from './errors.js';
-import { checkRow, mostAngleOf } from './rows.js';
+import { checkRow, maxAngleOf } from './rows.js';
 
 /** Samples that are already on the device. */
-export interface PresentInput {
+export interface DeviceInput {
   /** Values of the encoder's precision, one after the other from its beginning; `basis` takes whole numbers (u32). */
   readonly buffer: DeviceBuffer;
   readonly samples: number;
@@ -25,7 +25,7 @@ export interface PresentInput {
  * that sample and reports which. Bits are compared, not floats: WGSL does not specify NaN. Undefined if the check of the
  * norm is sufficient.
  */
-export class PresentCheck {
+export class DeviceInputCheck {
   readonly #job: BoundJob;
   readonly #plan: EncodePlan;
   readonly #device: Device;
@@ -38,15 +38,15 @@ export class PresentCheck {
     this.#counts = counts;
   }
 
-  static async open(device: Device, plan: EncodePlan, batch: number): Promise<PresentCheck | undefined> {
+  static async open(device: Device, plan: EncodePlan, batch: number): Promise<DeviceInputCheck | undefined> {
     if (plan.norm !== undefined && device.info.capabilities.includes('exact-floats')) return undefined;
-    const kernel = badValues(plan.shape, plan.precision, mostAngleOf(device.info)) as unknown as Kernel;
+    const kernel = invalidValueCounts(plan.shape, plan.precision, maxAngleOf(device.info)) as unknown as Kernel;
     const program = await programOf(device, kernel);
-    return new PresentCheck(device, plan, program.bind({}), await device.alloc(Math.ceil(batch / 4) * 16));
+    return new DeviceInputCheck(device, plan, program.bind({}), await device.alloc(Math.ceil(batch / 4) * 16));
   }
 
   /** Behind what the stream waits for; the counts are there when a later mark has passed. */
-  queue(stream: Stream, { buffer, samples }: PresentInput): Uint32Array {
+  queue(stream: Stream, { buffer, samples }: DeviceInput): Uint32Array {
     stream.launch({ job: this.#job, count: samples, buffers: { x: buffer, counts: this.#counts } });
     const counts = new Uint32Array(samples);
     stream.read(this.#counts, counts); // before the next batch's launch, which writes there
@@ -54,7 +54,7 @@ export class PresentCheck {
   }
 
   /** Rejects with the first bad value's error. */
-  async verify(counts: Uint32Array, stream: Stream, { buffer, first = 0 }: PresentInput): Promise<void> {
+  async verify(counts: Uint32Array, stream: Stream, { buffer, first = 0 }: DeviceInput): Promise<void> {
     const sample = counts.findIndex((count) => count > 0);
     if (sample < 0) return;
     const { shape, precision, bytes } = this.#plan;
@@ -89,7 +89,7 @@ export function followStream(stream: Stream, handle: number): void {
 }
 
 /** Refuses a buffer that is too short before anything is queued. */
-export function checkPresent({ shape, bytes }: EncodePlan, { buffer, samples }: PresentInput): void {
+export function checkInputSize({ shape, bytes }: EncodePlan, { buffer, samples }: DeviceInput): void {
   const needed = samples * (bytes.x ?? 0);
   if (buffer.bytes >= needed) return;
   throw new EncodeError('size', {
@@ -104,15 +104,15 @@ function rowArray({ encoding, length }: StateShape, precision: Precision): Float
   return precision === 'f64' ? new Float64Array(length) : new Float32Array(length);
 }
 
-function badValues({ encoding, qubits, length }: StateShape, real: Float, mostAngle: number) {
+function invalidValueCounts({ encoding, qubits, length }: StateShape, real: Float, maxAngle: number) {
   const type = encoding === 'basis' ? 'u32' : real;
-  const most = encoding === 'amplitude' ? largest[real] : mostAngle;
+  const max = encoding === 'amplitude' ? maxFinite[real] : maxAngle;
   return tiles(
     'encode-check',
     { buffers: { x: read(type), counts: rw('u32') }, lanes: 1 },
     ({ tile, sum, once, buffers: { x, counts } }) => {
       const isBad = (value: Expr<'u32'> | Expr<Float>): Expr<'bool'> =>
-        value.type === 'u32' ? (value as Expr<'u32'>).gt(2 ** qubits - 1) : isBeyond(value as Expr<Float>, most);
+        value.type === 'u32' ? (value as Expr<'u32'>).gt(2 ** qubits - 1) : isOutOfRange(value as Expr<Float>, max);
       const bad = sum('u32', length, (i) => {
         const value = x.at(tile.mul(length).add(i)) as Expr<'u32'> | Expr<Float>;
         return select(isBad(value), lit('u32', 1), 0);
@@ -122,16 +122,16 @@ function badValues({ encoding, qubits, length }: StateShape, real: Float, mostAn
   );
 }
 
-const largest = { f64: Number.MAX_VALUE, f32: (2 - 2 ** -23) * 2 ** 127 } as const;
+const maxFinite = { f64: Number.MAX_VALUE, f32: (2 - 2 ** -23) * 2 ** 127 } as const;
 
 /** |value| > most, or none at all: bits without their sign rise with what they mean, and infinity and NaN come last. */
-function isBeyond(value: Expr<Float>, most: number): Expr<'bool'> {
+function isOutOfRange(value: Expr<Float>, max: number): Expr<'bool'> {
   const limit = new DataView(new ArrayBuffer(8));
   if (value.type === 'f32') {
-    limit.setFloat32(0, most);
+    limit.setFloat32(0, max);
     return value.bits('u32').and(0x7fff_ffff).gt(limit.getUint32(0));
   }
-  limit.setFloat64(0, most);
+  limit.setFloat64(0, max);
   const bits = value.bits('u64');
   const high = bits.hi.and(0x7fff_ffff);
   return high.gt(limit.getUint32(0)).or(high.eq(limit.getUint32(0)).and(bits.lo.gt(limit.getUint32(4))));

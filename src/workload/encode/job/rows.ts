@@ -1,7 +1,7 @@
 import type { DeviceInfo } from '../../../device/device.js';
 import { type Precision, realBytes, type StateShape } from '../kernel/encoding.js';
 import { EncodeError } from './errors.js';
-import { checkValues, MOST_ANGLE, type Reals } from './validate.js';
+import { checkValues, MAX_ANGLE, type Reals } from './validate.js';
 
 /** Samples one after the other, as they come. */
 export type Values = readonly number[] | Float64Array | Float32Array;
@@ -17,7 +17,7 @@ export function rowsFor(
   values: Values,
   first = 0,
 ): Float64Array | Float32Array | Uint32Array {
-  checkValues(shape, values, first, mostAngleOf(info));
+  checkValues(shape, values, first, maxAngleOf(info));
   if (shape.encoding === 'basis') return Uint32Array.from(values);
   const rows = precision === 'f64' ? asDoubles(values) : asFloats(values);
   // WGSL promises nothing of NaN and infinities: elsewhere the norm tells of them.
@@ -27,16 +27,16 @@ export function rowsFor(
 
 /** One sample, with everything that can be said of its values. */
 export function checkRow(info: DeviceInfo, shape: StateShape, row: Reals, sample: number): void {
-  checkValues(shape, row, sample, mostAngleOf(info));
+  checkValues(shape, row, sample, maxAngleOf(info));
   if (shape.encoding === 'amplitude') checkFinite(shape, row, sample);
 }
 
 /** The largest angle that the device's sines are right for. */
-export const mostAngleOf = ({ capabilities }: DeviceInfo): number =>
-  capabilities.includes('f64') ? MOST_ANGLE : NARROW_ANGLE;
+export const maxAngleOf = ({ capabilities }: DeviceInfo): number =>
+  capabilities.includes('f64') ? MAX_ANGLE : MAX_FLOAT_ANGLE;
 
 /** Where the sine of a float ends to be one. */
-const NARROW_ANGLE = 2 ** 17;
+const MAX_FLOAT_ANGLE = 2 ** 17;
 
 /** Bytes of a sample as the kernels read it. */
 export const rowBytesOf = ({ encoding, length }: StateShape, precision: Precision): number =>

@@ -4,7 +4,7 @@ import type { ManagedTensor } from './dlpack.js';
 import { EncodeError } from './errors.js';
 
 /** Counts of a batch's calls: copies to the device, launches, copies back, waits of the host. */
-export interface Calls {
+export interface CallCounts {
   readonly copies: number;
   readonly launches: number;
   readonly reads: number;
@@ -12,14 +12,14 @@ export interface Calls {
 }
 
 /** The device memory of a batch of states. */
-export interface Held {
+export interface StatesMemory {
   readonly buffer: DeviceBuffer;
   /** Reads from an offset in bytes. */
   read(into: Float64Array | Float32Array, offset: number): Promise<void>;
   /** Returns the buffer, for another batch. */
-  back(): void;
+  returnBuffer(): void;
   /** Gives up the buffer: it now belongs to the caller. */
-  leave(): void;
+  detach(): void;
 }
 
 /** DLPack's numbers for devices. */
@@ -35,21 +35,21 @@ export class EncodedStates {
   readonly device: DeviceInfo;
   /** Which kernels made them. */
   readonly path: string;
-  readonly calls: Calls;
-  readonly #held: Held;
-  #gone: string | undefined;
+  readonly calls: CallCounts;
+  readonly #memory: StatesMemory;
+  #endedBy: string | undefined;
 
   constructor(
     states: StateShape & { readonly samples: number; readonly precision: Precision },
-    made: { readonly device: DeviceInfo; readonly path: string; readonly calls: Calls },
-    held: Held,
+    made: { readonly device: DeviceInfo; readonly path: string; readonly calls: CallCounts },
+    held: StatesMemory,
   ) {
     this.shape = [states.samples, 2 ** states.qubits];
     this.dtype = states.precision === 'f64' ? 'complex128' : 'complex64';
     this.device = made.device;
     this.path = made.path;
     this.calls = made.calls;
-    this.#held = held;
+    this.#memory = held;
   }
 
   /** In elements. */
@@ -64,25 +64,25 @@ export class EncodedStates {
 
   /** Copies all states, or `count` from `first` on, to host memory. */
   async read(first = 0, count = this.shape[0] - first): Promise<Float64Array | Float32Array> {
-    this.#check('a copy of the states');
+    this.#checkUsable('a copy of the states');
     const { bits } = this.type;
     const length = count * this.shape[1] * 2;
     const into = bits === 128 ? new Float64Array(length) : new Float32Array(length);
-    await this.#held.read(into, (first * this.shape[1] * bits) / 8);
+    await this.#memory.read(into, (first * this.shape[1] * bits) / 8);
     return into;
   }
 
   /** Passes the buffer to the caller, who frees it. It can be handed over once. */
   handOver(): DeviceBuffer {
-    this.#check('the buffer');
-    this.#gone = 'handed over';
-    this.#held.leave();
-    return this.#held.buffer;
+    this.#checkUsable('the buffer');
+    this.#endedBy = 'handed over';
+    this.#memory.detach();
+    return this.#memory.buffer;
   }
 
   /** Where the states are, for other libraries: on CUDA the device's pointer, on `native` an address of this process. */
   get pointer(): number | undefined {
-    return this.#held.buffer.pointer;
+    return this.#memory.buffer.pointer;
   }
 
   /**
@@ -111,14 +111,14 @@ export class EncodedStates {
 
   /** Frees the memory for other states. */
   release(): void {
-    if (this.#gone === undefined) this.#held.back();
-    this.#gone ??= 'released';
+    if (this.#endedBy === undefined) this.#memory.returnBuffer();
+    this.#endedBy ??= 'released';
   }
 
-  #check(asked: string): void {
-    if (this.#gone === undefined) return;
+  #checkUsable(asked: string): void {
+    if (this.#endedBy === undefined) return;
     throw new EncodeError('consumed', {
-      message: `these states have been ${this.#gone} already`,
+      message: `these states have been ${this.#endedBy} already`,
       asked,
       advice: 'states are handed over or released once; read them before',
     });

@@ -1,4 +1,4 @@
-import { type Encoding, lengthOf, MOST_QUBITS, type Precision, type StateShape } from '../kernel/encoding.js';
+import { type Encoding, lengthOf, MAX_QUBITS, type Precision, type StateShape } from '../kernel/encoding.js';
 import { EncodeError } from './errors.js';
 
 /** Numbers one after the other. */
@@ -11,14 +11,14 @@ export function checkQubits(qubits: number): void {
     throw new EncodeError('qubits', {
       message: `${qubits} is no number of qubits: at least 1 is needed`,
       asked,
-      advice: `give a whole number from 1 to ${MOST_QUBITS}`,
+      advice: `give a whole number from 1 to ${MAX_QUBITS}`,
     });
   }
-  if (qubits > MOST_QUBITS) {
+  if (qubits > MAX_QUBITS) {
     throw new EncodeError('qubits', {
-      message: `${qubits} qubits exceeds the limit of ${MOST_QUBITS}`,
+      message: `${qubits} qubits exceeds the limit of ${MAX_QUBITS}`,
       asked,
-      advice: `a state of ${MOST_QUBITS} qubits takes 16 GiB in f64; give fewer`,
+      advice: `a state of ${MAX_QUBITS} qubits takes 16 GiB in f64; give fewer`,
     });
   }
 }
@@ -29,19 +29,19 @@ export function checkLength({ encoding, qubits, length }: StateShape): void {
   const asked = `${encoding} of ${qubits} qubits from ${length} values a sample`;
   if (length === 0) {
     const fault = encoding === 'amplitude' || encoding === 'basis' ? 'empty' : 'size';
-    throw new EncodeError(fault, { message: 'the input is empty', asked, advice: takes(encoding, qubits) });
+    throw new EncodeError(fault, { message: 'the input is empty', asked, advice: lengthAdvice(encoding, qubits) });
   }
-  const most = lengthOf(encoding, qubits);
-  if (encoding === 'amplitude' && length > most) {
+  const maxLength = lengthOf(encoding, qubits);
+  if (encoding === 'amplitude' && length > maxLength) {
     throw new EncodeError('size', {
-      message: `${length} values exceeds the ${most} amplitudes of ${qubits} qubits`,
+      message: `${length} values exceeds the ${maxLength} amplitudes of ${qubits} qubits`,
       asked,
       advice: 'use more qubits or fewer values',
     });
   }
-  if (encoding !== 'amplitude' && length !== most) {
-    const message = `${encoding} expects ${most} values a sample (${what[encoding]}), not ${length}`;
-    throw new EncodeError('size', { message, asked, advice: takes(encoding, qubits) });
+  if (encoding !== 'amplitude' && length !== maxLength) {
+    const message = `${encoding} expects ${maxLength} values a sample (${valueMeanings[encoding]}), not ${length}`;
+    throw new EncodeError('size', { message, asked, advice: lengthAdvice(encoding, qubits) });
   }
 }
 
@@ -70,12 +70,12 @@ export function checkValues(
   { encoding, qubits, length }: StateShape,
   values: Reals,
   first = 0,
-  mostAngle = MOST_ANGLE,
+  maxAngle = MAX_ANGLE,
 ): void {
   if (encoding === 'amplitude') return;
   for (let at = 0; at < values.length; at++) {
     const value = values[at] as number;
-    const fault = encoding === 'basis' ? basisFault(value, qubits) : phaseFault(value, mostAngle);
+    const fault = encoding === 'basis' ? basisFault(value, qubits) : phaseFault(value, maxAngle);
     if (fault === undefined) continue;
     const sample = first + Math.floor(at / length);
     const position = at % length;
@@ -89,9 +89,9 @@ export function checkValues(
   }
 }
 
-/** What a sample's sum of squares says about it. Below `leastSquares` its own rounding would show in the state. */
+/** What a sample's sum of squares says about it. Below `minSquares` its own rounding would show in the state. */
 export function checkNorm(shape: StateShape, squares: number, sample: number, accumulated: Precision = 'f64'): void {
-  if (squares >= leastSquares(shape, accumulated) && squares < Number.POSITIVE_INFINITY) return;
+  if (squares >= minSquares(shape, accumulated) && squares < Number.POSITIVE_INFINITY) return;
   const asked = `amplitude of ${shape.qubits} qubits`;
   const of = `sample ${sample}`;
   const range = accumulated === 'f64' ? 'a double' : 'a float, which is all that this device has';
@@ -116,17 +116,17 @@ export function checkNorm(shape: StateShape, squares: number, sample: number, ac
 }
 
 /** Squares that underflow lose up to half of the least denormal each: all of them together must not show. */
-function leastSquares({ length }: StateShape, accumulated: Precision): number {
+function minSquares({ length }: StateShape, accumulated: Precision): number {
   return length * (accumulated === 'f64' ? 2 ** -1022 : 2 ** -126);
 }
 
-interface Fault {
+interface ValueFault {
   readonly fault: 'finite' | 'negative' | 'integer' | 'range';
   readonly why: string;
   readonly advice: string;
 }
 
-function basisFault(value: number, qubits: number): Fault | undefined {
+function basisFault(value: number, qubits: number): ValueFault | undefined {
   const advice = `a basis state is a whole number from 0 to ${2 ** qubits - 1}`;
   if (!Number.isFinite(value)) return { fault: 'finite', why: 'is not finite', advice };
   if (value < 0) return { fault: 'negative', why: 'is negative: indices are non-negative', advice };
@@ -136,19 +136,19 @@ function basisFault(value: number, qubits: number): Fault | undefined {
 }
 
 /** Where neighbouring doubles are 2^-12 apart: a larger angle says nothing about its remainder. */
-export const MOST_ANGLE = 2 ** 40;
+export const MAX_ANGLE = 2 ** 40;
 
-function phaseFault(value: number, most: number): Fault | undefined {
+function phaseFault(value: number, max: number): ValueFault | undefined {
   if (!Number.isFinite(value)) return { fault: 'finite', why: 'is not finite', advice: 'angles must be finite' };
-  if (Math.abs(value) <= most) return undefined;
+  if (Math.abs(value) <= max) return undefined;
   return {
     fault: 'range',
     why: 'is too large to be an angle',
-    advice: `give its remainder by 2π; the limit is ${most}`,
+    advice: `give its remainder by 2π; the limit is ${max}`,
   };
 }
 
-const what: Readonly<Record<Encoding, string>> = {
+const valueMeanings: Readonly<Record<Encoding, string>> = {
   amplitude: 'amplitudes',
   angle: 'one per qubit',
   basis: 'exactly 1, the index',
@@ -157,7 +157,7 @@ const what: Readonly<Record<Encoding, string>> = {
   iqp: 'one per qubit, then one per pair',
 };
 
-function takes(encoding: Encoding, qubits: number): string {
-  const most = lengthOf(encoding, qubits);
-  return encoding === 'amplitude' ? `give 1 to ${most} values` : `give ${most}: ${what[encoding]}`;
+function lengthAdvice(encoding: Encoding, qubits: number): string {
+  const maxLength = lengthOf(encoding, qubits);
+  return encoding === 'amplitude' ? `give 1 to ${maxLength} values` : `give ${maxLength}: ${valueMeanings[encoding]}`;
 }

@@ -1,8 +1,8 @@
 import {
   cell,
   type Expr,
+  type ExprLike,
   type Float,
-  type In,
   lit,
   loop,
   min,
@@ -17,13 +17,13 @@ import {
 } from '../../../kernel/index.js';
 import {
   amplitudesPerQuad,
-  mirroredBits,
   type PieceOfState,
   pieceOfState,
-  putQuad,
+  reversedBits,
   type StateSpec,
   type StatesBuffer,
   statesOf,
+  storeQuad,
 } from './kernel.js';
 
 /**
@@ -42,13 +42,13 @@ const PARTIALS = 256;
  * Values that a thread of a GPU has asked for before it uses the first: 64 bytes. 64 samples are 512 workgroups, four on a
  * multiprocessor, and memory is 0.9 µs away: by twos, as the compiler has it, 16 KiB are on their way, 2.4 TB/s.
  */
-const TOGETHER = 8;
+const LOADS_IN_FLIGHT = 8;
 
 /** Pieces of a sample's values, each with a sum of its own. */
 export const piecesOfSample = (length: number): number => Math.ceil(length / PIECE);
 
 /** Sums that a tile adds up by itself: more are added by a kernel between the two, in the order of `sum`. */
-export const MOST_SUMS = 64;
+export const MAX_SUMS = 64;
 
 /** A tile per sample: for CPUs, where the sample is in the cache when it is read again, and for short samples. */
 export function wholeAmplitude(spec: AmplitudeSpec) {
@@ -60,7 +60,7 @@ export function wholeAmplitude(spec: AmplitudeSpec) {
     const first = tile.mul(length);
     const total = cell(wide, 0);
     const pieces = piecesOfSample(length);
-    const add = (piece: In<'u32'>): void => {
+    const add = (piece: ExprLike<'u32'>): void => {
       total.set(total.add(squares(context, x, spec, first, piece)));
     };
     if (pieces === 1) add(0);
@@ -69,7 +69,7 @@ export function wholeAmplitude(spec: AmplitudeSpec) {
     const inverse = lit(wide, 1).div(total.sqrt());
     const quads = 2 ** qubits / amplitudesPerQuad(real);
     const whole = { firstQuad: tile.mul(quads), indexOf: indexIn(real), quads };
-    putScaled(each, { states, x }, spec, first, whole, inverse);
+    storeScaled(each, { states, x }, spec, first, whole, inverse);
   });
 }
 
@@ -115,7 +115,7 @@ export function scaledPieces(spec: AmplitudeSpec, sumsPerSample: number) {
       when(own.piece.eq(0), () => norms.set(own.sample, total));
     });
     const inverse = lit(wide, 1).div(total.sqrt());
-    putScaled(each, { states, x }, spec, own.sample.mul(length), own, inverse);
+    storeScaled(each, { states, x }, spec, own.sample.mul(length), own, inverse);
   });
 }
 
@@ -125,17 +125,17 @@ const indexIn =
     quad.mul(amplitudesPerQuad(real)).add(k);
 
 /** What a sum takes of a tile. */
-type Summing = Pick<
+type SumContext = Pick<
   TileContext<Record<never, never>, Record<never, never>, Record<never, never>, Record<never, never>>,
   'sum' | 'each' | 'near'
 >;
 
 function squares(
-  { sum, each, near }: Summing,
+  { sum, each, near }: SumContext,
   x: ReadBuffer<Float>,
   spec: AmplitudeSpec,
   firstOfSample: Expr<'u32'>,
-  piece: In<'u32'>,
+  piece: ExprLike<'u32'>,
 ): Expr<Float> {
   const { real, wide, length, store } = spec;
   const start = lit('u32', PIECE).mul(piece);
@@ -150,8 +150,8 @@ function squares(
   if (store === 'quads') {
     each(PARTIALS, (i) => {
       const total = cell(wide, 0);
-      for (let row = 0; row < PIECE / PARTIALS; row += TOGETHER) {
-        const loaded = range(TOGETHER).map((k) => cell(real, from.at(i.add((row + k) * PARTIALS))));
+      for (let row = 0; row < PIECE / PARTIALS; row += LOADS_IN_FLIGHT) {
+        const loaded = range(LOADS_IN_FLIGHT).map((k) => cell(real, from.at(i.add((row + k) * PARTIALS))));
         for (const one of loaded) {
           const value = one.to(wide);
           total.set(total.add(value.mul(value)));
@@ -170,17 +170,17 @@ function squares(
   return sum(wide, PARTIALS, (i) => partial.at(i));
 }
 
-/** Values from one on. On a CPU by an address, where samples begin at a multiple of four values: see `putQuad`. */
+/** Values from one on. On a CPU by an address, where samples begin at a multiple of four values: see `storeQuad`. */
 function valuesFrom(
   x: ReadBuffer<Float>,
   { store, length }: AmplitudeSpec,
   first: Expr<'u32'>,
-): { at(i: In<'u32'>): Expr<Float> } {
+): { at(i: ExprLike<'u32'>): Expr<Float> } {
   return store === 'floats' && length % 4 === 0 ? x.slice(first.shr(2)) : { at: (i) => x.at(first.add(i)) };
 }
 
-function putScaled(
-  each: Summing['each'],
+function storeScaled(
+  each: SumContext['each'],
   { states, x }: { readonly states: StatesBuffer; readonly x: ReadBuffer<Float> },
   spec: AmplitudeSpec,
   firstValue: Expr<'u32'>,
@@ -193,11 +193,11 @@ function putScaled(
   const valuesOf = (quad: Expr<'u32'>) =>
     range(amplitudesPerQuad(real)).map((k) => {
       const own = indexOf(quad, k);
-      const index = order === 'big' ? mirroredBits(own, qubits) : own;
+      const index = order === 'big' ? reversedBits(own, qubits) : own;
       const value = from.at(isFull ? index : min(index, length - 1));
       return { index, value: store === 'quads' ? cell(real, value) : value };
     });
-  const together = store === 'quads' ? Math.min(TOGETHER, Math.max(1, quads / PARTIALS)) : 1;
+  const together = store === 'quads' ? Math.min(LOADS_IN_FLIGHT, Math.max(1, quads / PARTIALS)) : 1;
   each(quads / together, (i) => {
     const loaded = range(together).map((k) => {
       const quad = i.add(k * (quads / together));
@@ -216,7 +216,7 @@ function putScaled(
         const re = isFull ? scaled : select(index.lt(length), scaled, 0);
         return { re, ...(zero && which === 0 && k === 0 && { im: zero }) };
       });
-      putQuad(states, firstQuad, quad, amplitudes);
+      storeQuad(states, firstQuad, quad, amplitudes);
     });
   });
 }

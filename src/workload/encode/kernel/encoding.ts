@@ -10,7 +10,7 @@ export type Precision = 'f32' | 'f64';
 /** Which bit of an amplitude's index a qubit is: qubit 0 the lowest (as Qiskit has it), or the highest (PennyLane). */
 export type QubitOrder = 'little' | 'big';
 
-export const MOST_QUBITS = 30;
+export const MAX_QUBITS = 30;
 
 /** What states are made, of what. */
 export interface StateShape {
@@ -83,15 +83,15 @@ export function estimateMemory(
   qubits: number,
   batch: number,
   precision: Precision,
-  depth: number,
+  prefetch: number,
 ): MemoryEstimate {
-  const hostBytes = depth * batch * lengthOf(encoding, qubits) * realBytes(precision);
+  const hostBytes = prefetch * batch * lengthOf(encoding, qubits) * realBytes(precision);
   const deviceBytes = 2 * batch * stateBytes(qubits, precision);
   const totalBytes = hostBytes + deviceBytes;
   if (Number.isSafeInteger(totalBytes)) return { hostBytes, deviceBytes, totalBytes };
   throw new EncodeError('memory', {
     message: 'that is more memory than can be counted',
-    asked: `${depth} batches of ${batch} samples of ${qubits} qubits`,
+    asked: `${prefetch} batches of ${batch} samples of ${qubits} qubits`,
     advice: 'use fewer qubits or a smaller batch',
   });
 }

@@ -1,8 +1,8 @@
 import {
   type Expr,
+  type ExprLike,
   type Float,
   fma,
-  type In,
   lit,
   type Near,
   read,
@@ -12,7 +12,7 @@ import {
   tiles,
   type Unsigned,
 } from '../../../kernel/index.js';
-import { type Amplitude, amplitudesPerQuad, putQuad, quadAt, type StateSpec, statesOf } from './kernel.js';
+import { type Amplitude, amplitudesPerQuad, loadQuad, type StateSpec, statesOf, storeQuad } from './kernel.js';
 
 /**
  * iqp: exp(iθ) of all bit strings, then a Walsh–Hadamard transform, which is done some bits at a time in workgroup
@@ -66,12 +66,12 @@ export function iqpPhases(spec: IqpSpec) {
     const turns: Unsigned = real === 'f64' ? 'u64' : 'u32';
     const given = near(turns, length);
     const first = tile.shr(above).mul(length);
-    each(length, (k) => given.set(k, inTurns(x.at(first.add(k)), spec.wide, turns)));
+    each(length, (k) => given.set(k, angleToTurns(x.at(first.add(k)), spec.wide, turns)));
 
     const phaseAt = phaseTables(context, spec, given, tile.and(2 ** above - 1), bits);
     const [re, im] = [near(real, 2 ** bits), near(real, 2 ** bits)];
     each(2 ** bits, (index) => {
-      const value = onCircle(phaseAt(index), real, 2 ** -qubits);
+      const value = turnsToComplex(phaseAt(index), real, 2 ** -qubits);
       re.set(index, value.re);
       im.set(index, value.im);
     });
@@ -79,7 +79,7 @@ export function iqpPhases(spec: IqpSpec) {
     const perQuad = amplitudesPerQuad(real);
     each(2 ** bits / perQuad, (quad) => {
       const amplitudes = amplitudesIn(re, im, quad.mul(perQuad), perQuad);
-      putQuad(states, tile.mul(2 ** bits / perQuad), quad, amplitudes);
+      storeQuad(states, tile.mul(2 ** bits / perQuad), quad, amplitudes);
     });
   });
 }
@@ -105,7 +105,7 @@ export function hadamardPass(spec: IqpSpec, { from, bits }: Pass) {
     const [re, im] = [near(real, size), near(real, size)];
     each(size / perQuad, (quad) => {
       const i = quad.mul(perQuad);
-      quadAt(states, home(i).div(perQuad), real).forEach((amplitude, k) => {
+      loadQuad(states, home(i).div(perQuad), real).forEach((amplitude, k) => {
         re.set(i.add(k), amplitude.re);
         im.set(i.add(k), amplitude.im);
       });
@@ -113,12 +113,12 @@ export function hadamardPass(spec: IqpSpec, { from, bits }: Pass) {
     transformNear(context, [re, im], columns, columns + bits, columns + bits);
     each(size / perQuad, (quad) => {
       const i = quad.mul(perQuad);
-      putQuad(states, lit('u32', 0), home(i).div(perQuad), amplitudesIn(re, im, i, perQuad));
+      storeQuad(states, lit('u32', 0), home(i).div(perQuad), amplitudesIn(re, im, i, perQuad));
     });
   });
 }
 
-type Regions = Pick<
+type NearContext = Pick<
   TileContext<Record<never, never>, Record<never, never>, Record<never, never>, Record<never, never>>,
   'near' | 'each'
 >;
@@ -127,7 +127,13 @@ const amplitudesIn = (re: Near<Float>, im: Near<Float>, first: Expr<'u32'>, coun
   Array.from({ length: count }, (_, k) => ({ re: re.at(first.add(k)), im: im.at(first.add(k)) }));
 
 /** Sums and differences along some bits of an index of `all` bits, two bits a region: each thread owns its four values. */
-function transformNear({ each }: Regions, parts: readonly Near<Float>[], from: number, to: number, all: number): void {
+function transformNear(
+  { each }: NearContext,
+  parts: readonly Near<Float>[],
+  from: number,
+  to: number,
+  all: number,
+): void {
   for (let bit = from; bit < to; bit += 2) {
     const both = bit + 1 < to;
     const own = both ? 4 : 2;
@@ -157,7 +163,7 @@ function transformNear({ each }: Regions, parts: readonly Near<Float>[], from: n
  * table for each, and one for the pairs between u and each bit of v. So θ takes 8 additions at 11 bits, not 66.
  */
 function phaseTables(
-  { near, each }: Regions,
+  { near, each }: NearContext,
   spec: IqpSpec,
   given: Near<Unsigned>,
   high: Expr<'u32'>,
@@ -167,9 +173,9 @@ function phaseTables(
   const type = given.type;
   const none = lit(type, 0);
   const [below, above] = [Math.ceil(bits / 2), Math.floor(bits / 2)];
-  const where = (index: Expr<'u32'>, bit: In<'u32'>, value: Expr<Unsigned>): Expr<Unsigned> =>
+  const where = (index: Expr<'u32'>, bit: ExprLike<'u32'>, value: Expr<Unsigned>): Expr<Unsigned> =>
     select(index.shr(bit).and(1).ne(0), value, none);
-  const pair = (i: In<'u32'>, j: In<'u32'>): Expr<Unsigned> => given.at(pairOf(spec, i, j));
+  const pair = (i: ExprLike<'u32'>, j: ExprLike<'u32'>): Expr<Unsigned> => given.at(pairOf(spec, i, j));
   const sum = (values: readonly Expr<Unsigned>[]): Expr<Unsigned> =>
     values.reduce((total, value) => total.add(value), none as Expr<Unsigned>);
   const range = (from: number, to: number): number[] =>
@@ -220,9 +226,9 @@ function phaseTables(
 }
 
 /** Where the angle of a pair of bits, i < j, stands: after the single ones, (0,1), (0,2) … (1,2) … by qubits. */
-function pairOf({ qubits, order }: StateSpec, i: In<'u32'>, j: In<'u32'>): Expr<'u32'> {
-  const value = (bit: In<'u32'>): Expr<'u32'> => (typeof bit === 'object' ? bit : lit('u32', bit));
-  const other = (bit: In<'u32'>): Expr<'u32'> => lit('u32', qubits - 1).sub(bit);
+function pairOf({ qubits, order }: StateSpec, i: ExprLike<'u32'>, j: ExprLike<'u32'>): Expr<'u32'> {
+  const value = (bit: ExprLike<'u32'>): Expr<'u32'> => (typeof bit === 'object' ? bit : lit('u32', bit));
+  const other = (bit: ExprLike<'u32'>): Expr<'u32'> => lit('u32', qubits - 1).sub(bit);
   const [low, high] = order === 'big' ? [other(j), other(i)] : [value(i), value(j)];
   return low
     .mul(qubits)
@@ -237,7 +243,7 @@ const constants = {
 } as const;
 
 /** An angle as a fraction of a turn. */
-function inTurns(angle: Expr<Float>, wide: Float, type: Unsigned): Expr<Unsigned> {
+function angleToTurns(angle: Expr<Float>, wide: Float, type: Unsigned): Expr<Unsigned> {
   const { turn, rounder } = constants[wide];
   const x = angle.to(wide);
   const whole = fma(x, turn[0], rounder).sub(rounder);
@@ -248,7 +254,7 @@ function inTurns(angle: Expr<Float>, wide: Float, type: Unsigned): Expr<Unsigned
 }
 
 /** A fraction of a turn as a number on the circle of radius `scale`. */
-function onCircle(turns: Expr<Unsigned>, real: Float, scale: number): Required<Amplitude> {
+function turnsToComplex(turns: Expr<Unsigned>, real: Float, scale: number): Required<Amplitude> {
   const width = turns.type === 'u64' ? 64 : 32;
   const isBehind = turns.shr(width - 1).ne(0);
   const size = select(isBehind, lit(turns.type, 0).sub(turns), turns);

@@ -63,7 +63,7 @@ export interface Amplitude {
 export type StatesBuffer = RwBuffer<'u32'> | RwBuffer<Float>;
 type WordsSpec = ReturnType<typeof rw<'u32'>>;
 
-/** It is declared as words everywhere, whatever it is: `putQuad` and `quadAt` know. */
+/** It is declared as words everywhere, whatever it is: `storeQuad` and `loadQuad` know. */
 export const statesOf = ({ store, real }: StateSpec): WordsSpec =>
   store === 'quads' ? rw('u32') : (rw(real) as unknown as WordsSpec);
 
@@ -71,7 +71,7 @@ export const statesOf = ({ store, real }: StateSpec): WordsSpec =>
  * Stores the amplitudes of a quad, number `quad` behind `base`, which is even. A CPU gets there by an address: indices of
  * 32 bits may wrap, for all that its compiler knows, and then it makes no vectors.
  */
-export function putQuad(
+export function storeQuad(
   states: StatesBuffer,
   base: Expr<'u32'>,
   quad: Expr<'u32'>,
@@ -91,7 +91,7 @@ export function putQuad(
 }
 
 /** The amplitudes of a quad. */
-export function quadAt(states: StatesBuffer, quad: Expr<'u32'>, real: Float): Required<Amplitude>[] {
+export function loadQuad(states: StatesBuffer, quad: Expr<'u32'>, real: Float): Required<Amplitude>[] {
   if (states.type !== 'u32') {
     const count = amplitudesPerQuad(real);
     const part = (k: number): Expr<Float> => states.at(quad.mul(2 * count).add(k));
@@ -112,7 +112,7 @@ function wordsOf(value: Expr<Float>): Expr<'u32'>[] {
 }
 
 /** The lowest bits of an index, read from the other end. */
-export function mirroredBits(index: Expr<'u32'>, bits: number): Expr<'u32'> {
+export function reversedBits(index: Expr<'u32'>, bits: number): Expr<'u32'> {
   let all = index;
   const swap = (width: number, mask: number): void => {
     all = all.shr(width).and(mask).or(all.and(mask).shl(width));

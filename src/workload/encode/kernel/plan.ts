@@ -1,7 +1,7 @@
 import type { DeviceInfo } from '../../../device/device.js';
 import { MillraceError } from '../../../kernel/error.js';
 import type { Float, Kernel } from '../../../kernel/index.js';
-import { MOST_SUMS, pieceNorms, piecesOfSample, scaledPieces, totalNorms, wholeAmplitude } from './amplitude.js';
+import { MAX_SUMS, pieceNorms, piecesOfSample, scaledPieces, totalNorms, wholeAmplitude } from './amplitude.js';
 import { type Precision, type QubitOrder, realBytes, type StateShape, stateBytes } from './encoding.js';
 import { hadamardPass, type IqpSpec, iqpPhases, nearBytesOf, passesOf } from './iqp.js';
 import { pieceBitsFor, piecesOfState } from './kernel.js';
@@ -20,7 +20,7 @@ export interface EncodePlan {
   /** Bytes of each buffer for each sample. */
   readonly bytes: Readonly<Record<string, number>>;
   /** Samples of one launch: kernels count values and quads in 32 bits. */
-  readonly most: number;
+  readonly maxSamples: number;
 }
 
 export interface PlannedLaunch {
@@ -55,7 +55,7 @@ export function planFor(info: DeviceInfo, shape: StateShape, options: PlanOption
     precision,
     norm: undefined,
     bytes: { x: inputBytes, states },
-    most: mostSamples(states / (store === 'quads' ? 16 : realBytes(precision)), length),
+    maxSamples: maxSamplesFor(states / (store === 'quads' ? 16 : realBytes(precision)), length),
   };
   const pieces = piecesOfState(qubits, pieceBits);
   switch (encoding) {
@@ -64,7 +64,7 @@ export function planFor(info: DeviceInfo, shape: StateShape, options: PlanOption
       return { ...common, ...amplitudePlan({ ...spec, length }, shared, common.bytes) };
     }
     case 'basis':
-      return { ...common, path: 'basis', ...inTurn({ basis: [basisState(spec), pieces] }) };
+      return { ...common, path: 'basis', ...inSequence({ basis: [basisState(spec), pieces] }) };
     case 'iqp':
       return { ...common, ...iqpPlan({ ...spec, tileBits: tileBitsFor(info, qubits, precision) }) };
     case 'angle':
@@ -73,19 +73,19 @@ export function planFor(info: DeviceInfo, shape: StateShape, options: PlanOption
       return {
         ...common,
         path: 'product of two tables',
-        ...inTurn({ [encoding]: [productState(encoding, spec), pieces] }),
+        ...inSequence({ [encoding]: [productState(encoding, spec), pieces] }),
       };
   }
 }
 
 /** As many as 32 bits can count: what a state is stored in, and values. */
-const mostSamples = (stored: number, length: number): number =>
+const maxSamplesFor = (stored: number, length: number): number =>
   Math.max(1, Math.floor(2 ** 32 / Math.max(stored, length)) - 1);
 
-type Stages = Readonly<Record<string, readonly [kernel: unknown, tilesPerSample: number]>>;
+type KernelSequence = Readonly<Record<string, readonly [kernel: unknown, tilesPerSample: number]>>;
 
 /** Kernels that run one after the other. */
-function inTurn(stages: Stages): Pick<EncodePlan, 'kernels' | 'launches'> {
+function inSequence(stages: KernelSequence): Pick<EncodePlan, 'kernels' | 'launches'> {
   const entries = Object.entries(stages);
   return {
     kernels: Object.fromEntries(entries.map(([name, [kernel]]) => [name, kernel as Kernel])),
@@ -101,14 +101,14 @@ function amplitudePlan(
   const sums = piecesOfSample(spec.length);
   const norm = spec.wide;
   const bytes = { ...given, norms: realBytes(norm) };
-  if (sums === 1 || (!shared && sums <= MOST_SUMS)) {
-    return { path: 'amplitude, a tile a sample', norm, bytes, ...inTurn({ amplitude: [wholeAmplitude(spec), 1] }) };
+  if (sums === 1 || (!shared && sums <= MAX_SUMS)) {
+    return { path: 'amplitude, a tile a sample', norm, bytes, ...inSequence({ amplitude: [wholeAmplitude(spec), 1] }) };
   }
   const pieces = piecesOfState(spec.qubits, spec.pieceBits);
   const partial = { ...bytes, sums: sums * realBytes(norm) };
-  if (sums <= MOST_SUMS) {
+  if (sums <= MAX_SUMS) {
     const stages = { norms: [pieceNorms(spec), sums], scale: [scaledPieces(spec, sums), pieces] } as const;
-    return { path: 'amplitude, norms and scale', norm, bytes: partial, ...inTurn(stages) };
+    return { path: 'amplitude, norms and scale', norm, bytes: partial, ...inSequence(stages) };
   }
   const stages = {
     norms: [pieceNorms(spec), sums],
@@ -119,7 +119,7 @@ function amplitudePlan(
     path: 'amplitude, norms, total and scale',
     norm,
     bytes: { ...partial, totals: realBytes(norm) },
-    ...inTurn(stages),
+    ...inSequence(stages),
   };
 }
 
@@ -132,14 +132,14 @@ function iqpPlan(spec: IqpSpec): Pick<EncodePlan, 'path' | 'kernels' | 'launches
     const columns = Math.min(pass.from, spec.tileBits - pass.bits);
     stages[`hadamard-${pass.from}`] = [hadamardPass(spec, pass), 2 ** (spec.qubits - pass.bits - columns)];
   }
-  return { path: `iqp, Hadamard in ${later.length + 1} passes`, ...inTurn(stages) };
+  return { path: `iqp, Hadamard in ${later.length + 1} passes`, ...inSequence(stages) };
 }
 
 /** As many bits as workgroup memory holds, up to 11 in f64 and 10 in f32: more would leave room for fewer workgroups. */
 function tileBitsFor({ limits }: DeviceInfo, qubits: number, precision: Precision): number {
-  const room = limits.nearBytes ?? Number.POSITIVE_INFINITY;
+  const capacity = limits.nearBytes ?? Number.POSITIVE_INFINITY;
   let bits = precision === 'f64' ? 11 : 10;
-  while (bits > 4 && nearBytesOf(qubits, precision, bits) > room) bits -= 1;
+  while (bits > 4 && nearBytesOf(qubits, precision, bits) > capacity) bits -= 1;
   return bits;
 }
 

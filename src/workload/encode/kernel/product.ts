@@ -2,11 +2,11 @@ import { type Expr, type Float, lit, loop, type Near, read, select, sincos, tile
 import {
   type Amplitude,
   amplitudesPerQuad,
-  mirroredBits,
   pieceOfState,
-  putQuad,
+  reversedBits,
   type StateSpec,
   statesOf,
+  storeQuad,
 } from './kernel.js';
 
 /**
@@ -22,7 +22,7 @@ export function productState(encoding: 'angle' | 'phase' | 'iqp-z', spec: StateS
   return tiles(`encode-${encoding}`, { buffers, lanes: 1 }, ({ tile, near, each, buffers: { x, states } }) => {
     const own = pieceOfState(tile, spec);
     const highs = (own.quads * amplitudesPerQuad(real)) / 2 ** low;
-    const table = (type: Float, length: number): Table => ({
+    const table = (type: Float, length: number): FactorTable => ({
       re: near(type, length),
       im: isReal ? undefined : near(type, length),
     });
@@ -32,29 +32,29 @@ export function productState(encoding: 'angle' | 'phase' | 'iqp-z', spec: StateS
       const qubit = spec.order === 'big' ? lit('u32', qubits - 1).sub(bit) : bit;
       const pair = factorsOf[encoding](x.at(own.sample.mul(qubits).add(qubit)).to(wide));
       pair.forEach((factor, which) => {
-        put(factors, bit.mul(2).add(which), factor, wide);
+        storeFactor(factors, bit.mul(2).add(which), factor, wide);
       });
     });
     /** The product over bits from..to of an index that begins with bit `from`. */
-    const over = (index: Expr<'u32'>, from: number, to: number, start: Product): Product => {
+    const over = (index: Expr<'u32'>, from: number, to: number, start: PartialProduct): PartialProduct => {
       let value = start;
       for (let bit = from; bit < to; bit++) {
-        const one = at(
+        const one = factorAt(
           factors,
           index
             .shr(bit - from)
             .and(1)
             .add(2 * bit),
         );
-        value = value === undefined ? one : times(value, one);
+        value = value === undefined ? one : multiply(value, one);
       }
       return value;
     };
-    each(2 ** low, (i) => put(lows, i, over(i, 0, low, undefined), real));
+    each(2 ** low, (i) => storeFactor(lows, i, over(i, 0, low, undefined), real));
     each(highs, (i) => {
       const scale = encoding === 'phase' ? Math.SQRT2 ** -(qubits % 2) * 2 ** -Math.floor(qubits / 2) : 1;
       const first: Amplitude = { re: lit(wide, scale), ...(!isReal && { im: lit(wide, 0) }) };
-      put(
+      storeFactor(
         high,
         i,
         over(own.piece.mul(highs).add(i), low, qubits, qubits > low && scale === 1 ? undefined : first),
@@ -67,18 +67,20 @@ export function productState(encoding: 'angle' | 'phase' | 'iqp-z', spec: StateS
       each(own.quads, (quad) => {
         const amplitudes = Array.from({ length: perQuad }, (_, k) => {
           const index = quad.mul(perQuad).add(k);
-          return times(at(lows, index.and(2 ** low - 1)), at(high, index.shr(low)));
+          return multiply(factorAt(lows, index.and(2 ** low - 1)), factorAt(high, index.shr(low)));
         });
-        putQuad(states, own.firstQuad, quad, amplitudes);
+        storeQuad(states, own.firstQuad, quad, amplitudes);
       });
       return;
     }
     // One product over high qubits at a time: what is left is a table times a number, which is a loop over vectors.
     loop(highs, (row) => {
-      const above = at(high, row);
+      const above = factorAt(high, row);
       each(2 ** low / perQuad, (quad) => {
-        const amplitudes = Array.from({ length: perQuad }, (_, k) => times(at(lows, quad.mul(perQuad).add(k)), above));
-        putQuad(states, own.firstQuad.add(row.mul(2 ** low / perQuad)), quad, amplitudes);
+        const amplitudes = Array.from({ length: perQuad }, (_, k) =>
+          multiply(factorAt(lows, quad.mul(perQuad).add(k)), above),
+        );
+        storeQuad(states, own.firstQuad.add(row.mul(2 ** low / perQuad)), quad, amplitudes);
       });
     });
   });
@@ -93,12 +95,12 @@ export function basisState(spec: StateSpec) {
     ({ tile, each, buffers }) => {
       const own = pieceOfState(tile, spec);
       const given = buffers.x.at(own.sample);
-      const index = order === 'big' ? mirroredBits(given, qubits) : given;
+      const index = order === 'big' ? reversedBits(given, qubits) : given;
       each(own.quads, (quad) => {
         const amplitudes = Array.from({ length: amplitudesPerQuad(real) }, (_, k) => ({
           re: select(own.indexOf(quad, k).eq(index), lit(real, 1), 0),
         }));
-        putQuad(buffers.states, own.firstQuad, quad, amplitudes);
+        storeQuad(buffers.states, own.firstQuad, quad, amplitudes);
       });
     },
   );
@@ -107,12 +109,12 @@ export function basisState(spec: StateSpec) {
 /** 256 products over low qubits, 32 over high ones in a piece of 8192. */
 const LOW_BITS = 8;
 
-interface Table {
+interface FactorTable {
   readonly re: Near<Float>;
   readonly im: Near<Float> | undefined;
 }
 
-type Product = Amplitude | undefined;
+type PartialProduct = Amplitude | undefined;
 
 /** What a qubit multiplies an amplitude by, where its bit is 0 and where it is 1. */
 const factorsOf: Readonly<Record<'angle' | 'phase' | 'iqp-z', (x: Expr<Float>) => readonly [Amplitude, Amplitude]>> = {
@@ -137,18 +139,18 @@ const factorsOf: Readonly<Record<'angle' | 'phase' | 'iqp-z', (x: Expr<Float>) =
   },
 };
 
-const at = ({ re, im }: Table, index: Expr<'u32'>): Amplitude => ({
+const factorAt = ({ re, im }: FactorTable, index: Expr<'u32'>): Amplitude => ({
   re: re.at(index),
   ...(im && { im: im.at(index) }),
 });
 
-function put({ re, im }: Table, index: Expr<'u32'>, value: Product, type: Float): void {
+function storeFactor({ re, im }: FactorTable, index: Expr<'u32'>, value: PartialProduct, type: Float): void {
   if (value === undefined) throw new TypeError('a product of no factors');
   re.set(index, value.re.to(type));
   if (im && value.im) im.set(index, value.im.to(type));
 }
 
-function times(a: Amplitude, b: Amplitude): Amplitude {
+function multiply(a: Amplitude, b: Amplitude): Amplitude {
   if (a.im === undefined || b.im === undefined) return { re: a.re.mul(b.re) };
   return { re: a.re.mul(b.re).sub(a.im.mul(b.im)), im: a.re.mul(b.im).add(a.im.mul(b.re)) };
 }

@@ -23,7 +23,7 @@ export function referenceStates(
   for (let sample = 0; sample < samples; sample++) {
     const row = given.subarray(sample * shape.length, (sample + 1) * shape.length);
     const state = stateOf(shape, row, sample);
-    states.set(order === 'little' ? state : mirrored(state, shape.qubits), sample * size);
+    states.set(order === 'little' ? state : reversedQubits(state, shape.qubits), sample * size);
   }
   return precision === 'f32' ? states.map(Math.fround) : states;
 }
@@ -40,13 +40,13 @@ function stateOf(shape: StateShape, row: Float64Array, sample: number): Float64A
       return state;
     }
     case 'phase': {
-      const state = product(shape.qubits, (k, bit) => (bit ? turn(at(row, k)) : [1, 0]));
+      const state = product(shape.qubits, (k, bit) => (bit ? unitComplex(at(row, k)) : [1, 0]));
       const scale = 2 ** -Math.floor(shape.qubits / 2) * (shape.qubits % 2 === 1 ? Math.SQRT1_2 : 1);
       return state.map((part) => part * scale);
     }
     case 'iqp-z':
       return product(shape.qubits, (k, bit) => {
-        const [re, im] = turn(at(row, k));
+        const [re, im] = unitComplex(at(row, k));
         return bit ? [(1 - re) / 2, -im / 2] : [(1 + re) / 2, im / 2];
       });
     case 'iqp':
@@ -55,7 +55,7 @@ function stateOf(shape: StateShape, row: Float64Array, sample: number): Float64A
 }
 
 function amplitude(shape: StateShape, row: Float64Array, sample: number): Float64Array {
-  const squares = compensated(row);
+  const squares = compensatedSquares(row);
   checkNorm(shape, squares, sample);
   const norm = Math.sqrt(squares);
   const state = new Float64Array(2 ** shape.qubits * 2);
@@ -66,7 +66,7 @@ function amplitude(shape: StateShape, row: Float64Array, sample: number): Float6
 }
 
 /** Neumaier's sum: what each addition rounds away is added in the end. */
-function compensated(row: Float64Array): number {
+function compensatedSquares(row: Float64Array): number {
   let sum = 0;
   let lost = 0;
   for (const value of row) {
@@ -80,8 +80,8 @@ function compensated(row: Float64Array): number {
 
 type Complex = readonly [re: number, im: number];
 
-const turn = (angle: number): Complex => [Math.cos(angle), Math.sin(angle)];
-const times = ([a, b]: Complex, [c, d]: Complex): Complex => [a * c - b * d, a * d + b * c];
+const unitComplex = (angle: number): Complex => [Math.cos(angle), Math.sin(angle)];
+const multiply = ([a, b]: Complex, [c, d]: Complex): Complex => [a * c - b * d, a * d + b * c];
 const at = (row: Float64Array, k: number): number => row[k] ?? Number.NaN;
 
 /** A factor of each qubit, by its bit. */
@@ -91,7 +91,7 @@ function product(qubits: number, factor: (k: number, bit: number) => Complex): F
   for (let index = 0; index < 2 ** qubits; index++) {
     let value: Complex = [1, 0];
     factors.forEach((pair, k) => {
-      value = times(value, (index >>> k) & 1 ? pair[1] : pair[0]);
+      value = multiply(value, (index >>> k) & 1 ? pair[1] : pair[0]);
     });
     state[2 * index] = value[0];
     state[2 * index + 1] = value[1];
@@ -101,15 +101,15 @@ function product(qubits: number, factor: (k: number, bit: number) => Complex): F
 
 /** exp(iθ) of every bit string, as a product over its bits and pairs of bits, then the sum over all of them by halves. */
 function iqp(qubits: number, row: Float64Array): Float64Array {
-  const turns = Array.from({ length: lengthOf('iqp', qubits) }, (_, k) => turn(at(row, k)));
+  const turns = Array.from({ length: lengthOf('iqp', qubits) }, (_, k) => unitComplex(at(row, k)));
   const state = new Float64Array(2 ** qubits * 2);
   for (let x = 0; x < 2 ** qubits; x++) {
     let value: Complex = [1, 0];
     let pair = qubits;
     for (let i = 0; i < qubits; i++) {
-      if ((x >>> i) & 1) value = times(value, turns[i] as Complex);
+      if ((x >>> i) & 1) value = multiply(value, turns[i] as Complex);
       for (let j = i + 1; j < qubits; j++, pair++) {
-        if ((x >>> i) & (x >>> j) & 1) value = times(value, turns[pair] as Complex);
+        if ((x >>> i) & (x >>> j) & 1) value = multiply(value, turns[pair] as Complex);
       }
     }
     state[2 * x] = value[0];
@@ -130,7 +130,7 @@ function iqp(qubits: number, row: Float64Array): Float64Array {
 }
 
 /** Amplitudes by their indices read from the other end. */
-function mirrored(state: Float64Array, qubits: number): Float64Array {
+function reversedQubits(state: Float64Array, qubits: number): Float64Array {
   const out = new Float64Array(state.length);
   for (let index = 0; index < 2 ** qubits; index++) {
     let other = 0;

@@ -1,12 +1,12 @@
 import { open } from 'node:fs/promises';
-import { MOST_QUBITS, realBytes } from '../kernel/encoding.js';
+import { MAX_QUBITS, realBytes } from '../kernel/encoding.js';
 import { type ArrowFile, type Message, type Messages, openMessages } from './arrow/messages.js';
 import { type Column, columnIn, layoutIn } from './arrow/metadata.js';
 import { BatchRows } from './arrow/rows.js';
 import { RowChecks } from './column.js';
-import { ownRoom } from './raw.js';
-import { badFile, type Source, type SourceOptions, samplesAtATime, toldOf } from './source.js';
-import { Turns } from './turns.js';
+import { allocateValues } from './raw.js';
+import { badFile, type Source, type SourceOptions, samplesPerRead, withFileErrors } from './source.js';
+import { EventLoopTurns } from './turns.js';
 
 /**
  * Arrow IPC, as file (also called Feather version 2) or stream: lists of floats in the first column. The metadata is
@@ -16,19 +16,19 @@ export async function openArrow(path: string, options: SourceOptions): Promise<S
   const file = await open(path, 'r');
   try {
     const { size } = await file.stat();
-    const given: ArrowFile = { path, file, size, turns: new Turns(options.signal) };
+    const given: ArrowFile = { path, file, size, turns: new EventLoopTurns(options.signal) };
     const messages = await openMessages(given);
     const column = columnIn(path, messages.schema);
     const { length, samples } = await measure(given, messages, column);
-    const atATime = samplesAtATime(length, realBytes(column.precision), options);
+    const atATime = samplesPerRead(length, realBytes(column.precision), options);
     const checks = new RowChecks(path, options);
-    async function* batches(room = ownRoom) {
+    async function* batches(allocate = allocateValues) {
       let firstSample = 0;
       for await (const message of messages.batches()) {
         const { layout, rows } = await openRows(given, message, column);
         for (let first = 0; first < layout.rows; first += atATime) {
           const count = Math.min(atATime, layout.rows - first);
-          yield await rows.read(first, count, { length, checks, room, firstSample });
+          yield await rows.read(first, count, { length, checks, allocate, firstSample });
         }
         firstSample += layout.rows;
       }
@@ -37,7 +37,7 @@ export async function openArrow(path: string, options: SourceOptions): Promise<S
       length,
       samples,
       precision: column.precision,
-      batches: (room) => toldOf(path, batches(room)),
+      batches: (allocate) => withFileErrors(path, batches(allocate)),
       close: () => file.close(),
     };
   } catch (error) {
@@ -66,6 +66,6 @@ async function measure(given: ArrowFile, messages: Messages, column: Column) {
   }
   const { path } = given;
   if (samples === 0 || !length) throw badFile(path, 'it has no values', 'write at least one row that is not null');
-  if (length > 2 ** MOST_QUBITS) throw badFile(path, `a row has ${length} values`, `2^${MOST_QUBITS} are the most`);
+  if (length > 2 ** MAX_QUBITS) throw badFile(path, `a row has ${length} values`, `2^${MAX_QUBITS} are the most`);
   return { samples, length };
 }

@@ -4,16 +4,16 @@ import type { SourceOptions } from './source.js';
 /** Checks the rows of a column: nulls as the caller wants them, and all rows as long as the first that is not null. */
 export class RowChecks {
   readonly #path: string;
-  readonly #rejects: boolean;
+  readonly #rejectsNulls: boolean;
 
   constructor(path: string, { nulls = 'fill_zero' }: SourceOptions) {
     this.#path = path;
-    this.#rejects = nulls === 'reject';
+    this.#rejectsNulls = nulls === 'reject';
   }
 
   /** A row that is null, or a value of it. */
-  null(sample: number, position?: number): void {
-    if (!this.#rejects) return;
+  checkNull(sample: number, position?: number): void {
+    if (!this.#rejectsNulls) return;
     throw new EncodeError('format', {
       message: `${this.#path}: sample ${sample} ${position === undefined ? 'is' : `has, at ${position},`} a null`,
       asked: 'samples without nulls',
@@ -23,7 +23,7 @@ export class RowChecks {
     });
   }
 
-  length(sample: number, values: number, first: number): void {
+  checkRowLength(sample: number, values: number, first: number): void {
     if (values === first) return;
     throw new EncodeError('size', {
       message: `${this.#path}: sample ${sample} has ${values} values, the first one ${first}`,

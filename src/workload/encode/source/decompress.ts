@@ -1,42 +1,42 @@
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
-import { byNode, type Codec } from './codec.js';
+import { type Codec, nodeCodec } from './codec.js';
 import { lz4Block, lz4Frame } from './lz4.js';
 import { snappy } from './snappy.js';
-import type { Turns } from './turns.js';
+import type { EventLoopTurns } from './turns.js';
 import { zstd } from './zstd.js';
 
 /**
  * Decompresses. The file says how many bytes come out; any other number is an error. The bytes are valid until the next
  * call.
  */
-export type Unpack = (input: Uint8Array, bytes: number) => Promise<Uint8Array>;
+export type Decompressor = (input: Uint8Array, bytes: number) => Promise<Uint8Array>;
 
 /** By Parquet's names; LZ4_FRAME is Arrow's. Codecs that are not listed are no longer written. */
-export function unpackBy(codec: string, turns: Turns): Unpack {
+export function decompressorFor(codec: string, turns: EventLoopTurns): Decompressor {
   const unpack = codecs[codec];
   if (unpack === undefined) throw new Error(`it is compressed by ${codec}, which is not supported`);
   // The same memory for each page: new memory is cleared by the system, which takes as long as the copy.
-  let held = new Uint8Array(0);
-  const room = (bytes: number): Uint8Array => {
-    if (held.length < bytes) held = new Uint8Array(bytes);
-    return held.subarray(0, bytes);
+  let output = new Uint8Array(0);
+  const allocate = (bytes: number): Uint8Array => {
+    if (output.length < bytes) output = new Uint8Array(bytes);
+    return output.subarray(0, bytes);
   };
   return async (input, bytes) => {
-    if (bytes === 0) return NOTHING;
-    const found = await unpack(input, bytes, { room, turns });
+    if (bytes === 0) return EMPTY;
+    const found = await unpack(input, bytes, { allocate, turns });
     if (found.length !== bytes) throw new Error(`${found.length} bytes came out of a page that has ${bytes}`);
     return found;
   };
 }
 
-const NOTHING = new Uint8Array(0);
+const EMPTY = new Uint8Array(0);
 
 const codecs: Readonly<Record<string, Codec>> = {
   UNCOMPRESSED: async (input) => input,
   SNAPPY: snappy,
-  GZIP: byNode(zlib.gunzipSync, promisify(zlib.gunzip)),
-  BROTLI: byNode(zlib.brotliDecompressSync, promisify(zlib.brotliDecompress)),
+  GZIP: nodeCodec(zlib.gunzipSync, promisify(zlib.gunzip)),
+  BROTLI: nodeCodec(zlib.brotliDecompressSync, promisify(zlib.brotliDecompress)),
   LZ4_RAW: lz4Block,
   LZ4_FRAME: lz4Frame,
   ZSTD: zstd,

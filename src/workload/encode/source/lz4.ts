@@ -1,5 +1,5 @@
-import { type CodecOptions, TURN_BYTES } from './codec.js';
-import type { Turns } from './turns.js';
+import { BYTES_PER_YIELD, type CodecOptions } from './codec.js';
+import type { EventLoopTurns } from './turns.js';
 
 /**
  * LZ4 as files have it: bare blocks (Parquet's LZ4_RAW) and frames (Arrow, and Feather by default). A block is a series of
@@ -12,7 +12,7 @@ export async function lz4Block(
 ): Promise<Uint8Array> {
   const output = new Output(input.length, bytes);
   await decode(input, output, turns);
-  return output.taken();
+  return output.result();
 }
 
 const MAGIC = 0x184d2204;
@@ -41,39 +41,39 @@ export async function lz4Frame(
     const length = size % STORED;
     const block = input.subarray(at + 4, at + 4 + length);
     if (block.length < length) throw new Error('a frame of LZ4 is cut short');
-    if (size >= STORED) output.put(block);
+    if (size >= STORED) output.append(block);
     else await decode(block, output, turns);
     at += 4 + length + (flags & Flag.blockChecksum ? 4 : 0);
   }
-  return output.taken();
+  return output.result();
 }
 
 /** A byte of a length stands for 255 bytes at most, so input of n bytes gets no more memory than for 255 n. */
-const MOST_GAIN = 255;
+const MAX_RATIO = 255;
 
 class Output {
   readonly #bytes: Uint8Array;
   length = 0;
 
   constructor(input: number, bytes: number) {
-    this.#bytes = new Uint8Array(Math.min(bytes, MOST_GAIN * input));
+    this.#bytes = new Uint8Array(Math.min(bytes, MAX_RATIO * input));
   }
 
-  put(bytes: Uint8Array, from = 0, length = bytes.length): void {
+  append(bytes: Uint8Array, from = 0, length = bytes.length): void {
     this.#check(length);
-    if (length > LEAST_COPY) this.#bytes.set(bytes.subarray(from, from + length), this.length);
+    if (length > MIN_BULK_COPY) this.#bytes.set(bytes.subarray(from, from + length), this.length);
     else for (let i = 0; i < length; i++) this.#bytes[this.length + i] = bytes[from + i] as number;
     this.length += length;
   }
 
   /** Repeats earlier output. It may reach into what it writes, which is then repeated too. */
-  repeat(distance: number, length: number): void {
+  copyMatch(distance: number, length: number): void {
     if (distance === 0 || distance > this.length) throw new Error('LZ4 refers to what is not there');
     this.#check(length);
     const from = this.length - distance;
     const end = this.length + length;
     // By hand up to some whole repetitions, then those at once, twice as many each time.
-    const byHand = Math.min(end, from + distance * Math.ceil(LEAST_COPY / distance) + distance);
+    const byHand = Math.min(end, from + distance * Math.ceil(MIN_BULK_COPY / distance) + distance);
     for (; this.length < byHand; this.length++) this.#bytes[this.length] = this.#bytes[this.length - distance] ?? 0;
     while (this.length < end) {
       const some = Math.min(this.length - from, end - this.length);
@@ -82,7 +82,7 @@ class Output {
     }
   }
 
-  taken(): Uint8Array {
+  result(): Uint8Array {
     return this.#bytes.subarray(0, this.length);
   }
 
@@ -92,11 +92,11 @@ class Output {
 }
 
 /** Fewer bytes are copied sooner by hand. */
-const LEAST_COPY = 64;
+const MIN_BULK_COPY = 64;
 /** The shortest match; lengths are counted from it. */
-const LEAST_MATCH = 4;
+const MIN_MATCH = 4;
 
-async function decode(input: Uint8Array, output: Output, turns: Turns): Promise<void> {
+async function decode(input: Uint8Array, output: Output, turns: EventLoopTurns): Promise<void> {
   let at = 0;
   const byte = (): number => {
     const value = input[at++];
@@ -115,18 +115,18 @@ async function decode(input: Uint8Array, output: Output, turns: Turns): Promise<
     }
     return length;
   };
-  let turnAt = output.length + TURN_BYTES;
+  let turnAt = output.length + BYTES_PER_YIELD;
   while (at < input.length) {
     const token = byte();
     const literals = lengthFrom(token >> 4);
     if (at + literals > input.length) throw new Error('a block of LZ4 is cut short');
-    output.put(input, at, literals);
+    output.append(input, at, literals);
     at += literals;
     if (at === input.length) return; // the last sequence has no match
     const distance = byte() | (byte() << 8);
-    output.repeat(distance, lengthFrom(token & 15) + LEAST_MATCH);
+    output.copyMatch(distance, lengthFrom(token & 15) + MIN_MATCH);
     if (output.length < turnAt) continue;
-    await turns.take();
-    turnAt = output.length + TURN_BYTES;
+    await turns.yieldIfDue();
+    turnAt = output.length + BYTES_PER_YIELD;
   }
 }

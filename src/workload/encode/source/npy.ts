@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { samplesIn } from './raw.js';
-import { badFile, badRank, badType, type Source, type SourceOptions, samplesAtATime } from './source.js';
-import { Turns } from './turns.js';
+import { badFile, badRank, badType, type Source, type SourceOptions, samplesPerRead } from './source.js';
+import { EventLoopTurns } from './turns.js';
 
 /** NumPy's format: a header that says type, order and shape, then the values. */
 export async function openNpy(path: string, options: SourceOptions): Promise<Source> {
@@ -37,7 +37,7 @@ interface Header {
 }
 
 /** Longer headers are of types with fields, which are not read anyway. */
-const MOST_HEADER = 65_536;
+const MAX_HEADER = 65_536;
 
 async function headerOf(path: string, file: FileHandle): Promise<Header> {
   const start = Buffer.alloc(12);
@@ -48,19 +48,13 @@ async function headerOf(path: string, file: FileHandle): Promise<Header> {
   const isOld = start[6] === 1;
   const size = isOld ? start.readUInt16LE(8) : start.readUInt32LE(8);
   const before = isOld ? 10 : 12;
-  const text = Buffer.alloc(Math.min(size, MOST_HEADER));
+  const text = Buffer.alloc(Math.min(size, MAX_HEADER));
   const read = await file.read(text, 0, text.length, before);
   const header = text.toString('latin1');
   const descr = /'descr':\s*'([^']*)'/.exec(header)?.[1];
   const order = /'fortran_order':\s*(True|False)/.exec(header)?.[1];
   const shape = /'shape':\s*\(([\d,\s]*)\)/.exec(header)?.[1];
-  if (
-    size > MOST_HEADER ||
-    read.bytesRead < size ||
-    descr === undefined ||
-    order === undefined ||
-    shape === undefined
-  ) {
+  if (size > MAX_HEADER || read.bytesRead < size || descr === undefined || order === undefined || shape === undefined) {
     throw badFile(path, 'its header cannot be read', 'write it by numpy.save, an array of numbers');
   }
   const sides = shape.split(',').flatMap((side) => (side.trim() === '' ? [] : Number(side)));
@@ -80,13 +74,13 @@ async function* columnsAsRows(
     all.set(part, at);
     at += part.length;
   }
-  const atATime = samplesAtATime(length, 8, options);
-  const turns = new Turns(options.signal);
+  const atATime = samplesPerRead(length, 8, options);
+  const turns = new EventLoopTurns(options.signal);
   for (let first = 0; first < samples; first += atATime) {
     const count = Math.min(atATime, samples - first);
     const rows = new Float64Array(count * length);
     for (let value = 0; value < length; value++) {
-      await turns.take();
+      await turns.yieldIfDue();
       for (let row = 0; row < count; row++)
         rows[row * length + value] = all[value * samples + first + row] ?? Number.NaN;
     }

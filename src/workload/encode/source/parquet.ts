@@ -1,17 +1,17 @@
 import { open } from 'node:fs/promises';
-import type { Room } from '../job/room.js';
-import { MOST_QUBITS, type Precision, realBytes } from '../kernel/encoding.js';
+import type { AllocateValues } from '../job/room.js';
+import { MAX_QUBITS, type Precision, realBytes } from '../kernel/encoding.js';
 import { RowChecks } from './column.js';
-import { type Unpack, unpackBy } from './decompress.js';
-import { type Chunk, pagesOf } from './parquet/chunk.js';
+import { type Decompressor, decompressorFor } from './decompress.js';
+import { type ColumnChunk, pagesOf } from './parquet/chunk.js';
 import { footerOf } from './parquet/footer.js';
 import type { Page } from './parquet/page.js';
-import { Rows } from './parquet/rows.js';
+import { RowScanner } from './parquet/rows.js';
 import { columnOf } from './parquet/schema.js';
-import type { Reals } from './parquet/values.js';
-import { ownRoom } from './raw.js';
-import { badFile, type Source, type SourceOptions, samplesAtATime, toldOf } from './source.js';
-import { Turns } from './turns.js';
+import type { FloatArray } from './parquet/values.js';
+import { allocateValues } from './raw.js';
+import { badFile, type Source, type SourceOptions, samplesPerRead, withFileErrors } from './source.js';
+import { EventLoopTurns } from './turns.js';
 
 /** One column: lists of floats, or a float a row. What its pages hold goes straight to the arrays that are given. */
 export async function openParquet(path: string, options: SourceOptions): Promise<Source> {
@@ -21,24 +21,24 @@ export async function openParquet(path: string, options: SourceOptions): Promise
     const footer = await footerOf(path, file, size);
     const { depth, precision } = columnOf(path, footer.elements);
     const checks = new RowChecks(path, options);
-    const turns = new Turns(options.signal);
-    const codecs = new Map<string, Unpack>();
-    const groups = footer.groups.map(({ codec, ...group }, at): Group => {
-      const unpack = codecs.get(codec) ?? unpackBy(codec, turns);
-      codecs.set(codec, unpack);
-      return { ...group, at, path, file, depth, precision, unpack, turns };
+    const turns = new EventLoopTurns(options.signal);
+    const codecs = new Map<string, Decompressor>();
+    const groups = footer.groups.map(({ codec, ...group }, at): NumberedChunk => {
+      const decompress = codecs.get(codec) ?? decompressorFor(codec, turns);
+      codecs.set(codec, decompress);
+      return { ...group, at, path, file, depth, precision, decompress, turns };
     });
-    const { length, items } = await firstRowIn(path, groups, new Rows(depth, checks));
+    const { length, items } = await firstRowIn(path, groups, new RowScanner(depth, checks));
     const samples = groups.reduce((sum, { rows }) => sum + rows, 0);
-    const atATime = samplesAtATime(length, realBytes(precision), options);
+    const atATime = samplesPerRead(length, realBytes(precision), options);
     return {
       length,
       samples,
       precision,
-      batches(room = ownRoom) {
-        const rows = new Rows(depth, checks, length);
-        const made = batchesOf({ items, samples, length, atATime, precision }, rows, room);
-        return toldOf(path, made, () => `about row ${Math.max(0, rows.begun - 1)}`);
+      batches(allocate = allocateValues) {
+        const rows = new RowScanner(depth, checks, length);
+        const made = batchesOf({ items, samples, length, atATime, precision }, rows, allocate);
+        return withFileErrors(path, made, () => `about row ${Math.max(0, rows.rowsBegun - 1)}`);
       },
       close: () => file.close(),
     };
@@ -48,32 +48,32 @@ export async function openParquet(path: string, options: SourceOptions): Promise
   }
 }
 
-interface Group extends Chunk {
+interface NumberedChunk extends ColumnChunk {
   /** Its number in the file, and how many rows it has. */
   readonly at: number;
   readonly rows: number;
 }
 
 /** Pages, and what comes after the last of each row group. */
-type Item = Page | Group;
+type PageOrGroupEnd = Page | NumberedChunk;
 
-async function* itemsIn(groups: readonly Group[]): AsyncGenerator<Item> {
+async function* itemsIn(groups: readonly NumberedChunk[]): AsyncGenerator<PageOrGroupEnd> {
   for (const group of groups) {
     yield* pagesOf(group);
     yield group;
   }
 }
 
-interface Found {
+interface FirstRow {
   readonly length: number;
   /** All of the column, from its beginning. */
-  readonly items: AsyncIterable<Item>;
+  readonly items: AsyncIterable<PageOrGroupEnd>;
 }
 
 /** The first row that is not null says how long all are. It mostly ends in the first page, which is not read again then. */
-async function firstRowIn(path: string, groups: readonly Group[], rows: Rows): Promise<Found> {
+async function firstRowIn(path: string, groups: readonly NumberedChunk[], rows: RowScanner): Promise<FirstRow> {
   const items = itemsIn(groups);
-  let first: Item | undefined;
+  let first: PageOrGroupEnd | undefined;
   for (let read = 0; rows.length === undefined; read++) {
     const { value: item, done } = await items.next();
     if (done) break;
@@ -83,17 +83,17 @@ async function firstRowIn(path: string, groups: readonly Group[], rows: Rows): P
   }
   const { length = 0 } = rows;
   if (length === 0) throw badFile(path, 'it has no values', 'write at least one row that is not null');
-  if (length > 2 ** MOST_QUBITS) throw badFile(path, `a row has ${length} values`, `2^${MOST_QUBITS} are the most`);
-  return { length, items: first ? after(first, items) : itemsIn(groups) };
+  if (length > 2 ** MAX_QUBITS) throw badFile(path, `a row has ${length} values`, `2^${MAX_QUBITS} are the most`);
+  return { length, items: first ? prepend(first, items) : itemsIn(groups) };
 }
 
-async function* after<T>(first: T, rest: AsyncIterable<T>): AsyncGenerator<T> {
+async function* prepend<T>(first: T, rest: AsyncIterable<T>): AsyncGenerator<T> {
   yield first;
   yield* rest;
 }
 
-interface Batches {
-  readonly items: AsyncIterable<Item>;
+interface BatchRequest {
+  readonly items: AsyncIterable<PageOrGroupEnd>;
   readonly samples: number;
   readonly length: number;
   readonly atATime: number;
@@ -101,17 +101,17 @@ interface Batches {
 }
 
 /** Rows need not end with pages, nor batches with either. */
-async function* batchesOf(asked: Batches, rows: Rows, room: Room): AsyncGenerator<Reals> {
+async function* batchesOf(asked: BatchRequest, rows: RowScanner, allocate: AllocateValues): AsyncGenerator<FloatArray> {
   const { items, samples, length, atATime, precision } = asked;
   let left = samples;
   let filled = 0;
-  let batch: Reals | undefined;
+  let batch: FloatArray | undefined;
   let before = 0;
   for await (const item of items) {
     if ('rows' in item) {
       rows.end();
-      checkRows(item, rows.begun - before);
-      before = rows.begun;
+      checkRows(item, rows.rowsBegun - before);
+      before = rows.rowsBegun;
       continue;
     }
     for (const { count, isZero } of rows.page(item)) {
@@ -124,7 +124,7 @@ async function* batchesOf(asked: Batches, rows: Rows, room: Room): AsyncGenerato
         if (batch === undefined) {
           const own = Math.min(atATime, left);
           if (own === 0) throw new Error(`it has more rows than the ${samples} of its footer`);
-          batch = await room(own * length, precision);
+          batch = await allocate(own * length, precision);
           left -= own;
           filled = 0;
         }
@@ -139,6 +139,6 @@ async function* batchesOf(asked: Batches, rows: Rows, room: Room): AsyncGenerato
   if (batch) yield batch;
 }
 
-function checkRows({ at, rows }: Group, found: number): void {
+function checkRows({ at, rows }: NumberedChunk, found: number): void {
   if (found !== rows) throw new Error(`row group ${at} has ${found} rows, its footer says ${rows}`);
 }

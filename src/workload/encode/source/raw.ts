@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
-import type { Room } from '../job/room.js';
+import type { AllocateValues } from '../job/room.js';
 import { type Precision, realBytes } from '../kernel/encoding.js';
-import { badFile, type Source, type SourceOptions, samplesAtATime } from './source.js';
+import { badFile, type Source, type SourceOptions, samplesPerRead } from './source.js';
 
 /** Little-endian floats and nothing else: how many make a sample is said from outside. */
 export async function openRaw(path: string, precision: Precision, options: SourceOptions): Promise<Source> {
@@ -26,7 +26,7 @@ export async function openRaw(path: string, precision: Precision, options: Sourc
   }
 }
 
-export interface Stored {
+export interface RawSamples {
   readonly path: string;
   readonly file: FileHandle;
   /** Where the first value is. */
@@ -37,19 +37,19 @@ export interface Stored {
 }
 
 /** Samples that lie in the file as they do in memory: read straight into the arrays that are given. */
-export function samplesIn(stored: Stored, options: SourceOptions): Source {
+export function samplesIn(stored: RawSamples, options: SourceOptions): Source {
   const { path, file, from, samples, length, precision } = stored;
   const bytes = realBytes(precision);
-  const atATime = samplesAtATime(length, bytes, options);
+  const atATime = samplesPerRead(length, bytes, options);
   return {
     length,
     samples,
     precision,
-    async *batches(room = ownRoom) {
+    async *batches(allocate = allocateValues) {
       for (let first = 0; first < samples; first += atATime) {
         const count = Math.min(atATime, samples - first) * length;
-        const values = await room(count, precision);
-        await fill(path, file, values, from + first * length * bytes);
+        const values = await allocate(count, precision);
+        await readInto(path, file, values, from + first * length * bytes);
         yield values;
       }
     },
@@ -57,13 +57,13 @@ export function samplesIn(stored: Stored, options: SourceOptions): Source {
   };
 }
 
-export const ownRoom: Room = async (values, precision) =>
+export const allocateValues: AllocateValues = async (values, precision) =>
   precision === 'f64' ? new Float64Array(values) : new Float32Array(values);
 
 /** By several threads: one copies 3 to 6 GB/s from the system's cache, a bus takes 50. */
-export async function fill(path: string, file: FileHandle, into: ArrayBufferView, position: number): Promise<void> {
+export async function readInto(path: string, file: FileHandle, into: ArrayBufferView, position: number): Promise<void> {
   const { buffer, byteOffset, byteLength } = into;
-  const part = Math.max(LEAST_READ, Math.ceil(byteLength / READERS));
+  const part = Math.max(MIN_READ, Math.ceil(byteLength / READERS));
   const parts: Promise<void>[] = [];
   for (let at = 0; at < byteLength; at += part) {
     const bytes = new Uint8Array(buffer, byteOffset + at, Math.min(part, byteLength - at));
@@ -74,13 +74,13 @@ export async function fill(path: string, file: FileHandle, into: ArrayBufferView
 
 /** As many as there are threads for files, unless told otherwise. */
 const READERS = 4;
-const LEAST_READ = 2 ** 20;
+const MIN_READ = 2 ** 20;
 /** The system takes less than 2^31 bytes at a time. */
-const MOST_READ = 2 ** 30;
+const MAX_READ = 2 ** 30;
 
 async function read(path: string, file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
   for (let done = 0; done < bytes.length; ) {
-    const { bytesRead } = await file.read(bytes, done, Math.min(MOST_READ, bytes.length - done), position + done);
+    const { bytesRead } = await file.read(bytes, done, Math.min(MAX_READ, bytes.length - done), position + done);
     if (bytesRead === 0) throw badFile(path, 'it ends before its last sample', 'see that the file is whole');
     done += bytesRead;
   }

@@ -2,11 +2,11 @@ import fc from 'fast-check';
 import { snappyCompress } from 'hyparquet-writer/src/snappy.js';
 import { expect, test } from 'vitest';
 import { snappy } from './snappy.js';
-import { Turns } from './turns.js';
+import { EventLoopTurns } from './turns.js';
 
-const turns = new Turns();
+const turns = new EventLoopTurns();
 const unpack = async (bytes: readonly number[], size: number): Promise<number[]> => [
-  ...(await snappy(Uint8Array.from(bytes), size, { room: (count) => new Uint8Array(count), turns })),
+  ...(await snappy(Uint8Array.from(bytes), size, { allocate: (count) => new Uint8Array(count), turns })),
 ];
 
 test('literals and copies of all three kinds, by the format', async () => {
@@ -32,7 +32,7 @@ test('what is none throws, and what says too much of itself gets no memory', asy
     expect(
       snappy(Uint8Array.from(bytes), size, {
         turns,
-        room: (count) => {
+        allocate: (count) => {
           expect(count).toBeLessThan(1000);
           return new Uint8Array(count);
         },

@@ -1,10 +1,10 @@
-import { type CodecOptions, TURN_BYTES } from './codec.js';
+import { BYTES_PER_YIELD, type CodecOptions } from './codec.js';
 
 /**
  * Snappy, as pages of Parquet are compressed unless their writer is told otherwise: literals, and copies of what came
  * before. Floats that are not alike are literals of 64 KiB, which are copied as a whole.
  */
-export async function snappy(input: Uint8Array, bytes: number, { room, turns }: CodecOptions): Promise<Uint8Array> {
+export async function snappy(input: Uint8Array, bytes: number, { allocate, turns }: CodecOptions): Promise<Uint8Array> {
   let at = 0;
   const byte = (): number => {
     const value = input[at++];
@@ -24,23 +24,23 @@ export async function snappy(input: Uint8Array, bytes: number, { room, turns }: 
     if (size >= 2 ** 32) throw new Error('Snappy says that it has more than 2^32 bytes');
   }
   // Three bytes make 64 at most: what says more of itself is not worth its memory.
-  if (size !== bytes || size > MOST_GAIN * input.length) throw new Error('Snappy says another length than its page');
-  const output = room(size);
+  if (size !== bytes || size > MAX_RATIO * input.length) throw new Error('Snappy says another length than its page');
+  const output = allocate(size);
   let to = 0;
-  let turnAt = TURN_BYTES;
+  let turnAt = BYTES_PER_YIELD;
   while (at < input.length) {
     if (to >= turnAt) {
-      await turns.take();
-      turnAt = to + TURN_BYTES;
+      await turns.yieldIfDue();
+      turnAt = to + BYTES_PER_YIELD;
     }
     const tag = byte();
     const kind = tag & 3;
     if (kind === Kind.literal) {
       const short = tag >>> 2;
-      const length = (short < LONG ? short : little(short - LONG + 1)) + 1;
+      const length = (short < LONG_LITERAL ? short : little(short - LONG_LITERAL + 1)) + 1;
       if (length > input.length - at) throw cutShort();
       if (length > size - to) throw tooLong();
-      if (length > LEAST_SET) output.set(input.subarray(at, at + length), to);
+      if (length > MIN_BULK_COPY) output.set(input.subarray(at, at + length), to);
       else for (let i = 0; i < length; i++) output[to + i] = input[at + i] as number;
       at += length;
       to += length;
@@ -60,10 +60,10 @@ export async function snappy(input: Uint8Array, bytes: number, { room, turns }: 
 /** The two lowest bits of each element: a copy says its distance in 11 bits, in two bytes or in four. */
 const Kind = { literal: 0, near: 1, far: 2 } as const;
 /** From here on a literal's length is in the bytes that follow. */
-const LONG = 60;
+const LONG_LITERAL = 60;
 /** Shorter ones are copied sooner by hand. */
-const LEAST_SET = 48;
-const MOST_GAIN = 64 / 3 + 1;
+const MIN_BULK_COPY = 48;
+const MAX_RATIO = 64 / 3 + 1;
 
 const cutShort = (): Error => new Error('Snappy is cut short');
 const tooLong = (): Error => new Error('Snappy has more than it says');

@@ -1,7 +1,7 @@
 import { extname } from 'node:path';
 import { MillraceError } from '../../../kernel/error.js';
 import { EncodeError } from '../job/errors.js';
-import type { Room } from '../job/room.js';
+import type { AllocateValues } from '../job/room.js';
 import type { Values } from '../job/rows.js';
 import type { Precision } from '../kernel/encoding.js';
 
@@ -14,7 +14,7 @@ export interface Source {
   /** What they are stored as. */
   readonly precision: Precision;
   /** Arrays of whole samples, one after the other. Those that need no conversion are read into `room`, where there is one. */
-  batches(room?: Room): AsyncIterable<Values>;
+  batches(allocate?: AllocateValues): AsyncIterable<Values>;
   close(): Promise<void>;
 }
 
@@ -29,10 +29,10 @@ export interface SourceOptions {
   readonly signal?: AbortSignal;
 }
 
-type Open = (path: string, options: SourceOptions) => Promise<Source>;
+type OpenReader = (path: string, options: SourceOptions) => Promise<Source>;
 
 /** By the ending of the name. Readers are loaded when they are needed. */
-const kinds: Readonly<Record<string, Open>> = {
+const readers: Readonly<Record<string, OpenReader>> = {
   '.npy': async (path, options) => (await import('./npy.js')).openNpy(path, options),
   '.f64': async (path, options) => (await import('./raw.js')).openRaw(path, 'f64', options),
   '.f32': async (path, options) => (await import('./raw.js')).openRaw(path, 'f32', options),
@@ -44,35 +44,35 @@ const kinds: Readonly<Record<string, Open>> = {
   '.ipc': async (path, options) => (await import('./arrow.js')).openArrow(path, options),
 };
 
-export const sourceEndings = Object.keys(kinds);
+export const sourceExtensions = Object.keys(readers);
 
 /** Opens a file of samples. */
 export async function openSource(path: string, options: SourceOptions = {}): Promise<Source> {
   const ending = extname(path).toLowerCase();
-  const open = kinds[ending];
-  if (open) return once(await readable(path, () => open(path, options)), path);
+  const open = readers[ending];
+  if (open) return readOnce(await withReadError(path, () => open(path, options)), path);
   const isTorch = ending === '.pt' || ending === '.pth';
   throw new EncodeError('source', {
     message: isTorch
       ? 'files of PyTorch are programs, which are not run here'
       : `files that end in ${ending || 'nothing'} are not known`,
     asked: `the samples in ${path}`,
-    advice: isTorch ? 'save the tensor by numpy.save, as .npy' : `there are ${sourceEndings.join(', ')}`,
+    advice: isTorch ? 'save the tensor by numpy.save, as .npy' : `there are ${sourceExtensions.join(', ')}`,
   });
 }
 
 /** Samples that are read at a time, where nobody says. */
-export const samplesAtATime = (length: number, bytes: number, { batch }: SourceOptions): number =>
+export const samplesPerRead = (length: number, bytes: number, { batch }: SourceOptions): number =>
   batch ?? Math.max(1, Math.floor(READ_BYTES / (length * bytes)));
 
 const READ_BYTES = 8 * 2 ** 20;
 
 /** The same source, whose samples are given only once. */
-function once(source: Source, path: string): Source {
+function readOnce(source: Source, path: string): Source {
   let isRead = false;
   return {
     ...source,
-    batches: (room) => {
+    batches: (allocate) => {
       if (isRead) {
         throw new EncodeError('consumed', {
           message: 'the samples have been read already',
@@ -81,12 +81,12 @@ function once(source: Source, path: string): Source {
         });
       }
       isRead = true;
-      return source.batches(room);
+      return source.batches(allocate);
     },
   };
 }
 
-async function readable<T>(path: string, read: () => Promise<T>): Promise<T> {
+async function withReadError<T>(path: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (error) {
@@ -95,7 +95,11 @@ async function readable<T>(path: string, read: () => Promise<T>): Promise<T> {
 }
 
 /** The same batches; an error of a reader becomes one that names the file and, if `where` is given, the place in it. */
-export async function* toldOf<T>(path: string, batches: AsyncIterable<T>, where?: () => string): AsyncGenerator<T> {
+export async function* withFileErrors<T>(
+  path: string,
+  batches: AsyncIterable<T>,
+  where?: () => string,
+): AsyncGenerator<T> {
   try {
     yield* batches;
   } catch (error) {

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
-import { badFile, badRank, badType, type Source, type SourceOptions, samplesAtATime } from './source.js';
-import { Turns } from './turns.js';
+import { badFile, badRank, badType, type Source, type SourceOptions, samplesPerRead } from './source.js';
+import { EventLoopTurns } from './turns.js';
 
 /** A tensor as TensorFlow writes it: type (1), shape (2), and the values as bytes (4) or as doubles (6). */
 export async function openTensorProto(path: string, options: SourceOptions): Promise<Source> {
-  const { samples, length, values } = await tensorIn(path, await readFile(path), new Turns(options.signal));
-  const size = samplesAtATime(length, 8, options) * length;
+  const { samples, length, values } = await tensorIn(path, await readFile(path), new EventLoopTurns(options.signal));
+  const size = samplesPerRead(length, 8, options) * length;
   return {
     samples,
     length,
@@ -19,7 +19,7 @@ export async function openTensorProto(path: string, options: SourceOptions): Pro
 
 const DOUBLE = 2;
 
-async function tensorIn(path: string, bytes: Buffer, turns: Turns) {
+async function tensorIn(path: string, bytes: Buffer, turns: EventLoopTurns) {
   let type = 0;
   let sides: number[] | undefined;
   let content: Buffer | undefined;
@@ -27,11 +27,11 @@ async function tensorIn(path: string, bytes: Buffer, turns: Turns) {
   let fields = 0;
   for (const field of fieldsIn(path, bytes)) {
     if (field.number === 1) type = field.value;
-    else if (field.number === 2) sides = sidesIn(path, field.bytes);
+    else if (field.number === 2) sides = dimensionsIn(path, field.bytes);
     else if (field.number === 4) content = field.bytes;
-    else if (field.number === 6) doubles.put(field.bytes);
+    else if (field.number === 6) doubles.append(field.bytes);
     fields += 1;
-    if (fields % TURN_FIELDS === 0) await turns.take();
+    if (fields % FIELDS_PER_YIELD === 0) await turns.yieldIfDue();
   }
   if (type !== DOUBLE) throw badType(path, `its type is number ${type}, not double (2)`, 'save it as float64');
   if (sides === undefined) throw badFile(path, 'it has no shape', 'save the tensor with its shape');
@@ -40,7 +40,7 @@ async function tensorIn(path: string, bytes: Buffer, turns: Turns) {
     throw badFile(path, `its shape is ${sides.join(' × ')}`, 'each side must be 1 or more');
   }
   const [samples, length] = sides.length === 1 ? [1, sides[0] ?? 0] : [sides[0] ?? 0, sides[1] ?? 0];
-  if (content && content.length > 0) doubles.take(content);
+  if (content && content.length > 0) doubles.replace(content);
   const { count, values } = doubles;
   if (count === 0) throw badFile(path, 'it has no values', 'save a tensor with values');
   if (count !== samples * length) {
@@ -50,7 +50,7 @@ async function tensorIn(path: string, bytes: Buffer, turns: Turns) {
 }
 
 /** Fields of a few bytes that are read between two turns of the loop. */
-const TURN_FIELDS = 65_536;
+const FIELDS_PER_YIELD = 65_536;
 
 /** Doubles from the fields of a message, in memory for as many as the message can hold. */
 class Doubles {
@@ -72,24 +72,24 @@ class Doubles {
   }
 
   /** Adds the doubles of a field. Bytes after the last whole one are dropped. */
-  put(bytes: Buffer): void {
+  append(bytes: Buffer): void {
     if (this.#all.length === 0) this.#all = Buffer.from(new ArrayBuffer(this.#bytes));
     const whole = bytes.length - (bytes.length % 8);
     this.#used += bytes.copy(this.#all, this.#used, 0, whole);
   }
 
   /** Has these bytes instead of the others. */
-  take(bytes: Buffer): void {
+  replace(bytes: Buffer): void {
     this.#all = Buffer.from(new ArrayBuffer(bytes.length));
     this.#used = bytes.copy(this.#all);
   }
 }
 
 /** A shape of two dimensions takes some dozen bytes. */
-const MOST_SHAPE = 65_536;
+const MAX_SHAPE_BYTES = 65_536;
 
-function sidesIn(path: string, bytes: Buffer): number[] {
-  if (bytes.length > MOST_SHAPE)
+function dimensionsIn(path: string, bytes: Buffer): number[] {
+  if (bytes.length > MAX_SHAPE_BYTES)
     throw badFile(path, `its shape takes ${bytes.length} bytes`, 'save one or two dimensions');
   const sides: number[] = [];
   for (const field of fieldsIn(path, bytes)) {
@@ -108,7 +108,7 @@ interface Field {
   readonly bytes: Buffer;
 }
 
-const NOTHING = Buffer.alloc(0);
+const EMPTY = Buffer.alloc(0);
 
 /** The fields of a message in the format of protocol buffers. */
 function* fieldsIn(path: string, bytes: Buffer): Generator<Field> {
@@ -131,7 +131,7 @@ function* fieldsIn(path: string, bytes: Buffer): Generator<Field> {
     const key = varint();
     const number = key >>> 3;
     const kind = key & 7;
-    if (kind === 0) yield { number, value: varint(), bytes: NOTHING };
+    if (kind === 0) yield { number, value: varint(), bytes: EMPTY };
     else if (kind === 1) yield { number, value: 0, bytes: take(8) };
     else if (kind === 2) yield { number, value: 0, bytes: take(varint()) };
     else if (kind === 5) yield { number, value: 0, bytes: take(4) };

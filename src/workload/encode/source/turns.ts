@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
  * Keeps long parsing interruptible. JavaScript hears of signals and timers only between turns of its loop, so code that
  * works for long calls `take` now and then, outside of its innermost loops.
  */
-export class Turns {
+export class EventLoopTurns {
   readonly #signal: AbortSignal | undefined;
   #lastMs = performance.now();
 
@@ -13,8 +13,8 @@ export class Turns {
   }
 
   /** Lets the loop turn if it has not for 50 ms. Throws if the reading was aborted. */
-  async take(): Promise<void> {
-    if (performance.now() - this.#lastMs >= TURN_MS) {
+  async yieldIfDue(): Promise<void> {
+    if (performance.now() - this.#lastMs >= YIELD_MS) {
       await setImmediate();
       this.#lastMs = performance.now();
     }
@@ -22,4 +22,4 @@ export class Turns {
   }
 }
 
-const TURN_MS = 50;
+const YIELD_MS = 50;

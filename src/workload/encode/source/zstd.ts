@@ -1,8 +1,8 @@
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import koffi from 'koffi';
-import { addressOf, loadForever, symbolIn } from '../../../device/native/libc.js';
-import { byNode, type CodecOptions, TURN_BYTES } from './codec.js';
+import { addressOf, loadForever, symbolAddress } from '../../../device/native/libc.js';
+import { BYTES_PER_YIELD, type CodecOptions, nodeCodec } from './codec.js';
 
 /**
  * Zstandard, the default of Polars. The system's library is asked first, since it writes into memory that is there
@@ -12,21 +12,21 @@ export async function zstd(input: Uint8Array, bytes: number, options: CodecOptio
   const library = systemLibrary();
   if (library === undefined) return nodeZstd()(input, bytes, options);
   // A block of 3 bytes and its header make 128 KiB at most: input of n bytes gets no more memory than for that.
-  if (bytes > MOST_GAIN * input.length) throw broken();
-  const output = options.room(bytes);
-  if (bytes <= TURN_BYTES) {
+  if (bytes > MAX_RATIO * input.length) throw corruptPage();
+  const output = options.allocate(bytes);
+  if (bytes <= BYTES_PER_YIELD) {
     // SAFETY: it reads and writes no more than it is told of, and both arrays are held until it returns.
     const size = library.decompress(addressOf(output), output.length, addressOf(input), input.length);
-    if (library.isError(size)) throw broken();
+    if (library.isError(size)) throw corruptPage();
     return output.subarray(0, Number(size));
   }
-  return inPieces(library, input, output, options);
+  return decompressInPieces(library, input, output, options);
 }
 
-const MOST_GAIN = 2 ** 17 / 4;
+const MAX_RATIO = 2 ** 17 / 4;
 
 /** Some MiB at a time: a buffer may take seconds, in which signals must be heard. */
-async function inPieces(
+async function decompressInPieces(
   library: Library,
   input: Uint8Array,
   output: Uint8Array,
@@ -41,14 +41,14 @@ async function inPieces(
   try {
     for (;;) {
       const [made, taken] = [to[2], from[2]];
-      to[1] = BigInt(Math.min(Number(made) + TURN_BYTES, output.length));
+      to[1] = BigInt(Math.min(Number(made) + BYTES_PER_YIELD, output.length));
       // SAFETY: it reads `from` up to its size and writes `to` up to its size, which lie within arrays held until then.
       const left = library.decompressStream(context, addressOf(to), addressOf(from));
-      if (library.isError(left)) throw broken();
+      if (library.isError(left)) throw corruptPage();
       if (Number(left) === 0 && from[2] === from[1]) break; // the last frame has ended
       // The input has ended within a frame, or the output is full and more would come.
-      if (to[2] === made && from[2] === taken) throw broken();
-      await turns.take();
+      if (to[2] === made && from[2] === taken) throw corruptPage();
+      await turns.yieldIfDue();
     }
   } finally {
     library.freeStream(context);
@@ -59,14 +59,14 @@ async function inPieces(
 /** ZSTD_d_windowLogMax: by default a stream refuses what may refer to more than 2^27 bytes. */
 const WINDOW_LOG_MAX = 100;
 
-const broken = (): Error => new Error('Zstandard finds that a page is broken, or longer than it says');
+const corruptPage = (): Error => new Error('Zstandard finds that a page is broken, or longer than it says');
 
 function nodeZstd() {
   const { zstdDecompressSync, zstdDecompress } = zlib as unknown as {
     zstdDecompressSync?: typeof zlib.gunzipSync;
     zstdDecompress?: typeof zlib.gunzip;
   };
-  if (zstdDecompressSync && zstdDecompress) return byNode(zstdDecompressSync, promisify(zstdDecompress));
+  if (zstdDecompressSync && zstdDecompress) return nodeCodec(zstdDecompressSync, promisify(zstdDecompress));
   throw new Error(
     'it is compressed by zstd, which neither this Node nor this system knows: use Node 22.15 or install libzstd, or write it by lz4 or snappy',
   );
@@ -81,19 +81,19 @@ interface Library {
   freeStream(context: number | bigint): number | bigint;
 }
 
-let found: Library | null | undefined;
+let cachedLibrary: Library | null | undefined;
 
 function systemLibrary(): Library | undefined {
-  if (found === undefined) found = loaded() ?? null;
-  return found ?? undefined;
+  if (cachedLibrary === undefined) cachedLibrary = loadLibrary() ?? null;
+  return cachedLibrary ?? undefined;
 }
 
-function loaded(): Library | undefined {
+function loadLibrary(): Library | undefined {
   try {
     const library = loadForever(process.platform === 'darwin' ? 'libzstd.1.dylib' : 'libzstd.so.1');
     // SAFETY: the library is never unloaded, and these are its types in all of its versions 1.
     const bind = (result: string, name: string, takes: string) =>
-      koffi.decode(BigInt(symbolIn(library, name)), koffi.proto(`${result} ${name}(${takes})`));
+      koffi.decode(BigInt(symbolAddress(library, name)), koffi.proto(`${result} ${name}(${takes})`));
     return {
       decompress: bind('size_t', 'ZSTD_decompress', 'uint64_t into, size_t capacity, uint64_t from, size_t bytes'),
       isError: bind('unsigned int', 'ZSTD_isError', 'size_t size'),

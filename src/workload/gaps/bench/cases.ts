@@ -1,5 +1,5 @@
-import type { Benched, OpenCase } from '../../../bench/case.js';
-import { mostOf, type Sized } from '../../../bench/scaling.js';
+import type { OpenCase, WorkloadBench } from '../../../bench/case.js';
+import { findMaxWork, type ScalableWork } from '../../../bench/scaling.js';
 import type { Device } from '../../../device/device.js';
 import { openDevice } from '../../../device/registry.js';
 import { Engine } from '../../../engine/index.js';
@@ -10,20 +10,20 @@ import { fermatBase, fermatRate, searchRate, sieveRate } from './rate.js';
 
 const isGpu = ({ info }: Device): boolean => info.processor === 'gpu';
 
-export const gapsCases: Benched = {
+export const gapsCases: WorkloadBench = {
   workload: 'gaps',
   cases: [
     {
       name: 'Fermat tests, 320 bits',
       checkedBy: 'bigint powers of the first 128 numbers',
-      lacks: ({ kind }) => (kind === 'interpreter' ? 'the interpreter takes minutes for it' : undefined),
+      unsupportedReason: ({ kind }) => (kind === 'interpreter' ? 'the interpreter takes minutes for it' : undefined),
       open: (device, { runs }) => fermatRate(device, { bits: 320, runs, count: isGpu(device) ? 2 ** 23 : 2 ** 12 }),
     },
     {
       name: 'sieve, 900,000 primes',
       checkedBy: "how many candidates the miners' sieve leaves",
       isLong: true,
-      lacks: ({ kind }) => (kind === 'interpreter' ? 'the interpreter takes days for it' : undefined),
+      unsupportedReason: ({ kind }) => (kind === 'interpreter' ? 'the interpreter takes days for it' : undefined),
       open: async (device, { runs }) =>
         counted(device, await sieveRate(device, { primes: 900_000, runs, ...(!isGpu(device) && { depth: 1 }) })),
     },
@@ -31,8 +31,8 @@ export const gapsCases: Benched = {
       name: 'search, shift 32',
       checkedBy: 'the gap of a block that was mined',
       isLong: true,
-      lacks: ({ kind }) => (kind === 'interpreter' ? 'the interpreter takes days for it' : undefined),
-      open: (device, { runs }) => searchRate(device, { runs, length: searched(device) }),
+      unsupportedReason: ({ kind }) => (kind === 'interpreter' ? 'the interpreter takes days for it' : undefined),
+      open: (device, { runs }) => searchRate(device, { runs, length: searchLength(device) }),
     },
   ],
   sized: sizedOn,
@@ -57,7 +57,7 @@ export const gapsCases: Benched = {
 };
 
 /** About a second on an H200, with WebGPU too, and on a core. */
-function searched(device: Device): number {
+function searchLength(device: Device): number {
   if (!isGpu(device)) return 2 ** 25;
   return device.info.kind === 'webgpu' ? 2 ** 31 : 2 ** 34;
 }
@@ -88,14 +88,14 @@ function counted(device: Device, rated: OpenCase): OpenCase {
 }
 
 /** A search over all devices; measures scaling. Its gaps are checked by bigints. */
-async function sizedOn(devices: readonly Device[], most?: number): Promise<Sized> {
+async function sizedOn(devices: readonly Device[], maxWork?: number): Promise<ScalableWork> {
   const engine = new Engine([...devices]);
-  const request = { start: fermatBase(288), leastGap: 5_000 };
+  const request = { start: fermatBase(288), minGap: 5_000 };
   const run = async (work: number): Promise<number> => {
     const begun = performance.now();
     for await (const _ of searchGaps({ ...request, length: BigInt(work) }, { engine }));
     return (performance.now() - begun) / 1000;
   };
   await run(1); // compiles
-  return { unit: 'integers', most: most ?? (await mostOf(run, 10 ** 11)), run, close: () => engine.close() };
+  return { unit: 'integers', maxWork: maxWork ?? (await findMaxWork(run, 10 ** 11)), run, close: () => engine.close() };
 }

@@ -5,18 +5,18 @@ import { Engine, type EngineOptions, Overflow } from '../../../engine/index.js';
 import { MillraceError } from '../../../kernel/error.js';
 import type { Kernel } from '../../../kernel/index.js';
 import { candidateFlow } from '../job/candidates.js';
-import { chineseSet, intervalsOf } from '../job/chinese-set.js';
+import { intervalsOf, parseChineseSet } from '../job/chinese-set.js';
 import type { PieceWork } from '../job/flow.js';
 import { searchIntervals } from '../job/interval-search.js';
 import { searchGaps } from '../job/search.js';
 import { limbs } from '../job/sieving.js';
 import { fermat, limbsOf, type NumberShape } from '../kernel/chain-kernel.js';
 import { DEFAULT_PRIMES, type PlanOptions, planFor } from '../kernel/plan.js';
-import { leastGap } from '../kernel/reference.js';
+import { minGapForTarget } from '../kernel/reference.js';
 import { passesFermat } from '../kernel/reference-primes.js';
 
 /** A measurement, with the device resources that it holds until it is closed. */
-export interface Rated extends Candidate {
+export interface GapCandidate extends Candidate {
   /** Of a job: the share of the time in which the device had work. */
   fed?(): number | undefined;
   close(): void | Promise<void>;
@@ -38,7 +38,7 @@ export interface FermatOptions {
 }
 
 /** Fermat's tests alone, of consecutive odd numbers. The first results are compared with bigints. */
-export async function fermatRate(device: Device, options: FermatOptions): Promise<Rated> {
+export async function fermatRate(device: Device, options: FermatOptions): Promise<GapCandidate> {
   const { bits, limb = planFor(device).limb, count = 2 ** 12, runs = 5 } = options;
   const shape = { limb, bits };
   const base = fermatBase(bits);
@@ -73,11 +73,11 @@ export async function fermatRate(device: Device, options: FermatOptions): Promis
 }
 
 /** In most cases at least one of these is prime. */
-const CHECKED = 128;
+const CHECKED_NUMBERS = 128;
 
 function check(device: Device, base: bigint, passed: Uint32Array): void {
   const bad = passed
-    .subarray(0, CHECKED)
+    .subarray(0, CHECKED_NUMBERS)
     .findIndex((pass, i) => (pass === 1) !== passesFermat(base + BigInt(2 * i + 1)));
   if (bad < 0) return;
   throw wrong(device, `that ${base} + ${2 * bad + 1} ${passed[bad] === 1 ? 'passes' : 'fails'} Fermat's test`);
@@ -89,11 +89,11 @@ export interface SieveOptions extends PlanOptions {
 }
 
 /** The sieve alone: the windows of a piece, with candidates listed on the device. Their number is checked. */
-export async function sieveRate(device: Device, options: SieveOptions = {}): Promise<Rated> {
+export async function sieveRate(device: Device, options: SieveOptions = {}): Promise<GapCandidate> {
   const { primes = DEFAULT_PRIMES, runs = 5, ...asked } = options;
   const { window, depth } = planFor(device, asked);
   const start = HASH << 32n;
-  const numbers = { start, length: 1n << 32n, leastGap: leastGap(start, TARGET), primes };
+  const numbers = { start, length: 1n << 32n, minGap: minGapForTarget(start, TARGET), primes };
   const open = await candidateFlow(numbers, { ...asked, list: false }).open(device);
   const stream = device.stream();
   const slot = await open.slot(stream);
@@ -120,10 +120,10 @@ export interface SearchRateOptions extends SieveOptions {
 }
 
 /** A whole job: sieve, chains, and the check of the finds. The gap of the mined block must be among them. */
-export async function searchRate(device: Device, options: SearchRateOptions = {}): Promise<Rated> {
+export async function searchRate(device: Device, options: SearchRateOptions = {}): Promise<GapCandidate> {
   const { primes = DEFAULT_PRIMES, runs = 5, length = 2 ** 25, engine: given, onPiece, ...asked } = options;
   const start = HASH << 32n;
-  const request = { start, length: BigInt(length), leastGap: leastGap(start, TARGET), primes, ...asked };
+  const request = { start, length: BigInt(length), minGap: minGapForTarget(start, TARGET), primes, ...asked };
   let share: number | undefined;
   const run = async () => {
     const found: bigint[] = [];
@@ -132,7 +132,8 @@ export async function searchRate(device: Device, options: SearchRateOptions = {}
     for await (const { offset } of gaps) found.push(offset);
     share = engine.devices[0]?.fed;
     await engine.close();
-    if (length > MINED && !found.includes(BigInt(MINED))) throw wrong(device, 'no gap where one is known');
+    if (length > KNOWN_GAP_OFFSET && !found.includes(BigInt(KNOWN_GAP_OFFSET)))
+      throw wrong(device, 'no gap where one is known');
     return { work: length, digest: found.join() };
   };
   return {
@@ -145,16 +146,16 @@ export async function searchRate(device: Device, options: SearchRateOptions = {}
   };
 }
 
-const MINED = 20_540_019;
+const KNOWN_GAP_OFFSET = 20_540_019;
 
 /** Intervals of a miners' set for numbers of 320 bits, as a job. Canaries compare the first of them with bigints. */
 export async function intervalRate(device: Device, options: { readonly runs?: number; readonly count?: number } = {}) {
   const isGpu = device.info.processor === 'gpu';
   const { runs = 5, count = isGpu ? 2 ** 20 : 2 ** 11 } = options;
-  const set = chineseSet(SET_64);
+  const set = parseChineseSet(SET_64);
   const start = HASH << 64n;
   const range = { start, length: BigInt(count + 2) * set.primorial };
-  const intervals = { ...intervalsOf(set, range, leastGap(start, TARGET)), count: BigInt(count) };
+  const intervals = { ...intervalsOf(set, range, minGapForTarget(start, TARGET)), count: BigInt(count) };
   const engine = new Engine([device]);
   const run = async () => {
     const found: bigint[] = [];

@@ -2,12 +2,12 @@ import { Command, InvalidArgumentError } from 'commander';
 import { action, type Call } from '../../../console/command/action.js';
 import { withExamples } from '../../../console/command/conventions.js';
 import { Exit } from '../../../console/command/exit.js';
-import { valued, wholeNumber } from '../../../console/options/options.js';
-import type { Ending } from '../../../console/output/output.js';
+import { valueOption, wholeNumberParser } from '../../../console/options/options.js';
+import type { CommandResult } from '../../../console/output/output.js';
 import { MillraceError } from '../../../kernel/error.js';
 import { bitsOf, difficulty, hashOf, merit, PRIME_ROUNDS, parseHeader, startOf } from '../kernel/reference.js';
 import { isProbablePrime, nextPrime } from '../kernel/reference-primes.js';
-import { decimal, difficultyGiven, natural } from './given.js';
+import { formatFixed, parseDifficulty, parseNatural } from './given.js';
 
 /** `millrace gaps verify` */
 export function verifyCommand(): Command {
@@ -15,10 +15,10 @@ export function verifyCommand(): Command {
     .alias('check')
     .description('recompute a gap from its first prime, or a proof of work from its header')
     .argument('<what>', 'the prime, as 2^61+20 or in decimal; or a header with shift and adder in hex')
-    .addOption(valued('--gap <n>', 'what its length should be').argParser(wholeNumber(1, 2 ** 20)))
+    .addOption(valueOption('--gap <n>', 'what its length should be').argParser(wholeNumberParser(1, 2 ** 20)))
     .addOption(
-      valued('--target <t>', "what its difficulty should be at least (default: a header's own)").argParser(
-        difficultyGiven,
+      valueOption('--target <t>', "what its difficulty should be at least (default: a header's own)").argParser(
+        parseDifficulty,
       ),
     )
     .action(action(verify));
@@ -34,7 +34,7 @@ async function verify({
   output,
   args,
   options: { gap: expected, target: asked },
-}: Call<VerifyOptions>): Promise<Ending> {
+}: Call<VerifyOptions>): Promise<CommandResult> {
   const what = args[0] ?? '';
   const isHeader = /^[0-9a-fA-F]{174,}$/.test(what);
   const header = isHeader ? parseHeader(what) : undefined;
@@ -51,10 +51,17 @@ async function verify({
   const isValid = (expected === undefined || gap === expected) && (target === undefined || reached >= target);
   output.line(isValid ? good('valid') : bad('invalid'));
   output.line(`  gap         ${gap}${expected === undefined || expected === gap ? '' : `, not ${expected}`}`);
-  output.line(`  merit       ${decimal(merit(start, end))}`);
-  output.line(`  difficulty  ${decimal(reached)}  ${reached}`);
-  if (target !== undefined) output.line(`  target      ${decimal(target)}  ${target}`);
-  const answer = { valid: isValid, start, end, gap, merit: Number(decimal(merit(start, end))), difficulty: reached };
+  output.line(`  merit       ${formatFixed(merit(start, end))}`);
+  output.line(`  difficulty  ${formatFixed(reached)}  ${reached}`);
+  if (target !== undefined) output.line(`  target      ${formatFixed(target)}  ${target}`);
+  const answer = {
+    valid: isValid,
+    start,
+    end,
+    gap,
+    merit: Number(formatFixed(merit(start, end))),
+    difficulty: reached,
+  };
   return { exit: isValid ? Exit.ok : Exit.no, answer: { ...answer, ...(target !== undefined && { target }) } };
 }
 
@@ -62,13 +69,15 @@ async function verify({
 export function difficultyCommand(): Command {
   const command = new Command('difficulty')
     .description('the difficulty of offsets from a number that is given in 32-bit limbs, least significant first')
-    .argument('<target>', 'what a difficulty is compared with', difficultyGiven)
+    .argument('<target>', 'what a difficulty is compared with', parseDifficulty)
     .argument('<limbs>', "the number's limbs, comma between")
     .argument('<offsets...>', 'what is added to it')
     .addOption(
-      valued('--shift <n>', 'bits of the number that are not the hash').argParser(wholeNumber(0, 1024)).default(32),
+      valueOption('--shift <n>', 'bits of the number that are not the hash')
+        .argParser(wholeNumberParser(0, 1024))
+        .default(32),
     )
-    .addOption(valued('--radix <n>', 'of limbs and offsets: 10 or 16').argParser(radix).default(16))
+    .addOption(valueOption('--radix <n>', 'of limbs and offsets: 10 or 16').argParser(parseRadix).default(16))
     .action(action(tell));
   const limbs = '00000000,7918d8b8,9d6b3e84,ecdf0282,23f14936,09b8b8f4,f5c04d89,b5b66983,d5cada15';
   return withExamples(command, [`millrace gaps difficulty 22.18 ${limbs} 1396a73`]);
@@ -79,14 +88,18 @@ interface DifficultyOptions {
   readonly radix: 10 | 16;
 }
 
-async function tell({ output, args, options: { shift, radix: base } }: Call<DifficultyOptions>): Promise<Ending> {
+async function tell({
+  output,
+  args,
+  options: { shift, radix: base },
+}: Call<DifficultyOptions>): Promise<CommandResult> {
   const [target, text, offsets] = args as unknown as [bigint, string, readonly string[]];
-  const limbs = text.split(',').map((limb) => numberIn(limb, base));
+  const limbs = text.split(',').map((limb) => parseDigits(limb, base));
   const tooLarge = limbs.find((limb) => bitsOf(limb) > 32);
   if (tooLarge !== undefined) throw malformed(tooLarge.toString(base), 'a limb has 32 bits');
   const number = limbs.reduceRight((sum, limb) => (sum << 32n) | limb, 0n);
   const rows = offsets.map((one) => {
-    const start = number + numberIn(one, base);
+    const start = number + parseDigits(one, base);
     const isPrime = isProbablePrime(start, PRIME_ROUNDS);
     const reached = isPrime ? difficulty(start, nextPrime(start)) : 0n;
     const hash = (start >> BigInt(shift)).toString(16);
@@ -102,21 +115,21 @@ async function tell({ output, args, options: { shift, radix: base } }: Call<Diff
 
 function given(text: string): bigint {
   try {
-    return natural(text);
+    return parseNatural(text);
   } catch (error) {
     if (error instanceof InvalidArgumentError) throw malformed(text, error.message);
     throw error;
   }
 }
 
-function numberIn(text: string, base: 10 | 16): bigint {
+function parseDigits(text: string, base: 10 | 16): bigint {
   const digits = text.trim().replace(/^0x/i, '');
   const isDigits = base === 16 ? /^[0-9a-fA-F]+$/.test(digits) : /^\d+$/.test(text.trim());
   if (!isDigits) throw malformed(text, `numbers are taken in radix ${base}; --radix says which`);
   return BigInt(base === 16 ? `0x${digits}` : text.trim());
 }
 
-function radix(text: string): 10 | 16 {
+function parseRadix(text: string): 10 | 16 {
   if (text === '10' || text === '16') return Number(text) as 10 | 16;
   throw new InvalidArgumentError('10 or 16 is needed.');
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { chineseSet, intervalsOf } from '../job/chinese-set.js';
-import { type GivenNumbers, wantedOf } from './given.js';
+import { intervalsOf, parseChineseSet } from '../job/chinese-set.js';
+import { type NumberOptions, searchSpecOf } from './given.js';
 
 const start = 2n ** 280n;
 const [genesis] = JSON.parse(
@@ -15,8 +15,8 @@ const [genesis] = JSON.parse(
 const header = genesis!.header84_hex;
 
 /** First and last offset of a search, and where offsets count from. */
-function rangeOf(given: GivenNumbers, step?: bigint): [bigint, bigint, bigint] {
-  const { start: from, skipped, length } = wantedOf(given, step);
+function rangeOf(given: NumberOptions, step?: bigint): [bigint, bigint, bigint] {
+  const { start: from, skipped, length } = searchSpecOf(given, step);
   return [from, skipped, length - 1n];
 }
 
@@ -48,12 +48,12 @@ describe('a range', () => {
   });
 
   test('of a set skips intervals', () => {
-    const set = chineseSet('|== ChineseSet ==|\nn_primes: 9\nsize: 700\nn_candidates: 200\noffset: 20000000\n');
+    const set = parseChineseSet('|== ChineseSet ==|\nn_primes: 9\nsize: 700\nn_candidates: 200\noffset: 20000000\n');
     const step = set.primorial;
     expect(rangeOf({ start, offset: 3n, length: 10n * step }, step)).toEqual([start, 3n * step, 13n * step - 1n]);
     // As many intervals from any offset on, one more or less where the range begins between two of them.
     const counts = [0n, 1n, 3n, 1000n].map((offset) => {
-      const wanted = wantedOf({ start, offset, length: 10n * step }, step);
+      const wanted = searchSpecOf({ start, offset, length: 10n * step }, step);
       return intervalsOf(set, wanted, 300, offset).count - offset;
     });
     expect(new Set(counts)).toEqual(new Set([counts[0]]));
@@ -62,7 +62,7 @@ describe('a range', () => {
   });
 });
 
-test.each<[string, GivenNumbers, RegExp]>([
+test.each<[string, NumberOptions, RegExp]>([
   ['nothing to begin with', { length: 10n }, /neither --start nor --header is given/],
   ['two beginnings', { start, header }, /both --start and --header are given/],
   ['a length of 0', { start, length: 0n }, /--length is 0/],
@@ -89,5 +89,5 @@ test.each<[string, GivenNumbers, RegExp]>([
   ['numbers of more than 1,280 bits', { start: 2n ** 1280n - 1000n, length: 1000n }, /the last numbers have 1281 bits/],
   ['two bounds', { start, minMerit: 20, minGap: 500 }, /two bounds/],
 ])('%s is refused', (_, given, message) => {
-  expect(() => wantedOf(given)).toThrow(message);
+  expect(() => searchSpecOf(given)).toThrow(message);
 });

@@ -3,16 +3,16 @@ import { MillraceError } from '../../../kernel/error.js';
 import {
   bitsOf,
   hashOf,
-  LEAST_SHIFT,
-  leastGap,
-  MOST_SHIFT,
+  MAX_SHIFT,
+  MIN_SHIFT,
+  minGapForTarget,
   ONE,
   parseHeader,
   withUsableNonce,
 } from '../kernel/reference.js';
 
 /** The numbers and bounds of a search, as the command line gives them. */
-export interface GivenNumbers {
+export interface NumberOptions {
   readonly start?: bigint;
   readonly header?: string;
   readonly shift?: number;
@@ -26,13 +26,13 @@ export interface GivenNumbers {
 }
 
 /** The numbers to search, and the bounds for reporting a gap. */
-export interface Wanted {
+export interface SearchSpec {
   /** Offsets count from here. */
   readonly start: bigint;
   /** Integers from the start to the end of the search. Those below `skipped` are not searched. */
   readonly length: bigint;
   readonly skipped: bigint;
-  readonly leastGap: number;
+  readonly minGap: number;
   /** The least difficulty, in fixed point; undefined if there is no bound. */
   readonly target: bigint | undefined;
   /** The least merit, likewise. */
@@ -42,7 +42,7 @@ export interface Wanted {
 }
 
 /** `step` is the number of integers that an offset of 1 skips: 1, or the primorial of a set of intervals. */
-export function wantedOf(given: GivenNumbers, step = 1n): Wanted {
+export function searchSpecOf(given: NumberOptions, step = 1n): SearchSpec {
   const { start, header } = given;
   if (start !== undefined && header === undefined) return fromStart(start, given, step);
   if (start === undefined && header !== undefined) return fromHeader(header, given, step);
@@ -53,24 +53,24 @@ export function wantedOf(given: GivenNumbers, step = 1n): Wanted {
 /** 2^shift integers are searched if no length is given. */
 const DEFAULT_SHIFT = 32;
 
-function fromStart(start: bigint, given: GivenNumbers, step: bigint): Wanted {
+function fromStart(start: bigint, given: NumberOptions, step: bigint): SearchSpec {
   const { shift = DEFAULT_SHIFT } = given;
   const range = rangeOf(given, 1n << BigInt(shift), step);
   const bounds = boundsOf(start, given, undefined);
-  const bits = bitsOf(start + range.length + BigInt(bounds.leastGap));
-  if (bits > MOST_BITS)
+  const bits = bitsOf(start + range.length + BigInt(bounds.minGap));
+  if (bits > MAX_BITS)
     throw usage(
       `the last numbers have ${bits} bits`,
-      `give numbers of at most ${MOST_BITS} bits to the end of the search`,
+      `give numbers of at most ${MAX_BITS} bits to the end of the search`,
     );
   return { start, ...range, ...bounds, work: undefined };
 }
 
-function fromHeader(hex: string, given: GivenNumbers, step: bigint): Wanted {
+function fromHeader(hex: string, given: NumberOptions, step: bigint): SearchSpec {
   const header = withUsableNonce(parseHeader(hex));
   const shift = given.shift ?? (header.shift === 0 ? DEFAULT_SHIFT : header.shift);
-  if (shift < LEAST_SHIFT || shift > MOST_SHIFT)
-    throw usage(`a shift of ${shift}`, `give one from ${LEAST_SHIFT} to ${MOST_SHIFT}`);
+  if (shift < MIN_SHIFT || shift > MAX_SHIFT)
+    throw usage(`a shift of ${shift}`, `give one from ${MIN_SHIFT} to ${MAX_SHIFT}`);
   const hash = hashOf(header);
   const start = hash << BigInt(shift);
   const all = 1n << BigInt(shift);
@@ -87,40 +87,44 @@ function fromHeader(hex: string, given: GivenNumbers, step: bigint): Wanted {
 }
 
 /** Ends `all` integers after the start if no length is given. */
-function rangeOf({ offset = 0n, length }: GivenNumbers, all: bigint, step: bigint): Pick<Wanted, 'length' | 'skipped'> {
+function rangeOf(
+  { offset = 0n, length }: NumberOptions,
+  all: bigint,
+  step: bigint,
+): Pick<SearchSpec, 'length' | 'skipped'> {
   const skipped = offset * step;
   if (length === 0n) throw usage('--length is 0', 'give at least one integer to search');
   if (length === undefined && skipped >= all) throw skipsAll({ offset }, bitsOf(all) - 1);
   const range = { length: length === undefined ? all : skipped + length, skipped };
   // A search numbers its integers, or with a set its intervals, in 128 bits.
-  if (step > 1n || range.length <= MOST_OFFSET) return range;
+  if (step > 1n || range.length <= MAX_OFFSET) return range;
   throw usage(
     `the search ends more than 2^${bitsOf(range.length - 1n) - 1} numbers behind its start`,
     'give an --offset and a --length that end at 2^128 or below',
   );
 }
-const MOST_OFFSET = 1n << 128n;
+const MAX_OFFSET = 1n << 128n;
 
-const skipsAll = ({ offset }: GivenNumbers, shift: number): MillraceError =>
+const skipsAll = ({ offset }: NumberOptions, shift: number): MillraceError =>
   usage(`--offset ${offset} skips all of the 2^${shift} numbers`, 'give a smaller --offset, or a larger --shift');
 
-type Bounds = Pick<Wanted, 'leastGap' | 'target' | 'merit'>;
+type Bounds = Pick<SearchSpec, 'minGap' | 'target' | 'merit'>;
 
-function boundsOf(start: bigint, { minMerit, minGap, target }: GivenNumbers, ofHeader: bigint | undefined): Bounds {
+function boundsOf(start: bigint, { minMerit, minGap, target }: NumberOptions, ofHeader: bigint | undefined): Bounds {
   const given = [minMerit, minGap, target].filter((one) => one !== undefined);
   if (given.length > 1) throw usage('two bounds for a gap', 'give one of --min-merit, --min-gap and --target');
-  if (minGap !== undefined) return { leastGap: minGap + (minGap % 2), target: undefined, merit: undefined };
-  const least = (bound: bigint): number => Math.max(2, leastGap(start, bound));
+  if (minGap !== undefined) return { minGap: minGap + (minGap % 2), target: undefined, merit: undefined };
+  const minGapOf = (bound: bigint): number => Math.max(2, minGapForTarget(start, bound));
   const asked = minMerit === undefined ? (target ?? ofHeader) : undefined;
-  if (asked !== undefined) return { leastGap: least(asked), target: asked, merit: undefined };
+  if (asked !== undefined) return { minGap: minGapOf(asked), target: asked, merit: undefined };
   const merit = minMerit === undefined ? DEFAULT_MERIT * ONE : BigInt(Math.round(minMerit * 2 ** 48));
-  return { leastGap: least(merit), target: undefined, merit };
+  return { minGap: minGapOf(merit), target: undefined, merit };
 }
 /** On average one prime in 485 million begins a gap of this merit. */
 const DEFAULT_MERIT = 20n;
 
 /** Parses a natural number: decimal, 0x…, or powers and sums such as 2^64+13. */
-export function natural(text: string): bigint {
+export function parseNatural(text: string): bigint {
   const parts = text.replaceAll(/[\s_]/g, '').split('+');
   const values = parts.map((part) => {
     const [, base, exponent] = /^(\d+|0x[0-9a-fA-F]+)(?:\^(\d{1,5}))?$/.exec(part) ?? [];
@@ -128,13 +132,13 @@ export function natural(text: string): bigint {
     return exponent === undefined ? BigInt(base) : BigInt(base) ** BigInt(exponent);
   });
   const sum = values.reduce((all, value) => all + value, 0n);
-  if (bitsOf(sum) > MOST_BITS) throw new InvalidArgumentError(`At most ${MOST_BITS} bits are possible.`);
+  if (bitsOf(sum) > MAX_BITS) throw new InvalidArgumentError(`At most ${MAX_BITS} bits are possible.`);
   return sum;
 }
-const MOST_BITS = 256 + MOST_SHIFT;
+const MAX_BITS = 256 + MAX_SHIFT;
 
 /** Parses a difficulty: 22.18, or in fixed point as nodes report it, 6244144922783894. */
-export function difficultyGiven(text: string): bigint {
+export function parseDifficulty(text: string): bigint {
   if (/^\d{13,}$/.test(text)) return BigInt(text);
   const value = Number(text);
   if (/^\d+(\.\d+)?$/.test(text) && value > 0 && value < 65_536) return BigInt(Math.round(value * 2 ** 48));
@@ -142,6 +146,6 @@ export function difficultyGiven(text: string): bigint {
 }
 
 /** Formats a fixed-point number in decimal: 22.823195607. */
-export const decimal = (fixed: bigint, digits = 9): string => (Number(fixed) / 2 ** 48).toFixed(digits);
+export const formatFixed = (fixed: bigint, digits = 9): string => (Number(fixed) / 2 ** 48).toFixed(digits);
 
 const usage = (message: string, advice: string): MillraceError => new MillraceError({ code: 'usage', message, advice });

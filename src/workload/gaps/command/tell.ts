@@ -6,10 +6,10 @@ import { expectedTrace, wordsFrom } from '../job/traces.js';
 import { limbsOf } from '../kernel/chain-kernel.js';
 import type { Plan } from '../kernel/plan.js';
 import { difficulty, merit } from '../kernel/reference.js';
-import { decimal, type Wanted } from './given.js';
+import { formatFixed, type SearchSpec } from './given.js';
 
 /** A reported gap: the fields of its event, and of the environment of a program started for it. */
-export interface Told {
+export interface ReportedGap {
   readonly index: bigint;
   readonly gap: number;
   readonly merit: number;
@@ -19,21 +19,22 @@ export interface Told {
 }
 
 /** Reports a gap, unless difficulty, merit or adder miss the bounds. `list`: the discoverer, for the format of the lists. */
-export function tellGap(output: Output, wanted: Wanted, found: Gap, list?: string): Told | undefined {
-  const { target, merit: least, work } = wanted;
+export function reportGap(output: Output, spec: SearchSpec, found: Gap, list?: string): ReportedGap | undefined {
+  const { target, merit: minMerit, work } = spec;
   const { index, offset, start, end } = found;
   const [reached, gap, reachedMerit] = [difficulty(start, end), Number(end - start), merit(start, end)];
   const isRight = work === undefined || (offset >= 0n && offset >> BigInt(work.shift) === 0n);
   const isEnough = target === undefined || reached >= target;
-  if (target !== undefined) diagnoseGap(output, wanted, found, reached, isEnough && isRight);
-  if (!isEnough || !isRight || (least !== undefined && reachedMerit < least) || gap < wanted.leastGap) return undefined;
-  const shown = decimal(reachedMerit);
+  if (target !== undefined) diagnoseGap(output, spec, found, reached, isEnough && isRight);
+  if (!isEnough || !isRight || (minMerit !== undefined && reachedMerit < minMerit) || gap < spec.minGap)
+    return undefined;
+  const shown = formatFixed(reachedMerit);
   const proof = work && { nonce: work.nonce, shift: work.shift, adder: offset, hash: work.hash.toString(16) };
   const told = { gap, merit: Number(shown), start, offset, difficulty: reached, ...proof };
   output.event('gap', told);
   output.line(list === undefined ? `${gap}  ${shown}  ${start}` : listLine(found, list));
   if (work && list === undefined)
-    output.line(output.style.dim(`  shift ${work.shift}  adder ${offset}  difficulty ${decimal(reached)}`));
+    output.line(output.style.dim(`  shift ${work.shift}  adder ${offset}  difficulty ${formatFixed(reached)}`));
   return { index, ...told };
 }
 
@@ -48,7 +49,7 @@ export function listLine({ start, end }: Pick<Gap, 'start' | 'end'>, discoverer:
     ' C?P',
     discoverer.padEnd(8).slice(0, 8),
     String(now.getUTCFullYear()),
-    decimal(merit(start, end), 4).padStart(8),
+    formatFixed(merit(start, end), 4).padStart(8),
     String(prime.length).padStart(7),
     prime,
   ];
@@ -58,7 +59,7 @@ export function listLine({ start, end }: Pick<Gap, 'start' | 'end'>, discoverer:
 /** Logs a candidate for submission, even if it does not reach the target. */
 function diagnoseGap(
   output: Output,
-  { target = 0n, work }: Wanted,
+  { target = 0n, work }: SearchSpec,
   { offset }: Gap,
   reached: bigint,
   isValid: boolean,
@@ -67,14 +68,14 @@ function diagnoseGap(
 }
 
 /** A line of the log, with the known miners' names for these figures. */
-export function candidateLine(candidate: Candidate): string {
+export function candidateLine(candidate: SubmitCandidate): string {
   const { offset, target, reached, hash, isValid } = candidate;
   const ratio = (Number(reached) / Number(target)).toFixed(6);
   const ofHash = hash === undefined ? '' : ` mpz_hash=0x${hash.toString(16)}`;
   return `submit-candidate: offset=${offset} target=${target} pow_valid=${isValid} ratio=${ratio} share_difficulty=${reached}${ofHash} mpz_adder=0x${offset.toString(16)}`;
 }
 
-export interface Candidate {
+export interface SubmitCandidate {
   readonly offset: bigint;
   readonly target: bigint;
   readonly reached: bigint;
@@ -83,7 +84,7 @@ export interface Candidate {
 }
 
 /** Logs a line for each window of a piece, one for the piece, and its traces. */
-export function diagnosePiece(output: Output, { start }: Pick<Wanted, 'start'>, work: PieceWork): void {
+export function diagnosePiece(output: Output, { start }: Pick<SearchSpec, 'start'>, work: PieceWork): void {
   if (output.diagnose === undefined) return;
   const { device, piece, windows, counts, candidates, tests, shape, found } = work;
   const size = Math.ceil(piece.count / windows);

@@ -1,12 +1,12 @@
 import { type Flow, flow, Overflow } from '../../../engine/index.js';
 import type { Kernel } from '../../../kernel/index.js';
 import { type PlanOptions, planFor } from '../kernel/plan.js';
-import { TALLY_WORDS, Tally } from '../kernel/sieve-kernels.js';
-import { countsIn, type HostSieve, type Numbers, type SieveKernel, sieving, tallyIn } from './sieving.js';
+import { TALLY_WORDS, TallyIndex } from '../kernel/sieve-kernels.js';
+import { countsIn, type HostSieve, type Numbers, type SieveKernel, sieveStage, tallyIn } from './sieving.js';
 
 export interface CandidateOptions extends PlanOptions {
   /** Bitmaps or first multiples computed by the host. Default: the device sieves with the primes of `numbers`. */
-  readonly given?: HostSieve;
+  readonly hostSieve?: HostSieve;
   /** Whether the list itself is read back. Default true; its length always is. */
   readonly list?: boolean;
 }
@@ -22,16 +22,16 @@ export interface Candidates {
 }
 
 /**
- * The sieve alone, as a flow: the candidates of a piece and of the `leastGap` numbers after it. A piece has one window or
- * several, at most `depth`. With host bitmaps (`given`), `primes` only sets the capacity for candidates: as many as that
+ * The sieve alone, as a flow: the candidates of a piece and of the `minGap` numbers after it. A piece has one window or
+ * several, at most `depth`. With host bitmaps (`hostSieve`), `primes` only sets the capacity for candidates: as many as that
  * number of primes leaves, and a tenth more. A piece with more of them gives an `Overflow`.
  */
 export function candidateFlow(numbers: Numbers, options: CandidateOptions = {}): Flow<Candidates> {
-  const { given, list = true, ...asked } = options;
+  const { hostSieve, list = true, ...asked } = options;
   return {
     name: 'gaps-candidates',
     open: (device, how) => {
-      const sieve = sieving(numbers, planFor(device, asked), { given });
+      const sieve = sieveStage(numbers, planFor(device, asked), { hostSieve });
       const bytes = list ? sieve.buffers.candidate : 4;
       return flow<Candidates, SieveKernel>({
         name: 'gaps-candidates',
@@ -47,7 +47,7 @@ export function candidateFlow(numbers: Numbers, options: CandidateOptions = {}):
         ],
         reap: (piece, { host }) => {
           const tally = tallyIn(host);
-          const count = tally[Tally.candidates] ?? 0;
+          const count = tally[TallyIndex.candidates] ?? 0;
           if (count > sieve.room) return new Overflow(count, sieve.room);
           const { base, windows } = sieve.windowsOf(piece);
           const found = { count, counts: countsIn(tally, windows.length), base };

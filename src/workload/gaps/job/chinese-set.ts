@@ -39,7 +39,7 @@ export function intervalsOf(
   const first = (range.start / primorial + 1n) * primorial + offset;
   const end = range.start + range.length;
   const all = end > first ? (end - first) / primorial : 0n;
-  const count = all < MOST_COUNT ? all : MOST_COUNT;
+  const count = all < MAX_COUNT ? all : MAX_COUNT;
   const length = Math.min(size - (size % 2), Math.ceil(gap / 8) * 8);
   if (count > skipped) return { first, step: primorial, count, length };
   throw new MillraceError({
@@ -49,10 +49,10 @@ export function intervalsOf(
     advice: 'give a smaller --offset, a larger --shift or --length, or a set with fewer primes',
   });
 }
-const MOST_COUNT = 1n << 64n;
+const MAX_COUNT = 1n << 64n;
 
 /** Marks the odd numbers of an interval that have a factor in the primorial with 1. */
-export function struckOut({ primes, offset }: Pick<ChineseSet, 'primes' | 'offset'>, places: number): Uint8Array {
+export function compositeMask({ primes, offset }: Pick<ChineseSet, 'primes' | 'offset'>, places: number): Uint8Array {
   const isStruck = new Uint8Array(places);
   for (const p of firstPrimes(primes).subarray(1)) {
     const rest = Number((offset + 1n) % BigInt(p));
@@ -64,7 +64,7 @@ export function struckOut({ primes, offset }: Pick<ChineseSet, 'primes' | 'offse
 
 export function readChineseSet(path: string): ChineseSet {
   try {
-    return chineseSet(readFileSync(path, 'utf8'));
+    return parseChineseSet(readFileSync(path, 'utf8'));
   } catch (error) {
     if (error instanceof MillraceError) throw error;
     throw new MillraceError({
@@ -78,7 +78,7 @@ export function readChineseSet(path: string): ChineseSet {
 }
 
 /** Reads a file's text: a heading, then `n_primes:`, `size:`, `n_candidates:` and `offset:` in decimal. */
-export function chineseSet(text: string): ChineseSet {
+export function parseChineseSet(text: string): ChineseSet {
   const lines = text.split('\n').map((line) => line.trim());
   const field = (name: string): bigint => {
     for (const line of lines) {
@@ -90,16 +90,16 @@ export function chineseSet(text: string): ChineseSet {
   if (!lines.includes('|== ChineseSet ==|')) throw malformed('its heading is missing');
   const [primes, size] = [Number(field('n_primes')), Number(field('size'))];
   const [candidates, offset] = [Number(field('n_candidates')), field('offset')];
-  if (primes < LEAST_SET || primes > MOST_SET) throw malformed(`a primorial of ${primes} primes`);
-  if (size < 64 || size > MOST_SIZE) throw malformed(`intervals of ${size} integers`);
+  if (primes < MIN_SET_PRIMES || primes > MAX_SET_PRIMES) throw malformed(`a primorial of ${primes} primes`);
+  if (size < 64 || size > MAX_SIZE) throw malformed(`intervals of ${size} integers`);
   const primorial = [...firstPrimes(primes)].reduce((product, p) => product * BigInt(p), 1n);
   if (offset >= primorial) throw malformed('the offset is not below the primorial');
   return { primes, size, candidates, offset: offset - (offset & 1n), primorial };
 }
 /** Limits for primorials: below, nothing is gained; above, numbers have more than 1,280 bits. */
-const LEAST_SET = 3;
-const MOST_SET = 160;
-const MOST_SIZE = 2 ** 17;
+const MIN_SET_PRIMES = 3;
+const MAX_SET_PRIMES = 160;
+const MAX_SIZE = 2 ** 17;
 
 const malformed = (what: string): MillraceError =>
   new MillraceError({

@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest';
 import type { Device } from '../../../device/device.js';
 import { Recorder } from '../../../engine/telemetry/record.js';
-import { Figures } from './figures.js';
+import { SearchStats } from './figures.js';
 
 const device = { info: { id: 'one' } } as unknown as Device;
 const piece = { start: 0n, count: 1000 };
 const work = { device, piece, windows: 2, candidates: 40, counts: [20, 20], tests: 10, primes: 3, found: [], bytes: 8 };
 
 test('the status has everything a miner asks for', () => {
-  const figures = new Figures(
-    { logarithm: 200, chance: 1e-6, perIndex: 1, indices: 2 ** 32, what: 'a block' },
+  const figures = new SearchStats(
+    { logarithm: 200, chance: 1e-6, perIndex: 1, indices: 2 ** 32, resultName: 'a block' },
     new Recorder(4),
   );
   const labels = () => figures.notes().map(({ label }) => label);
   expect(labels()).toEqual(['tests', 'primes', 'gaps', 'starved']);
-  figures.piece({ ...work, shape: { limb: 'u64', bits: 300 }, base: 0n, traces: [] });
+  figures.addPiece({ ...work, shape: { limb: 'u64', bits: 300 }, base: 0n, traces: [] });
   figures.done = 1000n;
   figures.gaps = 1;
   expect(labels()).toEqual(['tests', 'primes', 'gaps', 'expected', 'starved']);
@@ -27,8 +27,8 @@ test('the status has everything a miner asks for', () => {
 });
 
 test('no gap is expected where what is left has none on average', () => {
-  const odds = { logarithm: 200, chance: 1e-6, perIndex: 1, indices: 501_000, what: 'a gap' };
-  const figures = new Figures(odds, new Recorder(4));
+  const odds = { logarithm: 200, chance: 1e-6, perIndex: 1, indices: 501_000, resultName: 'a gap' };
+  const figures = new SearchStats(odds, new Recorder(4));
   const labels = () => figures.notes().map(({ label }) => label);
   figures.done = 1000n;
   expect(labels()).toContain('expected');
@@ -37,8 +37,8 @@ test('no gap is expected where what is left has none on average', () => {
 });
 
 test('of intervals, primes say nothing', () => {
-  const figures = new Figures(
-    { logarithm: 200, chance: 0, perIndex: 30_030, indices: 2 ** 32, what: 'a gap' },
+  const figures = new SearchStats(
+    { logarithm: 200, chance: 0, perIndex: 30_030, indices: 2 ** 32, resultName: 'a gap' },
     new Recorder(4),
   );
   figures.done = 10n;
@@ -47,11 +47,14 @@ test('of intervals, primes say nothing', () => {
 
 test('time without work is told as a share', () => {
   const records = new Recorder(4);
-  const figures = new Figures({ logarithm: 200, chance: 1e-6, perIndex: 1, indices: 2 ** 32, what: 'a gap' }, records);
+  const figures = new SearchStats(
+    { logarithm: 200, chance: 1e-6, perIndex: 1, indices: 2 ** 32, resultName: 'a gap' },
+    records,
+  );
   const given = { start: 0n, count: 1000, job: 'gaps', device: 'one', stream: 0, slot: 0, policy: 'hold', meant: 2000 };
   const more = { waitRounds: 0, active: 1, busy: 1, streams: 1, free: 0, occupancy: undefined, enqueuedNs: 1n };
   const record = records.add({ ...given, ...more, policy: 'hold', starvedNs: 10n ** 15n })!;
-  records.note(record, 'counted');
+  records.setOutcome(record, 'counted');
   const [starved] = figures.notes().filter(({ label }) => label === 'starved');
   expect(starved?.text).not.toBe('0 % of the time');
 });

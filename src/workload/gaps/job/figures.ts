@@ -17,19 +17,19 @@ export interface Odds {
   /** Number of indices searched. */
   readonly indices: number;
   /** The result that is waited for: a gap, or a block. */
-  readonly what: string;
+  readonly resultName: string;
 }
 
 /** Sums over a search: for the status, for the end, and for sizing batches. */
-export class Figures {
-  readonly sum = { tests: 0, primes: 0, windows: 0, candidates: 0, bytes: 0 };
+export class SearchStats {
+  readonly totals = { tests: 0, primes: 0, windows: 0, candidates: 0, bytes: 0 };
   done = 0n;
   /** Searched, but not confirmed by a canary yet. */
-  held = 0n;
+  unconfirmed = 0n;
   gaps = 0;
   readonly #odds: Odds;
   readonly #tally = new Tally();
-  readonly #batches = new Map<string, Batches>();
+  readonly #batches = new Map<string, DeviceBatches>();
   readonly #started = performance.now();
 
   constructor(odds: Odds, records: Recorder) {
@@ -43,8 +43,8 @@ export class Figures {
     return (performance.now() - this.#started) / 1000;
   }
 
-  piece(work: PieceWork): void {
-    for (const key of ['tests', 'primes', 'windows', 'candidates', 'bytes'] as const) this.sum[key] += work[key];
+  addPiece(work: PieceWork): void {
+    for (const key of ['tests', 'primes', 'windows', 'candidates', 'bytes'] as const) this.totals[key] += work[key];
     const { id } = work.device.info;
     const of = this.#batches.get(id) ?? { pieces: 0, windows: 0, candidates: 0, tests: 0, depths: [] };
     this.#batches.set(id, of);
@@ -55,14 +55,14 @@ export class Figures {
 
   /** Rates, the expected time to a find, and the share of time lost by waiting. */
   notes(): Note[] {
-    const { logarithm, chance, perIndex, indices, what } = this.#odds;
+    const { logarithm, chance, perIndex, indices, resultName } = this.#odds;
     const { seconds } = this;
     const perSecond = Number(this.done) / seconds;
     const starved = [...this.#tally].reduce((all, { ns }) => all + ns.starved, 0) / 1e9;
     const isLikely = chance * (indices - Number(this.done)) >= 0.5;
-    const expected = [{ label: 'expected', text: `${what} in ${duration(1 / (perSecond * chance))}` }];
+    const expected = [{ label: 'expected', text: `${resultName} in ${duration(1 / (perSecond * chance))}` }];
     return [
-      { label: 'tests', text: rate(this.sum.tests / seconds, 'tests') },
+      { label: 'tests', text: rate(this.totals.tests / seconds, 'tests') },
       // A search of intervals only meets the primes that end them.
       ...(perIndex === 1 ? [{ label: 'primes', text: rate(perSecond / logarithm, 'primes') }] : []),
       { label: 'gaps', text: rate(this.gaps / seconds, 'gaps') },
@@ -72,7 +72,7 @@ export class Figures {
   }
 
   /** Events for programs: how pieces were batched, their contents, and where time was spent. */
-  tellBatches(output: Output, { streams, slots }: Engine): void {
+  reportBatches(output: Output, { streams, slots }: Engine): void {
     for (const { device, depths: queued, partial, ns, bytesToDevice, bytesToHost } of this.#tally) {
       const of = this.#batches.get(device);
       if (of === undefined) continue;
@@ -99,7 +99,7 @@ export class Figures {
   }
 }
 
-interface Batches {
+interface DeviceBatches {
   pieces: number;
   windows: number;
   candidates: number;

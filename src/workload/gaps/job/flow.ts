@@ -1,29 +1,29 @@
 import type { Device } from '../../../device/device.js';
 import type { HostViews } from '../../../engine/flow/flow.js';
-import { type Flow, flow, hitsIn, Overflow, type Piece, type Step } from '../../../engine/index.js';
-import { Recent } from '../../../engine/telemetry/recent.js';
+import { type Flow, type FlowStep, flow, hitsIn, Overflow, type Piece } from '../../../engine/index.js';
+import { LruCache } from '../../../engine/telemetry/recent.js';
 import type { Kernel } from '../../../kernel/index.js';
 import { chains, limbsOf, type NumberShape } from '../kernel/chain-kernel.js';
-import { type Plan, type PlanOptions, planFor, SHAPES } from '../kernel/plan.js';
+import { CACHED_SHAPES, type Plan, type PlanOptions, planFor } from '../kernel/plan.js';
 import { withPlanted } from '../kernel/planted.js';
 import { bitsOf } from '../kernel/reference.js';
-import { TALLY_WORDS, Tally } from '../kernel/sieve-kernels.js';
+import { TALLY_WORDS, TallyIndex } from '../kernel/sieve-kernels.js';
 import type { PlantedGaps } from './rulings.js';
 import {
   countsIn,
   limbs,
   type Numbers,
+  type PlantedPiece,
   type SieveKernel,
-  type Sieving,
-  type Special,
-  sieving,
+  type SieveStage,
+  sieveStage,
   tallyIn,
   windowAt,
   wordsOf,
 } from './sieving.js';
-import { type CandidateTrace, TRACED, traces, tracesIn, traceWords } from './traces.js';
+import { type CandidateTrace, MAX_TRACES, traces, tracesIn, traceWords } from './traces.js';
 
-/** A number that passes Fermat's test, followed by none that does in the next `leastGap` − 1. */
+/** A number that passes Fermat's test, followed by none that does in the next `minGap` − 1. */
 export interface FoundGap {
   readonly index: bigint;
 }
@@ -67,47 +67,47 @@ export interface PieceWork {
  */
 export function gapFlow(numbers: Numbers, options: GapFlowOptions = {}): Flow<readonly FoundGap[]> {
   const { onSubmit, onPiece, onPlan, planted, traced = false, ...asked } = options;
-  const special = planted && specialOf(planted);
+  const special = planted && plantedPieceOf(planted);
   const made: Flow<readonly FoundGap[]> = {
     name: 'gaps',
     open: (device, how) => {
       const plan = planFor(device, asked);
       onPlan?.(device, plan);
-      const heard: Heard = { submitted: onSubmit, told: (work) => onPiece?.({ device, ...work }) };
-      return flowOf(numbers, plan, sieving(numbers, plan, { special }), heard, special, traced).open(device, how);
+      const heard: PieceHooks = { onSubmit: onSubmit, onPiece: (work) => onPiece?.({ device, ...work }) };
+      return flowOf(numbers, plan, sieveStage(numbers, plan, { special }), heard, special, traced).open(device, how);
     },
   };
   return special ? withPlanted(made, special.piece) : made;
 }
 
 /** Short chains: a device has many threads, and one thread testing all of it would take as long as a whole piece. */
-const specialOf = ({ start, count, leastGap }: PlantedGaps): Special => ({
+const plantedPieceOf = ({ start, count, minGap }: PlantedGaps): PlantedPiece => ({
   start,
   piece: { start: 0n, count },
-  leastGap,
+  minGap,
   perChain: 8,
 });
 
-interface Heard {
-  readonly submitted: GapFlowOptions['onSubmit'];
-  readonly told: (work: Omit<PieceWork, 'device'>) => void;
+interface PieceHooks {
+  readonly onSubmit: GapFlowOptions['onSubmit'];
+  readonly onPiece: (work: Omit<PieceWork, 'device'>) => void;
 }
 
 function flowOf(
   numbers: Numbers,
   plan: Plan,
-  sieve: Sieving,
-  { submitted, told }: Heard,
-  special: Special | undefined,
+  sieve: SieveStage,
+  { onSubmit, onPiece }: PieceHooks,
+  special: PlantedPiece | undefined,
   isTraced: boolean,
 ) {
-  const { start, length, leastGap } = numbers;
+  const { start, length, minGap } = numbers;
   const { limb, perChain, threads } = plan;
   const { room } = sieve;
-  const shape: NumberShape = { limb, bits: bitsOf(start + length + BigInt(leastGap)) };
-  const most = (piece: Piece): number =>
+  const shape: NumberShape = { limb, bits: bitsOf(start + length + BigInt(minGap)) };
+  const maxThreads = (piece: Piece): number =>
     Math.min(threads, piece === special?.piece ? piece.count : Math.ceil(room / perChain));
-  const traceBytes = isTraced ? { trace: TRACED * traceWords(shape) * 4 } : {};
+  const traceBytes = isTraced ? { trace: MAX_TRACES * traceWords(shape) * 4 } : {};
   return flow<readonly FoundGap[], GapKernel>({
     name: 'gaps',
     kernels: { ...kernelsFor(shape, isTraced), ...sieve.kernels } as Readonly<Record<GapKernel, Kernel>>,
@@ -117,17 +117,17 @@ function flowOf(
     host: { ...sieve.host, ...traceBytes, tally: TALLY_WORDS * 4 },
     ...sieve.shape,
     steps: (piece, host) => {
-      if (piece !== special?.piece) submitted?.(piece);
+      if (piece !== special?.piece) onSubmit?.(piece);
       const { base, owned } = sieve.windowsOf(piece);
-      const own = piece === special?.piece ? special : { leastGap, perChain };
+      const own = piece === special?.piece ? special : { minGap, perChain };
       const number = limbs(base, limb === 'u32' ? 32 : 64, limbsOf(shape));
       return [
         ...sieve.steps(piece, host),
         {
           do: 'launch',
           kernel: 'chains',
-          count: { buffer: 'tally', word: Tally.threads, max: most(piece) },
-          chunk: { base: number, half: own.leastGap / 2, owned, perChain: own.perChain, room },
+          count: { buffer: 'tally', word: TallyIndex.threads, max: maxThreads(piece) },
+          chunk: { base: number, half: own.minGap / 2, owned, perChain: own.perChain, room },
           ring: 'ring',
         },
         { do: 'read', buffer: 'tally', into: tallyIn(host) },
@@ -136,11 +136,11 @@ function flowOf(
     },
     reap: (piece, slot) => {
       const tally = tallyIn(slot.host);
-      const candidates = tally[Tally.candidates] ?? 0;
+      const candidates = tally[TallyIndex.candidates] ?? 0;
       if (candidates > room) return new Overflow(candidates, room);
       const { base, owned, windows } = sieve.windowsOf(piece);
       const ring = slot.ring('ring');
-      const hits = hitsIn<typeof hit>({ start: 0n, count: most(piece) }, ring);
+      const hits = hitsIn<typeof hit>({ start: 0n, count: maxThreads(piece) }, ring);
       if (!Array.isArray(hits)) return hits as Overflow;
       const first = piece === special?.piece ? special.start : start;
       const starts = [...windows.map(({ from }) => from), owned];
@@ -152,15 +152,15 @@ function flowOf(
         windows: windows.length,
         candidates,
         counts: countsIn(tally, windows.length),
-        tests: tally[Tally.tests] ?? 0,
-        primes: tally[Tally.primes] ?? 0,
+        tests: tally[TallyIndex.tests] ?? 0,
+        primes: tally[TallyIndex.primes] ?? 0,
         found,
         shape,
         base,
         traces: isTraced ? tracesIn(wordsOf(slot.host.trace), shape, Math.min(candidates, room)) : [],
         bytes: ring.words.byteLength + TALLY_WORDS * 4,
       };
-      if (piece !== special?.piece) told(work);
+      if (piece !== special?.piece) onPiece(work);
       return found.map(({ index }) => ({ index }));
     },
   });
@@ -171,18 +171,18 @@ const RING_HITS = 4096;
 
 type GapKernel = SieveKernel | 'chains' | 'trace';
 
-function traceSteps(base: bigint[], room: number, host: HostViews): Step<'trace'>[] {
+function traceSteps(base: bigint[], room: number, host: HostViews): FlowStep<'trace'>[] {
   return [
-    { do: 'launch', kernel: 'trace', count: TRACED, chunk: { base, room } },
+    { do: 'launch', kernel: 'trace', count: MAX_TRACES, chunk: { base, room } },
     { do: 'read', buffer: 'trace', into: wordsOf(host.trace) },
   ];
 }
 
 /** One kernel for each shape, so that its program is compiled once. */
-const known = new Recent<Kernel>(SHAPES);
+const kernelCache = new LruCache<Kernel>(CACHED_SHAPES);
 
 function kernelsFor(shape: NumberShape, isTraced: boolean): Readonly<Record<string, Kernel>> {
   const kernel = (name: string, make: (shape: NumberShape) => unknown): Kernel =>
-    known.get(`${name} ${shape.limb} ${shape.bits}`, () => make(shape) as Kernel);
+    kernelCache.get(`${name} ${shape.limb} ${shape.bits}`, () => make(shape) as Kernel);
   return { chains: kernel('chains', chains), ...(isTraced && { trace: kernel('trace', traces) }) };
 }

@@ -1,15 +1,15 @@
 import type { Device } from '../../../device/device.js';
 import { type Flow, flow, hitsIn, type Piece } from '../../../engine/index.js';
-import { Recent } from '../../../engine/telemetry/recent.js';
+import { LruCache } from '../../../engine/telemetry/recent.js';
 import type { Kernel } from '../../../kernel/index.js';
 import { limbsOf, type NumberShape } from '../kernel/chain-kernel.js';
 import { intervalSieve, intervalTests } from '../kernel/interval-kernels.js';
-import { type PlanOptions, planFor, SHAPES } from '../kernel/plan.js';
+import { CACHED_SHAPES, type PlanOptions, planFor } from '../kernel/plan.js';
 import { withPlanted } from '../kernel/planted.js';
 import { firstPrimes } from '../kernel/prime-table.js';
 import { bitsOf } from '../kernel/reference.js';
-import { place, TALLY_WORDS, Tally } from '../kernel/sieve-kernels.js';
-import { type ChineseSet, type Intervals, struckOut } from './chinese-set.js';
+import { place, TALLY_WORDS, TallyIndex } from '../kernel/sieve-kernels.js';
+import { type ChineseSet, compositeMask, type Intervals } from './chinese-set.js';
 import type { FoundGap, PieceWork } from './flow.js';
 import { limbs, tallyIn } from './sieving.js';
 
@@ -22,7 +22,7 @@ export interface IntervalFlowOptions extends Pick<PlanOptions, 'limb'> {
 }
 
 /** All primes below 2^16. */
-export const MOST_INTERVAL_PRIMES = 6542;
+export const MAX_INTERVAL_PRIMES = 6542;
 
 /** Intervals without a prime, as a flow for `search`: an index is an interval's number. */
 export function intervalFlow(
@@ -43,7 +43,7 @@ function flowOn(
   device: Device,
   set: ChineseSet,
   { first, step, count, length }: Intervals,
-  { limb: asked, primes: primeCount = MOST_INTERVAL_PRIMES, onPiece }: IntervalFlowOptions,
+  { limb: asked, primes: primeCount = MAX_INTERVAL_PRIMES, onPiece }: IntervalFlowOptions,
   special: { readonly piece: Piece; readonly length: number } | undefined,
 ): Flow<readonly FoundGap[]> {
   const { limb } = planFor(device, asked ? { limb: asked } : {});
@@ -52,9 +52,9 @@ function flowOn(
   const places = length / 2;
   const words = Math.ceil(places / 32);
   // At least one prime: the launch and the buffer must not be empty.
-  const primes = firstPrimes(Math.max(set.primes + 1, Math.min(primeCount, MOST_INTERVAL_PRIMES))).subarray(set.primes);
+  const primes = firstPrimes(Math.max(set.primes + 1, Math.min(primeCount, MAX_INTERVAL_PRIMES))).subarray(set.primes);
   const placeLimbs = Math.ceil(shape.bits / 32);
-  const most = device.info.processor === 'gpu' ? GPU_INTERVALS : CPU_INTERVALS;
+  const max = device.info.processor === 'gpu' ? GPU_INTERVALS : CPU_INTERVALS;
   const lengthOf = (piece: Piece): number => (piece === special?.piece ? special.length : length);
   return flow<readonly FoundGap[], 'place' | 'sieve' | 'tests'>({
     name: 'gaps-intervals',
@@ -62,13 +62,13 @@ function flowOn(
     shared: {
       prime: primes,
       step: primes.map((p) => Number((step / 2n) % BigInt(p))),
-      mask: wordsOf(struckOut(set, words * 32)),
+      mask: wordsOf(compositeMask(set, words * 32)),
     },
-    buffers: { start: primes.byteLength, map: most * words * 4, tally: TALLY_WORDS * 4 },
+    buffers: { start: primes.byteLength, map: max * words * 4, tally: TALLY_WORDS * 4 },
     rings: { ring: { kernel: 'tests', hits: RING_HITS } },
     host: { tally: TALLY_WORDS * 4 },
-    most,
-    stride: () => Math.max(1, most >> 3),
+    max,
+    stride: () => Math.max(1, max >> 3),
     steps: (piece, host) => {
       const base = first + piece.start * step;
       return [
@@ -95,7 +95,7 @@ function flowOn(
       const ring = slot.ring('ring');
       const found = hitsIn<typeof hit>({ start: 0n, count: piece.count }, ring);
       if (!Array.isArray(found)) return found;
-      const [tests, primesFound] = [tally[Tally.tests] ?? 0, tally[Tally.primes] ?? 0];
+      const [tests, primesFound] = [tally[TallyIndex.tests] ?? 0, tally[TallyIndex.primes] ?? 0];
       const work = {
         device,
         piece,
@@ -133,10 +133,10 @@ function wordsOf(bits: Uint8Array): Uint32Array {
 
 /** One kernel for each shape, so that its program is compiled once. */
 type Kernels = Readonly<Record<'place' | 'sieve' | 'tests', Kernel>>;
-const known = new Recent<Kernels>(SHAPES);
+const kernelCache = new LruCache<Kernels>(CACHED_SHAPES);
 
 function kernelsFor(shape: NumberShape, words: number, placeLimbs: number): Kernels {
-  return known.get(`${shape.limb} ${shape.bits} ${words}`, () => {
+  return kernelCache.get(`${shape.limb} ${shape.bits} ${words}`, () => {
     const made = { place: place(placeLimbs), sieve: intervalSieve(words), tests: intervalTests(shape, words) };
     return made as unknown as Kernels;
   });

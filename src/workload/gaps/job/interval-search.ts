@@ -2,12 +2,12 @@ import { type Range, search } from '../../../engine/index.js';
 import { plantedCanary } from '../kernel/planted.js';
 import { firstPrimes } from '../kernel/prime-table.js';
 import { bitsOf } from '../kernel/reference.js';
-import { type ChineseSet, type Intervals, struckOut } from './chinese-set.js';
+import { type ChineseSet, compositeMask, type Intervals } from './chinese-set.js';
 import type { FoundGap, PieceWork } from './flow.js';
-import { intervalFlow, MOST_INTERVAL_PRIMES } from './interval-flow.js';
-import { Referee } from './referee.js';
-import type { Surroundings } from './rulings.js';
-import type { Gap, Running } from './search.js';
+import { intervalFlow, MAX_INTERVAL_PRIMES } from './interval-flow.js';
+import { GapVerifier } from './referee.js';
+import type { PrimePair } from './rulings.js';
+import type { Gap, GapSearchOptions } from './search.js';
 
 /** The intervals to search, and the start that offsets count from. */
 export interface IntervalRequest {
@@ -25,17 +25,17 @@ export interface IntervalRequest {
  * Yields the gaps around all intervals that have no prime, in the intervals' order. It finds fewer gaps than a search of
  * the whole range, and more in the same time: these intervals have far fewer candidates than others of their length.
  */
-export async function* searchIntervals(request: IntervalRequest, running: Running): AsyncGenerator<Gap> {
-  const { set, intervals, start, primes = MOST_INTERVAL_PRIMES, onPiece, space = intervals.count } = request;
+export async function* searchIntervals(request: IntervalRequest, running: GapSearchOptions): AsyncGenerator<Gap> {
+  const { set, intervals, start, primes = MAX_INTERVAL_PRIMES, onPiece, space = intervals.count } = request;
   const { engine, signal, onProgress, source } = running;
   const { first, step, length } = intervals;
-  const referee = new Referee();
-  const known = new Map<bigint, Surroundings>();
-  const around = (index: bigint): Promise<Surroundings> => referee.ask('primesAround', first + index * step);
+  const verifier = new GapVerifier();
+  const known = new Map<bigint, PrimePair>();
+  const around = (index: bigint): Promise<PrimePair> => verifier.call('primesAround', first + index * step);
   try {
     const planted = plantedIn(set, intervals);
-    const used = Math.max(set.primes + 1, Math.min(primes, MOST_INTERVAL_PRIMES));
-    const hits = await referee.ask('plantIntervals', intervals, used, planted.length, planted.count);
+    const used = Math.max(set.primes + 1, Math.min(primes, MAX_INTERVAL_PRIMES));
+    const hits = await verifier.call('plantIntervals', intervals, used, planted.length, planted.count);
     const found = search(intervalFlow(set, intervals, { primes, planted, ...(onPiece && { onPiece }) }), {
       engine,
       space,
@@ -55,7 +55,7 @@ export async function* searchIntervals(request: IntervalRequest, running: Runnin
       yield { index, offset: gap.start - start, ...gap };
     }
   } finally {
-    referee.close();
+    verifier.close();
   }
 }
 
@@ -65,14 +65,14 @@ export async function* knownIntervals(
   start: bigint,
   found: readonly FoundGap[],
 ): AsyncGenerator<Gap> {
-  const referee = new Referee();
+  const verifier = new GapVerifier();
   try {
     for (const { index } of found) {
-      const gap = await referee.ask('primesAround', first + index * step);
+      const gap = await verifier.call('primesAround', first + index * step);
       yield { index, offset: gap.start - start, ...gap };
     }
   } finally {
-    referee.close();
+    verifier.close();
   }
 }
 
@@ -82,7 +82,7 @@ export function emptyChance(set: ChineseSet, intervals: Intervals): number {
 }
 
 function expectedPrimes(set: ChineseSet, { first, length }: Intervals): number {
-  const candidates = struckOut(set, length / 2).reduce((sum, isStruck) => sum + 1 - isStruck, 0);
+  const candidates = compositeMask(set, length / 2).reduce((sum, isStruck) => sum + 1 - isStruck, 0);
   const coprime = firstPrimes(set.primes).reduce((share, p) => share * (1 - 1 / p), 1);
   return candidates / (coprime * bitsOf(first) * Math.LN2);
 }

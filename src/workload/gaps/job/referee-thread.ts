@@ -1,18 +1,18 @@
-import { inThread } from '../../../device/pool/threads/threads.js';
-import type { Reply, Request } from './referee.js';
-import { rulings } from './rulings.js';
+import { runInThread } from '../../../device/pool/threads/threads.js';
+import type { TaskReply, TaskRequest } from './referee.js';
+import { verifierTasks } from './rulings.js';
 
 /** A worker thread of the referee. */
-inThread<undefined>(async (_, ready, port) => {
-  const answer = ({ id, name, args }: Request): Reply => {
+runInThread<undefined>(async (_, ready, port) => {
+  const answer = ({ id, name, args }: TaskRequest): TaskReply => {
     try {
-      const rule = rulings[name] as (...given: readonly unknown[]) => unknown;
-      return { id, ruling: rule(...args) };
+      const rule = verifierTasks[name] as (...given: readonly unknown[]) => unknown;
+      return { id, result: rule(...args) };
     } catch (cause) {
-      return { id, failed: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause) };
+      return { id, error: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause) };
     }
   };
-  port.listen((request) => port.post(answer(request as Request)));
+  port.listen((request) => port.post(answer(request as TaskRequest)));
   ready();
   await new Promise<never>(() => undefined); // until the thread is terminated
 });

@@ -1,84 +1,87 @@
 import { availableParallelism } from 'node:os';
-import { startThread, type Thread, workerBeside } from '../../../device/pool/threads/threads.js';
+import { startThread, type Thread, workerUrl } from '../../../device/pool/threads/threads.js';
 import { MillraceError } from '../../../kernel/error.js';
-import type { rulings } from './rulings.js';
+import type { verifierTasks } from './rulings.js';
 
-type Rulings = typeof rulings;
-type Asked = keyof Rulings;
+type VerifierTasks = typeof verifierTasks;
+type TaskName = keyof VerifierTasks;
 
 /** A request to a worker thread, and its reply. */
-export interface Request {
+export interface TaskRequest {
   readonly id: number;
-  readonly name: Asked;
+  readonly name: TaskName;
   readonly args: readonly unknown[];
 }
-export type Reply = { readonly id: number } & ({ readonly ruling: unknown } | { readonly failed: string });
+export type TaskReply = { readonly id: number } & ({ readonly result: unknown } | { readonly error: string });
 
 /**
  * Checks the devices' finds in worker threads: a gap takes tens of milliseconds, and the thread that feeds the devices
  * must not wait for it. A thread is started with the first request that finds all others busy.
  */
-export class Referee {
-  readonly #most: number;
-  readonly #seats: Seat[] = [];
+export class GapVerifier {
+  readonly #maxThreads: number;
+  readonly #threads: VerifierThread[] = [];
   #next = 0;
 
-  constructor(threads = Math.max(1, Math.min(MOST_THREADS, availableParallelism() >> 2))) {
-    this.#most = threads;
+  constructor(threads = Math.max(1, Math.min(MAX_THREADS, availableParallelism() >> 2))) {
+    this.#maxThreads = threads;
   }
 
   /** Rejects if the request failed, or the referee is closed. */
-  ask<Name extends Asked>(name: Name, ...args: Parameters<Rulings[Name]>): Promise<ReturnType<Rulings[Name]>> {
+  call<Name extends TaskName>(
+    name: Name,
+    ...args: Parameters<VerifierTasks[Name]>
+  ): Promise<ReturnType<VerifierTasks[Name]>> {
     const id = this.#next++;
-    return this.#seat().ask({ id, name, args }) as Promise<ReturnType<Rulings[Name]>>;
+    return this.#pickThread().call({ id, name, args }) as Promise<ReturnType<VerifierTasks[Name]>>;
   }
 
   close(): void {
-    for (const seat of this.#seats) seat.close();
+    for (const seat of this.#threads) seat.close();
   }
 
-  #seat(): Seat {
-    const [best] = [...this.#seats].sort((a, b) => a.waiting - b.waiting);
-    if (best && (best.waiting === 0 || this.#seats.length >= this.#most)) return best;
-    const seat = new Seat();
-    this.#seats.push(seat);
+  #pickThread(): VerifierThread {
+    const [best] = [...this.#threads].sort((a, b) => a.pendingCount - b.pendingCount);
+    if (best && (best.pendingCount === 0 || this.#threads.length >= this.#maxThreads)) return best;
+    const seat = new VerifierThread();
+    this.#threads.push(seat);
     return seat;
   }
 }
 
 /** Two gaps of 300 bits in each thread take as long as an H200 takes for 10^9 integers. */
-const MOST_THREADS = 4;
+const MAX_THREADS = 4;
 
-interface Waiting {
+interface PendingReply {
   readonly resolve: (ruling: unknown) => void;
   readonly reject: (error: Error) => void;
 }
 
-class Seat {
+class VerifierThread {
   readonly #thread: Thread;
-  readonly #waiting = new Map<number, Waiting>();
-  #ended: MillraceError | undefined;
+  readonly #pending = new Map<number, PendingReply>();
+  #endError: MillraceError | undefined;
 
   constructor() {
     this.#thread = startThread({
-      file: workerBeside(import.meta.url, 'referee-thread.js'),
+      file: workerUrl(import.meta.url, 'referee-thread.js'),
       name: 'millrace gaps',
       data: undefined,
       died: (cause) => this.#end(cause),
-      heard: (reply) => this.#heard(reply as Reply),
+      onMessage: (reply) => this.#onReply(reply as TaskReply),
     });
     this.#thread.ready.catch((cause) => this.#end(cause));
   }
 
-  get waiting(): number {
-    return this.#waiting.size;
+  get pendingCount(): number {
+    return this.#pending.size;
   }
 
-  ask(request: Request): Promise<unknown> {
-    if (this.#ended) return Promise.reject(this.#ended);
+  call(request: TaskRequest): Promise<unknown> {
+    if (this.#endError) return Promise.reject(this.#endError);
     this.#thread.keepAlive(true);
     return new Promise((resolve, reject) => {
-      this.#waiting.set(request.id, { resolve, reject });
+      this.#pending.set(request.id, { resolve, reject });
       this.#thread.ready.then(
         () => this.#thread.post(request),
         () => undefined, // `#end` rejects it
@@ -91,22 +94,22 @@ class Seat {
     this.#thread.terminate();
   }
 
-  #heard(reply: Reply): void {
-    const waiting = this.#waiting.get(reply.id);
-    this.#waiting.delete(reply.id);
-    if (this.#waiting.size === 0) this.#thread.keepAlive(false);
-    if ('ruling' in reply) waiting?.resolve(reply.ruling);
-    else waiting?.reject(failed(reply.failed));
+  #onReply(reply: TaskReply): void {
+    const waiting = this.#pending.get(reply.id);
+    this.#pending.delete(reply.id);
+    if (this.#pending.size === 0) this.#thread.keepAlive(false);
+    if ('result' in reply) waiting?.resolve(reply.result);
+    else waiting?.reject(verifyError(reply.error));
   }
 
   #end(cause: unknown): void {
-    this.#ended ??= failed(cause);
-    for (const { reject } of this.#waiting.values()) reject(this.#ended);
-    this.#waiting.clear();
+    this.#endError ??= verifyError(cause);
+    for (const { reject } of this.#pending.values()) reject(this.#endError);
+    this.#pending.clear();
   }
 }
 
-function failed(cause: unknown): MillraceError {
+function verifyError(cause: unknown): MillraceError {
   const why = cause instanceof Error ? cause.message : String(cause);
   return new MillraceError({
     code: 'verify-failed',

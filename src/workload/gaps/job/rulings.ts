@@ -11,7 +11,7 @@ import type { Numbers } from './sieving.js';
  */
 
 /** The check of a number that a device reported as the start of a gap. */
-export interface GapRuling {
+export interface GapCheck {
   /** Whether it passes Fermat's test, as the device reported. */
   readonly passes: boolean;
   /** Whether it is prime. */
@@ -20,18 +20,18 @@ export interface GapRuling {
   readonly end: bigint;
 }
 
-function gapAt(first: bigint): GapRuling {
+function gapAt(first: bigint): GapCheck {
   if (!passesFermat(first)) return { passes: false, isPrime: false, end: 0n };
   return { passes: true, isPrime: isProbablePrime(first), end: nextPrime(first) };
 }
 
 /** Two consecutive primes around an even number. */
-export interface Surroundings {
+export interface PrimePair {
   readonly start: bigint;
   readonly end: bigint;
 }
 
-const primesAround = (even: bigint): Surroundings => ({
+const primesAround = (even: bigint): PrimePair => ({
   start: previousPrime(even) ?? 0n,
   end: nextPrime(even),
 });
@@ -42,20 +42,22 @@ export interface PlantedGaps {
   readonly start: bigint;
   readonly count: number;
   /** The shortest gap that counts: shorter than the job's, so that there are some. */
-  readonly leastGap: number;
+  readonly minGap: number;
   /** Offsets of the gaps from `start`, ascending. */
   readonly hits: readonly bigint[];
 }
 
 /** Finds the gaps among the job's first numbers, at most `most` integers. */
-function plantGaps({ start, length, leastGap, primes }: Numbers, most: number): PlantedGaps {
+function plantGaps({ start, length, minGap, primes }: Numbers, most: number): PlantedGaps {
   const logarithm = bitsOf(start) * Math.LN2;
   const count = Math.min(most, Number(length), Math.ceil(PLANTED_PRIMES * logarithm));
   // Half of the gaps are longer than ln 2 times the average.
-  const least = Math.min(leastGap, 2 * Math.ceil((logarithm * Math.LN2) / 2));
-  const passing = passingIn(start, count + least, primes);
-  const hits = passing.filter((at, i) => at < count && (passing[i + 1] ?? Number.POSITIVE_INFINITY) - at >= least);
-  return { start, count, leastGap: least, hits: hits.map(BigInt) };
+  const minGapPlanted = Math.min(minGap, 2 * Math.ceil((logarithm * Math.LN2) / 2));
+  const passing = passingIn(start, count + minGapPlanted, primes);
+  const hits = passing.filter(
+    (at, i) => at < count && (passing[i + 1] ?? Number.POSITIVE_INFINITY) - at >= minGapPlanted,
+  );
+  return { start, count, minGap: minGapPlanted, hits: hits.map(BigInt) };
 }
 /** With 288 bits they take 20 ms to find, with 1,280 bits two seconds. */
 const PLANTED_PRIMES = 12;
@@ -85,4 +87,4 @@ function plantIntervals({ first, step }: Intervals, primes: number, length: numb
   return numbers.filter((k) => passingIn(first + k * step, length, primes).length === 0);
 }
 
-export const rulings = { gapAt, primesAround, plantGaps, plantIntervals };
+export const verifierTasks = { gapAt, primesAround, plantGaps, plantIntervals };

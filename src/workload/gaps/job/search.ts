@@ -1,11 +1,11 @@
-import { type ChunkSource, type Engine, type Progress, type Range, search } from '../../../engine/index.js';
+import { type ChunkSource, type Engine, type JobProgress, type Range, search } from '../../../engine/index.js';
 import { MillraceError } from '../../../kernel/error.js';
-import { DEFAULT_PRIMES, LEAST_PRIMES, planFor } from '../kernel/plan.js';
+import { DEFAULT_PRIMES, MIN_PRIMES, planFor } from '../kernel/plan.js';
 import { plantedCanary } from '../kernel/planted.js';
 import { firstPrimes } from '../kernel/prime-table.js';
 import { type FoundGap, type GapFlowOptions, gapFlow } from './flow.js';
-import { Referee } from './referee.js';
-import type { GapRuling, PlantedGaps } from './rulings.js';
+import { GapVerifier } from './referee.js';
+import type { GapCheck, PlantedGaps } from './rulings.js';
 import { checkNumbers, type Numbers } from './sieving.js';
 
 /** The gaps to search for. */
@@ -14,7 +14,7 @@ export interface GapRequest extends GapFlowOptions {
   readonly start: bigint;
   /** Number of integers from there on; a gap counts if it begins among them. */
   readonly length: bigint;
-  readonly leastGap: number;
+  readonly minGap: number;
   /** The part to search, if not all: distances from the start. */
   readonly space?: Range;
   /** Number of primes to sieve with; fewer are used if the numbers are not larger than the primes. */
@@ -32,30 +32,30 @@ export interface Gap {
 }
 
 /**
- * Yields every gap of at least `leastGap` that begins in the range, ascending. Devices find them; the referee's threads
+ * Yields every gap of at least `minGap` that begins in the range, ascending. Devices find them; the referee's threads
  * check each by independent bigint arithmetic, which takes tens of milliseconds: ask for gaps that are rare.
  */
-export async function* searchGaps(request: GapRequest, running: Running): AsyncGenerator<Gap> {
-  const { start, length, leastGap, primes = DEFAULT_PRIMES, space = length, ...options } = request;
-  const { engine, signal, onProgress, source, onGap, referee = new Referee(), plant } = running;
-  const numbers = { start, length, leastGap, primes: usablePrimes(start, primes) };
+export async function* searchGaps(request: GapRequest, running: GapSearchOptions): AsyncGenerator<Gap> {
+  const { start, length, minGap, primes = DEFAULT_PRIMES, space = length, ...options } = request;
+  const { engine, signal, onProgress, source, onGap, verifier = new GapVerifier(), plant } = running;
+  const numbers = { start, length, minGap, primes: usablePrimes(start, primes) };
   checkNumbers(request);
   /** Results of the checks, until their gaps are yielded. */
-  const known = new Map<bigint, GapRuling>();
+  const known = new Map<bigint, GapCheck>();
   /** Gaps passed to `onGap`: a piece may be run twice, as its results count only after a canary. */
   const told = new Set<bigint>();
   try {
     const window = Math.min(...engine.devices.map((device) => planFor(device, options).window));
-    const planted = await (plant?.(numbers, window) ?? referee.ask('plantGaps', numbers, window));
+    const planted = await (plant?.(numbers, window) ?? verifier.call('plantGaps', numbers, window));
     const found = search(gapFlow(numbers, { ...options, planted }), {
       engine,
       space,
       canaries: [plantedCanary(Math.max(1, window >> 3), planted.hits)],
       verify: async ({ index }) => {
-        const ruling = await referee.ask('gapAt', start + index);
+        const ruling = await verifier.call('gapAt', start + index);
         known.set(index, ruling);
         if (!ruling.passes) return `but ${start + index} is composite`;
-        if (ruling.end - start - index < BigInt(leastGap)) return `but ${ruling.end} is prime`;
+        if (ruling.end - start - index < BigInt(minGap)) return `but ${ruling.end} is prime`;
         if (onGap && ruling.isPrime && !told.has(index)) {
           told.add(index);
           await onGap({ index, offset: index, start: start + index, end: ruling.end });
@@ -68,33 +68,33 @@ export async function* searchGaps(request: GapRequest, running: Running): AsyncG
     });
     for await (const { index } of found) {
       // Gaps of an earlier run are not checked again, only completed.
-      const { isPrime, end } = known.get(index) ?? (await referee.ask('gapAt', start + index));
+      const { isPrime, end } = known.get(index) ?? (await verifier.call('gapAt', start + index));
       known.delete(index);
       // A composite may pass Fermat's test: the device was right, but there is no gap.
       if (isPrime) yield { index, offset: index, start: start + index, end };
     }
   } finally {
-    if (!running.referee) referee.close();
+    if (!running.verifier) verifier.close();
   }
 }
 
 /** Completes the gaps that an earlier search has found. */
 export async function* knownGaps(start: bigint, found: readonly FoundGap[]): AsyncGenerator<Gap> {
-  const referee = new Referee();
+  const verifier = new GapVerifier();
   try {
     for (const { index } of found) {
-      const { isPrime, end } = await referee.ask('gapAt', start + index);
+      const { isPrime, end } = await verifier.call('gapAt', start + index);
       if (isPrime) yield { index, offset: index, start: start + index, end };
     }
   } finally {
-    referee.close();
+    verifier.close();
   }
 }
 
-export interface Running {
+export interface GapSearchOptions {
   readonly engine: Engine;
   readonly signal?: AbortSignal;
-  readonly onProgress?: (progress: Progress) => void;
+  readonly onProgress?: (progress: JobProgress) => void;
   /** The chunk source, which also records finished work. Default: in memory. */
   readonly source?: ChunkSource<readonly FoundGap[]>;
   /**
@@ -103,26 +103,26 @@ export interface Running {
    */
   readonly onGap?: (gap: Gap) => void | Promise<void>;
   /** The referee, if several searches share one; it is not closed with them. */
-  readonly referee?: Referee;
+  readonly verifier?: GapVerifier;
   /** Known gaps of numbers with as many bits, for canaries. Default: among the request's first numbers. */
   readonly plant?: (numbers: Numbers, most: number) => Promise<PlantedGaps>;
 }
 
 /** Limits the sieve to primes below the numbers: a prime would strike itself out. */
 export function usablePrimes(start: bigint, asked: number): number {
-  if (start > BigInt(LARGEST)) return asked;
-  if (start < BigInt(LEAST_START)) {
+  if (start > BigInt(MAX_TABLE_PRIME)) return asked;
+  if (start < BigInt(MIN_START)) {
     throw new MillraceError({
       code: 'usage',
       message: 'the numbers are too small to be sieved',
       asked: `a search from ${start} on`,
-      advice: `begin at ${LEAST_START} or above`,
+      advice: `begin at ${MIN_START} or above`,
     });
   }
   const below = firstPrimes(asked).findIndex((p) => BigInt(p) >= start);
-  return below < 0 ? asked : Math.max(below, LEAST_PRIMES);
+  return below < 0 ? asked : Math.max(below, MIN_PRIMES);
 }
 /** Larger than any prime of a table. */
-const LARGEST = 2 ** 30;
+const MAX_TABLE_PRIME = 2 ** 30;
 /** The smallest table ends below this. */
-const LEAST_START = 64;
+const MIN_START = 64;

@@ -1,11 +1,18 @@
-import type { HostViews, Step } from '../../../engine/flow/flow.js';
+import type { FlowStep, HostViews } from '../../../engine/flow/flow.js';
 import type { Piece } from '../../../engine/index.js';
-import { Recent } from '../../../engine/telemetry/recent.js';
+import { LruCache } from '../../../engine/telemetry/recent.js';
 import { partitionPoint } from '../../../engine/work/bisect.js';
 import { MillraceError } from '../../../kernel/error.js';
 import type { Kernel } from '../../../kernel/index.js';
 import { limbsOf } from '../kernel/chain-kernel.js';
-import { expectedPerMs, type Plan, type PrimeTable, primeTable, SHAPES, windowsAtOnce } from '../kernel/plan.js';
+import {
+  CACHED_SHAPES,
+  expectedPerMs,
+  type Plan,
+  type PrimeTable,
+  primeTable,
+  windowsPerPiece,
+} from '../kernel/plan.js';
 import { bitsOf } from '../kernel/reference.js';
 import {
   type BitmapLayout,
@@ -16,7 +23,7 @@ import {
   rank,
   sieve,
   TALLY_WORDS,
-  Tally,
+  TallyIndex,
 } from '../kernel/sieve-kernels.js';
 
 /** The numbers to search, from `start` on; an index is the distance from there. */
@@ -25,13 +32,13 @@ export interface Numbers {
   /** Number of integers. */
   readonly length: bigint;
   /** The shortest gap that counts; even. */
-  readonly leastGap: number;
+  readonly minGap: number;
   /** The number of primes to sieve with, from 2 on. */
   readonly primes: number;
 }
 
 /** The part of a flow that leaves the list of a piece's candidates on the device. */
-export interface Sieving {
+export interface SieveStage {
   readonly kernels: Readonly<Partial<Record<SieveKernel, Kernel>>>;
   readonly shared: Readonly<Record<string, Uint32Array>>;
   /** In bytes. */
@@ -40,16 +47,16 @@ export interface Sieving {
   readonly host: Readonly<Record<string, number>>;
   readonly shape: {
     readonly granularity: number;
-    readonly least: number;
-    readonly most: number;
+    readonly min: number;
+    readonly max: number;
     stride(): number;
     batch(queued: number, capacity: number): number;
     readonly expectedPerMs: number;
   };
   /** Capacity of the list, in candidates. */
   readonly room: number;
-  steps(piece: Piece, host: HostViews): Step<SieveKernel>[];
-  windowsOf(piece: Piece): Windows;
+  steps(piece: Piece, host: HostViews): FlowStep<SieveKernel>[];
+  windowsOf(piece: Piece): PieceWindows;
 }
 
 export type SieveKernel = 'place' | 'far' | 'sieve' | 'count' | 'rank' | 'list';
@@ -78,7 +85,7 @@ export type HostSieve =
   | { readonly starts: (window: HostWindow, words: Uint32Array) => void };
 
 /** The places of a piece; the first is base + 1. */
-export interface Windows {
+export interface PieceWindows {
   readonly base: bigint;
   /** The piece's own places; those after them only end gaps. */
   readonly owned: number;
@@ -86,37 +93,40 @@ export interface Windows {
 }
 
 /** A piece that differs from the job's: the piece with known gaps has shorter ones, and many short chains. */
-export interface Special {
+export interface PlantedPiece {
   /** The number that its places count from, with as many bits as the job's. */
   readonly start: bigint;
   readonly piece: Piece;
-  readonly leastGap: number;
+  readonly minGap: number;
   readonly perChain: number;
 }
 
-export interface SievingOptions {
+export interface SieveStageOptions {
   /** Set if the host sieves, wholly or in part. */
-  readonly given?: HostSieve | undefined;
-  readonly special?: Special | undefined;
+  readonly hostSieve?: HostSieve | undefined;
+  readonly special?: PlantedPiece | undefined;
 }
 
-export function sieving(numbers: Numbers, asked: Plan, { given, special }: SievingOptions = {}): Sieving {
+export function sieveStage(numbers: Numbers, asked: Plan, { hostSieve, special }: SieveStageOptions = {}): SieveStage {
   checkNumbers(numbers);
-  const { start, leastGap } = numbers;
-  const plan = given && 'starts' in given ? { ...asked, depth: 1 } : asked;
+  const { start, minGap } = numbers;
+  const plan = hostSieve && 'starts' in hostSieve ? { ...asked, depth: 1 } : asked;
   const { tileBits, window, depth, perChain, threads } = plan;
   const table = primeTable(numbers.primes, tileBits);
-  const half = leastGap / 2;
+  const half = minGap / 2;
   const windowPlaces = Math.ceil(window / 2);
   const places = windowPlaces * depth + 1 + half;
   const room = Math.ceil(places * table.density * SLACK) + SPARE;
   const tiles = Math.ceil((windowPlaces + 1 + half) / tileBits);
-  const split = (piece: Piece): Windows =>
+  const split = (piece: Piece): PieceWindows =>
     piece === special?.piece
-      ? windowsOf(piece, special.start, windowPlaces, special.leastGap / 2)
+      ? windowsOf(piece, special.start, windowPlaces, special.minGap / 2)
       : windowsOf(piece, start, windowPlaces, half);
-  const size: Size = { windowPlaces, tiles, depth, tileBits, room };
-  const marks = given && 'bitmap' in given ? bitmapMarks(size, given) : sieveMarks(size, table, numbers, given?.starts);
+  const size: SieveSize = { windowPlaces, tiles, depth, tileBits, room };
+  const marks =
+    hostSieve && 'bitmap' in hostSieve
+      ? hostBitmaps(size, hostSieve)
+      : deviceBitmaps(size, table, numbers, hostSieve?.starts);
   return {
     kernels: { ...marks.kernels, ...kernelsFor(`list ${tileBits}`, () => ({ rank, list: list({ tileBits }) })) },
     shared: marks.shared,
@@ -124,11 +134,11 @@ export function sieving(numbers: Numbers, asked: Plan, { given, special }: Sievi
     host: marks.host,
     shape: {
       granularity: window,
-      least: window,
-      most: window * depth,
+      min: window,
+      max: window * depth,
       // The engine's first chunks are a quarter of a stride: one window, or as many as `batch` returns.
       stride: () => 4 * window,
-      batch: (queued, capacity) => window * windowsAtOnce(queued, capacity, depth),
+      batch: (queued, capacity) => window * windowsPerPiece(queued, capacity, depth),
       expectedPerMs: expectedPerMs(plan, bitsOf(start)),
     },
     room,
@@ -137,7 +147,7 @@ export function sieving(numbers: Numbers, asked: Plan, { given, special }: Sievi
       const parts = split(piece);
       if (parts.windows.length > depth) throw tooLong(piece, window, depth);
       const chains = piece === special?.piece ? special.perChain : perChain;
-      const ranked = (at: number, first: number, bits: number): Step<SieveKernel> => ({
+      const ranked = (at: number, first: number, bits: number): FlowStep<SieveKernel> => ({
         do: 'launch',
         kernel: 'rank',
         count: 1,
@@ -148,7 +158,7 @@ export function sieving(numbers: Numbers, asked: Plan, { given, special }: Sievi
   };
 }
 
-interface Size {
+interface SieveSize {
   readonly windowPlaces: number;
   /** Tiles of the longest window. */
   readonly tiles: number;
@@ -158,24 +168,24 @@ interface Size {
 }
 
 /** How the windows of a piece get their bitmaps, and how these become the list. */
-interface Marks extends Pick<Sieving, 'kernels' | 'shared' | 'host'> {
+interface BitmapStage extends Pick<SieveStage, 'kernels' | 'shared' | 'host'> {
   readonly buffers: Readonly<Record<string, number>>;
-  steps(windows: Windows, host: HostViews, ranked: Ranked): Step<SieveKernel>[];
+  steps(windows: PieceWindows, host: HostViews, ranked: RankStep): FlowStep<SieveKernel>[];
 }
 
 /** Ranks window number `at`, whose first tile is number `first`. */
-type Ranked = (at: number, first: number, bits: number) => Step<SieveKernel>;
+type RankStep = (at: number, first: number, bits: number) => FlowStep<SieveKernel>;
 
 /** Sieves windows on the device one by one, all in one bitmap, which stays in the device's cache. */
-function sieveMarks(
-  { tiles, tileBits, room }: Size,
+function deviceBitmaps(
+  { tiles, tileBits, room }: SieveSize,
   { primes, firstFar, strokes }: PrimeTable,
-  { start, length, leastGap }: Numbers,
+  { start, length, minGap }: Numbers,
   starts: Extract<HostSieve, { starts: unknown }>['starts'] | undefined,
-): Marks {
-  const limbCount = limbsOf({ limb: 'u32', bits: bitsOf(start + length + BigInt(leastGap)) });
+): BitmapStage {
+  const limbCount = limbsOf({ limb: 'u32', bits: bitsOf(start + length + BigInt(minGap)) });
   const farCount = primes.length - firstFar;
-  const origin = (windows: Windows, host: HostViews): Step<SieveKernel> => {
+  const origin = (windows: PieceWindows, host: HostViews): FlowStep<SieveKernel> => {
     const { base } = windows;
     if (starts === undefined)
       return { do: 'launch', kernel: 'place', count: primes.length, chunk: { base: limbs(base, 32, limbCount) } };
@@ -194,7 +204,7 @@ function sieveMarks(
     host: starts === undefined ? {} : { starts: primes.byteLength },
     steps: (parts, host, ranked) => [
       origin(parts, host),
-      ...parts.windows.flatMap(({ from, bits }, at): Step<SieveKernel>[] => {
+      ...parts.windows.flatMap(({ from, bits }, at): FlowStep<SieveKernel>[] => {
         const own = Math.ceil(bits / tileBits);
         const chunk = { from, bits, strokes: strokes.length / 2 };
         const farther = { do: 'launch', kernel: 'far', count: farCount, chunk: { first: firstFar, bits } } as const;
@@ -211,7 +221,10 @@ function sieveMarks(
 }
 
 /** Sends the host's bitmaps of a piece in one transfer, and counts and lists them in one launch each. */
-function bitmapMarks(size: Size, { bitmap, layout = 'odd' }: Extract<HostSieve, { bitmap: unknown }>): Marks {
+function hostBitmaps(
+  size: SieveSize,
+  { bitmap, layout = 'odd' }: Extract<HostSieve, { bitmap: unknown }>,
+): BitmapStage {
   const { windowPlaces, tiles, depth, tileBits, room } = size;
   const perPlace = layout === 'odd' ? 1 : 2;
   const windowWords = (tiles * tileBits * perPlace) / 32;
@@ -242,7 +255,7 @@ function bitmapMarks(size: Size, { bitmap, layout = 'odd' }: Extract<HostSieve, 
   };
 }
 
-function hostWindow({ base, windows }: Windows, at: number): HostWindow {
+function hostWindow({ base, windows }: PieceWindows, at: number): HostWindow {
   const { from = 0, bits = 0 } = windows[at] ?? {};
   return { start: base + 2n * BigInt(from), length: 2 * bits };
 }
@@ -252,17 +265,17 @@ export const wordsOf = (bytes: Uint8Array | undefined): Uint32Array =>
   bytes ? new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4) : new Uint32Array(0);
 
 /** Throws if a gap or a length cannot be searched for. */
-export function checkNumbers({ length, leastGap }: Pick<Numbers, 'length' | 'leastGap'>): void {
-  const isGap = Number.isInteger(leastGap) && leastGap >= 2 && leastGap % 2 === 0 && leastGap <= MOST_GAP;
+export function checkNumbers({ length, minGap }: Pick<Numbers, 'length' | 'minGap'>): void {
+  const isGap = Number.isInteger(minGap) && minGap >= 2 && minGap % 2 === 0 && minGap <= MAX_GAP;
   if (isGap && length >= 1n) return;
   throw new MillraceError({
     code: 'usage',
-    message: isGap ? `a range of ${length} integers` : `a gap of ${leastGap} cannot be searched for`,
-    asked: `gaps of at least ${leastGap} in ${length} integers`,
-    advice: isGap ? 'give at least one integer' : `give an even number from 2 to ${MOST_GAP}`,
+    message: isGap ? `a range of ${length} integers` : `a gap of ${minGap} cannot be searched for`,
+    asked: `gaps of at least ${minGap} in ${length} integers`,
+    advice: isGap ? 'give at least one integer' : `give an even number from 2 to ${MAX_GAP}`,
   });
 }
-const MOST_GAP = 2 ** 20;
+const MAX_GAP = 2 ** 20;
 
 function tooLong({ start, count: integers }: Piece, window: number, depth: number): MillraceError {
   return new MillraceError({
@@ -278,7 +291,12 @@ const SLACK = 1.1;
 const SPARE = 4096;
 
 /** Splits a piece into windows. The last one is longer: the piece's last primes need the numbers after it. */
-export function windowsOf({ start: first, count }: Piece, start: bigint, windowPlaces: number, half: number): Windows {
+export function windowsOf(
+  { start: first, count }: Piece,
+  start: bigint,
+  windowPlaces: number,
+  half: number,
+): PieceWindows {
   const number = start + first;
   const base = number - (number & 1n);
   const owned = Math.floor((Number(number - base) + count) / 2);
@@ -310,14 +328,14 @@ export const tallyIn = ({ tally }: HostViews): Uint32Array =>
 
 /** Candidates of each window; the last includes those after the piece. */
 export const countsIn = (tally: Uint32Array, windows: number): number[] =>
-  Array.from(tally.subarray(Tally.windows, Tally.windows + windows), (sum, w) =>
-    w === 0 ? sum : sum - (tally[Tally.windows + w - 1] ?? 0),
+  Array.from(tally.subarray(TallyIndex.windows, TallyIndex.windows + windows), (sum, w) =>
+    w === 0 ? sum : sum - (tally[TallyIndex.windows + w - 1] ?? 0),
   );
 
 /** One kernel for each shape, so that its program is compiled once. */
-const known = new Recent<Sieving['kernels']>(SHAPES);
+const kernelCache = new LruCache<SieveStage['kernels']>(CACHED_SHAPES);
 
 /** `make` returns kernels with any signature: a flow binds them by the names of its buffers and values. */
-function kernelsFor(key: string, make: () => Readonly<Partial<Record<SieveKernel, unknown>>>): Sieving['kernels'] {
-  return known.get(key, () => make() as Sieving['kernels']);
+function kernelsFor(key: string, make: () => Readonly<Partial<Record<SieveKernel, unknown>>>): SieveStage['kernels'] {
+  return kernelCache.get(key, () => make() as SieveStage['kernels']);
 }

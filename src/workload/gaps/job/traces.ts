@@ -11,7 +11,7 @@ import {
   when,
 } from '../../../kernel/index.js';
 import { limbsOf, type NumberShape, numberAt } from '../kernel/chain-kernel.js';
-import { Tally } from '../kernel/sieve-kernels.js';
+import { TallyIndex } from '../kernel/sieve-kernels.js';
 import { limbs } from './sieving.js';
 
 /** A candidate as its device computes with it, to compare devices. Words are 32 bits wide, least significant first. */
@@ -27,9 +27,9 @@ export interface CandidateTrace {
 }
 
 /** Candidates traced per piece: as many as known miners dump of a batch. */
-export const TRACED = 8;
+export const MAX_TRACES = 8;
 
-/** Traces candidates spread evenly over the list, from the first on. Fewer than `TRACED` if the list is shorter. */
+/** Traces candidates spread evenly over the list, from the first on. Fewer than `MAX_TRACES` if the list is shorter. */
 export const traces = <L extends Unsigned>(shape: { readonly limb: L; readonly bits: number }) =>
   items(
     'gaps-trace',
@@ -42,9 +42,9 @@ export const traces = <L extends Unsigned>(shape: { readonly limb: L; readonly b
       const { limb, bits } = shape;
       const base = chunk.base as unknown as readonly Expr<L>[];
       const { room } = chunk as unknown as { readonly room: Expr<'u32'> };
-      const total = min(tally.at(Tally.candidates), room);
+      const total = min(tally.at(TallyIndex.candidates), room);
       when(item.lt(total), () => {
-        const place = candidate.at(item.mul(select(total.lt(TRACED), 1, total.div(TRACED))));
+        const place = candidate.at(item.mul(select(total.lt(MAX_TRACES), 1, total.div(MAX_TRACES))));
         const number = numberAt(limb, base, place);
         const residue = montgomery(limb, bits).fermat(number);
         const words = [place, ...wordsOf(limb, number), ...carriesOf(limb, base, place), ...wordsOf(limb, residue)];
@@ -63,7 +63,7 @@ export const traceWords = (shape: NumberShape): number => 1 + limbsOf(shape) * (
 export function tracesIn(trace: Uint32Array, shape: NumberShape, total: number): CandidateTrace[] {
   const [limbCount, each] = [limbsOf(shape), traceWords(shape)];
   const wordCount = limbCount * perLimb(shape);
-  return Array.from({ length: Math.min(total, TRACED) }, (_, item) => {
+  return Array.from({ length: Math.min(total, MAX_TRACES) }, (_, item) => {
     const own = trace.slice(item * each, (item + 1) * each);
     const carries = 1 + wordCount;
     return {

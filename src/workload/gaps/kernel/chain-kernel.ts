@@ -12,7 +12,7 @@ import {
   when,
   whileTrue,
 } from '../../../kernel/index.js';
-import { Tally } from './sieve-kernels.js';
+import { TallyIndex } from './sieve-kernels.js';
 
 /** Numbers of at most `bits` bits, in the limbs of the target: u32 on GPUs and wasm, u64 in C. */
 export interface NumberShape {
@@ -31,7 +31,7 @@ export const fermat = <L extends Unsigned>(shape: { readonly limb: L; readonly b
       buffers: { candidate: read('u32'), prime: { kind: 'rw', type: 'u32' } },
     },
     ({ item, chunk, buffers }) => {
-      const passes = testOf(shape, chunk.base as unknown as readonly Expr<L>[]);
+      const passes = primalityTest(shape, chunk.base as unknown as readonly Expr<L>[]);
       buffers.prime.set(item, passes(buffers.candidate.at(item)).to('u32'));
     },
   );
@@ -62,11 +62,11 @@ export const chains = <L extends Unsigned>(shape: { readonly limb: L; readonly b
       hit: { place: 'u32' },
     },
     ({ item, chunk, buffers: { candidate, tally }, emit }) => {
-      const { half, owned, perChain, room } = chunk as unknown as Readonly<Record<Numbers, Expr<'u32'>>>;
-      const passes = testOf(shape, chunk.base as unknown as readonly Expr<L>[]);
-      const total = min(tally.load(Tally.candidates), room);
-      const all = tally.load(Tally.chains);
-      const threads = tally.load(Tally.threads);
+      const { half, owned, perChain, room } = chunk as unknown as Readonly<Record<ScalarField, Expr<'u32'>>>;
+      const passes = primalityTest(shape, chunk.base as unknown as readonly Expr<L>[]);
+      const total = min(tally.load(TallyIndex.candidates), room);
+      const all = tally.load(TallyIndex.chains);
+      const threads = tally.load(TallyIndex.threads);
       /** The index of the next candidate to test, and the end of the chain's own candidates. */
       const [at, end] = [cell('u32', 0), cell('u32', 0)];
       /** The index of the prime that the downward search ends at, its place, and the index that the search began with. */
@@ -85,7 +85,7 @@ export const chains = <L extends Unsigned>(shape: { readonly limb: L; readonly b
           isBusy.set(candidate.at(first).lt(owned));
         });
       };
-      const takeNext = (): void => begin(threads.add(tally.add(Tally.taken, 1)));
+      const takeNext = (): void => begin(threads.add(tally.add(TallyIndex.taken, 1)));
       /** Searches for the next prime upwards, unless the chain is at its end. */
       const goUp = (index: Expr<'u32'>): void => {
         isDown.set(lit('bool', false));
@@ -95,7 +95,7 @@ export const chains = <L extends Unsigned>(shape: { readonly limb: L; readonly b
         when(isOver.get(), takeNext);
       };
       /** Emits a gap: no candidate between `from` and `top` is prime. */
-      const tell = (): void => {
+      const emitGap = (): void => {
         emit({ place: origin });
         goUp(top.get().add(1));
       };
@@ -107,7 +107,7 @@ export const chains = <L extends Unsigned>(shape: { readonly limb: L; readonly b
         top.set(last);
         at.set(last);
         isDown.set(lit('bool', true));
-        when(last.eq(index), tell);
+        when(last.eq(index), emitGap);
       };
 
       begin(item);
@@ -124,19 +124,19 @@ export const chains = <L extends Unsigned>(shape: { readonly limb: L; readonly b
           }).otherwise(() => {
             when(isDown.get(), () => {
               at.set(index.sub(1));
-              when(index.sub(1).eq(from), tell);
+              when(index.sub(1).eq(from), emitGap);
             }).otherwise(() => goUp(index.add(1)));
           });
         },
         { isLong: true }, // a GPU's thread runs hundreds of chains, a millisecond a test
       );
-      tally.add(Tally.tests, tests);
-      tally.add(Tally.primes, primes);
+      tally.add(TallyIndex.tests, tests);
+      tally.add(TallyIndex.primes, primes);
     },
   );
 
 /** The chunk's scalar fields, whose types are lost because the limb type is a parameter. */
-type Numbers = 'half' | 'owned' | 'perChain' | 'room';
+type ScalarField = 'half' | 'owned' | 'perChain' | 'room';
 
 /** The largest index in [low, high) whose place is below `limit`; that of `low` is always below. */
 function lastBelow(
@@ -157,7 +157,7 @@ function lastBelow(
 }
 
 /** Returns the test of the number at a place: base + 2·place + 1. */
-function testOf<L extends Unsigned>(
+function primalityTest<L extends Unsigned>(
   { limb, bits }: { readonly limb: L; readonly bits: number },
   base: readonly Expr<L>[],
 ): (place: Expr<'u32'>) => Expr<'bool'> {

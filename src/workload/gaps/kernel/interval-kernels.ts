@@ -16,7 +16,7 @@ import {
   wmad,
 } from '../../../kernel/index.js';
 import { limbsOf } from './chain-kernel.js';
-import { behind, Tally } from './sieve-kernels.js';
+import { bitsPastEnd, TallyIndex } from './sieve-kernels.js';
 
 /**
  * Intervals that repeat with a primorial. Place i of interval k is base + k·step + 2i + 1, where base and step are even.
@@ -56,7 +56,7 @@ export const intervalSieve = (words: number) =>
           },
         );
       });
-      each(words, (w) => buffers.map.set(tile.mul(words).add(w), bits.at(w).or(behind(chunk.bits, w))));
+      each(words, (w) => buffers.map.set(tile.mul(words).add(w), bits.at(w).or(bitsPastEnd(chunk.bits, w))));
     },
   );
 
@@ -74,7 +74,7 @@ export const intervalTests = <L extends Unsigned>(shape: { readonly limb: L; rea
     },
     ({ item, chunk, buffers: { map, tally }, emit }) => {
       const given = chunk as unknown as Readonly<Record<'base' | 'step', readonly Expr<L>[]>>;
-      const base = timesPlus(given.step, item.to(shape.limb), given.base);
+      const base = multiplyAdd(given.step, item.to(shape.limb), given.base);
       const arithmetic = montgomery(shape.limb, shape.bits);
       const first = item.mul(words);
       const [word, rest] = [cell('u32', 0), cell('u32', map.at(first).not())];
@@ -110,13 +110,13 @@ export const intervalTests = <L extends Unsigned>(shape: { readonly limb: L; rea
           });
         },
       );
-      tally.add(Tally.tests, tests);
-      tally.add(Tally.primes, primes);
+      tally.add(TallyIndex.tests, tests);
+      tally.add(TallyIndex.primes, primes);
     },
   );
 
 /** a·b + c, where a and c are numbers of several limbs and b is one limb. */
-function timesPlus<L extends Unsigned>(a: readonly Expr<L>[], b: Expr<L>, c: readonly Expr<L>[]): Expr<L>[] {
+function multiplyAdd<L extends Unsigned>(a: readonly Expr<L>[], b: Expr<L>, c: readonly Expr<L>[]): Expr<L>[] {
   let carry: Expr<L> | undefined;
   return a.map((limb, i) => {
     const { lo, hi } = wmad(limb, b, c[i] ?? 0, carry ?? 0);

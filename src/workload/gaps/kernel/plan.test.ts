@@ -1,20 +1,20 @@
 import { describe, expect, test } from 'vitest';
 import { listLine } from '../command/tell.js';
-import { rulings } from '../job/rulings.js';
+import { verifierTasks } from '../job/rulings.js';
 import { countsIn, windowAt, windowsOf } from '../job/sieving.js';
-import { expectedPerMs, windowsAtOnce } from './plan.js';
+import { expectedPerMs, windowsPerPiece } from './plan.js';
 import { firstPrimes } from './prime-table.js';
 import { isProbablePrime, nextPrime, previousPrime } from './reference-primes.js';
-import { MOST_DEPTH, TALLY_WORDS, Tally } from './sieve-kernels.js';
+import { MAX_DEPTH, TALLY_WORDS, TallyIndex } from './sieve-kernels.js';
 
 describe('windows of a piece', () => {
   test('as many as the queue has room for, in steps', () => {
-    const steps = (depth: number) => [0, 14, 15, 34, 35, 59, 60, 100].map((fill) => windowsAtOnce(fill, 100, depth));
+    const steps = (depth: number) => [0, 14, 15, 34, 35, 59, 60, 100].map((fill) => windowsPerPiece(fill, 100, depth));
     expect(steps(4)).toEqual([4, 4, 3, 3, 2, 2, 1, 1]);
     expect(steps(1)).toEqual([1, 1, 1, 1, 1, 1, 1, 1]);
     expect(steps(16)).toEqual([16, 16, 12, 12, 8, 8, 1, 1]);
     for (let queued = 0; queued <= 6; queued++) {
-      const windows = windowsAtOnce(queued, 6, 4);
+      const windows = windowsPerPiece(queued, 6, 4);
       expect(windows).toBeGreaterThanOrEqual(1);
       expect(windows).toBeLessThanOrEqual(4);
     }
@@ -30,8 +30,8 @@ describe('windows of a piece', () => {
     expect(expected.map((_, place) => windowAt(starts, place))).toEqual(expected);
     for (const outside of [-1, 13, 14, 2 ** 31]) expect(windowAt(starts, outside)).toBe(4);
     expect(windowAt([0], 0)).toBe(0);
-    const many = Array.from({ length: MOST_DEPTH + 1 }, (_, w) => w * 1000);
-    for (let w = 0; w < MOST_DEPTH; w++)
+    const many = Array.from({ length: MAX_DEPTH + 1 }, (_, w) => w * 1000);
+    for (let w = 0; w < MAX_DEPTH; w++)
       expect([windowAt(many, w * 1000), windowAt(many, w * 1000 + 999)]).toEqual([w, w]);
   });
 
@@ -56,7 +56,7 @@ describe('windows of a piece', () => {
 
   test('and how many candidates each has', () => {
     const tally = new Uint32Array(TALLY_WORDS);
-    tally.set([10, 10, 35], Tally.windows);
+    tally.set([10, 10, 35], TallyIndex.windows);
     expect(countsIn(tally, 3)).toEqual([10, 0, 25]);
   });
 });
@@ -64,26 +64,26 @@ describe('windows of a piece', () => {
 describe('what devices are tried on', () => {
   test('gaps that are known, of odd and even starts', () => {
     for (const start of [2n ** 64n, 0xd5ca_da15_b5b6_6983n, 3n ** 180n]) {
-      const numbers = { start, length: 1n << 40n, leastGap: 10_000, primes: 3000 };
-      const { count, leastGap, hits } = rulings.plantGaps(numbers, 2 ** 20);
+      const numbers = { start, length: 1n << 40n, minGap: 10_000, primes: 3000 };
+      const { count, minGap, hits } = verifierTasks.plantGaps(numbers, 2 ** 20);
       const expected: bigint[] = [];
       for (let p = nextPrime(start - 1n); p < start + BigInt(count); p = nextPrime(p))
-        if (nextPrime(p) - p >= BigInt(leastGap)) expected.push(p - start);
+        if (nextPrime(p) - p >= BigInt(minGap)) expected.push(p - start);
       expect(hits).toEqual(expected);
       expect(hits.length).toBeGreaterThan(1);
     }
   });
 
   test('no more numbers than there are, no longer gaps than are looked for', () => {
-    const few = rulings.plantGaps({ start: 2n ** 64n, length: 50n, leastGap: 4, primes: 100 }, 2 ** 20);
-    expect(few).toMatchObject({ count: 50, leastGap: 4 });
+    const few = verifierTasks.plantGaps({ start: 2n ** 64n, length: 50n, minGap: 4, primes: 100 }, 2 ** 20);
+    expect(few).toMatchObject({ count: 50, minGap: 4 });
   });
 
   test('composites that pass count as they do on a device: unless a prime of the table divides them', () => {
     const pseudoprime = 2047n; // 23 · 89
-    const near = { start: pseudoprime - 1n, length: 3n, leastGap: 2 };
-    expect(rulings.plantGaps({ ...near, primes: 24 }, 3).hits).toEqual([]);
-    expect(rulings.plantGaps({ ...near, primes: 8 }, 3).hits).toEqual([1n]);
+    const near = { start: pseudoprime - 1n, length: 3n, minGap: 2 };
+    expect(verifierTasks.plantGaps({ ...near, primes: 24 }, 3).hits).toEqual([]);
+    expect(verifierTasks.plantGaps({ ...near, primes: 8 }, 3).hits).toEqual([1n]);
     expect(firstPrimes(9).at(-1)).toBe(23);
   });
 
@@ -92,16 +92,16 @@ describe('what devices are tried on', () => {
     const isEmpty = (k: number) =>
       nextPrime(intervals.first + BigInt(k) * 30_030n) > intervals.first + BigInt(k) * 30_030n + 60n;
     const expected = Array.from({ length: 30 }, (_, k) => k).filter(isEmpty);
-    expect(rulings.plantIntervals(intervals, 6542, 60, 30)).toEqual(expected.map(BigInt));
+    expect(verifierTasks.plantIntervals(intervals, 6542, 60, 30)).toEqual(expected.map(BigInt));
   });
 });
 
 test('the final word on a gap', () => {
   const record = 1425172824437699411n;
-  expect(rulings.gapAt(record)).toEqual({ passes: true, isPrime: true, end: record + 1476n });
-  expect(rulings.gapAt(record + 2n)).toMatchObject({ passes: false });
-  expect(rulings.gapAt(341n)).toEqual({ passes: true, isPrime: false, end: 347n });
-  expect(rulings.primesAround(record + 701n)).toEqual({ start: record, end: record + 1476n });
+  expect(verifierTasks.gapAt(record)).toEqual({ passes: true, isPrime: true, end: record + 1476n });
+  expect(verifierTasks.gapAt(record + 2n)).toMatchObject({ passes: false });
+  expect(verifierTasks.gapAt(341n)).toEqual({ passes: true, isPrime: false, end: 347n });
+  expect(verifierTasks.primesAround(record + 701n)).toEqual({ start: record, end: record + 1476n });
   expect(isProbablePrime(previousPrime(record)!)).toBe(true);
 });
 

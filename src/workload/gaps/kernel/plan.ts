@@ -2,7 +2,7 @@ import type { Device } from '../../../device/device.js';
 import { MillraceError } from '../../../kernel/error.js';
 import type { Unsigned } from '../../../kernel/index.js';
 import { firstPrimes } from './prime-table.js';
-import { MASKED, MOST_DEPTH, STROKE } from './sieve-kernels.js';
+import { MASK_PRIMES, MAX_DEPTH, MAX_STROKE } from './sieve-kernels.js';
 
 /** How a device searches. Results do not depend on it. */
 export interface Plan {
@@ -23,19 +23,19 @@ export interface Plan {
 export type PlanOptions = Partial<Plan>;
 
 /** Number shapes whose kernels are cached; bounds memory in a process that searches many sizes. */
-export const SHAPES = 32;
+export const CACHED_SHAPES = 32;
 
 export const DEFAULT_PRIMES = 900_000;
 export const DEFAULT_DEPTH = 4;
 /** Places are 31 bits. */
-const MOST_INTEGERS = 2 ** 31;
-export const MOST_WINDOW = 2 ** 30;
+const MAX_INTEGERS = 2 ** 31;
+export const MAX_WINDOW = 2 ** 30;
 
 export function planFor({ info }: Pick<Device, 'info'>, asked: PlanOptions = {}): Plan {
   const { kind, processor, units, limits, memoryBytes } = info;
   const isGpu = processor === 'gpu';
   const window = asked.window ?? (isGpu ? windowWithin(memoryBytes) : 2 ** 24);
-  const depth = Math.max(1, Math.min(asked.depth ?? DEFAULT_DEPTH, MOST_DEPTH, Math.floor(MOST_INTEGERS / window)));
+  const depth = Math.max(1, Math.min(asked.depth ?? DEFAULT_DEPTH, MAX_DEPTH, Math.floor(MAX_INTEGERS / window)));
   return {
     limb: asked.limb ?? (kind === 'native' ? 'u64' : 'u32'),
     tileBits: asked.tileBits ?? tileBitsOf(kind, limits.nearBytes),
@@ -55,7 +55,7 @@ const CPU_PER_MS = 5000;
  * The number of windows in a piece, by the fill of the device's queue: all that are allowed while it runs empty, one if it
  * is full enough. It never waits for more. With a depth of 4 these are the miners' steps, 4, 3, 2 and 1.
  */
-export function windowsAtOnce(queued: number, capacity: number, depth: number): number {
+export function windowsPerPiece(queued: number, capacity: number, depth: number): number {
   const fill = queued / capacity;
   const share = fill < 0.15 ? 1 : fill < 0.35 ? 3 / 4 : fill < 0.6 ? 1 / 2 : 0;
   return Math.max(1, Math.ceil(share * depth));
@@ -100,7 +100,7 @@ export interface PrimeTable {
 
 /** The first `count` primes, including 2. The last table is cached: miners search header after header with the same one. */
 export function primeTable(count: number, tileBits: number): PrimeTable {
-  if (!Number.isInteger(count) || count < LEAST_PRIMES || count > MOST_PRIMES) throw wrongCount(count);
+  if (!Number.isInteger(count) || count < MIN_PRIMES || count > MAX_PRIMES) throw wrongCount(count);
   if (last?.count !== count || last.tileBits !== tileBits)
     last = { count, tileBits, table: newPrimeTable(count, tileBits) };
   return last.table;
@@ -114,23 +114,23 @@ function newPrimeTable(count: number, tileBits: number): PrimeTable {
   const isFar = primes.findIndex((p) => p > tileBits);
   const firstFar = isFar < 0 ? primes.length : isFar;
   const strokes: number[] = [];
-  for (let k = MASKED.length; k < firstFar; k++) {
+  for (let k = MASK_PRIMES.length; k < firstFar; k++) {
     const p = primes[k] as number;
-    for (let begin = 0; begin < tileBits; begin += STROKE * p) strokes.push(k, begin);
+    for (let begin = 0; begin < tileBits; begin += MAX_STROKE * p) strokes.push(k, begin);
   }
   const density = primes.reduce((share, p) => share * (1 - 1 / p), 1);
   return { primes, firstFar, strokes: Uint32Array.from(strokes), density };
 }
 
 /** The primes sieved by masks are always used, and one more. */
-export const LEAST_PRIMES = MASKED.length + 2;
-export const MOST_PRIMES = 50_000_000;
+export const MIN_PRIMES = MASK_PRIMES.length + 2;
+export const MAX_PRIMES = 50_000_000;
 
 function wrongCount(count: number): MillraceError {
   return new MillraceError({
     code: 'usage',
     message: `${count} is no number of primes to sieve with`,
     asked: `a sieve with ${count} primes`,
-    advice: `give a whole number from ${LEAST_PRIMES} to ${MOST_PRIMES}`,
+    advice: `give a whole number from ${MIN_PRIMES} to ${MAX_PRIMES}`,
   });
 }

@@ -16,7 +16,7 @@ export const plantedCanary = (items: number, hits: readonly bigint[]): FlowCanar
   start: 0n,
   count: items,
   hits,
-  values: PLANTED,
+  valueSet: PLANTED,
 });
 const PLANTED = 1;
 
@@ -32,7 +32,7 @@ function wrapped<Result>(open: OpenFlow<Result>, planted: Piece): OpenFlow<Resul
           return slot.submit(last);
         },
         reap: () => slot.reap(last),
-        moved: slot.moved,
+        copiedBytes: slot.copiedBytes,
         cancel: slot.cancel,
         close: () => slot.close(),
       };

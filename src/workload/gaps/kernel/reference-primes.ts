@@ -7,13 +7,13 @@ import { firstPrimes } from './prime-table.js';
  */
 export function isProbablePrime(n: bigint, rounds = 0): boolean {
   if (n < 2n) return false;
-  for (const p of SMALL) {
+  for (const p of SMALL_PRIMES) {
     if (n === p) return true;
     if (n % p === 0n) return false;
   }
-  if (n < LAST * LAST) return true;
+  if (n < LARGEST_SMALL_PRIME * LARGEST_SMALL_PRIME) return true;
   if (!isStrongProbablePrime(n, 2n) || !isStrongLucasProbablePrime(n)) return false;
-  return SMALL.slice(1, rounds + 1).every((base) => isStrongProbablePrime(n, base));
+  return SMALL_PRIMES.slice(1, rounds + 1).every((base) => isStrongProbablePrime(n, base));
 }
 
 /** 2^(n−1) mod n = 1: the test that devices run on an odd n. */
@@ -35,14 +35,14 @@ export function nextPrime(n: bigint): bigint {
 /** Indices of the odd numbers from `from` on, among `SPAN`, that no prime below 20,000 divides. */
 function* candidates(from: bigint): Generator<number> {
   const isComposite = new Uint8Array(SPAN);
-  for (const p of firstPrimes(SIEVING).subarray(1)) {
+  for (const p of firstPrimes(SIEVE_PRIMES).subarray(1)) {
     const rest = (p - Number(from % BigInt(p))) % p; // from + rest is a multiple, from + rest + p the next
     for (let at = rest % 2 === 0 ? rest / 2 : (rest + p) / 2; at < SPAN; at += p) isComposite[at] = 1;
   }
   for (const [at, composite] of isComposite.entries()) if (composite === 0) yield at;
 }
 const SPAN = 2048;
-const SIEVING = 2262;
+const SIEVE_PRIMES = 2262;
 
 /** The last probable prime below n; undefined if there is none. */
 export function previousPrime(n: bigint): bigint | undefined {
@@ -116,17 +116,17 @@ function jacobi(of: bigint, n: bigint): -1 | 0 | 1 {
   let a = mod(of, n);
   let m = n;
   let sign: -1 | 1 = 1;
-  const turn = (): void => {
+  const flipSign = (): void => {
     sign = sign === 1 ? -1 : 1;
   };
   while (a !== 0n) {
     while ((a & 1n) === 0n) {
       a >>= 1n;
       const rest = m & 7n;
-      if (rest === 3n || rest === 5n) turn();
+      if (rest === 3n || rest === 5n) flipSign();
     }
     [a, m] = [m, a];
-    if ((a & 3n) === 3n && (m & 3n) === 3n) turn();
+    if ((a & 3n) === 3n && (m & 3n) === 3n) flipSign();
     a %= m;
   }
   return m === 1n ? sign : 0;
@@ -152,7 +152,7 @@ const mod = (x: bigint, n: bigint): bigint => {
 };
 
 /** Primes below 1,000: they reveal five of six odd composites for a hundredth of the cost of a power. */
-const SMALL: readonly bigint[] = Array.from({ length: 998 }, (_, i) => i + 2)
+const SMALL_PRIMES: readonly bigint[] = Array.from({ length: 998 }, (_, i) => i + 2)
   .filter((n) => Array.from({ length: 30 }, (_, i) => i + 2).every((d) => d * d > n || n % d !== 0))
   .map(BigInt);
-const LAST = SMALL.at(-1) ?? 2n;
+const LARGEST_SMALL_PRIME = SMALL_PRIMES.at(-1) ?? 2n;

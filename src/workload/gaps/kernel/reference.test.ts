@@ -10,9 +10,9 @@ import {
   hashOf,
   headerBytes,
   isValid,
-  leastGap,
   log2,
   merit,
+  minGapForTarget,
   networkHeader,
   nextDifficulty,
   ONE,
@@ -135,7 +135,7 @@ describe('fixed point', () => {
     for (const row of vectors.target_size) {
       const [start, target] = [BigInt(row.start_prime_base), BigInt(row.difficulty_fixed)];
       expect(targetSize(start, target)).toBe(BigInt(row.target_size));
-      expect(leastGap(start, target)).toBe(row.min_len);
+      expect(minGapForTarget(start, target)).toBe(row.min_len);
     }
   });
   test('retargets', () => {

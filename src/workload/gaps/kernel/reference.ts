@@ -20,14 +20,14 @@ export interface ProofOfWork {
 
 /** The first prime of a proof of work; undefined if hash, shift or adder break the rules. */
 export function startOf({ hash, shift, adder }: ProofOfWork): bigint | undefined {
-  const isSound = shift >= LEAST_SHIFT && shift <= MOST_SHIFT && bitsOf(hash) === HASH_BITS;
+  const isSound = shift >= MIN_SHIFT && shift <= MAX_SHIFT && bitsOf(hash) === HASH_BITS;
   return isSound && adder >= 0n && bitsOf(adder) <= shift ? (hash << BigInt(shift)) + adder : undefined;
 }
 
 export const isValid = (work: ProofOfWork, target: bigint): boolean => difficultyOf(work) >= target;
 
-export const LEAST_SHIFT = 14;
-export const MOST_SHIFT = 1024;
+export const MIN_SHIFT = 14;
+export const MAX_SHIFT = 1024;
 const HASH_BITS = 256;
 /** Miller–Rabin rounds that nodes require for a start. */
 export const PRIME_ROUNDS = 25;
@@ -76,7 +76,7 @@ export function difficulty(start: bigint, end: bigint): bigint {
 export const targetSize = (start: bigint, target: bigint): bigint => (log2(start, 64) * target) / LOG2_E_112;
 
 /** The smallest gap that can have a given difficulty: lengths are even, and the pseudo-random part adds less than 2. */
-export const leastGap = (start: bigint, target: bigint): number => Number(targetSize(start, target) & ~1n);
+export const minGapForTarget = (start: bigint, target: bigint): number => Number(targetSize(start, target) & ~1n);
 
 /** The work that a block of a given difficulty stands for: the expected number of primes to try. */
 export const targetWork = (target: bigint): bigint => BigInt(Math.floor(Math.exp(Number(target) / 2 ** 48)));
@@ -87,8 +87,8 @@ export function nextDifficulty(last: bigint, seconds: number, isTestnet = false)
   const shift = actual > LN_150 ? 6n : 8n; // the difficulty falls faster than it rises
   const next = last + (LN_150 >> shift) - (actual >> shift);
   const clamped = next > last + ONE ? last + ONE : next < last - ONE ? last - ONE : next;
-  const least = isTestnet ? ONE : 16n * ONE;
-  return clamped < least ? least : clamped;
+  const minDifficulty = isTestnet ? ONE : 16n * ONE;
+  return clamped < minDifficulty ? minDifficulty : clamped;
 }
 
 /** The hashed part of a block header, and the proof. Hashes are as explorers show them. */

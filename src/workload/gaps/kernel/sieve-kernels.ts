@@ -26,7 +26,7 @@ export interface TileShape {
 }
 
 /** Primes sieved by masks, a word at a time: each has a multiple in every word. */
-export const MASKED = [3, 5, 7, 11, 13, 17, 19, 23, 29, 31] as const;
+export const MASK_PRIMES = [3, 5, 7, 11, 13, 17, 19, 23, 29, 31] as const;
 
 /** The place of each prime's first multiple in a piece. `base` is the even number that the piece begins at. */
 export const place = (limbs: number) =>
@@ -94,13 +94,16 @@ export const sieve = ({ tileBits }: TileShape) =>
       const bits = near('u32', words);
       const inWindow = tile.mul(tileBits);
       const from = chunk.from.add(inWindow);
-      const masked = MASKED.map((p, k) => ({ p, first: firstIn(from, buffers.start.at(k), lit('u32', p)) }));
+      const masked = MASK_PRIMES.map((p, k) => ({
+        p,
+        first: firstMultipleFrom(from, buffers.start.at(k), lit('u32', p)),
+      }));
       each(words, (w) => {
         const mask = masked.reduce(
           (all, { p, first }) => {
             const passed = w.shl(5).rem(p);
             const shift = select(first.ge(passed), first.sub(passed), first.add(p).sub(passed));
-            return all.or(lit('u32', multiples(p)).shl(shift));
+            return all.or(lit('u32', everyNthBit(p)).shl(shift));
           },
           lit('u32', 0),
         );
@@ -110,8 +113,8 @@ export const sieve = ({ tileBits }: TileShape) =>
         const k = buffers.stroke.at(stroke.shl(1));
         const begin = buffers.stroke.at(stroke.shl(1).add(1));
         const p = buffers.prime.at(k);
-        const at = cell('u32', firstIn(from, buffers.start.at(k), p).add(begin));
-        const end = min(at.get().add(p.mul(STROKE)), tileBits);
+        const at = cell('u32', firstMultipleFrom(from, buffers.start.at(k), p).add(begin));
+        const end = min(at.get().add(p.mul(MAX_STROKE)), tileBits);
         whileTrue(
           () => at.lt(end),
           () => {
@@ -122,7 +125,7 @@ export const sieve = ({ tileBits }: TileShape) =>
       });
       each(words, (w) => {
         const at = inWindow.shr(5).add(w);
-        const word = bits.at(w).or(buffers.map.at(at)).or(behind(chunk.bits, at));
+        const word = bits.at(w).or(buffers.map.at(at)).or(bitsPastEnd(chunk.bits, at));
         buffers.map.set(at, word);
         bits.set(w, word);
       });
@@ -158,7 +161,7 @@ export const count = ({ tileBits }: TileShape, layout: BitmapLayout) =>
           layout === 'odd'
             ? buffers.given.at(at)
             : oddBits(buffers.given.at(at.shl(1))).or(oddBits(buffers.given.at(at.shl(1).add(1))).shl(16));
-        const word = taken.or(behind(own, inWindow.add(w)));
+        const word = taken.or(bitsPastEnd(own, inWindow.add(w)));
         buffers.map.set(at, word);
         bits.set(w, word);
       });
@@ -174,7 +177,7 @@ function oddBits(word: Expr<'u32'>): Expr<'u32'> {
 }
 
 /** The most multiples in one stroke. */
-export const STROKE = 128;
+export const MAX_STROKE = 128;
 
 /** Replaces the counts of a window's tiles, from tile `first` on, by each tile's start in the list; updates `tally`. */
 export const rank = tiles(
@@ -184,40 +187,40 @@ export const rank = tiles(
     buffers: { counts: rw('u32'), tally: rw('u32') },
   },
   ({ chunk, near, each, scan, once, buffers }) => {
-    const part = near('u32', RANKED);
-    const before = cell('u32', buffers.tally.at(Tally.candidates));
-    loop(chunk.tiles.add(RANKED - 1).div(RANKED), (block) => {
-      const first = block.mul(RANKED);
-      each(RANKED, (i) => {
+    const part = near('u32', RANK_BLOCK);
+    const before = cell('u32', buffers.tally.at(TallyIndex.candidates));
+    loop(chunk.tiles.add(RANK_BLOCK - 1).div(RANK_BLOCK), (block) => {
+      const first = block.mul(RANK_BLOCK);
+      each(RANK_BLOCK, (i) => {
         const at = first.add(i);
         const counted = buffers.counts.at(chunk.first.add(min(at, chunk.tiles.sub(1))));
         part.set(i, select(at.lt(chunk.tiles), counted, 0));
       });
-      const total = scan(RANKED, part);
+      const total = scan(RANK_BLOCK, part);
       const start = before.get();
-      each(min(chunk.tiles.sub(first), RANKED), (i) =>
+      each(min(chunk.tiles.sub(first), RANK_BLOCK), (i) =>
         buffers.counts.set(chunk.first.add(first).add(i), start.add(part.at(i))),
       );
       before.set(start.add(total));
     });
     const all = before.get();
     once(() => {
-      buffers.tally.set(Tally.candidates, all);
-      buffers.tally.set(chunk.window.add(Tally.windows), all);
+      buffers.tally.set(TallyIndex.candidates, all);
+      buffers.tally.set(chunk.window.add(TallyIndex.windows), all);
       // The next launch has one item per chain, at most `threads`.
       const chains = min(all, chunk.room).add(chunk.perChain.sub(1)).div(chunk.perChain);
-      buffers.tally.set(Tally.chains, chains);
-      buffers.tally.set(Tally.threads, min(chains, chunk.threads));
+      buffers.tally.set(TallyIndex.chains, chains);
+      buffers.tally.set(TallyIndex.threads, min(chains, chunk.threads));
     });
   },
 );
 
 /** Words of the buffer `tally`; from `windows` on, the number of candidates up to the end of each window. */
-export const Tally = { candidates: 0, chains: 1, threads: 2, taken: 3, tests: 4, primes: 5, windows: 8 } as const;
+export const TallyIndex = { candidates: 0, chains: 1, threads: 2, taken: 3, tests: 4, primes: 5, windows: 8 } as const;
 /** The most windows in a piece. */
-export const MOST_DEPTH = 64;
-export const TALLY_WORDS = Tally.windows + MOST_DEPTH;
-const RANKED = 1024;
+export const MAX_DEPTH = 64;
+export const TALLY_WORDS = TallyIndex.windows + MAX_DEPTH;
+const RANK_BLOCK = 1024;
 
 /**
  * Writes the places of the candidates, ascending, at the positions from `rank`: of one window, or of several that lie
@@ -267,20 +270,20 @@ export const list = ({ tileBits }: TileShape) =>
 const GROUP = 4;
 
 /** The bits of a word that are after the window's last: they are not candidates. */
-export function behind(bits: Expr<'u32'>, word: Expr<'u32'>): Expr<'u32'> {
+export function bitsPastEnd(bits: Expr<'u32'>, word: Expr<'u32'>): Expr<'u32'> {
   const left = bits.sub(min(bits, word.shl(5)));
   return select(left.lt(32), lit('u32', 0xffff_ffff).shl(left.and(31)), 0);
 }
 
 /** The first multiple of p at or after `from`, as an offset from there; `start` is a multiple. */
-function firstIn(from: Expr<'u32'>, start: Expr<'u32'>, p: Expr<'u32'>): Expr<'u32'> {
+function firstMultipleFrom(from: Expr<'u32'>, start: Expr<'u32'>, p: Expr<'u32'>): Expr<'u32'> {
   const passed = max(from, start).sub(start).rem(p);
   const next = select(passed.eq(0), 0, p.sub(passed));
   return select(start.ge(from), start.sub(from), next);
 }
 
 /** Every p-th bit of a word, from the lowest on. */
-function multiples(p: number): number {
+function everyNthBit(p: number): number {
   let word = 0;
   for (let at = 0; at < 32; at += p) word |= 1 << at;
   return word >>> 0;

@@ -1,12 +1,12 @@
 import { MillraceError } from '../../../kernel/error.js';
-import { type JsonRpc, RpcError, TimedOut } from '../../../network/json-rpc.js';
-import type { Met, NodeProtocol, Offer } from '../../mining/server/node.js';
+import { type JsonRpc, RpcError, RpcTimeout } from '../../../network/json-rpc.js';
+import type { NodeInfo, NodeProtocol, WorkOffer } from '../../mining/server/node.js';
 import type { Verdict } from '../../mining/source.js';
 import { submission } from '../kernel/reference.js';
-import { type Given, headerOf, parseGiven, type Share, type Work, workOfGiven } from './work.js';
+import { type GetworkData, headerOf, parseGetworkData, type Share, type Work, workOfGetworkData } from './work.js';
 
 /** Work from getwork, and its long-poll path. */
-export interface GetworkOffer extends Offer, Given {}
+export interface GetworkOffer extends WorkOffer, GetworkData {}
 
 /** Nodes of 2014 to 2021, which build the block and pay to their own wallet: getwork, both ways. */
 export class GetworkNode implements NodeProtocol<Share, GetworkOffer> {
@@ -18,9 +18,9 @@ export class GetworkNode implements NodeProtocol<Share, GetworkOffer> {
     this.name = rpc.endpoint.name;
   }
 
-  async meet(signal: AbortSignal): Promise<Met> {
+  async handshake(signal: AbortSignal): Promise<NodeInfo> {
     try {
-      await this.ask(undefined, signal);
+      await this.fetchOffer(undefined, signal);
     } catch (error) {
       if (!(error instanceof RpcError) || error.code !== METHOD_NOT_FOUND) throw error;
       throw new MillraceError({
@@ -34,21 +34,21 @@ export class GetworkNode implements NodeProtocol<Share, GetworkOffer> {
   }
 
   /** Asks for work. Long polls have a separate path; one that times out is followed by a plain request. */
-  async ask(longPollId: string | undefined, signal: AbortSignal): Promise<GetworkOffer> {
+  async fetchOffer(longPollId: string | undefined, signal: AbortSignal): Promise<GetworkOffer> {
     const timeoutMs = longPollId === undefined ? ASK_MS : LONG_POLL_MS;
     try {
-      const asked = await this.#rpc.ask('getwork', [], { signal, timeoutMs, path: longPollId, isExact: true });
-      const given = parseGiven('getwork', asked.result);
+      const asked = await this.#rpc.callForPath('getwork', [], { signal, timeoutMs, path: longPollId, isExact: true });
+      const given = parseGetworkData('getwork', asked.result);
       return { ...given, previous: given.header.previousHash, longPollId: asked.longPollPath ?? longPollId };
     } catch (error) {
-      const isOver = longPollId !== undefined && (error as { readonly cause?: unknown }).cause instanceof TimedOut;
+      const isOver = longPollId !== undefined && (error as { readonly cause?: unknown }).cause instanceof RpcTimeout;
       if (!isOver) throw error;
-      return { ...(await this.ask(undefined, signal)), longPollId };
+      return { ...(await this.fetchOffer(undefined, signal)), longPollId };
     }
   }
 
   /** Every answer has a new coinbase: only a new tip, another target or a much later time counts as new. */
-  isSame(last: GetworkOffer, next: GetworkOffer): boolean {
+  isEquivalent(last: GetworkOffer, next: GetworkOffer): boolean {
     return (
       last.previous === next.previous &&
       last.target === next.target &&
@@ -58,7 +58,7 @@ export class GetworkNode implements NodeProtocol<Share, GetworkOffer> {
   }
 
   workOf(offer: GetworkOffer, id: string): Work {
-    return workOfGiven(offer, id);
+    return workOfGetworkData(offer, id);
   }
 
   async submit(_: GetworkOffer, share: Share, signal: AbortSignal): Promise<Verdict> {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { disturbed, odd, readOrRefused } from '../../../../test/network/disturbed.js';
 import { parseAnswer, parseTarget } from './stratum.js';
 import { parseGapTemplate } from './template.js';
-import { parseGiven } from './work.js';
+import { parseGetworkData } from './work.js';
 
 /** What servers send is read, or refused in words: never anything else, whatever it is. */
 const given = { data: '00'.repeat(80), difficulty: '9007199254740993' };
@@ -21,10 +21,10 @@ const template = {
 
 describe('hostile servers', () => {
   it('of getwork and of pools', () => {
-    expect(parseGiven('x', given).target).toBe(9007199254740993n);
+    expect(parseGetworkData('x', given).target).toBe(9007199254740993n);
     fc.assert(
       fc.property(disturbed(given), odd, (value, error) => {
-        readOrRefused(() => parseGiven('x', value));
+        readOrRefused(() => parseGetworkData('x', value));
         readOrRefused(() => parseAnswer({ result: value, error }, 'anna'));
       }),
       { numRuns: 2000 },

@@ -1,19 +1,19 @@
 import type { Engine } from '../../../engine/index.js';
 import type { ScanOptions } from '../../mining/source.js';
 import type { GapFlowOptions, PieceWork } from '../job/flow.js';
-import type { Referee } from '../job/referee.js';
+import type { GapVerifier } from '../job/referee.js';
 import type { PlantedGaps } from '../job/rulings.js';
-import { type Gap, type GapRequest, type Running, searchGaps } from '../job/search.js';
+import { type Gap, type GapRequest, type GapSearchOptions, searchGaps } from '../job/search.js';
 import { type PlanOptions, planFor } from '../kernel/plan.js';
 import { bitsOf } from '../kernel/reference.js';
-import { leastGapFor, type Share, type Turn, turnOf, turnsOf, type Work, weigh } from './work.js';
+import { type HashedHeader, headerAt, headerCount, minGapToSearch, type Share, shareOf, type Work } from './work.js';
 
 /** How works are searched. */
 export interface GapScan {
   readonly engine: Engine;
-  readonly referee: Referee;
+  readonly verifier: GapVerifier;
   /** Known gaps for canaries, so that new work need not wait for them. Default: found in each header's first numbers. */
-  readonly plant?: NonNullable<Running['plant']>;
+  readonly plant?: NonNullable<GapSearchOptions['plant']>;
   readonly shift: number;
   /** Plan options, as on the command line. */
   readonly plan?: PlanOptions & { readonly primes?: number };
@@ -32,11 +32,11 @@ export interface GapScan {
  * CPU. Ends with the signal, or after the last header.
  */
 export async function* scanWork(scan: GapScan, work: Work, options: ScanOptions): AsyncGenerator<Share> {
-  const { signal, firstTurn = 0n, onProgress, onStart, onTurn } = options;
-  const all = turnsOf(work);
+  const { signal, firstSegment = 0n, onProgress, onStart, onSegment } = options;
+  const all = headerCount(work);
   let tried = 0n;
   let isStarted = false;
-  const hearers: Hearers = {
+  const hearers: ScanHooks = {
     signal,
     onSubmit: () => {
       if (!isStarted) onStart?.();
@@ -49,13 +49,13 @@ export async function* scanWork(scan: GapScan, work: Work, options: ScanOptions)
     },
   };
   for (let n = 0n; n < all && !signal.aborted; n++) {
-    onTurn?.(n + 1n);
-    const turn = turnOf(work, (firstTurn + n) % all);
-    if (turn) yield* searchTurn(scan, work, turn, hearers);
+    onSegment?.(n + 1n);
+    const turn = headerAt(work, (firstSegment + n) % all);
+    if (turn) yield* searchHeader(scan, work, turn, hearers);
   }
 }
 
-interface Hearers {
+interface ScanHooks {
   readonly signal: AbortSignal;
   /** Called when a piece is submitted to a device. */
   readonly onSubmit: () => void;
@@ -63,17 +63,17 @@ interface Hearers {
   readonly onDone: (integers: number) => void;
 }
 
-async function* searchTurn(scan: GapScan, work: Work, turn: Turn, hearers: Hearers): AsyncGenerator<Share> {
-  const { engine, referee, plant, shift, plan, onPlan, traced = false, onPiece, onCandidate } = scan;
+async function* searchHeader(scan: GapScan, work: Work, turn: HashedHeader, hearers: ScanHooks): AsyncGenerator<Share> {
+  const { engine, verifier, plant, shift, plan, onPlan, traced = false, onPiece, onCandidate } = scan;
   const { signal, onSubmit, onDone } = hearers;
   const start = turn.hash << BigInt(shift);
-  const leastGap = leastGapFor(start, work.target);
+  const minGap = minGapToSearch(start, work.target);
   const request: GapRequest = {
     start,
-    length: 1n << BigInt(Math.min(shift, MOST_SEARCHED)),
-    leastGap,
+    length: 1n << BigInt(Math.min(shift, MAX_SEARCH_BITS)),
+    minGap,
     ...plan,
-    ...smallWindow(scan, start, leastGap),
+    ...smallWindow(scan, start, minGap),
     onSubmit,
     traced,
     ...(onPlan && { onPlan }),
@@ -82,14 +82,14 @@ async function* searchTurn(scan: GapScan, work: Work, turn: Turn, hearers: Heare
       onPiece?.(start, done);
     },
   };
-  yield* asFound<Share>(signal, async (tell, stop) => {
+  yield* yieldAsFound<Share>(signal, async (tell, stop) => {
     const onGap = (gap: Gap): Promise<void> | undefined => {
-      const share = weigh(work, turn, shift, gap);
+      const share = shareOf(work, turn, shift, gap);
       if (share === undefined) return undefined;
       onCandidate?.(share);
       return share.difficulty >= work.target ? tell(share) : undefined;
     };
-    const gaps = searchGaps(request, { engine, referee, signal: stop, onGap, ...(plant && { plant }) });
+    const gaps = searchGaps(request, { engine, verifier, signal: stop, onGap, ...(plant && { plant }) });
     for await (const _ of gaps) {
       // Reported by `onGap`.
     }
@@ -97,13 +97,13 @@ async function* searchTurn(scan: GapScan, work: Work, turn: Turn, hearers: Heare
 }
 
 /** A search numbers its integers in 128 bits; no device reaches the end of 2^64. */
-const MOST_SEARCHED = 64;
+const MAX_SEARCH_BITS = 64;
 
 /**
  * Yields the values that `run` passes to `tell`. `tell` waits until its value is taken. `run` is stopped when the caller
  * stops iterating.
  */
-async function* asFound<One>(
+async function* yieldAsFound<One>(
   signal: AbortSignal,
   run: (tell: (one: One) => Promise<void>, stop: AbortSignal) => Promise<void>,
 ): AsyncGenerator<One> {
@@ -154,31 +154,31 @@ async function* asFound<One>(
  * Finds the canary's gaps once, for the first header: the numbers of all headers have 256 + shift bits. Finding them takes
  * 20 to 40 ms at 288 bits, which would be most of the delay of new work.
  */
-export function plantOnce(referee: Referee): NonNullable<Running['plant']> {
+export function plantOnce(verifier: GapVerifier): NonNullable<GapSearchOptions['plant']> {
   let known: Promise<PlantedGaps> | undefined;
   return async (numbers, most) => {
     const before = await known?.catch(() => undefined);
     const isUsable =
       before !== undefined &&
-      before.leastGap <= numbers.leastGap &&
+      before.minGap <= numbers.minGap &&
       before.count <= most &&
       bitsOf(before.start) === bitsOf(numbers.start);
     if (isUsable) return before;
-    known = referee.ask('plantGaps', numbers, most);
+    known = verifier.call('plantGaps', numbers, most);
     return known;
   };
 }
 
 /** All gaps of a window are checked before one is reported: if they are frequent, the window is smaller than usual. */
-function smallWindow({ engine, plan }: GapScan, start: bigint, leastGap: number): { readonly window?: number } {
+function smallWindow({ engine, plan }: GapScan, start: bigint, minGap: number): { readonly window?: number } {
   const usual = Math.min(...engine.devices.map((device) => planFor(device, plan).window));
-  const enough = Math.ceil(GAPS_AT_ONCE / chanceOf(bitsOf(start), leastGap) / 64) * 64;
+  const enough = Math.ceil(GAPS_PER_WINDOW / chanceOf(bitsOf(start), minGap) / 64) * 64;
   return enough < usual ? { window: enough } : {};
 }
-const GAPS_AT_ONCE = 16;
+const GAPS_PER_WINDOW = 16;
 
-/** The probability that a number of `bits` bits is prime and begins a gap of at least `leastGap`. */
-function chanceOf(bits: number, leastGap: number): number {
+/** The probability that a number of `bits` bits is prime and begins a gap of at least `minGap`. */
+function chanceOf(bits: number, minGap: number): number {
   const logarithm = bits * Math.LN2;
-  return Math.exp(-leastGap / logarithm) / logarithm;
+  return Math.exp(-minGap / logarithm) / logarithm;
 }

@@ -1,27 +1,27 @@
-import type { Terms } from '../../mining/report.js';
-import { decimal } from '../command/given.js';
+import type { CoinDescription } from '../../mining/report.js';
+import { formatFixed } from '../command/given.js';
 import { candidateLine } from '../command/tell.js';
 import { merit } from '../kernel/reference.js';
 import type { Share } from './work.js';
 
 /** How Gapcoin's mining is reported. Tries are integers: one in ln p is prime, and e^−d of those begin a long enough gap. */
-export const gapTerms = (shift: number): Terms<Share> => {
+export const gapcoinDescription = (shift: number): CoinDescription<Share> => {
   const logarithm = (256 + shift) * Math.LN2;
-  const tries = (target: bigint): number => logarithm * Math.exp(Math.min(real(target), MOST));
+  const tries = (target: bigint): number => logarithm * Math.exp(Math.min(real(target), MAX_EXPONENT));
   return {
     name: 'gaps mine',
     unit: 'int',
     difficulties: ({ header, target }) => ({ share: real(target), block: real(header.difficulty) }),
-    tries: ({ header, target }) => ({ share: tries(target), block: tries(header.difficulty) }),
-    told: (share) => {
+    expectedTries: ({ header, target }) => ({ share: tries(target), block: tries(header.difficulty) }),
+    describe: (share) => {
       const { work, hash, start, end, nonce, time, adder } = share;
       const own = { nonce, version: work.header.version, time, shift: share.shift, adder };
-      const gap = { gap: Number(end - start), merit: Number(decimal(merit(start, end))) };
+      const gap = { gap: Number(end - start), merit: Number(formatFixed(merit(start, end))) };
       return {
         hash: hash.toString(16),
         difficulty: real(share.difficulty),
         fields: { ...own, ...gap, difficulty: share.difficulty },
-        figures: figuresOf(share),
+        logText: figuresOf(share),
       };
     },
   };
@@ -37,6 +37,6 @@ function figuresOf({ work: { target }, hash, adder, difficulty }: Share): string
 }
 
 /** e to this power is still finite. */
-const MOST = 500;
+const MAX_EXPONENT = 500;
 
 const real = (fixed: bigint): number => Number(fixed) / 2 ** 48;

@@ -7,15 +7,15 @@ import { headerBytes, submission } from '../kernel/reference.js';
 import { parseAnswer } from './stratum.js';
 import { candidateText } from './terms.js';
 import {
+  type HashedHeader,
+  headerAt,
+  headerCount,
   headerOf,
-  leastGapFor,
-  parseGiven,
-  type Turn,
-  turnOf,
-  turnsOf,
+  minGapToSearch,
+  parseGetworkData,
+  shareOf,
   type Work,
-  weigh,
-  workOfGiven,
+  workOfGetworkData,
 } from './work.js';
 
 /** Blocks of the chain, and messages about one of them. */
@@ -50,36 +50,36 @@ interface Protocol {
 }
 
 const workOf = (block: Block): Work =>
-  workOfGiven(parseGiven('x', { data: block.getwork_data_hex, difficulty: block.ndifficulty }), '1');
+  workOfGetworkData(parseGetworkData('x', { data: block.getwork_data_hex, difficulty: block.ndifficulty }), '1');
 
 describe('blocks of the chain', () => {
   it.each(blocks.map((block) => [block.name, block] as const))('%s is submitted byte for byte', (_, block) => {
     const work = workOf(block);
-    const turn = turnOf(work, BigInt(block.nonce)) as Turn;
+    const turn = headerAt(work, BigInt(block.nonce)) as HashedHeader;
     expect(turn.hash.toString(16)).toBe(block.hash_display);
     const gap = { offset: BigInt(block.adder), end: BigInt(block.start) + BigInt(block.gap) };
-    const share = weigh(work, turn, block.shift, gap)!;
+    const share = shareOf(work, turn, block.shift, gap)!;
     expect(share.difficulty).toBe(BigInt(block.difficulty_fixed));
     expect(share.isBlock).toBe(BigInt(block.difficulty_fixed) >= BigInt(block.ndifficulty));
     expect(submission(headerOf(share))).toBe(block.submit_hex);
-    expect(block.gap).toBeGreaterThanOrEqual(leastGapFor(share.start, work.target));
+    expect(block.gap).toBeGreaterThanOrEqual(minGapToSearch(share.start, work.target));
   });
 
   it('an adder with a bit more than the shift is never told', () => {
     const block = blocks.find(({ name }) => name.includes('1385452'))!;
     const work = workOf(block);
-    const turn = turnOf(work, BigInt(block.nonce)) as Turn;
+    const turn = headerAt(work, BigInt(block.nonce)) as HashedHeader;
     const end = turn.hash << 40n;
-    expect(weigh(work, turn, 32, { offset: 2n ** 32n, end })).toBeUndefined();
-    expect(weigh(work, turn, 32, { offset: -1n, end })).toBeUndefined();
-    expect(weigh(work, turn, 32, { offset: 2n ** 32n - 1n, end })).toBeDefined();
+    expect(shareOf(work, turn, 32, { offset: 2n ** 32n, end })).toBeUndefined();
+    expect(shareOf(work, turn, 32, { offset: -1n, end })).toBeUndefined();
+    expect(shareOf(work, turn, 32, { offset: 2n ** 32n - 1n, end })).toBeDefined();
   });
 
   it('is in the log with hash, adder, difficulty, target and ratio', () => {
     const block = blocks.find(({ name }) => name.includes('1385452'))!;
     const work = workOf(block);
-    const turn = turnOf(work, BigInt(block.nonce)) as Turn;
-    const share = weigh(work, turn, 32, { offset: 20540019n, end: BigInt(block.start) + BigInt(block.gap) })!;
+    const turn = headerAt(work, BigInt(block.nonce)) as HashedHeader;
+    const share = shareOf(work, turn, 32, { offset: 20540019n, end: BigInt(block.start) + BigInt(block.gap) })!;
     expect(candidateText(share)).toBe(
       `submit-candidate: offset=20540019 target=6244144922783894 pow_valid=true ratio=1.028898 share_difficulty=6424591240180635 mpz_hash=0x${block.hash_display} mpz_adder=0x1396a73`,
     );
@@ -91,7 +91,7 @@ describe('messages about block 1385452', () => {
   const { network_target: network, share_target: shares } = protocol.expected_after_parse;
 
   it('of a node', () => {
-    const given = parseGiven('getwork', protocol.rpc_getwork_response.result);
+    const given = parseGetworkData('getwork', protocol.rpc_getwork_response.result);
     expect([given.target, given.header.difficulty]).toEqual([BigInt(network), BigInt(network)]);
     expect(protocol.rpc_submit_request.params).toEqual([block.submit_hex]);
   });
@@ -99,11 +99,11 @@ describe('messages about block 1385452', () => {
   it('of a pool: work that is asked for and work that is sent, and what is submitted', () => {
     const answer = parseAnswer(parseExact(protocol.stratum_work_response_line) as Reply, 'user.worker');
     const pushed = parseExact(protocol.stratum_notify_line) as { readonly method: string; readonly params: unknown };
-    expect(parseGiven(pushed.method, pushed.params)).toEqual(answer);
+    expect(parseGetworkData(pushed.method, pushed.params)).toEqual(answer);
     expect([answer.target, answer.header.difficulty]).toEqual([BigInt(shares), BigInt(network)]);
-    const work = workOfGiven(answer, '1');
+    const work = workOfGetworkData(answer, '1');
     const gap = { offset: BigInt(block.adder), end: BigInt(block.start) + BigInt(block.gap) };
-    const share = weigh(work, turnOf(work, BigInt(block.nonce)) as Turn, block.shift, gap)!;
+    const share = shareOf(work, headerAt(work, BigInt(block.nonce)) as HashedHeader, block.shift, gap)!;
     expect(share.isBlock).toBe(true);
     const submit = { id: 1, method: 'mining.submit', params: ['user.worker', 'pass', submission(headerOf(share))] };
     expect(submit).toEqual(JSON.parse(protocol.stratum_submit_line));
@@ -112,7 +112,7 @@ describe('messages about block 1385452', () => {
   it('a difficulty that doubles do not hold', () => {
     const { difficulty_json_text: text, exact } = protocol.js_number_trap;
     const given = parseExact(`{"data":"${block.getwork_data_hex}","difficulty":${text}}`);
-    expect(parseGiven('x', given).target).toBe(BigInt(exact));
+    expect(parseGetworkData('x', given).target).toBe(BigInt(exact));
     expect(BigInt(JSON.parse(text) as number)).not.toBe(BigInt(exact));
   });
 });
@@ -121,10 +121,10 @@ describe('headers of a work', () => {
   const work = workOf(blocks[3]!);
 
   it('are all nonces, then the next second, for ten minutes', () => {
-    expect(turnsOf(work)).toBe(601n << 32n);
-    const usable = (from: bigint): Turn => {
+    expect(headerCount(work)).toBe(601n << 32n);
+    const usable = (from: bigint): HashedHeader => {
       for (let n = from; ; n++) {
-        const turn = turnOf(work, n);
+        const turn = headerAt(work, n);
         if (turn) return turn;
       }
     };
@@ -134,7 +134,7 @@ describe('headers of a work', () => {
   });
 
   it('only those whose hash has 256 bits: half of them', () => {
-    const turns = Array.from({ length: 400 }, (_, n) => turnOf(work, BigInt(n)));
+    const turns = Array.from({ length: 400 }, (_, n) => headerAt(work, BigInt(n)));
     const usable = turns.flatMap((turn) => turn ?? []);
     expect(usable.every(({ hash }) => hash >> 255n === 1n)).toBe(true);
     expect(usable.length).toBeGreaterThan(100);
@@ -158,7 +158,7 @@ describe('headers of a work', () => {
 
   it('wild difficulties ask for gaps that can be looked for', () => {
     const start = 1n << 287n;
-    expect(leastGapFor(start, 1n)).toBe(2);
-    expect(leastGapFor(start, 2n ** 64n - 1n)).toBe(2 ** 16);
+    expect(minGapToSearch(start, 1n)).toBe(2);
+    expect(minGapToSearch(start, 2n ** 64n - 1n)).toBe(2 ** 16);
   });
 });

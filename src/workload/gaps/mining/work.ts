@@ -1,9 +1,9 @@
-import { fieldsOf } from '../../../network/fields.js';
-import type { MinedWork } from '../../mining/source.js';
-import { bitsOf, difficulty, type Header, hashOf, leastGap, parseHeader, startOf } from '../kernel/reference.js';
+import { fieldReader } from '../../../network/fields.js';
+import type { WorkBase } from '../../mining/source.js';
+import { bitsOf, difficulty, type Header, hashOf, minGapForTarget, parseHeader, startOf } from '../kernel/reference.js';
 
 /** Work to mine: a header in which the nonce and, after all nonces, the time are free. */
-export interface Work extends MinedWork {
+export interface Work extends WorkBase {
   readonly header: FixedHeader;
   /** The latest time that is tried. */
   readonly latestTime: number;
@@ -16,7 +16,7 @@ export interface Work extends MinedWork {
 export type FixedHeader = Omit<Header, 'nonce' | 'shift' | 'adder'>;
 
 /** A header whose hash has 256 bits. */
-export interface Turn {
+export interface HashedHeader {
   readonly nonce: number;
   readonly time: number;
   readonly hash: bigint;
@@ -37,7 +37,7 @@ export interface Share {
 }
 
 /** Header number `turn` of a work: all nonces, then a second later. Undefined if its hash has less than 256 bits. */
-export function turnOf(work: Work, turn: bigint): Turn | undefined {
+export function headerAt(work: Work, turn: bigint): HashedHeader | undefined {
   const nonce = Number(turn & 0xffffffffn);
   const time = work.header.time + Number(turn >> 32n);
   const hash = hashOf({ ...work.header, time, nonce });
@@ -45,7 +45,7 @@ export function turnOf(work: Work, turn: bigint): Turn | undefined {
 }
 
 /** The number of headers of a work. */
-export const turnsOf = ({ header, latestTime }: Work): bigint => BigInt(latestTime - header.time + 1) << 32n;
+export const headerCount = ({ header, latestTime }: Work): bigint => BigInt(latestTime - header.time + 1) << 32n;
 
 /** The whole header of a share. */
 export const headerOf = ({ work, nonce, time, shift, adder }: Share): Header => ({
@@ -60,9 +60,9 @@ export const headerOf = ({ work, nonce, time, shift, adder }: Share): Header => 
  * Computes the difficulty of two consecutive primes by the chain's arithmetic. Undefined if hash, shift and adder break its
  * rules: every node refuses an adder of more than `shift` bits.
  */
-export function weigh(
+export function shareOf(
   work: Work,
-  { nonce, time, hash }: Turn,
+  { nonce, time, hash }: HashedHeader,
   shift: number,
   gap: { readonly offset: bigint; readonly end: bigint },
 ): Share | undefined {
@@ -75,26 +75,26 @@ export function weigh(
 }
 
 /** The shortest gap to search for, capped: no gap of a merit above 70 has ever been seen, at any size of numbers. */
-export const leastGapFor = (start: bigint, target: bigint): number =>
-  Math.min(Math.max(2, leastGap(start, target)), MOST_GAP);
-const MOST_GAP = 2 ** 16;
+export const minGapToSearch = (start: bigint, target: bigint): number =>
+  Math.min(Math.max(2, minGapForTarget(start, target)), MAX_GAP);
+const MAX_GAP = 2 ** 16;
 
 /** `{ data, difficulty }` of getwork and of pools: the first 80 bytes of a header, and the share target. */
-export interface Given {
+export interface GetworkData {
   readonly header: FixedHeader;
   readonly target: bigint;
 }
 
-export function parseGiven(what: string, value: unknown): Given {
-  const read = fieldsOf(what);
+export function parseGetworkData(what: string, value: unknown): GetworkData {
+  const read = fieldReader(what);
   const { data, difficulty: target } = read.object(value, 'it');
-  const hex = read.hex(data, 'data', { least: HEADER_BYTES, most: LONGEST_HEADER });
+  const hex = read.hex(data, 'data', { min: HEADER_BYTES, max: MAX_HEADER_BYTES });
   const { nonce: _, shift: __, adder: ___, ...header } = parseHeader(hex.slice(0, 2 * HEADER_BYTES));
-  return { header, target: read.natural(target, 'difficulty', 1n, MOST_TARGET) };
+  return { header, target: read.bigInteger(target, 'difficulty', 1n, MAX_TARGET) };
 }
 
 /** Builds the work from getwork's or a pool's data. */
-export const workOfGiven = ({ header, target }: Given, id: string): Work => ({
+export const workOfGetworkData = ({ header, target }: GetworkData, id: string): Work => ({
   id,
   header,
   target,
@@ -103,7 +103,7 @@ export const workOfGiven = ({ header, target }: Given, id: string): Work => ({
 
 /** Without the nonce. */
 const HEADER_BYTES = 80;
-const LONGEST_HEADER = 1024;
-export const MOST_TARGET = 2n ** 64n - 1n;
+const MAX_HEADER_BYTES = 1024;
+export const MAX_TARGET = 2n ** 64n - 1n;
 /** Seconds after a work's time that are tried: pools and nodes accept two hours after the real time. */
 const ROLLED_SECONDS = 600;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { BITCOIN_CHAINS, type BitcoinChain } from '../../block/mining/chains.js';
 import { GAPCOIN_CHAINS } from '../../gaps/mining/chains.js';
-import { type AddressKinds, checkPayout, payoutScript } from './address.js';
+import { type AddressFormat, checkPayout, payoutScript } from './address.js';
 import { decodeSegwit } from './bech32.js';
 
 const script = (address: string, chain: BitcoinChain = 'main') =>
@@ -95,7 +95,7 @@ describe('addresses', () => {
 describe("Gapcoin's addresses", () => {
   const KEY = '751e76e8199196d454941c45d1b3a323f1433bd6';
   const scriptOn = (chain: string, address: string): string =>
-    Buffer.from(payoutScript(address, chain, GAPCOIN_CHAINS[chain] as AddressKinds)).toString('hex');
+    Buffer.from(payoutScript(address, chain, GAPCOIN_CHAINS[chain] as AddressFormat)).toString('hex');
 
   it.each([
     ['main', 'gap1qw508d6qejxtdg4y5r3zarvary0c5xw7k6qpqn2', `0014${KEY}`],

@@ -3,26 +3,26 @@ import { decodeBase58Check } from './base58.js';
 import { decodeSegwit } from './bech32.js';
 
 /** Address formats of a chain: Base58 versions for hashes of keys and of scripts, and the Bech32 prefix. */
-export interface AddressKinds {
-  readonly keys: readonly number[];
-  readonly scripts: readonly number[];
+export interface AddressFormat {
+  readonly keyVersions: readonly number[];
+  readonly scriptVersions: readonly number[];
   readonly hrp: string;
   /** True if version 0 programs are in Bech32m as well, which BIP 350 uses for later versions only. */
   readonly isAlwaysBech32m?: boolean;
 }
 
 /** The chains of a coin, by the names that its nodes use. */
-export type Chains = Readonly<Record<string, AddressKinds>>;
+export type Chains = Readonly<Record<string, AddressFormat>>;
 
 /** The output script for an address on a chain, or the script of `script:HEX`. */
-export function payoutScript(payout: string, chain: string, kinds: AddressKinds): Uint8Array {
+export function payoutScript(payout: string, chain: string, format: AddressFormat): Uint8Array {
   if (/^script:/i.test(payout)) return rawScript(payout.slice('script:'.length));
-  const { keys, scripts, hrp, isAlwaysBech32m } = kinds;
+  const { keyVersions, scriptVersions, hrp, isAlwaysBech32m } = format;
   const base58 = decodeBase58Check(payout);
   if (base58?.length === 21) {
     const [kind = -1, hash] = [base58[0], base58.subarray(1)];
-    if (keys.includes(kind)) return Buffer.concat([bytes(0x76, 0xa9, 20), hash, bytes(0x88, 0xac)]);
-    if (scripts.includes(kind)) return Buffer.concat([bytes(0xa9, 20), hash, bytes(0x87)]);
+    if (keyVersions.includes(kind)) return Buffer.concat([bytes(0x76, 0xa9, 20), hash, bytes(0x88, 0xac)]);
+    if (scriptVersions.includes(kind)) return Buffer.concat([bytes(0xa9, 20), hash, bytes(0x87)]);
     throw refused(payout, chain, `it is an address of another chain than ${chain}`);
   }
   const segwit = decodeSegwit(payout, isAlwaysBech32m);
@@ -46,10 +46,10 @@ export function checkPayout(payout: string, chains: Chains): void {
 }
 
 /** The longest script that consensus allows. */
-const LONGEST_SCRIPT = 10_000;
+const MAX_SCRIPT_BYTES = 10_000;
 
 function rawScript(hex: string): Uint8Array {
-  if (/^([0-9a-f]{2})+$/i.test(hex) && hex.length <= 2 * LONGEST_SCRIPT) return Buffer.from(hex, 'hex');
+  if (/^([0-9a-f]{2})+$/i.test(hex) && hex.length <= 2 * MAX_SCRIPT_BYTES) return Buffer.from(hex, 'hex');
   throw new MillraceError({
     code: 'usage',
     message: 'what follows script: is no script in hex',

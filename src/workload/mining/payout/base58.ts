@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 /** Decodes Base58Check and removes its checksum. Undefined if the text is not valid. */
 export function decodeBase58Check(text: string): Uint8Array | undefined {
-  if (text.length === 0 || text.length > LONGEST) return undefined;
+  if (text.length === 0 || text.length > MAX_LENGTH) return undefined;
   let number = 0n;
   for (const digit of text) {
     const value = DIGITS.indexOf(digit);
@@ -14,12 +14,12 @@ export function decodeBase58Check(text: string): Uint8Array | undefined {
   const all = Buffer.concat([Buffer.alloc(zeros), Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex')]);
   if (all.length < 5) return undefined;
   const data = all.subarray(0, -4);
-  return checkOf(data).equals(all.subarray(-4)) ? data : undefined;
+  return checksumOf(data).equals(all.subarray(-4)) ? data : undefined;
 }
 
 const DIGITS = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
 /** An address has at most 35 digits. */
-const LONGEST = 64;
+const MAX_LENGTH = 64;
 
 const sha256 = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest();
-const checkOf = (data: Uint8Array): Buffer => sha256(sha256(data)).subarray(0, 4);
+const checksumOf = (data: Uint8Array): Buffer => sha256(sha256(data)).subarray(0, 4);

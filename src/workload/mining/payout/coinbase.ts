@@ -17,13 +17,20 @@ export interface CoinbaseSpec {
   /** Bytes between the parts, without `mark`. */
   readonly extranonceBytes: number;
   /** Bytes before the extranonce that make this miner's coinbase unique. */
-  readonly mark: Uint8Array;
+  readonly minerTag: Uint8Array;
 }
 
 /** Puts height (BIP 34), extranonce and a name into the input, and payout and commitment (BIP 141) into the outputs. */
-export function coinbaseOf({ height, value, script, commitment, extranonceBytes, mark }: CoinbaseSpec): Coinbase {
-  const own = mark.length + extranonceBytes;
-  const scriptStart = Buffer.concat([heightPush(height), Uint8Array.of(own), mark]);
+export function buildCoinbase({
+  height,
+  value,
+  script,
+  commitment,
+  extranonceBytes,
+  minerTag,
+}: CoinbaseSpec): Coinbase {
+  const extranonceLength = minerTag.length + extranonceBytes;
+  const scriptStart = Buffer.concat([heightPush(height), Uint8Array.of(extranonceLength), minerTag]);
   const scriptEnd = Buffer.concat([Uint8Array.of(NAME.length), NAME]);
   const scriptBytes = scriptStart.length + extranonceBytes + scriptEnd.length;
   const outputs = [output(value, script), ...(commitment ? [output(0n, commitment)] : [])];

@@ -1,12 +1,12 @@
 import { MillraceError } from '../../../kernel/error.js';
 import { backOff, type Clock, realClock } from '../../../network/failover.js';
-import { shownText } from '../../../network/fields.js';
+import { displayText } from '../../../network/fields.js';
 import { RpcError } from '../../../network/json-rpc.js';
 import { reasonOf } from '../../../network/line-client.js';
-import type { Mined, SourceListener, Verdict, WorkSource } from '../source.js';
+import type { ShareBase, SourceListener, Verdict, WorkSource } from '../source.js';
 
 /** Work that a node offers, independent of its RPC protocol. */
-export interface Offer {
+export interface WorkOffer {
   /** The previous block; tells whether older offers are outdated. */
   readonly previous: string;
   /** The id to long-poll with. Undefined if the node has no long polling: then it is polled at an interval. */
@@ -14,7 +14,7 @@ export interface Offer {
 }
 
 /** What a node reports about itself. */
-export interface Met {
+export interface NodeInfo {
   /** Undefined if the node does not report it. */
   readonly chain: string | undefined;
   /** For display. */
@@ -22,22 +22,22 @@ export interface Met {
 }
 
 /** The RPC calls of one kind of node. */
-export interface NodeProtocol<Share extends Mined, Offered extends Offer> {
+export interface NodeProtocol<Share extends ShareBase, Offered extends WorkOffer> {
   /** The node's address, for display. */
   readonly name: string;
   /** Checks that this chain can be mined and pays out. A usage error at the first attempt is final. */
-  meet(signal: AbortSignal): Promise<Met>;
+  handshake(signal: AbortSignal): Promise<NodeInfo>;
   /** Asks for an offer. With a long-poll id, returns when there is a new one. */
-  ask(longPollId: string | undefined, signal: AbortSignal): Promise<Offered>;
+  fetchOffer(longPollId: string | undefined, signal: AbortSignal): Promise<Offered>;
   /** True if the later offer has no change worth restarting for. */
-  isSame(last: Offered, next: Offered): boolean;
+  isEquivalent(last: Offered, next: Offered): boolean;
   workOf(offer: Offered, id: string): Share['work'];
   /** The signal ends the wait for an answer. */
   submit(offer: Offered, share: Share, signal: AbortSignal): Promise<Verdict>;
 }
 
 /** Mines solo: work comes from a node, and whole blocks go back to it. */
-export class NodeSource<Share extends Mined, Offered extends Offer> implements WorkSource<Share> {
+export class NodeSource<Share extends ShareBase, Offered extends WorkOffer> implements WorkSource<Share> {
   readonly unit = 'block';
   readonly name: string;
   readonly #protocol: NodeProtocol<Share, Offered>;
@@ -45,7 +45,7 @@ export class NodeSource<Share extends Mined, Offered extends Offer> implements W
   /** The last few offers: a block of the previous one may still be in flight. */
   readonly #offers = new Map<string, Offered>();
   #count = 0;
-  #wasThere = false;
+  #hasConnected = false;
   /** Cancels the pending long poll: a block found here makes a new template. */
   #refresh = new AbortController();
   #signal: AbortSignal = new AbortController().signal;
@@ -59,7 +59,7 @@ export class NodeSource<Share extends Mined, Offered extends Offer> implements W
   /** Reports final errors before devices are opened. A node that cannot be reached may come up later. */
   async check(signal: AbortSignal): Promise<string | undefined> {
     try {
-      return (await this.#meet(signal)).chain;
+      return (await this.#handshake(signal)).chain;
     } catch (error) {
       if (signal.aborted || isFinal(error)) throw error;
       return undefined;
@@ -74,36 +74,36 @@ export class NodeSource<Share extends Mined, Offered extends Offer> implements W
     let isConnected = false;
     let last: Offered | undefined;
     while (!signal.aborted) {
-      const isAsked = this.#refresh.signal.aborted;
-      if (isAsked) this.#refresh = new AbortController();
+      const isRefresh = this.#refresh.signal.aborted;
+      if (isRefresh) this.#refresh = new AbortController();
       try {
         if (!isConnected) {
-          const { message } = await this.#meet(signal);
-          listener.told({ state: 'connected', server: this.name, message });
+          const { message } = await this.#handshake(signal);
+          listener.onEvent({ state: 'connected', server: this.name, message });
           isConnected = true;
         }
-        last = await this.#next(listener, last, isAsked);
+        last = await this.#fetchNext(listener, last, isRefresh);
         failures = 0;
       } catch (error) {
         if (signal.aborted || this.#refresh.signal.aborted) continue;
         // A node that has worked before may recover: after a restart its new cookie file appears in a moment.
-        if (isFinal(error) && !this.#wasThere) throw error;
+        if (isFinal(error) && !this.#hasConnected) throw error;
         const waitMs = backOff(failures++);
         // An RPC error means that the node is up. Without an answer its last offer may be outdated.
         if (isConnected && !(error instanceof RpcError)) {
           isConnected = false;
           last = undefined;
-          listener.idle();
+          listener.onIdle();
         }
         const message = `${reasonOf(error)}; trying again in ${waitMs / 1000} s`;
-        listener.told({ state: 'refused', server: this.name, message });
+        listener.onEvent({ state: 'refused', server: this.name, message });
         await this.#clock.wait(waitMs, signal);
       }
     }
     signal.removeEventListener('abort', wake);
   }
 
-  /** Sends a block again if the connection is lost; gives up after `ATTEMPTS`, or when mining ends. */
+  /** Sends a block again if the connection is lost; gives up after `MAX_SUBMIT_ATTEMPTS`, or when mining ends. */
   async submit(share: Share): Promise<Verdict> {
     const offer = this.#offers.get(share.work.id);
     if (!offer) return { state: 'stale', reason: 'its template is forgotten' };
@@ -113,30 +113,34 @@ export class NodeSource<Share extends Mined, Offered extends Offer> implements W
         if (verdict.state === 'accepted' || verdict.state === 'stale') this.#refresh.abort();
         return verdict;
       } catch (error) {
-        if (error instanceof RpcError) return { state: 'rejected', reason: shownText(error.message) };
+        if (error instanceof RpcError) return { state: 'rejected', reason: displayText(error.message) };
         if (this.#signal.aborted) return { state: 'lost', reason: 'mining was stopped before the node answered' };
-        if (attempt >= ATTEMPTS) return { state: 'lost', reason: reasonOf(error) };
+        if (attempt >= MAX_SUBMIT_ATTEMPTS) return { state: 'lost', reason: reasonOf(error) };
         await this.#clock.wait(backOff(attempt), this.#signal);
       }
     }
   }
 
-  async #meet(signal: AbortSignal): Promise<Met> {
-    const met = await this.#protocol.meet(signal);
-    this.#wasThere = true;
+  async #handshake(signal: AbortSignal): Promise<NodeInfo> {
+    const met = await this.#protocol.handshake(signal);
+    this.#hasConnected = true;
     return met;
   }
 
   /** Waits for a new offer and passes its work on. `isNow`: asks at once, without long polling. */
-  async #next(listener: SourceListener<Share['work']>, last: Offered | undefined, isNow: boolean): Promise<Offered> {
-    const longPollId = isNow ? undefined : last?.longPollId;
-    if (last && !isNow && longPollId === undefined) {
+  async #fetchNext(
+    listener: SourceListener<Share['work']>,
+    last: Offered | undefined,
+    isImmediate: boolean,
+  ): Promise<Offered> {
+    const longPollId = isImmediate ? undefined : last?.longPollId;
+    if (last && !isImmediate && longPollId === undefined) {
       await this.#clock.wait(POLL_MS, this.#refresh.signal);
       this.#refresh.signal.throwIfAborted();
     }
     const askedMs = this.#clock.now();
-    const offer = await this.#protocol.ask(longPollId, this.#refresh.signal);
-    if (last && this.#protocol.isSame(last, offer)) {
+    const offer = await this.#protocol.fetchOffer(longPollId, this.#refresh.signal);
+    if (last && this.#protocol.isEquivalent(last, offer)) {
       // A node whose long poll returns early with nothing new is polled at an interval instead.
       const isPatient = longPollId !== undefined && this.#clock.now() - askedMs >= POLL_MS;
       return { ...last, longPollId: isPatient ? offer.longPollId : undefined };
@@ -144,8 +148,8 @@ export class NodeSource<Share extends Mined, Offered extends Offer> implements W
     const id = String(++this.#count);
     const work = this.#protocol.workOf(offer, id);
     this.#offers.set(id, offer);
-    for (const old of this.#offers.keys()) if (Number(old) <= this.#count - KEPT) this.#offers.delete(old);
-    listener.work(work, offer.previous !== last?.previous);
+    for (const old of this.#offers.keys()) if (Number(old) <= this.#count - KEPT_OFFERS) this.#offers.delete(old);
+    listener.onWork(work, offer.previous !== last?.previous);
     return offer;
   }
 }
@@ -153,7 +157,7 @@ export class NodeSource<Share extends Mined, Offered extends Offer> implements W
 /** Interval between requests to a node without long polling. */
 const POLL_MS = 5000;
 /** Attempts to deliver a block, about a minute in all. */
-const ATTEMPTS = 6;
-const KEPT = 4;
+const MAX_SUBMIT_ATTEMPTS = 6;
+const KEPT_OFFERS = 4;
 
 const isFinal = (error: unknown): boolean => error instanceof MillraceError && error.code === 'usage';

@@ -2,7 +2,7 @@ import { MillraceError } from '../../../kernel/error.js';
 import type { Endpoint } from '../../../network/endpoint.js';
 import { type Clock, keepConnected, realClock, type Session } from '../../../network/failover.js';
 import { reasonOf } from '../../../network/line-client.js';
-import type { Mined, SourceListener, Verdict, WorkSource } from '../source.js';
+import type { ShareBase, SourceListener, Verdict, WorkSource } from '../source.js';
 
 /** A pool and the worker's credentials there. */
 export interface Pool {
@@ -11,7 +11,7 @@ export interface Pool {
   readonly password: string;
 }
 
-export interface PoolsOptions {
+export interface PoolSourceOptions {
   /** In order of preference. */
   readonly pools: readonly Pool[];
   readonly authority?: string | undefined;
@@ -22,7 +22,7 @@ export interface PoolsOptions {
 }
 
 /** What a session is opened with, the same for every protocol. */
-export interface PoolCall<Work> extends Pool {
+export interface PoolSessionOptions<Work> extends Pool {
   readonly authority?: string | undefined;
   readonly signal: AbortSignal;
   readonly log?: ((text: string) => void) | undefined;
@@ -34,27 +34,29 @@ export interface PoolCall<Work> extends Pool {
 }
 
 /** A session that has work, until its connection ends. */
-export interface PoolSession<Share extends Mined> extends Session {
+export interface PoolSession<Share extends ShareBase> extends Session {
   /** Set if the pool has asked this client to reconnect. */
   readonly reconnect?: { readonly port: number; readonly waitMs: number } | undefined;
   submit(share: Share): Promise<Verdict>;
 }
 
-export type OpenSession<Share extends Mined> = (call: PoolCall<Share['work']>) => Promise<PoolSession<Share>>;
+export type OpenSession<Share extends ShareBase> = (
+  call: PoolSessionOptions<Share['work']>,
+) => Promise<PoolSession<Share>>;
 
 /** Mines for the first pool that answers, and returns to the first in the list as soon as that one answers. */
-export class Pools<Share extends Mined> implements WorkSource<Share> {
+export class PoolSource<Share extends ShareBase> implements WorkSource<Share> {
   readonly unit = 'share';
   readonly name: string;
-  readonly #options: PoolsOptions;
+  readonly #options: PoolSourceOptions;
   readonly #openSession: OpenSession<Share>;
   /** The session that each work came from. Its shares are submitted to that session only. */
-  readonly #origins = new WeakMap<Share['work'], PoolSession<Share>>();
+  readonly #sessionOfWork = new WeakMap<Share['work'], PoolSession<Share>>();
   /** Reconnect requests, by the pool's index. */
-  readonly #asked = new Map<number, NonNullable<PoolSession<Share>['reconnect']>>();
+  readonly #reconnects = new Map<number, NonNullable<PoolSession<Share>['reconnect']>>();
   #session: PoolSession<Share> | undefined;
 
-  constructor(options: PoolsOptions, open: OpenSession<Share>) {
+  constructor(options: PoolSourceOptions, open: OpenSession<Share>) {
     this.#options = options;
     this.#openSession = open;
     this.name = options.pools.map(({ endpoint }) => endpoint.name).join(', ');
@@ -62,7 +64,7 @@ export class Pools<Share extends Mined> implements WorkSource<Share> {
 
   async run(listener: SourceListener<Share['work']>, signal: AbortSignal): Promise<void> {
     const { pools, clock = realClock, returnMs } = this.#options;
-    const nameOf = (server: number): string => pools[server]?.endpoint.name ?? '';
+    const serverName = (server: number): string => pools[server]?.endpoint.name ?? '';
     /** Work of sessions that were opened while another one is in use. */
     const waiting = new Map<PoolSession<Share>, Share['work']>();
     await keepConnected<PoolSession<Share>>({
@@ -74,45 +76,45 @@ export class Pools<Share extends Mined> implements WorkSource<Share> {
         let session: PoolSession<Share> | undefined;
         let first: Share['work'] | undefined;
         const onWork = (work: Share['work'], isClean: boolean): void => {
-          if (session) this.#origins.set(work, session);
-          if (session && session === this.#session) listener.work(work, isClean);
+          if (session) this.#sessionOfWork.set(work, session);
+          if (session && session === this.#session) listener.onWork(work, isClean);
           else if (session) waiting.set(session, work);
           else first = work;
         };
         session = await this.#open(server, listener, onWork, signal);
         if (first) {
-          this.#origins.set(first, session);
+          this.#sessionOfWork.set(first, session);
           waiting.set(session, first);
         }
         return session;
       },
-      use: (session, server) => {
+      onUse: (session, server) => {
         this.#session = session;
-        listener.told({ state: 'connected', server: nameOf(server), message: 'there is work' });
+        listener.onEvent({ state: 'connected', server: serverName(server), message: 'there is work' });
         const work = waiting.get(session);
         waiting.clear();
         // Work from another pool is worthless here.
-        if (work) listener.work(work, true);
+        if (work) listener.onWork(work, true);
       },
-      lost: (server, why) => {
+      onLost: (server, why) => {
         const asked = this.#session?.reconnect;
-        if (asked) this.#asked.set(server, asked);
-        else this.#asked.delete(server);
+        if (asked) this.#reconnects.set(server, asked);
+        else this.#reconnects.delete(server);
         this.#session = undefined;
         if (signal.aborted) return;
-        listener.idle();
-        listener.told({ state: 'lost', server: nameOf(server), message: why });
+        listener.onIdle();
+        listener.onEvent({ state: 'lost', server: serverName(server), message: why });
       },
-      refused: (server, error, waitMs) => {
-        this.#asked.delete(server);
+      onRefused: (server, error, waitMs) => {
+        this.#reconnects.delete(server);
         const again = waitMs === undefined ? '' : `; trying again in ${waitMs / 1000} s`;
-        listener.told({ state: 'refused', server: nameOf(server), message: `${reasonOf(error)}${again}` });
+        listener.onEvent({ state: 'refused', server: serverName(server), message: `${reasonOf(error)}${again}` });
       },
     });
   }
 
   async submit(share: Share): Promise<Verdict> {
-    const session = this.#origins.get(share.work);
+    const session = this.#sessionOfWork.get(share.work);
     if (!session || session !== this.#session) return { state: 'lost', reason: 'its pool is not connected any more' };
     return session.submit(share);
   }
@@ -126,11 +128,11 @@ export class Pools<Share extends Mined> implements WorkSource<Share> {
     const { pools, authority, log, answerMs, clock = realClock } = this.#options;
     const pool = pools[server];
     if (pool === undefined) throw new MillraceError({ code: 'usage', message: 'no such pool' });
-    const { port = pool.endpoint.port, waitMs = 0 } = this.#asked.get(server) ?? {};
+    const { port = pool.endpoint.port, waitMs = 0 } = this.#reconnects.get(server) ?? {};
     const endpoint = { ...pool.endpoint, port };
     if (waitMs > 0) await clock.wait(waitMs, signal);
     const tell = (state: 'message' | 'difficulty') => (message: string) =>
-      listener.told({ state, server: endpoint.name, message });
+      listener.onEvent({ state, server: endpoint.name, message });
     return this.#openSession({
       ...pool,
       endpoint,

@@ -1,8 +1,14 @@
 import type { Session } from '../../../network/failover.js';
-import { shownText } from '../../../network/fields.js';
-import { JsonLines, type JsonLinesOptions, type Message, type Reply, Unanswered } from '../../../network/json-lines.js';
-import type { Mined, Verdict } from '../source.js';
-import type { PoolCall, PoolSession } from './pools.js';
+import { displayText } from '../../../network/fields.js';
+import {
+  JsonLines,
+  type JsonLinesOptions,
+  type Message,
+  NoAnswerError,
+  type Reply,
+} from '../../../network/json-lines.js';
+import type { ShareBase, Verdict } from '../source.js';
+import type { PoolSession, PoolSessionOptions } from './pools.js';
 
 export interface StratumOptions extends Pick<JsonLinesOptions, 'firstId' | 'isExact'> {
   /** The name and version that this program reports to pools. */
@@ -12,23 +18,23 @@ export interface StratumOptions extends Pick<JsonLinesOptions, 'firstId' | 'isEx
 }
 
 /** A connection to a pool: submits shares and handles the messages that all Stratum dialects have in common. */
-export class StratumLines implements Session {
+export class StratumConnection implements Session {
   readonly closed: Promise<string>;
   /** Set if the pool has asked this client to reconnect. */
   reconnect: { readonly port: number; readonly waitMs: number } | undefined;
   readonly #lines: JsonLines;
-  readonly #call: PoolCall<never>;
+  readonly #sessionOptions: PoolSessionOptions<never>;
   readonly #options: StratumOptions;
   /** Messages received before `listen` was called. */
-  readonly #early: Message[];
-  #hear: (message: Message) => boolean = (message) => {
-    this.#early.push(message);
+  readonly #earlyMessages: Message[];
+  #onMessage: (message: Message) => boolean = (message) => {
+    this.#earlyMessages.push(message);
     return true;
   };
 
-  static async open(call: PoolCall<never>, options: StratumOptions): Promise<StratumLines> {
+  static async open(call: PoolSessionOptions<never>, options: StratumOptions): Promise<StratumConnection> {
     const early: Message[] = [];
-    let stratum: StratumLines | undefined;
+    let stratum: StratumConnection | undefined;
     const lines = await JsonLines.open(call.endpoint, {
       firstId: options.firstId,
       isExact: options.isExact,
@@ -37,24 +43,24 @@ export class StratumLines implements Session {
       ...(call.log && { log: call.log }),
       ...(call.authority !== undefined && { authority: call.authority }),
       ...(call.answerMs !== undefined && { answerMs: call.answerMs }),
-      onMessage: (message) => (stratum ? stratum.#message(message) : early.push(message)),
+      onMessage: (message) => (stratum ? stratum.#dispatch(message) : early.push(message)),
     });
-    stratum = new StratumLines(lines, call, options, early);
+    stratum = new StratumConnection(lines, call, options, early);
     return stratum;
   }
 
-  private constructor(lines: JsonLines, call: PoolCall<never>, options: StratumOptions, early: Message[]) {
+  private constructor(lines: JsonLines, call: PoolSessionOptions<never>, options: StratumOptions, early: Message[]) {
     this.#lines = lines;
-    this.#call = call;
+    this.#sessionOptions = call;
     this.#options = options;
-    this.#early = early;
+    this.#earlyMessages = early;
     this.closed = lines.closed;
   }
 
   /** Passes on all messages, earlier ones included. `hear` returns false for an unknown one; a throw ends the connection. */
   listen(hear: (message: Message) => boolean): void {
-    this.#hear = hear;
-    for (const message of this.#early.splice(0)) this.#message(message);
+    this.#onMessage = hear;
+    for (const message of this.#earlyMessages.splice(0)) this.#dispatch(message);
   }
 
   request(method: string, params: readonly unknown[], answerMs?: number): Promise<Reply> {
@@ -65,13 +71,13 @@ export class StratumLines implements Session {
     try {
       return verdictOfReply(await this.#lines.request('mining.submit', params), this.#options.staleCode);
     } catch (error) {
-      if (!(error instanceof Unanswered)) throw error;
+      if (!(error instanceof NoAnswerError)) throw error;
       return { state: 'lost', reason: error.isLost ? 'the connection was lost before an answer came' : error.message };
     }
   }
 
   /** Waits for the first job; rejects if the connection ends before that. */
-  async until(hasWork: Promise<void>): Promise<void> {
+  async waitForWork(hasWork: Promise<void>): Promise<void> {
     const gone = this.closed.then((why) => Promise.reject(new Error(why)));
     const timer = setTimeout(() => this.close('no job came'), FIRST_JOB_MS);
     await Promise.race([hasWork, gone]).finally(() => clearTimeout(timer));
@@ -81,37 +87,37 @@ export class StratumLines implements Session {
     this.#lines.close(why);
   }
 
-  #message(message: Message): void {
+  #dispatch(message: Message): void {
     const { method, params, id } = message;
     const [first] = Array.isArray(params) ? (params as unknown[]) : [];
     if (method === 'client.get_version') this.#lines.answer(id, this.#options.agent);
     else if (method === 'client.show_message') {
-      if (typeof first === 'string') this.#call.onMessage(shownText(first));
+      if (typeof first === 'string') this.#sessionOptions.onMessage(displayText(first));
     } else if (method === 'client.reconnect') this.#reconnect(params);
     else if (method === 'mining.ping') this.#lines.answer(id, 'pong');
-    else if (!this.#hear(message)) this.#lines.answer(id, null, [20, 'unknown method', null]);
+    else if (!this.#onMessage(message)) this.#lines.answer(id, null, [20, 'unknown method', null]);
   }
 
   /** Reconnects to the same host only: another host must not get the worker's name and password. */
   #reconnect(params: unknown): void {
-    const { endpoint, onMessage } = this.#call;
+    const { endpoint, onMessage } = this.#sessionOptions;
     const [host, port, wait] = Array.isArray(params) ? (params as unknown[]) : [];
     const isHere = host === undefined || host === null || host === '' || host === endpoint.host;
     if (!isHere) {
-      onMessage(`it wants to be called at ${shownText(String(host))}, another host: not followed`);
+      onMessage(`it wants to be called at ${displayText(String(host))}, another host: not followed`);
       return;
     }
     const given = Number(port ?? endpoint.port);
     const isPort = Number.isInteger(given) && given > 0 && given < 65_536;
-    const seconds = typeof wait === 'number' && wait > 0 ? Math.min(wait, MOST_WAIT_S) : 0;
+    const seconds = typeof wait === 'number' && wait > 0 ? Math.min(wait, MAX_WAIT_S) : 0;
     this.reconnect = { port: isPort ? given : endpoint.port, waitMs: seconds * 1000 };
     this.close('the pool asked to be called again');
   }
 }
 
 /** Wraps a connection that has work as a session. */
-export const sessionOf = <Share extends Mined>(
-  lines: StratumLines,
+export const sessionOf = <Share extends ShareBase>(
+  lines: StratumConnection,
   submit: (share: Share) => Promise<Verdict>,
 ): PoolSession<Share> => ({
   closed: lines.closed,
@@ -123,7 +129,7 @@ export const sessionOf = <Share extends Mined>(
 });
 
 const FIRST_JOB_MS = 60_000;
-const MOST_WAIT_S = 60;
+const MAX_WAIT_S = 60;
 
 /** Converts a pool's reply to a verdict on the share. */
 export function verdictOfReply({ result, error }: Reply, staleCode: number | undefined): Verdict {
@@ -137,7 +143,7 @@ export function verdictOfReply({ result, error }: Reply, staleCode: number | und
 /** The text of an error given as `[code, text, …]`, `{ code, message }` or a string. */
 export function errorText(error: unknown): string {
   const given = Array.isArray(error) ? error[1] : (messageOf(error) ?? error);
-  return typeof given === 'string' && given !== '' ? shownText(given) : 'no reason given';
+  return typeof given === 'string' && given !== '' ? displayText(given) : 'no reason given';
 }
 
 const codeOf = (error: unknown): unknown => (error as { readonly code?: unknown } | null)?.code;

@@ -1,39 +1,39 @@
 import { randomBytes } from 'node:crypto';
 import { MillraceError } from '../../../kernel/error.js';
-import { fieldsOf, shownText } from '../../../network/fields.js';
+import { displayText, fieldReader } from '../../../network/fields.js';
 import type { JsonRpc } from '../../../network/json-rpc.js';
 import { type Chains, payoutScript } from '../payout/address.js';
-import type { Mined, Verdict } from '../source.js';
-import type { Met, NodeProtocol } from './node.js';
+import type { ShareBase, Verdict } from '../source.js';
+import type { NodeInfo, NodeProtocol } from './node.js';
 import type { Template } from './template.js';
 
 /** This miner's part of a template's coinbase. */
-export interface Own {
+export interface CoinbaseParams {
   /** The id of the work. */
   readonly id: string;
   /** The script that is paid. */
   readonly script: Uint8Array;
   /** Bytes that make this miner's coinbase unique. */
-  readonly mark: Uint8Array;
+  readonly minerTag: Uint8Array;
 }
 
 /** The coin-specific part of templates. */
-export interface TemplateCoin<Share extends Mined, Bits> {
+export interface TemplateCoin<Share extends ShareBase, Bits> {
   readonly chains: Chains;
   parse(given: unknown): Template<Bits>;
-  workOf(template: Template<Bits>, own: Own): Share['work'];
+  workOf(template: Template<Bits>, own: CoinbaseParams): Share['work'];
   /** The whole block, in hex. */
   blockOf(template: Template<Bits>, share: Share): string;
 }
 
 /** A node that serves templates and takes whole blocks: getblocktemplate and submitblock (BIP 22, 23 and 145). */
-export class TemplateNode<Share extends Mined, Bits> implements NodeProtocol<Share, Template<Bits>> {
+export class TemplateNode<Share extends ShareBase, Bits> implements NodeProtocol<Share, Template<Bits>> {
   readonly name: string;
   readonly #rpc: JsonRpc;
   /** An address, or `script:HEX`. */
   readonly #payout: string;
   readonly #coin: TemplateCoin<Share, Bits>;
-  readonly #mark = randomBytes(4);
+  readonly #minerTag = randomBytes(4);
   #script: Uint8Array = new Uint8Array();
 
   constructor(rpc: JsonRpc, payout: string, coin: TemplateCoin<Share, Bits>) {
@@ -43,8 +43,8 @@ export class TemplateNode<Share extends Mined, Bits> implements NodeProtocol<Sha
     this.name = rpc.endpoint.name;
   }
 
-  async meet(signal: AbortSignal): Promise<Met> {
-    const read = fieldsOf('getblockchaininfo');
+  async handshake(signal: AbortSignal): Promise<NodeInfo> {
+    const read = fieldReader('getblockchaininfo');
     const info = read.object(await this.#rpc.call('getblockchaininfo', [], { signal }), 'it');
     const chain = read.text(info.chain, 'chain', 32);
     const { chains } = this.#coin;
@@ -57,20 +57,20 @@ export class TemplateNode<Share extends Mined, Bits> implements NodeProtocol<Sha
     const kinds = Object.hasOwn(chains, chain) ? chains[chain] : undefined;
     if (kinds === undefined) {
       const known = Object.keys(chains).filter((one) => one !== 'signet');
-      throw refused(`the chain ${shownText(chain)} is not known`, `use ${known.join(', ')}`);
+      throw refused(`the chain ${displayText(chain)} is not known`, `use ${known.join(', ')}`);
     }
     this.#script = payoutScript(this.#payout, chain, kinds);
     return { chain, message: `chain ${chain}` };
   }
 
-  async ask(longPollId: string | undefined, signal: AbortSignal): Promise<Template<Bits>> {
+  async fetchOffer(longPollId: string | undefined, signal: AbortSignal): Promise<Template<Bits>> {
     const request = { rules: ['segwit'], ...(longPollId !== undefined && { longpollid: longPollId }) };
     const timeoutMs = longPollId === undefined ? ASK_MS : LONG_POLL_MS;
     return this.#coin.parse(await this.#rpc.call('getblocktemplate', [request], { signal, timeoutMs }));
   }
 
   /** A template whose time is later by `STALE_S` counts as new. */
-  isSame(a: Template<Bits>, b: Template<Bits>): boolean {
+  isEquivalent(a: Template<Bits>, b: Template<Bits>): boolean {
     return (
       a.previous === b.previous &&
       a.value === b.value &&
@@ -81,7 +81,7 @@ export class TemplateNode<Share extends Mined, Bits> implements NodeProtocol<Sha
   }
 
   workOf(template: Template<Bits>, id: string): Share['work'] {
-    return this.#coin.workOf(template, { id, script: this.#script, mark: this.#mark });
+    return this.#coin.workOf(template, { id, script: this.#script, minerTag: this.#minerTag });
   }
 
   async submit(template: Template<Bits>, share: Share, signal: AbortSignal): Promise<Verdict> {
@@ -98,7 +98,7 @@ const STALE_S = 60;
 /** Converts the result of `submitblock` by BIP 22: null means accepted, a string is the reason for rejection. */
 export function verdictOf(result: unknown): Verdict {
   if (result === null) return { state: 'accepted' };
-  const reason = typeof result === 'string' ? shownText(result) : 'an answer that is none';
+  const reason = typeof result === 'string' ? displayText(result) : 'an answer that is none';
   return { state: /stale|prev-?blk|inconclusive/.test(reason) ? 'stale' : 'rejected', reason };
 }
 

@@ -1,5 +1,5 @@
 import { MillraceError } from '../../../kernel/error.js';
-import { type Fields, fieldsOf } from '../../../network/fields.js';
+import { type FieldReader, fieldReader } from '../../../network/fields.js';
 import { commitmentScript, compactSize, doubleHash, withWitness } from '../payout/coinbase.js';
 
 /** A block template by getblocktemplate (BIP 22, 23 and 145). Every field is checked: the node is not trusted. */
@@ -25,30 +25,33 @@ export interface TemplateTransaction {
 }
 
 /** Parses a template and checks that its fields agree. `bitsIn` reads the coin's target and throws if it is invalid. */
-export function parseTemplate<Bits>(given: unknown, bitsIn: (read: Fields, bits: unknown) => Bits): Template<Bits> {
-  const read = fieldsOf('the block template');
+export function parseTemplate<Bits>(
+  given: unknown,
+  parseBits: (read: FieldReader, bits: unknown) => Bits,
+): Template<Bits> {
+  const read = fieldReader('the block template');
   const all = read.object(given, 'it');
   if (all.coinbasevalue === undefined && all.coinbasetxn !== undefined)
     throw refused('it brings a coinbase of its own');
   const transactions = read
-    .list(all.transactions, 'transactions', MOST_TRANSACTIONS)
+    .list(all.transactions, 'transactions', MAX_TRANSACTIONS)
     .map((one, at) => transactionIn(read, one, `transactions[${at}]`));
-  const time = read.whole(all.curtime, 'curtime', 0, 0xffffffff);
+  const time = read.integer(all.curtime, 'curtime', 0, 0xffffffff);
   const hasWitness = all.default_witness_commitment !== undefined && isSegwitActive(read, all.rules);
   if (hasWitness) {
-    const theirs = read.hex(all.default_witness_commitment, 'default_witness_commitment', { most: 100 });
+    const theirs = read.hex(all.default_witness_commitment, 'default_witness_commitment', { max: 100 });
     const ours = Buffer.from(commitmentOf(transactions)).toString('hex');
     if (theirs !== ours) throw refused(`its transactions have the witness commitment ${ours}, not ${theirs}`);
   }
   const range = all.noncerange === undefined ? ALL_NONCES : read.text(all.noncerange, 'noncerange', 16);
   if (range.toLowerCase() !== ALL_NONCES) throw refused(`it allows the nonces ${range} only`);
-  const bits = bitsIn(read, all.bits);
+  const bits = parseBits(read, all.bits);
   return {
     // Nodes write the version as a signed number.
-    version: read.whole(all.version, 'version', -0x80000000, 0xffffffff) >>> 0,
-    previous: read.hex(all.previousblockhash, 'previousblockhash', { least: 32, most: 32 }),
-    height: read.whole(all.height, 'height', 0, 0xffffffff),
-    value: BigInt(read.whole(all.coinbasevalue, 'coinbasevalue', 0, MOST_VALUE)),
+    version: read.integer(all.version, 'version', -0x80000000, 0xffffffff) >>> 0,
+    previous: read.hex(all.previousblockhash, 'previousblockhash', { min: 32, max: 32 }),
+    height: read.integer(all.height, 'height', 0, 0xffffffff),
+    value: BigInt(read.integer(all.coinbasevalue, 'coinbasevalue', 0, MAX_VALUE)),
     bits,
     time,
     latestTime: latestTime(read, all, time),
@@ -59,20 +62,20 @@ export function parseTemplate<Bits>(given: unknown, bitsIn: (read: Fields, bits:
 }
 
 /** The part of a block after the header, in hex, as `submitblock` takes it. */
-export function bodyOf({ transactions, hasWitness }: Template<unknown>, stripped: Uint8Array): string {
+export function blockBody({ transactions, hasWitness }: Template<unknown>, stripped: Uint8Array): string {
   const start = [compactSize(transactions.length + 1), hasWitness ? withWitness(stripped) : stripped];
   return Buffer.concat(start).toString('hex') + transactions.map(({ data }) => data).join('');
 }
 
 /** The merkle root from a coinbase without its witness and its merkle branch. */
-export const rootOf = (coinbase: Uint8Array, branch: readonly Uint8Array[]): Uint8Array =>
-  rootOver(doubleHash(coinbase), branch);
+export const merkleRootOf = (coinbase: Uint8Array, branch: readonly Uint8Array[]): Uint8Array =>
+  foldBranch(doubleHash(coinbase), branch);
 
-const rootOver = (first: Uint8Array, branch: readonly Uint8Array[]): Uint8Array =>
+const foldBranch = (first: Uint8Array, branch: readonly Uint8Array[]): Uint8Array =>
   branch.reduce((below, beside) => doubleHash(Buffer.concat([below, beside])), first);
 
 /** The merkle branch of the first transaction, from the ids of all others in display order. */
-export function branchOf(others: readonly string[]): Uint8Array[] {
+export function merkleBranch(others: readonly string[]): Uint8Array[] {
   const branch: Uint8Array[] = [];
   // The first node of each level depends on the coinbase, which is not known yet.
   let level: readonly Uint8Array[] = [Buffer.alloc(32), ...others.map((id) => Buffer.from(id, 'hex').reverse())];
@@ -89,31 +92,31 @@ export function branchOf(others: readonly string[]): Uint8Array[] {
 
 const ALL_NONCES = '00000000ffffffff';
 /** A block has room for 16,666 of the smallest transactions. */
-const MOST_TRANSACTIONS = 100_000;
+const MAX_TRANSACTIONS = 100_000;
 /** All satoshi that will ever exist. */
-const MOST_VALUE = 21e14;
+const MAX_VALUE = 21e14;
 /** Seconds after the template's time that are tried; consensus allows two hours after the real time. */
 const ROLLED_SECONDS = 600;
 
-function latestTime(read: Fields, all: Readonly<Record<string, unknown>>, time: number): number {
+function latestTime(read: FieldReader, all: Readonly<Record<string, unknown>>, time: number): number {
   const mutable = all.mutable === undefined ? undefined : read.list(all.mutable, 'mutable', 64);
   if (mutable && !mutable.some((one) => one === 'time' || one === 'time/increment')) return time;
-  const most = all.maxtime === undefined ? 0xffffffff : read.whole(all.maxtime, 'maxtime', 0, 0xffffffff);
-  return Math.max(time, Math.min(time + ROLLED_SECONDS, most, 0xffffffff));
+  const maxTime = all.maxtime === undefined ? 0xffffffff : read.integer(all.maxtime, 'maxtime', 0, 0xffffffff);
+  return Math.max(time, Math.min(time + ROLLED_SECONDS, maxTime, 0xffffffff));
 }
 
 /** A node may send a commitment before segwit is active, and then rejects blocks with the witness for it. */
-function isSegwitActive(read: Fields, rules: unknown): boolean {
+function isSegwitActive(read: FieldReader, rules: unknown): boolean {
   if (rules === undefined) return true;
   return read.list(rules, 'rules', 64).some((rule) => rule === 'segwit' || rule === '!segwit');
 }
 
-function transactionIn(read: Fields, given: unknown, field: string): TemplateTransaction {
+function transactionIn(read: FieldReader, given: unknown, field: string): TemplateTransaction {
   const { data, txid, hash } = read.object(given, field);
-  const id = { least: 32, most: 32 };
+  const id = { min: 32, max: 32 };
   const known = read.hex(txid ?? hash, `${field}.txid`, id);
   return {
-    data: read.hex(data, `${field}.data`, { least: 60, most: 4_000_000 }),
+    data: read.hex(data, `${field}.data`, { min: 60, max: 4_000_000 }),
     txid: known,
     hash: hash === undefined ? known : read.hex(hash, `${field}.hash`, id),
   };
@@ -121,7 +124,7 @@ function transactionIn(read: Fields, given: unknown, field: string): TemplateTra
 
 /** The witness commitment script. The coinbase itself counts as zero. */
 export const commitmentOf = (transactions: readonly TemplateTransaction[]): Uint8Array =>
-  commitmentScript(rootOver(Buffer.alloc(32), branchOf(transactions.map(({ hash }) => hash))));
+  commitmentScript(foldBranch(Buffer.alloc(32), merkleBranch(transactions.map(({ hash }) => hash))));
 
 function refused(why: string): MillraceError {
   return new MillraceError({

@@ -4,8 +4,8 @@ import type { Device } from '../../../device/device.js';
 import { between, Engine, type EngineOptions, search } from '../../../engine/index.js';
 import { settingFor } from '../../../engine/tune/known.js';
 import { MillraceError } from '../../../kernel/error.js';
-import { type Found, type ProofOptions, proofs } from '../job/flow.js';
-import { Scratch } from '../job/scratch.js';
+import { type NonceDigest, type ProofOptions, proofs } from '../job/flow.js';
+import { ScratchMemory } from '../job/scratch.js';
 import { uhashTunable } from '../job/tune.js';
 import { IN_FLIGHT, type Plan, type PlanOptions } from '../kernel/plan.js';
 import { hashNonce } from '../kernel/reference.js';
@@ -17,7 +17,7 @@ export interface RateOptions extends PlanOptions {
   readonly runs?: number;
 }
 
-export interface Rated extends Candidate {
+export interface UhashCandidate extends Candidate {
   /** The plan that the device's memory allows. */
   readonly plan: Plan;
   /** Nonces that were recomputed by the reference. */
@@ -29,9 +29,9 @@ export interface Rated extends Candidate {
  * The rate of a search that finds nothing, fed by the engine. Before the measurement, some digests of a whole batch are
  * recomputed by the reference.
  */
-export async function rateOf(device: Device, options: RateOptions = {}): Promise<Rated> {
+export async function rateOf(device: Device, options: RateOptions = {}): Promise<UhashCandidate> {
   const { engine: asked = {}, seconds = RUN_SECONDS, runs, ...plan } = options;
-  const scratch = new Scratch();
+  const scratch = new ScratchMemory();
   const engine = new Engine([device], { ...IN_FLIGHT, ...asked });
   const tuned = () => settingFor(device, uhashTunable);
   let used: Plan | undefined;
@@ -80,7 +80,7 @@ const SAMPLES = 7;
 
 async function audit(device: Device, engine: Engine, batch: number, options: ProofOptions) {
   const flow = proofs({ header: HEADER, difficulty: 0 }, { ...options, wanted: 'digests' });
-  const all: Found[] = [];
+  const all: NonceDigest[] = [];
   const space = between(0n, BigInt(batch));
   for await (const found of search(flow, { engine, space, ring: batch })) all.push(found);
   if (all.length !== batch) throw wrong(device, `${all.length} digests of ${batch}`);

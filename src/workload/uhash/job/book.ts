@@ -1,11 +1,11 @@
-import type { Booked } from '../../../console/ledger/job-session.js';
+import type { JobDescription } from '../../../console/ledger/job-session.js';
 import type { ChunkSource, Range } from '../../../engine/index.js';
-import { BookSource, type Books, partOf } from '../../../store/index.js';
+import { LedgerSource, partOf, type WorkLog } from '../../../store/index.js';
 import { hex } from '../given.js';
-import type { Challenge, Found } from './flow.js';
+import type { Challenge, NonceDigest } from './flow.js';
 
 /** Mining as a job in the ledger: an index is a nonce. Undefined if there are no nonces to try. */
-export function bookMining({ header, difficulty }: Challenge, space: Range): Booked | undefined {
+export function miningJob({ header, difficulty }: Challenge, space: Range): JobDescription | undefined {
   if (space.length === 0n) return undefined;
   return {
     command: 'uhash mine',
@@ -13,22 +13,22 @@ export function bookMining({ header, difficulty }: Challenge, space: Range): Boo
     params: { challenge: hex(header), difficulty },
     kernel: 'uhash 1',
     space,
-    anew: true,
+    restartIfFinished: true,
   };
 }
 
 /** A proof in the ledger. */
-export interface KeptProof {
+export interface LedgerProof {
   readonly index: bigint;
   readonly hash: string;
 }
 
-export function proofSource(books: Books<KeptProof>, space: Range): ChunkSource<readonly Found[]> {
-  const part = partOf<KeptProof, Found>(books, {
+export function proofSource(books: WorkLog<LedgerProof>, space: Range): ChunkSource<readonly NonceDigest[]> {
+  const part = partOf<LedgerProof, NonceDigest>(books, {
     space,
     offset: 0n,
-    kept: ({ hash }) => ({ hash: hex(hash) }),
-    told: ({ hash }, index) => ({ index, hash: Uint8Array.from(Buffer.from(hash, 'hex')) }),
+    toStored: ({ hash }) => ({ hash: hex(hash) }),
+    fromStored: ({ hash }, index) => ({ index, hash: Uint8Array.from(Buffer.from(hash, 'hex')) }),
   });
-  return new BookSource(part, space);
+  return new LedgerSource(part, space);
 }

@@ -1,21 +1,21 @@
 import type { Device } from '../../../device/device.js';
-import { workerBeside } from '../../../device/pool/threads/threads.js';
+import { workerUrl } from '../../../device/pool/threads/threads.js';
 import {
   between,
   type ChunkSource,
   type DeviceStatus,
   Engine,
   type EngineOptions,
-  type Mode,
   type Range,
+  type SearchMode,
   search,
 } from '../../../engine/index.js';
 import { settingFor } from '../../../engine/tune/known.js';
 import { MillraceError } from '../../../kernel/error.js';
 import { IN_FLIGHT, type Plan, type PlanOptions } from '../kernel/plan.js';
 import { checkFound, hashNonce, meets, type Proof } from '../kernel/reference.js';
-import { type Challenge, type Found, type ProofOptions, proofs } from './flow.js';
-import { Scratch } from './scratch.js';
+import { type Challenge, type NonceDigest, type ProofOptions, proofs } from './flow.js';
+import { ScratchMemory } from './scratch.js';
 import { uhashTunable } from './tune.js';
 
 /** Creates a prover on opened devices. It keeps their programs, streams and scratchpads until it is closed. */
@@ -45,13 +45,13 @@ const DEVICE_NONCES = NONCES - 3n;
 export class Prover {
   readonly engine: Engine;
   readonly #devices: readonly Device[];
-  readonly #scratch = new Scratch();
+  readonly #scratch = new ScratchMemory();
   readonly #options: ProverOptions;
-  readonly #planned = new Map<string, Plan>();
+  readonly #plans = new Map<string, Plan>();
   #challenge: Challenge | undefined;
   /** Counts challenges: proofs of an earlier one are dropped. */
   #generation = 0;
-  #swap: AbortController | undefined;
+  #challengeChange: AbortController | undefined;
   /** Running calls of `mine`. They may never end, so `find` does not wait for their scratchpads. */
   #mining = 0;
 
@@ -60,7 +60,7 @@ export class Prover {
     const { engine } = options;
     this.engine = engine instanceof Engine ? engine : new Engine(devices, { ...IN_FLIGHT, ...engine });
     this.#options = options;
-    this.#challenge = options.challenge && checked(options.challenge);
+    this.#challenge = options.challenge && checkChallenge(options.challenge);
   }
 
   get challenge(): Challenge | undefined {
@@ -74,49 +74,49 @@ export class Prover {
 
   /** The plan that each device's memory allows. */
   get plans(): ReadonlyMap<string, Plan> {
-    return this.#planned;
+    return this.#plans;
   }
 
   /** Makes `mine` continue with this challenge. Batches in flight for the previous one are cancelled, its proofs dropped. */
   setChallenge(challenge: Challenge): void {
-    this.#challenge = checked(challenge);
+    this.#challenge = checkChallenge(challenge);
     this.#generation++;
-    this.#swap?.abort();
+    this.#challengeChange?.abort();
   }
 
   /** Compiles and allocates for `find` or `mine` on all devices, and has one nonce hashed and checked. */
   async prepare(wanted: 'first' | 'all', challenge: Challenge | undefined = this.#challenge): Promise<void> {
-    const easy = { ...needed(challenge), difficulty: 0 };
+    const easy = { ...requireChallenge(challenge), difficulty: 0 };
     const flow = proofs(easy, this.#flowOptions(wanted));
     const slots = this.engine.streams * this.engine.slots;
     // The search reports why a device cannot be used, and continues without it.
     await Promise.allSettled(this.#devices.map(async (device) => (await flow.open(device, { slots })).close()));
-    await search(flow, { ...this.#where(easy, 'first', undefined), space: 1 }).first();
+    await search(flow, { ...this.#searchOptions(easy, 'first', undefined), space: 1 }).first();
   }
 
   /**
    * Finds the proof with the smallest nonce among `count` from `start` on. Also returns the number of hashes computed.
    * Nonces end at 2^64. During a `mine` it allocates separate scratchpads, in the memory that is left.
    */
-  async find({ start, count, challenge = this.#challenge, signal }: Wanted): Promise<Answer> {
-    const wanted = needed(challenge);
-    const end = smaller(start + count, NONCES);
+  async find({ start, count, challenge = this.#challenge, signal }: FindOptions): Promise<Answer> {
+    const wanted = requireChallenge(challenge);
+    const end = minOf(start + count, NONCES);
     const before = this.hashes;
-    const deviceEnd = smaller(end, DEVICE_NONCES);
+    const deviceEnd = minOf(end, DEVICE_NONCES);
     if (start < deviceEnd) {
-      const beside = this.#mining > 0 ? new Scratch() : undefined;
+      const beside = this.#mining > 0 ? new ScratchMemory() : undefined;
       try {
         const own = beside && { scratch: beside, slots: 1, onPlan: () => {} };
         const flow = proofs(wanted, { ...this.#flowOptions('first'), ...own });
         const space = between(start, deviceEnd);
-        const found = await search(flow, { ...this.#where(wanted, 'first', signal), space }).first();
+        const found = await search(flow, { ...this.#searchOptions(wanted, 'first', signal), space }).first();
         if (found) return { proof: proofOf(found), hashes: this.hashes - before };
       } finally {
         await beside?.close();
       }
     }
     let hashes = this.hashes - before;
-    for (let nonce = greater(start, DEVICE_NONCES); nonce < end; nonce++) {
+    for (let nonce = maxOf(start, DEVICE_NONCES); nonce < end; nonce++) {
       signal?.throwIfAborted();
       hashes++;
       const hash = hashNonce(wanted.header, nonce);
@@ -129,7 +129,7 @@ export class Prover {
    * Yields every proof from `start` on, in the order of their nonces, for the current challenge: after `setChallenge` it
    * starts again at `start`. Ends after `count` nonces of one challenge, or when the caller stops iterating.
    */
-  async *mine(options: MineOptions = {}): AsyncGenerator<Mined, void, undefined> {
+  async *mine(options: ProverMineOptions = {}): AsyncGenerator<MinedProof, void, undefined> {
     this.#mining++;
     try {
       yield* this.#mine(options);
@@ -143,20 +143,23 @@ export class Prover {
     count = DEVICE_NONCES,
     signal,
     source,
-  }: MineOptions): AsyncGenerator<Mined, void, undefined> {
+  }: ProverMineOptions): AsyncGenerator<MinedProof, void, undefined> {
     for (;;) {
-      const challenge = needed(this.#challenge);
+      const challenge = requireChallenge(this.#challenge);
       const generation = this.#generation;
       const isCurrent = () => generation === this.#generation;
       const swap = new AbortController();
-      this.#swap = swap;
+      this.#challengeChange = swap;
       const either = signal ? AbortSignal.any([signal, swap.signal]) : swap.signal;
       try {
         const ring = this.#ringFor(challenge.difficulty);
         const flow = proofs(challenge, { ...this.#flowOptions('all'), ring });
         const space = minedNonces(start, count);
         if (space.length === 0n) return;
-        const where = { ...this.#where(challenge, 'all', either), ...(source && { source: source(challenge, space) }) };
+        const where = {
+          ...this.#searchOptions(challenge, 'all', either),
+          ...(source && { source: source(challenge, space) }),
+        };
         for await (const found of search(flow, { ...where, space, ring })) {
           if (isCurrent()) yield { ...proofOf(found), challenge };
           if (!isCurrent()) break;
@@ -191,8 +194,8 @@ export class Prover {
       tuned: (device) => settingFor(device, uhashTunable),
       scratch: this.#scratch,
       onPlan: (device, given) => {
-        if (this.#planned.get(device.info.id) === given) return;
-        this.#planned.set(device.info.id, given);
+        if (this.#plans.get(device.info.id) === given) return;
+        this.#plans.set(device.info.id, given);
         this.#options.onPlan?.(device, given);
       },
     };
@@ -202,21 +205,22 @@ export class Prover {
    * Every proof is recomputed by the reference, which takes 60 ms. Mode `first` finds at most one, which is checked in this
    * thread; otherwise a worker thread checks them.
    */
-  #where({ header, difficulty }: Challenge, mode: Mode, signal: AbortSignal | undefined) {
+  #searchOptions({ header, difficulty }: Challenge, mode: SearchMode, signal: AbortSignal | undefined) {
     const data = { header, difficulty };
-    const module = workerBeside(import.meta.url, '../kernel/reference.js');
-    const verify = mode === 'first' ? (found: Found) => checkFound(found, data) : { module, name: 'checkFound', data };
+    const module = workerUrl(import.meta.url, '../kernel/reference.js');
+    const verify =
+      mode === 'first' ? (found: NonceDigest) => checkFound(found, data) : { module, name: 'checkFound', data };
     return { engine: this.engine, mode, verify, ...(signal && { signal }) };
   }
 
   /** Capacity for four times the expected number of proofs in a batch, and at least 64, for lucky batches. */
   #ringFor(difficulty: number): number {
-    const batch = Math.max(...[...this.#planned.values()].map((plan) => plan.batch), this.#options.batch ?? 0, 4096);
+    const batch = Math.max(...[...this.#plans.values()].map((plan) => plan.batch), this.#options.batch ?? 0, 4096);
     return Math.max(64, Math.ceil(4 * batch * 2 ** -difficulty));
   }
 }
 
-export interface Wanted {
+export interface FindOptions {
   readonly start: bigint;
   readonly count: bigint;
   /** Default: the prover's. */
@@ -230,38 +234,38 @@ export interface Answer {
   readonly hashes: bigint;
 }
 
-export interface MineOptions {
+export interface ProverMineOptions {
   readonly start?: bigint;
   readonly count?: bigint;
   readonly signal?: AbortSignal;
   /** The chunk source for a challenge, which also records finished work. Default: in memory. */
-  readonly source?: (challenge: Challenge, space: Range) => ChunkSource<readonly Found[]>;
+  readonly source?: (challenge: Challenge, space: Range) => ChunkSource<readonly NonceDigest[]>;
 }
 
 /** The nonces that `mine` tries: only those that devices can. */
 export const minedNonces = (start: bigint, count: bigint = DEVICE_NONCES): Range =>
-  between(start, greater(start, smaller(start + count, DEVICE_NONCES)));
+  between(start, maxOf(start, minOf(start + count, DEVICE_NONCES)));
 
-export interface Mined extends Proof {
+export interface MinedProof extends Proof {
   readonly challenge: Challenge;
 }
 
 /** The bits of a digest: the highest difficulty. */
-export const MOST_BITS = 256;
+export const MAX_BITS = 256;
 
-function checked(challenge: Challenge): Challenge {
+function checkChallenge(challenge: Challenge): Challenge {
   const { difficulty } = challenge;
-  if (Number.isInteger(difficulty) && difficulty >= 0 && difficulty <= MOST_BITS) return challenge;
+  if (Number.isInteger(difficulty) && difficulty >= 0 && difficulty <= MAX_BITS) return challenge;
   throw new MillraceError({
     code: 'usage',
     message: `no hash has a difficulty of ${difficulty}`,
     asked: `a proof of ${difficulty} leading zero bits`,
-    advice: `give a whole number from 0 to ${MOST_BITS}`,
+    advice: `give a whole number from 0 to ${MAX_BITS}`,
   });
 }
 
-function needed(challenge: Challenge | undefined): Challenge {
-  if (challenge !== undefined) return checked(challenge);
+function requireChallenge(challenge: Challenge | undefined): Challenge {
+  if (challenge !== undefined) return checkChallenge(challenge);
   throw new MillraceError({
     code: 'usage',
     message: 'the prover has no challenge',
@@ -270,6 +274,6 @@ function needed(challenge: Challenge | undefined): Challenge {
   });
 }
 
-const proofOf = ({ index, hash }: Found): Proof => ({ nonce: index, hash });
-const smaller = (a: bigint, b: bigint): bigint => (a < b ? a : b);
-const greater = (a: bigint, b: bigint): bigint => (a > b ? a : b);
+const proofOf = ({ index, hash }: NonceDigest): Proof => ({ nonce: index, hash });
+const minOf = (a: bigint, b: bigint): bigint => (a < b ? a : b);
+const maxOf = (a: bigint, b: bigint): bigint => (a > b ? a : b);

@@ -2,53 +2,53 @@ import type { Device, DeviceBuffer } from '../../../device/device.js';
 import { MillraceError } from '../../../kernel/error.js';
 import { CHAINS } from '../kernel/kernel.js';
 import { PAD_BYTES } from '../kernel/pads.js';
-import { inThrees, type Plan, type PlanOptions, perPadOf, planFor } from '../kernel/plan.js';
+import { type Plan, type PlanOptions, perPadOf, planFor, roundUpToThree } from '../kernel/plan.js';
 
 /**
  * The memory of batches: gigabytes, so it is allocated once and kept between searches. The batch size follows from the
  * memory that a device really has: it is reduced until the wanted number of batches can be allocated.
  */
-export class Scratch {
-  readonly #rooms = new Map<Device, Promise<Room>>();
+export class ScratchMemory {
+  readonly #pools = new Map<Device, Promise<ScratchPool>>();
 
   /** The device's memory for `slots` batches. Memory that was allocated for other options is freed. */
-  room(device: Device, asked: PlanOptions, slots: number): Promise<Room> {
+  poolFor(device: Device, asked: PlanOptions, slots: number): Promise<ScratchPool> {
     const key = JSON.stringify([asked, slots]);
-    const next = async (known?: Promise<Room>): Promise<Room> => {
+    const next = async (known?: Promise<ScratchPool>): Promise<ScratchPool> => {
       const room = await known?.catch(() => undefined);
       if (room?.key === key) return room;
       room?.close();
-      return openRoom(device, asked, slots, key);
+      return openPool(device, asked, slots, key);
     };
-    const room = next(this.#rooms.get(device));
-    this.#rooms.set(device, room);
+    const room = next(this.#pools.get(device));
+    this.#pools.set(device, room);
     return room;
   }
 
   /** Frees all memory; buffers in use are freed when their batch ends. */
   async close(): Promise<void> {
-    const rooms = [...this.#rooms.values()];
-    this.#rooms.clear();
+    const rooms = [...this.#pools.values()];
+    this.#pools.clear();
     for (const room of rooms) (await room.catch(() => undefined))?.close();
   }
 }
 
 /** Buffers of one batch on a device. Their contents are undefined before and after. */
-export interface Place {
+export interface ScratchBuffers {
   readonly state: DeviceBuffer;
   /** By buffer name in the kernels: `pad0` … */
   readonly pads: Readonly<Record<string, DeviceBuffer>>;
 }
 
-export class Room {
+export class ScratchPool {
   readonly device: Device;
   readonly plan: Plan;
   readonly key: string;
-  readonly #free: Place[];
-  readonly #waiting: ((place: Place) => void)[] = [];
+  readonly #free: ScratchBuffers[];
+  readonly #waiting: ((place: ScratchBuffers) => void)[] = [];
   #closed = false;
 
-  constructor(device: Device, plan: Plan, key: string, places: readonly Place[]) {
+  constructor(device: Device, plan: Plan, key: string, places: readonly ScratchBuffers[]) {
     this.device = device;
     this.plan = plan;
     this.key = key;
@@ -59,67 +59,67 @@ export class Room {
    * Takes a free place. With `isNeeded` it waits for one: the previous search may be cancelled but not have ended yet. A
    * search needs one place; for further ones this throws as if memory were short, and the engine works with fewer.
    */
-  async take(isNeeded: boolean): Promise<Place> {
+  async acquire(isNeeded: boolean): Promise<ScratchBuffers> {
     const place = this.#free.pop();
     if (place !== undefined) return place;
-    if (!isNeeded || this.#closed) throw noMore(this.device, this.plan);
+    if (!isNeeded || this.#closed) throw noFreeBuffers(this.device, this.plan);
     return new Promise((resolve) => void this.#waiting.push(resolve));
   }
 
-  give(place: Place): void {
+  release(place: ScratchBuffers): void {
     const next = this.#waiting.shift();
     if (next) next(place);
-    else if (this.#closed) freePlace(place);
+    else if (this.#closed) freeBuffers(place);
     else this.#free.push(place);
   }
 
   close(): void {
     this.#closed = true;
-    for (const place of this.#free.splice(0)) freePlace(place);
+    for (const place of this.#free.splice(0)) freeBuffers(place);
   }
 }
 
 /** The factor by which a batch shrinks if memory is short. */
-const SMALLER = 0.8;
+const SHRINK_FACTOR = 0.8;
 
-async function openRoom(device: Device, asked: PlanOptions, slots: number, key: string): Promise<Room> {
+async function openPool(device: Device, asked: PlanOptions, slots: number, key: string): Promise<ScratchPool> {
   let plan = planFor(device.info, asked);
   for (;;) {
-    const places: Place[] = [];
+    const places: ScratchBuffers[] = [];
     try {
       for (let at = 0; at < Math.min(slots, plan.slots); at++) places.push(await allocate(device, plan));
-      return new Room(device, plan, key, places);
+      return new ScratchPool(device, plan, key, places);
     } catch (error) {
-      for (const place of places) freePlace(place);
+      for (const place of places) freeBuffers(place);
       if (!(error instanceof MillraceError) || error.code !== 'device-memory') throw error;
       if (plan.batch <= 3) throw tooSmall(device, error);
-      plan = planFor(device.info, { ...asked, batch: inThrees(Math.floor(plan.batch * SMALLER)) - 3 });
+      plan = planFor(device.info, { ...asked, batch: roundUpToThree(Math.floor(plan.batch * SHRINK_FACTOR)) - 3 });
     }
   }
 }
 
-async function allocate(device: Device, plan: Plan): Promise<Place> {
-  const held: DeviceBuffer[] = [];
+async function allocate(device: Device, plan: Plan): Promise<ScratchBuffers> {
+  const allocated: DeviceBuffer[] = [];
   const alloc = async (bytes: number): Promise<DeviceBuffer> => {
     const buffer = await device.alloc(bytes);
-    held.push(buffer);
+    allocated.push(buffer);
     return buffer;
   };
   try {
     const pads: Record<string, DeviceBuffer> = {};
     for (let at = 0; at < plan.pads; at++) pads[`pad${at}`] = await alloc(perPadOf(plan) * PAD_BYTES);
-    return { pads, state: await alloc(inThrees(plan.batch) * CHAINS * 32) };
+    return { pads, state: await alloc(roundUpToThree(plan.batch) * CHAINS * 32) };
   } catch (error) {
-    for (const buffer of held) buffer.free();
+    for (const buffer of allocated) buffer.free();
     throw error;
   }
 }
 
-function freePlace({ state, pads }: Place): void {
+function freeBuffers({ state, pads }: ScratchBuffers): void {
   for (const buffer of [state, ...Object.values(pads)]) buffer.free();
 }
 
-function noMore({ info: { id } }: Device, { slots }: Plan): MillraceError {
+function noFreeBuffers({ info: { id } }: Device, { slots }: Plan): MillraceError {
   return new MillraceError({
     code: 'device-memory',
     message: `${id} has no memory for another batch`,

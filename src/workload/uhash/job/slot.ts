@@ -2,47 +2,47 @@ import type { Completion, DeviceBuffer, HostMemory, Stream } from '../../../devi
 import { type FlowSlot, hitsIn, type Overflow, type Piece } from '../../../engine/index.js';
 import { CHAINS } from '../kernel/kernel.js';
 import { BLOCKS } from '../kernel/pads.js';
-import { blocksPerLaunch, inThrees, perPadOf, roundsPerLaunch } from '../kernel/plan.js';
-import type { Batches, Found, Jobs } from './flow.js';
-import type { Place } from './scratch.js';
+import { blocksPerLaunch, perPadOf, roundsPerLaunch, roundUpToThree } from '../kernel/plan.js';
+import type { BatchContext, BatchJobs, NonceDigest } from './flow.js';
+import type { ScratchBuffers } from './scratch.js';
 
 /** Opens the slot of one batch in flight: scratchpads from the room, and buffers for its result. The first is needed. */
 export async function openBatchSlot(
-  batches: Batches,
+  batches: BatchContext,
   stream: Stream,
   isNeeded: boolean,
-): Promise<FlowSlot<readonly Found[]>> {
-  const { room, wanted, ring, programs } = batches;
-  const place = await room.take(isNeeded);
-  const held: (DeviceBuffer | HostMemory)[] = [];
+): Promise<FlowSlot<readonly NonceDigest[]>> {
+  const { pool, wanted, ring, programs } = batches;
+  const scratch = await pool.acquire(isNeeded);
+  const allocated: (DeviceBuffer | HostMemory)[] = [];
   const keep = async <T extends DeviceBuffer | HostMemory>(made: Promise<T>): Promise<T> => {
     const memory = await made;
-    held.push(memory);
+    allocated.push(memory);
     return memory;
   };
   const free = (): void => {
-    for (const memory of held) memory.free();
-    room.give(place);
+    for (const memory of allocated) memory.free();
+    pool.release(scratch);
   };
   try {
     const { headerWords, recordWords } = programs.telling.ring;
     const proofWords = headerWords + (wanted === 'all' ? ring : 1) * recordWords;
-    const bytes = wanted === 'digests' ? room.plan.batch * 32 : proofWords * 4;
-    const { device } = room;
+    const bytes = wanted === 'digests' ? pool.plan.batch * 32 : proofWords * 4;
+    const { device } = pool;
     const [best, result, host] = [
       await keep(device.alloc(4)),
       await keep(device.alloc(bytes)),
       await keep(device.host(bytes)),
     ];
-    return new BatchSlot(batches, stream, { place, best, result, host: host.bytes, free });
+    return new BatchSlot(batches, stream, { scratch, best, result, host: host.bytes, free });
   } catch (error) {
     free();
     throw error;
   }
 }
 
-interface Memory {
-  readonly place: Place;
+interface SlotMemory {
+  readonly scratch: ScratchBuffers;
   /** Holds the smallest item that is a proof. */
   readonly best: DeviceBuffer;
   /** The ring of proofs, or the digests, and the host's copy. */
@@ -51,36 +51,36 @@ interface Memory {
   free(): void;
 }
 
-class BatchSlot implements FlowSlot<readonly Found[]> {
-  readonly #batches: Batches;
+class BatchSlot implements FlowSlot<readonly NonceDigest[]> {
+  readonly #context: BatchContext;
   readonly #stream: Stream;
-  readonly #memory: Memory;
-  readonly moved = { toDevice: 0, toHost: 0 };
+  readonly #memory: SlotMemory;
+  readonly copiedBytes = { toDevice: 0, toHost: 0 };
 
-  constructor(batches: Batches, stream: Stream, memory: Memory) {
-    this.#batches = batches;
+  constructor(batches: BatchContext, stream: Stream, memory: SlotMemory) {
+    this.#context = batches;
     this.#stream = stream;
     this.#memory = memory;
   }
 
   submit(piece: Piece, values = 0): Completion {
-    const jobs = this.#batches.jobs[values];
+    const jobs = this.#context.jobs[values];
     if (jobs === undefined) throw new RangeError(`there is no challenge number ${values}`);
-    this.#run(jobs, piece);
-    this.#judge(jobs, piece);
+    this.#launchRounds(jobs, piece);
+    this.#readResult(jobs, piece);
     return this.#stream.mark();
   }
 
-  reap(piece: Piece): readonly Found[] | Overflow {
-    const { wanted, programs, ring } = this.#batches;
+  reap(piece: Piece): readonly NonceDigest[] | Overflow {
+    const { wanted, programs, ring } = this.#context;
     const { host } = this.#memory;
     if (wanted === 'digests') {
       const digest = (at: number) => Uint8Array.from(host.subarray(at * 32, at * 32 + 32));
       return Array.from({ length: piece.count }, (_, at) => ({ index: piece.start + BigInt(at), hash: digest(at) }));
     }
     const words = new Uint32Array(host.buffer, host.byteOffset, host.byteLength / 4);
-    const room = wanted === 'all' ? ring : 1;
-    const hits = hitsIn<typeof told>(piece, { words, program: programs.telling, hits: room });
+    const capacity = wanted === 'all' ? ring : 1;
+    const hits = hitsIn<typeof proofRecord>(piece, { words, program: programs.telling, hits: capacity });
     if (!Array.isArray(hits)) return hits as Overflow;
     return hits.map(({ offset, digest }) => ({ index: piece.start + BigInt(offset), hash: bytesOf(digest) }));
   }
@@ -90,11 +90,11 @@ class BatchSlot implements FlowSlot<readonly Found[]> {
   }
 
   /** Launches seeds, scratchpads and rounds. */
-  #run(jobs: Jobs, { start, count }: Piece): void {
-    const { plan } = this.#batches.room;
-    const { state, pads } = this.#memory.place;
+  #launchRounds(jobs: BatchJobs, { start, count }: Piece): void {
+    const { plan } = this.#context.pool;
+    const { state, pads } = this.#memory.scratch;
     // Three chains at a time need whole groups of three nonces; results past the piece are ignored.
-    const slots = inThrees(count) * CHAINS;
+    const slots = roundUpToThree(count) * CHAINS;
     const perPhase = Math.ceil(slots / 3 / PHASE_UNIT) * PHASE_UNIT;
     const perPad = perPadOf(plan);
     const [blocks, rounds] = [blocksPerLaunch(plan), roundsPerLaunch(plan)];
@@ -119,15 +119,15 @@ class BatchSlot implements FlowSlot<readonly Found[]> {
   }
 
   /** Compares the final states with the difficulty, and reads the result back. */
-  #judge(jobs: Jobs, { count }: Piece): void {
-    const { wanted, programs } = this.#batches;
-    const { place, best, result, host } = this.#memory;
-    const { state } = place;
+  #readResult(jobs: BatchJobs, { count }: Piece): void {
+    const { wanted, programs } = this.#context;
+    const { scratch, best, result, host } = this.#memory;
+    const { state } = scratch;
     const stream = this.#stream;
     if (wanted === 'digests') {
       stream.launch({ job: jobs.telling, count, buffers: { state, digests: result } });
       stream.read(result, host.subarray(0, count * 32));
-      this.moved.toHost = count * 32;
+      this.copiedBytes.toHost = count * 32;
       return;
     }
     stream.fill(result, 0, 0, programs.telling.ring.headerWords * 4);
@@ -139,7 +139,7 @@ class BatchSlot implements FlowSlot<readonly Found[]> {
       stream.launch({ job: jobs.telling, count, buffers: { state }, ring: result });
     }
     stream.read(result, host);
-    this.moved.toHost = host.byteLength;
+    this.copiedBytes.toHost = host.byteLength;
   }
 }
 
@@ -147,7 +147,7 @@ class BatchSlot implements FlowSlot<readonly Found[]> {
 const PHASE_UNIT = 32;
 
 /** The record that `tell` and `tellAll` emit. */
-const told = { offset: 'u32', digest: ['u32', 8] } as const;
+const proofRecord = { offset: 'u32', digest: ['u32', 8] } as const;
 
 function bytesOf(words: readonly number[]): Uint8Array {
   const bytes = new Uint8Array(words.length * 4);

@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto';
 import type { Device, DeviceInfo } from '../../../device/device.js';
 import { Engine, search } from '../../../engine/index.js';
-import { Recent } from '../../../engine/telemetry/recent.js';
-import { type Axis, nameOf, type Setting, type Trial, type Tunable } from '../../../engine/tune/tune.js';
+import { LruCache } from '../../../engine/telemetry/recent.js';
+import { type Axis, type Setting, settingText, type Trial, type Tunable } from '../../../engine/tune/tune.js';
 import { MillraceError } from '../../../kernel/error.js';
 import type { Kernel } from '../../../kernel/index.js';
 import { fill } from '../kernel/fill.js';
 import { mix } from '../kernel/kernel.js';
-import { IN_FLIGHT, inThrees, type Plan, type PlanOptions, planFor } from '../kernel/plan.js';
+import { IN_FLIGHT, type Plan, type PlanOptions, planFor, roundUpToThree } from '../kernel/plan.js';
 import { hashNonce } from '../kernel/reference.js';
-import { type Found, proofs } from './flow.js';
-import { Scratch } from './scratch.js';
+import { type NonceDigest, proofs } from './flow.js';
+import { ScratchMemory } from './scratch.js';
 
 export type UhashSetting = Setting & PlanOptions;
 
@@ -22,7 +22,7 @@ export type UhashSetting = Setting & PlanOptions;
 export const uhashTunable: Tunable<UhashSetting> = {
   name: 'uhash',
   unit: 'H',
-  isAlone: true,
+  isExclusive: true,
   kernels,
   // Five kernels and their memory: only a whole job is worth timing.
   axes: (info) => axes(info).map((axis) => ({ ...axis, measured: 'job' })),
@@ -30,12 +30,12 @@ export const uhashTunable: Tunable<UhashSetting> = {
   open,
 };
 
-const usual = new Recent<readonly Kernel[]>(16);
+const kernelCache = new LruCache<readonly Kernel[]>(16);
 
 function kernels(info: DeviceInfo): readonly Kernel[] {
   const { chainsPerItem, copies, tables, rolled = false, early = false, pads, tile = false } = planFor(info);
   const variant = { chainsPerItem, copies, tables, rolled, early, pads, tile };
-  return usual.get(JSON.stringify(variant), () => [mix(variant), fill(variant)] as unknown as readonly Kernel[]);
+  return kernelCache.get(JSON.stringify(variant), () => [mix(variant), fill(variant)] as unknown as readonly Kernel[]);
 }
 
 function axes(info: DeviceInfo): readonly Axis<UhashSetting>[] {
@@ -48,7 +48,7 @@ function axes(info: DeviceInfo): readonly Axis<UhashSetting>[] {
   const chains: Axis<UhashSetting> = { name: 'chains per item', changes: others('chainsPerItem', [1, 3]) };
   const batch = (...times: readonly number[]): Axis<UhashSetting> => ({
     name: 'batch',
-    changes: times.map((by) => ({ batch: inThrees(plan.batch * by) })),
+    changes: times.map((by) => ({ batch: roundUpToThree(plan.batch * by) })),
   });
   const launches = (...values: readonly number[]): Axis<UhashSetting> => ({
     name: 'launches',
@@ -84,7 +84,7 @@ const RECOMPUTED = [0, 5, 11] as const;
 async function audit(device: Device, setting: UhashSetting): Promise<string> {
   const flow = proofs({ header: HEADER, difficulty: 0 }, { ...setting, batch: AUDITED, wanted: 'digests' });
   const engine = new Engine([device], IN_FLIGHT);
-  const all: Found[] = [];
+  const all: NonceDigest[] = [];
   try {
     for await (const found of search(flow, { engine, space: AUDITED, ring: AUDITED })) all.push(found);
   } finally {
@@ -102,7 +102,7 @@ async function audit(device: Device, setting: UhashSetting): Promise<string> {
 const DIFFICULTY = 6;
 
 async function open(device: Device, setting: UhashSetting): Promise<Trial> {
-  const scratch = new Scratch();
+  const scratch = new ScratchMemory();
   const engine = new Engine([device], IN_FLIGHT);
   let plan = planFor(device.info, setting);
   const onPlan = (_: Device, given: Plan): void => {
@@ -110,9 +110,9 @@ async function open(device: Device, setting: UhashSetting): Promise<Trial> {
   };
   const flowOf = (ring: number) =>
     proofs({ header: HEADER, difficulty: DIFFICULTY }, { ...setting, wanted: 'all', ring, scratch, onPlan });
-  const scan = async (nonces: number): Promise<Found[]> => {
+  const scan = async (nonces: number): Promise<NonceDigest[]> => {
     const ring = Math.max(64, Math.ceil(plan.batch / 8));
-    const found: Found[] = [];
+    const found: NonceDigest[] = [];
     for await (const one of search(flowOf(ring), { engine, space: nonces, ring })) found.push(one);
     return found;
   };
@@ -159,7 +159,7 @@ function windowOf(device: Device, scan: (nonces: number) => Promise<unknown>, ba
 
 const RUN_SECONDS = 0.5;
 
-function digestOf(found: readonly Found[]): string {
+function digestOf(found: readonly NonceDigest[]): string {
   const sum = createHash('sha256');
   for (const { index, hash } of found) sum.update(`${index} ${hex(hash)}\n`);
   return sum.digest('hex');
@@ -170,7 +170,7 @@ const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 function wrong({ info: { id } }: Device, setting: UhashSetting, what: string): MillraceError {
   return new MillraceError({
     code: 'device-failed',
-    message: `candidate ${nameOf(setting)} gave ${what} on ${id}`,
+    message: `candidate ${settingText(setting)} gave ${what} on ${id}`,
     asked: `uhash on ${id}`,
     advice: `run \`millrace selftest --device ${id}\`; nothing was kept`,
   });

@@ -1,6 +1,6 @@
 import { aes, cells, type Expr, items, lit, loop, type Near, rw, tiles, u32, when } from '../../../kernel/index.js';
 import type { FillTile, Variant } from './kernel.js';
-import { firstOf, type Pad, padBuffers, padIn, padOf, partOf } from './pads.js';
+import { firstQuadOf, type Pad, padBufferIndex, padBuffers, padIn, padOf } from './pads.js';
 import { put, stateAt } from './state.js';
 
 type Word = Expr<'u32'>;
@@ -49,8 +49,8 @@ const fillTiles = ({ pads: count }: Variant, { chains, blocks, copies, tables }:
       const first = tile.mul(chains);
       // All scratchpads of a tile are in one buffer (`perPadOf`).
       const pads = { buffers, count, perPad: chunk.perPad };
-      const part = partOf(pads, first);
-      const padOfSlot = (slot: Word): Pad => padIn(pads, part, firstOf(pads, slot, part));
+      const part = padBufferIndex(pads, first);
+      const padOfSlot = (slot: Word): Pad => padIn(pads, part, firstQuadOf(pads, slot, part));
       // Odd: quads of one chain are then in different banks, as are those of one place.
       const row = chains + 1;
       const keys = near('u32', 4 * row);

@@ -81,7 +81,7 @@ export const seeds = (spec: { readonly headerBytes: number }) =>
       const low = chunk.nonce[0].add(item.shr(2)).xor(times.lo);
       const high = chunk.nonce[1].xor(times.hi);
       const header = job.header.slice(0, Math.ceil(spec.headerBytes / 4));
-      const seed = blake3.hash(followedBy(header, spec.headerBytes, low, high), spec.headerBytes + 8);
+      const seed = blake3.hash(appendNonce(header, spec.headerBytes, low, high), spec.headerBytes + 8);
       setState(buffers.state, item, seed);
     },
   );
@@ -115,13 +115,13 @@ const mixOne = ({ copies, tables, rolled = false, pads: count }: Variant) =>
       const nonce = at
         .shr(2)
         .mul(3)
-        .add(offsetOf(phase, chain, chunk.turn));
+        .add(nonceOffset(phase, chain, chunk.turn));
       when(nonce.lt(chunk.nonces), () => {
         const slot = nonce.mul(CHAINS).add(chain);
         const state = cells('u32', stateAt(buffers.state, slot));
         const pad = padOf({ buffers, count, perPad: chunk.perPad }, slot);
         const turn = cell('u32', phase);
-        const look = { copies, tables, lane: item.and(copies - 1) };
+        const aesTables = { copies, tables, lane: item.and(copies - 1) };
         loop(chunk.rounds, (i) => {
           const now = state.map((word) => word.get());
           const block = blockOf(now, chunk.from.add(i));
@@ -130,7 +130,7 @@ const mixOne = ({ copies, tables, rolled = false, pads: count }: Variant) =>
           // Each compression is traced once.
           choose(
             turn,
-            stepsOf(look, rolled).map((step) => () => put(state, step(now, message))),
+            compressions(aesTables, rolled).map((step) => () => put(state, step(now, message))),
           );
           pad.write(block, halves(state.map((word) => word.get())));
         });
@@ -151,16 +151,16 @@ const mixThree = ({ copies, tables, rolled = false, early = false, pads: count }
     ({ chunk, item, buffers }) => {
       const chain = item.and(3);
       const first = item.shr(2).mul(3);
-      const look = { copies, tables, lane: item.and(copies - 1) };
+      const aesTables = { copies, tables, lane: item.and(copies - 1) };
       const places = [0, 2, 1].map((phase) => {
         const slot = first
-          .add(offsetOf(lit('u32', phase), chain, chunk.turn))
+          .add(nonceOffset(lit('u32', phase), chain, chunk.turn))
           .mul(CHAINS)
           .add(chain);
         const state = cells('u32', stateAt(buffers.state, slot));
         return { turn: (phase + 1) % 3, slot: cell('u32', slot), state };
       });
-      const steps = stepsOf(look, rolled);
+      const steps = compressions(aesTables, rolled);
       loop(chunk.rounds, (i) => {
         const round = chunk.from.add(i);
         const begin = ({ slot, state }: (typeof places)[number]) => {
@@ -192,7 +192,7 @@ const mixThree = ({ copies, tables, rolled = false, early = false, pads: count }
 const proof = { offset: u32, digest: [u32, 8] } as const;
 
 /** Stores the smallest item that is a proof in `best`, which is initialized to 2^32 − 1. */
-export const judge = items(
+export const findBest = items(
   'uhash-judge',
   { job: { difficulty: u32 }, buffers: { state: rw(u32), best: atomic() } },
   ({ job, item, buffers }) => {
@@ -201,8 +201,8 @@ export const judge = items(
   },
 );
 
-/** Emits the proof that `judge` stored, with a single item. */
-export const tell = items(
+/** Emits the proof that `findBest` stored, with a single item. */
+export const emitBest = items(
   'uhash-tell',
   { buffers: { state: rw(u32), best: atomic() }, hit: proof },
   ({ buffers, emit }) => {
@@ -212,7 +212,7 @@ export const tell = items(
 );
 
 /** Emits every proof of the batch. */
-export const tellAll = items(
+export const emitAll = items(
   'uhash-tell-all',
   { job: { difficulty: u32 }, buffers: { state: rw(u32) }, hit: proof },
   ({ job, item, buffers, emit }) => {
@@ -250,7 +250,7 @@ function zeroBits(digest: readonly Word[]): Word {
 }
 
 /** The index of a nonce in its group of three, so that its chain `chain` is in `phase`; `turn` is the first nonce mod 3. */
-const offsetOf = (phase: Word, chain: Word, turn: Word): Word => phase.add(chain.mul(2)).add(turn.mul(2)).rem(3);
+const nonceOffset = (phase: Word, chain: Word, turn: Word): Word => phase.add(chain.mul(2)).add(turn.mul(2)).rem(3);
 
 /** The first quad of the block that a round reads: of the specification's 64 bits only 13 matter. */
 const blockOf = (state: readonly Word[], round: Word): Word =>
@@ -260,26 +260,26 @@ const blockOf = (state: readonly Word[], round: Word): Word =>
     .and(BLOCKS - 1)
     .shl(2);
 
-type Step = (state: readonly Word[], block: readonly Word[]) => Word[];
+type Compression = (state: readonly Word[], block: readonly Word[]) => Word[];
 
 /** The compressions: AES, SHA-256, BLAKE3. */
-function stepsOf(look: AesTables, isRolled: boolean): readonly [Step, Step, Step] {
+function compressions(aesTables: AesTables, isRolled: boolean): readonly [Compression, Compression, Compression] {
   const swapped = (words: readonly Word[]) => words.map((word) => word.byteSwap());
   return [
-    (state, block) => (isRolled ? rolledAes : aesStep)(state, block, look),
+    (state, block) => (isRolled ? rolledAes : aesCompression)(state, block, aesTables),
     (state, block) => (isRolled ? swapped(rolledSha256(swapped(state), swapped(block))) : compressBytes(state, block)),
     (state, block) => (isRolled ? rolledBlake3(state, blake3.iv, block) : blake3.compressIv(state, block)),
   ];
 }
 
-function aesStep(state: readonly Word[], block: readonly Word[], look: AesTables): Word[] {
+function aesCompression(state: readonly Word[], block: readonly Word[], aesTables: AesTables): Word[] {
   const keys = [0, 4, 8, 12].map((at) => block.slice(at, at + 4));
   const order = (first: number) => [0, 1, 2, 3].map((k) => keys[(first + k) % 4] as Word[]);
-  return [...aes.rounds(state.slice(0, 4), order(0), look), ...aes.rounds(state.slice(4), order(2), look)];
+  return [...aes.rounds(state.slice(0, 4), order(0), aesTables), ...aes.rounds(state.slice(4), order(2), aesTables)];
 }
 
 /** Appends the eight bytes of the nonce to a header of any length, as words. */
-function followedBy(header: readonly Word[], bytes: number, low: Word, high: Word): Word[] {
+function appendNonce(header: readonly Word[], bytes: number, low: Word, high: Word): Word[] {
   const shift = 8 * (bytes % 4);
   if (shift === 0) return [...header, low, high];
   const last = header.at(-1) as Word;

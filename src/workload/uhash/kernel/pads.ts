@@ -11,7 +11,7 @@ export const BLOCKS = 8192;
 const PAD_QUADS = BLOCKS * 4 + 4;
 export const PAD_BYTES = PAD_QUADS * 16;
 /** The most scratchpads in one buffer: quads are indexed in 32 bits. */
-export const MOST_PADS = Math.floor(2 ** 32 / PAD_QUADS);
+export const MAX_PADS = Math.floor(2 ** 32 / PAD_QUADS);
 
 /** The scratchpad buffers of a kernel: `pad0`, `pad1` … */
 export function padBuffers(count: number): Readonly<Record<`pad${number}`, ReturnType<typeof rw<'u32'>>>> {
@@ -29,36 +29,37 @@ export interface Pad {
 }
 
 /** Layout of the scratchpads: `perPad` slots in each of `count` buffers, in order. */
-export interface Pads {
+export interface PadLayout {
   readonly buffers: Readonly<Record<`pad${number}`, RwBuffer<'u32'>>>;
   readonly count: number;
   readonly perPad: Word;
 }
 
-export const padOf = (pads: Pads, slot: Word): Pad => {
-  const part = partOf(pads, slot);
-  return padIn(pads, part, firstOf(pads, slot, part));
+export const padOf = (pads: PadLayout, slot: Word): Pad => {
+  const part = padBufferIndex(pads, slot);
+  return padIn(pads, part, firstQuadOf(pads, slot, part));
 };
 
 /** The index of the buffer that holds a slot's scratchpad. */
-export function partOf({ count, perPad }: Pads, slot: Word): Word {
+export function padBufferIndex({ count, perPad }: PadLayout, slot: Word): Word {
   let part = lit('u32', 0);
   for (let at = 1; at < count; at++) part = select(slot.lt(perPad.mul(at)), part, lit('u32', at));
   return part;
 }
 
 /** The scratchpad's first quad in that buffer. */
-export const firstOf = ({ perPad }: Pads, slot: Word, part: Word): Word => slot.sub(part.mul(perPad)).mul(PAD_QUADS);
+export const firstQuadOf = ({ perPad }: PadLayout, slot: Word, part: Word): Word =>
+  slot.sub(part.mul(perPad)).mul(PAD_QUADS);
 
 /** The scratchpad that begins with quad `first` of buffer `part`. */
-export function padIn({ buffers, count }: Pads, part: Word, first: Word): Pad {
+export function padIn({ buffers, count }: PadLayout, part: Word, first: Word): Pad {
   const parts = Array.from({ length: count }, (_, at) => buffers[`pad${at}`] as RwBuffer<'u32'>);
   // No target can index buffers, so an access is a binary tree of branches; neighbours mostly take the same ones.
-  const reach = (act: (buffer: RwBuffer<'u32'>) => void, from = 0, to = count): void => {
+  const withBuffer = (act: (buffer: RwBuffer<'u32'>) => void, from = 0, to = count): void => {
     const [only, middle] = [parts[from], (from + to + 1) >> 1];
     if (only === undefined) return;
     if (to - from === 1) act(only);
-    else when(part.lt(middle), () => reach(act, from, middle)).otherwise(() => reach(act, middle, to));
+    else when(part.lt(middle), () => withBuffer(act, from, middle)).otherwise(() => withBuffer(act, middle, to));
   };
   const wordsAt = (buffer: RwBuffer<'u32'>, at: Word): Word[] =>
     [0, 1, 2, 3].flatMap((quad) => buffer.at4(at.add(quad)));
@@ -68,7 +69,7 @@ export function padIn({ buffers, count }: Pads, part: Word, first: Word): Pad {
       const [only, ...others] = parts;
       if (only && others.length === 0) return wordsAt(only, at);
       const words = cells('u32', Array<number>(16).fill(0));
-      reach((buffer) => {
+      withBuffer((buffer) => {
         wordsAt(buffer, at).forEach((word, i) => {
           words[i]?.set(word);
         });
@@ -77,7 +78,7 @@ export function padIn({ buffers, count }: Pads, part: Word, first: Word): Pad {
     },
     write(block, quads) {
       const at = first.add(block);
-      reach((buffer) => {
+      withBuffer((buffer) => {
         quads.forEach((quad, k) => {
           buffer.set4(at.add(k), quad);
         });
@@ -85,7 +86,7 @@ export function padIn({ buffers, count }: Pads, part: Word, first: Word): Pad {
     },
     fetch(block) {
       const at = first.add(block);
-      reach((buffer) => buffer.prefetch4(at));
+      withBuffer((buffer) => buffer.prefetch4(at));
     },
   };
 }

@@ -15,21 +15,21 @@ export function aesRound(state: Uint32Array, at: number, keys: Uint32Array, key:
 
 /** FIPS 180-4's compression of one block of bytes into a state of bytes, both as little-endian words. */
 export function sha256Compress(state: Uint32Array, block: Uint32Array, at: number): void {
-  for (let t = 0; t < 16; t++) schedule[t] = swapped(block[at + t] ?? 0);
+  for (let t = 0; t < 16; t++) schedule[t] = byteSwap(block[at + t] ?? 0);
   for (let t = 16; t < 64; t++) {
     const early = schedule[t - 15] ?? 0;
     const late = schedule[t - 2] ?? 0;
-    const s0 = turned(early, 7) ^ turned(early, 18) ^ (early >>> 3);
-    const s1 = turned(late, 17) ^ turned(late, 19) ^ (late >>> 10);
+    const s0 = rotr(early, 7) ^ rotr(early, 18) ^ (early >>> 3);
+    const s1 = rotr(late, 17) ^ rotr(late, 19) ^ (late >>> 10);
     schedule[t] = (schedule[t - 16] ?? 0) + s0 + (schedule[t - 7] ?? 0) + s1;
   }
-  for (let i = 0; i < 8; i++) begun[i] = swapped(state[i] ?? 0);
-  let [a, b, c, d] = [begun[0] ?? 0, begun[1] ?? 0, begun[2] ?? 0, begun[3] ?? 0];
-  let [e, f, g, h] = [begun[4] ?? 0, begun[5] ?? 0, begun[6] ?? 0, begun[7] ?? 0];
+  for (let i = 0; i < 8; i++) initial[i] = byteSwap(state[i] ?? 0);
+  let [a, b, c, d] = [initial[0] ?? 0, initial[1] ?? 0, initial[2] ?? 0, initial[3] ?? 0];
+  let [e, f, g, h] = [initial[4] ?? 0, initial[5] ?? 0, initial[6] ?? 0, initial[7] ?? 0];
   for (let t = 0; t < 64; t++) {
-    const s1 = turned(e, 6) ^ turned(e, 11) ^ turned(e, 25);
+    const s1 = rotr(e, 6) ^ rotr(e, 11) ^ rotr(e, 25);
     const t1 = (h + s1 + ((e & f) ^ (~e & g)) + (sha256Constants[t] ?? 0) + (schedule[t] ?? 0)) | 0;
-    const s0 = turned(a, 2) ^ turned(a, 13) ^ turned(a, 22);
+    const s0 = rotr(a, 2) ^ rotr(a, 13) ^ rotr(a, 22);
     const t2 = s0 + ((a & b) ^ (a & c) ^ (b & c));
     h = g;
     g = f;
@@ -41,7 +41,7 @@ export function sha256Compress(state: Uint32Array, block: Uint32Array, at: numbe
     a = (t1 + t2) | 0;
   }
   const ended = [a, b, c, d, e, f, g, h];
-  for (let i = 0; i < 8; i++) state[i] = swapped(((ended[i] ?? 0) + (begun[i] ?? 0)) | 0);
+  for (let i = 0; i < 8; i++) state[i] = byteSwap(((ended[i] ?? 0) + (initial[i] ?? 0)) | 0);
 }
 
 /** Seven rounds of BLAKE3 over `v`, whose sixteen words the caller has set; the message begins at `at`. */
@@ -112,13 +112,13 @@ function compress(chaining: Uint32Array, block: Uint32Array, counter: number, le
 function mix(v: Uint32Array, a: number, b: number, c: number, d: number, x: number, y: number): void {
   let [va, vb, vc, vd] = [(v[a] ?? 0) | 0, (v[b] ?? 0) | 0, (v[c] ?? 0) | 0, (v[d] ?? 0) | 0];
   va = (va + vb + x) | 0;
-  vd = turned(vd ^ va, 16);
+  vd = rotr(vd ^ va, 16);
   vc = (vc + vd) | 0;
-  vb = turned(vb ^ vc, 12);
+  vb = rotr(vb ^ vc, 12);
   va = (va + vb + y) | 0;
-  vd = turned(vd ^ va, 8);
+  vd = rotr(vd ^ va, 8);
   vc = (vc + vd) | 0;
-  vb = turned(vb ^ vc, 7);
+  vb = rotr(vb ^ vc, 7);
   v[a] = va;
   v[b] = vb;
   v[c] = vc;
@@ -153,9 +153,9 @@ const messageOrders = (() => {
 })();
 
 const schedule = new Int32Array(64);
-const begun = new Int32Array(8);
-const turned = (x: number, by: number): number => (x >>> by) | (x << (32 - by));
-const swapped = (x: number): number => (x << 24) | ((x & 0xff00) << 8) | ((x >>> 8) & 0xff00) | (x >>> 24) | 0;
+const initial = new Int32Array(8);
+const rotr = (x: number, by: number): number => (x >>> by) | (x << (32 - by));
+const byteSwap = (x: number): number => (x << 24) | ((x & 0xff00) << 8) | ((x >>> 8) & 0xff00) | (x >>> 24) | 0;
 
 /** The first 32 fractional bits of the cube roots of the first 64 primes, by Newton's method on bigints. */
 const sha256Constants = (() => {
@@ -173,7 +173,7 @@ const sha256Constants = (() => {
 })();
 
 /** AES' S-box: the inverse as the 254th power in GF(2^8), then the affine map. */
-const product = (a: number, b: number): number => {
+const gfMultiply = (a: number, b: number): number => {
   let sum = 0;
   for (let x = a, y = b; y > 0; y >>= 1) {
     if (y & 1) sum ^= x;
@@ -183,7 +183,7 @@ const product = (a: number, b: number): number => {
 };
 const sBox = Uint8Array.from({ length: 256 }, (_, byte) => {
   let inverse = 1;
-  for (let i = 0; i < 254; i++) inverse = product(inverse, byte);
+  for (let i = 0; i < 254; i++) inverse = gfMultiply(inverse, byte);
   let out = 0x63;
   for (let bit = 0; bit < 8; bit++) {
     const sum = [0, 4, 5, 6, 7].reduce((parity, by) => parity ^ (inverse >> ((bit + by) % 8)), 0) & 1;
@@ -192,13 +192,13 @@ const sBox = Uint8Array.from({ length: 256 }, (_, byte) => {
   return out;
 });
 /** The contribution of a byte in row r to the four rows of its new column. */
-const given = [0, 1, 2, 3].map((row) =>
+const rowTables = [0, 1, 2, 3].map((row) =>
   Uint32Array.from(sBox, (s) => {
-    const rows = [2, 1, 1, 3].map((factor) => product(s, factor));
+    const rows = [2, 1, 1, 3].map((factor) => gfMultiply(s, factor));
     return rows.reduce((word, value, r) => word | (value << (8 * ((r + row) % 4))), 0);
   }),
 ) as [Uint32Array, Uint32Array, Uint32Array, Uint32Array];
-const [fromRow0, fromRow1, fromRow2, fromRow3] = given;
+const [fromRow0, fromRow1, fromRow2, fromRow3] = rowTables;
 
 function column(a: number, b: number, c: number, d: number): number {
   return (

@@ -5,7 +5,7 @@ import {
   type Cell,
   cells,
   type Expr,
-  type In,
+  type ExprLike,
   loop,
   table,
   when,
@@ -18,15 +18,15 @@ import { roundConstants } from '../../../kernel/std/hash/sha256.js';
  */
 
 type Word = Expr<'u32'>;
-type Words = readonly In<'u32'>[];
+type Words = readonly ExprLike<'u32'>[];
 
 /** Two rounds of both halves, twice: the halves swap in between, so that the keys stay in place. */
-export function rolledAes(state: readonly Word[], block: readonly Word[], look: AesTables): Word[] {
+export function rolledAes(state: readonly Word[], block: readonly Word[], aesTables: AesTables): Word[] {
   const [a, b, c, d] = [0, 4, 8, 12].map((at) => block.slice(at, at + 4)) as [Word[], Word[], Word[], Word[]];
   const [low, high] = [cells('u32', state.slice(0, 4)), cells('u32', state.slice(4))];
   loop(2, () => {
-    const first = aes.rounds(values(low), [a, b], look);
-    const second = aes.rounds(values(high), [c, d], look);
+    const first = aes.rounds(values(low), [a, b], aesTables);
+    const second = aes.rounds(values(high), [c, d], aesTables);
     put(low, second);
     put(high, first);
   });
@@ -60,7 +60,7 @@ export function rolledSha256(state: Words, block: Words): Word[] {
       put(message, w);
     });
   });
-  return values(working).map((word, i) => word.add(state[i] as In<'u32'>));
+  return values(working).map((word, i) => word.add(state[i] as ExprLike<'u32'>));
 }
 
 type Eight = [Word, Word, Word, Word, Word, Word, Word, Word];

@@ -1,15 +1,15 @@
-import type { BenchCase, Benched } from '../../../bench/case.js';
+import type { BenchCase, WorkloadBench } from '../../../bench/case.js';
 import { MillraceError } from '../../../kernel/error.js';
 import { recordedDigests } from './digests.js';
-import { pipes } from './peers.js';
-import { digestOf, hostRate, residentRate, sizedOn } from './rate.js';
+import { pipeCandidates } from './peers.js';
+import { digestOf, hostRate, residentRate, scalingJob } from './rate.js';
 
 const resident = (characters: number): BenchCase => ({
   name: `${characters} characters, packed, left on the device`,
   checkedBy: 'words made by the host, in four windows',
   unitBytes: 1,
   bound: { limit: 'write', perUnit: 1 },
-  lacks: ({ kind }) => (kind === 'interpreter' ? 'the interpreter takes minutes for it' : undefined),
+  unsupportedReason: ({ kind }) => (kind === 'interpreter' ? 'the interpreter takes minutes for it' : undefined),
   open: (device, { runs }) => residentRate(device, characters, runs),
 });
 
@@ -19,7 +19,7 @@ const toHost = (millions: number): BenchCase => ({
   checkedBy: 'the recorded SHA-256 of the first million, with --full of all',
   unitBytes: 1,
   bound: { limit: 'to host', perUnit: 1 },
-  lacks: ({ kind }) => (kind === 'interpreter' ? 'the interpreter takes minutes for it' : undefined),
+  unsupportedReason: ({ kind }) => (kind === 'interpreter' ? 'the interpreter takes minutes for it' : undefined),
   open: async (device, { runs, isFull }) => {
     const words = (isFull ? millions : 1) * 1_000_000;
     const known = recordedDigests.find((one) => one.words === words && one.layout === 'packed');
@@ -36,7 +36,7 @@ const toHost = (millions: number): BenchCase => ({
   },
 });
 
-export const wordsCases: Benched = {
+export const wordsCases: WorkloadBench = {
   workload: 'words',
   cases: [
     resident(8),
@@ -44,12 +44,12 @@ export const wordsCases: Benched = {
     toHost(10),
     ...[50, 100].map((millions) => ({ ...toHost(millions), isLong: true })),
   ],
-  sized: sizedOn,
+  sized: scalingJob,
   async *peers(device, { runs, isFull }) {
     if (device.info.kind !== 'native' && device.info.kind !== 'wasm') return;
     // 832 MB, or 320 MB with the peers that take ten times as long.
     const mask = isFull ? '?l?l?l?l?d?d' : '?l?l?l?l?l?d';
-    const { candidates, absent } = await pipes(mask, { device: device.info.id, runs, isFull });
+    const { candidates, absent } = await pipeCandidates(mask, { device: device.info.id, runs, isFull });
     const slow = isFull ? [] : ['hashcat and crunch (ten times as slow: with --full)'];
     yield { title: 'Whole commands through a pipe', candidates, absent: [...absent, ...slow] };
   },

@@ -20,7 +20,7 @@ export interface PipeOptions {
  * Writes all words of a mask through a pipe, so that every program ends by itself: Millrace with one thread and with all,
  * then the installed peers. Choose a mask of about 1 GB.
  */
-export async function pipes(mask: string, { device, runs, threads, isFull = false }: PipeOptions) {
+export async function pipeCandidates(mask: string, { device, runs, threads, isFull = false }: PipeOptions) {
   const parsed = parseMask(mask);
   const words = Number(wordsOf(parsed).size);
   const bytes = words * (widthOf(parsed) ?? 0) + words;
@@ -31,8 +31,8 @@ export async function pipes(mask: string, { device, runs, threads, isFull = fals
     pipeRate(`millrace words ${mask} | wc -c`, own(...(threads ? ['--threads', String(threads)] : [])), bytes, runs),
   ];
   const absent: string[] = [];
-  for (const [program, ...args] of others(mask, isFull)) {
-    if (await isThere(program)) {
+  for (const [program, ...args] of peerCommands(mask, isFull)) {
+    if (await isInstalled(program)) {
       candidates.push(pipeRate(`${[program, ...args].join(' ')} | wc -c`, [program, ...args], bytes, runs));
     } else absent.push(program);
   }
@@ -40,7 +40,7 @@ export async function pipes(mask: string, { device, runs, threads, isFull = fals
 }
 
 /** Command lines of the peers for a mask. crunch and hashcat have their own syntax for letters and digits. */
-const others = (mask: string, isFull: boolean): [program: string, ...args: string[]][] => {
+const peerCommands = (mask: string, isFull: boolean): [program: string, ...args: string[]][] => {
   const length = String(mask.replaceAll(/\?./g, '.').length);
   const crunch: [string, ...string[]] = [
     'crunch',
@@ -56,14 +56,14 @@ const others = (mask: string, isFull: boolean): [program: string, ...args: strin
 /** Times whole commands that write words through a pipe into `wc -c`, including their start. */
 function pipeRate(name: string, command: readonly string[], bytes: number, runs: number): Candidate {
   const run = async () => {
-    const counted = await piped(command, bytes);
+    const counted = await countPipedBytes(command, bytes);
     return { work: counted, digest: String(counted) };
   };
   return { name, unit: 'B', runs, run };
 }
 
 /** True if a program is installed. */
-async function isThere(program: string): Promise<boolean> {
+async function isInstalled(program: string): Promise<boolean> {
   const child = spawn(program, ['--help'], { stdio: 'ignore' });
   return once(child, 'close').then(
     () => true,
@@ -72,7 +72,7 @@ async function isThere(program: string): Promise<boolean> {
 }
 
 /** Runs `command | head -c bytes | wc -c`, without `head` if the command ends by itself. */
-async function piped([program = '', ...args]: readonly string[], bytes: number): Promise<number> {
+async function countPipedBytes([program = '', ...args]: readonly string[], bytes: number): Promise<number> {
   const maker = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'] });
   const counter = spawn('wc', ['-c'], { stdio: [maker.stdout, 'pipe', 'ignore'] });
   // The reader sees the end of the pipe only if this process does not hold it open.
@@ -81,7 +81,7 @@ async function piped([program = '', ...args]: readonly string[], bytes: number):
   counter.stdout?.on('data', (chunk: Buffer) => {
     text += chunk.toString();
   });
-  await Promise.all([ended(counter), ended(maker)]);
+  await Promise.all([exited(counter), exited(maker)]);
   const counted = Number(text.trim());
   if (counted === bytes) return counted;
   throw new MillraceError({
@@ -92,5 +92,5 @@ async function piped([program = '', ...args]: readonly string[], bytes: number):
   });
 }
 
-const ended = (child: ChildProcess): Promise<unknown> =>
+const exited = (child: ChildProcess): Promise<unknown> =>
   child.exitCode !== null ? Promise.resolve() : once(child, 'close');

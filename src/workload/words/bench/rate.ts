@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Candidate } from '../../../bench/measure.js';
-import { mostOf, type Sized } from '../../../bench/scaling.js';
+import { findMaxWork, type ScalableWork } from '../../../bench/scaling.js';
 import type { Device } from '../../../device/device.js';
 import { MillraceError } from '../../../kernel/error.js';
 import { DeviceRing } from '../generator/device-ring.js';
@@ -58,7 +58,7 @@ export async function residentRate(device: Device, characters: number, runs: num
       await stream.mark().done;
       got.set(block.subarray(lead, lead + got.length));
       wordsOf(mask).fill(expected, 1n + BigInt(from), count, '');
-      if (!Buffer.from(got).equals(expected)) throw wrong(device, `words from ${from} on`);
+      if (!Buffer.from(got).equals(expected)) throw wrongWords(device, `words from ${from} on`);
       hash.update(got);
     }
     return hash.digest('hex');
@@ -71,13 +71,13 @@ export async function residentRate(device: Device, characters: number, runs: num
   return { name, unit: 'B', runs, run, wordBytes: plan.stride, close };
 }
 
-export type Way = 'sync' | 'async' | 'direct';
+export type TransferMode = 'sync' | 'async' | 'direct';
 
 /**
  * Measures words copied to host memory, page-locked if the device supports it, and seen as views: one chunk at a time,
  * several, or all in one.
  */
-export async function hostRate(device: Device, count: number, way: Way, runs: number): Promise<WordRate> {
+export async function hostRate(device: Device, count: number, way: TransferMode, runs: number): Promise<WordRate> {
   const characters = 10;
   const generator = await createGenerator({
     devices: device,
@@ -112,7 +112,7 @@ export async function hostRate(device: Device, count: number, way: Way, runs: nu
 }
 
 /** The job of the scaling measurement: words of 10 characters from index 0, in batches to host memory, on all devices. */
-export async function sizedOn(devices: readonly Device[], most?: number): Promise<Sized> {
+export async function scalingJob(devices: readonly Device[], most?: number): Promise<ScalableWork> {
   const generator = await createGenerator({ devices: [...devices], mode: 'async' });
   configure(generator, 'packed');
   const run = async (work: number): Promise<number> => {
@@ -122,11 +122,11 @@ export async function sizedOn(devices: readonly Device[], most?: number): Promis
       bytes += batch.bytes.length;
       batch.release();
     }
-    if (bytes !== work * 10) throw wrong(devices[0] as Device, `${bytes} bytes of ${work} words`);
+    if (bytes !== work * 10) throw wrongWords(devices[0] as Device, `${bytes} bytes of ${work} words`);
     return (performance.now() - begun) / 1000;
   };
   await run(1);
-  return { unit: 'words', most: most ?? (await mostOf(run, 10 ** 10)), run, close: () => generator.close() };
+  return { unit: 'words', maxWork: most ?? (await findMaxWork(run, 10 ** 10)), run, close: () => generator.close() };
 }
 
 /** Measures small batches, each requested separately, several at a time. */
@@ -170,7 +170,7 @@ function configure(generator: Generator, layout: Layout): void {
   generator.setFormat(layout);
 }
 
-const wrong = ({ info: { id } }: Device, what: string): MillraceError =>
+const wrongWords = ({ info: { id } }: Device, what: string): MillraceError =>
   new MillraceError({
     code: 'device-failed',
     message: `${id} made ${what} that are wrong`,

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { buildOf } from '../../../console/command/version.js';
+import { buildVersion } from '../../../console/command/version.js';
 import { lower, MillraceError, plainCpu } from '../../../kernel/index.js';
 import { wordPieces } from '../kernel/kernel.js';
 import { header } from './header.js';
@@ -69,7 +69,7 @@ const jobValues: Readonly<Record<string, string>> = {
   step: 'plan->step',
 };
 
-const intro = (): string => `/* Words of masks by their index, on the CPU. Made by millrace ${buildOf()}.
+const intro = (): string => `/* Words of masks by their index, on the CPU. Made by millrace ${buildVersion()}.
    The function millrace_run is the kernel "words" as millrace prints it in C; the rest makes its tables and is the
    interface of millrace_words.h. Compile with -std=c11 -O3 -fno-strict-aliasing -pthread. */
 #define _POSIX_C_SOURCE 200809L
@@ -82,7 +82,7 @@ const intro = (): string => `/* Words of masks by their index, on the CPU. Made 
 #include <string.h>
 #include <unistd.h>
 
-#define VERSION "${buildOf()}"
+#define VERSION "${buildVersion()}"
 #define MOST_POSITIONS 256
 #define MOST_DEVICES 1024
 #define QUADS ${QUADS} /* that an item of the kernel makes */

@@ -1,23 +1,23 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Booked } from '../../../console/ledger/job-session.js';
+import type { JobDescription } from '../../../console/ledger/job-session.js';
 import { between, type Intervals } from '../../../engine/index.js';
-import type { Books } from '../../../store/index.js';
-import { type Bytes, latin } from '../space/charset.js';
-import { extentOf } from '../space/extent.js';
+import type { WorkLog } from '../../../store/index.js';
+import { type ByteString, toByteString } from '../space/charset.js';
+import { outputBytes } from '../space/extent.js';
 import { separatorOf } from '../space/layout.js';
-import type { Request } from '../space/request.js';
+import type { WordRequest } from '../space/request.js';
 import type { Sink } from './sink.js';
 
 /**
  * Describes words in a file as a job of the ledger. Its completed indices are the words synced to the file, counted from
  * the first requested word. Undefined if the output cannot be resumed: a pipe, a device, words of unknown size.
  */
-export function bookWords(
-  request: Request,
+export function ledgerJobFor(
+  request: WordRequest,
   file: string,
   about: Readonly<Record<string, unknown>>,
-): Booked | undefined {
+): JobDescription | undefined {
   const { space, range, layout } = request;
   const isPlace = statSync(file, { throwIfNoEntry: false })?.isFile() ?? true;
   if (!isPlace || bytesOf(request, range.length) === undefined) return undefined;
@@ -29,24 +29,27 @@ export function bookWords(
     params: { ...about, layout, from: range.start, masks: Buffer.from(text, 'latin1'), file: resolve(file) },
     kernel: 'words 1',
     space: { start: 0n, length: range.length },
-    anew: true,
-    isThere: (completed) => isThere(request, file, completed),
+    restartIfFinished: true,
+    hasOutput: (completed) => hasWrittenWords(request, file, completed),
   };
 }
 
 /** Returns the progress of a file: complete words and their bytes. */
-export function reachedIn(request: Request, completed: Intervals): { readonly words: bigint; readonly bytes: bigint } {
+export function progressIn(
+  request: WordRequest,
+  completed: Intervals,
+): { readonly words: bigint; readonly bytes: bigint } {
   const words = completed.firstMissing(0n);
   return { words, bytes: bytesOf(request, words) ?? 0n };
 }
 
 /** Bytes of the first words. */
-const bytesOf = ({ space, range: { start }, layout }: Request, words: bigint): bigint | undefined =>
-  extentOf(space, start, start + words, separatorOf(layout).length);
+const bytesOf = ({ space, range: { start }, layout }: WordRequest, words: bigint): bigint | undefined =>
+  outputBytes(space, start, start + words, separatorOf(layout).length);
 
 /** True if a file still has the words written to it: it is long enough, and the last word is in its place. */
-function isThere(request: Request, file: string, completed: Intervals): boolean {
-  const { words, bytes } = reachedIn(request, completed);
+function hasWrittenWords(request: WordRequest, file: string, completed: Intervals): boolean {
+  const { words, bytes } = progressIn(request, completed);
   const size = statSync(file, { throwIfNoEntry: false })?.size ?? -1;
   if (words === 0n || BigInt(size) < bytes) return words === 0n;
   const { space, range, layout } = request;
@@ -54,11 +57,11 @@ function isThere(request: Request, file: string, completed: Intervals): boolean 
   return readAt(file, bytes - BigInt(last.length), last.length) === last;
 }
 
-function readAt(path: string, from: bigint, length: number): Bytes {
+function readAt(path: string, from: bigint, length: number): ByteString {
   const file = openSync(path, 'r');
   try {
     const bytes = new Uint8Array(length);
-    return latin(bytes.subarray(0, readSync(file, bytes, 0, length, from)));
+    return toByteString(bytes.subarray(0, readSync(file, bytes, 0, length, from)));
   } finally {
     closeSync(file);
   }
@@ -68,28 +71,28 @@ function readAt(path: string, from: bigint, length: number): Bytes {
  * Records the progress of a file. A word counts once it is on disk. The file is synced about once a second, while
  * further words are written; words written before a sync began count when the sync has ended.
  */
-export class WrittenWords {
-  readonly #books: Books;
+export class ProgressRecorder {
+  readonly #workLog: WorkLog;
   readonly #sink: Sink;
-  #counted: bigint;
-  #begunMs = performance.now();
+  #recorded: bigint;
+  #lastSyncMs = performance.now();
   #syncing: Promise<void> | undefined;
-  #fault: unknown;
+  #error: unknown;
 
-  constructor(books: Books, sink: Sink, words: bigint) {
-    this.#books = books;
+  constructor(books: WorkLog, sink: Sink, words: bigint) {
+    this.#workLog = books;
     this.#sink = sink;
-    this.#counted = words;
+    this.#recorded = words;
   }
 
   /** Reports that the first `words` words were written, synced or not. Throws if progress cannot be recorded. */
-  reached(words: bigint): void {
-    if (this.#fault !== undefined) throw this.#fault;
-    if (this.#syncing || performance.now() - this.#begunMs < SAFE_MS) return;
-    this.#begunMs = performance.now();
-    this.#syncing = this.#makeSafe(words)
+  onWritten(words: bigint): void {
+    if (this.#error !== undefined) throw this.#error;
+    if (this.#syncing || performance.now() - this.#lastSyncMs < SYNC_INTERVAL_MS) return;
+    this.#lastSyncMs = performance.now();
+    this.#syncing = this.#syncAndRecord(words)
       .catch((error: unknown) => {
-        this.#fault = error;
+        this.#error = error;
       })
       .finally(() => {
         this.#syncing = undefined;
@@ -98,22 +101,22 @@ export class WrittenWords {
 
   /** Ends recording. A complete file will not be resumed, so this does not wait for its sync. */
   async end(words: bigint, isComplete: boolean): Promise<void> {
-    if (isComplete) return this.#count(words);
+    if (isComplete) return this.#record(words);
     await this.#syncing;
-    await this.#makeSafe(words);
+    await this.#syncAndRecord(words);
   }
 
-  async #makeSafe(words: bigint): Promise<void> {
+  async #syncAndRecord(words: bigint): Promise<void> {
     await this.#sink.sync?.();
-    await this.#count(words);
+    await this.#record(words);
   }
 
-  async #count(words: bigint): Promise<void> {
-    if (words <= this.#counted) return;
-    const rest = [...this.#books.completed.missing(between(this.#counted, words))];
-    this.#counted = words;
-    await Promise.all(rest.map((range) => this.#books.add(range, [])));
+  async #record(words: bigint): Promise<void> {
+    if (words <= this.#recorded) return;
+    const rest = [...this.#workLog.completed.missing(between(this.#recorded, words))];
+    this.#recorded = words;
+    await Promise.all(rest.map((range) => this.#workLog.add(range, [])));
   }
 }
 
-const SAFE_MS = 1000;
+const SYNC_INTERVAL_MS = 1000;

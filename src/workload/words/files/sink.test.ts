@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { between } from '../../../engine/work/space.js';
-import { deliver } from '../generator/deliver.js';
+import { writeWords } from '../generator/deliver.js';
 import { Keyspace } from '../space/keyspace.js';
 import { parseMask } from '../space/mask.js';
 import { wordsOf } from '../space/words.js';
-import { widenPipe } from './pipe.js';
-import { digestSink, fileSink, ShortWrite, type Sink } from './sink.js';
+import { enlargePipe } from './pipe.js';
+import { digestSink, fileSink, ShortWriteError, type Sink } from './sink.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-sink-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -18,7 +18,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const options = {
   layout: 'newline' as const,
   engine: () => Promise.reject(new Error('the host makes them')),
-  hostBelow: Number.POSITIVE_INFINITY,
+  minDeviceBytes: Number.POSITIVE_INFINITY,
   batchBytes: 100,
 };
 
@@ -26,7 +26,7 @@ test('a file has what was written; half a word is taken back', async () => {
   const file = join(folder, 'file');
   const sink = fileSink(file);
   await sink.write(Buffer.from('one\ntwo\nth'));
-  await sink.retract?.(2);
+  await sink.truncateBy?.(2);
   await sink.close();
   expect(readFileSync(file, 'utf8')).toBe('one\ntwo\n');
 });
@@ -48,7 +48,7 @@ test('a named pipe whose reader goes away is closed, not failed', async (ctx) =>
   const reader = spawn('head', ['-c', '10', pipe], { stdio: ['ignore', 'pipe', 'ignore'] });
   const sink = fileSink(pipe);
   const space = new Keyspace([wordsOf(parseMask('?l?l?l?l'))]);
-  const { isClosed, next } = await deliver(space, between(0n, space.size), { ...options, batchBytes: 65_536 }, sink);
+  const { isClosed, next } = await writeWords(space, between(0n, space.size), { ...options, batchBytes: 65_536 }, sink);
   expect(isClosed).toBe(true);
   expect(next).toBeLessThan(space.size);
   if (reader.exitCode === null) await once(reader, 'close');
@@ -56,7 +56,7 @@ test('a named pipe whose reader goes away is closed, not failed', async (ctx) =>
 
 test('a pipe is widened where Linux allows it, and nothing else is', (ctx) => {
   if (process.platform !== 'linux') return ctx.skip('Linux only');
-  expect(widenPipe(openSync('/dev/null', 'w'))).toBeUndefined();
+  expect(enlargePipe(openSync('/dev/null', 'w'))).toBeUndefined();
 });
 
 test('a short write says which words are whole, for words of any length', async () => {
@@ -66,9 +66,9 @@ test('a short write says which words are whole, for words of any length', async 
     async write(bytes) {
       const fits = Math.min(bytes.length, room - this.text.length);
       this.text += Buffer.from(bytes.subarray(0, fits)).toString('latin1');
-      if (fits < bytes.length) throw new ShortWrite(fits, Object.assign(new Error('full'), { code: 'ENOSPC' }));
+      if (fits < bytes.length) throw new ShortWriteError(fits, Object.assign(new Error('full'), { code: 'ENOSPC' }));
     },
-    async retract(bytes) {
+    async truncateBy(bytes) {
       this.text = this.text.slice(0, this.text.length - bytes);
     },
     close: async () => undefined,
@@ -85,7 +85,7 @@ test('a short write says which words are whole, for words of any length', async 
     for (const room of [0, 1, 5, 40, 99, 100, 101]) {
       const sink = taking(room);
       const progress = { next: 0n, bytes: 0n, isClosed: false };
-      const failure = await deliver(space, between(0n, space.size), options, sink, progress).then(
+      const failure = await writeWords(space, between(0n, space.size), options, sink, progress).then(
         () => undefined,
         (error: Error) => error,
       );

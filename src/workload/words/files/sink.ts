@@ -4,23 +4,23 @@ import { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import { promisify } from 'node:util';
 import { MillraceError } from '../../../kernel/error.js';
-import { widenPipe } from './pipe.js';
+import { enlargePipe } from './pipe.js';
 
 /** A destination of words. */
 export interface Sink {
   /** Shown to the user. */
   readonly name: string;
-  /** Resolves when the operating system has taken all bytes. Throws a `ShortWrite` if it does not. */
+  /** Resolves when the operating system has taken all bytes. Throws a `ShortWriteError` if it does not. */
   write(bytes: Uint8Array): Promise<void>;
   /** Removes the last bytes, an incomplete word. Absent if the destination cannot do this. */
-  retract?(bytes: number): Promise<void>;
+  truncateBy?(bytes: number): Promise<void>;
   /** Resolves when all written bytes are on disk. */
   sync?(): Promise<void>;
   close(): Promise<void>;
 }
 
 /** Not everything could be written. */
-export class ShortWrite extends Error {
+export class ShortWriteError extends Error {
   /** Bytes of the call that were written. */
   readonly written: number;
   /** The reader has closed the pipe. */
@@ -39,7 +39,7 @@ export class ShortWrite extends Error {
  */
 export function stdoutSink(stream: Writable): Sink {
   if (stream !== process.stdout) return streamSink(stream);
-  return isStdoutPipe(stream) ? new PipeSink('stdout', ownPipe(1)) : new FileSink('stdout', 1, false);
+  return isStdoutPipe(stream) ? new PipeSink('stdout', reopenPipe(1)) : new FileSink('stdout', 1, false);
 }
 
 export function isStdoutPipe(stream: Writable): boolean {
@@ -53,17 +53,17 @@ const streamSink = (stream: Writable): Sink => ({
   name: 'stdout',
   write: (bytes) =>
     new Promise((resolve, reject) => {
-      stream.write(Uint8Array.from(bytes), (error) => (error ? reject(new ShortWrite(0, error)) : resolve()));
+      stream.write(Uint8Array.from(bytes), (error) => (error ? reject(new ShortWriteError(0, error)) : resolve()));
     }),
   close: async () => undefined,
 });
 
 /** A file, truncated to its first `after` bytes and appended to. Throws `io` if it cannot be written. */
-export function fileSink(path: string, after = 0n): Sink {
+export function fileSink(path: string, keptBytes = 0n): Sink {
   let file: number;
   try {
-    if (after > 0n) truncateSync(path, Number(after));
-    file = openSync(path, after > 0n ? 'a' : 'w');
+    if (keptBytes > 0n) truncateSync(path, Number(keptBytes));
+    file = openSync(path, keptBytes > 0n ? 'a' : 'w');
   } catch (cause) {
     throw new MillraceError({
       code: 'io',
@@ -90,12 +90,12 @@ export function digestSink(): Sink & { digest(): string } {
 class FileSink implements Sink {
   readonly name: string;
   readonly #file: number;
-  readonly #isOwn: boolean;
+  readonly #isOwner: boolean;
 
   constructor(name: string, file: number, isOwn: boolean) {
     this.name = name;
     this.#file = file;
-    this.#isOwn = isOwn;
+    this.#isOwner = isOwn;
   }
 
   async write(bytes: Uint8Array): Promise<void> {
@@ -106,51 +106,51 @@ class FileSink implements Sink {
       } catch (error) {
         const cause = error as NodeJS.ErrnoException;
         // A full terminal or device that another process has made non-blocking.
-        if (cause.code !== 'EAGAIN') throw new ShortWrite(at, cause);
-        await new Promise((resolve) => setTimeout(resolve, FULL_MS));
+        if (cause.code !== 'EAGAIN') throw new ShortWriteError(at, cause);
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       }
     }
   }
 
-  async retract(bytes: number): Promise<void> {
+  async truncateBy(bytes: number): Promise<void> {
     const { size } = fstatSync(this.#file);
     if (fstatSync(this.#file).isFile() && size >= bytes) await promisify(ftruncate)(this.#file, size - bytes);
   }
 
   async sync(): Promise<void> {
-    if (this.#isOwn) await promisify(fdatasync)(this.#file);
+    if (this.#isOwner) await promisify(fdatasync)(this.#file);
   }
 
   async close(): Promise<void> {
-    if (this.#isOwn) await promisify(close)(this.#file);
+    if (this.#isOwner) await promisify(close)(this.#file);
   }
 }
 
 const writeSome = promisify(write);
-const FULL_MS = 5;
+const RETRY_MS = 5;
 
 /** A pipe or socket, written to when it has space. */
 class PipeSink implements Sink {
   readonly name: string;
   readonly #socket: Socket;
-  #failed: NodeJS.ErrnoException | undefined;
+  #error: NodeJS.ErrnoException | undefined;
 
   constructor(name: string, file: number) {
     this.name = name;
-    widenPipe(file);
+    enlargePipe(file);
     this.#socket = new Socket({ fd: file, readable: false, writable: true });
     // Each write reports its own failure.
     this.#socket.on('error', (error) => {
-      this.#failed = error;
+      this.#error = error;
     });
   }
 
   write(bytes: Uint8Array): Promise<void> {
     const before = this.#socket.bytesWritten;
-    const short = (cause: NodeJS.ErrnoException): ShortWrite =>
-      new ShortWrite(Math.min(bytes.length, this.#socket.bytesWritten - before), cause);
+    const short = (cause: NodeJS.ErrnoException): ShortWriteError =>
+      new ShortWriteError(Math.min(bytes.length, this.#socket.bytesWritten - before), cause);
     return new Promise((resolve, reject) => {
-      if (this.#failed) reject(short(this.#failed));
+      if (this.#error) reject(short(this.#error));
       else this.#socket.write(bytes, (error) => (error ? reject(short(error)) : resolve()));
     });
   }
@@ -164,7 +164,7 @@ class PipeSink implements Sink {
  * Reopens the pipe if the system can. Non-blocking mode belongs to the open file description, which other processes may
  * share.
  */
-function ownPipe(file: number): number {
+function reopenPipe(file: number): number {
   try {
     return openSync(`/proc/self/fd/${file}`, 'w');
   } catch {

@@ -6,12 +6,12 @@ import type { Device } from '../../../device/device.js';
 import { listDevices, openDevice } from '../../../device/registry.js';
 import { Engine } from '../../../engine/engine.js';
 import { between } from '../../../engine/work/space.js';
-import { customsOf, latin } from '../space/charset.js';
+import { parseCharsets, toByteString } from '../space/charset.js';
 import { Keyspace } from '../space/keyspace.js';
 import { type Layout, layoutNames, separatorOf } from '../space/layout.js';
 import { parseMask, prefixesOf } from '../space/mask.js';
 import type { Order } from '../space/order.js';
-import { mostBytes, wordsOf } from '../space/words.js';
+import { maxBytes, wordsOf } from '../space/words.js';
 import { type WordOptions, wordBatches } from './batches.js';
 
 /** The batches' bytes, checked to follow each other without a gap. */
@@ -21,7 +21,7 @@ async function gathered(space: Keyspace, from: bigint, to: bigint, options: Word
   for await (const batch of wordBatches(space, between(from, to), options)) {
     expect(batch.start).toBe(next);
     next += BigInt(batch.count);
-    text += latin(batch.bytes);
+    text += toByteString(batch.bytes);
     batch.release();
   }
   expect(next).toBe(to);
@@ -33,8 +33,8 @@ function expected(space: Keyspace, from: bigint, to: bigint, layout: Layout): st
   return space
     .parts(from, to)
     .map(({ words, from: first, to: end }) => {
-      const into = new Uint8Array(mostBytes(words, Number(end - first), separatorOf(layout)));
-      return latin(into.subarray(0, words.fill(into, first, Number(end - first), separatorOf(layout))));
+      const into = new Uint8Array(maxBytes(words, Number(end - first), separatorOf(layout)));
+      return toByteString(into.subarray(0, words.fill(into, first, Number(end - first), separatorOf(layout))));
     })
     .join('');
 }
@@ -59,7 +59,7 @@ describe.each(devices.map(({ id }) => id))('%s', (id) => {
     layout,
     engine: async () => engine,
     batchBytes,
-    hostBelow: 0,
+    minDeviceBytes: 0,
   });
 
   test.each(layouts)('any mask, any window, %s', async (layout) => {
@@ -89,7 +89,7 @@ describe.each(devices.map(({ id }) => id))('%s', (id) => {
   });
 
   test('masks that end a period inside a quad, with it, or several times', async () => {
-    const customs = customsOf(
+    const customs = parseCharsets(
       new Map([
         [1, 'ab'],
         [2, 'xyz'],

@@ -6,11 +6,11 @@ import { type ChunkSource, MemorySource } from '../../../engine/work/source.js';
 import { between, type Range } from '../../../engine/work/space.js';
 import { Plan } from '../kernel/plan.js';
 import { type ReferenceJob, referenceRow } from '../kernel/reference.js';
-import type { Bytes } from '../space/charset.js';
-import type { Keyspace, Part } from '../space/keyspace.js';
+import type { ByteString } from '../space/charset.js';
+import type { Keyspace, KeyspacePart } from '../space/keyspace.js';
 import { type Layout, separatorOf } from '../space/layout.js';
-import { longestOf } from '../space/mask.js';
-import { isRegular, mostBytes, type Words } from '../space/words.js';
+import { maxWordBytes } from '../space/mask.js';
+import { isRegular, maxBytes, type Words } from '../space/words.js';
 import { wordFlow } from './flow.js';
 import { wordsTunable } from './tune.js';
 
@@ -21,7 +21,7 @@ export interface WordOptions {
   /** Bytes of the largest batch; default by device. */
   readonly batchBytes?: number | undefined;
   /** The host makes parts of fewer bytes than this, because a device takes longer to start. Default 4 MiB. */
-  readonly hostBelow?: number | undefined;
+  readonly minDeviceBytes?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Resolves when the host may make its next batch, for pausing a job. Undefined if it may do so at once. */
   readonly whenRunning?: (() => Promise<void> | undefined) | undefined;
@@ -40,36 +40,39 @@ export async function* wordBatches(
 ): AsyncGenerator<Batch, void, undefined> {
   for (const part of space.parts(start, start + length)) {
     options.signal?.throwIfAborted();
-    yield* onHost(part, options) ? hostBatches(part, options) : deviceBatches(part, options);
+    yield* isMadeByHost(part, options) ? hostBatches(part, options) : deviceBatches(part, options);
   }
 }
 
 /** True if the host makes a part itself. */
-function onHost({ words, from, to }: Part, { hostBelow = HOST_BELOW, layout }: WordOptions): boolean {
-  const bytes = (to - from) * BigInt(longestOf(words.mask) + separatorOf(layout).length);
-  return !isRegular(words) || Number(bytes) < hostBelow;
+function isMadeByHost(
+  { words, from, to }: KeyspacePart,
+  { minDeviceBytes = MIN_DEVICE_BYTES, layout }: WordOptions,
+): boolean {
+  const bytes = (to - from) * BigInt(maxWordBytes(words.mask) + separatorOf(layout).length);
+  return !isRegular(words) || Number(bytes) < minDeviceBytes;
 }
 
-const HOST_BELOW = 4 << 20;
-const HOST_BATCH = 1 << 20;
+const MIN_DEVICE_BYTES = 4 << 20;
+const HOST_BATCH_BYTES = 1 << 20;
 
-async function* hostBatches(part: Part, options: WordOptions): AsyncGenerator<Batch, void, undefined> {
+async function* hostBatches(part: KeyspacePart, options: WordOptions): AsyncGenerator<Batch, void, undefined> {
   const { words, start, from, to } = part;
   const separator = separatorOf(options.layout);
-  const row = longestOf(words.mask) + separator.length;
-  const most = Math.max(1, Math.floor((options.batchBytes ?? HOST_BATCH) / row));
+  const row = maxWordBytes(words.mask) + separator.length;
+  const maxWords = Math.max(1, Math.floor((options.batchBytes ?? HOST_BATCH_BYTES) / row));
   for (let next = from; next < to; ) {
     await options.whenRunning?.();
     options.signal?.throwIfAborted();
-    const count = Number(to - next < BigInt(most) ? to - next : BigInt(most));
-    const bytes = new Uint8Array(mostBytes(words, count, separator));
+    const count = Number(to - next < BigInt(maxWords) ? to - next : BigInt(maxWords));
+    const bytes = new Uint8Array(maxBytes(words, count, separator));
     const end = words.fill(bytes, next, count, separator);
     yield { start: start + next, count, bytes: bytes.subarray(0, end), release: () => undefined };
     next += BigInt(count);
   }
 }
 
-async function* deviceBatches(part: Part, options: WordOptions): AsyncGenerator<Batch, void, undefined> {
+async function* deviceBatches(part: KeyspacePart, options: WordOptions): AsyncGenerator<Batch, void, undefined> {
   const { words, start, from, to } = part;
   const separator = separatorOf(options.layout);
   const plan = new Plan(words.mask, words.order, separator);
@@ -96,6 +99,6 @@ async function* deviceBatches(part: Part, options: WordOptions): AsyncGenerator<
 
 const tuned = (device: Device) => settingFor(device, wordsTunable);
 
-export function referenceOf({ mask, order }: Words, separator: Bytes): ReferenceJob {
+export function referenceOf({ mask, order }: Words, separator: ByteString): ReferenceJob {
   return { mask, separator, leftmostFastest: order === 'hashcat' };
 }

@@ -1,10 +1,10 @@
-import { buildOf } from '../../../console/command/version.js';
+import { buildVersion } from '../../../console/command/version.js';
 import { listDevices } from '../../../device/registry.js';
 import { Status, WordsError } from './status.js';
 
 /** Lists devices for generators, as the C interface does. */
 
-export const wordsVersion = (): string => buildOf();
+export const wordsVersion = (): string => buildVersion();
 
 export async function isCudaAvailable(): Promise<boolean> {
   const { devices } = await listDevices();

@@ -1,13 +1,13 @@
 import type { Range } from '../../../engine/work/space.js';
 import { MillraceError } from '../../../kernel/error.js';
-import { ShortWrite, type Sink } from '../files/sink.js';
+import { ShortWriteError, type Sink } from '../files/sink.js';
 import type { Keyspace } from '../space/keyspace.js';
 import { separatorOf } from '../space/layout.js';
 import { widthOf } from '../space/mask.js';
 import { type WordOptions, wordBatches } from './batches.js';
 
 /** The progress of a delivery. */
-export interface Delivery {
+export interface WriteProgress {
   /** The index of the next word; `--skip` with this value resumes. */
   next: bigint;
   bytes: bigint;
@@ -19,38 +19,38 @@ export interface Delivery {
  * Writes words to a sink, in order, updates `progress`, and calls `reached` after each batch. A closed pipe ends the
  * delivery. Any other failure of the sink is an error that says how many complete words were written.
  */
-export async function deliver(
+export async function writeWords(
   space: Keyspace,
   range: Range,
   options: WordOptions,
   sink: Sink,
-  progress: Delivery = { next: range.start, bytes: 0n, isClosed: false },
-  reached: (next: bigint) => void = () => undefined,
-): Promise<Delivery> {
+  progress: WriteProgress = { next: range.start, bytes: 0n, isClosed: false },
+  onProgress: (next: bigint) => void = () => undefined,
+): Promise<WriteProgress> {
   for await (const batch of wordBatches(space, range, options)) {
     try {
       await sink.write(batch.bytes);
     } catch (error) {
-      if (!(error instanceof ShortWrite)) throw error;
-      const whole = wholeWords(space, options, batch, error.written);
-      progress.next = batch.start + BigInt(whole.words);
-      progress.bytes += BigInt(whole.bytes);
+      if (!(error instanceof ShortWriteError)) throw error;
+      const complete = completeWords(space, options, batch, error.written);
+      progress.next = batch.start + BigInt(complete.words);
+      progress.bytes += BigInt(complete.bytes);
       progress.isClosed = error.isClosedPipe;
       if (error.isClosedPipe) return progress;
-      await sink.retract?.(error.written - whole.bytes).catch(() => undefined);
-      throw fullSink(sink, progress, error);
+      await sink.truncateBy?.(error.written - complete.bytes).catch(() => undefined);
+      throw writeError(sink, progress, error);
     } finally {
       batch.release();
     }
     progress.next = batch.start + BigInt(batch.count);
     progress.bytes += BigInt(batch.bytes.length);
-    reached(progress.next);
+    onProgress(progress.next);
   }
   return progress;
 }
 
 /** Returns the number of complete words in a batch's first bytes, and their bytes. */
-function wholeWords(
+function completeWords(
   space: Keyspace,
   { layout }: WordOptions,
   batch: { readonly start: bigint; readonly bytes: Uint8Array },
@@ -74,7 +74,7 @@ function wholeWords(
   }
 }
 
-const fullSink = ({ name, sync }: Sink, { next, bytes }: Delivery, cause: ShortWrite): MillraceError =>
+const writeError = ({ name, sync }: Sink, { next, bytes }: WriteProgress, cause: ShortWriteError): MillraceError =>
   new MillraceError({
     code: 'io',
     message: `cannot write to ${name}: ${cause.message}; the words before ${next} are written, ${bytes} bytes`,

@@ -2,7 +2,7 @@ import type { BoundJob, Completion, Device, DeviceBuffer, HostMemory, Stream } f
 import { programOf } from '../../../engine/flow/programs.js';
 import type { Plan } from '../kernel/plan.js';
 import { type Layout, separatorOf } from '../space/layout.js';
-import { extentOf, kernelOn } from './flow.js';
+import { kernelOn, launchExtent } from './flow.js';
 
 /** Words that stay on their device: word i begins at byte `i × stride` of the buffer. */
 export interface DeviceBatch {
@@ -27,20 +27,20 @@ export class DeviceRing {
   readonly #device: Device;
   readonly #plan: Plan;
   readonly #job: BoundJob;
-  readonly #tables: Tables;
-  readonly #places: Place[];
+  readonly #tables: DeviceTables;
+  readonly #slots: RingSlot[];
   #next = 0;
-  #turn: Promise<unknown> = Promise.resolve();
+  #lastLaunch: Promise<unknown> = Promise.resolve();
 
-  private constructor(device: Device, plan: Plan, job: BoundJob, tables: Tables, places: number) {
+  private constructor(device: Device, plan: Plan, job: BoundJob, tables: DeviceTables, slots: number) {
     this.#device = device;
     this.#plan = plan;
     this.#job = job;
     this.#tables = tables;
-    this.#places = Array.from({ length: places }, () => ({}));
+    this.#slots = Array.from({ length: slots }, () => ({}));
   }
 
-  static async open(device: Device, plan: Plan, places: number): Promise<DeviceRing> {
+  static async open(device: Device, plan: Plan, slots: number): Promise<DeviceRing> {
     const program = await programOf(device, kernelOn(device).kernel);
     const stream = device.stream();
     const buffers: DeviceBuffer[] = [];
@@ -53,7 +53,7 @@ export class DeviceRing {
     try {
       const tables = { near: await put(plan.near), middle: await put(plan.middle) };
       await stream.mark().done;
-      return new DeviceRing(device, plan, program.bind(plan.job), tables, places);
+      return new DeviceRing(device, plan, program.bind(plan.job), tables, slots);
     } catch (error) {
       for (const buffer of buffers) buffer.free();
       throw error;
@@ -62,11 +62,11 @@ export class DeviceRing {
     }
   }
 
-  /** Queues a batch on a stream. `into` is the caller's memory (`roomFor`); default: the ring's. */
+  /** Queues a batch on a stream. `into` is the caller's memory (`requiredBytes`); default: the ring's. */
   launch(stream: Stream, start: bigint, words: number, layout: Layout, into?: DeviceBuffer): Promise<DeviceBatch> {
     // Sequential: a place is taken when the previous launch has recorded its event.
-    const launched = this.#turn.then(() => this.#launch(stream, start, words, layout, into));
-    this.#turn = launched.catch(() => undefined);
+    const launched = this.#lastLaunch.then(() => this.#launch(stream, start, words, layout, into));
+    this.#lastLaunch = launched.catch(() => undefined);
     return launched;
   }
 
@@ -77,26 +77,26 @@ export class DeviceRing {
     layout: Layout,
     into: DeviceBuffer | undefined,
   ): Promise<DeviceBatch> {
-    const place = this.#places[this.#next] as Place;
-    this.#next = (this.#next + 1) % this.#places.length;
-    await place.ready?.done.catch(() => undefined);
+    const slot = this.#slots[this.#next] as RingSlot;
+    this.#next = (this.#next + 1) % this.#slots.length;
+    await slot.ready?.done.catch(() => undefined);
     const { stride } = this.#plan;
-    const extent = extentOf(this.#plan, kernelOn(this.#device).quads, words);
+    const extent = launchExtent(this.#plan, kernelOn(this.#device).quads, words);
     const farBytes = this.#plan.farBytes(extent.quads);
-    const out = into ?? (await this.#grow(place, 'out', extent.quads * 16));
-    const far = await this.#grow(place, 'far', farBytes);
-    if (place.host === undefined || place.host.bytes.length < farBytes) {
-      place.host?.free();
-      place.host = undefined;
-      place.host = await this.#device.host(farBytes);
+    const out = into ?? (await this.#grow(slot, 'out', extent.quads * 16));
+    const far = await this.#grow(slot, 'far', farBytes);
+    if (slot.host === undefined || slot.host.bytes.length < farBytes) {
+      slot.host?.free();
+      slot.host = undefined;
+      slot.host = await this.#device.host(farBytes);
     }
-    const told = this.#plan.launch(start, extent.quads, place.host.bytes);
-    stream.write(far, told.far);
+    const params = this.#plan.launch(start, extent.quads, slot.host.bytes);
+    stream.write(far, params.far);
     const buffers = { ...this.#tables, far, out };
-    stream.launch({ job: this.#job, base: 0n, count: extent.items, chunk: told.chunk, buffers });
+    stream.launch({ job: this.#job, base: 0n, count: extent.items, chunk: params.chunk, buffers });
     const ready = stream.mark();
     ready.done.catch(() => undefined); // the caller that awaits the batch gets the error
-    place.ready = ready;
+    slot.ready = ready;
     return {
       buffer: out,
       start,
@@ -107,21 +107,21 @@ export class DeviceRing {
       layout,
       ready,
       free: () => {
-        if (into !== undefined || place.out !== out) return;
-        place.out = undefined;
+        if (into !== undefined || slot.out !== out) return;
+        slot.out = undefined;
         out.free();
       },
     };
   }
 
   /** Returns the bytes that a destination of `words` words must have: the last item is written whole. */
-  roomFor(words: number): number {
-    return extentOf(this.#plan, kernelOn(this.#device).quads, words).quads * 16;
+  requiredBytes(words: number): number {
+    return launchExtent(this.#plan, kernelOn(this.#device).quads, words).quads * 16;
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#places.map(({ ready }) => ready?.done.catch(() => undefined)));
-    for (const { out, far, host } of this.#places) {
+    await Promise.all(this.#slots.map(({ ready }) => ready?.done.catch(() => undefined)));
+    for (const { out, far, host } of this.#slots) {
       out?.free();
       far?.free();
       host?.free();
@@ -130,26 +130,26 @@ export class DeviceRing {
     this.#tables.middle.free();
   }
 
-  async #grow(place: Place, which: 'out' | 'far', bytes: number): Promise<DeviceBuffer> {
-    const before = place[which];
+  async #grow(slot: RingSlot, which: 'out' | 'far', bytes: number): Promise<DeviceBuffer> {
+    const before = slot[which];
     if (before !== undefined && before.bytes >= bytes) return before;
-    place[which] = undefined;
+    slot[which] = undefined;
     before?.free();
     const buffer = await this.#device.alloc(bytes);
-    place[which] = buffer;
+    slot[which] = buffer;
     return buffer;
   }
 }
 
 /** One batch's place: its output, its far rows on device and host, and the event of its last launch. */
-interface Place {
+interface RingSlot {
   out?: DeviceBuffer | undefined;
   far?: DeviceBuffer | undefined;
   host?: HostMemory | undefined;
   ready?: Completion | undefined;
 }
 
-interface Tables {
+interface DeviceTables {
   readonly near: DeviceBuffer;
   readonly middle: DeviceBuffer;
 }

@@ -1,6 +1,6 @@
 import type { Device, Stream } from '../../../device/device.js';
 import { type FlowSlot, type OpenFlow, Overflow } from '../../../engine/flow/flow.js';
-import type { HeldFlow } from './held.js';
+import type { PooledFlow } from './held.js';
 import { Status, WordsError } from './status.js';
 
 /**
@@ -8,32 +8,32 @@ import { Status, WordsError } from './status.js';
  * slot is returned.
  */
 export class DirectBatches {
-  readonly #flow: HeldFlow;
+  readonly #flow: PooledFlow;
   readonly #opened: OpenFlow<Uint8Array>;
   readonly #streams: readonly Stream[];
   readonly #free: FlowSlot<Uint8Array>[] = [];
   readonly #waiting: ((slot: FlowSlot<Uint8Array>) => void)[] = [];
-  #made = 0;
+  #slotsMade = 0;
   #isClosed = false;
 
-  private constructor(flow: HeldFlow, opened: OpenFlow<Uint8Array>, streams: readonly Stream[]) {
+  private constructor(flow: PooledFlow, opened: OpenFlow<Uint8Array>, streams: readonly Stream[]) {
     this.#flow = flow;
     this.#opened = opened;
     this.#streams = streams;
   }
 
-  static async open(flow: HeldFlow, device: Device, streams: readonly Stream[]): Promise<DirectBatches> {
-    return new DirectBatches(flow, await flow.on(device), streams);
+  static async open(flow: PooledFlow, device: Device, streams: readonly Stream[]): Promise<DirectBatches> {
+    return new DirectBatches(flow, await flow.openOn(device), streams);
   }
 
   /** Words of the largest batch. */
-  get most(): number {
-    return this.#opened.shape.most;
+  get maxWords(): number {
+    return this.#opened.shape.max;
   }
 
   /** Passes the words to `use` in the device's host memory, which is reused when `use` has ended. */
   async batch<T>(start: bigint, count: number, use: (bytes: Uint8Array) => T | Promise<T>): Promise<T> {
-    const slot = await this.#take();
+    const slot = await this.#takeSlot();
     try {
       const { complete } = await slot.submit({ start, count }).done;
       const result = slot.reap({ start, count });
@@ -57,12 +57,12 @@ export class DirectBatches {
     this.#free.length = 0;
   }
 
-  #take(): FlowSlot<Uint8Array> | Promise<FlowSlot<Uint8Array>> {
+  #takeSlot(): FlowSlot<Uint8Array> | Promise<FlowSlot<Uint8Array>> {
     const free = this.#free.pop();
     if (free) return free;
-    if (this.#made < SLOTS * this.#streams.length) {
-      const stream = this.#streams[this.#made % this.#streams.length] as Stream;
-      this.#made++;
+    if (this.#slotsMade < SLOTS_EACH_STREAM * this.#streams.length) {
+      const stream = this.#streams[this.#slotsMade % this.#streams.length] as Stream;
+      this.#slotsMade++;
       return this.#flow.slot(this.#opened, stream);
     }
     return new Promise((resolve) => this.#waiting.push(resolve));
@@ -70,4 +70,4 @@ export class DirectBatches {
 }
 
 /** Batches in flight on a stream. */
-const SLOTS = 4;
+const SLOTS_EACH_STREAM = 4;

@@ -5,10 +5,10 @@ import { MemorySource } from '../../../engine/work/source.js';
 import { between } from '../../../engine/work/space.js';
 import type { Plan } from '../kernel/plan.js';
 import { type ReferenceJob, referenceRow } from '../kernel/reference.js';
-import type { HeldFlow } from './held.js';
+import type { PooledFlow } from './held.js';
 
 export interface FillRequest {
-  readonly flow: HeldFlow;
+  readonly flow: PooledFlow;
   readonly plan: Plan;
   readonly reference: ReferenceJob;
   readonly start: bigint;
@@ -27,7 +27,7 @@ export async function fillFromDevices(engine: Engine, request: FillRequest): Pro
   const { stride } = plan;
   const job: Job<Uint8Array> = {
     name: 'words',
-    flow: flow.from(start),
+    flow: flow.startingAt(start),
     source: new MemorySource(between(0n, BigInt(count))),
     keepsSlot: true,
     ...(partition && { partition }),
@@ -45,13 +45,13 @@ export async function fillFromDevices(engine: Engine, request: FillRequest): Pro
       const from = Number(part.start - piece.start) * stride;
       return bytes.subarray(from, from + part.count * stride);
     },
-    credit: ({ piece, result, release }) => {
+    deliver: ({ piece, result, release }) => {
       into.set(result, Number(piece.start) * stride);
       release();
     },
   };
   const run = engine.run(job);
-  const ending = await run.ended;
-  await run.over;
+  const ending = await run.outcome;
+  await run.drained;
   if (ending.kind === 'failed') throw ending.error;
 }

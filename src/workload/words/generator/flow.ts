@@ -66,10 +66,10 @@ function kernelOf(device: Device, quads: number | undefined): WordKernel {
  * with 16). A GPU's batch is large enough for the bus's full rate (PCIe 5: 48 GB/s with 8 MiB, 55 from 32 MiB on) and for
  * few gaps between copies: of 100 M words to an H200's host, 32 MiB lose 4.8 %, 64 MiB 0.7 %.
  */
-const batchOn = ({ info }: Device): number => (info.processor === 'cpu' ? 8 << 20 : 64 << 20);
+const defaultBatchBytes = ({ info }: Device): number => (info.processor === 'cpu' ? 8 << 20 : 64 << 20);
 
 /** Returns the items and quads of `words` words. */
-export function extentOf(plan: Plan, quadsPerItem: number, words: number) {
+export function launchExtent(plan: Plan, quadsPerItem: number, words: number) {
   const bytes = words * plan.stride;
   const items = Math.ceil(bytes / 16 / quadsPerItem);
   return { bytes, items, quads: items * quadsPerItem };
@@ -78,35 +78,35 @@ export function extentOf(plan: Plan, quadsPerItem: number, words: number) {
 function openOn(
   device: Device,
   plan: Plan,
-  { batchBytes = batchOn(device), quads: asked, lanes }: WordSetting,
+  { batchBytes = defaultBatchBytes(device), quads: requestedQuads, lanes }: WordSetting,
   words: bigint,
   base: bigint,
 ): Pick<Flow<Uint8Array>, 'open'> {
-  const { quads, kernel } = kernelOf(device, asked);
+  const { quads, kernel } = kernelOf(device, requestedQuads);
   const fitting = Math.max(1, Math.floor(batchBytes / plan.stride));
-  const most = words < BigInt(fitting) ? Number(words) : fitting;
-  const room = extentOf(plan, quads, most).quads;
+  const max = words < BigInt(fitting) ? Number(words) : fitting;
+  const capacityQuads = launchExtent(plan, quads, max).quads;
   return flow<Uint8Array>({
     name: 'words',
     kernels: { words: kernel },
     ...(lanes !== undefined && { compile: { lanes } }),
     job: { words: plan.job },
     shared: { near: plan.near, middle: plan.middle },
-    buffers: { out: room * 16, far: plan.farBytes(room) },
-    host: { rows: room * 16, far: plan.farBytes(room) },
+    buffers: { out: capacityQuads * 16, far: plan.farBytes(capacityQuads) },
+    host: { rows: capacityQuads * 16, far: plan.farBytes(capacityQuads) },
     steps: ({ start, count }, { rows, far }) => {
-      const extent = extentOf(plan, quads, count);
-      const told = plan.launch(base + start, extent.quads, far as Uint8Array);
+      const extent = launchExtent(plan, quads, count);
+      const params = plan.launch(base + start, extent.quads, far as Uint8Array);
       return [
-        { do: 'write', buffer: 'far', data: told.far },
-        { do: 'launch', kernel: 'words', base: 0n, count: extent.items, chunk: told.chunk },
+        { do: 'write', buffer: 'far', data: params.far },
+        { do: 'launch', kernel: 'words', base: 0n, count: extent.items, chunk: params.chunk },
         { do: 'read', buffer: 'out', into: (rows as Uint8Array).subarray(0, extent.bytes) },
       ];
     },
     reap: ({ count }, { host }) => (host.rows as Uint8Array).subarray(0, count * plan.stride),
-    granularity: Math.min(plan.align, most),
-    most,
+    granularity: Math.min(plan.align, max),
+    max,
     // The first chunk is a quarter of the stride, so a whole batch: even a slow device completes a batch quickly.
-    stride: () => 4 * most,
+    stride: () => 4 * max,
   });
 }

@@ -5,17 +5,17 @@ import { listDevices, openDevice } from '../../../device/registry.js';
 import { SLOTS_PER_STREAM, STREAMS } from '../../../engine/feed/slots.js';
 import type { FlowSlot } from '../../../engine/flow/flow.js';
 import type { Batch } from '../../../engine/makers/batches.js';
-import { type Nature, type VirtualDevice, virtualDevices } from '../../../engine/testing/virtual.js';
+import { type FaultSpec, type VirtualDevice, virtualDevices } from '../../../engine/testing/virtual.js';
 import { MillraceError } from '../../../kernel/error.js';
 import { Plan } from '../kernel/plan.js';
 import { referenceWord } from '../kernel/reference.js';
-import { Course } from '../reader/batch-reader.js';
-import { StraightBatches } from '../reader/unscheduled-batches.js';
-import { latin } from '../space/charset.js';
+import { BatchReader } from '../reader/batch-reader.js';
+import { UnscheduledBatches } from '../reader/unscheduled-batches.js';
+import { toByteString } from '../space/charset.js';
 import { parseMask } from '../space/mask.js';
 import { wordsOf } from '../space/words.js';
 import { createGenerator, type Generator } from './generator.js';
-import { HeldFlow } from './held.js';
+import { PooledFlow } from './held.js';
 import { Status, type WordsError } from './status.js';
 
 const mask = parseMask('?l?l?d?d?d');
@@ -40,11 +40,11 @@ afterEach(async () => {
 });
 
 /** With batches of 1,000 words. */
-async function straightOn(nature: Nature) {
+async function straightOn(nature: FaultSpec) {
   const [virtual] = virtualDevices(device, [nature]) as [VirtualDevice];
-  const flow = new HeldFlow(plan, size, BATCH_WORDS * plan.stride);
+  const flow = new PooledFlow(plan, size, BATCH_WORDS * plan.stride);
   const streams = Array.from({ length: STREAMS }, () => virtual.stream());
-  const straight = new StraightBatches(await flow.from(0n).open(virtual), streams);
+  const straight = new UnscheduledBatches(await flow.startingAt(0n).open(virtual), streams);
   closing.push(async () => {
     await straight.close();
     flow.close();
@@ -63,10 +63,10 @@ const asked = (start: bigint, count: number, signal?: AbortSignal) => ({
   signal,
 });
 
-async function textOf(course: Course): Promise<string> {
+async function textOf(course: BatchReader): Promise<string> {
   let text = '';
   for (let batch = await course.next(); batch; batch = await course.next()) {
-    text += latin(batch.bytes);
+    text += toByteString(batch.bytes);
     batch.release();
   }
   return text;
@@ -78,9 +78,9 @@ describe('a course', () => {
     await fc.assert(
       fc.asyncProperty(fc.bigInt(0n, size - 1n), fc.integer({ min: 1, max: 9000 }), async (start, wanted) => {
         const count = Math.min(wanted, Number(size - start));
-        const course = await straight.begin(asked(start, count));
+        const course = await straight.read(asked(start, count));
         expect(await textOf(course)).toBe(expected(start, count));
-        expect(course.given).toBe(BigInt(count));
+        expect(course.rowsRead).toBe(BigInt(count));
         expect(course.end()).toBeUndefined();
       }),
       { numRuns: 60 },
@@ -90,11 +90,11 @@ describe('a course', () => {
   test('several at a time, consumers that hold on to what they have', async () => {
     const { straight } = await straightOn({});
     const run = async (start: bigint, held: number): Promise<void> => {
-      const course = await straight.begin(asked(start, 20_000));
+      const course = await straight.read(asked(start, 20_000));
       const batches: Batch[] = [];
       let text = '';
       const take = (batch: Batch | undefined): void => {
-        text += latin(batch?.bytes ?? new Uint8Array());
+        text += toByteString(batch?.bytes ?? new Uint8Array());
         batch?.release();
       };
       for (let batch = await course.next(); batch; batch = await course.next()) {
@@ -110,14 +110,14 @@ describe('a course', () => {
 
   test('makes no more than there is room for, and goes on when a batch is released', async () => {
     const { straight, virtual } = await straightOn({});
-    const course = await straight.begin(asked(0n, 10 * BATCH_WORDS));
+    const course = await straight.read(asked(0n, 10 * BATCH_WORDS));
     const held: (Batch | undefined)[] = [];
     for (let k = 0; k < PLACES; k++) held.push(await course.next());
     expect(virtual.launches).toBe(PLACES);
     const next = course.next();
     await new Promise((resolve) => setTimeout(resolve, 20));
     expect(virtual.launches).toBe(PLACES);
-    const first = latin(held[0]?.bytes ?? new Uint8Array());
+    const first = toByteString(held[0]?.bytes ?? new Uint8Array());
     expect(first).toBe(expected(0n, first.length / plan.stride));
     held[0]?.release();
     held[0]?.release(); // twice is no harm
@@ -130,27 +130,27 @@ describe('a course', () => {
 
   test('takes the slots of the one before', async () => {
     const { straight, virtual } = await straightOn({});
-    const first = await straight.begin(asked(0n, 1500));
+    const first = await straight.read(asked(0n, 1500));
     await textOf(first);
     first.end();
     const before = { ...virtual.open };
     for (let round = 0; round < 20; round++) {
-      const course = straight.begin(asked(BigInt(round), 1500));
-      expect(course).toBeInstanceOf(Course); // at once
-      expect(await textOf(course as Course)).toBe(expected(BigInt(round), 1500));
-      (course as Course).end();
+      const course = straight.read(asked(BigInt(round), 1500));
+      expect(course).toBeInstanceOf(BatchReader); // at once
+      expect(await textOf(course as BatchReader)).toBe(expected(BigInt(round), 1500));
+      (course as BatchReader).end();
     }
     expect(virtual.open).toEqual(before);
   });
 
   test('is broken off: what is in flight stops, and its slots are free again', async () => {
     const { straight, virtual } = await straightOn({ speed: 20_000 });
-    const course = await straight.begin(asked(0n, 100_000));
+    const course = await straight.read(asked(0n, 100_000));
     (await course.next())?.release();
     await course.end();
     expect(await course.next()).toBeUndefined();
     const before = { ...virtual.open };
-    const again = await straight.begin(asked(7n, 2500));
+    const again = await straight.read(asked(7n, 2500));
     expect(await textOf(again)).toBe(expected(7n, 2500));
     again.end();
     expect(virtual.open).toEqual(before);
@@ -159,7 +159,7 @@ describe('a course', () => {
   test('is aborted, while it waits and before', async () => {
     const { straight } = await straightOn({ speed: 1000 });
     const control = new AbortController();
-    const course = await straight.begin(asked(0n, 100_000, control.signal));
+    const course = await straight.read(asked(0n, 100_000, control.signal));
     const next = course.next();
     control.abort(new Error('enough'));
     await expect(next).rejects.toThrow('enough');
@@ -167,32 +167,32 @@ describe('a course', () => {
     await course.end();
   });
 
-  test.each<[string, Nature]>([
+  test.each<[string, FaultSpec]>([
     ['a device that disappears', { disappearsAt: 4 }],
     ['wrong words', { garblesAt: 3 }],
   ])('ends behind what was right: %s', async (_, nature) => {
     const { straight, virtual } = await straightOn(nature);
-    const course = await straight.begin(asked(40n, 10 * BATCH_WORDS));
+    const course = await straight.read(asked(40n, 10 * BATCH_WORDS));
     const text = await textOf(course);
-    expect(course.given).toBeLessThan(10n * BigInt(BATCH_WORDS));
-    expect(text).toBe(expected(40n, Number(course.given)));
+    expect(course.rowsRead).toBeLessThan(10n * BigInt(BATCH_WORDS));
+    expect(text).toBe(expected(40n, Number(course.rowsRead)));
     await course.end();
-    Object.assign(virtual, { nature: {} }); // so that it can be closed
+    Object.assign(virtual, { spec: {} }); // so that it can be closed
   });
 
   test('ends where a chunk was cut short', async () => {
     const { straight, streams } = await straightOn({ speed: 50_000 });
-    const course = await straight.begin(asked(0n, 20_000));
+    const course = await straight.read(asked(0n, 20_000));
     (await course.next())?.release();
     for (const stream of streams) stream.cancel();
     await textOf(course);
-    expect(course.given).toBeLessThan(20_000n);
+    expect(course.rowsRead).toBeLessThan(20_000n);
     await course.end();
   });
 
   test('does not cut others short when it is broken off', async () => {
     const { straight } = await straightOn({ speed: 500_000 });
-    const [one, other] = [await straight.begin(asked(0n, 20_000)), await straight.begin(asked(3n, 20_000))];
+    const [one, other] = [await straight.read(asked(0n, 20_000)), await straight.read(asked(3n, 20_000))];
     await Promise.all([one.end(), textOf(other).then((text) => expect(text).toBe(expected(3n, 20_000)))]);
     other.end();
   });
@@ -204,11 +204,11 @@ describe('a course', () => {
       close: () => undefined,
     };
     const streams = [{ cancel: () => undefined } as Stream];
-    const track = { info: device.info, streams, places: [{ slot: silent, stream: 0 }], most: 10 };
-    const told = { back: vi.fn(), over: vi.fn(), isAlone: () => true };
+    const track = { info: device.info, streams, slotRefs: [{ slot: silent, stream: 0 }], maxRows: 10 };
+    const told = { slotFree: vi.fn(), ended: vi.fn(), isOnlyReader: () => true };
     vi.useFakeTimers();
     try {
-      const course = new Course(asked(0n, 10), track, told);
+      const course = new BatchReader(asked(0n, 10), track, told);
       course.fill();
       const next = course.next().catch((error: unknown) => error);
       for (let seconds = 0; seconds < 600; seconds++) course.tick(1000);
@@ -216,8 +216,8 @@ describe('a course', () => {
       const ending = course.end();
       await vi.advanceTimersByTimeAsync(60_000);
       await ending;
-      expect(told.over).toHaveBeenCalled();
-      expect(told.back).not.toHaveBeenCalled(); // nobody knows what still writes there
+      expect(told.ended).toHaveBeenCalled();
+      expect(told.slotFree).not.toHaveBeenCalled(); // nobody knows what still writes there
     } finally {
       vi.useRealTimers();
     }
@@ -229,7 +229,7 @@ describe('a course', () => {
     let left = 3;
     virtual.host = (bytes) =>
       left-- > 0 ? host(bytes) : Promise.reject(new MillraceError({ code: 'device-memory', message: 'no room' }));
-    const course = await straight.begin(asked(0n, 10_000));
+    const course = await straight.read(asked(0n, 10_000));
     expect(await textOf(course)).toBe(expected(0n, 10_000));
     course.end();
   });
@@ -250,7 +250,7 @@ describe('a generator', () => {
     let text = '';
     try {
       for await (const batch of words.batches(0n, count)) {
-        text += latin(batch.bytes);
+        text += toByteString(batch.bytes);
         batch.release();
       }
     } catch (error) {
@@ -291,10 +291,10 @@ describe('a generator', () => {
     expect(await gathered(words, 12_345)).toEqual({ text: expected(0n, 12_345), error: undefined });
     const into = new Uint8Array(words.bufferSize(5000));
     await words.generate(99n, 5000, into);
-    expect(latin(into)).toBe(expected(99n, 5000));
+    expect(toByteString(into)).toBe(expected(99n, 5000));
   });
 
-  test.each<[string, Nature]>([
+  test.each<[string, FaultSpec]>([
     ['disappears', { disappearsAt: 5 }],
     ['is wrong from then on', { garblesAt: 5 }],
   ])('says so when its device %s, behind words that are right', async (_, nature) => {
@@ -317,7 +317,7 @@ describe('a generator', () => {
     const second = await next; // a batch if it was made before the end
     if (!second.done) second.value.release();
     expect((await batches.next()).done).toBe(true);
-    if (!first.done) expect(latin(first.value.bytes)).toBe(expected(0n, first.value.count));
+    if (!first.done) expect(toByteString(first.value.bytes)).toBe(expected(0n, first.value.count));
     if (!first.done) first.value.release();
     expect(virtual.open).toEqual({ buffers: 0, streams: 0, host: 0 });
   });

@@ -8,12 +8,12 @@ import { wordFlow } from './flow.js';
  * A mask's flow whose buffers and page-locked memory outlive the jobs that use them: ten thousand small batches allocate
  * no more than the first one. Slots return to the stream they belong to.
  */
-export class HeldFlow {
+export class PooledFlow {
   readonly #flow: Flow<Uint8Array>;
-  readonly #open = new Map<Device, Promise<OpenFlow<Uint8Array>>>();
-  readonly #ready = new Map<Device, OpenFlow<Uint8Array>>();
+  readonly #opening = new Map<Device, Promise<OpenFlow<Uint8Array>>>();
+  readonly #opened = new Map<Device, OpenFlow<Uint8Array>>();
   readonly #free = new Map<Stream, FlowSlot<Uint8Array>[]>();
-  #slots = 0;
+  #slotsMade = 0;
   #isClosed = false;
 
   constructor(plan: Plan, words: bigint, batchBytes?: number) {
@@ -21,37 +21,37 @@ export class HeldFlow {
   }
 
   /** Slots that were ever made. */
-  get slots(): number {
-    return this.#slots;
+  get slotsMade(): number {
+    return this.#slotsMade;
   }
 
   /** The flow for a job whose index 0 is the word `first`. */
-  from(first: bigint): Flow<Uint8Array> {
+  startingAt(first: bigint): Flow<Uint8Array> {
     return {
       name: this.#flow.name,
       open: (device) => {
-        const seen = (opened: OpenFlow<Uint8Array>): OpenFlow<Uint8Array> => ({
+        const view = (opened: OpenFlow<Uint8Array>): OpenFlow<Uint8Array> => ({
           device,
           shape: opened.shape,
           lanes: opened.lanes,
           slot: (stream) => this.slot(opened, stream, first),
           close: () => undefined,
         });
-        const ready = this.#ready.get(device);
-        return ready ? seen(ready) : this.on(device).then(seen);
+        const ready = this.#opened.get(device);
+        return ready ? view(ready) : this.openOn(device).then(view);
       },
     };
   }
 
   /** The flow on a device, opened once. */
-  on(device: Device): Promise<OpenFlow<Uint8Array>> {
-    const known = this.#open.get(device);
+  openOn(device: Device): Promise<OpenFlow<Uint8Array>> {
+    const known = this.#opening.get(device);
     if (known) return known;
-    const opening = inTurn(device, async () => this.#flow.open(device));
-    this.#open.set(device, opening);
+    const opening = openInOrder(device, async () => this.#flow.open(device));
+    this.#opening.set(device, opening);
     opening.then(
-      (opened) => this.#ready.set(device, opened),
-      () => this.#open.delete(device),
+      (opened) => this.#opened.set(device, opened),
+      () => this.#opening.delete(device),
     );
     return opening;
   }
@@ -60,15 +60,15 @@ export class HeldFlow {
   slot(opened: OpenFlow<Uint8Array>, stream: Stream, first = 0n): FlowSlot<Uint8Array> | Promise<FlowSlot<Uint8Array>> {
     const free = this.#free.get(stream) ?? [];
     this.#free.set(stream, free);
-    const held = (slot: FlowSlot<Uint8Array>): FlowSlot<Uint8Array> =>
-      new HeldSlot(slot, first, () => {
+    const pooled = (slot: FlowSlot<Uint8Array>): FlowSlot<Uint8Array> =>
+      new PooledSlot(slot, first, () => {
         if (this.#isClosed) slot.close();
         else free.push(slot);
       });
     const waiting = free.pop();
-    if (waiting) return held(waiting);
-    this.#slots++;
-    return Promise.resolve(opened.slot(stream)).then(held);
+    if (waiting) return pooled(waiting);
+    this.#slotsMade++;
+    return Promise.resolve(opened.slot(stream)).then(pooled);
   }
 
   /** Frees everything that is not in use, and the rest when it is returned. */
@@ -77,7 +77,7 @@ export class HeldFlow {
     this.#isClosed = true;
     for (const slot of [...this.#free.values()].flat()) slot.close();
     this.#free.clear();
-    for (const opening of this.#open.values()) {
+    for (const opening of this.#opening.values()) {
       opening.then(
         (opened) => opened.close(),
         () => undefined,
@@ -87,7 +87,7 @@ export class HeldFlow {
 }
 
 /** A slot for a job whose index 0 is the word `first`. */
-class HeldSlot implements FlowSlot<Uint8Array> {
+class PooledSlot implements FlowSlot<Uint8Array> {
   readonly #slot: FlowSlot<Uint8Array>;
   readonly #first: bigint;
   readonly close: () => void;
@@ -98,8 +98,8 @@ class HeldSlot implements FlowSlot<Uint8Array> {
     this.close = close;
   }
 
-  get moved(): FlowSlot<Uint8Array>['moved'] {
-    return this.#slot.moved;
+  get copiedBytes(): FlowSlot<Uint8Array>['copiedBytes'] {
+    return this.#slot.copiedBytes;
   }
 
   submit({ start, count }: Piece): Completion {
@@ -112,13 +112,13 @@ class HeldSlot implements FlowSlot<Uint8Array> {
 }
 
 /** Opens flows on a device one at a time: opening briefly takes a stream, and a device has some dozens. */
-function inTurn<T>(device: Device, open: () => Promise<T>): Promise<T> {
-  const opening = (turns.get(device) ?? Promise.resolve()).then(open);
-  turns.set(
+function openInOrder<T>(device: Device, open: () => Promise<T>): Promise<T> {
+  const opening = (lastOpening.get(device) ?? Promise.resolve()).then(open);
+  lastOpening.set(
     device,
     opening.catch(() => undefined),
   );
   return opening;
 }
 
-const turns = new WeakMap<Device, Promise<unknown>>();
+const lastOpening = new WeakMap<Device, Promise<unknown>>();

@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import type { Device, DeviceInfo } from '../../../device/device.js';
 import { Engine } from '../../../engine/engine.js';
 import { batches } from '../../../engine/makers/batches.js';
-import { type Axis, nameOf, type Trial, type Tunable } from '../../../engine/tune/tune.js';
+import { type Axis, settingText, type Trial, type Tunable } from '../../../engine/tune/tune.js';
 import { MemorySource } from '../../../engine/work/source.js';
 import { between } from '../../../engine/work/space.js';
 import { MillraceError } from '../../../kernel/error.js';
@@ -47,15 +47,15 @@ const stride = (widthOf(mask) ?? 0) + SEPARATOR.length;
 let plan: Plan | undefined;
 
 /** Prime, so that pieces begin at every offset. */
-const AUDITED = 100_003n;
+const AUDITED_WORDS = 100_003n;
 
 async function audit(device: Device, setting: WordSetting): Promise<string> {
   const sum = createHash('sha256');
-  await make(device, setting, AUDITED, (bytes, start) => {
+  await generateWords(device, setting, AUDITED_WORDS, (bytes, start) => {
     for (const at of [0, bytes.length / stride - 1]) {
       const row = { index: start + BigInt(at), bytes: bytes.subarray(at * stride, (at + 1) * stride) };
-      const opinion = referenceRow({ mask, separator: SEPARATOR }, row);
-      if (opinion !== true) throw wrong(device, setting, opinion);
+      const verdict = referenceRow({ mask, separator: SEPARATOR }, row);
+      if (verdict !== true) throw wrongWord(device, setting, verdict);
     }
     sum.update(bytes);
   });
@@ -63,22 +63,25 @@ async function audit(device: Device, setting: WordSetting): Promise<string> {
 }
 
 async function open(device: Device, setting: WordSetting): Promise<Trial> {
-  const words = BigInt(Math.ceil((await windowOf(device)) / stride));
+  const words = BigInt(Math.ceil((await trialBytesFor(device)) / stride));
   return {
     close: () => undefined,
     run: async () => {
       const sum = createHash('sha256');
-      const timed = await make(device, setting, words, (bytes, first) => sample(sum, bytes, Number(first) * stride));
+      const timed = await generateWords(device, setting, words, (bytes, first) =>
+        sample(sum, bytes, Number(first) * stride),
+      );
       return { ...timed, digest: sum.digest('hex') };
     },
   };
 }
 
-const STEP = 4093;
+const SAMPLE_STEP = 4093;
 
 function sample(sum: Hash, bytes: Uint8Array, position: number): void {
   const seen: number[] = [];
-  for (let at = (STEP - (position % STEP)) % STEP; at < bytes.length; at += STEP) seen.push(bytes[at] ?? 0);
+  for (let at = (SAMPLE_STEP - (position % SAMPLE_STEP)) % SAMPLE_STEP; at < bytes.length; at += SAMPLE_STEP)
+    seen.push(bytes[at] ?? 0);
   sum.update(Uint8Array.from(seen));
 }
 
@@ -86,7 +89,7 @@ function sample(sum: Hash, bytes: Uint8Array, position: number): void {
  * Makes words as a job does and shows each batch in order. Time counts from the first batch on: before it, memory is
  * page-locked, which a job does once.
  */
-async function make(
+async function generateWords(
   device: Device,
   setting: WordSetting,
   words: bigint,
@@ -115,27 +118,27 @@ async function make(
   }
 }
 
-const windows = new WeakMap<Device, Promise<number>>();
+const trialBytes = new WeakMap<Device, Promise<number>>();
 
 /** Returns the number of bytes that take about half a second. */
-function windowOf(device: Device): Promise<number> {
+function trialBytesFor(device: Device): Promise<number> {
   const measured = async (): Promise<number> => {
     for (let bytes = 1 << 20; ; bytes *= 4) {
-      const { work, seconds } = await make(device, {}, BigInt(Math.ceil(bytes / stride)), () => undefined);
+      const { work, seconds } = await generateWords(device, {}, BigInt(Math.ceil(bytes / stride)), () => undefined);
       if (seconds >= RUN_SECONDS / 4) return Math.ceil((work * RUN_SECONDS) / seconds);
     }
   };
-  const known = windows.get(device) ?? measured();
-  windows.set(device, known);
+  const known = trialBytes.get(device) ?? measured();
+  trialBytes.set(device, known);
   return known;
 }
 
 const RUN_SECONDS = 0.5;
 
-function wrong({ info: { id } }: Device, setting: WordSetting, what: string): MillraceError {
+function wrongWord({ info: { id } }: Device, setting: WordSetting, what: string): MillraceError {
   return new MillraceError({
     code: 'device-failed',
-    message: `candidate ${nameOf(setting)} made a wrong word on ${id}: ${what}`,
+    message: `candidate ${settingText(setting)} made a wrong word on ${id}: ${what}`,
     asked: `words on ${id}`,
     advice: `run \`millrace selftest --device ${id}\`; nothing was kept`,
   });

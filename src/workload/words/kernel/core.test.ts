@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { bytesOf, customsOf, hexOf, latin, unlatin } from '../space/charset.js';
+import { fromByteString, hexOf, parseCharsets, toByteString, utf8ByteString } from '../space/charset.js';
 import { Keyspace } from '../space/keyspace.js';
 import { parseMask, prefixesOf } from '../space/mask.js';
 import { parseMaskFile } from '../space/mask-file.js';
 import type { Order } from '../space/order.js';
-import { isRegular, mostBytes, type Words, wordsOf } from '../space/words.js';
+import { isRegular, maxBytes, type Words, wordsOf } from '../space/words.js';
 import { referenceWord } from './reference.js';
 
 const data = (name: string): unknown =>
@@ -19,8 +19,8 @@ const shown = (word: string): string => (/^[ -~]*$/.test(word) ? word : `$HEX[${
 const all = (words: Words): string[] => Array.from({ length: Number(words.size) }, (_, i) => words.wordAt(BigInt(i)));
 
 function filled(words: Words, start: bigint, count: number, separator = '\n'): string {
-  const into = new Uint8Array(mostBytes(words, count, separator));
-  return latin(into.subarray(0, words.fill(into, start, count, separator)));
+  const into = new Uint8Array(maxBytes(words, count, separator));
+  return toByteString(into.subarray(0, words.fill(into, start, count, separator)));
 }
 
 describe('charsets', () => {
@@ -40,19 +40,23 @@ describe('charsets', () => {
       [1, 'ba?db'],
       [3, '\0x\0'],
     ]);
-    const customs = customsOf(definitions);
+    const customs = parseCharsets(definitions);
     expect(customs.get(1)?.join('')).toBe('ba0123456789');
     expect(customs.get(2)?.join('')).toBe('ba0123456789c');
     expect(customs.get(3)).toEqual(['\0', 'x']);
-    expect(customsOf(definitions, { sort: true }).get(1)?.join('')).toBe('0123456789ab');
+    expect(parseCharsets(definitions, { sort: true }).get(1)?.join('')).toBe('0123456789ab');
   });
 
   test('characters of UTF-8, or bytes', () => {
-    const text = bytesOf('a€ä');
-    expect(customsOf(new Map([[1, text]])).get(1)).toHaveLength(6);
-    expect(customsOf(new Map([[1, text]]), { utf8: true }).get(1)).toEqual(['a', bytesOf('€'), bytesOf('ä')]);
-    expect(() => customsOf(new Map([[1, '\xc3a']]), { utf8: true })).toThrow('no character of UTF-8');
-    expect(() => customsOf(new Map([[1, '\xe2\x82']]), { utf8: true })).toThrow('no character of UTF-8');
+    const text = utf8ByteString('a€ä');
+    expect(parseCharsets(new Map([[1, text]])).get(1)).toHaveLength(6);
+    expect(parseCharsets(new Map([[1, text]]), { utf8: true }).get(1)).toEqual([
+      'a',
+      utf8ByteString('€'),
+      utf8ByteString('ä'),
+    ]);
+    expect(() => parseCharsets(new Map([[1, '\xc3a']]), { utf8: true })).toThrow('no character of UTF-8');
+    expect(() => parseCharsets(new Map([[1, '\xe2\x82']]), { utf8: true })).toThrow('no character of UTF-8');
   });
 
   test.each([
@@ -67,9 +71,9 @@ describe('charsets', () => {
   ])('%j is refused', (text, reading, message) => expect(() => parseMask(text, new Map(), reading)).toThrow(message));
 
   test('a charset knows only those with lower numbers', () => {
-    expect(() => customsOf(new Map([[1, '?2']]))).toThrow('charset 2 is not defined');
-    expect(() => customsOf(new Map([[1, '?1']]))).toThrow('charset 1 is not defined');
-    expect(() => customsOf(new Map([[1, '']]))).toThrow('empty');
+    expect(() => parseCharsets(new Map([[1, '?2']]))).toThrow('charset 2 is not defined');
+    expect(() => parseCharsets(new Map([[1, '?1']]))).toThrow('charset 1 is not defined');
+    expect(() => parseCharsets(new Map([[1, '']]))).toThrow('empty');
   });
 
   test('hexadecimal literals', () => {
@@ -88,7 +92,7 @@ describe('windows of large spaces, as mp64 gave them', () => {
   test.each(data('golden_index_windows') as Window[])(
     '$mask from $start',
     ({ mask, custom, keyspace, start, words }) => {
-      const customs = customsOf(new Map(Object.entries(custom).map(([number, text]) => [Number(number), text])));
+      const customs = parseCharsets(new Map(Object.entries(custom).map(([number, text]) => [Number(number), text])));
       const list = wordsOf(parseMask(mask, customs));
       expect(list.size).toBe(BigInt(keyspace));
       const from = BigInt(start);
@@ -126,7 +130,7 @@ describe('mask files', () => {
       parseMaskFile(unlatinText(text), 'file', new Map(), { sort: true }).map((mask) => wordsOf(mask, 'hashcat')),
     );
   /** The data file has its bytes as characters. */
-  const unlatinText = (text: string): string => latin(Uint8Array.from(text, (c) => c.charCodeAt(0)));
+  const unlatinText = (text: string): string => toByteString(Uint8Array.from(text, (c) => c.charCodeAt(0)));
 
   test.each(cases.filter(({ rc, note }) => rc === 0 && note !== 'BOM'))('$note', ({ hcmask, count, first, last }) => {
     const space = read(hcmask);
@@ -326,5 +330,5 @@ describe('several masks as one space', () => {
 
 test('bytes and text are the same thing', () => {
   const bytes = Uint8Array.from({ length: 10_000 }, (_, i) => i * 7);
-  expect(unlatin(latin(bytes))).toEqual(bytes);
+  expect(fromByteString(toByteString(bytes))).toEqual(bytes);
 });

@@ -13,10 +13,10 @@ export function divisorOf(size: number): Divisor {
   return [size, Number(magic), shift];
 }
 
-type Words3 = readonly [Expr<'u32'>, Expr<'u32'>, Expr<'u32'>];
+type DivisorExprs = readonly [Expr<'u32'>, Expr<'u32'>, Expr<'u32'>];
 
 /** Quotient and remainder of a value below 2^31. */
-export function divide(value: Expr<'u32'>, [size, magic, shift]: Words3): [Expr<'u32'>, Expr<'u32'>] {
+export function divide(value: Expr<'u32'>, [size, magic, shift]: DivisorExprs): [Expr<'u32'>, Expr<'u32'>] {
   const quotient = mulHi(value.add(value), magic).shr(shift);
   return [quotient, value.sub(quotient.mul(size))];
 }

@@ -1,8 +1,8 @@
-import { type Expr, type In, lit, radix, table } from '../../../kernel/index.js';
+import { type Expr, type ExprLike, lit, radix, table } from '../../../kernel/index.js';
 import { Status, WordsError } from '../generator/status.js';
 import type { Mask } from '../space/mask.js';
-import { sizeOf, widthOf } from '../space/mask.js';
-import { type Order, significance } from '../space/order.js';
+import { widthOf, wordCount } from '../space/mask.js';
+import { type Order, slowestFirst } from '../space/order.js';
 
 /**
  * The words of a mask as a function for your own kernels: from an index to the bytes, in registers, so that a word is
@@ -24,7 +24,7 @@ export function fusedWords(mask: Mask, order: Order = 'canonical'): FusedWords {
   const sizes = groups.map(({ texts }) => texts.length);
   return {
     bytes,
-    size: sizeOf(mask),
+    size: wordCount(mask),
     digits: sizes.length,
     digitsAt: (index) => {
       let rest = index;
@@ -35,11 +35,11 @@ export function fusedWords(mask: Mask, order: Order = 'canonical'): FusedWords {
       });
     },
     at: (index, start) => {
-      const size = sizeOf(mask);
-      const most = 1n << (index.type === 'u32' ? 32n : 64n);
-      const options = { ...(start && { start }), ...(!start && size < most && { below: size }) };
+      const size = wordCount(mask);
+      const indexLimit = 1n << (index.type === 'u32' ? 32n : 64n);
+      const options = { ...(start && { start }), ...(!start && size < indexLimit && { below: size }) };
       const { digits } = radix(index as Expr<'u64'>, sizes, options);
-      return joined(groups, digits, bytes);
+      return assembleWord(groups, digits, bytes);
     },
   };
 }
@@ -52,14 +52,14 @@ export interface FusedWords {
    * Returns the word with an index, as little-endian u32s, the last one padded with zeros. `start` has the digits of a
    * chunk's first word, for spaces larger than 2^64; the index then counts from that word.
    */
-  at(index: Expr<'u32'> | Expr<'u64'>, start?: readonly In<'u32'>[]): Expr<'u32'>[];
+  at(index: Expr<'u32'> | Expr<'u64'>, start?: readonly ExprLike<'u32'>[]): Expr<'u32'>[];
   /** The number of digits in `start`, and the digits of a word. */
   readonly digits: number;
   digitsAt(index: bigint): number[];
 }
 
 /** Adjacent positions that are looked up together: at most four bytes. */
-interface Group {
+interface PositionGroup {
   readonly column: number;
   /** By digit, the bytes as a little-endian number. */
   readonly texts: readonly number[];
@@ -67,22 +67,22 @@ interface Group {
 }
 
 /** 4 KiB per table, so that all tables of a kernel fit into workgroup memory or the nearest cache. */
-const MOST_TEXTS = 1024;
+const MAX_TABLE_ENTRIES = 1024;
 
 /** Returns the groups, fastest first. */
-function groupsOf(mask: Mask, order: Order): Group[] {
+function groupsOf(mask: Mask, order: Order): PositionGroup[] {
   const columns: number[] = [];
   mask.reduce((column, [first = '']) => columns.push(column) && column + first.length, 0);
-  const groups: Group[] = [];
+  const groups: PositionGroup[] = [];
   let open: { column: number; texts: readonly string[] } | undefined;
   const close = (): void => {
     if (open)
       groups.push({ column: open.column, texts: open.texts.map(littleEndian), bytes: open.texts[0]?.length ?? 0 });
   };
-  for (const position of significance(mask, order).reverse()) {
+  for (const position of slowestFirst(mask, order).reverse()) {
     const charset = mask[position] ?? [];
     const column = columns[position] ?? 0;
-    const fits = open && open.texts.length * charset.length <= MOST_TEXTS;
+    const fits = open && open.texts.length * charset.length <= MAX_TABLE_ENTRIES;
     if (open && fits && (open.texts[0]?.length ?? 0) + (charset[0]?.length ?? 0) <= 4) {
       const { texts } = open;
       const isBefore = column < open.column;
@@ -100,7 +100,7 @@ function groupsOf(mask: Mask, order: Order): Group[] {
 const littleEndian = (text: string): number =>
   [...text].reduce((sum, character, at) => sum + character.charCodeAt(0) * 2 ** (8 * at), 0);
 
-function joined(groups: readonly Group[], digits: readonly Expr<'u32'>[], bytes: number): Expr<'u32'>[] {
+function assembleWord(groups: readonly PositionGroup[], digits: readonly Expr<'u32'>[], bytes: number): Expr<'u32'>[] {
   const words: Expr<'u32'>[] = Array.from({ length: Math.ceil(bytes / 4) }, () => lit('u32', 0));
   const put = (at: number, value: Expr<'u32'>): void => {
     const before = words[at];

@@ -1,7 +1,7 @@
 import { MillraceError } from '../../../kernel/error.js';
-import { type Bytes, unlatin } from '../space/charset.js';
-import { type Mask, sizeOf, widthOf } from '../space/mask.js';
-import { type Order, significance } from '../space/order.js';
+import { type ByteString, fromByteString } from '../space/charset.js';
+import { type Mask, widthOf, wordCount } from '../space/mask.js';
+import { type Order, slowestFirst } from '../space/order.js';
 import { divisorOf } from './divisor.js';
 
 /** A mask's tables for the kernel, written to a device once, and the parameters of each launch. */
@@ -16,34 +16,34 @@ export class Plan {
   /** Words per period, per block, and until the far characters change. */
   readonly #period: number;
   readonly #block: number;
-  readonly #turn: number;
+  readonly #farPeriod: number;
   readonly #phases: number;
   readonly #rows: number;
-  readonly #text: Texts;
+  readonly #writer: PartialWordWriter;
   readonly #farSize: bigint;
 
-  constructor(mask: Mask, order: Order, separator: Bytes) {
+  constructor(mask: Mask, order: Order, separator: ByteString) {
     const width = widthOf(mask);
-    if (width === undefined) throw irregular();
+    if (width === undefined) throw unsupportedMask();
     this.stride = width + separator.length;
     this.align = 16 / gcd(16, this.stride);
     this.#phases = this.stride / gcd(16, this.stride);
-    this.#text = new Texts(mask, this.stride);
-    const fastestFirst = significance(mask, order).reverse();
-    const [near, middle, far] = divided(mask, fastestFirst, this.stride, this.#phases);
-    const productOf = (positions: readonly number[]): bigint => sizeOf(positions.map((p) => mask[p] ?? []));
+    this.#writer = new PartialWordWriter(mask, this.stride);
+    const fastestFirst = slowestFirst(mask, order).reverse();
+    const [near, middle, far] = splitPositions(mask, fastestFirst, this.stride, this.#phases);
+    const productOf = (positions: readonly number[]): bigint => wordCount(positions.map((p) => mask[p] ?? []));
     this.#period = Number(productOf(near));
     this.#block = this.#period * periodsOf(this.#period * this.stride);
     this.#rows = Number(productOf(middle));
-    this.#turn = this.#period * this.#rows;
+    this.#farPeriod = this.#period * this.#rows;
     this.#farSize = productOf(far);
     const block = new Uint8Array(this.#block * this.stride);
-    this.#text.write(near, 0n, this.#block, block);
-    const ends = unlatin(separator);
+    this.#writer.write(near, 0n, this.#block, block);
+    const ends = fromByteString(separator);
     for (let at = width; ends.length > 0 && at < block.length; at += this.stride) block.set(ends, at);
-    this.near = seenFrom(block, this.align, this.stride);
+    this.near = rotatedBlocks(block, this.align, this.stride);
     this.middle = new Uint8Array(this.#rows * this.rowBytes);
-    this.#rowsInto(middle, 0n, this.#rows, this.middle);
+    this.#writeRows(middle, 0n, this.#rows, this.middle);
     this.#far = far;
     this.job = {
       block: divisorOf((this.#block * this.stride) / 16),
@@ -64,7 +64,7 @@ export class Plan {
 
   /** Returns the largest size in bytes of the far rows of a launch of `quads` quads. */
   farBytes(quads: number): number {
-    return (Math.floor((quads * 16) / this.stride / this.#turn) + 3) * this.rowBytes;
+    return (Math.floor((quads * 16) / this.stride / this.#farPeriod) + 3) * this.rowBytes;
   }
 
   /** Returns the parameters of a launch of `quads` quads from the word `start` on; writes its far rows into `far`. */
@@ -79,16 +79,16 @@ export class Plan {
     const passed = row + Math.floor(((quad + quads) * 16 + shift) / (this.#period * this.stride)) + 1;
     const bytes = far.subarray(0, (Math.floor(passed / this.#rows) + 1) * this.rowBytes);
     const first = (periods / BigInt(this.#rows)) % this.#farSize;
-    this.#rowsInto(this.#far, first, bytes.length / this.rowBytes, bytes);
+    this.#writeRows(this.#far, first, bytes.length / this.rowBytes, bytes);
     const block = head * ((this.#block * this.stride) / 16);
     return { chunk: { quad, shift, block, row }, far: bytes };
   }
 
   /** Writes a row for each of `count` combinations of some positions: one quad per phase. */
-  #rowsInto(positions: readonly number[], first: bigint, count: number, into: Uint8Array): void {
+  #writeRows(positions: readonly number[], first: bigint, count: number, into: Uint8Array): void {
     const { stride } = this;
     const texts = new Uint8Array(count * stride);
-    this.#text.write(positions, first, count, texts);
+    this.#writer.write(positions, first, count, texts);
     const step = gcd(16, stride);
     let at = 0;
     for (let row = 0; row < count; row++) {
@@ -109,7 +109,7 @@ type JobValues = Readonly<Record<'block' | 'period' | 'phases' | 'rows', readonl
 export type ChunkValues = Readonly<Record<'quad' | 'shift' | 'block' | 'row', number>>;
 
 /** Words with characters at some positions only; all other bytes are zero. */
-class Texts {
+class PartialWordWriter {
   readonly #mask: Mask;
   readonly #stride: number;
   readonly #columns: readonly number[];
@@ -124,7 +124,7 @@ class Texts {
       column += first.length;
       return here;
     });
-    this.#bytes = mask.map((charset) => charset.map(unlatin));
+    this.#bytes = mask.map((charset) => charset.map(fromByteString));
   }
 
   /** Writes combinations of the positions; the first changes fastest. Wraps around after the last combination. */
@@ -152,15 +152,15 @@ class Texts {
 }
 
 /** A block is read constantly and should fit into a core's L1 cache, which has 32 to 64 KiB and more. */
-const NEAR_BYTES = 32 << 10;
+const TARGET_BLOCK_BYTES = 32 << 10;
 /** The host can then write the far rows fast enough for the fastest device: 16 bytes for each 2^18 words. */
-const TURN_WORDS = 1 << 18;
-const MIDDLE_BYTES = 2 << 20;
+const MIN_FAR_PERIOD = 1 << 18;
+const MAX_MIDDLE_BYTES = 2 << 20;
 /** A larger single charset does not fit into tables; this happens with UTF-8. */
-const MOST_NEAR_BYTES = 1 << 20;
+const MAX_BLOCK_BYTES = 1 << 20;
 
 /** Divides the positions into near, middle and far. */
-function divided(
+function splitPositions(
   mask: Mask,
   fastestFirst: readonly number[],
   stride: number,
@@ -170,22 +170,26 @@ function divided(
   const blockBytes = (words: number): number => words * stride * periodsOf(words * stride);
   let near = 1;
   let words = sizes[0] ?? 1;
-  if (blockBytes(words) > MOST_NEAR_BYTES) throw irregular();
+  if (blockBytes(words) > MAX_BLOCK_BYTES) throw unsupportedMask();
   // A quad may contain the end of one period, not of two, so a period has at least 16 bytes.
   const isShort = (): boolean => words * stride < 16;
-  while (near < sizes.length && (isShort() || blockBytes(words * (sizes[near] ?? 1)) <= NEAR_BYTES)) {
+  while (near < sizes.length && (isShort() || blockBytes(words * (sizes[near] ?? 1)) <= TARGET_BLOCK_BYTES)) {
     words *= sizes[near++] ?? 1;
   }
   let end = near;
   let rows = 1;
-  while (end < sizes.length && words * rows < TURN_WORDS && rows * (sizes[end] ?? 1) * phases * 16 <= MIDDLE_BYTES) {
+  while (
+    end < sizes.length &&
+    words * rows < MIN_FAR_PERIOD &&
+    rows * (sizes[end] ?? 1) * phases * 16 <= MAX_MIDDLE_BYTES
+  ) {
     rows *= sizes[end++] ?? 1;
   }
   return [fastestFirst.slice(0, near), fastestFirst.slice(near, end), fastestFirst.slice(end)];
 }
 
 /** Returns the repeated block, rotated to begin at each of its first `align` words. */
-function seenFrom(block: Uint8Array, align: number, stride: number): Uint8Array<ArrayBuffer> {
+function rotatedBlocks(block: Uint8Array, align: number, stride: number): Uint8Array<ArrayBuffer> {
   const all = new Uint8Array(block.length * align);
   for (let word = 0; word < align; word++) {
     const from = word * stride;
@@ -200,7 +204,7 @@ const periodsOf = (bytes: number): number => 16 / gcd(16, bytes);
 
 const gcd = (a: number, b: number): number => (b === 0 ? a : gcd(b, a % b));
 
-const irregular = (): MillraceError =>
+const unsupportedMask = (): MillraceError =>
   new MillraceError({
     code: 'device-capability',
     message: 'words of several lengths, or of charsets beyond a million bytes, cannot be made by tables',

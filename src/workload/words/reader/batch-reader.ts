@@ -1,12 +1,12 @@
 import type { DeviceInfo, Report, Stream } from '../../../device/device.js';
-import { attempt, Conduct } from '../../../engine/feed/device-health.js';
-import { Silence } from '../../../engine/feed/stall.js';
+import { DeviceHealth, ignoreErrors } from '../../../engine/feed/device-health.js';
+import { StallDetector } from '../../../engine/feed/stall.js';
 import { type FlowSlot, Overflow } from '../../../engine/flow/flow.js';
-import { type Batch, SAMPLES, sampled } from '../../../engine/makers/batches.js';
-import { least, type Piece } from '../../../engine/work/space.js';
+import { type Batch, DEFAULT_SAMPLES, sampleRows } from '../../../engine/makers/batches.js';
+import { minBigint, type Piece } from '../../../engine/work/space.js';
 
 /** The requested rows, and the expected content of each. */
-export interface Asked {
+export interface RowRequest {
   readonly start: bigint;
   /** At least one. */
   readonly count: bigint;
@@ -17,40 +17,40 @@ export interface Asked {
 }
 
 /** A slot for a chunk. */
-export interface Place {
+export interface SlotRef {
   readonly slot: FlowSlot<Uint8Array>;
   /** The number of its stream. */
   readonly stream: number;
 }
 
-/** The resources of a course. */
-export interface Track {
+/** The resources of a reader. */
+export interface ReaderConfig {
   readonly info: DeviceInfo;
   readonly streams: readonly Stream[];
-  /** The course's own. */
-  readonly places: Place[];
+  /** Owned by the reader. */
+  readonly slotRefs: SlotRef[];
   /** Rows of a chunk. */
-  readonly most: number;
+  readonly maxRows: number;
 }
 
-/** Callbacks of a course. */
-export interface CourseEvents {
-  /** Returns a free place, for the next course. */
-  back(place: Place): void;
-  over(course: Course): void;
-  /** True if no other course uses its streams. */
-  isAlone(): boolean;
+/** Callbacks of a reader. */
+export interface ReaderEvents {
+  /** Returns a free slot, for the next reader. */
+  slotFree(slotRef: SlotRef): void;
+  ended(reader: BatchReader): void;
+  /** True if no other reader uses its streams. */
+  isOnlyReader(): boolean;
 }
 
-interface Flying {
+interface ChunkInFlight {
   readonly piece: Piece;
-  readonly place: Place;
+  readonly slotRef: SlotRef;
   readonly done: Promise<Report>;
   /** A sample of the expected rows. */
-  expected: readonly Expected[] | undefined;
+  expected: readonly ExpectedRow[] | undefined;
 }
 
-interface Expected {
+interface ExpectedRow {
   readonly row: number;
   readonly text: string;
 }
@@ -60,54 +60,57 @@ interface Expected {
  * a short chunk, a wrong row) it ends after the last correct batch. A job does the rest: it retries, records the device's
  * fault and reports the reason.
  */
-export class Course {
-  readonly #asked: Asked;
-  readonly #track: Track;
-  readonly #free: Place[];
-  readonly #events: CourseEvents;
+export class BatchReader {
+  readonly #request: RowRequest;
+  readonly #config: ReaderConfig;
+  readonly #free: SlotRef[];
+  readonly #events: ReaderEvents;
   readonly #end: bigint;
-  readonly #flying: Flying[] = [];
+  readonly #inFlight: ChunkInFlight[] = [];
   #next: bigint;
-  #turn = 0;
+  #chunks = 0;
   /** Nothing more is submitted. */
   #isStopped = false;
-  #isOver = false;
+  #isEnded = false;
   #isWaiting = false;
   /** Duration of the last chunk. */
   #chunkMs: number | undefined;
-  #silence: Silence | undefined;
-  #conduct: Conduct | undefined;
-  /** Ends the current wait for a chunk or a place. */
-  #giveUp = NOTHING;
-  #hasPlace = NOTHING;
+  #stall: StallDetector | undefined;
+  #health: DeviceHealth | undefined;
+  /** Ends the current wait for a chunk or a slot. */
+  #endWait = NOOP;
+  #slotReady = NOOP;
   readonly #stop = (): void => {
     this.#isStopped = true;
-    this.#giveUp();
-    this.#hasPlace();
+    this.#endWait();
+    this.#slotReady();
   };
-  /** Rows in the batches given so far. */
-  given = 0n;
+  /** Rows in the batches returned so far. */
+  rowsRead = 0n;
 
-  constructor(asked: Asked, track: Track, events: CourseEvents) {
-    this.#asked = asked;
-    this.#track = track;
-    this.#free = track.places;
+  constructor(request: RowRequest, config: ReaderConfig, events: ReaderEvents) {
+    this.#request = request;
+    this.#config = config;
+    this.#free = config.slotRefs;
     this.#events = events;
-    this.#next = asked.start;
-    this.#end = asked.start + asked.count;
-    asked.signal?.addEventListener('abort', this.#stop, { once: true });
+    this.#next = request.start;
+    this.#end = request.start + request.count;
+    request.signal?.addEventListener('abort', this.#stop, { once: true });
   }
 
-  /** Submits chunks to all free places, so that the device has the next chunk before it completes the last. */
+  /** Submits chunks to all free slots, so that the device has the next chunk before it completes the last. */
   fill(): void {
     while (!this.#isStopped && this.#next < this.#end && this.#free.length > 0) {
-      const piece = { start: this.#next, count: Number(least(BigInt(this.#track.most), this.#end - this.#next)) };
-      const place = this.#takePlace();
+      const piece = {
+        start: this.#next,
+        count: Number(minBigint(BigInt(this.#config.maxRows), this.#end - this.#next)),
+      };
+      const slotRef = this.#takeSlot();
       try {
-        const { done } = place.slot.submit(piece);
-        this.#flying.push({ piece, place, done, expected: undefined });
+        const { done } = slotRef.slot.submit(piece);
+        this.#inFlight.push({ piece, slotRef, done, expected: undefined });
       } catch {
-        this.#free.push(place);
+        this.#free.push(slotRef);
         this.#isStopped = true; // earlier chunks may still be correct
         return;
       }
@@ -118,18 +121,18 @@ export class Course {
   /** Returns the next batch; undefined after the last one or a failure. Rejects if aborted or if the device hangs. */
   async next(): Promise<Batch | undefined> {
     for (;;) {
-      this.#asked.signal?.throwIfAborted();
-      const [first] = this.#flying;
+      this.#request.signal?.throwIfAborted();
+      const [first] = this.#inFlight;
       if (first !== undefined) {
         const report = await this.#report(first);
-        this.#asked.signal?.throwIfAborted();
-        if (this.#conduct?.fault) throw this.#conduct.fault;
-        return this.#land(first, report);
+        this.#request.signal?.throwIfAborted();
+        if (this.#health?.fault) throw this.#health.fault;
+        return this.#complete(first, report);
       }
       if (this.#isStopped || this.#next >= this.#end) return undefined;
-      // The consumer holds all places.
+      // The consumer holds all slots.
       await new Promise<void>((resolve) => {
-        this.#hasPlace = resolve;
+        this.#slotReady = resolve;
       });
     }
   }
@@ -137,89 +140,92 @@ export class Course {
   /** Advances the clock. The time limit for a device that does not answer is that of a job. */
   tick(ms: number): void {
     if (!this.#isWaiting) return;
-    const { info } = this.#track;
-    this.#silence ??= new Silence(1, 1);
-    this.#conduct ??= new Conduct(info, this.#stop);
-    if (!this.#silence.add(0, ms, this.#chunkMs)) return;
-    const seconds = (this.#silence.msOf(0) / 1000).toFixed(1);
-    this.#conduct.blame('stalled', `${info.id} has not answered for ${seconds} s`);
+    const { info } = this.#config;
+    this.#stall ??= new StallDetector(1, 1);
+    this.#health ??= new DeviceHealth(info, this.#stop);
+    if (!this.#stall.add(0, ms, this.#chunkMs)) return;
+    const seconds = (this.#stall.silentMs(0) / 1000).toFixed(1);
+    this.#health.recordFault('stalled', `${info.id} has not answered for ${seconds} s`);
   }
 
   /**
-   * Cancels the chunks in flight, or awaits them if cancelling would affect other courses. Places are returned when they
+   * Cancels the chunks in flight, or awaits them if cancelling would affect other readers. Slots are returned when they
    * are no longer used. Returns undefined if there is nothing to wait for.
    */
   end(): Promise<void> | undefined {
-    if (this.#isOver) return undefined;
-    this.#isOver = true;
+    if (this.#isEnded) return undefined;
+    this.#isEnded = true;
     this.#stop();
-    this.#asked.signal?.removeEventListener('abort', this.#stop);
-    for (const place of this.#free.splice(0)) this.#events.back(place);
-    if (this.#flying.length > 0) return this.#cancel();
-    this.#events.over(this);
+    this.#request.signal?.removeEventListener('abort', this.#stop);
+    for (const slotRef of this.#free.splice(0)) this.#events.slotFree(slotRef);
+    if (this.#inFlight.length > 0) return this.#cancel();
+    this.#events.ended(this);
     return undefined;
   }
 
   /** Returns the report of a chunk; undefined if it failed or the wait was given up. */
-  #report(first: Flying): Promise<Report | undefined> {
+  #report(first: ChunkInFlight): Promise<Report | undefined> {
     // Done while the device works, so that only the comparison is left after its last chunk.
-    for (const chunk of this.#flying) chunk.expected ??= this.#expect(chunk.piece);
+    for (const chunk of this.#inFlight) chunk.expected ??= this.#sampleExpected(chunk.piece);
     this.#isWaiting = true;
     return new Promise((resolve) => {
-      this.#giveUp = () => resolve(undefined);
-      first.done.then(resolve, this.#giveUp);
+      this.#endWait = () => resolve(undefined);
+      first.done.then(resolve, this.#endWait);
     });
   }
 
-  #land(first: Flying, report: Report | undefined): Batch | undefined {
+  #complete(first: ChunkInFlight, report: Report | undefined): Batch | undefined {
     this.#isWaiting = false;
-    if (this.#isOver) return undefined;
-    const { piece, place, expected = this.#expect(piece) } = first;
-    const bytes = report?.complete ? place.slot.reap(piece) : undefined;
-    if (bytes === undefined || bytes instanceof Overflow || !this.#areRight(bytes, expected)) {
+    if (this.#isEnded) return undefined;
+    const { piece, slotRef, expected = this.#sampleExpected(piece) } = first;
+    const bytes = report?.complete ? slotRef.slot.reap(piece) : undefined;
+    if (bytes === undefined || bytes instanceof Overflow || !this.#matches(bytes, expected)) {
       this.#stop();
       return undefined;
     }
-    this.#flying.shift();
-    this.#silence?.end(0);
+    this.#inFlight.shift();
+    this.#stall?.reset(0);
     if (report) this.#chunkMs = Number(report.endedNs - report.startedNs) / 1e6;
-    this.given += BigInt(piece.count);
-    return new CourseBatch(piece, bytes, () => this.#freed(place));
+    this.rowsRead += BigInt(piece.count);
+    return new ReaderBatch(piece, bytes, () => this.#onRelease(slotRef));
   }
 
-  #freed(place: Place): void {
-    if (this.#isOver) {
-      this.#events.back(place);
+  #onRelease(slotRef: SlotRef): void {
+    if (this.#isEnded) {
+      this.#events.slotFree(slotRef);
       return;
     }
-    this.#free.push(place);
+    this.#free.push(slotRef);
     this.fill();
-    this.#hasPlace();
+    this.#slotReady();
   }
 
-  /** Chunk k goes to stream k mod streams, or to another if that one has no free place. */
-  #takePlace(): Place {
-    const stream = this.#turn++ % this.#track.streams.length;
-    const at = this.#free.findIndex((place) => place.stream === stream);
-    const [place] = this.#free.splice(Math.max(0, at), 1);
-    return place as Place;
+  /** Chunk k goes to stream k mod streams, or to another if that one has no free slot. */
+  #takeSlot(): SlotRef {
+    const stream = this.#chunks++ % this.#config.streams.length;
+    const at = this.#free.findIndex((slotRef) => slotRef.stream === stream);
+    const [slotRef] = this.#free.splice(Math.max(0, at), 1);
+    return slotRef as SlotRef;
   }
 
-  #expect(piece: Piece): Expected[] {
-    return sampled(piece, SAMPLES).map((row) => ({ row, text: this.#asked.expected(piece.start + BigInt(row)) }));
+  #sampleExpected(piece: Piece): ExpectedRow[] {
+    return sampleRows(piece, DEFAULT_SAMPLES).map((row) => ({
+      row,
+      text: this.#request.expected(piece.start + BigInt(row)),
+    }));
   }
 
-  #areRight(bytes: Uint8Array, expected: readonly Expected[]): boolean {
-    const { rowBytes } = this.#asked;
+  #matches(bytes: Uint8Array, expected: readonly ExpectedRow[]): boolean {
+    const { rowBytes } = this.#request;
     return expected.every(({ row, text }) => isTextAt(bytes, row * rowBytes, text));
   }
 
   async #cancel(): Promise<void> {
-    const flying = this.#flying.splice(0);
-    const busy = new Set(flying.map(({ place }) => place.stream));
-    if (this.#events.isAlone()) for (const at of busy) attempt(() => this.#track.streams[at]?.cancel());
-    const settled = flying.map(({ done, place }) => {
-      const back = (): void => this.#events.back(place);
+    const chunks = this.#inFlight.splice(0);
+    const busy = new Set(chunks.map(({ slotRef }) => slotRef.stream));
+    if (this.#events.isOnlyReader()) for (const at of busy) ignoreErrors(() => this.#config.streams[at]?.cancel());
+    const settled = chunks.map(({ done, slotRef }) => {
+      const back = (): void => this.#events.slotFree(slotRef);
       return done.then(back, back);
     });
     // Does not wait forever for a device that does not confirm the cancellation.
@@ -231,7 +237,7 @@ export class Course {
       }),
     ]);
     clearTimeout(late);
-    this.#events.over(this);
+    this.#events.ended(this);
   }
 }
 
@@ -241,9 +247,9 @@ function isTextAt(bytes: Uint8Array, from: number, text: string): boolean {
 }
 
 const LATE_MS = 2000;
-const NOTHING = (): void => undefined;
+const NOOP = (): void => undefined;
 
-class CourseBatch implements Batch {
+class ReaderBatch implements Batch {
   readonly start: bigint;
   readonly count: number;
   readonly bytes: Uint8Array;

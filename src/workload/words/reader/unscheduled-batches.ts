@@ -1,94 +1,94 @@
 import type { Stream } from '../../../device/device.js';
-import { fitted } from '../../../engine/feed/chunk-size.js';
+import { fitSize } from '../../../engine/feed/chunk-size.js';
 import { SLOTS_PER_STREAM } from '../../../engine/feed/slots.js';
 import type { FlowSlot, OpenFlow } from '../../../engine/flow/flow.js';
-import { least } from '../../../engine/work/space.js';
+import { minBigint } from '../../../engine/work/space.js';
 import { MillraceError } from '../../../kernel/error.js';
-import { type Asked, Course, type CourseEvents, type Place } from './batch-reader.js';
+import { BatchReader, type ReaderEvents, type RowRequest, type SlotRef } from './batch-reader.js';
 
 /**
  * Batches of one device in order, several chunks in flight, without a job: no other device can take a chunk, so no work
- * is tracked. A job costs the host 0.1 ms, which matters when 100 MB take 2 ms. Slots are reused by the next course.
+ * is tracked. A job costs the host 0.1 ms, which matters when 100 MB take 2 ms. Slots are reused by the next reader.
  */
-export class StraightBatches {
+export class UnscheduledBatches {
   readonly #opened: OpenFlow<Uint8Array>;
   readonly #streams: readonly Stream[];
   /** Rows of a chunk. */
-  readonly #most: number;
-  readonly #events: CourseEvents;
+  readonly #maxRows: number;
+  readonly #events: ReaderEvents;
   /** Unused slots, by stream. */
   readonly #free: FlowSlot<Uint8Array>[][];
-  readonly #courses = new Set<Course>();
-  /** Courses whose slots are being made. */
-  readonly #beginning = new Set<Promise<Course>>();
+  readonly #readers = new Set<BatchReader>();
+  /** Readers whose slots are being made. */
+  readonly #starting = new Set<Promise<BatchReader>>();
   #clock: ReturnType<typeof setInterval> | undefined;
   #isClosed = false;
 
   constructor(opened: OpenFlow<Uint8Array>, streams: readonly Stream[]) {
     this.#opened = opened;
     this.#streams = streams;
-    this.#most = fitted(opened.shape, opened.shape.most);
+    this.#maxRows = fitSize(opened.shape, opened.shape.max);
     this.#free = streams.map(() => []);
     this.#events = {
-      back: (place) => this.#putBack(place),
-      over: (course) => {
-        this.#courses.delete(course);
-        if (this.#courses.size === 0) this.#clock?.unref();
+      slotFree: (slotRef) => this.#returnSlot(slotRef),
+      ended: (reader) => {
+        this.#readers.delete(reader);
+        if (this.#readers.size === 0) this.#clock?.unref();
       },
-      isAlone: () => this.#courses.size === 1,
+      isOnlyReader: () => this.#readers.size === 1,
     };
   }
 
-  /** Returns the course once its first chunks are submitted: synchronously if it can reuse slots. */
-  begin(asked: Asked): Course | Promise<Course> {
-    const chunks = (asked.count + BigInt(this.#most - 1)) / BigInt(this.#most);
-    const slots = Number(least(chunks, BigInt(this.#streams.length * SLOTS_PER_STREAM)));
-    const places: Place[] = [];
-    while (places.length < slots) {
-      const stream = places.length % this.#streams.length;
+  /** Returns the reader once its first chunks are submitted: synchronously if it can reuse slots. */
+  read(request: RowRequest): BatchReader | Promise<BatchReader> {
+    const chunks = (request.count + BigInt(this.#maxRows - 1)) / BigInt(this.#maxRows);
+    const slots = Number(minBigint(chunks, BigInt(this.#streams.length * SLOTS_PER_STREAM)));
+    const slotRefs: SlotRef[] = [];
+    while (slotRefs.length < slots) {
+      const stream = slotRefs.length % this.#streams.length;
       const slot = this.#free[stream]?.pop();
       if (slot === undefined) {
-        const making = this.#make(places, slots);
-        return this.#later(making.then(() => this.#start(asked, places)));
+        const making = this.#openSlots(slotRefs, slots);
+        return this.#trackStarting(making.then(() => this.#start(request, slotRefs)));
       }
-      places.push({ slot, stream });
+      slotRefs.push({ slot, stream });
     }
-    return this.#start(asked, places);
+    return this.#start(request, slotRefs);
   }
 
-  /** Ends all courses. Consumers keep their batches until they release them. */
+  /** Ends all readers. Consumers keep their batches until they release them. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.allSettled(this.#beginning);
-    await Promise.all([...this.#courses].map((course) => course.end()));
+    await Promise.allSettled(this.#starting);
+    await Promise.all([...this.#readers].map((reader) => reader.end()));
     this.#stopClock();
     for (const slots of this.#free) for (const slot of slots.splice(0)) slot.close();
   }
 
-  #later(course: Promise<Course>): Promise<Course> {
-    this.#beginning.add(course);
-    const begun = (): void => void this.#beginning.delete(course);
-    course.then(begun, begun);
-    return course;
+  #trackStarting(reader: Promise<BatchReader>): Promise<BatchReader> {
+    this.#starting.add(reader);
+    const begun = (): void => void this.#starting.delete(reader);
+    reader.then(begun, begun);
+    return reader;
   }
 
-  #start(asked: Asked, places: Place[]): Course {
+  #start(request: RowRequest, slotRefs: SlotRef[]): BatchReader {
     const { device } = this.#opened;
-    const track = { info: device.info, streams: this.#streams, places, most: this.#most };
-    const course = new Course(asked, track, this.#events);
-    this.#courses.add(course);
-    course.fill();
-    this.#keepTime();
-    return course;
+    const config = { info: device.info, streams: this.#streams, slotRefs, maxRows: this.#maxRows };
+    const reader = new BatchReader(request, config, this.#events);
+    this.#readers.add(reader);
+    reader.fill();
+    this.#startClock();
+    return reader;
   }
 
-  /** Runs one clock for all courses, until a tick finds none: a timer per course would cost 5 µs. */
-  #keepTime(): void {
+  /** Runs one clock for all readers, until a tick finds none: a timer per reader would cost 5 µs. */
+  #startClock(): void {
     let isIdle = false;
     this.#clock ??= setInterval(() => {
-      for (const course of this.#courses) course.tick(TICK_MS);
-      if (isIdle && this.#courses.size === 0) this.#stopClock();
-      isIdle = this.#courses.size === 0;
+      for (const reader of this.#readers) reader.tick(TICK_MS);
+      if (isIdle && this.#readers.size === 0) this.#stopClock();
+      isIdle = this.#readers.size === 0;
     }, TICK_MS);
     this.#clock.ref(); // a hung device would not keep the process alive
   }
@@ -99,21 +99,21 @@ export class StraightBatches {
   }
 
   /** Makes fewer slots if memory is short, at least one. */
-  async #make(places: Place[], slots: number): Promise<void> {
+  async #openSlots(slotRefs: SlotRef[], slots: number): Promise<void> {
     try {
-      while (places.length < slots) {
-        const stream = places.length % this.#streams.length;
+      while (slotRefs.length < slots) {
+        const stream = slotRefs.length % this.#streams.length;
         const queue = this.#streams[stream] as Stream;
-        places.push({ slot: this.#free[stream]?.pop() ?? (await this.#opened.slot(queue)), stream });
+        slotRefs.push({ slot: this.#free[stream]?.pop() ?? (await this.#opened.slot(queue)), stream });
       }
     } catch (error) {
-      if (error instanceof MillraceError && error.code === 'device-memory' && places.length > 0) return;
-      for (const place of places) this.#putBack(place);
+      if (error instanceof MillraceError && error.code === 'device-memory' && slotRefs.length > 0) return;
+      for (const slotRef of slotRefs) this.#returnSlot(slotRef);
       throw error;
     }
   }
 
-  #putBack({ slot, stream }: Place): void {
+  #returnSlot({ slot, stream }: SlotRef): void {
     if (this.#isClosed) slot.close();
     else this.#free[stream]?.push(slot);
   }

@@ -1,12 +1,12 @@
 import { MillraceError } from '../../../kernel/error.js';
 
 /** Bytes as text: each code unit is one byte. Masks and charsets use it for every encoding. */
-export type Bytes = string;
+export type ByteString = string;
 
 /** Distinct characters in their order. A character is one byte, or with `utf8` the bytes of one code point. */
-export type Charset = readonly Bytes[];
+export type Charset = readonly ByteString[];
 
-export interface Reading {
+export interface CharsetOptions {
   /** Characters are those of UTF-8, not bytes. */
   readonly utf8?: boolean;
   /** Everything except `?x` is written in pairs of hexadecimal digits. */
@@ -17,45 +17,48 @@ export interface Reading {
 
 /** The built-in charsets by letter, ascending by byte. `?s` includes the space, `?a` is 0x20 to 0x7e. */
 const builtIn: Readonly<Record<string, Charset>> = {
-  l: span('a', 'z'),
-  u: span('A', 'Z'),
-  d: span('0', '9'),
-  s: span(' ', '~').filter((character) => !/[0-9A-Za-z]/.test(character)),
-  a: span(' ', '~'),
-  b: span('\0', '\xff'),
-  h: [...span('0', '9'), ...span('a', 'f')],
-  H: [...span('0', '9'), ...span('A', 'F')],
+  l: charRange('a', 'z'),
+  u: charRange('A', 'Z'),
+  d: charRange('0', '9'),
+  s: charRange(' ', '~').filter((character) => !/[0-9A-Za-z]/.test(character)),
+  a: charRange(' ', '~'),
+  b: charRange('\0', '\xff'),
+  h: [...charRange('0', '9'), ...charRange('a', 'f')],
+  H: [...charRange('0', '9'), ...charRange('A', 'F')],
 };
 
 /** Charsets by their number, 1 to 9. */
-export type Customs = ReadonlyMap<number, Charset>;
+export type CustomCharsets = ReadonlyMap<number, Charset>;
 
 /**
  * Parses charsets from their definitions. A definition may use the built-in ones and those with lower numbers. A repeated
  * character counts once, at its first place.
  */
-export function customsOf(definitions: ReadonlyMap<number, Bytes>, reading: Reading = {}): Customs {
+export function parseCharsets(
+  definitions: ReadonlyMap<number, ByteString>,
+  reading: CharsetOptions = {},
+): CustomCharsets {
   const customs = new Map<number, Charset>();
   for (const [number, text] of [...definitions].sort(([a], [b]) => a - b)) {
-    const known = (name: string): Charset | undefined => classOf(name, customs);
-    const asked = `charset ${number}, ${show(text)}`;
-    const characters = [...new Set(piecesOf(text, reading, known, asked).flat())];
-    if (characters.length === 0) throw refuse('it is empty', asked, 'give at least one character');
+    const known = (name: string): Charset | undefined => charsetNamed(name, customs);
+    const asked = `charset ${number}, ${quoteBytes(text)}`;
+    const characters = [...new Set(parsePositions(text, reading, known, asked).flat())];
+    if (characters.length === 0) throw usageError('it is empty', asked, 'give at least one character');
     customs.set(number, reading.sort ? characters.sort() : characters);
   }
   return customs;
 }
 
 /** Returns the charset of a `?x`. */
-export function classOf(name: string, customs: Customs): Charset | undefined {
+export function charsetNamed(name: string, customs: CustomCharsets): Charset | undefined {
   if (name === '?') return ['?'];
   return /^[1-9]$/.test(name) ? customs.get(Number(name)) : builtIn[name];
 }
 
 /** Splits a text into positions: a charset for each `?x`, one character for each literal. */
-export function piecesOf(
-  text: Bytes,
-  reading: Reading,
+export function parsePositions(
+  text: ByteString,
+  reading: CharsetOptions,
   known: (name: string) => Charset | undefined,
   asked: string,
 ): Charset[] {
@@ -63,15 +66,15 @@ export function piecesOf(
   for (let at = 0; at < text.length; ) {
     if (text[at] === '?') {
       const name = text[at + 1];
-      if (name === undefined) throw refuse('it ends in a single ?', asked, 'write ?? for a question mark');
+      if (name === undefined) throw usageError('it ends in a single ?', asked, 'write ?? for a question mark');
       const charset = known(name);
-      if (charset === undefined) throw unknown(name, asked);
+      if (charset === undefined) throw unknownCharset(name, asked);
       pieces.push(charset);
       at += 2;
     } else {
-      const length = reading.hex ? 2 : reading.utf8 ? lengthAt(text, at, asked) : 1;
+      const length = reading.hex ? 2 : reading.utf8 ? utf8LengthAt(text, at, asked) : 1;
       const character = text.slice(at, at + length);
-      pieces.push([reading.hex ? byteOfHex(character, asked) : character]);
+      pieces.push([reading.hex ? parseHexByte(character, asked) : character]);
       at += length;
     }
   }
@@ -79,36 +82,37 @@ export function piecesOf(
 }
 
 /** The UTF-8 of a text, as bytes. */
-export const bytesOf = (text: string): Bytes => latin(new TextEncoder().encode(text));
+export const utf8ByteString = (text: string): ByteString => toByteString(new TextEncoder().encode(text));
 
 /** Bytes of memory as text. */
-export function latin(bytes: Uint8Array): Bytes {
+export function toByteString(bytes: Uint8Array): ByteString {
   let text = '';
   for (let at = 0; at < bytes.length; at += 4096) text += String.fromCharCode(...bytes.subarray(at, at + 4096));
   return text;
 }
 
-export const unlatin = (text: Bytes): Uint8Array<ArrayBuffer> =>
+export const fromByteString = (text: ByteString): Uint8Array<ArrayBuffer> =>
   Uint8Array.from(text, (character) => character.charCodeAt(0));
 
 /** Formats bytes for messages: as text if printable, else in hexadecimal as hashcat writes it. */
-export const show = (text: Bytes): string => (/^[ -~]*$/.test(text) ? JSON.stringify(text) : `$HEX[${hexOf(text)}]`);
+export const quoteBytes = (text: ByteString): string =>
+  /^[ -~]*$/.test(text) ? JSON.stringify(text) : `$HEX[${hexOf(text)}]`;
 
-export const hexOf = (text: Bytes): string =>
+export const hexOf = (text: ByteString): string =>
   [...text].map((character) => character.charCodeAt(0).toString(16).padStart(2, '0')).join('');
 
-function span(first: string, last: string): string[] {
+function charRange(first: string, last: string): string[] {
   const from = first.charCodeAt(0);
   return Array.from({ length: last.charCodeAt(0) - from + 1 }, (_, at) => String.fromCharCode(from + at));
 }
 
 /** Returns the length in bytes of the UTF-8 character at an offset. */
-function lengthAt(text: Bytes, at: number, asked: string): number {
+function utf8LengthAt(text: ByteString, at: number, asked: string): number {
   const lead = text.charCodeAt(at);
   const length = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
   try {
     if (length > 0)
-      new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(unlatin(text.slice(at, at + length)));
+      new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(fromByteString(text.slice(at, at + length)));
   } catch {
     throw notUtf8(at, asked);
   }
@@ -116,22 +120,30 @@ function lengthAt(text: Bytes, at: number, asked: string): number {
   return length;
 }
 
-function byteOfHex(pair: Bytes, asked: string): Bytes {
+function parseHexByte(pair: ByteString, asked: string): ByteString {
   if (/^[0-9a-fA-F]{2}$/.test(pair)) return String.fromCharCode(Number.parseInt(pair, 16));
-  throw refuse(`${show(pair)} is no pair of hexadecimal digits`, asked, 'write each byte as two digits, or ?x');
+  throw usageError(
+    `${quoteBytes(pair)} is no pair of hexadecimal digits`,
+    asked,
+    'write each byte as two digits, or ?x',
+  );
 }
 
-function unknown(name: string, asked: string): MillraceError {
+function unknownCharset(name: string, asked: string): MillraceError {
   if (/^[1-9]$/.test(name)) {
     const advice = `define it with -${name}; inside a charset only those with lower numbers can be used`;
-    return refuse(`charset ${name} is not defined`, asked, advice);
+    return usageError(`charset ${name} is not defined`, asked, advice);
   }
-  return refuse(`there is no charset ?${name}`, asked, '?l ?u ?d ?s ?a ?b ?h ?H ?1 to ?9, and ?? for a question mark');
+  return usageError(
+    `there is no charset ?${name}`,
+    asked,
+    '?l ?u ?d ?s ?a ?b ?h ?H ?1 to ?9, and ?? for a question mark',
+  );
 }
 
 const notUtf8 = (at: number, asked: string): MillraceError =>
-  refuse(`byte ${at} begins no character of UTF-8`, asked, 'leave --utf8 out, and each byte is a character');
+  usageError(`byte ${at} begins no character of UTF-8`, asked, 'leave --utf8 out, and each byte is a character');
 
-function refuse(message: string, asked: string, advice: string): MillraceError {
+function usageError(message: string, asked: string, advice: string): MillraceError {
   return new MillraceError({ code: 'usage', message, asked, advice });
 }

@@ -1,8 +1,8 @@
 import { Status, WordsError } from '../generator/status.js';
 import { Plan } from '../kernel/plan.js';
-import { latin } from './charset.js';
+import { toByteString } from './charset.js';
 import { type Layout, layouts, separatorOf } from './layout.js';
-import { type Mask, MOST_BYTES } from './mask.js';
+import { MAX_WORD_BYTES, type Mask } from './mask.js';
 import { type Words, wordsOf } from './words.js';
 
 /** The configuration of a generator: charsets by number, a mask of charset numbers, a layout. */
@@ -10,24 +10,24 @@ export class Configuration {
   readonly #charsets = new Map<number, readonly string[]>();
   #mask: readonly number[] | undefined;
   #layout: Layout = 'newline';
-  #made: Made | undefined;
+  #configured: ConfiguredWords | undefined;
 
   /** Replaces a charset. A repeated character counts once. */
   setCharset(id: number, characters: Uint8Array | string): void {
     checkId(id);
-    const text = typeof characters === 'string' ? characters : latin(characters);
+    const text = typeof characters === 'string' ? characters : toByteString(characters);
     if (text.length === 0 || /[^\0-\xff]/.test(text)) {
       const message = text.length === 0 ? 'a charset has at least one character' : 'a charset is made of bytes';
       throw new WordsError(Status.badParameter, message, `charset ${id}`, 'give 1 to 256 different bytes');
     }
     this.#charsets.set(id, [...new Set(text)]);
-    this.#made = undefined;
+    this.#configured = undefined;
   }
 
   /** Sets the mask: a charset number for each position; all must be defined. */
   setMask(ids: ArrayLike<number>): void {
     const mask = Array.from(ids);
-    if (mask.length < 1 || mask.length > MOST_BYTES) {
+    if (mask.length < 1 || mask.length > MAX_WORD_BYTES) {
       const asked = `a mask of ${mask.length} positions`;
       throw new WordsError(Status.badParameter, 'a word has 1 to 256 bytes', asked, 'give as many positions');
     }
@@ -38,7 +38,7 @@ export class Configuration {
       throw new WordsError(Status.badParameter, `charset ${id} is not defined`, asked, 'set it before the mask');
     }
     this.#mask = mask;
-    this.#made = undefined;
+    this.#configured = undefined;
   }
 
   setLayout(layout: Layout): void {
@@ -52,7 +52,7 @@ export class Configuration {
       );
     }
     this.#layout = layout;
-    this.#made = undefined;
+    this.#configured = undefined;
   }
 
   get layout(): Layout {
@@ -61,23 +61,23 @@ export class Configuration {
 
   /** Undefined while there is no mask. */
   get words(): Words | undefined {
-    return this.#mask && this.made('words').words;
+    return this.#mask && this.build('words').words;
   }
 
   /** Returns the words and tables of the settings; the same object until one changes. Throws −5 without a mask. */
-  made(asked: string): Made {
+  build(asked: string): ConfiguredWords {
     if (this.#mask === undefined) {
       throw new WordsError(Status.notConfigured, 'there is no mask', asked, 'set charsets and a mask first');
     }
-    if (this.#made === undefined) {
+    if (this.#configured === undefined) {
       const mask: Mask = this.#mask.map((id) => this.#charsets.get(id) ?? []);
-      this.#made = { words: wordsOf(mask), plan: new Plan(mask, 'canonical', separatorOf(this.#layout)) };
+      this.#configured = { words: wordsOf(mask), plan: new Plan(mask, 'canonical', separatorOf(this.#layout)) };
     }
-    return this.#made;
+    return this.#configured;
   }
 }
 
-export interface Made {
+export interface ConfiguredWords {
   readonly words: Words;
   readonly plan: Plan;
 }

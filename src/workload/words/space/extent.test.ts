@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { extentOf } from './extent.js';
+import { outputBytes } from './extent.js';
 import { Keyspace } from './keyspace.js';
 import type { Mask } from './mask.js';
 import { orders } from './order.js';
@@ -23,7 +23,7 @@ test('bytes of words, without making them', () => {
         const [from = 0, to = 0] = [one % size, other % size].toSorted((a, b) => a - b);
         let bytes = 0;
         for (let index = from; index < to; index++) bytes += (space.wordAt(BigInt(index)) ?? '').length + separator;
-        expect(extentOf(space, BigInt(from), BigInt(to), separator)).toBe(BigInt(bytes));
+        expect(outputBytes(space, BigInt(from), BigInt(to), separator)).toBe(BigInt(bytes));
       },
     ),
   );
@@ -40,7 +40,7 @@ test('with a filter, where words have one length; else nobody can tell', () => {
       { maxRun: 1 },
     ),
   ]);
-  expect(extentOf(same, 0n, 2n, 1)).toBe(6n);
+  expect(outputBytes(same, 0n, 2n, 1)).toBe(6n);
   const varying = new Keyspace([
     wordsOf(
       [
@@ -51,5 +51,5 @@ test('with a filter, where words have one length; else nobody can tell', () => {
       { maxRun: 1 },
     ),
   ]);
-  expect(extentOf(varying, 0n, 1n, 1)).toBeUndefined();
+  expect(outputBytes(varying, 0n, 1n, 1)).toBeUndefined();
 });

@@ -1,6 +1,6 @@
 import type { Keyspace } from './keyspace.js';
 import { widthOf } from './mask.js';
-import { significance } from './order.js';
+import { slowestFirst } from './order.js';
 import { PlainWords } from './plain.js';
 import type { Words } from './words.js';
 
@@ -8,7 +8,7 @@ import type { Words } from './words.js';
  * Returns the bytes of the words `[from, to)` of a space, each with a separator of `separator` bytes. Undefined if only
  * making the words would tell: words of several lengths with a filter.
  */
-export function extentOf(space: Keyspace, from: bigint, to: bigint, separator: number): bigint | undefined {
+export function outputBytes(space: Keyspace, from: bigint, to: bigint, separator: number): bigint | undefined {
   let bytes = 0n;
   for (const part of space.parts(from, to)) {
     const before = bytesBelow(part.words, part.from);
@@ -25,17 +25,17 @@ function bytesBelow(words: Words, count: bigint): bigint | undefined {
   if (width !== undefined) return count * BigInt(width);
   if (!(words instanceof PlainWords)) return undefined;
   let bytes = 0n;
-  let place = 1n;
+  let placeValue = 1n;
   // For each position, from the fastest: how often each of its characters occurs in the first words.
-  for (const position of significance(words.mask, words.order).toReversed()) {
+  for (const position of slowestFirst(words.mask, words.order).toReversed()) {
     const lengths = (words.mask[position] ?? []).map(({ length }) => BigInt(length));
-    const round = place * BigInt(lengths.length);
+    const round = placeValue * BigInt(lengths.length);
     const sum = (some: readonly bigint[]): bigint => some.reduce((total, length) => total + length, 0n);
     const rest = count % round;
-    const digit = Number(rest / place);
-    bytes += (count / round) * place * sum(lengths);
-    bytes += place * sum(lengths.slice(0, digit)) + (rest % place) * (lengths[digit] ?? 0n);
-    place = round;
+    const digit = Number(rest / placeValue);
+    bytes += (count / round) * placeValue * sum(lengths);
+    bytes += placeValue * sum(lengths.slice(0, digit)) + (rest % placeValue) * (lengths[digit] ?? 0n);
+    placeValue = round;
   }
   return bytes;
 }

@@ -1,7 +1,7 @@
 import { MillraceError } from '../../../kernel/error.js';
-import { type Bytes, unlatin } from './charset.js';
+import { type ByteString, fromByteString } from './charset.js';
 import type { Mask } from './mask.js';
-import { type Order, significance } from './order.js';
+import { type Order, slowestFirst } from './order.js';
 import type { Words } from './words.js';
 
 /** Rules that exclude words. */
@@ -12,7 +12,7 @@ export interface Filter {
   readonly maxOccurrence?: number;
 }
 
-export const filters = ({ maxRun, maxOccurrence }: Filter): boolean =>
+export const isFiltering = ({ maxRun, maxOccurrence }: Filter): boolean =>
   maxRun !== undefined || maxOccurrence !== undefined;
 
 /**
@@ -28,7 +28,7 @@ export class FilteredWords implements Words {
   readonly #filter: Required<Filter>;
   /** By level, from the slowest position to the fastest: the position in the word, its characters by number. */
   readonly #levels: readonly Level[];
-  readonly #names: readonly Bytes[];
+  readonly #characters: readonly ByteString[];
   readonly #counts: Map<string, bigint>[];
   #states = 0;
 
@@ -37,38 +37,38 @@ export class FilteredWords implements Words {
     this.order = order;
     const { maxRun = Number.POSITIVE_INFINITY, maxOccurrence = Number.POSITIVE_INFINITY } = filter;
     this.#filter = { maxRun, maxOccurrence };
-    const positions = significance(mask, order);
-    this.#names = [...new Set(mask.flat())];
-    const numbers = new Map(this.#names.map((name, number) => [name, number]));
+    const positions = slowestFirst(mask, order);
+    this.#characters = [...new Set(mask.flat())];
+    const numbers = new Map(this.#characters.map((name, number) => [name, number]));
     const members = positions.map((position) => (mask[position] ?? []).map((name) => numbers.get(name) ?? 0));
     this.#levels = positions.map((position, level) => ({
       position,
       members: members[level] ?? [],
-      has: new Set(members[level]),
-      kinds: kindsOf(this.#names.length, members.slice(level)),
+      memberSet: new Set(members[level]),
+      classes: equivalenceClasses(this.#characters.length, members.slice(level)),
     }));
     this.#counts = positions.map(() => new Map());
-    this.size = this.#count(0, this.#start());
+    this.size = this.#count(0, this.#initialState());
   }
 
-  wordAt(index: bigint): Bytes {
+  wordAt(index: bigint): ByteString {
     const digits = this.#digitsAt(index);
     return this.#text(digits);
   }
 
-  indexOf(word: Bytes): bigint | undefined {
-    for (const digits of this.#readings(word)) {
+  indexOf(word: ByteString): bigint | undefined {
+    for (const digits of this.#parses(word)) {
       const index = this.#indexOf(digits);
       if (index !== undefined) return index;
     }
     return undefined;
   }
 
-  fill(into: Uint8Array, start: bigint, count: number, separator: Bytes): number {
+  fill(into: Uint8Array, start: bigint, count: number, separator: ByteString): number {
     if (count === 0) return 0;
-    const characters = this.mask.map((charset) => charset.map(unlatin));
-    const end = unlatin(separator);
-    const walk = new Walk(this.#levels, this.#filter, this.#names.length, this.#digitsAt(start));
+    const characters = this.mask.map((charset) => charset.map(fromByteString));
+    const end = fromByteString(separator);
+    const walk = new FilteredIterator(this.#levels, this.#filter, this.#characters.length, this.#digitsAt(start));
     const digits: number[] = [];
     let at = 0;
     for (let done = 0; done < count; done++) {
@@ -85,11 +85,11 @@ export class FilteredWords implements Words {
     return at;
   }
 
-  #start(): State {
-    return { last: -1, run: 0, used: new Uint16Array(this.#names.length) };
+  #initialState(): PrefixState {
+    return { last: -1, run: 0, used: new Uint16Array(this.#characters.length) };
   }
 
-  #after({ last, run, used }: State, character: number): State | undefined {
+  #nextState({ last, run, used }: PrefixState, character: number): PrefixState | undefined {
     const next = { last: character, run: character === last ? run + 1 : 1, used: used.slice() };
     next.used[character] = (used[character] ?? 0) + 1;
     const { maxRun, maxOccurrence } = this.#filter;
@@ -97,15 +97,15 @@ export class FilteredWords implements Words {
   }
 
   /** Returns the number of words that follow a state, from a level on. */
-  #count(level: number, state: State): bigint {
+  #count(level: number, state: PrefixState): bigint {
     const here = this.#levels[level];
     const counts = this.#counts[level];
     if (here === undefined || counts === undefined) return 1n;
-    const key = this.#key(here, state);
+    const key = this.#stateKey(here, state);
     const known = counts.get(key);
     if (known !== undefined) return known;
     this.#states++;
-    if (this.#states > MOST_STATES) throw tooMany(this.mask.length);
+    if (this.#states > MAX_STATES) throw tooManyStates(this.mask.length);
     let sum = 0n;
     for (const [, { times, next }] of this.#choices(level, state)) sum += BigInt(times) * this.#count(level + 1, next);
     counts.set(key, sum);
@@ -113,35 +113,35 @@ export class FilteredWords implements Words {
   }
 
   /** Returns the next characters; equivalent ones are grouped. */
-  #choices(level: number, state: State): Map<string, { times: number; readonly next: State }> {
-    const choices = new Map<string, { times: number; readonly next: State }>();
+  #choices(level: number, state: PrefixState): Map<string, { times: number; readonly next: PrefixState }> {
+    const choices = new Map<string, { times: number; readonly next: PrefixState }>();
     const here = this.#levels[level] as Level;
     for (const character of here.members) {
-      const alike = this.#alike(here, state, character);
+      const alike = this.#classKey(here, state, character);
       const known = choices.get(alike);
       if (known) known.times++;
       else {
-        const next = this.#after(state, character);
+        const next = this.#nextState(state, character);
         if (next) choices.set(alike, { times: 1, next });
       }
     }
     return choices;
   }
 
-  #alike({ kinds }: Level, { last, used }: State, character: number): string {
-    return `${kinds[character]} ${used[character]} ${character === last}`;
+  #classKey({ classes }: Level, { last, used }: PrefixState, character: number): string {
+    return `${classes[character]} ${used[character]} ${character === last}`;
   }
 
   /** Returns the part of a state that affects the rest of the word. */
-  #key({ kinds, has }: Level, { last, run, used }: State): string {
+  #stateKey({ classes, memberSet }: Level, { last, run, used }: PrefixState): string {
     const { maxRun, maxOccurrence } = this.#filter;
     const isCounted = Number.isFinite(maxOccurrence);
-    const isHeld = Number.isFinite(maxRun) && has.has(last);
-    const held = isHeld ? `${kinds[last]} ${isCounted ? used[last] : ''} ${run}` : '';
+    const isHeld = Number.isFinite(maxRun) && memberSet.has(last);
+    const held = isHeld ? `${classes[last]} ${isCounted ? used[last] : ''} ${run}` : '';
     if (!isCounted) return held;
     const tally = new Map<string, number>();
     for (const [character, times] of used.entries()) {
-      const kind = kinds[character] ?? 0;
+      const kind = classes[character] ?? 0;
       if (times === 0 || kind === 0) continue;
       const name = `${kind}x${times}`;
       tally.set(name, (tally.get(name) ?? 0) + 1);
@@ -154,13 +154,13 @@ export class FilteredWords implements Words {
 
   #digitsAt(index: bigint): number[] {
     let rest = index;
-    let state = this.#start();
+    let state = this.#initialState();
     return this.#levels.map((here, level) => {
       const counts = new Map<string, bigint>();
       for (const [digit, character] of here.members.entries()) {
         const count = this.#countAfter(level, state, character, counts);
         if (rest < count) {
-          state = this.#after(state, character) ?? state;
+          state = this.#nextState(state, character) ?? state;
           return digit;
         }
         rest -= count;
@@ -169,11 +169,11 @@ export class FilteredWords implements Words {
     });
   }
 
-  #countAfter(level: number, state: State, character: number, counts: Map<string, bigint>): bigint {
-    const alike = this.#alike(this.#levels[level] as Level, state, character);
+  #countAfter(level: number, state: PrefixState, character: number, counts: Map<string, bigint>): bigint {
+    const alike = this.#classKey(this.#levels[level] as Level, state, character);
     const known = counts.get(alike);
     if (known !== undefined) return known;
-    const next = this.#after(state, character);
+    const next = this.#nextState(state, character);
     const count = next ? this.#count(level + 1, next) : 0n;
     counts.set(alike, count);
     return count;
@@ -181,20 +181,20 @@ export class FilteredWords implements Words {
 
   #indexOf(digits: readonly number[]): bigint | undefined {
     let index = 0n;
-    let state = this.#start();
+    let state = this.#initialState();
     for (const [level, here] of this.#levels.entries()) {
       const digit = digits[here.position] ?? 0;
       const counts = new Map<string, bigint>();
       for (const character of here.members.slice(0, digit)) index += this.#countAfter(level, state, character, counts);
-      const next = this.#after(state, here.members[digit] ?? 0);
+      const next = this.#nextState(state, here.members[digit] ?? 0);
       if (next === undefined) return undefined;
       state = next;
     }
     return index;
   }
 
-  #text(digits: readonly number[]): Bytes {
-    const characters: Bytes[] = [];
+  #text(digits: readonly number[]): ByteString {
+    const characters: ByteString[] = [];
     for (const [level, { position }] of this.#levels.entries()) {
       characters[position] = this.mask[position]?.[digits[level] ?? 0] ?? '';
     }
@@ -202,7 +202,7 @@ export class FilteredWords implements Words {
   }
 
   /** Yields every way to read a word as characters of the positions. */
-  *#readings(word: Bytes, position = 0, at = 0, digits: number[] = []): Generator<number[]> {
+  *#parses(word: ByteString, position = 0, at = 0, digits: number[] = []): Generator<number[]> {
     const charset = this.mask[position];
     if (charset === undefined) {
       if (at === word.length) yield digits;
@@ -210,14 +210,14 @@ export class FilteredWords implements Words {
     }
     for (const [digit, character] of charset.entries()) {
       if (word.startsWith(character, at)) {
-        yield* this.#readings(word, position + 1, at + character.length, [...digits, digit]);
+        yield* this.#parses(word, position + 1, at + character.length, [...digits, digit]);
       }
     }
   }
 }
 
 /** The state of the automaton after a prefix. */
-interface State {
+interface PrefixState {
   readonly last: number;
   readonly run: number;
   readonly used: Uint16Array;
@@ -226,12 +226,12 @@ interface State {
 interface Level {
   readonly position: number;
   readonly members: readonly number[];
-  readonly has: ReadonlySet<number>;
+  readonly memberSet: ReadonlySet<number>;
   /** By character: equal if the rest of the mask, from this level on, treats them alike; 0 if it does not contain them. */
-  readonly kinds: readonly number[];
+  readonly classes: readonly number[];
 }
 
-function kindsOf(characters: number, rest: readonly (readonly number[])[]): number[] {
+function equivalenceClasses(characters: number, rest: readonly (readonly number[])[]): number[] {
   const sets = rest.map((members) => new Set(members));
   const kinds = new Map<string, number>();
   return Array.from({ length: characters }, (_, character) => {
@@ -244,7 +244,7 @@ function kindsOf(characters: number, rest: readonly (readonly number[])[]): numb
 }
 
 /** Steps from one word that passes the filter to the next. */
-class Walk {
+class FilteredIterator {
   /** By level. */
   readonly digits: number[];
   readonly #levels: readonly Level[];
@@ -257,38 +257,38 @@ class Walk {
     this.#filter = filter;
     this.#used = new Uint16Array(characters);
     this.digits = digits;
-    for (const level of levels.keys()) this.#put(level);
+    for (const level of levels.keys()) this.#push(level);
   }
 
   next(): void {
     let level = this.#levels.length - 1;
-    this.#take(level);
+    this.#pop(level);
     this.digits[level] = (this.digits[level] ?? 0) + 1;
     while (level >= 0 && level < this.#levels.length) {
-      if (this.#settle(level)) {
+      if (this.#findAllowed(level)) {
         level++;
         this.digits[level] = 0;
         continue;
       }
       level--;
       if (level < 0) break;
-      this.#take(level);
+      this.#pop(level);
       this.digits[level] = (this.digits[level] ?? 0) + 1;
     }
     this.digits.length = this.#levels.length;
   }
 
   /** Finds the first allowed character from the current digit on. */
-  #settle(level: number): boolean {
+  #findAllowed(level: number): boolean {
     const { length } = this.#levels[level]?.members ?? [];
     for (; (this.digits[level] ?? 0) < length; this.digits[level] = (this.digits[level] ?? 0) + 1) {
-      if (this.#put(level)) return true;
-      this.#take(level);
+      if (this.#push(level)) return true;
+      this.#pop(level);
     }
     return false;
   }
 
-  #put(level: number): boolean {
+  #push(level: number): boolean {
     const character = this.#character(level);
     const run = level > 0 && this.#character(level - 1) === character ? (this.#runs[level - 1] ?? 0) + 1 : 1;
     const used = (this.#used[character] ?? 0) + 1;
@@ -297,7 +297,7 @@ class Walk {
     return run <= this.#filter.maxRun && used <= this.#filter.maxOccurrence;
   }
 
-  #take(level: number): void {
+  #pop(level: number): void {
     const character = this.#character(level);
     this.#used[character] = (this.#used[character] ?? 0) - 1;
   }
@@ -308,12 +308,12 @@ class Walk {
 }
 
 /** Limit of the automaton's states: beyond it, counting takes minutes and gigabytes. */
-const MOST_STATES = 2_000_000;
+const MAX_STATES = 2_000_000;
 
-const tooMany = (positions: number): MillraceError =>
+const tooManyStates = (positions: number): MillraceError =>
   new MillraceError({
     code: 'usage',
-    message: `counting these words takes more than ${MOST_STATES} states`,
+    message: `counting these words takes more than ${MAX_STATES} states`,
     asked: `a filter over ${positions} positions`,
     advice: 'use fewer different charsets, a shorter mask or a smaller --max-occurrence',
   });

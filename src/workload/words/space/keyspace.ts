@@ -1,4 +1,4 @@
-import type { Bytes } from './charset.js';
+import type { ByteString } from './charset.js';
 import type { Words } from './words.js';
 
 /** Concatenates the words of several masks into one space: an index selects a mask and one of its words. */
@@ -19,13 +19,13 @@ export class Keyspace {
   }
 
   /** Undefined outside the space. */
-  wordAt(index: bigint): Bytes | undefined {
+  wordAt(index: bigint): ByteString | undefined {
     const [part] = this.parts(index, index + 1n);
     return part && index >= 0n ? part.words.wordAt(part.from) : undefined;
   }
 
   /** The smallest index of a word. */
-  indexOf(word: Bytes): bigint | undefined {
+  indexOf(word: ByteString): bigint | undefined {
     for (const { words, start } of this.segments) {
       const index = words.indexOf(word);
       if (index !== undefined) return start + index;
@@ -34,7 +34,7 @@ export class Keyspace {
   }
 
   /** Returns the parts of each mask that lie in `[from, to)`. */
-  parts(from: bigint, to: bigint): Part[] {
+  parts(from: bigint, to: bigint): KeyspacePart[] {
     return this.segments.flatMap(({ words, start }) => {
       const first = from > start ? from - start : 0n;
       const end = to - start < words.size ? to - start : words.size;
@@ -50,7 +50,7 @@ export interface Segment {
 }
 
 /** Some words of one mask, `from` to `to` among its own. */
-export interface Part extends Segment {
+export interface KeyspacePart extends Segment {
   readonly from: bigint;
   readonly to: bigint;
 }

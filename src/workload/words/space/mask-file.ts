@@ -1,5 +1,5 @@
 import { MillraceError } from '../../../kernel/error.js';
-import { type Bytes, customsOf, type Reading, show } from './charset.js';
+import { type ByteString, type CharsetOptions, parseCharsets, quoteBytes } from './charset.js';
 import { type Mask, parseMask } from './mask.js';
 
 /**
@@ -7,14 +7,19 @@ import { type Mask, parseMask } from './mask.js';
  * characters themselves; empty lines and a byte order mark are skipped. The charsets of a line override those of the
  * command line with the same numbers.
  */
-export function parseMaskFile(content: Bytes, name: string, given: Definitions, reading: Reading = {}): Mask[] {
+export function parseMaskFile(
+  content: ByteString,
+  name: string,
+  given: CharsetDefinitions,
+  reading: CharsetOptions = {},
+): Mask[] {
   const masks = linesOf(content).flatMap(({ text, line }) => {
     const fields = fieldsOf(text);
     const mask = fields.pop() ?? '';
     const where = `${name}:${line}`;
-    if (fields.length > MOST_CHARSETS) throw tooMany(fields.length, where);
+    if (fields.length > MAX_CHARSETS) throw tooManyCharsets(fields.length, where);
     const definitions = new Map([...given, ...fields.map((field, at) => [at + 1, field] as const)]);
-    return located(where, () => [parseMask(mask, customsOf(definitions, reading), reading)]);
+    return withLocation(where, () => [parseMask(mask, parseCharsets(definitions, reading), reading)]);
   });
   if (masks.length > 0) return masks;
   throw new MillraceError({
@@ -25,11 +30,11 @@ export function parseMaskFile(content: Bytes, name: string, given: Definitions, 
   });
 }
 
-export type Definitions = ReadonlyMap<number, Bytes>;
+export type CharsetDefinitions = ReadonlyMap<number, ByteString>;
 
-export const MOST_CHARSETS = 9;
+export const MAX_CHARSETS = 9;
 
-function linesOf(content: Bytes): { readonly text: Bytes; readonly line: number }[] {
+function linesOf(content: ByteString): { readonly text: ByteString; readonly line: number }[] {
   return content
     .replace(/^\xef\xbb\xbf/, '')
     .split('\n')
@@ -38,12 +43,12 @@ function linesOf(content: Bytes): { readonly text: Bytes; readonly line: number 
 }
 
 /** Splits at commas that are not escaped by a backslash. */
-function fieldsOf(text: Bytes): Bytes[] {
+function fieldsOf(text: ByteString): ByteString[] {
   return text.split(/(?<!\\),/).map((field) => field.replace(/\\([,#])/g, '$1'));
 }
 
 /** Adds the line to an error. */
-function located<T>(where: string, read: () => T): T {
+function withLocation<T>(where: string, read: () => T): T {
   try {
     return read();
   } catch (cause) {
@@ -54,10 +59,10 @@ function located<T>(where: string, read: () => T): T {
   }
 }
 
-const tooMany = (count: number, where: string): MillraceError =>
+const tooManyCharsets = (count: number, where: string): MillraceError =>
   new MillraceError({
     code: 'input-format',
     message: `${where}: ${count} charsets before the mask`,
     asked: where,
-    advice: `${MOST_CHARSETS} at most; a comma that is meant is written ${show('\\,')}`,
+    advice: `${MAX_CHARSETS} at most; a comma that is meant is written ${quoteBytes('\\,')}`,
   });

@@ -6,7 +6,7 @@ export type Order = 'canonical' | 'hashcat';
 export const orders: readonly Order[] = ['canonical', 'hashcat'];
 
 /** Positions from the slowest to the fastest. */
-export function significance(mask: Mask, order: Order): number[] {
+export function slowestFirst(mask: Mask, order: Order): number[] {
   const positions = [...mask.keys()];
   return order === 'canonical' ? positions : positions.reverse();
 }

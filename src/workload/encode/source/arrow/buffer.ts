@@ -1,9 +1,9 @@
 import type { FileHandle } from 'node:fs/promises';
-import { unpackBy } from '../decompress.js';
-import { fill } from '../raw.js';
-import type { Turns } from '../turns.js';
+import { decompressorFor } from '../decompress.js';
+import { readInto } from '../raw.js';
+import type { EventLoopTurns } from '../turns.js';
 import { sizeAt } from './flatbuffer.js';
-import type { Layout, Region } from './metadata.js';
+import type { BufferRange, ColumnLayout } from './metadata.js';
 
 /** A buffer of a record batch. */
 export interface ArrowBuffer {
@@ -13,38 +13,38 @@ export interface ArrowBuffer {
   read(into: Uint8Array, at: number): Promise<void>;
 }
 
-export interface Body {
+export interface MessageBody {
   readonly path: string;
   readonly file: FileHandle;
   /** Where the message's body begins in the file. */
   readonly from: number;
-  readonly compression: Layout['compression'];
-  readonly turns: Turns;
+  readonly compression: ColumnLayout['compression'];
+  readonly turns: EventLoopTurns;
 }
 
 /**
  * A compressed buffer is decompressed whole, another is read as it is asked for. A buffer of less than `needed` bytes is
  * refused.
  */
-export async function openBuffer(body: Body, region: Region, needed: number): Promise<ArrowBuffer> {
-  const buffer = await opened(body, region);
+export async function openBuffer(body: MessageBody, region: BufferRange, needed: number): Promise<ArrowBuffer> {
+  const buffer = await openRange(body, region);
   if (buffer.bytes < needed) throw new Error(`a buffer has ${buffer.bytes} bytes, its rows need ${needed}`);
   return buffer;
 }
 
-async function opened(body: Body, region: Region): Promise<ArrowBuffer> {
+async function openRange(body: MessageBody, region: BufferRange): Promise<ArrowBuffer> {
   const from = body.from + region.from;
   if (body.compression === undefined || region.bytes === 0) return new FileBuffer(body, from, region.bytes);
   if (region.bytes < LENGTH_BYTES) throw new Error(`a compressed buffer has ${region.bytes} bytes`);
   const packed = new Uint8Array(region.bytes);
-  await fill(body.path, body.file, packed, from);
+  await readInto(body.path, body.file, packed, from);
   const view = new DataView(packed.buffer);
   if (view.getBigInt64(0, true) === NOT_COMPRESSED) {
     return new FileBuffer(body, from + LENGTH_BYTES, region.bytes - LENGTH_BYTES);
   }
   const unpacked = sizeAt(view, 0);
   const codec = body.compression === 'lz4' ? 'LZ4_FRAME' : 'ZSTD';
-  return new MemoryBuffer(await unpackBy(codec, body.turns)(packed.subarray(LENGTH_BYTES), unpacked));
+  return new MemoryBuffer(await decompressorFor(codec, body.turns)(packed.subarray(LENGTH_BYTES), unpacked));
 }
 
 /** A compressed buffer begins with its decompressed length. */
@@ -52,14 +52,14 @@ const LENGTH_BYTES = 8;
 const NOT_COMPRESSED = -1n;
 
 class FileBuffer implements ArrowBuffer {
-  readonly #body: Body;
+  readonly #body: MessageBody;
   readonly #from: number;
   readonly bytes: number;
   /** What was read last: short reads mostly follow each other. */
   #window = new Uint8Array(0);
   #windowAt = 0;
 
-  constructor(body: Body, from: number, bytes: number) {
+  constructor(body: MessageBody, from: number, bytes: number) {
     this.#body = body;
     this.#from = from;
     this.bytes = bytes;
@@ -68,11 +68,11 @@ class FileBuffer implements ArrowBuffer {
   async read(into: Uint8Array, at: number): Promise<void> {
     checkRead(this, into, at);
     const { path, file } = this.#body;
-    if (into.length >= WINDOW_BYTES) return fill(path, file, into, this.#from + at);
+    if (into.length >= WINDOW_BYTES) return readInto(path, file, into, this.#from + at);
     if (at < this.#windowAt || at + into.length > this.#windowAt + this.#window.length) {
       this.#window = new Uint8Array(Math.min(WINDOW_BYTES, this.bytes - at));
       this.#windowAt = at;
-      await fill(path, file, this.#window, this.#from + at);
+      await readInto(path, file, this.#window, this.#from + at);
     }
     into.set(this.#window.subarray(at - this.#windowAt, at - this.#windowAt + into.length));
   }
@@ -81,19 +81,19 @@ class FileBuffer implements ArrowBuffer {
 const WINDOW_BYTES = 2 ** 18;
 
 class MemoryBuffer implements ArrowBuffer {
-  readonly #held: Uint8Array;
+  readonly #content: Uint8Array;
 
   constructor(held: Uint8Array) {
-    this.#held = held;
+    this.#content = held;
   }
 
   get bytes(): number {
-    return this.#held.length;
+    return this.#content.length;
   }
 
   async read(into: Uint8Array, at: number): Promise<void> {
     checkRead(this, into, at);
-    into.set(this.#held.subarray(at, at + into.length));
+    into.set(this.#content.subarray(at, at + into.length));
   }
 }
 

@@ -2,7 +2,7 @@
  * A table of a FlatBuffers message. Offsets and lengths are checked against the message before they are followed, so a
  * damaged message gives an error and never a long loop or a large allocation.
  */
-export class Table {
+export class FlatTable {
   readonly #view: DataView;
   readonly #at: number;
   readonly #fields: number;
@@ -19,35 +19,35 @@ export class Table {
   }
 
   /** The table that a message begins with. */
-  static root(bytes: Uint8Array): Table {
+  static root(bytes: Uint8Array): FlatTable {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    return new Table(view, target(view, 0));
+    return new FlatTable(view, target(view, 0));
   }
 
   int8(field: number): number {
-    const at = this.#place(field, 1);
+    const at = this.#fieldOffset(field, 1);
     return at === undefined ? 0 : this.#view.getInt8(at);
   }
 
   int16(field: number): number {
-    const at = this.#place(field, 2);
+    const at = this.#fieldOffset(field, 2);
     return at === undefined ? 0 : this.#view.getInt16(at, true);
   }
 
   int32(field: number): number {
-    const at = this.#place(field, 4);
+    const at = this.#fieldOffset(field, 4);
     return at === undefined ? 0 : this.#view.getInt32(at, true);
   }
 
   /** A 64-bit length or count: from 0 to 2^53 − 1. */
   size(field: number): number {
-    const at = this.#place(field, 8);
+    const at = this.#fieldOffset(field, 8);
     return at === undefined ? 0 : sizeAt(this.#view, at);
   }
 
-  table(field: number): Table | undefined {
-    const at = this.#place(field, 4);
-    return at === undefined ? undefined : new Table(this.#view, target(this.#view, at));
+  table(field: number): FlatTable | undefined {
+    const at = this.#fieldOffset(field, 4);
+    return at === undefined ? undefined : new FlatTable(this.#view, target(this.#view, at));
   }
 
   text(field: number): string {
@@ -57,11 +57,11 @@ export class Table {
   }
 
   /** The number of tables in a vector, and the table at an index. */
-  tables(field: number): { readonly count: number; at(index: number): Table | undefined } {
+  tables(field: number): { readonly count: number; at(index: number): FlatTable | undefined } {
     const { at, count } = this.#vector(field, 4);
     return {
       count,
-      at: (index) => (index < count ? new Table(this.#view, target(this.#view, at + 4 * index)) : undefined),
+      at: (index) => (index < count ? new FlatTable(this.#view, target(this.#view, at + 4 * index)) : undefined),
     };
   }
 
@@ -73,7 +73,7 @@ export class Table {
   }
 
   /** Where a field's value is; undefined if the table does not have the field. */
-  #place(field: number, bytes: number): number | undefined {
+  #fieldOffset(field: number, bytes: number): number | undefined {
     const entry = 4 + 2 * field;
     if (entry + 2 > this.#fieldBytes) return undefined;
     const offset = this.#view.getUint16(this.#fields + entry, true);
@@ -83,7 +83,7 @@ export class Table {
   }
 
   #vector(field: number, bytes: number): { readonly at: number; readonly count: number } {
-    const place = this.#place(field, 4);
+    const place = this.#fieldOffset(field, 4);
     if (place === undefined) return { at: 0, count: 0 };
     const from = target(this.#view, place);
     check(this.#view, from, 4);

@@ -1,13 +1,13 @@
 import type { FileHandle } from 'node:fs/promises';
-import { fill } from '../raw.js';
+import { readInto } from '../raw.js';
 import { badFile } from '../source.js';
-import type { Turns } from '../turns.js';
-import { sizeAt, Table } from './flatbuffer.js';
+import type { EventLoopTurns } from '../turns.js';
+import { FlatTable, sizeAt } from './flatbuffer.js';
 
 /** A message: its header, and where its body lies in the file. */
 export interface Message {
   readonly kind: 'schema' | 'batch' | 'other';
-  readonly header: Table;
+  readonly header: FlatTable;
   readonly bodyFrom: number;
   readonly bodyBytes: number;
 }
@@ -16,12 +16,12 @@ export interface ArrowFile {
   readonly path: string;
   readonly file: FileHandle;
   readonly size: number;
-  readonly turns: Turns;
+  readonly turns: EventLoopTurns;
 }
 
 /** The schema, and all record batches in order each time they are asked for. */
 export interface Messages {
-  readonly schema: Table;
+  readonly schema: FlatTable;
   batches(): AsyncGenerator<Message>;
 }
 
@@ -41,33 +41,33 @@ export async function openMessages(given: ArrowFile): Promise<Messages> {
 async function openFile(given: ArrowFile): Promise<Messages> {
   const { path, size } = given;
   const end = size - END_BYTES;
-  if (end < START_BYTES) throw cutShort(path);
+  if (end < START_BYTES) throw truncatedError(path);
   const last = await read(given, end, END_BYTES);
   const footerBytes = last.readInt32LE(0);
-  if (last.toString('latin1', 4) !== MAGIC) throw cutShort(path);
+  if (last.toString('latin1', 4) !== MAGIC) throw truncatedError(path);
   const footerFrom = end - footerBytes;
   if (footerBytes < 0 || footerFrom < START_BYTES) {
     throw badFile(path, `its footer of ${footerBytes} bytes is not in it`, 'check that the file is complete');
   }
   checkMetadata(path, footerBytes);
-  const footer = Table.root(await read(given, footerFrom, footerBytes));
+  const footer = FlatTable.root(await read(given, footerFrom, footerBytes));
   const schema = footer.table(1);
   if (schema === undefined) throw badFile(path, 'its footer has no schema', 'check that the file is complete');
-  return { schema, batches: () => listed(given, footer, footerFrom) };
+  return { schema, batches: () => footerBatches(given, footer, footerFrom) };
 }
 
 /** A record batch in the footer: offset, length of the metadata, length of the body. */
 const BLOCK_BYTES = 24;
 
-async function* listed(given: ArrowFile, footer: Table, footerFrom: number): AsyncGenerator<Message> {
+async function* footerBatches(given: ArrowFile, footer: FlatTable, footerFrom: number): AsyncGenerator<Message> {
   const blocks = footer.structs(3, BLOCK_BYTES);
   // Blocks that share bytes would let a small file stand for any number of rows.
   let left = footerFrom;
   for (let index = 0; index < blocks.count; index++) {
     const from = sizeAt(blocks.view, index * BLOCK_BYTES);
-    if (from < START_BYTES || from >= footerFrom) throw outside(given.path, index);
+    if (from < START_BYTES || from >= footerFrom) throw misplacedBatchError(given.path, index);
     const message = await messageAt(given, from, footerFrom);
-    if (message?.kind !== 'batch') throw outside(given.path, index);
+    if (message?.kind !== 'batch') throw misplacedBatchError(given.path, index);
     left -= message.bodyFrom + message.bodyBytes - from;
     if (left < 0) throw badFile(given.path, 'its record batches overlap', 'check that the file is complete');
     yield message;
@@ -79,15 +79,15 @@ async function openStream(given: ArrowFile): Promise<Messages> {
   if (first?.kind !== 'schema') {
     throw badFile(given.path, 'it does not begin as an Arrow file does', 'write Arrow IPC, file or stream');
   }
-  return { schema: first.header, batches: () => streamed(given, first.bodyFrom + first.bodyBytes) };
+  return { schema: first.header, batches: () => streamBatches(given, first.bodyFrom + first.bodyBytes) };
 }
 
-async function* streamed(given: ArrowFile, from: number): AsyncGenerator<Message> {
+async function* streamBatches(given: ArrowFile, from: number): AsyncGenerator<Message> {
   for (let at = from; at < given.size; ) {
     const message = await messageAt(given, at, given.size);
     if (message === undefined) return;
     if (message.kind === 'batch') yield message;
-    else await given.turns.take();
+    else await given.turns.yieldIfDue();
     at = message.bodyFrom + message.bodyBytes;
   }
 }
@@ -99,37 +99,37 @@ const CONTINUATION = -1;
 /** Undefined where the end of the stream is marked. */
 async function messageAt(given: ArrowFile, at: number, end: number): Promise<Message | undefined> {
   const { path } = given;
-  if (at + 4 > end) throw cutShort(path);
+  if (at + 4 > end) throw truncatedError(path);
   const prefix = await read(given, at, Math.min(8, end - at));
   const hasMark = prefix.readInt32LE(0) === CONTINUATION;
-  if (hasMark && prefix.length < 8) throw cutShort(path);
+  if (hasMark && prefix.length < 8) throw truncatedError(path);
   const bytes = prefix.readInt32LE(hasMark ? 4 : 0);
   const from = at + (hasMark ? 8 : 4);
   if (bytes === 0) return undefined;
-  if (bytes < 0 || from + bytes > end) throw cutShort(path);
+  if (bytes < 0 || from + bytes > end) throw truncatedError(path);
   checkMetadata(path, bytes);
-  const message = Table.root(await read(given, from, bytes));
+  const message = FlatTable.root(await read(given, from, bytes));
   const header = message.table(2);
   const bodyBytes = message.size(3);
-  if (header === undefined || from + bytes + bodyBytes > end) throw cutShort(path);
+  if (header === undefined || from + bytes + bodyBytes > end) throw truncatedError(path);
   return { kind: HEADERS[message.int8(1)] ?? 'other', header, bodyFrom: from + bytes, bodyBytes };
 }
 
 async function read({ path, file }: ArrowFile, from: number, bytes: number): Promise<Buffer> {
   const into = Buffer.alloc(bytes);
-  await fill(path, file, into, from);
+  await readInto(path, file, into, from);
   return into;
 }
 
 /** A footer has 24 bytes for each record batch, a schema some dozens for each column. */
-const MOST_METADATA = 2 ** 26;
+const MAX_METADATA = 2 ** 26;
 
 function checkMetadata(path: string, bytes: number): void {
-  if (bytes <= MOST_METADATA) return;
-  throw badFile(path, `it has ${bytes} bytes of metadata in one piece`, `write ${MOST_METADATA} bytes or less`);
+  if (bytes <= MAX_METADATA) return;
+  throw badFile(path, `it has ${bytes} bytes of metadata in one piece`, `write ${MAX_METADATA} bytes or less`);
 }
 
-const cutShort = (path: string): Error => badFile(path, 'it ends too early', 'check that the file is complete');
+const truncatedError = (path: string): Error => badFile(path, 'it ends too early', 'check that the file is complete');
 
-const outside = (path: string, index: number): Error =>
+const misplacedBatchError = (path: string, index: number): Error =>
   badFile(path, `record batch ${index} is not where its footer says`, 'check that the file is complete');

@@ -1,6 +1,6 @@
 import type { Precision } from '../../kernel/encoding.js';
 import { badFile, badType } from '../source.js';
-import { sizeAt, type Table } from './flatbuffer.js';
+import { type FlatTable, sizeAt } from './flatbuffer.js';
 
 /** The first column of a file: floats, or lists of floats. */
 export interface Column {
@@ -45,10 +45,10 @@ const typeNames: Readonly<Record<number, string>> = {
 const SINGLE = 1;
 const DOUBLE = 2;
 /** Characters of a column's name that an error shows. */
-const MOST_NAME = 80;
+const MAX_NAME_CHARACTERS = 80;
 
 /** The first column of a schema. Types that cannot be encoded are refused by name. */
-export function columnIn(path: string, schema: Table): Column {
+export function columnIn(path: string, schema: FlatTable): Column {
   if (schema.int16(0) !== 0) throw badType(path, 'its values are big-endian', 'write it on a little-endian machine');
   const field = schema.tables(1).at(0);
   if (field === undefined) throw badFile(path, 'it has no columns', 'write one column of lists of floats');
@@ -63,7 +63,7 @@ export function columnIn(path: string, schema: Table): Column {
     const what = `${isList ? 'lists of ' : ''}${isDictionary ? 'dictionary-encoded ' : ''}${named}`;
     throw badType(
       path,
-      `column ${field.text(0).slice(0, MOST_NAME)} holds ${what}`,
+      `column ${field.text(0).slice(0, MAX_NAME_CHARACTERS)} holds ${what}`,
       'write lists of float64 or float32',
     );
   }
@@ -78,31 +78,31 @@ export function columnIn(path: string, schema: Table): Column {
 }
 
 /** Bytes of a message's body. */
-export interface Region {
+export interface BufferRange {
   readonly from: number;
   readonly bytes: number;
 }
 
 /** Where the first column of a record batch lies in the body of its message. */
-export interface Layout {
+export interface ColumnLayout {
   readonly rows: number;
   /** Values of all rows together. */
   readonly values: number;
   /** A bit for each row, set unless it is null; undefined if no row is null. */
-  readonly validity: Region | undefined;
-  readonly offsets: Region | undefined;
-  readonly itemValidity: Region | undefined;
-  readonly items: Region;
+  readonly validity: BufferRange | undefined;
+  readonly offsets: BufferRange | undefined;
+  readonly itemValidity: BufferRange | undefined;
+  readonly items: BufferRange;
   readonly compression: 'lz4' | 'zstd' | undefined;
 }
 
 const NODE_BYTES = 16;
-const REGION_BYTES = 16;
+const RANGE_BYTES = 16;
 
 /** `bodyBytes` is the length of the message's body, which holds all regions. */
-export function layoutIn(batch: Table, column: Column, bodyBytes: number): Layout {
+export function layoutIn(batch: FlatTable, column: Column, bodyBytes: number): ColumnLayout {
   const nodes = batch.structs(1, NODE_BYTES);
-  const regions = batch.structs(2, REGION_BYTES);
+  const regions = batch.structs(2, RANGE_BYTES);
   const node = (index: number): { readonly length: number; readonly hasNulls: boolean } => {
     if (index >= nodes.count) throw new Error('a record batch lacks its first column');
     return {
@@ -110,10 +110,10 @@ export function layoutIn(batch: Table, column: Column, bodyBytes: number): Layou
       hasNulls: sizeAt(nodes.view, index * NODE_BYTES + 8) > 0,
     };
   };
-  const region = (index: number): Region => {
+  const region = (index: number): BufferRange => {
     if (index >= regions.count) throw new Error('a record batch lacks its first column');
-    const from = sizeAt(regions.view, index * REGION_BYTES);
-    const bytes = sizeAt(regions.view, index * REGION_BYTES + 8);
+    const from = sizeAt(regions.view, index * RANGE_BYTES);
+    const bytes = sizeAt(regions.view, index * RANGE_BYTES + 8);
     if (from + bytes > bodyBytes) throw new Error(`a buffer ends at byte ${from + bytes} of a body of ${bodyBytes}`);
     return { from, bytes };
   };
@@ -135,7 +135,7 @@ export function layoutIn(batch: Table, column: Column, bodyBytes: number): Layou
   };
 }
 
-function compressionIn(batch: Table): Layout['compression'] {
+function compressionIn(batch: FlatTable): ColumnLayout['compression'] {
   const compression = batch.table(3);
   if (compression === undefined) return undefined;
   const codec = compression.int8(0);

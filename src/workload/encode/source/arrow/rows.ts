@@ -1,14 +1,14 @@
-import type { Room } from '../../job/room.js';
+import type { AllocateValues } from '../../job/room.js';
 import { realBytes } from '../../kernel/encoding.js';
 import type { RowChecks } from '../column.js';
-import { type ArrowBuffer, type Body, openBuffer } from './buffer.js';
-import type { Column, Layout } from './metadata.js';
+import { type ArrowBuffer, type MessageBody, openBuffer } from './buffer.js';
+import type { Column, ColumnLayout } from './metadata.js';
 
 /** The rows of a record batch. */
 export class BatchRows {
   readonly #column: Column;
-  readonly #layout: Layout;
-  readonly #body: Body;
+  readonly #layout: ColumnLayout;
+  readonly #body: MessageBody;
   readonly #validity: ArrowBuffer | undefined;
   readonly #offsets: ArrowBuffer | undefined;
   /** Opened with the first rows that are read: the lengths of rows are known without it. */
@@ -16,8 +16,8 @@ export class BatchRows {
 
   private constructor(
     column: Column,
-    layout: Layout,
-    body: Body,
+    layout: ColumnLayout,
+    body: MessageBody,
     validity: ArrowBuffer | undefined,
     offsets: ArrowBuffer | undefined,
   ) {
@@ -29,7 +29,7 @@ export class BatchRows {
   }
 
   /** Refuses a batch whose buffers are too short for its rows: nothing is allocated for rows that are not there. */
-  static async open(column: Column, layout: Layout, body: Body): Promise<BatchRows> {
+  static async open(column: Column, layout: ColumnLayout, body: MessageBody): Promise<BatchRows> {
     const { rows, values } = layout;
     const validity = layout.validity && (await openBuffer(body, layout.validity, Math.ceil(rows / 8)));
     const ends = (column.offsetBytes ?? 0) * (rows + 1);
@@ -43,9 +43,9 @@ export class BatchRows {
   /** Values of the first row that is not null; undefined if all are. */
   async firstLength(): Promise<number | undefined> {
     const { rows } = this.#layout;
-    for (let first = 0; first < rows; first += SCANNED) {
-      await this.#body.turns.take();
-      const count = Math.min(SCANNED, rows - first);
+    for (let first = 0; first < rows; first += ROWS_PER_SCAN) {
+      await this.#body.turns.yieldIfDue();
+      const count = Math.min(ROWS_PER_SCAN, rows - first);
       const isValid = await bitsOf(this.#validity, first, count);
       const starts = await this.#starts(first, count);
       for (let row = 0; row < count; row++) {
@@ -59,27 +59,27 @@ export class BatchRows {
   async read(
     first: number,
     count: number,
-    { length, checks, room, firstSample }: ReadOptions,
+    { length, checks, allocate, firstSample }: ReadOptions,
   ): Promise<Float64Array | Float32Array> {
-    await this.#body.turns.take();
+    await this.#body.turns.yieldIfDue();
     const isValid = await bitsOf(this.#validity, first, count);
     const starts = await this.#starts(first, count);
     const items = await this.#openItems();
-    const values = await room(count * length, this.#column.precision);
+    const values = await allocate(count * length, this.#column.precision);
     for (let row = 0; row < count; ) {
       const sample = firstSample + first + row;
       if (!isValid(row)) {
-        checks.null(sample);
+        checks.checkNull(sample);
         values.fill(0, row * length, (row + 1) * length);
         row += 1;
         continue;
       }
-      checks.length(sample, this.#lengthAt(starts, row), length);
+      checks.checkRowLength(sample, this.#lengthAt(starts, row), length);
       const from = starts[row] as number;
       let end = row + 1;
       while (end < count && isValid(end) && this.#follows(starts, end, length)) end += 1;
       const part = values.subarray(row * length, end * length);
-      await readItems(items, part, from, (at) => checks.null(sample + Math.floor(at / length), at % length));
+      await readItems(items, part, from, (at) => checks.checkNull(sample + Math.floor(at / length), at % length));
       row = end;
     }
     return values;
@@ -126,7 +126,7 @@ export class BatchRows {
 export interface ReadOptions {
   readonly length: number;
   readonly checks: RowChecks;
-  readonly room: Room;
+  readonly allocate: AllocateValues;
   readonly firstSample: number;
 }
 
@@ -154,7 +154,7 @@ async function readItems(
 }
 
 /** Rows that are looked at together for the first that is not null. */
-const SCANNED = 65_536;
+const ROWS_PER_SCAN = 65_536;
 
 /** The bits of a bitmap from `first` on. Without a bitmap all are set. */
 async function bitsOf(bitmap: ArrowBuffer | undefined, first: number, count: number): Promise<(at: number) => boolean> {

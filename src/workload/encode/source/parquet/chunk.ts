@@ -1,28 +1,28 @@
 import type { FileHandle } from 'node:fs/promises';
 import type { Precision } from '../../kernel/encoding.js';
-import type { Unpack } from '../decompress.js';
-import { fill } from '../raw.js';
-import type { Turns } from '../turns.js';
+import type { Decompressor } from '../decompress.js';
+import { readInto } from '../raw.js';
+import type { EventLoopTurns } from '../turns.js';
 import { pageHeaderAt } from './header.js';
-import { type Depth, type Page, pageIn } from './page.js';
-import { dictionaryIn, type Reals } from './values.js';
+import { type ColumnDepth, type Page, pageIn } from './page.js';
+import { dictionaryIn, type FloatArray } from './values.js';
 
 /** The pages of a column that belong to one row group, one after the other in the file. */
-export interface Chunk {
+export interface ColumnChunk {
   readonly path: string;
   readonly file: FileHandle;
   readonly from: number;
   readonly end: number;
-  readonly depth: Depth;
+  readonly depth: ColumnDepth;
   readonly precision: Precision;
-  readonly unpack: Unpack;
-  readonly turns: Turns;
+  readonly decompress: Decompressor;
+  readonly turns: EventLoopTurns;
 }
 
 /** Reads some MiB at a time. A page is good until the next is asked for: it lies in memory that is used again. */
-export async function* pagesOf(chunk: Chunk): AsyncGenerator<Page> {
-  const { path, file, end, depth, precision, unpack, turns } = chunk;
-  let dictionary: Reals | undefined;
+export async function* pagesOf(chunk: ColumnChunk): AsyncGenerator<Page> {
+  const { path, file, end, depth, precision, decompress, turns } = chunk;
+  let dictionary: FloatArray | undefined;
   let held: Uint8Array = new Uint8Array(0);
   let heldFrom = chunk.from;
   /** As many bytes as there are from a place on; at least so many where the chunk has them. */
@@ -33,25 +33,25 @@ export async function* pagesOf(chunk: Chunk): AsyncGenerator<Page> {
       const into = held.buffer.byteLength >= size ? held.buffer : new ArrayBuffer(size);
       held = new Uint8Array(into, 0, size);
       heldFrom = at;
-      await fill(path, file, held, at);
+      await readInto(path, file, held, at);
     }
     return held.subarray(at - heldFrom);
   };
   for (let at = chunk.from; at < end; ) {
-    await turns.take();
-    const header = pageHeaderAt(await bytesFrom(at, MOST_HEADER), 0);
+    await turns.yieldIfDue();
+    const header = pageHeaderAt(await bytesFrom(at, MAX_HEADER), 0);
     at += header.end;
     if (header.bytes > end - at) throw new Error('a page goes on past the end of its column');
     const bytes = (await bytesFrom(at, header.bytes)).subarray(0, header.bytes);
     at += header.bytes;
-    const { kind, unpacked, entries, encoding } = header;
-    if (kind === 'data' || kind === 'data-2') yield await pageIn(header, bytes, depth, unpack, dictionary);
+    const { kind, decompressedBytes, entries, encoding } = header;
+    if (kind === 'data' || kind === 'data-2') yield await pageIn(header, bytes, depth, decompress, dictionary);
     else if (kind === 'dictionary')
-      dictionary = dictionaryIn(await unpack(bytes, unpacked), entries, encoding, precision);
+      dictionary = dictionaryIn(await decompress(bytes, decompressedBytes), entries, encoding, precision);
   }
 }
 
 /** What lies between two readings stays in the processor's cache. */
 const READ_BYTES = 4 * 2 ** 20;
 /** Statistics of floats are some bytes; a header of more than this is none. */
-const MOST_HEADER = 65_536;
+const MAX_HEADER = 65_536;

@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import { fill } from '../raw.js';
+import { readInto } from '../raw.js';
 import { badFile } from '../source.js';
 import { ThriftReader, ThriftType } from './thrift.js';
 
@@ -30,25 +30,25 @@ const MAGIC = 'PAR1';
 /** At the end: the footer's length, and the magic number. */
 const END_BYTES = 4 + MAGIC.length;
 /** A file of 100,000 row groups has 15 MB. */
-const MOST_FOOTER = 2 ** 25;
-const MOST_ELEMENTS = 2 ** 16;
-const MOST_GROUPS = 2 ** 20;
+const MAX_FOOTER = 2 ** 25;
+const MAX_ELEMENTS = 2 ** 16;
+const MAX_GROUPS = 2 ** 20;
 
 /** Reads the footer. Row groups whose pages are not in the file are refused. */
 export async function footerOf(path: string, file: FileHandle, size: number): Promise<Footer> {
   const end = size - END_BYTES;
   const last = Buffer.alloc(END_BYTES);
-  if (end >= MAGIC.length) await fill(path, file, last, end);
+  if (end >= MAGIC.length) await readInto(path, file, last, end);
   if (last.toString('latin1', 4) !== MAGIC) {
     throw badFile(path, 'it does not end as a Parquet file does', 'check that the file is complete');
   }
   const bytes = last.readUInt32LE(0);
-  if (bytes > end - MAGIC.length || bytes > MOST_FOOTER) {
-    const advice = `check that the file is complete; ${MOST_FOOTER} bytes are accepted`;
+  if (bytes > end - MAGIC.length || bytes > MAX_FOOTER) {
+    const advice = `check that the file is complete; ${MAX_FOOTER} bytes are accepted`;
     throw badFile(path, `it has a footer of ${bytes} bytes`, advice);
   }
   const footer = Buffer.alloc(bytes);
-  await fill(path, file, footer, end - bytes);
+  await readInto(path, file, footer, end - bytes);
   return footerIn(footer, size);
 }
 
@@ -59,7 +59,7 @@ function footerIn(bytes: Uint8Array, fileSize: number): Footer {
   reader.struct((field, type) => {
     if (type !== ThriftType.list || (field !== 2 && field !== 4)) return false;
     reader.list(ThriftType.struct, (index) => {
-      if (index >= (field === 2 ? MOST_ELEMENTS : MOST_GROUPS)) throw new Error('its footer has too many entries');
+      if (index >= (field === 2 ? MAX_ELEMENTS : MAX_GROUPS)) throw new Error('its footer has too many entries');
       if (field === 2) elements.push(elementIn(reader));
       else groups.push(groupIn(reader, index, fileSize));
     });
@@ -72,13 +72,13 @@ const types = ['BOOLEAN', 'INT32', 'INT64', 'INT96', 'FLOAT', 'DOUBLE', 'BYTE_AR
 const repetitions = ['required', 'optional', 'repeated'] as const;
 const codecs = ['UNCOMPRESSED', 'SNAPPY', 'GZIP', 'LZO', 'BROTLI', 'LZ4', 'ZSTD', 'LZ4_RAW'];
 /** Characters of a name that an error shows. */
-const MOST_NAME = 80;
+const MAX_NAME_CHARACTERS = 80;
 
 function elementIn(reader: ThriftReader): SchemaElement {
   let name = '';
   const numbers = numbersIn(reader, (field, type) => {
     if (field !== 4 || type !== ThriftType.binary) return false;
-    name = Buffer.from(reader.take(reader.number())).toString('utf8').slice(0, MOST_NAME);
+    name = Buffer.from(reader.take(reader.varint())).toString('utf8').slice(0, MAX_NAME_CHARACTERS);
     return true;
   });
   const type = numbers.get(1);

@@ -5,7 +5,7 @@ export interface PageHeader {
   readonly kind: 'data' | 'data-2' | 'dictionary' | 'other';
   /** Bytes of the page as it lies there, and once it is decompressed. */
   readonly bytes: number;
-  readonly unpacked: number;
+  readonly decompressedBytes: number;
   /** Values of the page, with those that are null. */
   readonly entries: number;
   readonly encoding: number;
@@ -28,13 +28,13 @@ export function pageHeaderAt(bytes: Uint8Array, at: number): PageHeader {
     return true;
   });
   const kind = kinds[sizeIn(fields, 1)] ?? 'other';
-  const own = kind === 'other' ? undefined : parts.get(part[kind]);
+  const own = kind === 'other' ? undefined : parts.get(structFields[kind]);
   if (kind !== 'other' && own === undefined) throw new Error('a page does not say what it has');
   const inner: Fields = own ?? new Map();
   const is2 = kind === 'data-2';
   return {
     kind,
-    unpacked: sizeIn(fields, 2),
+    decompressedBytes: sizeIn(fields, 2),
     bytes: sizeIn(fields, 3),
     entries: kind === 'other' ? 0 : sizeIn(inner, 1),
     encoding: kind === 'other' ? 0 : sizeIn(inner, is2 ? 4 : 2),
@@ -48,7 +48,7 @@ export function pageHeaderAt(bytes: Uint8Array, at: number): PageHeader {
 
 const kinds: Readonly<Record<number, PageHeader['kind']>> = { 0: 'data', 2: 'dictionary', 3: 'data-2' };
 /** The field that has what is of this kind alone. */
-const part = { data: 5, dictionary: 7, 'data-2': 8 } as const;
+const structFields = { data: 5, dictionary: 7, 'data-2': 8 } as const;
 
 /** The numbers of a struct by their fields; booleans are 1 and 0. */
 type Fields = ReadonlyMap<number, number>;
@@ -57,8 +57,8 @@ function fieldsIn(reader: ThriftReader, onStruct: (field: number) => boolean = (
   const fields = new Map<number, number>();
   reader.struct((field, type) => {
     if (type === ThriftType.struct) return onStruct(field);
-    if (type === ThriftType.yes || type === ThriftType.no) {
-      fields.set(field, type === ThriftType.yes ? 1 : 0);
+    if (type === ThriftType.boolTrue || type === ThriftType.boolFalse) {
+      fields.set(field, type === ThriftType.boolTrue ? 1 : 0);
       return true;
     }
     const value = reader.integer(type);

@@ -1,21 +1,21 @@
-import type { Unpack } from '../decompress.js';
+import type { Decompressor } from '../decompress.js';
 import type { PageHeader } from './header.js';
-import { Runs } from './runs.js';
-import { type PageValues, type Reals, valuesIn } from './values.js';
+import { RunReader } from './runs.js';
+import { type FloatArray, type PageValues, valuesIn } from './values.js';
 
 /** How deep the values of a column lie: the largest levels, and the definition from which on a list has something. */
-export interface Depth {
+export interface ColumnDepth {
   readonly repetition: 0 | 1;
   readonly definition: number;
-  readonly listed: number;
+  readonly listDefinition: number;
 }
 
 /** A page of a column: which of its entries begin a row, which are there, and their values. */
 export interface Page {
   readonly entries: number;
   /** From their beginning each time. None where there are no lists, and where nothing can be null. */
-  repetition(): Runs | undefined;
-  definition(): Runs | undefined;
+  repetitionLevels(): RunReader | undefined;
+  definitionLevels(): RunReader | undefined;
   readonly values: PageValues;
 }
 
@@ -23,44 +23,49 @@ export interface Page {
 export async function pageIn(
   header: PageHeader,
   bytes: Uint8Array,
-  depth: Depth,
-  unpack: Unpack,
-  dictionary: Reals | undefined,
+  depth: ColumnDepth,
+  decompress: Decompressor,
+  dictionary: FloatArray | undefined,
 ): Promise<Page> {
   const { entries, encoding } = header;
   const parts = await (header.kind === 'data'
-    ? partsOf1(header, bytes, depth, unpack)
-    : partsOf2(header, bytes, unpack));
+    ? splitPageV1(header, bytes, depth, decompress)
+    : splitPageV2(header, bytes, decompress));
   const bits = bitsFor(depth.definition);
   return {
     entries,
-    repetition: () => (depth.repetition === 0 ? undefined : new Runs(parts.repetition, 1)),
-    definition: () => (bits === 0 ? undefined : new Runs(parts.definition, bits)),
+    repetitionLevels: () => (depth.repetition === 0 ? undefined : new RunReader(parts.repetition, 1)),
+    definitionLevels: () => (bits === 0 ? undefined : new RunReader(parts.definition, bits)),
     values: valuesIn(parts.values, encoding, dictionary),
   };
 }
 
-interface Parts {
+interface PageParts {
   readonly repetition: Uint8Array;
   readonly definition: Uint8Array;
   readonly values: Uint8Array;
 }
 
-const NOTHING = new Uint8Array(0);
+const EMPTY = new Uint8Array(0);
 /** Levels as runs. The older way, bits without runs, has been written by nobody for ten years. */
 const RUNS = 3;
 
-async function partsOf1(header: PageHeader, bytes: Uint8Array, depth: Depth, unpack: Unpack): Promise<Parts> {
-  const all = await unpack(bytes, header.unpacked);
+async function splitPageV1(
+  header: PageHeader,
+  bytes: Uint8Array,
+  depth: ColumnDepth,
+  decompress: Decompressor,
+): Promise<PageParts> {
+  const all = await decompress(bytes, header.decompressedBytes);
   let at = 0;
   const levels = (isThere: boolean, encoding: number | undefined): Uint8Array => {
-    if (!isThere) return NOTHING;
+    if (!isThere) return EMPTY;
     if (encoding !== RUNS) throw new Error('levels are written in a way that is no longer in use');
     const [a, b, c, d] = all.subarray(at, at + 4);
-    if (d === undefined) throw cutShort();
+    if (d === undefined) throw truncatedError();
     const from = at + 4;
     at = from + ((a as number) | ((b as number) << 8) | ((c as number) << 16)) + d * 2 ** 24;
-    if (at > all.length) throw cutShort();
+    if (at > all.length) throw truncatedError();
     return all.subarray(from, at);
   };
   const [ofDefinition, ofRepetition] = header.levels;
@@ -69,19 +74,19 @@ async function partsOf1(header: PageHeader, bytes: Uint8Array, depth: Depth, unp
   return { repetition, definition, values: all.subarray(at) };
 }
 
-async function partsOf2(header: PageHeader, bytes: Uint8Array, unpack: Unpack): Promise<Parts> {
-  const { repetitionBytes, definitionBytes, unpacked, isCompressed } = header;
+async function splitPageV2(header: PageHeader, bytes: Uint8Array, decompress: Decompressor): Promise<PageParts> {
+  const { repetitionBytes, definitionBytes, decompressedBytes, isCompressed } = header;
   const from = repetitionBytes + definitionBytes;
-  if (from > bytes.length || from > unpacked) throw cutShort();
+  if (from > bytes.length || from > decompressedBytes) throw truncatedError();
   const rest = bytes.subarray(from);
   return {
     repetition: bytes.subarray(0, repetitionBytes),
     definition: bytes.subarray(repetitionBytes, from),
     // Where no value is there, there may be nothing to decompress either.
-    values: isCompressed && rest.length > 0 ? await unpack(rest, unpacked - from) : rest,
+    values: isCompressed && rest.length > 0 ? await decompress(rest, decompressedBytes - from) : rest,
   };
 }
 
-const bitsFor = (most: number): number => 32 - Math.clz32(most);
+const bitsFor = (max: number): number => 32 - Math.clz32(max);
 
-const cutShort = (): Error => new Error('a page ends within its levels');
+const truncatedError = (): Error => new Error('a page ends within its levels');

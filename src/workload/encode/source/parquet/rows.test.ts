@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { RowChecks } from '../column.js';
 import type { Page } from './page.js';
-import { Rows } from './rows.js';
-import { Runs } from './runs.js';
+import { RowScanner } from './rows.js';
+import { RunReader } from './runs.js';
 
-const depth = { repetition: 1, definition: 3, listed: 2 } as const;
+const depth = { repetition: 1, definition: 3, listDefinition: 2 } as const;
 const checks = new RowChecks('x.parquet', {});
 /** The most that a page can say it has, in runs of one number. */
 const MOST = 2 ** 31 - 1;
@@ -12,19 +12,21 @@ const run = (value: number): Uint8Array => Uint8Array.from([0xfe, 0xff, 0xff, 0x
 
 const pageOf = (repetition: number, definition: number, entries = MOST): Page => ({
   entries,
-  repetition: () => new Runs(run(repetition), 1),
-  definition: () => new Runs(run(definition), 2),
+  repetitionLevels: () => new RunReader(run(repetition), 1),
+  definitionLevels: () => new RunReader(run(definition), 2),
   values: { read: () => undefined },
 });
 
 test('runs of two thousand million entries cost as one', () => {
-  const nulls = new Rows(depth, checks, 4);
+  const nulls = new RowScanner(depth, checks, 4);
   expect([...nulls.page(pageOf(0, 0))]).toEqual([{ count: 4 * MOST, isZero: true }]);
-  expect(nulls.begun).toBe(MOST);
-  const single = new Rows(depth, checks, 1);
+  expect(nulls.rowsBegun).toBe(MOST);
+  const single = new RowScanner(depth, checks, 1);
   expect([...single.page(pageOf(0, 3))]).toEqual([{ count: MOST, isZero: false }]);
-  expect(() => [...new Rows(depth, checks, 2).page(pageOf(0, 3))]).toThrow(/sample 0 has 1 values, the first one 2/);
-  const long = new Rows(depth, checks, 5);
+  expect(() => [...new RowScanner(depth, checks, 2).page(pageOf(0, 3))]).toThrow(
+    /sample 0 has 1 values, the first one 2/,
+  );
+  const long = new RowScanner(depth, checks, 5);
   expect([...long.page(pageOf(0, 3, 1)), ...long.page(pageOf(1, 3))]).toEqual([
     { count: 1, isZero: false },
     { count: 4, isZero: false },
@@ -33,8 +35,8 @@ test('runs of two thousand million entries cost as one', () => {
 });
 
 test('what no column can have throws', () => {
-  expect(() => [...new Rows(depth, checks, 1).page(pageOf(1, 3))]).toThrow(/a row that has ended/);
-  expect(() => [...new Rows({ ...depth, definition: 2 }, checks, 1).page(pageOf(0, 3))]).toThrow(/level/);
-  expect(() => [...new Rows(depth, checks, 1).page(pageOf(2, 3))]).toThrow(/level/);
-  expect(() => [...new Rows(depth, checks, 1).page(pageOf(0, 1))]).toThrow(/sample 0 has 0 values/);
+  expect(() => [...new RowScanner(depth, checks, 1).page(pageOf(1, 3))]).toThrow(/a row that has ended/);
+  expect(() => [...new RowScanner({ ...depth, definition: 2 }, checks, 1).page(pageOf(0, 3))]).toThrow(/level/);
+  expect(() => [...new RowScanner(depth, checks, 1).page(pageOf(2, 3))]).toThrow(/level/);
+  expect(() => [...new RowScanner(depth, checks, 1).page(pageOf(0, 1))]).toThrow(/sample 0 has 0 values/);
 });

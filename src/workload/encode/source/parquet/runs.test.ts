@@ -1,21 +1,21 @@
 import { expect, test } from 'vitest';
-import { Runs } from './runs.js';
+import { RunReader } from './runs.js';
 
 const numbersIn = (bytes: readonly number[], width: number, count: number): number[] => {
-  const runs = new Runs(Uint8Array.from(bytes), width);
+  const runs = new RunReader(Uint8Array.from(bytes), width);
   const numbers: number[] = [];
   while (numbers.length < count) {
-    runs.look(count - numbers.length);
+    runs.peek(count - numbers.length);
     numbers.push(...Array.from({ length: runs.count }, () => runs.value));
-    runs.take(runs.count);
+    runs.skip(runs.count);
   }
   return numbers;
 };
 const gathered = (bytes: readonly number[], width: number, count: number, values: number): number[] => {
   const into = new Float64Array(count);
   const table = Float64Array.from({ length: values }, (_, i) => i);
-  const runs = new Runs(Uint8Array.from(bytes), width);
-  for (let at = 0; at < count; at += 3) runs.gather(table, into, at, Math.min(3, count - at));
+  const runs = new RunReader(Uint8Array.from(bytes), width);
+  for (let at = 0; at < count; at += 3) runs.lookUp(table, into, at, Math.min(3, count - at));
   return [...into];
 };
 
@@ -50,5 +50,5 @@ test('what ends too soon, or is not in the dictionary, throws', () => {
   expect(() => numbersIn([0xff, 0xff, 0xff, 0xff, 0xff, 0xff], 1, 1)).toThrow(/more than/);
   expect(() => gathered([2 * 3, 4], 3, 3, 4)).toThrow(/value 4 of a dictionary of 4/);
   expect(() => gathered([3, 0b1000_1000, 0b1100_0110, 0b1111_1010], 3, 8, 7)).toThrow(/value 7/);
-  expect(() => new Runs(new Uint8Array(0), 33)).toThrow(/33 bits/);
+  expect(() => new RunReader(new Uint8Array(0), 33)).toThrow(/33 bits/);
 });

@@ -2,16 +2,16 @@
  * Small whole numbers as Parquet writes levels and places in a dictionary: runs of one number, and groups of eight packed
  * into as many bits as the largest needs. Nothing is unpacked before it is asked for, so a run of 65,535 costs as one.
  */
-export class Runs {
+export class RunReader {
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
   readonly #width: number;
   #at = 0;
   /** Of a run of one number: how many are left, and which. */
-  #same = 0;
-  #number = 0;
+  #repeatsLeft = 0;
+  #repeated = 0;
   /** Of packed ones: how many are left, where their group of eight begins, and which of it is next. */
-  #packed = 0;
+  #packedLeft = 0;
   #group = 0;
   #next = 0;
   /** The number that comes next, and how many of it there are at least, after `look`. */
@@ -19,21 +19,21 @@ export class Runs {
   count = 0;
 
   constructor(bytes: Uint8Array, width: number) {
-    if (width > MOST_WIDTH) throw new Error(`numbers of ${width} bits are in no page`);
+    if (width > MAX_WIDTH) throw new Error(`numbers of ${width} bits are in no page`);
     this.#bytes = bytes;
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     this.#width = width;
   }
 
   /** Sees what comes next, at most so many of it, and takes nothing. */
-  look(most: number): void {
-    while (this.#same === 0 && this.#packed === 0) this.#begin();
-    if (this.#same > 0) {
-      this.value = this.#number;
-      this.count = Math.min(this.#same, most);
+  peek(max: number): void {
+    while (this.#repeatsLeft === 0 && this.#packedLeft === 0) this.#readRunHeader();
+    if (this.#repeatsLeft > 0) {
+      this.value = this.#repeated;
+      this.count = Math.min(this.#repeatsLeft, max);
       return;
     }
-    const end = Math.min(this.#packed, most, BLOCK);
+    const end = Math.min(this.#packedLeft, max, BLOCK);
     const value = this.#unpack(this.#next);
     let count = 1;
     while (count < end && this.#unpack(this.#next + count) === value) count++;
@@ -42,34 +42,34 @@ export class Runs {
   }
 
   /** Goes on by some of what `look` saw. */
-  take(count: number): void {
-    if (this.#same > 0) this.#same -= count;
-    else this.#drop(count);
+  skip(count: number): void {
+    if (this.#repeatsLeft > 0) this.#repeatsLeft -= count;
+    else this.#skipPacked(count);
     this.count -= count;
   }
 
   /** Puts the values that the next numbers stand for in a table. */
-  gather(table: Reals, into: Reals, from: number, count: number): void {
+  lookUp(table: FloatArray, into: FloatArray, from: number, count: number): void {
     for (let at = from; at < from + count; ) {
-      while (this.#same === 0 && this.#packed === 0) this.#begin();
+      while (this.#repeatsLeft === 0 && this.#packedLeft === 0) this.#readRunHeader();
       const left = from + count - at;
-      if (this.#same > 0) {
-        const some = Math.min(this.#same, left);
-        if (this.#number >= table.length) throw outside(this.#number, table);
-        into.fill(table[this.#number] as number, at, at + some);
-        this.#same -= some;
+      if (this.#repeatsLeft > 0) {
+        const some = Math.min(this.#repeatsLeft, left);
+        if (this.#repeated >= table.length) throw dictionaryRangeError(this.#repeated, table);
+        into.fill(table[this.#repeated] as number, at, at + some);
+        this.#repeatsLeft -= some;
         at += some;
       } else {
-        const some = Math.min(this.#packed, left, BLOCK);
-        this.#gatherPacked(table, into, at, some);
-        this.#drop(some);
+        const some = Math.min(this.#packedLeft, left, BLOCK);
+        this.#lookUpPacked(table, into, at, some);
+        this.#skipPacked(some);
         at += some;
       }
     }
   }
 
   /** In words of four bytes, as long as these are there and hold a number wherever it begins: 25 bits at most. */
-  #gatherPacked(table: Reals, into: Reals, from: number, count: number): void {
+  #lookUpPacked(table: FloatArray, into: FloatArray, from: number, count: number): void {
     const width = this.#width;
     const { length } = table;
     const end = from + count;
@@ -81,42 +81,42 @@ export class Runs {
       const last = 8 * (view.byteLength - 4 - group);
       for (let bit = this.#next * width; at < end && bit < last; bit += width) {
         const number = (view.getUint32(group + (bit >>> 3), true) >>> (bit & 7)) & mask;
-        if (number >= length) throw outside(number, table);
+        if (number >= length) throw dictionaryRangeError(number, table);
         into[at++] = table[number] as number;
       }
     }
     for (const shift = from - this.#next; at < end; at++) {
       const number = this.#unpack(at - shift);
-      if (number >= length) throw outside(number, table);
+      if (number >= length) throw dictionaryRangeError(number, table);
       into[at] = table[number] as number;
     }
   }
 
-  #drop(count: number): void {
+  #skipPacked(count: number): void {
     const next = this.#next + count;
-    this.#packed -= count;
+    this.#packedLeft -= count;
     this.#group += (next >>> 3) * this.#width;
     this.#next = next & 7;
   }
 
   /** The next run's header. Each takes a byte, so runs of nothing end with the bytes. */
-  #begin(): void {
+  #readRunHeader(): void {
     const header = this.#varint();
     const count = Math.floor(header / 2);
     if (header % 2 === 0) {
       let number = 0;
       for (let i = 0; i < Math.ceil(this.#width / 8); i++) number += this.#byte() * 256 ** i;
-      this.#same = count;
-      this.#number = number;
+      this.#repeatsLeft = count;
+      this.#repeated = number;
       return;
     }
     // Some writers leave out the bytes of the last group that nobody reads.
     const bytes = Math.min(count * this.#width, this.#bytes.length - this.#at);
-    this.#packed = this.#width === 0 ? 8 * count : Math.floor((8 * bytes) / this.#width);
+    this.#packedLeft = this.#width === 0 ? 8 * count : Math.floor((8 * bytes) / this.#width);
     this.#group = this.#at;
     this.#next = 0;
     this.#at += bytes;
-    if (this.#packed === 0 && count > 0) throw cutShort();
+    if (this.#packedLeft === 0 && count > 0) throw truncatedError();
   }
 
   /** The number that is so many after the first of this group. Bytes past the end count as 0. */
@@ -151,17 +151,17 @@ export class Runs {
 
   #byte(): number {
     const byte = this.#bytes[this.#at++];
-    if (byte === undefined) throw cutShort();
+    if (byte === undefined) throw truncatedError();
     return byte;
   }
 }
 
-type Reals = Float64Array | Float32Array;
+type FloatArray = Float64Array | Float32Array;
 
-const MOST_WIDTH = 32;
+const MAX_WIDTH = 32;
 /** Numbers that are unpacked at a time, so that their bits are counted in 31. */
 const BLOCK = 2 ** 20;
 
-const cutShort = (): Error => new Error('a page ends within its levels or its places in the dictionary');
-const outside = (number: number, { length }: Reals): Error =>
+const truncatedError = (): Error => new Error('a page ends within its levels or its places in the dictionary');
+const dictionaryRangeError = (number: number, { length }: FloatArray): Error =>
   new Error(`a page asks for value ${number} of a dictionary of ${length}`);

@@ -1,16 +1,19 @@
 import type { Precision } from '../../kernel/encoding.js';
 import { badFile, badType } from '../source.js';
 import type { SchemaElement } from './footer.js';
-import type { Depth } from './page.js';
+import type { ColumnDepth } from './page.js';
 
 /** The one column that a file of samples has, and how deep its values lie. Other schemas are refused. */
-export function columnOf(path: string, elements: readonly SchemaElement[]): { depth: Depth; precision: Precision } {
+export function columnOf(
+  path: string,
+  elements: readonly SchemaElement[],
+): { depth: ColumnDepth; precision: Precision } {
   const columns = elements[0]?.children ?? 0;
   const [column] = elements.slice(1);
   if (column === undefined || columns !== 1) {
     throw badFile(path, `it has ${columns} columns`, 'write a file with one: a list of floats in each row');
   }
-  const chains = chainsOf(elements);
+  const chains = leafPaths(elements);
   const [chain = []] = chains;
   const names = chains.map((one) => one.at(-1)?.type ?? 'nothing');
   const lists = chain.filter(isRepeated).length;
@@ -27,21 +30,21 @@ export function columnOf(path: string, elements: readonly SchemaElement[]): { de
 const isRepeated = ({ repetition }: SchemaElement): boolean => repetition === 'repeated';
 
 /** Leaves that are looked at: a column of floats has one. */
-const MOST_LEAVES = 8;
+const MAX_LEAVES = 8;
 
 /** The ways from the column to its first leaves. The elements are in depth-first order, so a stack of open groups does. */
-function chainsOf([, ...elements]: readonly SchemaElement[]): (readonly SchemaElement[])[] {
+function leafPaths([, ...elements]: readonly SchemaElement[]): (readonly SchemaElement[])[] {
   const chains: SchemaElement[][] = [];
   let open: { readonly element: SchemaElement; left: number }[] = [];
   for (const element of elements) {
     const { children } = element;
     if (children > 0) {
-      if (open.length >= MOST_NESTED) break;
+      if (open.length >= MAX_NESTED) break;
       open.push({ element, left: children });
       continue;
     }
     chains.push([...open.map((one) => one.element), element]);
-    if (chains.length === MOST_LEAVES) break;
+    if (chains.length === MAX_LEAVES) break;
     for (const group of open.toReversed()) {
       group.left -= 1;
       if (group.left > 0) break;
@@ -53,16 +56,16 @@ function chainsOf([, ...elements]: readonly SchemaElement[]): (readonly SchemaEl
 }
 
 /** Groups around a value that are looked at: a list of floats has two. */
-const MOST_NESTED = 16;
+const MAX_NESTED = 16;
 
 /** A level for each step on which something may be missing. */
-function depthOf(chain: readonly SchemaElement[]): Depth {
+function depthOf(chain: readonly SchemaElement[]): ColumnDepth {
   const steps = (nodes: readonly SchemaElement[]): number =>
     nodes.filter(({ repetition }) => repetition !== 'required').length;
   const repeats = chain.findIndex(isRepeated);
   return {
     repetition: repeats < 0 ? 0 : 1,
     definition: steps(chain),
-    listed: steps(chain.slice(0, repeats + 1)),
+    listDefinition: steps(chain.slice(0, repeats + 1)),
   };
 }

@@ -1,7 +1,7 @@
 /** Types of Thrift's compact protocol. */
 export const ThriftType = {
-  yes: 1,
-  no: 2,
+  boolTrue: 1,
+  boolFalse: 2,
   byte: 3,
   i16: 4,
   i64: 6,
@@ -14,7 +14,7 @@ export const ThriftType = {
 } as const;
 
 /** Parquet's metadata is seven levels deep; deeper nesting is damage. */
-const MOST_DEPTH = 16;
+const MAX_DEPTH = 16;
 
 /**
  * Reads Thrift's compact protocol. Nothing is kept but what the caller keeps; lengths are checked against the bytes, and
@@ -34,11 +34,11 @@ export class ThriftReader {
 
   /** Visits the fields of a struct. `visit` reads the value and returns true, or returns false to have it skipped. */
   struct(visit: (field: number, type: number) => boolean): void {
-    this.#deeper(() => {
+    this.#nested(() => {
       for (let field = 0; ; ) {
         const first = this.byte();
         if (first === 0) return;
-        field = first >> 4 === 0 ? this.signed() : field + (first >> 4);
+        field = first >> 4 === 0 ? this.zigzag() : field + (first >> 4);
         if (!visit(field, first & 15)) this.skip(first & 15);
       }
     });
@@ -46,9 +46,9 @@ export class ThriftReader {
 
   /** Visits the elements of a list, which reads each. Each takes a byte at least, so a count too large ends with the bytes. */
   list(type: number, visit: (index: number) => void): void {
-    this.#deeper(() => {
+    this.#nested(() => {
       const first = this.byte();
-      const count = first >> 4 === 15 ? this.number() : first >> 4;
+      const count = first >> 4 === 15 ? this.varint() : first >> 4;
       if (count > 0 && (first & 15) !== type) throw new Error(`${this.#name} has a list of another type`);
       for (let index = 0; index < count; index++) visit(index);
     });
@@ -57,15 +57,15 @@ export class ThriftReader {
   /** A whole number of a field of this type; undefined for other types. */
   integer(type: number): number | undefined {
     if (type === ThriftType.byte) return this.byte();
-    if (type >= ThriftType.i16 && type <= ThriftType.i64) return this.signed();
+    if (type >= ThriftType.i16 && type <= ThriftType.i64) return this.zigzag();
     return undefined;
   }
 
   skip(type: number): void {
-    if (type === ThriftType.yes || type === ThriftType.no) return;
+    if (type === ThriftType.boolTrue || type === ThriftType.boolFalse) return;
     if (this.integer(type) !== undefined) return;
     if (type === ThriftType.double) this.take(8);
-    else if (type === ThriftType.binary) this.take(this.number());
+    else if (type === ThriftType.binary) this.take(this.varint());
     else if (type === ThriftType.list || type === ThriftType.set) this.#skipList();
     else if (type === ThriftType.map) this.#skipMap();
     else if (type === ThriftType.struct) this.struct(() => false);
@@ -73,19 +73,19 @@ export class ThriftReader {
   }
 
   take(count: number): Uint8Array {
-    if (count > this.#bytes.length - this.at) throw this.#cutShort();
+    if (count > this.#bytes.length - this.at) throw this.#truncatedError();
     this.at += count;
     return this.#bytes.subarray(this.at - count, this.at);
   }
 
   byte(): number {
     const byte = this.#bytes[this.at++];
-    if (byte === undefined) throw this.#cutShort();
+    if (byte === undefined) throw this.#truncatedError();
     return byte;
   }
 
   /** Seven bits a byte, the lowest first. */
-  number(): number {
+  varint(): number {
     let value = 0;
     for (let scale = 1; scale <= 2 ** 63; scale *= 128) {
       const byte = this.byte();
@@ -96,8 +96,8 @@ export class ThriftReader {
   }
 
   /** 0, −1, 1, −2, …: the sign is the lowest bit. */
-  signed(): number {
-    const value = this.number();
+  zigzag(): number {
+    const value = this.varint();
     return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
   }
 
@@ -107,8 +107,8 @@ export class ThriftReader {
   }
 
   #skipMap(): void {
-    this.#deeper(() => {
-      const count = this.number();
+    this.#nested(() => {
+      const count = this.varint();
       const types = count === 0 ? 0 : this.byte();
       for (let i = 0; i < count; i++) {
         this.#skipElement(types >> 4);
@@ -119,17 +119,17 @@ export class ThriftReader {
 
   /** A boolean field is in the field's type; in lists booleans are bytes. */
   #skipElement(type: number): void {
-    this.skip(type === ThriftType.yes || type === ThriftType.no ? ThriftType.byte : type);
+    this.skip(type === ThriftType.boolTrue || type === ThriftType.boolFalse ? ThriftType.byte : type);
   }
 
-  #deeper(read: () => void): void {
-    if (this.#depth === MOST_DEPTH) throw new Error(`${this.#name} is nested too deeply`);
+  #nested(read: () => void): void {
+    if (this.#depth === MAX_DEPTH) throw new Error(`${this.#name} is nested too deeply`);
     this.#depth += 1;
     read();
     this.#depth -= 1;
   }
 
-  #cutShort(): Error {
+  #truncatedError(): Error {
     return new Error(`${this.#name} is cut short`);
   }
 }

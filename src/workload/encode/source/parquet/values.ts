@@ -1,43 +1,43 @@
 import type { Precision } from '../../kernel/encoding.js';
-import { Runs } from './runs.js';
+import { RunReader } from './runs.js';
 
-export type Reals = Float64Array | Float32Array;
+export type FloatArray = Float64Array | Float32Array;
 
 /** The values of a page, in order; each is given once, straight to where it is wanted. */
 export interface PageValues {
-  read(into: Reals, at: number, count: number): void;
+  read(into: FloatArray, at: number, count: number): void;
 }
 
 /** Encodings of values, by their numbers in the format. Floats have no others. */
 const Encoding = { plain: 0, plainDictionary: 2, runsDictionary: 8, split: 9 } as const;
 
-export function valuesIn(bytes: Uint8Array, encoding: number, dictionary: Reals | undefined): PageValues {
-  if (encoding === Encoding.plain) return new Plain(bytes);
-  if (encoding === Encoding.split) return new Split(bytes);
+export function valuesIn(bytes: Uint8Array, encoding: number, dictionary: FloatArray | undefined): PageValues {
+  if (encoding === Encoding.plain) return new PlainValues(bytes);
+  if (encoding === Encoding.split) return new ByteStreamSplitValues(bytes);
   if (encoding !== Encoding.plainDictionary && encoding !== Encoding.runsDictionary) {
     throw new Error(`encoding ${encoding} is not one that floats have`);
   }
   if (dictionary === undefined) throw new Error('a page asks for a dictionary, and there is none');
   const [width] = bytes;
   // A page of nulls alone may have nothing at all.
-  const places = new Runs(bytes.subarray(1), width ?? 0);
-  return { read: (into, at, count) => places.gather(dictionary, into, at, count) };
+  const places = new RunReader(bytes.subarray(1), width ?? 0);
+  return { read: (into, at, count) => places.lookUp(dictionary, into, at, count) };
 }
 
 /** A dictionary lies there as values do. It is copied, since pages come and go. */
-export function dictionaryIn(bytes: Uint8Array, entries: number, encoding: number, precision: Precision): Reals {
+export function dictionaryIn(bytes: Uint8Array, entries: number, encoding: number, precision: Precision): FloatArray {
   if (encoding !== Encoding.plain && encoding !== Encoding.plainDictionary) {
     throw new Error(`encoding ${encoding} is not one that dictionaries have`);
   }
   const size = precision === 'f64' ? 8 : 4;
-  if (entries * size > bytes.length) throw cutShort();
+  if (entries * size > bytes.length) throw truncatedError();
   const values = precision === 'f64' ? new Float64Array(entries) : new Float32Array(entries);
-  new Plain(bytes).read(values, 0, entries);
+  new PlainValues(bytes).read(values, 0, entries);
   return values;
 }
 
 /** As in memory, but for its alignment. */
-class Plain implements PageValues {
+class PlainValues implements PageValues {
   readonly #bytes: Uint8Array;
   #at = 0;
 
@@ -45,10 +45,10 @@ class Plain implements PageValues {
     this.#bytes = bytes;
   }
 
-  read(into: Reals, at: number, count: number): void {
+  read(into: FloatArray, at: number, count: number): void {
     const size = into.BYTES_PER_ELEMENT;
     const end = this.#at + count * size;
-    if (end > this.#bytes.length) throw cutShort();
+    if (end > this.#bytes.length) throw truncatedError();
     copy(this.#bytes.subarray(this.#at, end), new Uint8Array(into.buffer, into.byteOffset + at * size, count * size));
     this.#at = end;
   }
@@ -64,19 +64,19 @@ function copy(from: Uint8Array, into: Uint8Array): void {
     into.set(from);
     return;
   }
-  const aside = new Uint8Array(ASIDE, into.byteOffset % 8);
-  for (let at = 0; at < from.length; at += ASIDE_BYTES) {
-    const some = aside.subarray(0, Math.min(ASIDE_BYTES, from.length - at));
+  const aside = new Uint8Array(SCRATCH, into.byteOffset % 8);
+  for (let at = 0; at < from.length; at += SCRATCH_BYTES) {
+    const some = aside.subarray(0, Math.min(SCRATCH_BYTES, from.length - at));
     some.set(from.subarray(at, at + some.length));
     into.set(some, at);
   }
 }
 
-const ASIDE_BYTES = 65_536;
-const ASIDE = new ArrayBuffer(ASIDE_BYTES + 8);
+const SCRATCH_BYTES = 65_536;
+const SCRATCH = new ArrayBuffer(SCRATCH_BYTES + 8);
 
 /** The first bytes of all values, then their second ones, and so on. */
-class Split implements PageValues {
+class ByteStreamSplitValues implements PageValues {
   readonly #bytes: Uint8Array;
   #at = 0;
 
@@ -84,26 +84,26 @@ class Split implements PageValues {
     this.#bytes = bytes;
   }
 
-  read(into: Reals, at: number, count: number): void {
+  read(into: FloatArray, at: number, count: number): void {
     const size = into.BYTES_PER_ELEMENT;
     const each = Math.floor(this.#bytes.length / size);
-    if (this.#at + count > each) throw cutShort();
+    if (this.#at + count > each) throw truncatedError();
     const words = new Int32Array(into.buffer, into.byteOffset + at * size, (count * size) / 4);
     const perValue = size / 4;
     for (let word = 0; word < perValue; word++) {
       const part = (k: number) => this.#bytes.subarray((4 * word + k) * each + this.#at);
-      join([part(0), part(1), part(2), part(3)], words, word, perValue, count);
+      joinBytes([part(0), part(1), part(2), part(3)], words, word, perValue, count);
     }
     this.#at += count;
   }
 }
 
 /** Words of four bytes each, to every so manieth place. */
-function join(parts: readonly Uint8Array[], words: Int32Array, from: number, step: number, count: number): void {
+function joinBytes(parts: readonly Uint8Array[], words: Int32Array, from: number, step: number, count: number): void {
   const [a, b, c, d] = parts as [Uint8Array, Uint8Array, Uint8Array, Uint8Array];
   for (let i = 0, to = from; i < count; i++, to += step) {
     words[to] = (a[i] as number) | ((b[i] as number) << 8) | ((c[i] as number) << 16) | ((d[i] as number) << 24);
   }
 }
 
-const cutShort = (): Error => new Error('a page has fewer values than it says');
+const truncatedError = (): Error => new Error('a page has fewer values than it says');
