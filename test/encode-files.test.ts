@@ -437,12 +437,12 @@ describe('the benchmark', () => {
       join(dist, 'console', 'command', 'version.js'),
       join(place, 'dist', 'console', 'command', 'version.js'),
     );
-    const { commitOf } = (await import(join(place, 'dist', 'console', 'command', 'version.js'))) as {
-      commitOf(): string | undefined;
+    const { sourceCommit } = (await import(join(place, 'dist', 'console', 'command', 'version.js'))) as {
+      sourceCommit(): string | undefined;
     };
-    expect(commitOf()).toBeUndefined();
+    expect(sourceCommit()).toBeUndefined();
     await writeFile(join(place, 'dist', 'commit'), '0123456789ab\n');
-    expect(commitOf()).toBe('0123456789ab');
+    expect(sourceCommit()).toBe('0123456789ab');
     if (existsSync(new URL('../.git', import.meta.url))) {
       expect(await readFile(join(dist, 'commit'), 'utf8')).toMatch(/^[0-9a-f]{12}( with changes)?\n$/);
     }

@@ -21,7 +21,7 @@ afterAll(() => behind?.close());
 async function shared(
   natures: readonly FaultSpec[],
   space: number,
-  options: { share: 'equal' | 'measured'; steal: boolean },
+  options: { partition: 'equal' | 'measured'; steal: boolean },
 ) {
   const devices = virtualDevices(behind, natures);
   const engine = new Engine(devices, { records: 100_000 });
@@ -46,7 +46,7 @@ describe('equal parts', () => {
     [2, [2, 0, 0, 0]],
     [30_000, [7500, 7500, 7500, 7500]],
   ])('%i indices over four devices of different speeds: each does its own and no other', async (space, shares) => {
-    const { hits, done } = await shared(speeds, space, { share: 'equal', steal: false });
+    const { hits, done } = await shared(speeds, space, { partition: 'equal', steal: false });
     expect(hits).toEqual(marks(space, 11));
     let start = 0n;
     for (const [at, share] of shares.entries()) {
@@ -58,7 +58,7 @@ describe('equal parts', () => {
   test('those that are done help the slow one, unless that is not wanted', async () => {
     const space = 60_000;
     const natures = [{ speed: 4e6 }, { speed: 4e4 }];
-    const { hits, done } = await shared(natures, space, { share: 'equal', steal: true });
+    const { hits, done } = await shared(natures, space, { partition: 'equal', steal: true });
     expect(hits).toEqual(marks(space, 11));
     const [fast, slow] = done;
     expect(fast?.has({ start: 0n, length: 30_000n })).toBe(true);
@@ -68,10 +68,10 @@ describe('equal parts', () => {
 
   test('what a lost device had is done by the others, also where they do not help', async () => {
     const natures: FaultSpec[] = [{ speed: 1e6 }, { speed: 1e6, disappearsAt: 2 }, { speed: 1e6 }];
-    const { hits, done } = await shared(natures, 30_000, { share: 'equal', steal: false });
+    const { hits, done } = await shared(natures, 30_000, { partition: 'equal', steal: false });
     expect(hits).toEqual(marks(30_000, 11));
     expect(done[1]!.total).toBeLessThan(10_000n);
-    const broken = await shared([{ speed: 1e6 }, { failsToCompile: true }], 3000, { share: 'equal', steal: false });
+    const broken = await shared([{ speed: 1e6 }, { failsToCompile: true }], 3000, { partition: 'equal', steal: false });
     expect(broken.hits).toEqual(marks(3000, 11));
   });
 });
@@ -80,7 +80,7 @@ describe('parts by speed', () => {
   test('after a few chunks each has a part of its own', async () => {
     const space = 400_000;
     const { hits, records } = await shared([{ speed: 3e6 }, { speed: 1e6 }], space, {
-      share: 'measured',
+      partition: 'measured',
       steal: false,
     });
     expect(hits).toEqual(marks(space, 11));

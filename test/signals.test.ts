@@ -15,10 +15,10 @@ import { byTier, patience } from './tier.js';
 const libc = new URL('../dist/device/native/libc.js', import.meta.url).href;
 const child = (guarded: boolean) => `
   import koffi from 'koffi';
-  import { keepingSignals } from '${libc}';
+  import { preservingSignals } from '${libc}';
   const signal = koffi.load(null).func('uint64_t signal(int signal, uint64_t handler)');
   const library = () => [2, 15].forEach((number) => signal(number, signal(number, 0)));
-  ${guarded ? 'keepingSignals(library)' : 'library()'};
+  ${guarded ? 'preservingSignals(library)' : 'library()'};
   console.log('ready');
   setInterval(() => undefined, 1000);
 `;

@@ -7,7 +7,7 @@ const times = (user: number, idle: number) => ({ user, nice: 1, sys: 2, irq: 1, 
 test('the share of busy time is that between two looks, over all processors', () => {
   const before = sumTimes([times(100, 900), times(0, 1000)]);
   const after = sumTimes([times(160, 940), times(40, 1060)]);
-  expect(before).toEqual({ busy: 108, all: 2008 });
+  expect(before).toEqual({ busy: 108, total: 2008 });
   expect(busyShare(before, after)).toBeCloseTo(0.5);
   expect(busyShare(after, after)).toBeUndefined();
 });

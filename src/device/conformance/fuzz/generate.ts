@@ -209,8 +209,8 @@ class Generator {
       palette: this.#palette,
       id: () => this.#nextId++,
       operand: (type) => this.#operand(type, scope()),
-      block: ({ region }) => {
-        const inside = { ...scope(), region, inLoop: false, depth: Math.max(2, scope().depth + 1) };
+      block: ({ isInRegion }) => {
+        const inside: Scope = { ...scope(), isInRegion, isInLoop: false, depth: Math.max(2, scope().depth + 1) };
         const steps = this.#block(inside, 1 + this.#random.below(10));
         return { steps, values: this.#visible(steps).values };
       },

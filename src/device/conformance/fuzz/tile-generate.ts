@@ -11,7 +11,7 @@ export interface StepSource {
   id(): number;
   operand(type: Scalar): Operand;
   /** A block inside, and the values it makes. */
-  block(more: { readonly region: boolean }): {
+  block(more: { readonly isInRegion: boolean }): {
     readonly steps: RecipeStep[];
     readonly values: readonly { readonly id: number; readonly type: Scalar }[];
   };
@@ -44,7 +44,7 @@ export function tileStep(near: readonly NearRecipe[], inside: boolean, source: S
   if (dice < 40) return each(near, source);
   if (dice < 50) return sum(source);
   if (dice < 55) {
-    const { steps, values } = source.block({ region: true });
+    const { steps, values } = source.block({ isInRegion: true });
     return { kind: 'once', body: [...steps, ...writeSomeValues(near, values, source)] };
   }
   return undefined;
@@ -67,7 +67,7 @@ export function tileTail(near: readonly NearRecipe[], tail: readonly RecipeStep[
 function each(near: readonly NearRecipe[], source: StepSource): RecipeStep {
   const { random } = source;
   const { rounds, maxRounds } = randomRounds(source);
-  const { steps, values } = source.block({ region: true });
+  const { steps, values } = source.block({ isInRegion: true });
   const body = [...steps, ...writeSomeValues(near, values, source)];
   if (random.chance(0.15)) {
     const condition = values.findLast(({ type }) => type === 'bool');
@@ -84,7 +84,7 @@ function each(near: readonly NearRecipe[], source: StepSource): RecipeStep {
 function sum(source: StepSource): RecipeStep {
   const { random, palette } = source;
   const { rounds, maxRounds } = randomRounds(source);
-  const { steps, values } = source.block({ region: true });
+  const { steps, values } = source.block({ isInRegion: true });
   const last = values.findLast((value) => palette.sums.includes(value.type as Numeric));
   const type = (random.chance(0.7) && last ? last.type : random.pick(palette.sums)) as Numeric;
   return {

@@ -278,7 +278,7 @@ describe('options', () => {
   test('limit the streams, and are refused where they make no sense', async () => {
     const device = await open({ streams: 3 });
     const streams = [device.stream(), device.stream(), device.stream()];
-    expect(device.streams).toEqual({ open: 3, most: 3 });
+    expect(device.streams).toEqual({ open: 3, max: 3 });
     expect(() => device.stream()).toThrow(/all of its 3 streams open/);
     streams[0]?.close();
     device.stream();

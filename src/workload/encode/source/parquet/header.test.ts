@@ -7,7 +7,7 @@ const start = [0x15, 0, 0x15, 0xd8, 4, 0x15, 0x90, 3];
 const own = [0x2c, 0x15, 0xc8, 1, 0x15, 0, 0x15, 6, 0x15, 6];
 
 test('a page of the first version, by the compact protocol', () => {
-  const expected = { kind: 'data', unpacked: 300, bytes: 200, entries: 100, encoding: 0, levels: [3, 3] };
+  const expected = { kind: 'data', decompressedBytes: 300, bytes: 200, entries: 100, encoding: 0, levels: [3, 3] };
   expect(header(...start, ...own, 0, 0, 99)).toMatchObject({ ...expected, end: start.length + own.length + 2 });
   // Statistics within, and fields of later versions: lists, maps, texts and numbers are stepped over.
   const statistics = [0x1c, 0x18, 2, 65, 66, 0x16, 8, 0];
