@@ -325,7 +325,7 @@ describe('what cannot be done is told', () => {
         kernels: { marked },
         job: { marked: { every: 10 } },
         rings: { ring: { kernel: 'marked', hits: 64 } },
-        most: 64,
+        max: 64,
         steps: ({ start, count }) => [{ do: 'launch', kernel: 'marked', base: start, count, ring: 'ring', ...more }],
         reap: (piece, { ring }) => hitsIn(piece, ring('none')),
       });

@@ -122,7 +122,7 @@ export class Montgomery<L extends Unsigned> {
 
   /** Returns R mod n, which represents 1, by doubling the largest power of two in n. */
   one(n: Limbs<L>): Expr<L>[] {
-    return now(this.#one(this.#whole(n)));
+    return now(this.#one(this.#checkedLimbs(n)));
   }
 
   /** Converts a number below n to Montgomery form. `rSquared` is R² mod n; the host has it from `montgomeryConstants`. */
