@@ -9,8 +9,8 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { loadError } from '../src/device/native/libc.js';
 import { MillraceError } from '../src/kernel/error.js';
 import { decompressorFor } from '../src/workload/encode/source/decompress.js';
+import { EventLoopTurns } from '../src/workload/encode/source/event-loop-turns.js';
 import { openSource, type SourceOptions } from '../src/workload/encode/source/source.js';
-import { EventLoopTurns } from '../src/workload/encode/source/turns.js';
 import { start } from './command-line.js';
 import { byTier, isLong, patience } from './tier.js';
 

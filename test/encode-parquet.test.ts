@@ -7,7 +7,7 @@ import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
 import { afterAll, describe, expect, test } from 'vitest';
 import { MillraceError } from '../src/kernel/error.js';
 import { EncodeError } from '../src/workload/encode/job/errors.js';
-import type { AllocateValues } from '../src/workload/encode/job/room.js';
+import type { AllocateValues } from '../src/workload/encode/job/staging-pool.js';
 import { openSource, type SourceOptions } from '../src/workload/encode/source/source.js';
 import { type FileLook, parquetFile, type Row } from './encode/parquet-file.js';
 import { byTier, isLong } from './tier.js';

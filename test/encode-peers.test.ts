@@ -6,9 +6,9 @@ import * as zlib from 'node:zlib';
 import { afterAll, describe, expect, test } from 'vitest';
 import { loadError } from '../src/device/native/libc.js';
 import { EncodeError } from '../src/workload/encode/job/errors.js';
+import { EventLoopTurns } from '../src/workload/encode/source/event-loop-turns.js';
 import { lz4Block, lz4Frame } from '../src/workload/encode/source/lz4.js';
 import { openSource, type SourceOptions } from '../src/workload/encode/source/source.js';
-import { EventLoopTurns } from '../src/workload/encode/source/turns.js';
 
 /** Files that other writers made (`data/encode/peers/write.py`): PyArrow, Polars, DuckDB. */
 const peers = new URL('./data/encode/peers/', import.meta.url);

@@ -9,12 +9,12 @@ import { fuzzDevice, fuzzPasses } from '../src/device/conformance/fuzz/run.js';
 import { shrink } from '../src/device/conformance/fuzz/shrink.js';
 import { difference, interpretInputs, randomTileInputs } from '../src/device/conformance/fuzz/trial.js';
 import { Random } from '../src/device/conformance/model/random.js';
-import { regressionKernels } from '../src/device/conformance/values/found.js';
+import { regressionKernels } from '../src/device/conformance/values/regressions.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
 import { breakWhen, items, loop, whileTrue } from '../src/kernel/index.js';
 import { floatingProgram } from '../src/kernel/passes/floating.js';
 import { makeGang } from '../src/kernel/passes/shape/gang.js';
-import { placeNodes } from '../src/kernel/passes/shape/place.js';
+import { placeNodes } from '../src/kernel/passes/shape/place-nodes.js';
 import { byTier, isShort, patience } from './tier.js';
 
 /** Where the random kernels begin. A failure names its own seed; its kernel, made small, goes to `regressionKernels.ts`. */

@@ -3,9 +3,9 @@ import type { Device } from '../src/device/device.js';
 import { openDevice } from '../src/device/registry.js';
 import { Engine, type Flow, type Overflow, search } from '../src/engine/index.js';
 import { type FoundGap, gapFlow } from '../src/workload/gaps/job/flow.js';
-import { GapVerifier } from '../src/workload/gaps/job/referee.js';
-import { verifierTasks } from '../src/workload/gaps/job/rulings.js';
 import { type Gap, searchGaps } from '../src/workload/gaps/job/search.js';
+import { GapVerifier } from '../src/workload/gaps/job/verifier.js';
+import { verifierTasks } from '../src/workload/gaps/job/verifier-tasks.js';
 import { plantedCanary } from '../src/workload/gaps/kernel/planted.js';
 import { isProbablePrime, nextPrime } from '../src/workload/gaps/kernel/reference-primes.js';
 

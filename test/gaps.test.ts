@@ -6,7 +6,7 @@ import type { Device } from '../src/device/device.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
 import { between, Engine, type EngineOptions, type Piece, type Range, search } from '../src/engine/index.js';
 import type { Kernel, Unsigned } from '../src/kernel/index.js';
-import { diagnoseStreams } from '../src/workload/gaps/command/tell.js';
+import { diagnoseStreams } from '../src/workload/gaps/command/report.js';
 import { type CandidateOptions, candidateFlow } from '../src/workload/gaps/job/candidates.js';
 import { type GapFlowOptions, gapFlow, type PieceWork } from '../src/workload/gaps/job/flow.js';
 import { searchGaps, usablePrimes } from '../src/workload/gaps/job/search.js';

@@ -1,5 +1,5 @@
 // Holds the exit for 100 ms and sets word 0, then tries an uninterruptible action, which would set word 1.
-import { holdExit, uninterruptible } from '../dist/device/pool/threads/stay.js';
+import { holdExit, uninterruptible } from '../dist/device/pool/threads/hold-exit.js';
 import { runInThread } from '../dist/device/pool/threads/threads.js';
 
 runInThread((/** @type {Int32Array} */ words, ready) => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { waitForThreads } from '../src/device/pool/threads/stay.js';
+import { waitForThreads } from '../src/device/pool/threads/hold-exit.js';
 import { startThread } from '../src/device/pool/threads/threads.js';
 
 test('the end of a process waits for a thread that stays, and nothing more is begun', async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CompileOptions, Device, DeviceInfo } from '../src/device/device.js';
 import { openDevice } from '../src/device/registry.js';
-import { saveTuning, setTuningStore } from '../src/engine/tune/known.js';
+import { saveTuning, setTuningStore } from '../src/engine/tune/tuning-store.js';
 import type { Kernel } from '../src/kernel/index.js';
 import { LedgerTunings } from '../src/store/client/tunings.js';
 import { mineHeader } from '../src/workload/block/job/mine.js';

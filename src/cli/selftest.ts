@@ -16,8 +16,8 @@ import type { Output } from '../console/output/output.js';
 import { openProgressLine } from '../console/output/progress.js';
 import { type CaseResult, runConformance, runFuzz } from '../device/conformance/index.js';
 import type { Device } from '../device/device.js';
-import { withTimeout } from '../device/patience.js';
 import { listDevices, openDevice } from '../device/registry.js';
+import { withTimeout } from '../device/timeout.js';
 import { MillraceError } from '../kernel/error.js';
 
 /** `millrace selftest` */

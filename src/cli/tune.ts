@@ -11,8 +11,8 @@ import { table } from '../console/output/table.js';
 import type { Device } from '../device/device.js';
 import { median } from '../device/median.js';
 import { openDevices } from '../device/registry.js';
-import { saveTuning, setTuningStore, tuningFor } from '../engine/tune/known.js';
 import { settingText, type Tunable, type TuningRecord, tune } from '../engine/tune/tune.js';
+import { saveTuning, setTuningStore, tuningFor } from '../engine/tune/tuning-store.js';
 import { LedgerTunings } from '../store/client/tunings.js';
 import { tunables } from '../workload/tunables.js';
 

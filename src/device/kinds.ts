@@ -2,7 +2,7 @@ import { firstLine, MillraceError } from '../kernel/error.js';
 import type { Kernel } from '../kernel/index.js';
 import { limitMemory } from './checks/limited.js';
 import type { CompileOptions, Device, DeviceInfo, Sensors } from './device.js';
-import { unlessAborted, withTimeout } from './patience.js';
+import { unlessAborted, withTimeout } from './timeout.js';
 
 export interface OpenOptions {
   /** Worker threads of a CPU device. */

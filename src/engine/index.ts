@@ -17,7 +17,7 @@ export type { InputValues, OutputValues } from './flow/values.js';
 export type { Backlog, Canary, CheckResult, DeliveredResult, Job } from './job.js';
 export type { Batch, Batches, BatchOptions } from './makers/batches.js';
 export { type GenerateOptions, generate, type Row } from './makers/generate.js';
-export type { Indexed, SearchMode } from './makers/harvest.js';
+export type { Indexed, SearchMode } from './makers/reorder-buffer.js';
 export type { InputRows } from './makers/row-source.js';
 export {
   type FlowCanary,
@@ -34,7 +34,6 @@ export type { JobProgress, Run as JobRun, RunOutcome } from './run/run.js';
 export { type ChunkOutcome, type ChunkRecord, Recorder } from './telemetry/record.js';
 export { type SensorSample, type TraceEvent, type TraceInput, traceEvents } from './telemetry/trace.js';
 export { type FaultSpec, VirtualDevice, virtualDevices } from './testing/virtual.js';
-export { saveTuning, setTuningStore, settingFor, type TuningStore, tunedFlow, tuningFor } from './tune/known.js';
 export {
   type Axis,
   type Setting,
@@ -44,6 +43,7 @@ export {
   type TuningRecord,
   tune,
 } from './tune/tune.js';
+export { saveTuning, setTuningStore, settingFor, type TuningStore, tunedFlow, tuningFor } from './tune/tuning-store.js';
 export type { Check, CheckModule, Verify, VerifyResult } from './verify/verify.js';
 export { Intervals } from './work/intervals.js';
 export { type ChunkSource, MemorySource } from './work/source.js';

@@ -20,7 +20,7 @@ export type { Buffers, Fields, Kernel, Signature, TraceOptions } from './languag
 export { type StdFunction, std } from './language/std-function.js';
 export { Near, type TileContext, tiles } from './language/tiles.js';
 export * from './language/types.js';
-export type { PipeShares } from './passes/arithmetic/pipes.js';
+export type { PipeShares } from './passes/arithmetic/balance-pipes.js';
 export { prepareKernel } from './passes/floating.js';
 export { type AesTables, aes } from './std/hash/aes.js';
 export { type Blake3Block, blake3 } from './std/hash/blake3.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { HTTP_SCHEMES, parseEndpoint } from '../../src/network/endpoint.js';
 import { JsonRpc } from '../../src/network/json-rpc.js';
-import { GapVerifier } from '../../src/workload/gaps/job/referee.js';
+import { GapVerifier } from '../../src/workload/gaps/job/verifier.js';
 import { type GapScan, plantOnce, scanWork } from '../../src/workload/gaps/mining/scan-work.js';
 import { gapcoinNode } from '../../src/workload/gaps/mining/solo.js';
 import { gapStratumOpener } from '../../src/workload/gaps/mining/stratum.js';

@@ -17,7 +17,7 @@ import {
   sizeAfterOverflow,
   startReorderBuffer,
   takeReady,
-} from '../../src/engine/makers/harvest.js';
+} from '../../src/engine/makers/reorder-buffer.js';
 import {
   awaitCanary,
   failCanary,

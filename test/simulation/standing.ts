@@ -4,7 +4,12 @@ import type { FaultCounts, FaultKind } from '../../src/engine/feed/fault-rate.js
 import type { SlotPool, StreamSlot } from '../../src/engine/feed/slots.js';
 import type { StallDetector } from '../../src/engine/feed/stall.js';
 import type { Throughput } from '../../src/engine/feed/throughput.js';
-import { type Indexed, type ReorderBuffer, type SearchMode, sizeForRing } from '../../src/engine/makers/harvest.js';
+import {
+  type Indexed,
+  type ReorderBuffer,
+  type SearchMode,
+  sizeForRing,
+} from '../../src/engine/makers/reorder-buffer.js';
 import {
   type ChunkQueue,
   chooseVictim,

@@ -1,6 +1,6 @@
 import { launchBlock } from '../../src/kernel/abi/grid.js';
 import { JobParameters, type LoweredGpuKernel, lowerGpu } from '../../src/kernel/index.js';
-import type { PipeShares } from '../../src/kernel/passes/arithmetic/pipes.js';
+import type { PipeShares } from '../../src/kernel/passes/arithmetic/balance-pipes.js';
 import { headerScan } from '../../src/workload/block/kernel/kernel.js';
 
 /** One way to compile and launch the SHA-256d kernel. */

@@ -3,8 +3,8 @@
 import { serve } from '../../dist/device/gpu/worker/serve.js';
 import { WebGpuDriver } from '../../dist/device/webgpu/driver.js';
 import { describeAdapter, deviceRequest } from '../../dist/device/webgpu/info.js';
-import { shutDownBeforeExit } from '../../dist/device/webgpu/leave.js';
 import { listAdapters, promisesSpin } from '../../dist/device/webgpu/library.js';
+import { shutDownBeforeExit } from '../../dist/device/webgpu/shut-down.js';
 
 serve('asynchronous', (/** @type {{ lose: Int32Array }} */ { lose }, host) => {
   shutDownBeforeExit(async () => (await opening).close());

@@ -9,8 +9,8 @@ import type { Style } from '../../console/output/style.js';
 import { table } from '../../console/output/table.js';
 import { type Diagnostic, diagnoseDevices, listDevices } from '../../device/registry.js';
 import { cacheFindings } from './cache.js';
-import { withoutPrivateData } from './discreet.js';
 import { graphicsFindings } from './graphics.js';
+import { withoutPrivateData } from './private-data.js';
 import { environmentFindings, systemFindings } from './system.js';
 import { tryDevice } from './trial.js';
 

@@ -6,7 +6,7 @@ import { styleFor } from '../../console/output/style.js';
 import { openDevice } from '../../device/registry.js';
 import { cacheFindings } from './cache.js';
 import { findingLines } from './command.js';
-import { withoutSecrets } from './discreet.js';
+import { withoutSecrets } from './private-data.js';
 import { environmentFindings, node } from './system.js';
 import { tryDevice } from './trial.js';
 

@@ -5,7 +5,7 @@ import { version } from '../../console/command/version.js';
 import { bytes, plural } from '../../console/output/format.js';
 import { thisCpu } from '../../device/native/cpu.js';
 import type { Diagnostic } from '../../device/registry.js';
-import { isSecret } from './discreet.js';
+import { isSecret } from './private-data.js';
 
 /** The machine and what runs on it. */
 export async function systemFindings(): Promise<Diagnostic[]> {

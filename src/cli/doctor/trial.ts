@@ -1,7 +1,7 @@
 import { duration } from '../../console/output/format.js';
 import type { Device, DeviceInfo } from '../../device/device.js';
-import { withTimeout } from '../../device/patience.js';
 import { type Diagnostic, openDevice } from '../../device/registry.js';
+import { withTimeout } from '../../device/timeout.js';
 import { firstLine, MillraceError } from '../../kernel/error.js';
 import { items, rw, u32 } from '../../kernel/index.js';
 

@@ -6,7 +6,7 @@ import { type DeviceCommandOptions, type DeviceSetup, setUpDevices } from '../op
 import { type PipelineCommandOptions, pipelineSetup } from '../options/pipeline-options.js';
 import { type TuningOptions, useStoredTunings } from '../options/tuning-options.js';
 import type { TelemetryOptions } from '../telemetry/options.js';
-import { type JobLabel, type Telemetry, withTelemetry } from '../telemetry/start.js';
+import { type JobLabel, type Telemetry, withTelemetry } from '../telemetry/session.js';
 import type { Call } from './action.js';
 
 /**

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { setTuningStore } from '../../engine/tune/known.js';
+import { setTuningStore } from '../../engine/tune/tuning-store.js';
 import { LedgerTunings } from '../../store/client/tunings.js';
 import type { Store } from '../../store/index.js';
 import type { Output } from '../output/output.js';

@@ -1,4 +1,4 @@
-import { sanitizeText } from './legible.js';
+import { sanitizeText } from './sanitize.js';
 import { cutToWidth, width } from './table.js';
 
 /**

@@ -2,10 +2,10 @@ import { MillraceError } from '../../kernel/error.js';
 import { Exit, type ExitCode, exitOf } from '../command/exit.js';
 import { host } from '../command/host.js';
 import { isLevelShown, type Level } from '../options/level.js';
-import { escapedJson, MESSAGE_LIMITS, sanitizeForFile, sanitizeText } from './legible.js';
 import { openLineFile } from './line-file.js';
 import { type LiveLines, type LiveStream, openLiveLines } from './live.js';
 import { redact, redactStart } from './redact.js';
+import { escapedJson, MESSAGE_LIMITS, sanitizeForFile, sanitizeText } from './sanitize.js';
 import { HIDDEN, isSecretName } from './secret-forms.js';
 import { type Style, styleFor } from './style.js';
 

@@ -1,4 +1,4 @@
-import { unlessAborted } from '../../device/patience.js';
+import { unlessAborted } from '../../device/timeout.js';
 import type { Engine, KernelPerDevice } from '../../engine/index.js';
 import type { Kernel } from '../../kernel/index.js';
 import { duration, plural } from './format.js';

@@ -1,6 +1,6 @@
 import { host } from '../command/host.js';
-import { sanitizeText } from './legible.js';
 import { type LiveStream, openLiveLines } from './live.js';
+import { sanitizeText } from './sanitize.js';
 
 /** Lines of data that are redrawn on a terminal and appended elsewhere. */
 export interface Screen {

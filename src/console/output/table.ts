@@ -1,4 +1,4 @@
-import { sanitizeCell } from './legible.js';
+import { sanitizeCell } from './sanitize.js';
 
 /** Aligns columns. Columns in `right` are right-aligned; the last column is not padded. */
 export function table(cells: readonly (readonly string[])[], options: TableOptions = {}): string[] {

@@ -10,8 +10,8 @@ import { generate } from './fuzz/generate.js';
 import { paletteOf } from './fuzz/palette.js';
 import { fuzzDevice } from './fuzz/run.js';
 import { conformanceCases } from './index.js';
-import { resultCheckFor } from './model/judge.js';
 import { Random } from './model/random.js';
+import { resultCheckFor } from './model/result-check.js';
 import { type Operation, operations } from './values/operations.js';
 
 const interpreter = await openDevice('interpreter');

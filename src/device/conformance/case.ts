@@ -1,6 +1,6 @@
 import type { Scalar } from '../../kernel/index.js';
 import type { Device } from '../device.js';
-import { withTimeout } from '../patience.js';
+import { withTimeout } from '../timeout.js';
 
 /** One requirement for every device. `run` throws if the device does not meet it, and throws `Skip` if it need not. */
 export interface Case {

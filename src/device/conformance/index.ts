@@ -13,8 +13,8 @@ import { tileCases } from './memory/tiles.js';
 import { hostCases } from './streams/host.js';
 import { streams } from './streams/streams.js';
 import { arithmetic } from './values/arithmetic.js';
-import { regressionCases } from './values/found.js';
 import { hashing } from './values/hashing.js';
+import { regressionCases } from './values/regressions.js';
 import { tables } from './values/tables.js';
 
 export { type Case, type CaseResult, runCase, Skip, type Totals } from './case.js';

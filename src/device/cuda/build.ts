@@ -2,8 +2,8 @@ import { cacheKey, type DiskCache } from '../cache/cache.js';
 import { buildCached } from '../gpu/build/build.js';
 import type { BuildResult } from '../gpu/host/device.js';
 import type { GpuSource } from '../gpu/worker/driver.js';
+import { ask } from './runtime/helper-pool.js';
 import type { CompileTarget } from './runtime/nvrtc.js';
-import { ask } from './runtime/service.js';
 
 /** Everything besides the text that machine code depends on. */
 export interface Toolchain {

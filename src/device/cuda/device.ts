@@ -12,7 +12,7 @@ import type {
   ResidentOptions,
   Sensors,
 } from '../device.js';
-import { CopyThreads } from '../gpu/host/crew-threads.js';
+import { CopyThreads } from '../gpu/host/copy-threads.js';
 import { type BuildResult, GpuDevice, gpuOptionsOf, type Link, openLink } from '../gpu/host/device.js';
 import type { GpuSource } from '../gpu/worker/driver.js';
 import type { Diagnostic, OpenOptions, ProbeResult } from '../kinds.js';
@@ -20,10 +20,10 @@ import { addressOf } from '../native/libc.js';
 import { workerUrl } from '../pool/threads/threads.js';
 import { build, type Toolchain } from './build.js';
 import type { CudaStart } from './driver.js';
+import { ask } from './runtime/helper-pool.js';
 import { cudaVersion, type Gpu, whyUnusable } from './runtime/info.js';
 import { findLibrary } from './runtime/library.js';
 import { targetFor } from './runtime/nvrtc.js';
-import { ask } from './runtime/service.js';
 import type { Survey } from './runtime/service-worker.js';
 import { signalLibrary } from './runtime/signal.js';
 

@@ -1,6 +1,6 @@
 import type { MillraceError } from '../../kernel/error.js';
 import type { DeviceInfo, Sensors } from '../device.js';
-import { newCopyMemory, ParallelCopier } from '../gpu/host/crew.js';
+import { newCopyMemory, ParallelCopier } from '../gpu/host/parallel-copier.js';
 import { type MarkTimes, NativeDriver } from '../gpu/native/driver.js';
 import { type StatusSlot, StatusSlots, splitSlots } from '../gpu/native/status-slots.js';
 import { type Driver, type DriverHost, FatalError, type GpuSource } from '../gpu/worker/driver.js';

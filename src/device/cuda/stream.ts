@@ -1,4 +1,4 @@
-import type { ParallelCopier } from '../gpu/host/crew.js';
+import type { ParallelCopier } from '../gpu/host/parallel-copier.js';
 import { OutParameters } from '../gpu/native/api.js';
 import type { NativeQueue } from '../gpu/native/line.js';
 import { PinnedRing } from '../gpu/native/pinned-ring.js';

@@ -1,4 +1,4 @@
-import { uninterruptible } from '../pool/threads/stay.js';
+import { uninterruptible } from '../pool/threads/hold-exit.js';
 import type { CSource } from './compile.js';
 
 /**

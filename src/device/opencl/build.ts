@@ -3,7 +3,7 @@ import type { DeviceInfo } from '../device.js';
 import { buildCached } from '../gpu/build/build.js';
 import type { BuildResult } from '../gpu/host/device.js';
 import type { GpuSource } from '../gpu/worker/driver.js';
-import { ask } from './runtime/service.js';
+import { ask } from './runtime/helper-pool.js';
 
 /**
  * Compiles a kernel's text in another process, through the cache. Throws CompileRefusal. Builds nothing if that process

@@ -3,7 +3,7 @@ import { DiskCache } from '../cache/cache.js';
 import { deviceAbsent, deviceNumber } from '../checks/absent.js';
 import { formatCount } from '../checks/launch.js';
 import type { CompileOptions, Device } from '../device.js';
-import { CopyThreads } from '../gpu/host/crew-threads.js';
+import { CopyThreads } from '../gpu/host/copy-threads.js';
 import { type BuildResult, GpuDevice, type Link, openLink } from '../gpu/host/device.js';
 import type { GpuProgram } from '../gpu/host/program.js';
 import type { GpuSource } from '../gpu/worker/driver.js';
@@ -13,9 +13,9 @@ import { workerUrl } from '../pool/threads/threads.js';
 import { build } from './build.js';
 import type { OpenClStart } from './driver.js';
 import { deviceListText } from './runtime/context.js';
+import { ask } from './runtime/helper-pool.js';
 import { icdFiles, vendorsFolder } from './runtime/library.js';
 import { checkNeeds } from './runtime/needs.js';
-import { ask } from './runtime/service.js';
 
 /** Threads of a workgroup on a GPU. */
 const WORKGROUP = 256;

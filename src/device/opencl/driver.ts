@@ -1,13 +1,13 @@
 import type { MillraceError } from '../../kernel/error.js';
 import type { DeviceInfo } from '../device.js';
-import { newCopyMemory, ParallelCopier } from '../gpu/host/crew.js';
+import { newCopyMemory, ParallelCopier } from '../gpu/host/parallel-copier.js';
 import { hex, ignoreDeviceErrors, laterOf, type MarkTimes, NativeDriver } from '../gpu/native/driver.js';
 import { HostClock } from '../gpu/native/host-clock.js';
 import type { LockedRegion } from '../gpu/native/locked-memory.js';
 import { StatusSlots } from '../gpu/native/status-slots.js';
 import { type Driver, type DriverHost, FatalError, type GpuSource } from '../gpu/worker/driver.js';
 import { addressOf } from '../native/libc.js';
-import { holdExit } from '../pool/threads/stay.js';
+import { holdExit } from '../pool/threads/hold-exit.js';
 import { Epochs } from './epoch.js';
 import { Events } from './events.js';
 import { type DeviceResources, OpenClLine, type OpenClMark } from './line.js';

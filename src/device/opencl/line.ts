@@ -1,5 +1,5 @@
 import { LAUNCH_HEADER_WORDS, LaunchHeader } from '../../kernel/abi/grid.js';
-import type { ParallelCopier } from '../gpu/host/crew.js';
+import type { ParallelCopier } from '../gpu/host/parallel-copier.js';
 import type { Epoch } from '../gpu/native/epoch.js';
 import { NativeLine, type NativeMark, type NativeResources } from '../gpu/native/line.js';
 import { PinnedRing } from '../gpu/native/pinned-ring.js';
@@ -8,12 +8,12 @@ import type { DriverLaunch } from '../gpu/worker/driver.js';
 import { addressOf } from '../native/libc.js';
 import type { Events } from './events.js';
 import type { DeviceMemory, Memory } from './memory.js';
-import { TransfersInFlight } from './moving.js';
 import type { PinnedMemory, PinnedRegion } from './pinned.js';
 import type { OpenClProgram } from './program.js';
 import { CommandQueue, type Event } from './queue.js';
 import type { Context } from './runtime/context.js';
 import { nextSlice } from './slice.js';
+import { TransfersInFlight } from './transfers-in-flight.js';
 
 /** Resources shared by the lines of a device. */
 export interface DeviceResources extends NativeResources<Memory> {

@@ -1,6 +1,6 @@
 import { BaseBuffer } from '../checks/launch.js';
 import type { Device } from '../device.js';
-import { RefCount, type RefCounted } from './uses.js';
+import { RefCount, type RefCounted } from './ref-count.js';
 
 /** The owner of a buffer's memory. */
 export interface BufferOwner {

@@ -1,7 +1,7 @@
 import type { FieldValues } from '../../kernel/index.js';
 import type { Device, DeviceProgram } from '../device.js';
 import { type LoadedCode, type ProgramSource, SourceJob, SourceProgram } from '../program.js';
-import { RefCount, type RefCountOwner } from './uses.js';
+import { RefCount, type RefCountOwner } from './ref-count.js';
 
 /** The code of a kernel as workers find it. Unloaded once it is closed and no launch in flight refers to it. */
 export class PoolCode extends RefCount implements LoadedCode {

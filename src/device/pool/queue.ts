@@ -1,7 +1,7 @@
 import { RING_SLOTS, StreamWord, slotOffset, streamWordOffset } from './board.js';
 import type { PoolCompletion } from './completion.js';
 import type { WorkerPool } from './pool.js';
-import type { RefCounted as Used } from './uses.js';
+import type { RefCounted as Used } from './ref-count.js';
 
 /** What a queued command needs until it is done: buffers, programs and arrays to hold, a mark to settle. */
 export interface CommandResources {

@@ -7,7 +7,7 @@ import { PoolCompletion } from './completion.js';
 import type { PoolDevice } from './device.js';
 import type { PoolJob } from './program.js';
 import type { CommandResources, PendingCommand, PoolQueue } from './queue.js';
-import type { RefCounted as Used } from './uses.js';
+import type { RefCounted as Used } from './ref-count.js';
 
 /** How workers access host memory: by its address, or through shared memory. */
 export interface HostTransfers {

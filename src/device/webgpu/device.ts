@@ -4,8 +4,8 @@ import { type BuildResult, GpuDevice, type Link, openLink } from '../gpu/host/de
 import type { Diagnostic, OpenOptions, ProbeResult } from '../kinds.js';
 import { startThread, workerUrl } from '../pool/threads/threads.js';
 import { type AdapterFacts, type AdapterProbeResult as ProbedAdapters, probeAdapters } from './info.js';
-import { SHUTDOWN_MS } from './leave.js';
 import { inNode, whyUnavailable } from './library.js';
+import { SHUTDOWN_MS } from './shut-down.js';
 import type { WebGpuStart } from './worker.js';
 
 /** The default number of threads of a workgroup: enough for every GPU's schedulers. */

@@ -1,6 +1,6 @@
 import { runInThread } from '../pool/threads/threads.js';
 import { probeAdapters } from './info.js';
-import { shutDownBeforeExit } from './leave.js';
+import { shutDownBeforeExit } from './shut-down.js';
 
 // In Node the probe runs in a separate thread: the main thread must not wait for drivers, nor hold promises of Dawn.
 runInThread<undefined>(async (_, ready, port) => {

@@ -3,8 +3,8 @@ import type { DriverHost } from '../gpu/worker/driver.js';
 import { serve } from '../gpu/worker/serve.js';
 import { WebGpuDriver } from './driver.js';
 import { describeAdapter, deviceRequest } from './info.js';
-import { shutDownBeforeExit } from './leave.js';
 import { type AdapterChoice, findAdapter, pinDrivers, promisesSpin } from './library.js';
+import { shutDownBeforeExit } from './shut-down.js';
 import { withCallTimes } from './submit/timed.js';
 
 /** The start data of the device's thread. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { CompileOptions, Device, DeviceProgram } from '../../device/device.js';
 import { items, type Kernel, rw } from '../../kernel/index.js';
-import { LruCache } from '../telemetry/recent.js';
+import { LruCache } from '../telemetry/lru-cache.js';
 import { leaseProgram, leasePrograms, programOf } from './programs.js';
 
 /** What is compiled and closed, in order. */

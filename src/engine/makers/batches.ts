@@ -6,9 +6,9 @@ import type { JobProgress } from '../run/run.js';
 import { checkAll, type FailedCheck, type Verifier, type Verify } from '../verify/verify.js';
 import type { ChunkSource } from '../work/source.js';
 import { type Piece, rangeOf } from '../work/space.js';
-import { addHits, type Indexed, type ReorderBuffer, startReorderBuffer, takeReady } from './harvest.js';
 import { JobIterator } from './job-iterator.js';
 import { Outbox } from './outbox.js';
+import { addHits, type Indexed, type ReorderBuffer, startReorderBuffer, takeReady } from './reorder-buffer.js';
 
 /** Consecutive rows of an output, in host memory of the device. */
 export interface Batch extends Piece {

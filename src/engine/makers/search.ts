@@ -11,6 +11,8 @@ import { checkAll, type Verifier, type Verify } from '../verify/verify.js';
 import type { Intervals } from '../work/intervals.js';
 import { type ChunkSource, MemorySource, toRange } from '../work/source.js';
 import { launchBase, type Piece, type Range, rangeOf } from '../work/space.js';
+import { JobIterator } from './job-iterator.js';
+import { Outbox } from './outbox.js';
 import {
   addHits,
   type Indexed,
@@ -18,9 +20,7 @@ import {
   type SearchMode,
   startReorderBuffer,
   takeReady,
-} from './harvest.js';
-import { JobIterator } from './job-iterator.js';
-import { Outbox } from './outbox.js';
+} from './reorder-buffer.js';
 
 /**
  * Tries every index of a space and delivers the hits:

@@ -2,7 +2,7 @@ import type { PlannedChunk } from '../feed/chunk.js';
 import type { Lane } from '../feed/lane.js';
 import { type Average, NO_AVERAGE, observe } from '../feed/throughput.js';
 import type { Job } from '../job.js';
-import { sizeForRing } from '../makers/harvest.js';
+import { sizeForRing } from '../makers/reorder-buffer.js';
 import type { InFlightChunk } from '../work/coverage.js';
 import { MAX_INDICES, type Range } from '../work/space.js';
 import type { WorkTracker } from '../work/tracker.js';

@@ -6,10 +6,10 @@ import type { ChunkOwner } from '../feed/owner.js';
 import type { Pipeline } from '../feed/pipeline.js';
 import { Overflow } from '../flow/flow.js';
 import type { Canary, Job } from '../job.js';
-import { sizeAfterOverflow } from '../makers/harvest.js';
+import { sizeAfterOverflow } from '../makers/reorder-buffer.js';
 import type { Piece } from '../work/space.js';
 import { nextChunkId, WorkTracker } from '../work/tracker.js';
-import { CanaryChecks, type UnprovenResult } from './audit.js';
+import { CanaryChecks, type UnprovenResult } from './canary-checks.js';
 import { Dispatcher, isUnavailable } from './dispatcher.js';
 import { noDeviceError, type UnusableDevice } from './no-device-error.js';
 

@@ -2,8 +2,15 @@ import { describe, expect, it } from 'vitest';
 import type { Device, DeviceInfo } from '../../device/device.js';
 import { MillraceError } from '../../kernel/error.js';
 import { type Entrant, runContest } from './contest.js';
-import { saveTuning, setTuningStore, settingFor, type TuningStore, tuningFor, type tuningSubject } from './known.js';
 import { type Axis, PROOF_AXIS, type Setting, settingText, type Tunable, tune } from './tune.js';
+import {
+  saveTuning,
+  setTuningStore,
+  settingFor,
+  type TuningStore,
+  tuningFor,
+  type tuningSubject,
+} from './tuning-store.js';
 
 /** Somebody who does a unit of work in so many seconds, each round in its own. */
 function entrant(name: string, seconds: (round: number) => number, log: string[] = [], digest = 'right'): Entrant {

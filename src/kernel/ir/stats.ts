@@ -4,7 +4,7 @@ import { firstLine, MillraceError } from '../error.js';
 import type { Kernel } from '../language/signature.js';
 import { isFloat, wordsOf } from '../language/types.js';
 import { floatingProgram } from '../passes/floating.js';
-import { placeNodes } from '../passes/shape/place.js';
+import { placeNodes } from '../passes/shape/place-nodes.js';
 import { mergeTernaryLogic } from '../passes/shape/ternary.js';
 import { type OperationClass, operationClasses, rowOf } from './ops.js';
 import { type Block, innerBlocks, type Node, readNodes } from './program.js';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { MillraceError } from '../error.js';
 import { interpret } from '../ir/interpret.js';
 import { floatingProgram } from '../passes/floating.js';
-import { placeNodes } from '../passes/shape/place.js';
+import { placeNodes } from '../passes/shape/place-nodes.js';
 import { atomic, read, rw } from './buffers.js';
 import { cell, loop, when, whileTrue } from './control.js';
 import { type Expr, lit } from './expr.js';

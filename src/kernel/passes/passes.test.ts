@@ -14,7 +14,7 @@ import { fold } from './arithmetic/fold.js';
 import { floatingProgram } from './floating.js';
 import { makeGang } from './shape/gang.js';
 import { hoist } from './shape/hoist.js';
-import { placeNodes } from './shape/place.js';
+import { placeNodes } from './shape/place-nodes.js';
 import { mergeTernaryLogic } from './shape/ternary.js';
 
 const placed = (kernel: Kernel) => placeNodes(floatingProgram(kernel.trace()));

@@ -1,4 +1,4 @@
-import type { Indexed } from '../../engine/makers/harvest.js';
+import type { Indexed } from '../../engine/makers/reorder-buffer.js';
 import type { Intervals } from '../../engine/work/intervals.js';
 import type { ChunkSource } from '../../engine/work/source.js';
 import { endOf, type Range } from '../../engine/work/space.js';

@@ -1,4 +1,4 @@
-import type { Indexed } from '../../engine/makers/harvest.js';
+import type { Indexed } from '../../engine/makers/reorder-buffer.js';
 import { encode } from '../encoding.js';
 import type { StoredHit } from '../thread/progress.js';
 

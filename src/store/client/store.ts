@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { Indexed } from '../../engine/makers/harvest.js';
+import type { Indexed } from '../../engine/makers/reorder-buffer.js';
 import { normalized } from '../encoding.js';
 import { type Identity, jobKeyOf } from '../identity.js';
 import { LedgerUnavailableError } from '../thread/connection.js';

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { TuningSubject } from '../../engine/tune/known.js';
+import type { TuningSubject } from '../../engine/tune/tuning-store.js';
 import { items, type Kernel, u32 } from '../../kernel/index.js';
 import { openStore } from './store.js';
 import { LedgerTunings } from './tunings.js';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TuningStore, TuningSubject } from '../../engine/tune/known.js';
 import type { TuningRecord } from '../../engine/tune/tune.js';
+import type { TuningStore, TuningSubject } from '../../engine/tune/tuning-store.js';
 import type { Kernel } from '../../kernel/index.js';
 import { digestOf } from '../encoding.js';
 import { programText } from '../identity.js';

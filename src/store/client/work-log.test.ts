@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Indexed } from '../../engine/makers/harvest.js';
+import type { Indexed } from '../../engine/makers/reorder-buffer.js';
 import { Intervals } from '../../engine/work/intervals.js';
 import { between, endOf, type Range } from '../../engine/work/space.js';
 import { hitsWithin, LedgerSource, partOf, type WorkLog } from './work-log.js';

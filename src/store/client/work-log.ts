@@ -1,4 +1,4 @@
-import { countBelow, type Indexed } from '../../engine/makers/harvest.js';
+import { countBelow, type Indexed } from '../../engine/makers/reorder-buffer.js';
 import { Intervals } from '../../engine/work/intervals.js';
 import { type ChunkSource, MemorySource } from '../../engine/work/source.js';
 import { between, endOf, type Piece, type Range, rangeOf } from '../../engine/work/space.js';

@@ -1,4 +1,4 @@
-import { uninterruptible } from '../../device/pool/threads/stay.js';
+import { uninterruptible } from '../../device/pool/threads/hold-exit.js';
 import { runInThread } from '../../device/pool/threads/threads.js';
 import { type ErrorData, errorDataOf, type LedgerCall, type LedgerReply } from '../messages.js';
 import { Ledger } from './ledger.js';

@@ -13,7 +13,7 @@ import { type TelemetryOptions, withTelemetryOptions } from '../../console/telem
 import { openSink, type Sink } from './files/sink.js';
 import { encodeRows } from './job/encode.js';
 import { EncodeError } from './job/errors.js';
-import { stagingPoolOf } from './job/room.js';
+import { stagingPoolOf } from './job/staging-pool.js';
 import { checkLength } from './job/validate.js';
 import {
   encodingOf,

@@ -1,12 +1,12 @@
 export { amplitudeGradient, fidelity, tensorProduct, traceDistance } from './files/compare.js';
 export { Loader as StateLoader, loader as stateLoader } from './files/loader.js';
 export { syntheticBatches } from './files/synthetic.js';
+export type { DeviceInput } from './job/device-input.js';
 export type { ManagedTensor, TensorFields } from './job/dlpack.js';
 export { type EncodeOptions, encodeRows, type StateBatch } from './job/encode.js';
 export { Encoder, type EncoderOptions, openEncoder } from './job/encoder.js';
 export { EncodeError, type EncodeFault } from './job/errors.js';
 export { type GatheredStates, Gatherer, type GatherOptions } from './job/gather.js';
-export type { DeviceInput } from './job/present.js';
 export { type CallCounts as EncodeCalls, EncodedStates } from './job/states.js';
 export {
   type Encoding,

@@ -8,7 +8,7 @@ import { flag, options, valueOption, wholeNumberParser } from '../../console/opt
 import { withPipelineOptions } from '../../console/options/pipeline-options.js';
 import { withTelemetryOptions } from '../../console/telemetry/options.js';
 import { difficultyCommand, verifyCommand } from './command/check.js';
-import { parseDifficulty, parseNatural } from './command/given.js';
+import { parseDifficulty, parseNatural } from './command/number-options.js';
 import { withPlanOptions } from './command/plan-options.js';
 import { runSearch } from './command/search.js';
 import { addMineCommand } from './mining/command.js';

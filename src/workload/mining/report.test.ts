@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { openOutput } from '../../console/output/output.js';
-import { BITCOIN_DESCRIPTION } from '../block/mining/terms.js';
+import { BITCOIN_DESCRIPTION } from '../block/mining/description.js';
 import { Reporter } from './report.js';
 import { Throttle } from './throttle.js';
 

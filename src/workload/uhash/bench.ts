@@ -17,9 +17,9 @@ import { bytes } from '../../console/output/format.js';
 import type { Device } from '../../device/device.js';
 import { openDevices } from '../../device/registry.js';
 import { checksum, rateOf } from './bench/rate.js';
-import { backends, uhashOptions } from './given.js';
 import { hugePageStatus } from './job/huge-pages.js';
 import { planFor } from './kernel/plan.js';
+import { backends, uhashOptions } from './options.js';
 
 /** `millrace bench uhash`, which is also `millrace uhash bench`. */
 export function uhashBench(name = 'uhash'): Command {

@@ -22,14 +22,14 @@ import { type TelemetryOptions, withTelemetryOptions } from '../../console/telem
 import type { Device } from '../../device/device.js';
 import { Engine, type Range } from '../../engine/index.js';
 import { uhashBench } from './bench.js';
-import { backends, hex, parseHash, parseHexBytes, parseNonce, uhashOptions } from './given.js';
 import { inspectBytes } from './inspect.js';
-import { type LedgerProof, miningJob, proofSource } from './job/book.js';
 import type { Challenge } from './job/flow.js';
 import { hugePageStatus } from './job/huge-pages.js';
+import { type LedgerProof, miningJob, proofSource } from './job/ledger-job.js';
 import { createProver, minedNonces, NONCES, type Prover } from './job/prover.js';
 import { IN_FLIGHT, type Plan } from './kernel/plan.js';
 import { verify } from './kernel/reference.js';
+import { backends, hex, parseHash, parseHexBytes, parseNonce, uhashOptions } from './options.js';
 
 /** `millrace uhash …` */
 export function uhashCommand(): Command {

@@ -1,5 +1,5 @@
-import { hex } from './given.js';
 import { hash, zeroBits } from './kernel/reference.js';
+import { hex } from './options.js';
 
 /** Interprets bytes: 32 may be a hash or a challenge, eight or more an input whose last eight are the nonce. */
 export function inspectBytes(bytes: Uint8Array): Readonly<Record<string, unknown>> {

@@ -20,15 +20,15 @@ import { type TuningOptions, withTuningOptions } from '../../console/options/tun
 import { count, duration, rate } from '../../console/output/format.js';
 import type { CommandResult } from '../../console/output/output.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
-import { unlessAborted } from '../../device/patience.js';
+import { unlessAborted } from '../../device/timeout.js';
 import { between, type Engine, endOf, type Indexed } from '../../engine/index.js';
 import { MillraceError } from '../../kernel/error.js';
 import { emitC } from './emit/emit.js';
-import { ledgerJobFor, ProgressRecorder, progressIn } from './files/book.js';
+import { ledgerJobFor, ProgressRecorder, progressIn } from './files/progress.js';
 import { digestSink, fileSink, isStdoutPipe, type Sink, stdoutSink } from './files/sink.js';
 import type { WordOptions } from './generator/batches.js';
-import { type WriteProgress, writeWords } from './generator/deliver.js';
 import { kernelOn } from './generator/flow.js';
+import { type WriteProgress, writeWords } from './generator/write-words.js';
 import { layoutNames } from './space/layout.js';
 import { MAX_WORD_BYTES } from './space/mask.js';
 import { orders } from './space/order.js';

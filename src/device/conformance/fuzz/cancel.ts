@@ -2,7 +2,7 @@ import type { Kernel } from '../../../kernel/index.js';
 import type { Statement } from '../../../kernel/ir/program.js';
 import { floatingProgram } from '../../../kernel/passes/floating.js';
 import { makeGang } from '../../../kernel/passes/shape/gang.js';
-import { placeNodes } from '../../../kernel/passes/shape/place.js';
+import { placeNodes } from '../../../kernel/passes/shape/place-nodes.js';
 import type { Device, DeviceProgram } from '../../device.js';
 import type { Data, LaunchOutcome } from '../rig.js';
 import { runsGangs } from '../streams/behaviour.js';

@@ -6,11 +6,11 @@ import {
   type Program,
   plainCpu,
 } from '../../../kernel/index.js';
-import { balancePipes } from '../../../kernel/passes/arithmetic/pipes.js';
-import { splitU64 } from '../../../kernel/passes/arithmetic/wide.js';
+import { balancePipes } from '../../../kernel/passes/arithmetic/balance-pipes.js';
+import { splitU64 } from '../../../kernel/passes/arithmetic/split-u64.js';
 import { floatingProgram } from '../../../kernel/passes/floating.js';
 import { makeGang } from '../../../kernel/passes/shape/gang.js';
-import { placeNodes } from '../../../kernel/passes/shape/place.js';
+import { placeNodes } from '../../../kernel/passes/shape/place-nodes.js';
 import { mergeTernaryLogic } from '../../../kernel/passes/shape/ternary.js';
 import { runGang } from './gang-machine.js';
 import { AMPLE_RECORDS, difference, type Inputs, interpretInputs, type Output } from './trial.js';

@@ -1,7 +1,7 @@
 import { firstLine } from '../../../kernel/error.js';
 import { type Kernel, MillraceError, type Program } from '../../../kernel/index.js';
 import type { CompileOptions, Device } from '../../device.js';
-import { withTimeout } from '../../patience.js';
+import { withTimeout } from '../../timeout.js';
 import { type CaseResult, inParallel, Skip, type Totals } from '../case.js';
 import { Random } from '../model/random.js';
 import { Rig } from '../rig.js';

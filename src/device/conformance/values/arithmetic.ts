@@ -13,12 +13,12 @@ import {
 } from '../../../kernel/index.js';
 import type { CompileOptions, Device, FieldValues } from '../../device.js';
 import { type Case, needsOfType } from '../case.js';
-import { resultCheckFor } from '../model/judge.js';
+import { resultCheckFor } from '../model/result-check.js';
 import { type Data, dataOf, Rig } from '../rig.js';
 import { runsGangs } from '../streams/behaviour.js';
 import { type Operation, operationsOn, type Slot, scalars, slotType } from './operations.js';
+import { type Buffers, inMemory, memoryType, type Result, ResultLayout } from './result-layout.js';
 import { allRows, argsOf, type Row, slots, someRows } from './rows.js';
-import { type Buffers, inMemory, memoryType, type Result, ResultLayout } from './sheet.js';
 
 /**
  * Every operation on every type in four forms: operands from memory (nothing can fold), all constants (everything

@@ -1,6 +1,6 @@
 import koffi from 'koffi';
 import { addressOf } from '../../native/libc.js';
-import { uninterruptible } from '../../pool/threads/stay.js';
+import { uninterruptible } from '../../pool/threads/hold-exit.js';
 import { cString } from './api.js';
 import { findLibrary } from './library.js';
 

@@ -1,7 +1,7 @@
 import '../../gpu/native/stack.js'; // first
 import type { DeviceInfo, Sensors } from '../../device.js';
 import type { CompileResult } from '../../gpu/build/build.js';
-import type { Reply } from '../../gpu/build/service.js';
+import type { Reply } from '../../gpu/build/helper-pool.js';
 import { CompileRefusal } from '../../gpu/worker/driver.js';
 import { runInThread } from '../../pool/threads/threads.js';
 import { type CudaApi, cudaApi } from './api.js';

@@ -1,5 +1,5 @@
 import { runInThread } from '../../pool/threads/threads.js';
-import { runHelper } from './crew.js';
+import { runHelper } from './parallel-copier.js';
 
 runInThread<SharedArrayBuffer>((memory, ready) => {
   ready();

@@ -11,7 +11,7 @@ import {
   type WorkerMessage,
   type WorkerStart,
 } from '../wire/messages.js';
-import type { CopyThreads } from './crew-threads.js';
+import type { CopyThreads } from './copy-threads.js';
 
 /** How a device's worker is started. */
 export interface LinkOptions<Own> {

@@ -3,8 +3,8 @@ import type { Report } from '../../device.js';
 import type { TurnBudget } from '../../turn.js';
 import { CommandKind } from '../wire/commands.js';
 import { Fifo } from '../wire/fifo.js';
-import type { CommandWriter } from './lane.js';
-import { type StagedRead, type StagingOwner, StagingRing } from './stage.js';
+import type { CommandWriter } from './command-writer.js';
+import { type StagedRead, type StagingOwner, StagingRing } from './staging-ring.js';
 
 /** How a mark ended. */
 export type MarkOutcome = { readonly report: Report } | { readonly error: Error };

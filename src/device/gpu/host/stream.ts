@@ -16,7 +16,7 @@ import {
 import type { GpuBuffer } from './buffer.js';
 import type { GpuJob } from './program.js';
 import type { MarkQueue } from './queue.js';
-import { sendTransfer } from './stage.js';
+import { sendTransfer } from './staging-ring.js';
 import type { Streams } from './streams.js';
 
 /** Puts the commands of a stream into the ring. */

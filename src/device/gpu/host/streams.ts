@@ -7,7 +7,7 @@ import { epochWord, LINES, wakeWorker } from '../wire/board.js';
 import { CommandKind } from '../wire/commands.js';
 import { type LineResult, ResultReader } from '../wire/results.js';
 import { RingWriter } from '../wire/ring.js';
-import { CommandWriter } from './lane.js';
+import { CommandWriter } from './command-writer.js';
 import type { Link } from './link.js';
 import { GpuJob } from './program.js';
 import { type MarkOutcome, MarkQueue } from './queue.js';

@@ -1,6 +1,6 @@
 import koffi, { type LibraryHandle } from 'koffi';
 import { addressOf } from '../../native/libc.js';
-import { uninterruptible } from '../../pool/threads/stay.js';
+import { uninterruptible } from '../../pool/threads/hold-exit.js';
 
 /**
  * Binds the functions of the library at `path`, which `loadForever` has pinned: once for each `table` and thread, since

@@ -4,12 +4,12 @@ import { Grids } from '../resident/grids.js';
 import { type Board, epochWord, LINES, notifyMain, Word, wakeWorker } from '../wire/board.js';
 import { serializeError, type WorkerCall, type WorkerMessage } from '../wire/messages.js';
 import { ResultWriter } from '../wire/results.js';
-import { RequestHandler } from './answers.js';
+import { CommandReader, type SharedHostMemory } from './command-reader.js';
 import type { Driver, DriverHost, FatalError } from './driver.js';
-import { ResourceTable } from './holdings.js';
-import { CommandReader, type SharedHostMemory } from './intake.js';
 import { WorkerLine } from './line.js';
-import { MarkPoller } from './settle.js';
+import { MarkPoller } from './mark-poller.js';
+import { RequestHandler } from './request-handler.js';
+import { ResourceTable } from './resource-table.js';
 
 export interface LoopOptions {
   readonly completion: DriverHost['completion'];

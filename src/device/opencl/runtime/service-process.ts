@@ -3,7 +3,7 @@ import koffi from 'koffi';
 import { MillraceError } from '../../../kernel/error.js';
 import type { DeviceInfo } from '../../device.js';
 import type { CompileResult } from '../../gpu/build/build.js';
-import type { Reply } from '../../gpu/build/service.js';
+import type { Reply } from '../../gpu/build/helper-pool.js';
 import { CompileRefusal, FatalError } from '../../gpu/worker/driver.js';
 import { binaryOf, fromText } from './compile.js';
 import { type Context, findDevices, openContext } from './context.js';

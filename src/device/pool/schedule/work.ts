@@ -1,7 +1,7 @@
 import { clockNs } from '../../clock.js';
 import { type PoolBoard, PoolWord } from '../board.js';
+import { acquireLock, releaseLock } from './lock.js';
 import { newSliceTask, SliceScheduler, type SliceTask } from './schedule.js';
-import { acquireLock, releaseLock } from './turnstile.js';
 
 /** Executes slices on a device's worker. */
 export interface Executor {

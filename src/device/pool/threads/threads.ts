@@ -1,6 +1,6 @@
 import { deferred } from '../../deferred.js';
 import { collectGarbage } from './collect.js';
-import { newExitHold, threadEnded, threadStarted, waitForThreads } from './stay.js';
+import { newExitHold, threadEnded, threadStarted, waitForThreads } from './hold-exit.js';
 
 /**
  * JavaScript threads, in Node and in browsers. Node's modules are loaded by name at run time, so that this file also

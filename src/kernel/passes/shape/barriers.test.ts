@@ -6,7 +6,7 @@ import { type TileContext, tiles } from '../../language/tiles.js';
 import { u32 } from '../../language/types.js';
 import { floatingProgram } from '../floating.js';
 import { type Fence, findBarriers } from './barriers.js';
-import { placeNodes } from './place.js';
+import { placeNodes } from './place-nodes.js';
 
 const buffers = { out: rw(u32), hits: atomic() };
 type Context = TileContext<Record<never, never>, Record<never, never>, typeof buffers, { at: 'u32' }>;

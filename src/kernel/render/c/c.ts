@@ -5,7 +5,7 @@ import type { Scalar, Value } from '../../language/types.js';
 import { paramsOf } from '../../passes/graph.js';
 import type { Gang } from '../../passes/shape/gang.js';
 import { parameterName } from '../names.js';
-import { CLikePrinter, cSyntax, type Dialect, type Operand } from './cstyle.js';
+import { CLikePrinter, cSyntax, type Dialect, type Operand } from './c-like.js';
 import { Helpers } from './helpers.js';
 import { cLiteral, vectorType } from './literal.js';
 import { CMemory } from './memory.js';

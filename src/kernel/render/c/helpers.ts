@@ -1,7 +1,7 @@
 import { formName, ops, type PureOp, signatureOf, typeSets } from '../../ir/ops.js';
 import type { Node } from '../../ir/program.js';
 import type { Scalar } from '../../language/types.js';
-import type { Operand } from './cstyle.js';
+import type { Operand } from './c-like.js';
 import { functions, neonFunctions, vectorFunctions } from './forms.js';
 
 /**

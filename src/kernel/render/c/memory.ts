@@ -3,7 +3,7 @@ import type { Origin } from '../../language/origin.js';
 import { type Scalar, type Value, wordsOf } from '../../language/types.js';
 import type { Gang } from '../../passes/shape/gang.js';
 import { bufferName, lengthName, tableName } from '../names.js';
-import type { EffectNames, EffectStatement, Operand } from './cstyle.js';
+import type { EffectNames, EffectStatement, Operand } from './c-like.js';
 import type { Helpers } from './helpers.js';
 import { cLiteral, vectorType } from './literal.js';
 import {

@@ -1,6 +1,6 @@
 import { SUM_PARTIALS } from '../../ir/program.js';
 import { bufferName } from '../names.js';
-import type { RegionPrinter, RegionStatement } from './cstyle.js';
+import type { RegionPrinter, RegionStatement } from './c-like.js';
 import type { Helpers } from './helpers.js';
 
 type LinePrinter = Pick<RegionPrinter, 'line' | 'braces'>;

@@ -1,6 +1,6 @@
 import { type GridBindingKind, type GridShape, LaunchStatus } from '../../abi/grid.js';
 import { bytesOf, type Scalar, toWords, type Value } from '../../language/types.js';
-import { cSyntax } from '../c/cstyle.js';
+import { cSyntax } from '../c/c-like.js';
 import { cLiteral } from '../c/literal.js';
 import { bufferName } from '../names.js';
 import { cFamily, type Helper, helperBody, type OperationTable } from './forms.js';

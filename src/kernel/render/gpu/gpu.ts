@@ -4,7 +4,7 @@ import type { Origin } from '../../language/origin.js';
 import { bytesOf, type Scalar, type Value } from '../../language/types.js';
 import { paramsOf } from '../../passes/graph.js';
 import { type Fence, findBarriers } from '../../passes/shape/barriers.js';
-import { CLikePrinter, type Dialect, type Operand, type Syntax } from '../c/cstyle.js';
+import { CLikePrinter, type Dialect, type Operand, type Syntax } from '../c/c-like.js';
 import { lengthName, parameterName, tableName } from '../names.js';
 import { OperationPrinter } from './forms.js';
 import type { GpuLanguage } from './language.js';

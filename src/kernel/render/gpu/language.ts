@@ -1,7 +1,7 @@
 import type { AtomicOp, BufferDecl } from '../../ir/program.js';
 import type { Scalar, Value } from '../../language/types.js';
 import type { Fence } from '../../passes/shape/barriers.js';
-import type { Syntax } from '../c/cstyle.js';
+import type { Syntax } from '../c/c-like.js';
 import type { Helper, OperationTable } from './forms.js';
 import type { GpuLayout } from './layout.js';
 

@@ -1,6 +1,6 @@
 import type { Node, Place, TableDecl } from '../../ir/program.js';
 import type { Origin } from '../../language/origin.js';
-import type { EffectNames, EffectStatement, Operand } from '../c/cstyle.js';
+import type { EffectNames, EffectStatement, Operand } from '../c/c-like.js';
 import { lengthName, tableName } from '../names.js';
 import type { OperationPrinter } from './forms.js';
 import type { GpuLanguage } from './language.js';

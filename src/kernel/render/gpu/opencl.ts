@@ -1,7 +1,7 @@
 import { type GridBindingKind, type GridShape, LaunchStatus, MAX_VALUE_WORDS } from '../../abi/grid.js';
 import type { BufferDecl } from '../../ir/program.js';
 import { type Scalar, toWords, type Value } from '../../language/types.js';
-import { cSyntax } from '../c/cstyle.js';
+import { cSyntax } from '../c/c-like.js';
 import { cLiteral } from '../c/literal.js';
 import { bufferName } from '../names.js';
 import { cArguments, cChecks } from './cuda.js';

@@ -1,5 +1,5 @@
 import { SUM_PARTIALS } from '../../ir/program.js';
-import type { RegionPrinter, RegionStatement } from '../c/cstyle.js';
+import type { RegionPrinter, RegionStatement } from '../c/c-like.js';
 import type { OperationPrinter } from './forms.js';
 import type { GpuLanguage } from './language.js';
 import { type GpuLayout, partialsName, TOTALS_NAME } from './layout.js';

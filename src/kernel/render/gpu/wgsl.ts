@@ -2,7 +2,7 @@ import { type GridBinding, type GridBindingKind, LaunchHeader, LaunchStatus, STA
 import type { BufferDecl, HoistedProgram, Node } from '../../ir/program.js';
 import { type Scalar, toWords, type Value } from '../../language/types.js';
 import { rootsOf, topologicalOrder } from '../../passes/graph.js';
-import type { Syntax } from '../c/cstyle.js';
+import type { Syntax } from '../c/c-like.js';
 import { cLiteral } from '../c/literal.js';
 import { bufferName } from '../names.js';
 import { type Helper, helperBody } from './forms.js';

@@ -2,7 +2,7 @@ import type { Block, CellDecl, Node, Statement } from '../../ir/program.js';
 import type { Origin } from '../../language/origin.js';
 import type { Scalar, Value } from '../../language/types.js';
 import type { Gang } from '../../passes/shape/gang.js';
-import { usedOnceInTheirBlock } from '../c/cstyle.js';
+import { usedOnceInTheirBlock } from '../c/c-like.js';
 import { parameterName } from '../names.js';
 import { calledIn } from './helpers.js';
 import { printRegion } from './regions.js';

@@ -1,6 +1,6 @@
 import { openEngine } from '../../../engine/devices.js';
 import type { DeviceSelection } from '../../../engine/index.js';
-import { tunedStreams } from '../../../engine/tune/known.js';
+import { tunedStreams } from '../../../engine/tune/tuning-store.js';
 import { MillraceError } from '../../../kernel/error.js';
 import { header as wholeHeader } from '../kernel/reference.js';
 import { NONCES } from '../kernel/scan.js';

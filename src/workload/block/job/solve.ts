@@ -9,7 +9,7 @@ import {
   type KernelPerDevice,
   search,
 } from '../../../engine/index.js';
-import { settingFor, tunedFlow } from '../../../engine/tune/known.js';
+import { settingFor, tunedFlow } from '../../../engine/tune/tuning-store.js';
 import {
   compileOptions,
   type FoundNonce,

@@ -8,10 +8,10 @@ import { MINING_TRAITS, type MiningOptions, mine, miningUsageError, withMiningOp
 import { checkPayout } from '../../mining/payout/address.js';
 import { versionKernel, versionsPerItem } from '../kernel/versions.js';
 import { BITCOIN_CHAINS } from './chains.js';
+import { BITCOIN_DESCRIPTION } from './description.js';
 import { scanWork } from './scan-work.js';
 import { bitcoinNode } from './solo.js';
 import { stratumOpener } from './stratum.js';
-import { BITCOIN_DESCRIPTION } from './terms.js';
 import { versionCount } from './work.js';
 
 /** Adds `mine` to `millrace block`. */

@@ -2,7 +2,7 @@ import type { Device } from '../../../device/device.js';
 import { type Encoder, openEncoder } from '../job/encoder.js';
 import { realBytes } from '../kernel/encoding.js';
 import { checkedStates, inputsOf, type RateOptions } from './rate.js';
-import { gathered, oneAtATime, type RequestValues, type SubmitMethod, streamed } from './ways.js';
+import { gathered, oneAtATime, type RequestValues, type SubmitMethod, streamed } from './submit-methods.js';
 
 /** One way of making requests: vectors a second of each trial, and milliseconds of each request. */
 export interface MethodFigures {

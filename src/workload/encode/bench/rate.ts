@@ -10,7 +10,7 @@ import { rowsFor } from '../job/rows.js';
 import { lengthOf, type Precision, type StateShape } from '../kernel/encoding.js';
 import { bindingOf, type EncodePlan, planFor } from '../kernel/plan.js';
 import { referenceStates } from '../kernel/reference.js';
-import { oneAtATime, type RequestValues, type SubmitMethod, streamed } from './ways.js';
+import { oneAtATime, type RequestValues, type SubmitMethod, streamed } from './submit-methods.js';
 
 export interface RateOptions extends EncoderOptions {
   readonly batches: number;

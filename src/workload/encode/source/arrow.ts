@@ -4,9 +4,9 @@ import { type ArrowFile, type Message, type Messages, openMessages } from './arr
 import { type Column, columnIn, layoutIn } from './arrow/metadata.js';
 import { BatchRows } from './arrow/rows.js';
 import { RowChecks } from './column.js';
+import { EventLoopTurns } from './event-loop-turns.js';
 import { allocateValues } from './raw.js';
 import { badFile, type Source, type SourceOptions, samplesPerRead, withFileErrors } from './source.js';
-import { EventLoopTurns } from './turns.js';
 
 /**
  * Arrow IPC, as file (also called Feather version 2) or stream: lists of floats in the first column. The metadata is

@@ -1,4 +1,4 @@
-import type { EventLoopTurns } from './turns.js';
+import type { EventLoopTurns } from './event-loop-turns.js';
 
 /** Decompresses input of which `bytes` should come out; more are not made. */
 export type Codec = (input: Uint8Array, bytes: number, options: CodecOptions) => Promise<Uint8Array>;

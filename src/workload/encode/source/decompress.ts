@@ -1,9 +1,9 @@
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import { type Codec, nodeCodec } from './codec.js';
+import type { EventLoopTurns } from './event-loop-turns.js';
 import { lz4Block, lz4Frame } from './lz4.js';
 import { snappy } from './snappy.js';
-import type { EventLoopTurns } from './turns.js';
 import { zstd } from './zstd.js';
 
 /**

@@ -1,5 +1,5 @@
 import { BYTES_PER_YIELD, type CodecOptions } from './codec.js';
-import type { EventLoopTurns } from './turns.js';
+import type { EventLoopTurns } from './event-loop-turns.js';
 
 /**
  * LZ4 as files have it: bare blocks (Parquet's LZ4_RAW) and frames (Arrow, and Feather by default). A block is a series of

@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
+import { EventLoopTurns } from './event-loop-turns.js';
 import { samplesIn } from './raw.js';
 import { badFile, badRank, badType, type Source, type SourceOptions, samplesPerRead } from './source.js';
-import { EventLoopTurns } from './turns.js';
 
 /** NumPy's format: a header that says type, order and shape, then the values. */
 export async function openNpy(path: string, options: SourceOptions): Promise<Source> {

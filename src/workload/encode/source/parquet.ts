@@ -1,8 +1,9 @@
 import { open } from 'node:fs/promises';
-import type { AllocateValues } from '../job/room.js';
+import type { AllocateValues } from '../job/staging-pool.js';
 import { MAX_QUBITS, type Precision, realBytes } from '../kernel/encoding.js';
 import { RowChecks } from './column.js';
 import { type Decompressor, decompressorFor } from './decompress.js';
+import { EventLoopTurns } from './event-loop-turns.js';
 import { type ColumnChunk, pagesOf } from './parquet/chunk.js';
 import { footerOf } from './parquet/footer.js';
 import type { Page } from './parquet/page.js';
@@ -11,7 +12,6 @@ import { columnOf } from './parquet/schema.js';
 import type { FloatArray } from './parquet/values.js';
 import { allocateValues } from './raw.js';
 import { badFile, type Source, type SourceOptions, samplesPerRead, withFileErrors } from './source.js';
-import { EventLoopTurns } from './turns.js';
 
 /** One column: lists of floats, or a float a row. What its pages hold goes straight to the arrays that are given. */
 export async function openParquet(path: string, options: SourceOptions): Promise<Source> {

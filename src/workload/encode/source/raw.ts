@@ -1,5 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises';
-import type { AllocateValues } from '../job/room.js';
+import type { AllocateValues } from '../job/staging-pool.js';
 import { type Precision, realBytes } from '../kernel/encoding.js';
 import { badFile, type Source, type SourceOptions, samplesPerRead } from './source.js';
 

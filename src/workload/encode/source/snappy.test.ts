@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { snappyCompress } from 'hyparquet-writer/src/snappy.js';
 import { expect, test } from 'vitest';
+import { EventLoopTurns } from './event-loop-turns.js';
 import { snappy } from './snappy.js';
-import { EventLoopTurns } from './turns.js';
 
 const turns = new EventLoopTurns();
 const unpack = async (bytes: readonly number[], size: number): Promise<number[]> => [

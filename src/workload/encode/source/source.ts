@@ -1,8 +1,8 @@
 import { extname } from 'node:path';
 import { MillraceError } from '../../../kernel/error.js';
 import { EncodeError } from '../job/errors.js';
-import type { AllocateValues } from '../job/room.js';
 import type { Values } from '../job/rows.js';
+import type { AllocateValues } from '../job/staging-pool.js';
 import type { Precision } from '../kernel/encoding.js';
 
 /** Samples of one length, from a file. They are read once. */

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
+import { EventLoopTurns } from './event-loop-turns.js';
 import { badFile, badRank, badType, type Source, type SourceOptions, samplesPerRead } from './source.js';
-import { EventLoopTurns } from './turns.js';
 
 /** A tensor as TensorFlow writes it: type (1), shape (2), and the values as bytes (4) or as doubles (6). */
 export async function openTensorProto(path: string, options: SourceOptions): Promise<Source> {

@@ -7,7 +7,7 @@ import type { CommandResult } from '../../../console/output/output.js';
 import { MillraceError } from '../../../kernel/error.js';
 import { bitsOf, difficulty, hashOf, merit, PRIME_ROUNDS, parseHeader, startOf } from '../kernel/reference.js';
 import { isProbablePrime, nextPrime } from '../kernel/reference-primes.js';
-import { formatFixed, parseDifficulty, parseNatural } from './given.js';
+import { formatFixed, parseDifficulty, parseNatural } from './number-options.js';
 
 /** `millrace gaps verify` */
 export function verifyCommand(): Command {

@@ -13,15 +13,15 @@ import { between, Engine, type EngineOptions } from '../../../engine/index.js';
 import { Recorder } from '../../../engine/telemetry/record.js';
 import { shareOf } from '../../../engine/work/space.js';
 import { type ChineseSet, type Intervals, intervalsOf, readChineseSet } from '../job/chinese-set.js';
-import { type Odds, SearchStats } from '../job/figures.js';
 import type { FoundGap, GapFlowOptions, PieceWork } from '../job/flow.js';
 import { emptyChance, knownIntervals, searchIntervals } from '../job/interval-search.js';
 import { type Gap, type GapSearchOptions, knownGaps, searchGaps } from '../job/search.js';
+import { type Odds, SearchStats } from '../job/search-stats.js';
 import type { Plan } from '../kernel/plan.js';
 import { bitsOf } from '../kernel/reference.js';
-import { type NumberOptions, type SearchSpec, searchSpecOf } from './given.js';
+import { type NumberOptions, type SearchSpec, searchSpecOf } from './number-options.js';
 import { type PlanCommandOptions, pipelineOptionsOf, planOptionsOf, warnWithoutGpu } from './plan-options.js';
-import { diagnosePiece, diagnosePlan, diagnoseStreams, reportGap } from './tell.js';
+import { diagnosePiece, diagnosePlan, diagnoseStreams, reportGap } from './report.js';
 
 export interface SearchOptions
   extends NumberOptions,

@@ -1,14 +1,13 @@
 import type { Device } from '../../../device/device.js';
 import type { HostViews } from '../../../engine/flow/flow.js';
 import { type Flow, type FlowStep, flow, hitsIn, Overflow, type Piece } from '../../../engine/index.js';
-import { LruCache } from '../../../engine/telemetry/recent.js';
+import { LruCache } from '../../../engine/telemetry/lru-cache.js';
 import type { Kernel } from '../../../kernel/index.js';
 import { chains, limbsOf, type NumberShape } from '../kernel/chain-kernel.js';
 import { CACHED_SHAPES, type Plan, type PlanOptions, planFor } from '../kernel/plan.js';
 import { withPlanted } from '../kernel/planted.js';
 import { bitsOf } from '../kernel/reference.js';
 import { TALLY_WORDS, TallyIndex } from '../kernel/sieve-kernels.js';
-import type { PlantedGaps } from './rulings.js';
 import {
   countsIn,
   limbs,
@@ -22,6 +21,7 @@ import {
   wordsOf,
 } from './sieving.js';
 import { type CandidateTrace, MAX_TRACES, traces, tracesIn, traceWords } from './traces.js';
+import type { PlantedGaps } from './verifier-tasks.js';
 
 /** A number that passes Fermat's test, followed by none that does in the next `minGap` − 1. */
 export interface FoundGap {

@@ -1,6 +1,6 @@
 import type { Device } from '../../../device/device.js';
 import { type Flow, flow, hitsIn, type Piece } from '../../../engine/index.js';
-import { LruCache } from '../../../engine/telemetry/recent.js';
+import { LruCache } from '../../../engine/telemetry/lru-cache.js';
 import type { Kernel } from '../../../kernel/index.js';
 import { limbsOf, type NumberShape } from '../kernel/chain-kernel.js';
 import { intervalSieve, intervalTests } from '../kernel/interval-kernels.js';

@@ -5,9 +5,9 @@ import { bitsOf } from '../kernel/reference.js';
 import { type ChineseSet, compositeMask, type Intervals } from './chinese-set.js';
 import type { FoundGap, PieceWork } from './flow.js';
 import { intervalFlow, MAX_INTERVAL_PRIMES } from './interval-flow.js';
-import { GapVerifier } from './referee.js';
-import type { PrimePair } from './rulings.js';
 import type { Gap, GapSearchOptions } from './search.js';
+import { GapVerifier } from './verifier.js';
+import type { PrimePair } from './verifier-tasks.js';
 
 /** The intervals to search, and the start that offsets count from. */
 export interface IntervalRequest {

@@ -4,9 +4,9 @@ import { DEFAULT_PRIMES, MIN_PRIMES, planFor } from '../kernel/plan.js';
 import { plantedCanary } from '../kernel/planted.js';
 import { firstPrimes } from '../kernel/prime-table.js';
 import { type FoundGap, type GapFlowOptions, gapFlow } from './flow.js';
-import { GapVerifier } from './referee.js';
-import type { GapCheck, PlantedGaps } from './rulings.js';
 import { checkNumbers, type Numbers } from './sieving.js';
+import { GapVerifier } from './verifier.js';
+import type { GapCheck, PlantedGaps } from './verifier-tasks.js';
 
 /** The gaps to search for. */
 export interface GapRequest extends GapFlowOptions {

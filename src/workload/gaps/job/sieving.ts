@@ -1,6 +1,6 @@
 import type { FlowStep, HostViews } from '../../../engine/flow/flow.js';
 import type { Piece } from '../../../engine/index.js';
-import { LruCache } from '../../../engine/telemetry/recent.js';
+import { LruCache } from '../../../engine/telemetry/lru-cache.js';
 import { partitionPoint } from '../../../engine/work/bisect.js';
 import { MillraceError } from '../../../kernel/error.js';
 import type { Kernel } from '../../../kernel/index.js';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { listLine } from '../command/tell.js';
-import { verifierTasks } from '../job/rulings.js';
+import { listLine } from '../command/report.js';
 import { countsIn, windowAt, windowsOf } from '../job/sieving.js';
+import { verifierTasks } from '../job/verifier-tasks.js';
 import { expectedPerMs, windowsPerPiece } from './plan.js';
 import { firstPrimes } from './prime-table.js';
 import { isProbablePrime, nextPrime, previousPrime } from './reference-primes.js';

@@ -13,14 +13,14 @@ import {
   warnWithoutGpu,
   withPlanOptions,
 } from '../command/plan-options.js';
-import { diagnosePiece, diagnosePlan, diagnoseStreams } from '../command/tell.js';
-import { GapVerifier } from '../job/referee.js';
+import { diagnosePiece, diagnosePlan, diagnoseStreams } from '../command/report.js';
+import { GapVerifier } from '../job/verifier.js';
 import { MAX_SHIFT, MIN_SHIFT } from '../kernel/reference.js';
 import { GAPCOIN_CHAINS } from './chains.js';
+import { candidateText, gapcoinDescription } from './description.js';
 import { type GapScan, plantOnce, scanWork } from './scan-work.js';
 import { gapcoinNode } from './solo.js';
 import { gapStratumOpener } from './stratum.js';
-import { candidateText, gapcoinDescription } from './terms.js';
 
 /** Adds `mine` to `millrace gaps`. */
 export function addMineCommand(gaps: Command): void {

@@ -1,9 +1,9 @@
 import type { Engine } from '../../../engine/index.js';
 import type { ScanOptions } from '../../mining/source.js';
 import type { GapFlowOptions, PieceWork } from '../job/flow.js';
-import type { GapVerifier } from '../job/referee.js';
-import type { PlantedGaps } from '../job/rulings.js';
 import { type Gap, type GapRequest, type GapSearchOptions, searchGaps } from '../job/search.js';
+import type { GapVerifier } from '../job/verifier.js';
+import type { PlantedGaps } from '../job/verifier-tasks.js';
 import { type PlanOptions, planFor } from '../kernel/plan.js';
 import { bitsOf } from '../kernel/reference.js';
 import { type HashedHeader, headerAt, headerCount, minGapToSearch, type Share, shareOf, type Work } from './work.js';

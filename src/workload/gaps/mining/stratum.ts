@@ -2,7 +2,7 @@ import { fieldReader } from '../../../network/fields.js';
 import type { Message, Reply } from '../../../network/json-lines.js';
 import type { OpenSession, PoolSession, PoolSessionOptions } from '../../mining/server/pools.js';
 import { errorText, StratumConnection, sessionOf } from '../../mining/server/stratum.js';
-import { formatFixed } from '../command/given.js';
+import { formatFixed } from '../command/number-options.js';
 import { submission } from '../kernel/reference.js';
 import {
   type GetworkData,

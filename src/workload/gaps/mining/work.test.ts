@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { parseExact } from '../../../network/json-exact.js';
 import type { Reply } from '../../../network/json-lines.js';
 import { headerBytes, submission } from '../kernel/reference.js';
+import { candidateText } from './description.js';
 import { parseAnswer } from './stratum.js';
-import { candidateText } from './terms.js';
 import {
   type HashedHeader,
   headerAt,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Candidate } from '../../../bench/measure.js';
 import type { Device } from '../../../device/device.js';
 import { between, Engine, type EngineOptions, search } from '../../../engine/index.js';
-import { settingFor } from '../../../engine/tune/known.js';
+import { settingFor } from '../../../engine/tune/tuning-store.js';
 import { MillraceError } from '../../../kernel/error.js';
 import { type NonceDigest, type ProofOptions, proofs } from '../job/flow.js';
 import { ScratchMemory } from '../job/scratch.js';

@@ -1,7 +1,7 @@
 import type { BoundJob, Device, DeviceProgram } from '../../../device/device.js';
 import { programOf } from '../../../engine/flow/programs.js';
 import type { Flow, OpenFlow } from '../../../engine/index.js';
-import { LruCache } from '../../../engine/telemetry/recent.js';
+import { LruCache } from '../../../engine/telemetry/lru-cache.js';
 import type { Kernel } from '../../../kernel/index.js';
 import { fill } from '../kernel/fill.js';
 import { digests, emitAll, emitBest, findBest, mix, seeds, type Variant } from '../kernel/kernel.js';

@@ -10,7 +10,7 @@ import {
   type SearchMode,
   search,
 } from '../../../engine/index.js';
-import { settingFor } from '../../../engine/tune/known.js';
+import { settingFor } from '../../../engine/tune/tuning-store.js';
 import { MillraceError } from '../../../kernel/error.js';
 import { IN_FLIGHT, type Plan, type PlanOptions } from '../kernel/plan.js';
 import { checkFound, hashNonce, meets, type Proof } from '../kernel/reference.js';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Device, DeviceInfo } from '../../../device/device.js';
 import { Engine, search } from '../../../engine/index.js';
-import { LruCache } from '../../../engine/telemetry/recent.js';
+import { LruCache } from '../../../engine/telemetry/lru-cache.js';
 import { type Axis, type Setting, settingText, type Trial, type Tunable } from '../../../engine/tune/tune.js';
 import { MillraceError } from '../../../kernel/error.js';
 import type { Kernel } from '../../../kernel/index.js';

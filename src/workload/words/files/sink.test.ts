@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { between } from '../../../engine/work/space.js';
-import { writeWords } from '../generator/deliver.js';
+import { writeWords } from '../generator/write-words.js';
 import { Keyspace } from '../space/keyspace.js';
 import { parseMask } from '../space/mask.js';
 import { wordsOf } from '../space/words.js';

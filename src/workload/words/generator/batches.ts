@@ -1,7 +1,7 @@
 import type { Device } from '../../../device/device.js';
 import type { Engine } from '../../../engine/engine.js';
 import { type Batch, batches } from '../../../engine/makers/batches.js';
-import { settingFor } from '../../../engine/tune/known.js';
+import { settingFor } from '../../../engine/tune/tuning-store.js';
 import { type ChunkSource, MemorySource } from '../../../engine/work/source.js';
 import { between, type Range } from '../../../engine/work/space.js';
 import { Plan } from '../kernel/plan.js';

@@ -1,6 +1,6 @@
 import type { Device, Stream } from '../../../device/device.js';
 import { type FlowSlot, type OpenFlow, Overflow } from '../../../engine/flow/flow.js';
-import type { PooledFlow } from './held.js';
+import type { PooledFlow } from './pooled-flow.js';
 import { Status, WordsError } from './status.js';
 
 /**

@@ -5,7 +5,7 @@ import { MemorySource } from '../../../engine/work/source.js';
 import { between } from '../../../engine/work/space.js';
 import type { Plan } from '../kernel/plan.js';
 import { type ReferenceJob, referenceRow } from '../kernel/reference.js';
-import type { PooledFlow } from './held.js';
+import type { PooledFlow } from './pooled-flow.js';
 
 export interface FillRequest {
   readonly flow: PooledFlow;

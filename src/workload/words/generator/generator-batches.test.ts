@@ -15,7 +15,7 @@ import { toByteString } from '../space/charset.js';
 import { parseMask } from '../space/mask.js';
 import { wordsOf } from '../space/words.js';
 import { createGenerator, type Generator } from './generator.js';
-import { PooledFlow } from './held.js';
+import { PooledFlow } from './pooled-flow.js';
 import { Status, type WordsError } from './status.js';
 
 const mask = parseMask('?l?l?d?d?d');

@@ -19,7 +19,7 @@ import { referenceOf } from './batches.js';
 import { type DeviceBatch, DeviceRing } from './device-ring.js';
 import { DirectBatches } from './direct.js';
 import { fillFromDevices } from './fill-job.js';
-import { PooledFlow } from './held.js';
+import { PooledFlow } from './pooled-flow.js';
 import { borrowStream } from './shared-stream.js';
 import { Status, WordsError, wordsError } from './status.js';
 

@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { decompressorFor } from '../decompress.js';
+import type { EventLoopTurns } from '../event-loop-turns.js';
 import { readInto } from '../raw.js';
-import type { EventLoopTurns } from '../turns.js';
 import { sizeAt } from './flatbuffer.js';
 import type { BufferRange, ColumnLayout } from './metadata.js';
 

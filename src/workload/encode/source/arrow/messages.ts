@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
+import type { EventLoopTurns } from '../event-loop-turns.js';
 import { readInto } from '../raw.js';
 import { badFile } from '../source.js';
-import type { EventLoopTurns } from '../turns.js';
 import { FlatTable, sizeAt } from './flatbuffer.js';
 
 /** A message: its header, and where its body lies in the file. */

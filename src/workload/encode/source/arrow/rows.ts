@@ -1,4 +1,4 @@
-import type { AllocateValues } from '../../job/room.js';
+import type { AllocateValues } from '../../job/staging-pool.js';
 import { realBytes } from '../../kernel/encoding.js';
 import type { RowChecks } from '../column.js';
 import { type ArrowBuffer, type MessageBody, openBuffer } from './buffer.js';

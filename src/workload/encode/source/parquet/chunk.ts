@@ -1,8 +1,8 @@
 import type { FileHandle } from 'node:fs/promises';
 import type { Precision } from '../../kernel/encoding.js';
 import type { Decompressor } from '../decompress.js';
+import type { EventLoopTurns } from '../event-loop-turns.js';
 import { readInto } from '../raw.js';
-import type { EventLoopTurns } from '../turns.js';
 import { pageHeaderAt } from './header.js';
 import { type ColumnDepth, type Page, pageIn } from './page.js';
 import { dictionaryIn, type FloatArray } from './values.js';

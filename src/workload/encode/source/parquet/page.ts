@@ -1,6 +1,6 @@
 import type { Decompressor } from '../decompress.js';
 import type { PageHeader } from './header.js';
-import { RunReader } from './runs.js';
+import { RunReader } from './run-reader.js';
 import { type FloatArray, type PageValues, valuesIn } from './values.js';
 
 /** How deep the values of a column lie: the largest levels, and the definition from which on a list has something. */

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { RowChecks } from '../column.js';
 import type { Page } from './page.js';
 import { RowScanner } from './rows.js';
-import { RunReader } from './runs.js';
+import { RunReader } from './run-reader.js';
 
 const depth = { repetition: 1, definition: 3, listDefinition: 2 } as const;
 const checks = new RowChecks('x.parquet', {});

@@ -1,6 +1,6 @@
 import type { RowChecks } from '../column.js';
 import type { ColumnDepth, Page } from './page.js';
-import type { RunReader } from './runs.js';
+import type { RunReader } from './run-reader.js';
 
 /** What of a page goes to the rows, one after the other: so many of its values, or so many zeros. */
 export interface ValueSegment {

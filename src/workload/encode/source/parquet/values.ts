@@ -1,5 +1,5 @@
 import type { Precision } from '../../kernel/encoding.js';
-import { RunReader } from './runs.js';
+import { RunReader } from './run-reader.js';
 
 export type FloatArray = Float64Array | Float32Array;
 

@@ -6,7 +6,7 @@ import { expectedTrace, wordsFrom } from '../job/traces.js';
 import { limbsOf } from '../kernel/chain-kernel.js';
 import type { Plan } from '../kernel/plan.js';
 import { difficulty, merit } from '../kernel/reference.js';
-import { formatFixed, type SearchSpec } from './given.js';
+import { formatFixed, type SearchSpec } from './number-options.js';
 
 /** A reported gap: the fields of its event, and of the environment of a program started for it. */
 export interface ReportedGap {

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { startThread, type Thread, workerUrl } from '../../pool/threads/threads.js';
-import { newCopyMemory, stopHelpers } from './crew.js';
+import { newCopyMemory, stopHelpers } from './parallel-copier.js';
 
 /** Transfers of pageable memory use threads from this size on: starting one takes 30 ms. */
 const LARGE_BYTES = 2 ** 20;

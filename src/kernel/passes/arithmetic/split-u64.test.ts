@@ -12,8 +12,8 @@ import { tiles } from '../../language/tiles.js';
 import { f32, f64, i32, u32, u64 } from '../../language/types.js';
 import { renderIr } from '../../render/ir.js';
 import { floatingProgram } from '../floating.js';
-import { placeNodes } from '../shape/place.js';
-import { splitU64 } from './wide.js';
+import { placeNodes } from '../shape/place-nodes.js';
+import { splitU64 } from './split-u64.js';
 
 const WORD = (1n << 64n) - 1n;
 const wrap = (x: bigint) => BigInt.asUintN(64, x);

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
 import { addressOf } from '../../native/libc.js';
-import { helperCounts, ParallelCopier } from './crew.js';
-import { CopyThreads } from './crew-threads.js';
+import { CopyThreads } from './copy-threads.js';
+import { helperCounts, ParallelCopier } from './parallel-copier.js';
 
 const threads = new CopyThreads(2);
 const crew = new ParallelCopier(threads.memory);

@@ -3,9 +3,9 @@ import type { DeviceTelemetry } from '../../device.js';
 import type { Grids } from '../resident/grids.js';
 import { ResidentMemory } from '../resident/memory.js';
 import { type Requests, serializeError, type WorkerCall, type WorkerMessage } from '../wire/messages.js';
+import type { SharedHostMemory } from './command-reader.js';
 import { type Driver, FatalError } from './driver.js';
-import type { ResourceTable, TrackedResource } from './holdings.js';
-import type { SharedHostMemory } from './intake.js';
+import type { ResourceTable, TrackedResource } from './resource-table.js';
 
 export interface RequestHandlerOptions {
   readonly memories: ResourceTable<unknown>;

@@ -1,6 +1,6 @@
 import { runInThread } from '../../../device/pool/threads/threads.js';
-import type { TaskReply, TaskRequest } from './referee.js';
-import { verifierTasks } from './rulings.js';
+import type { TaskReply, TaskRequest } from './verifier.js';
+import { verifierTasks } from './verifier-tasks.js';
 
 /** A worker thread of the referee. */
 runInThread<undefined>(async (_, ready, port) => {

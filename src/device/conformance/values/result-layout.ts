@@ -1,5 +1,5 @@
 import { type BufferSpec, type Expr, type RwBuffer, rw, type Scalar, type Value } from '../../../kernel/index.js';
-import type { ResultCheck } from '../model/judge.js';
+import type { ResultCheck } from '../model/result-check.js';
 import { type Data, formatValue, zeros } from '../rig.js';
 import { type Operation, slotType } from './operations.js';
 import type { Row } from './rows.js';

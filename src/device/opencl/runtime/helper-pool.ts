@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { type Helper, HelperPool, type Reply } from '../../gpu/build/service.js';
+import { type Helper, HelperPool, type Reply } from '../../gpu/build/helper-pool.js';
 import { atExit, workerUrl } from '../../pool/threads/threads.js';
 import type { Answers, Question } from './service-process.js';
 

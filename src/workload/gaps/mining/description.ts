@@ -1,6 +1,6 @@
 import type { CoinDescription } from '../../mining/report.js';
-import { formatFixed } from '../command/given.js';
-import { candidateLine } from '../command/tell.js';
+import { formatFixed } from '../command/number-options.js';
+import { candidateLine } from '../command/report.js';
 import { merit } from '../kernel/reference.js';
 import type { Share } from './work.js';
 

@@ -12,10 +12,10 @@ import { type LineFile, openLineFile } from '../output/line-file.js';
 import type { Output } from '../output/output.js';
 import { exposition } from './exposition.js';
 import { METRICS_HEADER, metricsRow } from './metrics.js';
+import { type MetricsServer, startMetricsServer } from './metrics-server.js';
 import { type TelemetryOptions, withUpstreamVariables } from './options.js';
 import { type DeviceMetrics, prometheusMetrics } from './prometheus.js';
 import { deviceReport, overlapLines, poolLines, summaryLines } from './report.js';
-import { type MetricsServer, startMetricsServer } from './scrape.js';
 import { openTrace, type TraceFile } from './trace-file.js';
 
 /** The job's name, as in "block solve", and the unit of one index, as in H/s. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { intervalsOf, parseChineseSet } from '../job/chinese-set.js';
-import { type NumberOptions, searchSpecOf } from './given.js';
+import { type NumberOptions, searchSpecOf } from './number-options.js';
 
 const start = 2n ** 280n;
 const [genesis] = JSON.parse(

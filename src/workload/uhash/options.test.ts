@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseHash, parseHexBytes, parseNonce, uhashOptions } from './given.js';
+import { parseHash, parseHexBytes, parseNonce, uhashOptions } from './options.js';
 
 describe('values', () => {
   test('that are right', () => {

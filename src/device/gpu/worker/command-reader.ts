@@ -4,8 +4,8 @@ import { type Board, LINES } from '../wire/board.js';
 import { CommandKind, kindOf, LAUNCH_WORDS, lineOf, RECORD_WORDS, readWide } from '../wire/commands.js';
 import { RingReader } from '../wire/ring.js';
 import type { Driver, DriverLaunch, HostBytes } from './driver.js';
-import type { ResourceTable } from './holdings.js';
 import type { WorkerCommand, WorkerLine } from './line.js';
+import type { ResourceTable } from './resource-table.js';
 
 /** The objects that records refer to by number. */
 export interface NumberedResources {

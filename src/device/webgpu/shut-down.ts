@@ -1,4 +1,4 @@
-import { holdExit, onProcessEnding } from '../pool/threads/stay.js';
+import { holdExit, onProcessEnding } from '../pool/threads/hold-exit.js';
 
 /** Destroying a device waits for its compiler, which on SwiftShader takes seconds for a long kernel. */
 export const SHUTDOWN_MS = 30_000;

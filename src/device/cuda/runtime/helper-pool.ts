@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { type Helper, HelperPool, type Reply } from '../../gpu/build/service.js';
+import { type Helper, HelperPool, type Reply } from '../../gpu/build/helper-pool.js';
 import { startThread, workerUrl } from '../../pool/threads/threads.js';
 import type { Answers, Question } from './service-worker.js';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { RunReader } from './runs.js';
+import { RunReader } from './run-reader.js';
 
 const numbersIn = (bytes: readonly number[], width: number, count: number): number[] => {
   const runs = new RunReader(Uint8Array.from(bytes), width);

@@ -4,7 +4,14 @@ import { Random } from '../../device/conformance/model/random.js';
 import { MillraceError } from '../../kernel/error.js';
 import { cover, dropFrom, finish, frontierOf, isHandedOut, queueRetry, take } from '../work/coverage.js';
 import { between } from '../work/space.js';
-import { addHits, type SearchMode, sizeAfterOverflow, sizeForRing, startReorderBuffer, takeReady } from './harvest.js';
+import {
+  addHits,
+  type SearchMode,
+  sizeAfterOverflow,
+  sizeForRing,
+  startReorderBuffer,
+  takeReady,
+} from './reorder-buffer.js';
 
 interface Hit {
   readonly index: bigint;

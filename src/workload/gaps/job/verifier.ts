@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { startThread, type Thread, workerUrl } from '../../../device/pool/threads/threads.js';
 import { MillraceError } from '../../../kernel/error.js';
-import type { verifierTasks } from './rulings.js';
+import type { verifierTasks } from './verifier-tasks.js';
 
 type VerifierTasks = typeof verifierTasks;
 type TaskName = keyof VerifierTasks;

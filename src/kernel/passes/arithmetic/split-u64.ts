@@ -17,7 +17,7 @@ import { Graph, isAnchored, topologicalOrder } from '../graph.js';
 import { rewriteStatement } from '../rewrite.js';
 import { removeUnused } from './fold.js';
 import { Simplifier } from './simplify.js';
-import { U64Arithmetic, type WordPair } from './wide-arithmetic.js';
+import { U64Arithmetic, type WordPair } from './u64-arithmetic.js';
 import { expandU64Sums } from './wide-sums.js';
 
 /**

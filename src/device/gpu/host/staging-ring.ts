@@ -1,6 +1,6 @@
 import type { TurnBudget } from '../../turn.js';
 import { CommandKind, TRANSFER_WORDS, writeWide } from '../wire/commands.js';
-import type { CommandWriter } from './lane.js';
+import type { CommandWriter } from './command-writer.js';
 
 /** The shared memory of a stream's transfers, and the size of their pieces: about 50 µs of copying. */
 const STAGING_BYTES = 2 ** 22;

@@ -1,7 +1,7 @@
 import type { JobDescription } from '../../../console/ledger/job-session.js';
 import type { ChunkSource, Range } from '../../../engine/index.js';
 import { LedgerSource, partOf, type WorkLog } from '../../../store/index.js';
-import { hex } from '../given.js';
+import { hex } from '../options.js';
 import type { Challenge, NonceDigest } from './flow.js';
 
 /** Mining as a job in the ledger: an index is a nonce. Undefined if there are no nonces to try. */

@@ -1,8 +1,8 @@
 import { type OperationClass, rowOf } from '../../ir/ops.js';
 import { type HoistedProgram, type Node, ValueStage } from '../../ir/program.js';
 import { isFloat, wordsOf } from '../../language/types.js';
-import { movableAdditions, type PipeShares } from '../arithmetic/pipes.js';
-import { hoistRotations } from '../arithmetic/turns.js';
+import { movableAdditions, type PipeShares } from '../arithmetic/balance-pipes.js';
+import { hoistRotations } from '../arithmetic/hoist-rotations.js';
 
 /**
  * Returns how much of a program to move to the multiply-add pipe of an NVIDIA processor: as much as leaves that pipe the

@@ -11,8 +11,8 @@ import { u32 } from '../../language/types.js';
 import { renderIr } from '../../render/ir.js';
 import { sha256 } from '../../std/hash/sha256.js';
 import { floatingProgram } from '../floating.js';
-import { placeNodes } from '../shape/place.js';
-import { balancePipes, type PipeShares } from './pipes.js';
+import { placeNodes } from '../shape/place-nodes.js';
+import { balancePipes, type PipeShares } from './balance-pipes.js';
 
 const through = (kernel: Kernel, shares: number | PipeShares) =>
   placeNodes(balancePipes(floatingProgram(kernel.trace()), shares));

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { MESSAGE_LIMITS, sanitizeForFile, sanitizeText } from './legible.js';
 import { openLiveLines } from './live.js';
 import { jsonLine, openOutput } from './output.js';
+import { MESSAGE_LIMITS, sanitizeForFile, sanitizeText } from './sanitize.js';
 import { styleFor } from './style.js';
 import { table } from './table.js';
 

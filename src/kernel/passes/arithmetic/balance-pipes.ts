@@ -2,7 +2,7 @@ import { ONE_FIELD } from '../../abi/harness.js';
 import { type Block, type HoistedProgram, type Node, ValueStage } from '../../ir/program.js';
 import { countUses, rootsOf, topologicalOrder } from '../graph.js';
 import { rewriteStatement } from '../rewrite.js';
-import { hoistRotations } from './turns.js';
+import { hoistRotations } from './hoist-rotations.js';
 
 /** The work that goes to the multiply-add pipe; `shares.ts` proposes it. */
 export interface PipeShares {

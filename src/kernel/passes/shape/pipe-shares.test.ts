@@ -7,7 +7,7 @@ import type { Kernel } from '../../language/signature.js';
 import { u32 } from '../../language/types.js';
 import { sha256 } from '../../std/hash/sha256.js';
 import { floatingProgram } from '../floating.js';
-import { estimatePipeShares } from './shares.js';
+import { estimatePipeShares } from './pipe-shares.js';
 
 const sharesOf = (kernel: Kernel) => estimatePipeShares(floatingProgram(kernel.trace()));
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Device } from '../../../device/device.js';
 import { Recorder } from '../../../engine/telemetry/record.js';
-import { SearchStats } from './figures.js';
+import { SearchStats } from './search-stats.js';
 
 const device = { info: { id: 'one' } } as unknown as Device;
 const piece = { start: 0n, count: 1000 };
