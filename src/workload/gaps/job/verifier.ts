@@ -64,7 +64,7 @@ class VerifierThread {
 
   constructor() {
     this.#thread = startThread({
-      file: workerUrl(import.meta.url, 'referee-thread.js'),
+      file: workerUrl(import.meta.url, 'verifier-thread.js'),
       name: 'millrace gaps',
       data: undefined,
       died: (cause) => this.#end(cause),
