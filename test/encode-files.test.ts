@@ -87,7 +87,12 @@ describe('sources', () => {
 
   test('raw binary files are of the length that is said', async () => {
     const path = await fileOf('raw.f64', new Uint8Array(Float64Array.from(matrix.flat()).buffer));
-    expect(await valuesIn(path, { length: 4 })).toEqual({ length: 4, values: matrix.flat() });
+    const read = { length: 4, values: matrix.flat() };
+    expect(await valuesIn(path, { length: 4 })).toEqual(read);
+    const doubles = await fileOf('raw.bin', new Uint8Array(Float64Array.from(matrix.flat()).buffer));
+    const floats = await fileOf('raw.f32', new Uint8Array(Float32Array.from(matrix.flat()).buffer));
+    expect(await valuesIn(doubles, { length: 4 })).toEqual(read);
+    expect((await valuesIn(floats, { length: 4 })).values).toEqual(read.values.map(Math.fround));
     expect((await refusal(valuesIn(path, { length: 5 }))).message).toMatch(/no whole number of samples/);
     expect((await refusal(valuesIn(path))).message).toMatch(/do not say/);
   });
@@ -197,7 +202,7 @@ describe('Arrow', () => {
       fc.asyncProperty(fc.array(batch, { minLength: 1, maxLength: 4 }), fc.boolean(), async (batches, isFile) => {
         const [first, ...more] = batches.map((rows) => new Table({ x: vectorFromArray(rows, type) }));
         const bytes = tableToIPC(first!.concat(...more), isFile ? 'file' : 'stream');
-        const path = await fileOf('random.arrow', bytes);
+        const path = await fileOf(isFile ? 'random.arrow' : 'random.ipc', bytes);
         const rows = batches.flat();
         if (rows.every((one) => one === null)) {
           expect((await refusal(valuesIn(path))).message).toMatch(/no values/);

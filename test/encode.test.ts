@@ -10,6 +10,7 @@ import { fillSynthetic, syntheticBatches } from '../src/workload/encode/files/sy
 import { type Encoder, type EncoderOptions, openEncoder } from '../src/workload/encode/job/encoder.js';
 import { EncodeError } from '../src/workload/encode/job/errors.js';
 import { referenceStates } from '../src/workload/encode/kernel/reference.js';
+import { isShort } from './tier.js';
 
 /** States that stay on a device: handles, checks that come late, memory. */
 const folder = await mkdtemp(join(tmpdir(), 'millrace-test-'));
@@ -241,6 +242,22 @@ describe('a loader', () => {
     }
   });
 
+  test.skipIf(isShort)('has the first qubit as the highest bit of an index if that is asked for', async () => {
+    const read = async (order: 'little' | 'big'): Promise<number[]> => {
+      for await (const states of made.encoding('angle').order(order).batches(1, 1).seed(7).synthetic()) {
+        const values = [...(await states.read())];
+        states.release();
+        return values;
+      }
+      return [];
+    };
+    const [little, big] = [await read('little'), await read('big')];
+    const reversed = [0, 4, 2, 6, 1, 5, 3, 7].flatMap((at) => little.slice(2 * at, 2 * at + 2));
+    expect(little).toHaveLength(16);
+    expect(big).toEqual(reversed);
+    expect(big).not.toEqual(little);
+  });
+
   test('reads a file to its end, the last batch short', async () => {
     const file = new URL('./data/encode/peers/lists.parquet', import.meta.url).pathname;
     const sizes: number[] = [];
@@ -259,6 +276,8 @@ describe('a loader', () => {
     // A row of nulls is a row of zeros, which has no norm; states are of what they are asked for, or of the file's.
     const nulls = new URL('./data/encode/peers/nulls.parquet', import.meta.url).pathname;
     expect(await refusal(failing(made.qubits(2).file(nulls)))).toMatchObject({ fault: 'norm', sample: 0 });
+    const rejecting = made.qubits(2).nulls('reject').file(nulls);
+    expect(await refusal(failing(rejecting))).toMatchObject({ fault: 'format', sample: 0 });
     const types: string[] = [];
     for (const one of [made.dtype('f32'), loader(device).file(file), made]) {
       for await (const states of one.qubits(2).file(file)) {

@@ -326,6 +326,7 @@ describe('a prover', { timeout: 600_000 }, () => {
         found[challenge === other ? 'other' : 'first'].push([nonce, hex(digest)]);
         if (challenge !== other && found.first.length === 3) prover.setChallenge(other);
       }
+      expect(prover.challenge).toBe(other);
       expect(found.first).toEqual(proofsOf(zeros, 1, 4n));
       expect(found.other).toEqual(proofsOf(other.header, 2));
     } finally {
