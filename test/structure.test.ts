@@ -89,6 +89,26 @@ describe('rooms', () => {
     expect(wide).toEqual([]);
   });
 
+  test('a room with an index.ts is entered by it', () => {
+    // The index.ts of a layer and of a workload is what the package exports to users; inside, files import the file that declares.
+    const exported =
+      readFileSync(join(root, 'package.json'), 'utf8') + readFileSync(join(root, 'src/index.ts'), 'utf8');
+    const doors = [...paths].filter(
+      (path) =>
+        path.split('/').length > 2 && path.endsWith('/index.ts') && !exported.includes(path.replace(/ts$/, 'js')),
+    );
+    expect(doors).toContain('device/conformance/index.ts');
+    const pastDoor = [...importsOf(false)].flatMap(([path, targets]) =>
+      targets.filter((target) =>
+        doors.some((door) => {
+          const room = `${posix.dirname(door)}/`;
+          return target.startsWith(room) && target !== door && !path.startsWith(room);
+        }),
+      ),
+    );
+    expect(pastDoor).toEqual([]);
+  });
+
   test('a folder with more than 14 files has its reason in CONTRIBUTING.md', () => {
     const sizes = new Map<string, number>();
     for (const path of paths) sizes.set(posix.dirname(path), (sizes.get(posix.dirname(path)) ?? 0) + 1);
