@@ -71,7 +71,7 @@ describe('command lines that make no sense', () => {
     [['block', 'mine', '--suggest-difficulty', '0'], 'above 0'],
     [['selftest', '--completion', 'hope'], 'Allowed choices are poll, callback, sync'],
     [['devices', '--watch', 'x'], 'A whole number from 1 to 86400 is needed.'],
-    [['selftest', '--device', 'interpreter', '--filter', 'no such thing'], 'there is no such case'],
+    [['selftest', '--device', 'interpreter', '--filter', 'no such thing'], 'no case matches the filter'],
     [['kernel', 'show', 'block', '--target', 'cobol'], 'Allowed choices are c, wat, cuda, opencl, wgsl, ir'],
     [['kernel', 'show', 'frobnicate'], 'kernels are: block'],
   ])('%j exits with 64', async (args, message) => {

@@ -197,7 +197,12 @@ export default { kernel, chunk: ({ start }: { start: bigint }) => ({ high: start
       `${MARKED.replace('default items', 'const kernel = items')}export default { kernel, spase: 1 };\n`,
       'has spase, which means nothing here',
     ],
-    ['a kernel that goes wrong', 'wrong.ts', MARKED.replace('eq(7)', 'eq(7.5)'), 'wrong.ts:3:32: 7.5 is no u32'],
+    [
+      'a kernel that goes wrong',
+      'wrong.ts',
+      MARKED.replace('eq(7)', 'eq(7.5)'),
+      'wrong.ts:3:32: 7.5 is not a valid u32',
+    ],
     [
       'a kernel without hits',
       'mute.ts',
@@ -324,7 +329,7 @@ export { stored };
     expect(status).toBe(74);
     expect(stderr).toMatch(/faulty\.ts:3:/);
     expect((await show('absent.ts')).stderr).toContain('absent.ts: there is no such file');
-    expect((await show('absent')).stderr).toContain('kernels are: block');
+    expect((await show('absent')).stderr).toContain('kernels: block');
     expect((await show('block', '--param', 'a=1')).status).toBe(64);
     write('nothing.mjs', 'export const number = 7;');
     expect((await show('nothing.mjs')).stderr).toContain('it exports no kernel');

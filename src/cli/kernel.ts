@@ -15,12 +15,12 @@ import { paramsOf } from './run/values.js';
 
 /** `millrace kernel …` */
 export function kernelCommand(): Command {
-  const kernel = new Command('kernel').description('what kernels become: generated text and operation counts');
-  const listing = kernel.command('list').description('the kernels there are').action(action(list));
+  const kernel = new Command('kernel').description('show the generated text and operation counts of kernels');
+  const listing = kernel.command('list').description('list the kernels').action(action(list));
   withExamples(listing, ['millrace kernel list']);
   const showing = kernel
     .command('show')
-    .description("a kernel's generated text; that of a CPU for the one of this machine")
+    .description("a kernel's generated text; CPU text is for this machine's CPU")
     .argument('<name>', NAME)
     .addOption(valueOption('--target <target>', 'the language to show').choices(targets).default('c'))
     .addOption(valueOption('--lanes <n>', 'lanes of a gang').argParser(wholeNumberParser(1, 64)))
@@ -30,8 +30,8 @@ export function kernelCommand(): Command {
   withExamples(
     showing,
     ['millrace kernel show block --target cuda'],
-    ['millrace kernel show kernel.ts --target wgsl', 'of your own file, the kernel that `millrace run` takes'],
-    ['millrace kernel show kernels.ts#scan', 'one of several, by the name of its export or its own'],
+    ['millrace kernel show kernel.ts --target wgsl', 'your own kernel, in a file as `millrace run` takes it'],
+    ['millrace kernel show kernels.ts#scan', 'one of several, by the name of its export or of the kernel'],
   );
   const counting = kernel
     .command('stats')
@@ -43,10 +43,10 @@ export function kernelCommand(): Command {
   return kernel;
 }
 
-const NAME = 'a name from `millrace kernel list`, or a file of your own: FILE or FILE#NAME';
+const NAME = 'a name from `millrace kernel list`, or your own file: FILE or FILE#NAME';
 
 const param = () =>
-  valueOption('--param <name=value>', 'for a file that exports a function of its parameters').argParser(
+  valueOption('--param <name=value>', 'parameter for a file that exports a function').argParser(
     (text, before: readonly string[] = []) => [...before, text],
   );
 
@@ -119,12 +119,12 @@ function statsLines({ name, always, underTests, words, host, targets: all }: Ker
         ['target', 'lanes, threads', 'statements', 'text', 'compiles in about'],
         ...all
           .filter(({ refused }) => refused === undefined)
-          .map((one) => [
-            one.target,
-            count(one.lanes),
-            count(one.statements),
-            bytes(one.bytes),
-            duration(one.compileSeconds),
+          .map((row) => [
+            row.target,
+            count(row.lanes),
+            count(row.statements),
+            bytes(row.bytes),
+            duration(row.compileSeconds),
           ]),
       ],
       { right: [1, 2, 3, 4] },
@@ -133,22 +133,22 @@ function statsLines({ name, always, underTests, words, host, targets: all }: Ker
   ];
 }
 
-async function findKernel(name: string, given: readonly string[] = []): Promise<Kernel> {
+async function findKernel(name: string, params: readonly string[] = []): Promise<Kernel> {
   const make = Object.hasOwn(kernels, name) ? kernels[name] : undefined;
   const file = make ? undefined : kernelFile(name);
-  if (file) return loadKernel(file, paramsOf(given));
-  if (make && given.length > 0)
+  if (file) return loadKernel(file, paramsOf(params));
+  if (make && params.length > 0)
     throw new MillraceError({
       code: 'usage',
       message: `kernel ${name} has no parameters`,
-      asked: given.map((text) => `--param ${text}`).join(' '),
-      advice: '--param is for files of your own',
+      asked: params.map((text) => `--param ${text}`).join(' '),
+      advice: '--param is for your own files',
     });
   if (make) return make();
   throw new MillraceError({
     code: 'usage',
-    message: `there is no kernel called ${JSON.stringify(name)}`,
+    message: `unknown kernel ${JSON.stringify(name)}`,
     asked: `kernel ${name}`,
-    advice: `kernels are: ${Object.keys(kernels).join(', ')}; of a file of your own, give its path: ./kernel.ts`,
+    advice: `kernels: ${Object.keys(kernels).join(', ')}; for a file of your own, give its path: ./kernel.ts`,
   });
 }

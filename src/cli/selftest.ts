@@ -23,23 +23,27 @@ import { MillraceError } from '../kernel/error.js';
 /** `millrace selftest` */
 export function selftestCommand(): Command {
   const command = new Command('selftest')
-    .description('every operation of the kernel language on every device, against its definition')
-    .addOption(options.devices().default(undefined, 'all that are here'))
-    .addOption(valueOption('--filter <text>', 'only cases whose name holds this text'))
+    .description('check every operation of the kernel language on every device against its definition')
+    .addOption(options.devices().default(undefined, 'all available devices'))
+    .addOption(valueOption('--filter <text>', 'only cases whose name contains this text'))
     .addOption(
-      valueOption('--fuzz <seconds>', 'then random kernels for so long').argParser(wholeNumberParser(1, 1_000_000)),
+      valueOption('--fuzz <seconds>', 'then test random kernels for this long').argParser(
+        wholeNumberParser(1, 1_000_000),
+      ),
     )
-    .addOption(valueOption('--seed <n>', 'where the random kernels begin').argParser(wholeNumberParser(0, 2 ** 32 - 1)))
-    .addOption(valueOption('--streams <n>', 'the most streams of a GPU').argParser(wholeNumberParser(1, 1024)))
     .addOption(
-      valueOption('--completion <how>', 'how a GPU tells that work is done').choices(['poll', 'callback', 'sync']),
+      valueOption('--seed <n>', 'seed of the first random kernel').argParser(wholeNumberParser(0, 2 ** 32 - 1)),
+    )
+    .addOption(valueOption('--streams <n>', 'maximum number of streams on a GPU').argParser(wholeNumberParser(1, 1024)))
+    .addOption(
+      valueOption('--completion <how>', 'how a GPU reports that work is done').choices(['poll', 'callback', 'sync']),
     );
   withDeviceOptions(command).action(action(selftest));
   return withExamples(
     command,
-    ['millrace selftest', 'every device that is here'],
+    ['millrace selftest', 'every available device'],
     ['millrace selftest --device cuda:0 --fuzz 600', 'then random kernels for 10 min'],
-    ['millrace selftest --filter u32', 'a part of it'],
+    ['millrace selftest --filter u32', 'only the cases for u32'],
   );
 }
 
@@ -57,16 +61,16 @@ interface TestOptions {
   readonly indent?: number;
 }
 
-async function selftest({ output, options: given, signal }: Call<SelftestOptions>): Promise<ExitCode> {
-  const names = given.device?.split(',') ?? (await listDevices()).devices.map(({ id }) => id);
-  const opening = setUpDevices(given, output, given);
+async function selftest({ output, options: settings, signal }: Call<SelftestOptions>): Promise<ExitCode> {
+  const names = settings.device?.split(',') ?? (await listDevices()).devices.map(({ id }) => id);
+  const setup = setUpDevices(settings, output, settings);
   let failed = 0;
   for (const name of names) {
-    failed += await onDevice(name, opening, (device) => testDevice(output, device, given, signal));
-    if (given.fuzz === undefined) continue;
+    failed += await onDevice(name, setup, (device) => testDevice(output, device, settings, signal));
+    if (settings.fuzz === undefined) continue;
     const scratch = startScratchCache();
     try {
-      failed += await onDevice(name, opening, (device) => fuzz(output, device, given, signal));
+      failed += await onDevice(name, setup, (device) => fuzz(output, device, settings, signal));
     } finally {
       scratch.end();
     }
@@ -77,35 +81,35 @@ async function selftest({ output, options: given, signal }: Call<SelftestOptions
 /** How long a device may take to close: one that hangs must not hold the command up. */
 const MAX_CLOSE_MS = 10_000;
 
-async function onDevice<R>(name: string, opening: DeviceSetup, work: (device: Device) => Promise<R>): Promise<R> {
-  const device = await openDevice(name, opening.options);
+async function onDevice<R>(name: string, setup: DeviceSetup, work: (device: Device) => Promise<R>): Promise<R> {
+  const device = await openDevice(name, setup.options);
   try {
     const result = await work(device);
-    await withTimeout(opening.reportApiCalls(device), MAX_CLOSE_MS, () => undefined);
+    await withTimeout(setup.reportApiCalls(device), MAX_CLOSE_MS, () => undefined);
     return result;
   } finally {
     await withTimeout(device.close(), MAX_CLOSE_MS, exitSoon);
   }
 }
 
-/** What still hangs then holds a thread, and a thread holds the process. */
+/** A call that still hangs then would keep its thread, and so the process, alive. */
 function exitSoon(): void {
   setTimeout(() => host().exit(Number(host().exitCode ?? 0)), MAX_CLOSE_MS / 10).unref();
 }
 
-/** Runs the suite on one device and tells how it went; gives the number of failures. */
+/** Runs the suite on one device and prints the results; returns the number of failures. */
 export async function testDevice(
   output: Output,
   device: Device,
-  given: TestOptions,
+  settings: TestOptions,
   signal: AbortSignal,
 ): Promise<number> {
-  const tally = new CaseTally(output, device.info.id, 'cases', signal, given.indent);
+  const tally = new CaseTally(output, device.info.id, 'cases', signal, settings.indent);
   await runConformance(device, {
-    ...(given.filter === undefined ? {} : { filter: given.filter }),
+    ...(settings.filter === undefined ? {} : { filter: settings.filter }),
     onResult: (result) => tally.add(result),
   });
-  if (tally.passed + tally.failed + tally.skipped === 0) throw noCaseError(given.filter ?? '');
+  if (tally.passed + tally.failed + tally.skipped === 0) throw noCaseError(settings.filter ?? '');
   tally.end();
   return tally.failed;
 }
@@ -113,13 +117,13 @@ export async function testDevice(
 function noCaseError(filter: string): MillraceError {
   return new MillraceError({
     code: 'usage',
-    message: 'there is no such case',
-    asked: `cases whose name holds ${JSON.stringify(filter)}`,
-    advice: 'names are like operations/u32/all constant, control/…, streams/…; `--json` tells them all',
+    message: 'no case matches the filter',
+    asked: `cases whose name contains ${JSON.stringify(filter)}`,
+    advice: 'names are like operations/u32/all constant, control/…, streams/…; `--json` lists them all',
   });
 }
 
-/** Random kernels; each has the next seed, and a failure names its own. */
+/** Tests random kernels. Each kernel has the next seed; a failure names its seed. */
 async function fuzz(
   output: Output,
   device: Device,
@@ -135,7 +139,7 @@ async function fuzz(
   return tally.failed;
 }
 
-/** Counts results, tells failures at once and the rest at the end: each reason of a skip once. */
+/** Counts results. Prints failures immediately and a summary at the end, with each skip reason once. */
 class CaseTally {
   passed = 0;
   failed = 0;
@@ -158,7 +162,7 @@ class CaseTally {
   }
 
   get skipped(): number {
-    return [...this.#skips.values()].reduce((sum, one) => sum + one, 0);
+    return [...this.#skips.values()].reduce((sum, count) => sum + count, 0);
   }
 
   add(result: CaseResult): void {

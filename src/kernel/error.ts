@@ -3,10 +3,10 @@ export type ErrorCode =
   | 'kernel-scope' // a value used outside the block, or the kernel, that made it
   | 'kernel-type' // an operand of the wrong type
   | 'kernel-value' // a literal, parameter or job value that its type cannot hold
-  | 'kernel-control' // a statement where it cannot stand (breakWhen outside a loop, tracing outside a kernel)
+  | 'kernel-control' // a statement in the wrong place (breakWhen outside a loop, tracing outside a kernel)
   | 'kernel-invalid' // the checker found an IR that breaks a rule
   | 'kernel-bounds' // an access outside a buffer or table (interpreter and checked builds)
-  | 'kernel-budget' // more statements or parameter words than the target takes
+  | 'kernel-budget' // more statements or parameter words than the target accepts
   | 'device-unknown' // the device name is not known
   | 'device-absent' // the device is supported but not present on this machine
   | 'device-capability' // the device cannot do what the kernel needs

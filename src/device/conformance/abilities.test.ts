@@ -35,7 +35,7 @@ describe('a case', () => {
   };
   test.each([
     [[], ['f64'], 'skipped', 'the device has no f64'],
-    [['f64'], ['f64', 'exact-floats'], 'skipped', 'floats of this device are not exact'],
+    [['f64'], ['f64', 'exact-floats'], 'skipped', 'the device does not round floats exactly'],
     [['f64', 'exact-floats'], ['f64', 'exact-floats'], 'failed', 'it ran'],
     // Only OpenCL's devices name it.
     [[], ['f32'], 'failed', 'it ran'],

@@ -11,12 +11,12 @@ export interface Case {
 }
 
 /**
- * Doubles; and floats that are rounded correctly, with NaN, infinities, -0 and denormals: WGSL promises neither. A device
- * of OpenCL may refuse kernels with floats, or only with their quotients and square roots.
+ * `exact-floats`: correctly rounded floats with NaN, infinities, -0 and denormals. WGSL guarantees neither this nor f64.
+ * An OpenCL device may refuse kernels that use f32, or only f32 division and square roots (`f32-divide`).
  */
 export type Ability = 'f64' | 'f32' | 'f32-divide' | 'exact-floats';
 
-/** The other kinds take f32 without saying so. */
+/** Devices other than OpenCL have f32 without listing it as a capability. */
 export const hasAbility = ({ info }: Pick<Device, 'info'>, ability: Ability): boolean =>
   info.capabilities.includes(ability) || (info.kind !== 'opencl' && (ability === 'f32' || ability === 'f32-divide'));
 
@@ -26,11 +26,11 @@ export const needsOfType = (type: Scalar): readonly Ability[] => (type === 'f32'
 const missingReasons: Readonly<Record<Ability, string>> = {
   f64: 'the device has no f64',
   f32: 'the device has no f32',
-  'f32-divide': 'the device has no quotients of f32',
-  'exact-floats': 'floats of this device are not exact',
+  'f32-divide': 'the device has no f32 division',
+  'exact-floats': 'the device does not round floats exactly',
 };
 
-/** A case that does not apply to a device says why. */
+/** Thrown by a case that does not apply to a device; the message says why. */
 export class Skip extends Error {
   override readonly name = 'Skip';
 }
@@ -48,7 +48,7 @@ export interface Totals {
   readonly skipped: number;
 }
 
-/** A device that hangs fails its case; the longest takes a slow compiler half a minute. */
+/** A case fails after this time, so that a hung device does not block the suite. The slowest case takes half a minute. */
 const TIMEOUT_MS = 300_000;
 
 /** Runs one case and returns its result; never throws. */
@@ -74,24 +74,24 @@ export async function runCase({ name, needs = [], run }: Case, device: Device): 
   }
 }
 
-/** A case over plain facts: fails with `message` unless `holds`. */
+/** Fails the case with `message` unless `holds`. */
 export function check(holds: boolean, message: string | (() => string)): asserts holds {
   if (!holds) throw new Error(typeof message === 'string' ? message : message());
 }
 
 /** Returns the error that `action` throws; fails if it throws none, or one with another code. */
 export async function expectError(code: string, what: string, action: () => unknown): Promise<Error> {
-  let given: unknown;
+  let returned: unknown;
   try {
-    given = await action();
+    returned = await action();
   } catch (error) {
     check(
       error instanceof Error && (error as { code?: unknown }).code === code,
-      () => `${what}: ${code} is wanted, not ${String(error)}`,
+      () => `${what}: expected ${code}, got ${String(error)}`,
     );
     return error as Error;
   }
-  throw new Error(`${what}: ${code} is wanted, but it went through and gave ${String(given)}`);
+  throw new Error(`${what}: expected ${code}, but the call succeeded and returned ${String(returned)}`);
 }
 
 /**
@@ -102,7 +102,7 @@ export async function inParallel(atOnce: number, next: () => Promise<void> | und
   let stopped = false;
   const work = async (): Promise<void> => {
     try {
-      for (let one = next(); one; one = stopped ? undefined : next()) await one;
+      for (let task = next(); task; task = stopped ? undefined : next()) await task;
     } catch (error) {
       stopped = true;
       throw error;

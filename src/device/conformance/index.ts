@@ -39,7 +39,7 @@ export const conformanceCases: readonly Case[] = [
 ];
 
 export interface ConformanceOptions {
-  /** Only cases whose name holds this text. */
+  /** Only cases whose name contains this text. */
   readonly filter?: string;
   readonly onResult?: (result: CaseResult) => void;
 }
@@ -53,17 +53,17 @@ const parallelCases = ({ info }: Device): number => (info.processor === 'gpu' ? 
 /** Runs the suite on one device. Throws only if `onResult` throws. */
 export async function runConformance(device: Device, options: ConformanceOptions = {}): Promise<Totals> {
   const { filter, onResult } = options;
-  const wanted = conformanceCases.filter((one) => filter === undefined || one.name.includes(filter));
+  const selected = conformanceCases.filter((one) => filter === undefined || one.name.includes(filter));
   const totals = { passed: 0, failed: 0, skipped: 0 };
-  const one = async (wantedCase: Case): Promise<void> => {
-    const result = await runCase(wantedCase, device);
+  const runOne = async (testCase: Case): Promise<void> => {
+    const result = await runCase(testCase, device);
     totals[result.status]++;
     onResult?.(result);
   };
   let at = 0;
   await inParallel(parallelCases(device), () => {
-    const next = wanted[at++];
-    return next && one(next);
+    const next = selected[at++];
+    return next && runOne(next);
   });
   return totals;
 }

@@ -29,7 +29,7 @@ export interface LaunchOutcome {
   readonly report: Report;
 }
 
-/** A device with a stream, for one case: `using` it frees what the case made. */
+/** A device with a stream, for one case. `Rig.with` frees what the case allocated. */
 export class Rig {
   readonly device: Device;
   readonly stream: Stream;
@@ -70,18 +70,21 @@ export class Rig {
     return into;
   }
 
-  /** One launch over copies of the given buffers. It is cancelled `cancelAfterMs` after it was queued, if that is given. */
+  /**
+   * Runs one launch over copies of the given buffers. If `cancelAfterMs` is given, cancels it that long after queueing
+   * it.
+   */
   async run(program: DeviceProgram, setup: LaunchSetup, cancelAfterMs?: number): Promise<LaunchOutcome> {
     const { job = {}, chunk, base, count, ring } = setup;
-    const given = Object.entries(setup.buffers ?? {}).map(([name, data]) => [name, data.slice()] as const);
-    const held: Record<string, DeviceBuffer> = {};
-    for (const [name, data] of given) held[name] = await this.allocWith(data);
+    const copies = Object.entries(setup.buffers ?? {}).map(([name, data]) => [name, data.slice()] as const);
+    const deviceBuffers: Record<string, DeviceBuffer> = {};
+    for (const [name, data] of copies) deviceBuffers[name] = await this.allocWith(data);
     const hits = ring?.slice() ?? new Uint32Array(0);
     const ringBuffer = ring && (await this.allocWith(hits));
     const launch: Launch = {
       job: program.bind(job),
       count,
-      buffers: held,
+      buffers: deviceBuffers,
       ...(chunk && { chunk }),
       ...(base !== undefined && { base }),
       ...(ringBuffer && { ring: ringBuffer }),
@@ -92,12 +95,12 @@ export class Rig {
       await pause(cancelAfterMs);
       this.stream.cancel();
     }
-    for (const [name, data] of given) this.stream.read(held[name] as DeviceBuffer, data);
+    for (const [name, data] of copies) this.stream.read(deviceBuffers[name] as DeviceBuffer, data);
     if (ringBuffer) this.stream.read(ringBuffer, hits);
     const read = this.stream.mark();
     const report = await (cancelled ?? read).done;
     await read.done;
-    return { buffers: Object.fromEntries(given), ring: hits, report };
+    return { buffers: Object.fromEntries(copies), ring: hits, report };
   }
 }
 
@@ -158,9 +161,9 @@ export function expectEqual(
   actual: Data | undefined,
   expected: Data | readonly (number | bigint)[],
 ): void {
-  if (actual === undefined) throw new Error(`${what}: nothing came back`);
+  if (actual === undefined) throw new Error(`${what}: no result`);
   if (actual.length !== expected.length)
-    throw new Error(`${what}: ${expected.length} values are wanted, not ${actual.length}`);
+    throw new Error(`${what}: expected ${expected.length} values, got ${actual.length}`);
   let wrong = 0;
   let first = '';
   for (let i = 0; i < expected.length; i++) {

@@ -106,7 +106,7 @@ export function launchBlock(
 
 /**
  * Returns the number of workgroups for `count` items of a launch or slice: at most one per block of items, and at most
- * `most`.
+ * `maxGroups`.
  */
 export function gridSize({ itemsPerGroup }: GridShape, count: number, maxGroups: number): number {
   return Math.max(1, Math.min(maxGroups, Math.ceil(count / itemsPerGroup)));

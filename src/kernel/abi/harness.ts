@@ -21,8 +21,8 @@ import { rewriteStatement } from '../passes/rewrite.js';
  */
 
 /**
- * Fields that every launch has: the index of item 0 as two words, the ring's capacity in records, and 1 (see `pipes`). Their
- * names begin with a dot, so that they cannot clash with a kernel's fields.
+ * Fields that every launch has: the index of item 0 as two words, the ring's capacity in records, and 1 (see
+ * `balancePipes`). Their names begin with a dot, so that they cannot clash with a kernel's fields.
  */
 export const implicitChunkFields = [
   { name: '.base', type: 'u32', length: 2, array: true },
@@ -65,8 +65,8 @@ export function ringCapacity(program: Pick<Program, 'hit'>, bytes: number): numb
 }
 
 /**
- * Replaces `emit` by its implementation: take the next slot of the ring, count it, and write the record if the ring has
- * room. The ring is the last binding of every program, even of one without hits.
+ * Replaces `emit` by its implementation: take the next slot of the ring, count it, and write the record if the ring is
+ * not full. The ring is the last binding of every program, even of one without hits.
  */
 export function withRing(program: Program): Program {
   const ring: BufferDecl = { name: 'ring', kind: 'atomic', type: 'u32', slot: program.buffers.length };

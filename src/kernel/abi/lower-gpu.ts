@@ -31,8 +31,8 @@ export interface GpuOptions {
   readonly checked?: boolean;
   readonly nativeBodies?: boolean;
   /**
-   * What goes to the multiply-add pipe: a share of everything, 0 to 1; a share of each kind; or the estimated best for
-   * NVIDIA.
+   * The work that goes to the multiply-add pipe: a share of the additions, 0 to 1; separate shares; or the estimated best
+   * for NVIDIA.
    */
   readonly pipes?: number | PipeShares | 'nvidia';
   /** The code around the kernel: `range`, or on CUDA `queue`. */
@@ -69,7 +69,7 @@ const targets: Readonly<Record<GpuTarget, TargetTraits>> = {
     nativeKeys: [],
     factor: 'computed',
     compilerOptions: openclOptions,
-    language: (program, _, workgroup) => openclLanguage(holds(program, 'f64'), workgroup),
+    language: (program, _, workgroup) => openclLanguage(usesType(program, 'f64'), workgroup),
   },
   wgsl: {
     nearLimit: 16 * 1024,
@@ -126,7 +126,7 @@ function lowerUncached(kernel: Kernel, options: GpuOptions): LoweredGpuKernel {
   const isQueue = harness === 'queue';
   if (isQueue && (options.target !== 'cuda' || checked)) throw queueUnsupported(kernel.name, options);
   const { program: hoisted } = cachedFloatingProgram(kernel, new Set(nativeBodies ? target.nativeKeys : []), hoist);
-  if (options.target === 'wgsl' && holds(hoisted, 'f64')) throw noDoubles(kernel.name);
+  if (options.target === 'wgsl' && usesType(hoisted, 'f64')) throw noDoubles(kernel.name);
   // The host computes parameters and has 64-bit integers: `splitU64` changes the body alone.
   const program = balancePipes(hoisted, shares === 'nvidia' ? estimatePipeShares(hoisted) : shares, target.factor);
   const placed = placeNodes(options.target === 'wgsl' ? splitU64(program, checked) : program);
@@ -163,8 +163,8 @@ function broadcastTypes({ kind, body }: HoistedProgram, language: GpuLanguage): 
   return [...types];
 }
 
-/** True if the program computes with values of this type. */
-function holds({ body, buffers, near }: HoistedProgram, type: Scalar): boolean {
+/** True if the program uses values of this type. */
+function usesType({ body, buffers, near }: HoistedProgram, type: Scalar): boolean {
   let found = [...buffers, ...near].some((decl) => decl.type === type);
   const visitNodes = (nodes: readonly Node[]) => {
     found ||= nodes.some((node) => node.type === type);
@@ -181,7 +181,7 @@ function checkWorkgroup(kernel: string, threads: number): void {
   if (threads >= 1 && threads <= MAX_THREADS && Number.isInteger(Math.log2(threads))) return;
   throw new MillraceError({
     code: 'kernel-budget',
-    message: `kernel ${kernel}: ${threads} threads are no workgroup`,
+    message: `kernel ${kernel}: a workgroup cannot have ${threads} threads`,
     asked: `workgroup ${threads}`,
     advice: `give a power of two from 1 to ${MAX_THREADS}`,
   });
@@ -190,7 +190,7 @@ function checkWorkgroup(kernel: string, threads: number): void {
 function queueUnsupported(kernel: string, { target, checked }: GpuOptions): MillraceError {
   return new MillraceError({
     code: 'device-capability',
-    message: `kernel ${kernel}: there is no queue harness for ${checked ? 'checked builds' : target}`,
+    message: `kernel ${kernel}: the queue harness does not support ${checked ? 'checked builds' : target}`,
     asked: `kernel ${kernel} as ${target}, harness queue`,
     advice: 'use the range harness',
   });
@@ -199,7 +199,7 @@ function queueUnsupported(kernel: string, { target, checked }: GpuOptions): Mill
 function noDoubles(kernel: string): MillraceError {
   return new MillraceError({
     code: 'device-capability',
-    message: `kernel ${kernel} uses f64, which WGSL has not`,
+    message: `kernel ${kernel} uses f64, which WGSL does not have`,
     asked: `kernel ${kernel} as wgsl`,
     advice: 'use its f32 variant, or another device',
   });

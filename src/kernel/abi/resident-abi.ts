@@ -17,7 +17,7 @@
 
 export const QUEUE_ENTRY_POINT = 'millrace_queue';
 
-/** Words of the launch block's header; they replace those of `Header`. */
+/** Words of the launch block's header; they replace those of `LaunchHeader`. */
 export const QueueHeader = {
   /** Parts and capacity are powers of two, given by their exponents: a division of 64 bits costs a kernel 9 registers. */
   partsLog: 0,
@@ -57,7 +57,7 @@ export const QueueState = {
   entriesSeen: 1,
   /** 1 once a workgroup is the watch. */
   hasWatch: 2,
-  /** Written by the watch: an order. Workgroups leave or stop, and `seen` no longer rises. */
+  /** Written by the watch: an order. Workgroups leave or stop, and `entriesSeen` no longer rises. */
   order: 3,
   /** When an entry was last finished, on the device's clock. */
   lastFinished: 4,

@@ -54,7 +54,7 @@ export function checkProgram(program: Program): void {
       if ((statement.kind === 'get' || statement.kind === 'set') && !cells.has(statement.cell)) {
         fail(statement, 'a cell is used before it is made');
       }
-      if (statement.kind === 'break' && !inLoop) fail(statement, 'a break stands outside a loop');
+      if (statement.kind === 'break' && !inLoop) fail(statement, 'a break is outside a loop');
       const index = loopIndex(statement);
       if (index) defined.add(index);
       const last = nodeReadAtEnd(statement);
@@ -81,13 +81,13 @@ function typeProblem(statement: Statement): string | undefined {
     case 'set':
       return statement.value.type === statement.cell.type
         ? undefined
-        : `a ${statement.value.type} is put into a cell of ${statement.cell.type}`;
+        : `a ${statement.value.type} is stored in a cell of ${statement.cell.type}`;
     case 'store':
       if (statement.place.buffer.kind !== 'rw' && statement.place.buffer.kind !== 'near')
         return `a store to the ${statement.place.buffer.kind} buffer ${statement.place.buffer.name}`;
       return statement.values.every((node) => node.type === statement.place.buffer.type)
         ? undefined
-        : 'a stored value has another type than its buffer';
+        : 'a stored value has a different type from its buffer';
     case 'atomic':
       return statement.place.buffer.kind === 'atomic' || isNearWords(statement.place.buffer)
         ? undefined
@@ -104,9 +104,9 @@ function typeProblem(statement: Statement): string | undefined {
     case 'each':
       return statement.count.type === 'u32' ? undefined : 'a loop count is not a u32';
     case 'sum':
-      return statement.value.type === statement.result.type ? undefined : 'a sum has another type than its terms';
+      return statement.value.type === statement.result.type ? undefined : 'a sum has a different type from its terms';
     case 'scan':
-      return isNearWords(statement.near) ? undefined : 'a scan of something else than near words';
+      return isNearWords(statement.near) ? undefined : 'a scan needs a near array of u32';
     default:
       return undefined;
   }
@@ -117,7 +117,7 @@ const isNearWords = (buffer: BufferDecl) => buffer.kind === 'near' && buffer.typ
 function nodeProblem(node: Node): string | undefined {
   const { op, args, type } = node;
   for (const arg of args)
-    if (op !== 'any' && arg.stage > node.stage) return `${op} is said to be known before its operands`;
+    if (op !== 'any' && arg.stage > node.stage) return `${op} has an earlier stage than its operands`;
   const row = rowOf(op);
   if (!row) return undefined;
   const T = operandType(node);

@@ -131,10 +131,11 @@ export function evaluateNodes(
   known: Map<Node, Value>,
   earlier: ReadonlyMap<Node, Value> = known,
 ): void {
-  const of = (node: Node): Value =>
+  const valueOfNode = (node: Node): Value =>
     (node.op === 'const' ? node.detail.value : (known.get(node) ?? earlier.get(node))) as Value;
   for (const node of nodes) {
-    if (node.op !== 'const') known.set(node, node.args.length === 0 ? leaf(node) : evaluate(node, node.args.map(of)));
+    if (node.op !== 'const')
+      known.set(node, node.args.length === 0 ? leaf(node) : evaluate(node, node.args.map(valueOfNode)));
   }
 }
 
@@ -143,7 +144,7 @@ export function outOfBounds(at: Node | Statement, what: string, index: number | 
     code: 'kernel-bounds',
     message: `index ${index} is outside ${what}`,
     asked: at.origin.line,
-    advice: 'guard the access with when(), or make it larger',
+    advice: 'guard the access with when(), or make the buffer or table larger',
   });
 }
 

@@ -223,7 +223,7 @@ class Interpreter {
     this.#values.set(statement.result, partials[0] as Value);
   }
 
-  /** After `wide` a job value of 64 bits has two entries in its table: low word, then high word. */
+  /** After `splitU64` a job value of 64 bits has two entries in its table: low word, then high word. */
   #tableValue(lookup: Node, index: number): Value {
     const entry = tableEntry(lookup, index);
     const value = this.#value(entry);
@@ -238,7 +238,7 @@ class Interpreter {
   #locate(statement: Statement, place: Place, width: number): { memory: NumericArray; at: number } {
     const memory = this.#memory.get(place.buffer);
     if (!memory) throw new TypeError(`no memory for buffer ${place.buffer.name}`);
-    const base = place.base ? BigInt(this.#value(place.base)) * 4n : 0n; // one word after `wide`
+    const base = place.base ? BigInt(this.#value(place.base)) * 4n : 0n; // one word after `splitU64`
     const at = base + BigInt(this.#number(place.index)) * BigInt(width);
     if (at + BigInt(width) > BigInt(memory.length)) {
       throw outOfBounds(statement, `buffer ${place.buffer.name} of ${memory.length} elements`, at);

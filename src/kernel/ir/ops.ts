@@ -75,7 +75,7 @@ export const typeSets: { readonly [S in keyof TypeSets]: readonly TypeSets[S][] 
 
 const binary = { args: ['T', 'T'], result: 'T', method: true } as const;
 const unary = { args: ['T'], result: 'T', method: true } as const;
-const counted = { args: ['T', 'u32'], result: 'T', on: 'integer', method: true, count: 1 } as const;
+const shiftRow = { args: ['T', 'u32'], result: 'T', on: 'integer', method: true, count: 1 } as const;
 const ordered = { args: ['T', 'T'], result: 'bool', class: 'comparisons', method: true } as const;
 const ternary = { args: ['T', 'T', 'T'], result: 'T' } as const;
 
@@ -95,13 +95,13 @@ const rows = {
   not: { ...unary, on: 'bitwise', class: 'logic', symbol: '~', isInvolution: true },
 
   /** The count is taken modulo the width. */
-  shl: { ...counted, class: 'shifts', symbol: '<<' },
+  shl: { ...shiftRow, class: 'shifts', symbol: '<<' },
   /** Arithmetic on i32, logical otherwise. The count is taken modulo the width. */
-  shr: { ...counted, class: 'shifts', symbol: '>>' },
+  shr: { ...shiftRow, class: 'shifts', symbol: '>>' },
   /** The count is taken modulo the width. */
-  rotl: { ...counted, class: 'rotations' },
+  rotl: { ...shiftRow, class: 'rotations' },
   /** The count is taken modulo the width. */
-  rotr: { ...counted, class: 'rotations' },
+  rotr: { ...shiftRow, class: 'rotations' },
 
   eq: { ...ordered, on: 'any', symbol: '==', commutes: true, same: 1 },
   ne: { ...ordered, on: 'any', symbol: '!=', commutes: true, same: 0 },

@@ -195,7 +195,7 @@ export interface Program {
    */
   readonly kind: 'items' | 'tiles';
   readonly job: readonly Field[];
-  /** The implicit fields of every launch come first(see `harness.ts`). */
+  /** The implicit fields of every launch come first (see `harness.ts`). */
   readonly chunk: readonly Field[];
   readonly hit: readonly Field[];
   readonly buffers: readonly BufferDecl[];
@@ -251,7 +251,7 @@ export function readNodes(statement: Statement): readonly Node[] {
 }
 
 function ownReads(statement: Statement): readonly Node[] {
-  const of = (place: Place): Node[] => (place.base ? [place.index, place.base] : [place.index]);
+  const addressNodes = (place: Place): Node[] => (place.base ? [place.index, place.base] : [place.index]);
   switch (statement.kind) {
     case 'let':
       return statement.node.args;
@@ -262,11 +262,11 @@ function ownReads(statement: Statement): readonly Node[] {
       return [];
     case 'load':
     case 'prefetch':
-      return of(statement.place);
+      return addressNodes(statement.place);
     case 'store':
-      return [...of(statement.place), ...statement.values];
+      return [...addressNodes(statement.place), ...statement.values];
     case 'atomic':
-      return statement.value ? [...of(statement.place), statement.value] : of(statement.place);
+      return statement.value ? [...addressNodes(statement.place), statement.value] : addressNodes(statement.place);
     case 'when':
     case 'break':
       return [statement.condition];

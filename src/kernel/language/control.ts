@@ -124,7 +124,7 @@ export function whileTrue(
 export function breakWhen(condition: Expr<'bool'>): void {
   const trace = currentTrace();
   if (!trace.inLoop)
-    throw trace.error('kernel-control', 'breakWhen() stands outside a loop', 'use it inside loop() or whileTrue()');
+    throw trace.error('kernel-control', 'breakWhen() is outside a loop', 'use it inside loop() or whileTrue()');
   const node = operand('bool', condition).node;
   trace.checkUse(node);
   trace.add({ kind: 'break', condition: node });

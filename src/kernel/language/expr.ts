@@ -110,7 +110,7 @@ export function lit<T extends Scalar>(type: T, value: number | bigint | boolean)
 export function operand<T extends Scalar>(type: T, value: ExprLike<T>): Expr<T> {
   if (!(value instanceof Expr)) return lit(type, value as number | bigint | boolean);
   if ((value.type as Scalar) !== type) {
-    throw typeError(`a ${type} is wanted here, not a ${value.type}`, `convert it with .to(${type}) or .bits(${type})`);
+    throw typeError(`expected ${type}, got ${value.type}`, `convert it with .to(${type}) or .bits(${type})`);
   }
   return value;
 }
@@ -130,13 +130,13 @@ export function apply<Result extends Scalar>(op: PureOp, ...values: readonly Exp
     throw typeError(`${op} of two literals has no type`, 'write one of them as lit(type, value)');
   const T = typed?.type ?? 'u32';
   if (typed && !(typeSets[on] as readonly Scalar[]).includes(T))
-    throw typeError(`there is no ${op} for ${T}`, 'convert the value first');
+    throw typeError(`${op} is not defined for ${T}`, 'convert the value first');
   const operands = values.map((value, i) => operand(args[i] === 'T' ? T : (args[i] as Scalar), value));
   return make((result === 'T' ? T : result) as Result, op, operands);
 }
 
 function u64Half(value: Expr<Scalar>, op: 'cast' | 'hi'): Expr<'u32'> {
   if (value.type !== 'u64')
-    throw typeError(`there is no ${op === 'hi' ? 'hi' : 'lo'} for ${value.type}`, 'convert the value first');
+    throw typeError(`${op === 'hi' ? 'hi' : 'lo'} is not defined for ${value.type}`, 'convert the value first');
   return make('u32', op, [value]);
 }

@@ -95,7 +95,7 @@ export function defineKernel<J extends Fields, C extends Fields, B extends Buffe
   const job = fieldsOf(signature.job ?? {});
   const chunk = [...implicitChunkFields, ...fieldsOf(signature.chunk ?? {})];
   const hit = hitFields(signature.hit ?? {});
-  const buffers = declare(signature.buffers ?? {});
+  const buffers = bufferDecls(signature.buffers ?? {});
   return {
     name,
     kind,
@@ -111,7 +111,7 @@ export function defineKernel<J extends Fields, C extends Fields, B extends Buffe
             job: tracedFields(trace, 'job', job),
             chunk: chunkValues,
             buffers: Object.fromEntries(
-              buffers.map((decl, i) => [decl.name, view(decl, Object.values(signature.buffers ?? {})[i])]),
+              buffers.map((decl, i) => [decl.name, bufferView(decl, Object.values(signature.buffers ?? {})[i])]),
             ),
             index: u64Of(baseLow.add(item), baseHigh),
             emit: (values: Record<string, unknown>) => emit(trace, hit, values),
@@ -150,25 +150,25 @@ function hitFields(fields: Fields): Field[] {
     throw new MillraceError({
       code: 'kernel-value',
       message: 'a field of a hit cannot be called index',
-      advice: 'choose another name: every hit has its index of the space under this one',
+      advice: "choose another name: `index` is the hit's index in the space",
     });
   return fieldsOf(fields);
 }
 
-function declare(buffers: Buffers): BufferDecl[] {
+function bufferDecls(buffers: Buffers): BufferDecl[] {
   return Object.entries(buffers).map(([name, spec], slot) => {
     checkName('buffer', name);
     if (name === 'ring')
       throw new MillraceError({
         code: 'kernel-value',
         message: 'a buffer cannot be called ring',
-        advice: 'the ring of hits has that name',
+        advice: 'choose another name: the ring of hits has this one',
       });
     return { name, kind: spec.kind, type: spec.type === 'u8' ? 'u32' : spec.type, slot };
   });
 }
 
-function view(decl: BufferDecl, spec: BufferSpec | undefined): unknown {
+function bufferView(decl: BufferDecl, spec: BufferSpec | undefined): unknown {
   if (decl.kind === 'atomic') return new AtomicBuffer(decl);
   if (decl.kind === 'rw') return new RwBuffer(decl);
   return spec?.type === 'u8' ? new ByteBuffer(decl) : new ReadBuffer(decl);
@@ -193,8 +193,8 @@ function tracedFields(
 function emit(trace: Trace, fields: readonly Field[], values: Record<string, unknown>): void {
   const nodes: Node[] = [];
   for (const field of fields) {
-    const given = Object.hasOwn(values, field.name) ? values[field.name] : undefined;
-    const list = (field.array ? given : [given]) as readonly ExprLike<Scalar>[];
+    const entry = Object.hasOwn(values, field.name) ? values[field.name] : undefined;
+    const list = (field.array ? entry : [entry]) as readonly ExprLike<Scalar>[];
     if (!Array.isArray(list) || list.length !== field.length || list.includes(undefined as never)) {
       throw trace.error(
         'kernel-type',
@@ -219,7 +219,7 @@ function checkName(what: string, name: string): void {
   if (!/^[a-zA-Z][a-zA-Z0-9-]*$/.test(name)) {
     throw new MillraceError({
       code: 'kernel-value',
-      message: `${JSON.stringify(name)} is no name for a ${what}`,
+      message: `${JSON.stringify(name)} is not a valid ${what} name`,
       advice: 'use letters, digits and dashes, a letter first',
     });
   }

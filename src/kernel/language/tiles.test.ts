@@ -184,7 +184,7 @@ describe('what a tile refuses', () => {
     ).toContain('outside each() and once()');
   });
   it('regions in regions, effects in sums', () => {
-    expect(failure(({ each }) => each(4, () => each(4, () => {}))).message).toContain('each() stands inside each()');
+    expect(failure(({ each }) => each(4, () => each(4, () => {}))).message).toContain('each() is inside each()');
     expect(
       failure(({ sum, near }) => {
         const a = near(u32, 4);

@@ -82,7 +82,7 @@ export class Near<T extends Numeric> extends View {
 }
 
 function tileOperations(trace: Trace) {
-  const known = (value: ExprLike<'u32'>): Node => {
+  const checkedNode = (value: ExprLike<'u32'>): Node => {
     const { node } = operand('u32', value);
     trace.checkUse(node);
     return node;
@@ -99,7 +99,7 @@ function tileOperations(trace: Trace) {
       return new Near(trace.nearArray(type, length) as BufferDecl);
     },
     each(count: ExprLike<'u32'>, body: (i: Expr<'u32'>) => void): void {
-      const node = known(count);
+      const node = checkedNode(count);
       let index: Node | undefined;
       const block = trace.region('each', () => {
         index = trace.local('u32');
@@ -108,7 +108,7 @@ function tileOperations(trace: Trace) {
       trace.add({ kind: 'each', count: node, index: index as unknown as Node, body: block });
     },
     sum<T extends Numeric>(type: T, count: ExprLike<'u32'>, value: (i: Expr<'u32'>) => ExprLike<T>): Expr<T> {
-      const node = known(count);
+      const node = checkedNode(count);
       let index: Node | undefined;
       let term: Node | undefined;
       const block = trace.region('sum', () => {

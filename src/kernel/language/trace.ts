@@ -116,7 +116,7 @@ export class Trace {
     if (outer)
       throw this.error(
         'kernel-control',
-        `${kind}() stands inside ${outer.kind}()`,
+        `${kind}() is inside ${outer.kind}()`,
         'regions follow each other, they do not nest',
       );
     return this.block(kind, body);
@@ -130,12 +130,12 @@ export class Trace {
     if (this.kind === 'tiles' && !region) {
       throw this.error(
         'kernel-control',
-        `${what} stands outside each() and once()`,
+        `${what} is outside each() and once()`,
         'put it into once() if it is to happen once per tile',
       );
     }
     if (region?.kind === 'sum') {
-      throw this.error('kernel-control', `${what} stands inside sum()`, 'a sum only computes; write in each()');
+      throw this.error('kernel-control', `${what} is inside sum()`, 'a sum only computes; write in each()');
     }
   }
 
@@ -258,7 +258,7 @@ export class Trace {
   #throwForeign(): never {
     throw this.error(
       'kernel-scope',
-      'a value of another kernel, or of another tracing of this one, is used here',
+      'a value from another kernel, or from another trace of this one, is used here',
       'pass it in as a job value or a spec value',
     );
   }
@@ -269,7 +269,7 @@ export class Trace {
       throw this.error(
         'kernel-scope',
         `${what()} is used outside the ${home.kind} that made it`,
-        'keep what must leave a block in a cell that is made outside of it',
+        'to pass a value out of a block, set a cell made outside of the block',
       );
     }
   }
@@ -301,7 +301,7 @@ export function currentTrace(): Trace {
 
 /** Runs `body` with `trace` as the active one. Traces do not nest. */
 export function withTrace<R>(trace: Trace, body: () => R): R {
-  if (active) throw active.error('kernel-control', 'a kernel cannot be traced inside another', 'trace it before');
+  if (active) throw active.error('kernel-control', 'a kernel cannot be traced inside another', 'trace it first');
   active = trace;
   try {
     return body();

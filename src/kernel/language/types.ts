@@ -40,14 +40,14 @@ export function literal(type: Scalar, written: Value): Value {
   const refuse = (why: string): never => {
     throw new MillraceError({
       code: 'kernel-value',
-      message: `${String(written)} is no ${type}: ${why}`,
+      message: `${String(written)} is not a valid ${type}: ${why}`,
       asked: `a ${type} literal`,
       advice: `write a value that a ${type} holds, or convert with .to()`,
     });
   };
   if (type === 'bool') return typeof written === 'boolean' ? written : refuse('a bool is true or false');
   if (typeof written === 'boolean') return refuse('a bool needs select() to become a number');
-  if (typeof written !== 'number' && typeof written !== 'bigint') return refuse('it is no number');
+  if (typeof written !== 'number' && typeof written !== 'bigint') return refuse('it is not a number');
   if (isFloat(type)) return type === 'f32' ? Math.fround(Number(written)) : Number(written);
   if (typeof written === 'number' && !Number.isSafeInteger(written)) {
     return refuse(Number.isInteger(written) ? 'past 2^53 it is not exact, write a bigint' : 'it is not an integer');

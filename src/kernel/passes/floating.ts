@@ -5,8 +5,8 @@ import { fold } from './arithmetic/fold.js';
 import { hoist } from './shape/hoist.js';
 
 /**
- * Runs the passes that are the same for all targets: ring, fold, hoist. Pure values float until `place` assigns them to
- * blocks.
+ * Runs the passes that are the same for all targets: ring, fold, hoist. Pure values float until `placeNodes` assigns them
+ * to blocks.
  */
 export function floatingProgram(program: Program, compute = true): HoistedProgram {
   return hoist(fold(withRing(program)), compute);
@@ -26,15 +26,15 @@ export function cachedFloatingProgram(
   natives: ReadonlySet<string> = new Set(),
   compute = true,
 ): FloatingKernel {
-  const known = floatingCache.get(kernel) ?? [];
-  const same = known.find(
-    (one) => one.compute === compute && [...one.requested].every(([key, has]) => natives.has(key) === has),
+  const cached = floatingCache.get(kernel) ?? [];
+  const match = cached.find(
+    (entry) => entry.compute === compute && [...entry.requested].every(([key, has]) => natives.has(key) === has),
   );
-  if (same) return same;
+  if (match) return match;
   const watched = new RecordingSet(natives);
   const traced = kernel.trace({ natives: watched });
   const made = { traced, program: floatingProgram(traced, compute), compute, requested: watched.requested };
-  floatingCache.set(kernel, [...known, made]);
+  floatingCache.set(kernel, [...cached, made]);
   return made;
 }
 

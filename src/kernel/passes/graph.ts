@@ -22,8 +22,8 @@ export const isAnchored = (node: Node): boolean => node.op === 'lookup';
 const MAX_REUSE_DISTANCE = 4000;
 
 /**
- * Makes nodes and returns the same one for the same operation on the same operands (hash consing). Sharing across branches
- * is sound because `place` decides later where each node is computed.
+ * Makes nodes and returns the same one for the same operation on the same operands (hash consing). Sharing across
+ * branches is sound because `placeNodes` decides later where each node is computed.
  */
 export class Graph {
   #next = 0;

@@ -42,9 +42,9 @@ export function renderIr(program: Program | HoistedProgram): string {
     names.set(node, name);
     return `${name}: ${node.type}`;
   };
-  const cell = (of: CellDecl): string => {
-    const name = cells.get(of) ?? `cell${cells.size}`;
-    cells.set(of, name);
+  const cell = (decl: CellDecl): string => {
+    const name = cells.get(decl) ?? `cell${cells.size}`;
+    cells.set(decl, name);
     return name;
   };
   const at = (place: Place) =>
@@ -59,8 +59,8 @@ export function renderIr(program: Program | HoistedProgram): string {
     return `${node.op}${extra} ${node.args.map(text).join(', ')}`;
   };
 
-  const block = (statements: Block): string[] => statements.flatMap(one).map((line) => `  ${line}`);
-  const one = (statement: Statement): string[] => {
+  const block = (statements: Block): string[] => statements.flatMap(statementLines).map((line) => `  ${line}`);
+  const statementLines = (statement: Statement): string[] => {
     const quad = (values: readonly Node[]) => (values.length === 4 ? 'quad ' : '');
     switch (statement.kind) {
       case 'let': {

@@ -14,7 +14,7 @@ import type { Case } from '../case.js';
 import { expectEqual, runKernel } from '../rig.js';
 import { distinctOptions } from '../streams/behaviour.js';
 
-/** Names that a kernel may choose and that printers make up too, or would without care. */
+/** Names that a kernel may use and that printers also generate, or would without care. */
 const printerNames = (
   'near0 near1 near0-storage x x-length length-b-x sum0 partials-u32 totals spread-u32 table-0 b-x p-x p0 v0 v0-q c0 t0 ' +
   'q0 i l n launch params control status tables thread group epoch first last own round item tile whole active begin ' +
@@ -29,7 +29,7 @@ const words = (
 ).split(' ');
 const allNames = [...printerNames, ...words];
 
-/** One entry for each name, by its place in the list. */
+/** One entry for each name, by its position in the list. */
 const fieldsOf = <T>(names: readonly string[], value: (k: number) => T): Record<string, T> =>
   Object.fromEntries(names.map((name, k) => [name, value(k)]));
 
@@ -57,13 +57,13 @@ const values: Case = {
     const job = fieldsOf(allNames, (k) => 3 * k);
     const chunk = fieldsOf(printerNames, (k) => 1_000_000 + k);
     const both = [...Object.values(job), ...Object.values(chunk)];
-    const wanted = Uint32Array.from({ length: COUNT }, (_, item) =>
+    const expected = Uint32Array.from({ length: COUNT }, (_, item) =>
       both.reduce((before, value) => (Math.imul(before, 31) + (value ^ item)) >>> 0, item),
     );
     for (const options of distinctOptions(device, variants)) {
       const setup = { job, chunk, count: COUNT, buffers: { out: new Uint32Array(COUNT) } };
       const { buffers } = await runKernel(device, kernel, setup, options);
-      expectEqual(`values with ${JSON.stringify(options)}`, buffers.out, wanted);
+      expectEqual(`values with ${JSON.stringify(options)}`, buffers.out, expected);
     }
   },
 };
@@ -77,8 +77,8 @@ const hits: Case = {
     });
     const setup = { count: COUNT, ring: new Uint32Array(4 + 2 * (1 + names.length)) };
     const { ring } = await runKernel(device, kernel, setup, { lanes: 1 });
-    const wanted = [COUNT - 1, ...names.map((_, k) => k * (COUNT - 1))];
-    expectEqual('the hit', ring.subarray(4, 5 + names.length), wanted);
+    const expected = [COUNT - 1, ...names.map((_, k) => k * (COUNT - 1))];
+    expectEqual('the hit', ring.subarray(4, 5 + names.length), expected);
   },
 };
 
@@ -123,8 +123,8 @@ async function checkBuffers(device: Device, names: readonly string[]): Promise<v
   for (const options of distinctOptions(device, variants)) {
     const outcome = await runKernel(device, kernel, setup, options);
     for (const [k, name] of names.entries()) {
-      const wanted = [1, 1, 1, 0].map((one) => one * value * (k + 1));
-      expectEqual(`${name} with ${JSON.stringify(options)}`, outcome.buffers[name], wanted);
+      const expected = [1, 1, 1, 0].map((one) => one * value * (k + 1));
+      expectEqual(`${name} with ${JSON.stringify(options)}`, outcome.buffers[name], expected);
     }
     expectEqual('tally', outcome.buffers.tally, [3]);
   }

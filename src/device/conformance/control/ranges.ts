@@ -13,7 +13,7 @@ const indices = items('indices', { buffers: { out: rw('u64') } }, ({ item, index
   buffers.out.set(item.mul(4).add(3), index.lo.add(3).to('u64'));
 });
 
-const wantedFrom = (base: bigint, count: number): bigint[] =>
+const expectedFrom = (base: bigint, count: number): bigint[] =>
   Array.from({ length: count }, (_, i) => {
     const index = base + BigInt(i);
     return [index, index >> 32n, BigInt.asUintN(64, index + 1n), BigInt.asUintN(32, index + 3n)];
@@ -38,7 +38,7 @@ const bases: Case = {
         const program = await device.compile(indices, options);
         for (const base of starts) {
           const { buffers } = await rig.run(program, { base, count: 21, buffers: { out: new BigUint64Array(84) } });
-          expectEqual(`21 items from ${base}`, buffers.out, wantedFrom(base, 21));
+          expectEqual(`21 items from ${base}`, buffers.out, expectedFrom(base, 21));
         }
       });
     }
@@ -53,7 +53,7 @@ async function withProgram(
     const program = await device.compile(indices);
     const out = await rig.alloc(84 * 8);
     await body(rig, (more) => rig.stream.launch({ job: program.bind({}), count: 1, buffers: { out }, ...more }));
-    check((await rig.stream.mark().done).complete, 'a refused launch left something behind');
+    check((await rig.stream.mark().done).complete, 'a refused launch had an effect');
   });
 }
 
@@ -144,15 +144,15 @@ const names: Case = {
     });
     const job = { base: 1, one: [2, 3], 'one-1': 4, limit: 1n << 40n, 'limit-hi': 6 };
     const chunk = { base: [7, 8], ringCapacity: 9, one: 10, limit: 1n << 50n, 'chunk-3': 12 };
-    const given = [job, chunk].flatMap((values) => Object.values(values).flat()).map(BigInt);
-    const wanted = [0n, 1n].flatMap((item) => [...given.map((value) => value + BORDER + item), (1n << 50n) + 9n]);
+    const inputs = [job, chunk].flatMap((values) => Object.values(values).flat()).map(BigInt);
+    const expected = [0n, 1n].flatMap((item) => [...inputs.map((value) => value + BORDER + item), (1n << 50n) + 9n]);
     for (const options of variantsOf(device)) {
       await Rig.with(device, async (rig) => {
         const program = await device.compile(kernel, options);
         const out = await rig.alloc(26 * 8);
         const ring = await rig.alloc(64);
         rig.stream.launch({ job: program.bind(job), base: BORDER, count: 2, chunk, buffers: { out }, ring });
-        expectEqual('values', await rig.readBack(out, new BigUint64Array(26)), wanted);
+        expectEqual('values', await rig.readBack(out, new BigUint64Array(26)), expected);
         expectEqual('hits', (await rig.readBack(ring, new Uint32Array(16))).slice(0, 1), [2]);
       });
     }

@@ -72,7 +72,7 @@ function buffersOf(recipe: Recipe): Record<string, BufferSpec> {
   };
   recipe.steps.forEach(visit);
   for (const k of usedNearArrays(recipe.steps, blocksOf)) {
-    const type = recipe.near?.[k]?.type; // near arrays begin with what is in the input
+    const type = recipe.near?.[k]?.type; // near arrays are initialized from the input
     if (type) specs[`in-${type}`] = read(type);
   }
   return specs;
@@ -118,15 +118,15 @@ class Builder {
       operand: <T extends Scalar>(type: T, operand: Operand, names: Bindings) =>
         this.#operand(type, operand, names) as Expr<T>,
       define: (id, value, names) => void names.values.set(id, value),
-      traceAt: (standing, steps, names, after) => this.#traceAt(standing, steps, names, after),
+      traceAt: (position, steps, names, after) => this.#traceAt(position, steps, names, after),
       guarded,
     });
     this.#position = this.#tiles.position;
   }
 
-  /** A region's steps. */
+  /** Traces a region's steps. */
   #traceAt(
-    standing: StepPosition,
+    position: StepPosition,
     steps: readonly RecipeStep[],
     outer: Bindings,
     after?: (names: Bindings) => void,
@@ -134,7 +134,7 @@ class Builder {
     const before = this.#position;
     const readOnlyCells = new Set(outer.cells.keys());
     const names: Bindings = { values: new Map(outer.values), cells: new Map(outer.cells), readOnlyCells };
-    this.#position = standing;
+    this.#position = position;
     try {
       for (const step of steps) this.#step(step, names);
       after?.(names);
@@ -153,7 +153,8 @@ class Builder {
   }
 
   #step(step: RecipeStep, names: Bindings): void {
-    const of = <T extends Scalar>(type: T, operand: Operand): Expr<T> => this.#operand(type, operand, names) as Expr<T>;
+    const operandOf = <T extends Scalar>(type: T, operand: Operand): Expr<T> =>
+      this.#operand(type, operand, names) as Expr<T>;
     const define = (id: number, value: Expr<Scalar>) => names.values.set(id, value);
     if (isTileStep(step)) {
       this.#tiles?.step(step, names);
@@ -171,61 +172,61 @@ class Builder {
       case 'load':
         return void define(
           step.id,
-          guarded(step.type, of('u32', step.index), INPUT_LENGTH, step.guard, (at) => input(step.type).at(at)),
+          guarded(step.type, operandOf('u32', step.index), INPUT_LENGTH, step.guard, (at) => input(step.type).at(at)),
         );
       case 'loadQuad': {
-        const view = input(step.type).slice(of('u64', step.base).and(7n));
-        return void define(step.id, view.at4(of('u32', step.index).and(7))[step.part] as Expr<Scalar>);
+        const view = input(step.type).slice(operandOf('u64', step.base).and(7n));
+        return void define(step.id, view.at4(operandOf('u32', step.index).and(7))[step.part] as Expr<Scalar>);
       }
       case 'byte':
         return void define(
           step.id,
-          (buffers.bytes as { at(index: Expr<'u32'>): Expr<'u32'> }).at(of('u32', step.index).rem(INPUT_LENGTH)),
+          (buffers.bytes as { at(index: Expr<'u32'>): Expr<'u32'> }).at(operandOf('u32', step.index).rem(INPUT_LENGTH)),
         );
       case 'lookup': {
         const from = this.#tables[step.table];
         if (from)
           define(
             step.id,
-            guarded(from.type, of('u32', step.index), from.length, step.guard, (at) => from.at(at)),
+            guarded(from.type, operandOf('u32', step.index), from.length, step.guard, (at) => from.at(at)),
           );
         return;
       }
       case 'own':
         return void define(step.id, own(step.type).at(item.mul(4).add(step.slot)));
       case 'store':
-        own(step.type).set(item.mul(4).add(step.slot), of(step.type, step.value));
+        own(step.type).set(item.mul(4).add(step.slot), operandOf(step.type, step.value));
         return;
       case 'storeQuad':
         own(step.type).set4(
           item,
-          step.values.map((value) => of(step.type, value)),
+          step.values.map((value) => operandOf(step.type, value)),
         );
         return;
       case 'cell':
-        return void names.cells.set(step.id, cell<Scalar>(step.type, of(step.type, step.value)));
+        return void names.cells.set(step.id, cell<Scalar>(step.type, operandOf(step.type, step.value)));
       case 'get':
         return void define(step.id, names.cells.get(step.cell)?.get() ?? this.#missing(step.type));
       case 'set':
-        if (!names.readOnlyCells?.has(step.cell)) names.cells.get(step.cell)?.set(of(step.type, step.value));
+        if (!names.readOnlyCells?.has(step.cell)) names.cells.get(step.cell)?.set(operandOf(step.type, step.value));
         return;
       case 'tally':
-        return void tally[step.op](SHARED_ATOMICS.indexOf(step.op), of('u32', step.value));
+        return void tally[step.op](SHARED_ATOMICS.indexOf(step.op), operandOf('u32', step.value));
       case 'atomic': {
         const at = item.mul(2).add(SHARED_ATOMICS.length + step.word);
         if (step.op === 'load') return void define(step.id, tally.load(at));
         if (step.op === 'store') {
-          tally.store(at, of('u32', step.value));
+          tally.store(at, operandOf('u32', step.value));
           return;
         }
-        return void define(step.id, tally[step.op](at, of('u32', step.value)));
+        return void define(step.id, tally[step.op](at, operandOf('u32', step.value)));
       }
       case 'emit':
         this.#context.emit(
           Object.fromEntries(
             Object.entries(hitFields(this.#recipe.types)).map(([field, type], i) => [
               field,
-              of(type, step.values[i] as Operand),
+              operandOf(type, step.values[i] as Operand),
             ]),
           ),
         );
@@ -240,21 +241,22 @@ class Builder {
     step: Extract<RecipeStep, { kind: 'when' | 'choose' | 'loop' | 'while' | 'hold' | 'break' }>,
     names: Bindings,
   ): void {
-    const of = <T extends Scalar>(type: T, operand: Operand): Expr<T> => this.#operand(type, operand, names) as Expr<T>;
+    const operandOf = <T extends Scalar>(type: T, operand: Operand): Expr<T> =>
+      this.#operand(type, operand, names) as Expr<T>;
     switch (step.kind) {
       case 'when': {
-        const branch = when(of('bool', step.condition), () => this.#block(step.body, names));
+        const branch = when(operandOf('bool', step.condition), () => this.#block(step.body, names));
         if (step.otherwise.length > 0) branch.otherwise(() => this.#block(step.otherwise, names));
         return;
       }
       case 'choose':
         choose(
-          of('u32', step.which),
+          operandOf('u32', step.which),
           step.cases.map((steps) => () => this.#block(steps, names)),
         );
         return;
       case 'loop':
-        loop(min(of('u32', step.rounds), step.maxRounds), (i) => {
+        loop(min(operandOf('u32', step.rounds), step.maxRounds), (i) => {
           const inside: Bindings = { ...names, values: new Map(names.values).set(step.id, i) };
           this.#block(step.body, inside);
         });
@@ -283,18 +285,18 @@ class Builder {
         );
         return;
       case 'break':
-        breakWhen(of('bool', step.condition));
+        breakWhen(operandOf('bool', step.condition));
         return;
     }
   }
 
   #operation(operation: Operation, args: readonly Operand[], names: Bindings): Expr<Scalar> {
-    const given = operation.uses.map((slot, i) =>
+    const operands = operation.uses.map((slot, i) =>
       this.#operand(slotType(slot, operation.on), args[i] as Operand, names),
     );
-    if (!operation.name.startsWith('bits.')) return operation.build(given);
-    const [x] = given as [Expr<Scalar>];
-    if (x.type !== 'f32' && x.type !== 'f64') return operation.build(given);
+    if (!operation.name.startsWith('bits.')) return operation.build(operands);
+    const [x] = operands as [Expr<Scalar>];
+    if (x.type !== 'f32' && x.type !== 'f64') return operation.build(operands);
     return operation.build([select(x.ne(x), lit(x.type, 0), x)]); // the bits of a NaN are unspecified
   }
 
@@ -324,7 +326,7 @@ class Builder {
   }
 }
 
-/** Steps that change memory: in a tile they stand in `each` and `once` only. */
+/** Steps that change memory: in a tile they are allowed only in `each` and `once`. */
 const memoryWrites: ReadonlySet<RecipeStep['kind']> = new Set([
   'store',
   'storeQuad',

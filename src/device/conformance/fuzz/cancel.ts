@@ -13,7 +13,7 @@ import { AMPLE_RECORDS, copyBuffers, type Inputs, type Output, recordsIn } from 
 /** True if a long loop of the device's kernels sees `cancel()`. */
 export const supportsCancel = ({ info }: Device): boolean => info.kind !== 'webgpu' && info.kind !== 'interpreter';
 
-/** The inputs of the launch that is cancelled: its items never get past a `hold`, and the ring has room for more hits. */
+/** The inputs of the launch that is cancelled: its items never get past a `hold`, and the ring is large. */
 export const endlessInputs = (inputs: Inputs): Inputs => ({
   ...inputs,
   job: { ...inputs.job, hold: 1 },
@@ -30,7 +30,7 @@ export function cancelDifference(
   inputs: Inputs,
   actual: LaunchOutcome,
 ): string | undefined {
-  if ((actual.ring[0] ?? 0) > AMPLE_RECORDS) return undefined; // some hits were not kept
+  if ((actual.ring[0] ?? 0) > AMPLE_RECORDS) return undefined; // some hits were dropped
   const program = placeNodes(floatingProgram(kernel.trace()));
   const lanes = runsGangs(device) ? width : 1;
   const items = Array.from({ length: inputs.count }, (_, item) => item);
@@ -46,10 +46,10 @@ export function cancelDifference(
     return loop !== undefined && isHold(loop);
   });
   for (const [item, state] of statesOf(inputs, actual, items).entries()) {
-    const wanted = actual.report.complete ? [ended[item]] : [...(allowed[item] ?? [])];
-    if (wanted.includes(state)) continue;
+    const accepted = actual.report.complete ? [ended[item]] : [...(allowed[item] ?? [])];
+    if (accepted.includes(state)) continue;
     const how = actual.report.complete ? 'complete' : 'incomplete';
-    return `cancelled, ${how}: item ${item} is (${state}), not ${wanted.map((one) => `(${one})`).join(' or ')}`;
+    return `cancelled, ${how}: item ${item} is (${state}), not ${accepted.map((one) => `(${one})`).join(' or ')}`;
   }
   return undefined;
 }
@@ -57,7 +57,7 @@ export function cancelDifference(
 /** Other loops count their rounds. */
 const isHold = (loop: Statement): boolean => loop.kind === 'while' && loop.body.length === 0;
 
-/** All that belongs to each of the items, as text: its elements, its words of the tally, its hits. */
+/** Returns the state of each item as text: its elements, its words of the tally, its hits. */
 function statesOf({ types }: Inputs, { buffers, ring }: Output, items: readonly number[]): string[] {
   const part = (data: Data, from: number, count: number): string[] =>
     Array.from(data.subarray(from, from + count) as ArrayLike<number | bigint>, (value) =>

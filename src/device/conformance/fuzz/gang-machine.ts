@@ -25,8 +25,8 @@ type LaneValues = Value | readonly Value[];
 export const runGang = (gang: Gang, inputs: Inputs): Output => runGangWatched(gang, inputs, () => false);
 
 /**
- * Calls `watch` with the memory as it is: before each round of a long loop, with the loop, and when a gang or a tile has
- * ended, without. `first` is the gang's first item. A gang leaves its items where `watch` returns true.
+ * Calls `watch` with the current memory: before each round of a long loop (with the loop) and when a gang or tile has
+ * ended (without). `first` is the gang's first item. A gang leaves its items where `watch` returns true.
  */
 export function runGangWatched(
   gang: Gang,
@@ -71,15 +71,15 @@ class GangMachine {
 
   readonly #exitsAt: (loop: Statement) => boolean;
 
-  /** `leaves` is called before each round of a long loop. */
+  /** Calls `exitsAt` before each round of a long loop. */
   constructor(
     gang: Gang,
     { job, chunk, base, count }: Inputs,
     buffers: Readonly<Record<string, Data>>,
-    leaves: (loop: Statement) => boolean,
+    exitsAt: (loop: Statement) => boolean,
   ) {
     this.#gang = gang;
-    this.#exitsAt = leaves;
+    this.#exitsAt = exitsAt;
     this.#count = count;
     this.#params = new JobParameters(gang.program, job).words(base, AMPLE_RECORDS, chunk);
     this.#allLanes = [...Array(gang.lanes).keys()];
@@ -284,35 +284,36 @@ class GangMachine {
 
   #atomic(statement: Extract<Statement, { kind: 'atomic' }>): void {
     const { op, place, value, result, mask } = statement;
-    const befores: Value[] = this.#allLanes.map(() => 0x5a5a5a5a);
+    const previousValues: Value[] = this.#allLanes.map(() => 0x5a5a5a5a);
     this.#forEachLane(mask, (lane) => {
       const { memory, at } = this.#locate(statement, place, 1, lane);
       const before = memory[at] as number;
-      befores[lane] = before;
-      const given = value ? (this.#lane(value, lane) as number) : 0;
+      previousValues[lane] = before;
+      const operand = value ? (this.#lane(value, lane) as number) : 0;
       const after = {
-        add: before + given,
-        or: before | given,
-        min: Math.min(before, given),
-        max: Math.max(before, given),
-        exchange: given,
-        store: given,
+        add: before + operand,
+        or: before | operand,
+        min: Math.min(before, operand),
+        max: Math.max(before, operand),
+        exchange: operand,
+        store: operand,
         load: before,
       }[op];
       memory[at] = (after >>> 0) as never;
     });
-    if (result) this.#values.set(result, this.#activeLanes.length === 1 ? (befores[0] as Value) : befores);
+    if (result)
+      this.#values.set(result, this.#activeLanes.length === 1 ? (previousValues[0] as Value) : previousValues);
   }
 
-  /** For each lane of the mask, in order. */
+  /** Calls `act` for each lane of the mask, in order. */
   #forEachLane(mask: Node | undefined, act: (lane: number) => void): void {
     for (const lane of this.#activeLanes) if (!mask || this.#lane(mask, lane)) act(lane);
   }
 
   #locate(statement: Statement, place: Place, width: number, lane: number | undefined): { memory: Data; at: number } {
-    const of = (node: Node) => (lane === undefined ? this.#uniform(node) : this.#lane(node, lane));
+    const nodeValue = (node: Node) => (lane === undefined ? this.#uniform(node) : this.#lane(node, lane));
     const memory = this.#memory.get(place.buffer) as Data;
-    const at = (place.base ? Number(of(place.base)) * 4 : 0) + Number(of(place.index)) * width;
+    const at = (place.base ? Number(nodeValue(place.base)) * 4 : 0) + Number(nodeValue(place.index)) * width;
     if (at + width > memory.length) throw outOfBounds(statement, `buffer ${place.buffer.name}`, at);
     return { memory, at };
   }

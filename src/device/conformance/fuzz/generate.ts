@@ -24,7 +24,7 @@ interface TypedId {
   readonly type: Scalar;
 }
 
-/** What can be used where a step stands. */
+/** What a step can use at its position. */
 interface Scope {
   readonly values: readonly TypedId[];
   readonly cells: readonly TypedId[];
@@ -35,7 +35,7 @@ interface Scope {
 }
 
 const ownAtomics: readonly OwnAtomic[] = ['add', 'or', 'min', 'max', 'exchange', 'load', 'store'];
-/** Rounds of loops, by how deep they stand: bounds the work of an item. */
+/** Maximum rounds of a loop by its nesting depth; bounds the work of an item. */
 const maxRoundsByDepth = [6, 4, 2, 2];
 
 class Generator {
@@ -44,7 +44,7 @@ class Generator {
   readonly #tables: TableRecipe[];
   /** Of a tile. */
   readonly #near: readonly NearRecipe[] | undefined;
-  /** A kernel favours some types: all of them at once seldom meet in one expression. */
+  /** The types that this kernel favours. With all types, few expressions would combine values of one type. */
   readonly #types: readonly Scalar[];
   #nextId = 1;
   #budget: number;
@@ -83,7 +83,7 @@ class Generator {
     return { type, entries, plus: random.chance(0.3) ? this.#value(type) : undefined };
   }
 
-  /** Stores what the top level made, or most of it would be dropped as unused. */
+  /** Stores the values of the top level; otherwise most of them would be dropped as unused. */
   #tail(steps: readonly RecipeStep[]): RecipeStep[] {
     const random = this.#random;
     const tail: RecipeStep[] = [];
@@ -99,7 +99,7 @@ class Generator {
       tail.push({ kind: 'when', condition: { kind: 'value', id }, body, otherwise: [] });
     }
     for (const type of this.#palette.numeric) {
-      // In quads: compilers take long over each store of a gang.
+      // In quads, since compilers are slow with each store of a gang.
       const operands = last.filter((value) => value.type === type).map(({ id }): Operand => ({ kind: 'value', id }));
       for (let at = 0; at < operands.length; at += 4) {
         const values = [0, 1, 2, 3].map((k) => operands[at + k] ?? (operands[at] as Operand));
@@ -144,7 +144,7 @@ class Generator {
     return steps;
   }
 
-  /** A step that may stand here; what it needs before it (a condition's operands) is added by itself. */
+  /** Returns a step that is valid here. Steps that must precede it (a condition's operands) are passed to `add`. */
   #step(scope: () => Scope, add: (step: RecipeStep) => void): RecipeStep | undefined {
     const random = this.#random;
     const special = this.#near && this.#tileStep(this.#near, scope);
@@ -157,48 +157,48 @@ class Generator {
     const { depth, isInLoop, cells } = scope();
     const type = random.pick(this.#types);
     const memory = type === 'bool' ? 'u32' : type;
-    const of = (wanted: Scalar) => this.#operand(wanted, scope());
+    const operand = (operandType: Scalar) => this.#operand(operandType, scope());
     if (dice < 50)
       return this.#operation(random.pick(this.#palette.operations.filter(({ on }) => on === type)), scope());
     if (dice < 54)
-      return { kind: 'load', id: this.#nextId++, type: memory, index: of('u32'), guard: random.chance(0.3) };
+      return { kind: 'load', id: this.#nextId++, type: memory, index: operand('u32'), guard: random.chance(0.3) };
     if (dice < 56)
       return {
         kind: 'loadQuad',
         id: this.#nextId++,
         type: memory,
-        base: of('u64'),
-        index: of('u32'),
+        base: operand('u64'),
+        index: operand('u32'),
         part: random.below(4),
       };
-    if (dice < 57) return { kind: 'byte', id: this.#nextId++, index: of('u32') };
+    if (dice < 57) return { kind: 'byte', id: this.#nextId++, index: operand('u32') };
     if (dice < 60 && this.#tables.length > 0)
       return {
         kind: 'lookup',
         id: this.#nextId++,
         table: random.below(this.#tables.length),
-        index: of('u32'),
+        index: operand('u32'),
         guard: random.chance(0.3),
       };
     if (dice < 62) return { kind: 'own', id: this.#nextId++, type: memory, slot: random.below(4) };
-    if (dice < 66) return { kind: 'store', type: memory, slot: random.below(4), value: of(memory) };
-    if (dice < 67) return { kind: 'storeQuad', type: memory, values: [0, 1, 2, 3].map(() => of(memory)) };
-    if (dice < 70) return { kind: 'cell', id: this.#nextId++, type, value: of(type) };
+    if (dice < 66) return { kind: 'store', type: memory, slot: random.below(4), value: operand(memory) };
+    if (dice < 67) return { kind: 'storeQuad', type: memory, values: [0, 1, 2, 3].map(() => operand(memory)) };
+    if (dice < 70) return { kind: 'cell', id: this.#nextId++, type, value: operand(type) };
     if (dice < 80 && cells.length > 0) {
       const cell = random.pick(cells);
       if (random.chance(0.4)) return { kind: 'get', id: this.#nextId++, cell: cell.id, type: cell.type };
-      return { kind: 'set', cell: cell.id, type: cell.type, value: of(cell.type) };
+      return { kind: 'set', cell: cell.id, type: cell.type, value: operand(cell.type) };
     }
-    if (dice < 82) return { kind: 'tally', op: random.pick(SHARED_ATOMICS), value: of('u32') };
+    if (dice < 82) return { kind: 'tally', op: random.pick(SHARED_ATOMICS), value: operand('u32') };
     if (dice < 83)
       return {
         kind: 'atomic',
         id: this.#nextId++,
         op: random.pick(ownAtomics),
         word: random.chance(0.5) ? 1 : 0,
-        value: of('u32'),
+        value: operand('u32'),
       };
-    if (dice < 84) return { kind: 'emit', values: this.#palette.scalars.map(of) };
+    if (dice < 84) return { kind: 'emit', values: this.#palette.scalars.map(operand) };
     if (dice < 90 && isInLoop) return { kind: 'break', condition: this.#condition(scope, add) };
     return depth < 4 ? this.#nested(scope, add) : undefined;
   }
@@ -239,7 +239,7 @@ class Generator {
       };
     if (dice < 8) {
       const id = this.#nextId++;
-      // Half of the time a count that is not soon 0 or far beyond `most`, the same for all items or not.
+      // Half of the time a count that is likely to be between 0 and `maxRounds`, the same for all items or not.
       const rounds: Operand = random.chance(0.5)
         ? random.pick<Operand>([{ kind: 'item' }, { kind: 'literal', value: maxRounds }])
         : this.#operand('u32', scope());
@@ -251,7 +251,7 @@ class Generator {
         body: inside({ isInLoop: true, values: [...scope().values, { id, type: 'u32' }] }),
       };
     }
-    // The test's own values end with it; its condition may use them, and a comparison made there.
+    // Values made in the test are visible only in the test and in its condition.
     let tested: Scope = { ...scope(), isInLoop: false };
     const test: RecipeStep[] = [];
     const condition = this.#condition(
@@ -265,7 +265,7 @@ class Generator {
     return { kind: 'while', test, condition, maxRounds, body: inside({ isInLoop: true }), isLong: random.chance(0.4) };
   }
 
-  /** Mostly a fresh comparison: conditions at hand are few and soon the same. */
+  /** Returns mostly a new comparison: existing bool values are few, and soon all the same. */
   #condition(scope: () => Scope, add: (step: RecipeStep) => void): Operand {
     const random = this.#random;
     if (random.chance(0.25)) return this.#operand('bool', scope());
@@ -306,7 +306,7 @@ class Generator {
     const fitting = scope.values.filter((value) => value.type === type);
     const dice = random.below(100);
     if (dice < 65 && fitting.length > 0) {
-      // The latest are wanted more often, so that expressions grow deep.
+      // Recent values are used more often, so that expressions grow deep.
       const back = Math.min(random.below(fitting.length), random.below(fitting.length));
       return { kind: 'value', id: (fitting[fitting.length - 1 - back] as TypedId).id };
     }
@@ -325,7 +325,7 @@ class Generator {
   }
 }
 
-/** The value or cell that a step makes for those after it. */
+/** Returns the value or cell that a step defines for later steps. */
 function definition(step: RecipeStep, tables: readonly TableRecipe[]): TypedId | undefined {
   if (isTileStep(step)) return tileDefinition(step);
   switch (step.kind) {

@@ -53,7 +53,7 @@ export function passesDifference(
   return gangDifference(traced, inputs, expected) ?? printFailure(kernel);
 }
 
-/** Masks, lane by lane. */
+/** Compares gangs, whose lanes run under masks, with the trace. */
 function gangDifference(traced: Program, inputs: readonly Inputs[], expected: readonly Output[]): string | undefined {
   for (const hoisting of [true, false]) {
     try {
@@ -69,7 +69,7 @@ function gangDifference(traced: Program, inputs: readonly Inputs[], expected: re
   return undefined;
 }
 
-/** Generated text is not run here, but making it must not fail. */
+/** Prints the kernel. The text is not run here, but printing must not fail. */
 function printFailure(kernel: Kernel): string | undefined {
   for (const lanes of [1, 4]) {
     try {

@@ -5,7 +5,7 @@ import { INDICES_PER_TILE, usedNearArrays } from './tile-recipe.js';
 
 const byName = new Map(operations.map((operation) => [operation.name, operation]));
 
-/** A recipe as text that reads like the kernel it makes. */
+/** Prints a recipe as text that reads like its kernel. */
 export function print(recipe: Recipe): string {
   const lines: string[] = [];
   const used = new Set(tablesIn(recipe.steps));
@@ -40,14 +40,14 @@ function block(steps: readonly RecipeStep[], where: PrintContext, lines: string[
 function statement(step: RecipeStep, { indent, types }: PrintContext, lines: string[]): void {
   const line = (text: string) => lines.push(indent + text);
   const inner = (steps: readonly RecipeStep[]) => block(steps, { indent: `${indent}  `, types }, lines);
-  const of = (given: Operand, type: Scalar) => operand(given, type);
-  const index = (given: Operand, length: number, guard: boolean) =>
-    guard ? `${of(given, 'u32')} /* only where below ${length} */` : `${of(given, 'u32')}.rem(${length})`;
+  const text = (ref: Operand, type: Scalar) => operand(ref, type);
+  const index = (ref: Operand, length: number, guard: boolean) =>
+    guard ? `${text(ref, 'u32')} /* only where below ${length} */` : `${text(ref, 'u32')}.rem(${length})`;
   switch (step.kind) {
     case 'operation': {
       const operation = byName.get(step.name);
       const args = step.args.map((arg, i) =>
-        of(arg, operation ? slotType(operation.uses[i] ?? 'a', operation.on) : 'u32'),
+        text(arg, operation ? slotType(operation.uses[i] ?? 'a', operation.on) : 'u32'),
       );
       return void line(`const v${step.id} = ${step.name}(${args.join(', ')});`);
     }
@@ -55,10 +55,10 @@ function statement(step: RecipeStep, { indent, types }: PrintContext, lines: str
       return void line(`const v${step.id} = input.${step.type}.at(${index(step.index, INPUT_LENGTH, step.guard)});`);
     case 'loadQuad':
       return void line(
-        `const v${step.id} = input.${step.type}.slice(${of(step.base, 'u64')}.and(7)).at4(${of(step.index, 'u32')}.and(7))[${step.part}];`,
+        `const v${step.id} = input.${step.type}.slice(${text(step.base, 'u64')}.and(7)).at4(${text(step.index, 'u32')}.and(7))[${step.part}];`,
       );
     case 'byte':
-      return void line(`const v${step.id} = bytes.at(${of(step.index, 'u32')}.rem(${INPUT_LENGTH}));`);
+      return void line(`const v${step.id} = bytes.at(${text(step.index, 'u32')}.rem(${INPUT_LENGTH}));`);
     case 'lookup':
       return void line(
         `const v${step.id} = table${step.table}.at(${index(step.index, -1, step.guard).replace('-1', 'its length')});`,
@@ -66,27 +66,27 @@ function statement(step: RecipeStep, { indent, types }: PrintContext, lines: str
     case 'own':
       return void line(`const v${step.id} = own.${step.type}.at(item.mul(4).add(${step.slot}));`);
     case 'store':
-      return void line(`own.${step.type}.set(item.mul(4).add(${step.slot}), ${of(step.value, step.type)});`);
+      return void line(`own.${step.type}.set(item.mul(4).add(${step.slot}), ${text(step.value, step.type)});`);
     case 'storeQuad':
       return void line(
-        `own.${step.type}.set4(item, [${step.values.map((value) => of(value, step.type)).join(', ')}]);`,
+        `own.${step.type}.set4(item, [${step.values.map((value) => text(value, step.type)).join(', ')}]);`,
       );
     case 'cell':
-      return void line(`const c${step.id} = cell(${step.type}, ${of(step.value, step.type)});`);
+      return void line(`const c${step.id} = cell(${step.type}, ${text(step.value, step.type)});`);
     case 'get':
       return void line(`const v${step.id} = c${step.cell}.get();`);
     case 'set':
-      return void line(`c${step.cell}.set(${of(step.value, step.type)});`);
+      return void line(`c${step.cell}.set(${text(step.value, step.type)});`);
     case 'tally':
-      return void line(`tally.${step.op}(${step.op}Word, ${of(step.value, 'u32')});`);
+      return void line(`tally.${step.op}(${step.op}Word, ${text(step.value, 'u32')});`);
     case 'atomic':
-      return void line(`const v${step.id} = tally.${step.op}(ownWord${step.word}, ${of(step.value, 'u32')});`);
+      return void line(`const v${step.id} = tally.${step.op}(ownWord${step.word}, ${text(step.value, 'u32')});`);
     case 'emit':
-      return void line(`emit(${step.values.map((value, i) => of(value, types[i] ?? 'u32')).join(', ')});`);
+      return void line(`emit(${step.values.map((value, i) => text(value, types[i] ?? 'u32')).join(', ')});`);
     case 'break':
-      return void line(`breakWhen(${of(step.condition, 'bool')});`);
+      return void line(`breakWhen(${text(step.condition, 'bool')});`);
     case 'when':
-      line(`when(${of(step.condition, 'bool')}, () => {`);
+      line(`when(${text(step.condition, 'bool')}, () => {`);
       inner(step.body);
       if (step.otherwise.length > 0) {
         line('}).otherwise(() => {');
@@ -94,7 +94,7 @@ function statement(step: RecipeStep, { indent, types }: PrintContext, lines: str
       }
       return void line('});');
     case 'choose':
-      line(`choose(${of(step.which, 'u32')}, [`);
+      line(`choose(${text(step.which, 'u32')}, [`);
       step.cases.forEach((steps) => {
         line('() => {');
         inner(steps);
@@ -102,26 +102,26 @@ function statement(step: RecipeStep, { indent, types }: PrintContext, lines: str
       });
       return void line(']);');
     case 'loop':
-      line(`loop(min(${of(step.rounds, 'u32')}, ${step.maxRounds}), (v${step.id}) => {`);
+      line(`loop(min(${text(step.rounds, 'u32')}, ${step.maxRounds}), (v${step.id}) => {`);
       inner(step.body);
       return void line('});');
     case 'while':
       line('whileTrue(() => {');
       inner(step.test);
-      line(`  return /* at most ${step.maxRounds} rounds */ ${of(step.condition, 'bool')};`);
+      line(`  return /* at most ${step.maxRounds} rounds */ ${text(step.condition, 'bool')};`);
       line('}, () => {');
       inner(step.body);
       return void line(step.isLong ? '}, { isLong: true });' : '});');
     case 'hold':
       return void line('whileTrue(() => job.hold.ne(0), () => undefined, { isLong: true });');
     case 'each':
-      line(`each(min(${of(step.rounds, 'u32')}, ${step.maxRounds}), (item) => { // own slots: item xor ${step.flip}`);
+      line(`each(min(${text(step.rounds, 'u32')}, ${step.maxRounds}), (item) => { // own slots: item xor ${step.flip}`);
       inner(step.body);
       return void line('});');
     case 'sum':
-      line(`const v${step.id} = sum(${step.type}, min(${of(step.rounds, 'u32')}, ${step.maxRounds}), (item) => {`);
+      line(`const v${step.id} = sum(${step.type}, min(${text(step.rounds, 'u32')}, ${step.maxRounds}), (item) => {`);
       inner(step.body);
-      line(`  return ${of(step.value, step.type)};`);
+      line(`  return ${text(step.value, step.type)};`);
       return void line('});');
     case 'once':
       line('once(() => {');
@@ -131,33 +131,33 @@ function statement(step: RecipeStep, { indent, types }: PrintContext, lines: str
       return void line(`const v${step.id} = scan(${step.length}, near${step.near});`);
     case 'nearAt':
       return void line(
-        `const v${step.id} = near${step.near}.at(${of(step.index, 'u32')} /* wrapped; its own where written here */);`,
+        `const v${step.id} = near${step.near}.at(${text(step.index, 'u32')} /* wrapped; its own where written here */);`,
       );
     case 'nearSet':
       return void line(
-        `near${step.near}.set(/* own; in once ${of(step.index, 'u32')} */ ${of(step.value, step.type)});`,
+        `near${step.near}.set(/* own; in once ${text(step.index, 'u32')} */ ${text(step.value, step.type)});`,
       );
     case 'nearTotal':
       return void line(
-        `near${step.near}.${step.op}(${of(step.index, 'u32')} /* wrapped */, ${of(step.value, 'u32')});`,
+        `near${step.near}.${step.op}(${text(step.index, 'u32')} /* wrapped */, ${text(step.value, 'u32')});`,
       );
     case 'far':
       return void line(
-        `const v${step.id} = own.${step.type}.at((tile * ${INDICES_PER_TILE} + ${of(step.index, 'u32')} /* wrapped; item where written here */) * 4 + ${step.slot});`,
+        `const v${step.id} = own.${step.type}.at((tile * ${INDICES_PER_TILE} + ${text(step.index, 'u32')} /* wrapped; item where written here */) * 4 + ${step.slot});`,
       );
   }
 }
 
-function operand(given: Operand, type: Scalar): string {
-  switch (given.kind) {
+function operand(ref: Operand, type: Scalar): string {
+  switch (ref.kind) {
     case 'value':
-      return `v${given.id}`;
+      return `v${ref.id}`;
     case 'literal':
-      return literal(given.value);
+      return literal(ref.value);
     case 'item':
       return type === 'u32' ? 'item' : type === 'u64' ? 'index' : `item.to(${type})`;
     case 'job':
-      return `job.${type}[${given.at}]`;
+      return `job.${type}[${ref.at}]`;
     case 'chunk':
       return `chunk.${type}`;
   }

@@ -2,15 +2,15 @@ import type { Numeric, Scalar, Value } from '../../../kernel/index.js';
 import type { NearRecipe, TileStep } from './tile-recipe.js';
 
 /**
- * A random kernel as data: a tree of steps that `build.ts` turns into a kernel. Steps are named by numbers. A name that does
- * not exist (any more) stands for a plain literal, so that a recipe stays valid whatever is removed.
+ * A random kernel as data: a tree of steps that `build.ts` turns into a kernel. Values are identified by numbers. A
+ * number without a value stands for a literal, so that a recipe stays valid whatever is removed.
  */
 export interface Recipe {
-  /** The types that there are: of job and chunk values, buffers and hits. */
+  /** The types in use: of job and chunk values, buffers and hits. */
   readonly types: readonly Scalar[];
   readonly tables: readonly TableRecipe[];
   readonly steps: readonly RecipeStep[];
-  /** The arrays of a tile: there in recipes of `tiles` kernels only. */
+  /** The near arrays; only in recipes of `tiles` kernels. */
   readonly near?: readonly NearRecipe[];
 }
 
@@ -24,7 +24,7 @@ export interface TableRecipe {
 export type Operand =
   | { readonly kind: 'value'; readonly id: number }
   | { readonly kind: 'literal'; readonly value: Value }
-  /** A leaf of the type that is wanted: of u32 the item, of u64 the index, of others the job's first value. */
+  /** The item's number in the type needed: the item for u32, the index for u64, its lowest bit for bool. */
   | { readonly kind: 'item' }
   | { readonly kind: 'job'; readonly at: 0 | 1 }
   | { readonly kind: 'chunk' };
@@ -43,7 +43,7 @@ export type RecipeStep =
       readonly index: Operand;
       readonly guard: boolean;
     }
-  /** Four elements, one of which is kept; the view begins at a quad of its own. */
+  /** Four elements, one of which is kept; the view begins at quad `base`. */
   | {
       readonly kind: 'loadQuad';
       readonly id: number;
@@ -69,7 +69,7 @@ export type RecipeStep =
   | { readonly kind: 'set'; readonly cell: number; readonly type: Scalar; readonly value: Operand }
   /** On a word that all items share and that only this operation changes: the order does not matter. */
   | { readonly kind: 'tally'; readonly op: SharedAtomic; readonly value: Operand }
-  /** On a word of the item's own. */
+  /** On one of the item's own two words. */
   | {
       readonly kind: 'atomic';
       readonly id: number;
@@ -85,7 +85,7 @@ export type RecipeStep =
       readonly otherwise: readonly RecipeStep[];
     }
   | { readonly kind: 'choose'; readonly which: Operand; readonly cases: readonly (readonly RecipeStep[])[] }
-  /** At most `most` rounds, so that every kernel ends. */
+  /** At most `maxRounds` rounds, so that every kernel ends. */
   | {
       readonly kind: 'loop';
       readonly id: number;
@@ -106,7 +106,7 @@ export type RecipeStep =
   | { readonly kind: 'break'; readonly condition: Operand }
   | TileStep;
 
-/** What a hit carries: one of each type. */
+/** Returns the fields of a hit: one of each type. */
 export const hitFields = (types: readonly Scalar[]): Record<string, Scalar> =>
   Object.fromEntries(types.map((type) => [`hit-${type}`, type]));
 
@@ -133,7 +133,7 @@ export function blocksOf(step: RecipeStep): readonly (readonly RecipeStep[])[] {
   }
 }
 
-/** The step with other inner blocks. */
+/** Returns the step with its inner blocks replaced. */
 export function withBlocks(step: RecipeStep, blocks: readonly (readonly RecipeStep[])[]): RecipeStep {
   const [first = [], second = []] = blocks;
   switch (step.kind) {
@@ -153,7 +153,7 @@ export function withBlocks(step: RecipeStep, blocks: readonly (readonly RecipeSt
   }
 }
 
-/** True if one of the steps, or of those inside them, is of this kind. */
+/** True if one of the steps, or a step inside them, is of this kind. */
 export const hasStep = (steps: readonly RecipeStep[], kind: RecipeStep['kind']): boolean =>
   steps.some((step) => step.kind === kind || blocksOf(step).some((block) => hasStep(block, kind)));
 

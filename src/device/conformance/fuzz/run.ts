@@ -44,13 +44,13 @@ export type KernelKind = 'items' | 'tiles';
 
 export type FuzzTotals = Totals & { readonly firstFailure?: string };
 
-/** Random kernels on a device against the interpreter. */
+/** Compares random kernels on a device with the interpreter. */
 export function fuzzDevice(device: Device, options: FuzzOptions): Promise<FuzzTotals> {
   const { timeoutMs = TIMEOUT_MS } = options;
-  const turns = new SharedLock();
+  const lock = new SharedLock();
   return repeat({ parallelKernels: 2, ...options }, (seed, kind) => {
     const trial = () => deviceTrial(device, seed, kind, timeoutMs);
-    return needsCancel(device, seed, kind) ? turns.runExclusive(trial) : turns.runShared(trial);
+    return needsCancel(device, seed, kind) ? lock.runExclusive(trial) : lock.runShared(trial);
   });
 }
 
@@ -63,7 +63,7 @@ function needsCancel(device: Device, seed: number, kind: KernelKind): boolean {
   return supportsCancel(device) && hasStep(steps, 'hold');
 }
 
-/** Work that may run beside other work, and work that must run alone, in the order in which it was given. */
+/** A lock: shared work runs in parallel, exclusive work alone, in the order of the calls. */
 class SharedLock {
   #exclusive: Promise<unknown> = Promise.resolve();
   #shared: Promise<unknown>[] = [];
@@ -82,7 +82,7 @@ class SharedLock {
   }
 }
 
-/** Random kernels through the passes, interpreted before and after. Needs no device. */
+/** Runs random kernels through the passes and interprets them before and after. Needs no device. */
 export function fuzzPasses(options: FuzzOptions): Promise<FuzzTotals> {
   return repeat({ parallelKernels: 1, ...options }, passesTrial);
 }
@@ -103,18 +103,18 @@ async function repeat(
   trial: Trial,
 ): Promise<FuzzTotals> {
   if (seconds === Number.POSITIVE_INFINITY && count === Number.POSITIVE_INFINITY)
-    throw new RangeError('give seconds or a count');
+    throw new RangeError('fuzzing needs a number of seconds or a count');
   const end = performance.now() + seconds * 1000;
   const totals = { passed: 0, failed: 0, skipped: 0 };
   let firstFailure: string | undefined;
   let next = 0;
   let hung = false;
-  const one = async (own: number): Promise<void> => {
+  const runOne = async (kernelSeed: number): Promise<void> => {
     const started = performance.now();
-    const which = kind ?? (own % 2 === 0 ? 'items' : 'tiles');
-    const name = `seed ${own} (${which})`;
+    const kernelKind = kind ?? (kernelSeed % 2 === 0 ? 'items' : 'tiles');
+    const name = `seed ${kernelSeed} (${kernelKind})`;
     onStart?.(name);
-    const outcome = await trial(own, which).catch((error) => {
+    const outcome = await trial(kernelSeed, kernelKind).catch((error) => {
       if (!(error instanceof DeviceHung)) throw error;
       hung = true;
       return `${name}: ${error.message}; the run ends here`;
@@ -127,7 +127,7 @@ async function repeat(
     onResult?.(reason === undefined ? result : { ...result, reason });
   };
   await inParallel(parallelKernels, () =>
-    !hung && next < count && performance.now() < end ? one(seed + next++) : undefined,
+    !hung && next < count && performance.now() < end ? runOne(seed + next++) : undefined,
   );
   return firstFailure === undefined ? totals : { ...totals, firstFailure };
 }
@@ -138,7 +138,7 @@ const TIMEOUT_MS = 120_000;
 /** Thrown if a device hangs. No further results can be expected of it. */
 class DeviceHung extends Error {}
 
-/** How often a failure is run again to make it smaller: a compilation each on a device, a millisecond or so without. */
+/** Maximum number of runs to minimize a failure. Each takes a compilation on a device, about a millisecond without. */
 const MAX_DEVICE_TRIES = 150;
 const MAX_PASSES_TRIES = 3000;
 const LAUNCHES = 3;
@@ -157,16 +157,16 @@ async function deviceTrial(
     (kind === 'tiles' ? randomTileInputs : randomInputs)(random, palette),
   );
   const cancelAfterMs = random.below(8);
-  const find = async (candidate: Recipe, given: readonly Inputs[]): Promise<FuzzFailure | undefined> => {
+  const find = async (candidate: Recipe, launches: readonly Inputs[]): Promise<FuzzFailure | undefined> => {
     const kernel = withCachedTrace(build(candidate));
-    const expected = given.map((one) => interpretInputs(kernel.trace(), one));
+    const expected = launches.map((one) => interpretInputs(kernel.trace(), one));
     const compare = async (rig: Rig): Promise<FuzzFailure | undefined> => {
       const program = await device.compile(kernel, options);
-      for (const [i, one] of given.entries()) {
+      for (const [i, one] of launches.entries()) {
         const text = difference(one, expected[i] as never, await deviceOutput(rig, program, one));
         if (text) return { text, inputs: one };
       }
-      const [first] = given;
+      const [first] = launches;
       if (!first || !hasStep(candidate.steps, 'hold') || !supportsCancel(device)) return undefined;
       const held = endlessInputs(first);
       const text = cancelDifference(kernel, program, held, await deviceOutput(rig, program, held, cancelAfterMs));
@@ -180,7 +180,7 @@ async function deviceTrial(
     } catch (error) {
       if (error instanceof DeviceHung) throw error;
       if (isUnsupported(error)) throw new Skip(firstLine(error));
-      return { text: error instanceof Error ? error.message : String(error), inputs: given[0] };
+      return { text: error instanceof Error ? error.message : String(error), inputs: launches[0] };
     }
   };
   const where = `${device.info.id} with ${JSON.stringify(options)}`;
@@ -203,21 +203,21 @@ async function passesTrial(seed: number, kind: KernelKind = 'items'): Promise<st
   const inputs = Array.from({ length: 2 }, () =>
     (kind === 'tiles' ? randomTileInputs : randomInputs)(random, fullPalette, kind === 'tiles' ? 3 : 9),
   );
-  const ways = passSequenceNames.filter((_, i) => i === 0 || random.chance(0.4));
-  const find = async (candidate: Recipe, given: readonly Inputs[]): Promise<FuzzFailure | undefined> => {
+  const sequences = passSequenceNames.filter((_, i) => i === 0 || random.chance(0.4));
+  const find = async (candidate: Recipe, launches: readonly Inputs[]): Promise<FuzzFailure | undefined> => {
     const kernel = withCachedTrace(build(candidate));
     const text = passesDifference(
       kernel,
-      ways,
-      given,
-      given.map((one) => interpretInputs(kernel.trace(), one)),
+      sequences,
+      launches,
+      launches.map((one) => interpretInputs(kernel.trace(), one)),
     );
-    return text === undefined ? undefined : { text, inputs: given[0] };
+    return text === undefined ? undefined : { text, inputs: launches[0] };
   };
   return runAndMinimize(`${seed} (${kind})`, recipe, inputs, 'the passes', find, MAX_PASSES_TRIES);
 }
 
-/** Tracing takes longer than most of what is done with a trace here. */
+/** Caches the trace: tracing takes longer than most uses of the trace here. */
 function withCachedTrace(kernel: Kernel): Kernel {
   let program: Program | undefined;
   const trace = () => {
@@ -252,14 +252,14 @@ async function runAndMinimize(
   if (!found) return undefined;
   // A failure that a single launch shows is minimized with that launch alone.
   const alone = found.inputs ? [found.inputs] : [];
-  const again = (candidate: Recipe, given: readonly Inputs[]) =>
-    find(candidate, given).catch((error) => {
+  const retry = (candidate: Recipe, launches: readonly Inputs[]) =>
+    find(candidate, launches).catch((error) => {
       if (error instanceof DeviceHung) throw error;
       return undefined;
     });
-  const given = alone.length > 0 && (await again(recipe, alone)) ? alone : inputs;
-  const small = await shrink(recipe, async (candidate) => (await again(candidate, given)) !== undefined, tries);
-  const last = (await again(small, given)) ?? found;
+  const launches = alone.length > 0 && (await retry(recipe, alone)) ? alone : inputs;
+  const small = await shrink(recipe, async (candidate) => (await retry(candidate, launches)) !== undefined, tries);
+  const last = (await retry(small, launches)) ?? found;
   return [
     `seed ${seed}, on ${where}:`,
     last.text,
@@ -285,8 +285,8 @@ function randomGang(random: Random, { info }: Device): number | 'auto' {
 }
 
 /**
- * PoCL 3.1 miscompiles what stands between barriers when a workgroup has several threads and it makes loops of them:
- * the device knows how many it may have.
+ * PoCL 3.1 miscompiles code between barriers if it turns the threads of a workgroup into loops. With 'auto' the device
+ * chooses a safe number of threads.
  */
 function randomWorkgroup(random: Random, { info }: Device, kind: KernelKind): number | 'auto' {
   if (kind === 'tiles' && info.kind === 'opencl' && info.processor === 'cpu') return 'auto';

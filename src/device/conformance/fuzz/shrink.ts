@@ -27,11 +27,11 @@ export async function shrink(
 
 type Accept = (candidate: Recipe) => Promise<boolean>;
 
-/** Smaller is better; of equals, fewer operands that are values. */
+/** Fewer steps are better, then fewer operands that are not literals. */
 const size = ({ steps }: Recipe): number =>
   stepCount(steps) * 1000 + operandCount(steps, ({ kind }) => kind !== 'literal');
 
-/** Runs of steps, long ones first. Steps are counted through the whole tree, in order. */
+/** Removes runs of steps, long ones first. Steps are numbered in order through the whole tree. */
 async function dropSteps(best: () => Recipe, accept: Accept): Promise<void> {
   for (let run = Math.max(1, stepCount(best().steps) >> 1); run >= 1; run = run === 1 ? 0 : run >> 1) {
     for (let at = 0; at < stepCount(best().steps); ) {
@@ -41,7 +41,7 @@ async function dropSteps(best: () => Recipe, accept: Accept): Promise<void> {
   }
 }
 
-/** A branch or loop replaced by one of its blocks. */
+/** Replaces a branch or loop by one of its blocks. */
 async function inlineBlocks(best: () => Recipe, accept: Accept): Promise<void> {
   for (let at = 0; at < stepCount(best().steps); at++) {
     for (let which = 0; which < 3; which++) {
@@ -53,7 +53,7 @@ async function inlineBlocks(best: () => Recipe, accept: Accept): Promise<void> {
 async function simplifyOperands(best: () => Recipe, accept: Accept): Promise<void> {
   const total = () => operandCount(best().steps, () => true);
   for (let at = 0; at < total(); at++) {
-    // `missing` stands for 1 or true of whatever type is wanted.
+    // No value has the id -1: the builder uses 1 or true of the type needed.
     const simple: Operand[] = [{ kind: 'value', id: -1 }, { kind: 'item' }, { kind: 'job', at: 0 }];
     for (const operand of simple) {
       let n = 0;
@@ -116,10 +116,10 @@ const operandKeys: ReadonlySet<string> = new Set([
   'rounds',
 ]);
 
-function operandCount(steps: readonly RecipeStep[], wanted: (operand: Operand) => boolean): number {
+function operandCount(steps: readonly RecipeStep[], isCounted: (operand: Operand) => boolean): number {
   let total = 0;
   mapOperands({ types: [], tables: [], steps }, (operand) => {
-    if (wanted(operand)) total++;
+    if (isCounted(operand)) total++;
     return operand;
   });
   return total;

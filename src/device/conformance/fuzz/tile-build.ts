@@ -16,7 +16,7 @@ import { INDICES_PER_TILE, type RegionWrites, regionWrites, type TileStep, usedN
 export interface StepPosition {
   readonly item: Expr<'u32'>;
   readonly index: Expr<'u64'>;
-  /** The owner of the memory. */
+  /** The item, or the index of a region, whose own memory the steps use. */
   readonly owner: Expr<'u32'>;
   readonly canWrite: boolean;
 }
@@ -25,8 +25,8 @@ export interface StepPosition {
 export interface StepBuilder<Names> {
   operand<T extends Scalar>(type: T, operand: Operand, names: Names): Expr<T>;
   define(id: number, value: Expr<Scalar>, names: Names): void;
-  /** Traces steps that stand elsewhere; `after` sees what they have made. */
-  traceAt(standing: StepPosition, steps: readonly RecipeStep[], names: Names, after?: (names: Names) => void): void;
+  /** Traces steps at another position; `after` gets the names that they define. */
+  traceAt(position: StepPosition, steps: readonly RecipeStep[], names: Names, after?: (names: Names) => void): void;
   guarded(
     type: Scalar,
     index: Expr<'u32'>,
@@ -53,12 +53,12 @@ export class TileBuilder<Names> {
   readonly #near: readonly (Near<Numeric> | undefined)[];
   #region: TileRegion | undefined;
 
-  constructor(recipe: Recipe, tile: AnyTile, host: StepBuilder<Names>) {
+  constructor(recipe: Recipe, tile: AnyTile, builder: StepBuilder<Names>) {
     this.#tile = tile;
-    this.#builder = host;
+    this.#builder = builder;
     const used = usedNearArrays(recipe.steps, blocksOf);
     this.#near = (recipe.near ?? []).map(({ type, length }, k) => (used.has(k) ? tile.near(type, length) : undefined));
-    // Their contents are undefined at first.
+    // Initialized, since their contents are undefined at first.
     for (const [k, near] of this.#near.entries()) {
       if (!near) continue;
       const input = (tile.buffers as unknown as Record<string, RwBuffer<Numeric>>)[`in-${near.type}`];
@@ -75,10 +75,10 @@ export class TileBuilder<Names> {
   }
 
   step(step: TileStep, names: Names): void {
-    const of = <T extends Scalar>(type: T, operand: Operand) => this.#builder.operand(type, operand, names);
+    const operandOf = <T extends Scalar>(type: T, operand: Operand) => this.#builder.operand(type, operand, names);
     switch (step.kind) {
       case 'each':
-        this.#tile.each(min(of('u32', step.rounds), step.maxRounds), (item) =>
+        this.#tile.each(min(operandOf('u32', step.rounds), step.maxRounds), (item) =>
           this.#traceRegion(
             { kind: 'each', item, flip: step.flip, writes: regionWrites(step.body, blocksOf) },
             step.body,
@@ -88,7 +88,7 @@ export class TileBuilder<Names> {
         return;
       case 'sum': {
         const { type } = step;
-        const total = this.#tile.sum(type, min(of('u32', step.rounds), step.maxRounds), (item) => {
+        const total = this.#tile.sum(type, min(operandOf('u32', step.rounds), step.maxRounds), (item) => {
           let term: Expr<Numeric> = lit(type, 1);
           this.#traceRegion({ kind: 'sum', item, flip: 0, writes: noWrites }, step.body, names, (inside) => {
             term = this.#builder.operand(type, step.value, inside);
@@ -112,7 +112,7 @@ export class TileBuilder<Names> {
         const own = (this.#tile.buffers as unknown as Record<string, RwBuffer<Numeric>>)[`own-${step.type}`];
         const i = this.#region?.writes.own.has(step.type)
           ? this.#region.item
-          : of('u32', step.index).rem(INDICES_PER_TILE);
+          : operandOf('u32', step.index).rem(INDICES_PER_TILE);
         const at = this.#tile.tile.mul(INDICES_PER_TILE).add(i).mul(4).add(step.slot);
         this.#builder.define(step.id, (own as RwBuffer<Numeric>).at(at), names);
         return;
@@ -126,7 +126,7 @@ export class TileBuilder<Names> {
     const { tile, index } = this.#tile;
     const once = region.kind === 'once';
     const { item } = region;
-    const standing: StepPosition = {
+    const position: StepPosition = {
       item,
       index: once ? index : index.add(item.to('u64')),
       owner: once ? this.position.owner : tile.mul(INDICES_PER_TILE).add(item),
@@ -134,7 +134,7 @@ export class TileBuilder<Names> {
     };
     this.#region = region;
     try {
-      this.#builder.traceAt(standing, steps, names, after);
+      this.#builder.traceAt(position, steps, names, after);
     } finally {
       this.#region = undefined;
     }
@@ -143,11 +143,11 @@ export class TileBuilder<Names> {
   #access(step: Extract<TileStep, { kind: 'nearAt' | 'nearSet' | 'nearTotal' }>, names: Names): void {
     const near = this.#near[step.near];
     if (!near) return;
-    const of = <T extends Scalar>(type: T, operand: Operand) => this.#builder.operand(type, operand, names);
+    const operandOf = <T extends Scalar>(type: T, operand: Operand) => this.#builder.operand(type, operand, names);
     const region = this.#region;
     const role = region?.writes.near.get(step.near);
     const { length, type } = near;
-    const anySlot = () => of('u32', step.index).rem(length);
+    const anySlot = () => operandOf('u32', step.index).rem(length);
     const flip = (length & (length - 1)) === 0 ? (region?.flip ?? 0) & (length - 1) : 0;
     const slotOf = (i: Expr<'u32'>) => (flip === 0 ? i : i.xor(flip));
     switch (step.kind) {
@@ -162,14 +162,14 @@ export class TileBuilder<Names> {
         return;
       }
       case 'nearSet': {
-        const value = of(type, step.value);
+        const value = operandOf(type, step.value);
         if (region?.kind === 'once') near.set(anySlot(), value);
         else if (region && role === 'set') when(region.item.lt(length), () => near.set(slotOf(region.item), value));
         return;
       }
       case 'nearTotal': {
         if (type !== 'u32' || !region || (region.kind !== 'once' && role !== step.op)) return;
-        (near as Near<'u32'>)[step.op](anySlot(), of('u32', step.value));
+        (near as Near<'u32'>)[step.op](anySlot(), operandOf('u32', step.value));
         return;
       }
     }

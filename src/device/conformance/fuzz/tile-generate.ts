@@ -4,13 +4,13 @@ import type { Palette } from './palette.js';
 import type { Operand, RecipeStep } from './recipe.js';
 import { MAX_ROUNDS, type NearRecipe } from './tile-recipe.js';
 
-/** What the generator of steps lends to this one, for the place where a step is wanted. */
+/** Functions of the step generator that this generator uses, at the position of the new step. */
 export interface StepSource {
   readonly random: Random;
   readonly palette: Palette;
   id(): number;
   operand(type: Scalar): Operand;
-  /** A block inside, and the values it makes. */
+  /** Generates an inner block; returns it and the values that it defines. */
   block(more: { readonly isInRegion: boolean }): {
     readonly steps: RecipeStep[];
     readonly values: readonly { readonly id: number; readonly type: Scalar }[];
@@ -24,7 +24,7 @@ export function randomNearArrays(random: Random, { numeric }: Palette): NearReci
   }));
 }
 
-/** A step that only tiles have, or none; `inside` a region or between them. */
+/** Returns a step that only tiles have, or undefined. `inside` is true in a region, false between regions. */
 export function tileStep(near: readonly NearRecipe[], inside: boolean, source: StepSource): RecipeStep | undefined {
   const { random } = source;
   const dice = random.below(100);
@@ -50,7 +50,7 @@ export function tileStep(near: readonly NearRecipe[], inside: boolean, source: S
   return undefined;
 }
 
-/** What arrays hold in the end goes to where it is compared; what stands between regions is done once. */
+/** Runs `tail` in `once`, and stores the final contents of the near arrays in buffers, which are compared. */
 export function tileTail(near: readonly NearRecipe[], tail: readonly RecipeStep[], id: () => number): RecipeStep[] {
   const dumps = near.map(({ type, length }, k): RecipeStep => {
     const read = id();
@@ -98,14 +98,14 @@ function sum(source: StepSource): RecipeStep {
   };
 }
 
-/** Mostly few, now and then more than there are partial sums; half of the time just so many. */
+/** Mostly few rounds, sometimes more than there are partial sums; usually exactly `maxRounds`. */
 function randomRounds({ random, operand }: StepSource): { rounds: Operand; maxRounds: number } {
   const dice = random.below(10);
   const maxRounds = random.below(dice < 2 ? MAX_ROUNDS + 1 : dice < 5 ? 80 : 20);
   return { rounds: random.chance(0.6) ? { kind: 'literal', value: maxRounds } : operand('u32'), maxRounds };
 }
 
-/** Writes some of the latest values, or a region would do nothing. */
+/** Writes some of the latest values; otherwise a region would have no effect. */
 function writeSomeValues(
   near: readonly NearRecipe[],
   values: readonly { readonly id: number; readonly type: Scalar }[],
@@ -138,7 +138,7 @@ function nearWrite(near: number, type: Numeric, value: Operand, { random, operan
     : { kind: 'nearSet', near, type, index, value };
 }
 
-/** One of the latest values of the type, where there is one. */
+/** Returns one of the latest values of the type, or another operand if there is none. */
 function recentValue(
   values: readonly { readonly id: number; readonly type: Scalar }[],
   type: Scalar,

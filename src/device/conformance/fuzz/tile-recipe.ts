@@ -2,12 +2,12 @@ import type { Numeric, Scalar } from '../../../kernel/index.js';
 import type { Operand, RecipeStep } from './recipe.js';
 
 /**
- * What a recipe of a `tiles` kernel has beyond one of `items`. Inside a region, `item` stands for the region's index, and
- * each index has memory of its own as an item has it. Which slots a step may touch is settled when the kernel is built
- * (`regionWrites`), from all that the region does: a recipe has no races, whatever is taken out of it.
+ * Steps that only recipes of `tiles` kernels have. Inside a region, `item` is the region's index, and each index has its
+ * own memory, as an item has. The slots that a step may touch are decided when the kernel is built (`regionWrites`), from
+ * everything the region does, so a recipe has no races, whatever is removed from it.
  */
 export type TileStep =
-  /** All i below `rounds`, at most `most`. Near arrays of 2^k elements are written at i xor `flip`. */
+  /** All i below `rounds`, at most `maxRounds`. Near arrays of 2^k elements are written at i xor `flip`. */
   | {
       readonly kind: 'each';
       readonly rounds: Operand;
@@ -66,7 +66,7 @@ export interface NearRecipe {
 
 /** The largest count of a region. */
 export const MAX_ROUNDS = 300;
-/** Indices with memory of their own, per tile: those of regions, and one for `once` and what stands between regions. */
+/** Indices per tile that have their own memory: those of regions, and one for `once` and the code between regions. */
 export const INDICES_PER_TILE = MAX_ROUNDS + 1;
 
 const tileStepKinds: ReadonlySet<string> = new Set<TileStep['kind']>([
@@ -81,10 +81,10 @@ const tileStepKinds: ReadonlySet<string> = new Set<TileStep['kind']>([
 ]);
 export const isTileStep = (step: RecipeStep): step is TileStep => tileStepKinds.has(step.kind);
 
-/** How a region changes an array; all other ways of changing it there are left out of the kernel. */
+/** How a region changes an array; other writes to the array in that region are left out of the kernel. */
 export type WriteKind = 'set' | 'add' | 'or';
 
-/** By the number of the near array, and by the type of the writable buffer. The first change decides. */
+/** Keyed by the number of the near array and by the type of the writable buffer. The first write decides. */
 export interface RegionWrites {
   readonly near: ReadonlyMap<number, WriteKind>;
   readonly own: ReadonlySet<Numeric>;
@@ -106,13 +106,13 @@ export function regionWrites(
   return { near, own };
 }
 
-/** The value that a step makes for those after it. */
+/** Returns the value that a step defines for later steps. */
 export function tileDefinition(step: TileStep): { id: number; type: Scalar } | undefined {
   if (step.kind === 'scan') return { id: step.id, type: 'u32' };
   return 'id' in step ? { id: step.id, type: step.type } : undefined;
 }
 
-/** The near arrays that steps name. */
+/** Returns the near arrays that steps use. */
 export function usedNearArrays(
   steps: readonly RecipeStep[],
   blocksOf: (step: RecipeStep) => readonly (readonly RecipeStep[])[],

@@ -16,7 +16,7 @@ export interface Inputs {
   readonly capacity: number;
   /** Of the recipe: a hit has one of each. */
   readonly types: readonly Scalar[];
-  /** Of every type; a kernel is given those that it names. */
+  /** Buffers of every type; a kernel gets those that it names. */
   readonly buffers: Readonly<Record<string, Data>>;
 }
 
@@ -29,11 +29,11 @@ export interface Output {
 const HEADER = 4;
 const recordWords = (types: readonly Scalar[]): number =>
   types.reduce((words, type) => words + (type === 'u64' || type === 'f64' ? 2 : 1), 1);
-/** More hits than most kernels make; of more, only the number is compared. */
+/** More hits than most kernels emit. If there are more, only their number is compared. */
 export const AMPLE_RECORDS = 1000;
 export const RING_WORDS = HEADER + AMPLE_RECORDS * recordWords(fullPalette.scalars);
 
-/** `owners` have memory of their own for each index of the launch: one, or the indices of a tile's regions. */
+/** `owners` is the number of owners of memory per index of the launch: 1, or the indices of a tile's regions. */
 export function randomInputs(random: Random, palette: Palette = fullPalette, maxCount = 40, owners = 1): Inputs {
   const value = (type: Scalar): Value => palette.value(type, random);
   const { scalars, numeric } = palette;
@@ -41,22 +41,22 @@ export function randomInputs(random: Random, palette: Palette = fullPalette, max
   const bases = [0n, random.u64(), ((random.u64() >> 32n) << 32n) - BigInt(count), BigInt(random.u32())].map((base) =>
     BigInt.asUintN(64, base),
   );
-  const wanted = random.pick(bases);
-  const remaining = (1n << 32n) - (wanted & 0xffff_ffffn);
-  const base = remaining >= BigInt(count) ? wanted : wanted - BigInt(count);
-  const fresh = (type: Scalar, length: number) =>
+  const start = random.pick(bases);
+  const remaining = (1n << 32n) - (start & 0xffff_ffffn);
+  const base = remaining >= BigInt(count) ? start : start - BigInt(count);
+  const randomData = (type: Scalar, length: number) =>
     dataOf(
       type,
       Array.from({ length }, () => value(type)),
     );
-  /** Enough that differ: a tile's part is large. */
+  /** Repeats 61 values: the memory of a tile is large. */
   const repeated = (type: Scalar, length: number) => {
-    const few = fresh(type, 61);
+    const few = randomData(type, 61);
     const all = zeros(type, length);
     for (let i = 0; i < length; i++) all[i] = few[i % few.length] as never;
     return all;
   };
-  const owned = owners === 1 ? fresh : repeated;
+  const owned = owners === 1 ? randomData : repeated;
   return {
     job: { ...Object.fromEntries(scalars.map((type) => [`job-${type}`, [value(type), value(type)]])), hold: 0 },
     chunk: Object.fromEntries(scalars.map((type) => [`chunk-${type}`, value(type)])),
@@ -65,7 +65,7 @@ export function randomInputs(random: Random, palette: Palette = fullPalette, max
     capacity: random.chance(0.2) ? 1 + random.below(20) : AMPLE_RECORDS,
     types: scalars,
     buffers: {
-      ...Object.fromEntries(numeric.map((type) => [`in-${type}`, fresh(type, INPUT_LENGTH)])),
+      ...Object.fromEntries(numeric.map((type) => [`in-${type}`, randomData(type, INPUT_LENGTH)])),
       bytes: Uint8Array.from({ length: INPUT_LENGTH }, () => random.below(256)),
       ...Object.fromEntries(numeric.map((type) => [`own-${type}`, owned(type, Math.max(4, 4 * count * owners))])),
       tally: owned('u32', SHARED_ATOMICS.length + 2 * count * owners),
@@ -73,10 +73,10 @@ export function randomInputs(random: Random, palette: Palette = fullPalette, max
   };
 }
 
-export const randomTileInputs = (random: Random, palette: Palette = fullPalette, most = 8): Inputs =>
-  randomInputs(random, palette, most, INDICES_PER_TILE);
+export const randomTileInputs = (random: Random, palette: Palette = fullPalette, maxCount = 8): Inputs =>
+  randomInputs(random, palette, maxCount, INDICES_PER_TILE);
 
-/** By the interpreter. Its ring is always large enough. */
+/** Runs one launch in the interpreter, with a ring that is large enough. */
 export function interpretInputs(program: Program, inputs: Inputs): Output {
   const buffers = copyBuffers(inputs, program.buffers);
   const ring = new Uint32Array(RING_WORDS);
@@ -87,10 +87,10 @@ export function interpretInputs(program: Program, inputs: Inputs): Output {
   return { buffers, ring };
 }
 
-/** The buffers that a kernel names, for it to change. */
+/** Returns copies of the buffers that a kernel names, which it may change. */
 export function copyBuffers({ buffers }: Inputs, named: readonly { readonly name: string }[]): Record<string, Data> {
-  const given = named.flatMap(({ name }) => (buffers[name] ? [[name, buffers[name].slice()] as const] : []));
-  return Object.fromEntries(given);
+  const copies = named.flatMap(({ name }) => (buffers[name] ? [[name, buffers[name].slice()] as const] : []));
+  return Object.fromEntries(copies);
 }
 
 /** Runs one launch. If `cancelAfterMs` is given, the launch is cancelled that long after it was queued. */
@@ -108,16 +108,16 @@ export function deviceOutput(
 
 /** Describes the first wrong value; undefined if all are correct. */
 export function difference(inputs: Inputs, expected: Output, actual: Output): string | undefined {
-  for (const [name, wanted] of Object.entries(expected.buffers)) {
+  for (const [name, expectedData] of Object.entries(expected.buffers)) {
     const got = actual.buffers[name] ?? zeros('u32', 0);
-    if (sameBytes(wanted, got)) continue;
-    for (let i = 0; i < wanted.length; i++) {
-      if (isSameValue(wanted[i], got[i])) continue;
+    if (sameBytes(expectedData, got)) continue;
+    for (let i = 0; i < expectedData.length; i++) {
+      if (isSameValue(expectedData[i], got[i])) continue;
       const type = (name.split('-')[1] ?? 'u32') as Scalar;
       const where = name.startsWith('own-')
         ? `item ${Math.floor(i / 4)}, slot ${i % 4} of ${name}`
         : `word ${i} of ${name}`;
-      return `${where} is ${formatValue(type, got[i])}, not ${formatValue(type, wanted[i])}`;
+      return `${where} is ${formatValue(type, got[i])}, not ${formatValue(type, expectedData[i])}`;
     }
   }
   return hitDifference(inputs, expected.ring, actual.ring);
@@ -137,7 +137,7 @@ function hitDifference({ capacity, types }: Inputs, expected: Uint32Array, actua
     left.set(record, (left.get(record) ?? 0) + 1);
   for (const record of recordsIn(actual, types, Math.min(count, capacity))) {
     const more = (left.get(record) ?? 0) - 1;
-    if (more < 0 && count <= AMPLE_RECORDS) return `the hit (${record}) is there once too often`;
+    if (more < 0 && count <= AMPLE_RECORDS) return `the hit (${record}) occurs once too often`;
     left.set(record, more);
   }
   return undefined;
@@ -168,7 +168,7 @@ export function recordsIn(ring: Uint32Array, types: readonly Scalar[], count: nu
   });
 }
 
-/** The part of the inputs that a report needs: not the buffers' contents, which the seed gives. */
+/** Prints the inputs for a report, without the buffers' contents, which the seed determines. */
 export function showInputs({ job, chunk, base, count, capacity }: Inputs): string {
   const text = (values: FieldValues) =>
     Object.entries(values)

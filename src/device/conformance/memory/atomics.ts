@@ -26,7 +26,7 @@ const totals: Case = {
     const all = Array.from({ length: COUNT }, (_, i) => ({ i, x: value(i) }));
     const sum = (of: (one: { i: number; x: number }) => number) =>
       all.reduce((total, one) => (total + of(one)) >>> 0, 0);
-    const wanted = Uint32Array.from([
+    const expected = Uint32Array.from([
       COUNT,
       sum(({ x }) => x),
       all.reduce((bits, { x }) => bits | (x & 0x00f0_ff0f), 0),
@@ -47,7 +47,7 @@ const totals: Case = {
           count: COUNT,
           buffers: { words: start },
         });
-        expectEqual(`totals with ${JSON.stringify(options)}`, buffers.words, wanted);
+        expectEqual(`totals with ${JSON.stringify(options)}`, buffers.words, expected);
       });
     }
   },
@@ -78,8 +78,8 @@ const before: Case = {
       await Rig.with(device, async (rig) => {
         const words = new Uint32Array(4 + 2 * N);
         words[2] = 1000;
-        const given = { words, tickets: new Uint32Array(N), found: new Uint32Array(N), own: new Uint32Array(4 * N) };
-        const { buffers } = await rig.run(await device.compile(kernel, options), { count: N, buffers: given });
+        const initial = { words, tickets: new Uint32Array(N), found: new Uint32Array(N), own: new Uint32Array(4 * N) };
+        const { buffers } = await rig.run(await device.compile(kernel, options), { count: N, buffers: initial });
         const sorted = (name: string) => [...(buffers[name] as Uint32Array)].sort((a, b) => a - b);
         expectEqual(
           'tickets',

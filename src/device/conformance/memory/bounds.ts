@@ -83,14 +83,14 @@ async function mustTrap(
   what: string,
 ): Promise<void> {
   await Rig.with(device, async (rig) => {
-    const held = {
+    const buffers = {
       from: await rig.alloc(WORDS * 4),
       to: await rig.alloc(WORDS * 4),
       words: await rig.alloc(WORDS * 4),
       out: await rig.alloc(64 * 4),
     };
     const job = program.bind({ at: 10, far: 1n << 62n, entries: [1, 2, 3], reach });
-    rig.stream.launch({ job, count: 37, buffers: held });
+    rig.stream.launch({ job, count: 37, buffers: buffers });
     const failed = rig.stream.mark();
     const next = rig.stream.mark();
     const error = await expectError('kernel-bounds', what, () => failed.done);
@@ -98,7 +98,7 @@ async function mustTrap(
     const line = lines[0] ?? 'no line';
     check(error.message.includes(line), `${what}: ${line} is not named in ${error.message}`);
     check((await next.done).complete, `${what}: the error reached the next mark`);
-    const to = await rig.readBack(held.to, new Uint32Array(WORDS));
+    const to = await rig.readBack(buffers.to, new Uint32Array(WORDS));
     check(what.startsWith('a stored quad') || to.every((word) => word === 0), `${what}: something was written`);
   });
 }
@@ -120,16 +120,16 @@ const inside: Case = {
     const from = Uint32Array.from({ length: WORDS }, (_, i) => 100 + i);
     for (const one of distinctOptions(device, options)) {
       await Rig.with(device, async (rig) => {
-        const given = { from, to: new Uint32Array(WORDS), words: new Uint32Array(WORDS), out: new Uint32Array(64) };
+        const initial = { from, to: new Uint32Array(WORDS), words: new Uint32Array(WORDS), out: new Uint32Array(64) };
         const { buffers } = await rig.run(await device.compile(kernel, one), {
           job: { at: 10, far: 0n, entries: [1, 2, 3], reach: 0 },
           count: 37,
-          buffers: given,
+          buffers: initial,
         });
-        const wanted = Array.from({ length: 64 }, (_, i) =>
+        const expected = Array.from({ length: 64 }, (_, i) =>
           i < 2 ? 100 + 4 * i + 3 : i < WORDS ? 100 + i : i >= 20 && i < 23 ? i - 20 + 5 + i - 20 + 1 : 0,
         );
-        expectEqual('results', buffers.out, wanted);
+        expectEqual('results', buffers.out, expected);
         expectEqual('untouched', buffers.to, new Uint32Array(WORDS));
         expectEqual('atomics', buffers.words, new Uint32Array(WORDS).fill(37));
       });

@@ -4,17 +4,17 @@ import { dataOf, expectEqual, Rig } from '../rig.js';
 import { variantsOf } from '../streams/behaviour.js';
 
 const HEADER = 4;
-/** A word that no record holds, behind a ring and in its unused places. */
+/** A word that no record contains; fills the unused words of a ring. */
 const GUARD = 0xdead_beef;
 
-/** A ring for `capacity` records with guard words behind it, as one array; only the ring's part is given to the launch. */
+/** Returns a ring of `words` words: a header of zeros, then guard words. */
 function freshRing(words: number): Uint32Array {
   const ring = new Uint32Array(words).fill(GUARD);
   ring.fill(0, 0, HEADER);
   return ring;
 }
 
-/** Types that WGSL has too; and doubles, with floats that need exact ones. */
+/** Records of the types that WGSL has; with `floats`, also doubles and floats that must be rounded exactly. */
 const everyType = (floats: boolean): Case => ({
   name: floats ? 'hits/records with doubles, and floats that are rounded' : 'hits/records of every other type',
   needs: floats ? ['f64', 'exact-floats'] : ['f32'],
@@ -105,7 +105,7 @@ const overflow: Case = {
         [5000, 37],
       ] as const) {
         await Rig.with(device, async (rig) => {
-          const words = HEADER + capacity * 4 + 2; // two more than records need: no third of one may land there
+          const words = HEADER + capacity * 4 + 2; // two more than the records need, too few for another record
           const { ring } = await rig.run(program, { count, ring: freshRing(words) });
           check(ring[0] === count, `${ring[0]} hits are counted, not ${count}`);
           const stored = Math.min(count, capacity);
@@ -142,11 +142,11 @@ const divergent: Case = {
         );
       });
     });
-    const wanted: string[] = [];
+    const expected: string[] = [];
     for (let item = 0; item < 50; item++) {
       for (let i = 0; i < item % 8 && i <= 4; i++) {
-        if ((i + item) % 2 === 1) wanted.push(`${item} ${i}`);
-        else if (item === 6) wanted.push(`${item} ${i + 100}`);
+        if ((i + item) % 2 === 1) expected.push(`${item} ${i}`);
+        else if (item === 6) expected.push(`${item} ${i + 100}`);
       }
     }
     for (const options of variantsOf(device)) {
@@ -157,7 +157,7 @@ const divergent: Case = {
           ring: freshRing(HEADER + 2 * 500),
         });
         const got = recordsIn(ring, ring[0] as number, 2).map((record) => record.join(' '));
-        check(got.sort().join() === wanted.sort().join(), `hits are ${got.join(', ')}, not ${wanted.join(', ')}`);
+        check(got.sort().join() === expected.sort().join(), `hits are ${got.join(', ')}, not ${expected.join(', ')}`);
       });
     }
   },

@@ -8,7 +8,7 @@ import { edgesOn } from '../values/edges.js';
 const numeric: readonly Numeric[] = ['u32', 'i32', 'u64', 'f32', 'f64'];
 const COUNT = 35;
 
-/** 4 · COUNT values of a type, edges over and over. */
+/** Returns the edge values of a type, repeated. */
 const sample = (type: Numeric, device: Device, length = 4 * COUNT): Data => {
   const list = edgesOn(type, device);
   return dataOf(
@@ -38,7 +38,7 @@ const copies = (type: Numeric): Case => ({
           buffers.from.prefetch4(item.add(1));
           buffers.to.set4(item, quad);
           for (const k of [0, 1, 2, 3]) buffers.back.set(item.mul(4).add(k), buffers.from.at(item.mul(4).add(3 - k)));
-          // What an item wrote it reads back, whatever else it does in between.
+          // An item reads back its own writes, whatever it does in between.
           const before = buffers.own.at(item);
           buffers.own.set(item, buffers.to.at(item.mul(4).add(2)));
           when(item.and(1).eq(1), () => {
@@ -54,13 +54,13 @@ const copies = (type: Numeric): Case => ({
         count: COUNT,
         buffers: { from, to: zeros(type, 4 * COUNT), back: zeros(type, 4 * COUNT), own },
       });
-      const wanted = [...from] as number[];
+      const expected = [...from] as number[];
       const changed = [...own] as number[];
       for (let i = 0; i < COUNT; i++) {
-        if (i % 2 === 1) wanted[4 * i] = from[4 * i + 2] as number;
+        if (i % 2 === 1) expected[4 * i] = from[4 * i + 2] as number;
         else changed[i] = from[4 * i + 2] as number;
       }
-      expectEqual('quads', buffers.to, wanted);
+      expectEqual('quads', buffers.to, expected);
       expectEqual(
         'elements',
         buffers.back,
@@ -102,7 +102,7 @@ const slices: Case = {
         ({ item, index, job, buffers }) => {
           const moving = cell('u64', 2);
           const view = buffers.from.slice(moving);
-          moving.set(90); // the view began where the cell was
+          moving.set(90); // the view keeps the cell's earlier value
           const a = view.at(item);
           const b = buffers.from.slice(job.far).at(item);
           const c = buffers.from.slice(item).at4(3);
@@ -117,12 +117,12 @@ const slices: Case = {
         count: 30,
         buffers: { from, to: new Uint32Array(240) },
       });
-      const wanted = Array.from({ length: 30 }, (_, i) =>
+      const expected = Array.from({ length: 30 }, (_, i) =>
         [8 + i, 40 + i, 4 * i + 13, 4 * (Math.floor(i / 2) + 1) + 3]
           .map((at) => at * 7)
           .concat(0, 0, (4 * i + 15) * 7, 0),
       );
-      expectEqual('slices', buffers.to, wanted.flat());
+      expectEqual('slices', buffers.to, expected.flat());
     }),
 };
 
@@ -133,10 +133,10 @@ const large: Case = {
   run: async (device) => {
     const { bufferBytes } = device.info.limits;
     if (bufferBytes < PAST_4_GIB)
-      throw new Skip(`buffers of this device end at ${bufferBytes} bytes, 5 GiB are wanted`);
-    // What `native` reserves is taken page by page as it is touched; a driver on the CPU clears all of it.
+      throw new Skip(`the device's largest buffer is ${bufferBytes} bytes, the case needs 5 GiB`);
+    // `native` takes memory page by page as it is touched; a driver on the CPU clears all of it.
     if (device.info.processor === 'cpu' && device.info.kind !== 'native')
-      throw new Skip('5 GiB would be taken from the memory of the host');
+      throw new Skip('the buffer would take 5 GiB of host memory');
     await Rig.with(device, async (rig) => {
       const far = await rig.alloc(PAST_4_GIB);
       const out = await rig.alloc(COUNT * 16);
@@ -172,7 +172,7 @@ const large: Case = {
         );
       }
       const low = new Uint32Array(COUNT * 12);
-      rig.stream.read(far, low); // what a 32-bit address would have reached
+      rig.stream.read(far, low); // where wrapped 32-bit addresses would point
       await rig.stream.mark().done;
       check(
         low.every((word) => word === 0),
@@ -182,7 +182,7 @@ const large: Case = {
   },
 };
 
-/** Items must not reach beyond what is theirs, not even in the tail of a gang. */
+/** Items must touch only their own words, even in the tail of a gang. */
 const tails: Case = {
   name: 'memory/counts of 0 to 40 items touch exactly their own words',
   run: async (device) => {

@@ -25,12 +25,12 @@ async function everyVariant(
   kernel: Kernel,
   count: number,
   buffers: Record<string, Data>,
-  wanted: Record<string, Data>,
+  expected: Record<string, Data>,
 ): Promise<void> {
   for (const options of variantsOf(device)) {
     await Rig.with(device, async (rig) => {
       const outcome = await rig.run(await device.compile(kernel, options), { count, buffers });
-      for (const [name, data] of Object.entries(wanted))
+      for (const [name, data] of Object.entries(expected))
         expectEqual(`${name} with ${JSON.stringify(options)}`, outcome.buffers[name], data);
     });
   }
@@ -50,7 +50,7 @@ function fixedSum(values: readonly number[], round: (x: number) => number): numb
 
 const lengths = [0, 1, 2, 31, 32, 33, 255, 256, 257, 511, 512, 1000, 4099];
 
-/** Integers have no order that matters; in two words where a target has no more. */
+/** The order does not matter for integers. A u64 is two words on targets without 64-bit integers. */
 const wholeSums: Case = {
   name: 'tiles/sums of u32 and u64',
   run: (device) => {
@@ -131,7 +131,7 @@ const norms: Case = {
       });
     });
     const x = Float64Array.from({ length: 5 * SIZE }, (_, i) => Math.cos(i * 1.7) * (1 + (i % 13)));
-    const wanted = Float64Array.from(x, (value, i) => {
+    const expected = Float64Array.from(x, (value, i) => {
       const own = [...x.slice(i - (i % SIZE), i - (i % SIZE) + SIZE)];
       return (
         value /
@@ -143,7 +143,7 @@ const norms: Case = {
         )
       );
     });
-    return everyVariant(device, kernel, 5, { x, out: new Float64Array(x.length) }, { out: wanted });
+    return everyVariant(device, kernel, 5, { x, out: new Float64Array(x.length) }, { out: expected });
   },
 };
 
@@ -246,7 +246,7 @@ const uniform: Case = {
       });
       each(40, (i) => buffers.out.set(tile.mul(40).add(i), a.at(i).xor(a.at(39))));
     });
-    const wanted = [0, 1, 2, 3, 4].flatMap((tile) => {
+    const expected = [0, 1, 2, 3, 4].flatMap((tile) => {
       const a = Array.from({ length: 40 }, (_, i) => i + tile);
       for (let round = 0; round <= tile; round++) {
         for (let i = 0; i < 40; i++) a[i] = (Math.imul(a[i] as number, 3) + round) >>> 0;
@@ -254,7 +254,7 @@ const uniform: Case = {
       }
       return a.map((value) => (value ^ (a[39] as number)) >>> 0);
     });
-    return everyVariant(device, kernel, 5, { out: new Uint32Array(200) }, { out: Uint32Array.from(wanted) });
+    return everyVariant(device, kernel, 5, { out: new Uint32Array(200) }, { out: Uint32Array.from(expected) });
   },
 };
 
@@ -266,7 +266,7 @@ const hits: Case = {
       each(70, (i) => when(i.mul(7).rem(11).eq(tile), () => emit({ at: i, value: i.to(f32).mul(0.5) })));
       once(() => emit({ at: 1000, value: 0.25 }));
     });
-    const wanted = [0, 1, 2, 3].flatMap((tile) => [
+    const expected = [0, 1, 2, 3].flatMap((tile) => [
       ...[...Array(70).keys()].filter((i) => (i * 7) % 11 === tile).map((i) => `${tile}:${i}:${i * 0.5}`),
       `${tile}:1000:0.25`,
     ]);
@@ -280,7 +280,7 @@ const hits: Case = {
         (_, k) => `${ring[4 + 3 * k]}:${ring[5 + 3 * k]}:${floats[6 + 3 * k]}`,
       );
       check(
-        found.sort().join() === [...wanted].sort().join(),
+        found.sort().join() === [...expected].sort().join(),
         () => `with ${JSON.stringify(options)}: ${found.join(' ')}`,
       );
     }

@@ -78,7 +78,7 @@ function squareRoot(kind: FloatType, a: number): number {
   if (!areFinite(a) || a <= 0) return Math.sqrt(a);
   const { numerator, denominator } = toFraction(a);
   const scale = 2400n; // even, and larger than any exponent here
-  const radicand = (numerator << scale) / denominator; // exact: bottoms are powers of two below 2^1100
+  const radicand = (numerator << scale) / denominator; // exact: denominators are powers of two below 2^1100
   const floor = integerRoot(radicand);
   const sticky = floor * floor === radicand ? 0n : 1n;
   return nearestFloat(kind, { numerator: (floor << 1n) | sticky, denominator: 1n << (scale / 2n + 1n) });
@@ -98,7 +98,7 @@ export function nearestFloat(kind: FloatType, { numerator, denominator }: Fracti
   if (numerator === 0n) return 0;
   const minus = numerator < 0n;
   const size = minus ? -numerator : numerator;
-  // A unit in the last place so that the quotient has `precision` bits, never below the least there is.
+  // A unit in the last place so that the quotient has `precision` bits, never below the smallest unit.
   let unit = size.toString(2).length - denominator.toString(2).length - precision[kind];
   let best = -1;
   for (unit = Math.max(unit - 1, minUnit[kind]); ; unit++) {

@@ -9,7 +9,7 @@ import { type Operation, slotType } from '../values/operations.js';
 export type ResultCheck = (
   operation: Operation,
   args: readonly Value[],
-  wanted: Value,
+  expected: Value,
   got: Value | undefined,
 ) => boolean;
 
@@ -18,17 +18,17 @@ export const resultCheckFor = (device: Device): ResultCheck =>
   hasAbility(device, 'exact-floats') ? isExact : isWithinBounds;
 
 /** The bits of a NaN are unspecified. */
-const isExact: ResultCheck = (operation, args, wanted, got) =>
-  isSameValue(got, wanted) || (operation.name.startsWith('bits.') && Number.isNaN(args[0] as number));
+const isExact: ResultCheck = (operation, args, expected, got) =>
+  isSameValue(got, expected) || (operation.name.startsWith('bits.') && Number.isNaN(args[0] as number));
 
 /** Accepts any result if NaN, infinities, -0 or denormals go in or should come out: WGSL specifies none of them. */
-const isWithinBounds: ResultCheck = (operation, args, wanted, got) => {
+const isWithinBounds: ResultCheck = (operation, args, expected, got) => {
   const odd = operation.uses.some(
     (slot, i) => slotType(slot, operation.on) === 'f32' && !isNormalOrZero(args[i] as number),
   );
   if (odd) return true;
-  if (operation.result !== 'f32') return isExact(operation, args, wanted, got);
-  const value = wanted as number;
+  if (operation.result !== 'f32') return isExact(operation, args, expected, got);
+  const value = expected as number;
   // Around the smallest normal number a device may flush before or after rounding.
   if (!Number.isFinite(value) || (value !== 0 && Math.abs(value) <= 2 ** -126)) return true;
   const [name = ''] = operation.name.split(`.${operation.on}`);
@@ -36,12 +36,12 @@ const isWithinBounds: ResultCheck = (operation, args, wanted, got) => {
 };
 
 /** Returns the maximum error of a result. */
-type MaxError = (wanted: number, args: readonly number[]) => number;
+type MaxError = (expected: number, args: readonly number[]) => number;
 
 const ulp = (x: number): number => 2 ** (Math.max(Math.floor(Math.log2(Math.abs(x))), -126) - 23);
 const noError: MaxError = () => 0;
 /** Correctly rounded in a direction that the device chooses. */
-const roundedEitherWay: MaxError = (wanted) => ulp(wanted);
+const roundedEitherWay: MaxError = (expected) => ulp(expected);
 
 /** Errors by operation; operations not listed are exact. */
 const maxErrors: Readonly<Record<string, MaxError>> = {
@@ -50,12 +50,12 @@ const maxErrors: Readonly<Record<string, MaxError>> = {
   mul: roundedEitherWay,
   'to.f32': roundedEitherWay,
   // The bound holds for divisors from 2^-126 to 2^126.
-  div: (wanted, [, b = 1]) => (Math.abs(b) <= 2 ** 126 ? 2.5 * ulp(wanted) : Number.POSITIVE_INFINITY),
+  div: (expected, [, b = 1]) => (Math.abs(b) <= 2 ** 126 ? 2.5 * ulp(expected) : Number.POSITIVE_INFINITY),
   // As 1 / inverseSqrt(x): 2 units of that, 2.5 of the division.
-  sqrt: (wanted) => 4.5 * ulp(wanted),
+  sqrt: (expected) => 4.5 * ulp(expected),
   // As a·b + c, with a product that may be flushed to 0 if it is very small, or overflow.
-  fma: (wanted, [a = 0, b = 0]) => {
+  fma: (expected, [a = 0, b = 0]) => {
     const product = Math.abs(a * b);
-    return product < 2 ** 128 ? ulp(product) + ulp(wanted) + 2 ** -126 : Number.POSITIVE_INFINITY;
+    return product < 2 ** 128 ? ulp(product) + ulp(expected) + 2 ** -126 : Number.POSITIVE_INFINITY;
   },
 };

@@ -19,7 +19,7 @@ import { expectEqual, Rig } from '../rig.js';
  */
 export interface Behaviour {
   readonly name: string;
-  /** Job values: two words for kernels that want to know something early. */
+  /** Job values: two words that are known before the launch. */
   readonly job?: { readonly few: number; readonly many: number };
   body(context: BehaviourContext): Expr<'u32'>[];
   /** Returns the expected words of item i; `index` is its index in the space. */
@@ -45,15 +45,15 @@ const COUNT = 37;
 const threes = Uint32Array.from({ length: 100 }, (_, i) => 3 * i);
 const defaultJob = { few: 3, many: 1000 };
 
-/** Enough to meet one lane and a gang, checks on and off, and hoisting off, in few compilations. */
+/** Covers one lane and a gang, checks on and off, and hoisting off, in few compilations. */
 const variants: readonly CompileOptions[] = [{ lanes: 1, checked: true }, {}, { hoist: false, checked: true }];
 
 export const variantsOf = (device: Device): readonly CompileOptions[] => distinctOptions(device, variants);
 
 /**
- * Of several ways to compile, those that differ on this device: the interpreter runs what was traced, whatever is asked;
- * for a GPU lanes are the threads of a workgroup, which change nothing in the text, words are as wide as they are there,
- * and only CUDA has native bodies.
+ * Returns the options that give different programs on this device. The interpreter runs the trace, whatever the options.
+ * On a GPU, lanes are the threads of a workgroup, which do not change the text, `wide` has no effect, and only CUDA has
+ * native bodies.
  */
 export function distinctOptions(device: Device, all: readonly CompileOptions[]): readonly CompileOptions[] {
   if (device.info.kind === 'interpreter') return all.slice(0, 1);
@@ -76,10 +76,10 @@ export const behaviourCase = (group: string, behaviour: Behaviour): Case => ({
 
 async function runBehaviour(device: Device, behaviour: Behaviour, options: CompileOptions): Promise<void> {
   const { base = 0n, count = COUNT, job = defaultJob } = behaviour;
-  const wanted = Array.from({ length: count }, (_, item) =>
+  const expected = Array.from({ length: count }, (_, item) =>
     behaviour.expected(item, base + BigInt(item)).map((word) => word >>> 0),
   );
-  const width = wanted[0]?.length ?? 0;
+  const width = expected[0]?.length ?? 0;
   const kernel = items(
     kernelName(behaviour.name),
     { job: { few: 'u32', many: 'u32' }, buffers: { threes: read('u32'), tally: atomic(), out: rw('u32') } },
@@ -107,7 +107,7 @@ async function runBehaviour(device: Device, behaviour: Behaviour, options: Compi
     buffers: { threes, tally: new Uint32Array(64), out: new Uint32Array(count * width) },
   };
   const { buffers } = await Rig.with(device, async (rig) => rig.run(await device.compile(kernel, options), setup));
-  expectEqual(`${behaviour.name} with ${JSON.stringify(options)}`, buffers.out, wanted.flat());
+  expectEqual(`${behaviour.name} with ${JSON.stringify(options)}`, buffers.out, expected.flat());
 }
 
 type JobSpec = { readonly few: 'u32'; readonly many: 'u32' };
@@ -120,7 +120,7 @@ type BufferSpecs = {
 /** Cases have names for people; kernels have names for generated text. */
 const kernelName = (name: string): string => `k-${name.replaceAll(/[^a-zA-Z0-9]+/g, '-')}`.replace(/-$/, '');
 
-/** Bits of any value, as words, so that every type can be an answer. */
+/** Returns the bits of a value as words, so that a result can have any type. */
 export function wordsOf(value: Expr<Scalar>): Expr<'u32'>[] {
   switch (value.type) {
     case 'u32':

@@ -2,10 +2,10 @@ import { items, rw } from '../../../kernel/index.js';
 import { type Case, check, expectError } from '../case.js';
 import { expectEqual, Rig } from '../rig.js';
 
-/** Large enough to travel in several pieces where a device cuts transfers up, and no multiple of any piece. */
+/** Large enough that a device that splits transfers uses several pieces; not a multiple of any piece size. */
 const BYTES = 3 * 2 ** 20 + 52;
 
-/** Of these the kernel does few: the interpreter is slow. */
+/** The kernel processes only some of the words: the interpreter is slow. */
 const ITEMS = 3000;
 
 const triple = items('triple', { buffers: { x: rw('u32') } }, ({ item, buffers }) => {
@@ -21,20 +21,20 @@ const transfers: Case = {
       const host = await device.host(2 * BYTES);
       check(host.bytes.length === 2 * BYTES, `${host.bytes.length} bytes of host memory, not ${2 * BYTES}`);
       const { buffer: memory, byteOffset } = host.bytes;
-      const [given, taken] = [0, BYTES].map((at) => new Uint32Array(memory, byteOffset + at, BYTES / 4)) as [
+      const [sent, received] = [0, BYTES].map((at) => new Uint32Array(memory, byteOffset + at, BYTES / 4)) as [
         Uint32Array,
         Uint32Array,
       ];
-      for (let i = 0; i < given.length; i++) given[i] = Math.imul(i, 0x9e37_79b1);
+      for (let i = 0; i < sent.length; i++) sent[i] = Math.imul(i, 0x9e37_79b1);
       const x = await rig.alloc(BYTES);
-      stream.write(x, given);
+      stream.write(x, sent);
       stream.launch({ job: program.bind({}), count: ITEMS, buffers: { x } });
-      stream.read(x, taken);
+      stream.read(x, received);
       await stream.mark().done;
       expectEqual(
         'there and back',
-        taken,
-        given.map((word, i) => (i < ITEMS ? Math.imul(word, 3) + i : word)),
+        received,
+        sent.map((word, i) => (i < ITEMS ? Math.imul(word, 3) + i : word)),
       );
       host.free();
     }),
@@ -64,11 +64,11 @@ const offsets: Case = {
         const bytes = Array.from({ length: size }, (_, i) => from + i + size);
         expectEqual(`${size} bytes from ${from} to ${to}`, host.bytes.subarray(to, to + size), bytes);
         expectEqual(`${size} bytes to a plain array`, plain, [255, ...bytes, 255]);
-        check(host.bytes[to - 1] === to - 1 + size, 'the byte before what was read has changed');
+        check(host.bytes[to - 1] === to - 1 + size, 'the byte before the destination has changed');
       }
       other.free();
-      other.free(); // twice is as good as once
-      stream.write(x, host.bytes.subarray(0, 4)); // the other's end is not this one's
+      other.free(); // freeing twice is allowed
+      stream.write(x, host.bytes.subarray(0, 4)); // freeing `other` must not affect `host`
       await stream.mark().done;
       await expectError('buffer-range', 'a transfer past the buffer', () => stream.write(x, host.bytes, 4));
       host.free();
@@ -90,7 +90,7 @@ const freedEarly: Case = {
         await stream.mark().done;
         check(
           next.bytes.every((byte) => byte === 0),
-          "fresh memory has another's bytes in it",
+          'new memory contains bytes of an earlier transfer',
         );
         next.free();
       }

@@ -59,12 +59,12 @@ const order: Case = {
       const x = await rig.alloc(400);
       const job = program.bind({});
       rig.stream.fill(x, 1);
-      let wanted = 1;
+      let expected = 1;
       for (let k = 0; k < 200; k++) {
         rig.stream.launch({ job, chunk: { by: 3, plus: k }, count: 100, buffers: { x } });
-        wanted = (Math.imul(wanted, 3) + k) >>> 0;
+        expected = (Math.imul(expected, 3) + k) >>> 0;
       }
-      expectEqual('200 launches', await rig.readBack(x, new Uint32Array(100)), new Uint32Array(100).fill(wanted));
+      expectEqual('200 launches', await rig.readBack(x, new Uint32Array(100)), new Uint32Array(100).fill(expected));
     }),
 };
 
@@ -102,15 +102,15 @@ const transfers: Case = {
       ]);
       expectEqual('copy', await rig.readBack(b, new Uint32Array(16)), [f, 7, 0, 0, 0, 0, 0, 0, 0, 0, f, 7, 7, 7, f, 0]);
       for (const size of [0, 1, 2, 3, 5, 13, 31, 60]) {
-        const given = Uint8Array.from({ length: size }, (_, i) => i + 1 + size);
+        const data = Uint8Array.from({ length: size }, (_, i) => i + 1 + size);
         stream.fill(a, 0);
-        stream.write(a, given, 4);
+        stream.write(a, data, 4);
         const all = await rig.readBack(a, new Uint8Array(64));
-        expectEqual(`write of ${size} bytes`, all, [0, 0, 0, 0, ...given, ...new Uint8Array(60 - size)]);
+        expectEqual(`write of ${size} bytes`, all, [0, 0, 0, 0, ...data, ...new Uint8Array(60 - size)]);
         const some = new Uint8Array(size + 2).fill(200);
         stream.read(a, some.subarray(1, size + 1), 4);
         await stream.mark().done;
-        expectEqual(`read of ${size} bytes`, some, [200, ...given, 200]);
+        expectEqual(`read of ${size} bytes`, some, [200, ...data, 200]);
       }
       // A view inside a larger array, of another element type.
       const wide = new Float64Array(8).fill(0.5);
@@ -142,7 +142,7 @@ const waits: Case = {
           rig.stream.wait(second);
           expectEqual(`round ${round}`, await rig.readBack(x, new Uint32Array(16)), new Uint32Array(16).fill(7));
           const [one, two] = await Promise.all([first.done, second.done]);
-          check(two.endedNs >= one.endedNs, 'what waited ended before what it waited for');
+          check(two.endedNs >= one.endedNs, 'the stream that waited ended before the mark that it waited for');
         }
       } finally {
         other.close();
@@ -164,7 +164,7 @@ const times: Case = {
       }
       let last = 0n;
       for (const report of await Promise.all(marks)) {
-        check(report.complete, 'a launch that ran to its end is not complete');
+        check(report.complete, 'a launch that ran to its end is reported as incomplete');
         check(
           report.startedNs >= last && report.endedNs >= report.startedNs,
           `from ${report.startedNs} to ${report.endedNs}, after ${last}`,
@@ -188,8 +188,8 @@ const cancelled: Case = {
       rig.stream.fill(x, 0);
       rig.stream.launch({ job: program.bind({ steps: 4 }), count: 1, buffers: { x } });
       const after = rig.stream.mark();
-      check(!(await stopped.done).complete, 'a cancelled launch says that it is complete');
-      check((await after.done).complete, 'a launch after cancel() says that it is not complete');
+      check(!(await stopped.done).complete, 'a cancelled launch is reported as complete');
+      check((await after.done).complete, 'a launch after cancel() is reported as incomplete');
       expectEqual('after cancel()', await rig.readBack(x, new Uint32Array(2)), [6, 0]);
     }),
 };
@@ -207,15 +207,15 @@ const cancelledInside: Case = {
       let sum = 1;
       for (let done = 0; done < 100; done++)
         for (let step = 0; step < 16; step++) sum = ((Math.imul(sum, 0x0019_660d) ^ done) + step) >>> 0;
-      check((await launch(100).done).complete, 'a launch that nobody cancels says that it is not complete');
+      check((await launch(100).done).complete, 'a launch that is not cancelled is reported as incomplete');
       expectEqual('a long loop', await rig.readBack(x, new Uint32Array(2)), [sum, sum]);
-      // WebGPU's kernels do not see what the host writes, and the interpreter's thread is our own.
+      // A WebGPU kernel cannot see the host's writes, and the interpreter runs in this thread.
       if (device.info.kind === 'webgpu' || device.info.kind === 'interpreter') return;
       const stopped = launch(2 ** 32 - 1); // a minute or more
       await pause(5);
       rig.stream.cancel();
-      check(!(await stopped.done).complete, 'a launch that was cancelled in a loop says that it is complete');
-      check((await launch(1).done).complete, 'a launch after cancel() says that it is not complete');
+      check(!(await stopped.done).complete, 'a launch that was cancelled in a loop is reported as complete');
+      check((await launch(1).done).complete, 'a launch after cancel() is reported as incomplete');
     }),
 };
 
@@ -245,21 +245,21 @@ const leavesItem: Case = {
         return { complete, passes, tallied, hits, started };
       };
       const whole = await launch(4);
-      check(whole.complete && whole.hits === count, 'a launch that was not cancelled is incomplete');
+      check(whole.complete && whole.hits === count, 'a launch that was not cancelled is reported as incomplete');
       expectEqual(
         'without cancel()',
         whole.passes,
         Uint32Array.from({ length: count }, (_, i) => (i < 4 ? 2 : 1)),
       );
 
-      // Until the cancel comes while items are in their loops: a busy machine may start them late.
+      // Repeats until the cancel arrives while items are in their loops: a busy machine may start them late.
       for (let ms = 5; ms < 5000; ms *= 2) {
         const { complete, passes, tallied, hits, started } = await launch(isSeen ? 2 ** 32 - 1 : 20, ms);
         const ended = passes.reduce((sum, one) => sum + (one > 0 ? 1 : 0), 0);
         check(tallied === hits && ended === hits, `${ended} items stored, ${tallied} counted, ${hits} emitted`);
         check(complete === (hits === count), `${hits} of ${count} items, but complete is ${complete}`);
         if (!isSeen) return;
-        check(hits === 0, `${hits} items went on after the loop that they left by cancel()`);
+        check(hits === 0, `${hits} items continued after the loop that cancel() ended`);
         if (started > 0) return;
       }
       check(false, 'no item began within 5 s');
@@ -293,7 +293,7 @@ const ranges: Case = {
       await expectError('device-memory', 'a buffer past the limit', () =>
         device.alloc(device.info.limits.bufferBytes + 4),
       );
-      check((await stream.mark().done).complete, 'a refused command left something behind');
+      check((await stream.mark().done).complete, 'a refused command had an effect');
     }),
 };
 
@@ -312,9 +312,9 @@ const poison: Case = {
       const failed = rig.stream.mark();
       launch(4);
       const after = rig.stream.mark();
-      check((await before.done).complete, 'the mark before the error');
+      check((await before.done).complete, 'the mark before the error is incomplete');
       await expectError('kernel-bounds', 'the mark of the error', () => failed.done);
-      check((await after.done).complete, 'the mark after the error');
+      check((await after.done).complete, 'the mark after the error is incomplete');
       const other = device.stream();
       other.wait(failed);
       const resting = other.mark();

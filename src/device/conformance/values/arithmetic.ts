@@ -37,7 +37,7 @@ function casesOn(type: Scalar): Case[] {
         run: (device) => runVarying(device, type, { lanes }),
       }),
     ),
-    // What targets without 64-bit integers, and those with a second pipe, execute; on the others too.
+    // The forms for targets without 64-bit integers and with a second pipe, tested on all devices.
     ...([1, 'auto'] as const).map(
       (lanes): Case => ({
         name: `operations/${type}/in 32-bit words and multiply-adds, ${lanes === 1 ? 'one lane' : 'a gang'}`,
@@ -60,7 +60,7 @@ function casesOn(type: Scalar): Case[] {
   ];
 }
 
-/** Operands in as few buffers as can be, for devices that bind 8: a to d as quads, n and p as words. */
+/** Operands in as few buffers as possible, since some devices bind 8: a to d as quads, n and p as words. */
 const inputSpecs = (type: Scalar): Record<string, BufferSpec> => ({
   operands: read(memoryType(type) as 'u32'),
   words: read('u32'),
@@ -128,10 +128,10 @@ async function runConstant(device: Device, type: Scalar): Promise<void> {
         list[r * sheet.width(place.type) + place.at] = inMemory(value);
       }
     });
-    for (const [of, list] of entries) {
-      const filled = Array.from(list, (value) => value ?? (list[0] as Expr<Scalar>)); // quads may have room left
-      const constants = table(of as 'u32', filled as Expr<'u32'>[]);
-      loop(list.length, (i) => (buffers[`out-${of}`] as unknown as RwBuffer<'u32'>).set(i, constants.at(i)));
+    for (const [outType, list] of entries) {
+      const filled = Array.from(list, (value) => value ?? (list[0] as Expr<Scalar>)); // quads may be partly filled
+      const constants = table(outType as 'u32', filled as Expr<'u32'>[]);
+      loop(list.length, (i) => (buffers[`out-${outType}`] as unknown as RwBuffer<'u32'>).set(i, constants.at(i)));
     }
   });
   await runAndCompare(device, kernel, sheet, rows, sheet.buffers(rows.length), {}, 1);
@@ -142,7 +142,9 @@ interface Variant {
   readonly constant: Row;
 }
 
-/** Each operand in turn a constant. Compilers take long over hundreds of stores in a gang or for a GPU: fewer constants. */
+/**
+ * Makes each operand constant in turn. Compilers are slow with hundreds of stores in a gang or on a GPU: fewer constants.
+ */
 async function runHalfConstant(device: Device, type: Scalar, options: CompileOptions): Promise<void> {
   const rows = someRows(type, 48);
   const constants = someRows(type, options.lanes !== 1 ? 3 : runsGangs(device) ? 28 : 8);
@@ -187,9 +189,9 @@ const ofJob: readonly Slot[] = ['a', 'c', 'p'];
 async function runUniform(device: Device, type: Scalar, options: CompileOptions): Promise<void> {
   const rows = someRows(type, 24);
   const LAUNCHES = 24;
-  const fields = (wanted: boolean): Record<string, Scalar> =>
+  const fields = (isJob: boolean): Record<string, Scalar> =>
     Object.fromEntries(
-      slots.filter((slot) => ofJob.includes(slot) === wanted).map((slot) => [slot, slotType(slot, type)]),
+      slots.filter((slot) => ofJob.includes(slot) === isJob).map((slot) => [slot, slotType(slot, type)]),
     );
   for (const [form, isUniform] of uniformForms) {
     const sheet = new ResultLayout();
@@ -217,10 +219,15 @@ async function runUniform(device: Device, type: Scalar, options: CompileOptions)
       const program = await device.compile(kernel, options);
       for (const row of someRows(type, LAUNCHES)) {
         known = row;
-        const given = (wanted: boolean): FieldValues =>
-          Object.fromEntries(slots.filter((slot) => ofJob.includes(slot) === wanted).map((slot) => [slot, row[slot]]));
+        const valuesFor = (isJob: boolean): FieldValues =>
+          Object.fromEntries(slots.filter((slot) => ofJob.includes(slot) === isJob).map((slot) => [slot, row[slot]]));
         const buffers = { ...inputData(type, some), ...sheet.buffers(some.length) };
-        const outcome = await rig.run(program, { job: given(true), chunk: given(false), count: some.length, buffers });
+        const outcome = await rig.run(program, {
+          job: valuesFor(true),
+          chunk: valuesFor(false),
+          count: some.length,
+          buffers,
+        });
         sheet.compare(outcome.buffers, some, resultCheckFor(device));
       }
     });

@@ -153,7 +153,7 @@ export function conversionEdges(type: 'f32' | 'f64'): readonly number[] {
   return type === 'f32' ? list.map(Math.fround) : list;
 }
 
-/** Integers that f32 and f64 cannot hold: rounding them twice (by way of f64) gives another answer for some. */
+/** Integers that f32 and f64 cannot hold: rounding twice (through f64) gives a wrong result for some. */
 export const roundingTraps: readonly bigint[] = [
   (1n << 24n) + 1n,
   (1n << 24n) + 3n,

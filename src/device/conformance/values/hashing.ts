@@ -55,11 +55,11 @@ const forms = {
 const everyForm: readonly CompileOptions[] = Object.values(forms).flat();
 const COUNT = 67;
 
-const hashes = ([form, own]: readonly [string, readonly CompileOptions[]]): Case => ({
+const hashes = ([form, formOptions]: readonly [string, readonly CompileOptions[]]): Case => ({
   name: `std/sha256: compress and double hash, ${form}`,
   run: async (device) => {
-    const ways = distinctOptions(device, everyForm).filter((options) => own.includes(options));
-    if (ways.length === 0) throw new Skip('another form is the same program on this device');
+    const variants = distinctOptions(device, everyForm).filter((options) => formOptions.includes(options));
+    if (variants.length === 0) throw new Skip('another form is the same program on this device');
     const random = new Random(256);
     const words = Uint32Array.from({ length: COUNT * 24 }, () => random.u32());
     const kernel = items(
@@ -75,18 +75,18 @@ const hashes = ([form, own]: readonly [string, readonly CompileOptions[]]): Case
         for (const [k, word] of results.flat().entries()) buffers.out.set(item.mul(16).add(k), word);
       },
     );
-    const wanted = Array.from({ length: COUNT }, (_, i) => {
+    const expected = Array.from({ length: COUNT }, (_, i) => {
       const all = [...words.slice(24 * i, 24 * i + 24)];
       return [compress(all.slice(0, 8), all.slice(8)), digest(digest([1, 2, 3, ...all.slice(0, 9)]))].flat();
     }).flat();
-    for (const options of ways) {
+    for (const options of variants) {
       await Rig.with(device, async (rig) => {
         const { buffers } = await rig.run(await device.compile(kernel, options), {
           job: { first: [1, 2, 3] },
           count: COUNT,
           buffers: { words, out: new Uint32Array(COUNT * 16) },
         });
-        expectEqual(`digests with ${JSON.stringify(options)}`, buffers.out, wanted);
+        expectEqual(`digests with ${JSON.stringify(options)}`, buffers.out, expected);
       });
     }
   },

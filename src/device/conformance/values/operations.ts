@@ -38,7 +38,7 @@ export const slotType = (slot: Slot, on: Scalar): Scalar => (slot === 'n' ? 'u32
 
 type Build = (...args: [Expr<Scalar>, Expr<Scalar>, Expr<Scalar>, Expr<Scalar>]) => Expr<Scalar>;
 
-/** An operation whose model goes by its name. */
+/** Returns an operation whose model is found by its name. */
 function define(name: string, on: Scalar, uses: readonly Slot[], build: Build, result: Scalar = on): Operation {
   return {
     name: `${name}.${on}`,
@@ -50,7 +50,7 @@ function define(name: string, on: Scalar, uses: readonly Slot[], build: Build, r
   };
 }
 
-/** How kernels write the operations of the language's table that are not methods. */
+/** Operations of the language's table that kernels write as functions, not methods. */
 const functions: Partial<Record<PureOp, unknown>> = {
   select,
   bitSelect,
@@ -128,7 +128,7 @@ export const operations: readonly Operation[] = [
   ...conversions,
 ];
 
-/** Returns the operations on a type that a device supports, without those whose float results it does not have. */
+/** Returns the operations on a type that a device supports, without those whose float results it cannot compute. */
 export const operationsOn = (type: Scalar, device: Device): readonly Operation[] =>
   operations.filter(
     ({ name, on, result }) =>

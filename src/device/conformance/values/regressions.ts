@@ -37,10 +37,7 @@ const inputsWith = (inputs: Partial<Inputs>): Inputs => ({
   ...inputs,
 });
 
-/**
- * Minimized kernels that once failed. Seeds are not kept, since another version of the generator makes other kernels of
- * them.
- */
+/** Minimized kernels that once failed. Seeds are not kept, since a changed generator makes other kernels from them. */
 export const regressionKernels: Readonly<Record<string, RegressionKernel>> = {
   'a look-up that another operation folds to, inside a loop': {
     kernel: items('lookup-again', { buffers: { own: rw('i32') } }, ({ item, buffers }) => {
@@ -125,10 +122,10 @@ export const regressionCases: readonly Case[] = Object.entries(regressionKernels
     needs,
     run: async (device) => {
       const { job, chunk, base, count, buffers } = inputs;
-      const wanted = interpretInputs(kernel.trace(), inputs);
+      const expected = interpretInputs(kernel.trace(), inputs);
       for (const options of optionsFor(device)) {
         const outcome = await runKernel(device, kernel, { job, chunk, base, count, buffers }, options);
-        for (const [buffer, data] of Object.entries(wanted.buffers))
+        for (const [buffer, data] of Object.entries(expected.buffers))
           expectEqual(`${buffer} with ${JSON.stringify(options)}`, outcome.buffers[buffer], data);
       }
     },

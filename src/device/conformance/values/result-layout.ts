@@ -24,8 +24,8 @@ export class ResultLayout {
     const type = memoryType(result.operation.result);
     const list = this.#results.get(type) ?? [];
     this.#results.set(type, list);
-    const known = list.indexOf(result);
-    return { type, at: known >= 0 ? known : list.push(result) - 1 };
+    const index = list.indexOf(result);
+    return { type, at: index >= 0 ? index : list.push(result) - 1 };
   }
 
   get specs(): Record<string, BufferSpec> {
@@ -67,17 +67,17 @@ export class ResultLayout {
         list.forEach((result, k) => {
           const { operation } = result;
           const args = result.operands(row);
-          const wanted = operation.model(args);
+          const expected = operation.model(args);
           const raw = data?.[r * this.width(type) + k];
           const got = operation.result === 'bool' ? raw === 1 || (raw === 0 ? false : undefined) : raw;
-          if (isAcceptable(operation, args, wanted, got)) return;
+          if (isAcceptable(operation, args, expected, got)) return;
           wrong++;
           const name = `${operation.name} ${result.form}`;
           if (faults.has(name)) return;
-          const given = operation.uses.map((slot, i) => formatValue(slotType(slot, operation.on), args[i]));
+          const operands = operation.uses.map((slot, i) => formatValue(slotType(slot, operation.on), args[i]));
           faults.set(
             name,
-            `${name}(${given.join(', ')}) is ${formatValue(type, raw)}, not ${formatValue(operation.result, wanted)}`,
+            `${name}(${operands.join(', ')}) is ${formatValue(type, raw)}, not ${formatValue(operation.result, expected)}`,
           );
         });
       });

@@ -40,10 +40,10 @@ export function allRows(type: Scalar): Row[] {
 }
 
 /** Returns a sample for forms that cost a compilation or a launch per row. */
-export function someRows(type: Scalar, wanted: number): Row[] {
+export function someRows(type: Scalar, count: number): Row[] {
   const rows = allRows(type);
   const random = new Random(7);
-  return rows.length <= wanted ? rows : Array.from({ length: wanted }, () => random.pick(rows));
+  return rows.length <= count ? rows : Array.from({ length: count }, () => random.pick(rows));
 }
 
 export const argsOf = (operation: Operation, row: Row): Value[] => operation.uses.map((slot) => row[slot]);

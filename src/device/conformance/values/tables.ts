@@ -7,7 +7,7 @@ import { edgesOn } from './edges.js';
 const numeric: readonly Numeric[] = ['u32', 'i32', 'u64', 'f32', 'f64'];
 const COUNT = 29;
 
-/** Constants, job values, and values computed of both, by indices that vary, are uniform, known early, or constant. */
+/** Looks up constants, job values and values computed from both, by varying, uniform, early and constant indices. */
 const lookups = (type: Numeric): Case => ({
   name: `tables/${type}: constants and job values`,
   needs: needsOfType(type),
@@ -51,7 +51,7 @@ const lookups = (type: Numeric): Case => ({
     };
     const one = (type === 'u64' ? 1n : 1) as number;
     const mixed = [values[0], values[1], values[2], one, plusOne(values[4] as number)];
-    const wanted = Array.from(
+    const expected = Array.from(
       index,
       (at) =>
         [
@@ -75,13 +75,13 @@ const lookups = (type: Numeric): Case => ({
           count: COUNT,
           buffers: { index, out: zeros(type, COUNT * 9) },
         });
-        expectEqual(`look-ups with ${JSON.stringify(options)}`, buffers.out, dataOf(type, wanted.flat()));
+        expectEqual(`look-ups with ${JSON.stringify(options)}`, buffers.out, dataOf(type, expected.flat()));
       });
     }
   },
 });
 
-/** Larger than caches of parameters, with more than one word an entry. */
+/** Larger than parameter caches, with more than one word per entry. */
 const large: Case = {
   name: 'tables/thousands of entries',
   run: async (device) => {

@@ -4,7 +4,7 @@ import { countUses, rootsOf, topologicalOrder } from '../graph.js';
 import { rewriteStatement } from '../rewrite.js';
 import { hoistRotations } from './hoist-rotations.js';
 
-/** The work that goes to the multiply-add pipe; `shares.ts` proposes it. */
+/** The work that goes to the multiply-add pipe; `pipe-shares.ts` estimates it. */
 export interface PipeShares {
   /**
    * The share, 0 to 1, of additions of two varying values. Values known before the launch are added there anyway (VIADD).
@@ -31,10 +31,10 @@ export type FactorSource = 'computed' | 'loaded';
  */
 export function balancePipes(
   program: HoistedProgram,
-  wanted: number | PipeShares,
+  requested: number | PipeShares,
   factor: FactorSource = 'computed',
 ): HoistedProgram {
-  const shares = typeof wanted === 'number' ? sharesFromNumber(wanted) : wanted;
+  const shares = typeof requested === 'number' ? sharesFromNumber(requested) : requested;
   const rotated = shares.turns ? hoistRotations(program) : program;
   if (shares.additions <= 0) return rotated;
   const { nodes, additions } = movableAdditions(rotated);
@@ -51,14 +51,14 @@ export function balancePipes(
   const uniform = factor === 'loaded' ? one : make({ ...one, detail: {} }, 'mul', one, one);
 
   const changed = new Map<Node, Node>();
-  const of = (node: Node): Node => changed.get(node) ?? node;
+  const resolve = (node: Node): Node => changed.get(node) ?? node;
   for (const node of nodes) {
-    const [x, y] = node.args.map(of) as [Node, Node];
+    const [x, y] = node.args.map(resolve) as [Node, Node];
     if (moved.has(node)) changed.set(node, make(node, 'add', make(node, 'mul', x, uniform), y));
-    else if (node.args.some((arg) => changed.has(arg))) changed.set(node, { ...node, args: node.args.map(of) });
+    else if (node.args.some((arg) => changed.has(arg))) changed.set(node, { ...node, args: node.args.map(resolve) });
   }
   const block = (old: Block): Block =>
-    old.map((statement) => rewriteStatement(statement, { read: of, define: of, block }));
+    old.map((statement) => rewriteStatement(statement, { read: resolve, define: resolve, block }));
   return {
     ...rotated,
     body: block(rotated.body),

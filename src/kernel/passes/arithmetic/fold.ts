@@ -13,9 +13,10 @@ import { Simplifier } from './simplify.js';
 import { regroupSums } from './sums.js';
 
 /**
- * Simplifies a program: folds constants and identities, shares common subexpressions, replaces cells that only name a value,
- * regroups sums so that terms known early are added first, and drops unused statements. The result *floats*: pure nodes have
- * no `let` until `place` adds it. Look-ups keep theirs, because elsewhere their index may be out of bounds.
+ * Simplifies a program: folds constants and identities, shares common subexpressions, replaces cells that only name a
+ * value, regroups sums so that terms known early are added first, and drops unused statements. The result *floats*: pure
+ * nodes have no `let` until `placeNodes` adds it. Look-ups keep theirs, because elsewhere their index may be out of
+ * bounds.
  */
 export function fold(program: Program): Program {
   const simplified = rebuild(program);
@@ -34,19 +35,19 @@ function rebuild(program: Program): Program {
   const tableOf = (old: TableDecl): TableDecl => {
     let table = tables.get(old);
     if (!table) {
-      table = { ...old, values: old.values.map(of) };
+      table = { ...old, values: old.values.map(resolve) };
       tables.set(old, table);
     }
     return table;
   };
 
-  const of = (wanted: Node): Node => {
-    const known = rebuilt.get(wanted);
+  const resolve = (original: Node): Node => {
+    const known = rebuilt.get(original);
     if (known) return known;
     // In a fresh trace the operands come before their users; after regrouping some are new.
-    if (wanted.args.every((arg) => rebuilt.has(arg))) rebuilt.set(wanted, remake(wanted));
-    else for (const node of topologicalOrder([wanted], (n) => rebuilt.has(n))) rebuilt.set(node, remake(node));
-    return rebuilt.get(wanted) as Node;
+    if (original.args.every((arg) => rebuilt.has(arg))) rebuilt.set(original, remake(original));
+    else for (const node of topologicalOrder([original], (n) => rebuilt.has(n))) rebuilt.set(node, remake(node));
+    return rebuilt.get(original) as Node;
   };
 
   const remake = (node: Node): Node => {
@@ -70,14 +71,14 @@ function rebuild(program: Program): Program {
     for (const statement of block) {
       switch (statement.kind) {
         case 'let': {
-          const node = of(statement.node);
+          const node = resolve(statement.node);
           // An operation may have been simplified to a look-up that is one of its operands, which already has its `let`.
           if (isAnchored(statement.node) && isAnchored(node)) out.push({ ...statement, node });
           break;
         }
         case 'cell':
         case 'set': {
-          const value = of(statement.value);
+          const value = resolve(statement.value);
           known.set(statement.cell, value);
           out.push({ ...statement, value });
           break;
@@ -86,14 +87,14 @@ function rebuild(program: Program): Program {
           const value = known.get(statement.cell);
           if (value) rebuilt.set(statement.result, value);
           else {
-            const result = of(statement.result);
+            const result = resolve(statement.result);
             known.set(statement.cell, result);
             out.push({ ...statement, result });
           }
           break;
         }
         case 'when': {
-          const condition = of(statement.condition);
+          const condition = resolve(statement.condition);
           if (condition.op === 'const') {
             out.push(...walk(condition.detail.value ? statement.body : statement.otherwise, known));
             break;
@@ -118,12 +119,16 @@ function rebuild(program: Program): Program {
           const changed = innerBlocks(statement).flatMap((inner) => [...(setIn.get(inner) ?? [])]);
           for (const cell of changed) known.delete(cell);
           out.push(
-            rewriteStatement(statement, { read: of, define: of, block: (inner) => walk(inner, new Map(known)) }),
+            rewriteStatement(statement, {
+              read: resolve,
+              define: resolve,
+              block: (inner) => walk(inner, new Map(known)),
+            }),
           );
           break;
         }
         default:
-          out.push(rewriteStatement(statement, { read: of, define: of, block: (inner) => inner }));
+          out.push(rewriteStatement(statement, { read: resolve, define: resolve, block: (inner) => inner }));
       }
     }
     return out;

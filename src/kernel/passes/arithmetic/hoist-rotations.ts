@@ -15,11 +15,12 @@ export function hoistRotations<P extends Program>(program: P): P {
   let next = nodes.reduce((max, node) => Math.max(max, node.id), 0) + 1;
 
   const rewritten = new Map<Node, Node>();
-  const of = (node: Node): Node => rewritten.get(node) ?? node;
+  const resolve = (node: Node): Node => rewritten.get(node) ?? node;
   for (const node of nodes) {
     const rotations = isAdded.has(node) ? rotationsIn(node, uses) : undefined;
     if (rotations) rewritten.set(node, hoistRotation(node, rotations));
-    else if (node.args.some((arg) => rewritten.has(arg))) rewritten.set(node, { ...node, args: node.args.map(of) });
+    else if (node.args.some((arg) => rewritten.has(arg)))
+      rewritten.set(node, { ...node, args: node.args.map(resolve) });
   }
 
   function hoistRotation(xor: Node, rotations: readonly Rotation[]): Node {
@@ -28,15 +29,17 @@ export function hoistRotations<P extends Program>(program: P): P {
     const terms = others.map(({ node, count }) => {
       const [value, old] = node.args as [Node, Node];
       const rest = count - outer.count;
-      return rest === 0 ? of(value) : make('rotr', of(value), { ...old, id: next++, detail: { value: rest } });
+      return rest === 0
+        ? resolve(value)
+        : make('rotr', resolve(value), { ...old, id: next++, detail: { value: rest } });
     });
     const [value, count] = outer.node.args as [Node, Node];
-    const inside = terms.reduce((left, right) => make('xor', left, right), of(value));
+    const inside = terms.reduce((left, right) => make('xor', left, right), resolve(value));
     return make('rotr', inside, count);
   }
 
   const block = (old: Block): Block =>
-    old.map((statement) => rewriteStatement(statement, { read: of, define: of, block }));
+    old.map((statement) => rewriteStatement(statement, { read: resolve, define: resolve, block }));
   return { ...program, body: block(program.body) };
 }
 

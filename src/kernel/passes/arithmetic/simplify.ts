@@ -100,7 +100,7 @@ function simplify(op: Op, type: Scalar, args: readonly Node[], build: NodeBuilde
       return isConstant(y, -1) ? build.op('not', x) : undefined;
     case 'eq':
     case 'ne':
-      return equal(op, x, y, build);
+      return simplifyEquality(op, x, y, build);
     case 'not':
       return simplifyNot(x, build);
     case 'shl':
@@ -138,7 +138,7 @@ function simplify(op: Op, type: Scalar, args: readonly Node[], build: NodeBuilde
   }
 }
 
-function equal(op: 'eq' | 'ne', x: Node, y: Node, build: NodeBuilder): Node | undefined {
+function simplifyEquality(op: 'eq' | 'ne', x: Node, y: Node, build: NodeBuilder): Node | undefined {
   if (y.op !== 'const') return undefined;
   if (x.type === 'bool') return (constantOf(y) === true) === (op === 'eq') ? x : build.op('not', x);
   const [inner, constant] = x.args;

@@ -86,10 +86,10 @@ class U64Splitter {
     return this.#pairs.get(node) as WordPair;
   }
 
-  #rewriteUpTo(wanted: Node): void {
+  #rewriteUpTo(target: Node): void {
     const done = (node: Node) => this.#words.has(node) || this.#pairs.has(node);
-    if (done(wanted)) return;
-    for (const node of topologicalOrder([wanted], done)) {
+    if (done(target)) return;
+    for (const node of topologicalOrder([target], done)) {
       this.#origin = node.origin;
       if (node.type === 'u64') this.#pairs.set(node, this.#makePair(node));
       else this.#words.set(node, this.#makeWord(node));
@@ -375,7 +375,7 @@ class U64Splitter {
   #unsupported(what: string): MillraceError {
     return new MillraceError({
       code: 'device-capability',
-      message: `kernel ${this.#program.name}: ${what} needs 64-bit integers, which this target has not`,
+      message: `kernel ${this.#program.name}: ${what} needs 64-bit integers, which this target does not have`,
       asked: this.#origin.line,
       advice: 'use u32, or a device with 64-bit integers',
     });

@@ -59,7 +59,7 @@ export function regroupSums(program: Program): Program {
 
   let next = nodes.reduce((max, node) => Math.max(max, node.id), 0) + 1;
   const rebuilt = new Map<Node, Node>();
-  const of = (node: Node): Node => rebuilt.get(node) ?? node;
+  const resolve = (node: Node): Node => rebuilt.get(node) ?? node;
   const sum = (a: Node, b: Node): Node => ({
     ...a,
     id: next++,
@@ -76,17 +76,17 @@ export function regroupSums(program: Program): Program {
         ...regroup(
           termsOf(node, inner)
             .sort((a, b) => loopsOf(a) - loopsOf(b))
-            .map(of),
+            .map(resolve),
           sum,
         ),
         origin: node.origin,
       });
     else if (node.args.some((arg) => rebuilt.has(arg)))
-      rebuilt.set(node, { ...node, id: next++, args: node.args.map(of) });
+      rebuilt.set(node, { ...node, id: next++, args: node.args.map(resolve) });
   }
 
   const block = (old: Block): Block =>
-    old.map((statement) => rewriteStatement(statement, { read: of, define: of, block }));
+    old.map((statement) => rewriteStatement(statement, { read: resolve, define: resolve, block }));
   return { ...program, body: block(program.body) };
 }
 

@@ -7,7 +7,7 @@ export interface WordPair {
   readonly hi: Node;
 }
 
-/** Makes simplified nodes. `op` infers types from the operation. */
+/** Makes simplified nodes. */
 export interface NodeMaker {
   op(op: Op, type: Scalar, ...args: Node[]): Node;
   word(value: number): Node;
@@ -129,8 +129,8 @@ export class U64Arithmetic {
   }
 
   /** Divides by a divisor below 2^32 (for others the result is not used), in two steps of long division. */
-  #divideByWord(a: WordPair, given: Node): WordPair {
-    const divisor = this.#u32Op('select', this.#boolOp('eq', given, this.#word(0)), this.#word(1), given);
+  #divideByWord(a: WordPair, rawDivisor: Node): WordPair {
+    const divisor = this.#u32Op('select', this.#boolOp('eq', rawDivisor, this.#word(0)), this.#word(1), rawDivisor);
     const hi = this.#u32Op('div', a.hi, divisor);
     const rest = this.#u32Op('rem', a.hi, divisor);
     return { lo: this.#divideTwoByOne(rest, a.lo, divisor), hi };

@@ -14,8 +14,8 @@ import { literal, type Scalar } from '../../language/types.js';
 import { rewriteStatement } from '../rewrite.js';
 
 /**
- * Expands sums of u64 for `wide`: a region in which each index adds up one partial in a near array, then rounds that add the
- * upper half to the lower. Integer sums do not depend on the order; this is the order of `SUM_PARTIALS`.
+ * Expands sums of u64 for `splitU64`: a region in which each index adds up one partial in a near array, then rounds that
+ * add the upper half to the lower. Integer sums do not depend on the order; this is the order of `SUM_PARTIALS`.
  */
 export function expandU64Sums(program: HoistedProgram): HoistedProgram {
   const near: BufferDecl[] = [...program.near];
@@ -103,10 +103,10 @@ function expandSum(sum: Extract<Statement, { kind: 'sum' }>, partials: BufferDec
   ];
 }
 
-/** Greater than the cell ids of kernels, smaller than those that `wide` assigns. */
+/** Greater than the cell ids of kernels, smaller than those that `splitU64` assigns. */
 const FIRST_CELL_ID = 1 << 21;
 
-/** Makes nodes outside any graph: `wide` makes all of them again. */
+/** Makes nodes outside any graph: `splitU64` makes all of them again. */
 class LooseNodeMaker {
   readonly #origin: Origin;
 

@@ -32,7 +32,7 @@ export function findBarriers({ body, kind }: Program): ReadonlyMap<Statement, Fe
 
 /** The threads that accessed a memory: 0 is none, 1 the single thread of `once`, 2 all. */
 type ThreadSet = 0 | 1 | 2;
-const most = (a: ThreadSet, b: ThreadSet): ThreadSet => (a > b ? a : b);
+const widerThreadSet = (a: ThreadSet, b: ThreadSet): ThreadSet => (a > b ? a : b);
 
 interface Access {
   readonly memory: MemoryArea;
@@ -72,7 +72,7 @@ class PendingAccesses {
   conflicts({ memory, mode, threads, update }: Access): boolean {
     const touched = this.#uses.get(memory);
     if (!touched) return false;
-    const meets = (other: ThreadSet) => other !== 0 && most(other, threads) === 2;
+    const meets = (other: ThreadSet) => other !== 0 && widerThreadSet(other, threads) === 2;
     if (mode === 'read') return meets(touched.written);
     const commutes = update !== undefined && touched.update === update;
     return meets(touched.read) || (meets(touched.written) && !commutes);
@@ -81,8 +81,8 @@ class PendingAccesses {
   add({ memory, mode, threads, update }: Access): void {
     const { read, written, update: before } = this.#uses.get(memory) ?? { read: 0, written: 0, update };
     this.#uses.set(memory, {
-      read: mode === 'read' ? most(read, threads) : read,
-      written: mode === 'write' ? most(written, threads) : written,
+      read: mode === 'read' ? widerThreadSet(read, threads) : read,
+      written: mode === 'write' ? widerThreadSet(written, threads) : written,
       update: mode === 'read' || written === 0 || before === update ? (mode === 'read' ? before : update) : undefined,
     });
   }
@@ -132,13 +132,13 @@ class BarrierFinder {
         leaving.push(pending.copy());
         return pending;
       case 'sum':
-        this.#addAccesses(statement, pending, [...accesses(statement.body, 2), write('partials')]);
+        this.#addAccesses(statement, pending, [...accesses(statement.body, 2), writeByAll('partials')]);
         pending.clear({ near: true, global: false }); // a sum waits for its own partials
         pending.add({ memory: 'partials', mode: 'read', threads: 2 });
         return pending;
       case 'scan': {
         const counts = { memory: statement.near, threads: 2 } as const;
-        this.#addAccesses(statement, pending, [{ ...counts, mode: 'read' }, write('totals')]);
+        this.#addAccesses(statement, pending, [{ ...counts, mode: 'read' }, writeByAll('totals')]);
         pending.clear({ near: true, global: false });
         pending.add({ ...counts, mode: 'write' });
         pending.add({ memory: 'totals', mode: 'read', threads: 2 });
@@ -185,7 +185,7 @@ class BarrierFinder {
   }
 }
 
-const write = (memory: MemoryArea): Access => ({ memory, mode: 'write', threads: 2 });
+const writeByAll = (memory: MemoryArea): Access => ({ memory, mode: 'write', threads: 2 });
 
 /**
  * Returns the accesses of a block and the blocks inside it. The ring is never read and `read` buffers never change: both are

@@ -281,7 +281,7 @@ const same = (node: Node): Node => node;
 
 /** Returns the mask, which exists wherever control flow can vary. */
 function maskOf({ mask }: MaskContext): Node {
-  if (!mask) throw new TypeError('control that varies stands between regions');
+  if (!mask) throw new TypeError('varying control flow between regions');
   return mask;
 }
 

@@ -49,15 +49,19 @@ export function hoist(program: Program, compute = true): HoistedProgram {
   for (const { node, word: at, name } of [...jobParams, ...chunkParams]) {
     replaced.set(node, { ...node, op: 'param', args: [], detail: { word: at, name } });
   }
-  const of = (node: Node): Node => replaced.get(node) ?? node;
+  const resolve = (node: Node): Node => replaced.get(node) ?? node;
   for (const node of nodes) {
     const table = node.detail.table && tables.get(node.detail.table);
     if (table || node.args.some((arg) => replaced.has(arg))) {
-      replaced.set(node, { ...node, args: node.args.map(of), detail: table ? { ...node.detail, table } : node.detail });
+      replaced.set(node, {
+        ...node,
+        args: node.args.map(resolve),
+        detail: table ? { ...node.detail, table } : node.detail,
+      });
     }
   }
   const block = (old: Block): Block =>
-    old.map((statement) => rewriteStatement(statement, { read: of, define: of, block }));
+    old.map((statement) => rewriteStatement(statement, { read: resolve, define: resolve, block }));
   return {
     ...program,
     body: block(program.body),

@@ -12,7 +12,7 @@ import { hoistRotations } from '../arithmetic/hoist-rotations.js';
 export function estimatePipeShares(program: HoistedProgram): PipeShares {
   const { nodes, additions } = movableAdditions(hoistRotations(program));
   const varying = nodes.filter((node) => node.stage === ValueStage.varying);
-  const load = (of: (node: Node) => number) => varying.reduce((sum, node) => sum + of(node), 0);
+  const load = (work: (node: Node) => number) => varying.reduce((sum, node) => sum + work(node), 0);
   const integerExcess = load(integerWork) - load(productWork);
   // A moved addition takes 0.5 from the integer pipe (three operands of a sum are one instruction) and adds 1 to the other.
   const all = additions.length * 1.5;
@@ -26,12 +26,12 @@ const oneInstructionClasses: readonly OperationClass[] = ['rotations', 'shifts',
  * negation is 0 - x.
  */
 function integerWork({ op, type, args }: Node): number {
-  const of = args[0]?.type ?? type;
+  const operandType = args[0]?.type ?? type;
   const kind = rowOf(op)?.class;
-  if (isFloat(of) || kind === undefined) return 0;
-  if (oneInstructionClasses.includes(kind) || op === 'byteSwap') return wordsOf(of);
+  if (isFloat(operandType) || kind === undefined) return 0;
+  if (oneInstructionClasses.includes(kind) || op === 'byteSwap') return wordsOf(operandType);
   if (kind !== 'additions' && kind !== 'logic') return 0;
-  return (op === 'neg' ? 0.5 : (args.length - 1) / 2) * wordsOf(of);
+  return (op === 'neg' ? 0.5 : (args.length - 1) / 2) * wordsOf(operandType);
 }
 
 /**

@@ -72,8 +72,8 @@ export function placeNodes<P extends Program>(program: P): P {
 
   const emitted = new Set<Node>();
   const outputs = new Map<BlockPosition, Statement[]>();
-  const need = (wanted: readonly Node[]) => {
-    for (const node of topologicalOrder(wanted, (n) => emitted.has(n) || !floats(n))) {
+  const need = (roots: readonly Node[]) => {
+    for (const node of topologicalOrder(roots, (n) => emitted.has(n) || !floats(n))) {
       emitted.add(node);
       outputs.get(home.get(node) ?? root)?.push({ kind: 'let', node, origin: node.origin });
     }

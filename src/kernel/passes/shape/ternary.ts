@@ -17,7 +17,7 @@ export function mergeTernaryLogic<P extends Program>(program: P): P {
   for (const node of [...nodes.flatMap((n) => n.args), ...roots]) uses.set(node, (uses.get(node) ?? 0) + 1);
 
   const merged = new Map<Node, Node>();
-  const of = (node: Node): Node => merged.get(node) ?? node;
+  const resolve = (node: Node): Node => merged.get(node) ?? node;
   for (const node of nodes) {
     if (node.stage === ValueStage.varying && isLogic(node)) {
       const inputs = inputsOf(node, uses);
@@ -26,16 +26,16 @@ export function mergeTernaryLogic<P extends Program>(program: P): P {
         merged.set(node, {
           ...node,
           op: 'logic3',
-          args: [of(a), of(b), of(c)],
+          args: [resolve(a), resolve(b), resolve(c)],
           detail: { truth: truthOf(node, [a, b, c]) },
         });
         continue;
       }
     }
-    if (node.args.some((arg) => merged.has(arg))) merged.set(node, { ...node, args: node.args.map(of) });
+    if (node.args.some((arg) => merged.has(arg))) merged.set(node, { ...node, args: node.args.map(resolve) });
   }
   const block = (old: Block): Block =>
-    old.map((statement) => rewriteStatement(statement, { read: of, define: of, block }));
+    old.map((statement) => rewriteStatement(statement, { read: resolve, define: resolve, block }));
   return { ...program, body: block(program.body) };
 }
 
@@ -62,8 +62,8 @@ function inputsOf(root: Node, uses: ReadonlyMap<Node, number>): Node[] {
   return best;
 }
 
-/** Counts how often `wanted` is used between the root and the present inputs. */
-function usesWithin(root: Node, wanted: Node, inputs: readonly Node[]): number {
+/** Counts how often `target` is used between the root and the inputs. */
+function usesWithin(root: Node, target: Node, inputs: readonly Node[]): number {
   let count = 0;
   const seen = new Set<Node>();
   const stack = [root];
@@ -71,7 +71,7 @@ function usesWithin(root: Node, wanted: Node, inputs: readonly Node[]): number {
     if (seen.has(node)) continue;
     seen.add(node);
     for (const arg of node.args) {
-      if (arg === wanted) count++;
+      if (arg === target) count++;
       else if (!inputs.includes(arg)) stack.push(arg);
     }
   }

@@ -347,15 +347,20 @@ export class CMemory {
     names: EffectNames,
   ): string[] {
     this.#preludes.add(quadsPrelude(lanes));
-    const given = groupsOf4(args).map((words) => this.#rowsOf(words, names));
+    const argRows = groupsOf4(args).map((words) => this.#rowsOf(words, names));
     const defined = results.map((node) => names.define(node));
-    const made = groupsOf4(results).map((words) => this.#newRows(words));
-    const text = body.text({ lanes, args: given.flatMap(({ rows }) => rows), results: made.flat(), rows: true });
+    const resultRows = groupsOf4(results).map((words) => this.#newRows(words));
+    const text = body.text({
+      lanes,
+      args: argRows.flatMap(({ rows }) => rows),
+      results: resultRows.flat(),
+      rows: true,
+    });
     return [
-      ...given.flatMap(({ lines }) => lines),
-      `u32v ${made.flat().join(', ')};`,
+      ...argRows.flatMap(({ lines }) => lines),
+      `u32v ${resultRows.flat().join(', ')};`,
       ...text.trim().split('\n'),
-      ...groupsOf4(defined).map((words, k) => `u32v ${words.join(', ')}; ${transposeCall(made[k] ?? [], words)}`),
+      ...groupsOf4(defined).map((words, k) => `u32v ${words.join(', ')}; ${transposeCall(resultRows[k] ?? [], words)}`),
     ];
   }
 

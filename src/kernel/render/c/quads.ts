@@ -65,7 +65,7 @@ export function quadsPrelude(lanes: number): string {
     (_, i) =>
       `{ u64 two = pairs[${i}]; __asm__("" : "+r"(two)); at[${2 * i}] = (u32)two; at[${2 * i + 1}] = (u32)(two >> 32); }`,
   );
-  return `${rows(lanes / 4)}
+  return `${rowFunctions(lanes / 4)}
 #ifdef __clang__
 #define QUADS_PERMUTE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
@@ -112,7 +112,7 @@ function inBlocks(lanes: number, picks: readonly number[]): string {
 }
 
 /** Prints `quads_row`, which joins 16 bytes from each of `blocks` addresses, and `quads_put`, which does the reverse. */
-function rows(blocks: number): string {
+function rowFunctions(blocks: number): string {
   const places = [...'pqrs'].slice(0, blocks);
   const from = places.map((name) => `const u32 *${name}`).join(', ');
   const to = places.map((name) => `u32 *${name}`).join(', ');

@@ -113,7 +113,7 @@ const uniformCondition = (condition: string, workgroup: number): string =>
   `__any_sync(${workgroup < 32 ? 2 ** workgroup - 1 : 0xffff_ffff}u, ${condition})`;
 /** Copies are short: unrolled, they would need more registers than the kernel. */
 const NO_UNROLL = '#pragma unroll 1';
-const clock = (name: string): string => `asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(${name}));`;
+const readClock = (name: string): string => `asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(${name}));`;
 
 /**
  * Prints the watch, which is the first workgroup to arrive. It copies entries when the tail has risen, then publishes their
@@ -124,12 +124,12 @@ const watch = (words: number, workgroup: number): string[] => [
   `if (${uniformCondition(`__syncthreads_or(thread == 0u && atomicExch((u64 *)state + ${hasWatch}, 1ull) == 0ull)`, workgroup)}) {`,
   '  __shared__ u32 told;',
   '  u64 since = 0ull, now = 0ull, known = 0ull;',
-  `  ${clock('since')}`,
+  `  ${readClock('since')}`,
   '  for (;;) {',
   '    __syncthreads();',
   '    if (thread == 0u) {',
   `      const u64 there = ${control('tail')}, ordered = ${control('epoch')} ^ (u64)epoch;`,
-  `      ${clock('now')}`,
+  `      ${readClock('now')}`,
   '      if (there != known) since = now;',
   `      const bool isIdle = now - since > ${IDLE_TIMEOUT_NS}ull && now - state[${lastFinished}] > ${IDLE_TIMEOUT_NS}ull;`,
   `      told = (ordered & 0xfffffffeffffffffull) != 0ull ? ${GridOrder.stop}u : ordered != 0ull || isIdle ? ${GridOrder.leave}u : (u32)state[${ORDER}];`,
@@ -161,9 +161,9 @@ const watch = (words: number, workgroup: number): string[] => [
 
 /**
  * Prints the code that takes a part. One thread takes the next part and waits for its entry; the barrier passes it to the
- * others. A workgroup may leave before it takes a part. A part that was taken is dropped only if all workgroups agree on it:
- * once the watch has given the order to leave, `seen` no longer changes. The parts of an entry are therefore all done or all
- * dropped.
+ * others. A workgroup may leave before it takes a part. A part that was taken is dropped only if all workgroups agree on
+ * it: once the watch has given the order to leave, `entriesSeen` no longer changes. The parts of an entry are therefore
+ * all done or all dropped.
  */
 const take = (workgroup: number): string[] => [
   '__syncthreads();',
@@ -196,7 +196,7 @@ const fetchLines = (words: number, workgroup: number): string[] => [
   `for (u32 i = thread; i < ${words}u; i += ${workgroup}u) entry[i] = queue[slot * ${words}u + i];`,
   'if (thread == 0u && group == 0u) {',
   '  u64 began = 0ull;',
-  `  ${clock('began')}`,
+  `  ${readClock('began')}`,
   '  times[2u * slot] = began;',
   '}',
   '__syncthreads();',
@@ -234,7 +234,7 @@ const publish = (
   ...(emits ? ['    *(volatile u32 *)b_ring = 0u;'] : []),
   '    *(volatile u32 *)&done[slot] = 0u;',
   '    u64 ended = 0ull;',
-  `    ${clock('ended')}`,
+  `    ${readClock('ended')}`,
   '    times[2u * slot + 1u] = ended;',
   `    state[${lastFinished}] = ended;`,
   '    __threadfence_system();',

@@ -204,7 +204,9 @@ export function cudaArguments({ bindings, launch }: GridShape): string[] {
 
 export function nearMemory({ near, shape }: GpuLayout): string[] {
   if (shape.dynamicBytes === 0)
-    return near.map(({ name, type, length }) => `__shared__ __align__(16) ${type} ${name}[${whole(type, length)}];`);
+    return near.map(
+      ({ name, type, length }) => `__shared__ __align__(16) ${type} ${name}[${paddedLength(type, length)}];`,
+    );
   return [
     'extern __shared__ __align__(16) unsigned char near_bytes[];',
     ...near.map(
@@ -216,7 +218,7 @@ export function nearMemory({ near, shape }: GpuLayout): string[] {
 /**
  * Rounds a length up to fill 16 bytes. The compiler reads ahead to the end of a 16-byte piece, which would be out of bounds.
  */
-const whole = (type: Scalar, length: number): number => {
+const paddedLength = (type: Scalar, length: number): number => {
   const grain = 16 / bytesOf[type];
   return Math.ceil(length / grain) * grain;
 };

@@ -42,7 +42,7 @@ export class GpuPrinter {
   readonly #forms: OperationPrinter;
   readonly #memory: GpuMemory;
 
-  /** `look` holds the lines of a long loop that leave the item if the launch was cancelled. */
+  /** `cancelCheck` holds the lines of a long loop that leave the item if the launch was cancelled. */
   constructor(layout: GpuLayout, language: GpuLanguage, cancelCheck: readonly string[]) {
     this.layout = layout;
     this.language = language;
@@ -77,16 +77,18 @@ export class GpuPrinter {
     for (const text of lines) this.body.line(text);
   }
 
-  /** Declares the parameters that the body reads. `take` selects them; `word` returns the text of a parameter word. */
+  /**
+   * Declares the parameters that the body reads. `isIncluded` selects them; `word` returns the text of a parameter word.
+   */
   declareParameters(
     at: number,
-    isWanted: (word: number) => boolean = () => true,
+    isIncluded: (word: number) => boolean = () => true,
     word = (index: number) => this.language.entry.word(this.layout, at + index),
   ): void {
     for (const node of paramsOf(this.layout.program.body)) {
       const { type, detail } = node;
       const first = detail.word ?? 0;
-      if (!isWanted(first)) continue;
+      if (!isIncluded(first)) continue;
       const value = valueOfWords(
         type,
         (k) => word(first + k),

@@ -35,7 +35,7 @@ export interface MemoryForms {
   uniformLoad(place: string): string;
   /** True if, between regions, one thread must read this memory for all. */
   needsBroadcast(decl: BufferDecl): boolean;
-  /** True if `sameForAll` is a barrier for all threads, before and after the read. */
+  /** True if `uniformLoad` is a barrier for all threads, before and after the read. */
   readonly uniformLoadIsBarrier: boolean;
   /** Checked builds: `checked_index` and `checked_entry`, and the first arguments of their calls. */
   readonly checks: string;

@@ -65,7 +65,7 @@ export function layoutOf(program: HoistedProgram, options: LayoutOptions): GpuLa
   const needed = sizeOf(near);
   if (needed > options.nearLimit) throw tooMuchNear(program, needed, options.nearLimit);
 
-  // Tables go where there is room, in their order.
+  // Tables are copied to workgroup memory, in their order, if they fit.
   const buffers = program.buffers.filter((decl) => decl.name !== 'ring' || program.hit.length > 0);
   const parametersAt = LAUNCH_HEADER_WORDS + 2 * buffers.length;
   const constants: number[] = [];

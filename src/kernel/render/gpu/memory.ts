@@ -7,7 +7,8 @@ import type { GpuLanguage } from './language.js';
 import { broadcastName, type GpuLayout, valueOfWords, wordIndex } from './layout.js';
 
 /**
- * `parallel` is true where threads do different things (in an items kernel: always), false between the regions of a tile.
+ * `isParallel` is true where threads do different things (in an items kernel: always), false between the regions of a
+ * tile.
  */
 export interface ThreadScope {
   isParallel: boolean;

@@ -1,8 +1,8 @@
 import type { OperationTable } from './forms.js';
 
 /**
- * Operations in WGSL. Its integers follow the language's rules: they wrap, x / 0 is x, x % 0 is 0, and shift counts at run
- * time are taken modulo 32. It has no 64-bit integers (`wide` has removed them) and no wide product.
+ * Operations in WGSL. Its integers follow the language's rules: they wrap, x / 0 is x, x % 0 is 0, and shift counts at
+ * run time are taken modulo 32. It has no 64-bit integers (`splitU64` has removed them) and no wide product.
  */
 export const wgslTable: OperationTable = {
   forms: {

@@ -4,7 +4,7 @@ import { watLiteral } from './scalar.js';
 import type { WatBody } from './style.js';
 import { laneText, type Operand } from './values.js';
 
-/** The address of an access: elements of `type` from `start + offset` on, counted in `stride` bytes. */
+/** The address of an access: elements of `type` from `start + offset` on, counted in accesses of `width` elements. */
 export interface MemoryAccess {
   readonly type: Scalar;
   readonly start: string;

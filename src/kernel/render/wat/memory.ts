@@ -242,7 +242,7 @@ export class WatMemory implements Effects {
     const body = this.#body;
     const { op, value, result } = statement;
     const access = this.#accessOf(statement.place, 1);
-    const given = value && body.toAtom(body.operand(value));
+    const operand = value && body.toAtom(body.operand(value));
     const names = result ? body.define(result) : [];
     const at = mask ? laneAddresses(this.#body, access, undefined) : () => uniformAddress(this.#body, access, true);
     const site = this.#checked ? this.#site(statement.origin) : 0;
@@ -250,7 +250,7 @@ export class WatMemory implements Effects {
     else if (this.#checked) for (const name of names) body.set(name, '(i32.const 0)');
     this.#eachLane(mask, access, site, (lane) => {
       const target = names[lane >> 2] ?? '';
-      const call = atomicCall(op, at(lane), given && laneText(given, lane));
+      const call = atomicCall(op, at(lane), operand && laneText(operand, lane));
       if (op === 'store') body.line(call);
       else if (!result) body.line(`(drop ${call})`);
       else body.set(target, mask ? `(i32x4.replace_lane ${lane & 3} ${get(target)} ${call})` : call);

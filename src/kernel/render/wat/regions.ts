@@ -34,8 +34,8 @@ export function printRegion(body: WatBody, statement: RegionStatement): void {
 }
 
 /**
- * Prints a loop over [from, to) by gangs. Inside, `index` holds each lane's number, `$whole` is true if all lanes are below
- * `to`, and `$active` is the mask of those that are. `before` gets the loop's variable.
+ * Prints a loop over [from, to) by gangs. Inside, `index` holds each lane's number, `$whole` is true if all lanes are
+ * below `to`, and `$active` is the mask of those that are. `inner` gets the name of the loop's variable.
  */
 export function laneLoop(
   body: WatBody,

@@ -323,10 +323,10 @@ export class WatBody implements OperationContext {
 
   /** The index starts at 0; the count is evaluated once. */
   #countedLoop({ count, index }: Extract<Statement, { kind: 'loop' }>): { index: string; count: string } {
-    const given = this.operand(count);
-    const known = this.toAtom(given);
+    const countOperand = this.operand(count);
+    const countAtom = this.toAtom(countOperand);
     const [name = ''] = this.define(index);
     this.set(name, '(i32.const 0)');
-    return { index: name, count: known.texts[0] ?? '' };
+    return { index: name, count: countAtom.texts[0] ?? '' };
   }
 }

@@ -31,24 +31,24 @@ export const registersOf = (type: Scalar, varying: boolean, lanes: number): numb
 /** Returns the texts of an operation, one per register of its result. */
 export function operationTexts(
   node: Node,
-  given: readonly Operand[],
+  operands: readonly Operand[],
   varying: boolean,
-  around: OperationContext,
+  context: OperationContext,
 ): string[] {
-  if (node.op === 'any' && given[0]?.varying) return [anyText(given[0])];
-  if (!varying) return [scalarText(node, given, around)];
+  if (node.op === 'any' && operands[0]?.varying) return [anyText(operands[0])];
+  if (!varying) return [scalarText(node, operands, context)];
   // A gang's instructions require a count that is the same for all lanes.
-  const count = given[rowOf(node.op)?.count ?? given.length];
-  if (!gangForms[formName(node)] || count?.varying) return laneByLane(node, given, around);
-  return gangTexts(node, given, count, around);
+  const count = operands[rowOf(node.op)?.count ?? operands.length];
+  if (!gangForms[formName(node)] || count?.varying) return laneByLane(node, operands, context);
+  return gangTexts(node, operands, count, context);
 }
 
 const anyText = ({ texts }: Operand): string =>
   `(v128.any_true ${texts.reduce((all, text) => `(v128.or ${all} ${text})`)})`;
 
-function scalarText(node: Node, given: readonly Operand[], around: OperationContext): string {
+function scalarText(node: Node, operands: readonly Operand[], context: OperationContext): string {
   const form = scalarForm(node);
-  const args = given.map((arg, i) => (countLetter(form, 'ABCD'[i] ?? '') > 1 ? atomic(arg, around) : arg));
+  const args = operands.map((arg, i) => (countLetter(form, 'ABCD'[i] ?? '') > 1 ? atomic(arg, context) : arg));
   return fill(
     form,
     letters(
@@ -73,24 +73,24 @@ function letters(node: Node, texts: readonly string[]): Record<string, string> {
 
 function gangTexts(
   node: Node,
-  given: readonly Operand[],
+  operands: readonly Operand[],
   counted: Operand | undefined,
-  around: OperationContext,
+  context: OperationContext,
 ): string[] {
   const name = formName(node);
   const form = gangForms[name] ?? '';
   const width = [node, ...node.args].some(({ type }) => bits(type) === 64) ? 64 : 32;
   const low = countLetter(form, 'L') > 0;
-  const args = given.map((arg, i) => {
+  const args = operands.map((arg, i) => {
     const repeated = countLetter(form, 'ABCD'[i] ?? '') > 1 || (arg.varying && bits(arg.node.type) < width) || low;
-    return repeated ? atomic(arg, around) : arg;
+    return repeated ? atomic(arg, context) : arg;
   });
-  const count = counted && (countLetter(form, 'M') > 0 ? atomic(counted, around) : counted).texts[0];
-  const registers = Array.from({ length: (around.lanes * width) / 128 }, (_, r) => {
-    const [A = '', B = '', C = '', D = ''] = args.map((arg) => register(arg, width, r, around));
+  const count = counted && (countLetter(form, 'M') > 0 ? atomic(counted, context) : counted).texts[0];
+  const registers = Array.from({ length: (context.lanes * width) / 128 }, (_, r) => {
+    const [A = '', B = '', C = '', D = ''] = args.map((arg) => register(arg, width, r, context));
     const N = count ?? '';
     const M = count === undefined ? '' : complement(node, counted, count);
-    return fill(form, { A, B, C, D, N, M, L: low && args[0] ? lowerHalf(args[0], r, around) : '' });
+    return fill(form, { A, B, C, D, N, M, L: low && args[0] ? lowerHalf(args[0], r, context) : '' });
   });
   if (bits(node.type) === width) return registers;
   const join = inLowerHalves.has(name) ? lowHalves : lowWords;
@@ -108,8 +108,8 @@ function complement(node: Node, counted: Operand | undefined, text: string): str
 }
 
 /** Returns register r of a value, with lanes of the given width. */
-function register(operand: Operand, width: 32 | 64, r: number, around: OperationContext): string {
-  if (!operand.varying) return around.broadcast(widened(operand, width));
+function register(operand: Operand, width: 32 | 64, r: number, context: OperationContext): string {
+  if (!operand.varying) return context.broadcast(widened(operand, width));
   if (bits(operand.node.type) === width) return operand.texts[r] ?? '';
   const sign = operand.node.type === 'u32' ? 'u' : 's'; // a mask stays a mask
   return `(i64x2.extend_${r % 2 === 0 ? 'low' : 'high'}_i32x4_${sign} ${operand.texts[r >> 1]})`;
@@ -130,15 +130,15 @@ function widened(operand: Operand, width: 32 | 64): Operand {
 }
 
 /** Moves the pair of 32-bit lanes that belongs to 64-bit register r to the lower half. */
-function lowerHalf(operand: Operand, r: number, around: OperationContext): string {
-  const whole = operand.varying ? (operand.texts[r >> 1] ?? '') : around.broadcast(operand);
+function lowerHalf(operand: Operand, r: number, context: OperationContext): string {
+  const whole = operand.varying ? (operand.texts[r >> 1] ?? '') : context.broadcast(operand);
   return r % 2 === 0 || !operand.varying ? whole : shuffle([2, 3, 2, 3], whole, whole);
 }
 
-function laneByLane(node: Node, given: readonly Operand[], around: OperationContext): string[] {
+function laneByLane(node: Node, operands: readonly Operand[], context: OperationContext): string[] {
   const form = scalarForm(node);
-  const args = given.map((arg) => atomic(arg, around));
-  const lanes = Array.from({ length: around.lanes }, (_, lane) =>
+  const args = operands.map((arg) => atomic(arg, context));
+  const lanes = Array.from({ length: context.lanes }, (_, lane) =>
     fill(
       form,
       letters(
@@ -184,8 +184,8 @@ export function splatConstant(type: Scalar, value: Value): string {
   return `(v128.const ${shapeOf(type)}${` ${literalDigits(type, value)}`.repeat(128 / bits(type))})`;
 }
 
-const atomic = (operand: Operand, around: OperationContext): Operand =>
-  operand.isAtom ? operand : around.toVariable(operand);
+const atomic = (operand: Operand, context: OperationContext): Operand =>
+  operand.isAtom ? operand : context.toVariable(operand);
 
 const countLetter = (form: string, letter: string): number =>
   letter === '' ? 0 : (form.match(new RegExp(`\\b${letter}\\b`, 'g'))?.length ?? 0);

@@ -55,12 +55,12 @@ function printParts({ args, results }: NativeShape, parts: number, type: string,
   const keys = chunksOf4(args.slice(4));
   const lines: string[] = [];
   for (let part = 0; part < parts; part++) {
-    const of = (name = '') => (parts === 1 ? `*(${type} *)&${name}` : `((${type} *)&${name})[${part}]`);
-    const rows = [0, 1, 2, 3].map((j) => steps(keys.map((key) => of(key[j]))));
-    lines.push(`{ ${type} ${rows.map((_, j) => `s${j} = ${of(args[j])}`).join(', ')};`);
+    const partOf = (name = '') => (parts === 1 ? `*(${type} *)&${name}` : `((${type} *)&${name})[${part}]`);
+    const rows = [0, 1, 2, 3].map((j) => steps(keys.map((key) => partOf(key[j]))));
+    lines.push(`{ ${type} ${rows.map((_, j) => `s${j} = ${partOf(args[j])}`).join(', ')};`);
     for (let step = 0; step < (rows[0]?.length ?? 0); step++)
       lines.push(rows.map((row, j) => `s${j} = ${row[step]?.(`s${j}`)};`).join(' '));
-    lines.push(`${rows.map((_, j) => `${of(results[j])} = s${j};`).join(' ')} }`);
+    lines.push(`${rows.map((_, j) => `${partOf(results[j])} = s${j};`).join(' ')} }`);
   }
   return lines.join('\n');
 }
@@ -71,8 +71,8 @@ function laneByLane(
   body: (args: string[], results: string[]) => string,
 ): string {
   return Array.from({ length: lanes }, (_, lane) => {
-    const of = (name: string) => (lanes === 1 ? name : `${name}[${lane}]`);
-    return body(args.map(of), results.map(of));
+    const laneOf = (name: string) => (lanes === 1 ? name : `${name}[${lane}]`);
+    return body(args.map(laneOf), results.map(laneOf));
   }).join('\n');
 }
 

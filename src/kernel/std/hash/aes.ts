@@ -111,14 +111,14 @@ function scaledByte(word: Word, row: number, bits: number): Word {
   return (right > 0 ? word.shr(right) : word.shl(-right)).and(0xff << bits);
 }
 
-const known = new WeakMap<Trace, Map<string, Table<'u32'>[]>>();
+const tablesByTrace = new WeakMap<Trace, Map<string, Table<'u32'>[]>>();
 
 /**
  * Returns the table and its rotations by 8, 16 and 24 bits, as many as `tables`; the same ones for all calls in a kernel.
  */
 function roundTablesOf(trace: Trace, copies: number, tables: number): Table<'u32'>[] {
-  const ofTrace = known.get(trace) ?? new Map<string, Table<'u32'>[]>();
-  known.set(trace, ofTrace);
+  const ofTrace = tablesByTrace.get(trace) ?? new Map<string, Table<'u32'>[]>();
+  tablesByTrace.set(trace, ofTrace);
   const key = `${copies} ${tables}`;
   const made =
     ofTrace.get(key) ??

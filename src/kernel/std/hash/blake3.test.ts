@@ -61,7 +61,7 @@ describe('blake3.hash', () => {
         blake3.hash(Array<typeof item>(words).fill(item), bytes);
       });
     expect(() => hashing(16_385, 65_537).trace()).toThrow('blake3.hash of 65537 bytes');
-    expect(() => hashing(1, 5).trace()).toThrow('with 1 words given');
+    expect(() => hashing(1, 5).trace()).toThrow('got 1 words');
   });
 });
 

@@ -15,8 +15,8 @@ import type { NativeText } from '../../language/std-function.js';
  * - The work of the integer pipes, the end of the previous group and the beginning of the next, is spread over the rounds.
  * - The first beginning and the last end are not overlapped. With 16 nonces they cost 3 cycles each, with 128 a third.
  */
-export function armLastWordsBody(sha256: Sha256, given: number): NativeText {
-  return { prelude: prelude(sha256), lanes: GROUP, text: (shape) => text(shape, given) };
+export function armLastWordsBody(sha256: Sha256, sharedCount: number): NativeText {
+  return { prelude: prelude(sha256), lanes: GROUP, text: (shape) => text(shape, sharedCount) };
 }
 
 /** The constants and functions of SHA-256 that the body uses. */
@@ -30,10 +30,10 @@ export interface Sha256 {
 const GROUP = 4;
 
 /** Passes nonces and results through memory, a gang's for each of an item's. Repeats the last nonce to fill a group. */
-function text({ lanes, args, results }: NativeShape, given: number): string {
+function text({ lanes, args, results }: NativeShape, sharedCount: number): string {
   const type = lanes > 1 ? 'u32v' : 'u32';
-  const shared = args.slice(0, given).map((name) => (lanes > 1 ? `${name}[0]` : name));
-  const nonces = args.slice(given);
+  const shared = args.slice(0, sharedCount).map((name) => (lanes > 1 ? `${name}[0]` : name));
+  const nonces = args.slice(sharedCount);
   while ((nonces.length * lanes) % GROUP !== 0) nonces.push(nonces.at(-1) as string);
   return [
     '{',

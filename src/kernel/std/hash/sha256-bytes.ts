@@ -43,14 +43,15 @@ const compress = std({
 function byRows({ lanes, args, results }: NativeShape): string {
   const lines: string[] = [];
   for (let part = 0; part < lanes / INTERLEAVED; part++) {
-    const of = (name = '') => (lanes === INTERLEAVED ? `*(uint8x16_t *)&${name}` : `((uint8x16_t *)&${name})[${part}]`);
-    const quads = (quad: number) => Array.from({ length: INTERLEAVED }, (_, j) => of(args[4 * quad + j]));
+    const partOf = (name = '') =>
+      lanes === INTERLEAVED ? `*(uint8x16_t *)&${name}` : `((uint8x16_t *)&${name})[${part}]`;
+    const quads = (quad: number) => Array.from({ length: INTERLEAVED }, (_, j) => partOf(args[4 * quad + j]));
     lines.push(
       `{ uint8x16_t s[2][${INTERLEAVED}] = {${[0, 1].map((quad) => `{${quads(quad).join(', ')}}`).join(', ')}};`,
       `const uint8x16_t w[4][${INTERLEAVED}] = {${[2, 3, 4, 5].map((quad) => `{${quads(quad).join(', ')}}`).join(', ')}};`,
       `sha256_bytes_${INTERLEAVED}(s, w);`,
       ...[0, 1].map((quad) =>
-        Array.from({ length: INTERLEAVED }, (_, j) => `${of(results[4 * quad + j])} = s[${quad}][${j}];`).join(' '),
+        Array.from({ length: INTERLEAVED }, (_, j) => `${partOf(results[4 * quad + j])} = s[${quad}][${j}];`).join(' '),
       ),
       '}',
     );
@@ -61,13 +62,13 @@ function byRows({ lanes, args, results }: NativeShape): string {
 /** Processes lanes one after the other, with words from vectors or scalars. */
 function byLanes({ lanes, args, results }: NativeShape): string {
   return Array.from({ length: lanes }, (_, lane) => {
-    const of = (name: string) => (lanes === 1 ? name : `${name}[${lane}]`);
+    const laneOf = (name: string) => (lanes === 1 ? name : `${name}[${lane}]`);
     const quads = (from: number, count: number) =>
       Array.from({ length: count }, (_, q) => {
-        const words = args.slice(from + 4 * q, from + 4 * q + 4).map(of);
+        const words = args.slice(from + 4 * q, from + 4 * q + 4).map(laneOf);
         return `{(uint8x16_t)(uint32x4_t){${words.join(', ')}}}`;
       }).join(', ');
-    const out = results.map((name, i) => `${of(name)} = ((uint32x4_t)s[${i >> 2}][0])[${i & 3}];`);
+    const out = results.map((name, i) => `${laneOf(name)} = ((uint32x4_t)s[${i >> 2}][0])[${i & 3}];`);
     return `{ uint8x16_t s[2][1] = {${quads(0, 2)}}; const uint8x16_t w[4][1] = {${quads(8, 4)}}; sha256_bytes_1(s, w); ${out.join(' ')} }`;
   }).join('\n');
 }

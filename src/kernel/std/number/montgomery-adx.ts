@@ -37,20 +37,20 @@ export function adxLadder(shape: Omit<LimbShape, 'limb'>): NativeText {
     text: ({ lanes, args, results }) =>
       range(0, lanes)
         .map((lane) => {
-          const of = (value: string | undefined) => (lanes === 1 ? value : `${value}[${lane}]`);
+          const laneOf = (value: string | undefined) => (lanes === 1 ? value : `${value}[${lane}]`);
           const listed = (from: number) =>
             args
               .slice(from, from + limbs)
-              .map(of)
+              .map(laneOf)
               .join(', ');
           const rest = args
             .slice(2 * limbs)
-            .map(of)
+            .map(laneOf)
             .join(', ');
           return [
             `{ u64 r[] = {${listed(0)}}; const u64 n[] = {${listed(limbs)}};`,
             `${name}(r, n, ${rest});`,
-            `${results.map((result, i) => `${of(result)} = r[${i}];`).join(' ')} }`,
+            `${results.map((result, i) => `${laneOf(result)} = r[${i}];`).join(' ')} }`,
           ].join('\n');
         })
         .join('\n'),

@@ -31,18 +31,18 @@ export function limbFunction(
     ].join('\n'),
     text: ({ lanes, args, results }) =>
       Array.from({ length: lanes }, (_, lane) => {
-        const of = (value: string | undefined) => (lanes === 1 ? value : `${value}[${lane}]`);
+        const laneOf = (value: string | undefined) => (lanes === 1 ? value : `${value}[${lane}]`);
         const arrays = numbers.map(
           (p, i) =>
             `${p}[] = {${args
               .slice(i * limbs, (i + 1) * limbs)
-              .map(of)
+              .map(laneOf)
               .join(', ')}}`,
         );
         return [
           `{ const u64 ${arrays.join(', ')}; u64 r[${limbs}];`,
-          `${name}(r, ${numbers.join(', ')}, ${of(args[args.length - 1])});`,
-          `${results.map((result, i) => `${of(result)} = r[${i}];`).join(' ')} }`,
+          `${name}(r, ${numbers.join(', ')}, ${laneOf(args[args.length - 1])});`,
+          `${results.map((result, i) => `${laneOf(result)} = r[${i}];`).join(' ')} }`,
         ].join('\n');
       }).join('\n'),
   };

@@ -26,7 +26,7 @@ const HEAD_BITS = 5;
  * than the largest number with that many limbs.
  *
  * Values between steps are below n, or, if the top limb has at least four spare bits, below 4n, which saves the subtractions
- * (281 bits in nine limbs of 32, 301 bits in five of 64); `leave` returns a number below n in either case.
+ * (281 bits in nine limbs of 32, 301 bits in five of 64); `fromMontgomery` returns a number below n in either case.
  *
  * Limbs of 32 bits suit GPUs and wasm, of 64 bits C, and there a gang of one: processors have no vectors of 64×64-bit
  * products, so that lanes would be processed one by one. One multiplication in generic operations takes about 8·limbs²
@@ -122,7 +122,7 @@ export class Montgomery<L extends Unsigned> {
 
   /** Returns R mod n, which represents 1, by doubling the largest power of two in n. */
   one(n: Limbs<L>): Expr<L>[] {
-    return now(this.#one(this.#checkedLimbs(n)));
+    return snapshot(this.#one(this.#checkedLimbs(n)));
   }
 
   /** Converts a number below n to Montgomery form. `rSquared` is R² mod n; the host has it from `montgomeryConstants`. */
@@ -141,20 +141,20 @@ export class Montgomery<L extends Unsigned> {
     return hasLazyReduction(this.#shape) ? subtractOnce(plain, undefined, n) : plain;
   }
 
-  /** base^exponent: `base` and the result in Montgomery's form, the exponent plain, of any number of limbs. */
+  /** base^exponent: `base` and the result in Montgomery form, the exponent plain, of any number of limbs. */
   power(base: Limbs<L>, exponent: readonly ExprLike<L>[], n: Limbs<L>, inverse: Expr<L>): Expr<L>[] {
-    const factor = now(base);
+    const factor = snapshot(base);
     const x = this.#one(n);
     this.#eachBitFromTop(exponent, 0, (bit) => {
       assign(x, this.square(x, n, inverse));
       when(bit.ne(0), () => assign(x, this.multiply(x, factor, n, inverse)));
     });
-    return now(x);
+    return snapshot(x);
   }
 
   /** Returns 2^(n−1) mod n. It is 1 if n is prime, and for the few composites that pass Fermat's test to base 2. */
   fermat(modulus: Limbs<L>): Expr<L>[] {
-    const n = now(modulus);
+    const n = snapshot(modulus);
     const inverse = this.negInverse(n[0] as Expr<L>);
     // n is odd: n − 1 differs in its last bit only.
     const exponent = n.map((limb, i) => (i === 0 ? limb.xor(1) : limb));
@@ -196,7 +196,7 @@ export class Montgomery<L extends Unsigned> {
 
   /** Returns 2a mod n for a below n. */
   #doubleReduced(a: Limbs<L>, n: Limbs<L>): Expr<L>[] {
-    const value = now(this.#checkedLimbs(a));
+    const value = snapshot(this.#checkedLimbs(a));
     const above = this.#shape.spare === 0 ? value[this.limbs - 1]?.shr(this.#width - 1) : undefined;
     return subtractOnce(twice(value), above, n);
   }
@@ -218,10 +218,10 @@ export class Montgomery<L extends Unsigned> {
       rest.set(left.shl(1));
       assign(x, this.doubleIf(left.shr(this.#width - 1), this.square(x, n, inverse), n));
     });
-    return now(x);
+    return snapshot(x);
   }
 
-  /** Works like `#fromTop`, a limb at a time: its remaining bits are the uppermost. */
+  /** Works like `#eachBitFromTop`, a limb at a time: its remaining bits are the uppermost. */
   #eachLimbFromTop(number: Limbs<L>, skip: ExprLike<'u32'>, body: (word: Expr<L>, bits: Expr<'u32'>) => void): void {
     const queue = cells(this.limb, number);
     const last = queue.length - 1;
@@ -289,7 +289,7 @@ export function montgomeryConstants(limb: Unsigned, bits: number, n: bigint) {
 }
 
 /** Returns snapshots of the values, for cells among them. */
-const now = <L extends Unsigned>(list: Limbs<L>): Expr<L>[] => list.map((limb) => new Expr(limb.type, limb.node));
+const snapshot = <L extends Unsigned>(list: Limbs<L>): Expr<L>[] => list.map((limb) => new Expr(limb.type, limb.node));
 
 function assign<L extends Unsigned>(x: readonly Cell<L>[], values: Limbs<L>): void {
   x.forEach((limb, i) => {

@@ -104,9 +104,9 @@ describe('radix', () => {
   });
 
   test('refuses sizes that a digit cannot have', () => {
-    expect(() => digitsOf('u32', [0]).trace()).toThrow('0 is no size of a digit');
-    expect(() => digitsOf('u32', [2 ** 31 + 1]).trace()).toThrow('no size');
+    expect(() => digitsOf('u32', [0]).trace()).toThrow('a digit cannot have size 0');
+    expect(() => digitsOf('u32', [2 ** 31 + 1]).trace()).toThrow('a digit cannot have size 2147483649');
     const short = items('short', { buffers: { out: rw(u32) } }, ({ item }) => void radix(item, [2, 2], { start: [1] }));
-    expect(() => short.trace()).toThrow('2 digits with 1 to start from');
+    expect(() => short.trace()).toThrow('2 digits, but 1 starting digits');
   });
 });

@@ -74,8 +74,8 @@ function check(sizes: readonly number[], start: readonly ExprLike<'u32'>[] | und
     code: 'kernel-value',
     message:
       wrong === undefined
-        ? `${sizes.length} digits with ${start?.length} to start from`
-        : `${wrong} is no size of a digit`,
+        ? `${sizes.length} digits, but ${start?.length} starting digits`
+        : `a digit cannot have size ${wrong}`,
     asked: 'digits of an index in mixed radix',
     advice: 'give sizes from 1 to 2^31, and as many starting digits as sizes',
   });
