@@ -62,15 +62,15 @@ describe('command lines that make no sense', () => {
     [['devices', '--frobnicate'], "unknown option '--frobnicate'"],
     [['devices', 'too', 'many'], 'too many arguments'],
     [['block', 'solve', 'only-one'], "missing required argument 'out'"],
-    [['block', 'solve', 'a', 'b', '--threads', 'x'], 'A whole number from 1 to 1024 is needed.'],
+    [['block', 'solve', 'a', 'b', '--threads', 'x'], 'Expected a whole number from 1 to 1024.'],
     [['block', 'solve', 'a', 'b', '--nonces', '5:4'], 'FROM:TO'],
-    [['bench', 'block', '--runs', '4'], 'A whole number from 5 to 1000 is needed.'],
+    [['bench', 'block', '--runs', '4'], 'Expected a whole number from 5 to 1000.'],
     [['bench', 'block', '--pipeline', 'hope'], 'Allowed choices are sync, poll, callback, persistent'],
     [['block', 'mine', '--version-mask', 'mask'], 'eight digits of hex'],
     [['block', 'mine', '--version-mask', '0xffffffff'], '24 bits'],
     [['block', 'mine', '--suggest-difficulty', '0'], 'above 0'],
     [['selftest', '--completion', 'hope'], 'Allowed choices are poll, callback, sync'],
-    [['devices', '--watch', 'x'], 'A whole number from 1 to 86400 is needed.'],
+    [['devices', '--watch', 'x'], 'Expected a whole number from 1 to 86400.'],
     [['selftest', '--device', 'interpreter', '--filter', 'no such thing'], 'no case matches the filter'],
     [['kernel', 'show', 'block', '--target', 'cobol'], 'Allowed choices are c, wat, cuda, opencl, wgsl, ir'],
     [['kernel', 'show', 'frobnicate'], 'kernels are: block'],
@@ -159,7 +159,7 @@ describe('doctor', () => {
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     for (const title of ['system', 'devices', 'wasm', 'cache', 'environment']) expect(stdout).toContain(`\n${title}\n`);
     expect(stdout).toMatch(/^ {2}ok +wasm +.*works/m);
-    expect(stdout).toMatch(/^\d+ devices? to work with: /m);
+    expect(stdout).toMatch(/^\d+ devices? ready: /m);
     expect(stdout).not.toContain('hunter2');
     expect(stdout).not.toContain(`${folder}/.cache`);
   });
@@ -205,7 +205,7 @@ describe('selftest', () => {
     const args = ['--device', 'interpreter', '--filter', 'atomics', '--api-table', '-e', log];
     const { status, stderr } = await millrace('selftest', ...args);
     expect(status).toBe(0);
-    expect(stderr).toContain('interpreter has no driver whose calls could be told');
+    expect(stderr).toContain('interpreter does not record driver calls');
     // The command itself, and what was said: the interpreter has no diagnostics.
     expect(readFileSync(log, 'utf8')).toMatch(
       /^ *\d+\.\d{6} {2}millrace .*: selftest --device interpreter .*\n.* no driver .*\n$/,

@@ -72,7 +72,7 @@ describe('settings', () => {
   it('that mean nothing are errors that name the key, of other commands too', async () => {
     const { status, stderr } = await millrace(['devices'], { env: config({ run: { 'max-tmp': 80 } }) });
     expect(status).toBe(64);
-    expect(stderr).toContain('"max-tmp" in "run" is no option and no command');
+    expect(stderr).toContain('"max-tmp" in "run" is not an option or a command');
     const told = await millrace(['devices', '--json'], { env: config({ devise: 'cpu' }) });
     expect(eventsOf(told.stdout)).toMatchObject([
       { event: 'error', code: 'usage' },

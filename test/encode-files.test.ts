@@ -422,7 +422,7 @@ describe('the benchmark', () => {
       expect(status).toBe(0);
       // 24 batches of runs and 4 alone, three at a time in two slots.
       expect(stderr).toMatch(/wasm {2}slots: 0 to 2 free, 28 acquires, [1-9]\d* waits/);
-      expect(stderr).toMatch(/give more --slots/);
+      expect(stderr).toMatch(/raise --slots/);
       expect(stdout).toMatch(/\| Latency \(ms\/request\), 3 in flight \| \d+\.\d{3} \|/);
     }
     const { events } = await millrace([...args, '--pool-metrics', '--json']);

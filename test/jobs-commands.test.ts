@@ -213,7 +213,7 @@ it('words -o FILE works with a warning if the ledger cannot be opened, and fails
   const { status, stderr } = await millrace(given, options);
   expect({ status, stderr }).toMatchObject({
     status: 0,
-    stderr: expect.stringContaining('nothing of this job is kept'),
+    stderr: expect.stringContaining('this job is not stored'),
   });
   expect(readFileSync(join(place, 'words'), 'latin1')).toHaveLength(20);
   expect((await millrace([...given, '--fresh'], options)).status).toBe(74);

@@ -163,12 +163,12 @@ describe('a job', () => {
     expect(await jobs('pause', id)).toMatchObject({ status: 0, stderr: `job ${id}: paused\n` });
     await run.until(({ event, reason }) => event === 'paused' && reason === 'asked');
     expect((await ofNow(id))?.state).toBe('paused');
-    expect(await jobs('resume', id)).toMatchObject({ status: 0, stderr: `job ${id}: goes on\n` });
+    expect(await jobs('resume', id)).toMatchObject({ status: 0, stderr: `job ${id}: resumed\n` });
     expect((await ofNow(id))?.state).toBe('running');
     expect(await jobs('cancel', id)).toMatchObject({ status: 0, stderr: `job ${id}: cancelled\n` });
     expect((await run.ended).exit).toBe(2);
     expect((await ofNow(id))?.state).toBe('cancelled');
-    expect(await jobs('pause', id)).toMatchObject({ status: 1, stderr: `job ${id}: nobody runs it\n` });
+    expect(await jobs('pause', id)).toMatchObject({ status: 1, stderr: `job ${id}: no process runs it\n` });
     expect((await jobs('remove', id)).status).toBe(0);
     expect(await ofNow(id)).toBeUndefined();
     expect(await jobs('show', id)).toMatchObject({ status: 64 });
@@ -226,7 +226,7 @@ describe('a job', () => {
     expect(Number(done.events.at(-1)?.tried)).toBeLessThan(SPACE);
     writeFileSync(join(there, 'back.json'), (await millrace(there, 'jobs', 'export', id)).stdout);
     expect((await millrace(here, 'jobs', 'import', join(there, 'back.json'))).stderr).toMatch(
-      / indices and \d+ hits are new/,
+      /: added [\d,]+ indices and \d+ hits/,
     );
     const known = await runHere({ every: 20_019, folder: here });
     expect(known).toMatchObject({ exit: 0, hits: planted(20_019) });

@@ -117,8 +117,8 @@ export default async ({ name = 'none', seven = 0 }: Params) => ({
     expect(await run(...given)).toMatchObject({ status: 0, stdout: '    7           7\n' });
     const unknown = await run(...given, '--param', 'color=red');
     expect(unknown).toMatchObject({ status: 64, stdout: '' });
-    expect(unknown.stderr).toContain('no parameter called color');
-    expect(unknown.stderr).toContain('there are every: u32, name, seven');
+    expect(unknown.stderr).toContain('unknown parameter: color');
+    expect(unknown.stderr).toContain('known parameters: every: u32, name, seven');
     expect((await run('--param', 'seven=8')).stderr).toContain('the kernel needs every: u32');
     // A function may look at its parameters in other ways: those that it has looked at are not unknown.
     write(
@@ -173,7 +173,7 @@ export default { kernel, chunk: ({ start }: { start: bigint }) => ({ high: start
   });
 
   it.each([
-    ['no such file', 'none.ts', undefined, 'there is no such file'],
+    ['no such file', 'none.ts', undefined, 'none.ts: no such file'],
     [
       'TypeScript that is more than types',
       'enum.ts',
@@ -190,12 +190,12 @@ export default { kernel, chunk: ({ start }: { start: bigint }) => ({ high: start
     ],
     ['a missing package', 'far.mjs', "import 'no-such-package';\n", "Cannot find package 'no-such-package'"],
     ['nothing to run', 'empty.js', 'export const kernel = 1;\n', 'it has no default export, only kernel'],
-    ['no kernel', 'number.ts', 'export default 7;\n', 'its default export is no kernel'],
+    ['no kernel', 'number.ts', 'export default 7;\n', 'its default export is not a kernel'],
     [
       'a word that means nothing',
       'odd.ts',
       `${MARKED.replace('default items', 'const kernel = items')}export default { kernel, spase: 1 };\n`,
-      'has spase, which means nothing here',
+      'has unknown members: spase',
     ],
     [
       'a kernel that goes wrong',
@@ -207,7 +207,7 @@ export default { kernel, chunk: ({ start }: { start: bigint }) => ({ high: start
       'a kernel without hits',
       'mute.ts',
       "import { items } from 'millrace';\nexport default items('mute', {}, () => {});\n",
-      'kernel mute emits nothing',
+      'kernel mute emits no hits',
     ],
     [
       'chunk values without a function that gives them',
@@ -225,7 +225,7 @@ export default { kernel, chunk: ({ start }: { start: bigint }) => ({ high: start
 
   const usages: readonly (readonly [args: readonly string[], message: string])[] = [
     [['--space', '2^200'], 'FROM:TO; at most 2^128'],
-    [[], 'nothing says how many indices to try'],
+    [[], 'the number of indices is not given'],
     [['--space', '9', '--param', 'every'], 'write --param name=value'],
     [['--space', '9', '--param', 'every=-1'], 'give a whole number from 0 to 4294967295'],
     [['--space', '9', '--mode', 'last'], 'Allowed choices are all, first, any, arrival'],
@@ -320,7 +320,7 @@ export { stored };
     for (const choice of ['several.ts#above (over)', 'several.ts#stored,', 'several.ts#times (a function)'])
       expect(unnamed.stderr).toContain(choice);
     expect((await show('several.ts#none')).stderr).toContain('it exports no kernel called "none"');
-    expect((await show('several.ts#times', '--param', 'bye=1')).stderr).toContain('there is no parameter called bye');
+    expect((await show('several.ts#times', '--param', 'bye=1')).stderr).toContain('unknown parameter: bye');
   });
 
   it('what is wrong is told with its line, or with what there is', async () => {
@@ -328,7 +328,7 @@ export { stored };
     const { status, stderr } = await millrace('kernel', 'stats', 'faulty.ts');
     expect(status).toBe(74);
     expect(stderr).toMatch(/faulty\.ts:3:/);
-    expect((await show('absent.ts')).stderr).toContain('absent.ts: there is no such file');
+    expect((await show('absent.ts')).stderr).toContain('absent.ts: no such file');
     expect((await show('absent')).stderr).toContain('kernels: block');
     expect((await show('block', '--param', 'a=1')).status).toBe(64);
     write('nothing.mjs', 'export const number = 7;');

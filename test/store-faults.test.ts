@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { between } from '../src/engine/work/space.js';
+import { millrace as runMillrace } from './command-line.js';
 import { buildDisk } from './store/disk.js';
 import { type Given, millrace, planted, runHere, SPACE, startRun, stateOf, writePlanted } from './store/planted.js';
 import { isShort } from './tier.js';
@@ -60,7 +61,7 @@ describe('a full disk', () => {
     const { exit, events, hits } = await run.ended;
     rmSync(full());
     expect(exit).toBe(74);
-    expect(events.at(-2)).toMatchObject({ event: 'error', code: 'io', advice: 'make room on that disk' });
+    expect(events.at(-2)).toMatchObject({ event: 'error', code: 'io', advice: 'free some space on that disk' });
     const state = await stateOf(folder, 20_005);
     expect(state.faults).toEqual([]);
     expect(state.hits).toEqual(expect.arrayContaining([...hits]));
@@ -80,7 +81,7 @@ describe('a full disk', () => {
       writePlanted(place);
       const { exit, events, hits } = await startRun(search).ended;
       expect(exit).toBe(74);
-      expect(events.at(-2)).toMatchObject({ event: 'error', code: 'io', advice: 'make room on that disk' });
+      expect(events.at(-2)).toMatchObject({ event: 'error', code: 'io', advice: 'free some space on that disk' });
       mount('-o', 'remount,size=20m');
       const state = await stateOf(place, search.every, search.space);
       expect(state.faults).toEqual([]);
@@ -114,7 +115,7 @@ describe('a folder that may not be written', () => {
     expect(events.at(-2)).toMatchObject({
       event: 'error',
       code: 'io',
-      advice: 'give --data-dir a folder that you may write to, or --no-ledger to keep nothing',
+      advice: 'give --data-dir a writable folder, or use --no-ledger to store nothing',
     });
     expect(events.some(({ event }) => event === 'device')).toBe(false);
     expect(readdirSync(join(place, 'data'))).toEqual([]);
@@ -148,4 +149,17 @@ it('a job is one process’s: another is told whose, and may have it when that i
   expect(third.events.find(({ event }) => event === 'job')).toMatchObject({ isResumed: true, hits: 2 });
   expect(await stateOf(folder, long.every, long.space)).toMatchObject({ faults: [], hits: third.hits, state: 'open' });
   if (!isShort) expect((await millrace(folder, 'jobs', 'list')).stdout).toMatch(/ open +[\d.]+ % +2 /);
+});
+
+describe('a data directory in /proc', () => {
+  it.skipIf(process.platform !== 'linux').each(['/proc/x', '/proc/x/y'])('%s is refused at once', async (place) => {
+    const { status, events } = await runMillrace(['jobs', 'list', '--data-dir', place, '--json']);
+    expect(status).toBe(64);
+    expect(events.at(-2)).toMatchObject({
+      event: 'error',
+      code: 'usage',
+      message: 'cannot create /proc/x: folders cannot be created in /proc',
+      advice: 'give --data-dir a writable folder, or use --no-ledger to store nothing',
+    });
+  });
 });

@@ -139,7 +139,7 @@ describe('a ledger', () => {
       await job.checkpoint();
       // It may have been stopped with everything done and not all of it told.
       const isDone = (await store.find(job.id)).done === BigInt(SPACE);
-      if (!isDone) await expect(job.finish('complete')).rejects.toThrow('was taken for complete');
+      if (!isDone) await expect(job.finish('complete')).rejects.toThrow('was reported complete');
       await job.finish(isComplete ? 'complete' : 'open');
       await store.close();
     }

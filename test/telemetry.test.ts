@@ -270,7 +270,7 @@ describe('a command with all views', () => {
     expect([ran.status, ran.stdout]).toEqual([1, '']);
     expect(ran.stderr).toMatch(/^wasm {2}.*, busy .* \(fed .* %\), [\d,]+ tried, .*H\/s/m);
     expect(ran.stderr).toMatch(/^wasm {2}slots: \d to \d free, [\d,]+ acquires, \d+ waits?, .* % starved$/m);
-    expect(ran.stderr).toContain('wasm  does not tell copies from launches');
+    expect(ran.stderr).toContain('wasm  does not time copies and launches separately');
     expect(readFileSync(join(folder, 'e.csv'), 'utf8')).toMatch(/^seq,block,context,/);
   });
 

@@ -60,7 +60,7 @@ describe.concurrent('the status screen', () => {
     expect(await terminal.ended).toEqual({ how: 'exit 2', isRestored: true });
     expect(terminal.screen.join('\n')).not.toMatch(/^(job|speed|status) /m);
     expect(terminal.screen.join('\n')).toMatch(
-      /stopped; all below [\d,]+ is done, go on with --space \d+:1099511627776$/m,
+      /stopped; everything below [\d,]+ is done, resume with --space \d+:1099511627776$/m,
     );
   });
 

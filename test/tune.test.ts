@@ -9,7 +9,7 @@ import type { Kernel } from '../src/kernel/index.js';
 import { LedgerTunings } from '../src/store/client/tunings.js';
 import { mineHeader } from '../src/workload/block/job/mine.js';
 import { blockTunable } from '../src/workload/block/job/tune.js';
-import { millrace, type Ran } from './command-line.js';
+import { millrace, millraceProcess, type Ran } from './command-line.js';
 import { type Event, eventsOf } from './events.js';
 import { byTier, isShort } from './tier.js';
 
@@ -66,11 +66,36 @@ describe('millrace tune', () => {
   });
 
   it('refuses options that contradict each other, workloads and kinds of tuning that do not exist', async () => {
-    const { status, stderr } = await millrace(['block', 'solve', 'in', 'out', '--tuning', 'auto']);
+    const { status, stderr } = await millrace(['block', 'solve', 'in', 'out', '--tuning', 'fast']);
     expect({ status, stderr }).toMatchObject({ status: 64, stderr: expect.stringContaining('known, off') });
     expect((await tune('--reset', '--retune')).status).toBe(64);
     expect((await tune('--show', '--reset')).status).toBe(64);
     expect((await millrace(['tune', 'sums'])).status).toBe(64);
+  });
+});
+
+describe('--tuning auto, which 0.1.0 had', () => {
+  const words = ['words', '?d?d', '--device', 'wasm', '--threads', '1'];
+
+  it('is known in a config file', async () => {
+    const config = join(folder, 'config.json');
+    writeFileSync(config, JSON.stringify({ tuning: 'auto', block: { solve: { tuning: 'auto' } } }));
+    const ran = await millrace([...words, '--config', config, '--data-dir', folder]);
+    expect(ran).toMatchObject({ status: 0, stderr: expect.not.stringMatching(/tuning|auto/) });
+    expect(ran.stdout.split('\n')).toHaveLength(101);
+  });
+
+  it('is known in a stored job and in its environment; the help does not show it', async () => {
+    const place = join(folder, 'stored');
+    const [flag, env] = [['--tuning', 'auto'], { MILLRACE_TUNING: 'auto' }];
+    const first = await millrace([...words, ...flag, '-o', join(folder, 'words'), '--data-dir', place], { env });
+    expect(first.status).toBe(0);
+    expect((await millrace(['jobs', 'show', 'last', '--data-dir', place])).stdout).toContain('--tuning auto');
+    const resumed = millraceProcess(['jobs', 'resume', 'last', '--data-dir', place]);
+    expect(resumed).toMatchObject({ status: 0, stderr: expect.stringContaining('millrace words') });
+    expect((await millrace(['words', '--help'])).stdout).toMatch(
+      /--tuning <how>[^(]*\(known, off;\s+default:\s+known\)/,
+    );
   });
 });
 

@@ -15,10 +15,10 @@ import { MillraceError } from '../kernel/error.js';
 /** `millrace cache` */
 export function cacheCommand(): Command {
   const command = new Command('cache')
-    .description('what is kept of compiled programs; --clear empties it')
-    .addOption(flag('--clear', 'delete all of it; programs are then compiled anew'))
+    .description('show the cache of compiled programs; --clear empties it')
+    .addOption(flag('--clear', 'delete all entries; programs are then compiled again'))
     .action(action(cache));
-  return withExamples(command, ['millrace cache', 'how much, how old'], ['millrace cache --clear']);
+  return withExamples(command, ['millrace cache', 'number, size and age of entries'], ['millrace cache --clear']);
 }
 
 async function cache({
@@ -72,7 +72,7 @@ function printKinds(output: Output, kinds: ReadonlyMap<string, readonly CacheEnt
     age(some.at(-1)),
   ]);
   if (rows.length === 0) return;
-  const heading = ['of', 'entries', 'size', 'oldest', 'newest'].map(output.style.dim);
+  const heading = ['kind', 'entries', 'size', 'oldest', 'newest'].map(output.style.dim);
   for (const line of table([heading, ...rows], { indent: 2, right: [1, 2, 3, 4] })) output.line(line);
 }
 
@@ -84,8 +84,8 @@ async function checkOwner(directory: string, isClearing: boolean): Promise<void>
   if (state.isDirectory() && (me === undefined || state.uid === me)) return;
   throw new MillraceError({
     code: 'io',
-    message: `${directory} is ${state.isDirectory() ? `a folder of user ${state.uid}` : 'no folder'}`,
-    asked: 'to delete what is in it',
-    advice: 'delete it yourself, or set MILLRACE_CACHE_DIR to a folder of your own',
+    message: `${directory} is ${state.isDirectory() ? `owned by user ${state.uid}` : 'not a folder'}`,
+    asked: 'to delete its entries',
+    advice: 'delete it yourself, or set MILLRACE_CACHE_DIR to a folder that you own',
   });
 }

@@ -14,9 +14,9 @@ import { watchDevices } from './watch.js';
 /** `millrace devices` */
 export function devicesCommand(): Command {
   const command = new Command('devices')
-    .description('the devices of this machine, best first, and why others are absent')
+    .description('list the devices of this machine, best first, and why others are absent')
     .addOption(
-      valueOption('--watch [seconds]', 'their temperature, power and load, again and again (every 2 s)')
+      valueOption('--watch [seconds]', 'show temperature, power and load repeatedly (default: every 2 s)')
         .argParser(wholeNumberParser(1, 86_400))
         .preset('2'),
     )

@@ -9,19 +9,19 @@ import { MillraceError } from '../kernel/error.js';
 /** `millrace init` */
 export function initCommand(): Command {
   const command = new Command('init')
-    .description('write a small kernel to begin with, for `millrace run`')
-    .argument('[file]', 'where to; ends in .ts, .mts, .js or .mjs', 'kernel.ts')
+    .description('write a small example kernel for `millrace run`')
+    .argument('[file]', 'file to create; its name ends in .ts, .mts, .js or .mjs', 'kernel.ts')
     .action(action(init));
-  return withExamples(command, ['millrace init', 'kernel.ts'], ['millrace init search.mjs', 'in JavaScript']);
+  return withExamples(command, ['millrace init', 'write kernel.ts'], ['millrace init search.mjs', 'in JavaScript']);
 }
 
 async function init({ output, args: [file = ''] }: Call<object>): Promise<CommandResult> {
   if (!/\.m?[jt]s$/.test(file)) {
     throw new MillraceError({
       code: 'usage',
-      message: `${file} would not be run: its name does not say what it holds`,
+      message: `${file} is not the name of a TypeScript or JavaScript file`,
       asked: `to write ${file}`,
-      advice: 'give it a name that ends in .ts, .mts, .js or .mjs',
+      advice: 'use a name that ends in .ts, .mts, .js or .mjs',
     });
   }
   try {
@@ -39,9 +39,9 @@ function notWrittenError(file: string, cause: NodeJS.ErrnoException): MillraceEr
   const exists = cause.code === 'EEXIST';
   return new MillraceError({
     code: exists ? 'usage' : 'io',
-    message: exists ? `${file} exists already` : `cannot write ${file}: ${cause.message}`,
+    message: exists ? `${file} already exists` : `cannot write ${file}: ${cause.message}`,
     asked: `to write ${file}`,
-    advice: exists ? 'give another name, or remove it first' : 'name a file in a folder that you may write to',
+    advice: exists ? 'give another name, or remove it first' : 'name a file in a writable folder',
     cause,
   });
 }
@@ -52,14 +52,14 @@ import { items, sha256, u32, when } from 'millrace';
 
 const salt = 2026;
 
-// Looks for numbers whose SHA-256, together with a salt, begins with many zero bits. The function is called once, with
-// symbols for values, and what it does with them becomes a program for every device. So plain TypeScript (loops,
-// functions, constants) costs nothing; what depends on values at run time is written with methods and with \`when\`.
+// Finds numbers whose SHA-256, together with a salt, begins with many zero bits. The function is called once, with
+// symbolic values, and its operations on them become a program for every device. Plain TypeScript (loops, functions,
+// constants) therefore costs nothing at run time; code that depends on run-time values uses methods and \`when\`.
 const kernel = items(
   'zeros',
   {
     job: { bits: u32 }, // the same for all indices: \`job\` below, or --param bits=20
-    hit: { digest: [u32, 8] }, // what is told of an index that was found
+    hit: { digest: [u32, 8] }, // reported for each index that hits
   },
   ({ job, index, emit }) => {
     const digest = sha256.hash([salt, index.lo]); // an index has 64 bits; these are the lower 32
@@ -70,10 +70,10 @@ const kernel = items(
 
 export default {
   kernel,
-  space: 2n ** 22n, // indices from 0 on; --space 2^32 for all that 32 bits have
+  space: 2n ** 22n, // number of indices, from 0; --space 2^32 covers all 32-bit numbers
   job: { bits: 18 },
 
-  // Every hit is checked before it is told, by code that shares nothing with the kernel.
+  // Checks every hit before it is reported, with code that shares nothing with the kernel.
   verify({ index, digest }${isTypeScript ? ': { index: bigint; digest: readonly number[] }' : ''}) {
     const message = Buffer.alloc(8);
     message.writeUInt32BE(salt, 0);

@@ -9,7 +9,7 @@ import { buildVersion } from '../console/command/version.js';
 export async function program(only?: string): Promise<Command> {
   const root = new Command('millrace')
     .description('Kernels written once in TypeScript, run on every processor there is.')
-    .version(buildVersion(), '-V, --version', 'the version and the build')
+    .version(buildVersion(), '-V, --version', 'show the version and the build')
     .configureHelp({ subcommandTerm: (command) => command.name() });
   for (const command of await Promise.all(namesFor(only).map((name) => commands[name]?.()))) {
     if (command) root.addCommand(command);
@@ -52,13 +52,14 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
 const COMPLETION = 'completion';
 
 const help = `
-Every option is also a variable (--device is MILLRACE_DEVICE) and may stand in ~/.config/millrace/config.json:
-file < environment < flag. \`millrace COMMAND --help\` says more, with examples.
-Exit status: 0 yes or complete, 1 no, 2 stopped at a checkpoint, 3 aborted, 4 limit reached, 64 usage, 69 no device,
-70 internal, 74 input or output, 76 a device gave wrong results, 77 self-test failed.
+Every option can also be set by an environment variable (MILLRACE_DEVICE for --device) or in
+~/.config/millrace/config.json. A flag overrides the variable, the variable overrides the file.
+\`millrace COMMAND --help\` lists the options of a command, with examples.
+Exit status: 0 yes or complete, 1 no, 2 stopped at a checkpoint, 3 aborted, 4 limit reached, 64 usage error,
+69 no device, 70 internal error, 74 file error, 76 a device failed or gave wrong results, 77 self-test failed.
 
 Examples:
-  millrace tour                        # what works on this machine
-  millrace init                        # a kernel to begin with
-  millrace run kernel.ts --space 2^32  # every index of it, on the best device
-  eval "$(millrace completion bash)"   # names and options by the Tab key`;
+  millrace tour                        # show what works on this machine
+  millrace init                        # write an example kernel
+  millrace run kernel.ts --space 2^32  # try 2^32 indices on the best device
+  eval "$(millrace completion bash)"   # complete commands and options with Tab`;

@@ -9,8 +9,8 @@ import type { CommandResult } from '../console/output/output.js';
 /** `millrace schema` */
 export function schemaCommand(): Command {
   const command = new Command('schema')
-    .description('the JSON Schema of what --json and --events write')
-    .addArgument(new Argument('[of]', 'of which').choices(['events']).default('events'))
+    .description('print the JSON Schema of the events that --json and --events write')
+    .addArgument(new Argument('[of]', 'schema to print').choices(['events']).default('events'))
     .action(action(schema));
   return withExamples(command, ['millrace schema events > events.schema.json']);
 }

@@ -23,7 +23,7 @@ import { testDevice } from './selftest.js';
 /** `millrace tour`, which `npm start` runs: what works on this machine, with figures. */
 export function tourCommand(): Command {
   const command = new Command('tour')
-    .description('a short tour of what works here')
+    .description('show what works on this machine: devices, a self-test, rates')
     .addOption(options.device())
     .addOption(options.threads())
     .action(action(tour));
@@ -48,17 +48,15 @@ async function tour({ output, options: { device: name, threads }, signal }: Call
   const device = await openDevice(name, threads === undefined ? {} : { threads });
   try {
     // The whole suite takes a compiler most of a minute at the first run.
-    output.line(`\n${style.bold('self-test')}, the part on u32 against the language's rules`);
+    output.line(`\n${style.bold('self-test')}, the cases on u32`);
     const failed = await testDevice(output, device, { indent: 2, filter: 'u32' }, signal);
     await showRates(output, device, signal);
     output.line(`\n${style.bold('next')}`);
     const command = process.env.npm_lifecycle_event === undefined ? 'millrace' : './millrace';
-    output.line(
-      `  ${command} init                          a kernel of your own, to run with \`${command} run kernel.ts\``,
-    );
-    output.line(`  ${command} selftest                      every operation on every device`);
-    output.line(`  ${command} bench --peers                 these figures next to those of others`);
-    output.line(`  ${command} kernel show block --target c  what the kernel became`);
+    output.line(`  ${command} init                          write your own kernel, then \`${command} run kernel.ts\``);
+    output.line(`  ${command} selftest                      test every operation on every device`);
+    output.line(`  ${command} bench --peers                 compare these figures with other programs`);
+    output.line(`  ${command} kernel show block --target c  show the code generated from a kernel`);
     return failed === 0 ? Exit.ok : Exit.selftest;
   } finally {
     await device.close();
@@ -79,7 +77,7 @@ async function showRates(output: Output, device: Device, signal: AbortSignal): P
     if (!isFigure(one) && one.isWrong) throw wrongResultsError(one);
     if (isFirst) {
       await showGenesis(output, device, isFigure(one) ? one.rate.median : 0, signal);
-      output.line(`\n${style.bold('five workloads')} on ${device.info.id}, each figure of checked results`);
+      output.line(`\n${style.bold('five workloads')} on ${device.info.id}, with checked results`);
       isFirst = false;
     }
     const about = `  ${one.workload.padEnd(6)}  ${one.name.padEnd(Math.max(...shown))}`;
@@ -107,7 +105,7 @@ const wrongResultsError = ({ name, device, reason }: NoFigure): MillraceError =>
 async function showGenesis(output: Output, device: Device, perSecond: number, signal: AbortSignal): Promise<void> {
   const { style } = output;
   const { base, count: nonces } = genesisWindow(Math.min(Math.max(Math.floor(perSecond), 2 ** 10), 2 ** 23));
-  output.line(`\n${style.bold('the genesis block')}, ${count(nonces)} nonces around its place`);
+  output.line(`\n${style.bold('the genesis block')}, ${count(nonces)} nonces around the known one`);
   const solver = new Solver(device);
   const start = performance.now();
   const search = {
@@ -121,7 +119,7 @@ async function showGenesis(output: Output, device: Device, perSecond: number, si
   const seconds = (performance.now() - start) / 1000;
   await solver.close();
   output.event('genesis', { ...solution, seconds });
-  if (solution === null) throw new Error('the genesis block has a nonce in this window');
+  if (solution === null) throw new Error('no nonce found for the genesis block in a window that contains it');
   output.line(`  nonce ${style.good(count(solution.nonce))} after ${count(solution.tried)} in ${duration(seconds)}`);
-  output.line(`  hash  ${solution.hash}  ${style.dim('as node:crypto says')}`);
+  output.line(`  hash  ${solution.hash}  ${style.dim('checked with node:crypto')}`);
 }

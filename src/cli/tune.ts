@@ -21,18 +21,19 @@ export function tuneCommand(only?: string): Command {
   const names = tunables.map(({ name }) => name);
   const command = new Command('tune').description(
     only === undefined
-      ? 'find out what suits workloads on devices, and keep it for their jobs'
-      : `find out what suits ${only} on devices, and keep it for its jobs: \`millrace tune ${only}\``,
+      ? 'measure which settings are fastest for workloads on devices, and store them for jobs'
+      : `measure which settings are fastest for ${only} on devices, and store them: \`millrace tune ${only}\``,
   );
-  if (only === undefined) command.addArgument(new Argument('[workload...]', 'which; default all').choices(names));
+  if (only === undefined)
+    command.addArgument(new Argument('[workload...]', 'workloads to tune; default: all').choices(names));
   command
-    .addOption(options.devices().default('auto', 'the best there is'))
+    .addOption(options.devices().default('auto', 'the best available'))
     .addOption(options.dataDir())
-    .addOption(flag('--show', 'what is known, with every timing; nothing is measured').conflicts(['reset', 'retune']))
-    .addOption(flag('--reset', 'forget what is known; nothing is measured').conflicts('retune'))
-    .addOption(flag('--retune', 'measure again what is known'))
+    .addOption(flag('--show', 'show stored settings with every timing; measure nothing').conflicts(['reset', 'retune']))
+    .addOption(flag('--reset', 'delete stored settings; measure nothing').conflicts('retune'))
+    .addOption(flag('--retune', 'measure again even if settings are stored'))
     .addOption(
-      valueOption('--budget <time>', 'the most time for each workload on each device')
+      valueOption('--budget <time>', 'time limit for each workload on each device')
         .argParser(parseSeconds)
         .default(BUDGET_S, '5m'),
     );
@@ -42,7 +43,7 @@ export function tuneCommand(only?: string): Command {
     command,
     ['millrace tune', 'all workloads on the best device'],
     ['millrace tune block --device cuda,cpu --retune', 'again, with all candidates'],
-    ['millrace tune --show', 'what jobs use now, and why'],
+    ['millrace tune --show', 'the settings that jobs use now, and why'],
   );
 }
 
@@ -89,22 +90,22 @@ async function tuneWorkload(
   const what = `${output.style.bold(tunable.name)} on ${device.info.id}`;
   if (given.reset) {
     await saveTuning(device, tunable, undefined);
-    output.line(`${what}: forgotten`);
+    output.line(`${what}: stored settings deleted`);
     return false;
   }
   const known = await tuningFor(device, tunable);
   if (given.show) {
     if (known) printTuning(output, device, tunable, known, true);
-    else output.line(`${what}: nothing is known`);
+    else output.line(`${what}: nothing is stored`);
     return false;
   }
   if (known?.isWhole && !given.retune) {
     printTuning(output, device, tunable, known, true);
-    output.say('known from before; --retune measures again');
+    output.say('stored earlier; --retune measures again');
     return false;
   }
   if (tunable.axes(device.info).length === 0) {
-    output.line(`${what}: there is nothing to choose`);
+    output.line(`${what}: nothing to tune`);
     return false;
   }
   const start = performance.now();
@@ -114,7 +115,7 @@ async function tuneWorkload(
   await saveTuning(device, tunable, record);
   printTuning(output, device, tunable, record, false);
   output.say(`measured in ${duration((performance.now() - start) / 1000)}`);
-  if (!record.isWhole) output.warn(`not everything was tried in ${duration(given.budget)}; --budget gives it more`);
+  if (!record.isWhole) output.warn(`not all candidates were measured in ${duration(given.budget)}; raise --budget`);
   return true;
 }
 
@@ -159,7 +160,11 @@ function printTuning(output: Output, { info }: Device, tunable: Tunable, record:
       const middle = median(samples.map(([work, took]) => work / took));
       const fate =
         unfit ??
-        (discarded === undefined ? (at === axis.winner ? 'best' : '') : `left out after ${plural(discarded, 'round')}`);
+        (discarded === undefined
+          ? at === axis.winner
+            ? 'best'
+            : ''
+          : `discarded after ${plural(discarded, 'round')}`);
       return [
         name,
         samples.length === 0 ? '' : rate(middle, unit),

@@ -19,7 +19,7 @@ export async function watchDevices(
   while (!signal.aborted) {
     const readings = await readAll(devices);
     if (readings.length === 0) {
-      output.say('no device here tells its temperature, power or load');
+      output.say('no device reports its temperature, power or load');
       return Exit.no;
     }
     const time = new Date();

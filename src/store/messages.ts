@@ -38,7 +38,7 @@ export function errorDataOf(error: unknown): ErrorData {
   if (error instanceof LedgerUnavailableError)
     return { kind: 'unavailable', message: error.message, advice: error.advice };
   if (error instanceof LedgerDamagedError) {
-    const advice = 'run the same again: the damaged ledger is set aside, and a new one is begun';
+    const advice = 'run the command again: it sets the damaged ledger aside and creates a new one';
     return {
       kind: 'known',
       message: `the ledger is damaged: ${error.message}`,

@@ -70,8 +70,8 @@ export const examples: Examples = {
     // The numbers of the workload's README.
     all: { check: says(/^additions +1,045 /m, /^rotations +1,020 /m) },
   },
-  'millrace uhash tune --show': { all: { more: wasm, check: says(/^uhash on wasm: nothing is known$/m) } },
-  'millrace uhash tune --reset': { long: { more: wasm, check: says(/^uhash on wasm: forgotten$/m) } },
+  'millrace uhash tune --show': { all: { more: wasm, check: says(/^uhash on wasm: nothing is stored$/m) } },
+  'millrace uhash tune --reset': { long: { more: wasm, check: says(/^uhash on wasm: stored settings deleted$/m) } },
   'millrace uhash tune --retune': {
     long: { more: [...wasm, '--budget', '1s'], check: says(/H\/s +1\.000 .* best$/m) },
   },

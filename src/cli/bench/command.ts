@@ -9,7 +9,7 @@ import { suiteCommand } from './suite-command.js';
 /** `millrace bench …`: all workloads in brief, or one in full; each workload defines its own command. */
 export function benchCommand(): Command {
   return new Command('bench')
-    .description('figures of all workloads, of one next to its peers')
+    .description('measure all workloads, or one next to other programs')
     .addCommand(suiteCommand(), { isDefault: true })
     .addCommand(blockBench())
     .addCommand(uhashBench())

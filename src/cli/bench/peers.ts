@@ -10,7 +10,7 @@ import { MillraceError } from '../../kernel/error.js';
 /** Measures peers beside ours, on each given device that they support, and always on the CPU, where most of them run. */
 export async function comparePeers(
   output: Output,
-  wanted: readonly WorkloadBench[],
+  selected: readonly WorkloadBench[],
   devices: readonly Device[],
   options: CaseOptions,
 ): Promise<SavedPeers[]> {
@@ -18,7 +18,7 @@ export async function comparePeers(
   const cpu = isOnCpu ? undefined : await openDevice('cpu');
   const all: SavedPeers[] = [];
   try {
-    for (const { workload, peers } of wanted) {
+    for (const { workload, peers } of selected) {
       for (const device of cpu ? [...devices, cpu] : devices) {
         for await (const { title, candidates, absent } of peers?.(device, options) ?? []) {
           output.line(`\n${output.style.bold(`${workload}: ${title}`)}`);
@@ -33,7 +33,7 @@ export async function comparePeers(
           for (const [at, one] of comparison.measurements.entries()) {
             output.event('measurement', { ...measurementFields(one), ratio: comparison.ratios[at] });
           }
-          if (absent.length > 0) output.line(`not there: ${absent.join(', ')}`);
+          if (absent.length > 0) output.line(`not installed: ${absent.join(', ')}`);
         }
       }
     }

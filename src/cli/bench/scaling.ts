@@ -61,12 +61,12 @@ async function measureDevices(
   { unit, maxWork, perItem, perSecond }: MeasuredRate,
 ): Promise<SeveralDevices> {
   const isVirtual = devices.length === 1;
-  const nature = { speed: (perSecond * VIRTUAL_SHARE) / perItem };
-  const several = isVirtual ? virtualDevices(first, Array(VIRTUAL_DEVICES).fill(nature)) : devices;
+  const spec = { speed: (perSecond * VIRTUAL_SHARE) / perItem };
+  const several = isVirtual ? virtualDevices(first, Array(VIRTUAL_DEVICES).fill(spec)) : devices;
   const work = isVirtual ? Math.max(1, Math.round(perSecond * VIRTUAL_SHARE * VIRTUAL_SECONDS)) : maxWork;
   const found = await measureDevicesScaling(several, (some) => sized(some, work));
   const what = isVirtual
-    ? `virtual devices made of ${first.info.id}, each held to ${rate(perSecond * VIRTUAL_SHARE, unit)}`
+    ? `virtual devices made of ${first.info.id}, each limited to ${rate(perSecond * VIRTUAL_SHARE, unit)}`
     : 'devices';
   output.event('scaling-devices', { workload, isVirtual, unit, found });
   output.line(`on several ${what}:`);

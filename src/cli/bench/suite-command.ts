@@ -30,34 +30,37 @@ import { measureScaling } from './scaling.js';
 /** `millrace bench`, in full `millrace bench all` */
 export function suiteCommand(): Command {
   const command = new Command('all')
-    .description('every workload on the devices, in short: checked results, limits of the hardware beside them')
+    .description('measure every workload on the devices: checked results, next to hardware limits')
     .addArgument(
-      new Argument('[workload...]', 'which; default all').choices(benchedWorkloads.map(({ workload }) => workload)),
+      new Argument('[workload...]', 'workloads to measure; default: all').choices(
+        benchedWorkloads.map(({ workload }) => workload),
+      ),
     )
-    .addOption(options.devices().default('auto', 'the best there is'))
+    .addOption(options.devices().default('auto', 'the best available'))
     .addOption(
-      valueOption('--runs <n>', `runs that count, ${MIN_RUNS} or more`)
+      valueOption('--runs <n>', `measured runs, ${MIN_RUNS} or more`)
         .argParser(wholeNumberParser(MIN_RUNS, 1000))
         .default(MIN_RUNS),
     )
-    .addOption(flag('--full', 'also what takes minutes'))
-    .addOption(flag('--peers', 'then others who do the same work, those installed, in turn with ours'))
-    .addOption(flag('--scaling', 'then cost against work over four decades, and one device against several'))
-    .addOption(valueOption('--save <file>', 'all figures as JSON, to compare with later'))
-    .addOption(valueOption('--markdown <file>', 'the table as Markdown, with the machine and the date'))
+    .addOption(flag('--full', 'include cases that take minutes'))
+    .addOption(flag('--peers', 'also measure installed programs that do the same work, in turn with ours'))
+    .addOption(flag('--scaling', 'also measure cost against work over four decades, and one device against several'))
+    .addOption(valueOption('--save <file>', 'write all figures as JSON, for --compare'))
+    .addOption(valueOption('--markdown <file>', 'write the table as Markdown, with the machine and the date'))
     .addOption(
-      valueOption('--compare [file]', 'saved figures: exit status 1 where one has become slower, beyond chance').preset(
-        COMMITTED,
-      ),
+      valueOption(
+        '--compare [file]',
+        'compare with saved figures; exit status 1 if one is slower, beyond chance',
+      ).preset(COMMITTED),
     );
   withDeviceOptions(command).action(action(suite));
   return withExamples(
     command,
-    ['millrace bench', 'the best device, all workloads, within two minutes'],
-    ['millrace bench block words --device cuda,cpu', 'two of them, side by side'],
-    ['millrace bench --peers', 'OpenSSL, mp64, crunch, GMP, NumPy and others beside'],
+    ['millrace bench', 'all workloads on the best device, within two minutes'],
+    ['millrace bench block words --device cuda,cpu', 'two workloads on two devices'],
+    ['millrace bench --peers', 'next to OpenSSL, mp64, crunch, GMP, NumPy and others'],
     ['millrace bench --save then.json; millrace bench --compare then.json', 'has anything become slower?'],
-    ['millrace bench --compare', 'against the figures that come with the package, where such a device is among them'],
+    ['millrace bench --compare', 'against the figures in the package, if they include this device'],
   );
 }
 
@@ -85,7 +88,7 @@ async function suite({ output, options: given, args, signal }: Call<SuiteCommand
   const selected = benchedWorkloads.filter(({ workload }) => names.length === 0 || names.includes(workload));
   const { compare } = given;
   const baselines = compare === undefined ? [] : compare === COMMITTED ? committedBaselines() : [readSaved(compare)];
-  const begun = performance.now();
+  const start = performance.now();
   const opening = setUpDevices(given, output, { completion: 'poll' });
   const devices = await openDevices(given.device, opening.options);
   try {
@@ -110,7 +113,7 @@ async function suite({ output, options: given, args, signal }: Call<SuiteCommand
     const figures = all.filter(isFigure);
     output.line();
     for (const line of table([SUITE_HEADING, ...figures.map(figureRow)], { right: SUITE_RIGHT })) output.line(line);
-    output.line(`\n${plural(figures.length, 'figure')} in ${duration((performance.now() - begun) / 1000)}`);
+    output.line(`\n${plural(figures.length, 'figure')} in ${duration((performance.now() - start) / 1000)}`);
     let report = reportOf(host, all);
     saveReport(given, report);
     if (given.save !== undefined) report = { ...report, timelines: await timelinesOf(selected, devices) };
@@ -134,9 +137,9 @@ function reportOf(host: SavedReport['machine'], all: readonly (Figure | NoFigure
 }
 
 /** Returns some chunks of a job on each device, for workloads that provide a timeline. */
-async function timelinesOf(wanted: readonly WorkloadBench[], devices: readonly Device[]): Promise<Timeline[]> {
+async function timelinesOf(selected: readonly WorkloadBench[], devices: readonly Device[]): Promise<Timeline[]> {
   const all: Timeline[] = [];
-  for (const { workload, timeline } of wanted) {
+  for (const { workload, timeline } of selected) {
     for (const device of timeline ? devices : []) {
       const chunks = middleChunks((await timeline?.(device)) ?? []);
       if (chunks.length > 0) all.push({ workload, device: device.info.id, chunks });
@@ -153,8 +156,8 @@ function suiteExit(all: readonly (Figure | NoFigure)[], verdicts: readonly Verdi
 /** Prints a figure as soon as it is known; the table follows when all are. */
 function printFigure(output: Output, one: Figure | NoFigure): void {
   figureEvent(output, one);
-  const told = isFigure(one) ? rate(one.rate.median, one.unit) : `no figure: ${one.reason}`;
-  output.say(`${one.workload} on ${one.device}: ${one.name}: ${told}`);
+  const text = isFigure(one) ? rate(one.rate.median, one.unit) : `no figure: ${one.reason}`;
+  output.say(`${one.workload} on ${one.device}: ${one.name}: ${text}`);
 }
 
 export function figureEvent(output: Output, one: Figure | NoFigure): void {
@@ -170,8 +173,8 @@ function printVerdicts(output: Output, verdicts: readonly Verdict[]): void {
   output.line(`\n${output.style.bold('Against the saved figures')}`);
   const rows = verdicts.map((one) => {
     output.event('verdict', { ...one });
-    const told = one.isLost ? output.style.bad('LOST') : output.style.good('kept');
-    return [one.workload, one.name, one.device, `${one.ratio.toFixed(2)}×`, told];
+    const verdict = one.isLost ? output.style.bad('LOST') : output.style.good('kept');
+    return [one.workload, one.name, one.device, `${one.ratio.toFixed(2)}×`, verdict];
   });
   for (const line of table(rows, { right: [3] })) output.line(line);
   const lost = verdicts.filter(({ isLost }) => isLost).length;
@@ -203,9 +206,9 @@ function write(path: string, text: string, asked: string): void {
   } catch (cause) {
     throw new MillraceError({
       code: 'io',
-      message: `${path} cannot be written: ${(cause as Error).message}`,
+      message: `cannot write ${path}: ${(cause as Error).message}`,
       asked: `${asked} ${path}`,
-      advice: 'name a file in a folder of your own',
+      advice: 'name a file in a writable folder',
     });
   }
 }

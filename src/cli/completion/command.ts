@@ -11,8 +11,8 @@ import { zshScript } from './zsh.js';
 /** `millrace completion` */
 export function completionCommand(): Command {
   const command = new Command('completion')
-    .description('a script by which a shell completes commands and options')
-    .addArgument(new Argument('<shell>', 'which').choices(Object.keys(scripts)));
+    .description('print a script that makes a shell complete commands and options')
+    .addArgument(new Argument('<shell>', 'shell that runs the script').choices(Object.keys(scripts)));
   command.action(action((call: Call<object>) => completion(call, command)));
   return withExamples(
     command,

@@ -22,7 +22,7 @@ export interface CompletionOption {
 
 /** Returns the words of the program and of every subcommand. */
 export function commandWords(command: Command, path: readonly string[] = []): CommandWords[] {
-  const help = { flags: ['-h', '--help'], description: 'this help', value: 'none', choices: [] } as const;
+  const help = { flags: ['-h', '--help'], description: 'show this help', value: 'none', choices: [] } as const;
   const own: CommandWords = {
     path: path.join(' '),
     description: command.description(),

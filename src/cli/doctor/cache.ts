@@ -9,7 +9,7 @@ import type { Diagnostic } from '../../device/registry.js';
 export async function cacheFindings(directory: string = cacheDirectory()): Promise<Diagnostic[]> {
   const state = await lstat(directory).catch(() => undefined);
   const fault = (await trustProblem(directory)) ?? (state && (await unwritable(directory)));
-  const found = state ? await described(directory, state.mode) : `${directory}, not made yet`;
+  const found = state ? await described(directory, state.mode) : `${directory}, not created yet`;
   if (fault === undefined) return [{ what: 'directory', state: 'ok', found }];
   const advice = `programs are compiled again in each run; to keep them, ${fault.advice}`;
   return [{ what: 'directory', state: 'warning', found: `${found}; ${fault.fault}`, advice }];
@@ -23,7 +23,7 @@ async function described(directory: string, mode: number): Promise<string> {
 const unwritable = (directory: string): Promise<TrustProblem | undefined> =>
   access(directory, constants.W_OK).then(
     () => undefined,
-    () => ({ fault: 'it cannot be written', advice: 'set MILLRACE_CACHE_DIR to a directory that can be written' }),
+    () => ({ fault: 'it is not writable', advice: 'set MILLRACE_CACHE_DIR to a writable directory' }),
   );
 
 async function sizeOf(directory: string): Promise<{ readonly entries: number; readonly size: number }> {

@@ -17,9 +17,9 @@ import { tryDevice } from './trial.js';
 /** `millrace doctor` */
 export function doctorCommand(): Command {
   const command = new Command('doctor')
-    .description('what works on this machine, what does not, and what to do; a report to paste')
+    .description('report what works on this machine, what does not, and how to fix it')
     .action(action(doctor));
-  return withExamples(command, ['millrace doctor > report.txt', 'without names and passwords']);
+  return withExamples(command, ['millrace doctor > report.txt', 'contains no names or passwords']);
 }
 
 export interface Section {
@@ -30,7 +30,7 @@ export interface Section {
 async function doctor({ output, signal }: Call<object>): Promise<CommandResult> {
   const { style } = output;
   output.line(`${style.bold(`Millrace ${version()}`)}, ${new Date().toISOString().slice(0, 10)}`);
-  const tell = ({ title, findings }: Section): void => {
+  const print = ({ title, findings }: Section): void => {
     if (findings.length === 0) return;
     for (const { what, state, found, advice } of findings)
       output.event('finding', { section: title, what, state, found, advice });
@@ -42,7 +42,7 @@ async function doctor({ output, signal }: Call<object>): Promise<CommandResult> 
   const section = (title: string, findings: readonly Diagnostic[]): void => {
     const shown = findings.map(withoutPrivateData);
     all.push(...shown);
-    tell({ title, findings: shown });
+    print({ title, findings: shown });
   };
   const environment = environmentFindings(); // read first: drivers' modules set variables
   section('system', await systemFindings());
@@ -73,8 +73,8 @@ async function doctor({ output, signal }: Call<object>): Promise<CommandResult> 
   output.line();
   output.line(
     useful.length > 0
-      ? `${style.good(`${plural(useful.length, 'device')} to work with`)}: ${useful.join(', ')}`
-      : style.bad('there is no device but the interpreter, which is slow: see what is missing above'),
+      ? `${style.good(`${plural(useful.length, 'device')} ready`)}: ${useful.join(', ')}`
+      : style.bad('no device works except the interpreter, which is slow: see above for what is missing'),
   );
   output.line(style.dim(`${plural(counts.warning, 'warning')}, ${counts.missing} missing`));
   return { exit: useful.length > 0 ? Exit.ok : Exit.noDevice, answer: { working, counts } };
@@ -84,8 +84,8 @@ async function doctor({ output, signal }: Call<object>): Promise<CommandResult> 
 export function findingLines(findings: readonly Diagnostic[], style: Style): string[] {
   const colour = { ok: style.good, warning: style.warn, missing: style.dim };
   const rows = findings.map(({ what, state, found }) => [colour[state](state.padEnd(STATE)), what, found]);
-  const wide = Math.max(...findings.map(({ what }) => what.length));
-  const margin = ' '.repeat(INDENT + STATE + GAP + wide + GAP);
+  const width = Math.max(...findings.map(({ what }) => what.length));
+  const margin = ' '.repeat(INDENT + STATE + GAP + width + GAP);
   return table(rows, { indent: INDENT, gap: GAP }).flatMap((line, at) => {
     const { advice } = findings[at] ?? {};
     return advice === undefined ? [line] : [line, `${margin}→ ${advice}`];

@@ -49,9 +49,9 @@ describe('a report that can be shown to others', () => {
 });
 
 describe('the cache', () => {
-  it('not made yet is no fault', async () => {
+  it('not created yet is not a fault', async () => {
     const path = join(folder, 'later');
-    expect(await cacheFindings(path)).toEqual([{ what: 'directory', state: 'ok', found: `${path}, not made yet` }]);
+    expect(await cacheFindings(path)).toEqual([{ what: 'directory', state: 'ok', found: `${path}, not created yet` }]);
   });
   it('is counted', async () => {
     const path = join(folder, 'cache');
@@ -74,7 +74,7 @@ describe('the cache', () => {
     const [below] = await cacheFindings(join(path, 'cache'));
     expect(below).toMatchObject({
       state: 'warning',
-      found: expect.stringContaining(`not made yet; others may write to ${path}, above it`) as unknown,
+      found: expect.stringContaining(`not created yet; others may write to ${path}, above it`) as unknown,
       advice: expect.stringContaining(`chmod go-w ${path}`) as unknown,
     });
   });

@@ -11,7 +11,7 @@ export function graphicsFindings(hasWebGpu: boolean): Section[] {
   if (process.platform !== 'linux') return [];
   return [
     { title: 'device files', findings: nodeFindings() },
-    { title: 'drivers that Vulkan is told of', findings: vulkanFindings(hasWebGpu) },
+    { title: 'Vulkan drivers', findings: vulkanFindings(hasWebGpu) },
   ];
 }
 
@@ -26,9 +26,8 @@ function nodeFindings(): Diagnostic[] {
       .map((name) => `/dev/${name}`),
   ].filter((path) => statSync(path, { throwIfNoEntry: false })?.isCharacterDevice());
   if (files.length === 0) {
-    const advice =
-      "a GPU needs its kernel driver; a container is given the files: docker's --gpus all or --device /dev/dri";
-    return [{ what: 'GPU', state: 'missing', found: 'there is no /dev/nvidia* and no /dev/dri/*', advice }];
+    const advice = "install the GPU's kernel driver; in a container, use docker's --gpus all or --device /dev/dri";
+    return [{ what: 'GPU', state: 'missing', found: 'no /dev/nvidia* and no /dev/dri/*', advice }];
   }
   return files.map(nodeFinding);
 }
@@ -43,7 +42,7 @@ function nodeFinding(path: string): Diagnostic {
     const advice = `this user may not open it: sudo usermod -aG ${groupOf(gid)} $USER, and log in again`;
     // The card's own file is for displays; kernels use the render node.
     return /\/card\d+$|modeset/.test(path)
-      ? { what: path, state: 'ok', found: `${found}, closed to this user, which does not matter` }
+      ? { what: path, state: 'ok', found: `${found}, not accessible to this user, which does not matter` }
       : { what: path, state: 'warning', found, advice };
   }
 }
@@ -77,10 +76,10 @@ function vulkanFindings(hasWebGpu: boolean): Diagnostic[] {
         );
   if (files.length > 0) return files.map((path) => driverFinding(path, hasWebGpu));
   const advice = existsSync('/dev/nvidiactl')
-    ? `NVIDIA's is libEGL_nvidia.so.0: write a file like ${folders[0]}/nvidia_icd.json that names it`
+    ? `write ${folders[0]}/nvidia_icd.json, which names NVIDIA's driver libEGL_nvidia.so.0`
     : existsSync(SWIFTSHADER)
-      ? `for tests, chromium has one in software: VK_ICD_FILENAMES=${SWIFTSHADER}`
-      : "install the GPU's Vulkan driver; for tests in software, the package chromium has one";
+      ? `for tests, use Chromium's software driver: VK_ICD_FILENAMES=${SWIFTSHADER}`
+      : "install the GPU's Vulkan driver; for tests, the package chromium has a software driver";
   return [{ what: 'Vulkan', state: 'missing', found: `no driver in ${folders.join(', ')}`, advice }];
 }
 
@@ -90,16 +89,16 @@ function driverFinding(file: string, hasWebGpu: boolean): Diagnostic {
   const what = basename(file);
   const library = libraryIn(textOf(file));
   if (library === '')
-    return { what, state: 'warning', found: `${file} names no library`, advice: 'install its package again' };
+    return { what, state: 'warning', found: `${file} does not name a library`, advice: 'reinstall its package' };
   // The loader resolves a bare name; only a path can be checked here.
   const path = library.startsWith('.') ? join(dirname(file), library) : library;
   if (path.startsWith('/') && !existsSync(path)) {
-    const advice = 'the file outlived its library: install the package again, or remove the file';
-    return { what, state: 'warning', found: `${library}, which is not there`, advice };
+    const advice = 'reinstall the package, or remove the file if the package is gone';
+    return { what, state: 'warning', found: `${library} does not exist`, advice };
   }
   if (!hasWebGpu && library.startsWith('libGLX_nvidia')) {
     const advice =
-      'without a desktop it does not start: name libEGL_nvidia.so.0 in a copy, and that in VK_ICD_FILENAMES';
+      'it does not start without a desktop: name libEGL_nvidia.so.0 in a copy of the file, and the copy in VK_ICD_FILENAMES';
     return { what, state: 'warning', found: library, advice };
   }
   return { what, state: 'ok', found: library };

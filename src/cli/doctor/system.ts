@@ -65,7 +65,7 @@ function variable(name: string, value: string): Diagnostic {
         what: name,
         state: 'warning',
         found,
-        advice: `there is no ${missing.join(', ')}: name the driver's file`,
+        advice: `${missing.join(', ')} does not exist: name the driver's file`,
       };
   }
   return { what: name, state: 'ok', found };

@@ -26,7 +26,7 @@ export async function tryDevice(info: DeviceInfo): Promise<Diagnostic> {
     const { openMs, compileMs, wrong } = await withTimeout(runTrial(info.id), MAX_TRIAL_MS, late);
     const times = `opened in ${duration(openMs / 1000)}, compiled in ${duration(compileMs / 1000)}`;
     if (wrong === 0) return { what, state: 'ok', found: `${info.name}: works; ${times}` };
-    const advice = `run millrace selftest --device ${info.id}, and do not rely on it`;
+    const advice = `do not rely on this device; run millrace selftest --device ${info.id}`;
     return { what, state: 'warning', found: `${info.name}: ${wrong} of ${COUNT} results are wrong`, advice };
   } catch (error) {
     const advice = error instanceof MillraceError ? error.advice : undefined;

@@ -12,7 +12,7 @@ import { list, show } from './view.js';
 
 /** `millrace jobs …` */
 export function jobsCommand(): Command {
-  const jobs = new Command('jobs').description('what the ledger keeps: jobs, what they have done and found');
+  const jobs = new Command('jobs').description('list and control the jobs in the ledger');
   const add = <Options extends StoreOptions>(
     command: Command,
     run: (call: StoreCall<Options>) => Promise<CommandResult>,
@@ -29,39 +29,41 @@ export function jobsCommand(): Command {
   withExamples(
     add(
       new Command('list')
-        .description('all jobs, the most important first')
-        .addOption(flag('--open', 'only those that are not over')),
+        .description('list all jobs, highest priority first')
+        .addOption(flag('--open', 'list only unfinished jobs')),
       list,
     ),
     ['millrace jobs list --open'],
   );
   withExamples(
-    add(one('show', 'all of one job, with its hits').addOption(flag('--ranges', 'what is done, range by range')), show),
+    add(one('show', 'show one job, with its hits').addOption(flag('--ranges', 'also list the finished ranges')), show),
     ['millrace jobs show last'],
     ['millrace jobs show 3f2a --ranges --json'],
   );
   withExamples(
     add(
       new Command('resume')
-        .description('go on with jobs: paused ones, or by their command, one after the other')
+        .description('resume paused jobs in their processes, and others by running their commands, one at a time')
         .argument('[job...]', ID)
-        .addOption(flag('--all', 'all that are open, the most important first')),
+        .addOption(flag('--all', 'resume all open jobs, highest priority first')),
       resume,
     ),
     ['millrace jobs resume last'],
     ['millrace jobs resume --all'],
   );
-  withExamples(add(several('pause', 'have the processes that run them start no more work'), pause), [
+  withExamples(add(several('pause', 'pause jobs: the processes that run them start no more work'), pause), [
     'millrace jobs pause last',
   ]);
-  withExamples(add(several('cancel', 'end jobs; what they have done and found stays'), cancel), [
+  withExamples(add(several('cancel', 'end jobs; their progress and hits stay in the ledger'), cancel), [
     'millrace jobs cancel 3f2a 77b0',
   ]);
-  withExamples(add(several('remove', 'forget jobs, their hits included'), remove), ['millrace jobs remove 3f2a']);
+  withExamples(add(several('remove', 'delete jobs and their hits from the ledger'), remove), [
+    'millrace jobs remove 3f2a',
+  ]);
   withExamples(
     add(
-      one('priority', 'how important a job is: others pause on devices that both use').addArgument(
-        new Argument('<n>', 'higher is more important; a job begins with 0').argParser(parsePriority),
+      one('priority', 'set the priority of a job: jobs with a lower one pause on devices that both use').addArgument(
+        new Argument('<n>', 'higher is more important; default: 0').argParser(parsePriority),
       ),
       setPriority,
     ),
@@ -69,8 +71,8 @@ export function jobsCommand(): Command {
   );
   withExamples(
     add(
-      one('export', 'a job as JSON, for another machine').addOption(
-        valueOption('-o, --output <file>', 'where to (default: stdout)'),
+      one('export', 'write a job as JSON, for another machine').addOption(
+        valueOption('-o, --output <file>', 'file to write (default: stdout)'),
       ),
       exportTo,
     ),
@@ -79,8 +81,8 @@ export function jobsCommand(): Command {
   withExamples(
     add(
       new Command('import')
-        .description('take in what was done elsewhere: ranges and hits')
-        .argument('<file>', 'what `jobs export` wrote; - for stdin'),
+        .description('add the finished ranges and hits of an exported job')
+        .argument('<file>', 'file that `jobs export` wrote; - for stdin'),
       importFrom,
     ),
     ['millrace jobs import job.json'],
@@ -88,12 +90,12 @@ export function jobsCommand(): Command {
   return withExamples(
     jobs,
     ['millrace jobs list'],
-    ['millrace jobs show last', 'the job that was worked on last'],
+    ['millrace jobs show last', 'the most recently active job'],
     ['millrace jobs pause 3f2a'],
   );
 }
 
-const ID = 'its id, the beginning of it, or last';
+const ID = 'id of a job, the beginning of an id, or last';
 
 export interface StoreOptions {
   readonly dataDir: string;

@@ -1,4 +1,5 @@
 import { Exit } from '../../console/command/exit.js';
+import { plural } from '../../console/output/format.js';
 import type { CommandResult, Output } from '../../console/output/output.js';
 import type { JobSummary, Store } from '../../store/index.js';
 import type { StoreCall, StoreOptions } from './command.js';
@@ -7,10 +8,10 @@ import type { StoreCall, StoreOptions } from './command.js';
 export async function pause({ output, args, store }: StoreCall<StoreOptions>): Promise<CommandResult> {
   return forEach(args, store, async (summary) => {
     const { id } = summary.job;
-    if (!summary.isRunning) return report(output, id, 'nobody runs it', false);
+    if (!summary.isRunning) return report(output, id, 'no process runs it', false);
     await store.request(id, 'pause');
     const isDone = await waitUntil(store, id, ({ job, isRunning }) => job.state === 'paused' || !isRunning);
-    return report(output, id, isDone ? 'paused' : 'it was asked to pause, and has not answered yet', isDone);
+    return report(output, id, isDone ? 'paused' : 'pause requested, no answer yet', isDone);
   });
 }
 
@@ -24,7 +25,7 @@ export async function cancel({ output, args, store }: StoreCall<StoreOptions>): 
     }
     await store.request(id, 'cancel');
     const isDone = await waitUntil(store, id, ({ isRunning }) => !isRunning);
-    return report(output, id, isDone ? 'cancelled' : 'it was asked to end, and has not answered yet', isDone);
+    return report(output, id, isDone ? 'cancelled' : 'cancellation requested, no answer yet', isDone);
   });
 }
 
@@ -32,7 +33,7 @@ export async function cancel({ output, args, store }: StoreCall<StoreOptions>): 
 export async function remove({ output, args, store }: StoreCall<StoreOptions>): Promise<CommandResult> {
   return forEach(args, store, async ({ job: { id }, hits }) => {
     await store.remove(id);
-    return report(output, id, `removed${hits > 0 ? `, with ${hits} hits` : ''}`);
+    return report(output, id, `removed${hits > 0 ? `, with ${plural(hits, 'hit')}` : ''}`);
   });
 }
 

@@ -54,7 +54,7 @@ export async function importFrom({
 }: StoreCall<StoreOptions>): Promise<CommandResult> {
   const json = await withIoErrors(`to read ${file}`, () => read(file === '-' ? host().stdin : createReadStream(file)));
   const { id, indices, hits } = await store.import(json);
-  output.say(`job ${id}: ${count(indices)} indices and ${plural(hits, 'hit')} are new`);
+  output.say(`job ${id}: added ${count(indices)} indices and ${plural(hits, 'hit')}`);
   return { exit: Exit.ok, answer: { id, indices, hits } };
 }
 

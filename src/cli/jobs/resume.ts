@@ -31,8 +31,8 @@ export async function resume({
     if (signal.aborted) return Exit.stopped;
     if (isRunning) {
       await store.request(job.id, 'resume');
-      const goesOn = await waitUntil(store, job.id, ({ job: { state } }) => state === 'running');
-      output.say(`job ${job.id}: ${goesOn ? 'goes on' : 'it was asked to go on, and has not answered yet'}`);
+      const isResumed = await waitUntil(store, job.id, ({ job: { state } }) => state === 'running');
+      output.say(`job ${job.id}: ${isResumed ? 'resumed' : 'resume requested, no answer yet'}`);
       continue;
     }
     output.say(`job ${job.id}: millrace ${job.call.args.join(' ')}`);
@@ -71,7 +71,7 @@ function run({ id, call }: JobRecord, dataDir: string, signal: AbortSignal): Pro
 const noJobError = (): MillraceError =>
   new MillraceError({
     code: 'usage',
-    message: 'no job is named',
+    message: 'no job given',
     asked: 'jobs resume',
     advice: 'give an id (`millrace jobs list`), last, or --all',
   });
@@ -80,15 +80,15 @@ const noCommandError = (id: string): MillraceError =>
   new MillraceError({
     code: 'usage',
     message: `job ${id} has no command line: a program started it`,
-    asked: `to go on with job ${id}`,
+    asked: `to resume job ${id}`,
     advice: 'run the program again with the same parameters: it finds the job',
   });
 
 const notStartedError = (id: string, folder: string, cause: Error): MillraceError =>
   new MillraceError({
     code: 'io',
-    message: `its command could not be started in ${folder}: ${cause.message}`,
-    asked: `to go on with job ${id}`,
+    message: `cannot start its command in ${folder}: ${cause.message}`,
+    asked: `to resume job ${id}`,
     advice: 'go to the folder where its file is now and run the command there',
     cause,
   });

@@ -53,11 +53,11 @@ export async function show({
   line('done', `${count(done)}, ${percent(shareOf(done, space.length))}, in ${plural(ranges, 'range')}`);
   line('hits', count(found));
   line('worked', `${duration(job.elapsedMs / 1000)}${job.devices.length > 0 ? ` on ${job.devices.join(', ')}` : ''}`);
-  line('begun', `${age(Date.now() - job.createdMs)} ago, last worked on ${age(Date.now() - job.lastActiveMs)} ago`);
+  line('started', `${age(Date.now() - job.createdMs)} ago, last worked on ${age(Date.now() - job.lastActiveMs)} ago`);
   line('priority', String(job.priority));
-  line('with', jsonLine(job.params));
+  line('params', jsonLine(job.params));
   line('command', `millrace ${job.call.args.join(' ')}`);
-  if (job.call.folder !== '') line('in', job.call.folder);
+  if (job.call.folder !== '') line('folder', job.call.folder);
   if (options.ranges) {
     for (const { start, end, hits } of progress.done) {
       output.event('range', { start, end, hits });

@@ -44,33 +44,30 @@ import { paramsOf } from './values.js';
 /** `millrace run` */
 export function runCommand(): Command {
   const command = new Command('run')
-    .description('run a kernel of your own from one file; `millrace init` writes one to begin with')
-    .argument('<file>', 'TypeScript or JavaScript whose default export is a kernel that emits hits')
-    .addOption(valueOption('--space <n>', 'how many indices: 2^40, 1e12, 0x1000; or FROM:TO').argParser(parseSpace))
+    .description('run your own kernel from a file; `millrace init` writes an example')
+    .argument('<file>', 'TypeScript or JavaScript file whose default export is a kernel that emits hits')
+    .addOption(valueOption('--space <n>', 'number of indices: 2^40, 1e12, 0x1000; or FROM:TO').argParser(parseSpace))
     .addOption(
-      valueOption(
-        '--mode <mode>',
-        'all hits in order, the first, any one, or all as they arrive (default: all)',
-      ).choices(['all', 'first', 'any', 'arrival']),
+      valueOption('--mode <mode>', 'all hits in order, the first, any one, or all as they arrive')
+        .choices(['all', 'first', 'any', 'arrival'])
+        .default(undefined, 'all'),
     )
     .addOption(
-      valueOption('--param <name=value>', 'a job value of the kernel; may be given several times').argParser(
+      valueOption('--param <name=value>', 'set a job value of the kernel; may be repeated').argParser(
         (text, before: readonly string[] = []) => [...before, text],
       ),
     )
-    .addOption(
-      valueOption('--limit <n>', 'stop after so many hits').argParser(wholeNumberParser(1, Number.MAX_SAFE_INTEGER)),
-    )
-    .addOption(options.devices().default('auto', 'the best there is'))
+    .addOption(valueOption('--limit <n>', 'stop after n hits').argParser(wholeNumberParser(1, Number.MAX_SAFE_INTEGER)))
+    .addOption(options.devices().default('auto', 'the best available'))
     .addHelpText('after', help);
   withJobSessionOptions(withTelemetryOptions(withMonitorOptions(withDeviceOptions(withPipelineOptions(command)))));
   command.action(action(run, { hasCheckpoints: true }));
   return withExamples(
     command,
-    ['millrace run kernel.ts --space 2^32 --param bits=24', 'all hits'],
-    ['millrace run kernel.ts --mode first --device cuda:0,cpu', 'the smallest index that hits'],
+    ['millrace run kernel.ts --space 2^32 --param bits=24', 'find all hits'],
+    ['millrace run kernel.ts --mode first --device cuda:0,cpu', 'find the smallest index that hits'],
     ['millrace run kernel.ts --runtime 10m --max-temp 80 --json'],
-    ['millrace run kernel.ts --on-hit ./tell.sh', 'it goes on where it was left'],
+    ['millrace run kernel.ts --on-hit ./notify.sh', 'start a program for each hit'],
   );
 }
 
@@ -136,7 +133,7 @@ async function reportStored(
   const since = age(Date.now() - (previous?.lastActiveMs ?? 0));
   const time = duration((job?.elapsedMs ?? 0) / 1000);
   const where = job?.devices.join(' and ');
-  output.say(`${plural(known.length, 'hit')}; known since ${since} ago (${time} on ${where}); --fresh searches again`);
+  output.say(`${plural(known.length, 'hit')}; stored ${since} ago (${time} on ${where}); --fresh searches again`);
   await session.end({ isComplete, isAnswered: true });
   const answer = { job: job?.id, hits: known.length, tried: 0n, seconds: 0 };
   return { exit: searchExit(mode, known.length, limit), answer };
@@ -208,11 +205,11 @@ async function searchHits(
   const exit = call.stopped ?? Exit.stopped;
   if (session.ledger) {
     const share = percent(shareOf(session.completed.total + done, space.length));
-    output.say(`stopped at ${share}; the same command goes on from here (job ${session.ledger.id})`);
+    output.say(`stopped at ${share}; the same command resumes from here (job ${session.ledger.id})`);
     return { exit, answer };
   }
   const left = `${frontier}:${endOf(space)}`;
-  output.say(`stopped; all below ${count(frontier)} is done, go on with --space ${left}`);
+  output.say(`stopped; everything below ${count(frontier)} is done, resume with --space ${left}`);
   return { exit, answer: { ...answer, next: left } };
 }
 
@@ -247,7 +244,7 @@ function spaceOf(given: RunOptions, task: Task, file: string): Range {
   if (given.space === undefined && task.space === undefined) {
     throw new MillraceError({
       code: 'usage',
-      message: 'nothing says how many indices to try',
+      message: 'the number of indices is not given',
       asked: `to run ${file}`,
       advice: 'give --space 2^32, or `space: 2n ** 32n` in the file',
     });
@@ -256,7 +253,7 @@ function spaceOf(given: RunOptions, task: Task, file: string): Range {
   if (endOf(space) <= 1n << 64n || task.rest.chunk) return space;
   throw new MillraceError({
     code: 'usage',
-    message: 'an index has 64 bits, the space has more',
+    message: 'the space is larger than 2^64, and an index has 64 bits',
     asked: `a space up to ${endOf(space)}`,
     advice: 'declare the upper bits as a chunk value, and export { kernel, chunk: ({ start }) => ({ … }) }',
   });
@@ -267,9 +264,9 @@ const errorInTask = (path: string, error: unknown): unknown =>
   error instanceof MillraceError && error.code.startsWith('kernel-') ? errorInFile(path, error) : error;
 
 const help = `
-The file's default export is
-  items(…) or tiles(…)               a kernel with hits, or
-  { kernel, space, job, mode, … }    one and what its search needs: verify, chunk, buffers, canaries, or
-  (params) => …                      a function of the parameters that gives one of them.
-Numbers may be written 2^40, 1e12, 0xff, 1_000; lists with commas; a list of words also as one 0x….
-Hits go to stdout, a line each. Exit status: 0 found, 1 none, 2 stopped by Ctrl-C, 4 --limit or --runtime reached.`;
+The file's default export is one of
+  items(…) or tiles(…)               a kernel that emits hits
+  { kernel, space, job, mode, … }    a kernel and options of its search: verify, chunk, buffers, canaries
+  (params) => …                      a function of the parameters that returns one of the above
+Numbers can be written 2^40, 1e12, 0xff, 1_000; lists with commas; a list of words also as one 0x….
+Hits go to stdout, one per line. Exit status: 0 found, 1 none, 2 stopped by Ctrl-C, 4 --limit or --runtime reached.`;

@@ -28,7 +28,7 @@ function probes({ start, length }: Range): Piece[] {
   return [start, start + length / 2n, last].map((at) => ({ start: at, count: 1 }));
 }
 
-/** Identifies the check in the user's module, wrapped by `throughHere`, by the module's text, wherever it is. */
+/** Identifies the check in the user's module, wrapped by `wrapCheck`, by the module's text, wherever it is. */
 function checkIdentity({ data }: CheckModule): object {
   const { module, name, data: given } = data as CheckModule;
   const path = String(module).startsWith('file:') ? fileURLToPath(module) : undefined;

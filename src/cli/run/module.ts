@@ -48,7 +48,7 @@ function fileError(
   return new MillraceError({ code: 'input-format', message, asked, advice, cause });
 }
 
-const ADVICE = 'put it right there and run it again';
+const ADVICE = 'correct the file and run it again';
 
 /** Returns `file:line:column: ` of the innermost frame outside Node and this package, if the error has one. */
 function whereOf({ name, stack = '' }: Error, path: string): string {
@@ -86,9 +86,9 @@ function checkFile(path: string): void {
   try {
     if (statSync(path).isFile()) return;
   } catch (cause) {
-    throw refuse(`${path}: there is no such file`, '`millrace init` writes one to begin with', cause);
+    throw refuse(`${path}: no such file`, '`millrace init` writes an example', cause);
   }
-  throw refuse(`${path} is no file`, 'name the file whose default export is a kernel');
+  throw refuse(`${path} is not a file`, 'name the file whose default export is a kernel');
 }
 
 /** The name by which the file imports it; from inside the package it resolves to this installation. */

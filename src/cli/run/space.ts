@@ -9,7 +9,7 @@ export function parseSpace(text: string): Range {
     second === undefined ? [0n, parseWholeNumber(first)] : [parseWholeNumber(first), parseWholeNumber(second)];
   if (more.length > 0 || from === undefined || to === undefined || from < 0n || from >= to || to > 1n << 128n) {
     throw new InvalidArgumentError(
-      'A number of indices is needed, as 2^40, 1e12 or 0x1000, or FROM:TO; at most 2^128.',
+      'Expected a number of indices, as in 2^40, 1e12 or 0x1000, or FROM:TO; at most 2^128.',
     );
   }
   return between(from, to);

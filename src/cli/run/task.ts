@@ -107,14 +107,14 @@ export const isKernel = (value: unknown): value is Kernel =>
 function check(path: string, described: unknown): TaskDescription {
   const { kernel } = (described ?? {}) as Partial<TaskDescription>;
   if (typeof described !== 'object' || !isKernel(kernel)) {
-    throw taskError(path, 'its default export is no kernel', FORMS);
+    throw taskError(path, 'its default export is not a kernel', FORMS);
   }
   const unknown = Object.keys(described ?? {}).filter((key) => !KEYS.includes(key));
   if (unknown.length === 0) return described as TaskDescription;
   throw taskError(
     path,
-    `its default export has ${unknown.join(', ')}, which means nothing here`,
-    `it may have ${KEYS.join(', ')}`,
+    `its default export has unknown members: ${unknown.join(', ')}`,
+    `known members: ${KEYS.join(', ')}`,
   );
 }
 
@@ -135,10 +135,12 @@ export function checkNames(fields: readonly Field[], params: Params, asked: Read
   const others = [...asked].filter((name) => !fields.some((field) => field.name === name) && !HIDDEN_NAMES.has(name));
   throw new MillraceError({
     code: 'usage',
-    message: `there is no parameter called ${unknown.join(', ')}`,
+    message: `unknown parameter: ${unknown.join(', ')}`,
     asked: unknown.map((name) => `--param ${name}=${params.get(name)}`).join(' '),
     advice:
-      known.length + others.length === 0 ? 'the kernel takes none' : `there are ${[...known, ...others].join(', ')}`,
+      known.length + others.length === 0
+        ? 'the kernel takes none'
+        : `known parameters: ${[...known, ...others].join(', ')}`,
   });
 }
 
@@ -158,20 +160,20 @@ function checkMissing(path: string, fields: readonly Field[], values: FieldValue
 }
 
 const FORMS =
-  'export default items(…), or { kernel, space, job, verify, mode }, or a function of the parameters that gives one of them';
+  'export default items(…), or { kernel, space, job, verify, mode }, or a function of the parameters that returns one of them';
 
 const noDefaultError = (path: string, names: readonly string[]): MillraceError =>
   taskError(path, `it has no default export${names.length === 0 ? '' : `, only ${names.join(', ')}`}`, FORMS);
 
 const noHitsError = (path: string, { name }: Kernel): MillraceError =>
-  taskError(
-    path,
-    `kernel ${name} emits nothing`,
-    'declare `hit: { … }` in its signature and call emit() where it has found something',
-  );
+  taskError(path, `kernel ${name} emits no hits`, 'declare `hit: { … }` in its signature and call emit() for each hit');
 
 const noChunkError = (path: string, { name }: Kernel): MillraceError =>
-  taskError(path, `kernel ${name} has chunk values that nobody gives`, 'export { kernel, chunk: (piece) => ({ … }) }');
+  taskError(
+    path,
+    `kernel ${name} has chunk values, but no function sets them`,
+    'export { kernel, chunk: (piece) => ({ … }) }',
+  );
 
 const taskError = (path: string, message: string, advice: string): MillraceError =>
   new MillraceError({ code: 'input-format', message: `${path}: ${message}`, asked: `to run ${path}`, advice });

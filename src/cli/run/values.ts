@@ -11,7 +11,7 @@ export function addParam(text: string, before: Params = new Map()): Params {
   const at = text.indexOf('=');
   const name = text.slice(0, Math.max(0, at)).trim();
   if (name === '') {
-    throw paramError(`${JSON.stringify(text)} is no parameter`, `--param ${text}`, 'write --param name=value');
+    throw paramError(`${JSON.stringify(text)} is not a parameter`, `--param ${text}`, 'write --param name=value');
   }
   if (before.has(name)) throw paramError(`${name} is given twice`, `--param ${text}`, 'give each parameter once');
   return new Map([...before, [name, text.slice(at + 1).trim()]]);
@@ -46,7 +46,7 @@ function fieldValue(field: Field, text: string): Value | readonly Value[] {
   const { array, length } = field;
   if (!array) return scalar(field, text);
   const words = hexWords(field, text) ?? text.split(',').map((part) => part.trim());
-  if (words.length !== length) throw valueError(field, text, `give ${length} values, with commas between them`);
+  if (words.length !== length) throw valueError(field, text, `give ${length} values, separated by commas`);
   return words.map((word) => scalar(field, word));
 }
 
@@ -103,7 +103,7 @@ export function parseWholeNumber(text: string): bigint | undefined {
 
 function valueError(field: Field, text: string, advice: string): MillraceError {
   return paramError(
-    `${JSON.stringify(text)} is no value for ${fieldDeclaration(field)}`,
+    `${JSON.stringify(text)} is not a value for ${fieldDeclaration(field)}`,
     `--param ${field.name}=${text}`,
     advice,
   );

@@ -74,17 +74,17 @@ describe('settings', () => {
   });
 
   it.each([
-    [{ thread: 3 }, '"thread" is no option and no command'],
-    [{ block: { solve: { 'max-tmp': 80 } } }, '"max-tmp" in "block solve" is no option'],
+    [{ thread: 3 }, '"thread" is not an option or a command'],
+    [{ block: { solve: { 'max-tmp': 80 } } }, '"max-tmp" in "block solve" is not an option'],
     [{ block: { verify: { far: true } } }, '"far" in "block verify"'],
-    [{ blok: {} }, '"blok" is no option'],
-    [{ config: 'x' }, '"config" is no option'],
-    [{ threads: 65 }, 'A whole number from 1 to 64'],
-    [{ threads: true }, 'true is no value for "threads"'],
+    [{ blok: {} }, '"blok" is not an option'],
+    [{ config: 'x' }, '"config" is not an option'],
+    [{ threads: 65 }, 'Expected a whole number from 1 to 64'],
+    [{ threads: true }, 'true is not a value for "threads"'],
     [{ mode: 'last' }, 'Allowed choices are all, first'],
     [{ any: 'yes' }, 'write true or false'],
-    [[1], 'it is no JSON object'],
-    ['{ "device": ', 'it is no JSON'],
+    [[1], 'not a JSON object'],
+    ['{ "device": ', 'not JSON'],
   ])('%j is refused', (config, message) => expect(settle(config)).rejects.toThrow(message));
 
   it('a file that is asked for has to be there; the one at home need not', async () => {

@@ -12,9 +12,9 @@ import { configFile } from './paths.js';
  * An unknown name is an error: otherwise a misspelt limit would silently not apply.
  */
 export async function loadOptions(command: Command): Promise<Readonly<Record<string, unknown>>> {
-  const { config: given } = command.opts<{ config?: string }>();
-  const path = given ?? configFile();
-  const file = readConfig(path, given !== undefined);
+  const { config: explicitPath } = command.opts<{ config?: string }>();
+  const path = explicitPath ?? configFile();
+  const file = readConfig(path, explicitPath !== undefined);
   if (file !== undefined) {
     const isKnown = findUnknown(file, rootOf(command)) === undefined;
     const unknown = isKnown ? undefined : findUnknown(file, await loadAllCommands(rootOf(command)));
@@ -35,15 +35,15 @@ function readConfig(path: string, isExplicit: boolean): Section | undefined {
     const { code, message } = cause as NodeJS.ErrnoException;
     // The default file is optional; a file named by `--config` must exist.
     if (!isExplicit && (code === 'ENOENT' || code === 'ENOTDIR')) return undefined;
-    throw configError('io', path, `cannot read it: ${message}`, 'name a file that you may read, or none', cause);
+    throw configError('io', path, `cannot read it: ${message}`, 'name a readable file, or omit --config', cause);
   }
   try {
     const value: unknown = JSON.parse(text);
     if (isSection(value)) return value;
   } catch (cause) {
-    throw configError('input-format', path, `it is no JSON: ${(cause as Error).message}`, FORMAT_ADVICE, cause);
+    throw configError('input-format', path, `not JSON: ${(cause as Error).message}`, FORMAT_ADVICE, cause);
   }
-  throw configError('input-format', path, 'it is no JSON object', FORMAT_ADVICE);
+  throw configError('input-format', path, 'not a JSON object', FORMAT_ADVICE);
 }
 
 const FORMAT_ADVICE = 'write { "option": value, "command": { "option": value } }';
@@ -109,7 +109,7 @@ function applySetting(path: string, command: Command, option: Option, value: unk
   if (source !== undefined && source !== 'default') return;
   const isFlag = !option.required && !option.optional;
   const wrong = (advice: string) =>
-    configError('usage', path, `${JSON.stringify(value)} is no value for "${option.name()}"`, advice);
+    configError('usage', path, `${JSON.stringify(value)} is not a value for "${option.name()}"`, advice);
   if (isFlag) {
     if (typeof value !== 'boolean') throw wrong('write true or false');
     command.setOptionValueWithSource(name, option.negate ? !value : value, 'config');
@@ -118,7 +118,7 @@ function applySetting(path: string, command: Command, option: Option, value: unk
   const values = Array.isArray(value) ? (value as unknown[]) : [value];
   let parsed: unknown;
   for (const one of values) {
-    if (typeof one !== 'string' && typeof one !== 'number') throw wrong(`write what ${option.flags} takes`);
+    if (typeof one !== 'string' && typeof one !== 'number') throw wrong(`write a value for ${option.flags}`);
     try {
       parsed = option.parseArg ? option.parseArg(String(one), parsed as string) : String(one);
     } catch (error) {
@@ -137,8 +137,8 @@ function unknownKeyError(path: string, { key, command, sectionPath }: UnknownKey
   return configError(
     'usage',
     path,
-    `"${key}"${where} is no option and no command`,
-    `there are ${[...names].sort().join(', ')}`,
+    `"${key}"${where} is not an option or a command`,
+    `known names: ${[...names].sort().join(', ')}`,
   );
 }
 

@@ -4,7 +4,7 @@ import { options } from '../options/options.js';
 /** Adds to every command what all have in common: output options and help. */
 export function applyConventions(root: Command): void {
   everyCommand(root, (command) => {
-    command.helpOption('-h, --help', 'this help').helpCommand(false);
+    command.helpOption('-h, --help', 'show this help').helpCommand(false);
     // The help says once that every option is also a variable, not with each option.
     command.configureHelp({ ...command.configureHelp(), optionDescription: describeOption });
     if (command.commands.length > 0) return;
@@ -21,10 +21,10 @@ const commonOptions: readonly (() => Option)[] = [
 ];
 
 function describeOption({ description, argChoices, defaultValue, defaultValueDescription }: Option): string {
-  const known = defaultValueDescription ?? (defaultValue === undefined ? undefined : String(defaultValue));
+  const defaultText = defaultValueDescription ?? (defaultValue === undefined ? undefined : String(defaultValue));
   const more = [
     ...(argChoices ? [argChoices.join(', ')] : []),
-    ...(known === undefined || typeof defaultValue === 'boolean' ? [] : [`default: ${known}`]),
+    ...(defaultText === undefined || typeof defaultValue === 'boolean' ? [] : [`default: ${defaultText}`]),
   ];
   return more.length === 0 ? description : `${description} (${more.join('; ')})`;
 }
@@ -42,14 +42,14 @@ export function everyCommand(command: Command, visit: (command: Command) => void
 }
 
 /**
- * Adds examples at the end of a command's help, each with a description: `['millrace devices --watch', 'again and
- * again']`.
+ * Adds examples at the end of a command's help, each with a description: `['millrace devices --watch', 'every 2
+ * s']`.
  */
 export function withExamples(
   command: Command,
   ...lines: readonly (readonly [command: string, does?: string])[]
 ): Command {
-  const wide = Math.max(...lines.map(([text]) => text.length));
-  const text = lines.map(([one, does]) => (does === undefined ? `  ${one}` : `  ${one.padEnd(wide)}  # ${does}`));
+  const width = Math.max(...lines.map(([line]) => line.length));
+  const text = lines.map(([line, does]) => (does === undefined ? `  ${line}` : `  ${line.padEnd(width)}  # ${does}`));
   return command.addHelpText('after', `\nExamples:\n${text.join('\n')}`);
 }

@@ -23,7 +23,7 @@ export async function openLedger<T extends Indexed>(
 ): Promise<OpenedJob<T> | undefined> {
   const store = await openStore(given.dataDir, { warn: output.warn }).catch((error: unknown) => {
     if (!isOptional) throw error;
-    output.warn(`nothing of this job is kept: ${firstLine(error)}`);
+    output.warn(`this job is not stored: ${firstLine(error)}`);
   });
   if (!store) return undefined;
   try {
@@ -59,7 +59,7 @@ export function announceJob(output: Output, ledger: JobLedger<Indexed>): () => v
   return () => {
     const since = age(Date.now() - previous.lastActiveMs);
     const time = duration(elapsedSeconds);
-    output.say(`job ${id} goes on where it was ${since} ago: ${share} done in ${time}, ${plural(hits, 'hit')}`);
+    output.say(`job ${id} resumes where it stopped ${since} ago: ${share} done in ${time}, ${plural(hits, 'hit')}`);
   };
 }
 
@@ -74,9 +74,9 @@ async function checkResumed(store: Store, description: Omit<JobDescription, 'has
   if (known?.id === resumedId) return;
   throw new MillraceError({
     code: 'usage',
-    message: `the command of job ${resumedId} describes another job now: its file, its parameters or Millrace have changed`,
-    asked: `to go on with job ${resumedId}`,
-    advice: 'put the file back as it was, or run the command itself to begin the new job',
+    message: `the command of job ${resumedId} describes another job now: its file, its parameters or Millrace changed`,
+    asked: `to resume job ${resumedId}`,
+    advice: 'restore the file, or run the command itself to start the new job',
   });
 }
 

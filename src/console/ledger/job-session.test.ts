@@ -110,7 +110,7 @@ describe('a hit for another program', () => {
   });
 
   it.each(['', 'no-such-program', '/etc/passwd', './none', 'true; true'])('is not told to %j', (given) => {
-    expect(() => new HitProgram(given, silent)).toThrow('not a program that can be started');
+    expect(() => new HitProgram(given, silent)).toThrow('not an executable program');
   });
   it('finds programs as the system does', () => expect(() => new HitProgram('true', silent)).not.toThrow());
 });

@@ -27,20 +27,24 @@ export function withJobSessionOptions(command: Command, { hits = true } = {}): C
   const hasFolder = command.options.some(({ long }) => long === '--data-dir');
   if (!hasFolder) command.addOption(options.dataDir());
   command
-    .addOption(flag('--fresh', 'begin from nothing, whatever the ledger knows'))
-    .addOption(new Option('--no-ledger', 'keep nothing: no progress, no hits'))
+    .addOption(flag('--fresh', 'start from the beginning, even if progress is stored'))
+    .addOption(new Option('--no-ledger', 'store nothing: no progress, no hits'))
     .addOption(
-      valueOption('--priority <n>', 'jobs with a lower one pause on devices that both use (default: 0)').argParser(
-        parsePriority,
-      ),
+      valueOption(
+        '--priority <n>',
+        'priority of this job: jobs with a lower one pause on devices that both use (default: 0)',
+      ).argParser(parsePriority),
     );
   if (!hits) return command;
   return command
-    .addOption(valueOption('--on-hit <program>', 'start a program for each hit, which it finds in MILLRACE_HIT_…'))
     .addOption(
-      valueOption('--on-hit-procs <n>', 'how many of them run at a time; the search waits (default: 1)').argParser(
-        wholeNumberParser(1, MAX_PROCS),
-      ),
+      valueOption('--on-hit <program>', 'start a program for each hit, with the hit in variables MILLRACE_HIT_…'),
+    )
+    .addOption(
+      valueOption(
+        '--on-hit-procs <n>',
+        'maximum programs of --on-hit at a time; the search waits for them (default: 1)',
+      ).argParser(wholeNumberParser(1, MAX_PROCS)),
     );
 }
 
@@ -60,7 +64,7 @@ const MAX_PROCS = 1024;
  * Opens a command's job session in the ledger. It is opened before the devices, announces the job, and ends with the
  * command. Without a ledger, or if `description` is undefined, the session does nothing, so that a command need not check.
  *
- *   const session = await openBooking<Hit>(call, { command: 'run', name, params, kernel, space });
+ *   const session = await openJobSession<Hit>(call, { command: 'run', name, params, kernel, space });
  *   search(kernel, { …, ...session.searchOptions });
  *   startMonitor(output, given, { …, before: session.completed.total }, session.controls(engine, call));
  *   for await (const hit of hits) { …; await session.notify(hit); }
@@ -179,12 +183,12 @@ export class JobSession<T extends Indexed> {
           output.say('cancelled by another process');
           stop(Exit.stopped);
         } else {
-          output.say(`${request === 'pause' ? 'paused' : 'goes on'}: another process asked for it`);
+          output.say(`${request === 'pause' ? 'paused' : 'resumed'} by another process`);
           monitor.pause(request === 'pause');
         }
       },
       onOutranked: (by) => {
-        output.say(by === undefined ? 'goes on' : `paused: job ${by} is more important`);
+        output.say(by === undefined ? 'resumed' : `paused: job ${by} has a higher priority`);
         monitor.pause(by !== undefined, 'outranked');
       },
       onWriteRetry: (message) => {
@@ -220,8 +224,7 @@ export class JobSession<T extends Indexed> {
     try {
       await this.#finish('open', reason);
     } catch (error) {
-      const why = `what was done last could not be written down, and will be done again: ${firstLine(error)}`;
-      this.#call.output.warn(why);
+      this.#call.output.warn(`the latest work could not be stored and will be repeated: ${firstLine(error)}`);
     }
   }
 
@@ -238,5 +241,5 @@ export class JobSession<T extends Indexed> {
 
 export function parsePriority(text: string): number {
   if (/^[+-]?\d{1,4}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('A whole number from -9999 to 9999 is needed.');
+  throw new InvalidArgumentError('Expected a whole number from -9999 to 9999.');
 }

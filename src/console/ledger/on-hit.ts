@@ -39,7 +39,7 @@ export class HitProgram {
   async #runOne(environment: Readonly<Record<string, string>>, onDone: () => void): Promise<void> {
     const fault = await this.#start(environment);
     if (fault === undefined) onDone();
-    else this.#output.warn(`${this.#program}, for the hit at ${environment.MILLRACE_HIT_INDEX}: ${fault}`);
+    else this.#output.warn(`${this.#program} failed for the hit at ${environment.MILLRACE_HIT_INDEX}: ${fault}`);
   }
 
   #start(environment: Readonly<Record<string, string>>): Promise<string | undefined> {
@@ -55,9 +55,7 @@ export class HitProgram {
         });
       }
       child.once('error', (error) => done(error.message));
-      child.once('close', (code, signal) =>
-        done(code === 0 ? undefined : `it ended with ${signal ?? `status ${code}`}`),
-      );
+      child.once('close', (code, signal) => done(code === 0 ? undefined : (signal ?? `exit status ${code}`)));
     });
   }
 }
@@ -89,7 +87,7 @@ function findProgram(given: string, { PATH = '' }: NodeJS.ProcessEnv): string {
   if (found !== undefined && given !== '') return found;
   throw new MillraceError({
     code: 'usage',
-    message: `${given} is not a program that can be started`,
+    message: `${given} is not an executable program`,
     asked: `--on-hit ${given}`,
     advice: 'name one program, without arguments: a script that reads MILLRACE_HIT_INDEX from its environment',
   });

@@ -107,17 +107,17 @@ export class Limiter {
       const { temperatureC, powerW } = sensors ?? {};
       this.#output.event(cause === reason ? 'paused' : 'resumed', { device: id, reason, temperatureC, powerW });
       const figure = reason === 'too hot' ? `${temperatureC ?? '?'} °C` : `${powerW ?? '?'} W`;
-      this.#output.say(cause === reason ? `${id} pauses: ${reason} (${figure})` : `${id} goes on (${figure})`);
+      this.#output.say(cause === reason ? `${id} pauses: ${reason} (${figure})` : `${id} resumes (${figure})`);
     }
   }
 
   /** Warns once about a limit for which the device has no sensor. */
   #warnNoSensor(device: string, sensors: Sensors | undefined): void {
     const { maxTemp, maxPower } = this.#limits;
-    const tell = (option: string, what: string): void =>
-      this.#output.warn(`${device} does not tell its ${what}: ${option} has no effect on it`);
-    if (maxTemp !== undefined && sensors?.temperatureC === undefined) tell('--max-temp', 'temperature');
-    if (maxPower !== undefined && sensors?.powerW === undefined) tell('--max-power', 'power');
+    const warn = (option: string, quantity: string): void =>
+      this.#output.warn(`${device} does not report its ${quantity}: ${option} has no effect on it`);
+    if (maxTemp !== undefined && sensors?.temperatureC === undefined) warn('--max-temp', 'temperature');
+    if (maxPower !== undefined && sensors?.powerW === undefined) warn('--max-power', 'power');
   }
 
   #watchCpu(share: number): void {

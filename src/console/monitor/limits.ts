@@ -1,8 +1,8 @@
 import type { Sensors } from '../../device/device.js';
 
 /**
- * Limits enforced by pausing a device, never by a setting of the card. Pure functions: the sensors and the current hold
- * determine the next hold.
+ * Limits enforced by pausing a device, never by a setting of the card. Pure functions: the sensors and the current pause
+ * determine the next pause.
  */
 export interface DeviceLimits {
   readonly maxTemp?: number;

@@ -73,7 +73,7 @@ describe('limits', () => {
     await pass(2);
     expect([...held]).toEqual([]);
     const words = told().replaceAll(/^(\[|warning:).*\n/gm, ''); // without the line after 10 s
-    expect(words).toBe('cuda:0 pauses: too hot (84 °C)\ncuda:0 goes on (75 °C)\n');
+    expect(words).toBe('cuda:0 pauses: too hot (84 °C)\ncuda:0 resumes (75 °C)\n');
     monitor.end();
   });
 
@@ -86,8 +86,8 @@ describe('limits', () => {
       { event: 'paused', device: 'cuda:0', reason: 'too much power', temperatureC: 60, powerW: 310 },
     ]);
     expect(events.filter(({ event }) => event === 'warning').map(({ message }) => message)).toEqual([
-      'native does not tell its temperature: --max-temp has no effect on it',
-      'native does not tell its power: --max-power has no effect on it',
+      'native does not report its temperature: --max-temp has no effect on it',
+      'native does not report its power: --max-power has no effect on it',
     ]);
     monitor.end();
   });

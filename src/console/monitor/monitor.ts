@@ -177,7 +177,7 @@ class JobMonitor implements Monitor {
       this.#output.say(`[${timestamp()}]  ${status.name}  ${statusLine(status)}`);
     }
     if (runtime === undefined || status.seconds < runtime || status.state === 'stopping') return;
-    this.#output.say(`${duration(runtime)} are over: stopping`);
+    this.#output.say(`reached --runtime ${duration(runtime)}: stopping`);
     this.#controls.stop(Exit.limit);
   }
 
@@ -239,13 +239,13 @@ class JobMonitor implements Monitor {
   }
 
   async #checkpoint(): Promise<void> {
-    if (!this.#controls.checkpoint) return this.#output.say('nothing is kept of this job');
+    if (!this.#controls.checkpoint) return this.#output.say('this job is not stored');
     try {
       await this.#controls.checkpoint();
       this.#output.event('checkpoint', {});
       this.#output.say('checkpoint written');
     } catch (error) {
-      this.#output.warn(`no checkpoint was written: ${error instanceof Error ? error.message : String(error)}`);
+      this.#output.warn(`cannot write a checkpoint: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
 

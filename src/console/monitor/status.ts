@@ -121,7 +121,7 @@ export class StatusMeter {
 
   measure(
     state: Status['state'],
-    of: (device: string) => DeviceConditions | undefined = () => undefined,
+    conditionsOf: (device: string) => DeviceConditions | undefined = () => undefined,
     nowMs = performance.now(),
   ): Status {
     const { name, unit, length, before = 0n, chance } = this.#job;
@@ -147,7 +147,7 @@ export class StatusMeter {
       etaSeconds: speed === undefined || left === undefined ? undefined : left / speed,
       hits,
       odds: chance === undefined ? undefined : oddsOf(chance, hits, Number(now), left, speed),
-      devices: this.#job.devices().map((device) => this.#deviceProgress(device, of(device.info.id), nowMs)),
+      devices: this.#job.devices().map((device) => this.#deviceProgress(device, conditionsOf(device.info.id), nowMs)),
       notes: this.#job.notes?.() ?? [],
     };
   }

@@ -24,7 +24,7 @@ export function withDeviceOptions(command: Command): Command {
     .addOption(options.maxCpu())
     .addOption(options.maxMemory())
     .addOption(options.profile())
-    .addOption(flag('--api-table', "the driver's calls and their times, at the end"));
+    .addOption(flag('--api-table', "print the driver's calls and their times at the end"));
 }
 
 export interface DeviceSetup {
@@ -74,7 +74,7 @@ function lowerPriority(output: Output): void {
   try {
     setPriority(0, constants.priority.PRIORITY_BELOW_NORMAL);
   } catch (error) {
-    output.explain(`the priority stays as it is: ${(error as Error).message}`);
+    output.explain(`cannot lower the priority: ${(error as Error).message}`);
   }
 }
 
@@ -82,13 +82,13 @@ async function printApiCalls(output: Output, device: Device): Promise<void> {
   const { id } = device.info;
   const telemetry = await device.telemetry?.();
   if (!telemetry) {
-    output.say(output.stderrStyle.dim(`${id} has no driver whose calls could be told`));
+    output.say(output.stderrStyle.dim(`${id} does not record driver calls`));
     return;
   }
   output.event('api', { device: id, ...telemetry });
   const { calls, launches, polls, blockingWaits, blockedNs, lostCallbacks } = telemetry;
   // Goes to stderr: stdout may carry words or states.
-  output.say(`\n${output.stderrStyle.bold(id)}  calls of the driver`);
+  output.say(`\n${output.stderrStyle.bold(id)}  driver calls`);
   for (const line of apiTable(calls)) output.say(line);
   const waits = `${blockingWaits} blocking waits (${blockedNs} ns), ${lostCallbacks} lost callbacks`;
   output.say(output.stderrStyle.dim(`${launches} launches, ${polls} polls, ${waits}`));

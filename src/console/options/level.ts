@@ -2,6 +2,6 @@
 export const levels = ['error', 'warn', 'info', 'debug'] as const;
 export type Level = (typeof levels)[number];
 
-/** True if a message of level `word` is shown at level `at`. */
+/** True if messages of a level are shown with the threshold of `--log`. */
 export const isLevelShown = (level: Level, threshold: Level): boolean =>
   levels.indexOf(level) <= levels.indexOf(threshold);

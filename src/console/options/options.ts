@@ -7,20 +7,17 @@ import { amountParser, parseBytes, parseSeconds, parseShare } from './quantity.j
 
 /** Options that mean the same in every command. Each is also `MILLRACE_<OPTION>` in the environment, and in a config file. */
 export const options = {
-  device: () => valueOption('--device <name>', 'the device to use, by its id').default('auto', 'the best there is'),
-  devices: () => valueOption('--device <list>', 'devices by their ids, as in cuda:0,cpu'),
-  json: () => flag('--json', 'events on stdout, one JSON object a line, the last one "done"'),
+  device: () => valueOption('--device <name>', 'id of the device to use').default('auto', 'the best available'),
+  devices: () => valueOption('--device <list>', 'ids of the devices to use, as in cuda:0,cpu'),
+  json: () => flag('--json', 'write events to stdout, one JSON object per line; the last one is "done"'),
   threads: () =>
-    valueOption('--threads <n>', `threads of a device on the CPU (default: ${availableParallelism()})`).argParser(
+    valueOption('--threads <n>', `threads of a CPU device (default: ${availableParallelism()})`).argParser(
       wholeNumberParser(1, 1024),
     ),
   pipeline: () =>
-    valueOption('--pipeline <how>', 'how devices are fed; all give the same answers (default: poll)').choices([
-      'sync',
-      'poll',
-      'callback',
-      'persistent',
-    ]),
+    valueOption('--pipeline <how>', 'how devices are fed; results are the same')
+      .choices(['sync', 'poll', 'callback', 'persistent'])
+      .default(undefined, 'poll'),
   streams: () =>
     valueOption('--streams <n>', `streams of each device (default: ${STREAMS})`).argParser(
       wholeNumberParser(1, MAX_CONCURRENT),
@@ -34,28 +31,35 @@ export const options = {
   dataDir: () => {
     // Both variables count as environment, which takes precedence over a config file.
     const variable = process.env.MILLRACE_DATA_DIR === undefined ? 'MILLRACE_HOME' : 'MILLRACE_DATA_DIR';
-    const option = new Option('--data-dir <dir>', 'where jobs, their progress and their hits are kept').env(variable);
+    const option = new Option('--data-dir <dir>', 'folder that stores jobs, their progress and their hits').env(
+      variable,
+    );
     return option.default(dataDirectory(), tilde(dataDirectory()));
   },
-  events: () => valueOption('--events <file>', 'events, as with --json, to a file'),
-  log: () => valueOption('--log <level>', 'how much is told on stderr').choices(levels).default('info'),
-  extraVerbose: () => valueOption('-e, --extra-verbose [file]', 'diagnostics to a file, a line each').preset('tests'),
-  config: () => valueOption('--config <file>', 'settings, instead of those in the home folder'),
-  runtime: () =>
-    valueOption('--runtime <time>', 'stop at a checkpoint after 90s, 10m, 1h30m (exit status 4)').argParser(
-      parseSeconds,
+  events: () => valueOption('--events <file>', 'write the events of --json to a file'),
+  log: () => valueOption('--log <level>', 'how much is written to stderr').choices(levels).default('info'),
+  extraVerbose: () =>
+    valueOption('-e, --extra-verbose [file]', 'write diagnostics to a file, or to `tests` if none is named').preset(
+      'tests',
     ),
+  config: () => valueOption('--config <file>', 'read settings from this file, not from ~/.config/millrace/config.json'),
+  runtime: () =>
+    valueOption(
+      '--runtime <time>',
+      'stop at a checkpoint after a time, as in 90s, 10m, 1h30m (exit status 4)',
+    ).argParser(parseSeconds),
   maxMemory: () =>
-    valueOption('--max-memory <size>', 'the most memory taken on each device, as 512M or 4G').argParser(parseBytes),
+    valueOption('--max-memory <size>', 'maximum memory to use on each device, as in 512M or 4G').argParser(parseBytes),
   maxTemp: () =>
-    valueOption('--max-temp <celsius>', 'pause a device that is as hot until it has cooled').argParser(
+    valueOption('--max-temp <celsius>', 'pause a device that reaches this temperature until it has cooled').argParser(
       amountParser('°?C'),
     ),
-  maxPower: () => valueOption('--max-power <watts>', 'pause a device that draws more').argParser(amountParser('W')),
+  maxPower: () =>
+    valueOption('--max-power <watts>', 'pause a device that draws more power').argParser(amountParser('W')),
   maxCpu: () =>
-    valueOption('--max-cpu <percent>', 'the most of the processors that CPU devices take').argParser(parseShare),
+    valueOption('--max-cpu <percent>', 'maximum share of the processors that CPU devices use').argParser(parseShare),
   status: () =>
-    valueOption('--status <time>', 'how often a line is told where there is no terminal (default: 60s)').argParser(
+    valueOption('--status <time>', 'time between status lines if stderr is not a terminal (default: 60s)').argParser(
       parseSeconds,
     ),
 };
@@ -83,7 +87,7 @@ export function wholeNumberParser(min: number, max: number): (text: string) => n
   return (text) => {
     const value = Number(text);
     if (!/^\d+$/.test(text) || value < min || value > max) {
-      throw new InvalidArgumentError(`A whole number from ${min} to ${max} is needed.`);
+      throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`);
     }
     return value;
   };

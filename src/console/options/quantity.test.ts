@@ -12,7 +12,7 @@ describe('quantities', () => {
     ['1H30M', 5400],
   ])('%s is %d s', (text, value) => expect(parseSeconds(text)).toBe(value));
   it.each(['', '0', '-5', '5x', 'h', '1 2', '90 30', '1h30', 'Infinity', '1e9'])('%j is no time', (text) =>
-    expect(() => parseSeconds(text)).toThrow('A time is needed'),
+    expect(() => parseSeconds(text)).toThrow('Expected a time'),
   );
 
   it.each([
@@ -24,12 +24,12 @@ describe('quantities', () => {
     ['64 KiB', 65_536],
   ])('%s is %d bytes', (text, value) => expect(parseBytes(text)).toBe(value));
   it.each(['', '0', '-1G', 'G', '1E', '0.1', '99999999T'])('%j is no size', (text) =>
-    expect(() => parseBytes(text)).toThrow('A size is needed'),
+    expect(() => parseBytes(text)).toThrow('Expected a size'),
   );
 
   it('percent, with or without their sign', () => {
     expect([parseShare('50'), parseShare('12.5%'), parseShare('100 %')]).toEqual([0.5, 0.125, 1]);
-    for (const text of ['0', '101', '-1', 'half', '']) expect(() => parseShare(text)).toThrow('Percent');
+    for (const text of ['0', '101', '-1', 'half', '']) expect(() => parseShare(text)).toThrow('Expected a percentage');
   });
   it('amounts, with or without their unit', () => {
     const watts = amountParser('W');

@@ -12,7 +12,7 @@ export function parseSeconds(text: string): number {
   const isUnambiguous = parts.length === 1 || parts.every(([, , unit]) => unit !== undefined);
   const value = parts.reduce((sum, [, number, unit = 's']) => sum + Number(number) * (UNITS_S[unit] ?? 1), 0);
   if (isFullMatch && isUnambiguous && value > 0) return value;
-  throw new InvalidArgumentError('A time is needed, as 90, 90s, 10m, 1h30m or 2d.');
+  throw new InvalidArgumentError('Expected a time, as in 90, 90s, 10m, 1h30m or 2d.');
 }
 
 /** Bytes: `512M`, `4G`, `1.5GiB`, `1000000`. All units are binary. */
@@ -20,7 +20,7 @@ export function parseBytes(text: string): number {
   const [, number, unit = ''] = /^(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?$/i.exec(text) ?? [];
   const value = Math.floor(Number(number) * 1024 ** ['', 'k', 'm', 'g', 't'].indexOf(unit.toLowerCase()));
   if (value >= 1 && Number.isSafeInteger(value)) return value;
-  throw new InvalidArgumentError('A size is needed, as 512M, 4G or 1.5GiB.');
+  throw new InvalidArgumentError('Expected a size, as in 512M, 4G or 1.5GiB.');
 }
 
 /** A percentage, returned as 0 to 1: `50`, `12.5%`. */
@@ -28,15 +28,15 @@ export function parseShare(text: string): number {
   const [, number] = /^(\d+(?:\.\d+)?)\s*%?$/.exec(text) ?? [];
   const value = Number(number) / 100;
   if (value > 0 && value <= 1) return value;
-  throw new InvalidArgumentError('Percent are needed, above 0 and at most 100.');
+  throw new InvalidArgumentError('Expected a percentage above 0 and up to 100.');
 }
 
-/** A number above 0, with or without its unit. */
+/** A number above 0, with or without its unit, which is a regular expression: `°?C`. */
 export function amountParser(unit: string): (text: string) => number {
   const pattern = new RegExp(`^(\\d+(?:\\.\\d+)?)\\s*${unit}?$`, 'i');
   return (text) => {
     const value = Number(pattern.exec(text)?.[1]);
     if (value > 0 && value <= 1e6) return value;
-    throw new InvalidArgumentError(`A number above 0 is needed, in ${unit}.`);
+    throw new InvalidArgumentError(`Expected a number above 0, in ${unit.replace('?', '')}.`);
   };
 }

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import type { Command, Option } from 'commander';
 import { setTuningStore } from '../../engine/tune/tuning-store.js';
 import { LedgerTunings } from '../../store/client/tunings.js';
 import type { Store } from '../../store/index.js';
@@ -13,13 +13,18 @@ export interface TuningOptions {
 
 /** Adds these options to a command. */
 export function withTuningOptions(command: Command): Command {
-  command.addOption(
-    valueOption('--tuning <how>', 'settings that `millrace tune` has kept: use them, or not')
-      .choices(['known', 'off'])
-      .default('known'),
-  );
+  command.addOption(tuningOption());
   const hasFolder = command.options.some(({ long }) => long === '--data-dir');
   return hasFolder ? command : command.addOption(options.dataDir());
+}
+
+/** Version 0.1.0 had a third value, `auto`. Its config files and stored jobs keep working: `auto` means `known`. */
+function tuningOption(): Option {
+  const option = valueOption('--tuning <how>', 'settings stored by `millrace tune`: known uses them, off ignores them')
+    .choices(['known', 'off'])
+    .default('known');
+  const { parseArg } = option;
+  return option.argParser((text, before: unknown) => parseArg?.(text === 'auto' ? 'known' : text, before));
 }
 
 /** Must be called before devices are opened. `opened` is the ledger, if the command opens it for its job. */

@@ -7,14 +7,14 @@ export interface LineFile {
   close(): void;
 }
 
-/** `what` names the content, for error messages. */
-export function openLineFile(path: string, what: string): LineFile {
+/** `content` is for error messages: `events`. */
+export function openLineFile(path: string, content: string): LineFile {
   const refuse = (cause: unknown): MillraceError =>
     new MillraceError({
       code: 'io',
       message: `cannot write ${path}: ${(cause as Error).message}`,
-      asked: `${what} in ${path}`,
-      advice: 'name a file in a folder that you may write to, on a disk that has room',
+      asked: `${content} in ${path}`,
+      advice: 'name a file in a writable folder, on a disk with free space',
       cause,
     });
   const withFileErrors = <T>(act: () => T): T => {

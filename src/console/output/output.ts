@@ -13,7 +13,7 @@ import { type Style, styleFor } from './style.js';
  * A command's output: data on stdout, messages on stderr. With `--json`, stdout carries one JSON object a line and
  * nothing else, from `start` to `done`, and stderr stays silent; if stdout carries bytes of data, events go to stderr.
  * `--events` also writes them to a file. Credentials are removed from everything except data, and text for people
- * contains no control characters except our own (`legible.ts`).
+ * contains no control characters except our own (`sanitize.ts`).
  */
 export interface Output {
   readonly json: boolean;

@@ -19,7 +19,9 @@ export async function startMetricsServer(
     const isMetrics = /^\/metrics\/?(\?|$)/.test(request.url ?? '');
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     if (!isMetrics || !isRead) {
-      response.writeHead(isMetrics ? 405 : 404, { 'content-type': 'text/plain' }).end('GET /metrics is all there is\n');
+      response
+        .writeHead(isMetrics ? 405 : 404, { 'content-type': 'text/plain' })
+        .end('only GET /metrics is supported\n');
       return;
     }
     Promise.resolve()
@@ -52,7 +54,7 @@ function listen(server: Server, host: string, port: number): Promise<void> {
           code: 'io',
           message: `cannot listen on ${host}:${port}: ${cause.message}`,
           asked: `--prometheus ${host}:${port}`,
-          advice: 'give a port that is free, or 0 for any',
+          advice: 'give a free port, or 0 for any',
           cause,
         }),
       ),

@@ -13,7 +13,7 @@ test.each([
 ])('%s is %s, port %d', (text, host, port) => expect(parseAddress(text)).toEqual({ host, port }));
 
 test.each(['', 'localhost', '65536', '1:2:3', 'a b:1', 'http://x:1'])('%j is no address', (text) =>
-  expect(() => parseAddress(text)).toThrow('An address is needed'),
+  expect(() => parseAddress(text)).toThrow('Expected a port or an address'),
 );
 
 const parsed = (...args: string[]): TelemetryOptions => {

@@ -13,19 +13,19 @@ export interface TelemetryOptions {
 /** Adds these options to a command; `--api-table` is one of the device options. */
 export function withTelemetryOptions(command: Command): Command {
   return command
-    .addOption(valueOption('--metrics <file>', 'a line of CSV for each chunk: pipeline_metrics.csv'))
-    .addOption(valueOption('--trace <file>', 'a timeline of the last 65,536 chunks, to be opened in ui.perfetto.dev'))
+    .addOption(valueOption('--metrics <file>', 'write a line of CSV for each chunk to a file, and print a summary'))
+    .addOption(valueOption('--trace <file>', 'write a timeline of the last 65,536 chunks, for ui.perfetto.dev'))
     .addOption(poolMetricsOption())
-    .addOption(flag('--overlap', 'how much of the copies was hidden behind launches, at the end'))
+    .addOption(flag('--overlap', 'print at the end how much of the copies was hidden behind launches'))
     .addOption(
       valueOption(
         '--prometheus <host:port>',
-        'metrics for Prometheus while it runs; the host is this one by default',
+        'serve metrics for Prometheus during the run (default host: 127.0.0.1)',
       ).argParser(parseAddress),
     );
 }
 
-export const poolMetricsOption = () => flag('--pool-metrics', 'whether the slots sufficed, at the end');
+export const poolMetricsOption = () => flag('--pool-metrics', 'print at the end whether there were enough slots');
 
 export interface Address {
   readonly host: string;
@@ -39,7 +39,8 @@ const LOOPBACK = '127.0.0.1';
 export function parseAddress(text: string): Address {
   const [, host = '', digits = ''] = /^(?:(\[[0-9a-f:.]+\]|[\w.-]*):)?(\d{1,5})$/i.exec(text) ?? [];
   const port = Number(digits);
-  if (digits === '' || port > 65_535) throw new InvalidArgumentError('An address is needed, as 9464 or HOST:9464.');
+  if (digits === '' || port > 65_535)
+    throw new InvalidArgumentError('Expected a port or an address, as in 9464 or HOST:9464.');
   return { host: host === '' ? LOOPBACK : host.replace(/^\[|\]$/g, ''), port };
 }
 

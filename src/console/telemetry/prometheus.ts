@@ -22,68 +22,72 @@ export interface MetricsSnapshot {
 
 /** Returns all metrics. Names end in their unit; counters end in `_total`. */
 export function prometheusMetrics({ version, command, seconds, cpuSeconds, devices }: MetricsSnapshot): Metric[] {
-  const gauge = (name: string, help: string, of: MetricReader) => metric('gauge', name, help, of);
-  const counter = (name: string, help: string, of: MetricReader) => metric('counter', `${name}_total`, help, of);
-  const metric = (type: Metric['type'], name: string, help: string, of: MetricReader): Metric => ({
+  const gauge = (name: string, help: string, read: MetricReader) => metric('gauge', name, help, read);
+  const counter = (name: string, help: string, read: MetricReader) => metric('counter', `${name}_total`, help, read);
+  const metric = (type: Metric['type'], name: string, help: string, read: MetricReader): Metric => ({
     name: `millrace_${name}`,
     help,
     type,
-    values: devices.map((device) => ({ labels: labelsOf(device), value: of(device) })),
+    values: devices.map((device) => ({ labels: labelsOf(device), value: read(device) })),
   });
   return [
     {
       name: 'millrace_build_info',
-      help: 'The version that runs, and what it does.',
+      help: 'Version and command of this process.',
       type: 'gauge',
       values: [{ labels: { version, command }, value: 1 }],
     },
     {
       name: 'millrace_uptime_seconds',
-      help: 'Since the job began.',
+      help: 'Time since the job started.',
       type: 'gauge',
       values: [{ value: seconds }],
     },
     {
       name: 'millrace_cpu_seconds_total',
-      help: 'Time of the processors that this process has used.',
+      help: 'CPU time used by this process.',
       type: 'counter',
       values: [{ value: cpuSeconds }],
     },
-    counter('items', 'Indices that count.', ({ tally }) => tally.items),
+    counter('items', 'Indices counted as done.', ({ tally }) => tally.items),
     {
       name: 'millrace_chunks_total',
-      help: 'Chunks by how they ended.',
+      help: 'Chunks by outcome.',
       type: 'counter',
       values: devices.flatMap((device) =>
         [...device.tally.outcomes].map(([outcome, value]) => ({ labels: { ...labelsOf(device), outcome }, value })),
       ),
     },
-    gauge('fed_ratio', 'The share of the time that the device had work.', ({ status }) => status.fed),
+    gauge('fed_ratio', 'Share of the time that the device had work.', ({ status }) => status.fed),
     gauge('queue_depth', 'Chunks on the device.', ({ status }) => status.queueDepth),
-    gauge('active_streams', 'Streams of the device with work.', ({ status }) => status.activeStreams),
-    gauge(
-      'occupancy_ratio',
-      "The share of the device's threads that a launch keeps there.",
-      ({ status }) => status.occupancy,
-    ),
+    gauge('active_streams', 'Streams of the device that have work.', ({ status }) => status.activeStreams),
+    gauge('occupancy_ratio', "Share of the device's threads that a launch occupies.", ({ status }) => status.occupancy),
     {
       name: 'millrace_chunk_seconds',
-      help: 'How long chunks took on the device.',
+      help: 'Time of chunks on the device.',
       type: 'histogram',
       values: devices.flatMap(histogram),
     },
-    counter('partial_chunks', 'Chunks that were smaller than meant.', ({ tally }) => tally.partial),
-    counter('compute_seconds', 'Launches, summed over chunks.', ({ tally }) => tally.ns.compute / 1e9),
-    counter('copy_seconds', 'Copies, summed over chunks.', ({ tally }) => tally.ns.copy / 1e9),
+    counter('partial_chunks', 'Chunks smaller than intended.', ({ tally }) => tally.partial),
+    counter('compute_seconds', 'Time of launches, summed over chunks.', ({ tally }) => tally.ns.compute / 1e9),
+    counter('copy_seconds', 'Time of copies, summed over chunks.', ({ tally }) => tally.ns.copy / 1e9),
     counter(
       'queued_seconds',
-      'From taking a chunk to its first command, summed.',
+      'Time from taking a chunk to its first command, summed over chunks.',
       ({ tally }) => tally.ns.queued / 1e9,
     ),
-    counter('unseen_seconds', "From a chunk's end to its notice, summed.", ({ tally }) => tally.ns.unseen / 1e9),
-    counter('verify_seconds', 'Checks of results, summed over chunks.', ({ tally }) => tally.ns.verify / 1e9),
-    counter('starved_seconds', 'Waits for a slot while the device had room.', ({ tally }) => tally.ns.starved / 1e9),
-    counter('starved_chunks', 'Chunks that had to wait for a slot.', ({ tally }) => tally.starved),
+    counter(
+      'unseen_seconds',
+      'Time until the end of a chunk was noticed, summed over chunks.',
+      ({ tally }) => tally.ns.unseen / 1e9,
+    ),
+    counter('verify_seconds', 'Time of checking results, summed over chunks.', ({ tally }) => tally.ns.verify / 1e9),
+    counter(
+      'starved_seconds',
+      'Time spent waiting for a slot while the device could take work.',
+      ({ tally }) => tally.ns.starved / 1e9,
+    ),
+    counter('starved_chunks', 'Chunks that waited for a slot.', ({ tally }) => tally.starved),
     {
       name: 'millrace_copied_bytes_total',
       help: 'Bytes moved between host and device.',
@@ -93,17 +97,15 @@ export function prometheusMetrics({ version, command, seconds, cpuSeconds, devic
         { labels: { ...labelsOf(device), direction: 'to-host' }, value: device.tally.bytesToHost },
       ]),
     },
-    counter('launches', 'Launches given to the driver.', ({ telemetry }) => telemetry?.launches),
-    counter('polls', 'Looks at work in flight.', ({ telemetry }) => telemetry?.polls),
-    counter('blocking_waits', "Waits that held the device's thread up.", ({ telemetry }) => telemetry?.blockingWaits),
-    counter('blocked_seconds', 'How long they took.', ({ telemetry }) => toSeconds(telemetry?.blockedNs)),
-    counter('driver_seconds', "Calls of the driver's functions.", ({ telemetry }) =>
-      toSeconds(driverCallsNs(telemetry)),
-    ),
-    gauge('temperature_celsius', 'Of the chip.', ({ sensors }) => sensors?.temperatureC),
-    gauge('power_watts', 'What the device draws.', ({ sensors }) => sensors?.powerW),
-    counter('energy_joules', 'What the device has used since the job began.', ({ joules }) => joules || undefined),
-    gauge('items_per_joule', 'Indices that count for each joule.', ({ tally, joules }) =>
+    counter('launches', 'Launches passed to the driver.', ({ telemetry }) => telemetry?.launches),
+    counter('polls', 'Polls of work in flight.', ({ telemetry }) => telemetry?.polls),
+    counter('blocking_waits', "Waits that blocked the device's thread.", ({ telemetry }) => telemetry?.blockingWaits),
+    counter('blocked_seconds', 'Time spent in blocking waits.', ({ telemetry }) => toSeconds(telemetry?.blockedNs)),
+    counter('driver_seconds', 'Time spent in driver calls.', ({ telemetry }) => toSeconds(driverCallsNs(telemetry))),
+    gauge('temperature_celsius', 'Temperature of the chip.', ({ sensors }) => sensors?.temperatureC),
+    gauge('power_watts', 'Power draw of the device.', ({ sensors }) => sensors?.powerW),
+    counter('energy_joules', 'Energy used by the device since the job started.', ({ joules }) => joules || undefined),
+    gauge('items_per_joule', 'Counted indices per joule.', ({ tally, joules }) =>
       joules > 0 ? Number(tally.items) / joules : undefined,
     ),
   ];

@@ -120,8 +120,8 @@ export function summaryLines(report: DeviceReport, unit: string): string[] {
     ...(polls === undefined ? [] : [plural(polls, 'poll')]),
     ...(blockingWaits === undefined ? [] : [plural(blockingWaits, 'blocking wait')]),
     ...(blockingShare === undefined ? [] : [`${percent(blockingShare)} of the time in the driver`]),
-    `${bytes(bytesToDevice)} there, ${bytes(bytesToHost)} back`,
-    `${duration(cpuSeconds)} of the host's processors`,
+    `${bytes(bytesToDevice)} to the device, ${bytes(bytesToHost)} back`,
+    `${duration(cpuSeconds)} of CPU time`,
   ];
   return [
     [`${device}  ${duration(seconds)}, busy ${duration(busySeconds)}${share}`, work, ...energy].join(', '),
@@ -135,12 +135,12 @@ export function poolLines({ device, pool }: Pick<DeviceReport, 'device' | 'pool'
   readonly warning?: string;
 } {
   const { min, max, acquires, waits, starvation, averageWaitNs } = pool;
-  const free = min === undefined ? 'none was taken' : `${min} to ${max} free`;
+  const free = min === undefined ? 'none taken' : `${min} to ${max} free`;
   const counts = `${plural(acquires, 'acquire')}, ${plural(waits, 'wait')}, ${percent(starvation)} starved`;
   const lines = [`${device}  slots: ${free}, ${counts}`];
-  if (averageWaitNs > 0) lines.push(`${device}  slots: ${(averageWaitNs / 1e6).toFixed(3)} ms for a wait on average`);
+  if (averageWaitNs > 0) lines.push(`${device}  slots: ${(averageWaitNs / 1e6).toFixed(3)} ms average wait`);
   if (starvation <= MAX_STARVATION) return { lines };
-  return { lines, warning: `${device} waited for slots in ${percent(starvation)} of all cases: give more --slots` };
+  return { lines, warning: `${device} waited for a slot in ${percent(starvation)} of all cases: raise --slots` };
 }
 
 /** A hidden share below this is worth a warning if copies take a notable share of the time. */
@@ -152,7 +152,7 @@ export function overlapLines({ device, overlap }: DeviceReport): {
   readonly lines: string[];
   readonly warning?: string;
 } {
-  if (!overlap) return { lines: [`${device}  does not tell copies from launches`] };
+  if (!overlap) return { lines: [`${device}  does not time copies and launches separately`] };
   const { copyNs, computeNs, hidden, copyBusy, computeBusy, ratio } = overlap;
   const shorter = copyNs <= computeNs ? 'copies' : 'launches';
   const lines = [
@@ -162,6 +162,6 @@ export function overlapLines({ device, overlap }: DeviceReport): {
   if (hidden >= MIN_HIDDEN_SHARE || copyBusy < MIN_COPY_SHARE) return { lines };
   return {
     lines,
-    warning: `only ${percent(hidden)} of the ${shorter} on ${device} are hidden: give more --slots or --streams`,
+    warning: `only ${percent(hidden)} of the ${shorter} on ${device} are hidden: raise --slots or --streams`,
   };
 }

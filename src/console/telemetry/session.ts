@@ -101,8 +101,8 @@ class TelemetrySession implements Telemetry {
   #timer: NodeJS.Timeout | undefined;
   #isOver = false;
 
-  constructor(wanted: TelemetryOptions, output: Output, about: JobLabel) {
-    this.#options = wanted;
+  constructor(options: TelemetryOptions, output: Output, about: JobLabel) {
+    this.#options = options;
     this.#output = output;
     this.#label = about;
     this.#recorder.listen((record) => this.#onRecord(record));
@@ -161,7 +161,7 @@ class TelemetrySession implements Telemetry {
       this.#metrics.write(row);
     } catch (error) {
       this.#metrics = undefined;
-      this.#output.warn(`no more metrics are written: ${(error as Error).message}`);
+      this.#output.warn(`metrics are no longer written: ${(error as Error).message}`);
     }
   }
 
@@ -250,7 +250,7 @@ class TelemetrySession implements Telemetry {
     try {
       await act();
     } catch (error) {
-      this.#output.warn(`${what} could not be told: ${error instanceof Error ? error.message : String(error)}`);
+      this.#output.warn(`cannot write ${what}: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
 }

@@ -48,7 +48,7 @@ function withFileErrors<T>(path: string, act: () => T): T {
       code: 'io',
       message: `cannot write ${path}: ${(cause as Error).message}`,
       asked: `a trace in ${path}`,
-      advice: 'name a file in a folder that you may write to, on a disk that has room',
+      advice: 'name a file in a writable folder, on a disk with free space',
       cause,
     });
   }

@@ -209,7 +209,7 @@ export class JobLedgerClient<T extends Indexed> implements JobLedger<T> {
   #fail(error: unknown): Error {
     const known =
       error instanceof LedgerUnavailableError
-        ? unavailableError(error, `to write down what job ${this.id} has done`)
+        ? unavailableError(error, `to store the progress of job ${this.id}`)
         : error;
     this.#fault = known instanceof Error ? known : new Error(String(known));
     return this.#fault;

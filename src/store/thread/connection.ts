@@ -74,7 +74,7 @@ interface Statement {
 }
 
 /**
- * Text is read as bytes (`selection`, rows.ts): a Buffer from `get`, an ArrayBuffer from `all`. Bytes that are not UTF-8
+ * Text is read as bytes (`selectSql`, rows.ts): a Buffer from `get`, an ArrayBuffer from `all`. Bytes that are not UTF-8
  * become text that matches no checksum.
  */
 function decodeRow(row: unknown): Row {
@@ -89,8 +89,8 @@ const UTF8 = new TextDecoder();
 
 /** The file's content is not what was written. */
 export class LedgerDamagedError extends Error {
-  constructor(what: string, cause?: unknown) {
-    super(what, { cause });
+  constructor(message: string, cause?: unknown) {
+    super(message, { cause });
     this.name = 'Damaged';
   }
 }
@@ -110,8 +110,8 @@ export class LedgerUnavailableError extends Error {
   /** Advice for the user. */
   readonly advice: string;
 
-  constructor(what: string, advice: string, cause: unknown) {
-    super(what, { cause });
+  constructor(message: string, advice: string, cause: unknown) {
+    super(message, { cause });
     this.name = 'Unavailable';
     this.advice = advice;
   }
@@ -148,6 +148,7 @@ export function translateFileErrors<T>(path: string, action: () => T): T {
   try {
     return action();
   } catch (error) {
+    if (error instanceof MillraceError) throw error;
     const { code = '', message } = error as NodeJS.ErrnoException;
     if (/^(ENOSPC|EDQUOT|EIO)$/.test(code))
       throw new LedgerUnavailableError(`cannot write ${path}: ${message}`, FULL_DISK_ADVICE, error);
@@ -155,14 +156,14 @@ export function translateFileErrors<T>(path: string, action: () => T): T {
   }
 }
 
-const FULL_DISK_ADVICE = 'make room on that disk';
+const FULL_DISK_ADVICE = 'free some space on that disk';
 
-const unwritableError = (path: string, why: string, cause: unknown): MillraceError =>
+const unwritableError = (path: string, reason: string, cause: unknown): MillraceError =>
   new MillraceError({
     code: 'io',
-    message: `cannot write ${path}: ${why}`,
-    asked: 'the ledger, where progress and hits are kept',
-    advice: 'give --data-dir a folder that you may write to, or --no-ledger to keep nothing',
+    message: `cannot write ${path}: ${reason}`,
+    asked: 'the ledger, which stores progress and hits',
+    advice: 'give --data-dir a writable folder, or use --no-ledger to store nothing',
     cause,
   });
 

@@ -148,7 +148,7 @@ function outcomeOf(place: string): 'set aside' | 'missing' | 'whole' {
   }
   expect(isCommitted.has(content)).toBe(true);
   if (notices.length === 0) expect(content).toBe(all);
-  else expect(notices).toEqual([expect.stringMatching(/the last \d+ writes .* are missing|was here and is gone/)]);
+  else expect(notices).toEqual([expect.stringMatching(/the last \d+ writes .* are missing|is missing: a new one/)]);
   return notices.length === 0 ? 'whole' : 'missing';
 }
 
@@ -236,7 +236,7 @@ describe('a damaged ledger', () => {
     const log = readFileSync(join(place, 'ledger.db-wal'));
     rmSync(join(place, name));
     const ledger = new Ledger(place);
-    expect(ledger.notices().join()).toMatch(name === 'ledger.db' ? 'was here and is gone' : 'are missing');
+    expect(ledger.notices().join()).toMatch(name === 'ledger.db' ? 'is missing: a new one' : 'are missing');
     expect(isCommitted.has(contentOf(ledger))).toBe(true);
     ledger.close();
     // A log without its ledger is kept.

@@ -91,14 +91,14 @@ describe('an import', () => {
           ['9', '20'],
         ],
       },
-      'not in order',
+      'out of order',
     ],
     ['an index that is a number', { done: [[1, 2]] }, '1 is not an index'],
     ['a space beyond 2^128', { space: ['0', '9'.repeat(39)] }, 'not an index'],
     ['a hit outside', { hits: [{ index: '1000', nth: 0, fields: {}, foundMs: 1 }] }, 'outside its space'],
     ['a hit without values', { hits: [{ index: '1', nth: 0, foundMs: 1 }] }, 'no values'],
     ['a hit that is null', { hits: [null] }, 'null is not a hit'],
-    ['a hit twice', { hits: [1, 2].map(() => ({ index: '1', nth: 0, fields: {}, foundMs: 1 })) }, 'there twice'],
+    ['a hit twice', { hits: [1, 2].map(() => ({ index: '1', nth: 0, fields: {}, foundMs: 1 })) }, 'repeated'],
     ['a number that is none', { hits: [{ index: '1', nth: 0, fields: { n: { $big: 'x' } }, foundMs: 1 }] }, '"x"'],
     ['a key that is none', { key: 'abc' }, 'key'],
   ])('is refused with %s', (_name, change, message) => {
@@ -107,14 +107,14 @@ describe('an import', () => {
   });
 
   it('is refused where a digit was changed that breaks no rule', () => {
-    expect(() => ledger.import(text.replace('"100"', '"199"'))).toThrow('its digest does not fit');
+    expect(() => ledger.import(text.replace('"100"', '"199"'))).toThrow('its digest does not match');
     expect(ledger.jobs()).toEqual([]);
   });
 
   it.each<[string, string, string]>([
     ['nested deeper than memory goes', '['.repeat(10_000_000), 'expected {'],
     ['with values nested as deep', text.replace('"wasm"', '['.repeat(10_000)), 'nested more than 64 deep'],
-    ['a second export behind it', text + text, 'expected its end'],
+    ['a second export behind it', text + text, 'expected the end'],
     ['cut short', text.slice(0, -20), 'is not JSON'],
     ['empty', '', 'expected {'],
   ])('is refused where it is %s', (_name, given, message) => {

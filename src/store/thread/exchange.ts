@@ -196,31 +196,32 @@ function readHit(given: unknown): TextHit {
 function checkMembers(given: ExportMembers): ImportedJob {
   const { format, version, key, name, command, params, space, args, elapsedMs, devices, done, hits, digest } = given;
   if (format !== FORMAT) throw importError(`its format is ${quoted(format)}, not ${FORMAT}`);
-  if (version !== 1) throw importError(`its version is ${quoted(version)}, and this Millrace reads 1`);
+  if (version !== 1) throw importError(`its version is ${quoted(version)}, and this Millrace reads version 1`);
   if (typeof key !== 'string' || !/^[0-9a-f]{64}$/.test(key)) throw importError('its key is not 64 hexadecimal digits');
   if (typeof name !== 'string' || typeof command !== 'string') throw importError('its name or its command is not text');
   if (!isObject(params)) throw importError('its params are not an object');
   if (!isTexts(args)) throw importError('its args are not a list of texts');
   if (elapsedMs !== undefined && !isCount(elapsedMs)) throw importError(`its elapsedMs is ${quoted(elapsedMs)}`);
   if (devices !== undefined && !isTexts(devices)) throw importError('its devices are not a list of texts');
-  if (done === undefined || hits === undefined) throw importError('it has no list of what is done, or none of hits');
+  if (done === undefined || hits === undefined)
+    throw importError('it has no list of finished ranges, or no list of hits');
   checkEncoding(params);
   const spaceRange = readRange(space);
   const ranges = done.map(readRange);
   let end = spaceRange.start;
   for (const range of ranges) {
-    if (range.start < end) throw importError(`the range from ${range.start} is outside its space, or not in order`);
+    if (range.start < end) throw importError(`the range from ${range.start} is outside its space or out of order`);
     end = endOf(range);
   }
   if (end > endOf(spaceRange)) throw importError(`the range up to ${end} is outside its space`);
   if (digest !== undefined && digest !== exportDigest(given as Omit<ExportedJob, 'hits'>, withValues(hits))) {
-    throw importError('it was changed after it was written: its digest does not fit');
+    throw importError('it was changed after it was written: its digest does not match');
   }
   const found = hits.map(({ index, nth, fields, foundMs }) => ({ index: BigInt(index), nth, fields, foundMs }));
   found.forEach(({ index, nth }, at) => {
     const last = found[at - 1];
     const isNext = last === undefined || last.index < index || (last.index === index && last.nth < nth);
-    if (!isNext) throw importError(`the hit at ${index} is there twice, or not in order`);
+    if (!isNext) throw importError(`the hit at ${index} is repeated or out of order`);
     if (index < spaceRange.start || index >= endOf(spaceRange))
       throw importError(`the hit at ${index} is outside its space`);
   });

@@ -50,7 +50,8 @@ export class ExportReader {
 
   end(): void {
     this.#skipSpace();
-    if (this.#position < this.#text.length) throw importError(`expected its end at character ${this.#position}`);
+    if (this.#position < this.#text.length)
+      throw importError(`expected the end of the text at character ${this.#position}`);
   }
 
   /** Returns where the value ends by its brackets and quotes; JSON.parse decides whether it is valid. */

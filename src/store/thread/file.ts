@@ -1,7 +1,8 @@
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readSync, statSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, readSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { MillraceError } from '../../kernel/error.js';
 import { Connection, LedgerDamagedError, LedgerUnavailableError, SqlError, translateFileErrors } from './connection.js';
+import { createFolder } from './folder.js';
 import { allJobs } from './jobs.js';
 import { Lock } from './lock.js';
 import { readProgress } from './progress.js';
@@ -42,7 +43,7 @@ export class LedgerFile {
    * opened; it is set aside unless another process has already done so.
    */
   static open(directory: string, maintain: (connection: Connection) => void, damagedFile?: DamagedFile): LedgerFile {
-    translateFileErrors(directory, () => mkdirSync(directory, { recursive: true, mode: 0o700 }));
+    createFolder(directory);
     const exclusiveLock = Lock.take(directory, STORE_LOCK, 'exclusive');
     if (!exclusiveLock) return LedgerFile.#openShared(directory, damagedFile);
     let opened: OpenedFile;
@@ -96,7 +97,7 @@ export class LedgerFile {
     }
   }
 
-  /** Runs one transaction, which is durable on return, and records its number in the witness file. */
+  /** Runs one transaction, which is durable on return, and records its number in `ledger.seen`. */
   commit<T>(action: () => T): T {
     let count = 0;
     const result = this.connection.transact(() => {
@@ -117,7 +118,7 @@ export class LedgerFile {
     try {
       writeSync(this.#commitCountFile, text.padStart(COMMIT_COUNT_CHARACTERS), 0);
     } catch {
-      // A full disk. The commit has happened; a witness that is behind only detects less.
+      // A full disk. The commit has happened; a count that is behind only detects less.
     }
   }
 
@@ -274,7 +275,7 @@ const inodeOf = (path: string): bigint | undefined => statSync(path, { bigint: t
 function connectedInode({ path }: Connection): bigint {
   const inode = inodeOf(path);
   if (inode !== undefined) return inode;
-  throw new LedgerUnavailableError(`${path} was removed while it was opened`, 'run the same again', undefined);
+  throw new LedgerUnavailableError(`${path} was removed while it was opened`, 'run the command again', undefined);
 }
 
 /**
@@ -291,7 +292,7 @@ function openCommitCount(directory: string): number {
   return translateFileErrors(path, () => openSync(path, existsSync(path) ? 'r+' : 'w+', 0o600));
 }
 
-/** Undefined if the witness suspects damage, or cannot be read itself. */
+/** Undefined if damage is recorded, or if the count cannot be read. */
 function readCommitCount(directory: string): number | undefined {
   const path = join(directory, COMMIT_COUNT_FILE);
   const count = existsSync(path) ? Number(translateFileErrors(path, () => readFileSync(path, 'latin1')).trim()) : 0;
@@ -304,18 +305,18 @@ function resetCommitCount(directory: string): void {
 }
 
 const setAsideNotice = (path: string, { message }: LedgerDamagedError, movedTo: string): string =>
-  `the ledger ${path} is damaged (${printable(message)}). It was set aside as ${movedTo} and a new one was begun: ` +
-  'its jobs are searched again from the start, its hits are in the old file only. ' +
+  `the ledger ${path} is damaged (${printable(message)}). It was set aside as ${movedTo}, and a new one was created: ` +
+  'its jobs restart from the beginning, its hits are only in the old file. ' +
   `\`sqlite3 ${movedTo} .recover\` may read them`;
 
 const lostNotice = (path: string, lost: number): string =>
-  `the last ${lost} writes to the ledger ${path} are missing: its log was cut short. What they held is searched again`;
+  `the last ${lost} writes to the ledger ${path} are missing: its log was cut short. Their work is repeated`;
 
 function missingNotices(directory: string, path: string, commitCount: number | undefined): string[] {
   if (commitCount === 0) return [];
   const kept = damagedLedgers(directory);
   const aside = kept.length > 0 ? ` (damaged ledgers that were set aside: ${kept.join(', ')})` : '';
-  return [`the ledger ${path} was here and is gone: a new one was begun${aside}`];
+  return [`the ledger ${path} is missing: a new one was created${aside}`];
 }
 
 /** Reasons quote names from the file, which may contain any bytes. */
@@ -326,7 +327,8 @@ function damagedInUseError(path: string, damage: LedgerDamagedError): MillraceEr
     code: 'io',
     message: `${path} is damaged (${printable(damage.message)}), and another process is using it`,
     asked: 'the ledger',
-    advice: 'end the others (`millrace jobs list` shows them), then run this again: it sets the damaged ledger aside',
+    advice:
+      'end the other processes (`millrace jobs list` shows them), then run this again: it sets the damaged ledger aside',
     cause: damage,
   });
 }

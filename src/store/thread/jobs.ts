@@ -167,7 +167,7 @@ export function removeJob(connection: Connection, id: string): void {
 function jobFromRow(row: object | undefined): JobRecord | undefined {
   if (row === undefined) return undefined;
   const job = row as JobRow;
-  if (!isIntact('jobs', job)) throw new LedgerDamagedError(`the record of job ${job.id} is not as it was written`);
+  if (!isIntact('jobs', job)) throw new LedgerDamagedError(`the record of job ${job.id} does not match its checksum`);
   const start = parseIndex(job.first);
   return {
     id: job.id,

@@ -271,7 +271,7 @@ describe('a file', () => {
     migrate(connection, ['', '', 'ALTER TABLE a ADD COLUMN z', 'UPDATE a SET z = x + y']);
     expect(connection.get('SELECT * FROM a')).toMatchObject({ x: 1, y: 2, z: 3 });
     expect(connection.get('PRAGMA user_version')).toMatchObject({ user_version: 4 });
-    expect(() => migrate(connection, ['', ''])).toThrow('has format 4, this version of Millrace knows 2');
+    expect(() => migrate(connection, ['', ''])).toThrow('has format 4; this version of Millrace reads formats up to 2');
     connection.close();
   });
 

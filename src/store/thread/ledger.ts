@@ -153,7 +153,7 @@ export class Ledger {
       code: 'usage',
       message: `several jobs begin with ${given}`,
       asked: given,
-      advice: `give more of it: ${named.map(({ job: { id } }) => id).join(', ')}`,
+      advice: `give more characters: ${named.map(({ job: { id } }) => id).join(', ')}`,
     });
   }
 
@@ -289,7 +289,7 @@ export class Ledger {
     const [missing] = done.missing(space);
     if (missing === undefined && done.total === space.length) return;
     throw new Error(
-      `job ${id} was taken for complete, but ${done.total} of ${space.length} indices are done` +
+      `job ${id} was reported complete, but ${done.total} of ${space.length} indices are done` +
         (missing ? `; ${missing.start} to ${endOf(missing)} is missing` : ''),
     );
   }

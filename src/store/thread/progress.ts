@@ -34,7 +34,7 @@ export function readProgress(connection: Connection, job: string): JobProgress {
   const done = readRanges(connection, job);
   const hits = connection.all(selectSql('hits', 'WHERE job = ? ORDER BY at, nth'), job) as unknown as HitRow[];
   for (const row of hits)
-    if (!isIntact('hits', row)) throw new LedgerDamagedError(`a hit of job ${job} is not as it was written`);
+    if (!isIntact('hits', row)) throw new LedgerDamagedError(`a hit of job ${job} does not match its checksum`);
   const indices = hits.map(({ at }) => parseIndex(at));
   for (const { start, end, hits: found } of done) {
     if (countWithin(indices, start, end) < found) throw new LedgerDamagedError(`hits of job ${job} are missing`);
@@ -56,7 +56,7 @@ export function readRanges(connection: Connection, job: string): DoneRange[] {
   const rows = connection.all(selectSql('done', 'WHERE job = ? ORDER BY first'), job) as unknown as DoneRow[];
   let previousEnd = -1n;
   return rows.map((row) => {
-    if (!isIntact('done', row)) throw new LedgerDamagedError(`a range of job ${job} is not as it was written`);
+    if (!isIntact('done', row)) throw new LedgerDamagedError(`a range of job ${job} does not match its checksum`);
     const [start, end] = [parseIndex(row.first), parseIndex(row.past)];
     if (start < previousEnd || end <= start) throw new LedgerDamagedError(`ranges of job ${job} overlap`);
     previousEnd = end;
@@ -128,15 +128,14 @@ export function writeRanges(
 function doneRowWhere(connection: Connection, job: string, condition: string, index: bigint): DoneRow | undefined {
   const query = selectSql('done', `WHERE job = ? AND ${condition}`);
   const row = connection.get(query, job, indexText(index)) as DoneRow | undefined;
-  if (row && !isIntact('done', row)) throw new LedgerDamagedError(`a range of job ${job} is not as it was written`);
+  if (row && !isIntact('done', row)) throw new LedgerDamagedError(`a range of job ${job} does not match its checksum`);
   return row;
 }
 
 /** Throws `LedgerDamagedError` if the index does not lead to the row. */
 function removeRange(connection: Connection, { job, first }: DoneRow): void {
   const removed = connection.run('DELETE FROM done WHERE job = ? AND first = ?', job, first);
-  if (removed !== 1)
-    throw new LedgerDamagedError(`a range of job ${job} is in its table ${removed} times by the index`);
+  if (removed !== 1) throw new LedgerDamagedError(`the index finds a range of job ${job} ${removed} times`);
 }
 
 /** Counts the ascending indices that lie in the range. */

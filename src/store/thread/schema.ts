@@ -90,13 +90,13 @@ const foreignFileError = (path: string): MillraceError =>
     code: 'input-format',
     message: `${path} is the database of another program`,
     asked: 'the ledger',
-    advice: 'give --data-dir a folder of its own',
+    advice: 'give --data-dir another folder',
   });
 
 const newerFormatError = (path: string, version: number, known: number): MillraceError =>
   new MillraceError({
     code: 'input-format',
-    message: `${path} has format ${version}, this version of Millrace knows ${known}`,
+    message: `${path} has format ${version}; this version of Millrace reads formats up to ${known}`,
     asked: 'the ledger',
     advice: 'use the newer Millrace that wrote it, or give --data-dir another folder',
   });

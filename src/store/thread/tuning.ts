@@ -37,7 +37,7 @@ export const isSameKey = (a: TuningKey, b: TuningKey): boolean =>
 /** Throws `LedgerDamagedError` if a tuning does not match its checksum. */
 export function checkTunings(connection: Connection): void {
   if (!allRows(connection).every((row) => isIntact('tuning', row))) {
-    throw new LedgerDamagedError('a measurement is not as it was written');
+    throw new LedgerDamagedError('a tuning does not match its checksum');
   }
 }
 
