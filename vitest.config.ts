@@ -9,10 +9,10 @@ import { softwareVulkan } from './scripts/vulkan.mjs';
 
 /** `npm test` sets `short`, `npm run test:long` sets `long`; `npx vitest` runs everything but the big counts. */
 const tier = process.env.MILLRACE_TIER ?? 'all';
-/** How many times slower than an idle core of the class that limits are written for. */
+/** How many times slower this machine is than an idle core of the class that time limits are written for. */
 const slower = slowness();
 
-/** What takes longest comes first: begun last, it would run alone while the other workers have nothing to do. */
+/** The slowest files, which start first: started last, one would run alone while the other workers are idle. */
 const slow = [
   'conformance uhash jobs block-devices gaps run jobs-commands words-cli encode-devices browser store-faults readme',
   'network-stopping tune package cli gaps-cli uhash-cli device conventions terminal network-pool network-gaps-solo contract',
@@ -30,13 +30,13 @@ class LongestFirst extends BaseSequencer {
 }
 
 /**
- * Files that share a process, since one of its own costs each two thirds of a second. Those of commands put back what they
- * change; the others, by their text, change nothing that belongs to the whole process.
+ * Files that share a process: a separate one costs two thirds of a second per file. Tests of commands restore what they
+ * change. The others, judged by their text, change no state of the process.
  */
 const commands =
   /^test\/(bench|browser|cache|cli|conformance|conventions|crash|encode|examples|feeding|fuzz|gaps|gpu-text|jobs|native-bodies|package|readme|regular|run|telemetry|terminal|tune|uhash|words)[./-]|^src\/(console|workload)\//;
 const harmless = /^src\/(?!device\/gpu\/device)|^test\/(api|block|engine|licen|simulation|structure)/;
-/** By their text they change something that belongs to the whole process; read, each puts it back or has it in a child. */
+/** Judged by their text, these change state of the process; but each restores it, or changes it only in a child. */
 const putBack = [
   /^src\/device\/(kinds|registry|cache\/cache|native\/compile|gpu\/worker\/settle)\.test/,
   /^src\/store\/thread\/(damage|exchange)\.test/,
@@ -66,8 +66,8 @@ function namesIn(folder: string): string[] {
 }
 
 /**
- * Tests run what is built, as users do: loaded by Node it computes three times as fast as the source does when vite loads it,
- * where each use of an import is a look-up. `npm run watch` takes the source, whose dependents vite knows.
+ * Resolves imports of src to dist: code loaded by Node is three times as fast as source loaded by vite, where each use of an
+ * import is a lookup. `npm run watch` uses src, so that vite knows which tests depend on a file.
  */
 function builtFile(source: string, importer: string | undefined): { id: string; external: true } | null {
   if (!source.startsWith('.') || importer === undefined) return null;
@@ -80,16 +80,16 @@ export default defineConfig({
   plugins: process.env.MILLRACE_FROM_SOURCE ? [] : [{ name: 'built', enforce: 'pre', resolveId: builtFile }],
   test: {
     environment: 'node',
-    // What a person has set or kept at home is not a test's to use, or to change.
+    // Tests neither use nor change the user's settings and jobs.
     env: {
       ...softwareVulkan(),
       XDG_CONFIG_HOME: scratchHome,
       XDG_DATA_HOME: scratchHome,
-      // One for all files of a run: what one has compiled, no other compiles again.
+      // Shared by all files of a run, so that each program is compiled once.
       MILLRACE_CACHE_DIR: join(scratchHome, 'cache'),
       POCL_CACHE_DIR: join(scratchHome, 'pocl'),
       MILLRACE_TEST_SLOWNESS: String(slower),
-      // Tests ask for one name; `npm run test:long` sets both.
+      // Some tests read this name instead of the tier.
       ...(tier === 'long' && { MILLRACE_LONG: '1' }),
     },
     projects: [
@@ -106,12 +106,12 @@ export default defineConfig({
     expect: { poll: { timeout: 30_000 * slower, interval: 10 } },
     globalSetup: ['scripts/setup.mjs'],
     setupFiles: process.env.NODE_V8_COVERAGE ? ['scripts/take-coverage.mjs'] : [],
-    // The built command, which tests run in their own process: loaded by Node, not compiled again by vite.
+    // The built command, which tests run in their own process, is loaded by Node, not transformed by vite.
     server: { deps: { external: [/\/dist\//] } },
-    // Native code can end its process; in a fork that fails one file, in a thread it would end the whole run.
+    // Native code can crash its process: in a fork one file fails, in a thread the whole run would end.
     pool: 'forks',
     sequence: { sequencer: LongestFirst },
-    // As many as cores: with three on two of them all took as long, and each test was slower.
+    // As many as cores: with three workers on two cores the run took as long, and each test was slower.
     maxWorkers: 2,
     testTimeout: (tier === 'long' ? 60 * 60_000 : 120_000) * slower,
     hookTimeout: (tier === 'long' ? 10 * 60_000 : 120_000) * slower,

@@ -1,5 +1,5 @@
-// docs/api.md, made from the types of the built package: npm run build && node scripts/api.mjs
-// First what most people need, by task; then every name, with its comment and its declaration. test/api.test.ts holds it.
+// Makes docs/api.md from the types of the built package: npm run build && node scripts/api.mjs
+// First the common tasks, then every name with its comment and its declaration. test/api.test.ts checks that it is current.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -17,7 +17,7 @@ const entries = [
   ['millrace/words', 'workload/words/index.d.ts'],
 ];
 
-/** The tasks of the first part, in their order: examples/api/NAME.ts, which test/api.test.ts runs. */
+/** The tasks of the first part, in order: examples/api/NAME.ts, which test/api.test.ts runs. */
 export const tasks = [
   ...['search', 'batches', 'control', 'tiles', 'devices', 'ledger', 'text', 'device'],
   ...['block', 'uhash', 'words', 'encode', 'gaps', 'testing'],
@@ -46,7 +46,7 @@ ${[...names.values()].sort(byName).map(entryOf).join('\n')}`;
 
 /** @typedef {Declared & { entry: string }} Exported */
 
-/** A task: its text, its example, and the names that it imports. @param {string} task @param {Map<string, Exported>} names */
+/** Returns the section of a task: its text, its example, and the names that it imports. @param {string} task @param {Map<string, Exported>} names */
 function sectionOf(task, names) {
   const source = readFileSync(join(root, 'examples', 'api', `${task}.ts`), 'utf8');
   const [, head = '', code = ''] = /^((?:\/\/.*\n)+)\n([\s\S]*)$/.exec(source) ?? [];
@@ -62,7 +62,7 @@ function sectionOf(task, names) {
   return `##${title}\n\n${text.join('\n')}\n\n\`\`\`ts\n${code}\`\`\`\n\n| name | |\n| --- | --- |\n${rows.join('\n')}\n`;
 }
 
-/** What an example imports of the package. @param {string} code @returns {[entry: string, name: string][]} */
+/** Returns the names that an example imports from the package. @param {string} code @returns {[entry: string, name: string][]} */
 function importsOf(code) {
   return [...code.matchAll(/^import \{([^}]*)\} from '(millrace[^']*)';$/gm)].flatMap(([, names = '', entry = '']) =>
     names
@@ -90,7 +90,7 @@ function entryOf({ name, entry, comment, text }) {
   return `### ${name}\n\n${about === '' ? '' : `${about}\n\n`}\`\`\`ts\n${text}\n\`\`\`\n`;
 }
 
-/** What a module exports, from wherever it comes. @param {string} file @returns {Declared[]} */
+/** Returns the exports of a module, including re-exports. @param {string} file @returns {Declared[]} */
 function exported(file) {
   const { source, body } = parsed(file);
   return body.flatMap((/** @type {Node} */ node) => {
@@ -106,7 +106,7 @@ function exported(file) {
   });
 }
 
-/** A name that a module has imported and exports again. @param {string} file @param {Node[]} body @param {string} name */
+/** Returns a name that a module imports and exports again. @param {string} file @param {Node[]} body @param {string} name */
 function imported(file, body, name) {
   const from = body.find(
     (node) =>
@@ -130,7 +130,7 @@ function parsed(file) {
 /** @param {string} file @param {string} specifier */
 function beside(file, specifier) {
   const path = join(dirname(file), specifier.replace(/\.js$/, '.d.ts'));
-  if (!existsSync(path)) throw new Error(`${file} exports from ${specifier}, which is not there`);
+  if (!existsSync(path)) throw new Error(`${file} exports from ${specifier}, which does not exist`);
   return path;
 }
 
@@ -148,13 +148,13 @@ function declared(file, source, node) {
   return { name, file, text: indented(whole), comment: commentBefore(source, node.start) };
 }
 
-/** The class of expressions with the methods that it has by the table of operations. @param {string} text */
+/** Adds the methods that `Expr` gets from the table of operations. @param {string} text */
 function withMethods(text) {
   const sets = { any: 'Scalar', numeric: 'Numeric', integer: 'Integer', unsigned: 'Unsigned', float: 'Float' };
   const lines = methods.map((/** @type {string} */ op) => {
     const { args, result, on } = ops[op];
     const type = on in sets ? sets[/** @type {keyof typeof sets} */ (on)] : "Integer | 'bool'";
-    const more = args.length === 1 ? '' : args[1] === 'T' ? ', other: In<T>' : `, count: In<'${args[1]}'>`;
+    const more = args.length === 1 ? '' : args[1] === 'T' ? ', other: ExprLike<T>' : `, count: ExprLike<'${args[1]}'>`;
     return `    ${op}<T extends ${type}>(this: Expr<T>${more}): Expr<${result === 'T' ? 'T' : `'${result}'`}>;`;
   });
   return text.replace(' extends Expr_base', '').replace(/(get node\(\): Node;\n)/, `$1${lines.join('\n')}\n`);

@@ -1,10 +1,10 @@
-// `npm run bench:gate`: the kernels of today against frozen ones, which docs/measurements/frozen holds as text: each
-// workload on native and on wasm, one thread each, in turn. A figure that has lost more than 5 % is measured twice more;
-// exit status 1 where it was lost all three times.
+// `npm run bench:gate`: compares today's kernels with the frozen ones in docs/measurements/frozen: each workload on native
+// and on wasm, one thread each, in alternation. A figure that has lost more than 5 % is measured twice more; exit status 1
+// if it was lost all three times.
 //   npm run build && npm run bench:gate [-- WORKLOAD…]
-//   node scripts/bench-gate.mjs --freeze     makes the frozen files of this class of processor anew
-//   node scripts/bench-gate.mjs --tries 1    a lost figure is not measured again
-//   node scripts/bench-gate.mjs --slowed     today's kernels do a tenth more than they are credited for: all must be lost
+//   node scripts/bench-gate.mjs --freeze     regenerates the frozen files of this class of processor
+//   node scripts/bench-gate.mjs --tries 1    measures each figure once
+//   node scripts/bench-gate.mjs --slowed     simulates a loss of a tenth: all figures must be lost
 
 import { parseArgs } from 'node:util';
 import { classOf, readFrozen, writeFrozen } from '../dist/bench/frozen/files.js';
@@ -56,14 +56,14 @@ async function figure(workload, device) {
   }
   const frozen = readFrozen(workload, device.info);
   if (frozen === undefined) {
-    console.log(`none  ${name}: nothing frozen for ${classOf(device.info)}; --freeze makes it`);
+    console.log(`none  ${name}: no frozen kernel for ${classOf(device.info)}; --freeze makes one`);
     return;
   }
   for (let attempt = 1; attempt <= tries; attempt++) {
     const { median, ratios, chance, isLost } = await gate(device, now, frozen, { isSlowed: values.slowed === true });
     const spread = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`;
-    const told = `${median.toFixed(3)} of the frozen kernel (${spread}, p ${chance.toExponential(0)})`;
-    console.log(`${isLost ? 'LOST' : 'kept'}  ${name}: ${told}`);
+    const result = `${median.toFixed(3)} of the frozen kernel (${spread}, p ${chance.toExponential(0)})`;
+    console.log(`${isLost ? 'LOST' : 'kept'}  ${name}: ${result}`);
     if (!isLost) return;
     if (attempt === tries) process.exitCode = 1;
   }

@@ -1,7 +1,6 @@
-// Makes the files that a page loads, in the folder `browser` of tsc's output, which is the argument: `millrace.js` is what
-// a page imports; the kernel language is a file of its own, by which errors tell its lines from its user's; `wabt.js` is
-// loaded with the first kernel; `worker.js` is what the wasm device starts, `webgpu-worker.js` the webgpu device,
-// `checker.js` a search whose hits are checked by a module.
+// Bundles the files that a page loads into the folder `browser` of tsc's output, which is the argument. A page imports
+// `millrace.js`. The kernel language is a separate file, so that errors can distinguish its lines from the user's. `wabt.js`
+// is loaded with the first kernel. Threads: `worker.js` (wasm), `webgpu-worker.js`, `checker.js` (`verify` modules).
 
 import { join } from 'node:path';
 import { rolldown } from 'rolldown';
@@ -28,9 +27,9 @@ async function bundle(from, to, codeSplitting) {
   const build = await rolldown({
     input: { [to.replace(/\.js$/, '')]: join(folder, from) },
     platform: 'browser',
-    external: ['fs'], // wabt asks for it where it runs in Node; in a page it never gets there
+    external: ['fs'], // wabt imports it in Node only
     onLog(_level, { code, message }) {
-      // Anything else that a page could not load is a mistake of ours.
+      // A page could not load any other unresolved import.
       if (code === 'UNRESOLVED_IMPORT') throw new Error(message);
       process.stderr.write(`${message}\n`);
     },

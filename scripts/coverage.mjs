@@ -1,8 +1,8 @@
-// `npm run coverage [-- vitest's arguments]`: functions of src that no test reaches, by folder. V8 counts the calls in every
-// process and thread of a run, of src as vitest runs it and of dist as commands and worker threads do; a function is known by
-// its module, its name, and which of that name it is. Processes that are killed count nothing: a function that runs only in
-// them is listed too. Functions with a reason in coverage-reasons.txt are counted and not listed; a reason that no longer
-// holds is listed.
+// `npm run coverage [-- vitest's arguments]`: lists functions of src that no test reaches, by folder. V8 counts the calls in
+// every process and thread of a run: of src, which vitest runs, and of dist, which commands and worker threads run. A
+// function is identified by its module, its name, and its number among functions of that name. A killed process has no
+// counts, so a function that runs only in one is listed too. Functions with a reason in coverage-reasons.txt are counted but
+// not listed; a reason that no longer applies is listed.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -23,7 +23,7 @@ try {
     stdio: ['ignore', 'ignore', 'inherit'],
     env: { ...process.env, NODE_V8_COVERAGE: folder },
   });
-  if (status !== 0) process.stdout.write('some tests failed; what they would have reached may be missing\n');
+  if (status !== 0) process.stdout.write('some tests failed: functions that only they reach are listed too\n');
   report(unreached(folder));
 } finally {
   rmSync(folder, { recursive: true, force: true });
@@ -46,7 +46,7 @@ function unreached(from) {
       const seen = new Map();
       const inOrder = functions.toSorted((a, b) => (a.ranges[0]?.startOffset ?? 0) - (b.ranges[0]?.startOffset ?? 0));
       for (const { functionName, ranges } of inOrder) {
-        if (functionName === '') continue; // as a rule the argument of one that has a name
+        if (functionName === '') continue; // usually an argument of a named one
         const nth = (seen.get(functionName) ?? 0) + 1;
         seen.set(functionName, nth);
         const key = nth === 1 ? functionName : `${functionName} (${nth})`;
@@ -76,7 +76,7 @@ function readCounts(file) {
  */
 function moduleOf(url) {
   const plain = url.replace(/\?.*$/, '');
-  // vitest names the modules that it runs by their paths.
+  // vitest identifies the modules that it runs by path.
   if (!plain.startsWith('file:') && !plain.startsWith(root)) return undefined;
   const path = relative(root, plain.startsWith('file:') ? fileURLToPath(plain) : plain).replaceAll('\\', '/');
   const [, name] = /^(?:src|dist)\/(.*)\.(?:js|ts)$/.exec(path) ?? [];
@@ -92,7 +92,8 @@ function readReasons() {
   return lines.flatMap((line) => {
     if (line === '' || line.startsWith('#')) return [];
     const [, elsewhere, module, names] = /^(\? )?(\S+): (.+?) — ./.exec(line) ?? [];
-    if (module === undefined || names === undefined) throw new Error(`coverage-reasons.txt: cannot be read: ${line}`);
+    if (module === undefined || names === undefined)
+      throw new Error(`coverage-reasons.txt: not MODULE: NAMES — REASON: ${line}`);
     return [{ line, module, names: names.split(', '), isElsewhere: elsewhere !== undefined }];
   });
 }

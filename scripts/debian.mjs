@@ -1,12 +1,12 @@
-// Programs from Debian packages that tests use. The product never needs them to be installed by us.
+// Programs from Debian packages that tests use. Millrace itself never installs packages.
 
 import { spawnSync } from 'node:child_process';
 
 /**
  * @typedef {object} Need
- * @property {string} probe shell command that succeeds when the program is there and works
+ * @property {string} probe shell command that succeeds if the program is installed and works
  * @property {readonly string[]} packages
- * @property {string} without what is skipped when it is missing
+ * @property {string} without tests that are skipped without it
  */
 
 /** @type {readonly Need[]} */
@@ -19,7 +19,7 @@ const needs = [
   },
   { probe: 'command -v chromium', packages: ['chromium'], without: 'tests in a browser, and of WebGPU without a GPU' },
   {
-    // The library, not the file that names it: that one stays when the package goes.
+    // Checks the library: the ICD file that names it stays when the package is removed.
     probe: 'ldconfig -p | grep -q libpocl.so && ldconfig -p | grep -q libOpenCL.so.1',
     packages: ['pocl-opencl-icd', 'ocl-icd-libopencl1'],
     without: 'tests of OpenCL without a GPU',
@@ -41,8 +41,8 @@ const needs = [
 ];
 
 /**
- * Installs what is missing where this process may: as root, on a system with apt-get. Elsewhere it only says what is
- * missing; the tests that need it skip themselves.
+ * Installs missing packages if this process is root on a system with apt-get. Otherwise only lists them; the tests that
+ * need them are skipped.
  * @param {(text: string) => void} say
  */
 export function ensureDebianPackages(say) {
@@ -55,12 +55,12 @@ export function ensureDebianPackages(say) {
     missing = missing.filter((need) => !succeeds(need.probe));
     if (missing.length > 0 && output) process.stderr.write(`${output.trimEnd()}\n`);
   }
-  for (const need of missing) say(`not installed: ${need.packages.join(', ')}; skipped for that: ${need.without}`);
+  for (const need of missing) say(`not installed: ${need.packages.join(', ')}; skipped: ${need.without}`);
 }
 
 /**
  * @param {readonly string[]} args
- * @returns {string | undefined} what it printed, if it failed
+ * @returns {string | undefined} its output if it failed
  */
 function aptGet(args) {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };

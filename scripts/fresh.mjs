@@ -1,8 +1,8 @@
-// A stranger's first day: the files of this checkout in a new folder, an empty environment, a new home, empty caches, and a
-// Node of any version (package `node` of the registry; default the one that runs this). What it did, and how long it took:
+// Tests the first use of a clone: this checkout's files in a new folder, an empty environment, a new home, empty caches, and
+// a Node of any version (package `node` of the registry; default: this Node). Prints the time of each step.
 //   node scripts/fresh.mjs                                     npm start
 //   node scripts/fresh.mjs --node latest --tests cli,package   npm start, then npm test for those files
-//   node scripts/fresh.mjs --committed --tests all             as a clone has it, with all tests
+//   node scripts/fresh.mjs --committed --tests all             only committed files, all tests
 
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
@@ -25,14 +25,14 @@ const clone = join(scratch, 'clone');
 const home = join(scratch, 'home');
 const bin = join(scratch, 'bin');
 for (const folder of [clone, home, bin]) mkdirSync(folder);
-chmodSync(scratch, 0o755); // tests run this Node as another person too
+chmodSync(scratch, 0o755); // tests also run this Node as another user
 
 try {
   step('the files', copyFiles);
   const node = step('Node', () => nodeOf(values.node));
   const npm = step('npm', () => npmFor(node));
-  // Nothing of the person who runs this: no settings, no credentials, no caches. Only where packages come from stays, and
-  // whom the system trusts, which a Node of the registry does not ask by itself.
+  // No settings, credentials or caches of the user. Only the registry is kept, and the system's certificates, which a Node
+  // from the registry does not use by default.
   const registry = output('npm', ['config', 'get', 'registry'], root).trim();
   const path = [bin, '/usr/local/bin', '/usr/bin', '/bin'].join(delimiter);
   const trusted = process.env.NODE_EXTRA_CA_CERTS ?? '/etc/ssl/certs/ca-certificates.crt';
@@ -43,20 +43,20 @@ try {
     ...(existsSync(trusted) && { NODE_EXTRA_CA_CERTS: trusted }),
   };
   say(`Node ${output(node, ['--version'], clone).trim()}, npm ${output(node, [npm, '--version'], clone, env).trim()}`);
-  step('npm start', () => tell(node, [npm, 'start'], env, /nonce 2,083,236,893/));
-  step('npm start, again', () => tell(node, [npm, 'start'], env, /nonce 2,083,236,893/));
+  step('npm start', () => expectOutput(node, [npm, 'start'], env, /nonce 2,083,236,893/));
+  step('npm start, again', () => expectOutput(node, [npm, 'start'], env, /nonce 2,083,236,893/));
   const { tests } = values;
   if (tests !== undefined) {
     const filters = tests === 'all' ? [] : ['--', ...tests.split(',')];
-    step(`npm test ${tests}`, () => tell(node, [npm, 'test', ...filters], env, /passed, 0 failed/));
+    step(`npm test ${tests}`, () => expectOutput(node, [npm, 'test', ...filters], env, /passed, 0 failed/));
   }
-  say('all of it works');
+  say('everything works');
 } finally {
   if (values.keep) say(`kept: ${scratch}`);
   else rmSync(scratch, { recursive: true, force: true });
 }
 
-/** What git knows here, with changes; or what is committed. */
+/** Copies the files that git tracks or does not ignore, as they are now; with `--committed`, as committed. */
 function copyFiles() {
   if (values.committed) {
     output('git', ['clone', '--quiet', '--no-hardlinks', root, clone], root);
@@ -69,13 +69,13 @@ function copyFiles() {
 }
 
 /**
- * Where its program is, with a link of the name `node` to it that comes first in the path.
- * @param {string | undefined} wanted
+ * Returns a link called `node`, first in the path, to a Node of the given version.
+ * @param {string | undefined} version
  */
-function nodeOf(wanted) {
+function nodeOf(version) {
   let file = process.execPath;
-  if (wanted !== undefined) {
-    output('npm', ['install', '--silent', '--no-audit', '--no-fund', '--prefix', scratch, `node@${wanted}`], scratch);
+  if (version !== undefined) {
+    output('npm', ['install', '--silent', '--no-audit', '--no-fund', '--prefix', scratch, `node@${version}`], scratch);
     file = join(scratch, 'node_modules', 'node', 'bin', 'node');
   }
   symlinkSync(file, join(bin, 'node'));
@@ -83,7 +83,7 @@ function nodeOf(wanted) {
 }
 
 /**
- * npm of this machine, to be run by that Node.
+ * Returns the npm of this machine, to be run by that Node.
  * @param {string} node
  */
 function npmFor(node) {
@@ -101,26 +101,26 @@ function npmFor(node) {
  */
 function step(name, run) {
   const begun = performance.now();
-  const made = run();
+  const result = run();
   say(`${name}: ${((performance.now() - begun) / 1000).toFixed(1)} s`);
-  return made;
+  return result;
 }
 
 /**
- * Runs it in the clone and looks for words that it ends well with; what it said is shown where they are missing.
+ * Runs a command in the clone. Throws, with its output shown, unless it succeeds and prints `expected`.
  * @param {string} command
  * @param {string[]} args
  * @param {NodeJS.ProcessEnv} env
- * @param {RegExp} wanted
+ * @param {RegExp} expected
  */
-function tell(command, args, env, wanted) {
+function expectOutput(command, args, env, expected) {
   const { status, stdout, stderr } = spawnSync(command, args, {
     cwd: clone,
     env,
     encoding: 'utf8',
     maxBuffer: 2 ** 28,
   });
-  if (status === 0 && wanted.test(stdout)) return;
+  if (status === 0 && expected.test(stdout)) return;
   process.stdout.write(stdout);
   process.stderr.write(stderr);
   throw new Error(`${args.slice(1).join(' ')} ended with ${status}`);

@@ -1,9 +1,9 @@
-// Random kernels without end: the passes against the interpreter, or a device against it.
+// Runs random kernels: compares the passes, or a device, with the interpreter.
 //
 //   node scripts/fuzz.mjs [--device passes|native|cuda:0|…] [--kind items|tiles] [--seed N] [--seconds N]
 //
-// Prints the seeds that are done now and then, and the first failure with its seed and a kernel made small; exit 1 then.
-// A kernel that never ends is one: its seed is named. Compiled programs go to a folder of their own, which is removed.
+// Prints the seeds done from time to time, and the first failure with its seed and a minimized kernel; exit status 1 then.
+// A kernel that never ends is a failure too: its seed is printed. Compiled programs go to a temporary folder.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,17 +17,17 @@ const { values } = parseArgs({
   options: {
     device: { type: 'string', default: 'native' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
-    kind: { type: 'string' }, // both, in turn, where none is given
+    kind: { type: 'string' }, // default: both, alternating
     seconds: { type: 'string' },
-    count: { type: 'string' }, // of one child; set by the parent
+    count: { type: 'string' }, // kernels of one child; set by the parent
   },
 });
 const device = values.device ?? 'native';
 const seed = Number(values.seed);
 
-/** A process keeps every library it has loaded, and systems limit the mappings of a process: so many to a child. */
-const KERNELS_A_CHILD = 400;
-/** A child names the kernel that hangs; where its thread hangs with it, the parent. Making a failure small takes minutes. */
+/** A process keeps every library it has loaded, and systems limit the mappings of a process. */
+const KERNELS_PER_CHILD = 400;
+/** A child reports a kernel that hangs, or the parent does if the child hangs too. Minimizing a failure takes minutes. */
 const SILENCE_MS = 300_000;
 
 if (values.count === undefined) await parent();
@@ -41,21 +41,21 @@ async function parent() {
   const end =
     values.seconds === undefined ? Number.POSITIVE_INFINITY : performance.now() + Number(values.seconds) * 1000;
   const started = performance.now();
-  const many = device === 'passes' ? 20 * KERNELS_A_CHILD : KERNELS_A_CHILD;
+  const count = device === 'passes' ? 20 * KERNELS_PER_CHILD : KERNELS_PER_CHILD;
   let next = seed;
   let done = 0;
   console.log(`${device}, from seed ${seed}`);
   while (performance.now() < end) {
     const cache = mkdtempSync(join(tmpdir(), 'millrace-fuzz-'));
     const left = Math.min(1e9, Math.ceil((end - performance.now()) / 1000));
-    const words = [
+    const args = [
       import.meta.filename,
       '--device',
       device,
       '--seed',
       String(next),
       '--count',
-      String(many),
+      String(count),
       '--seconds',
       String(left),
       ...(values.kind === undefined ? [] : ['--kind', values.kind]),
@@ -68,8 +68,8 @@ async function parent() {
       POCL_CACHE_DIR: folder('pocl'),
       CUDA_CACHE_PATH: folder('cuda'),
     };
-    const { code, results, skipped } = await watched(
-      spawn(process.execPath, words, { stdio: ['inherit', 'inherit', 'inherit', 'ipc'], env }),
+    const { code, results, skipped } = await watchChild(
+      spawn(process.execPath, args, { stdio: ['inherit', 'inherit', 'inherit', 'ipc'], env }),
     );
     rmSync(cache, { recursive: true, force: true });
     if (code !== 0) {
@@ -86,36 +86,36 @@ async function parent() {
 }
 
 /**
- * A wrong kernel may run for ever. A child that says nothing for so long is ended.
+ * Waits for a child. Kills it after `SILENCE_MS` without a result: a wrong kernel may never end.
  *
- * @param {import('node:child_process').ChildProcess} one
+ * @param {import('node:child_process').ChildProcess} childProcess
  * @returns {Promise<{ code: number | null, results: number, skipped: number }>}
  */
-function watched(one) {
+function watchChild(childProcess) {
   /** @type {Set<string>} */
-  const underWay = new Set();
+  const running = new Set();
   let results = 0;
   let skipped = 0;
   const end = () => {
-    console.log(`no result for ${SILENCE_MS / 1000} s; under way: ${[...underWay].join(', ') || 'none'}`);
-    one.kill('SIGKILL');
+    console.log(`no result for ${SILENCE_MS / 1000} s; running: ${[...running].join(', ') || 'none'}`);
+    childProcess.kill('SIGKILL');
   };
   let timer = setTimeout(end, SILENCE_MS);
-  one.on('message', (/** @type {{ name: string, status?: string }} */ { name, status }) => {
+  childProcess.on('message', (/** @type {{ name: string, status?: string }} */ { name, status }) => {
     if (status === undefined) {
-      underWay.add(name);
+      running.add(name);
       return;
     }
-    underWay.delete(name);
+    running.delete(name);
     results += 1;
     if (status === 'skipped') skipped += 1;
     clearTimeout(timer);
     timer = setTimeout(end, SILENCE_MS);
   });
   return new Promise((resolve) =>
-    one.on('close', (code, signal) => {
+    childProcess.on('close', (code, signal) => {
       clearTimeout(timer);
-      if (signal) console.log(`ended by ${signal}; under way: ${[...underWay].join(', ') || 'none'}`);
+      if (signal) console.log(`ended by ${signal}; running: ${[...running].join(', ') || 'none'}`);
       resolve({ code, results, skipped });
     }),
   );
@@ -152,7 +152,7 @@ async function child(count) {
     if (error !== stop) console.log(error);
     return 1;
   } finally {
-    // A device that hangs does not close either, and would keep the process.
+    // A device that hangs does not close either and would keep the process alive.
     setTimeout(() => process.exit(), 10_000).unref();
     await opened?.close();
     if (process.connected) process.disconnect();

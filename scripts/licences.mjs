@@ -1,5 +1,5 @@
-// docs/licences.md, made from package-lock.json: node scripts/licences.mjs
-// What a user of the package gets installed, and under which licence; test/licences.test.ts holds it.
+// Makes docs/licences.md from package-lock.json: node scripts/licences.mjs
+// Lists the packages that are installed with Millrace, and their licences. test/licences.test.ts checks that it is current.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,14 +14,12 @@ export function licences() {
   const rows = Object.entries(packages).flatMap(([path, { version, license, dev, devOptional, optional }]) => {
     if (path === '' || dev || devOptional) return [];
     const name = path.replace(/^.*node_modules\//, '');
-    return [
-      `| \`${name}\` | ${version} | ${license ?? 'not stated'} | ${optional ? 'where its platform is' : 'always'} |`,
-    ];
+    return [`| \`${name}\` | ${version} | ${license ?? 'not stated'} | ${optional ? 'on its platform' : 'always'} |`];
   });
-  return `# Licences of what is installed
+  return `# Licences of installed packages
 
-Millrace is under the Apache License 2.0. Packages that come with it (made by \`node scripts/licences.mjs\` from the lock
-file):
+Millrace is under the Apache License 2.0. These packages are installed with it (made by \`node scripts/licences.mjs\` from
+the lock file):
 
 | package | version | licence | installed |
 | --- | --- | --- | --- |

@@ -1,6 +1,6 @@
-// One process at a time, with nothing but a directory. The directory holds one file whose name is its owner, and it is
+// A lock between processes that needs only a directory. The directory holds one file whose name is its owner, and it is
 // made elsewhere and renamed into place: renaming onto a directory that is not empty fails, so taking the lock is one
-// atomic step. Breaking a dead owner's lock is removing the file of that name, which only one process can do.
+// atomic step. To break a dead owner's lock, a process removes the file of that name, which only one process can do.
 
 import {
   mkdirSync,
@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 
-/** No install or build takes this long; a lock this old is left over, even if its process id is in use again. */
+/** No install or build takes this long: a lock this old is stale, even if its process id is in use again. */
 const STALE_MS = 15 * 60_000;
 const POLL_MS = 100;
 
@@ -23,7 +23,7 @@ const POLL_MS = 100;
  * Runs `work` while this process alone holds the lock directory `path`.
  * @template T
  * @param {string} path
- * @param {(text: string) => void} say told once when another process has to be waited for
+ * @param {(text: string) => void} say called once if another process holds the lock
  * @param {() => T} work
  * @returns {T}
  */
@@ -67,7 +67,7 @@ function take(path, mine, me) {
   } catch (error) {
     rmSync(mine, { recursive: true, force: true });
     const code = /** @type {NodeJS.ErrnoException} */ (error).code ?? '';
-    // Windows says EPERM or EACCES for a target that exists.
+    // Windows reports EPERM or EACCES for a target that exists.
     if (['ENOTEMPTY', 'EEXIST', 'EPERM', 'EACCES'].includes(code) && holderOf(path) !== undefined) return false;
     if (code === 'ENOTEMPTY' || code === 'EEXIST') return false;
     throw error;
@@ -93,20 +93,20 @@ function isStale(path, holder) {
     if (Date.now() - statSync(join(path, holder)).mtimeMs > STALE_MS) return true;
     process.kill(pid, 0);
   } catch (error) {
-    // EPERM: it lives and is another user's. ENOENT: it was released meanwhile, so there is nothing to break.
+    // EPERM: the process is alive and is another user's. ENOENT: the lock was released meanwhile.
     return /** @type {NodeJS.ErrnoException} */ (error).code === 'ESRCH';
   }
   return owner(pid) !== holder;
 }
 
 /**
- * A process by id and, where /proc tells it, start time: in a container that is started again ids come back at once.
+ * Identifies a process by its id and, if /proc has it, its start time: a restarted container reuses ids at once.
  * @param {number} pid
  */
 function owner(pid) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The second field is the program's name in brackets and may hold spaces; the start time is the 20th after it.
+    // The second field is the program's name in brackets and may contain spaces; the start time is the 20th after it.
     return `${pid}-${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]}`;
   } catch {
     return `${pid}`;
@@ -118,6 +118,6 @@ function attempt(step) {
   try {
     step();
   } catch {
-    // Another process was quicker; the loop looks again.
+    // Another process was faster; the loop checks again.
   }
 }

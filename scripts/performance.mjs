@@ -1,7 +1,7 @@
 // Makes docs/PERFORMANCE.md, the table of README.md and the pictures in docs/img from the reports of `millrace bench --save`
-// that lie in docs/measurements/reports, one file for each device of a machine.
+// in docs/measurements/reports, one file for each device of a machine.
 //   npm run build && node scripts/performance.mjs            writes them
-//   node scripts/performance.mjs --check                     exit status 1 where they are not what it would write
+//   node scripts/performance.mjs --check                     exit status 1 if they are not current
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -22,7 +22,7 @@ const REPORTS = 'docs/measurements/reports';
 const BEGIN = '<!-- figures: made by scripts/performance.mjs -->';
 const END = '<!-- end of figures -->';
 
-/** Works that README shows, where a report has them. @type {[workload: string, name: string][]} */
+/** Figures that the README shows, if a report has them. @type {[workload: string, name: string][]} */
 const HEADLINE = [
   ['block', 'SHA-256d of headers'],
   ['words', '8 characters, packed, left on the device'],
@@ -47,12 +47,12 @@ made.set('README.md', withTable(readFileSync(join(root, 'README.md'), 'utf8')));
 
 const stale = [...made].filter(([file, text]) => textOf(file) !== text).map(([file]) => file);
 if (process.argv.includes('--check')) {
-  for (const file of stale) console.log(`${file} is not what the reports give: run node scripts/performance.mjs`);
+  for (const file of stale) console.log(`${file} does not match the reports: run node scripts/performance.mjs`);
   process.exitCode = stale.length > 0 ? 1 : 0;
 } else {
   for (const file of stale) {
     writeFileSync(join(root, file), made.get(file) ?? '');
-    console.log(`${file} is written`);
+    console.log(`wrote ${file}`);
   }
 }
 
@@ -62,17 +62,17 @@ function performanceText() {
     '',
     `<!-- Made by scripts/performance.mjs from ${REPORTS}: change those, not this. -->`,
     '',
-    'Every figure here was printed by `millrace bench`, which checks results before it tells a rate: the median of five or',
-    'more runs after a warm-up, the spread (largest less smallest, over the median), and the share of what bounds the work on',
-    'that device, measured by the same command. [benchmarks.md](benchmarks.md) says how, and what each limit is. Figures that',
-    'are older or taken by other programs, and what was tried on the way, are in [measurements/](measurements/).',
+    'Every figure here was printed by `millrace bench`, which checks the results first: the median of five or more runs',
+    'after a warm-up, the spread (largest less smallest, divided by the median), and the share of the limit that bounds the',
+    'work on that device, measured by the same command. [benchmarks.md](benchmarks.md) explains the method and the limits.',
+    'Older figures, figures of other programs, and experiments are in [measurements/](measurements/).',
     '',
     ...headline(),
     ...reports.flatMap(sectionOf),
   ].join('\n')}`.replace(/\n*$/, '\n');
 }
 
-/** Each work on all devices that were measured, the share of its limit in brackets. */
+/** Returns the table of all figures on all measured devices, with the share of the limit in brackets. */
 function headline() {
   const works = new Map();
   for (const { report } of reports) {
@@ -94,20 +94,19 @@ function headline() {
 function cellOf(report, { workload, name }) {
   const one = report.figures.find((figure) => figure.workload === workload && figure.name === name);
   if (!one) return '';
-  const told = rate(one.rate.median, one.unit);
-  return one.bound ? `${told} (${percent(one.bound.share)})` : told;
+  const text = rate(one.rate.median, one.unit);
+  return one.bound ? `${text} (${percent(one.bound.share)})` : text;
 }
 
-/** @param {Named} given */
+/** @param {Named} named */
 function sectionOf({ name, report, device }) {
   const { figures, missing, peers, scaling, several, machine, command, version, date } = report;
-  const versions = Object.entries(device.versions ?? {}).map(([what, which]) => `${what} ${which}`);
+  const versions = Object.entries(device.versions ?? {}).map(([component, release]) => `${component} ${release}`);
   return [
     `## ${titleOf({ name, report, device })}`,
     '',
     `${date}, Millrace ${version}, ${machineLine(machine)}; ${device.id}: ${device.name}${versions.length > 0 ? ` (${versions.join(', ')})` : ''}.`,
-    'The command, whose report is',
-    `[${name}.json](measurements/reports/${name}.json) ([picture](img/${name}.svg)):`,
+    `Made by this command; its report is [${name}.json](measurements/reports/${name}.json) ([picture](img/${name}.svg)):`,
     '',
     '```sh',
     command.replace(/ --plot \S+/, ''), // an option of 0.1.0
@@ -121,7 +120,7 @@ function sectionOf({ name, report, device }) {
       }),
       [2, 3, 4, 6, 7, 8],
     ),
-    `One of them again: ${repeats(report, device.id)}.`,
+    `To repeat one workload: ${repeats(report, device.id)}.`,
     '',
     ...(missing.length > 0
       ? ['No figure:', '', ...missing.map((one) => `- ${one.workload}, ${one.name}: ${one.reason}`), '']
@@ -146,14 +145,14 @@ function repeats({ figures, command }, device) {
 function limitsOf({ figures }) {
   const limits = new Map(figures.flatMap(({ bound }) => (bound ? [[bound.limit, bound.perSecond]] : [])));
   if (limits.size === 0) return [];
-  const told = [...limits].map(([limit, perSecond]) => `${limit} ${rate(perSecond, limitUnits[limit])}`);
-  return [`Limits, as measured: ${told.join(', ')}.`, ''];
+  const rates = [...limits].map(([limit, perSecond]) => `${limit} ${rate(perSecond, limitUnits[limit])}`);
+  return [`Measured limits: ${rates.join(', ')}.`, ''];
 }
 
 /** @param {Report['peers'][number]} peers */
 function peersText({ workload, title, rows, absent }) {
   return [
-    `**Beside others, ${workload}:** ${title}, in turn.`,
+    `**Comparison, ${workload}:** ${title}, in alternation.`,
     '',
     ...table(
       ['', 'median', 'spread', 'against the first'],
@@ -165,7 +164,7 @@ function peersText({ workload, title, rows, absent }) {
       ]),
       [1, 2, 3],
     ),
-    ...(absent.length > 0 ? [`Not there: ${absent.join(', ')}.`, ''] : []),
+    ...(absent.length > 0 ? [`Not installed: ${absent.join(', ')}.`, ''] : []),
   ];
 }
 
@@ -179,16 +178,16 @@ function scalingText(scaling, several) {
     '**Cost against work:** the best of three runs of each size.',
     '',
     ...table(
-      ['', 'least', 'most', 'the line through five sizes', 'off by at most', 'memory, least and most'],
+      ['', 'smallest', 'largest', 'line fitted to five sizes', 'largest error', 'memory, minimum and maximum'],
       scaling.map(({ workload, unit, points, fit }) => {
-        const [least, most] = [points[0], points.at(-1)];
+        const [smallest, largest] = [points[0], points.at(-1)];
         const resident = points.map(({ residentBytes }) => residentBytes);
-        const size = (/** @type {typeof least} */ point) =>
+        const size = (/** @type {typeof smallest} */ point) =>
           point ? `${count(point.work)} ${unit}: ${duration(point.seconds)}` : '';
         return [
           workload,
-          size(least),
-          size(most),
+          size(smallest),
+          size(largest),
           `${duration(Math.max(0, fit.fixed))} + work / ${rate(fit.perSecond, unit)}`,
           percent(fit.off),
           `${bytes(Math.min(...resident))}, ${bytes(Math.max(...resident))}`,
@@ -197,15 +196,15 @@ function scalingText(scaling, several) {
       [1, 2, 4],
     ),
     ...several.flatMap(({ workload, isVirtual, unit, found }) => {
-      const told = found.map(({ devices, perSecond }) => `${devices}: ${rate(perSecond, unit)}`);
-      const which = isVirtual ? 'virtual devices made of one, each held to a sixteenth of it' : 'devices';
-      return [`${workload} on several (${which}): ${told.join(', ')}.`, ''];
+      const rates = found.map(({ devices, perSecond }) => `${devices}: ${rate(perSecond, unit)}`);
+      const kind = isVirtual ? 'virtual devices made from one, each limited to a sixteenth of its speed' : 'devices';
+      return [`${workload} on several (${kind}): ${rates.join(', ')}.`, ''];
     }),
   ];
 }
 
 /**
- * README's own: the works that are measured by default, and the picture of the first report.
+ * Replaces the README's figures: the table of `HEADLINE`, and the picture of the first report.
  * @param {string} readme
  */
 function withTable(readme) {
@@ -224,8 +223,8 @@ function withTable(readme) {
       rows,
       reports.map((_, at) => at + 2),
     ),
-    'In brackets the share of what bounds it there, measured in the same run. All figures, how each was made and checked, and',
-    'others beside them: [docs/PERFORMANCE.md](docs/PERFORMANCE.md).',
+    'In brackets: the share of the hardware limit, measured in the same run. [docs/PERFORMANCE.md](docs/PERFORMANCE.md) has all',
+    'figures, how each was checked, and comparisons with other programs.',
     '',
     `![rates on ${first.device.name}, each as a share of its limit; cost against work; chunks of a job](docs/img/${first.name}.svg)`,
     END,
@@ -233,7 +232,7 @@ function withTable(readme) {
   return `${before}${lines.join('\n')}${after}`;
 }
 
-/** @param {Named} given */
+/** @param {Named} named */
 function titleOf({ report, device }) {
   const kind = kindOf(device.id);
   const cores = `${report.machine.cores} core${report.machine.cores === 1 ? '' : 's'}`;
@@ -247,11 +246,11 @@ function titleOf({ report, device }) {
  */
 function named(name, report) {
   const [device, other] = report.machine.devices;
-  if (!device || other) throw new Error(`${name}: a report is of one device`);
+  if (!device || other) throw new Error(`${name}: a report must have exactly one device`);
   return { name, report, device };
 }
 
-/** GPUs first. @param {Named} given */
+/** GPUs first. @param {Named} named */
 function rankOf({ device }) {
   return ['cuda', 'opencl', 'webgpu', 'native', 'wasm', 'interpreter'].indexOf(kindOf(device.id));
 }
@@ -262,7 +261,7 @@ function kindOf(id) {
 }
 
 /**
- * Markdown, with a blank line behind it.
+ * Returns a Markdown table, followed by a blank line.
  * @param {string[]} heading
  * @param {string[][]} rows
  * @param {number[]} right columns of numbers

@@ -1,6 +1,6 @@
 // Draws a report of `millrace bench --save` as a picture: npm run build && node scripts/plot.mjs REPORT.json OUT.svg
 //
-// Each figure is a bar up to its limit, then cost against work for each workload, then chunks of a job in time.
+// Contains a bar per figure, up to its limit; cost against work per workload; and the chunks of a job over time.
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { machineLine } from '../dist/bench/machine.js';
@@ -18,7 +18,7 @@ const CHART = 260;
 const COLOURS = ['#2f6fb3', '#e07b39', '#6aa84f', '#8e6bb0', '#b58900'];
 const SMALL = 'font-size="10" fill="#888"';
 
-/** A report as an SVG. @param {Report} report */
+/** Returns a report as an SVG. @param {Report} report */
 export function plotOf({ version, date, machine, figures, scaling, timelines }) {
   const title = `Millrace ${version.replace(/\+.*/, '')}, ${date}, ${machineLine(machine)}`;
   const parts = [text(MARGIN, 30, title, 'font-size="15" font-weight="600"')];
@@ -77,7 +77,7 @@ function figureBars(figures, top) {
 }
 
 /**
- * Seconds against work, both on logarithmic axes: points as measured, the fitted line behind them.
+ * Draws seconds against work on logarithmic axes: the measured points, with the fitted line behind them.
  * @param {Report['scaling'][number]} one @param {number} left @param {number} top @param {number} width @param {string} fill
  */
 function costChart(one, left, top, width, fill) {
@@ -89,7 +89,7 @@ function costChart(one, left, top, width, fill) {
   const x = logarithmic([minWork, maxWork], [left + 60, left + width]);
   const y = logarithmic([minSeconds, maxSeconds], [top + CHART, top + 44]);
   const at = (/** @type {number} */ work) => `${fixed(x(work))},${fixed(y(fit.fixed + work / fit.perSecond))}`;
-  // Forty steps, evenly on the axis: a constant plus a multiple is a curve there.
+  // Forty even steps: on logarithmic axes the fitted line is a curve.
   const curve = Array.from({ length: 41 }, (_, k) => minWork * (maxWork / minWork) ** (k / 40));
   return [
     text(left, top + 14, `${one.workload} on ${one.device}: cost against work`, 'font-weight="600"'),
@@ -116,8 +116,8 @@ function costChart(one, left, top, width, fill) {
 }
 
 /**
- * A row for each slot, a bar for each chunk: queued behind others in grey, on the device in blue (by turns in two
- * shades), ended and not yet read in orange. The device is fed where blue has no gap from row to row.
+ * Draws a row per slot and a bar per chunk: queued behind others in grey, on the device in blue (two alternating shades),
+ * ended but not yet read in orange. If blue has no gap from row to row, the device always has work.
  * @param {Report['timelines'][number]} timeline @param {number} top @returns {Drawn}
  */
 function chunkRows({ workload, device, chunks }, top) {
@@ -154,7 +154,7 @@ function chunkRows({ workload, device, chunks }, top) {
   return { parts, bottom };
 }
 
-/** A scale that maps `from` to `to`. @typedef {[number, number]} Range @param {Range} from @param {Range} to */
+/** Returns a scale that maps `from` to `to`. @typedef {[number, number]} Range @param {Range} from @param {Range} to */
 function linear([min, max], [start, end]) {
   return (/** @type {number} */ value) => start + ((value - min) / (max - min)) * (end - start);
 }
@@ -165,16 +165,16 @@ function logarithmic([min, max], to) {
   return (/** @type {number} */ value) => scale(Math.log(value));
 }
 
-/** About `count` round values from 0 to `max`: multiples of 1, 2 or 5 times a power of ten. @param {number} max @param {number} count */
+/** Returns about `count` round values from 0 to `max`: multiples of 1, 2 or 5 times a power of ten. @param {number} max @param {number} count */
 function ticks(max, count) {
-  const wanted = max / count;
-  const power = 10 ** Math.floor(Math.log10(wanted));
-  const ratio = wanted / power;
+  const rawStep = max / count;
+  const power = 10 ** Math.floor(Math.log10(rawStep));
+  const ratio = rawStep / power;
   const step = power * (ratio >= Math.sqrt(50) ? 10 : ratio >= Math.sqrt(10) ? 5 : ratio >= Math.sqrt(2) ? 2 : 1);
   return Array.from({ length: 1 + Math.floor(max / step) }, (_, k) => k * step);
 }
 
-/** The powers of ten between two values. @param {number} min @param {number} max */
+/** Returns the powers of ten between two values. @param {number} min @param {number} max */
 function decades(min, max) {
   const first = Math.ceil(Math.log10(min));
   return Array.from({ length: Math.max(0, Math.floor(Math.log10(max)) - first + 1) }, (_, k) => 10 ** (first + k));
@@ -188,7 +188,7 @@ const text = (/** @type {number} */ x, /** @type {number} */ y, /** @type {strin
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [input, output] = process.argv.slice(2);
   if (input === undefined || output === undefined) {
-    console.error('node scripts/plot.mjs REPORT.json OUT.svg');
+    console.error('usage: node scripts/plot.mjs REPORT.json OUT.svg');
     process.exit(64);
   }
   writeFileSync(output, plotOf(readSaved(input)));

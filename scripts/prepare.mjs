@@ -1,5 +1,5 @@
-// Makes a clone ready to run: dependencies installed, dist built. Nothing is imported here but Node itself, because this
-// runs before there is a node_modules. With nothing to do it reads two lock files and hashes src: a few milliseconds.
+// Prepares a clone: installs dependencies and builds dist. Imports nothing but Node's modules, because it runs before
+// node_modules exists. If there is nothing to do, it reads two lock files and hashes src: a few milliseconds.
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -23,7 +23,7 @@ export class PrepareError extends Error {
   }
 }
 
-/** Installs the dependencies unless node_modules already holds what package-lock.json asks for. */
+/** Installs the dependencies unless node_modules already matches package-lock.json. */
 export function ensureInstalled() {
   checkNode();
   if (isInstalled()) return;
@@ -44,7 +44,7 @@ export function ensureBuilt({ force = false } = {}) {
   withLock(join(root, '.prepare.lock'), say, () => {
     if (!force && isBuilt()) return;
     say('building');
-    // Taken before the compiler reads the files: an edit made meanwhile leads to one build too many, never to a stale dist.
+    // Before the compiler reads the files: an edit made meanwhile causes one build too many, never a stale dist.
     const digest = sourceDigest();
     const next = join(root, 'dist.next');
     const old = join(root, 'dist.old');
@@ -54,9 +54,9 @@ export function ensureBuilt({ force = false } = {}) {
     tool(process.execPath, [tsc, '--project', 'tsconfig.build.json', '--outDir', next], 'building failed');
     tool(process.execPath, [join(root, 'scripts', 'bundle.mjs'), next], 'bundling for browsers failed');
     writeFileSync(join(next, STAMP), digest);
-    writeFileSync(join(next, 'build-id'), `${digest.slice(0, 12)}\n`); // what `millrace --version` tells
+    writeFileSync(join(next, 'build-id'), `${digest.slice(0, 12)}\n`); // shown by `millrace --version`
     recordCommit(next);
-    // Swapped whole, so that outputs of deleted sources go away and a failed build leaves the last good one in place.
+    // Replaced as a whole, so that outputs of deleted sources disappear and a failed build leaves the last good one.
     if (existsSync(DIST)) renameSync(DIST, old);
     renameSync(next, DIST);
     rmSync(old, { recursive: true, force: true });
@@ -64,7 +64,7 @@ export function ensureBuilt({ force = false } = {}) {
 }
 
 /**
- * Leaves the Git commit beside the output, for packages: they have no clone to ask. Without Git there is none.
+ * Writes the Git commit into the output, for packages, which have no clone. Writes nothing without Git.
  * @param {string} folder
  */
 function recordCommit(folder) {
@@ -77,7 +77,7 @@ function recordCommit(folder) {
 }
 
 /**
- * Runs a preparing step for a command line: on failure shows the tool's output and ends the process.
+ * Runs a step. If a tool fails, shows its output and ends the process.
  * @param {() => void} step
  */
 export function orExit(step) {
@@ -102,22 +102,22 @@ const STAMP = '.source-digest';
 function checkNode() {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   if (major > 20 || (major === 20 && minor >= 19)) return;
-  throw new PrepareError(`Node.js 20.19 or later is needed, this is ${process.versions.node}`, '');
+  throw new PrepareError(`Node.js ${process.versions.node} is too old: 20.19 or later is needed`, '');
 }
 
 /**
- * npm writes node_modules/.package-lock.json last, so it says what is really there, whoever installed it. Times are not
- * compared: a checkout or a copy changes them without changing anything else.
+ * Compares the lock file with node_modules/.package-lock.json, which npm writes last, so it lists what is installed. Times
+ * are not compared: a checkout or a copy changes only them.
  */
 function isInstalled() {
   const installed = readPackages(join(root, 'node_modules', '.package-lock.json'));
   if (!installed) return false;
-  const wanted = readPackages(join(root, 'package-lock.json'));
-  if (!wanted) return true;
-  for (const [path, { version, optional }] of Object.entries(wanted)) {
+  const locked = readPackages(join(root, 'package-lock.json'));
+  if (!locked) return true;
+  for (const [path, { version, optional }] of Object.entries(locked)) {
     if (path === '') continue;
     const found = installed[path];
-    // An optional package may be absent: it is the binary of another platform.
+    // An optional package may be absent: it is a binary for another platform.
     if (found ? found.version !== version : !optional) return false;
   }
   return true;
@@ -145,7 +145,7 @@ function isBuilt() {
   }
 }
 
-/** Over everything the build reads: sources without tests, settings, and versions of what makes or is in the output. */
+/** Hashes everything the build reads: sources without tests, settings, and versions of tools and bundled packages. */
 function sourceDigest() {
   const hash = createHash('sha256');
   const installed = readPackages(join(root, 'node_modules', '.package-lock.json'));
@@ -187,7 +187,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   orExit(() => {
     ensureInstalled();
     ensureBuilt({ force: process.argv.includes('--force') });
-    // The same sources may be of a later commit than the one they were built at.
+    // The commit may have changed since the same sources were built.
     if (existsSync(join(root, 'src'))) recordCommit(DIST);
   });
 }

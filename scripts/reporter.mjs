@@ -1,14 +1,14 @@
-// A vitest reporter that counts, for the last lines of `npm test`. It writes JSON to the file that the environment
-// names, because vitest prints after its reporters are done and the counts are to be the last thing on the screen.
+// A vitest reporter that counts results for the last lines of `npm test`. It writes JSON to the file that `COUNTS_FILE`
+// names, because vitest prints after its reporters and the counts must be the last thing on the screen.
 
 import { writeFileSync } from 'node:fs';
 
-/** Where the counts go: the variable is set by scripts/test.mjs. */
+/** The variable with the path for the counts, set by scripts/test.mjs. */
 export const COUNTS_FILE = 'MILLRACE_TEST_COUNTS';
 
-/** `test.skipIf(isShort)` gives no reason of its own. */
+/** The reason of `test.skipIf(isShort)`, which has none. */
 const NO_NOTE =
-  process.env.MILLRACE_TIER === 'short' ? 'more of what others test: npm run test:all' : 'no reason given';
+  process.env.MILLRACE_TIER === 'short' ? 'more cases of tested features: npm run test:all' : 'no reason given';
 
 /** @typedef {{ passed: number, failed: number, skipped: number, reasons: Record<string, number> }} Counts */
 
@@ -29,7 +29,7 @@ export default class CountingReporter {
  * @returns {Counts}
  */
 function count(modules, unhandledErrors) {
-  // An error outside any test, in a worker or in a hook, is a failure like any other: it must not hide behind passes.
+  // An error outside any test, in a worker or in a hook, counts as a failure.
   const counts = {
     passed: 0,
     failed: unhandledErrors,

@@ -1,5 +1,5 @@
-// Before vitest's first test: tests run what is in dist, which therefore has to match src. `npm test` has built already;
-// this is for `npx vitest`.
+// Runs before vitest's first test. Tests run dist, which must match src. `npm test` has built already; this is for
+// `npx vitest`.
 
 import { mkdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { ensureBuilt, PrepareError } from './prepare.mjs';
 import { COUNTS_FILE } from './reporter.mjs';
 
-/** Where tests look for settings and keep jobs; gone after the last test. */
+/** The folder of settings and jobs for tests, removed after the last test. */
 export const scratchHome = join(tmpdir(), `millrace-home-${process.pid}`);
 
 export default function setup() {
@@ -21,6 +21,8 @@ function build() {
     ensureBuilt();
   } catch (error) {
     if (!(error instanceof PrepareError)) throw error;
-    process.stderr.write(`millrace: ${error.message}, so dist is missing or old; npm run check shows the errors\n`);
+    process.stderr.write(
+      `millrace: ${error.message}: dist is missing or out of date; npm run check shows the errors\n`,
+    );
   }
 }

@@ -1,4 +1,4 @@
-// `npm start`: the tour of what works on this machine.
+// `npm start`: shows what works on this machine (`millrace tour`).
 
 process.argv.splice(2, 0, 'tour');
 await import('./launch.mjs');

@@ -1,5 +1,5 @@
-// For `npm run coverage`: vitest ends its workers before Node would write what V8 counted, so it is written after each file.
-// At the end vitest sends SIGTERM. An orderly exit then writes the counts of threads that are still there.
+// For `npm run coverage`: vitest ends its workers before Node writes V8's counts, so they are written after each file.
+// At the end vitest sends SIGTERM. An orderly exit then writes the counts of threads that still run.
 
 import { takeCoverage } from 'node:v8';
 import { afterAll } from 'vitest';

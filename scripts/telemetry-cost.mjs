@@ -1,6 +1,6 @@
-// What telemetry costs: the same search with and without all views, by turns.
+// Measures the cost of telemetry: the same search with and without all views, alternating.
 //   node scripts/telemetry-cost.mjs [--device D] [--rounds 5] [--seconds 3]
-// Each round is one search of each sort, a fixed time long; the figure is the ratio of what was tried per second.
+// Each round runs one search of each kind for a fixed time; the figure is the ratio of indices per second.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,11 +29,14 @@ export default { kernel, space: 2n ** 60n };
 );
 const views = ['--metrics', 'm.csv', '--trace', 't.json', '--pool-metrics', '--overlap', '--prometheus', '0'];
 
-/** Tried per second, by the engine's own clock. @param {readonly string[]} more */
-function measure(more) {
+/** Returns indices per second, by the engine's clock. @param {readonly string[]} extraArgs */
+function measure(extraArgs) {
   const threads = values.threads === undefined ? [] : ['--threads', values.threads];
-  const how = ['--device', values.device, ...threads, '--runtime', `${values.seconds}s`, '--no-ledger', '--json'];
-  const ran = spawnSync(process.execPath, [main, 'run', 'job.mjs', ...how, ...more], { cwd: folder, encoding: 'utf8' });
+  const args = ['--device', values.device, ...threads, '--runtime', `${values.seconds}s`, '--no-ledger', '--json'];
+  const ran = spawnSync(process.execPath, [main, 'run', 'job.mjs', ...args, ...extraArgs], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
   const done = JSON.parse(ran.stdout.trimEnd().split('\n').at(-1) ?? '{}');
   if (done.event !== 'done' || !(done.tried > 0)) throw new Error(ran.stdout + ran.stderr);
   return done.tried / done.seconds;
@@ -43,11 +46,11 @@ try {
   measure([]); // compiles
   const ratios = [];
   for (let round = 0; round < Number(values.rounds); round++) {
-    // The order changes, so that a machine that warms up favours neither.
-    const isFirst = round % 2 === 0;
-    const one = measure(isFirst ? [] : views);
-    const other = measure(isFirst ? views : []);
-    const [off, on] = isFirst ? [one, other] : [other, one];
+    // The order alternates, so that a machine that warms up favours neither.
+    const isOffFirst = round % 2 === 0;
+    const first = measure(isOffFirst ? [] : views);
+    const second = measure(isOffFirst ? views : []);
+    const [off, on] = isOffFirst ? [first, second] : [second, first];
     ratios.push(on / off);
     console.log(
       `round ${round + 1}: off ${off.toExponential(4)}/s, on ${on.toExponential(4)}/s, ${((on / off - 1) * 100).toFixed(2)} %`,

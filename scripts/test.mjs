@@ -1,5 +1,5 @@
-// `npm test`: everything a change has to pass, on a fresh clone too. Arguments are vitest's (file filters, -t NAME).
-// The type check and the lint count as one test each, so that the last line tells the whole result.
+// `npm test`: everything a change has to pass, also on a fresh clone. Arguments are vitest's (file filters, -t NAME).
+// The type check and the lint count as one test each, so that the last line has the whole result.
 
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { ensureBuilt, ensureInstalled, orExit, PrepareError, root, showFailure }
 import { COUNTS_FILE } from './reporter.mjs';
 
 const args = process.argv.slice(2);
-/** `npm test` keeps one test of every feature on every kind of device; `--all` is everything; `--long` has the big counts. */
+/** `npm test` runs at least one test per feature and kind of device, `--all` every test, `--long` large case counts. */
 const tier = args[0] === '--all' ? 'all' : args[0] === '--long' ? 'long' : 'short';
 if (tier !== 'short') args.shift();
 
@@ -19,7 +19,7 @@ ensureDebianPackages((text) => process.stderr.write(`millrace: ${text}\n`));
 
 /** @type {import('./reporter.mjs').Counts} */
 const total = { passed: 0, failed: 0, skipped: 0, reasons: {} };
-// A build that fails does not end the run: the type check names the same errors, and other files' tests still tell something.
+// A failed build does not end the run: the type check reports the same errors, and the other tests are still useful.
 step('build', build);
 step('type check', () => node('typescript/bin/tsc', ['--project', 'tsconfig.json']));
 step('lint', () => node('@biomejs/biome/bin/biome', ['check', '--error-on-warnings']));
@@ -66,7 +66,7 @@ function tests() {
     total.reasons = counts.reasons;
     const ran = counts.passed + counts.failed + counts.skipped;
     if (ran === 0) process.stdout.write('no test ran\n');
-    // vitest may fail for a reason that is no test's (a coverage limit, its own setup): that must show in the count.
+    // vitest may fail for a reason outside any test (a coverage limit, its own setup), which must show in the count.
     if ((!ok || ran === 0) && counts.failed === 0) total.failed += 1;
     return ok && ran > 0;
   } catch {

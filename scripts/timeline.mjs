@@ -1,7 +1,7 @@
-// Draws a stretch of a trace (`--trace FILE`) as a picture: node scripts/timeline.mjs TRACE.json OUT.svg [--from MS] [--to MS]
+// Draws a section of a trace (`--trace FILE`) as a picture: node scripts/timeline.mjs TRACE.json OUT.svg [--from MS] [--to MS]
 //
-// One row for each track that has something in the stretch, as Perfetto shows them: the host's steps, what ran on each
-// stream, each slot's chunks, and the counters as lines. Without --from and --to: 12 chunks from the middle of the trace.
+// One row per track that has slices in the section, as in Perfetto: the host's steps, the work of each stream, each slot's
+// chunks, and the counters as lines. Without --from and --to: 12 chunks from the middle of the trace.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
@@ -11,7 +11,7 @@ const { values, positionals } = parseArgs({
 });
 const [input, output] = positionals;
 if (input === undefined || output === undefined) {
-  console.error('node scripts/timeline.mjs TRACE.json OUT.svg [--from MS] [--to MS] [--title TEXT]');
+  console.error('usage: node scripts/timeline.mjs TRACE.json OUT.svg [--from MS] [--to MS] [--title TEXT]');
   process.exit(64);
 }
 
@@ -24,14 +24,14 @@ const processes = new Map(metadata('process_name').map(({ pid, args }) => [pid, 
 const threads = new Map(metadata('thread_name').map(({ pid, tid, args }) => [`${pid}/${tid}`, String(args?.name)]));
 const slices = events.filter(({ ph }) => ph === 'X');
 
-const { from, to } = stretch();
+const { from, to } = section();
 const WIDTH = 1200;
 const LEFT = 190;
 const ROW = 24;
 const COUNTER = 44;
 const x = (/** @type {number} */ us) => LEFT + ((us - from) / (to - from)) * (WIDTH - LEFT - 20);
 
-/** What each sort of slice looks like; chunks take turns in two shades, so that neighbours can be told apart. */
+/** Colours by kind of slice. Chunks alternate between two shades, so that neighbours are distinguishable. */
 const COLOURS = {
   copy: '#e07b39',
   kernel: '#2f6fb3',
@@ -66,9 +66,9 @@ for (const { track, name, own } of rows) {
 }
 for (const { pid, name, points } of counters) {
   y += 6;
-  const most = Math.max(...points.map(([, value]) => value), 1e-9);
-  parts.push(text(16, y + 15, name), text(16, y + 30, `at most ${short(most)}`, 'fill="#6b7280" font-size="10"'));
-  const at = (/** @type {number} */ value) => y + COUNTER - 4 - (value / most) * (COUNTER - 10);
+  const max = Math.max(...points.map(([, value]) => value), 1e-9);
+  parts.push(text(16, y + 15, name), text(16, y + 30, `at most ${short(max)}`, 'fill="#6b7280" font-size="10"'));
+  const at = (/** @type {number} */ value) => y + COUNTER - 4 - (value / max) * (COUNTER - 10);
   const path = points
     .map(
       ([us, value], k) =>
@@ -101,18 +101,18 @@ ${parts.join('\n')}
 );
 console.log(`${output}: ${rows.length} tracks, ${counters.length} counters, ${short((to - from) / 1000)} ms`);
 
-/** As asked for, or a dozen chunks of the busiest device around the middle. */
-function stretch() {
+/** Returns the section given by the options, or a dozen chunks around the middle. */
+function section() {
   const ran = slices.filter(
     ({ pid, tid, args }) => pid > 1 && args?.outcome !== undefined && args.count !== undefined && tid !== undefined,
   );
   const starts = ran.map(({ ts = 0 }) => ts).sort((a, b) => a - b);
   const middle = Math.max(0, Math.floor(starts.length / 2) - 6);
-  const given = (/** @type {string | undefined} */ ms) => (ms === undefined ? undefined : Number(ms) * 1000);
-  const first = given(values.from) ?? starts[middle] ?? 0;
+  const toUs = (/** @type {string | undefined} */ ms) => (ms === undefined ? undefined : Number(ms) * 1000);
+  const first = toUs(values.from) ?? starts[middle] ?? 0;
   const ends = ran.slice().sort((a, b) => (a.ts ?? 0) - (b.ts ?? 0));
   const last = ends[Math.min(ends.length - 1, middle + 12)];
-  return { from: first, to: given(values.to) ?? (last ? (last.ts ?? 0) + (last.dur ?? 0) : first + 1000) };
+  return { from: first, to: toUs(values.to) ?? (last ? (last.ts ?? 0) + (last.dur ?? 0) : first + 1000) };
 }
 
 /** @param {TraceEvent} event */
@@ -170,11 +170,11 @@ function legend() {
     .join('\n');
 }
 
-/** About ten moments that are round. */
+/** Returns about ten round times. */
 function ticks() {
   const raw = (to - from) / 10;
   const power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 5, 10].map((k) => k * power).find((one) => one >= raw) ?? raw;
+  const step = [1, 2, 5, 10].map((k) => k * power).find((candidate) => candidate >= raw) ?? raw;
   const marks = [];
   for (let us = Math.ceil(from / step) * step; us <= to; us += step) marks.push(us);
   return marks;

@@ -1,13 +1,13 @@
-// Which Vulkan driver WebGPU is to use in tests.
+// Chooses the Vulkan driver of WebGPU in tests.
 
 import { existsSync, readdirSync } from 'node:fs';
 
-/** What comes with Debian's chromium: a driver in software. */
+/** The software driver that comes with Debian's chromium. */
 const SWIFTSHADER = '/usr/lib/chromium/vk_swiftshader_icd.json';
 
 /**
- * Variables for a machine without a GPU, by which Vulkan finds a driver in software; none where there is a GPU or
- * somebody has chosen. Going by device files: packages install drivers for GPUs that are not there.
+ * Returns variables that make Vulkan use the software driver; none if there is a GPU or the user has chosen a driver. GPUs
+ * are detected by device files, because packages install drivers for absent GPUs.
  * @returns {Record<string, string>}
  */
 export function softwareVulkan() {

@@ -1,6 +1,6 @@
-// `npm run watch FILE…`: reruns the tests that depend on a change, as often as a file of src or test is written. vitest runs
-// src as it is; worker threads and commands run from dist, so a changed file of src is put there too, by taking its types
-// out, which takes some milliseconds. Types are not checked here, and files for browsers are not bundled: `npm test` does both.
+// `npm run watch FILE…`: reruns the tests that depend on a file of src or test whenever it is saved. vitest runs src itself;
+// worker threads and commands run dist, so a changed file of src is written there too, with its types stripped, which takes
+// some milliseconds. Types are not checked and files for browsers are not bundled: `npm test` does both.
 
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, watch, writeFileSync } from 'node:fs';
@@ -43,7 +43,7 @@ function say(text) {
 
 const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs');
 const args = process.argv.slice(2);
-// The setup need not build: this program does. Tests take the source, so that vitest knows what depends on a change.
+// This program builds, so the setup does not. Tests import src, so that vitest knows what depends on a change.
 const child = spawn(process.execPath, [vitest, 'watch', '--typecheck.enabled=false', ...args], {
   cwd: root,
   stdio: 'inherit',

@@ -3,8 +3,8 @@ import { DeviceKinds, type DeviceList, type OpenOptions } from './device/kinds.j
 import { openDevicesWith } from './engine/index.js';
 
 /**
- * Millrace in a page: the kernel language, the engine, the devices that a page can have, and the self-test. The build
- * makes one file of it, `dist/browser/millrace.js`, with the files of its threads beside it (`worker.js`,
+ * Millrace in a page: the kernel language, the engine, the devices available in a page, and the self-test. The build
+ * bundles it into `dist/browser/millrace.js`, with the files of its threads in the same folder (`worker.js`,
  * `webgpu-worker.js`, `checker.js`). Threads need a page that is cross-origin isolated.
  */
 export type {
@@ -23,11 +23,11 @@ const kinds = new DeviceKinds(
     { id: 'wasm', aliases: ['cpu'], load: () => import('./device/wasm/device.js') },
     { id: 'interpreter', aliases: [], load: () => import('./device/interpreter/device.js') },
   ],
-  // WebGPU on a CPU is there for tests: WebAssembly is faster.
+  // WebGPU on a CPU is for tests: WebAssembly is faster.
   [{ kind: 'webgpu', processor: 'gpu' }, { kind: 'wasm' }, { kind: 'webgpu' }, { kind: 'interpreter' }],
 );
 
-/** What `openDevice` would open in this page, best first, and why the rest is not there. */
+/** Lists the devices that `openDevice` can open in this page, best first, and why the others are unavailable. */
 export const listDevices = (options?: OpenOptions): Promise<DeviceList> => kinds.list(options);
 
 /** Opens a device by its name: `auto`, `webgpu`, `wasm`, `interpreter`. */

@@ -14,5 +14,5 @@ export * from './workload/gaps/index.js';
 export * from './workload/uhash/index.js';
 
 openDevicesWith(openDevices);
-// What `millrace tune` has found is used here too; nothing is written unless somebody tunes.
+// Programs use the results of `millrace tune` too. Only a call of `saveTuning` writes to the ledger.
 setTuningStore(new LedgerTunings(process.env.MILLRACE_DATA_DIR ?? process.env.MILLRACE_HOME ?? dataDirectory()));

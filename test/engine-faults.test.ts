@@ -61,8 +61,8 @@ describe('one of two devices', () => {
     ['disappears', { disappearsAt: 5 }, 'has disappeared'],
     ['disappears at once', { disappearsAt: 0 }, 'has disappeared'],
     ['lies', { liesAt: 3 }, 'which the check refuses'],
-    ['misses hits', { missesAt: 0 }, 'missed what is known'],
-    ['begins to miss hits', { missesAt: 9 }, 'missed what is known'],
+    ['misses hits', { missesAt: 0 }, 'missed known hits'],
+    ['begins to miss hits', { missesAt: 9 }, 'missed known hits'],
   ])('%s: it is not used any longer, and nothing is lost', async (_what, fault, message) => {
     const { hits, engine } = await find([HEALTHY, { ...HEALTHY, ...fault }]);
     expect(hits).toEqual(wanted());
@@ -93,8 +93,8 @@ describe('the only device', () => {
   test.each<[string, FaultSpec, string]>([
     ['disappears', { disappearsAt: 5 }, 'has disappeared'],
     ['lies', { liesAt: 3 }, 'which the check refuses'],
-    ['misses hits', { missesAt: 3 }, 'missed what is known'],
-    ['cannot compile', { failsToCompile: true }, 'compiles nothing'],
+    ['misses hits', { missesAt: 3 }, 'missed known hits'],
+    ['cannot compile', { failsToCompile: true }, 'is set to fail to compile'],
   ])('%s: the job fails and says why', async (_what, fault, message) => {
     await expect(find([{ ...HEALTHY, ...fault }])).rejects.toThrow(message);
   });

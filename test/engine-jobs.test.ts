@@ -277,7 +277,7 @@ test('persistent: a device without resident grids is told of once, a job without
     for (let job = 0; job < 2; job++) {
       expect(await indices(search(marked, { engine, space: 60_000, job: { every: 31 } }))).toEqual(marks(60_000, 31));
     }
-    expect(told).toEqual(['virtual:0 has no resident grids: the pipeline persistent is the same as poll there']);
+    expect(told).toEqual(['virtual:0 has no resident grids: pipeline persistent works like poll there']);
     const queued = flow<readonly { index: bigint }[]>({
       name: 'queued',
       kernels: { marked },
@@ -288,7 +288,7 @@ test('persistent: a device without resident grids is told of once, a job without
     });
     expect(await indices(search(queued, { engine, space: 5000 }))).toEqual(marks(5000, 31));
     expect(told.slice(1)).toEqual([
-      'queued cannot run as a resident grid on resident: the pipeline persistent is the same as poll there',
+      'queued cannot run as a resident grid on resident: pipeline persistent works like poll there',
     ]);
   } finally {
     await engine.close();

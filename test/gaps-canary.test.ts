@@ -66,11 +66,11 @@ describe('a device', () => {
   });
 
   test('that finds nothing any more is not used, and nothing of what it did counts', async () => {
-    await expect(run(() => [])).rejects.toThrow(/missed what is known to be/);
+    await expect(run(() => [])).rejects.toThrow(/missed known hits/);
   });
 
   test('that loses a single one is found out as well', async () => {
-    await expect(run((all) => all.slice(1))).rejects.toThrow(/missed what is known to be/);
+    await expect(run((all) => all.slice(1))).rejects.toThrow(/missed known hits/);
   });
 
   test('is tried in every search', async () => {

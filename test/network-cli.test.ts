@@ -68,7 +68,7 @@ describe('solo', () => {
     ]);
     const wrong = await run(args, { MILLRACE_USER: 'anna', MILLRACE_PASSWORD: 'pear-pass' });
     expect(wrong.status).toBe(64);
-    expect(wrong.stderr).toMatch(/does not take these credentials/);
+    expect(wrong.stderr).toMatch(/rejected these credentials/);
     expect(wrong.stderr).not.toMatch(/pear-pass/);
   });
 

@@ -63,9 +63,9 @@ describe('a node with templates', () => {
     await running;
     expect([node.chain.height, node.chain.refusals]).toEqual([1, []]);
     expect(refusalsIn(told)).toEqual([
-      'chain is no text',
-      'bits is no hex',
-      'bits is no whole number from 1 to 18446744073709551615',
+      'chain is not text',
+      'bits is not hex',
+      'bits is not a whole number from 1 to 18446744073709551615',
       'bits has more than 16 characters',
       'Gapcoin is downloading blocks...',
       expect.stringMatching(/witness commitment .*, not 6a24/),
@@ -161,18 +161,18 @@ describe('a node with getwork', () => {
     const { running, told } = mineAt(node, undefined, { maxAccepted: 1 });
     await running;
     expect([node.chain.height, node.chain.refusals]).toEqual([1, []]);
-    const noTarget = 'difficulty is no whole number from 1 to 18446744073709551615';
+    const noTarget = 'difficulty is not a whole number from 1 to 18446744073709551615';
     expect(refusalsIn(told)).toEqual([
-      'the answer to getwork is no JSON-RPC (HTTP 200)',
+      'the answer to getwork is not JSON-RPC (HTTP 200)',
       'the server reset the connection (ECONNRESET)',
       'Gapcoin is not connected!',
-      'data has less than 80 bytes',
+      'data has fewer than 80 bytes',
       noTarget,
       noTarget,
       noTarget,
       noTarget,
-      'it is no object',
-      'it is no object',
+      'it is not an object',
+      'it is not an object',
     ]);
   });
 

@@ -135,13 +135,13 @@ describe('a node', () => {
       expect(node.chain.height).toBe(1);
       const why = told.flatMap((one) => /^refused (?:.*: )?([^:]+); trying again/.exec(one)?.[1] ?? []);
       expect(why).toEqual([
-        'the server redirects elsewhere, which is not followed',
-        'the answer to getblockchaininfo is no JSON-RPC (HTTP 200)',
-        'chain is no text',
+        'the server sent a redirect; redirects are not followed',
+        'the answer to getblockchaininfo is not JSON-RPC (HTTP 200)',
+        'chain is not text',
         'the server reset the connection (ECONNRESET)',
-        'transactions is no list',
+        'transactions is not a list',
         'Bitcoin Core is downloading blocks...',
-        'bits is no hex',
+        'bits is not hex',
         'the answer is too long',
       ]);
     });
@@ -170,7 +170,7 @@ describe('a node', () => {
       await expect(minerOf(node).run()).rejects.toThrow(/address of another chain than main/);
       node.name = 'regtest';
       const refused = minerOf(node, { password: 'another one' }).run();
-      await expect(refused).rejects.toThrow(/does not take these credentials \(HTTP 401\)/);
+      await expect(refused).rejects.toThrow(/rejected these credentials \(HTTP 401\)/);
       await expect(refused).rejects.not.toThrow(/another one|sesame/);
     });
   });

@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { endOf, type Range } from '../src/engine/work/space.js';
-import { type DeviceNature, type JobNature, type Outcome, simulate } from './simulation/world.js';
+import { type DeviceSpec, type JobSpec, type Outcome, simulate } from './simulation/world.js';
 import { byTier } from './tier.js';
 
 /**
- * The engine's policies, put together, in a world with a virtual clock: what they promise must hold whatever devices do.
+ * The engine's policies combined, on a virtual clock: their guarantees must hold whatever devices do.
  */
 const WORLDS = byTier(8, 120, 5000);
-/** Of a world that is written down here. */
+/** Seeds of each fixed scenario. */
 const SEEDS = byTier(1, 5);
 
 describe('any world', () => {
@@ -28,13 +28,13 @@ describe('any world', () => {
     fc.record({ fails: fc.constantFrom(0.01, 0.3, 1) }),
     fc.record({ inventsFromMs: moment }),
   );
-  const device = fc.tuple(good, fault).map(([nature, bad]) => ({ ...nature, ...bad }));
+  const device = fc.tuple(good, fault).map(([spec, bad]) => ({ ...spec, ...bad }));
   const job = fc.record({
     start: fc.constantFrom(0n, (1n << 32n) - 70_000n, (1n << 53n) - 70_000n, (1n << 64n) - 70_000n, 1n << 127n),
     length: fc.oneof(fc.bigInt(1n, 5000n), fc.bigInt(100_000n, 1_000_000n)),
     mode: fc.constantFrom('all' as const, 'first' as const, 'any' as const, 'arrival' as const),
     hitEvery: fc.constantFrom(undefined, 7n, 1000n, 999_983n),
-    ringRoom: fc.constantFrom(8, 64, 1024),
+    ringCapacity: fc.constantFrom(8, 64, 1024),
     aim: fc.constantFrom('interactive' as const, 'batch' as const),
     startsAtMs: fc.constantFrom(0, 0, 50, 700),
     inFlight: fc.constantFrom(undefined, undefined, 1),
@@ -53,11 +53,11 @@ describe('any world', () => {
     fc.assert(
       fc.property(world, ({ seed, first, others, jobs, cancels, canary, misses }) => {
         // The first device is slow or fast but sound. With canaries the last one may also miss hits.
-        const natures: DeviceNature[] = [first, ...others].map((nature, at) => ({ ...nature, id: `device ${at}` }));
-        const liar = natures.length > 1 && canary !== undefined && misses ? natures.pop() : undefined;
-        const devices = liar ? [...natures, { ...liar, missesFromMs: 300 }] : natures;
-        const plans = jobs.map(({ start, length, hitEvery, inFlight, ...rest }, at): JobNature => {
-          // So many hits that the test itself would take long are rare in worlds, too.
+        const specs: DeviceSpec[] = [first, ...others].map((spec, at) => ({ ...spec, id: `device ${at}` }));
+        const liar = specs.length > 1 && canary !== undefined && misses ? specs.pop() : undefined;
+        const devices = liar ? [...specs, { ...liar, missesFromMs: 300 }] : specs;
+        const plans = jobs.map(({ start, length, hitEvery, inFlight, ...rest }, at): JobSpec => {
+          // Fewer hits in long jobs, which would make the test itself slow.
           const every = hitEvery === 7n && length > 100_000n ? 700n : hitEvery;
           return {
             id: `job ${at}`,
@@ -89,7 +89,7 @@ describe('several jobs', () => {
       fc.property(shape, ({ k, streams, seed }) => {
         const jobs = Array.from(
           { length: k },
-          (_, at): JobNature => ({ id: `${at}`, range: { start: 0n, length: 2_000_000n } }),
+          (_, at): JobSpec => ({ id: `${at}`, range: { start: 0n, length: 2_000_000n } }),
         );
         const devices = [{ id: 'gpu', perMs: 2000, jitter: 0.4, streams }];
         const { issues } = simulate({ seed, devices, jobs, untilMs: 500 });
@@ -110,7 +110,7 @@ describe('several jobs', () => {
   });
 
   test('a newcomer has its first chunk within one rotation, and equal parts from then on', () => {
-    const jobs: JobNature[] = [
+    const jobs: JobSpec[] = [
       { id: 'old', range: { start: 0n, length: 1n << 40n } },
       { id: 'new', range: { start: 0n, length: 1n << 40n }, startsAtMs: 1000 },
     ];
@@ -127,12 +127,12 @@ describe('several jobs', () => {
 
 describe('several devices', () => {
   const total = 80_000_000;
-  const job: JobNature = { id: 'job', range: { start: 0n, length: BigInt(total) } };
-  const pair = (more: Partial<DeviceNature>[] = [], jitter = 0.1): DeviceNature[] => [
+  const job: JobSpec = { id: 'job', range: { start: 0n, length: BigInt(total) } };
+  const pair = (more: Partial<DeviceSpec>[] = [], jitter = 0.1): DeviceSpec[] => [
     { id: 'a', perMs: 5000, jitter, ...more[0] },
     { id: 'b', perMs: 3000, jitter, ...more[1] },
   ];
-  const endOfRun = (seed: number, devices: DeviceNature[], jobs = [job]): number => {
+  const endOfRun = (seed: number, devices: DeviceSpec[], jobs = [job]): number => {
     const { endMs } = simulate({ seed, devices, jobs });
     return endMs ?? Number.POSITIVE_INFINITY;
   };
@@ -144,21 +144,21 @@ describe('several devices', () => {
   });
 
   test('a quarter of a second of work ends together too: within 2 %', () => {
-    const short: JobNature = { id: 'job', range: { start: 0n, length: 2_000_000n } };
+    const short: JobSpec = { id: 'job', range: { start: 0n, length: 2_000_000n } };
     for (let seed = 0; seed < SEEDS; seed++) expect(endOfRun(seed, pair([], 0), [short]) / 250).toBeLessThan(1.02);
   });
 
   test.each([
     [2, 1.9],
     [4, 3.7],
-  ])('%i equal devices are at least %f times as fast as one, in short jobs and long ones', (count, least) => {
+  ])('%i equal devices are at least %f times as fast as one, in short jobs and long ones', (count, minSpeedup) => {
     // The first chunk of the GPU's miner: 17.3 M nonces, 32 ms of this device.
     const gpu = { perMs: 532_000, shape: { stride: 4 * 17_301_504, granularity: 1 } };
-    const devices = Array.from({ length: count }, (_, at): DeviceNature => ({ id: `${at}`, ...gpu }));
+    const devices = Array.from({ length: count }, (_, at): DeviceSpec => ({ id: `${at}`, ...gpu }));
     for (const ms of [100, 117, 250, 1000, 10_000]) {
       const jobs = [{ id: 'job', range: { start: 0n, length: BigInt(ms * gpu.perMs) } }];
       const alone = endOfRun(1, devices.slice(0, 1), jobs);
-      expect(alone / endOfRun(1, devices, jobs)).toBeGreaterThan(least);
+      expect(alone / endOfRun(1, devices, jobs)).toBeGreaterThan(minSpeedup);
     }
   });
 
@@ -175,7 +175,7 @@ describe('several devices', () => {
   });
 
   test('so too when the whole run is one second', () => {
-    const short: JobNature = { id: 'job', range: { start: 0n, length: BigInt(total / 10) } };
+    const short: JobSpec = { id: 'job', range: { start: 0n, length: BigInt(total / 10) } };
     for (let seed = 0; seed < byTier(3, 40); seed++) {
       const fromMs = 500;
       const left = total / 10 - 8000 * fromMs;
@@ -194,10 +194,10 @@ describe('several devices', () => {
   });
 
   test('three kinds, a thousandfold apart: the slowest does not hold up the end', () => {
-    const devices: DeviceNature[] = [
+    const devices: DeviceSpec[] = [
       { id: 'gpu', perMs: 5000, jitter: 0.05 },
       { id: 'cpu', perMs: 100, jitter: 0.2 },
-      // Its least useful chunk takes a second.
+      // Its smallest useful chunk takes a second.
       { id: 'tab', perMs: 5, jitter: 0.2, shape: { min: 5000, stride: 5000 } },
     ];
     for (let seed = 0; seed < SEEDS; seed++) expect(endOfRun(seed, devices) / (total / 5105)).toBeLessThan(1.03);
@@ -218,11 +218,11 @@ describe('several devices', () => {
 describe('a device on a slow machine', () => {
   // Windows of a second, canaries of an eighth of that: the gaps of two cores.
   const shape = { stride: 1000, granularity: 1000, min: 1000, max: 4000 };
-  const job: JobNature = { id: 'job', range: { start: 0n, length: 64_000n }, canary: 125 };
+  const job: JobSpec = { id: 'job', range: { start: 0n, length: 64_000n }, canary: 125 };
   const run = (factor: number, share: number): Outcome => {
     const slows = { fromMs: 8000, factor };
     const devices = [{ id: 'cpu', perMs: 1, jitter: 0.3, shape, slows }];
-    return simulate({ seed: 1, devices, jobs: [job], crowded: { fromMs: 8000, share } });
+    return simulate({ seed: 1, devices, jobs: [job], otherLoad: { fromMs: 8000, share } });
   };
 
   test.each(byTier([1, 16], [1, 4, 16, 64]))('%i times as slow as before: every chunk is done once', (factor) => {
@@ -253,8 +253,8 @@ describe('a device on a slow machine', () => {
 });
 
 describe('devices that lie', () => {
-  const job: JobNature = { id: 'job', range: { start: 0n, length: 20_000_000n }, hitEvery: 10_007n, canary: 256 };
-  const devices = (bad: Partial<DeviceNature>): DeviceNature[] => [
+  const job: JobSpec = { id: 'job', range: { start: 0n, length: 20_000_000n }, hitEvery: 10_007n, canary: 256 };
+  const devices = (bad: Partial<DeviceSpec>): DeviceSpec[] => [
     { id: 'good', perMs: 3000, jitter: 0.1 },
     { id: 'bad', perMs: 5000, jitter: 0.1, ...bad },
   ];
@@ -294,11 +294,11 @@ describe('devices that lie', () => {
 });
 
 test('streams, slots, devices and chunk sizes change nothing in the answers', () => {
-  const job: JobNature = {
+  const job: JobSpec = {
     id: 'job',
     range: { start: (1n << 64n) - 100_000n, length: 200_000n },
     hitEvery: 4099n,
-    ringRoom: 16,
+    ringCapacity: 16,
   };
   const answers = new Set<string>();
   for (const streams of byTier([1, 3], [1, 2, 3, 8])) {
@@ -310,22 +310,22 @@ test('streams, slots, devices and chunk sizes change nothing in the answers', ()
           jitter: 0.3,
           streams,
         }));
-        const { told } = simulate({ seed: streams + 10 * count, devices, jobs: [{ ...job, aim }] });
-        answers.add(told.get('job')!.join());
+        const { delivered } = simulate({ seed: streams + 10 * count, devices, jobs: [{ ...job, aim }] });
+        answers.add(delivered.get('job')!.join());
       }
     }
   }
   expect(answers.size).toBe(1);
 });
 
-/** The chunks that counted tile what had to be tried, and what was told is what there is. */
-function checkJob({ id, range, mode = 'all', hitEvery }: JobNature, { counted, told }: Outcome): void {
+/** Checks that the chunks that counted tile the range, and that exactly its hits were delivered. */
+function checkJob({ id, range, mode = 'all', hitEvery }: JobSpec, { counted, delivered }: Outcome): void {
   const ranges = [...(counted.get(id) ?? [])].sort((a, b) => (a.start < b.start ? -1 : 1));
-  const answers = told.get(id) ?? [];
+  const answers = delivered.get(id) ?? [];
   const hits = hitsOf(range, hitEvery);
-  const isAstray = (next: Range, at: number): boolean =>
+  const isMisplaced = (next: Range, at: number): boolean =>
     next.start < (at === 0 ? range.start : endOf(ranges[at - 1]!)) || endOf(next) > endOf(range);
-  expect(ranges.filter(isAstray)).toEqual([]);
+  expect(ranges.filter(isMisplaced)).toEqual([]);
   const total = ranges.reduce((sum, { length }) => sum + length, 0n);
   const [first] = hits;
   if (first === undefined || mode === 'all' || mode === 'arrival') expect(total).toBe(range.length);
@@ -350,7 +350,7 @@ function hitsOf({ start, length }: Range, every: bigint | undefined): bigint[] {
   return hits;
 }
 
-/** No launch crosses a multiple of 2^32. */
+/** Checks that no launch crosses a multiple of 2^32. */
 function checkIssues({ issues }: Outcome): void {
   expect(issues.filter(({ start, count }) => (start + BigInt(count) - 1n) >> 32n !== start >> 32n)).toEqual([]);
 }

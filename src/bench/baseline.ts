@@ -8,27 +8,27 @@ import { spreadOf } from './measure.js';
 import { readSaved, type SavedReport } from './saved.js';
 import type { Figure } from './suite.js';
 
-/** Figures of an earlier time: to be held against today's. */
+/** Earlier figures, to compare today's with. */
 export type Baseline = Pick<SavedReport, 'machine' | 'figures'>;
 
-/** What has become of one figure. */
+/** How one figure compares with the earlier one. */
 export interface Verdict {
   readonly workload: string;
   readonly name: string;
   readonly device: string;
   readonly before: number;
   readonly now: number;
-  /** Now over before, of the medians: of rates, or of ratios to the frozen kernel. */
+  /** The median now divided by the median before: of rates, or of ratios to the frozen kernel. */
   readonly ratio: number;
-  /** Both were measured beside the frozen kernel. */
+  /** True if both were measured in alternation with the frozen kernel. */
   readonly isPaired: boolean;
   readonly isLost: boolean;
 }
 
 /**
- * The figures that both have, of devices of the same class: a figure of another card says nothing. A rank test decides
- * what is lost: today's runs, with `MAX_LOSS` forgiven, lie below those of then by more than chance. Where both were
- * measured beside a frozen kernel, the ratios to it are compared, which a busy machine does not move.
+ * Compares figures with earlier ones of devices of the same class: a figure of another card says nothing. A figure is
+ * lost if a rank test finds that today's runs are below the earlier runs less `MAX_LOSS` by more than chance. If both
+ * have ratios to a frozen kernel, the ratios are compared instead: a busy machine does not change them.
  */
 export function verdictsOf(
   figures: readonly Figure[],
@@ -40,7 +40,8 @@ export function verdictsOf(
     const own = deviceClass(devices, device);
     const [before] = baselines.flatMap(({ machine, figures: saved }) =>
       saved.filter(
-        (one) => one.workload === workload && one.name === name && deviceClass(machine.devices, one.device) === own,
+        (figure) =>
+          figure.workload === workload && figure.name === name && deviceClass(machine.devices, figure.device) === own,
       ),
     );
     if (!before || own === undefined) return [];
@@ -64,26 +65,26 @@ export function verdictsOf(
 
 const ratiosOf = ({ frozenRatios = [] }: Figure): readonly number[] => frozenRatios;
 
-/** Reports of 0.1.0 keep three numbers of each figure. */
+/** Reports of 0.1.0 have three rates per figure. */
 const ratesOf = ({ rates, rate }: Figure): readonly number[] => rates ?? [rate.min, rate.median, rate.max];
 
 function isSlower(now: readonly number[], before: readonly number[]): boolean {
-  const forgiven = before.map((one) => one * (1 - MAX_LOSS));
-  return spreadOf(now).median < spreadOf(forgiven).median && rankSumBelow(now, forgiven) < MAX_CHANCE;
+  const tolerated = before.map((rate) => rate * (1 - MAX_LOSS));
+  return spreadOf(now).median < spreadOf(tolerated).median && rankSumBelow(now, tolerated) < MAX_CHANCE;
 }
 
-/** Of a wrong alarm. Five runs against three, all of them below, come to 0.037. */
+/** Maximum probability of a false alarm. Five runs that are all below three others have 0.037. */
 const MAX_CHANCE = 0.05;
 
 type KnownDevice = Pick<DeviceInfo, 'id' | 'name' | 'units'>;
 
-/** `cuda, NVIDIA H200, 132 units`: what a figure is one of. Cards are numbered anyhow, and CPUs share their names. */
+/** Returns `cuda, NVIDIA H200, 132 units`. The number of a card is arbitrary, and CPUs of different sizes share names. */
 function deviceClass(devices: readonly KnownDevice[], id: string): string | undefined {
-  const found = devices.find((one) => one.id === id);
+  const found = devices.find((device) => device.id === id);
   return found && `${id.replace(/:.*/, '')}, ${found.name}, ${found.units} units`;
 }
 
-/** The reports that come with the package, one for each machine that was measured. */
+/** Returns the reports that come with the package, one per measured machine. */
 export function committedBaselines(): SavedReport[] {
   const folder = join(dirname(createRequire(import.meta.url).resolve('millrace/package.json')), REPORTS);
   return readdirSync(folder)

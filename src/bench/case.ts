@@ -5,36 +5,36 @@ import type { Candidate } from './measure.js';
 import type { ScalableWork } from './scaling.js';
 
 /**
- * One figure that a workload has on every device. Its results are checked against what is known from elsewhere: a run
- * throws where they differ, so a figure that is shown counts.
+ * One figure that a workload has on every device. A run compares its results with independently known ones and throws if
+ * they differ, so no figure of wrong results is shown.
  */
 export interface BenchCase {
   /** `SHA-256d of headers`. */
   readonly name: string;
-  /** How it is known that the results are right: `the nonces of the genesis block`. */
+  /** What the results are checked against: `the nonces of the genesis block`. */
   readonly checkedBy: string;
-  /** Bytes of one unit, where they are what matters: the figure is then also told in bytes. */
+  /** Bytes of one unit. If given, the figure is also shown in bytes. */
   readonly unitBytes?: number;
-  /** What bounds it, and how much of that one unit takes. */
+  /** The limit that bounds it, and how much of the limit one unit takes. */
   readonly bound?: { readonly limit: Limit; readonly perUnit: number };
-  /** Only where everything is asked for. */
+  /** True if it runs only with `--full`. */
   readonly isLong?: boolean;
-  /** Why it cannot be had on such a device. */
+  /** Returns why the device cannot run it. Undefined if it can. */
   unsupportedReason?(info: DeviceInfo): string | undefined;
-  /** Makes what can be made once, and checks it. About `seconds` for a run. */
-  open(device: Device, wanted: CaseOptions): Promise<OpenCase>;
+  /** Prepares and checks what all runs share. A run takes about `seconds`. */
+  open(device: Device, options: CaseOptions): Promise<OpenCase>;
 }
 
 export interface CaseOptions {
   readonly runs: number;
   /** About how long one run should take. */
   readonly seconds: number;
-  /** Also what takes minutes. */
+  /** Includes cases that take minutes. */
   readonly isFull: boolean;
 }
 
 export interface OpenCase extends Candidate {
-  /** The share of the time that the device had work, of the last run, where an engine feeds it. */
+  /** Returns the share of the last run in which the device had work, if an engine fed it. */
   fed?(): number | undefined;
   close(): void | Promise<void>;
 }
@@ -43,20 +43,20 @@ export interface OpenCase extends Candidate {
 export interface WorkloadBench {
   readonly workload: string;
   readonly cases: readonly BenchCase[];
-  /** Others who do the same work on such a device, those that are installed, to be run in turn with ours. */
-  peers?(device: Device, wanted: CaseOptions): AsyncIterable<PeerComparison>;
-  /** The records of a job's chunks, of some tenths of a second. */
+  /** Yields comparisons with installed programs that do the same work on the device, to run in alternation with ours. */
+  peers?(device: Device, options: CaseOptions): AsyncIterable<PeerComparison>;
+  /** Returns the chunk records of a job of some tenths of a second. */
   timeline?(device: Device): Promise<Iterable<Readonly<ChunkRecord>>>;
-  /** The same work in any size, as one job over all of the devices. `most` where it is known. */
+  /** Opens the same work in any size, as one job on all of the devices. `maxWork`: the largest size, if known. */
   sized?(devices: readonly Device[], maxWork?: number): Promise<ScalableWork>;
 }
 
-/** What it holds is given back when the next one is asked for. */
+/** A comparison with other programs. Its resources are freed when the next one is requested. */
 export interface PeerComparison {
   /** `SHA-256d, one thread each`. */
   readonly title: string;
   /** Ours first. */
   readonly candidates: readonly Candidate[];
-  /** Who could be there and is not. */
+  /** Programs that are not installed. */
   readonly absent: readonly string[];
 }

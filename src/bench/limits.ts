@@ -2,7 +2,7 @@ import { clockNs } from '../device/clock.js';
 import type { Device, DeviceBuffer, Report, Stream } from '../device/device.js';
 import { cell, type Expr, items, type Kernel, loop, read, rw, u32 } from '../kernel/index.js';
 
-/** What bounds work on a device. Each is measured here, as the most that was seen. */
+/** Limits that bound work on a device. Each is measured as the highest rate of several runs. */
 export type Limit = 'write' | 'copy' | 'to device' | 'to host' | 'integer';
 
 export const limitUnits: Readonly<Record<Limit, string>> = {
@@ -14,12 +14,12 @@ export const limitUnits: Readonly<Record<Limit, string>> = {
 };
 
 /**
- * How much of `limit` a device does in a second.
+ * Measures a device's limit, in units per second.
  *
  *   write      bytes stored into its memory by a kernel, or by the runtime's own fill
  *   copy       bytes read and written, both counted
  *   to device  bytes from the host's (page-locked) memory; `to host` the other way
- *   integer    additions, rotations and three-input logic of 32 bits, a third each, as hash functions have them
+ *   integer    additions, rotations and three-input logic of 32 bits, a third each, as in hash functions
  */
 export async function measureLimit(device: Device, limit: Limit): Promise<number> {
   const stream = device.stream();
@@ -27,7 +27,7 @@ export async function measureLimit(device: Device, limit: Limit): Promise<number
   try {
     const trials = await trialsByLimit[limit](device, stream, resources);
     let maxRate = 0;
-    // WebGPU's clock is now and then wrong by a hundred times, and does not see what is written: there the host's counts.
+    // WebGPU's clock is sometimes wrong by a factor of a hundred and does not cover writes, so the host's clock is used.
     const usesHostClock = device.info.kind === 'webgpu';
     for (const { work, queue, isShort = false } of trials) {
       let times = 1;
@@ -42,24 +42,24 @@ export async function measureLimit(device: Device, limit: Limit): Promise<number
     }
     return maxRate;
   } finally {
-    for (const one of resources) one.free();
+    for (const resource of resources) resource.free();
     stream.close();
   }
 }
 
-/** One thing that can be timed: how much it does, and the commands that do it. */
+/** One measurement: its amount of work, and the commands that do it. */
 interface LimitTrial {
   readonly work: number;
   queue(): void;
-  /** Too short for the host's clock: several are timed together. */
+  /** True if it is too short for the host's clock: then several are timed together. */
   readonly isShort?: boolean;
 }
 
 type LimitTrials = (device: Device, stream: Stream, held: { free(): void }[]) => Promise<readonly LimitTrial[]>;
 
-/** The first warms up; the most counts. */
+/** The first is a warm-up; the highest rate counts. */
 const RUNS = 6;
-/** How many are timed together by the host's clock: as many as take so long. */
+/** Short trials are timed together until they take `HOST_SECONDS`, but at most this many. */
 const MAX_SHORT_RUNS = 256;
 const HOST_SECONDS = 0.02;
 
@@ -106,14 +106,14 @@ const MIN_SECONDS = 0.05;
 
 const secondsOf = ({ startedNs, endedNs }: Report): number => Math.max(1, Number(endedNs - startedNs)) / 1e9;
 
-/** Neighbouring quads of an item: a warp's stores join by themselves, a core's do not. */
+/** Adjacent quads per item: a GPU merges the stores of a warp, a CPU core does not. */
 const quadsOf = ({ info }: Device): number => (info.processor === 'gpu' ? 1 : 16);
 
-/** More than caches hold, and no more than an eighth of what there is. */
+/** Allocates buffers larger than the caches, at most an eighth of the memory each. */
 async function allocBuffers<N extends 1 | 2>(device: Device, count: N, held: { free(): void }[]) {
   const { processor, memoryBytes, limits } = device.info;
-  const wanted = processor === 'gpu' ? 2 ** 30 : 2 ** 28;
-  const bytes = 2 ** Math.floor(Math.log2(Math.min(wanted, memoryBytes / 8, limits.bufferBytes)));
+  const preferredBytes = processor === 'gpu' ? 2 ** 30 : 2 ** 28;
+  const bytes = 2 ** Math.floor(Math.log2(Math.min(preferredBytes, memoryBytes / 8, limits.bufferBytes)));
   const made: DeviceBuffer[] = [];
   for (let k = 0; k < count; k++) {
     const buffer = await device.alloc(bytes);
@@ -157,7 +157,7 @@ const copyKernel = (quads: number): Kernel =>
     for (let k = 0; k < quads; k++) out.set4(first.add(k), from.at4(first.add(k)));
   });
 
-/** Independent of each other, so that none waits for the one before it. */
+/** Independent chains of operations, so that an operation does not wait for the previous one. */
 const CHAINS = 4;
 const ROUNDS = 1024;
 
@@ -168,9 +168,9 @@ const integerKernel = (): Kernel =>
     const third = item.mul(5);
     loop(ROUNDS / 16, () => {
       for (let k = 0; k < 16; k++) {
-        for (const one of cells)
-          one.set(
-            one
+        for (const chain of cells)
+          chain.set(
+            chain
               .add(other)
               .rotl(7 + (k % 9))
               .xor(other)
@@ -180,6 +180,6 @@ const integerKernel = (): Kernel =>
     });
     out.set(
       item,
-      cells.map((one): Expr<'u32'> => one).reduce((sum, one) => sum.xor(one)),
+      cells.map((chain): Expr<'u32'> => chain).reduce((sum, chain) => sum.xor(chain)),
     );
   });

@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import { arch, availableParallelism, cpus, platform } from 'node:os';
 import type { DeviceInfo } from '../device/device.js';
 
-/** What a figure was measured on. A figure without it means nothing. */
+/** The machine that a figure was measured on. */
 export interface Machine {
   readonly cpu: string;
   /** Cores this process may use. */
   readonly cores: number;
   readonly node: string;
-  /** `linux x64` and the like. */
+  /** For example `linux x64`. */
   readonly platform: string;
   readonly devices: readonly Pick<DeviceInfo, 'id' | 'name' | 'units' | 'versions'>[];
 }
@@ -23,13 +23,12 @@ export function machine(devices: readonly DeviceInfo[] = []): Machine {
   };
 }
 
-/** `Intel(R) Xeon(R) … · 2 cores · linux x64 · Node 20.20.2`. */
-export function machineLine(of: Machine): string {
-  const cores = `${of.cores} core${of.cores === 1 ? '' : 's'}`;
-  return [of.cpu, cores, of.platform, `Node ${of.node}`].join(' · ');
+/** Returns `Intel(R) Xeon(R) … · 2 cores · linux x64 · Node 20.20.2`. */
+export function machineLine({ cpu, cores, platform: system, node }: Machine): string {
+  return [cpu, `${cores} core${cores === 1 ? '' : 's'}`, system, `Node ${node}`].join(' · ');
 }
 
-/** Linux gives no model name on ARM; the part number is there, and these are the server and board cores we meet. */
+/** Linux reports no model name on ARM, only a part number. The table has common server and board cores. */
 function cpuName(): string {
   const model = cpus()[0]?.model.replace(/\s+/g, ' ').trim() ?? '';
   if (model !== '' && model !== 'unknown') return model;

@@ -1,17 +1,17 @@
 import { median } from '../device/median.js';
 import { MillraceError } from '../kernel/error.js';
 
-/** Measures one thing: `warmup` runs that do not count, then `runs` that do. */
+/** Measures one candidate: `warmup` runs that do not count, then `runs` that do. */
 export async function measure(candidate: Candidate, clock: Clock = wallClock): Promise<Measurement> {
   const { measurements } = await compare([candidate], clock);
   const [only] = measurements;
-  if (only === undefined) throw new Error('compare() gives one measurement per candidate');
+  if (only === undefined) throw new Error('compare() must return one measurement per candidate');
   return only;
 }
 
 /**
- * Measures several things in turn: run 1 of each, then run 2 of each … so that a machine that heats up, throttles or
- * gets company treats all of them alike, and their ratios are fair. All make the same number of runs, the largest asked.
+ * Measures several candidates in alternation: run 1 of each, then run 2 of each … so that heat, throttling and other
+ * programs affect all of them alike, and their ratios are fair. All have the same number of runs, the largest requested.
  */
 export async function compare(candidates: readonly Candidate[], clock: Clock = wallClock): Promise<Comparison> {
   const runs = Math.max(...candidates.map((candidate) => candidate.runs ?? MIN_RUNS));
@@ -20,41 +20,41 @@ export async function compare(candidates: readonly Candidate[], clock: Clock = w
       code: 'usage',
       message: `${runs} runs are too few for a median and a spread`,
       asked: `a measurement with ${runs} runs`,
-      advice: `ask for ${MIN_RUNS} or more`,
+      advice: `use ${MIN_RUNS} or more`,
     });
   }
   const series = candidates.map((candidate) => new CandidateRuns(candidate));
-  for (const one of series) {
-    for (let run = 0; run < (one.candidate.warmup ?? 1); run += 1) await one.warm();
+  for (const candidate of series) {
+    for (let run = 0; run < (candidate.candidate.warmup ?? 1); run += 1) await candidate.warm();
   }
   for (let run = 0; run < runs; run += 1) {
-    for (const one of series) await one.run(clock);
+    for (const candidate of series) await candidate.run(clock);
   }
-  const rates = series.map((one) => one.rates);
+  const rates = series.map((candidate) => candidate.rates);
   const [base = []] = rates;
   return {
-    measurements: series.map((one) => one.measurement()),
+    measurements: series.map((candidate) => candidate.measurement()),
     ratios: rates.map((own) => spreadOf(own.map((value, run) => value / (base[run] ?? Number.NaN)))),
   };
 }
 
 export interface Candidate {
   readonly name: string;
-  /** What is counted: `H` for hashes, `B` for bytes. */
+  /** Unit of work: `H` for hashes, `B` for bytes. */
   readonly unit: string;
   /** Runs before the first that counts; default 1. */
   readonly warmup?: number;
-  /** Default and least: 5. */
+  /** Default and minimum 5. */
   readonly runs?: number;
   readonly run: () => Promise<Run>;
 }
 
 export interface Run {
-  /** How long it took, where the run knows better than the clock around it. */
+  /** Seconds of the run, if it measures them more exactly than the clock around it. */
   readonly seconds?: number;
-  /** How much was done, in units. */
+  /** Work done, in units. */
   readonly work: number;
-  /** Stands for all results. It must be the same in every run: a fast wrong answer is not a measurement. */
+  /** Digest of all results. Must be the same in every run: a fast wrong answer is not a measurement. */
   readonly digest: string;
 }
 
@@ -65,14 +65,14 @@ export interface Measurement {
   readonly seconds: Spread;
   /** Units per second. */
   readonly rate: Spread;
-  /** Of each run, in order. */
+  /** The rate of each run, in order. */
   readonly rates: readonly number[];
   readonly digest: string;
 }
 
 export interface Comparison {
   readonly measurements: readonly Measurement[];
-  /** Each candidate's rate over the first one's, run by run. The first's own is 1. */
+  /** Each candidate's rate divided by the first one's, run by run. The first's own is 1. */
   readonly ratios: readonly Spread[];
 }
 
@@ -84,7 +84,7 @@ export interface Spread {
   readonly relative: number;
 }
 
-/** Seconds since some moment. */
+/** Seconds from an arbitrary origin. */
 export type Clock = () => number;
 
 export const MIN_RUNS = 5;

@@ -5,7 +5,7 @@ import { type Machine, machineLine } from './machine.js';
 import type { Comparison, Measurement } from './measure.js';
 import { type Figure, isFigure, type NoFigure } from './suite.js';
 
-/** A comparison for people: one row per candidate, the ratio against the first where there are several. */
+/** Returns a comparison as a table: one row per candidate, with the ratio to the first if there are several. */
 export function comparisonTable({ measurements, ratios }: Comparison): string[] {
   const several = measurements.length > 1;
   const heading = ['', 'median', 'min', 'max', 'spread', ...(several ? ['ratio'] : []), 'run', 'digest'];
@@ -22,13 +22,13 @@ export function comparisonTable({ measurements, ratios }: Comparison): string[] 
   return table([heading, ...rows], { right: [1, 2, 3, 4, 5, ...(several ? [6] : [])] });
 }
 
-/** The same for programs. */
+/** Returns the same as fields of an event. */
 export function measurementFields(one: Measurement): Record<string, unknown> {
   const { name, unit, runs, rate: perSecond, seconds, digest } = one;
   return { name, unit, runs, perSecond, seconds, digest };
 }
 
-/** A suite's table: one row a figure, what bounds it beside it. */
+/** Columns of a suite's table: one row per figure, with its limit. */
 export const SUITE_HEADING = ['', '', 'device', 'median', '', 'spread', 'of the limit', 'fed', 'per J', 'peak memory'];
 export const SUITE_RIGHT = [3, 4, 5, 7, 8, 9];
 
@@ -47,11 +47,11 @@ export function figureRow(one: Figure): string[] {
   ];
 }
 
-/** `70.2 % of 28.6 Gop/s integer`. */
+/** Returns `70.2 % of 28.6 Gop/s integer`. */
 export const boundText = ({ bound }: Figure): string =>
   bound ? `${percent(bound.share)} of ${rate(bound.perSecond, limitUnits[bound.limit])} ${bound.limit}` : '';
 
-/** The same for programs. */
+/** Returns the same as fields of an event. */
 export function figureFields(one: Figure): Record<string, unknown> {
   const { rate: perSecond, rates: _, frozenRatios: __, ...others } = one;
   return { ...others, perSecond };

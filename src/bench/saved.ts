@@ -6,12 +6,12 @@ import type { Fit, Point } from './scaling.js';
 import type { Figure, NoFigure } from './suite.js';
 import type { Timeline } from './timeline.js';
 
-/** All that one `millrace bench` has measured, as `--save` writes it: to compare with later, to make documents of. */
+/** All results of one `millrace bench`, as `--save` writes them: for later comparisons and for documents. */
 export interface SavedReport {
   /** `0.1.0+1a2b3c4d5e6f`. */
   readonly version: string;
   readonly date: string;
-  /** What gave it, to be given again. */
+  /** The command that made it. */
   readonly command: string;
   readonly machine: Machine;
   readonly figures: readonly Figure[];
@@ -22,7 +22,7 @@ export interface SavedReport {
   readonly timelines: readonly Timeline[];
 }
 
-/** Ours first, then others who did the same in turn. */
+/** Millrace first, then the programs that did the same work in alternation. */
 export interface SavedPeers {
   readonly workload: string;
   readonly title: string;
@@ -38,7 +38,7 @@ export interface Scaling {
   readonly fit: Fit;
 }
 
-/** The same work on one, two and more devices; `isVirtual` where they are made of one. */
+/** The same work on one, two and more devices. `isVirtual`: they are virtual devices made from one. */
 export interface SeveralDevices {
   readonly workload: string;
   readonly isVirtual: boolean;
@@ -59,18 +59,18 @@ export const savedPeers = (
 });
 
 export function readSaved(path: string): SavedReport {
-  let given: Partial<SavedReport> | undefined;
+  let report: Partial<SavedReport> | undefined;
   try {
-    given = JSON.parse(readFileSync(path, 'utf8')) as Partial<SavedReport>;
+    report = JSON.parse(readFileSync(path, 'utf8')) as Partial<SavedReport>;
   } catch (cause) {
-    throw unreadable(path, `figures to compare with cannot be read from ${path}: ${(cause as Error).message}`);
+    throw unreadable(path, `cannot read figures from ${path}: ${(cause as Error).message}`);
   }
-  if (Array.isArray(given.figures) && Array.isArray(given.machine?.devices))
-    return { ...EMPTY, ...given } as SavedReport;
-  throw unreadable(path, `${path} holds no figures`);
+  if (Array.isArray(report.figures) && Array.isArray(report.machine?.devices))
+    return { ...EMPTY, ...report } as SavedReport;
+  throw unreadable(path, `${path} has no figures`);
 }
 
-/** What a report of an earlier version, or one by hand, may lack. */
+/** Defaults of fields that a report of an earlier version, or one written by hand, may lack. */
 const EMPTY = { missing: [], peers: [], scaling: [], several: [], timelines: [] };
 
 const unreadable = (path: string, message: string): MillraceError =>

@@ -1,26 +1,26 @@
 import type { Device } from '../device/device.js';
 
-/** Work of any size: what scaling is measured with. */
+/** Work of any size, with which scaling is measured. */
 export interface ScalableWork {
   readonly unit: string;
-  /** Units of one item of its kernel, where that is known: then virtual devices can be given a speed in units. */
+  /** Units per item of its kernel. If known, the speed of virtual devices can be set in units. */
   readonly perItem?: number;
-  /** The largest size, some tenths of a second to some seconds on the devices it was made for. */
+  /** The largest size: some tenths of a second to some seconds of work on its devices. */
   readonly maxWork: number;
-  /** Does so much, and checks it; seconds. */
+  /** Does `work` units and checks the results. Returns the seconds. */
   run(work: number): Promise<number>;
   close(): void | Promise<void>;
 }
 
-/** One size, by the best of some runs: what else the machine does only ever adds. */
+/** One size, by the fastest of some runs: other load on the machine can only add time. */
 export interface Point {
   readonly work: number;
   readonly seconds: number;
-  /** Memory of this process after it. */
+  /** Memory of this process after the runs. */
   readonly residentBytes: number;
 }
 
-/** `seconds = fixed + work / perSecond`, and how far the points are from it at most, as a share. */
+/** `seconds = fixed + work / perSecond`. `off` is the largest relative error of a point. */
 export interface Fit {
   readonly fixed: number;
   readonly perSecond: number;
@@ -30,7 +30,7 @@ export interface Fit {
 const DECADES = 4;
 const RUNS = 3;
 
-/** The least power of ten that takes a third of a second more than twice what one unit does, at most `limit`. */
+/** Returns the smallest power of ten that takes 1/3 s more than twice the time of one unit; at most `limit`. */
 export async function findMaxWork(run: (work: number) => Promise<number>, limit: number): Promise<number> {
   const fixed = await run(1);
   for (let work = 10_000; ; work *= 10) {
@@ -38,7 +38,7 @@ export async function findMaxWork(run: (work: number) => Promise<number>, limit:
   }
 }
 
-/** Cost against work, from a ten-thousandth of the most to all of it. */
+/** Measures cost against work, from a ten-thousandth of `maxWork` to all of it. */
 export async function measurePoints(sized: ScalableWork): Promise<Point[]> {
   const points: Point[] = [];
   for (let decade = DECADES; decade >= 0; decade--) {
@@ -50,7 +50,7 @@ export async function measurePoints(sized: ScalableWork): Promise<Point[]> {
   return points;
 }
 
-/** Least squares of the relative errors: each decade counts alike, not only the largest. */
+/** Fits a line by least squares of the relative errors: each decade has the same weight. */
 export function fitPoints(points: readonly Point[]): Fit {
   let [ww, w1, w0, s1, s0] = [0, 0, 0, 0, 0];
   for (const { work, seconds } of points) {
@@ -68,7 +68,7 @@ export function fitPoints(points: readonly Point[]): Fit {
   return { fixed, perSecond: 1 / slope, off };
 }
 
-/** Rates of the same work on the first one, two … of the devices. */
+/** Measures the rates of the same work on the first one, two, four … of the devices. */
 export async function measureDevicesScaling(
   devices: readonly Device[],
   sizedOn: (devices: readonly Device[]) => Promise<ScalableWork>,

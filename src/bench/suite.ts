@@ -14,25 +14,28 @@ export interface Figure {
   readonly unit: string;
   readonly runs: number;
   readonly rate: Spread;
-  /** Of each run, in order. */
+  /** The rate of each run, in order. */
   readonly rates: readonly number[];
-  /** The same over the rate of the workload's frozen kernel, which ran in turn: unlike a rate, it is the same on a busy machine. */
+  /**
+   * Rates divided by those of the workload's frozen kernel, which ran in alternation. Unlike a rate, a ratio is the same
+   * on a busy machine.
+   */
   readonly frozenRatios: readonly number[] | undefined;
   readonly seconds: Spread;
   readonly checkedBy: string;
   readonly digest: string;
   readonly bytesPerSecond: number | undefined;
-  /** What bounds it on this device, and how much of that it reaches. */
+  /** The limit that bounds it on this device, and the share of the limit that it reaches. */
   readonly bound: { readonly limit: Limit; readonly perSecond: number; readonly share: number } | undefined;
-  /** The share of the time that the device had work. */
+  /** Share of the time that the device had work. */
   readonly fed: number | undefined;
   readonly perJoule: number | undefined;
-  /** The most memory that this process has had by then, and what the card said was taken. */
+  /** Peak memory of this process so far, and the memory in use that the card reported. */
   readonly hostBytes: number;
   readonly deviceBytes: number | undefined;
 }
 
-/** No figure, and why. `isWrong`: the device gave wrong results. */
+/** Why there is no figure. `isWrong`: the device gave wrong results. */
 export interface NoFigure {
   readonly workload: string;
   readonly name: string;
@@ -41,18 +44,18 @@ export interface NoFigure {
   readonly isWrong: boolean;
 }
 
-/** All cases on all devices, one after the other; limits are measured once per device, when a case first asks. */
+/** Runs all cases on all devices, one after the other. A limit is measured once per device, when a case first needs it. */
 export async function* runSuite(
-  benched: readonly WorkloadBench[],
+  workloads: readonly WorkloadBench[],
   devices: readonly Device[],
   options: CaseOptions,
 ): AsyncGenerator<Figure | NoFigure> {
   for (const device of devices) {
     const limits = new Map<Limit, number>();
-    for (const { workload, cases } of benched) {
-      for (const one of cases) {
-        if (one.isLong && !options.isFull) continue;
-        yield await figureOf(workload, one, device, options, limits);
+    for (const { workload, cases } of workloads) {
+      for (const benchCase of cases) {
+        if (benchCase.isLong && !options.isFull) continue;
+        yield await figureOf(workload, benchCase, device, options, limits);
       }
     }
   }
@@ -62,37 +65,37 @@ export const isFigure = (one: Figure | NoFigure): one is Figure => 'rate' in one
 
 async function figureOf(
   workload: string,
-  one: BenchCase,
+  benchCase: BenchCase,
   device: Device,
   options: CaseOptions,
   limits: Map<Limit, number>,
 ): Promise<Figure | NoFigure> {
-  const about = { workload, name: one.name, device: device.info.id };
-  const lacks = one.unsupportedReason?.(device.info);
-  if (lacks !== undefined) return { ...about, reason: lacks, isWrong: false };
+  const about = { workload, name: benchCase.name, device: device.info.id };
+  const unsupported = benchCase.unsupportedReason?.(device.info);
+  if (unsupported !== undefined) return { ...about, reason: unsupported, isWrong: false };
   let open: OpenCase | undefined;
   let frozen: Awaited<ReturnType<typeof frozenCandidate>>;
   try {
-    open = await one.open(device, options);
+    open = await benchCase.open(device, options);
     const energy = new EnergyMeter(device);
     frozen = await frozenCandidate(workload, device);
     const { measurements } = await compare([energy.wrap(open), ...(frozen ? [frozen] : [])]);
-    const [own, beside] = measurements;
-    if (own === undefined) throw new Error('compare() gives one measurement per candidate');
+    const [own, frozenRuns] = measurements;
+    if (own === undefined) throw new Error('compare() must return one measurement per candidate');
     const { unit, runs, rate, rates, seconds, digest } = own;
-    const { unitBytes } = one;
+    const { unitBytes } = benchCase;
     return {
       ...about,
       unit,
       runs,
       rate,
       rates,
-      frozenRatios: beside && rates.map((one, at) => one / (beside.rates[at] ?? Number.NaN)),
+      frozenRatios: frozenRuns && rates.map((value, run) => value / (frozenRuns.rates[run] ?? Number.NaN)),
       seconds,
-      checkedBy: one.checkedBy,
+      checkedBy: benchCase.checkedBy,
       digest,
       bytesPerSecond: unitBytes === undefined ? undefined : rate.median * unitBytes,
-      bound: await boundOf(one, device, rate.median, limits),
+      bound: await boundOf(benchCase, device, rate.median, limits),
       fed: open.fed?.(),
       perJoule: energy.perJoule,
       hostBytes: process.resourceUsage().maxRSS * 1024,
@@ -113,14 +116,14 @@ async function boundOf({ bound }: BenchCase, device: Device, rate: number, limit
   const perSecond = limits.get(limit) ?? (await measureLimit(device, limit));
   limits.set(limit, perSecond);
   const share = (rate * perUnit) / perSecond;
-  // What is passed is no limit: the kernel that measures it did worse than the work, as on WebGPU it may.
+  // A rate above the limit disproves the limit: its kernel was slower than the work, which happens on WebGPU.
   return share > MAX_SHARE ? undefined : { limit, perSecond, share };
 }
 
-/** Both scatter by some per cent. */
+/** Both the rate and the limit scatter by some per cent. */
 const MAX_SHARE = 1.05;
 
-/** Work and joules over the runs, warm-up included: sensors are slow, and seconds of work make them even. */
+/** Sums work and joules over all runs, including the warm-up: sensors are slow, so seconds of work are needed. */
 class EnergyMeter {
   readonly #device: Device;
   #energy = NO_ENERGY;
@@ -132,7 +135,7 @@ class EnergyMeter {
   }
 
   wrap(open: OpenCase): OpenCase {
-    // The clock around it would count the sensors' time too.
+    // Timed here: the clock around `run` would include the time of the sensors.
     const run = async () => {
       await this.#readSensors();
       const begun = performance.now();

@@ -1,6 +1,6 @@
 import type { ChunkRecord } from '../engine/index.js';
 
-/** A stretch of a job on one device, chunk by chunk. Times are microseconds from the stretch's beginning. */
+/** A section of a job on one device, chunk by chunk. Times are microseconds from the first start. */
 export interface Timeline {
   readonly workload: string;
   readonly device: string;
@@ -16,16 +16,16 @@ export interface TimelineChunk {
   readonly reaped: number;
 }
 
-/** Enough to see whether one begins where the one before it ends. */
+/** Enough to see whether each chunk starts when the previous one ends. */
 const CHUNKS = 16;
 
-/** Chunks from the middle of a job, where it neither begins nor ends; those that were counted. */
+/** Returns chunks that count from the middle of a job, where it neither starts nor ends. */
 export function middleChunks(records: Iterable<Readonly<ChunkRecord>>): TimelineChunk[] {
   const done = [...records].filter(({ outcome }) => outcome === 'counted');
   const from = Math.max(0, Math.floor((done.length - CHUNKS) / 2));
   const chunks = done.slice(from, from + CHUNKS).sort((a, b) => Number(a.startedNs - b.startedNs));
   const origin = chunks.reduce(
-    (least, { startedNs }) => (startedNs < least ? startedNs : least),
+    (first, { startedNs }) => (startedNs < first ? startedNs : first),
     chunks[0]?.startedNs ?? 0n,
   );
   const slots = [...new Set(chunks.map(slotOf))].sort((a, b) => a - b);

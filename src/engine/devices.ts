@@ -27,7 +27,7 @@ export function openDevicesWith(open: OpenDevices): void {
   openByName = open;
 }
 
-/** Opens the engine that `where` describes. `feeding` gives streams and slots if `where` does not. */
+/** Opens the engine that `selection` describes. `tunedOptions` gives streams and slots if `selection` does not. */
 export async function openEngine(
   selection: DeviceSelection,
   tunedOptions?: (devices: readonly Device[]) => Promise<EngineOptions['perDevice']>,
@@ -40,7 +40,7 @@ export async function openEngine(
   const closeOpened = () => Promise.all(opened.map((device) => device.close()));
   try {
     const perDevice = options.perDevice ?? (await tunedOptions?.(used));
-    const engine = new Engine(used, { ...options, ...(perDevice && { perDevice: perDevice }) });
+    const engine = new Engine(used, { ...options, ...(perDevice && { perDevice }) });
     return {
       engine,
       close: async () => {
@@ -62,8 +62,8 @@ function opener(): OpenDevices {
   if (openByName) return openByName;
   throw new MillraceError({
     code: 'usage',
-    message: 'devices cannot be opened by name here',
+    message: 'this entry point cannot open devices by name',
     asked: 'a job without devices',
-    advice: 'give opened devices, or import the package by its name',
+    advice: 'give opened devices, or import `millrace` or `millrace/browser`',
   });
 }

@@ -86,7 +86,7 @@ export class Engine {
     const isSync = pipeline === 'sync';
     this.streams = isSync ? 1 : (options.streams ?? STREAMS);
     this.slots = isSync ? 1 : (options.slots ?? SLOTS_PER_STREAM);
-    for (const [what, value] of Object.entries({ streams: this.streams, slots: this.slots })) checkCount(what, value);
+    for (const [name, value] of Object.entries({ streams: this.streams, slots: this.slots })) checkCount(name, value);
     const { records } = options;
     this.#recorder = records instanceof Recorder ? records : new Recorder(records);
     const shared = {
@@ -179,7 +179,7 @@ export class Engine {
         code: 'device-closed',
         message: 'the engine has been closed',
         asked: `job ${job.name}`,
-        advice: 'make another',
+        advice: 'make another engine',
       });
     }
     const run = new Run(`${job.name} ${this.#ids++}`, job as Job<unknown>);
@@ -231,12 +231,12 @@ export class Engine {
 
 const TICK_MS = 50;
 
-function checkCount(what: string, value: number): void {
+function checkCount(name: string, value: number): void {
   if (Number.isInteger(value) && value >= 1 && value <= 32) return;
   throw new MillraceError({
     code: 'usage',
-    message: `${value} is no number of ${what}`,
-    asked: `${what} ${value}`,
+    message: `${name} cannot be ${value}`,
+    asked: `${name} ${value}`,
     advice: 'give a whole number from 1 to 32',
   });
 }

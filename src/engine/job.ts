@@ -65,7 +65,7 @@ export interface DeliveredResult<Result> {
 /** A chunk with a known result, used to test whether a device finds it. */
 export interface Canary<Result> {
   readonly piece: Piece;
-  /** The set of job values it runs with (`FlowSpec.others`). 0 is the job's own set. */
+  /** The set of job values it runs with (`FlowSpec.extraJobs`). 0 is the job's own set. */
   readonly valueSet: number;
   isFound(result: Result): boolean;
 }

@@ -42,7 +42,7 @@ describe('credentials', () => {
     expect(credentials()).toEqual({ user: '__cookie__', password: 'second' });
     expect(secrets).toEqual(['first:part', 'second']);
     writeFileSync(path, 'no colon');
-    expect(credentials).toThrow(/no name:password/);
+    expect(credentials).toThrow(/expected name:password/);
     rmSync(path);
     expect(credentials).toThrow(/ENOENT/);
   });

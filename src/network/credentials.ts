@@ -47,7 +47,7 @@ export function rpcCredentials(
   return () => {
     const line = firstLine(cookie, 'a cookie');
     const at = line.indexOf(':');
-    if (at < 0) throw unreadable(cookie, 'a cookie', 'it holds no name:password');
+    if (at < 0) throw unreadable(cookie, 'a cookie', 'expected name:password in its first line');
     const secret = line.slice(at + 1);
     onSecret(secret);
     return { user: line.slice(0, at), password: secret };
@@ -57,28 +57,28 @@ export function rpcCredentials(
 const MAX_FILE_BYTES = 4096;
 
 /** Reads the first line of a regular file. Others are refused: a pipe or a device could block. */
-function firstLine(path: string, what: string): string {
+function firstLine(path: string, content: string): string {
   let file: number | undefined;
   try {
     file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-    if (!fstatSync(file).isFile()) throw new Error('it is no plain file');
+    if (!fstatSync(file).isFile()) throw new Error('not a regular file');
     const bytes = Buffer.alloc(MAX_FILE_BYTES);
     const [line = ''] = bytes.toString('utf8', 0, readSync(file, bytes)).split(/\r?\n/, 1);
     if (line === '') throw new Error('its first line is empty');
     return line;
   } catch (cause) {
-    throw unreadable(path, what, (cause as Error).message, cause);
+    throw unreadable(path, content, (cause as Error).message, cause);
   } finally {
     if (file !== undefined) closeSync(file);
   }
 }
 
-function unreadable(path: string, what: string, why: string, cause?: unknown): MillraceError {
+function unreadable(path: string, content: string, why: string, cause?: unknown): MillraceError {
   return new MillraceError({
     code: 'io',
-    message: `cannot read ${what} from ${path}: ${why}`,
-    asked: `${what} from a file`,
-    advice: 'name a file that you may read',
+    message: `cannot read ${content} from ${path}: ${why}`,
+    asked: `${content} from a file`,
+    advice: 'give a file that you can read',
     cause,
   });
 }

@@ -31,7 +31,7 @@ describe('addresses of servers', () => {
   it.each(['', 'stratum+tcp://', 'h:0', 'h:65536', 'h:1x', 'http://h:1', 'file:///etc/passwd', 'a b:1', '[::1'])(
     '%j is none',
     (text) => {
-      expect(() => pool(text)).toThrow(/no address|not known/);
+      expect(() => pool(text)).toThrow(/not a server address|unknown scheme/);
     },
   );
 

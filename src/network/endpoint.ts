@@ -34,10 +34,10 @@ export const HTTP_SCHEMES: Schemes = {
  */
 export function parseEndpoint(text: string, schemes: Schemes): Endpoint {
   const known = Object.keys(schemes);
-  const [usual = ''] = known;
-  const given = text.trim();
-  const [, scheme = usual] = /^([a-z][a-z0-9+.-]*):\/\//i.exec(given) ?? [];
-  const rest = given.replace(/^[a-z][a-z0-9+.-]*:\/\//i, '');
+  const [defaultScheme = ''] = known;
+  const trimmed = text.trim();
+  const [, scheme = defaultScheme] = /^([a-z][a-z0-9+.-]*):\/\//i.exec(trimmed) ?? [];
+  const rest = trimmed.replace(/^[a-z][a-z0-9+.-]*:\/\//i, '');
   const kind = Object.hasOwn(schemes, scheme.toLowerCase()) ? schemes[scheme.toLowerCase()] : undefined;
   if (kind === undefined) throw unknownScheme(scheme, known);
   // The standard parser, with a scheme that it knows to have a host.
@@ -47,9 +47,9 @@ export function parseEndpoint(text: string, schemes: Schemes): Endpoint {
   if (!url || url.hostname === '' || port === undefined || port < 1 || port > 65_535) {
     throw new MillraceError({
       code: 'usage',
-      message: 'that is no address of a server',
+      message: 'not a server address: expected a host and a port from 1 to 65535',
       asked: `${scheme}://${withoutCredentials(rest)}`,
-      advice: `write ${usual}://HOST:PORT`,
+      advice: `write ${defaultScheme}://HOST:PORT`,
     });
   }
   const host = url.hostname.replace(/^\[|\]$/g, '');
@@ -82,10 +82,10 @@ function unknownScheme(scheme: string, known: readonly string[]): MillraceError 
   const isSecond = /^(stratum2|sv2|stratumv2)\b/i.test(scheme);
   return new MillraceError({
     code: 'usage',
-    message: isSecond ? 'Stratum V2 is not supported' : `${scheme}:// is not known here`,
+    message: isSecond ? 'Stratum V2 is not supported' : `unknown scheme ${scheme}://`,
     asked: `${scheme}://…`,
     advice: isSecond
-      ? 'give the Stratum V1 address of the pool (stratum+tcp:// or stratum+ssl://), or put a translating proxy between'
-      : `begin the address with ${known.map((one) => `${one}://`).join(', ')}`,
+      ? 'give the Stratum V1 address of the pool (stratum+tcp:// or stratum+ssl://), or run a translating proxy'
+      : `begin the address with ${known.map((name) => `${name}://`).join(', ')}`,
   });
 }

@@ -34,7 +34,7 @@ export interface FailoverOptions<S extends Session> {
   open(server: number, signal: AbortSignal): Promise<S>;
   /** Called when a session comes into use; the previous one is already closed. */
   onUse(session: S, server: number): void;
-  /** Called when the session in use has ended; until the next `use` there is none. */
+  /** Called when the session in use has ended; until the next `onUse` there is none. */
   onLost(server: number, why: string): void;
   /**
    * Called if a session could not be opened. `waitMs` is set if all servers failed and nothing is tried for that time.
@@ -122,7 +122,7 @@ async function useUntilLost<S extends Session>(
       }
       const better = await openPreferred(options, server, isFinal);
       if (!better) continue;
-      session.close('a server before it is back');
+      session.close('a preferred server is back');
       ({ session, server } = better);
       ({ ended, gone } = sessionEnd(session));
       options.onUse(session, server);

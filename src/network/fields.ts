@@ -25,43 +25,45 @@ export function fieldReader(what: string): FieldReader {
     throw new MillraceError({
       code: 'input-format',
       message: `${what}: ${field} ${why}`,
-      asked: `to understand ${what}`,
-      advice: 'the server does not speak the protocol as it is written down; use another',
+      asked: `to read ${what}`,
+      advice: 'the server does not follow the protocol; use another one',
     });
   };
   const text: FieldReader['text'] = (value, field, maxLength) => {
-    if (typeof value !== 'string') return wrong(field, 'is no text');
+    if (typeof value !== 'string') return wrong(field, 'is not text');
     return value.length <= maxLength ? value : wrong(field, `has more than ${maxLength} characters`);
   };
   const hex: FieldReader['hex'] = (value, field, { min = 0, max }) => {
     const given = text(value, field, 2 * max);
-    if (given.length % 2 !== 0 || !/^[0-9a-f]*$/i.test(given)) return wrong(field, 'is no hex');
-    if (given.length < 2 * min) return wrong(field, `has less than ${min} bytes`);
+    if (given.length % 2 !== 0 || !/^[0-9a-f]*$/i.test(given)) return wrong(field, 'is not hex');
+    if (given.length < 2 * min) return wrong(field, `has fewer than ${min} bytes`);
     return given.toLowerCase();
   };
   return {
     text,
     hex,
     object: (value, field) => {
-      if (typeof value !== 'object' || value === null || Array.isArray(value)) return wrong(field, 'is no object');
+      if (typeof value !== 'object' || value === null || Array.isArray(value)) return wrong(field, 'is not an object');
       return value as Readonly<Record<string, unknown>>;
     },
     list: (value, field, max) => {
-      if (!Array.isArray(value)) return wrong(field, 'is no list');
+      if (!Array.isArray(value)) return wrong(field, 'is not a list');
       return value.length <= max ? (value as unknown[]) : wrong(field, `has more than ${max} entries`);
     },
     integer: (value, field, min, max) => {
       const isWhole = typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max;
-      return isWhole ? (value as number) : wrong(field, `is no whole number from ${min} to ${max}`);
+      return isWhole ? (value as number) : wrong(field, `is not a whole number from ${min} to ${max}`);
     },
-    bigInteger: (value, field, min, most) => {
+    bigInteger: (value, field, min, max) => {
       const isWhole = Number.isSafeInteger(value) || (typeof value === 'string' && /^(0|[1-9]\d{0,99})$/.test(value));
       const number = isWhole ? BigInt(value as number | string) : undefined;
-      const isWithin = number !== undefined && number >= min && number <= most;
-      return isWithin ? number : wrong(field, `is no whole number from ${min} to ${most}`);
+      const isWithin = number !== undefined && number >= min && number <= max;
+      return isWithin ? number : wrong(field, `is not a whole number from ${min} to ${max}`);
     },
     positive: (value, field) =>
-      typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : wrong(field, 'is no number above 0'),
+      typeof value === 'number' && Number.isFinite(value) && value > 0
+        ? value
+        : wrong(field, 'is not a number above 0'),
     hex32: (value, field) => Number.parseInt(hex(value, field, { min: 4, max: 4 }), 16),
   };
 }

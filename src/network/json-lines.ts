@@ -8,7 +8,7 @@ export interface Reply {
   readonly error: unknown;
 }
 
-/** A message that the server sends unasked. */
+/** A message that is not an answer to a request. */
 export interface Message {
   readonly method: string;
   readonly params: unknown;
@@ -51,10 +51,10 @@ export class JsonLines {
   static async open(endpoint: Endpoint, options: JsonLinesOptions): Promise<JsonLines> {
     // Lines that arrive before the client exists are buffered.
     const early: string[] = [];
-    let hear = (line: string): void => void early.push(line);
-    const lines = await connectLines(endpoint, { ...options, onLine: (line) => hear(line) });
+    let receive = (line: string): void => void early.push(line);
+    const lines = await connectLines(endpoint, { ...options, onLine: (line) => receive(line) });
     const client = new JsonLines(lines, options);
-    hear = (line) => client.#receive(line);
+    receive = (line) => client.#receive(line);
     for (const line of early) client.#receive(line);
     return client;
   }
@@ -113,7 +113,7 @@ export class JsonLines {
     const message = parseObject(line, this.#options.isExact ? parseExact : JSON.parse);
     if (message === undefined) {
       this.#invalidLines += 1;
-      if (this.#invalidLines > MAX_INVALID_LINES) this.close('what the server sends is no JSON');
+      if (this.#invalidLines > MAX_INVALID_LINES) this.close('the server does not send JSON');
       return;
     }
     this.#invalidLines = 0;
@@ -130,11 +130,11 @@ export class JsonLines {
     waiting.resolve({ result: result ?? null, error: error ?? null });
   }
 
-  #log(way: string, line: string): void {
+  #log(direction: string, line: string): void {
     const { log, secret } = this.#options;
     if (!log) return;
-    const isKept = secret !== undefined && secret !== '';
-    log(`${way} ${isKept ? line.split(JSON.stringify(secret)).join('"…"') : line}`);
+    const hasSecret = secret !== undefined && secret !== '';
+    log(`${direction} ${hasSecret ? line.split(JSON.stringify(secret)).join('"…"') : line}`);
   }
 }
 

@@ -102,7 +102,7 @@ export class JsonRpc {
       answer = undefined;
     }
     if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) {
-      throw unreachable(this.endpoint, `the answer to ${method} is no JSON-RPC (HTTP ${status})`);
+      throw unreachable(this.endpoint, `the answer to ${method} is not JSON-RPC (HTTP ${status})`);
     }
     const { result = null, error = null } = answer as { readonly result?: unknown; readonly error?: unknown };
     if (error === null && status === 200) return result;
@@ -145,7 +145,7 @@ export class JsonRpc {
         const { statusCode: status = 0, headers } = response;
         const longPolling = headers['x-long-polling'];
         if (status >= 300 && status < 400) {
-          asked.destroy(new Error('the server redirects elsewhere, which is not followed'));
+          asked.destroy(new Error('the server sent a redirect; redirects are not followed'));
           return;
         }
         readBody(response, maxAnswerBytes, () => asked.destroy(new Error('the answer is too long'))).then((text) => {
@@ -161,7 +161,7 @@ export class JsonRpc {
     const { name } = this.endpoint;
     return new MillraceError({
       code: 'usage',
-      message: `${name} does not take these credentials (HTTP ${status})`,
+      message: `${name} rejected these credentials (HTTP ${status})`,
       asked: `a call to ${name}`,
       advice: 'give --user and --password-file, or --cookie with the path of the node’s .cookie file',
     });

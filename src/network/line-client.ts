@@ -109,7 +109,7 @@ class SocketLineClient implements LineClient {
     this.#onLine = onLine;
     this.#signal = signal;
     socket.setNoDelay(true).setKeepAlive(true, 60_000);
-    socket.setTimeout(maxSilenceMs, () => this.close(`nothing was heard for ${maxSilenceMs / 1000} s`));
+    socket.setTimeout(maxSilenceMs, () => this.close(`no data for ${maxSilenceMs / 1000} s`));
     socket.on('data', (piece: Buffer) => this.#read(piece));
     socket.on('error', (error: NodeJS.ErrnoException) => this.close(reasonOf(error)));
     socket.on('close', () => this.close('the server closed the connection'));
@@ -124,7 +124,7 @@ class SocketLineClient implements LineClient {
   send(line: string): boolean {
     if (this.#isClosed) return false;
     if (this.#socket.writableLength > MAX_UNSENT_BYTES) {
-      this.close('the server does not read what it is sent');
+      this.close('the server does not read what is sent to it');
       return false;
     }
     this.#socket.write(`${line}\n`);
@@ -168,17 +168,17 @@ class SocketLineClient implements LineClient {
 export function reasonOf(error: unknown): string {
   const { code, message = '' } = error as { readonly code?: unknown; readonly message?: string };
   const known = typeof code === 'string' ? REASONS[code] : undefined;
-  return known ?? (message.split('\n', 1)[0] || String(code ?? 'unknown trouble'));
+  return known ?? (message.split('\n', 1)[0] || String(code ?? 'unknown error'));
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nobody listens there (ECONNREFUSED)',
+  ECONNREFUSED: 'the connection was refused (ECONNREFUSED)',
   ECONNRESET: 'the server reset the connection (ECONNRESET)',
-  ENOTFOUND: 'its name is not known (ENOTFOUND)',
-  EAI_AGAIN: 'names cannot be looked up just now (EAI_AGAIN)',
+  ENOTFOUND: 'the host name was not found (ENOTFOUND)',
+  EAI_AGAIN: 'the name lookup failed temporarily (EAI_AGAIN)',
   ETIMEDOUT: 'no answer (ETIMEDOUT)',
-  EHOSTUNREACH: 'no way leads there (EHOSTUNREACH)',
-  ENETUNREACH: 'no way leads there (ENETUNREACH)',
+  EHOSTUNREACH: 'there is no route to the host (EHOSTUNREACH)',
+  ENETUNREACH: 'there is no route to the network (ENETUNREACH)',
   EPIPE: 'the server closed the connection (EPIPE)',
 };
 
@@ -187,7 +187,7 @@ export function unreachable({ name }: Endpoint, why: string, cause?: unknown): M
     code: 'io',
     message: `${name}: ${why}`,
     asked: `a connection to ${name}`,
-    advice: 'see that the address is right, and that the server runs',
+    advice: 'check the address, and that the server is running',
     cause,
   });
 }

@@ -29,34 +29,34 @@ import {
 import * as coverage from '../../src/engine/work/coverage.js';
 import { endOf, type Piece, type Range } from '../../src/engine/work/space.js';
 import {
-  type DeviceStanding,
+  type DeviceState,
   dueOf,
+  duplicateFor,
   type Issue,
   type JobPlan,
-  type JobStanding,
+  type JobState,
   type Lane,
-  type Standing,
-  twinFor,
+  type SchedulerState,
   wantedSize,
   wantsCanary,
 } from './standing.js';
 
 /**
- * The policies of src/engine put together without clock, devices or promises: says what each device does next and what
- * its results mean. The world tells it what happened and when, carries out what it answers, and after every event asks
- * `next` for each device until that has nothing more.
+ * The policies of src/engine combined without a clock, devices or promises: decides what each device does next and what
+ * its results mean. The simulation reports what happened and when, carries out the effects, and after every event calls
+ * `next` for each device until it returns nothing.
  *
- * A chunk's life: `next` gives it out; it ends (`ended`) or does not (`incomplete`, `failed`); its results are checked and
- * then are right (`accept`), too many for the ring (`overflowed`) or wrong (`refuted`); what is right counts at once or
- * after the device's next canary. `free` gives its slot back as soon as nobody reads its memory, at any point after it ended.
+ * A chunk's life: `next` hands it out; it ends (`ended`) or does not (`incomplete`, `failed`); its results are checked and
+ * are right (`accept`), too many for the ring (`overflowed`) or wrong (`refuted`); right results count at once or after the
+ * device's next canary. `free` frees its slot when its memory is no longer read, at any point after it ended.
  */
-export class Conductor<R extends Indexed> implements Standing<R> {
-  readonly devices = new Map<string, DeviceStanding>();
-  readonly jobs = new Map<string, JobStanding<R>>();
+export class Scheduler<R extends Indexed> implements SchedulerState<R> {
+  readonly devices = new Map<string, DeviceState>();
+  readonly jobs = new Map<string, JobState<R>>();
   readonly chunks = new Map<number, Issue>();
-  /** Results that are right and await a canary. */
+  /** Right results that wait for a canary. */
   readonly #held = new Map<number, readonly R[]>();
-  /** When each device's last chunk ended on the device's own clock. */
+  /** When each device's last chunk ended, by the device's own clock. */
   readonly #lastEndMs = new Map<string, number>();
   #nextId = 0;
 
@@ -69,7 +69,7 @@ export class Conductor<R extends Indexed> implements Standing<R> {
       fault: undefined,
       queue: [],
       freeSinceMs: Number.NEGATIVE_INFINITY,
-      silence: new StallDetector(streams ?? STREAMS),
+      stallDetector: new StallDetector(streams ?? STREAMS),
     });
   }
 
@@ -78,7 +78,7 @@ export class Conductor<R extends Indexed> implements Standing<R> {
       plan,
       lanes: new Map(),
       coverage: coverage.cover(plan.ranges),
-      harvest: startReorderBuffer(plan.mode ?? 'all'),
+      buffer: startReorderBuffer(plan.mode ?? 'all'),
       perItem: undefined,
     });
   }
@@ -92,17 +92,20 @@ export class Conductor<R extends Indexed> implements Standing<R> {
       rules,
       chunk: firstChunk(rules, on.rotation.length),
       throughput: NO_THROUGHPUT,
-      audit: NO_CANARY_STATE,
+      canaryState: NO_CANARY_STATE,
       hasCompleted: false,
     });
   }
 
-  /** The next chunk for a device; undefined when it has no room or there is nothing for it to do. */
+  /** Returns the next chunk for a device. Undefined if it has no free slot or there is no work for it. */
   next(device: string, nowMs: number): Issue | undefined {
     const on = this.#device(device);
-    if (on.fault !== undefined || on.silence.isStalled || takeSlot(on.slots) === undefined) return undefined;
+    if (on.fault !== undefined || on.stallDetector.isStalled || takeSlot(on.slots) === undefined) return undefined;
     return (
-      this.#canary(on, nowMs, false) ?? this.#work(on, nowMs) ?? this.#canary(on, nowMs, true) ?? this.#twin(on, nowMs)
+      this.#canary(on, nowMs, false) ??
+      this.#work(on, nowMs) ??
+      this.#canary(on, nowMs, true) ??
+      this.#duplicate(on, nowMs)
     );
   }
 
@@ -132,16 +135,16 @@ export class Conductor<R extends Indexed> implements Standing<R> {
     job.perItem = denser(job.perItem, results.length / issue.count);
     this.#held.set(id, results);
     if (job.plan.canary === undefined) this.#count([id], effects);
-    else lane.audit = awaitCanary(lane.audit, id, issue.count);
+    else lane.canaryState = awaitCanary(lane.canaryState, id, issue.count);
     return effects;
   }
 
-  /** The chunk had more hits than its ring holds. Throws when one index alone has. */
-  overflowed(id: number, found: number, room: number): void {
+  /** The chunk had more hits than its ring holds. Throws if one index alone has. */
+  overflowed(id: number, found: number, capacity: number): void {
     const issue = this.chunks.get(id);
     if (issue === undefined) return;
     const job = this.#job(issue.job);
-    job.coverage = coverage.queueRetry(job.coverage, id, sizeAfterOverflow(issue, found, room));
+    job.coverage = coverage.queueRetry(job.coverage, id, sizeAfterOverflow(issue, found, capacity));
     job.perItem = denser(job.perItem, found / issue.count);
     this.chunks.delete(id);
   }
@@ -161,24 +164,24 @@ export class Conductor<R extends Indexed> implements Standing<R> {
     return this.#takeBack(id, nowMs, 'wrong');
   }
 
-  /** A canary's planted answers were all found, or not. */
-  audited(id: number, isFound: boolean): Effects<R> {
+  /** A canary has ended: its hits were all found, or not. */
+  canaryEnded(id: number, isFound: boolean): Effects<R> {
     const effects = new Effects<R>();
     const issue = this.chunks.get(id);
     if (issue === undefined) return effects;
     this.chunks.delete(id);
     if (!isFound) {
-      this.#blame(this.#device(issue.device), 'missed', effects);
+      this.#recordFault(this.#device(issue.device), 'missed', effects);
       return effects;
     }
     const lane = this.#lane(issue);
-    const { state, chunks } = passCanary(lane.audit);
-    lane.audit = state;
+    const { state, chunks } = passCanary(lane.canaryState);
+    lane.canaryState = state;
     this.#count(chunks, effects);
     return effects;
   }
 
-  /** Nobody reads the chunk's memory any longer. */
+  /** The chunk's memory is no longer read. */
   free({ device, slot }: Pick<Issue, 'device' | 'slot'>): void {
     const on = this.#device(device);
     on.slots = freeSlot(on.slots, slot);
@@ -191,26 +194,26 @@ export class Conductor<R extends Indexed> implements Standing<R> {
     return effects;
   }
 
-  /** `ms` have passed, as the machine tells them: finds devices that hang. Others may do what they have in flight. */
+  /** Records that `ms` have passed, and detects devices that hang. Others may run their chunks in flight. */
   tick(ms: number): Effects<R> {
     const effects = new Effects<R>();
     for (const device of this.devices.values()) {
       if (device.fault !== undefined) continue;
-      const flying = device.queue.flatMap((id) => this.chunks.get(id) ?? []);
-      const before = device.silence.strikes;
+      const queued = device.queue.flatMap((id) => this.chunks.get(id) ?? []);
+      const before = device.stallDetector.strikes;
       const dueMs = dueOf(this, device);
-      for (const stream of new Set(flying.map(({ slot }) => slot.stream))) {
-        if (!device.silence.add(stream, ms, dueMs)) continue;
+      for (const stream of new Set(queued.map(({ slot }) => slot.stream))) {
+        if (!device.stallDetector.add(stream, ms, dueMs)) continue;
         const hasOthers = [...this.devices.values()].some((other) => other !== device && isUsable(other));
-        const late = hasOthers ? flying.filter(({ slot }) => slot.stream === stream) : [];
+        const late = hasOthers ? queued.filter(({ slot }) => slot.stream === stream) : [];
         for (const { id } of late) this.#updateCoverage(id, coverage.abandon);
       }
-      if (device.silence.strikes > before) this.#blame(device, 'stalled', effects);
+      if (device.stallDetector.strikes > before) this.#recordFault(device, 'stalled', effects);
     }
     return effects;
   }
 
-  #work(on: DeviceStanding, nowMs: number): Issue | undefined {
+  #work(on: DeviceState, nowMs: number): Issue | undefined {
     const sizes = new Map<string, number>();
     const wants = (id: string): boolean => {
       const size = wantedSize(this, on, this.#job(id), nowMs);
@@ -220,48 +223,48 @@ export class Conductor<R extends Indexed> implements Standing<R> {
     const waitRounds = on.rotation;
     const served = serve(on.rotation, wants);
     on.rotation = served.rotation;
-    if (served.mustHalveOthers) this.#crowd(on, served.job);
+    if (served.mustHalveOthers) this.#halveOthers(on, served.job);
     if (served.job === undefined) return undefined;
     const job = this.#job(served.job);
-    const most = sizes.get(served.job) ?? 0;
+    const max = sizes.get(served.job) ?? 0;
     const within = job.plan.parts?.get(on.id);
-    const ask = { id: this.#nextId, device: on.id, max: most, ...(within && { within }) };
-    const taken = coverage.take(job.coverage, ask);
+    const request = { id: this.#nextId, device: on.id, max, ...(within && { within }) };
+    const taken = coverage.take(job.coverage, request);
     const lane = job.lanes.get(on.id);
     if (taken === undefined || lane === undefined) return undefined;
     job.coverage = taken.coverage;
-    const policy = most < lane.chunk.size ? 'shrink' : lane.chunk.policy;
+    const policy = max < lane.chunk.size ? 'shrink' : lane.chunk.policy;
     lane.chunk = afterIssue(lane.chunk);
     return this.#issue(on, job, 'work', taken.chunk, policy, nowMs, roundsOf(waitRounds, served.job));
   }
 
-  #twin(on: DeviceStanding, nowMs: number): Issue | undefined {
+  #duplicate(on: DeviceState, nowMs: number): Issue | undefined {
     for (const { job: id } of on.rotation) {
       const job = this.#job(id);
-      const chosen = twinFor(this, on, job, nowMs);
-      const ask = { id: this.#nextId, device: on.id, max: chosen?.most ?? 0 };
-      const taken = chosen && coverage.duplicate(job.coverage, ask, chosen.twin);
+      const chosen = duplicateFor(this, on, job, nowMs);
+      const request = { id: this.#nextId, device: on.id, max: chosen?.max ?? 0 };
+      const taken = chosen && coverage.duplicate(job.coverage, request, chosen.original);
       if (taken === undefined) continue;
       job.coverage = taken.coverage;
-      return this.#issue(on, job, 'twin', taken.chunk, 'hold', nowMs, 0);
+      return this.#issue(on, job, 'duplicate', taken.chunk, 'hold', nowMs, 0);
     }
     return undefined;
   }
 
-  #canary(on: DeviceStanding, nowMs: number, isIdle: boolean): Issue | undefined {
+  #canary(on: DeviceState, nowMs: number, isIdle: boolean): Issue | undefined {
     for (const job of this.jobs.values()) {
       const lane = job.lanes.get(on.id);
       if (lane === undefined || !wantsCanary(job, on, isIdle)) continue;
       const count = job.plan.canary ?? 0;
-      lane.audit = sendCanary(lane.audit, count);
+      lane.canaryState = sendCanary(lane.canaryState, count);
       return this.#issue(on, job, 'canary', { start: 0n, count }, 'hold', nowMs, 0);
     }
     return undefined;
   }
 
   #issue(
-    on: DeviceStanding,
-    job: JobStanding<R>,
+    on: DeviceState,
+    job: JobState<R>,
     kind: Issue['kind'],
     { start, count }: Piece,
     policy: ChunkPolicy,
@@ -274,54 +277,54 @@ export class Conductor<R extends Indexed> implements Standing<R> {
     const id = this.#nextId++;
     on.queue = [...on.queue, id];
     const { slot } = taken;
-    const where = { id, job: job.plan.id, device: on.id, slot, start, count };
-    const why = { kind, policy, issuedMs, waitRounds, active: on.rotation.length, busy: on.queue.length };
-    const issue: Issue = { ...where, ...why };
+    const work = { id, job: job.plan.id, device: on.id, slot, start, count };
+    const reason = { kind, policy, issuedMs, waitRounds, active: on.rotation.length, busy: on.queue.length };
+    const issue: Issue = { ...work, ...reason };
     this.chunks.set(id, issue);
     return issue;
   }
 
-  #crowd(on: DeviceStanding, served: string | undefined): void {
+  #halveOthers(on: DeviceState, served: string | undefined): void {
     for (const { job } of on.rotation) {
       const lane = this.jobs.get(job)?.lanes.get(on.id);
       if (lane !== undefined && job !== served) lane.chunk = halved(lane.rules, lane.chunk);
     }
   }
 
-  /** Chunks whose results stand. */
+  /** Counts the results of chunks. */
   #count(ids: readonly number[], effects: Effects<R>): void {
-    const touched = new Set<JobStanding<R>>();
+    const changed = new Set<JobState<R>>();
     for (const id of ids) {
       const issue = this.chunks.get(id);
       const job = issue && this.jobs.get(issue.job);
       if (job === undefined) continue;
       const results = this.#held.get(id) ?? [];
       const finished = coverage.finish(job.coverage, id);
-      const { buffer, end } = addHits(job.harvest, results, finished.newRanges);
+      const { buffer, end } = addHits(job.buffer, results, finished.newRanges);
       const limited = end === undefined ? finished : coverage.dropFrom(finished.coverage, end);
       job.coverage = limited.coverage;
-      job.harvest = buffer;
+      job.buffer = buffer;
       for (const range of finished.newRanges) {
         const inside = results.filter(({ index }) => index >= range.start && index < endOf(range));
         effects.counted.push({ job: job.plan.id, device: issue?.device ?? '', range, results: inside });
       }
       effects.cancel.push(...finished.obsolete, ...limited.obsolete);
       this.#forget(id);
-      touched.add(job);
+      changed.add(job);
     }
-    for (const job of touched) this.#tell(job, effects);
+    for (const job of changed) this.#deliverReady(job, effects);
   }
 
-  #tell(job: JobStanding<R>, effects: Effects<R>): void {
-    if (job.harvest.isOver) return;
-    const { buffer, hits } = takeReady(job.harvest, coverage.frontierOf(job.coverage));
-    job.harvest = buffer;
-    if (hits.length > 0) effects.told.push({ job: job.plan.id, results: hits });
+  #deliverReady(job: JobState<R>, effects: Effects<R>): void {
+    if (job.buffer.isOver) return;
+    const { buffer, hits } = takeReady(job.buffer, coverage.frontierOf(job.coverage));
+    job.buffer = buffer;
+    if (hits.length > 0) effects.delivered.push({ job: job.plan.id, results: hits });
     if (buffer.isOver) this.#end(job, effects);
   }
 
-  #end(job: JobStanding<R>, effects: Effects<R>): void {
-    job.harvest = { ...job.harvest, isOver: true };
+  #end(job: JobState<R>, effects: Effects<R>): void {
+    job.buffer = { ...job.buffer, isOver: true };
     for (const device of this.devices.values()) device.rotation = leave(device.rotation, job.plan.id);
     for (const issue of this.chunks.values()) {
       if (issue.job !== job.plan.id) continue;
@@ -331,24 +334,24 @@ export class Conductor<R extends Indexed> implements Standing<R> {
   }
 
   /** Nothing of the chunk counts. */
-  #takeBack(id: number, nowMs: number, trouble?: FaultKind): Effects<R> {
+  #takeBack(id: number, nowMs: number, kind?: FaultKind): Effects<R> {
     const effects = new Effects<R>();
     const issue = this.chunks.get(id);
     if (issue === undefined) return effects;
     const on = this.#leaveQueue(issue, nowMs);
     this.#drop(issue);
-    if (trouble !== undefined) this.#blame(on, trouble, effects);
+    if (kind !== undefined) this.#recordFault(on, kind, effects);
     return effects;
   }
 
-  #blame(on: DeviceStanding, trouble: FaultKind, effects: Effects<R>): void {
-    on.health = recordFault(on.health, trouble);
+  #recordFault(on: DeviceState, kind: FaultKind, effects: Effects<R>): void {
+    on.health = recordFault(on.health, kind);
     const fault = faultOf(on.health);
     if (fault !== undefined) this.#exclude(on, fault, effects);
   }
 
-  /** From now on the device gets nothing, and what it had and has not been vouched for goes to others. */
-  #exclude(on: DeviceStanding, fault: FaultKind, effects: Effects<R>): void {
+  /** Stops using the device. Its chunks, and its results since the last canary, go to the others. */
+  #exclude(on: DeviceState, fault: FaultKind, effects: Effects<R>): void {
     if (on.fault !== undefined) return;
     on.fault = fault;
     for (const issue of [...this.chunks.values()]) {
@@ -358,7 +361,7 @@ export class Conductor<R extends Indexed> implements Standing<R> {
     }
     for (const { lanes } of this.jobs.values()) {
       const lane = lanes.get(on.id);
-      if (lane) lane.audit = failCanary(lane.audit).state;
+      if (lane) lane.canaryState = failCanary(lane.canaryState).state;
     }
     on.queue = [];
     effects.excluded.push({ device: on.id, fault });
@@ -367,7 +370,7 @@ export class Conductor<R extends Indexed> implements Standing<R> {
   #drop(issue: Issue): void {
     if (issue.kind === 'canary') {
       const lane = this.#lane(issue);
-      lane.audit = resetCanary(lane.audit);
+      lane.canaryState = resetCanary(lane.canaryState);
     }
     this.#updateCoverage(issue.id, coverage.giveBack);
     this.#forget(issue.id);
@@ -384,21 +387,21 @@ export class Conductor<R extends Indexed> implements Standing<R> {
     this.#held.delete(id);
   }
 
-  #leaveQueue(issue: Issue, nowMs: number): DeviceStanding {
+  #leaveQueue(issue: Issue, nowMs: number): DeviceState {
     const on = this.#device(issue.device);
     on.queue = on.queue.filter((id) => id !== issue.id);
     on.freeSinceMs = nowMs;
-    on.silence.reset(issue.slot.stream);
+    on.stallDetector.reset(issue.slot.stream);
     return on;
   }
 
-  #device(id: string): DeviceStanding {
+  #device(id: string): DeviceState {
     const device = this.devices.get(id);
     if (device === undefined) throw new RangeError(`no device ${id}`);
     return device;
   }
 
-  #job(id: string): JobStanding<R> {
+  #job(id: string): JobState<R> {
     const job = this.jobs.get(id);
     if (job === undefined) throw new RangeError(`no job ${id}`);
     return job;
@@ -411,23 +414,23 @@ export class Conductor<R extends Indexed> implements Standing<R> {
   }
 }
 
-/** What the world has to do. */
+/** What the simulation has to do. */
 export class Effects<R extends Indexed> {
-  /** Indices that count from now on, each once, with what was found among them: for the ledger. */
+  /** Indices that count from now on, each once, with their hits. */
   readonly counted: { job: string; device: string; range: Range; results: readonly R[] }[] = [];
-  /** What may be shown, in this order. */
-  readonly told: { job: string; results: readonly R[] }[] = [];
-  /** Chunks that nobody needs any longer; those on a device are to be stopped. */
+  /** Results to deliver, in this order. */
+  readonly delivered: { job: string; results: readonly R[] }[] = [];
+  /** Chunks that are no longer needed. Those on a device are to be cancelled. */
   readonly cancel: number[] = [];
   /** Jobs that have just ended. */
   readonly over: string[] = [];
-  /** Devices that must not be used any longer, and why. */
+  /** Devices that are no longer used, and why. */
   readonly excluded: { device: string; fault: FaultKind }[] = [];
 }
 
-const isUsable = ({ fault, silence }: DeviceStanding): boolean => fault === undefined && !silence.isStalled;
+const isUsable = ({ fault, stallDetector }: DeviceState): boolean => fault === undefined && !stallDetector.isStalled;
 
-/** Density goes up at once and comes down slowly: an overflow costs a whole chunk. */
+/** Returns the new hit density: it rises at once and falls slowly, because an overflow costs a whole chunk. */
 function denser(before: number | undefined, seen: number): number | undefined {
   if (before === undefined) return seen > 0 ? seen : undefined;
   return Math.max(seen, before + 0.05 * (seen - before));

@@ -23,35 +23,35 @@ import { type CanaryState, isCanaryDue } from '../../src/engine/run/canary.js';
 import { type Coverage, isHandedOut, unsharedIndices, waitingCount } from '../../src/engine/work/coverage.js';
 import { MAX_ITEMS, type Piece, type Range } from '../../src/engine/work/space.js';
 
-/** How things stand: devices, jobs, each job on each device. And what follows from it for a device that has room. */
-export interface Standing<R extends Indexed> {
-  readonly devices: ReadonlyMap<string, DeviceStanding>;
-  readonly jobs: ReadonlyMap<string, JobStanding<R>>;
-  /** Every chunk whose indices are in flight: on a device, being checked, or awaiting a canary. */
+/** The state of devices, jobs, and each job on each device. The functions decide the next chunk of a device. */
+export interface SchedulerState<R extends Indexed> {
+  readonly devices: ReadonlyMap<string, DeviceState>;
+  readonly jobs: ReadonlyMap<string, JobState<R>>;
+  /** Every chunk whose indices are in flight: on a device, being checked, or waiting for a canary. */
   readonly chunks: ReadonlyMap<number, Issue>;
 }
 
-export interface DeviceStanding {
+export interface DeviceState {
   readonly id: string;
   slots: SlotPool;
   rotation: Rotation;
   health: FaultCounts;
-  /** Why it is not used any longer. */
+  /** Why it is no longer used. */
   fault: FaultKind | undefined;
   /** Its chunks that have not ended, in the order they were given to it. */
   queue: readonly number[];
   /** When its last chunk ended. */
   freeSinceMs: number;
-  /** While it exceeds a limit the device gets no more chunks. */
-  readonly silence: StallDetector;
+  /** While a stream exceeds its limit the device gets no chunks. */
+  readonly stallDetector: StallDetector;
 }
 
-export interface JobStanding<R extends Indexed> {
+export interface JobState<R extends Indexed> {
   readonly plan: JobPlan;
   readonly lanes: Map<string, Lane>;
   coverage: Coverage;
-  harvest: ReorderBuffer<R>;
-  /** Hits per item, the most that were seen of late. */
+  buffer: ReorderBuffer<R>;
+  /** Hits per item: the recent maximum. */
   perItem: number | undefined;
 }
 
@@ -60,7 +60,7 @@ export interface Lane {
   readonly rules: ChunkRules;
   chunk: ChunkState;
   throughput: Throughput;
-  audit: CanaryState;
+  canaryState: CanaryState;
   hasCompleted: boolean;
 }
 
@@ -69,13 +69,13 @@ export interface JobPlan {
   readonly ranges: Iterable<Range>;
   /** Default `all`. */
   readonly mode?: SearchMode;
-  /** Hits that a ring holds. */
-  readonly ringRoom?: number;
+  /** Capacity of a ring, in hits. */
+  readonly ringCapacity?: number;
   /** Items of a canary. Default: no canaries, results count at once. */
   readonly canary?: number;
-  /** Chunks in flight on one device at most: 1 is rule C7 to the letter. */
+  /** Maximum chunks in flight on one device. With 1, rule C7 applies literally. */
   readonly inFlight?: number;
-  /** A partition made beforehand: each device does its own part and nothing else. */
+  /** A static partition: each device does only its own part. */
   readonly parts?: ReadonlyMap<string, Range>;
 }
 
@@ -85,112 +85,112 @@ export interface Issue extends Piece {
   readonly job: string;
   readonly device: string;
   readonly slot: StreamSlot;
-  /** `twin`: indices that another device has too. `canary`: the job's planted chunk; `start` says nothing. */
-  readonly kind: 'work' | 'twin' | 'canary';
+  /** `duplicate`: another device has the indices too. `canary`: a chunk with known hits; its `start` is meaningless. */
+  readonly kind: 'work' | 'duplicate' | 'canary';
   readonly policy: ChunkPolicy;
   readonly issuedMs: number;
-  /** Turns its job had waited, jobs with work for the device, chunks in flight on it with this one. */
+  /** Turns its job had waited, jobs with work for the device, and chunks in flight on it, including this one. */
   readonly waitRounds: number;
   readonly active: number;
   readonly busy: number;
 }
 
-/** Items of a job's next chunk on a device; 0 when it has none for it now. */
+/** Returns the items of a job's next chunk on a device. 0 if it has none for the device now. */
 export function wantedSize<R extends Indexed>(
-  standing: Standing<R>,
-  device: DeviceStanding,
-  job: JobStanding<R>,
+  state: SchedulerState<R>,
+  device: DeviceState,
+  job: JobState<R>,
   nowMs: number,
 ): number {
   const lane = job.lanes.get(device.id);
-  if (lane === undefined || job.harvest.isOver || isHandedOut(job.coverage)) return 0;
+  if (lane === undefined || job.buffer.isOver || isHandedOut(job.coverage)) return 0;
   const { plan, coverage } = job;
-  if (plan.inFlight !== undefined && inFlight(standing, device, plan.id).length >= plan.inFlight) return 0;
-  const flying = inFlight(standing, device, plan.id);
-  const items = flying.reduce((sum, { count }) => sum + count, 0);
+  if (plan.inFlight !== undefined && inFlight(state, device, plan.id).length >= plan.inFlight) return 0;
+  const chunks = inFlight(state, device, plan.id);
+  const items = chunks.reduce((sum, { count }) => sum + count, 0);
   const { hasCompleted, throughput } = lane;
-  const queued = { items, chunks: flying.length, hasCompleted, jobs: device.rotation.length };
+  const queued = { items, chunks: chunks.length, hasCompleted, jobs: device.rotation.length };
   if (hasEnoughWork({ ...queued, perMs: throughput.perMs.value })) return 0;
-  const room = plan.ringRoom === undefined ? MAX_ITEMS : sizeForRing(job.perItem, plan.ringRoom);
-  const wanted = Math.min(lane.chunk.size, room);
+  const maxForRing = plan.ringCapacity === undefined ? MAX_ITEMS : sizeForRing(job.perItem, plan.ringCapacity);
+  const wanted = Math.min(lane.chunk.size, maxForRing);
   if (plan.parts !== undefined) {
     const part = plan.parts.get(device.id);
     const hasWork = part !== undefined && !(coverage.todo.within(part).isEmpty && coverage.retry.length === 0);
     return hasWork ? wanted : 0;
   }
-  const loads = [...job.lanes].flatMap(([id, other]) => loadOf(standing, id, other, plan.id, nowMs));
+  const loads = [...job.lanes].flatMap(([id, other]) => loadOf(state, id, other, plan.id, nowMs));
   const me = loads.find((load) => load.device === device.id);
   const size = me === undefined ? wanted : tailSize(me, loads, Number(waitingCount(coverage)), wanted);
-  // A ring's room wins over everything, a multiple of the granularity over the rest.
-  return size === 0 ? 0 : Math.min(fitSize({ ...lane.rules, min: 1 }, size), room);
+  // The ring's capacity takes precedence over everything, the granularity over the rest.
+  return size === 0 ? 0 : Math.min(fitSize({ ...lane.rules, min: 1 }, size), maxForRing);
 }
 
-/** The chunk that an idle device should do once more, and how much of it. */
-export function twinFor<R extends Indexed>(
-  standing: Standing<R>,
-  device: DeviceStanding,
-  job: JobStanding<R>,
+/** Returns the chunk that an idle device should duplicate, and the maximum items. */
+export function duplicateFor<R extends Indexed>(
+  state: SchedulerState<R>,
+  device: DeviceState,
+  job: JobState<R>,
   nowMs: number,
-): { readonly twin: number; readonly most: number } | undefined {
+): { readonly original: number; readonly max: number } | undefined {
   const lane = job.lanes.get(device.id);
   const perMs = lane?.throughput.perMs.value;
   if (job.plan.parts !== undefined) return undefined;
-  if (lane === undefined || perMs === undefined || job.harvest.isOver || !isHandedOut(job.coverage)) return undefined;
-  const others = [...standing.devices.values()].filter(({ id, fault }) => id !== device.id && fault === undefined);
+  if (lane === undefined || perMs === undefined || job.buffer.isOver || !isHandedOut(job.coverage)) return undefined;
+  const others = [...state.devices.values()].filter(({ id, fault }) => id !== device.id && fault === undefined);
   const victims = others.flatMap((other) =>
-    [...expectedEnds(queueOf(standing, other, nowMs))].flatMap(([id, endMs]) => {
-      if (standing.chunks.get(id)?.job !== job.plan.id) return [];
-      const sole = unsharedIndices(job.coverage, id).reduce((sum, { length }) => sum + Number(length), 0);
-      return { id, endMs, count: sole };
+    [...expectedEnds(queueOf(state, other, nowMs))].flatMap(([id, endMs]) => {
+      if (state.chunks.get(id)?.job !== job.plan.id) return [];
+      const unshared = unsharedIndices(job.coverage, id).reduce((sum, { length }) => sum + Number(length), 0);
+      return { id, endMs, count: unshared };
     }),
   );
-  const ownMs = inFlight(standing, device, job.plan.id).reduce((sum, { count }) => sum + count / perMs, 0);
+  const ownMs = inFlight(state, device, job.plan.id).reduce((sum, { count }) => sum + count / perMs, 0);
   const victim = chooseVictim(perMs, ownMs, victims);
-  return victim && { twin: victim.id, most: lane.chunk.size };
+  return victim && { original: victim.id, max: lane.chunk.size };
 }
 
-/** Whether a canary of the job should go to the device now. */
-export function wantsCanary<R extends Indexed>(job: JobStanding<R>, device: DeviceStanding, isIdle: boolean): boolean {
+/** True if a canary of the job should go to the device now. */
+export function wantsCanary<R extends Indexed>(job: JobState<R>, device: DeviceState, isIdle: boolean): boolean {
   const { canary } = job.plan;
   const lane = job.lanes.get(device.id);
-  if (canary === undefined || lane === undefined || job.harvest.isOver) return false;
-  return isCanaryDue(lane.audit, canary, isIdle, lane.throughput.perMs.value);
+  if (canary === undefined || lane === undefined || job.buffer.isOver) return false;
+  return isCanaryDue(lane.canaryState, canary, isIdle, lane.throughput.perMs.value);
 }
 
-/** What all chunks on the device should take together; undefined while the speed of one of them is unknown. */
-export function dueOf<R extends Indexed>(standing: Standing<R>, device: DeviceStanding): number | undefined {
-  const times = queueOf(standing, device, 0).chunks.map(({ dueMs }) => dueMs);
+/** Returns the expected time of all chunks on the device. Undefined while the speed of one of them is unknown. */
+export function dueOf<R extends Indexed>(state: SchedulerState<R>, device: DeviceState): number | undefined {
+  const times = queueOf(state, device, 0).chunks.map(({ dueMs }) => dueMs);
   return times.reduce((sum, dueMs) => (sum === undefined || dueMs === undefined ? undefined : sum + dueMs), 0);
 }
 
 function loadOf<R extends Indexed>(
-  standing: Standing<R>,
+  state: SchedulerState<R>,
   id: string,
   { throughput, rules }: Lane,
   job: string,
   nowMs: number,
 ): DeviceLoad[] {
-  const device = standing.devices.get(id);
-  if (device === undefined || device.fault !== undefined || device.silence.isStalled) return [];
+  const device = state.devices.get(id);
+  if (device === undefined || device.fault !== undefined || device.stallDetector.isStalled) return [];
   const { value } = throughput.perMs;
-  const perMs = value === undefined ? undefined : value / slowdownOf(queueOf(standing, device, nowMs));
-  const items = inFlight(standing, device, job).reduce((sum, { count }) => sum + count, 0);
+  const perMs = value === undefined ? undefined : value / slowdownOf(queueOf(state, device, nowMs));
+  const items = inFlight(state, device, job).reduce((sum, { count }) => sum + count, 0);
   return [{ device: id, perMs, items, minItems: rules.min }];
 }
 
-function queueOf<R extends Indexed>(standing: Standing<R>, device: DeviceStanding, nowMs: number): ChunkQueue {
-  const issues = device.queue.flatMap((id) => standing.chunks.get(id) ?? []);
+function queueOf<R extends Indexed>(state: SchedulerState<R>, device: DeviceState, nowMs: number): ChunkQueue {
+  const issues = device.queue.flatMap((id) => state.chunks.get(id) ?? []);
   const chunks = issues.map(({ id, job, count }) => {
-    const perMs = standing.jobs.get(job)?.lanes.get(device.id)?.throughput.perMs.value;
+    const perMs = state.jobs.get(job)?.lanes.get(device.id)?.throughput.perMs.value;
     return { id, dueMs: perMs === undefined ? undefined : count / perMs };
   });
   const sinceMs = Math.max(issues[0]?.issuedMs ?? nowMs, device.freeSinceMs);
   return { chunks, runningMs: Math.max(0, nowMs - sinceMs) };
 }
 
-function inFlight<R extends Indexed>(standing: Standing<R>, device: DeviceStanding, job: string): Issue[] {
+function inFlight<R extends Indexed>(state: SchedulerState<R>, device: DeviceState, job: string): Issue[] {
   return device.queue.flatMap((id) => {
-    const issue = standing.chunks.get(id);
+    const issue = state.chunks.get(id);
     return issue?.job === job && issue.kind !== 'canary' ? issue : [];
   });
 }

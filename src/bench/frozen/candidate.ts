@@ -6,7 +6,7 @@ import { openReplay, type TextDevice } from './replay.js';
 /** About how long a run takes. */
 const RUN_SECONDS = 0.05;
 
-/** A workload's frozen kernel, to be measured beside others on the same device; undefined where there is none for it. */
+/** Returns a workload's frozen kernel as a candidate on a device. Undefined if there is none. */
 export async function frozenCandidate(
   workload: string,
   device: Device,

@@ -5,22 +5,22 @@ import type { DeviceInfo } from '../../device/device.js';
 import type { RecordedProgram, Recording } from './recording.js';
 
 /**
- * Recordings that come with the package: a folder for each class of device, in it a JSON file for each workload, and
- * beside it the text of each program. They stay as they are while kernels change: that is what they are for.
+ * Recordings that come with the package: a folder per class of device, with a JSON file per workload and the text of
+ * each program. They do not change when kernels do, so that today's kernels can be compared with them.
  */
 const FROZEN_FOLDER = 'docs/measurements/frozen';
 
 const frozenFolder = (info: DeviceInfo): string =>
   join(dirname(createRequire(import.meta.url).resolve('millrace/package.json')), FROZEN_FOLDER, classOf(info));
 
-/** `wasm`, `native-arm64-sha-aes-neon`: devices of one class run the same text. */
+/** Returns `wasm` or, for example, `native-arm64-sha-aes-neon`. Devices of one class run the same text. */
 export function classOf({ kind, capabilities }: DeviceInfo): string {
   const general = new Set(['u64', 'f64', 'exact-floats', 'atomics', 'simd128']);
   const own = capabilities.filter((name) => !general.has(name));
   return [kind, ...(kind === 'native' ? [process.arch, ...own] : [])].join('-');
 }
 
-/** The recording of a workload for such a device; undefined where none was made. */
+/** Returns the recording of a workload for a class of device. Undefined if there is none. */
 export function readFrozen(workload: string, info: DeviceInfo): Recording | undefined {
   const folder = frozenFolder(info);
   const file = join(folder, `${workload}.json`);

@@ -3,37 +3,37 @@ import { signedRankBelow } from './rank.js';
 import type { Recording } from './recording.js';
 import { openReplay, type Replay, type TextDevice } from './replay.js';
 
-/** How the kernels of today compare with frozen ones. */
+/** How today's kernels compare with frozen ones. */
 export interface GateVerdict {
-  /** Rate of today over the frozen rate, pair by pair. */
+  /** Today's rate divided by the frozen rate, pair by pair. */
   readonly ratios: readonly number[];
   readonly median: number;
-  /** How likely such ratios are if no more than `MAX_LOSS` was lost. */
+  /** Probability of ratios this low if at most `MAX_LOSS` was lost. */
   readonly chance: number;
   readonly isLost: boolean;
 }
 
-/** A loss of a tenth is to be told, none at all is not: the line is in the middle. */
+/** Halfway between no loss and a tenth, which must be detected. */
 export const MAX_LOSS = 0.05;
-/** Of a wrong alarm, each time that a figure is measured. */
+/** Maximum probability of a false alarm per measurement of a figure. */
 const MAX_CHANCE = 0.001;
-/** As many again, up to `MAX_PAIRS`, while neither answer is likely: a busy machine needs more of them. */
+/** Pairs are added in steps of `PAIRS`, up to `MAX_PAIRS`, until the result is clear. A busy machine needs more. */
 const PAIRS = 24;
 const MAX_PAIRS = 96;
-/** That no more than `MAX_LOSS` was lost, when no further pairs are needed to say so. */
+/** Above this probability the figure is kept without further pairs. */
 const KEPT_CHANCE = 0.5;
-/** Of the processor, for each run: far above the clock's grain, far below what a person waits for. */
+/** Processor time of a run: far above the clock's resolution, and short enough for many pairs. */
 const RUN_SECONDS = 0.02;
 
 export interface GateOptions {
-  /** Makes today's side do 10 runs for each 9 that count, as a kernel does that has become slower by a tenth. */
+  /** Simulates a loss of a tenth: today's kernel does 10 runs for each 9 that count. */
   readonly isSlowed?: boolean;
 }
 
 /**
- * Runs two recordings in turn on a device with one thread, and compares the processor time that this process has used:
- * unlike the clock's, it does not count what other processes do meanwhile. With seven busy programs for each core, 24 pairs
- * of the same kernel had quartiles within 2 % (Neoverse-N1).
+ * Runs two recordings in alternation on a device with one thread, and compares the processor time that this process has
+ * used. Unlike elapsed time, it does not include other processes. With seven busy programs per core, 24 pairs of the same
+ * kernel had quartiles within 2 % (Neoverse-N1).
  */
 export async function gate(
   device: TextDevice,
@@ -74,7 +74,7 @@ function haveSameData(one: Recording, other: Recording): boolean {
   return used(one) === used(other);
 }
 
-/** Also warms up, and sees that each run gives the same. */
+/** Returns the shortest of several runs. Also warms up, and checks that all runs give the same results. */
 async function minRunSeconds(replay: Replay): Promise<number> {
   const { digest } = await replay.run(1);
   let min = Number.POSITIVE_INFINITY;
@@ -82,7 +82,7 @@ async function minRunSeconds(replay: Replay): Promise<number> {
     const before = processorSeconds();
     const again = await replay.run(1);
     min = Math.min(min, processorSeconds() - before);
-    if (again.digest !== digest) throw new Error('two runs of one recording gave different results');
+    if (again.digest !== digest) throw new Error('two runs of the same recording gave different results');
   }
   return Math.max(min, 1e-5);
 }
@@ -93,7 +93,7 @@ async function runSeconds(replay: Replay, times: number): Promise<number> {
   return processorSeconds() - before;
 }
 
-/** Of all threads of this process. */
+/** Returns the processor time of all threads of this process. */
 function processorSeconds(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1e6;

@@ -1,7 +1,7 @@
 /**
- * Wilcoxon's signed-rank test: the probability to see values as low as these, or lower, if they were spread evenly around
- * zero. Zeros are left out, equal sizes share their ranks, the normal distribution stands for the exact one (fine from
- * about 10 values on).
+ * Wilcoxon's signed-rank test: the probability of values this low or lower if their distribution is symmetric around
+ * zero. Zeros are left out and ties share their ranks. Uses the normal approximation, which is good from about 10 values
+ * on.
  */
 export function signedRankBelow(values: readonly number[]): number {
   const sizes = values.filter((value) => value !== 0).sort((a, b) => Math.abs(a) - Math.abs(b));
@@ -22,7 +22,7 @@ export function signedRankBelow(values: readonly number[]): number {
   return normalCdf((positive + 0.5 - mean) / Math.sqrt(variance));
 }
 
-/** The Mann–Whitney test: the probability that `now` lies as far below `before`, if both came from the same source. */
+/** The Mann–Whitney test: the probability that `now` is this far below `before` if both have the same distribution. */
 export function rankSumBelow(now: readonly number[], before: readonly number[]): number {
   const [n, m] = [now.length, before.length];
   if (n === 0 || m === 0) return 1;
@@ -31,7 +31,7 @@ export function rankSumBelow(now: readonly number[], before: readonly number[]):
   return normalCdf((above + 0.5 - (n * m) / 2) / Math.sqrt((n * m * (n + m + 1)) / 12));
 }
 
-/** The normal distribution's share below `z`: Abramowitz and Stegun 26.2.17, off by less than 1e-7. */
+/** The normal distribution function at `z`: Abramowitz and Stegun 26.2.17, with an error below 1e-7. */
 function normalCdf(z: number): number {
   const t = 1 / (1 + 0.2316419 * Math.abs(z));
   const series = t * (0.31938153 + t * (-0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429))));

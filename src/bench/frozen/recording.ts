@@ -6,7 +6,7 @@ import type { ProgramSource } from '../../device/program.js';
 
 /**
  * The commands that a workload gave to a CPU device, as data: programs with their generated text, buffers, and launches
- * with their parameter words. A recording that is kept in a file runs the kernels of an earlier version, on any version.
+ * with their parameter words. A recording stored in a file runs the kernels of an earlier version on any version.
  */
 export interface Recording {
   readonly programs: readonly RecordedProgram[];
@@ -15,13 +15,13 @@ export interface Recording {
   readonly commands: readonly RecordedCommand[];
 }
 
-/** A generated program without what only errors and other jobs need. */
+/** A generated program without the fields that only errors and other jobs need. */
 export type RecordedProgram = Pick<
   ProgramSource,
   'name' | 'text' | 'lanes' | 'hit' | 'bindings' | 'params' | 'ring' | 'statements' | 'constantBytes' | 'threadBytes'
 >;
 
-/** Buffers and programs are given by their numbers, bytes as gzip in base64. */
+/** Buffers and programs are referred to by number. Bytes are gzip in base64. */
 export type RecordedCommand =
   | { readonly do: 'write'; readonly buffer: number; readonly offset: number; readonly data: string }
   | {
@@ -44,14 +44,14 @@ export type RecordedCommand =
 const pack = (bytes: Uint8Array): string => gzipSync(bytes, { level: 9 }).toString('base64');
 export const unpack = (text: string): Uint8Array => new Uint8Array(gunzipSync(Buffer.from(text, 'base64')));
 
-/** A device that does what `device` does and keeps a record of it. It takes the commands that kernels alone need. */
+/** Wraps a device and records its commands. Supports only the commands that a single kernel needs. */
 export function recorder(device: Device): { readonly device: Device; recording(): Recording } {
   const programs: DeviceProgram[] = [];
   const buffers: DeviceBuffer[] = [];
   const commands: RecordedCommand[] = [];
-  const numberOf = <T>(list: T[], one: T): number => {
-    const at = list.indexOf(one);
-    return at < 0 ? list.push(one) - 1 : at;
+  const numberOf = <T>(list: T[], entry: T): number => {
+    const at = list.indexOf(entry);
+    return at < 0 ? list.push(entry) - 1 : at;
   };
   const stream = (): Stream => {
     const own = device.stream();
@@ -130,6 +130,6 @@ function recordedProgram(program: DeviceProgram): RecordedProgram {
   };
 }
 
-function unsupported(what: string): never {
-  throw new TypeError(`a recording cannot hold ${what}`);
+function unsupported(command: string): never {
+  throw new TypeError(`a recording cannot contain ${command}`);
 }

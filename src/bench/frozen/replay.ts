@@ -6,17 +6,20 @@ import { type RecordedCommand, type RecordedProgram, type Recording, unpack } fr
 /** A recording on a device, ready to run any number of times. */
 export interface Replay {
   readonly buffers: readonly DeviceBuffer[];
-  /** Runs the launches `times` times; gives the device's own time in seconds and a digest of the words read at the end. */
+  /** Runs the launches `times` times. Returns the device's own time, and a digest of the words read at the end. */
   run(times: number): Promise<{ readonly seconds: number; readonly digest: string }>;
   close(): void;
 }
 
-/** A CPU device takes generated text as it is. */
+/** A CPU device that loads generated text. */
 export interface TextDevice extends Device {
   load(source: ProgramSource): Promise<ReturnType<Device['compile']> extends Promise<infer P> ? P : never>;
 }
 
-/** `lent` are buffers of another replay that hold the same: where memory lies can make a kernel some per cent faster. */
+/**
+ * Prepares a recording on a device. `sharedBuffers` are buffers of another replay with the same data: the location of memory
+ * changes the speed of a kernel by some per cent.
+ */
 export async function openReplay(
   device: TextDevice,
   recording: Recording,
@@ -25,7 +28,7 @@ export async function openReplay(
   const stream = device.stream();
   const buffers: DeviceBuffer[] = [...(sharedBuffers ?? [])];
   const close = (): void => {
-    if (!sharedBuffers) for (const one of buffers) one.free();
+    if (!sharedBuffers) for (const buffer of buffers) buffer.free();
     stream.close();
   };
   try {
@@ -67,7 +70,7 @@ export async function openReplay(
       for (const read of reads) stream.read(read.buffer, read.into, read.offset);
       await stream.mark().done;
       const hash = createHash('sha256');
-      // Hits come in any order where several threads look for them.
+      // With several threads, hits come in any order.
       for (const { into } of reads) hash.update(new Uint32Array(into.buffer).sort());
       return { seconds: Number(endedNs - startedNs) / 1e9, digest: hash.digest('hex') };
     };

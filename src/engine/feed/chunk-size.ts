@@ -61,7 +61,7 @@ export function chunkRules(shape: ChunkShape, aim: Aim, maxMs: number = MAX_CHUN
 }
 
 /**
- * Returns the size of the next chunk if `batch` asks for more than `size`, limited to what should take `longestMs`.
+ * Returns the size of the next chunk if `batch` asks for more than `size`, limited to what should take `maxMs`.
  * Before the first completion the limit is a quarter of that, because the speed is a guess and every slot gets a chunk
  * sized by it.
  */
@@ -144,10 +144,10 @@ export function aimFor({ aimMs }: ChunkRules, active: number): number {
   return active > 1 ? Math.min(aimMs, AIM_MS.interactive) : aimMs;
 }
 
-/** Rounds `items` to a multiple of the granularity between `least` and `most`. */
+/** Rounds `items` to a multiple of the granularity between `min` and `max`. */
 export function fitSize({ granularity, min, max }: ChunkShape, items: number): number {
   const floor = Math.ceil(Math.max(1, min) / granularity) * granularity;
-  const wanted = Math.floor(items / granularity) * granularity;
+  const rounded = Math.floor(items / granularity) * granularity;
   const ceiling = max < granularity ? max : Math.floor(max / granularity) * granularity;
-  return Math.min(Math.max(wanted, floor), ceiling);
+  return Math.min(Math.max(rounded, floor), ceiling);
 }

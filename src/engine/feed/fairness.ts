@@ -4,7 +4,7 @@
  *
  * A turn may still skip a waiting job: there is a slot, but it does not fit the job (its buffers need memory that other
  * jobs hold). Each skipped turn is a round the job has waited. Past `2 × active` rounds no other job is served until
- * this one fits, and the other jobs' chunks are halved to free room (rule C5). So no job waits more than `2 × active +
+ * this one fits, and the other jobs' chunks are halved to free memory (rule C5). So no job waits more than `2 × active +
  * 1` rounds.
  */
 
@@ -30,7 +30,7 @@ export interface ServeResult {
   /** The job that gets the slot. Undefined if no job wants it, or if the longest waiter does not fit yet. */
   readonly job: string | undefined;
   readonly rotation: Rotation;
-  /** True if a job has just passed the limit: halve the chunks of all others (`crowded` in chunk-size.ts). */
+  /** True if a job has just passed the limit: halve the chunks of all others (`halved` in chunk-size.ts). */
   readonly mustHalveOthers: boolean;
 }
 

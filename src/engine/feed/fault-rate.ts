@@ -8,7 +8,7 @@ export interface FaultCounts {
   readonly missed: number;
   /** Consecutive chunks that ended in an error. */
   readonly failed: number;
-  /** Consecutive chunks that were given up as overdue. */
+  /** Consecutive chunks that were overdue. */
   readonly stalled: number;
 }
 
@@ -38,6 +38,6 @@ export function recordOk(counts: FaultCounts, checked: number): FaultCounts {
 
 /** Returns why the device must not be used any longer. Undefined while it may be used. */
 export function faultOf(counts: FaultCounts): FaultKind | undefined {
-  const troubles: readonly FaultKind[] = ['missed', 'wrong', 'failed', 'stalled'];
-  return troubles.find((trouble) => counts[trouble] >= FAULT_LIMITS[trouble]);
+  const kinds: readonly FaultKind[] = ['missed', 'wrong', 'failed', 'stalled'];
+  return kinds.find((kind) => counts[kind] >= FAULT_LIMITS[kind]);
 }

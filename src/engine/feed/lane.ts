@@ -30,7 +30,7 @@ export class Lane {
   canaryState: CanaryState = NO_CANARY_STATE;
   /** Items in flight on the device. */
   items = 0;
-  /** When it began to wait for one of its own slots while the device had a free place; for telemetry. */
+  /** When it began to wait for one of its own slots while the device had a free one; for telemetry. */
   starvedSinceNs: bigint | undefined;
   readonly #freeSlots: LaneSlot[] = [];
   #flow: OpenFlow<unknown> | undefined;
@@ -113,8 +113,8 @@ export class Lane {
     const flow = opening instanceof Promise ? await opening : opening;
     this.#flow = flow;
     if (persistent && !flow.isResident) this.pipeline.warnNotResident(this.run.job.name);
-    const longest = device.info.kind === 'webgpu' ? WEBGPU_MAX_CHUNK_MS : MAX_CHUNK_MS;
-    this.#rules = chunkRules(flow.shape, aim, longest);
+    const maxMs = device.info.kind === 'webgpu' ? WEBGPU_MAX_CHUNK_MS : MAX_CHUNK_MS;
+    this.#rules = chunkRules(flow.shape, aim, maxMs);
     try {
       for (let index = 0; index < slotsPerStream && !this.#isClosed; index++) {
         for (const [stream, queue] of streams.entries()) {

@@ -8,7 +8,7 @@ export interface ProcessorTimes {
   readonly processors: number;
 }
 
-/** A smaller share cannot be told apart from a stopped machine. */
+/** A smaller share cannot be distinguished from a stopped machine. */
 const MIN_SHARE = 1 / 16;
 
 /**

@@ -2,7 +2,7 @@ import type { Job } from '../job.js';
 import type { Chunk, PlannedChunk } from './chunk.js';
 import type { Lane } from './lane.js';
 
-/** The run whose chunks a pipeline executes: its queries to the run and its notifications. */
+/** The run whose chunks a pipeline executes: what the pipeline asks the run, and what it reports to it. */
 export interface ChunkOwner {
   readonly id: string;
   readonly job: Job<unknown>;

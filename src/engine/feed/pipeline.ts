@@ -94,8 +94,8 @@ export class Pipeline {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
     const { id } = this.device.info;
-    const what = this.device.resident ? `${job} cannot run as a resident grid on ${id}` : `${id} has no resident grids`;
-    this.options.onWarning?.(`${what}: the pipeline persistent is the same as poll there`);
+    const why = this.device.resident ? `${job} cannot run as a resident grid on ${id}` : `${id} has no resident grids`;
+    this.options.onWarning?.(`${why}: pipeline persistent works like poll there`);
   }
 
   /** Starts no chunk until `resume`. Chunks in flight end. */
@@ -130,8 +130,8 @@ export class Pipeline {
 
   /** Cancels a stream if its oldest chunk is no longer needed. Chunks queued behind it are run again. */
   cancelUnneeded(): void {
-    for (const [at, flying] of this.#inFlight.entries()) {
-      const [oldest] = flying;
+    for (const [at, chunks] of this.#inFlight.entries()) {
+      const [oldest] = chunks;
       if (oldest === undefined || oldest.isCancelled || oldest.lane.run.needs(oldest)) continue;
       const { lane, slot } = oldest;
       // A resident grid is cancelled with all of its chunks, so not while any of them is needed.
@@ -144,7 +144,7 @@ export class Pipeline {
         this.health.recordError(error);
         return;
       }
-      for (const chunk of [...flying, ...sharing]) chunk.isCancelled = true;
+      for (const chunk of [...chunks, ...sharing]) chunk.isCancelled = true;
     }
   }
 
@@ -153,10 +153,10 @@ export class Pipeline {
     const before = this.#stallDetector.strikes;
     const dueMs = this.#dueMs;
     let longestMs = 0;
-    for (const [stream, flying] of this.#inFlight.entries()) {
-      if (flying.length === 0 || !this.#stallDetector.add(stream, ms, dueMs)) continue;
+    for (const [stream, chunks] of this.#inFlight.entries()) {
+      if (chunks.length === 0 || !this.#stallDetector.add(stream, ms, dueMs)) continue;
       longestMs = Math.max(longestMs, this.#stallDetector.silentMs(stream));
-      for (const chunk of flying) chunk.lane.run.overdue(chunk);
+      for (const chunk of chunks) chunk.lane.run.overdue(chunk);
     }
     // When a device hangs, all of its streams do. That is one fault, not several.
     if (this.#stallDetector.strikes <= before) return;
@@ -178,15 +178,15 @@ export class Pipeline {
 
   /** Returns the milliseconds until each chunk in flight should end. */
   expectedEnds(): ReadonlyMap<number, number> {
-    const flying = this.#inFlight.flat().sort((a, b) => a.id - b.id);
+    const inOrder = this.#inFlight.flat().sort((a, b) => a.id - b.id);
     const silent = this.#inFlight.flatMap((chunks, at) => (chunks.length > 0 ? this.#stallDetector.silentMs(at) : []));
-    const chunks = flying.map(({ id, piece, lane: { perMs } }) => ({ id, dueMs: perMs && piece.count / perMs }));
+    const chunks = inOrder.map(({ id, piece, lane: { perMs } }) => ({ id, dueMs: perMs && piece.count / perMs }));
     return expectedEnds({ chunks, runningMs: Math.min(...silent) });
   }
 
   /** Chunks on the device, and the streams that have at least one. */
   get inFlight(): { readonly chunks: number; readonly streams: number } {
-    return { chunks: this.#inFlight.reduce((sum, flying) => sum + flying.length, 0), streams: this.#busyStreams };
+    return { chunks: this.#inFlight.reduce((sum, queue) => sum + queue.length, 0), streams: this.#busyStreams };
   }
 
   /** Share of the device's threads that the job which joined last can keep resident, 0 to 1. */
@@ -199,7 +199,7 @@ export class Pipeline {
     if (record) record.verifiedNs = clockNs();
   }
 
-  /** Records the chunk's outcome. `counted` of its indices are being stored; `committed` follows if there are any. */
+  /** Records the chunk's outcome. `counted` of its indices are being stored; `recordCommitted` follows if there are any. */
   recordOutcome({ record }: Chunk, outcome: ChunkOutcome, counted = 0): void {
     if (record) this.options.recorder.setOutcome(record, outcome, counted);
   }
@@ -226,7 +226,7 @@ export class Pipeline {
   }
 
   get #busyStreams(): number {
-    return this.#inFlight.filter((flying) => flying.length > 0).length;
+    return this.#inFlight.filter((chunks) => chunks.length > 0).length;
   }
 
   #open(streams: number): Stream[] {
@@ -279,7 +279,7 @@ export class Pipeline {
     return false;
   }
 
-  /** Marks jobs that have work but no free slot on a stream with room: their results are still being read. */
+  /** Marks jobs that have work but no free slot on a stream that has one: their results are still being read. */
   #markStarved(stream: number): void {
     for (const lane of this.#lanes.values()) {
       if (lane.wantsWork && !lane.hasSlot(stream)) lane.starvedSinceNs ??= clockNs();
@@ -304,7 +304,7 @@ export class Pipeline {
       waitRounds,
       active: this.#rotation.length,
       busy: streams * slotsPerStream - this.#slots.free.length,
-      streams: this.#inFlight.filter((flying, at) => flying.length > 0 || at === streamSlot.stream).length,
+      streams: this.#inFlight.filter((chunks, at) => chunks.length > 0 || at === streamSlot.stream).length,
       free: starvedNs > 0n ? 0 : lane.freeSlots,
       starvedNs,
       occupancy: lane.occupancy,
@@ -315,7 +315,7 @@ export class Pipeline {
   #submit(lane: Lane, work: PlannedChunk, streamSlot: StreamSlot, waitRounds: number): void {
     const record = this.options.recorder.isOn ? this.#record(lane, work, streamSlot, waitRounds) : undefined;
     const slot = lane.takeSlot(streamSlot.stream);
-    if (slot === undefined) throw new TypeError('a lane was served that has no slot');
+    if (slot === undefined) throw new TypeError('the lane that was served has no free slot');
     const { id, piece, canary } = work;
     const chunk: Chunk = { id, piece, canary, lane, slot, streamSlot, record, isCancelled: false, isLost: false };
     this.utilization.start();
@@ -389,10 +389,10 @@ export class Pipeline {
     else this.wake();
   }
 
-  /** Records that the chunk has left the device. Frees its place for the next chunk, unless `keepsPlace`. */
+  /** Records that the chunk has left the device. Frees its slot for the next chunk, unless `keepsStreamSlot`. */
   #leftDevice(chunk: Chunk, keepsStreamSlot = false): void {
-    const flying = this.#inFlight[chunk.streamSlot.stream] ?? [];
-    flying.splice(flying.indexOf(chunk), 1);
+    const queue = this.#inFlight[chunk.streamSlot.stream] ?? [];
+    queue.splice(queue.indexOf(chunk), 1);
     this.#stallDetector.reset(chunk.streamSlot.stream);
     chunk.lane.leftDevice(chunk.piece.count);
     chunk.lane.run.leftDevice(chunk);

@@ -22,8 +22,8 @@ export interface SlotPool {
 }
 
 export function openSlotPool(streams: number = STREAMS, perStream: number = SLOTS_PER_STREAM): SlotPool {
-  const places = Array.from({ length: perStream }, (_, index) => index);
-  const free = places.flatMap((index) =>
+  const indices = Array.from({ length: perStream }, (_, index) => index);
+  const free = indices.flatMap((index) =>
     Array.from({ length: streams }, (_, stream): StreamSlot => ({ stream, index })),
   );
   return { streams, perStream, chunksPlaced: 0, free };

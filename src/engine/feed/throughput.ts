@@ -73,7 +73,7 @@ interface RateSample {
 }
 
 export const WINDOWS_MS = { tenSeconds: 10_000, minute: 60_000, quarterHour: 900_000 } as const;
-/** Marks are at least this far apart, so a quarter of an hour has at most 1,800. */
+/** Samples are at least this far apart, so a quarter of an hour has at most 1,800. */
 const SAMPLE_INTERVAL_MS = 500;
 
 export const startRateMeter = (nowMs: number): RateMeter => ({ samples: [{ atMs: nowMs, total: 0n }] });
@@ -81,10 +81,10 @@ export const startRateMeter = (nowMs: number): RateMeter => ({ samples: [{ atMs:
 export function countIndices({ samples }: RateMeter, nowMs: number, indices: bigint): RateMeter {
   const last = samples.at(-1) ?? { atMs: nowMs, total: 0n };
   const sample = { atMs: Math.max(nowMs, last.atMs), total: last.total + indices };
-  // The last mark moves forward until it is far enough from the one before it.
+  // The last sample moves forward until it is far enough from the one before it.
   const before = samples.at(-2);
   const kept = before !== undefined && last.atMs - before.atMs < SAMPLE_INTERVAL_MS ? samples.slice(0, -1) : samples;
-  // One mark older than the longest window is kept, because the window begins after it.
+  // One sample older than the longest window is kept, because the window begins after it.
   const old = kept.findIndex(({ atMs }) => atMs >= sample.atMs - WINDOWS_MS.quarterHour);
   return { samples: [...kept.slice(Math.max(0, old - 1)), sample] };
 }
@@ -98,7 +98,7 @@ export function rateOver({ samples }: RateMeter, nowMs: number, windowMs: number
   const at = lastAtOrBefore(samples, from);
   const low = samples[at] ?? first;
   const high = samples[at + 1];
-  // Work is assumed to be even between two marks. After the last mark there was none.
+  // Work is assumed to be even between two samples. After the last sample there was none.
   const part = high === undefined ? 0 : (from - low.atMs) / (high.atMs - low.atMs);
   const atFrom = Number((high ?? low).total - low.total) * part;
   return ((Number(last.total - low.total) - atFrom) * 1000) / windowMs;

@@ -44,7 +44,7 @@ export interface OpenFlow<Result> {
   /** True if a resident grid takes the chunks, as `persistent` asks. */
   readonly isResident?: boolean;
   /**
-   * Makes a slot on a stream: room for one chunk, with its own buffers. Returns without a promise if the slot exists
+   * Makes a slot on a stream: it holds one chunk and has its own buffers. Returns without a promise if the slot exists
    * already.
    */
   slot(stream: Stream): FlowSlot<Result> | Promise<FlowSlot<Result>>;
@@ -54,7 +54,7 @@ export interface OpenFlow<Result> {
 export interface FlowSlot<Result> {
   /**
    * Queues the commands of a chunk. `values` selects a set of job values other than the job's own (see
-   * `FlowSpec.others`).
+   * `FlowSpec.extraJobs`).
    */
   submit(piece: Piece, values?: number): Completion;
   /** Returns the result of a complete chunk. Views into the slot's memory are valid until the next submit. */
@@ -70,9 +70,9 @@ export interface FlowSlot<Result> {
 export class Overflow {
   readonly found: number;
   readonly capacity: number;
-  constructor(found: number, room: number) {
+  constructor(found: number, capacity: number) {
     this.found = found;
-    this.capacity = room;
+    this.capacity = capacity;
   }
 }
 

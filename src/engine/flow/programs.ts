@@ -8,7 +8,7 @@ interface ProgramEntry {
   readonly program: Promise<DeviceProgram>;
   /** Leases that have not been released. */
   uses: number;
-  /** Returned without a lease: a caller may still use it. */
+  /** True if it was returned without a lease: a caller may still use it. */
   isLent: boolean;
 }
 
@@ -54,12 +54,12 @@ export async function leasePrograms<Name extends string>(
   kernels: readonly (readonly [Name, Kernel])[],
   options: CompileOptions = {},
 ): Promise<{ readonly programs: Readonly<Record<Name, DeviceProgram>>; release(): void }> {
-  const asked = await Promise.allSettled(kernels.map(([, kernel]) => leaseProgram(device, kernel, options)));
-  const leases = asked.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  const results = await Promise.allSettled(kernels.map(([, kernel]) => leaseProgram(device, kernel, options)));
+  const leases = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
   const release = (): void => {
     for (const lease of leases) lease.release();
   };
-  const failed = asked.find((one) => one.status === 'rejected');
+  const failed = results.find((result) => result.status === 'rejected');
   if (failed) {
     release();
     throw failed.reason;

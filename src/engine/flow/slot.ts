@@ -110,12 +110,12 @@ class DeviceSlot<Result, Name extends string> implements FlowSlot<Result> {
     return found ?? this.#refuse('buffer', name, [...buffers.keys(), ...rings.keys(), ...Object.keys(shared)]);
   }
 
-  #refuse(what: string, name: string, known: readonly string[]): never {
+  #refuse(kind: string, name: string, known: readonly string[]): never {
     throw new MillraceError({
       code: 'launch-arguments',
-      message: `flow ${this.#flow.spec.name}: there is no ${what} called ${name}`,
-      asked: `a step with the ${what} ${name}`,
-      advice: known.length === 0 ? `the flow declares no ${what}` : `it declares ${known.join(', ')}`,
+      message: `flow ${this.#flow.spec.name} has no ${kind} called ${name}`,
+      asked: `a step with the ${kind} ${name}`,
+      advice: known.length === 0 ? `the flow declares no ${kind}` : `it declares ${known.join(', ')}`,
     });
   }
 }

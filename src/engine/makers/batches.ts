@@ -115,12 +115,12 @@ class OrderedBatches<Row> implements Batches {
     const { options, row } = this.#job;
     if (verifier.isNone) return { checked: 0 };
     const { rowBytes, samples = DEFAULT_SAMPLES } = options;
-    const numbers = sampleRows(piece, typeof samples === 'number' ? samples : samples());
-    const rows = numbers.map((at) => row(piece.start + BigInt(at), bytes.subarray(at * rowBytes, (at + 1) * rowBytes)));
+    const sampled = sampleRows(piece, typeof samples === 'number' ? samples : samples());
+    const rows = sampled.map((at) => row(piece.start + BigInt(at), bytes.subarray(at * rowBytes, (at + 1) * rowBytes)));
     const resultOf = (refused: FailedCheck<Row> | undefined): CheckResult => {
       if (refused === undefined) return { checked: rows.length };
-      const index = piece.start + BigInt(numbers[rows.indexOf(refused.value)] ?? 0);
-      return { checked: rows.length, wrong: `its row ${index} is wrong, ${refused.reason ?? 'the check says'}` };
+      const index = piece.start + BigInt(sampled[rows.indexOf(refused.value)] ?? 0);
+      return { checked: rows.length, wrong: `row ${index} is wrong: ${refused.reason ?? 'the check refuses it'}` };
     };
     const refused = checkAll(verifier, rows);
     return refused instanceof Promise ? refused.then(resultOf) : resultOf(refused);

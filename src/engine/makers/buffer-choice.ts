@@ -12,9 +12,9 @@ export function outputOf({ name, signature }: Kernel, asked: string | undefined)
   if (asked === undefined && only !== undefined && others.length === 0) return only;
   throw new MillraceError({
     code: 'launch-arguments',
-    message: `kernel ${name}: ${asked === undefined ? 'which buffer has the output is not clear' : `${asked} is no buffer that it writes`}`,
+    message: `kernel ${name} does not write ${asked === undefined ? 'exactly one buffer' : `a buffer called ${asked}`}`,
     asked: `output ${asked ?? 'by default'}`,
-    advice: written.length === 0 ? 'declare an rw() buffer' : `it writes ${written.join(', ')}`,
+    advice: written.length === 0 ? 'declare an rw() buffer' : `give output: it writes ${written.join(', ')}`,
   });
 }
 
@@ -29,11 +29,13 @@ export function inputOf({ name, signature }: Kernel, asked: string | undefined, 
   );
   const [only, ...others] = read;
   if (asked === undefined && only !== undefined && others.length === 0) return only;
+  const problem =
+    asked === undefined ? 'does not read exactly one buffer without data' : `has no buffer called ${asked}`;
   throw new MillraceError({
     code: 'launch-arguments',
-    message: `kernel ${name}: ${asked === undefined ? 'which buffer has the input is not clear' : `there is no buffer called ${asked}`}`,
+    message: `kernel ${name} ${problem}`,
     asked: `input ${asked ?? 'by default'}`,
-    advice: `its buffers are ${known.join(', ') || 'none'}`,
+    advice: `give input: its buffers are ${known.join(', ') || 'none'}`,
   });
 }
 
@@ -44,7 +46,7 @@ export function rowsPerBatch(rowBytes: number, batchBytes: number, length: bigin
       code: 'launch-arguments',
       message: `a row of ${rowBytes} bytes does not fit a batch`,
       asked: `rows of ${rowBytes} bytes in batches of ${batchBytes}`,
-      advice: 'give whole bytes, and batches that hold at least one row',
+      advice: 'give a whole number of bytes, and batches that hold at least one row',
     });
   }
   const fitting = Math.min(MAX_ITEMS, Math.floor(batchBytes / rowBytes));

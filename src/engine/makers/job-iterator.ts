@@ -82,9 +82,9 @@ export class JobIterator<T, Checked, Result> implements AsyncIterable<T> {
     const run = engine.run(job);
     this.#run = run;
     this.#spec.onStart?.(run);
-    void run.outcome.then((ending) => {
-      if (ending.kind === 'complete') this.#spec.onComplete();
-      outbox.end(ending.kind === 'failed' ? ending : undefined);
+    void run.outcome.then((outcome) => {
+      if (outcome.kind === 'complete') this.#spec.onComplete();
+      outbox.end(outcome.kind === 'failed' ? outcome : undefined);
     });
     return run;
   }
@@ -103,7 +103,7 @@ function iteratedTwiceError(name: string): MillraceError {
   return new MillraceError({
     code: 'usage',
     message: `${name} has been iterated already`,
-    asked: 'its results once more',
-    advice: 'make another',
+    asked: 'its results a second time',
+    advice: 'call the function again for another run',
   });
 }

@@ -7,7 +7,7 @@ export class Outbox<T> implements AsyncIterable<T> {
   #end: { readonly error?: unknown } | undefined;
   #wake: (() => void) | undefined;
 
-  /** `onRoom` is called when the consumer has taken the last value. */
+  /** `onEmpty` is called when the consumer has taken the last value. */
   constructor(onEmpty: () => void = () => undefined) {
     this.#onEmpty = onEmpty;
   }

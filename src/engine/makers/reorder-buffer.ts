@@ -17,7 +17,7 @@ export interface Indexed {
 
 export interface ReorderBuffer<T extends Indexed> {
   readonly mode: SearchMode;
-  /** Found, but a lower index is not done. Ascending. At most one in mode `first`. */
+  /** Hits found while a lower index is not done. Ascending. At most one in mode `first`. */
   readonly pending: readonly T[];
   /** True if nothing more will be delivered. */
   readonly isOver: boolean;
@@ -31,12 +31,12 @@ export const startReorderBuffer = <T extends Indexed>(mode: SearchMode): Reorder
 
 export interface AddResult<T extends Indexed> {
   readonly buffer: ReorderBuffer<T>;
-  /** Indices from here on are no longer needed (`limit` in coverage.ts). */
+  /** Indices from here on are no longer needed (`end` in coverage.ts). */
   readonly end: bigint | undefined;
 }
 
 /**
- * Adds the hits of a chunk that counts. `fresh` is the part of the chunk not counted before; hits outside it are
+ * Adds the hits of a chunk that counts. `newRanges` are the parts of the chunk not counted before; hits outside it are
  * already known. Several hits of one index keep the order given, so that order must not depend on the device.
  */
 export function addHits<T extends Indexed>(
@@ -78,7 +78,7 @@ export function takeReady<T extends Indexed>(buffer: ReorderBuffer<T>, frontier:
 }
 
 /**
- * Returns the maximum items of a chunk after one of `count` items had `found` hits, more than its ring's `room`: half
+ * Returns the maximum items of a chunk after one of `count` items had `found` hits, more than its ring's `capacity`: half
  * of what would just fill the ring if hits were spread evenly. Throws `buffer-range` if one item alone has too many.
  */
 export function sizeAfterOverflow({ start, count }: Piece, found: number, capacity: number): number {
@@ -103,7 +103,7 @@ export function sizeForRing(perItem: number | undefined, capacity: number): numb
 
 const byIndex = (a: Indexed, b: Indexed): number => (a.index < b.index ? -1 : a.index > b.index ? 1 : 0);
 
-/** Merges two ascending lists. Usually all of `news` is above all of `held`. */
+/** Merges two ascending lists. Usually all of `added` is above all of `pending`. */
 function merge<T extends Indexed>(pending: readonly T[], added: readonly T[]): readonly T[] {
   const [first] = added;
   const last = pending.at(-1);

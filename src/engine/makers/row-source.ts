@@ -37,12 +37,12 @@ export class InputSource implements ChunkSource<Uint8Array> {
 
   /** `release` is called with an array's rows when they are no longer needed. */
   constructor(
-    given: InputRows,
+    input: InputRows,
     rowBytes: number,
     max: number,
     release: (rows: ArrayBufferView) => void = () => undefined,
   ) {
-    this.#input = given;
+    this.#input = input;
     this.#rowBytes = rowBytes;
     this.#max = BigInt(max);
     this.#release = release;
@@ -91,8 +91,8 @@ export class InputSource implements ChunkSource<Uint8Array> {
   /** Yields a piece's rows, in one array or several. */
   *rows({ start, count }: Piece): Generator<Uint8Array> {
     const end = start + BigInt(count);
-    for (let place = this.#positionOf(start); ; place++) {
-      const array = this.#arrays.at(place);
+    for (let position = this.#positionOf(start); ; position++) {
+      const array = this.#arrays.at(position);
       if (array === undefined || array.start >= end) return;
       const from = start > array.start ? start : array.start;
       const rows = Number((end < array.end ? end : array.end) - from);
@@ -183,5 +183,5 @@ const MAX_CLOSE_MS = 500;
 
 type RowIterator = Iterator<ArrayBufferView> | AsyncIterator<ArrayBufferView>;
 
-const iteratorOf = (given: InputRows): RowIterator =>
-  Symbol.asyncIterator in given ? given[Symbol.asyncIterator]() : given[Symbol.iterator]();
+const iteratorOf = (input: InputRows): RowIterator =>
+  Symbol.asyncIterator in input ? input[Symbol.asyncIterator]() : input[Symbol.iterator]();

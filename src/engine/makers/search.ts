@@ -38,12 +38,12 @@ export function search<T extends Indexed>(
   hits: Flow<readonly T[]>,
   options: SearchOptions<T> & { readonly canaries?: readonly FlowCanary[] },
 ): Search<T>;
-export function search(what: Kernel | Flow<readonly Indexed[]>, given: object): Search<Indexed> {
-  const options = given as SearchOptions<Indexed> & KernelOptions<Fields, Fields>;
+export function search(work: Kernel | Flow<readonly Indexed[]>, anyOptions: object): Search<Indexed> {
+  const options = anyOptions as SearchOptions<Indexed> & KernelOptions<Fields, Fields>;
   const { canaries = [] } = options;
-  if ('open' in what) return new KernelSearch(what, options, canaries);
+  if ('open' in work) return new KernelSearch(work, options, canaries);
   const numbered = canaries.map((canary, at): FlowCanary => ({ ...canary, valueSet: at + 1 }));
-  return new KernelSearch(searchFlow(what, options), options, numbered);
+  return new KernelSearch(searchFlow(work, options), options, numbered);
 }
 
 /**
@@ -107,7 +107,7 @@ export interface KnownHits extends Piece {
 }
 
 export interface FlowCanary extends KnownHits {
-  /** The set of the flow's `others` it runs with. 0 (default) is the job's own set. */
+  /** The set of the flow's job values it runs with (`FlowSpec.extraJobs`). 0 (default) is the job's own set. */
   readonly valueSet?: number;
 }
 
@@ -119,7 +119,7 @@ export function searchFlow<J extends Fields, C extends Fields, B extends Buffers
   options: KernelOptions<J, C> & { readonly ring?: number },
 ): Flow<readonly Hit<H>[]> {
   const { job, chunk, buffers, min, max, granularity, canaries = [], ring = RING_CAPACITY } = options;
-  const values = (given: unknown) => ({ [kernel.name]: (given ?? {}) as InputValues<Fields> });
+  const values = (jobValues: unknown) => ({ [kernel.name]: (jobValues ?? {}) as InputValues<Fields> });
   const launch = (piece: Piece) => ({
     base: launchBase(piece).base,
     count: piece.count,
@@ -149,13 +149,13 @@ class KernelSearch<T extends Indexed> implements Search<T> {
   #buffer: ReorderBuffer<T>;
   readonly #iterator: JobIterator<T, T, readonly T[]>;
 
-  constructor(what: Flow<readonly T[]>, options: SearchOptions<T>, canaries: readonly FlowCanary[]) {
-    this.#flow = what;
+  constructor(hitFlow: Flow<readonly T[]>, options: SearchOptions<T>, canaries: readonly FlowCanary[]) {
+    this.#flow = hitFlow;
     this.#options = options;
     this.#canaries = canaries;
     this.#buffer = startReorderBuffer<T>(options.mode ?? 'all');
     this.#iterator = new JobIterator({
-      name: `the search ${what.name}`,
+      name: `the search ${hitFlow.name}`,
       selection: options,
       verify: options.verify,
       signal: options.signal,
@@ -235,8 +235,8 @@ class KernelSearch<T extends Indexed> implements Search<T> {
 
   /** Stores hits before they are delivered, because their piece may never count. */
   #storeAnswer(hits: readonly T[], range: Range): void | Promise<void> {
-    const kept = hits.length === 0 ? undefined : this.#options.source?.commitEarly?.(hits);
-    if (kept) return kept.then(() => this.#addHits(hits, range));
+    const stored = hits.length === 0 ? undefined : this.#options.source?.commitEarly?.(hits);
+    if (stored) return stored.then(() => this.#addHits(hits, range));
     this.#addHits(hits, range);
   }
 

@@ -1,8 +1,8 @@
 import type { Average } from '../feed/throughput.js';
 
 /**
- * Balances work between devices. Devices pull: each takes its next chunk when it has room, sized by its speed, so that
- * fast devices take more without a plan. Only the end needs care. Near it, sizes shrink so that all devices end
+ * Balances work between devices. Devices pull: each takes its next chunk when it has a free slot, sized by its speed, so
+ * that fast devices take more without a plan. Only the end needs care. Near it, sizes shrink so that all devices end
  * together. A device too slow to help rests. When no work is left to hand out, an idle device duplicates a chunk of one
  * that would take much longer. The first result counts (coverage.ts ensures that no index counts twice).
  */

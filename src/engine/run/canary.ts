@@ -16,7 +16,7 @@ const SLOW_CANARY_SHARE = 0.02;
 /** The canary state of one device on one job. Work is counted in items. */
 export interface CanaryState {
   readonly workItems: number;
-  /** The part of `worked` done since the last canary was sent. */
+  /** The part of `workItems` done since the last canary was sent. */
   readonly itemsSinceCanary: number;
   /** Items of canaries sent, including those in flight. */
   readonly canaryItems: number;
@@ -78,10 +78,10 @@ export interface CanaryVerdict {
 
 /** The canary's hits were found: `chunks` count. */
 export function passCanary(state: CanaryState): CanaryVerdict {
-  const vouched = state.coveredChunks ?? 0;
+  const covered = state.coveredChunks ?? 0;
   return {
-    state: { ...state, heldChunks: state.heldChunks.slice(vouched), coveredChunks: undefined },
-    chunks: state.heldChunks.slice(0, vouched),
+    state: { ...state, heldChunks: state.heldChunks.slice(covered), coveredChunks: undefined },
+    chunks: state.heldChunks.slice(0, covered),
   };
 }
 

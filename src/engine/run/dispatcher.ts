@@ -36,7 +36,7 @@ export class Dispatcher {
   }
 
   /**
-   * Returns the next chunk for `lane`. `lanes` are the devices on the job. `isFlying` is true for this job's chunks.
+   * Returns the next chunk for `lane`. `lanes` are the devices on the job. `isInFlight` is true for this job's chunks.
    */
   next(lane: Lane, lanes: ReadonlySet<Lane>, isInFlight: (id: number) => boolean): PlannedChunk | undefined {
     const job = this.#job;
@@ -49,8 +49,8 @@ export class Dispatcher {
     // The lowest unfinished range goes first, regardless of whose part it is in.
     const own = isFull ? undefined : this.#fromParts(lane, lanes, wanted);
     const isOwnOnly = this.#parts !== undefined && !isFull && job.partition?.steal === false;
-    const flight = own ?? (isOwnOnly ? undefined : this.#pull(lane, lanes, wanted, isInFlight));
-    return flight && { id: flight.id, piece: { start: flight.start, count: flight.count } };
+    const chunk = own ?? (isOwnOnly ? undefined : this.#pull(lane, lanes, wanted, isInFlight));
+    return chunk && { id: chunk.id, piece: { start: chunk.start, count: chunk.count } };
   }
 
   /** Takes from the device's own part, then from parts whose device is lost, stalled or paused. */
@@ -72,12 +72,12 @@ export class Dispatcher {
     lane: Lane,
     lanes: ReadonlySet<Lane>,
     wanted: number,
-    isFlying: (id: number) => boolean,
+    isInFlight: (id: number) => boolean,
   ): InFlightChunk | undefined {
-    const loads = [...lanes].filter((one) => one === lane || !isUnavailable(one)).map(loadOf);
-    const most = tailSize(loadOf(lane), loads, Number(this.#tracker.waiting), wanted);
-    const taken = most > 0 ? this.#tracker.take(lane.device, lane.round(most)) : undefined;
-    return taken ?? this.#duplicate(lane, lanes, wanted, isFlying);
+    const loads = [...lanes].filter((other) => other === lane || !isUnavailable(other)).map(loadOf);
+    const size = tailSize(loadOf(lane), loads, Number(this.#tracker.waiting), wanted);
+    const taken = size > 0 ? this.#tracker.take(lane.device, lane.round(size)) : undefined;
+    return taken ?? this.#duplicate(lane, lanes, wanted, isInFlight);
   }
 
   /** Duplicates a slower device's chunk once no work is left to hand out. */
@@ -85,7 +85,7 @@ export class Dispatcher {
     lane: Lane,
     lanes: ReadonlySet<Lane>,
     wanted: number,
-    isFlying: (id: number) => boolean,
+    isInFlight: (id: number) => boolean,
   ): InFlightChunk | undefined {
     const { perMs } = lane;
     if (perMs === undefined || !this.#tracker.isHandedOut || lanes.size < 2) return undefined;
@@ -93,7 +93,7 @@ export class Dispatcher {
     for (const { pipeline } of lanes) {
       if (pipeline === lane.pipeline) continue;
       for (const [id, endMs] of pipeline.expectedEnds()) {
-        if (isFlying(id)) victims.push({ id, count: this.#tracker.unsharedCount(id), endMs });
+        if (isInFlight(id)) victims.push({ id, count: this.#tracker.unsharedCount(id), endMs });
       }
     }
     const victim = chooseVictim(perMs, lane.items / perMs, victims);

@@ -4,7 +4,7 @@ import { between, MAX_INDICES, type Range } from '../work/space.js';
 import { equalShares, MIN_SAMPLES, proportionalShares } from './balance.js';
 
 /**
- * How the indices of a job are shared between its devices. `pull`: each device takes its next chunk when it has room;
+ * How the indices of a job are shared between its devices. `pull`: each device takes its next chunk when it has a free slot;
  * this needs no plan and suits almost every job. `equal`: each device has a contiguous part of equal size from the
  * beginning. `measured`: each device pulls until three chunks of every device were measured; then the rest is cut into
  * contiguous parts in proportion to speed.
@@ -36,7 +36,7 @@ export function partsOf<T extends MeasuredDevice>(
   if (by === 'measured' && speeds.some(({ samples }) => samples < MIN_SAMPLES)) return undefined;
   const shares = by === 'equal' ? equalShares(todo.total, devices.length) : proportionalShares(todo.total, speeds);
   const parts = cut(todo, shares);
-  return new Map(devices.map((sharer, at) => [sharer, parts[at] ?? between(MAX_INDICES, MAX_INDICES)]));
+  return new Map(devices.map((device, at) => [device, parts[at] ?? between(MAX_INDICES, MAX_INDICES)]));
 }
 
 /**

@@ -56,7 +56,7 @@ export class Run implements ChunkOwner {
   #isLate = false;
   #isOpeningLate = false;
   #isDrained = false;
-  readonly #onEnd: (ending: RunOutcome) => void;
+  readonly #onEnd: (outcome: RunOutcome) => void;
   readonly #onDrained: () => void;
 
   constructor(id: string, job: Job<unknown>) {
@@ -65,11 +65,11 @@ export class Run implements ChunkOwner {
     this.#tracker = new WorkTracker(job.source);
     this.#dispatcher = new Dispatcher(job, this.#tracker);
     this.#canaryChecks = new CanaryChecks(job.canaries, job.hits?.count);
-    const [ended, over] = [deferred<RunOutcome>(), deferred<void>()];
-    this.outcome = ended.promise;
-    this.drained = over.promise;
-    this.#onEnd = ended.resolve;
-    this.#onDrained = over.resolve;
+    const [outcome, drained] = [deferred<RunOutcome>(), deferred<void>()];
+    this.outcome = outcome.promise;
+    this.drained = drained.promise;
+    this.#onEnd = outcome.resolve;
+    this.#onDrained = drained.resolve;
   }
 
   get progress(): JobProgress {
@@ -235,7 +235,7 @@ export class Run implements ChunkOwner {
     this.unusableDevices.push({ device: lane.device, error });
     lane.pipeline.leave(lane);
     this.#discardUnproven(lane);
-    for (const { id, lane: at, canary } of this.#chunks.values()) if (at === lane && !canary) this.#giveBack(id);
+    for (const { id, lane: owner, canary } of this.#chunks.values()) if (owner === lane && !canary) this.#giveBack(id);
     lane.close();
     this.#settle();
   }
@@ -277,11 +277,8 @@ export class Run implements ChunkOwner {
     }
     this.#canaryChecks.reset(lane);
     const { start, count } = canary.piece;
-    const where = `${start} to ${start + BigInt(count)}`;
-    lane.pipeline.health.recordFault(
-      'missed',
-      `${lane.device} missed what is known to be in indices ${where} of ${this.job.name}`,
-    );
+    const indices = `indices ${start} to ${start + BigInt(count)}`;
+    lane.pipeline.health.recordFault('missed', `${lane.device} missed known hits in ${indices} of ${this.job.name}`);
   }
 
   #overflowed(chunk: Chunk, { found, capacity }: Overflow): void {
@@ -302,13 +299,13 @@ export class Run implements ChunkOwner {
     const { chunk, result, release } = held;
     const { id, piece, lane } = chunk;
     if (job.hits) this.#dispatcher.recordHits(job.hits.count(result), piece.count);
-    const found = job.verify(piece, result);
-    const { checked, wrong } = found instanceof Promise ? await found : found;
+    const check = job.verify(piece, result);
+    const { checked, wrong } = check instanceof Promise ? await check : check;
     lane.pipeline.recordVerified(chunk);
     if (this.#lanes.has(lane) && !this.#outcome && wrong === undefined) {
       lane.pipeline.health.recordOk(checked);
-      const kept = job.onVerified?.(piece, result); // may end the run
-      if (kept) await kept;
+      const handled = job.onVerified?.(piece, result); // may end the run
+      if (handled) await handled;
     }
     const isTrusted = this.#lanes.has(lane);
     if (this.#outcome) this.#drop(held);
@@ -326,12 +323,12 @@ export class Run implements ChunkOwner {
     }
   }
 
-  #rejectResult(chunk: Chunk, what: string): void {
+  #rejectResult(chunk: Chunk, reason: string): void {
     const { lane, id, canary } = chunk;
     lane.pipeline.recordOutcome(chunk, 'wrong');
     if (canary) this.#canaryChecks.reset(lane);
     else this.#giveBack(id);
-    lane.pipeline.health.recordFault('wrong', `${lane.device} (${lane.pipeline.device.info.name}): ${what}`);
+    lane.pipeline.health.recordFault('wrong', `${lane.device} (${lane.pipeline.device.info.name}): ${reason}`);
   }
 
   #count({ chunk, result, release }: UnprovenResult): void {
@@ -409,10 +406,10 @@ export class Run implements ChunkOwner {
     this.#onDrained();
   }
 
-  #end(ending: RunOutcome): void {
+  #end(outcome: RunOutcome): void {
     if (this.#outcome) return;
-    this.#outcome = ending;
-    this.#onEnd(ending);
+    this.#outcome = outcome;
+    this.#onEnd(outcome);
     for (const lane of this.#lanes) {
       this.#discardUnproven(lane);
       lane.pipeline.leave(lane);

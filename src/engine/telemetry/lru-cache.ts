@@ -1,4 +1,4 @@
-/** A cache of values by key, made on first use. The least recently used is dropped when there are more than `most`. */
+/** A cache of values by key, made on first use. The least recently used is dropped when there are more than `capacity`. */
 export class LruCache<Value> {
   readonly #capacity: number;
   /** The most recently used last. */

@@ -38,7 +38,7 @@ export class ChunkRecord implements Piece {
   readonly streams: number;
   /** Slots of its job that were free when it took one. 0 if it had to wait. */
   readonly free: number;
-  /** How long it waited for a slot while the device had room. */
+  /** How long it waited for a slot while the device had a free one. */
   readonly starvedNs: bigint;
   /** Share of the device's threads that it can keep resident, 0 to 1. Undefined if unknown. */
   readonly occupancy: number | undefined;
@@ -71,24 +71,24 @@ export class ChunkRecord implements Piece {
   counted = 0;
   outcome: ChunkOutcome | undefined = undefined;
 
-  constructor(sequence: number, given: NewRecord) {
+  constructor(sequence: number, fields: NewRecord) {
     this.sequence = sequence;
-    this.start = given.start;
-    this.count = given.count;
-    this.job = given.job;
-    this.device = given.device;
-    this.stream = given.stream;
-    this.slot = given.slot;
-    this.policy = given.policy;
-    this.meant = given.meant;
-    this.waitRounds = given.waitRounds;
-    this.active = given.active;
-    this.busy = given.busy;
-    this.streams = given.streams;
-    this.free = given.free;
-    this.starvedNs = given.starvedNs;
-    this.occupancy = given.occupancy;
-    this.enqueuedNs = given.enqueuedNs;
+    this.start = fields.start;
+    this.count = fields.count;
+    this.job = fields.job;
+    this.device = fields.device;
+    this.stream = fields.stream;
+    this.slot = fields.slot;
+    this.policy = fields.policy;
+    this.meant = fields.meant;
+    this.waitRounds = fields.waitRounds;
+    this.active = fields.active;
+    this.busy = fields.busy;
+    this.streams = fields.streams;
+    this.free = fields.free;
+    this.starvedNs = fields.starvedNs;
+    this.occupancy = fields.occupancy;
+    this.enqueuedNs = fields.enqueuedNs;
   }
 }
 
@@ -148,13 +148,13 @@ export class Recorder {
 
   add(record: NewRecord): ChunkRecord | undefined {
     if (this.capacity === 0) return undefined;
-    const made = new ChunkRecord(this.#created, record);
-    this.#records[this.#created % this.capacity] = made;
+    const created = new ChunkRecord(this.#created, record);
+    this.#records[this.#created % this.capacity] = created;
     this.#created++;
-    return made;
+    return created;
   }
 
-  /** Sets the outcome. If `counted` is not 0, the results are still to be stored, and `settle` follows. */
+  /** Sets the outcome. If `counted` is not 0, the results are still to be stored, and `finalize` follows. */
   setOutcome(record: ChunkRecord, outcome: ChunkOutcome, counted = 0): void {
     if (record.outcome !== undefined) return;
     record.outcome = outcome;

@@ -81,8 +81,8 @@ export function* traceEvents({ records, devices, samples, originNs }: TraceInput
     const pid = known.get(id) ?? 0;
     const own = placed.filter(({ record }) => record.device === id);
     yield* deviceCounters(own, (name, ns, value) => clock.counter(pid, name, ns, value));
-    const said = samples.filter(({ device }) => device === id);
-    yield* sensorCounters(said, (name, ns, value) => clock.counter(pid, name, ns, value));
+    const readings = samples.filter(({ device }) => device === id);
+    yield* sensorCounters(readings, (name, ns, value) => clock.counter(pid, name, ns, value));
   }
 
   /** Returns the tracks of a stream or of one of its slots. */

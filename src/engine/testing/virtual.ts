@@ -17,7 +17,7 @@ import { MillraceError } from '../../kernel/error.js';
  * tested on a machine with one device. The device behind them does the work; times and faults are simulated.
  */
 export function virtualDevices(backing: Device, specs: readonly FaultSpec[]): VirtualDevice[] {
-  return specs.map((nature, at) => new VirtualDevice(backing, `virtual:${at}`, nature));
+  return specs.map((spec, at) => new VirtualDevice(backing, `virtual:${at}`, spec));
 }
 
 /** Speed and faults of a virtual device. Faults start at a launch number, so that they do not depend on the clock. */
@@ -59,7 +59,7 @@ export class VirtualDevice implements Device {
   async compile(...args: Parameters<Device['compile']>): Promise<DeviceProgram> {
     this.check();
     if (this.spec.failsToCompile) {
-      throw new MillraceError({ code: 'device-compile', message: `${this.info.id} compiles nothing` });
+      throw new MillraceError({ code: 'device-compile', message: `${this.info.id} is set to fail to compile` });
     }
     return this.#backing.compile(...args);
   }
@@ -191,12 +191,12 @@ class VirtualStream implements Stream {
 
   mark(): Completion {
     this.#device.check();
-    const behind = this.#stream.mark();
+    const backing = this.#stream.mark();
     const items = this.#items;
-    const seen = this.#pendingReads;
+    const reads = this.#pendingReads;
     this.#items = 0;
     this.#pendingReads = [];
-    return new VirtualCompletion(behind, this.#simulate(behind, items, seen));
+    return new VirtualCompletion(backing, this.#simulate(backing, items, reads));
   }
 
   cancel(): void {
@@ -212,7 +212,7 @@ class VirtualStream implements Stream {
     this.#stream.close();
   }
 
-  async #simulate(behind: Completion, items: number, seen: readonly PendingRead[]): Promise<Report> {
+  async #simulate(backing: Completion, items: number, reads: readonly PendingRead[]): Promise<Report> {
     const device = this.#device;
     const { id } = device.info;
     const fault = {
@@ -229,7 +229,7 @@ class VirtualStream implements Stream {
     this.#cancels.add(cancel);
     const time = device.reserve(items);
     try {
-      const report = await behind.done;
+      const report = await backing.done;
       if (fault.hangs) return await new Promise<never>(() => undefined);
       if (fault.gone || device.hasFault('disappearsAt')) throw goneError(id, 'device-failed', 'has disappeared');
       if (time) await this.#sleepUntil(time.to);
@@ -238,7 +238,7 @@ class VirtualStream implements Stream {
         device.cancelReservation();
         return { ...report, complete: false };
       }
-      for (const { words, ring } of seen) {
+      for (const { words, ring } of reads) {
         if (ring && fault.lies) addFalseHit(words, ring, items);
         if (ring && fault.misses) words[0] = 0;
         if (!ring && fault.garbles && words.length > 0) words[0] = (words[0] ?? 0) ^ 0x100;
@@ -268,8 +268,8 @@ class VirtualCompletion implements Completion {
   readonly backing: Completion;
   readonly done: Promise<Report>;
 
-  constructor(behind: Completion, done: Promise<Report>) {
-    this.backing = behind;
+  constructor(backing: Completion, done: Promise<Report>) {
+    this.backing = backing;
     this.done = done;
     this.done.catch(() => undefined); // callers may ignore a completion
   }
@@ -290,6 +290,6 @@ const nowMs = (): number => Number(clockNs() - ZERO_NS) / 1e6;
 const nanoseconds = (ms: number): bigint => ZERO_NS + BigInt(Math.ceil(ms * 1e6));
 const ZERO_NS = clockNs();
 
-function goneError(id: string, code: 'device-closed' | 'device-failed', what: string): MillraceError {
-  return new MillraceError({ code, message: `${id} ${what}`, asked: `work on ${id}`, advice: 'use another device' });
+function goneError(id: string, code: 'device-closed' | 'device-failed', why: string): MillraceError {
+  return new MillraceError({ code, message: `${id} ${why}`, asked: `work on ${id}`, advice: 'use another device' });
 }

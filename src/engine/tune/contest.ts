@@ -12,7 +12,7 @@ export async function runContest(entrants: readonly Entrant[], options: ContestO
   const { rounds: maxRounds = MAX_ROUNDS, minRounds = MIN_ROUNDS, isOver = () => false, onRound } = options;
   const runners = entrants.map((entrant) => new EntrantRuns(entrant));
   const [first, ...others] = runners;
-  if (first === undefined) throw new RangeError('a contest needs somebody to take part');
+  if (first === undefined) throw new RangeError('a contest needs at least one entrant');
   let round = 0;
   let prior = PRIOR_SCATTER;
   for (; round < maxRounds && others.some(({ isActive }) => isActive); round++) {
@@ -194,8 +194,8 @@ function uncertaintyAfter(runners: readonly EntrantRuns[], first: readonly numbe
   for (const runner of runners) {
     const ratios = runner.ratios(first);
     if (ratios.length < 2) continue;
-    const mean = ratios.reduce((all, one) => all + one, 0) / ratios.length;
-    sum += ratios.reduce((all, one) => all + (one - mean) ** 2, 0);
+    const mean = ratios.reduce((total, ratio) => total + ratio, 0) / ratios.length;
+    sum += ratios.reduce((total, ratio) => total + (ratio - mean) ** 2, 0);
     freedom += ratios.length - 1;
   }
   const scatter = freedom === 0 ? prior : Math.max(MIN_SCATTER, Math.sqrt(sum / freedom));
@@ -221,8 +221,8 @@ function winnerOf(runners: readonly EntrantRuns[], first: readonly number[], unc
 export function disagreementError(first: string, other: string, digest: string, own: string): MillraceError {
   return new MillraceError({
     code: 'device-failed',
-    message: `candidate ${other} does not give what ${first} gives for the same work: ${own} instead of ${digest}`,
-    asked: 'the fastest of several ways that must agree bit for bit',
-    advice: 'run `millrace selftest`; nothing was kept',
+    message: `candidate ${other} and ${first} give different results for the same work: ${own} and ${digest}`,
+    asked: 'the fastest of several candidates whose results are the same, bit for bit',
+    advice: 'run `millrace selftest`; nothing was stored',
   });
 }

@@ -190,7 +190,7 @@ async function runAxis<S extends Setting>(
       ...trials.refused,
     ];
     const winner = settings.indexOf(trials.settings[result.winner] as S);
-    const inOrder = settings.flatMap((setting) => candidates.find((one) => one.setting === setting) ?? []);
+    const inOrder = settings.flatMap((setting) => candidates.find((candidate) => candidate.setting === setting) ?? []);
     return { name, measured, rounds: result.rounds, winner, candidates: inOrder };
   } finally {
     await trials.close();

@@ -20,9 +20,9 @@ export interface TuningSubject {
 
 /** Stores tunings. */
 export interface TuningStore {
-  find(about: TuningSubject): Promise<TuningRecord | undefined>;
+  find(subject: TuningSubject): Promise<TuningRecord | undefined>;
   /** Stores a record. Undefined deletes the stored one. */
-  save(about: TuningSubject, record: TuningRecord | undefined): Promise<void>;
+  save(subject: TuningSubject, record: TuningRecord | undefined): Promise<void>;
 }
 
 let tuningStore: TuningStore | undefined;
@@ -40,7 +40,7 @@ export function tuningSubject({ name, kernels, axes }: Tunable, info: DeviceInfo
     kernels: kernels(info),
     device: `${kind}, ${hardware}, ${units} units`,
     driver: Object.entries(versions)
-      .map(([what, version]) => `${what} ${version}`)
+      .map(([component, version]) => `${component} ${version}`)
       .sort()
       .join(', '),
     candidates: JSON.stringify(axes(info)),
@@ -63,7 +63,7 @@ export function tunedFlow<S extends Setting, Result>(
   };
 }
 
-/** Returns the tuned streams and slots of devices, for the engine's `feeding` option. */
+/** Returns the tuned streams and slots of devices, for the engine's `perDevice` option. */
 export async function tunedStreams<S extends Setting & StreamSettings>(
   devices: readonly Device[],
   tunable: Tunable<S>,

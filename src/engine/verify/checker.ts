@@ -5,16 +5,16 @@ import type { CheckerStart, CheckReply, CheckRequest } from './verify.js';
 runInThread<CheckerStart>(async ({ module, name, data }, ready, port) => {
   const exports = (await import(module)) as Record<string, unknown>;
   const check = exports[name];
-  if (typeof check !== 'function') throw new TypeError(`${module} exports no function called ${name}`);
+  if (typeof check !== 'function') throw new TypeError(`${module} does not export a function called ${name}`);
   const answer = async ({ id, given }: CheckRequest): Promise<CheckReply> => {
     try {
-      const opinion = await check(given, data);
-      return { id, opinion: typeof opinion === 'string' ? opinion : Boolean(opinion) };
+      const result = await check(given, data);
+      return { id, result: typeof result === 'string' ? result : Boolean(result) };
     } catch (cause) {
       return { id, failed: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause) };
     }
   };
-  port.listen((question) => void answer(question as CheckRequest).then((told) => port.post(told)));
+  port.listen((request) => void answer(request as CheckRequest).then((reply) => port.post(reply)));
   ready();
   await new Promise<never>(() => undefined); // runs until the thread is terminated
 });

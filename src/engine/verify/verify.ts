@@ -51,7 +51,7 @@ export function checkAll<Given>(
   if (verifier.isNone) return undefined;
   const results: (VerifyResult | Promise<VerifyResult>)[] = [];
   checkOneTurn(verifier, all, results);
-  const isComplete = results.length === all.length && results.every((opinion) => typeof opinion !== 'object');
+  const isComplete = results.length === all.length && results.every((result) => typeof result !== 'object');
   return isComplete ? firstFailed(all, results as VerifyResult[]) : checkRest(verifier, all, results);
 }
 
@@ -75,16 +75,16 @@ function checkOneTurn<Given>(
 ): void {
   const begun = performance.now();
   while (results.length < all.length) {
-    const opinion = verifier.check(all[results.length] as Given);
+    const result = verifier.check(all[results.length] as Given);
     // All results are awaited together, later. One that rejects before then must not end the process.
-    if (typeof opinion === 'object') opinion.catch(() => undefined);
-    results.push(opinion);
+    if (typeof result === 'object') result.catch(() => undefined);
+    results.push(result);
     if (performance.now() - begun >= TURN_MS) return;
   }
 }
 
 function firstFailed<Given>(all: readonly Given[], results: readonly VerifyResult[]): FailedCheck<Given> | undefined {
-  const at = results.findIndex((opinion) => opinion !== true);
+  const at = results.findIndex((result) => result !== true);
   const value = all[at];
   const reason = results[at];
   return value && { value, reason: typeof reason === 'string' ? reason : undefined };
@@ -105,11 +105,11 @@ export interface CheckRequest {
 }
 
 export type CheckReply =
-  | { readonly id: number; readonly opinion: VerifyResult }
+  | { readonly id: number; readonly result: VerifyResult }
   | { readonly id: number; readonly failed: string };
 
 interface PendingCheck {
-  readonly resolve: (opinion: VerifyResult) => void;
+  readonly resolve: (result: VerifyResult) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -141,7 +141,7 @@ class ThreadVerifier<Given> implements Verifier<Given> {
   }
 
   close(): void {
-    this.#end(new Error('the job is over'));
+    this.#end(new Error('the job has ended'));
     this.#thread?.terminate();
   }
 
@@ -161,7 +161,7 @@ class ThreadVerifier<Given> implements Verifier<Given> {
     const waiting = this.#pending.get(answer.id);
     this.#pending.delete(answer.id);
     if (this.#pending.size === 0) this.#thread?.keepAlive(false);
-    if ('opinion' in answer) waiting?.resolve(answer.opinion);
+    if ('result' in answer) waiting?.resolve(answer.result);
     else waiting?.reject(this.#error(answer.failed));
   }
 
@@ -176,9 +176,9 @@ class ThreadVerifier<Given> implements Verifier<Given> {
     const why = cause instanceof Error ? cause.message : String(cause);
     return new MillraceError({
       code: 'verify-failed',
-      message: `the check ${name} could not be made: ${why.split('\n')[0]}`,
+      message: `the check ${name} failed: ${why.split('\n')[0]}`,
       asked: `${name} of ${String(module)}`,
-      advice: 'the module must load by itself in a thread and export that function; what it threw is the cause',
+      advice: 'the module must load in a thread and export that function; the cause is the error it threw',
       cause,
     });
   }

@@ -30,7 +30,7 @@ export interface InFlightChunk extends Piece {
   readonly device: string;
   /** A chunk with the same indices on another device. The first to end counts. */
   readonly duplicateOf: number | undefined;
-  /** True if the chunk was given up and its indices were handed out again. If it still ends, it counts. */
+  /** True if its indices were handed out again because it is overdue. If it still ends, it counts. */
   readonly isAbandoned: boolean;
 }
 
@@ -84,8 +84,8 @@ export function duplicate(coverage: Coverage, request: ChunkRequest, original: n
 
 /** Returns the indices of a chunk in flight that are not done, not on another device and not handed out again. */
 export function unsharedIndices(coverage: Coverage, id: number): Range[] {
-  const flight = coverage.inFlight.get(id);
-  return flight && !flight.isAbandoned ? uncovered(coverage, flight) : [];
+  const chunk = coverage.inFlight.get(id);
+  return chunk && !chunk.isAbandoned ? uncovered(coverage, chunk) : [];
 }
 
 export interface FinishResult {
@@ -125,7 +125,7 @@ export function giveBack(coverage: Coverage, id: number): Coverage {
   return chunk.isAbandoned ? after : uncovered(after, chunk).reduce(putBack, after);
 }
 
-/** Returns a chunk whose hits overflowed its ring. It is run again in chunks of at most `most` items. */
+/** Returns a chunk whose hits overflowed its ring. It is run again in chunks of at most `max` items. */
 export function queueRetry(coverage: Coverage, id: number, max: number): Coverage {
   const chunk = coverage.inFlight.get(id);
   if (chunk === undefined) return coverage;
@@ -166,12 +166,13 @@ export const isComplete = (coverage: Coverage): boolean => frontierOf(coverage) 
 export function frontierOf(coverage: Coverage): bigint | undefined {
   const { todo, retry, inFlight, done, horizon, end } = coverage;
   let lowest: bigint | undefined;
-  const see = (start: bigint | undefined): void => {
+  const consider = (start: bigint | undefined): void => {
     if (start !== undefined && (lowest === undefined || start < lowest)) lowest = start;
   };
-  for (const start of [todo.first?.start, retry[0]?.start, horizon]) if (start !== undefined && start < end) see(start);
+  for (const start of [todo.first?.start, retry[0]?.start, horizon])
+    if (start !== undefined && start < end) consider(start);
   for (const chunk of inFlight.values()) {
-    if (!chunk.isAbandoned && !isObsolete(coverage, chunk)) see(done.firstMissing(chunk.start));
+    if (!chunk.isAbandoned && !isObsolete(coverage, chunk)) consider(done.firstMissing(chunk.start));
   }
   return lowest;
 }
@@ -189,8 +190,8 @@ function assign(
 ): Assignment {
   const { todo, retry, done, end, horizon } = coverage;
   const chunk: InFlightChunk = { id, device, start, count, duplicateOf, isAbandoned: false };
-  const flying = new Map(coverage.inFlight).set(id, chunk);
-  return { coverage: { todo, retry, inFlight: flying, done, end, horizon }, chunk };
+  const inFlight = new Map(coverage.inFlight).set(id, chunk);
+  return { coverage: { todo, retry, inFlight, done, end, horizon }, chunk };
 }
 
 function obsoleteIn(coverage: Coverage): number[] {
@@ -239,8 +240,8 @@ function without({ start, count, max }: Retry, range: Range): Retry[] {
 
 const contains = (range: Range, { start }: Piece): boolean => start >= range.start && start < endOf(range);
 
-function omit(flight: ReadonlyMap<number, InFlightChunk>, id: number): ReadonlyMap<number, InFlightChunk> {
-  const rest = new Map(flight);
+function omit(chunks: ReadonlyMap<number, InFlightChunk>, id: number): ReadonlyMap<number, InFlightChunk> {
+  const rest = new Map(chunks);
   rest.delete(id);
   return rest;
 }

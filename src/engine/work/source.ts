@@ -9,7 +9,7 @@ import { type Piece, type Range, spaceOf } from './space.js';
 export interface ChunkSource<Result = unknown> {
   /** Indices done before this run. They are never handed out. */
   readonly completed: Intervals;
-  /** Results of `completed`, and those stored by `keep`. Delivered again, in order with new results. */
+  /** Results of `completed`, and those stored by `commitEarly`. Delivered again, in order with new results. */
   readonly storedResults?: Result;
   /** True if no more ranges will come, even after `giveBack`. */
   readonly isExhausted: boolean;

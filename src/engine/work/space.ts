@@ -25,7 +25,7 @@ export function spaceOf(size: bigint): Range {
   if (size >= 1n && size <= MAX_INDICES) return { start: 0n, length: size };
   throw new MillraceError({
     code: 'usage',
-    message: 'a space has at least one index and at most 2^128',
+    message: `a space cannot have ${size} indices: expected 1 to 2^128`,
     asked: `a space of ${size} indices`,
     advice: size < 1n ? 'give the number of indices to try' : 'split the search over several jobs',
   });
@@ -38,7 +38,7 @@ export const endOf = ({ start, length }: Range): bigint => start + length;
 
 export const rangeOf = ({ start, count }: Piece): Range => ({ start, length: BigInt(count) });
 
-/** Returns the first piece of a nonempty range: at most `most` items, and not past the next multiple of 2^32. */
+/** Returns the first piece of a nonempty range: at most `max` items, and not past the next multiple of 2^32. */
 export function firstPiece({ start, length }: Range, max = MAX_ITEMS): Piece {
   const untilBoundary = (1n << 32n) - (start & 0xffff_ffffn);
   return { start, count: Math.min(max, Number(minBigint(untilBoundary, length))) };

@@ -117,7 +117,7 @@ export class WorkTracker {
   }
 
   /**
-   * Records that a chunk is done. Returns its parts that had not counted before and count now. Call `stored` for each.
+   * Records that a chunk is done. Returns its parts that had not counted before and count now. Call `markStored` for each.
    */
   finish(id: number): Piece[] {
     const { coverage, newRanges, obsolete } = finish(this.#coverage, id);
@@ -145,7 +145,7 @@ export class WorkTracker {
     this.#coverage = abandon(this.#coverage, id);
   }
 
-  /** Queues the chunk to run again in chunks of at most `most` indices. */
+  /** Queues the chunk to run again in chunks of at most `max` indices. */
   queueRetry(id: number, max: number): void {
     this.#coverage = queueRetry(this.#coverage, id, max);
   }

@@ -22,7 +22,7 @@ describe('difficulties', () => {
   });
 
   it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, '1', null, undefined, [1]])('%j is none', (difficulty) => {
-    expect(() => parseDifficulty([difficulty])).toThrow(/is no number above 0/);
+    expect(() => parseDifficulty([difficulty])).toThrow(/is not a number above 0/);
   });
 
   it('are the floor of the division by the decimal that was written', () => {

@@ -68,7 +68,7 @@ describe('hostile servers', () => {
     ['a target of zero', { bits: '00000000' }, /target of zero/],
     ['a negative target', { bits: '04ffffff' }, /negative target/],
     ['more money than there is', { coinbasevalue: 3e15 }, /coinbasevalue/],
-    ['no previous block', { previousblockhash: undefined }, /previousblockhash is no text/],
+    ['no previous block', { previousblockhash: undefined }, /previousblockhash is not text/],
   ])('a template with %s is refused', (_, change, why) => {
     expect(() => parseTemplate({ ...template, ...change })).toThrow(why);
   });
