@@ -207,7 +207,7 @@ describe.each(devices.map(({ id }) => id))('%s', (id) => {
     mine.launch({ job: program.bind({ steps: 1000 }), count: 2 ** 31, buffers: { x } });
     const mark = mine.mark();
     mine.mark(); // nobody looks at this one
-    expect(() => stream.wait(mark)).toThrow(/own device only/);
+    expect(() => stream.wait(mark)).toThrow(/only for completions of its own device/);
     expect(() => mine.fill(x, 0, 2)).toThrow(/multiple of 4/);
     await own.close();
     await own.close();

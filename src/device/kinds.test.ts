@@ -140,9 +140,9 @@ describe('the list', () => {
     const { devices, absent } = await list;
     expect(devices.map(({ id }) => id)).toEqual(['native']);
     expect(absent).toEqual([
-      { id: 'cuda', reason: 'it did not answer within 10 s' },
+      { id: 'cuda', reason: 'no answer within 10 s' },
       { id: 'opencl', reason: 'clGetPlatformIDs: -6' },
-      { id: 'webgpu', reason: 'it cannot be loaded: not a Mach-O file' },
+      { id: 'webgpu', reason: 'cannot be loaded: not a Mach-O file' },
     ]);
   });
 

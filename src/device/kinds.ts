@@ -72,7 +72,7 @@ export interface DeviceKind {
   load(): Promise<DeviceModule>;
 }
 
-/** A step of `auto`: the devices of a kind; with `on`, only those on that processor. */
+/** A step of `auto`: the devices of a kind; with `processor`, only those on it. */
 export interface Preference {
   readonly kind: DeviceInfo['kind'];
   readonly processor?: DeviceInfo['processor'];
@@ -111,14 +111,14 @@ export class DeviceKinds {
 
   /** Opens a device by its name: `auto`, a kind (`native`, also `cpu`; `cuda`, its first), or one of several (`cuda:1`). */
   async open(name: string, options: OpenOptions = {}): Promise<Device> {
-    const wanted = name.trim().toLowerCase();
-    if (wanted === 'auto') return this.#openBest(options);
-    const { kind, id } = this.#resolveName(wanted);
+    const normalized = name.trim().toLowerCase();
+    if (normalized === 'auto') return this.#openBest(options);
+    const { kind, id } = this.#resolveName(normalized);
     if (kind === undefined) throw await this.#unknownDeviceError(name, options);
     const module = await kind.load().catch((cause) => {
       throw new MillraceError({
         code: 'device-absent',
-        message: `device ${kind.id} cannot be loaded here`,
+        message: `device ${kind.id} cannot be loaded`,
         asked: `device ${name}`,
         advice: cause instanceof Error ? cause.message : String(cause),
         cause,
@@ -133,9 +133,9 @@ export class DeviceKinds {
     if (list.length === 0) {
       throw new MillraceError({
         code: 'usage',
-        message: 'no device is named',
+        message: 'the list of devices is empty',
         asked: `devices "${names}"`,
-        advice: 'name one, or auto',
+        advice: 'give a device id, or auto',
       });
     }
     const opening = list.map((name) => this.open(name, options));
@@ -184,10 +184,12 @@ export class DeviceKinds {
       const first = 'infos' in answer && answer.infos.find((info) => isPreferred(preference, info));
       if (first) return this.#registerOpener(await openAndPrepare(await kind.load(), first.id, options), options);
     }
-    const reasons = [...answers].map(([id, answer]) => `${id}: ${'reason' in answer ? answer.reason : 'none fits'}`);
+    const reasons = [...answers].map(
+      ([id, answer]) => `${id}: ${'reason' in answer ? answer.reason : 'no suitable device'}`,
+    );
     throw new MillraceError({
       code: 'device-absent',
-      message: 'there is no device here',
+      message: 'no device is available',
       asked: 'auto',
       advice: reasons.join('; '),
     });
@@ -208,12 +210,12 @@ export class DeviceKinds {
   async #unknownDeviceError(name: string, options: OpenOptions): Promise<MillraceError> {
     const { devices, absent } = await this.list(options);
     const here = devices.map(({ id }) => id).join(', ');
-    const missing = absent.map(({ id, reason }) => `${id} (not here: ${reason})`).join(', ');
+    const missing = absent.map(({ id, reason }) => `${id} (${reason})`).join(', ');
     return new MillraceError({
       code: 'device-unknown',
       message: `there is no device called ${JSON.stringify(name)}`,
       asked: `device ${name}`,
-      advice: `devices here are ${here}; auto takes the best${missing === '' ? '' : `; also known: ${missing}`}`,
+      advice: `available: ${here}; auto chooses the best${missing === '' ? '' : `; not available: ${missing}`}`,
     });
   }
 }
@@ -237,13 +239,13 @@ const openers = new WeakMap<Device, () => Promise<Device>>();
 /** Opens another device of the same name, with the same options. */
 export function openAnother(device: Device): Promise<Device> {
   const open = openers.get(device);
-  if (!open) throw new TypeError('only a device that was opened by its name can be opened again');
+  if (!open) throw new TypeError('this device was not opened by its name, so it cannot be opened again');
   return open();
 }
 
 /** How long a driver may take to list its devices. A working driver starts within a second. */
 const TIMEOUT_MS = 10_000;
-const noAnswer = `it did not answer within ${TIMEOUT_MS / 1000} s`;
+const noAnswer = `no answer within ${TIMEOUT_MS / 1000} s`;
 
 /**
  * Probes a kind. A module that cannot be loaded (a native addon for another platform), fails or never answers counts as
@@ -256,6 +258,6 @@ async function probeKind(kind: DeviceKind, options: OpenOptions): Promise<ProbeR
   } catch (error) {
     if (error instanceof MillraceError && error.code === 'usage') throw error; // the caller's mistake, not the device's
     const known = error instanceof MillraceError;
-    return { reason: known ? firstLine(error) : `it cannot be loaded: ${firstLine(error)}` };
+    return { reason: known ? firstLine(error) : `cannot be loaded: ${firstLine(error)}` };
   }
 }

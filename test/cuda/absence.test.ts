@@ -46,7 +46,7 @@ const cases: { readonly name: string; readonly env: Record<string, string>; read
     {
       name: 'no GPU',
       env: { FAKE_CUDA: 'init=100' },
-      reason: /the NVIDIA driver is here, but no GPU/,
+      reason: /the NVIDIA driver is installed but finds no usable GPU/,
       what: 'driver',
     },
     {
@@ -64,7 +64,7 @@ const cases: { readonly name: string; readonly env: Record<string, string>; read
     {
       name: 'a library that is something else',
       env: { MILLRACE_LIBCUDA: fake.environment?.MILLRACE_LIBNVML ?? '' },
-      reason: /is too old, a driver with CUDA 11\.7 is needed/,
+      reason: /is too old, a driver with CUDA 11\.7 or newer is required/,
       what: 'driver',
     },
   ];

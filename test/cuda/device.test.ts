@@ -92,7 +92,7 @@ describe.skipIf(missing !== undefined)(`the CUDA device on the fake${missing ? `
   test('a GPU that is not there is named with those that are', async () => {
     await expect(openCuda('cuda:3')).rejects.toMatchObject({
       code: 'device-absent',
-      advice: 'the GPUs here are cuda:0 (Fake GPU 0)',
+      advice: 'the GPUs on this machine are cuda:0 (Fake GPU 0)',
     });
     await expect(openCuda('cuda:x')).rejects.toMatchObject({ code: 'device-unknown' });
   });
@@ -282,7 +282,7 @@ describe.skipIf(missing !== undefined)(`the CUDA device on the fake${missing ? `
       const half = await device.alloc(2 ** 24);
       await expect(device.alloc(2 ** 26)).rejects.toMatchObject({ code: 'device-memory' });
       const error: MillraceError = await device.alloc(2 ** 24 + 2 ** 20).catch((cause) => cause);
-      expect(error.message).toMatch(/no room for 17.0 MiB: 16.0 MiB free of 32.0 MiB/);
+      expect(error.message).toMatch(/not enough device memory for 17.0 MiB: 16.0 MiB free of 32.0 MiB/);
       half.free();
       const stream = device.stream();
       stream.fill(await device.alloc(2 ** 24 + 2 ** 20), 1);
@@ -319,7 +319,7 @@ describe.skipIf(missing !== undefined)(`the CUDA device on the fake${missing ? `
       await expect(device.alloc(64)).rejects.toMatchObject({ code: 'device-failed' });
       await device.close();
       fake.set('revives', 0);
-      await expect(open()).rejects.toThrow(/cuDevicePrimaryCtxRetain failed[\s\S]*start the program again/);
+      await expect(open()).rejects.toThrow(/cuDevicePrimaryCtxRetain failed[\s\S]*restart the program/);
       fake.set('revives', 1);
       await (await open()).close(); // leaves the fake as it was
     });

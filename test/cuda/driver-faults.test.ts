@@ -269,7 +269,7 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
       const error = thrown(() => driver.alloc(2 ** 24 + 2 ** 20)) as MillraceError;
       expect(error).toBeInstanceOf(MillraceError);
       expect(error.code).toBe('device-memory');
-      expect(error.message).toContain('there is no room for 17.0 MiB: 16.0 MiB free of 32.0 MiB');
+      expect(error.message).toContain('not enough device memory for 17.0 MiB: 16.0 MiB free of 32.0 MiB');
       expect(error.message).toContain('16.0 MiB in 2 buffers of this device');
       expect(names()).not.toContain('cuMemAllocAsync');
       expect(driver.alloc(2 ** 20).bytes).toBe(2 ** 20); // and the device works on

@@ -82,6 +82,6 @@ stream.launch({ job: poison.bind({}), count: 1024, buffers: { y } });
 await refused('an access outside of all memory', () => stream.mark().done, ['poison']);
 await refused('an allocation after that', () => device.alloc(64), ['CUDA_ERROR']);
 await device.close();
-await refused('opening it again in this process', () => openDevice(values.device), ['start the program again']);
+await refused('opening it again in this process', () => openDevice(values.device), ['restart the program']);
 console.log(wrong === 0 ? 'all as it should be' : `${wrong} WRONG`);
 process.exitCode = wrong === 0 ? 0 : 1;

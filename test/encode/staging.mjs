@@ -9,8 +9,8 @@ const { values } = parseArgs({
     dist: { type: 'string', default: new URL('../../dist', import.meta.url).pathname },
   },
 });
-const { ParallelCopier, helperCounts } = await import(`${values.dist}/device/gpu/host/crew.js`);
-const { CopyThreads } = await import(`${values.dist}/device/gpu/host/crew-threads.js`);
+const { ParallelCopier, helperCounts } = await import(`${values.dist}/device/gpu/host/parallel-copier.js`);
+const { CopyThreads } = await import(`${values.dist}/device/gpu/host/copy-threads.js`);
 const { addressOf, mapPages } = await import(`${values.dist}/device/native/libc.js`);
 
 const RING = 2 ** 24;
@@ -23,7 +23,7 @@ console.log('| threads | GB/s in pieces of 1 MiB | 4 MiB | vectors of 16 qubits 
 console.log('| --- | --- | --- | --- |');
 for (const helpers of values.helpers.split(',').map(Number)) {
   const threads = new CopyThreads(helpers);
-  const crew = new ParallelCopier(threads.memory);
+  const copier = new ParallelCopier(threads.memory);
   if (helpers > 0) threads.expectCopy(INPUT);
   while (helperCounts(threads.memory).helpers < helpers) await new Promise((resolve) => setTimeout(resolve, 5));
   const rates = [2 ** 20, 2 ** 22].map((piece) => {
@@ -33,7 +33,7 @@ for (const helpers of values.helpers.split(',').map(Number)) {
     for (let k = 0; performance.now() < end; k++) {
       const begun = performance.now();
       for (let at = 0; at < INPUT; at += piece) {
-        crew.copy(ring + (at % RING), addresses[k % addresses.length] + at, piece);
+        copier.copy(ring + (at % RING), addresses[k % addresses.length] + at, piece);
       }
       best = Math.min(best, performance.now() - begun);
     }

@@ -68,13 +68,15 @@ describe('the cache', () => {
     const [finding] = await cacheFindings(path);
     expect(finding).toMatchObject({
       state: 'warning',
-      found: expect.stringContaining('others may write to it') as unknown,
+      found: expect.stringContaining('other users can write to it') as unknown,
       advice: expect.stringContaining('chmod 700') as unknown,
     });
     const [below] = await cacheFindings(join(path, 'cache'));
     expect(below).toMatchObject({
       state: 'warning',
-      found: expect.stringContaining(`not created yet; others may write to ${path}, above it`) as unknown,
+      found: expect.stringContaining(
+        `not created yet; other users can write to its parent directory ${path}`,
+      ) as unknown,
       advice: expect.stringContaining(`chmod go-w ${path}`) as unknown,
     });
   });
@@ -93,7 +95,7 @@ it('a device is tried, not believed', async () => {
   expect(await tryDevice({ ...info, id: 'interpreter:7' })).toMatchObject({
     state: 'warning',
     found: expect.stringContaining('does not work: device interpreter:7 is not on this machine') as unknown,
-    advice: 'there is one interpreter: interpreter',
+    advice: 'the only interpreter is interpreter',
   });
 });
 

@@ -24,13 +24,13 @@ export async function cacheEntries(directory: string): Promise<CacheEntry[]> {
 
 /** Deletes entries, but only what this program has created. Returns the deleted entries. */
 export async function clearEntries(directory: string, entries: readonly CacheEntry[]): Promise<CacheEntry[]> {
-  const gone: CacheEntry[] = [];
+  const deleted: CacheEntry[] = [];
   for (const entry of entries) {
     // Another process may still be creating it; one that is an hour old was left by a process that died.
     if (entry.kind === 'unfinished' && Date.now() - entry.made.getTime() < UNFINISHED_MS) continue;
-    if (await remove(directory, entry.name)) gone.push(entry);
+    if (await remove(directory, entry.name)) deleted.push(entry);
   }
-  return gone;
+  return deleted;
 }
 
 const UNFINISHED_MS = 3_600_000;
@@ -64,12 +64,12 @@ async function entryOf(directory: string, name: string): Promise<CacheEntry | un
   const sizes = await Promise.all(
     files.map((file) =>
       lstat(join(path, file)).then(
-        (one) => (one.isFile() ? one.size : 0),
+        (entry) => (entry.isFile() ? entry.size : 0),
         () => 0,
       ),
     ),
   );
-  const bytes = sizes.reduce((sum, one) => sum + one, 0);
+  const bytes = sizes.reduce((sum, size) => sum + size, 0);
   return { name, kind: isProgram ? kindOf(files) : 'unfinished', bytes, made };
 }
 

@@ -24,7 +24,7 @@ export async function trustProblem(directory: string): Promise<TrustProblem | un
     const isLast = names.length === 0;
     if (state.uid !== me && (isLast || state.uid !== 0)) return ownedByOther(at, isLast, state.uid, me);
     if (state.isSymbolicLink() && !isLast) {
-      if (++links > MAX_LINKS) return useAnother(`${at} is part of a loop of links`);
+      if (++links > MAX_LINKS) return useAnother(`${at} is part of a loop of symbolic links`);
       const target = await readlink(at);
       names = [...namesIn(target), ...names];
       at = isAbsolute(target) ? root : dirname(at);
@@ -53,14 +53,13 @@ const SET_ADVICE = 'set MILLRACE_CACHE_DIR to a directory that only you can writ
 const useAnother = (fault: string): TrustProblem => ({ fault, advice: SET_ADVICE });
 
 function ownedByOther(at: string, isLast: boolean, owner: number, me: number): TrustProblem {
-  const which = isLast ? 'it' : `${at}, above it,`;
-  return useAnother(`${which} belongs to user ${owner}, not to ${me}`);
+  return useAnother(`${isLast ? 'it' : `its parent directory ${at}`} belongs to user ${owner}, not to user ${me}`);
 }
 
 function writableByOthers(at: string, isLast: boolean, mode: number): TrustProblem {
   const octal = (mode & 0o777).toString(8);
   return {
-    fault: isLast ? `others may write to it (mode ${octal})` : `others may write to ${at}, above it (mode ${octal})`,
+    fault: `other users can write to ${isLast ? 'it' : `its parent directory ${at}`} (mode ${octal})`,
     advice: `run \`chmod ${isLast ? '700' : 'go-w'} ${at}\`, or ${SET_ADVICE}`,
   };
 }

@@ -56,7 +56,7 @@ test('a directory that others may write to is not used, and stays as it is', asy
   await mkdir(join(folder, 'open'));
   await chmod(join(folder, 'open'), 0o777);
   const cache = await open('open');
-  expect(cache.warning).toMatch(/others may write to it \(mode 777\)/);
+  expect(cache.warning).toMatch(/other users can write to it \(mode 777\)/);
   expect(cache.directory).not.toBe(join(folder, 'open'));
   expect((await stat(cache.directory)).mode & 0o777).toBe(0o700);
   await cache.put('key', fill('hello'));
@@ -71,7 +71,9 @@ test('directories above it that others may write to: it is not used, and the war
   await chmod(join(folder, 'shared'), 0o775);
   for (const name of ['shared/below', 'shared/not/there/yet']) {
     const cache = await open(name);
-    expect(cache.warning).toContain(`others may write to ${join(folder, 'shared')}, above it (mode 775)`);
+    expect(cache.warning).toContain(
+      `other users can write to its parent directory ${join(folder, 'shared')} (mode 775)`,
+    );
     expect(cache.warning).toContain(`chmod go-w ${join(folder, 'shared')}`);
     await cache.put('key', fill('hello'));
   }
@@ -90,22 +92,28 @@ test('links above it are followed: what they lead to counts, and where they lie'
   await symlink('../shared/./real', join(folder, 'own', 'link'));
   expect((await open('own/link/cache')).warning).toBeUndefined();
   await chmod(join(folder, 'shared'), 0o777);
-  expect((await open('own/link/cache')).warning).toContain(`others may write to ${join(folder, 'shared')}, above it`);
+  expect((await open('own/link/cache')).warning).toContain(
+    `other users can write to its parent directory ${join(folder, 'shared')}`,
+  );
   await chmod(join(folder, 'shared'), 0o755);
   await chmod(join(folder, 'own'), 0o777);
-  expect((await open('own/link/cache')).warning).toContain(`others may write to ${join(folder, 'own')}, above it`);
+  expect((await open('own/link/cache')).warning).toContain(
+    `other users can write to its parent directory ${join(folder, 'own')}`,
+  );
   await chmod(join(folder, 'own'), 0o755);
   await chmod(join(folder, 'shared', 'real', 'cache'), 0o777);
-  expect((await open('own/link/cache')).warning).toContain('others may write to it (mode 777)');
+  expect((await open('own/link/cache')).warning).toContain('other users can write to it (mode 777)');
   await symlink('loop', join(folder, 'loop'));
-  expect((await open('loop/cache')).warning).toContain('a loop of links');
+  expect((await open('loop/cache')).warning).toContain('a loop of symbolic links');
 });
 
 test('a directory above it that belongs to another user', async ({ skip }) => {
   if (process.getuid?.() !== 0) return skip('only root can give a directory to another user');
   await mkdir(join(folder, 'theirs', 'cache'), { recursive: true, mode: 0o700 });
   await chown(join(folder, 'theirs'), 12345, 12345);
-  expect((await open('theirs/cache')).warning).toContain(`${join(folder, 'theirs')}, above it, belongs to user 12345`);
+  expect((await open('theirs/cache')).warning).toContain(
+    `its parent directory ${join(folder, 'theirs')} belongs to user 12345`,
+  );
 });
 
 test('where temporary files are not safe either, nothing is compiled', async () => {

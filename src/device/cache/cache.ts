@@ -96,11 +96,15 @@ export const UNFINISHED_PREFIX = '.new-';
 /** Warnings already emitted. */
 const emittedWarnings = new Set<string>();
 
-function noSafeDirectory(directory: string, fault: string, { fault: worse, advice }: TrustProblem): MillraceError {
+function noSafeDirectory(
+  directory: string,
+  fault: string,
+  { fault: temporaryFault, advice }: TrustProblem,
+): MillraceError {
   return new MillraceError({
     code: 'io',
-    message: `compiled programs cannot be kept safely: ${directory}: ${fault}; ${tmpdir()}: ${worse}`,
-    asked: `a directory for compiled programs`,
+    message: `compiled programs cannot be kept safely: ${directory}: ${fault}; ${tmpdir()}: ${temporaryFault}`,
+    asked: 'a directory for compiled programs',
     advice,
   });
 }
@@ -137,7 +141,7 @@ async function preparePrivate(directory: string): Promise<TrustProblem | undefin
     temporaryFolder(directory, UNFINISHED_PREFIX).remove();
     return undefined;
   } catch (error) {
-    return { fault: (error as Error).message, advice: 'set MILLRACE_CACHE_DIR to a directory that can be written' };
+    return { fault: (error as Error).message, advice: 'set MILLRACE_CACHE_DIR to a writable directory' };
   }
 }
 

@@ -101,16 +101,16 @@ export function temporaryFolder(parent: string, prefix: string): TemporaryFolder
   for (;;) {
     const path = join(parent, `${prefix}${randomName()}`);
     mkdirSync(path, { mode: 0o700 });
-    const held = openIfExists(path);
-    if (held === undefined) continue;
-    if (!lockCreated(path, held)) {
-      closeSync(held);
+    const folder = openIfExists(path);
+    if (folder === undefined) continue;
+    if (!lockCreated(path, folder)) {
+      closeSync(folder);
       continue;
     }
     removedAtExit.add(path);
     let isHeld = true;
     const release = (): void => {
-      if (isHeld) closeSync(held);
+      if (isHeld) closeSync(folder);
       isHeld = false;
       removedAtExit.delete(path);
     };
@@ -144,8 +144,8 @@ process.on('exit', () => {
 /** Locks a file or folder just created. False if another process considered it abandoned before it was locked. */
 function lockCreated(path: string, file: number): boolean {
   if (lockFile(file) === 'held elsewhere') return false;
-  const there = lstatSync(path, { throwIfNoEntry: false });
-  return there !== undefined && there.ino === fstatSync(file).ino;
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  return found !== undefined && found.ino === fstatSync(file).ino;
 }
 
 /** The process id is only for human readers. */
@@ -161,9 +161,9 @@ function removeAbandoned(folder: string, prefix: string, suffix: string): void {
     return; // a folder that cannot be listed can still be written to
   }
   for (const name of names) {
-    const isNamedSo = name.startsWith(prefix) && name.endsWith(suffix);
+    const hasForm = name.startsWith(prefix) && name.endsWith(suffix);
     const random = name.slice(prefix.length, name.length - suffix.length);
-    if (isNamedSo && RANDOM_NAME.test(random)) removeIfAbandoned(join(folder, name));
+    if (hasForm && RANDOM_NAME.test(random)) removeIfAbandoned(join(folder, name));
   }
 }
 

@@ -19,6 +19,6 @@ export function deviceNumber(kind: DeviceInfo['kind'], id: string): number {
     code: 'device-unknown',
     message: `there is no device called ${JSON.stringify(id)}`,
     asked: `device ${id}`,
-    advice: `devices of this kind are ${kind}:0, ${kind}:1 …`,
+    advice: `expected ${kind}, or ${kind}:0, ${kind}:1 …`,
   });
 }

@@ -86,7 +86,8 @@ export class CheckedStream<B extends BaseBuffer, J extends BoundJob, C extends M
     this.#checkOpen();
     const checked = checkLaunch<B>(this.#device, launch);
     const { job, chunk = {} } = launch;
-    if (!(job instanceof this.#job)) throw new TypeError('a job of this device comes from bind() of its program');
+    if (!(job instanceof this.#job))
+      throw new TypeError('not a job of this device: call bind() of a program that was compiled on it');
     this.#commands.launch(job, chunk, checked);
   }
 
@@ -126,4 +127,4 @@ export class CheckedStream<B extends BaseBuffer, J extends BoundJob, C extends M
   }
 }
 
-type JobClass<J> = abstract new (...given: never[]) => J;
+type JobClass<J> = abstract new (...args: never[]) => J;

@@ -24,7 +24,7 @@ export interface CompilerFailure {
 /** Builds the error for a failed compilation, with the line in the generated text and in TypeScript. */
 export function compileError(source: GeneratedText, failure: CompilerFailure): MillraceError {
   const { compiler, error, line, asked, advice, cause } = failure;
-  const lines = [`kernel ${source.name}: ${compiler} refused the generated text`, `  error:  ${error}`];
+  const lines = [`kernel ${source.name}: ${compiler} rejected the generated text`, `  error:  ${error}`];
   if (line !== undefined) {
     const origin = source.lineOrigins[line - 1];
     lines.push(`  text:   line ${line}: ${source.text.split('\n')[line - 1]?.trim() ?? ''}`);

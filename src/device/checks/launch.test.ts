@@ -67,7 +67,7 @@ describe('launches', () => {
 
   test('buffers: missing, unknown, freed, foreign, no buffer at all', () => {
     const { in: first, out, also } = three();
-    refused(() => check({ buffers: { in: first, out } }), 'launch-arguments', /the buffer also is missing/);
+    refused(() => check({ buffers: { in: first, out } }), 'launch-arguments', /: buffer also is missing/);
     refused(
       () => check({ buffers: { in: first, out, also, more: also } }),
       'launch-arguments',
@@ -95,7 +95,7 @@ describe('launches', () => {
   test('chunk values: missing, unknown', () => {
     const program = programOf({ chunk: [{ name: 'plus', type: 'u32', length: 1, array: false }] });
     expect(check({ chunk: { plus: 0 } }, program).count).toBe(1);
-    refused(() => check({}, program), 'launch-arguments', /the chunk value plus is missing/);
+    refused(() => check({}, program), 'launch-arguments', /: chunk value plus is missing/);
     refused(() => check({ chunk: { plus: 0, base: 1 } }, program), 'launch-arguments', /no chunk value called base/);
   });
 
@@ -103,21 +103,21 @@ describe('launches', () => {
     const ring = buffer(6 * 4);
     expect(check({ buffers: {}, ring }, emitting)).toMatchObject({ ring, ringCapacity: 1 });
     expect(check({ buffers: {}, ring: buffer(103) }, emitting).ringCapacity).toBe(10);
-    refused(() => check({ buffers: {} }, emitting), 'launch-arguments', /emits and needs a ring/);
+    refused(() => check({ buffers: {} }, emitting), 'launch-arguments', /emits hits and needs a ring/);
     refused(() => check({ buffers: {}, ring: buffer(23) }, emitting), 'buffer-range', /cannot hold one hit/);
     refused(() => check({ ring }), 'launch-arguments', /emits nothing/);
     const both = programOf({ hit: emitting.hit });
     refused(
       () => check({ buffers: { ...three(), out: ring }, ring }, both),
       'launch-arguments',
-      /bound as a buffer too/,
+      /also bound as a buffer/,
     );
   });
 
   test('counts', () => {
     for (const count of [0, 1, 2 ** 32]) expect(check({ count }).count).toBe(count);
     for (const count of [-1, 1.5, 2 ** 32 + 1, Number.NaN, Number.POSITIVE_INFINITY]) {
-      refused(() => check({ count }), 'launch-range', /is no number of items/);
+      refused(() => check({ count }), 'launch-range', /is not a number of items/);
     }
     const counts = buffer(8);
     expect(check({ count: { buffer: counts, word: 1, max: 9 } })).toMatchObject({
@@ -125,8 +125,12 @@ describe('launches', () => {
       countFrom: { buffer: counts, word: 1 },
     });
     refused(() => check({ count: { buffer: counts, word: 2, max: 9 } }), 'buffer-range', /not inside the buffer/);
-    refused(() => check({ count: { buffer: counts, word: 0, max: 2 ** 33 } }), 'launch-range', /is no number of items/);
-    refused(() => check({ count: undefined as never }), 'launch-range', /is no number of items/);
+    refused(
+      () => check({ count: { buffer: counts, word: 0, max: 2 ** 33 } }),
+      'launch-range',
+      /is not a number of items/,
+    );
+    refused(() => check({ count: undefined as never }), 'launch-range', /is not a number of items/);
   });
 
   test('bases: up to a multiple of 2^32, never across', () => {
@@ -181,7 +185,7 @@ describe('transfers', () => {
   test('words', () => {
     expect([checkWord(0xffffffff), checkWord(-1), checkWord(5)]).toEqual([0xffffffff, 0xffffffff, 5]);
     for (const word of [2 ** 32, 1.5, Number.NaN, -(2 ** 31) - 1]) {
-      refused(() => checkWord(word), 'launch-arguments', /no 32-bit word/);
+      refused(() => checkWord(word), 'launch-arguments', /is not a 32-bit word/);
     }
   });
 });
@@ -189,9 +193,9 @@ describe('transfers', () => {
 test('allocations', () => {
   checkAllocation(device, 0);
   checkAllocation(device, 1000);
-  refused(() => checkAllocation(device, 1001), 'device-memory', /1001 bytes is more than one buffer of here/);
+  refused(() => checkAllocation(device, 1001), 'device-memory', /a buffer of 1001 bytes is too large for device here/);
   for (const bytes of [-1, 1.5, Number.NaN])
-    refused(() => checkAllocation(device, bytes), 'buffer-range', /no size for a buffer/);
+    refused(() => checkAllocation(device, bytes), 'buffer-range', /is not a buffer size/);
 });
 
 test('a buffer keeps its own type', () => {

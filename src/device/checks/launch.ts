@@ -38,52 +38,51 @@ const WORD_BYTES = 4;
 const MAX_ITEMS = 2 ** 32;
 
 /** Returns the buffer if it belongs to this device and has not been freed; throws otherwise. */
-export function checkBuffer<B extends BaseBuffer>(device: Device, given: DeviceBuffer | undefined, role: string): B {
-  if (!(given instanceof BaseBuffer) || given.device !== device) {
+export function checkBuffer<B extends BaseBuffer>(device: Device, buffer: DeviceBuffer | undefined, role: string): B {
+  if (!(buffer instanceof BaseBuffer) || buffer.device !== device) {
     throw launchError('launch-arguments', {
       message: `${role} is not a buffer of device ${device.info.id}`,
-      asked: given instanceof BaseBuffer ? `a buffer of device ${given.device.info.id}` : String(given),
-      advice: `make it with alloc() of the same device`,
+      asked: buffer instanceof BaseBuffer ? `a buffer of device ${buffer.device.info.id}` : String(buffer),
+      advice: 'allocate it with alloc() of the same device',
     });
   }
-  if (given.freed) {
+  if (buffer.freed) {
     throw launchError('buffer-range', {
       message: `${role} has been freed`,
-      asked: `a buffer of ${given.bytes} bytes`,
+      asked: `a buffer of ${buffer.bytes} bytes`,
       advice: 'free a buffer after the last command that uses it',
     });
   }
-  return given as B;
+  return buffer as B;
 }
 
 export function checkAllocation(device: Device, bytes: number): void {
   if (Number.isSafeInteger(bytes) && bytes >= 0) {
     if (bytes <= device.info.limits.bufferBytes) return;
     throw launchError('device-memory', {
-      message: `${formatBytes(bytes)} is more than one buffer of ${device.info.id} can hold`,
+      message: `a buffer of ${formatBytes(bytes)} is too large for device ${device.info.id}`,
       asked: `alloc(${bytes})`,
-      advice: `stay at or below ${formatBytes(device.info.limits.bufferBytes)}, or use several buffers`,
+      advice: `allocate at most ${formatBytes(device.info.limits.bufferBytes)}, or use several buffers`,
     });
   }
   throw launchError('buffer-range', {
-    message: `${bytes} is no size for a buffer`,
+    message: `${bytes} is not a buffer size`,
     asked: `alloc(${bytes})`,
-    advice: 'give a whole number of bytes',
+    advice: 'give a whole number of bytes, 0 or more',
   });
 }
 
 /**
- * Checks that [offset, offset + bytes) lies in a buffer, for command `what`. `whole`: the length must be whole words
- * too.
+ * Checks that [offset, offset + bytes) lies in a buffer. `wholeWords`: the length must be a multiple of a word too.
  */
 export function checkRange(
-  what: string,
+  command: string,
   buffer: DeviceBuffer,
   offset: number,
   bytes: number,
   wholeWords: boolean,
 ): void {
-  const asked = `${what} of ${bytes} bytes at ${offset} of a buffer of ${buffer.bytes} bytes`;
+  const asked = `${command} of ${bytes} bytes at offset ${offset} of a buffer of ${buffer.bytes} bytes`;
   if (
     !Number.isSafeInteger(offset) ||
     !Number.isSafeInteger(bytes) ||
@@ -92,16 +91,16 @@ export function checkRange(
     offset + bytes > buffer.bytes
   ) {
     throw launchError('buffer-range', {
-      message: `${what}: the range is not inside the buffer`,
+      message: `${command}: the range is not inside the buffer`,
       asked,
-      advice: `the last byte it can reach is ${buffer.bytes - 1}`,
+      advice: `the range must end at or before byte ${buffer.bytes}`,
     });
   }
   if (offset % WORD_BYTES !== 0 || (wholeWords && bytes % WORD_BYTES !== 0)) {
     throw launchError('buffer-range', {
-      message: `${what}: ${offset % WORD_BYTES !== 0 ? 'the offset' : 'the length'} is not a multiple of ${WORD_BYTES}`,
+      message: `${command}: ${offset % WORD_BYTES !== 0 ? 'the offset' : 'the length'} is not a multiple of ${WORD_BYTES}`,
       asked,
-      advice: 'move whole words; devices address words',
+      advice: `use multiples of ${WORD_BYTES}: devices transfer whole words`,
     });
   }
 }
@@ -127,19 +126,19 @@ export function checkCopy(
 export function checkWord(word: number): number {
   if (Number.isInteger(word) && word >= -(2 ** 31) && word < 2 ** 32) return word >>> 0;
   throw launchError('launch-arguments', {
-    message: `${word} is no 32-bit word`,
+    message: `${word} is not a 32-bit word`,
     asked: `fill with ${word}`,
-    advice: 'give a whole number of at most 32 bits',
+    advice: 'give a whole number from -2^31 to 2^32 - 1',
   });
 }
 
 /** Returns the completion if it belongs to this device, so that its streams can wait for it; throws otherwise. */
-export function checkCompletion<C extends MarkCompletion>(device: Device, given: Completion): C {
-  if (given instanceof MarkCompletion && given.device === device) return given as C;
+export function checkCompletion<C extends MarkCompletion>(device: Device, completion: Completion): C {
+  if (completion instanceof MarkCompletion && completion.device === device) return completion as C;
   throw launchError('launch-arguments', {
-    message: 'a stream can wait for completions of its own device only',
+    message: 'a stream can wait only for completions of its own device',
     asked: 'wait() for a completion of another device',
-    advice: 'await its `done` before queueing what depends on it',
+    advice: 'await its `done` before queueing commands that depend on it',
   });
 }
 
@@ -157,7 +156,7 @@ export function deviceClosed({ info }: Device): MillraceError {
   return launchError('device-closed', {
     message: `device ${info.id} has been closed`,
     asked: 'work on it',
-    advice: 'wait for completions before close(), and open the device again for more',
+    advice: 'await completions before close(); open the device again for more work',
   });
 }
 
@@ -170,7 +169,7 @@ export interface CheckedLaunch<B extends BaseBuffer> {
   /** In the order of the program's bindings. */
   readonly buffers: readonly B[];
   readonly ring: B | undefined;
-  /** Records that fit the ring. */
+  /** The capacity of the ring, in records. */
   readonly ringCapacity: number;
 }
 
@@ -195,7 +194,7 @@ export function checkResidentRange(
   checkBase(program, base, count);
   if (count > 0) return { base, count, chunk };
   throw launchError('launch-range', {
-    message: `kernel ${program.name}: a range of no items`,
+    message: `kernel ${program.name}: the range is empty`,
     asked: 'count 0',
     advice: 'queue at least one item',
   });
@@ -211,9 +210,9 @@ export function checkResident<B extends BaseBuffer>(
   const bound = checkBindings<B>(device, program, { buffers });
   if (Number.isInteger(entries) && entries >= 1 && entries <= 1024 && Number.isInteger(hits) && hits >= 1) return bound;
   throw launchError('launch-arguments', {
-    message: `kernel ${program.name}: no queue for ${entries} ranges of ${hits} hits`,
+    message: `kernel ${program.name}: a queue cannot have ${entries} entries with ${hits} hits each`,
     asked: `entries ${entries}, hits ${hits}`,
-    advice: 'give 1 to 1024 entries, and room for a hit at least',
+    advice: 'give 1 to 1024 entries, and at least 1 hit',
   });
 }
 
@@ -247,7 +246,7 @@ function checkChunk(program: DeviceProgram, chunk: FieldValues): void {
     });
   for (const name of Object.keys(chunk))
     if (!names.includes(name)) throw refuse(`there is no chunk value called ${name}`);
-  for (const name of names) if (chunk[name] === undefined) throw refuse(`the chunk value ${name} is missing`);
+  for (const name of names) if (chunk[name] === undefined) throw refuse(`chunk value ${name} is missing`);
 }
 
 function checkBindings<B extends BaseBuffer>(
@@ -267,14 +266,14 @@ function checkBindings<B extends BaseBuffer>(
   for (const name of Object.keys(given)) if (!names.includes(name)) throw refuse(`there is no buffer called ${name}`);
   const buffers = program.bindings.map((binding) => {
     const buffer = Object.hasOwn(given, binding.name) ? given[binding.name] : undefined;
-    if (buffer === undefined) throw refuse(`the buffer ${binding.name} is missing`);
+    if (buffer === undefined) throw refuse(`buffer ${binding.name} is missing`);
     return checkBuffer<B>(device, buffer, `kernel ${program.name}: buffer ${binding.name}`);
   });
   buffers.forEach((buffer, slot) => {
     const other = buffers.indexOf(buffer);
     const writes = [slot, other].some((at) => program.bindings[at]?.kind !== 'read');
     if (other !== slot && writes)
-      throw refuse(`${names[other]} and ${names[slot]} are the same buffer, and one is written`);
+      throw refuse(`${names[other]} and ${names[slot]} are the same buffer, and the kernel writes to it`);
   });
   return buffers;
 }
@@ -299,7 +298,7 @@ function checkRing<B extends BaseBuffer>(
   const minBytes = (headerWords + recordWords) * WORD_BYTES;
   if (given === undefined) {
     throw launchError('launch-arguments', {
-      message: `kernel ${program.name} emits and needs a ring`,
+      message: `kernel ${program.name} emits hits and needs a ring`,
       asked,
       advice: `give a buffer of at least ${minBytes} bytes, its first ${headerWords} words zeroed`,
     });
@@ -314,9 +313,9 @@ function checkRing<B extends BaseBuffer>(
   }
   if (buffers.includes(ring)) {
     throw launchError('launch-arguments', {
-      message: `kernel ${program.name}: the ring is bound as a buffer too`,
+      message: `kernel ${program.name}: the ring is also bound as a buffer`,
       asked,
-      advice: 'give the ring a buffer of its own',
+      advice: 'use a separate buffer for the ring',
     });
   }
   const records = Math.floor((Math.floor(ring.bytes / WORD_BYTES) - headerWords) / recordWords);
@@ -331,7 +330,7 @@ function checkCount<B extends BaseBuffer>(
   const max = typeof count === 'number' ? count : count?.max;
   if (!Number.isInteger(max) || max < 0 || max > MAX_ITEMS) {
     throw launchError('launch-range', {
-      message: `kernel ${program.name}: ${max} is no number of items`,
+      message: `kernel ${program.name}: ${max} is not a number of items`,
       asked: typeof count === 'number' ? `count ${count}` : `a count from memory, at most ${max}`,
       advice: 'a launch has between 0 and 2^32 items; split larger ranges',
     });

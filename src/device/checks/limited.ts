@@ -11,14 +11,14 @@ export function limitMemory(device: Device, bytes: number): Device {
   const limits = { ...info.limits, bufferBytes: Math.min(info.limits.bufferBytes, maxBytes) };
   const alloc = device.alloc.bind(device);
   let usedBytes = 0;
-  const limited = async (wanted: number): Promise<DeviceBuffer> => {
-    if (usedBytes + wanted > maxBytes) throw outOfMemory(info.id, wanted, usedBytes, maxBytes);
-    usedBytes += wanted;
+  const limited = async (requestedBytes: number): Promise<DeviceBuffer> => {
+    if (usedBytes + requestedBytes > maxBytes) throw outOfMemory(info.id, requestedBytes, usedBytes, maxBytes);
+    usedBytes += requestedBytes;
     const release = once(() => {
-      usedBytes -= wanted;
+      usedBytes -= requestedBytes;
     });
     try {
-      const buffer = await alloc(wanted);
+      const buffer = await alloc(requestedBytes);
       const free = buffer.free.bind(buffer);
       return Object.assign(buffer, {
         free: () => {
@@ -45,10 +45,10 @@ function once(act: () => void): () => void {
   };
 }
 
-const outOfMemory = (id: string, wanted: number, usedBytes: number, maxBytes: number): MillraceError =>
+const outOfMemory = (id: string, requestedBytes: number, usedBytes: number, maxBytes: number): MillraceError =>
   new MillraceError({
     code: 'device-memory',
-    message: `device ${id} may take ${maxBytes} bytes, ${usedBytes} of which are taken`,
-    asked: `${wanted} bytes`,
+    message: `device ${id} is limited to ${maxBytes} bytes, of which ${usedBytes} are in use`,
+    asked: `${requestedBytes} bytes`,
     advice: 'allow more with --max-memory, or use fewer streams and slots',
   });

@@ -45,7 +45,7 @@ export class TrapExplainer {
         code: 'kernel-bounds',
         message: `kernel ${name}: an access is outside all memory of device ${device}`,
         asked: `a launch of ${name}`,
-        advice: 'compile it with `checked` to learn which access it is',
+        advice: 'compile it with `checked` to find the access',
       });
     }
     const origin = sites[site];

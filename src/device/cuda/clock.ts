@@ -35,8 +35,8 @@ export class EventClock {
   }
 
   /**
-   * Returns when the work between two passed events began and ended. `end` may become the base: then it is not given
-   * back.
+   * Returns when the work between two completed events began and ended. `end` may become the base: then it must not be
+   * released.
    */
   times(start: number, end: number, seen: HostInterval): { startedNs: bigint; endedNs: bigint } {
     const startedNs = this.#baseNs + this.elapsedNs(this.#base, start);

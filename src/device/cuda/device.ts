@@ -131,14 +131,17 @@ function requireGpu(
   const { gpus, nvrtc, cuda, driver } = found;
   const own = gpus[ordinal];
   if (!own)
-    throw deviceAbsent(id, `the GPUs here are ${gpus.map(({ info }) => `${info.id} (${info.name})`).join(', ')}`);
+    throw deviceAbsent(
+      id,
+      `the GPUs on this machine are ${gpus.map(({ info }) => `${info.id} (${info.name})`).join(', ')}`,
+    );
   if ('reason' in nvrtc) throw deviceAbsent(id, nvrtc.reason);
   const { gpu, info } = own;
   const target = targetFor(gpu.architecture, nvrtc.architectures);
   if (target) return { gpu, info, tools: { target, nvrtc: nvrtc.version, cuda, driver } };
   throw deviceAbsent(
     id,
-    `NVRTC ${nvrtc.version} no longer compiles for ${gpu.name}: name an older one in MILLRACE_LIBNVRTC`,
+    `NVRTC ${nvrtc.version} no longer supports ${gpu.name}: name an older version in MILLRACE_LIBNVRTC`,
   );
 }
 
@@ -173,7 +176,7 @@ const askSurvey = (): Promise<Survey | { readonly reason: string }> => ask({ kin
 
 function whyNoSensors(): string {
   const found = findLibrary('nvml');
-  return 'reason' in found ? found.reason : `${found.path} does not start`;
+  return 'reason' in found ? found.reason : `${found.path} cannot be initialized`;
 }
 
 /** Reports device files that this user may not open: the most common reason why a driver finds no GPU. */

@@ -140,7 +140,7 @@ export class CudaDriver
     if (this.cleanups.length === 0) return true;
     const isQuiet = this.#stopAll();
     if (isQuiet) this.releaseAll();
-    else this.host.log(`launches did not end within ${CLOSE_MS} ms: their memory goes with the process`);
+    else this.host.log(`launches did not end within ${CLOSE_MS} ms: their memory is freed with the process`);
     if (this.#sensors !== 'unknown') this.#sensors?.nvml.close();
     return isQuiet;
   }
@@ -193,17 +193,17 @@ export class CudaDriver
   }
 
   /** How marks are signalled: by a native function on the driver's thread, or by a write of the GPU itself. */
-  #signals(given: CudaStart['signal']): (stream: number, slot: StatusSlot) => void {
+  #signals(callback: CudaStart['signal']): (stream: number, slot: StatusSlot) => void {
     const { api, errors } = this.#context;
-    this.host.log(given ? `callbacks: ${given.library}` : 'callbacks: written by the GPU (no compiler for a function)');
-    if (given === undefined) {
+    this.host.log(callback ? `callbacks: ${callback.library}` : 'callbacks: written by the GPU (no C compiler)');
+    if (callback === undefined) {
       return (stream, { device }) => {
         // SAFETY: a word of a slot that is given back only when this write has been seen.
         const code = api.cuStreamWriteValue32(stream, device, 1, 0);
         errors.check('cuStreamWriteValue32', code, 'a callback');
       };
     }
-    const entry = symbolAddress(loadForever(given.library), given.symbol);
+    const entry = symbolAddress(loadForever(callback.library), callback.symbol);
     return (stream, { address }) => {
       // SAFETY: the function is native and never unloaded; it stores a word of a slot that waits for it, as above.
       errors.check('cuLaunchHostFunc', api.cuLaunchHostFunc(stream, entry, address), 'a callback');
@@ -248,7 +248,7 @@ interface CardSensors {
   readonly device: number;
 }
 
-/** Opened on first use: many devices are never asked. */
+/** Called on first use: the sensors of many devices are never read. */
 function openSensors({ busId }: Gpu): CardSensors | undefined {
   const nvml = Nvml.open();
   const device = nvml?.device(busId);

@@ -62,7 +62,7 @@ export class DeviceMemory implements DeviceMemoryPool<Memory> {
     if (this.#allocated.get(memory.device) !== memory) return; // adopted: its owner frees it
     this.#allocated.delete(memory.device);
     this.#used -= memory.bytes;
-    // SAFETY: the loop frees memory only when every command that used it has passed.
+    // SAFETY: the loop frees memory only when every command that used it has completed.
     if (this.#pool === undefined) this.#errors.check('cuMemFree', this.#api.cuMemFree(memory.device));
     else this.#errors.check('cuMemFreeAsync', this.#api.cuMemFreeAsync(memory.device, this.#stream));
   }
@@ -99,8 +99,8 @@ export class DeviceMemory implements DeviceMemoryPool<Memory> {
 
   #poolBytes(which: number): number {
     if (this.#pool === undefined) return 0;
-    const room = this.#out.cellAddress(2);
-    return this.#api.cuMemPoolGetAttribute(this.#pool, which, room) === Cuda.success ? this.#out.wide(2) : 0;
+    const cell = this.#out.cellAddress(2);
+    return this.#api.cuMemPoolGetAttribute(this.#pool, which, cell) === Cuda.success ? this.#out.wide(2) : 0;
   }
 
   #outOfMemory(bytes: number): MillraceError {
@@ -108,10 +108,10 @@ export class DeviceMemory implements DeviceMemoryPool<Memory> {
     const held = `${formatBytes(this.#used)} in ${formatCount(this.#allocated.size, 'buffer')} of this device`;
     return new MillraceError({
       code: 'device-memory',
-      message: `there is no room for ${formatBytes(bytes)}: ${Number.isFinite(free) ? `${formatBytes(free)} free of ` : ''}${formatBytes(this.#total)}`,
-      asked: `alloc(${bytes}), beside ${held}`,
+      message: `not enough device memory for ${formatBytes(bytes)}: ${Number.isFinite(free) ? `${formatBytes(free)} free of ` : ''}${formatBytes(this.#total)}`,
+      asked: `alloc(${bytes}), with ${held} allocated`,
       advice:
-        'free buffers, use smaller ones, or end other programs that hold memory of this GPU (nvidia-smi lists them)',
+        'free buffers, use smaller ones, or end other programs that use memory of this GPU (nvidia-smi lists them)',
     });
   }
 }

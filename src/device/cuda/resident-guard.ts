@@ -30,10 +30,10 @@ export class ResidentGuard {
 
   constructor(api: CudaApi) {
     const guarded = blockingCalls.map((name) => {
-      const call = api[name] as (...given: number[]) => number;
-      const own = (...given: number[]): number => {
+      const call = api[name] as (...args: number[]) => number;
+      const own = (...args: number[]): number => {
         this.pause();
-        return call(...given);
+        return call(...args);
       };
       return [name, own];
     });

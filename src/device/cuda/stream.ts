@@ -82,7 +82,7 @@ export class CudaStream implements NativeQueue<void> {
   follow(other: number, doing?: string): void {
     const { untimedEvents } = this.#resources;
     const event = untimedEvents.record(other);
-    untimedEvents.release(event); // a waiter waits for what was recorded until now
+    untimedEvents.release(event); // a wait refers to the event as last recorded
     this.wait(event, doing);
   }
 

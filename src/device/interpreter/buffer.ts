@@ -13,7 +13,7 @@ export class InterpreterBuffer extends BaseBuffer {
     } catch (cause) {
       throw new MillraceError({
         code: 'device-memory',
-        message: `device ${device.info.id} cannot hold another buffer of ${formatBytes(bytes)}`,
+        message: `device ${device.info.id} has no memory for another buffer of ${formatBytes(bytes)}`,
         asked: `alloc(${bytes}) of ${formatBytes(device.info.memoryBytes)} in all`,
         advice: 'free buffers, or use smaller ones',
         cause,

@@ -72,5 +72,5 @@ export async function probe(): Promise<{ readonly infos: readonly DeviceInfo[] }
 
 export async function open(id: string): Promise<InterpreterDevice> {
   if (id === info.id) return new InterpreterDevice();
-  throw deviceAbsent(id, 'there is one interpreter: interpreter');
+  throw deviceAbsent(id, 'the only interpreter is interpreter');
 }

@@ -11,7 +11,7 @@ export type QueuedCommand =
 /** A stream's commands and their outcome since its last mark. */
 export class InterpreterQueue {
   readonly commands: QueuedCommand[] = [];
-  /** True if no new commands come: the line is removed once it is empty. */
+  /** True if no new commands come: the queue is removed once it is empty. */
   isClosed = false;
   #startedNs: bigint | undefined;
   #isComplete = true;
@@ -60,7 +60,7 @@ export class InterpreterQueue {
 /** How long the interpreter keeps the thread before the event loop gets its turn. */
 const TURN_MS = 5;
 
-/** Runs the lines of a device, each in order, all in turn, on its own thread. */
+/** Runs the queues of a device, each in order, all in turn, on the calling thread. */
 export class InterpreterScheduler {
   readonly queues = new Set<InterpreterQueue>();
   #isRunning = false;

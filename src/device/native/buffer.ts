@@ -61,7 +61,7 @@ export class NativeMemory implements BufferOwner {
   #noMemory(device: Device, bytes: number): MillraceError {
     return new MillraceError({
       code: 'device-memory',
-      message: `device ${device.info.id} cannot hold another buffer of ${formatBytes(bytes)}`,
+      message: `device ${device.info.id} has no memory for another buffer of ${formatBytes(bytes)}`,
       asked: `alloc(${bytes}); ${formatBytes(this.#allocatedBytes)} are allocated, ${formatBytes(freemem())} of ${formatBytes(this.#totalBytes)} are free`,
       advice: 'free buffers, use smaller chunks or fewer slots, or lower --max-memory',
     });

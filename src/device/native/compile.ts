@@ -123,6 +123,6 @@ export function compilerError(source: CSource, version: string, output: string, 
     error: match?.[2] ?? output.trim().split('\n')[0] ?? '',
     line: match ? Number(match[1]) : undefined,
     asked: `compiling ${source.name} for ${source.lanes} lane(s) with ${version}`,
-    advice: `this is a fault of Millrace or of the compiler, please report it with ${kept}`,
+    advice: `this is a bug in Millrace or in the compiler: please report it with ${kept}`,
   });
 }

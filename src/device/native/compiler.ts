@@ -45,7 +45,7 @@ async function searchCompiler(
     const [command = '', ...words] = name.split(/\s+/);
     const file = await locate(command, path);
     if (file === undefined) {
-      faults.push(`${command} is not there`);
+      faults.push(`${command} not found`);
       continue;
     }
     const [version, machineFlags] = await Promise.all([
@@ -58,7 +58,7 @@ async function searchCompiler(
     }
     faults.push(`${file} does not run (${version.text.trim().split('\n')[0]})`);
   }
-  const where = ours !== '' ? 'the compiler that MILLRACE_CC names cannot be used' : 'no C compiler';
+  const where = ours !== '' ? 'the compiler in MILLRACE_CC cannot be used' : 'no C compiler';
   return { reason: `${where}: ${faults.join(', ')}; install gcc or clang, or name one in MILLRACE_CC` };
 }
 

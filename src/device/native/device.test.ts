@@ -358,7 +358,7 @@ describe.skipIf(absent)('native', () => {
 
   test('33 streams are too many; a closed one makes room once it has run dry', async () => {
     const streams = Array.from({ length: 31 }, () => device.stream());
-    expect(() => device.stream()).toThrow(/all of its 32 streams open/);
+    expect(() => device.stream()).toThrow(/all 32 streams of device native are open/);
     const last = streams.pop()!;
     last.launch({ job: slow.bind({ steps: 1000 }), count: 1000 });
     const done = last.mark();
@@ -388,7 +388,7 @@ describe.skipIf(absent)('native', () => {
     expect(() => own.stream()).toThrow(/has been closed/);
     await expect(own.alloc(4)).rejects.toMatchObject({ code: 'device-closed' });
     await expect(own.load(spin)).rejects.toMatchObject({ code: 'device-closed' });
-    expect(() => stream.wait(marks[0]!)).toThrow(/own device only/);
+    expect(() => stream.wait(marks[0]!)).toThrow(/only for completions of its own device/);
   });
 
   /** Mappings of a program's library. */

@@ -114,7 +114,7 @@ export async function open(id: string, options: NativeOptions = {}): Promise<Nat
   const found =
     id === 'native'
       ? await findNativeCompiler()
-      : { reason: 'there is one native device, with all processors: native' };
+      : { reason: 'the only native device is native, which uses all processors' };
   if ('reason' in found) throw deviceAbsent(id, found.reason);
   const cpu = thisCpu();
   const threads = checkThreads(cpu, options);
@@ -139,7 +139,7 @@ export async function diagnose(): Promise<readonly Diagnostic[]> {
           what: 'this CPU',
           state: 'warning',
           found: 'the compiler knows neither -march=native nor -mcpu=native',
-          advice: 'a newer compiler makes faster code; MILLRACE_CC names one',
+          advice: 'install a newer compiler, which generates faster code, or name one in MILLRACE_CC',
         }
       : { what: 'this CPU', state: 'ok', found: `${flags}; ${capabilities(thisCpu()).join(' ')}` },
   ];
@@ -154,7 +154,7 @@ function checkThreads(cpu: Cpu, { threads = cpu.threads }: NativeOptions): numbe
   if (Number.isInteger(threads) && threads >= 1 && threads <= 1024) return threads;
   throw new MillraceError({
     code: 'usage',
-    message: `${threads} is no number of threads`,
+    message: `${threads} is not a valid number of threads`,
     asked: `threads ${threads}`,
     advice: 'give a whole number from 1 to 1024',
   });

@@ -111,7 +111,7 @@ export async function diagnose(): Promise<readonly Diagnostic[]> {
   const platforms = icdFiles(folder).map(({ file, library }) => `${file} (${library})`);
   const platformFinding: Diagnostic =
     platforms.length === 0
-      ? { what: 'platforms', state: 'warning', found: `none named in ${folder}` }
+      ? { what: 'platforms', state: 'warning', found: `none listed in ${folder}` }
       : { what: 'platforms', state: 'ok', found: `${folder}: ${platforms.join(', ')}` };
   return [
     'reason' in found

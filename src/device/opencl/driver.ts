@@ -132,7 +132,7 @@ export class OpenClDriver
     const { events } = this.resources;
     const code = events.status(event);
     if (code > 0) return undefined;
-    // A marker may pass after a command that failed.
+    // A marker may complete without an error after a command that failed.
     return code === 0 && last !== undefined ? Math.min(0, events.status(last)) : code;
   }
 

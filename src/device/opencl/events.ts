@@ -12,7 +12,7 @@ export class Events {
     this.#context = context;
   }
 
-  /** 0 if it has passed, negative if it ended with an error, positive while it is running. */
+  /** 0 if it has completed, negative if it ended with an error, positive while it is running. */
   status(event: Event): number {
     const { api, errors } = this.#context;
     const code = api.clGetEventInfo(event, CL.EVENT_COMMAND_EXECUTION_STATUS, 4, this.#out.address, 0);

@@ -27,7 +27,7 @@ export interface DeviceResources extends NativeResources<Memory> {
 }
 
 export interface OpenClMark extends NativeMark<OpenClLine, OpenClProgram> {
-  /** Passes after everything before the mark. */
+  /** Completes after everything before the mark. */
   readonly event: Event;
   /** Events of the first and the last command; undefined if there was none. */
   readonly first: Event | undefined;
@@ -204,7 +204,7 @@ export class OpenClLine extends NativeLine<Memory, OpenClProgram, OpenClMark, Ev
     return true;
   }
 
-  /** Releases slices that have passed, and records their time in `program`. */
+  /** Releases slices that have completed, and records their time in `program`. */
   #settleSlices(program: OpenClProgram | undefined): void {
     const { events } = this.#resources;
     for (let [slice] = this.#slices; slice && events.status(slice.event) <= 0; [slice] = this.#slices) {

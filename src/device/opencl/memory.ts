@@ -50,7 +50,7 @@ export class DeviceMemory implements DeviceMemoryPool<Memory> {
     return memory;
   }
 
-  /** Writes words to memory that is not in use yet. The caller holds them until `commandCount` has passed. */
+  /** Writes words to memory that is not in use yet. The caller holds them until that command has completed. */
   fill(memory: Memory, from: number, bytes: number): void {
     this.#commandQueued(this.#queue.write(memory.device, 0, from, bytes));
   }
@@ -127,9 +127,9 @@ export class DeviceMemory implements DeviceMemoryPool<Memory> {
     const free = device.isCpu ? `, ${formatBytes(freemem())} free` : '';
     return new MillraceError({
       code: 'device-memory',
-      message: `opencl:${device.number} (${device.name}) has no room for ${formatBytes(bytes)}`,
-      asked: `alloc(${bytes}), beside ${formatBytes(this.#used)} in ${formatCount(this.#allocated.size, 'buffer')} of this device`,
-      advice: `it has ${formatBytes(device.memoryBytes)}${free}, ${formatBytes(device.bufferBytes)} at most in one buffer: free buffers, use smaller ones, or end other programs that use it`,
+      message: `opencl:${device.number} (${device.name}): not enough device memory for ${formatBytes(bytes)}`,
+      asked: `alloc(${bytes}), with ${formatBytes(this.#used)} in ${formatCount(this.#allocated.size, 'buffer')} of this device allocated`,
+      advice: `the device has ${formatBytes(device.memoryBytes)}${free}, and at most ${formatBytes(device.bufferBytes)} per buffer: free buffers, use smaller ones, or end other programs that use it`,
     });
   }
 }

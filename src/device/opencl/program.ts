@@ -125,8 +125,8 @@ export class OpenClProgram implements NativeProgram<Memory> {
     if (asked !== 0 || this.#out.wide() >= workgroup) return;
     throw new MillraceError({
       code: 'kernel-budget',
-      message: `kernel ${this.name} runs in workgroups of ${this.#out.wide()} threads at most on opencl:${device.number}`,
-      asked: `workgroups of ${workgroup}`,
+      message: `kernel ${this.name}: a workgroup has at most ${this.#out.wide()} threads on opencl:${device.number}`,
+      asked: `workgroups of ${workgroup} threads`,
       advice: 'compile it with fewer `lanes`',
     });
   }

@@ -26,7 +26,7 @@ export class CommandQueue implements NativeQueue<Event> {
     errors.check('clCreateCommandQueue', this.#out.int(), 'opening a stream');
   }
 
-  /** `from` is held, and must not change, until the event has passed. */
+  /** `from` is held, and must not change, until the event has completed. */
   write(memory: number, offset: number, from: number, bytes: number): Event {
     const { api } = this.#context;
     const at = this.#out.address;
@@ -75,7 +75,7 @@ export class CommandQueue implements NativeQueue<Event> {
     return this.#eventOf('clEnqueueMarkerWithWaitList', code, () => 'a mark');
   }
 
-  /** Delays the following commands until the event, of any queue that has been flushed, has passed. */
+  /** Delays the following commands until the event, of any queue that has been flushed, has completed. */
   wait(event: Event): void {
     const code = this.#context.api.clEnqueueBarrierWithWaitList(this.handle, 1, this.#out.put(event, 1), 0);
     this.#context.errors.check('clEnqueueBarrierWithWaitList', code, 'waiting for another stream');

@@ -1,6 +1,6 @@
 /**
  * The board: shared memory through which the main thread and the workers of a pool communicate. The main thread is the
- * only producer of commands and takes no lock. Workers take work under one small lock (`turnstile.ts`).
+ * only producer of commands and takes no lock. Workers take work under one small lock (`schedule/lock.ts`).
  *
  * Each stream has a ring of fixed-size commands. `tail` is written by the main thread, `head` by workers; both count
  * commands modulo 2^32. A slot is reused only after the main thread has seen its command done, so a mark's result can
@@ -21,7 +21,7 @@ export const PoolWord = {
   stop: 48,
   /** The stream that is served next. */
   nextStream: 64,
-  /** Streams ever opened: workers need not look beyond. */
+  /** Streams ever opened: workers check only these. */
   streams: 65,
 } as const;
 const POOL_BYTES = 512;
@@ -39,7 +39,7 @@ export const StreamWord = {
   head: 32,
   /** Set by the main thread to be notified when this queue advances. */
   notifyMain: 33,
-  /** Marks passed, modulo 2^32. */
+  /** Marks completed, modulo 2^32. */
   marksPassed: 34,
   // The command at `head`. From here on, accessed under the lock.
   running: 48, // 1 when it has been started
@@ -68,7 +68,7 @@ export const LaunchField = { entry: 1, block: 2, count: 3, countAt: 4, lanes: 5,
 export const CopyField = { to: 1, from: 2, bytes: 3 } as const;
 export const FillField = { to: 1, word: 2, words: 3 } as const;
 export const WaitField = { stream: 1, mark: 2 } as const;
-/** Written by the worker that passes the mark. Times are signed 64-bit; index and length are doubles. */
+/** Written by the worker that completes the mark. Times are signed 64-bit; index and length are doubles. */
 export const MarkField = { started: 1, ended: 2, outcome: 3, program: 4, site: 5, index: 6, length: 7 } as const;
 export const Outcome = { complete: 0, incomplete: 1, trapped: 2 } as const;
 
@@ -106,9 +106,9 @@ export function mapBoard(memory: SharedArrayBuffer, offset = 0): PoolBoard {
   };
 }
 
-/** First word of a stream's line. */
+/** First word of a stream. */
 export const streamWordOffset = (stream: number): number => (STREAMS_OFFSET + stream * STREAM_BYTES) / 4;
-/** First double (or 64-bit integer) of a stream's line. */
+/** First double (or 64-bit integer) of a stream. */
 export const streamDoubleOffset = (stream: number): number => (STREAMS_OFFSET + stream * STREAM_BYTES) / 8;
 /** First double (or 64-bit integer) of a command's slot. */
 export const slotOffset = (stream: number, sequence: number): number =>

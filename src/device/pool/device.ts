@@ -21,7 +21,7 @@ export abstract class PoolDevice implements Device {
   readonly #pool: WorkerPool;
   readonly #boardAddress: number;
   readonly #queues: (PoolQueue | undefined)[] = new Array(MAX_STREAMS).fill(undefined);
-  /** Queues whose stream was closed. Their line is free once they are empty. */
+  /** Queues whose stream was closed. Their number is free once they are empty. */
   readonly #closingQueues = new Set<PoolQueue>();
   readonly #traps = new TrapExplainer();
   /** The unload function of each loaded program. */
@@ -66,7 +66,7 @@ export abstract class PoolDevice implements Device {
     if (index < 0) {
       throw new MillraceError({
         code: 'launch-range',
-        message: `device ${this.info.id} has all of its ${MAX_STREAMS} streams open`,
+        message: `all ${MAX_STREAMS} streams of device ${this.info.id} are open`,
         asked: 'another stream()',
         advice: 'close streams that are not needed, or share one',
       });
@@ -172,7 +172,8 @@ export abstract class PoolDevice implements Device {
         code: 'device-failed',
         message: `a worker thread of device ${this.info.id} died: ${cause instanceof Error ? cause.message : String(cause)}`,
         asked: 'work in flight',
-        advice: 'open the device again; if it happens again, run with a checked build to find the access that does it',
+        advice:
+          'open the device again; if it happens again, compile the kernels with `checked` to find a faulty access',
         cause,
       }),
     );

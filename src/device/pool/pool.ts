@@ -64,7 +64,7 @@ export class WorkerPool {
         code: 'device-failed',
         message: `a worker thread of device ${device} could not start`,
         asked: `${threads} worker threads`,
-        advice: 'the cause says why; with too many threads, try fewer',
+        advice: 'see the cause of this error; fewer threads may help',
         cause,
       });
     }
@@ -78,7 +78,7 @@ export class WorkerPool {
     if (Atomics.load(words, PoolWord.sleepers) > 0) Atomics.notify(words, PoolWord.workSignal, 1);
   }
 
-  /** Watches the news word until `news()` returns false. */
+  /** Watches `mainSignal` until `boardChanged()` returns false. */
   watch(): void {
     this.#watch.start();
   }

@@ -3,7 +3,7 @@ import type { PoolCompletion } from './completion.js';
 import type { WorkerPool } from './pool.js';
 import type { RefCounted as Used } from './ref-count.js';
 
-/** What a queued command needs until it is done: buffers, programs and arrays to hold, a mark to settle. */
+/** The resources of a queued command until it is done: buffers, programs and arrays to hold, a mark to settle. */
 export interface CommandResources {
   readonly uses?: readonly Used[];
   readonly keepAlive?: readonly unknown[];
@@ -37,14 +37,14 @@ export class PoolQueue {
   #lastMark: number;
   #unsettledMarks = 0;
 
-  constructor(pool: WorkerPool, line: number) {
+  constructor(pool: WorkerPool, stream: number) {
     this.#pool = pool;
-    this.stream = line;
-    this.#streamOffset = streamWordOffset(line);
+    this.stream = stream;
+    this.#streamOffset = streamWordOffset(stream);
     const { words } = pool.board;
     this.#tail = Atomics.load(words, this.#streamOffset + StreamWord.tail);
     this.#done = this.#tail;
-    // A reused line continues its count, so that waits for an earlier stream's marks stay satisfied.
+    // A reused number continues the count of marks, so that waits for an earlier stream's marks stay satisfied.
     this.#lastMark = Atomics.load(words, this.#streamOffset + StreamWord.marksPassed);
   }
 

@@ -9,8 +9,8 @@ export interface RefCountOwner {
   /** Called when the resource is closed and no command in flight uses it. */
   reclaim(): void;
   /**
-   * Called if the resource is closed while commands use it. The owner must check the queues again, or `give` comes
-   * late.
+   * Called if the resource is closed while commands use it. The owner must check the queues again, or `reclaim` is
+   * called late.
    */
   onDelayedFree(): void;
 }

@@ -51,7 +51,7 @@ export class WasmDevice extends PoolDevice implements BufferOwner {
     this.transfers = new StagedTransfers(
       memory,
       () => this.resumeTransfers(),
-      (what) => this.#noMemory(what, 'shared memory for it'),
+      (content) => this.#noMemory(content, 'shared memory for it'),
     );
   }
 
@@ -72,7 +72,7 @@ export class WasmDevice extends PoolDevice implements BufferOwner {
     return this.load(sourceOf(lowered), started);
   }
 
-  /** Assembles text that follows the ABI of `render/wat.ts`. */
+  /** Assembles text that follows the ABI of `kernel/render/wat/`. */
   async load(source: ProgramSource, started = performance.now()): Promise<PoolProgram> {
     this.checkOpen();
     const { bytes, cached } = await this.#assemble(source);
@@ -80,14 +80,14 @@ export class WasmDevice extends PoolDevice implements BufferOwner {
     this.checkOpen();
     const perThread = Math.ceil((source.threadBytes ?? 0) / ALIGNMENT) * ALIGNMENT;
     const sizes = [RECORD_WORDS * 4, bytes.length, source.constantBytes ?? 0, perThread * this.info.units];
-    const stretches = this.#allocateAll(source.name, sizes);
-    const [recordAt = 0, codeAt = 0, constantsAt = 0, nearAt = 0] = stretches.map(({ at }) => at);
+    const ranges = this.#allocateAll(source.name, sizes);
+    const [recordAt = 0, codeAt = 0, constantsAt = 0, nearAt = 0] = ranges.map(({ at }) => at);
     this.#memory.bytes.set(bytes, codeAt);
     this.#memory.words.set([codeAt, bytes.length, constantsAt, nearAt, perThread], recordAt / 4);
     this.#modules.add(module);
     return this.newProgram(source, recordAt, { milliseconds: performance.now() - started, cached }, ({ number }) => {
       this.#modules.delete(module);
-      for (const stretch of stretches) this.#memory.free(stretch);
+      for (const range of ranges) this.#memory.free(range);
       announceClosed(new Int32Array(this.#memory.wasm.buffer), this.#closedAddress / 4, number);
     });
   }
@@ -95,20 +95,20 @@ export class WasmDevice extends PoolDevice implements BufferOwner {
   async alloc(bytes: number): Promise<DeviceBuffer> {
     this.checkOpen();
     checkAllocation(this, bytes);
-    const stretch = this.#memory.allocate(bytes);
-    if (!stretch) throw this.#noMemory(`another buffer of ${formatBytes(bytes)}`, `alloc(${bytes})`);
-    const buffer = new PoolBuffer(this, bytes, stretch.at, this);
-    this.#owned.set(buffer, stretch);
-    if (stretch.dirtyBytes <= MAX_ZERO_BYTES) this.#memory.bytes.fill(0, stretch.at, stretch.at + stretch.dirtyBytes);
+    const range = this.#memory.allocate(bytes);
+    if (!range) throw this.#noMemory(`another buffer of ${formatBytes(bytes)}`, `alloc(${bytes})`);
+    const buffer = new PoolBuffer(this, bytes, range.at, this);
+    this.#owned.set(buffer, range);
+    if (range.dirtyBytes <= MAX_ZERO_BYTES) this.#memory.bytes.fill(0, range.at, range.at + range.dirtyBytes);
     else await this.#zero(buffer);
     return buffer;
   }
 
   reclaim(buffer: PoolBuffer): void {
-    const stretch = this.#owned.get(buffer);
-    if (!stretch) return;
+    const range = this.#owned.get(buffer);
+    if (!range) return;
     this.#owned.delete(buffer);
-    this.#memory.free(stretch);
+    this.#memory.free(range);
   }
 
   onDelayedFree(): void {
@@ -149,37 +149,37 @@ export class WasmDevice extends PoolDevice implements BufferOwner {
   #allocateAll(name: string, sizes: readonly number[]): Allocation[] {
     const taken: Allocation[] = [];
     for (const bytes of sizes) {
-      const stretch = this.#memory.allocate(bytes);
-      if (stretch) {
-        taken.push(stretch);
+      const range = this.#memory.allocate(bytes);
+      if (range) {
+        taken.push(range);
         continue;
       }
-      for (const one of taken) this.#memory.free(one);
+      for (const earlier of taken) this.#memory.free(earlier);
       throw this.#noMemory(`the code of kernel ${name}`, `${formatBytes(bytes)} for it`);
     }
     return taken;
   }
 
-  #noMemory(what: string, asked: string): MillraceError {
+  #noMemory(content: string, asked: string): MillraceError {
     return new MillraceError({
       code: 'device-memory',
-      message: `device wasm cannot hold ${what}`,
+      message: `device wasm has no memory for ${content}`,
       asked: `${asked}; ${formatBytes(this.#memory.freeBytes)} of ${formatBytes(this.info.memoryBytes)} are free`,
-      advice: 'free buffers, use smaller chunks or fewer slots; WebAssembly reaches 4 GiB at most',
+      advice: 'free buffers, use smaller chunks or fewer slots; WebAssembly is limited to 4 GiB',
     });
   }
 }
 
 /** Builds the error from wabt's message, which names a line of the text. */
 function assemblyError(source: ProgramSource, cause: unknown): MillraceError {
-  const said = cause instanceof Error ? cause.message : String(cause);
-  const match = /\.wat:(\d+):\d+: error: (.*)/.exec(said);
+  const message = cause instanceof Error ? cause.message : String(cause);
+  const match = /\.wat:(\d+):\d+: error: (.*)/.exec(message);
   return compileError(source, {
     compiler: 'wabt',
-    error: match?.[2] ?? said.split('\n')[0] ?? '',
+    error: match?.[2] ?? message.split('\n')[0] ?? '',
     line: match ? Number(match[1]) : undefined,
     asked: `compiling ${source.name} for ${source.lanes} lane(s)`,
-    advice: 'this is a fault of Millrace, please report it with the kernel',
+    advice: 'this is a bug in Millrace: please report it with the kernel',
     cause,
   });
 }
@@ -207,7 +207,8 @@ export async function probe(
 }
 
 export async function open(id: string, options: WasmOptions = {}): Promise<WasmDevice> {
-  const found = id === 'wasm' ? engineFeatures() : { reason: 'there is one wasm device, with all processors: wasm' };
+  const found =
+    id === 'wasm' ? engineFeatures() : { reason: 'the only wasm device is wasm, which uses all processors' };
   if ('reason' in found) throw deviceAbsent(id, found.reason);
   startWabt().catch(() => undefined); // reported where it is needed; meanwhile the workers start
   return new WasmDevice(newDeviceMemory(), found.simd, checkThreads(options)).start();
@@ -231,7 +232,7 @@ function newDeviceMemory(): DeviceMemory {
       code: 'device-memory',
       message: 'device wasm cannot reserve its memory',
       asked: 'a shared memory',
-      advice: 'close other devices or pages; the cause says what the engine refused',
+      advice: 'close other devices or pages; see the cause of this error',
       cause,
     });
   }
@@ -241,7 +242,7 @@ function checkThreads({ threads = thisEngine().threads }: WasmOptions): number {
   if (Number.isInteger(threads) && threads >= 1 && threads <= 1024) return threads;
   throw new MillraceError({
     code: 'usage',
-    message: `${threads} is no number of threads`,
+    message: `${threads} is not a valid number of threads`,
     asked: `threads ${threads}`,
     advice: 'give a whole number from 1 to 1024',
   });

@@ -2,14 +2,15 @@ import { api } from './api.js';
 
 /** Returns the features of this engine; or why the device is unavailable. */
 export function engineFeatures(): { readonly simd: boolean } | { readonly reason: string } {
-  if (api === undefined) return { reason: 'there is no WebAssembly here' };
+  if (api === undefined) return { reason: 'WebAssembly is not available' };
   if (typeof SharedArrayBuffer === 'undefined') {
     return {
       reason:
-        'there is no SharedArrayBuffer: a page needs the headers Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp',
+        'SharedArrayBuffer is not available: a page needs the headers Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp',
     };
   }
-  if (!api.validate(testModule(0xfe, 0x10, 2, 0, 0x1a))) return { reason: 'this engine has no threads in WebAssembly' };
+  if (!api.validate(testModule(0xfe, 0x10, 2, 0, 0x1a)))
+    return { reason: 'this engine does not support WebAssembly threads' };
   return { simd: api.validate(testModule(0xfd, 0x0f, 0x1a)) };
 }
 

@@ -19,15 +19,15 @@ const QUEUE_BYTES = 2 ** 23;
 export class StagedTransfers implements HostTransfers {
   readonly #memory: DeviceMemory;
   readonly #turnShare: TurnBudget;
-  readonly #noMemory: (what: string) => Error;
+  readonly #noMemory: (content: string) => Error;
   readonly #stagedBytes = new WeakMap<PoolQueue, number>();
-  /** A piece reserved for each line, so that transfers proceed when buffers have taken all memory. */
+  /** A piece reserved for each stream, so that transfers proceed when buffers have taken all memory. */
   readonly #reserved: ReservedPiece[] = [];
 
-  /** `lookAgain` resumes the queues in a later turn. */
-  constructor(memory: DeviceMemory, lookAgain: () => void, noMemory: (what: string) => Error) {
+  /** `resume` resumes the queues in a later turn. */
+  constructor(memory: DeviceMemory, resume: () => void, noMemory: (content: string) => Error) {
     this.#memory = memory;
-    this.#turnShare = new TurnBudget(TURN_BYTES, lookAgain);
+    this.#turnShare = new TurnBudget(TURN_BYTES, resume);
     this.#noMemory = noMemory;
   }
 
@@ -39,14 +39,14 @@ export class StagedTransfers implements HostTransfers {
   write(queue: PoolQueue, to: PoolBuffer, offset: number, data: ArrayBufferView): void {
     this.#reservedFor(queue);
     for (const { view, at } of pieces(data)) {
-      let stretch: Allocation | undefined;
+      let range: Allocation | undefined;
       const stage = (): readonly number[] | undefined => {
-        stretch = this.#allocate(queue, view.length);
-        if (!stretch) return undefined;
-        this.#memory.bytes.set(view, stretch.at);
-        return [CommandKind.copy, to.address + offset + at, stretch.at, view.length];
+        range = this.#allocate(queue, view.length);
+        if (!range) return undefined;
+        this.#memory.bytes.set(view, range.at);
+        return [CommandKind.copy, to.address + offset + at, range.at, view.length];
       };
-      const finish = (): boolean => this.#free(queue, stretch);
+      const finish = (): boolean => this.#free(queue, range);
       queue.push(stage, { uses: [to], finish });
     }
   }
@@ -54,25 +54,25 @@ export class StagedTransfers implements HostTransfers {
   read(queue: PoolQueue, from: PoolBuffer, offset: number, into: ArrayBufferView): void {
     this.#reservedFor(queue);
     for (const { view, at } of pieces(into)) {
-      let stretch: Allocation | undefined;
+      let range: Allocation | undefined;
       const stage = (): readonly number[] | undefined => {
-        stretch = this.#allocate(queue, view.length);
-        return stretch && [CommandKind.copy, stretch.at, from.address + offset + at, view.length];
+        range = this.#allocate(queue, view.length);
+        return range && [CommandKind.copy, range.at, from.address + offset + at, view.length];
       };
       const finish = (): boolean => {
-        if (!stretch || !this.#turnShare.spend(view.length)) return false;
-        view.set(this.#memory.bytes.subarray(stretch.at, stretch.at + view.length));
-        return this.#free(queue, stretch);
+        if (!range || !this.#turnShare.spend(view.length)) return false;
+        view.set(this.#memory.bytes.subarray(range.at, range.at + view.length));
+        return this.#free(queue, range);
       };
       queue.push(stage, { uses: [from], finish });
     }
   }
 
   stageWords(words: Uint32Array): { readonly address: number; release(): void } {
-    const stretch = this.#memory.allocate(words.byteLength);
-    if (!stretch) throw this.#noMemory('the parameters of a launch');
-    this.#memory.words.set(words, stretch.at / 4);
-    return { address: stretch.at, release: () => this.#memory.free(stretch) };
+    const range = this.#memory.allocate(words.byteLength);
+    if (!range) throw this.#noMemory('the parameters of a launch');
+    this.#memory.words.set(words, range.at / 4);
+    return { address: range.at, release: () => this.#memory.free(range) };
   }
 
   /** Takes memory for a piece, if this queue and this turn may have it. */
@@ -80,26 +80,26 @@ export class StagedTransfers implements HostTransfers {
     const staged = this.#stagedBytes.get(queue) ?? 0;
     if (staged > 0 && staged + bytes > QUEUE_BYTES) return undefined;
     if (!this.#turnShare.spend(bytes)) return undefined;
-    const stretch = this.#memory.allocate(bytes) ?? this.#takeReserved(queue);
-    if (stretch) this.#stagedBytes.set(queue, staged + stretch.bytes);
-    return stretch;
+    const range = this.#memory.allocate(bytes) ?? this.#takeReserved(queue);
+    if (range) this.#stagedBytes.set(queue, staged + range.bytes);
+    return range;
   }
 
-  #free(queue: PoolQueue, stretch: Allocation | undefined): boolean {
-    if (!stretch) return true;
+  #free(queue: PoolQueue, range: Allocation | undefined): boolean {
+    if (!range) return true;
     const own = this.#reserved[queue.stream];
-    if (own?.stretch === stretch) own.isBusy = false;
-    else this.#memory.free(stretch);
-    this.#stagedBytes.set(queue, (this.#stagedBytes.get(queue) ?? 0) - stretch.bytes);
+    if (own?.range === range) own.isBusy = false;
+    else this.#memory.free(range);
+    this.#stagedBytes.set(queue, (this.#stagedBytes.get(queue) ?? 0) - range.bytes);
     return true;
   }
 
   #reservedFor(queue: PoolQueue): ReservedPiece {
     const known = this.#reserved[queue.stream];
     if (known) return known;
-    const stretch = this.#memory.allocate(PIECE_BYTES);
-    if (!stretch) throw this.#noMemory("a stream's transfers");
-    const own = { stretch, isBusy: false };
+    const range = this.#memory.allocate(PIECE_BYTES);
+    if (!range) throw this.#noMemory("a stream's transfers");
+    const own = { range, isBusy: false };
     this.#reserved[queue.stream] = own;
     return own;
   }
@@ -109,12 +109,12 @@ export class StagedTransfers implements HostTransfers {
     const own = this.#reservedFor(queue);
     if (own.isBusy) return undefined;
     own.isBusy = true;
-    return own.stretch;
+    return own.range;
   }
 }
 
 interface ReservedPiece {
-  readonly stretch: Allocation;
+  readonly range: Allocation;
   isBusy: boolean;
 }
 

@@ -30,25 +30,25 @@ export class FreeRanges {
   }
 
   /**
-   * Allocates a range. `used` is how many of its first bytes were in use before; the others are untouched. Undefined if
-   * there is no space.
+   * Allocates a range. `dirtyBytes` of its first bytes were in use before; the others are untouched. Undefined if there
+   * is no space.
    */
   allocate(bytes: number): { readonly at: number; readonly bytes: number; readonly dirtyBytes: number } | undefined {
-    const wanted = Math.max(ALIGNMENT, Math.ceil(bytes / ALIGNMENT) * ALIGNMENT);
-    const index = this.#freeRanges.findIndex((range) => range.bytes >= wanted);
+    const size = Math.max(ALIGNMENT, Math.ceil(bytes / ALIGNMENT) * ALIGNMENT);
+    const index = this.#freeRanges.findIndex((range) => range.bytes >= size);
     const range = this.#freeRanges[index];
     if (!range) return undefined;
     const { at } = range;
-    range.at += wanted;
-    range.bytes -= wanted;
+    range.at += size;
+    range.bytes -= size;
     if (range.bytes === 0) this.#freeRanges.splice(index, 1);
-    this.#freeBytes -= wanted;
-    const dirtyBytes = Math.min(wanted, Math.max(0, this.#untouchedFrom - at));
-    this.#untouchedFrom = Math.max(this.#untouchedFrom, at + wanted);
-    return { at, bytes: wanted, dirtyBytes };
+    this.#freeBytes -= size;
+    const dirtyBytes = Math.min(size, Math.max(0, this.#untouchedFrom - at));
+    this.#untouchedFrom = Math.max(this.#untouchedFrom, at + size);
+    return { at, bytes: size, dirtyBytes };
   }
 
-  /** Takes back a range from `take`, with the size that it returned. */
+  /** Frees a range from `allocate`, with the size that it returned. */
   free(at: number, bytes: number): void {
     let index = this.#freeRanges.findIndex((range) => range.at > at);
     if (index < 0) index = this.#freeRanges.length;

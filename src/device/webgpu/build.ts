@@ -96,8 +96,8 @@ function checkBindings(name: string, { bindings, launch }: GridShape, limits: Li
   if (needed <= limits.maxStorageBuffersPerShaderStage) return;
   throw new MillraceError({
     code: 'device-capability',
-    message: `kernel ${name} needs ${needed} storage buffers, the device binds ${limits.maxStorageBuffersPerShaderStage} at a time`,
-    asked: `buffers ${bindings.flatMap(({ name: one, type }) => (type ? [one] : [])).join(', ')}`,
-    advice: 'put several of its buffers into one; status words and tables take one each',
+    message: `kernel ${name} needs ${needed} storage buffers, but the device has ${limits.maxStorageBuffersPerShaderStage}`,
+    asked: `buffers ${bindings.flatMap(({ name: buffer, type }) => (type ? [buffer] : [])).join(', ')}`,
+    advice: 'combine several buffers into one; status words and tables take one each',
   });
 }

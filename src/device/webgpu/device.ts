@@ -46,7 +46,10 @@ export async function open(id: string, options: OpenOptions = {}): Promise<WebGp
   const number = found.facts.findIndex(({ info }) => id === 'webgpu' || info.id === id);
   const facts = found.facts[number];
   if (!facts)
-    throw deviceAbsent(id, `there are ${found.facts.map(({ info }) => `${info.id} (${info.name})`).join(', ')}`);
+    throw deviceAbsent(
+      id,
+      `the WebGPU adapters on this machine are ${found.facts.map(({ info }) => `${info.id} (${info.name})`).join(', ')}`,
+    );
   const startData: WebGpuStart = { number, choice: facts.choice };
   const worker = threadFile('worker.js');
   return new WebGpuDevice(
@@ -85,7 +88,7 @@ async function probeInThread(): Promise<ProbedAdapters> {
   const reason = whyUnavailable();
   if (reason !== undefined) return { reason };
   if (!inNode()) return probeAdapters();
-  let answer: ProbedAdapters = { reason: 'the thread that looks for adapters ended without an answer' };
+  let answer: ProbedAdapters = { reason: 'the thread that lists adapters ended without an answer' };
   const thread = startThread({
     file: threadFile('probe.js'),
     name: 'millrace webgpu probe',
@@ -96,7 +99,7 @@ async function probeInThread(): Promise<ProbedAdapters> {
     died: () => undefined,
   });
   await thread.ready.catch((cause) => {
-    answer = { reason: `the thread that looks for adapters cannot start: ${cause?.message ?? cause}` };
+    answer = { reason: `the thread that lists adapters cannot start: ${cause?.message ?? cause}` };
   });
   await thread.ended;
   return answer;

@@ -2,7 +2,7 @@ import type { DeviceInfo } from '../device.js';
 import type { Adapter, Limits } from './api.js';
 import { type FoundAdapter, isSoftware, listAdapters } from './library.js';
 
-/** What the main thread must know about an adapter before it opens it. */
+/** Facts about an adapter that the main thread needs before it opens it. */
 export interface AdapterFacts {
   readonly info: DeviceInfo;
   readonly choice: FoundAdapter['choice'];
@@ -75,7 +75,7 @@ export function describeAdapter(found: FoundAdapter, number: number): AdapterFac
         ...(info.vendor ? { vendor: info.vendor } : {}),
         ...(info.architecture ? { architecture: info.architecture } : {}),
         ...(choice.backend ? { backend: choice.backend } : {}),
-        memory: 'WebGPU does not tell: what is shown is the largest buffer',
+        memory: 'not reported by WebGPU; the size shown is that of the largest buffer',
         'workgroup memory': `${limits.maxComputeWorkgroupStorageSize / 1024} KiB`,
         'storage buffers': `${limits.maxStorageBuffersPerShaderStage} at a time`,
         ...(subgroup ? { subgroup: `${subgroup} threads` } : {}),

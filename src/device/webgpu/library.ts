@@ -28,7 +28,7 @@ export const promisesSpin = (): boolean => inNode() !== undefined;
 /** Why WebGPU is unavailable here, as far as that is known without starting anything. */
 export function whyUnavailable(): string | undefined {
   if (typeof SharedArrayBuffer === 'undefined') {
-    return 'there is no SharedArrayBuffer: a page needs the headers Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp';
+    return 'SharedArrayBuffer is not available: a page needs the headers Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp';
   }
   const node = inNode();
   if (!node) return pageGpu() ? undefined : 'this browser has no WebGPU (navigator.gpu), or hides it from this page';
@@ -42,24 +42,23 @@ export function whyUnavailable(): string | undefined {
 export async function listAdapters(): Promise<AdapterList> {
   const reason = whyUnavailable();
   if (reason !== undefined) return { reason };
-  const open = await openRuntime();
-  if (typeof open === 'string') return { reason: open };
+  const runtime = await openRuntime();
+  if (typeof runtime === 'string') return { reason: runtime };
   const adapters: FoundAdapter[] = [];
-  for (const choice of await choices(open)) {
-    const found = await requestAdapter(open, choice);
+  for (const choice of await choices(runtime)) {
+    const found = await requestAdapter(runtime, choice);
     if (found) adapters.push(found);
   }
   if (adapters.length === 0) return { reason: inNode() ? noneInNode : 'the browser found no WebGPU adapter' };
   return { adapters: adapters.sort((a, b) => Number(isSoftware(a)) - Number(isSoftware(b))) };
 }
 
-const noneInNode =
-  'Dawn found no adapter: the Vulkan driver that is named to it does not work here, or is too old (Mesa before 23)';
+const noneInNode = 'Dawn found no adapter: the installed Vulkan driver does not work or is too old (Mesa before 23)';
 
 /** Finds the adapter of an earlier list again. */
 export async function findAdapter(choice: AdapterChoice): Promise<FoundAdapter | undefined> {
-  const open = await openRuntime();
-  return typeof open === 'string' ? undefined : requestAdapter(open, choice);
+  const runtime = await openRuntime();
+  return typeof runtime === 'string' ? undefined : requestAdapter(runtime, choice);
 }
 
 /** True for Vulkan on a CPU: correct, but slow. */
@@ -127,14 +126,14 @@ async function requestAdapter({ create, versions }: Runtime, choice: AdapterChoi
 /** Dawn lists its adapters' names when asked for one that does not exist. The same GPU may have several backends. */
 async function choices({ create }: Runtime): Promise<AdapterChoice[]> {
   if (!inNode()) return [{}];
-  const said = await create({ name: 'none of them' })
+  const message = await create({ name: 'none of them' })
     .requestAdapter()
     .then(
       () => '',
       (error: Error) => error.message,
     );
   const known = new Map<string, AdapterChoice>();
-  for (const [, backend = '', name = ''] of said.matchAll(/backend: '([^']*)', name: '([^']*)'/g))
+  for (const [, backend = '', name = ''] of message.matchAll(/backend: '([^']*)', name: '([^']*)'/g))
     if (backend !== 'null' && !known.has(name)) known.set(name, { backend, name });
   return known.size > 0 ? [...known.values()] : [{}];
 }
@@ -142,7 +141,7 @@ async function choices({ create }: Runtime): Promise<AdapterChoice[]> {
 /** Checks for a driver without asking Dawn, which prints a warning to the process's stderr if there is none. */
 function whyNoVulkan(node: NodeJS.Process): string | undefined {
   if (driverFiles(node).length > 0) return undefined;
-  return "no Vulkan driver is installed: there is none in /usr/share/vulkan/icd.d or /etc/vulkan/icd.d, and VK_ICD_FILENAMES names none; install the GPU's driver with its Vulkan part";
+  return 'no Vulkan driver found in /usr/share/vulkan/icd.d, /etc/vulkan/icd.d or VK_ICD_FILENAMES; install the GPU driver with its Vulkan part';
 }
 
 /** The files that list the drivers for Vulkan's loader: those that the environment names, or all in its folders. */

@@ -45,27 +45,27 @@ export class WebGpuProgram {
    * Returns its bind group over these buffers. The offsets of block and status are given with each dispatch, in this
    * order.
    */
-  bindGroup(given: LaunchBindings): BindGroup {
-    const key = given.buffers.map(({ id }) => id).join(' ');
-    const known = given.ownLaunch ? undefined : this.#groups.get(key);
+  bindGroup(bound: LaunchBindings): BindGroup {
+    const key = bound.buffers.map(({ id }) => id).join(' ');
+    const known = bound.ownLaunch ? undefined : this.#groups.get(key);
     if (known) return known;
     let at = 0;
     const entries = this.shape.bindings.map(({ kind }, binding) => {
       switch (kind) {
         case 'launch':
-          return { binding, resource: { buffer: given.launch, size: this.shape.launch.words * 4 } };
+          return { binding, resource: { buffer: bound.launch, size: this.shape.launch.words * 4 } };
         case 'cancel':
-          return { binding, resource: { buffer: given.cancel } };
+          return { binding, resource: { buffer: bound.cancel } };
         case 'status':
-          return { binding, resource: { buffer: given.status, size: STATUS_WORDS * 4 } };
+          return { binding, resource: { buffer: bound.status, size: STATUS_WORDS * 4 } };
         case 'tables':
           return { binding, resource: { buffer: this.#tables as Buffer } };
         default:
-          return { binding, resource: { buffer: (given.buffers[at++] as Memory).buffer } };
+          return { binding, resource: { buffer: (bound.buffers[at++] as Memory).buffer } };
       }
     });
     const group = this.#device.createBindGroup({ layout: this.#layout, entries });
-    if (given.ownLaunch) return group;
+    if (bound.ownLaunch) return group;
     for (const [oldest] of this.#groups) {
       if (this.#groups.size < MAX_BIND_GROUPS) break;
       this.#groups.delete(oldest);

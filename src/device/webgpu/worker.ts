@@ -21,13 +21,13 @@ serve<WebGpuStart>('asynchronous', (own, host) => {
 
 async function open({ number, choice }: WebGpuStart, host: DriverHost): Promise<WebGpuDriver> {
   const found = await findAdapter(choice);
-  if (!found) throw deviceAbsent(`webgpu:${number}`, 'its adapter is not there any more');
+  if (!found) throw deviceAbsent(`webgpu:${number}`, 'its adapter is no longer available');
   pinDrivers();
   const { adapter, gpu } = found;
   const { info } = describeAdapter(found, number);
-  const wishes = deviceRequest(adapter);
-  const device = withCallTimes(await adapter.requestDevice(wishes), host.calls);
-  host.log(`${info.id}: ${info.name}, features: ${wishes.requiredFeatures.join(', ') || 'none'}`);
-  const timestamps = wishes.requiredFeatures.includes('timestamp-query');
+  const request = deviceRequest(adapter);
+  const device = withCallTimes(await adapter.requestDevice(request), host.calls);
+  host.log(`${info.id}: ${info.name}, features: ${request.requiredFeatures.join(', ') || 'none'}`);
+  const timestamps = request.requiredFeatures.includes('timestamp-query');
   return WebGpuDriver.open({ gpu, device, limits: adapter.limits, info, timestamps, spins: promisesSpin() }, host);
 }

@@ -3,8 +3,8 @@ import { bindOnce } from '../../gpu/native/api.js';
 
 /**
  * CUDA's driver API, as a table: the symbol, then the types of its arguments. Pointers, handles and sizes are `wide`,
- * plain numbers in JavaScript (see libc.ts for why); output parameters point into `OutParameters`. Every driver call goes through
- * the object made from this table, so that a wrapper can time them all.
+ * plain numbers in JavaScript (see libc.ts for why); output parameters point into `OutParameters`. Every driver call
+ * goes through the object made from this table, so that a wrapper can time them all.
  *
  * The symbols are those that cuda.h maps the plain names to, from CUDA 11.7 on; `cuEventElapsedTime` keeps its first
  * version, since the second requires CUDA 12.8.
@@ -84,7 +84,7 @@ export function cudaApi(path: string): CudaApi | { readonly reason: string } {
   try {
     return bind(path, symbols);
   } catch (error) {
-    return { reason: `${path} is too old, a driver with CUDA 11.7 is needed: ${(error as Error).message}` };
+    return { reason: `${path} is too old, a driver with CUDA 11.7 or newer is required: ${(error as Error).message}` };
   }
 }
 

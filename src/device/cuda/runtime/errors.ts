@@ -20,7 +20,7 @@ export class CudaErrors extends DriverErrors<CudaCall> {
   }
 
   protected describeCode(code: number): string {
-    const name = this.#text('cuGetErrorName', code) || 'an unknown code';
+    const name = this.#text('cuGetErrorName', code) || 'unknown code';
     const text = this.#text('cuGetErrorString', code);
     return `${name} (${code})${text === '' ? '' : `: ${text}`}`;
   }
@@ -46,31 +46,31 @@ const codes: ReadonlyMap<number, ErrorCode> = new Map([
 ]);
 
 const CHECKED =
-  'compile the kernel with `checked` to learn which access it is, then start the program again (CUDA refuses a process whose kernel died)';
+  'compile the kernel with `checked` to find the access, then restart the program (CUDA fails all later calls of this process)';
 
 const hints: ReadonlyMap<number, string> = new Map([
-  [1, 'this is a fault of Millrace: please report it with the line above'],
-  [2, 'free buffers, use smaller ones, or end other programs that hold memory of this GPU (nvidia-smi lists them)'],
-  [34, 'this libcuda is the stub of the toolkit: install the driver, or take the stub out of LD_LIBRARY_PATH'],
-  [46, 'another process holds the GPU, or it was lost: look at nvidia-smi'],
-  [100, 'look at nvidia-smi, and at CUDA_VISIBLE_DEVICES'],
-  [101, 'look at CUDA_VISIBLE_DEVICES'],
+  [1, 'this is a bug in Millrace: please report it with the line above'],
+  [2, 'free buffers, use smaller ones, or end other programs that use memory of this GPU (nvidia-smi lists them)'],
+  [34, 'this libcuda is the stub of the toolkit: install the driver, or remove the stub from LD_LIBRARY_PATH'],
+  [46, 'another process is using the GPU, or it was lost: check nvidia-smi'],
+  [100, 'check nvidia-smi and CUDA_VISIBLE_DEVICES'],
+  [101, 'check CUDA_VISIBLE_DEVICES'],
   [209, 'the program was compiled for another GPU: clear the cache of compiled programs'],
-  [214, 'the memory of the GPU is damaged: look at `nvidia-smi -q -d ECC`, then reset the GPU'],
+  [214, 'the GPU reported a memory error: check `nvidia-smi -q -d ECC`, then reset the GPU'],
   [222, 'NVRTC is newer than the driver: update the driver, or name an older NVRTC in MILLRACE_LIBNVRTC'],
-  [226, 'the GPU had a fault that it contained: start the program again'],
-  [700, `the kernel accessed memory that is not its own: ${CHECKED}`],
+  [226, 'the GPU contained a hardware fault: restart the program'],
+  [700, `the kernel accessed an invalid address: ${CHECKED}`],
   [701, 'the kernel needs more registers or workgroup memory than the GPU has: use a smaller workgroup'],
-  [702, 'the launch ran too long for the watchdog of a GPU with a display: use smaller chunks'],
-  [712, 'the memory is page-locked already'],
+  [702, 'the watchdog of a GPU with a display ended the launch: use smaller chunks'],
+  [712, 'the memory is already page-locked'],
   [714, CHECKED],
   [715, CHECKED],
   [716, CHECKED],
   [717, CHECKED],
   [718, CHECKED],
-  [719, `the kernel died: ${CHECKED}`],
+  [719, `the kernel crashed: ${CHECKED}`],
   [802, 'the GPUs are not ready: on machines with NVSwitch start nvidia-fabricmanager'],
   [803, 'the driver was updated while it was in use: restart the machine, or reload the nvidia modules'],
-  [804, 'the compatibility package of CUDA does not work with this GPU: take it out of LD_LIBRARY_PATH'],
-  [999, 'look at the kernel log (dmesg, lines with NVRM or Xid), then restart the machine if it persists'],
+  [804, 'the CUDA compatibility package does not support this GPU: remove it from LD_LIBRARY_PATH'],
+  [999, 'check the kernel log (dmesg, lines with NVRM or Xid); if the error persists, restart the machine'],
 ]);

@@ -10,9 +10,9 @@ const helperPool = new HelperPool<Question, Answers>({
   keptHelpers: 1,
   start: startHelper,
   failure: {
-    message: 'the thread that asks the CUDA driver failed',
-    asked: 'what GPUs there are, or a kernel for one',
-    advice: 'look at nvidia-smi; if the driver works, please report it',
+    message: 'the thread that queries the CUDA driver failed',
+    asked: 'a list of GPUs, or a compiled kernel',
+    advice: 'check nvidia-smi; if the driver works, please report this',
   },
 });
 

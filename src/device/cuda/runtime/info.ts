@@ -38,7 +38,7 @@ const COMPUTE_PROHIBITED = 2;
 export function startDriver(api: CudaApi): { readonly version: number } | { readonly reason: string } {
   const errors = new CudaErrors(api, 'CUDA');
   const code = preservingSignals(() => api.cuInit(0));
-  if (code === Cuda.noDevice) return { reason: 'the NVIDIA driver is here, but no GPU that it can use' };
+  if (code === Cuda.noDevice) return { reason: 'the NVIDIA driver is installed but finds no usable GPU' };
   if (code !== Cuda.success) return { reason: errors.describe('cuInit', code).message.split(/\n\s*/).join('; ') };
   const out = new OutParameters();
   errors.check('cuDriverGetVersion', api.cuDriverGetVersion(out.address));
@@ -66,10 +66,10 @@ export function readGpu(api: CudaApi, ordinal: number): Gpu {
   const flag = (which: number): boolean =>
     api.cuDeviceGetAttribute(out.address, which, handle) === Cuda.success && out.int() !== 0;
   const text = (bytes: number, call: 'cuDeviceGetName' | 'cuDeviceGetPCIBusId'): string => {
-    const room = new Uint8Array(bytes);
-    // SAFETY: the function writes at most `bytes` bytes, the zero included; `room` outlives the call.
-    errors.check(call, api[call](addressOf(room), bytes, handle));
-    return textIn(room);
+    const name = new Uint8Array(bytes);
+    // SAFETY: the function writes at most `bytes` bytes, the zero included; `name` outlives the call.
+    errors.check(call, api[call](addressOf(name), bytes, handle));
+    return textIn(name);
   };
   errors.check('cuDeviceTotalMem', api.cuDeviceTotalMem(out.address, handle));
   const memoryBytes = out.wide();
@@ -99,7 +99,7 @@ export function readGpu(api: CudaApi, ordinal: number): Gpu {
 /** Why no process can open this GPU, if so. */
 export function whyUnusable({ computeMode }: Gpu): string | undefined {
   return computeMode === COMPUTE_PROHIBITED
-    ? 'its compute mode is "prohibited" (nvidia-smi -c 0 allows it)'
+    ? 'its compute mode is "prohibited" (`nvidia-smi -c 0` changes it)'
     : undefined;
 }
 

@@ -27,28 +27,28 @@ const librarySpecs: Readonly<Record<LibraryName, LibrarySpec>> = {
     variable: 'MILLRACE_LIBCUDA',
     sonames: () => ['libcuda.so.1', 'libcuda.so'],
     folders: () => ['/usr/lib/wsl/lib', '/usr/local/cuda/compat', '/usr/local/nvidia/lib64'],
-    missing: 'there is no NVIDIA driver: libcuda.so.1 is not there; install the driver (nvidia-driver, or libcuda1)',
+    missing: 'no NVIDIA driver: libcuda.so.1 not found; install the driver (nvidia-driver, or libcuda1)',
   },
   nvrtc: {
     variable: 'MILLRACE_LIBNVRTC',
     sonames: nvrtcNames,
     folders: toolkitFolders,
     missing:
-      'there is no NVRTC, the library that compiles kernels for NVIDIA: install cuda-nvrtc-13-0 (or the one of your ' +
-      "driver's version) from NVIDIA's packages, libnvrtc12 from Debian's or Ubuntu's, or `pip install nvidia-cuda-nvrtc`",
+      'NVRTC, the library that compiles kernels for NVIDIA, not found: install cuda-nvrtc-13-0 (or the version of your ' +
+      "driver) from NVIDIA's packages, libnvrtc12 from Debian's or Ubuntu's, or `pip install nvidia-cuda-nvrtc`",
   },
   nvml: {
     variable: 'MILLRACE_LIBNVML',
     sonames: () => ['libnvidia-ml.so.1', 'libnvidia-ml.so'],
     folders: () => ['/usr/lib/wsl/lib', '/usr/local/nvidia/lib64'],
-    missing: 'there is no NVML: libnvidia-ml.so.1 is not there; it comes with the driver (libnvidia-ml1)',
+    missing: 'no NVML: libnvidia-ml.so.1 not found; it comes with the driver (libnvidia-ml1)',
   },
   nvtx: {
     variable: 'MILLRACE_LIBNVTX',
     // The second name was used up to CUDA 12.
     sonames: () => ['libnvtx3interop.so.1', 'libnvToolsExt.so.1'],
     folders: toolkitFolders,
-    missing: 'there is no NVTX: install cuda-nvtx-13-0, or the one of your CUDA version',
+    missing: 'NVTX not found: install cuda-nvtx-13-0, or the version of your CUDA',
   },
 };
 
@@ -82,7 +82,8 @@ export function findLibrary(
       ? { path: configured }
       : { reason: `${variable} names a library that cannot be loaded: ${fault}` };
   }
-  if (process.platform !== 'linux') return { reason: `CUDA is for Linux here, this is ${process.platform}` };
+  if (process.platform !== 'linux')
+    return { reason: `CUDA devices are supported only on Linux, not on ${process.platform}` };
   const faults: string[] = [];
   for (const path of sonames(major)) {
     const fault = loadError(path);

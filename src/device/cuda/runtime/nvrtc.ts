@@ -57,7 +57,7 @@ export class Nvrtc {
     try {
       return new Nvrtc(bind(found.path, symbols), found.path);
     } catch (error) {
-      return { reason: `${found.path} cannot be used (NVRTC 11.2 or newer is needed): ${(error as Error).message}` };
+      return { reason: `${found.path} cannot be used (NVRTC 11.2 or newer is required): ${(error as Error).message}` };
     }
   }
 

@@ -60,10 +60,10 @@ export class Nvml {
 
   /** "580.95.05". */
   driverVersion(): string | undefined {
-    const room = new Uint8Array(96);
-    // SAFETY: at most `room.length` bytes are written, the zero included.
-    const code = this.#api.nvmlSystemGetDriverVersion(addressOf(room), room.length);
-    return code === 0 ? textIn(room) : undefined;
+    const text = new Uint8Array(96);
+    // SAFETY: at most `text.length` bytes are written, the zero included.
+    const code = this.#api.nvmlSystemGetDriverVersion(addressOf(text), text.length);
+    return code === 0 ? textIn(text) : undefined;
   }
 
   /** Returns the GPU with this PCI bus id, in the driver API's notation. */
@@ -95,7 +95,7 @@ export class Nvml {
     const limit = this.#word(api.nvmlDeviceGetEnforcedPowerLimit(device, at));
     const clockMHz = this.#word(api.nvmlDeviceGetClockInfo(device, CLOCK_SM, at));
     const memoryClockMHz = this.#word(api.nvmlDeviceGetClockInfo(device, CLOCK_MEMORY, at));
-    // SAFETY: two words (GPU, memory), in per cent, then three 8-byte counts (total, free, used): both fit in Out.
+    // SAFETY: two words (GPU, memory), in per cent, then three 8-byte counts (total, free, used): both fit in `OutParameters`.
     const busy =
       api.nvmlDeviceGetUtilizationRates(device, at) === 0 ? [this.#out.word(0), this.#out.word(1)] : undefined;
     const used = api.nvmlDeviceGetMemoryInfo(device, at) === 0 ? this.#out.wide(2) : undefined;

@@ -25,7 +25,7 @@ export type Question =
       readonly target: CompileTarget;
     };
 
-/** What is installed on this machine, determined without a context. */
+/** The GPUs and libraries of this machine, determined without a context. */
 export interface Survey {
   readonly libcuda: string;
   readonly cuda: number;
@@ -78,7 +78,7 @@ function survey(): Answers['survey'] {
   const own = startedDriver();
   if ('reason' in own) return own;
   const gpus = listGpus(own.api);
-  if (gpus.length === 0) return { reason: 'the NVIDIA driver is here, but no GPU that it can use' };
+  if (gpus.length === 0) return { reason: 'the NVIDIA driver is installed but finds no usable GPU' };
   const sensors = openNvml();
   const version = sensors?.driverVersion();
   const nvrtc = nvrtcFor(Math.floor(own.cuda / 1000));
@@ -91,8 +91,13 @@ function survey(): Answers['survey'] {
     gpus: gpus.map((gpu) => {
       const device = sensors?.device(gpu.busId);
       const link = device === undefined ? undefined : sensors?.link(device);
-      const around = { cuda: own.cuda, driver: version, nvrtc: 'reason' in nvrtc ? undefined : nvrtc.version, link };
-      return { gpu, info: describeGpu(gpu, around) };
+      const environment = {
+        cuda: own.cuda,
+        driver: version,
+        nvrtc: 'reason' in nvrtc ? undefined : nvrtc.version,
+        link,
+      };
+      return { gpu, info: describeGpu(gpu, environment) };
     }),
   };
 }

@@ -51,26 +51,26 @@ export class HelperPool<Question extends { readonly kind: string }, Answers exte
 
   /** Ends all helpers, even busy ones. */
   end(): void {
-    for (const post of this.#slots) post.end();
+    for (const slot of this.#slots) slot.end();
   }
 
   /** Gives questions to idle helpers, and starts helpers while questions are left. */
   #assign(): void {
-    for (const post of this.#slots) if (!post.isBusy) this.#assignNext(post);
+    for (const slot of this.#slots) if (!slot.isBusy) this.#assignNext(slot);
     while (this.#queue.length > 0 && this.#slots.size < this.#options.maxHelpers) {
-      const post = new Slot(this.#options, {
+      const slot = new Slot(this.#options, {
         free: () => this.#assign(),
-        gone: () => this.#slots.delete(post),
+        gone: () => this.#slots.delete(slot),
         isSpare: () => this.#slots.size > (this.#options.keptHelpers ?? 0),
       });
-      this.#slots.add(post);
-      this.#assignNext(post);
+      this.#slots.add(slot);
+      this.#assignNext(slot);
     }
   }
 
-  #assignNext(post: Slot): void {
+  #assignNext(slot: Slot): void {
     const next = this.#queue.shift();
-    if (next) post.ask(next);
+    if (next) slot.ask(next);
   }
 }
 

@@ -23,7 +23,7 @@ export class CopyThreads {
   expectCopy(bytes: number): void {
     if (this.#isStarted || bytes < LARGE_BYTES) return;
     this.#isStarted = true;
-    const file = workerUrl(import.meta.url, 'crew-worker.js');
+    const file = workerUrl(import.meta.url, 'copy-worker.js');
     for (let at = 0; at < this.#helpers; at++) {
       // If one cannot start, the others do its part.
       const start = { file, name: 'millrace copies', data: this.memory, isKept: true, died: () => undefined };

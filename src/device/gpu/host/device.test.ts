@@ -279,7 +279,7 @@ describe('options', () => {
     const device = await open({ streams: 3 });
     const streams = [device.stream(), device.stream(), device.stream()];
     expect(device.streams).toEqual({ open: 3, max: 3 });
-    expect(() => device.stream()).toThrow(/all of its 3 streams open/);
+    expect(() => device.stream()).toThrow(/all 3 streams of device \w+ are open/);
     streams[0]?.close();
     device.stream();
     expect(device.streams.open).toBe(3);
@@ -334,7 +334,7 @@ describe('compiling', () => {
     const error = await device.compile(faulty).catch((reason) => reason);
     expect(error).toMatchObject({ code: 'device-compile' });
     expect(error.message).toMatch(
-      /kernel faulty: scriptc 1 refused the generated text\n {2}error: {2}expected a semicolon/,
+      /kernel faulty: scriptc 1 rejected the generated text\n {2}error: {2}expected a semicolon/,
     );
     expect(error.message).toMatch(/text: {3}line 9: /);
   });

@@ -151,9 +151,9 @@ export abstract class GpuDevice implements Device {
     if (!Number.isSafeInteger(pointer) || pointer <= 0 || pointer % ALIGN_BYTES !== 0 || bytes % ALIGN_BYTES !== 0) {
       throw new MillraceError({
         code: 'launch-arguments',
-        message: `${bytes} bytes at ${pointer} are no memory that kernels can use`,
+        message: `kernels cannot use ${bytes} bytes at address ${pointer}`,
         asked: `adopt(${pointer}, ${bytes})`,
-        advice: `give a pointer of the device, and a number of bytes, both multiples of ${ALIGN_BYTES}`,
+        advice: `give a device pointer and a size that are multiples of ${ALIGN_BYTES}`,
       });
     }
     const number = this.#streams.nextMemoryNumber();
@@ -183,7 +183,7 @@ export abstract class GpuDevice implements Device {
     const number = this.#streams.nextMemoryNumber();
     const { locked, shared, address = 0 } = await this.#link.call('host', { number, bytes });
     const own = shared ?? this.#bytesAt?.(address, bytes);
-    if (own === undefined) throw new TypeError('the driver gives memory that its device cannot see');
+    if (own === undefined) throw new TypeError('the driver returned memory that the main thread cannot access');
     // Each allocation from a region comes in its own message, and so as its own ArrayBuffer, which identifies it in
     // transfers.
     const { buffer } = own;
@@ -248,7 +248,7 @@ export abstract class GpuDevice implements Device {
           error,
           line,
           asked: `compiling ${program.name} for workgroups of ${shape.workgroup} on ${this.info.id}`,
-          advice: 'this is a fault of Millrace or of the compiler, please report it with the kernel',
+          advice: 'this is a bug in Millrace or in the compiler: please report it with the kernel',
         },
       );
     }
@@ -311,8 +311,8 @@ function checkParameters({ program, shape }: LoweredGpuKernel): void {
   if (shape.launch.words <= capacity) return;
   throw new MillraceError({
     code: 'kernel-budget',
-    message: `kernel ${program.name}: its job and chunk values take ${shape.launch.words} words, a launch has ${capacity}`,
+    message: `kernel ${program.name}: its job and chunk values take ${shape.launch.words} words, more than ${capacity}`,
     asked: `kernel ${program.name}`,
-    advice: 'give large tables as buffers',
+    advice: 'pass large tables as buffers',
   });
 }

@@ -54,7 +54,7 @@ export async function openLink<Own>(opening: LinkOptions<Own>): Promise<Link> {
   if (!Number.isInteger(streams) || streams < 1 || streams > LINES / 2) {
     throw new MillraceError({
       code: 'usage',
-      message: `${streams} is no number of streams`,
+      message: `${streams} is not a valid number of streams`,
       asked: `streams ${streams}`,
       advice: `give a whole number from 1 to ${LINES / 2}`,
     });
@@ -131,7 +131,7 @@ export class Link {
         code: 'device-failed',
         message: `the worker thread of device ${this.#device} could not start`,
         asked: `device ${this.#device}`,
-        advice: 'the cause says why',
+        advice: 'see the cause of this error',
         cause: this.#openError ?? cause,
       });
     }
@@ -191,11 +191,11 @@ export class Link {
     this.#rejectCalls(error ?? new Error('the worker has ended'));
     this.#thread.keepAlive(true);
     const late = setTimeout(() => this.#thread.terminate(), this.#joinMs);
-    const isResting = await this.#thread.ended;
+    const isIdle = await this.#thread.ended;
     clearTimeout(late);
     await this.#copyThreads?.stop();
-    // If a thread does not rest, its runtime may still access the board.
-    if (boards.delete(this.board) && isResting) recycleBoard(this.board);
+    // If the thread was not kept for reuse, its runtime may still access the board.
+    if (boards.delete(this.board) && isIdle) recycleBoard(this.board);
   }
 
   #rejectCalls(error: Error): void {
@@ -255,7 +255,7 @@ export class Link {
           message: `the worker thread of device ${this.#device} died: ${firstLine(cause)}`,
           asked: 'work in flight',
           advice:
-            'open the device again; if it happens again, run with a checked build to find the access that does it',
+            'open the device again; if it happens again, compile the kernels with `checked` to find a faulty access',
           cause,
         });
     this.#events?.failed(error);

@@ -6,7 +6,7 @@ import { CopyThreads } from './copy-threads.js';
 import { helperCounts, ParallelCopier } from './parallel-copier.js';
 
 const threads = new CopyThreads(2);
-const crew = new ParallelCopier(threads.memory);
+const copier = new ParallelCopier(threads.memory);
 afterAll(() => threads.stop());
 
 const SIZE = 2 ** 20 + 77;
@@ -16,7 +16,7 @@ const outside = new Uint8Array(SIZE + 200).fill(0xee);
 /** Copies part of `from`, and looks at every byte of the target. */
 function copied(at: number, bytes: number, gap: number): void {
   const into = outside.slice(0, SIZE + 2 * gap);
-  crew.copy(addressOf(into) + gap, addressOf(from) + at, bytes);
+  copier.copy(addressOf(into) + gap, addressOf(from) + at, bytes);
   const expected = outside.slice(0, SIZE + 2 * gap);
   expected.set(from.subarray(at, at + bytes), gap);
   expect(Buffer.compare(into, expected)).toBe(0);

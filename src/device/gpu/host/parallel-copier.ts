@@ -2,7 +2,7 @@ import { copyBytes } from '../../native/libc.js';
 
 /**
  * Several threads copy host memory together. One core copies 6 to 10 GB/s; a bus takes 50. The thread that owns a
- * device calls `copy`; helpers (`crew-threads.ts`) take parts of it. Each part goes to the first thread that asks, the
+ * device calls `copy`; helpers (`copy-threads.ts`) take parts of it. Each part goes to the first thread that asks, the
  * owner included, so helpers that are late or not started yet delay no copy.
  *
  * Words (i32). Words that different threads write are 64 bytes apart.

@@ -9,7 +9,7 @@ import { type StagedRead, type StagingOwner, StagingRing } from './staging-ring.
 /** How a mark ended. */
 export type MarkOutcome = { readonly report: Report } | { readonly error: Error };
 
-/** A mark in flight, and what is released when it has passed. */
+/** A mark in flight, and the data that is released when it has completed. */
 interface SentMark {
   /** Undefined for a note: a mark that only tracks progress. */
   readonly completion: LineCompletion | undefined;
@@ -21,7 +21,7 @@ interface SentMark {
   outcome: MarkOutcome | undefined;
 }
 
-/** The main thread's side of one stream: the marks, and what commands hold until a mark has passed. */
+/** The main thread's side of one stream: the marks, and the data that commands hold until a mark has completed. */
 export class MarkQueue implements StagingOwner {
   readonly writer: CommandWriter;
   readonly turnBudget: TurnBudget;
@@ -31,7 +31,7 @@ export class MarkQueue implements StagingOwner {
   #staging: StagingRing | undefined;
   #heldData: unknown[] = [];
   #reads: Fifo<StagedRead> | undefined;
-  /** Notes sent, modulo 2^32, and the stage's position at the last mark or note. */
+  /** Notes sent, modulo 2^32, and the staging ring's position at the last mark or note. */
   #notes: number;
   #notedPosition = 0;
 
@@ -52,18 +52,18 @@ export class MarkQueue implements StagingOwner {
     return this.#notes;
   }
 
-  /** The stage, for transfers that the worker cannot do by itself. */
+  /** For transfers that the worker cannot do by itself. */
   get staging(): StagingRing {
     this.#staging ??= new StagingRing(this);
     return this.#staging;
   }
 
-  /** The number of the stage's memory, once the worker knows it. */
+  /** The number of the staging ring's memory, once the worker has it. */
   get stagingNumber(): number | undefined {
     return this.#staging?.number;
   }
 
-  /** Keeps `data` until a later mark has passed. */
+  /** Keeps `data` until a later mark has completed. */
   hold(data: unknown): void {
     this.#heldData.push(data);
   }

@@ -14,15 +14,15 @@ export interface StagedRead {
   readonly at: number;
 }
 
-/** The services that a stage needs from its owner. */
+/** The services that a staging ring needs from its owner. */
 export interface StagingOwner {
   readonly writer: CommandWriter;
   readonly turnBudget: TurnBudget;
   /** Registers the memory with the worker. Its number is set once the worker has it. */
   shareMemory(memory: SharedArrayBuffer): { readonly number: number | undefined };
-  /** Sends a note, so that the owner learns when everything staged so far has passed. False if that is not possible now. */
+  /** Sends a note, which reports when everything staged so far has completed. False if that is not possible now. */
   sendNote(): boolean;
-  /** Adds a read whose bytes arrive when the commands sent so far have passed. */
+  /** Adds a read whose bytes arrive when the commands sent so far have completed. */
   expectRead(read: StagedRead): void;
 }
 
@@ -44,7 +44,7 @@ export class StagingRing {
     this.#registration = owner.shareMemory(this.#memory);
   }
 
-  /** The position up to which the stage has been used, for `release`. */
+  /** The position up to which the ring has been used, for `release`. */
   get position(): number {
     return this.#allocatedBytes;
   }
@@ -89,7 +89,7 @@ export class StagingRing {
     this.#releasedBytes = Math.max(this.#releasedBytes, position);
   }
 
-  /** True if there is space for a piece, here and in the ring. If there is none here, sends a note that will free some. */
+  /** True if both rings, this one and that of commands, have space for a piece. If this one is full, sends a note. */
   #hasSpace(bytes: number): boolean {
     if (this.#registration.number === undefined || !this.#owner.writer.hasSpace(TRANSFER_WORDS)) return false;
     if (this.#next(bytes).end - this.#releasedBytes <= STAGING_BYTES) return true;
@@ -129,7 +129,7 @@ export interface Transfer {
 }
 
 export function sendTransfer(writer: CommandWriter, kind: number, transfer: Transfer): void {
-  const { memory, offset, bytes, host, address, at: place } = transfer;
+  const { memory, offset, bytes, host, address, at: hostOffset } = transfer;
   const at = writer.begin(kind, TRANSFER_WORDS);
   const { words } = writer;
   words[at] = memory;
@@ -137,7 +137,7 @@ export function sendTransfer(writer: CommandWriter, kind: number, transfer: Tran
   writeWide(words, at + 3, bytes);
   words[at + 5] = host;
   words[at + 6] = address === undefined ? 0 : 1;
-  writeWide(words, at + 7, address ?? place);
+  writeWide(words, at + 7, address ?? hostOffset);
   writer.send();
 }
 

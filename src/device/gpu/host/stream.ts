@@ -82,7 +82,7 @@ export class GpuStream implements StreamCommands<GpuBuffer, GpuJob, LineCompleti
 
   wait({ line, number }: LineCompletion): void {
     const { writer } = this.#queue;
-    if (line === writer.line) return; // a stream has passed its own marks when it gets here
+    if (line === writer.line) return; // a stream runs in order, so its own marks have completed by then
     const at = writer.begin(CommandKind.wait, WAIT_WORDS);
     writer.words[at] = line;
     writer.words[at + 1] = number;
@@ -94,9 +94,9 @@ export class GpuStream implements StreamCommands<GpuBuffer, GpuJob, LineCompleti
     if (info.kind !== 'cuda' || !Number.isSafeInteger(handle) || handle <= 0) {
       throw new MillraceError({
         code: 'launch-arguments',
-        message: `${handle} is no stream that ${info.id} can wait for`,
+        message: `${handle} is not a stream that ${info.id} can wait for`,
         asked: `follow(${handle})`,
-        advice: 'give the handle of a CUDA stream, on a device of CUDA; elsewhere wait before you call',
+        advice: 'give the handle of a CUDA stream; on other devices, wait for that work before queueing commands',
       });
     }
     const { writer } = this.#queue;
@@ -127,7 +127,7 @@ export class GpuStream implements StreamCommands<GpuBuffer, GpuJob, LineCompleti
     const host = this.#owner.hostNumber(view.buffer);
     if (!addressOf && host === undefined) return false;
     if (host === undefined) this.#owner.expectStaging?.(view.byteLength);
-    // SAFETY: the array is held until a mark after this command has passed.
+    // SAFETY: the array is held until a mark after this command has completed.
     this.#queue.hold(view);
     sendTransfer(this.#queue.writer, kind, {
       memory: buffer.number,

@@ -79,9 +79,9 @@ export class Streams {
     if (this.count >= maxStreams || number >= LINES) {
       throw new MillraceError({
         code: 'launch-range',
-        message: `device ${this.device.info.id} has all of its ${maxStreams} streams open`,
+        message: `all ${maxStreams} streams of device ${this.device.info.id} are open`,
         asked: 'another stream()',
-        advice: 'close streams that are not needed, share one, or open the device with more',
+        advice: 'close streams that are not needed, share one, or open the device with more `streams`',
       });
     }
     this.#lines[number] ??= { marks: 0, notes: 0, queue: undefined, isClosing: false, isClosedByWorker: false };

@@ -38,10 +38,10 @@ export class CallTimer {
     const tally = new CallStats(name);
     this.#tallies?.push(tally);
     const now = this.#now;
-    return function (this: unknown, ...given) {
+    return function (this: unknown, ...args) {
       const began = now();
       try {
-        return callable.apply(this, given);
+        return callable.apply(this, args);
       } finally {
         tally.add(now() - began);
       }
@@ -49,7 +49,7 @@ export class CallTimer {
   }
 }
 
-type Callable = (...given: unknown[]) => unknown;
+type Callable = (...args: unknown[]) => unknown;
 
 /** How many times are kept exactly (128 KiB); further ones are only counted in the histogram. */
 const MAX_EXACT_TIMES = 2 ** 14;

@@ -54,12 +54,12 @@ export abstract class NativeDriver<
   /** Called before the tables of a program are freed: the program may never have been launched. */
   protected finishTableWrites(): void {}
   protected abstract line(number: number, epochWord: number): Line;
-  /** The result code of a mark's work: 0 if it has passed, undefined while it is running. */
+  /** The result code of a mark's work: 0 if it has completed, undefined while it is running. */
   protected abstract codeOf(mark: Mark): number | undefined;
   protected abstract errorOf(code: number, work: string): MillraceError | FatalError;
-  /** Called when the mark has passed. */
+  /** Called when the mark has completed. */
   protected abstract markPassed(mark: Mark): void;
-  /** Called once, after the mark has passed. */
+  /** Called once, after the mark has completed. */
   protected abstract timesOf(mark: Mark): MarkTimes;
 
   alloc(bytes: number): Memory {

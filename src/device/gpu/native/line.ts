@@ -63,7 +63,7 @@ export abstract class NativeLine<Memory extends NativeMemory, Program, Mark, Eve
   /** Transfers from and to pageable memory. */
   abstract readonly staging: PinnedRing<LockedRegion>;
   abstract readonly epoch: Pick<Epoch<never>, 'device' | 'setEpoch'>;
-  /** The end of the last mark that passed. */
+  /** The end of the last mark that completed. */
   endedNs = 0n;
   /** Since the last mark: when the first command was sent, and the status slots of launches. */
   protected sentNs = 0n;
@@ -134,7 +134,7 @@ export abstract class NativeLine<Memory extends NativeMemory, Program, Mark, Eve
     return true;
   }
 
-  /** Called when all of its marks have passed, or the device is ending. */
+  /** Called when all of its marks have completed, or the device is ending. */
   destroy(): void {
     for (const block of this.#blocks) this.#resources.memory.free(block);
   }

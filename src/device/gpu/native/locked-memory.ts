@@ -33,8 +33,8 @@ export class LockedMemory<M extends LockedRegion> {
   /** Keyed by address. */
   readonly #large = new Map<number, M>();
 
-  constructor(smith: PageLocker<M>, slabBytes = SLAB_BYTES) {
-    this.#locker = smith;
+  constructor(locker: PageLocker<M>, slabBytes = SLAB_BYTES) {
+    this.#locker = locker;
     this.#slabBytes = slabBytes;
   }
 
@@ -61,7 +61,7 @@ export class LockedMemory<M extends LockedRegion> {
   /** Unlocks the regions that are not in use: all of them if everything was given back. */
   trim(): void {
     const idle = this.#slabs.filter(({ slab }) => slab.isIdle);
-    for (const one of idle) this.#slabs.splice(this.#slabs.indexOf(one), 1);
+    for (const slab of idle) this.#slabs.splice(this.#slabs.indexOf(slab), 1);
     for (const { region } of idle) this.#locker.unlock(region);
   }
 

@@ -10,7 +10,7 @@ export interface Transport<M extends { readonly address: number }, Event> {
   alloc(bytes: number): M;
   /** Copies host memory; complete when it returns. */
   copy?(to: number, from: number, bytes: number): void;
-  /** Records an event after the last command; `passed` queries it and releases it once it has passed. */
+  /** Records an event after the last command; `passed` queries it and releases it once it has completed. */
   record(sent: Event): number;
   passed(event: number): boolean;
 }
@@ -71,8 +71,8 @@ export class PinnedRing<M extends { readonly address: number }, Event = unknown>
     let settled = 0;
     for (const { at, bytes, event, into } of this.#pieces) {
       if (!this.#transport.passed(event)) break;
-      // SAFETY: the event says that these bytes have arrived; the target is held until its mark has passed, which is
-      // later.
+      // SAFETY: the event says that these bytes have arrived; the target is held until its mark has completed,
+      // which is later.
       if (into !== 0) this.#copy(into, at, bytes);
       settled++;
     }
@@ -125,7 +125,7 @@ export class PinnedRing<M extends { readonly address: number }, Event = unknown>
         return false;
       }
       const at = ring.address + place;
-      // SAFETY: `at` is a free part of the ring; the host's side is held by the main thread until its mark has passed.
+      // SAFETY: `at` is a free part of the ring; the host's side is held by the main thread until its mark has completed.
       if (kind === 'write') this.#copy(at, host + this.#doneBytes, length);
       const event = this.#transport.record(queue[kind](memory, offset + this.#doneBytes, at, length));
       this.#pieces.push({ at, bytes: length, event, into: kind === 'read' ? host + this.#doneBytes : 0 });

@@ -16,11 +16,11 @@ export class Slab {
   /** Takes `bytes` bytes and returns their offset; undefined if no free range is long enough. */
   alloc(bytes: number): number | undefined {
     const size = aligned(Math.max(1, bytes)); // so that no two pieces begin at the same offset
-    const index = this.#free.findIndex((stretch) => stretch.bytes >= size);
-    const stretch = this.#free[index];
-    if (stretch === undefined) return undefined;
-    const { at } = stretch;
-    const rest = { at: at + size, bytes: stretch.bytes - size };
+    const index = this.#free.findIndex((range) => range.bytes >= size);
+    const range = this.#free[index];
+    if (range === undefined) return undefined;
+    const { at } = range;
+    const rest = { at: at + size, bytes: range.bytes - size };
     this.#free.splice(index, 1, ...(rest.bytes > 0 ? [rest] : []));
     this.#allocated.set(at, size);
     return at;
@@ -31,7 +31,7 @@ export class Slab {
     const bytes = this.#allocated.get(at);
     if (bytes === undefined) return false;
     this.#allocated.delete(at);
-    const found = this.#free.findIndex((stretch) => stretch.at > at);
+    const found = this.#free.findIndex((range) => range.at > at);
     const index = found < 0 ? this.#free.length : found;
     const [before, after] = [this.#free[index - 1], this.#free[index]];
     const joinsBefore = before !== undefined && before.at + before.bytes === at;

@@ -72,7 +72,7 @@ export class Grids {
     this.#grids.delete(number);
     this.#reassign(() => undefined);
     if (isStopped) this.#driver.close(grid.handle);
-    else this.#options.log(`grid ${number} does not stop: its memory goes with the device`);
+    else this.#options.log(`grid ${number} does not stop: its memory is freed with the device`);
     return isStopped;
   }
 
@@ -128,9 +128,9 @@ export class Grids {
   }
 
   /** Gives the grids an order and waits until they have ended. False if one has not ended in time. */
-  #wait(grids: readonly WorkerGrid[], order: number, patienceUs: number): boolean {
+  #wait(grids: readonly WorkerGrid[], order: number, maxWaitUs: number): boolean {
     const { now, sleep = sleepFor } = this.#options;
-    const until = now() + patienceUs;
+    const until = now() + maxWaitUs;
     for (const grid of grids) if (grid.isRunning) grid.setOrder(order);
     for (;;) {
       const left = grids.filter((grid) => grid.isRunning && !this.#isEnded(grid));
@@ -152,16 +152,16 @@ export class Grids {
     if (nowUs < grid.nextQueryUs) return;
     grid.nextQueryUs = nowUs + QUERY_US;
     if (this.#isEnded(grid)) {
-      if (grid.idleLaunches >= MAX_IDLE_LAUNCHES) this.#abandon(grid, 'ends without taking any work');
+      if (grid.idleLaunches >= MAX_IDLE_LAUNCHES) this.#abandon(grid, 'ended repeatedly without taking any work');
       return;
     }
     const { maxLaunchMs } = this.#driver;
     const isLong = maxLaunchMs !== undefined && nowUs - grid.launchedUs > maxLaunchMs * 1000;
     if (isLong && grid.order === GridOrder.run) grid.setOrder(GridOrder.leave);
     if (!grid.isStalled(nowUs, STALL_US)) return;
-    this.#options.log(`grid ${grid.number} stands still with ${grid.unfinished} entries in its queue`);
+    this.#options.log(`grid ${grid.number} has stalled with ${grid.unfinished} entries in its queue`);
     this.#wait([grid], GridOrder.stop, STOP_US);
-    this.#abandon(grid, 'stood still');
+    this.#abandon(grid, 'stalled');
   }
 
   #launch(grid: WorkerGrid, nowUs: number): void {
@@ -192,17 +192,17 @@ export class Grids {
     this.#pausedUntilUs = nowUs + YIELD_US;
   }
 
-  #abandon(grid: WorkerGrid, what: string, cause?: MillraceError): void {
+  #abandon(grid: WorkerGrid, reason: string, cause?: MillraceError): void {
     if (grid.isAbandoned) return;
     grid.isAbandoned = true;
-    this.#options.log(`grid ${grid.number} ${what}: ${grid.describe()}`);
+    this.#options.log(`grid ${grid.number} ${reason}: ${grid.describe()}`);
     this.#options.gridEnded(
       grid.number,
       new MillraceError({
         code: cause?.code ?? 'device-failed',
-        message: `a resident grid ${what}${cause ? `: ${cause.summary}` : ''}`,
+        message: `a resident grid ${reason}${cause ? `: ${cause.summary}` : ''}`,
         asked: `${grid.unfinished} ranges on it`,
-        advice: 'they are run by launches instead; if it happens again, use another pipeline than persistent',
+        advice: 'the ranges run as launches instead; if it happens again, use a pipeline other than persistent',
       }),
     );
   }
@@ -289,9 +289,9 @@ class WorkerGrid {
     if (isLeaving) this.nextQueryUs = 0;
   }
 
-  isStalled(nowUs: number, patienceUs: number): boolean {
+  isStalled(nowUs: number, minUs: number): boolean {
     if (this.#sinceUs === undefined) return false;
-    return nowUs - this.#sinceUs > Math.max(patienceUs, 8 * (this.#expectedUs ?? 0));
+    return nowUs - this.#sinceUs > Math.max(minUs, 8 * (this.#expectedUs ?? 0));
   }
 
   /** Called before a launch. */

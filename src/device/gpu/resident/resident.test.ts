@@ -194,7 +194,7 @@ test('a grid that stands still is stopped and gives its ranges back; what was do
       play.us += 100_000;
       play.grids.runTurn(play.us, false);
     }
-    expect(play.faults).toEqual([expect.stringContaining('stood still')]);
+    expect(play.faults).toEqual([expect.stringContaining('a resident grid stalled')]);
     expect(queue.fault?.code).toBe('device-failed');
     await Promise.resolve();
     play.submit(queue);

@@ -222,6 +222,6 @@ function closedError(kernel: string): MillraceError {
     code: 'device-closed',
     message: `the resident grid of kernel ${kernel} has been closed`,
     asked: 'a range on it',
-    advice: 'ask the device for another',
+    advice: 'open another with resident()',
   });
 }

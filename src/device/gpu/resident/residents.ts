@@ -36,7 +36,8 @@ export class Residents {
   async open(job: BoundJob, options: ResidentOptions): Promise<Resident | undefined> {
     const { device, link } = this.#options;
     const buffers = checkResident<GpuBuffer>(device, job, options);
-    if (!(job instanceof GpuJob)) throw new TypeError('a job of this device comes from bind() of its program');
+    if (!(job instanceof GpuJob))
+      throw new TypeError('not a job of this device: call bind() of a program that was compiled on it');
     const { compileInput, ring, hit } = job.program;
     if (compileInput === undefined || compileInput.options.checked) return undefined;
     const { number: program, lowered } = await this.#program(job.program, compileInput);
@@ -58,7 +59,7 @@ export class Residents {
     this.#queues.set(number, queue);
     const isOpen = await link.call('grid', ask).catch((error) => {
       this.#queues.delete(number);
-      // The card is full or the kernel does not fit: launches may still work.
+      // The GPU is full or the kernel does not fit: launches may still work.
       if (error instanceof MillraceError && error.code !== 'device-closed' && error.code !== 'device-failed')
         return false;
       throw error;

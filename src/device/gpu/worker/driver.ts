@@ -8,7 +8,7 @@ import type { ResidentMemory } from '../resident/memory.js';
 /**
  * The interface of a runtime (CUDA, OpenCL, WebGPU) to the worker thread that owns it. `worker.ts` of each runtime
  * opens its driver by `serve` (`serve.ts`), which runs it in the loop (`loop.ts`). The loop takes commands off the
- * board, calls these methods and settles marks.
+ * board, calls these methods and reports completed marks.
  *
  * Nothing here blocks, and everything but `load`, `alloc` and `close` is quick. Memory, streams and programs are the
  * driver's own objects; the loop only passes them around. A method that throws a MillraceError fails the mark that the
@@ -18,9 +18,9 @@ import type { ResidentMemory } from '../resident/memory.js';
 export interface Driver<Memory = unknown, Program = unknown, Line = unknown, Mark = unknown> {
   readonly info: DeviceInfo;
 
-  /** Allocates zeroed memory; a multiple of 16, at least 16. Throws `device-memory` with asked, free and total if known. */
+  /** Allocates zeroed memory; a multiple of 16, at least 16. Throws `device-memory` with free and total bytes if known. */
   alloc(bytes: number): Memory | Promise<Memory>;
-  /** Called when a mark has passed every command that used the memory. */
+  /** Called when every command that used the memory has completed. */
   free(memory: Memory): void;
   /** The memory's address, for other libraries. */
   pointer?(memory: Memory): number;
@@ -44,19 +44,19 @@ export interface Driver<Memory = unknown, Program = unknown, Line = unknown, Mar
    * it.
    */
   load(source: GpuSource): Program | Promise<Program>;
-  /** Called when a mark has passed every launch of the program and no resident grid uses it. `close` unloads the rest. */
+  /** Called when every launch of the program has completed and no resident grid uses it. `close` unloads the rest. */
   unload(program: Program): void;
   /** The most threads of a launch that are resident at once, as a share of what the device can hold, 0 to 1. */
   occupancy?(program: Program): number | undefined;
 
   /** Opens a line. The host keeps the stream's epoch in word `epochWord` of the board, alone in its 64 bytes. */
   openLine(number: number, epochWord: number): Line;
-  /** Called when all of its marks have passed. */
+  /** Called when all of its marks have completed. */
   closeLine(line: Line): void;
   /** The runtime's handles of all lines, oldest first. */
   handles?(): readonly number[];
 
-  /** Called once before the first command since the last mark. Waits do not count; an empty group has the call too. */
+  /** Called once before the first command since the last mark, waits excluded; for an empty group, before its mark. */
   begin(line: Line): void;
   /**
    * Commands, never of 0 bytes or items. Returns true when the whole command is in the runtime's queue; false if there
@@ -69,20 +69,20 @@ export interface Driver<Memory = unknown, Program = unknown, Line = unknown, Mar
   copy(line: Line, from: Memory, fromOffset: number, to: Memory, toOffset: number, bytes: number): boolean;
   fill(line: Line, memory: Memory, offset: number, word: number, bytes: number): boolean;
   launch(line: Line, launch: DriverLaunch<Memory, Program>): boolean;
-  /** Delays the line, on the device, until the mark of another line has passed. */
+  /** Delays the line, on the device, until the mark of another line has completed. */
   wait(line: Line, mark: Mark): boolean;
   /** The same for another library's stream, by its handle. */
   follow?(line: Line, handle: number): boolean;
   mark(line: Line): Mark;
 
   /**
-   * Returns the mark's result if it has passed. Never blocks; called in the order of a line's marks. The result is
+   * Returns the mark's result if it has completed. Never blocks; called in the order of a line's marks. The result is
    * final.
    */
   poll(mark: Mark): MarkResult | undefined;
   /**
-   * True if `poll` costs nothing and the driver calls `wake` when a mark has passed: each turn polls, and none is
-   * scheduled for it.
+   * True if `poll` costs nothing and the driver calls `wake` when a mark has completed: the loop polls in each turn and
+   * schedules no polls.
    */
   readonly notifies?: true;
   /**
@@ -100,7 +100,7 @@ export interface Driver<Memory = unknown, Program = unknown, Line = unknown, Mar
   /** When the driver itself needs to be called next, in ms from now (slices, maps to request); undefined: not at all. */
   nextCallMs?(): number | undefined;
 
-  /** Blocks until this mark has passed: the last resort at the poll limit. Counted by the loop. */
+  /** Blocks until this mark has completed: the last resort at the poll limit. Counted by the loop. */
   block?(mark: Mark): void;
 
   /** Resident grids, if the runtime supports them. */
@@ -201,6 +201,7 @@ export interface HostBytes {
   readonly view?: Uint8Array;
 }
 
+/** How a mark ended. `passed`: without an error or a trap. */
 export type MarkResult =
   | {
       readonly kind: 'passed';

@@ -39,7 +39,7 @@ export interface MarkInFlight extends PollState {
   readonly issuedUs: number;
 }
 
-/** Polling state of the oldest mark of a line, maintained by `settle.ts`. */
+/** Polling state of the oldest mark of a line, maintained by `mark-poller.ts`. */
 export interface PollState {
   polls: number;
   /** Since when it is the oldest, when to poll next, and from when on its callback is late. */
@@ -50,9 +50,9 @@ export interface PollState {
   isCancelled: boolean;
   /** The number of busy lines when it became the oldest of its line. */
   busyLines: number;
-  /** True if one of them has become idle since: the mark may pass sooner than work of its kind did. */
+  /** True if one of them has become idle since: the mark may complete sooner than earlier work of its kind. */
   hasLessContention: boolean;
-  /** Set if the mark has passed although its callback has not arrived. */
+  /** Set if the mark has completed although its callback has not arrived. */
   unsignalled: { readonly result: MarkResult; readonly atUs: number } | undefined;
 }
 
@@ -79,7 +79,7 @@ export class WorkerLine {
   readonly #driver: Driver;
   readonly #epoch: () => number;
   readonly #commands = new Fifo<WorkerCommand>();
-  /** Marks that have not passed, in order. */
+  /** Marks that have not completed, in order. */
   readonly marks = new Fifo<MarkInFlight>();
   carried = nothingCarried;
   isClosing = false;
@@ -88,14 +88,14 @@ export class WorkerLine {
   #isOpen = false;
   /** Every group fails with this error if the line could not be opened. */
   #openError: MillraceError | undefined;
-  /** Commands taken, and how many of them have passed. */
+  /** Commands taken, and how many of them have completed. */
   takenCount = 0;
   passedCount = 0;
-  /** When the last mark passed. */
+  /** When the last mark completed. */
   settledUs = Number.NEGATIVE_INFINITY;
   /** The sequence number of the last mark among the commands taken. */
   #lastMarkSequence = 0;
-  /** Marks sent to the driver, by role, and the last asked one that has passed; modulo 2^32. */
+  /** Marks sent to the driver, by role, and the last asked one that has completed; modulo 2^32. */
   readonly #issued = { asked: 0, noted: 0, own: 0 };
   #settled = 0;
   #sequence = 0;
@@ -104,7 +104,7 @@ export class WorkerLine {
   #failure: MillraceError | undefined;
   #isCut = false;
   #workKind = 0;
-  /** True if the first step has been partly sent. */
+  /** True if the first command has been partly sent. */
   #isPartlySent = false;
 
   /** `epoch` returns the stream's current epoch. */
@@ -124,13 +124,13 @@ export class WorkerLine {
     return this.passedCount === this.takenCount;
   }
 
-  push(step: WorkerCommand): void {
+  push(command: WorkerCommand): void {
     this.takenCount++;
-    if (step.kind === 'mark') this.#lastMarkSequence = this.takenCount;
-    this.#commands.push(step);
+    if (command.kind === 'mark') this.#lastMarkSequence = this.takenCount;
+    this.#commands.push(command);
   }
 
-  /** Makes sure that a mark reports when command number `sequence` has passed. */
+  /** Makes sure that a mark reports when command number `sequence` has completed. */
   ensureMark(sequence: number): void {
     if (this.#lastMarkSequence < sequence) this.push({ kind: 'mark', role: 'own' });
   }
@@ -167,8 +167,8 @@ export class WorkerLine {
   /** Sends the commands that can be sent. True if there was one. */
   advance(nowUs: number): boolean {
     const before = this.#sequence;
-    for (let step = this.#commands.first; step; step = this.#commands.first) {
-      this.#isPartlySent = !this.#send(step, nowUs);
+    for (let command = this.#commands.first; command; command = this.#commands.first) {
+      this.#isPartlySent = !this.#send(command, nowUs);
       if (this.#isPartlySent) break;
       this.#commands.shift();
       this.#sequence++;
@@ -176,7 +176,7 @@ export class WorkerLine {
     return this.#sequence !== before;
   }
 
-  /** Called when the oldest mark has passed. */
+  /** Called when the oldest mark has completed. */
   settle(nowUs: number): void {
     const mark = this.marks.shift();
     if (!mark) return;
@@ -194,24 +194,24 @@ export class WorkerLine {
     return 'passed';
   }
 
-  #send(step: WorkerCommand, nowUs: number): boolean {
-    if (step.kind === 'mark') {
-      this.#mark(step.role, nowUs);
+  #send(command: WorkerCommand, nowUs: number): boolean {
+    if (command.kind === 'mark') {
+      this.#mark(command.role, nowUs);
       return true;
     }
     if (this.#failure) return true;
-    return this.#catchFailure(() => (step.kind === 'work' ? this.#sendWork(step) : this.#sendWait(step)));
+    return this.#catchFailure(() => (command.kind === 'work' ? this.#sendWork(command) : this.#sendWait(command)));
   }
 
-  #sendWork(step: Extract<WorkerCommand, { kind: 'work' }>): boolean {
+  #sendWork(command: Extract<WorkerCommand, { kind: 'work' }>): boolean {
     // A launch that is partly sent must be ended by the driver, which sees the epoch too.
-    if (!this.#isPartlySent && step.epoch !== undefined && step.epoch !== this.#epoch()) {
+    if (!this.#isPartlySent && command.epoch !== undefined && command.epoch !== this.#epoch()) {
       this.#isCut = true;
       return true;
     }
     this.#begin();
-    if (!this.#isPartlySent) this.#workKind = combineKind(this.#workKind, step.workKind, step.size);
-    return step.send();
+    if (!this.#isPartlySent) this.#workKind = combineKind(this.#workKind, command.workKind, command.size);
+    return command.send();
   }
 
   #sendWait({ line, mark }: Extract<WorkerCommand, { kind: 'wait' }>): boolean {

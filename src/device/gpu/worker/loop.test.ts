@@ -56,7 +56,7 @@ describe('order', () => {
     const [a, b] = [rig.stream(), rig.stream()];
     rig.launch(a, x, 3000);
     const blocker = a.mark();
-    rig.launch(a, x, 11); // no room before the first mark has passed
+    rig.launch(a, x, 11); // no room before the first mark has completed
     const first = a.mark();
     b.wait(first);
     rig.launch(b, x, 5);
@@ -300,7 +300,7 @@ test('streams are closed when their work is done, and their places used again', 
   const rig = new Rig({ streams: 2 });
   const x = await rig.alloc(64);
   const [a, b] = [rig.stream(), rig.stream()];
-  expect(() => rig.stream()).toThrow(/all of its 2 streams/);
+  expect(() => rig.stream()).toThrow(/all 2 streams/);
   rig.launch(a, x, 3000);
   const mark = a.mark();
   a.close();

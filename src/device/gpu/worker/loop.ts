@@ -19,7 +19,7 @@ export interface LoopOptions {
   now?(): number;
 }
 
-/** A command that waits for space is retried after this time, then after twice as long, if nothing has ended before. */
+/** A command that waits for space is retried after RETRY_MS, then at intervals that double up to LONG_RETRY_MS. */
 const RETRY_MS = 0.2;
 const LONG_RETRY_MS = 2;
 

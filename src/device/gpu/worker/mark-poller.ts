@@ -14,7 +14,7 @@ import {
   UNKNOWN_US,
 } from './poll.js';
 
-/** Receives the ends of the marks that the main thread knows. */
+/** Receives the ends of marks that are reported to the main thread. */
 export interface MarkListener {
   noted(line: number, mark: number): void;
   passed(line: number, mark: number, report: Omit<Report, 'noticedNs'>): void;
@@ -48,7 +48,7 @@ export class MarkPoller {
   #idleRounds = 0;
   #idleSinceUs = 0;
   #lastKernelUs = 0;
-  /** Polls for late callbacks since a mark last passed. */
+  /** Polls for late callbacks since a mark last completed. */
   #latePolls = 0;
   polls = 0;
   blockingWaits = 0;
@@ -66,24 +66,24 @@ export class MarkPoller {
     this.#options = options;
   }
 
-  /** Polls what is due. True if any mark has passed. */
+  /** Polls the marks that are due. True if any mark has completed. */
   pollDue(nowUs: number): boolean {
     let any = false;
-    let looked = false;
+    let hasPolled = false;
     for (let passed = true; passed; ) {
       passed = false;
       for (let i = 0; i < this.#lines.length; i++) {
         const line = this.#lines[(this.#firstLine + i) % this.#lines.length];
         const mark = line?.marks.first;
         if (!line || !mark || !this.#isDue(line, mark, nowUs)) continue;
-        looked = true;
+        hasPolled = true;
         if (this.#pollMark(line, mark, nowUs)) passed = true;
       }
       this.#firstLine = (this.#firstLine + 1) % Math.max(1, this.#lines.length);
       any ||= passed;
     }
     if (any) this.#idleRounds = 0;
-    else if (looked) this.#idleRound(nowUs);
+    else if (hasPolled) this.#idleRound(nowUs);
     return any;
   }
 
@@ -119,7 +119,7 @@ export class MarkPoller {
       return true;
     }
     if (mark.oldestSinceUs !== undefined) return mark.nextPollUs <= nowUs + SLACK_US;
-    // The first check of a mark that has just become the oldest. If another passed before it, it may have passed too.
+    // The first check of a mark that has just become the oldest. If another completed before it, it may have completed too.
     mark.oldestSinceUs = nowUs;
     mark.busyLines = this.#busyLines;
     if (mark.issuedUs < line.settledUs || mark.mark === undefined) return true;
@@ -129,14 +129,14 @@ export class MarkPoller {
     return mark.nextPollUs <= nowUs + SLACK_US;
   }
 
-  /** True if the mark has passed. */
+  /** True if the mark has completed. */
   #pollMark(line: WorkerLine, mark: MarkInFlight, nowUs: number): boolean {
     const result = this.#result(mark, nowUs);
     const elapsed = nowUs - (mark.oldestSinceUs ?? nowUs);
     const expected = this.#expectedOf(mark);
     if (result) {
-      const whole = mark.failure === undefined && !mark.isCut && result.kind === 'passed' && result.complete;
-      if (whole && elapsed > 0 && !mark.isCancelled) this.#learn(mark, elapsed);
+      const isComplete = mark.failure === undefined && !mark.isCut && result.kind === 'passed' && result.complete;
+      if (isComplete && elapsed > 0 && !mark.isCancelled) this.#learn(mark, elapsed);
       this.#settle(line, mark, result, nowUs);
       return true;
     }
@@ -177,12 +177,12 @@ export class MarkPoller {
     }
   }
 
-  /** Work that had ended at the first poll may have ended long before; how long the worker overslept says nothing. */
+  /** Work that had ended at the first poll may have ended long before: the time that the worker overslept is left out. */
   #learn(
     { workKind, busyLines, hasLessContention, polls, oldestSinceUs = 0, nextPollUs }: MarkInFlight,
     elapsedUs: number,
   ): void {
-    // Work that was polled early, as an exception, shows that it may take less, not that it does from now on.
+    // A short time after another line became idle may be an exception: it is averaged with the earlier ones.
     const early = polls === 0 && !hasLessContention;
     const us = early ? Math.min(elapsedUs, nextPollUs - oldestSinceUs) : elapsedUs;
     for (const kind of [workKind, kindWhenBusy(workKind, busyLines)]) this.#expected.learn(kind, us, early);
@@ -192,7 +192,7 @@ export class MarkPoller {
   #result(mark: MarkInFlight, nowUs: number): MarkResult | undefined {
     const { mark: own, failure } = mark;
     if (own === undefined) {
-      if (!failure) throw new TypeError('the driver gave no mark');
+      if (!failure) throw new TypeError('the driver returned no mark');
       return { kind: 'failed', error: failure };
     }
     if (!this.#driver.signalled || this.#options.completion !== 'callback') return this.#poll(own);
@@ -240,7 +240,7 @@ export class MarkPoller {
     }
   }
 
-  /** Blocking waits are reported with the first mark that passes after them. */
+  /** Blocking waits are reported with the first mark that completes after them. */
   #withBlockingWaits(detail: MarkDetail): ReportDetail {
     const blockingWaits = this.blockingWaits - this.#reportedWaits;
     const blockedNs = this.blockedNs - this.#reportedNs;

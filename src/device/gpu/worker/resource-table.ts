@@ -26,10 +26,10 @@ export class TrackedResource<T> {
   }
 
   /**
-   * True if all commands that used it have passed and no resident grid uses it. If a command has not passed, requests a
-   * mark that will report when it has.
+   * True if all commands that used it have completed and no resident grid uses it. If a command has not, requests a mark
+   * that will report when it has.
    */
-  get isIdle(): boolean {
+  checkIdle(): boolean {
     let idle = this.#grids === 0;
     for (const [line, last] of this.#last) {
       if (line.passedCount >= last) continue;
@@ -50,7 +50,7 @@ export class ResourceTable<T> {
     this.#free = free;
   }
 
-  /** True if some wait for commands to pass before they are freed. */
+  /** True if some are freed only when commands that use them have completed. */
   get hasPendingFrees(): boolean {
     return this.#pendingFrees.length > 0;
   }
@@ -74,9 +74,9 @@ export class ResourceTable<T> {
 
   /** Frees what nothing uses any more. True if anything was freed. */
   sweep(): boolean {
-    const staying = this.#pendingFrees.filter((holding) => !holding.isIdle);
+    const staying = this.#pendingFrees.filter((resource) => !resource.checkIdle());
     if (staying.length === this.#pendingFrees.length) return false;
-    const going = this.#pendingFrees.filter((holding) => !staying.includes(holding));
+    const going = this.#pendingFrees.filter((resource) => !staying.includes(resource));
     this.#pendingFrees = staying;
     for (const { value } of going) this.#free(value);
     return true;

@@ -66,12 +66,13 @@ function runSynchronous({ words, port, open, started, ended }: WorkerLifecycle):
   let driver: Driver | undefined;
   try {
     const opened = open();
-    if (opened instanceof Promise) throw new TypeError('a driver that is a promise needs an asynchronous loop');
+    if (opened instanceof Promise)
+      throw new TypeError('a driver that is opened by a promise needs an asynchronous loop');
     driver = opened;
     const loop = started(driver);
-    for (let mail = 0; Atomics.load(words, Word.stop) === 0; ) {
+    for (let received = 0; Atomics.load(words, Word.stop) === 0; ) {
       const seen = Atomics.load(words, Word.work);
-      for (; mail !== Atomics.load(words, Word.messages); mail = (mail + 1) | 0) {
+      for (; received !== Atomics.load(words, Word.messages); received = (received + 1) | 0) {
         const taken = port.receive?.();
         if (taken) loop.handleCall(taken.message as WorkerCall);
       }

@@ -2,8 +2,8 @@ import { bindOnce } from '../../gpu/native/api.js';
 
 /**
  * The part of OpenCL 1.2 that the device needs: the type of a function's result, then of its arguments. Pointers,
- * handles and sizes are `wide`, plain numbers in JavaScript (see libc.ts for why); output parameters point into `OutParameters`.
- * Every call goes through the object made from this table, so that a wrapper can time them all.
+ * handles and sizes are `wide`, plain numbers in JavaScript (see libc.ts for why); output parameters point into
+ * `OutParameters`. Every call goes through the object made from this table, so that a wrapper can time them all.
  */
 const wide = 'uint64_t';
 const word = 'uint32_t';

@@ -62,4 +62,4 @@ export function openContext(number: number, wrap?: (api: OpenClApi) => OpenClApi
 }
 
 export const deviceListText = (names: readonly string[]): string =>
-  `the OpenCL devices here are ${names.map((name, i) => `opencl:${i} (${name})`).join(', ')}`;
+  `the OpenCL devices on this machine are ${names.map((name, i) => `opencl:${i} (${name})`).join(', ')}`;

@@ -14,7 +14,7 @@ describe('codes become errors', () => {
       /opencl:3 \(A Card\): clEnqueueWriteBuffer failed with CL_INVALID_MEM_OBJECT \(-38\)/,
     );
     expect(error.asked).toBe('a write of 8 bytes (clEnqueueWriteBuffer)');
-    expect(errors.describe('clFlush', -12345).message).toMatch(/an unknown code \(-12345\)/);
+    expect(errors.describe('clFlush', -12345).message).toMatch(/with unknown code \(-12345\)/);
   });
 
   test('0 is none', () => {

@@ -21,7 +21,7 @@ export class OpenClErrors extends DriverErrors<OpenClCall> {
   }
 
   protected describeCode(code: number): string {
-    return `${names.has(code) ? `CL_${names.get(code)}` : 'an unknown code'} (${code})`;
+    return `${names.has(code) ? `CL_${names.get(code)}` : 'unknown code'} (${code})`;
   }
 }
 
@@ -47,21 +47,21 @@ const codes: ReadonlyMap<number, ErrorCode> = new Map([
 ]);
 
 const CHECKED =
-  'most likely the kernel accessed memory that is not its own: compile it with `checked` to learn which access it is, then open the device again';
+  'the kernel probably accessed an invalid address: compile it with `checked` to find the access, then open the device again';
 const hints: ReadonlyMap<number, string> = new Map([
-  [-2, 'another process holds the device, or it was lost: look at clinfo, then open it again'],
-  [-3, 'this platform only runs programs that were compiled elsewhere'],
+  [-2, 'another process is using the device, or it was lost: check clinfo, then open it again'],
+  [-3, 'this platform has no compiler: use another device'],
   [-4, 'free buffers or use smaller ones'],
   [
     -5,
     'the kernel needs more registers or workgroup memory than the device has (use a smaller workgroup), or memory is short',
   ],
-  [-6, 'the host has no memory left: end other programs, or use smaller buffers'],
-  [-14, 'what it waited for has failed'],
+  [-6, 'the host is out of memory: end other programs, or use smaller buffers'],
+  [-14, 'a command that it waited for has failed'],
   [-36, CHECKED],
-  [-52, 'this is a fault of Millrace: please report it with the line above'],
-  [-54, 'this is a fault of Millrace: please report it with the line above'],
-  [-61, 'stay below the size of one buffer that `millrace devices` tells'],
+  [-52, 'this is a bug in Millrace: please report it with the line above'],
+  [-54, 'this is a bug in Millrace: please report it with the line above'],
+  [-61, 'use buffers below the maximum size that `millrace devices` reports'],
   [-9999, CHECKED],
 ]);
 

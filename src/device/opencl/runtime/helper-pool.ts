@@ -10,9 +10,9 @@ const helperPool = new HelperPool<Question, Answers>({
   idleMs: 5000, // a platform's compiler holds some 100 MB, NVIDIA's context more
   start: startHelper,
   failure: {
-    message: 'the process that asks the OpenCL platforms failed',
-    asked: 'what OpenCL devices there are, or a kernel for one',
-    advice: 'see whether clinfo works; if it does, please report this with the kernel',
+    message: 'the process that queries the OpenCL platforms failed',
+    asked: 'a list of OpenCL devices, or a compiled kernel',
+    advice: 'check whether clinfo works; if it does, please report this with the kernel',
   },
 });
 
@@ -53,9 +53,9 @@ function startHelper(replied: (reply: Reply) => void, gone: (reason: string) => 
     keepAlive: (needed) => {
       // The child, its channel and its pipe: each would keep this process alive.
       const pipe = child.stderr as { ref?(): void; unref?(): void } | null;
-      for (const one of [child, child.channel, pipe]) {
-        if (needed) one?.ref?.();
-        else one?.unref?.();
+      for (const handle of [child, child.channel, pipe]) {
+        if (needed) handle?.ref?.();
+        else handle?.unref?.();
       }
     },
     end: () => void child.kill('SIGKILL'),

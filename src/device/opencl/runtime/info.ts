@@ -43,15 +43,15 @@ const MAX_HANDLES = 64;
 export function listDevices(api: OpenClApi): readonly ClDevice[] | { readonly reason: string } {
   const list = new BigUint64Array(MAX_HANDLES);
   const out = new OutParameters();
-  // SAFETY: here and below at most MOST handles are written into a list of as many, which outlives the call.
+  // SAFETY: here and below at most MAX_HANDLES handles are written into a list of as many, which outlives the call.
   const code = api.clGetPlatformIDs(MAX_HANDLES, addressOf(list), out.address);
   if (code !== 0 || out.int() === 0) return { reason: missingPlatforms() };
   const platforms = handles(list, out.int());
   const found: ClDevice[] = [];
   const faults: string[] = [];
   for (const platform of platforms) {
-    const says = new InfoReader(api, 'clGetPlatformInfo', platform);
-    const own = { name: says.text(CL.PLATFORM_NAME), version: says.text(CL.PLATFORM_VERSION) };
+    const reader = new InfoReader(api, 'clGetPlatformInfo', platform);
+    const own = { name: reader.text(CL.PLATFORM_NAME), version: reader.text(CL.PLATFORM_VERSION) };
     // A platform without a device reports that by an error.
     if (
       api.clGetDeviceIDs(platform, CL.DEVICE_TYPE_ALL, MAX_HANDLES, addressOf(list), out.address) !== 0 ||
@@ -76,35 +76,35 @@ const handles = (list: BigUint64Array, count: number): number[] =>
 
 /** Reads a device; returns the reason if kernels cannot run on it. */
 function readDevice(api: OpenClApi, handle: number, platform: ClDevice['platform']): ClDevice | string {
-  const says = new InfoReader(api, 'clGetDeviceInfo', handle);
-  const name = says.text(CL.DEVICE_NAME).replaceAll(/\s+/g, ' ').trim();
-  if (says.number(CL.DEVICE_AVAILABLE) === 0) return `${name} is not available`;
-  if (says.number(CL.DEVICE_COMPILER_AVAILABLE) === 0) return `${platform.name} has no compiler for ${name}`;
-  if (says.number(CL.DEVICE_ENDIAN_LITTLE) === 0) return `${name} is big-endian`;
-  const extensions = new Set(says.text(CL.DEVICE_EXTENSIONS).split(' '));
-  const major = says.number(CL.DEVICE_COMPUTE_CAPABILITY_MAJOR_NV);
+  const reader = new InfoReader(api, 'clGetDeviceInfo', handle);
+  const name = reader.text(CL.DEVICE_NAME).replaceAll(/\s+/g, ' ').trim();
+  if (reader.number(CL.DEVICE_AVAILABLE) === 0) return `${name} is not available`;
+  if (reader.number(CL.DEVICE_COMPILER_AVAILABLE) === 0) return `${platform.name} has no compiler for ${name}`;
+  if (reader.number(CL.DEVICE_ENDIAN_LITTLE) === 0) return `${name} is big-endian`;
+  const extensions = new Set(reader.text(CL.DEVICE_EXTENSIONS).split(' '));
+  const major = reader.number(CL.DEVICE_COMPUTE_CAPABILITY_MAJOR_NV);
   return {
     number: 0,
     handle,
     platform,
     name,
-    vendor: says.text(CL.DEVICE_VENDOR),
-    isCpu: (says.number(CL.DEVICE_TYPE) & CL.DEVICE_TYPE_CPU) !== 0,
-    version: says.text(CL.DEVICE_VERSION),
-    driver: says.text(CL.DRIVER_VERSION),
-    profile: says.text(CL.DEVICE_PROFILE),
+    vendor: reader.text(CL.DEVICE_VENDOR),
+    isCpu: (reader.number(CL.DEVICE_TYPE) & CL.DEVICE_TYPE_CPU) !== 0,
+    version: reader.text(CL.DEVICE_VERSION),
+    driver: reader.text(CL.DRIVER_VERSION),
+    profile: reader.text(CL.DEVICE_PROFILE),
     extensions,
-    units: says.number(CL.DEVICE_MAX_COMPUTE_UNITS),
-    clockMHz: says.number(CL.DEVICE_MAX_CLOCK_FREQUENCY),
-    memoryBytes: says.number(CL.DEVICE_GLOBAL_MEM_SIZE),
-    bufferBytes: says.number(CL.DEVICE_MAX_MEM_ALLOC_SIZE),
-    nearBytes: says.number(CL.DEVICE_LOCAL_MEM_SIZE),
-    hasNear: says.number(CL.DEVICE_LOCAL_MEM_TYPE) === 1,
-    workgroup: says.number(CL.DEVICE_MAX_WORK_GROUP_SIZE),
-    single: says.number(CL.DEVICE_SINGLE_FP_CONFIG),
-    double: says.number(CL.DEVICE_DOUBLE_FP_CONFIG),
-    subgroups: extensions.has('cl_khr_subgroups') || says.number(CL.DEVICE_MAX_NUM_SUB_GROUPS) > 0,
-    architecture: major === 0 ? undefined : major * 10 + says.number(CL.DEVICE_COMPUTE_CAPABILITY_MINOR_NV),
+    units: reader.number(CL.DEVICE_MAX_COMPUTE_UNITS),
+    clockMHz: reader.number(CL.DEVICE_MAX_CLOCK_FREQUENCY),
+    memoryBytes: reader.number(CL.DEVICE_GLOBAL_MEM_SIZE),
+    bufferBytes: reader.number(CL.DEVICE_MAX_MEM_ALLOC_SIZE),
+    nearBytes: reader.number(CL.DEVICE_LOCAL_MEM_SIZE),
+    hasNear: reader.number(CL.DEVICE_LOCAL_MEM_TYPE) === 1,
+    workgroup: reader.number(CL.DEVICE_MAX_WORK_GROUP_SIZE),
+    single: reader.number(CL.DEVICE_SINGLE_FP_CONFIG),
+    double: reader.number(CL.DEVICE_DOUBLE_FP_CONFIG),
+    subgroups: extensions.has('cl_khr_subgroups') || reader.number(CL.DEVICE_MAX_NUM_SUB_GROUPS) > 0,
+    architecture: major === 0 ? undefined : major * 10 + reader.number(CL.DEVICE_COMPUTE_CAPABILITY_MINOR_NV),
   };
 }
 
@@ -122,20 +122,20 @@ class InfoReader {
   }
 
   /** Reads a number of 4 or 8 bytes. */
-  number(what: number): number {
+  number(name: number): number {
     this.#out.put(0);
     // SAFETY: at most 8 bytes are written into a cell of 8.
-    return this.#api[this.#call](this.#handle, what, 8, this.#out.address, 0) === 0 ? this.#out.wide() : 0;
+    return this.#api[this.#call](this.#handle, name, 8, this.#out.address, 0) === 0 ? this.#out.wide() : 0;
   }
 
-  text(what: number): string {
-    if (this.#api[this.#call](this.#handle, what, 0, 0, this.#out.address) !== 0) return '';
-    const room = new Uint8Array(this.#out.wide());
-    // SAFETY: as many bytes as it has just requested; `room` outlives the call.
-    if (room.length === 0 || this.#api[this.#call](this.#handle, what, room.length, addressOf(room), 0) !== 0)
+  text(name: number): string {
+    if (this.#api[this.#call](this.#handle, name, 0, 0, this.#out.address) !== 0) return '';
+    const bytes = new Uint8Array(this.#out.wide());
+    // SAFETY: as many bytes as it has just reported; `bytes` outlives the call.
+    if (bytes.length === 0 || this.#api[this.#call](this.#handle, name, bytes.length, addressOf(bytes), 0) !== 0)
       return '';
-    const end = room.indexOf(0);
-    return new TextDecoder().decode(room.subarray(0, end < 0 ? room.length : end)).trim();
+    const end = bytes.indexOf(0);
+    return new TextDecoder().decode(bytes.subarray(0, end < 0 ? bytes.length : end)).trim();
   }
 }
 
@@ -195,7 +195,7 @@ export function describeDevice(device: ClDevice): DeviceInfo {
     details: {
       platform: platform.name,
       vendor: device.vendor,
-      'workgroup memory': `${Math.floor(nearBytes / 1024)} KiB${hasNear ? '' : ', a piece of the other'}`,
+      'workgroup memory': `${Math.floor(nearBytes / 1024)} KiB${hasNear ? '' : ', part of global memory'}`,
       'largest workgroup': `${device.workgroup} threads`,
       ...(clockMHz > 0 ? { clock: `${clockMHz} MHz` } : {}),
       ...(architecture === undefined

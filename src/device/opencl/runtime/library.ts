@@ -23,14 +23,14 @@ export function findOpenCl(
       ? { path: configured }
       : { reason: `${VARIABLE} names a library that cannot be loaded: ${fault}` };
   }
-  if (process.platform === 'win32') return { reason: 'OpenCL is for Linux and macOS here' };
+  if (process.platform === 'win32') return { reason: 'OpenCL devices are supported only on Linux and macOS' };
   const faults: string[] = [];
   for (const path of loaders) {
     const fault = loadLibrary(path);
     if (fault === undefined) return { path };
     if (!/no such file/i.test(fault)) faults.push(fault);
   }
-  const missing = `there is no OpenCL loader: ${loaders[0]} is not there; install ocl-icd-libopencl1, or name the file in ${VARIABLE}`;
+  const missing = `no OpenCL loader: ${loaders[0]} not found; install ocl-icd-libopencl1, or name the file in ${VARIABLE}`;
   return { reason: faults[0] ?? missing };
 }
 
@@ -48,9 +48,9 @@ export function missingPlatforms(environment: NodeJS.ProcessEnv = process.env): 
   const advice = 'install one: pocl-opencl-icd (CPU), nvidia-opencl-icd, intel-opencl-icd or mesa-opencl-icd';
   const folder = vendorsFolder(environment);
   const files = icdFiles(folder);
-  if (files.length === 0) return `the OpenCL loader finds no platform: ${folder} names none; ${advice}`;
+  if (files.length === 0) return `the OpenCL loader finds no platform: ${folder} lists none; ${advice}`;
   const named = files.map(({ file, library }) => `${file} names ${library}`).join(', ');
-  return `the OpenCL loader finds no platform that works: in ${folder} ${named}; reinstall what they belong to, or ${advice}`;
+  return `the OpenCL loader finds no working platform: in ${folder}, ${named}; reinstall their packages, or ${advice}`;
 }
 
 export function vendorsFolder(environment: NodeJS.ProcessEnv = process.env): string {

@@ -5,10 +5,10 @@ import type { DeviceInfo } from '../../device.js';
 
 /** Requirements of kernels that not every OpenCL device meets, by the name of the capability. */
 const needDescriptions = {
-  u64: '64-bit integers, which addresses are made of (the embedded profile may leave them out)',
+  u64: '64-bit integers, for addresses (optional in the embedded profile)',
   f64: 'double precision (cl_khr_fp64)',
   f32: 'single precision with denormals and infinities',
-  'f32-divide': 'quotients and square roots of f32 that are correctly rounded (CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT)',
+  'f32-divide': 'correctly rounded division and square root of f32 (CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT)',
 } as const;
 type Need = keyof typeof needDescriptions;
 
@@ -18,7 +18,7 @@ export function checkNeeds(program: HoistedProgram, info: DeviceInfo): void {
   if (missing.length === 0) return;
   throw new MillraceError({
     code: 'device-capability',
-    message: `kernel ${program.name} needs what ${info.id} (${info.name}) has not: ${missing.map((need) => needDescriptions[need]).join('; ')}`,
+    message: `kernel ${program.name} needs features that ${info.id} (${info.name}) lacks: ${missing.map((need) => needDescriptions[need]).join('; ')}`,
     asked: `kernel ${program.name} on ${info.id}, which has ${info.capabilities.join(', ') || 'no capabilities'}`,
     advice: 'use another device, or a variant of the kernel with other types',
   });

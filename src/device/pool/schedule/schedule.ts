@@ -97,7 +97,7 @@ export class SliceScheduler {
     this.#endIfDone(task.stream, task.slot);
   }
 
-  /** Passes commands that need no work and starts those that do. True if a slice can be cut from the stream's head. */
+  /** Completes commands that need no work and starts those that do. True if a slice can be cut from the stream's head. */
   #startNextCommand(stream: number): boolean {
     const { words, doubles, bigints } = this.#board;
     const word = streamWordOffset(stream);

@@ -1,24 +1,24 @@
 /** The polling interval where Atomics.waitAsync is missing (browsers before 2025). */
 const POLL_MS = 1;
 
-/** Calls `look` when a word of shared memory may have changed, until `look` returns false. */
+/** Calls `onChange` when a word of shared memory may have changed, until it returns false. */
 export class WordWatcher {
   readonly #words: Int32Array;
   readonly #word: number;
   readonly #onChange: () => boolean;
   #isWatching = false;
 
-  constructor(words: Int32Array, word: number, look: () => boolean) {
+  constructor(words: Int32Array, word: number, onChange: () => boolean) {
     this.#words = words;
     this.#word = word;
-    this.#onChange = look;
+    this.#onChange = onChange;
   }
 
-  /** Calls `look` now and on every change. A wake-up costs about 10 µs. */
+  /** Calls `onChange` now and on every change. A wake-up costs about 10 µs. */
   start(): void {
     if (this.#isWatching) return;
     this.#isWatching = true;
-    const look = (): void => {
+    const check = (): void => {
       for (;;) {
         const seen = Atomics.load(this.#words, this.#word);
         if (!this.#onChange()) {
@@ -26,20 +26,20 @@ export class WordWatcher {
           return;
         }
         if (!Atomics.waitAsync) {
-          setTimeout(look, POLL_MS);
+          setTimeout(check, POLL_MS);
           return;
         }
         const change = Atomics.waitAsync(this.#words, this.#word, seen);
         if (change.async) {
-          void change.value.then(look);
+          void change.value.then(check);
           return;
         }
       }
     };
-    look();
+    check();
   }
 
-  /** Calls `look` again although the word has not changed. */
+  /** Calls `onChange` again although the word has not changed. */
   recheck(): void {
     if (this.#isWatching) {
       Atomics.add(this.#words, this.#word, 1);

@@ -29,7 +29,7 @@ const MAX_START_MS = 3000;
 const threads = new Set<Int32Array>();
 
 /**
- * For the thread that starts another: memory to pass to it. The new thread counts as staying until it has called
+ * For the thread that starts another: memory to pass to it. The new thread holds the exit until it has called
  * `threadStarted`.
  */
 export function newExitHold(): { readonly memory: SharedArrayBuffer; end(): void } {
@@ -72,7 +72,7 @@ export function threadEnded(): void {
   Atomics.notify(ownWords, ExitWord.holds);
 }
 
-/** Keeps the process from ending, for at most `patienceMs`, until the returned function is called. */
+/** Keeps the process from ending, for at most `maxMs`, until the returned function is called. */
 export function holdExit(maxMs: number): () => void {
   const words = ownWords;
   if (words === undefined) return () => undefined;

@@ -87,7 +87,7 @@ export function runInThread<T>(work: (data: T, ready: () => void, port: ThreadPo
   };
 }
 
-/** Puts the thread to rest until its next start. Collects its garbage, which includes shared memory (the board). */
+/** Makes the thread idle until its next start. Collects its garbage, which includes shared memory (the board). */
 function becomeIdle(port: ThreadPort): void {
   threadEnded();
   collectGarbage();
@@ -137,10 +137,10 @@ const idleWorkers = new Map<string, IdleWorkers>();
 function startInNode(threads: typeof import('node:worker_threads'), start: ThreadStart): Thread {
   const { file, name, isKept = false } = start;
   const stay = newExitHold();
-  const given: NodeStart<unknown> = { data: start.data, stay: stay.memory, isKept };
+  const nodeStart: NodeStart<unknown> = { data: start.data, stay: stay.memory, isKept };
   const waiting = idleWorkersFor(file, name);
-  const worker = reuseWorker(waiting, given) ?? newWorker(threads, start, given);
-  /** True when the work has ended: a resting thread may already be in use by another owner. */
+  const worker = reuseWorker(waiting, nodeStart) ?? newWorker(threads, start, nodeStart);
+  /** True when the work has ended: an idle thread may already be in use by another owner. */
   let isOver = false;
   const { promise: ended, resolve: end } = deferred<boolean>();
   const ready = new Promise<void>((resolve, reject) => {
@@ -148,12 +148,12 @@ function startInNode(threads: typeof import('node:worker_threads'), start: Threa
       reject(cause);
       start.died(cause);
     };
-    /** Called when the thread has exited or rests. After an error its exit is still to come. */
-    const over = (cause: unknown, isResting = false): void => {
+    /** Called when the thread has exited or is idle. After an error its exit is still to come. */
+    const over = (cause: unknown, isIdle = false): void => {
       isOver = true;
       worker.off('message', hear).off('error', died).off('exit', exit);
       stay.end();
-      end(isResting);
+      end(isIdle);
       died(cause);
     };
     const exit = (code: number): void => over(new Error(`a worker thread ended with code ${code}`));
@@ -200,14 +200,14 @@ function idleWorkersFor(file: URL, name: string): IdleWorkers {
   return known;
 }
 
-function reuseWorker(waiting: IdleWorkers, given: NodeStart<unknown>): NodeWorker | undefined {
+function reuseWorker(waiting: IdleWorkers, start: NodeStart<unknown>): NodeWorker | undefined {
   const [found] = waiting;
   if (found === undefined) return undefined;
   const [worker, gone] = found;
   waiting.delete(worker);
   worker.off('exit', gone).off('error', gone);
   worker.ref();
-  worker.postMessage(given);
+  worker.postMessage(start);
   return worker;
 }
 

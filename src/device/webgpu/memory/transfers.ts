@@ -122,6 +122,6 @@ export class Transfers {
 }
 
 function viewOf({ view }: HostBytes): Uint8Array {
-  if (!view) throw new TypeError('WebGPU does not reach memory by its address');
+  if (!view) throw new TypeError('WebGPU cannot access memory by its address');
   return view;
 }

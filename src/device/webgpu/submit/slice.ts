@@ -64,12 +64,14 @@ export class Pace {
     // Fewer groups were measured than run side by side: all of those take no longer.
     if (this.#measured.groups < first) return { groups: first, expectedMs: this.#measured.ms };
     const rate = this.#measured.groups / this.#measured.ms;
-    const most = this.#doubtfulGroups === undefined ? Number.POSITIVE_INFINITY : DOUBT_FACTOR * this.#doubtfulGroups;
+    const maxGroups =
+      this.#doubtfulGroups === undefined ? Number.POSITIVE_INFINITY : DOUBT_FACTOR * this.#doubtfulGroups;
     const goal = Math.max(TARGET_MS, DOUBT_FACTOR * this.#minMs);
-    if (left / rate <= Math.max(MAX_UNSPLIT_MS, goal) && left <= most) return { groups: left, expectedMs: left / rate };
+    if (left / rate <= Math.max(MAX_UNSPLIT_MS, goal) && left <= maxGroups)
+      return { groups: left, expectedMs: left / rate };
     // Half of it, so that a device that could work with less shows that.
     const size = rate * (begun ? goal : Math.max(TRIAL_MS, this.#minMs / DOUBT_FACTOR));
-    const groups = Math.min(left, Math.max(1, Math.floor(Math.min(size, most))));
+    const groups = Math.min(left, Math.max(1, Math.floor(Math.min(size, maxGroups))));
     return { groups, expectedMs: groups / rate };
   }
 

@@ -76,8 +76,8 @@ export class MarkInterval {
 function tooManyPrograms(): MillraceError {
   return new MillraceError({
     code: 'launch-range',
-    message: `more than ${SLOTS} programs are launched between marks`,
+    message: `more than ${SLOTS} programs were launched without a mark`,
     asked: 'a launch',
-    advice: 'mark streams more often',
+    advice: 'call mark() more often',
   });
 }

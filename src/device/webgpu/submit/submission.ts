@@ -124,7 +124,7 @@ export class Submission {
    */
   async waitForEnd(): Promise<void> {
     await Promise.all(
-      [this.page.ticket, ...this.#maps.map(({ buffer }) => buffer)].map((one) => one.mapAsync(MAP_READ)),
+      [this.page.ticket, ...this.#maps.map(({ buffer }) => buffer)].map((buffer) => buffer.mapAsync(MAP_READ)),
     );
   }
 
