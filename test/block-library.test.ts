@@ -133,7 +133,7 @@ describe('merkleRoot and targetFromBits', () => {
     expect(() => merkleRoot(['abc'])).toThrow('transaction 1 is not 64 hex digits');
     expect(() => merkleRoot([share.coinbase_txid, 'g'.repeat(64)])).toThrow('transaction 2');
     expect(() => merkleRoot([])).toThrow(expect.objectContaining({ code: 'input-format' }));
-    for (const bits of [-1, 1.5, 2 ** 32, Number.NaN]) expect(() => targetFromBits(bits)).toThrow('is no nbits');
+    for (const bits of [-1, 1.5, 2 ** 32, Number.NaN]) expect(() => targetFromBits(bits)).toThrow('not a compact target');
   });
 });
 

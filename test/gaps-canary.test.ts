@@ -121,31 +121,31 @@ test('memory is taken for each slot once, and all of it is given back', async ()
   await device.close();
 });
 
-describe('the referee', () => {
-  test('answers from other threads, while this one goes on', async () => {
-    const referee = new GapVerifier(2);
+describe('the verifier', () => {
+  test('answers from other threads, while this one continues', async () => {
+    const verifier = new GapVerifier(2);
     try {
       let turns = 0;
       const clock = setInterval(() => turns++, 0);
       // Of 600 bits: tens of milliseconds and more.
       const questions = [3n ** 380n, 3n ** 380n + 1001n, 5n ** 259n].map((n) =>
-        referee.call('primesAround', n - (n & 1n)),
+        verifier.call('primesAround', n - (n & 1n)),
       );
       const [first] = await Promise.all(questions);
       clearInterval(clock);
       expect(first!.end).toBe(nextPrime(3n ** 380n - 1n));
       expect(turns).toBeGreaterThan(0);
     } finally {
-      referee.close();
+      verifier.close();
     }
   });
 
   test('says why it cannot, and when it is over', async () => {
-    const referee = new GapVerifier(1);
-    await expect(referee.call('gapAt', 5 as unknown as bigint)).rejects.toThrow(/could not be checked: TypeError/);
-    expect(await referee.call('gapAt', 7n)).toMatchObject({ end: 11n });
-    const late = referee.call('primesAround', 2n ** 2000n);
-    referee.close();
+    const verifier = new GapVerifier(1);
+    await expect(verifier.call('gapAt', 5 as unknown as bigint)).rejects.toThrow(/could not be checked: TypeError/);
+    expect(await verifier.call('gapAt', 7n)).toMatchObject({ end: 11n });
+    const late = verifier.call('primesAround', 2n ** 2000n);
+    verifier.close();
     await expect(late).rejects.toThrow(/the search is over/);
   });
 });

@@ -191,7 +191,7 @@ describe('verify', () => {
     expect(record.status).toBe(0);
     expect(record.stdout).toMatch(/^valid\n {2}gap +1476\n {2}merit +35\.310308073\n/);
     expect((await millrace(['gaps', 'verify', '1425172824437699411', '--gap', '1478'])).status).toBe(1);
-    expect((await millrace(['gaps', 'verify', '1425172824437699413'])).stdout).toMatch(/^invalid: \d+ is no prime/);
+    expect((await millrace(['gaps', 'verify', '1425172824437699413'])).stdout).toMatch(/^invalid: \d+ is not prime/);
     const proof = await millrace(['gaps', 'verify', block.submit_hex, '--json']);
     const [done] = eventsOf(proof.stdout);
     expect(done).toMatchObject({ exit: 0, valid: true, gap: block.gap, difficulty: Number(block.difficulty_fixed) });

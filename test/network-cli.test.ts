@@ -102,11 +102,11 @@ describe('pools', () => {
 test('what makes no sense is said', async () => {
   const calls: readonly [args: readonly string[], why: RegExp][] = [
     [['--stratum', 'stratum2+tcp://pool:3336', '--user', 'a'], /Stratum V2 is not supported/],
-    [['--stratum', 'stratum+tcp://pool:3333'], /has no worker/],
-    [['--rpc', 'http://127.0.0.1:1'], /nobody would be paid/],
+    [['--stratum', 'stratum+tcp://pool:3333'], /no worker name for/],
+    [['--rpc', 'http://127.0.0.1:1'], /no payout address/],
     [['--rpc', 'http://127.0.0.1:1', '--payout', 'bc1qnonsense'], /cannot be paid/],
     [['--rpc', 'http://127.0.0.1:1', '--stratum', 'a:1', '--payout', PAYOUT], /said twice/],
-    [[], /where to mine is not said/],
+    [[], /neither --rpc nor --stratum is given/],
   ];
   const ended = await Promise.all(calls.map(([args]) => run(args)));
   expect(ended.map(({ status, stderr }) => [status, stderr])).toEqual(

@@ -72,6 +72,6 @@ test('what makes no sense is said', async () => {
     said('--shift', '32'),
     said('--rpc', 'http://127.0.0.1:1', '--payout', 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4'),
   ]);
-  expect(nowhere).toMatch(/where to mine is not said/);
+  expect(nowhere).toMatch(/neither --rpc nor --stratum is given/);
   expect(payout).toMatch(/cannot be paid/);
 });

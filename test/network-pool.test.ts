@@ -50,7 +50,7 @@ describe('shares', () => {
     await server.until(() => server.accepted.length >= 3);
     await stop();
     expect(server.refused).toEqual([]);
-    expect(told.join('\n')).toContain('going on without version rolling');
+    expect(told.join('\n')).toContain('continuing without version rolling');
     expect(methods(server).filter((one) => one === 'mining.configure')).toHaveLength(1);
   });
 

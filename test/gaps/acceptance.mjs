@@ -1,6 +1,6 @@
 /**
- * Published gaps on a device, in whole: block 1385452 (its window's candidates too), 1385457, the first block, the record of
- * 41.9 merits. What the tests do in small on every device, and in whole on native.
+ * Finds published gaps on a device: block 1385452 (also the candidates of its window), 1385457, the first block, the record
+ * of 41.9 merits. The test suite does this in small on every device, and in full on native.
  *
  *   npm run build && node test/gaps/acceptance.mjs [--device cuda] [--dist dist]
  */
@@ -15,10 +15,10 @@ const { values } = parseArgs({
 });
 const { openDevice } = await import(`${values.dist}/device/registry.js`);
 const { Engine, search } = await import(`${values.dist}/engine/index.js`);
-const { candidateFlow } = await import(`${values.dist}/workload/gaps/candidates.js`);
-const { gapFlow } = await import(`${values.dist}/workload/gaps/flow.js`);
-const { minGapForTarget } = await import(`${values.dist}/workload/gaps/reference.js`);
-const { searchGaps } = await import(`${values.dist}/workload/gaps/search.js`);
+const { candidateFlow } = await import(`${values.dist}/workload/gaps/job/candidates.js`);
+const { gapFlow } = await import(`${values.dist}/workload/gaps/job/flow.js`);
+const { minGapForTarget } = await import(`${values.dist}/workload/gaps/kernel/reference.js`);
+const { searchGaps } = await import(`${values.dist}/workload/gaps/job/search.js`);
 
 const device = await openDevice(values.device);
 const engine = new Engine([device]);
@@ -35,7 +35,7 @@ async function check(what, act, expected) {
   console.log(`${isRight ? 'right' : 'WRONG'}  ${what}: ${found}${isRight ? '' : `, not ${expected}`}  ${seconds} s`);
 }
 
-/** Where gaps begin. @param {object} numbers @param {bigint} space @param {number} window */
+/** The offsets at which gaps begin. @param {object} numbers @param {bigint} space @param {number} window */
 async function gapsIn(numbers, space, window) {
   const found = [];
   for await (const { index } of search(gapFlow(numbers, { window }), { engine, space })) found.push(index);

@@ -1,11 +1,11 @@
 /**
- * Prime gaps on the devices of a machine: Fermat tests, the sieve, and both as a job, each checked.
+ * Measures prime gaps on the devices of a machine: Fermat tests, the sieve, and both as a job, each checked.
  *
  *   node test/gaps/measure.mjs [--device cuda] [--what fermat,sieve,search,gmp,crt] [--runs 5] [--dist dist]
  *        [--bits 288,320,352,384] [--count 4194304] [--one '{"window":134217728}']
  *
- * One line per measurement as it comes, a table at the end. `--one` is a plan for sieve and search instead of the list.
- * `gmp` sets one thread of a CPU against GMP, by turns; `crt` takes the intervals of a set of 320 bits.
+ * Prints a line per measurement, and a table at the end. `--one` is a single plan for sieve and search instead of the list.
+ * `gmp` compares one CPU thread with GMP in alternating runs; `crt` searches the intervals of a set of 320 bits.
  */
 import { parseArgs } from 'node:util';
 
@@ -22,13 +22,13 @@ const { values } = parseArgs({
   },
 });
 const { openDevice } = await import(`${values.dist}/device/registry.js`);
-const { fermatRate, sieveRate, searchRate } = await import(`${values.dist}/workload/gaps/rate.js`);
+const { fermatRate, sieveRate, searchRate } = await import(`${values.dist}/workload/gaps/bench/rate.js`);
 const { compare, measure } = await import(`${values.dist}/bench/measure.js`);
-const { gmpPower } = await import(`${values.dist}/workload/gaps/peers.js`);
-const { fermatBase, intervalRate } = await import(`${values.dist}/workload/gaps/rate.js`);
+const { gmpPower } = await import(`${values.dist}/workload/gaps/bench/peers.js`);
+const { fermatBase, intervalRate } = await import(`${values.dist}/workload/gaps/bench/rate.js`);
 const runs = Number(values.runs);
 
-/** What is tried of sieve and search on a GPU; the first is the plan as it is. */
+/** Plans to try for sieve and search on a GPU; the first is the default plan. */
 /** @type {readonly Record<string, unknown>[]} */
 const plans = values.one
   ? [JSON.parse(values.one)]
@@ -97,7 +97,7 @@ console.log('\n| what | per second (median, min–max) | seconds a run |\n| --- 
 for (const row of rows) console.log(row);
 
 /**
- * One thread against GMP's, the same numbers by turns: other load on the machine meets both.
+ * Compares one thread with GMP on the same numbers, in alternating runs, so that other load affects both.
  * @param {string} name
  * @param {number} bits
  */
@@ -107,13 +107,13 @@ async function besideGmp(name, bits) {
   try {
     const own = await fermatRate(core, { bits, runs, count });
     const peer = gmpPower(fermatBase(bits), count, runs);
-    if (peer === undefined) return console.log('there is no libgmp');
+    if (peer === undefined) return console.log('libgmp is not installed');
     const { measurements, ratios } = await compare([peer, own]);
-    for (const [at, { name: of, rate: per }] of measurements.entries()) {
+    for (const [at, { name: title, rate: per }] of measurements.entries()) {
       const shown = [per.median, per.min, per.max].map((value) => value.toExponential(3));
       const [ratio, low, high] = [ratios[at].median, ratios[at].min, ratios[at].max].map((x) => x.toFixed(2));
-      console.log(`${of}: ${shown[0]} tests/s (${shown[1]}–${shown[2]}), by turns ${ratio} (${low}–${high})`);
-      rows.push(`| ${of} | ${shown[0]} (${shown[1]}–${shown[2]}) | ${ratio} (${low}–${high}) of GMP |`);
+      console.log(`${title}: ${shown[0]} tests/s (${shown[1]}–${shown[2]}), ratio ${ratio} (${low}–${high})`);
+      rows.push(`| ${title} | ${shown[0]} (${shown[1]}–${shown[2]}) | ${ratio} (${low}–${high}) of GMP |`);
     }
     own.close();
   } finally {

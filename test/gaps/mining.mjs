@@ -1,6 +1,6 @@
 /**
- * Mining Gapcoin on the devices of a machine, against a pool on loopback that sends a new block every so often: how long
- * devices take to leave the old work and begin the new, and integers per second with and without new blocks.
+ * Mines Gapcoin on the devices of a machine, for a pool on loopback that sends new blocks at an interval. Measures how long
+ * devices take to leave the old work and start the new, and integers per second with and without new blocks.
  *
  *   node test/gaps/mining.mjs [--device cuda] [--shift 25,32,40] [--blocks 20] [--every 500] [--steady 10] [--dist dist]
  */
@@ -22,8 +22,8 @@ const { openDevices } = await import(`${values.dist}/device/registry.js`);
 const { Engine } = await import(`${values.dist}/engine/index.js`);
 const { parseEndpoint, LINE_SCHEMES } = await import(`${values.dist}/network/endpoint.js`);
 const { Miner } = await import(`${values.dist}/workload/mining/miner.js`);
-const { PoolSource } = await import(`${values.dist}/workload/mining/pools.js`);
-const { GapVerifier } = await import(`${values.dist}/workload/gaps/referee.js`);
+const { PoolSource } = await import(`${values.dist}/workload/mining/server/pools.js`);
+const { GapVerifier } = await import(`${values.dist}/workload/gaps/job/verifier.js`);
 const { plantOnce, scanWork } = await import(`${values.dist}/workload/gaps/mining/scan-work.js`);
 const { gapStratumOpener } = await import(`${values.dist}/workload/gaps/mining/stratum.js`);
 
@@ -34,7 +34,7 @@ const BLOCK = 9007199254740993n;
 /** @type {Set<import('node:net').Socket>} */
 const sockets = new Set();
 let count = 0;
-const given = () => {
+const newJob = () => {
   const data = Buffer.alloc(80);
   data.writeUInt32LE(2, 0);
   data.set(createHash('sha256').update(`${process.pid} ${++count}`).digest(), 4);
@@ -49,7 +49,7 @@ const server = createServer((socket) => {
   socket.on('data', (piece) => {
     for (const line of piece.toString().split('\n').filter(Boolean)) {
       const { id, method } = JSON.parse(line);
-      socket.write(`{"id":${id},"result":${method === 'mining.request' ? given() : true},"error":null}\n`);
+      socket.write(`{"id":${id},"result":${method === 'mining.request' ? newJob() : true},"error":null}\n`);
     }
   });
 });
@@ -67,7 +67,7 @@ for (const shift of values.shift.split(',').map(Number)) {
   const source = new PoolSource({ pools: [{ endpoint, user: 'a', password: 'x' }] }, gapStratumOpener('measure'));
   /** @type {number[]} */
   const switches = [];
-  /** Of a switch: when it was sent, how long until the old work had ended, until the new one had begun. */
+  /** For each switch: when it was sent, the time until the old work ended, and until the new one started. */
   let sent = 0;
   /** @type {number[]} */
   const ends = [];
@@ -99,7 +99,7 @@ for (const shift of values.shift.split(',').map(Number)) {
   const running = miner.run();
   const next = () => new Promise((resolve) => (switched = () => resolve(undefined)));
   await next();
-  // The first has compiled everything.
+  // The first work has compiled everything.
   await wait(2000);
   const rate = async (/** @type {() => Promise<unknown>} */ during) => {
     const [start, before] = [performance.now(), miner.tally.tries];
@@ -112,7 +112,7 @@ for (const shift of values.shift.split(',').map(Number)) {
     for (let n = 0; n < Number(values.blocks); n++) {
       const begun = next();
       sent = performance.now();
-      for (const socket of sockets) socket.write(`{"id":null,"method":"blockchain.block.new","params":${given()}}\n`);
+      for (const socket of sockets) socket.write(`{"id":null,"method":"blockchain.block.new","params":${newJob()}}\n`);
       await begun;
       await wait(Number(values.every));
     }
@@ -128,7 +128,7 @@ for (const shift of values.shift.split(',').map(Number)) {
     0,
   );
   console.log(
-    `${values.device} shift ${shift}: ${steady.toExponential(2)} int/s, with a block every ${values.every} ms ${disturbed.toExponential(2)}; switch ms (median, 90 %, most): ${shown[0]}; old work gone ${shown[1]}, new begun ${shown[2]}; shares ${accepted}, not taken ${rejected + stale + lost}, wrong ${wrong}`,
+    `${values.device} shift ${shift}: ${steady.toExponential(2)} int/s, with a block every ${values.every} ms ${disturbed.toExponential(2)}; switch ms (median, 90 %, max): ${shown[0]}; old work ended ${shown[1]}, new started ${shown[2]}; shares ${accepted}, not accepted ${rejected + stale + lost}, wrong ${wrong}`,
   );
   await engine.close();
   verifier.close();

@@ -1,4 +1,4 @@
-/** For a server on loopback, signed by itself, good until 2126. The key guards nothing: it is here for all to read. */
+/** Self-signed, for a server on loopback, valid until 2126. The key is public and protects nothing. */
 export const key = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg+LJ3jbJL7xUmsyYl
 LxqJ3WaV5Zq0eNiZSYh2TlqeMfahRANCAASVqglTdQLQY8tC5BrTwXeWdIJWjijG

@@ -3,14 +3,14 @@ import { display, madeUp, merkle, numberOf, Reader, sha256d, type Transaction, t
 const GENESIS = '0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206';
 const BITS = 0x207fffff;
 
-/** What every chain of the tests has. */
+/** The common part of the test chains. */
 export abstract class TestChain {
   readonly tips: string[];
   readonly blocks: string[] = [];
   readonly refusals: string[] = [];
   /** The script that coinbases must pay. */
   readonly payout: string;
-  /** How many transactions the next template has. */
+  /** Number of transactions in the next template. */
   transactions = 0;
   time = 1_700_000_000;
   readonly #offered = new Map<string, readonly string[]>();
@@ -29,7 +29,7 @@ export abstract class TestChain {
     return this.tips.at(-1)!;
   }
 
-  /** What templates of every coin have. */
+  /** The template fields that all coins have. */
   protected offer(value: number): Record<string, unknown> {
     const height = this.height + 1;
     const data = Array.from({ length: this.transactions }, (_, at) => madeUp(height * 100 + at));
@@ -37,13 +37,13 @@ export abstract class TestChain {
     return templateOf({ tip: this.tip, height, data, value, time: this.time });
   }
 
-  /** What is wrong with all that follows a header. */
+  /** Checks everything after the header; returns the reason for rejection, or null. */
   protected judgeBody(reader: Reader, header: Buffer, value: number): string | null {
     const offered = this.#offered.get(this.tip) ?? [];
     return judgeBody(reader, header.subarray(36, 68), offered, { height: this.height + 1, payout: this.payout, value });
   }
 
-  /** What is wrong with a header's place in the chain. */
+  /** Checks a header's position in the chain; returns the reason for rejection, or null. */
   protected judgePlace(header: Buffer): string | null {
     if (this.#known.has(display(sha256d(header)))) return 'duplicate';
     if (display(header.subarray(4, 36)) !== this.tip) return 'stale-prevblk';
@@ -52,7 +52,7 @@ export abstract class TestChain {
     return time > this.time + 7200 ? 'time-too-new' : null;
   }
 
-  /** Takes a block, or says why not. */
+  /** Appends a block, unless there is a reason for rejection, which it returns. */
   protected take(why: string | null, header: Buffer, hex: string): string | null {
     if (why !== null) this.refusals.push(why);
     else {
@@ -65,7 +65,7 @@ export abstract class TestChain {
   }
 }
 
-/** A regtest chain that believes nothing: every block is taken apart and held against the rules. */
+/** A regtest chain that parses every block and checks it against the rules. */
 export class RegtestChain extends TestChain {
   constructor(payout: string) {
     super(GENESIS, payout);
@@ -80,7 +80,7 @@ export class RegtestChain extends TestChain {
     };
   }
 
-  /** null, or why not. */
+  /** Returns null, or the reason for rejection. */
   submit(hex: string): string | null {
     const reader = new Reader(Buffer.from(hex, 'hex'));
     const header = reader.take(80);
@@ -105,7 +105,7 @@ export class RegtestChain extends TestChain {
 interface Offered {
   readonly tip: string;
   readonly height: number;
-  /** Of the transactions. */
+  /** The transactions, in hex. */
   readonly data: readonly string[];
   readonly value: number;
   readonly time: number;
@@ -136,19 +136,19 @@ function templateOf({ tip, height, data, value, time }: Offered): Record<string,
   };
 }
 
-interface Wanted {
+interface ExpectedCoinbase {
   readonly height: number;
   /** The script. */
   readonly payout: string;
   readonly value: number;
 }
 
-/** It must have these transactions. */
+/** The block must have these transactions. */
 function judgeBody(
   reader: Reader,
   root: Uint8Array,
   data: readonly string[],
-  { height, payout, value }: Wanted,
+  { height, payout, value }: ExpectedCoinbase,
 ): string | null {
   const all = Array.from({ length: reader.size() }, () => reader.transaction());
   if (reader.at !== reader.bytes.length) return 'too long';
@@ -160,7 +160,7 @@ function judgeBody(
   if (others.length !== data.length || others.some(isOther)) return 'bad-txns';
   if (!input.equals(Buffer.concat([Buffer.alloc(32), Buffer.alloc(4, 0xff)]))) return 'bad-cb-missing';
   if (inputScript.length < 2 || inputScript.length > 100) return 'bad-cb-length';
-  // By the table of Script's own numbers, not by a rule.
+  // Written out as in Script, independent of the code under test.
   const pushed =
     height <= 16
       ? Buffer.of(0x50 + height)

@@ -2,28 +2,28 @@ import fc from 'fast-check';
 import { expect } from 'vitest';
 import { MillraceError } from '../../src/kernel/error.js';
 
-/** What servers should not send, for those who read it. */
+/** Values that servers should not send. */
 export const odd = fc.oneof(
   fc.jsonValue({ maxDepth: 2 }),
   fc.constantFrom(undefined, null, -1, 2 ** 53, 1e308, Number.NaN, '', '0'.repeat(63), 'ff'.repeat(40), [], {}, [[]]),
   fc.constantFrom('__proto__', 'constructor', '1d00ffff', '00000000', 'ffffffff', '1dffffff', '0x207fffff', true),
 );
 
-/** One place of a value replaced by something else, or everything. */
+/** The value with one field, or all of it, replaced by something else. */
 export function disturbed(value: unknown): fc.Arbitrary<unknown> {
-  const places = placesIn(value);
+  const paths = pathsIn(value);
   return fc.oneof(
     { weight: 1, arbitrary: odd },
     {
       weight: 9,
-      arbitrary: fc.tuple(fc.constantFrom(...places), odd).map(([place, other]) => replaced(value, place, other)),
+      arbitrary: fc.tuple(fc.constantFrom(...paths), odd).map(([path, other]) => replaced(value, path, other)),
     },
   );
 }
 
-function placesIn(value: unknown, at: readonly string[] = []): (readonly string[])[] {
+function pathsIn(value: unknown, at: readonly string[] = []): (readonly string[])[] {
   if (typeof value !== 'object' || value === null) return [at];
-  return [at, ...Object.entries(value).flatMap(([key, one]) => placesIn(one, [...at, key]))];
+  return [at, ...Object.entries(value).flatMap(([key, one]) => pathsIn(one, [...at, key]))];
 }
 
 function replaced(value: unknown, [key, ...rest]: readonly string[], other: unknown): unknown {
@@ -33,7 +33,7 @@ function replaced(value: unknown, [key, ...rest]: readonly string[], other: unkn
   return copy;
 }
 
-/** A refusal is an error of ours with words; a slip of the code would be one of JavaScript's own. */
+/** A parser may reject a value with a MillraceError; any other class of error (a TypeError, say) is a bug. */
 export function readOrRefused(read: () => unknown): void {
   try {
     read();

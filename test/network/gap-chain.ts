@@ -4,16 +4,16 @@ import { judgeProof, retarget } from './gap-proof.js';
 import type { NodeChain } from './node-server.js';
 import { Reader } from './transactions.js';
 
-/** Testnet's. */
+/** Testnet's genesis block. */
 const GENESIS = 'cee5f695d016eda5137a820588ea1891eb107bb94daccff819849507e5bb17cc';
 const VALUE = 20e8;
-/** A block is worth this much and more: gaps of 770 or so, one in 10,500 integers. */
+/** The minimum difficulty of a block: gaps of about 770, one in 10,500 integers. */
 export const EASY = 4n << 48n;
 
-/** A Gapcoin chain that believes nothing: every block is taken apart and held against the rules. */
+/** A Gapcoin chain that parses every block and checks it against the rules. */
 export class GapChain extends TestChain implements NodeChain {
   difficulty = EASY;
-  /** Merkle roots that getwork gave, and for which tip. */
+  /** The tip for which getwork returned each merkle root. */
   readonly #roots = new Map<string, string>();
   readonly #times: number[] = [];
 
@@ -33,7 +33,7 @@ export class GapChain extends TestChain implements NodeChain {
     return this.#conclude(this.#judge(header, shift, adder) ?? this.judgeBody(reader, header, VALUE), header, hex);
   }
 
-  /** Every question gets another merkle root, as the coinbase of a node's has another extranonce each time. */
+  /** Every request returns a new merkle root, as a node's coinbase has a new extranonce each time. */
   getwork(data?: string): unknown {
     if (data === undefined) {
       const root = createHash('sha256').update(`root ${this.#roots.size}`).digest();
@@ -69,7 +69,7 @@ export class GapChain extends TestChain implements NodeChain {
       const [before, last] = this.#times.slice(-2);
       const seconds = last === undefined ? 150 : last - before!;
       this.difficulty = retarget(this.difficulty, seconds, EASY);
-      // Blocks come quickly and slowly by turns: so that the difficulty changes.
+      // The intervals between blocks vary, so that the difficulty changes.
       this.time += this.height % 3 === 2 ? 400 : 40;
     }
     return this.take(why, header, hex);

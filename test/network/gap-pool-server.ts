@@ -8,7 +8,7 @@ import { display, sha256d } from './transactions.js';
 export interface GapJob {
   /** The first 80 bytes of the header. */
   readonly data: Buffer;
-  /** Of a share. */
+  /** The minimum difficulty of a share. */
   readonly difficulty: bigint;
 }
 
@@ -19,10 +19,10 @@ export interface AcceptedGap {
   readonly time: number;
 }
 
-/** A pool of Gapcoin's on loopback that recomputes every share from its bytes. */
+/** A Gapcoin pool on loopback that recomputes every share from its bytes. */
 export class GapPoolServer extends LineServer {
   readonly accepted: AcceptedGap[] = [];
-  /** By their merkle roots. */
+  /** Jobs by merkle root. */
   readonly #jobs = new Map<string, GapJob>();
   readonly #seen = new Set<string>();
   current: GapJob | undefined;
@@ -31,7 +31,7 @@ export class GapPoolServer extends LineServer {
   #blocks = 0;
   #count = 0;
 
-  /** Makes a job, on a new block or on the one there is. */
+  /** Makes a job, on a new block or on the current one. */
   job(isNewBlock = true, network = 22n << 48n): GapJob {
     const hash = (what: string): Buffer => createHash('sha256').update(what).digest();
     if (isNewBlock) {
@@ -52,7 +52,7 @@ export class GapPoolServer extends LineServer {
     return job;
   }
 
-  /** Tells a new job to everybody. */
+  /** Sends a new job to all clients. */
   send(isNewBlock = true, network?: bigint): GapJob {
     const job = this.job(isNewBlock, network);
     for (const client of this.clients) this.notify(client, job);
@@ -60,18 +60,18 @@ export class GapPoolServer extends LineServer {
   }
 
   notify(client: Client, job: GapJob, method = 'blockchain.block.new'): void {
-    client.socket.write(`${exactJson({ id: null, method, params: givenOf(job) })}\n`);
+    client.socket.write(`${exactJson({ id: null, method, params: messageOf(job) })}\n`);
   }
 
   protected answer({ id, method, params = [] }: Raw, client: Client): void {
     const reply = (result: unknown, error: unknown = null): void =>
       void client.socket.write(`${exactJson({ id, result, error })}\n`);
-    if (method === 'mining.request') reply(givenOf(this.current ?? this.job()));
+    if (method === 'mining.request') reply(messageOf(this.current ?? this.job()));
     else if (method === 'mining.submit') this.#later(() => this.#conclude(String(params[2]), reply));
     else if (method !== undefined) reply(null, [20, 'unknown method', null]);
   }
 
-  /** One after the other, and never so long that nobody else in this process gets a word in: one takes 100 ms. */
+  /** Runs one check at a time, each in its own turn of the event loop: one takes 100 ms. */
   #later(act: () => void): void {
     this.#last = this.#last.then(
       () =>
@@ -119,4 +119,7 @@ export class GapPoolServer extends LineServer {
 
 const rootOf = (header: Buffer): string => header.subarray(36, 68).toString('hex');
 
-const givenOf = ({ data, difficulty }: GapJob): Record<string, unknown> => ({ data: data.toString('hex'), difficulty });
+const messageOf = ({ data, difficulty }: GapJob): Record<string, unknown> => ({
+  data: data.toString('hex'),
+  difficulty,
+});

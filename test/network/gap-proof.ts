@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { numberOf, sha256d } from './transactions.js';
 
-/** Gapcoin's proof of work, from its rules alone: nothing of it is shared with src. */
+/** Gapcoin's proof of work by its rules. Shares no code with src. */
 
 const SMALL = Array.from({ length: 2000 }, (_, n) => n).filter((n) => {
   for (let d = 2; d * d <= n; d++) if (n % d === 0) return false;
@@ -17,7 +17,7 @@ function power(base: bigint, exponent: bigint, modulus: bigint): bigint {
   return result;
 }
 
-/** Miller and Rabin's test to the first five primes, and to two numbers that depend on the number itself. */
+/** The Miller–Rabin test to the first five primes, and to two bases derived from the number itself. */
 export function isPrime(n: bigint): boolean {
   for (const p of SMALL) if (n % BigInt(p) === 0n) return n === BigInt(p);
   let [odd, twos] = [n - 1n, 0];
@@ -38,7 +38,7 @@ export function isPrime(n: bigint): boolean {
   });
 }
 
-/** Small primes strike out what they divide; what is left is tested. */
+/** Sieves with small primes, then tests the numbers that are left. */
 function primeAfter(n: bigint): bigint {
   for (let from = n + 1n; ; from += BigInt(STRETCH)) {
     const isStruck = new Uint8Array(STRETCH);
@@ -51,7 +51,7 @@ function primeAfter(n: bigint): bigint {
 }
 const STRETCH = 4096;
 
-/** Bits of a logarithm one after the other, each by a squaring that is cut off. */
+/** The binary logarithm, bit by bit, each by a squaring that is truncated. */
 export function log2(n: bigint, bits: number): bigint {
   const whole = n.toString(2).length - 1;
   const scale = BigInt(bits + whole);
@@ -74,7 +74,7 @@ const bytesOf = (n: bigint): Buffer => {
   return Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex').reverse();
 };
 
-/** What a header of 84 bytes with shift and adder is worth, or why it is worth nothing. */
+/** The difficulty of an 84-byte header with shift and adder, or the reason why it is invalid. */
 export function judgeProof(header: Buffer, shift: number, adder: Buffer): bigint | string {
   const hash = numberOf(sha256d(header));
   if (shift < 14 || shift > 1024) return 'bad-shift';
@@ -91,10 +91,10 @@ export function judgeProof(header: Buffer, shift: number, adder: Buffer): bigint
   return ((end - start) * E112) / log + (rand % ((2n * E112) / log));
 }
 
-/** What the next block must have, `seconds` being between the last two. */
-export function retarget(last: bigint, seconds: number, least: bigint): bigint {
+/** The difficulty of the next block; `seconds` is the time between the last two. */
+export function retarget(last: bigint, seconds: number, min: bigint): bigint {
   const actual = log2(BigInt(Math.max(1, seconds)), 112) / E64;
   const by = actual > LN150 ? 6n : 8n;
   const next = last + (LN150 >> by) - (actual >> by);
-  return next < least ? least : next;
+  return next < min ? min : next;
 }

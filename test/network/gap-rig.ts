@@ -21,7 +21,7 @@ beforeAll(() => {
 });
 afterAll(() => verifier.close());
 
-/** Small numbers and small windows: a block in the twinkling of an eye. */
+/** Small numbers and small windows: a block takes milliseconds. */
 const SHIFT = 20;
 const PLAN = { primes: 500, window: 2 ** 13, depth: 1, perChain: 64 };
 
@@ -30,7 +30,7 @@ export function gapScan(change: Partial<GapScan> = {}): Scan<Share> {
   return (work, options) => scanWork(scan, work, options);
 }
 
-/** The payout of tests: a key's hash that is in BIP 173. */
+/** The payout of tests: the key hash of BIP 173's examples. */
 export const PAYOUT = 'script:0014751e76e8199196d454941c45d1b3a323f1433bd6';
 export const SCRIPT = PAYOUT.slice('script:'.length);
 
@@ -41,7 +41,7 @@ export async function gapNode(): Promise<NodeServer<GapChain>> {
   return server;
 }
 
-/** Without a payout by getwork. */
+/** Mines solo; without a payout, by getwork. */
 export function mineAt(
   node: { readonly url: string },
   payout: string | undefined,

@@ -3,10 +3,10 @@ import { createServer as createTlsServer } from 'node:tls';
 
 export type Raw = { id?: unknown; method?: string; params?: unknown[]; result?: unknown };
 
-/** What the server does with a line of a client's instead of what it should; true: that was all. */
+/** Handles a client's message in place of the server. Returns true if the server should not answer as well. */
 export type Misdeed = (message: Raw, client: Client) => boolean;
 
-/** A server on loopback that speaks in lines of JSON, and misbehaves where it is told to. */
+/** A server on loopback for lines of JSON, whose misbehaviour tests can set. */
 export abstract class LineServer {
   readonly refused: string[] = [];
   readonly lines: Raw[] = [];
@@ -49,16 +49,16 @@ export abstract class LineServer {
     await new Promise<void>((resolve) => (server ? server.close(() => resolve()) : resolve()));
   }
 
-  /** Resolves as soon as something is so. */
-  async until(isSo: () => boolean): Promise<void> {
-    while (!isSo()) {
+  /** Resolves as soon as the condition holds. */
+  async until(condition: () => boolean): Promise<void> {
+    while (!condition()) {
       await new Promise<void>((resolve) => {
         this.#watchers.add(resolve);
       });
     }
   }
 
-  /** Something has happened: those who wait look whether it is what they wait for. */
+  /** Wakes the waiting `until` calls, which check their conditions again. */
   protected stir(): void {
     for (const wake of this.#watchers) wake();
     this.#watchers.clear();
@@ -76,19 +76,19 @@ export class Client {
   readonly socket: Socket;
   constructor(socket: Socket, onMessage: (message: Raw) => void) {
     this.socket = socket;
-    let held = '';
+    let partial = '';
     socket.on('error', () => undefined);
     socket.on('data', (piece) => {
-      held += piece.toString('utf8');
-      const lines = held.split('\n');
-      held = lines.pop() ?? '';
+      partial += piece.toString('utf8');
+      const lines = partial.split('\n');
+      partial = lines.pop() ?? '';
       for (const line of lines) onMessage(JSON.parse(line) as Raw);
     });
   }
   send(message: unknown): void {
     this.socket.write(`${JSON.stringify(message)}\n`);
   }
-  /** The number as it is written, digit by digit. */
+  /** Sends the number as it is written, digit by digit. */
   difficulty(text: string): void {
     this.socket.write(`{"id":null,"method":"mining.set_difficulty","params":[${text}]}\n`);
   }

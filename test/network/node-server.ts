@@ -2,18 +2,18 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
-/** What is behind a node. */
+/** The chain behind a node. */
 export interface NodeChain {
   readonly height: number;
   /** As getblocktemplate gives it. */
   template(): Record<string, unknown>;
-  /** null, or why not. */
+  /** Returns null, or the reason for rejection. */
   submit(hex: string): string | null;
-  /** Without data: work; with: whether it is a block. Where there is none, the node does not know the call. */
+  /** Returns work, or with data whether it is a block. If undefined, the node does not know the method. */
   getwork?(data?: string): unknown;
 }
 
-/** What a node does instead of answering a call; `undefined`: nothing unusual. */
+/** Replaces the node's answer to a call; `undefined`: the usual answer. */
 export type Misdeed = (
   method: string,
   call: number,
@@ -33,7 +33,7 @@ export class NodeServer<Chain extends NodeChain> {
   #polls: (() => void)[] = [];
   #port = 0;
   #isTls = false;
-  /** Where getwork is polled; undefined: nowhere. */
+  /** The path for getwork's long polls; undefined: none. */
   longPolling: string | undefined;
 
   constructor(chain: Chain) {
@@ -65,7 +65,7 @@ export class NodeServer<Chain extends NodeChain> {
     });
   }
 
-  /** Something has changed: whoever polls is answered. */
+  /** Answers all pending polls. */
   changed(): void {
     for (const poll of this.#polls.splice(0)) poll();
   }
@@ -104,21 +104,21 @@ export class NodeServer<Chain extends NodeChain> {
     if (!response.destroyed) response.end(exactJson({ result, error: null, id }));
   }
 
-  async #call(method: string, [given]: unknown[], path: string): Promise<unknown> {
+  async #call(method: string, [param]: unknown[], path: string): Promise<unknown> {
     if (method === 'getblockchaininfo') return { chain: this.name, blocks: this.chain.height };
     if (method === 'submitblock') {
-      const why = this.chain.submit(given as string);
+      const why = this.chain.submit(param as string);
       if (why === null) this.changed();
       return why;
     }
     if (method === 'getwork') {
       const before = this.chain.height;
-      if (given === undefined && path !== '/') await new Promise<void>((resolve) => this.#polls.push(resolve));
-      const answer = this.chain.getwork?.(given as string | undefined);
+      if (param === undefined && path !== '/') await new Promise<void>((resolve) => this.#polls.push(resolve));
+      const answer = this.chain.getwork?.(param as string | undefined);
       if (this.chain.height > before) this.changed();
       return answer;
     }
-    const { rules, longpollid } = given as { rules: string[]; longpollid?: string };
+    const { rules, longpollid } = param as { rules: string[]; longpollid?: string };
     if (!rules.includes('segwit')) throw new Error('no segwit');
     const template = this.chain.template();
     if (longpollid !== template.longpollid) return template;
@@ -127,6 +127,6 @@ export class NodeServer<Chain extends NodeChain> {
   }
 }
 
-/** Numbers of any length as their digits. */
+/** JSON in which bigints are written as numbers of any length. */
 export const exactJson = (value: unknown): string =>
   JSON.stringify(value, (_, one: unknown) => (typeof one === 'bigint' ? `#${one}#` : one)).replace(/"#(\d+)#"/g, '$1');

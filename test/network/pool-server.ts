@@ -24,21 +24,21 @@ export interface Accepted {
   readonly time: number;
 }
 
-/** A pool on loopback that recomputes every share from what it has sent, and misbehaves where it is told to. */
+/** A pool on loopback that recomputes every share from the jobs it has sent. */
 export class PoolServer extends LineServer {
   readonly accepted: Accepted[] = [];
   readonly #jobs = new Map<string, Job>();
   readonly #seen = new Set<string>();
-  /** The job of everybody who comes. */
+  /** The job for new clients. */
   current: Job | undefined;
   difficulty = '0.0001';
   extranonce1 = 'f000000f';
   size = 4;
-  /** What is rolled; undefined: mining.configure is not known. */
+  /** Version bits that may be rolled; undefined: mining.configure is an unknown method. */
   mask: number | undefined = 0x1fffe000;
   #count = 0;
 
-  /** Makes a job; `send` tells it to everybody. */
+  /** Makes a job; `send` sends it to all clients. */
   job(isClean = true, change: Partial<Job> = {}): Job {
     this.#count += 1;
     const hash = (what: string): Buffer => createHash('sha256').update(`${what} ${this.#count}`).digest();
@@ -113,7 +113,7 @@ export class PoolServer extends LineServer {
   }
 
   #judge(params: readonly unknown[], reply: (result: unknown, error?: unknown) => void): void {
-    const share = this.#weigh(params as string[]);
+    const share = this.#check(params as string[]);
     if (Array.isArray(share)) {
       this.refused.push(share[1]);
       reply(null, share);
@@ -123,8 +123,8 @@ export class PoolServer extends LineServer {
     reply(true);
   }
 
-  /** The share, or code and words of what is wrong with it. */
-  #weigh(params: readonly string[]): Accepted | [code: number, why: string, more: null] {
+  /** The share, or the error to answer with. */
+  #check(params: readonly string[]): Accepted | [code: number, why: string, more: null] {
     const [, jobId = '', extranonce2 = '', time = '', nonce = '', bits = '00000000'] = params;
     const job = this.#jobs.get(jobId);
     if (!job) return [21, 'Job not found', null];
@@ -152,10 +152,10 @@ export class PoolServer extends LineServer {
   }
 }
 
-/** floor(0xffff · 2^208 / d) of a decimal fraction. */
+/** floor(0xffff · 2^208 / d) for a decimal fraction d. */
 export function shareTarget(text: string): bigint {
   const [whole = '0', fraction = ''] = text.split('.');
   const all = ((0xffffn << 208n) * 10n ** BigInt(fraction.length)) / BigInt(whole + fraction);
-  const most = (1n << 256n) - 1n;
-  return all < most ? all : most;
+  const max = (1n << 256n) - 1n;
+  return all < max ? all : max;
 }

@@ -14,7 +14,7 @@ import { PoolServer } from './pool-server.js';
 
 /** Mining for pools on loopback, on a device that all tests of a file share. */
 
-/** Waits are short: what is tested is what happens after them. */
+/** A clock whose waits are short. */
 export const hasty: Clock = {
   now: () => performance.now(),
   wait: (ms, signal) => realClock.wait(Math.min(ms, 5), signal),
@@ -46,8 +46,8 @@ export interface Mining<Share extends ShareBase> {
   readonly running: Promise<void>;
   readonly told: string[];
   readonly log: string[];
-  /** Resolves as soon as something is so, which is looked at with every answer. */
-  until(isSo: () => boolean): Promise<void>;
+  /** Resolves as soon as the condition holds; checked after every verdict. */
+  until(condition: () => boolean): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -79,7 +79,7 @@ export function mineFor<Share extends ShareBase>(
   return { ...mineFrom(source, scan, more), log };
 }
 
-/** Mines for whomever. */
+/** Mines for any source. */
 export function mineFrom<Share extends ShareBase>(
   source: WorkSource<Share>,
   scan: Scan<Share>,
@@ -101,8 +101,8 @@ export function mineFrom<Share extends ShareBase>(
     await running;
   };
   onTestFinished(() => end().catch(() => undefined));
-  const until = async (isSo: () => boolean): Promise<void> => {
-    while (!isSo()) {
+  const until = async (condition: () => boolean): Promise<void> => {
+    while (!condition()) {
       await new Promise<void>((resolve) => {
         wake = resolve;
       });

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Transactions and blocks as bytes, read and hashed by code of the tests' own: nothing of it is shared with src. */
+/** Reads and hashes transactions and blocks. Shares no code with src. */
 
 export const sha256d = (bytes: Uint8Array): Buffer =>
   createHash('sha256').update(createHash('sha256').update(bytes).digest()).digest();
@@ -65,7 +65,7 @@ export class Reader {
   }
 }
 
-/** A transaction with a witness that spends what nobody has: nothing here looks at that. */
+/** A transaction with a witness whose input does not exist, which is not checked here. */
 export function madeUp(seed: number): string {
   const outpoint = createHash('sha256').update(`outpoint ${seed}`).digest();
   const output = Buffer.concat([Buffer.alloc(8, seed % 7), Buffer.from('160014', 'hex'), outpoint.subarray(0, 20)]);
@@ -74,7 +74,7 @@ export function madeUp(seed: number): string {
   return [...parts, output.toString('hex'), ...witness, '00000000'].join('');
 }
 
-/** By the definition, level by level. */
+/** The merkle root by its definition, level by level. */
 export function merkle(leaves: readonly Buffer[]): Buffer {
   let level = [...leaves];
   while (level.length > 1) {
@@ -86,7 +86,7 @@ export function merkle(leaves: readonly Buffer[]): Buffer {
   return level[0]!;
 }
 
-/** `bits` as a target. */
+/** The target of compact `bits`. */
 export function target(bits: number): bigint {
   return BigInt(bits & 0xffffff) << BigInt(8 * ((bits >>> 24) - 3));
 }

@@ -1,9 +1,9 @@
 /**
- * Tuned against untuned on the devices of a machine: tunes each into a data directory of its own, then runs both in turns.
+ * Compares tuned with untuned jobs on the devices of a machine: tunes each device with an empty store, then alternates runs.
  *
  *   node test/tune/measure.mjs [--device cuda,native] [--workload block,uhash,words] [--budget 120] [--runs 7] [--dist dist]
  *
- * A ratio below 1 by more than the runs scatter is a failure: exit status 1.
+ * Exits with 1 if a ratio is below 1 by more than the spread of the runs.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,16 +20,16 @@ const { values } = parseArgs({
   },
 });
 const { openDevice } = await import(`${values.dist}/device/registry.js`);
-const { tune } = await import(`${values.dist}/engine/tune.js`);
-const { saveTuning, setTuningStore } = await import(`${values.dist}/engine/tune-known.js`);
-const { LedgerTunings } = await import(`${values.dist}/store/tunings.js`);
+const { tune } = await import(`${values.dist}/engine/tune/tune.js`);
+const { saveTuning, setTuningStore } = await import(`${values.dist}/engine/tune/tuning-store.js`);
+const { LedgerTunings } = await import(`${values.dist}/store/client/tunings.js`);
 const { tunables } = await import(`${values.dist}/workload/tunables.js`);
 const { measure, compare } = await import(`${values.dist}/bench/measure.js`);
-const block = await import(`${values.dist}/workload/block/rate.js`);
-const uhash = await import(`${values.dist}/workload/uhash/rate.js`);
+const block = await import(`${values.dist}/workload/block/bench/rate.js`);
+const uhash = await import(`${values.dist}/workload/uhash/bench/rate.js`);
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-tune-'));
-const shelf = new LedgerTunings(folder);
+const store = new LedgerTunings(folder);
 const runs = Number(values.runs);
 /** @type {string[]} */
 const rows = [];
@@ -38,7 +38,7 @@ try {
   for (const id of values.device.split(',')) {
     const device = await openDevice(id);
     try {
-      for (const name of values.workload.split(',')) await prove(device, name);
+      for (const name of values.workload.split(',')) await compareTuned(device, name);
     } finally {
       await device.close();
     }
@@ -55,10 +55,10 @@ process.exitCode = isWorse ? 1 : 0;
  * @param {any} device
  * @param {string} name
  */
-async function prove(device, name) {
+async function compareTuned(device, name) {
   const tunable = tunables.find((/** @type {any} */ one) => one.name === name);
-  if (tunable === undefined) throw new Error(`there is no workload ${name}`);
-  setTuningStore(shelf);
+  if (tunable === undefined) throw new Error(`unknown workload ${name}`);
+  setTuningStore(store);
   const begun = performance.now();
   const record = await tune(device, tunable, { seconds: Number(values.budget) });
   const took = (performance.now() - begun) / 1000;
@@ -68,7 +68,7 @@ async function prove(device, name) {
   );
   const text = JSON.stringify(record.setting);
   console.log(
-    `${device.info.id} ${name}: ${text}, gain ${record.gain.toFixed(3)}, ${took.toFixed(1)} s, whole ${record.isWhole}`,
+    `${device.info.id} ${name}: ${text}, gain ${record.gain.toFixed(3)}, ${took.toFixed(1)} s, complete ${record.isWhole}`,
   );
   for (const axis of record.axes) {
     const all = axis.candidates.map(
@@ -78,8 +78,8 @@ async function prove(device, name) {
   }
   const { measurements, ratio } = await rates(device, tunable, record.setting);
   const [untuned, tuned] = measurements.map((/** @type {any} */ one) => one.rate.median);
-  const scatter = measurements[0].rate.relative;
-  if (Object.keys(record.setting).length > 0 && ratio.median < 1 - Math.max(0.01, scatter)) isWorse = true;
+  const spread = measurements[0].rate.relative;
+  if (Object.keys(record.setting).length > 0 && ratio.median < 1 - Math.max(0.01, spread)) isWorse = true;
   const [a, b, c] = [ratio.median, ratio.min, ratio.max].map((value) => value.toFixed(3));
   rows.push(
     `| ${device.info.id} | ${name} | ${text} | ${untuned.toPrecision(4)} | ${tuned.toPrecision(4)} | ${a} (${b}–${c}) | ${took.toFixed(0)} s, ${samples.length} |`,
@@ -101,20 +101,20 @@ async function rates(device, tunable, setting) {
   return { measurements, ratio: ratios[1] };
 }
 
-/** As jobs have it, in turns. @param {any} device */
+/** Jobs, tuned and untuned in alternating runs. @param {any} device */
 async function blockRates(device) {
   setTuningStore(undefined);
   const untuned = await block.fedRateOf(device, runs, {});
-  setTuningStore(shelf);
+  setTuningStore(store);
   const tuned = await block.fedRateOf(device, runs, {});
   const { measurements, ratios } = await compare([untuned, tuned]);
   return { measurements, ratio: ratios[1] };
 }
 
-/** Each takes all memory: one after the other, twice. @param {any} device */
+/** Each takes all memory, so they run one after the other. @param {any} device */
 async function uhashRates(device) {
   const rates = [];
-  for (const on of [undefined, shelf]) {
+  for (const on of [undefined, store]) {
     setTuningStore(on);
     const rated = await uhash.rateOf(device, { runs });
     try {

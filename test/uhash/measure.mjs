@@ -1,10 +1,10 @@
 /**
- * UniversalHash on the GPUs of a machine: rates of kernel variants and of batch sizes, each checked against the reference.
+ * Measures UniversalHash on the GPUs of a machine: kernel variants and batch sizes, each checked against the reference.
  *
  *   node test/uhash/measure.mjs [--device cuda,opencl:0,webgpu] [--what variants,batches,open] [--seconds 1] [--dist dist]
  *   node test/uhash/measure.mjs --device cuda --one '{"rolled":true}' --one '{"lanes":256}'
  *
- * One line per measurement as it comes, a table at the end.
+ * Prints a line per measurement, and a table at the end.
  */
 import { parseArgs } from 'node:util';
 
@@ -19,9 +19,9 @@ const { values } = parseArgs({
   },
 });
 const { openDevice } = await import(`${values.dist}/device/registry.js`);
-const { rateOf } = await import(`${values.dist}/workload/uhash/rate.js`);
+const { rateOf } = await import(`${values.dist}/workload/uhash/bench/rate.js`);
 
-/** What is tried on each kind; the first is the plan as it is. */
+/** Variants to try on each kind of device; the first is the default plan. */
 /** @type {Readonly<Record<string, readonly object[]>>} */
 const variants = {
   cuda: [
@@ -39,7 +39,7 @@ const variants = {
   webgpu: [{}, { chainsPerItem: 1 }, { copies: 1 }, { lanes: 64 }, { launches: 8 }, { fillLaunches: 1 }, { pads: 1 }],
 };
 /**
- * Ideas that no figure speaks for or against yet (docs/measurements/uhash.md).
+ * Variants that have not been measured yet (docs/measurements/uhash.md).
  *
  * @type {Readonly<Record<string, readonly object[]>>}
  */
@@ -52,7 +52,7 @@ const batches = [1024, 2048, 4096, 8192, 16_384, 24_576, 32_760];
 
 /** @type {string[]} */
 const rows = [];
-const wanted = values.what.split(',');
+const selected = values.what.split(',');
 for (const name of values.device.split(',')) {
   const device = await openDevice(name);
   const { kind, id } = device.info;
@@ -62,9 +62,9 @@ for (const name of values.device.split(',')) {
   try {
     if (values.one) for (const one of values.one) await measure(device, JSON.parse(one));
     else {
-      if (wanted.includes('open')) for (const variant of open[kind] ?? [{}]) await measure(device, variant);
-      if (wanted.includes('variants')) for (const variant of variants[kind] ?? [{}]) await measure(device, variant);
-      if (wanted.includes('batches')) for (const batch of batches) await measure(device, { batch });
+      if (selected.includes('open')) for (const variant of open[kind] ?? [{}]) await measure(device, variant);
+      if (selected.includes('variants')) for (const variant of variants[kind] ?? [{}]) await measure(device, variant);
+      if (selected.includes('batches')) for (const batch of batches) await measure(device, { batch });
     }
   } finally {
     await device.close();

@@ -30,7 +30,7 @@ import { headerScan } from './kernel/kernel.js';
 export function blockBench(): Command {
   const command = new Command('block')
     .description(
-      'SHA-256d rate of the block kernel: of one device next to OpenSSL, or of several next to each other; with --pipeline, --streams or --slots also of a job that is fed so',
+      'SHA-256d rate of the block kernel: one device against OpenSSL, or several side by side; with --pipeline, --streams or --slots also of a job with these options',
     )
     .addOption(options.devices().default('auto', 'the best there is'))
     .addOption(
@@ -51,18 +51,18 @@ interface BenchOptions extends DeviceCommandOptions, PipelineCommandOptions, Tun
   readonly runs: number;
 }
 
-async function bench({ output, options: given }: Call<BenchOptions>): Promise<ExitCode> {
-  const { device: names, runs, threads } = given;
-  useStoredTunings(given, output);
-  const feeding = pipelineSetup(given, output);
-  const opening = setUpDevices(given, output, feeding.driver);
-  const opened = await openDevices(names, opening.options);
+async function bench({ output, options: opts }: Call<BenchOptions>): Promise<ExitCode> {
+  const { device: names, runs, threads } = opts;
+  useStoredTunings(opts, output);
+  const pipeline = pipelineSetup(opts, output);
+  const deviceSetup = setUpDevices(opts, output, pipeline.driver);
+  const opened = await openDevices(names, deviceSetup.options);
   try {
     const [first] = opened;
     const alone = opened.length === 1 ? first : undefined;
     // Without --threads a CPU is measured twice: one thread compares with OpenSSL, all threads are what a user gets.
     const both = alone && threads === undefined && isCpu(alone) && availableParallelism() > 1;
-    if (both) opened.unshift(await openDevice(alone.info.id, { ...opening.options, threads: 1 }));
+    if (both) opened.unshift(await openDevice(alone.info.id, { ...deviceSetup.options, threads: 1 }));
     const host = machine(opened.map((device) => device.info));
     output.event('machine', { ...host });
     output.line(machineLine(host));
@@ -74,7 +74,7 @@ async function bench({ output, options: given }: Call<BenchOptions>): Promise<Ex
     const candidates: Candidate[] = [];
     for (const device of opened) {
       candidates.push(await rateOf(device, runs));
-      if (feeding.isSet) candidates.push(await fedRateOf(device, runs, feeding.engine));
+      if (pipeline.isSet) candidates.push(await fedRateOf(device, runs, pipeline.engine));
     }
     const comparison = await compare([...(alone ? await peers(runs) : []), ...candidates]);
     const peer = alone ? '; OpenSSL by the same count of compressions' : '';
@@ -95,7 +95,7 @@ async function bench({ output, options: given }: Call<BenchOptions>): Promise<Ex
       ...[...compiles].map(([device, seconds]) => [`compile for ${device}`, duration(seconds), 'into an empty cache']),
     ];
     for (const line of table(rows, { right: [1] })) output.line(line);
-    for (const device of opened) await opening.reportApiCalls(device);
+    for (const device of opened) await deviceSetup.reportApiCalls(device);
     return Exit.ok;
   } finally {
     await Promise.all(opened.map((device) => device.close()));

@@ -42,12 +42,10 @@ export function blockCommand(): Command {
     .argument('<in>', 'blocks without their nonces')
     .argument('<out>', 'the nonces, in the same order')
     .addOption(options.devices().default('auto', 'the best there is'))
-    .addOption(flag('--any', 'any valid nonce will do, not the smallest'))
-    .addOption(valueOption('--nonces <from:to>', 'only these nonces, the last one not included').argParser(nonceRange))
+    .addOption(flag('--any', 'accept any valid nonce, not only the smallest'))
+    .addOption(valueOption('--nonces <from:to>', 'try only these nonces; TO is exclusive').argParser(nonceRange))
     .addOption(
-      valueOption('--jobs <n>', 'blocks that are searched at a time')
-        .argParser(wholeNumberParser(1, 64))
-        .default(DEFAULT_JOBS),
+      valueOption('--jobs <n>', 'blocks searched at a time').argParser(wholeNumberParser(1, 64)).default(DEFAULT_JOBS),
     );
   withTelemetryOptions(withTuningOptions(withMonitorOptions(withDeviceOptions(withPipelineOptions(solving)))));
   withJobSessionOptions(solving, { hits: false });
@@ -86,13 +84,13 @@ async function solve(call: Call<SolveOptions>): Promise<CommandResult> {
   const { jobSpec, source } = blocksJob(blocks, call.options.nonces ?? {}, { inName, outName });
   // Opens while the devices open: neither waits for the other.
   const opening = openJobSession<LedgerNonce>(call, jobSpec, { isOptional: true });
-  const booking = opening.catch(() => undefined);
+  const openedSession = opening.catch(() => undefined);
   const targets = blocks.map(({ bits }) => targetFromBits(bits));
   const setup: EngineSetup = {
     name: 'block solve',
     unit: 'H',
     expect: expectedKernels(targets),
-    ledger: booking.then((one) => one?.store),
+    ledger: openedSession.then((session) => session?.store),
     make: async (devices, options) =>
       new Engine(devices, { perDevice: await tunedStreams(devices, blockTunable), ...options }),
   };
@@ -103,7 +101,7 @@ async function solve(call: Call<SolveOptions>): Promise<CommandResult> {
       return solveBlocks(call, blocks, targets, await opening, source, opened);
     });
   } catch (error) {
-    await (await booking)?.close(error instanceof Error ? error.message : String(error));
+    await (await openedSession)?.close(error instanceof Error ? error.message : String(error));
     throw error;
   }
 }
@@ -116,7 +114,7 @@ async function solveBlocks(
   source: BlocksJob['source'],
   { engine, devices, aim, close }: OpenedEngine,
 ): Promise<CommandResult> {
-  const { output, options: given, signal } = call;
+  const { output, options: opts, signal } = call;
   const [inName = '', outName = ''] = call.args;
   const start = performance.now();
   const elapsed = () => (performance.now() - start) / 1000;
@@ -124,7 +122,7 @@ async function solveBlocks(
   let done = 0;
   /** Nonces tried of finished blocks. The rest of their nonces is not tried. */
   let triedOfDone = 0;
-  const { from = 0, to = NONCES } = given.nonces ?? {};
+  const { from = 0, to = NONCES } = opts.nonces ?? {};
   const watched = {
     name: `block solve ${inName}`,
     unit: 'H',
@@ -135,13 +133,13 @@ async function solveBlocks(
     left: () => Math.max(0, (blocks.length - done) * (to - from) - (total - triedOfDone)),
     ...chanceOf(targets),
   };
-  const monitor = startMonitor(output, given, watched, session.controls(engine, call));
+  const monitor = startMonitor(output, opts, watched, session.controls(engine, call));
   session.listen(monitor);
   const { ledger } = session;
   const solutions = await solveAll(engine, blocks, {
-    mode: given.any ? 'any' : 'first',
-    jobs: given.jobs,
-    ...given.nonces,
+    mode: opts.any ? 'any' : 'first',
+    jobs: opts.jobs,
+    ...opts.nonces,
     ...(aim && { aim }),
     ...(ledger && { source: (at) => source(ledger, at) }),
     signal,
@@ -183,8 +181,8 @@ async function reportStopped(
 ): Promise<CommandResult> {
   await session.end({ isComplete: false, reason: 'stopped' });
   const id = session.ledger?.id;
-  const goesOn = id === undefined ? '' : `; the same command goes on from here (job ${id})`;
-  output.say(`stopped, ${answer.solved} of ${plural(answer.blocks, 'block')} solved${goesOn}`);
+  const resumeHint = id === undefined ? '' : `; the same command resumes it (job ${id})`;
+  output.say(`stopped, ${answer.solved} of ${plural(answer.blocks, 'block')} solved${resumeHint}`);
   return { exit, answer: { job: id, ...answer } };
 }
 
@@ -246,14 +244,14 @@ const sameFileError = (name: string): MillraceError =>
   new MillraceError({
     code: 'usage',
     message: 'IN and OUT are the same file',
-    asked: `to read ${name} and to write its answer over it`,
-    advice: 'give OUT a name of its own',
+    asked: `to read ${name} and to write the nonces to it`,
+    advice: 'give OUT another name',
   });
 
 const fileFormatHelp = `
 Files (text, LF or CRLF):
   IN   the number of blocks; then for each: version, previous hash, time, nbits, the number of
-       transactions, the transactions' ids. Numbers that count are decimal, all else is hex as
-       a block explorer shows it: 8 digits, 64 for hashes.
+       transactions, the transactions' ids. Counts are decimal, everything else is hex as a
+       block explorer shows it: 8 digits, 64 for hashes.
   OUT  the number of blocks; then one nonce a line: its four bytes as they stand in the header.
        00000000 where none is valid (also a nonce; the exit status 1 tells them apart).`;

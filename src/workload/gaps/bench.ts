@@ -25,7 +25,7 @@ export function gapsBench(): Command {
     .description('Fermat tests, the sieve, and both as a job, each of them checked')
     .addOption(options.devices().default('auto', 'the best there is'))
     .addOption(
-      valueOption('--bits <n>', 'of the numbers that are tested')
+      valueOption('--bits <n>', 'bits of the tested numbers')
         .argParser(wholeNumberParser(257, 1280))
         .default(FERMAT_BITS),
     )
@@ -51,17 +51,17 @@ interface BenchOptions extends DeviceCommandOptions, PipelineCommandOptions {
   readonly runs: number;
 }
 
-async function bench({ output, options: asked }: Call<BenchOptions>): Promise<ExitCode> {
-  const feeding = pipelineSetup(asked, output);
-  const opening = setUpDevices(asked, output, feeding.driver);
-  const devices = await openDevices(asked.device, opening.options);
+async function bench({ output, options: opts }: Call<BenchOptions>): Promise<ExitCode> {
+  const pipeline = pipelineSetup(opts, output);
+  const deviceSetup = setUpDevices(opts, output, pipeline.driver);
+  const devices = await openDevices(opts.device, deviceSetup.options);
   try {
     const host = machine(devices.map((device) => device.info));
     output.event('machine', { ...host });
     output.line(machineLine(host));
     for (const device of devices) {
-      await compareWithGmp(output, device, asked, opening.options);
-      for (const make of candidatesFor(device, asked, feeding.engine)) {
+      await compareWithGmp(output, device, opts, deviceSetup.options);
+      for (const make of candidatesFor(device, opts, pipeline.engine)) {
         const one = await make();
         try {
           const measured = await measure(one);
@@ -72,7 +72,7 @@ async function bench({ output, options: asked }: Call<BenchOptions>): Promise<Ex
           await one.close();
         }
       }
-      await opening.reportApiCalls(device);
+      await deviceSetup.reportApiCalls(device);
     }
     return Exit.ok;
   } finally {

@@ -18,13 +18,13 @@ export function gapsCommand(): Command {
   const gaps = new Command('gaps').description("long gaps between primes: search, check, Gapcoin's proof of work");
   const searching = gaps
     .command('search')
-    .description('find the gaps of at least some length that begin in a range')
+    .description('find all gaps of at least a given length that begin in a range')
     .addOption(valueOption('--start <n>', 'the first number, as 2^280+1 or in decimal').argParser(parseNatural))
     .addOption(
       valueOption('--header <hex>', 'a block header of 80 bytes or more instead: H · 2^shift is the first number'),
     )
     .addOption(
-      valueOption('-f, --shift <n>', 'bits behind the hash of a header (default: its own, or 32)').argParser(
+      valueOption('-f, --shift <n>', 'bits after the hash of a header (default: its own, or 32)').argParser(
         wholeNumberParser(14, 1024),
       ),
     )
@@ -33,18 +33,18 @@ export function gapsCommand(): Command {
         parseNatural,
       ),
     )
-    .addOption(valueOption('--min-merit <m>', 'gap / ln p at least (default: 20)').argParser(parseMerit))
-    .addOption(valueOption('--min-gap <n>', 'the length itself').argParser(wholeNumberParser(2, 2 ** 20)))
+    .addOption(valueOption('--min-merit <m>', 'minimum merit, gap / ln p (default: 20)').argParser(parseMerit))
+    .addOption(valueOption('--min-gap <n>', 'minimum length').argParser(wholeNumberParser(2, 2 ** 20)))
     .addOption(
-      valueOption('--target <t>', "a difficulty (default with --header: the header's)").argParser(parseDifficulty),
+      valueOption('--target <t>', "minimum difficulty (default with --header: the header's)").argParser(
+        parseDifficulty,
+      ),
     )
-    .addOption(valueOption('--offset <n>', 'integers to skip first; with --crt intervals').argParser(parseNatural))
-    .addOption(
-      valueOption('-r, --crt <file>', 'only intervals with few candidates, as a file with a Chinese set has them'),
-    )
+    .addOption(valueOption('--offset <n>', 'integers to skip; with --crt: intervals').argParser(parseNatural))
+    .addOption(valueOption('-r, --crt <file>', 'search only the intervals of a Chinese set, which have few candidates'))
     .addOption(flag('--first', 'end with the first gap'))
     .addOption(
-      valueOption('--list <name>', 'gaps as lines of the prime-gap lists, found by that name').argParser(
+      valueOption('--list <name>', 'print lines of the prime-gap lists, with this discoverer').argParser(
         parseDiscoverer,
       ),
     )

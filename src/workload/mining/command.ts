@@ -48,16 +48,19 @@ export function withMiningOptions(command: Command, port: number): Command {
   command
     .addOption(valueOption('--rpc <url>', `a node, as in http://127.0.0.1:${port}`))
     .addOption(
-      valueOption('--stratum <list>', 'pools in their order, as in stratum+tcp://host:3333,stratum+ssl://other:3334'),
+      valueOption(
+        '--stratum <list>',
+        'pools in order of preference, as in stratum+tcp://host:3333,stratum+ssl://other:3334',
+      ),
     )
-    .addOption(valueOption('--payout <address>', 'who is paid, solo: an address of the chain, or script:HEX'))
-    .addOption(valueOption('--user <name>', 'name at the node, or the worker at pools whose address has none'))
+    .addOption(valueOption('--payout <address>', 'where solo blocks pay to: an address of the chain, or script:HEX'))
+    .addOption(valueOption('--user <name>', 'user name at the node, or worker name at pools whose URL has none'))
     .addOption(valueOption('--password <text>', 'its password; better from a file or MILLRACE_PASSWORD'))
     .addOption(valueOption('--password-file <file>', 'its password, the first line of a file'))
     .addOption(valueOption('--cookie <file>', "the node's .cookie file, instead of name and password"))
-    .addOption(valueOption('--ca <file>', 'certificates of an authority of your own, PEM'))
+    .addOption(valueOption('--ca <file>', 'PEM file with the certificates of your own authority'))
     .addOption(
-      valueOption('--count <n>', 'end after so many accepted blocks (solo) or shares').argParser(
+      valueOption('--count <n>', 'end after n accepted blocks (solo) or shares').argParser(
         wholeNumberParser(1, Number.MAX_SAFE_INTEGER),
       ),
     )
@@ -90,7 +93,7 @@ export async function mine<Share extends ShareBase>(
   try {
     return await mineOnDevices(call, coin);
   } catch (error) {
-    // Stopped before anything was mined: while the node was asked, or while kernels were compiled.
+    // Stopped before mining started: during the request to the node, or while kernels were compiled.
     if (!call.signal.aborted || error !== call.signal.reason) throw error;
     return call.stopped ?? Exit.stopped;
   }
@@ -115,7 +118,7 @@ function mineFrom<Share extends ShareBase>(
   source: WorkSource<Share>,
   chain: string | undefined,
 ): Promise<CommandResult> {
-  const { output, options: given, signal } = call;
+  const { output, options: opts, signal } = call;
   const { description } = coin;
   const setup = {
     name: description.name,
@@ -128,8 +131,8 @@ function mineFrom<Share extends ShareBase>(
     const start = performance.now();
     const reporter = new Reporter(output, source, engine, description);
     const scan = await coin.scan(engine, devices);
-    const miner = new Miner(source, scan, { signal, maxAccepted: given.count, ...reporter.hooks });
-    const monitor = startMonitor(output, given, reporter.watch(miner), {
+    const miner = new Miner(source, scan, { signal, maxAccepted: opts.count, ...reporter.hooks });
+    const monitor = startMonitor(output, opts, reporter.watch(miner), {
       ...enginePauseControls(engine),
       stop: call.stop,
       signal,
@@ -148,29 +151,29 @@ function mineFrom<Share extends ShareBase>(
 }
 
 function sourceOf<Share extends ShareBase>(
-  { options: given, output }: Call<MiningOptions>,
+  { options: opts, output }: Call<MiningOptions>,
   coin: MiningCoin<Share>,
 ): { source: WorkSource<Share>; close(): void } {
-  const { rpc: url, stratum, payout } = given;
+  const { rpc: url, stratum, payout } = opts;
   const log = output.diagnose;
-  const authority = given.ca === undefined ? undefined : readAuthority(given.ca);
+  const authority = opts.ca === undefined ? undefined : readAuthority(opts.ca);
   if ((url === undefined) === (stratum === undefined)) {
     throw miningUsageError(
-      'where to mine is not said, or said twice',
+      url === undefined ? 'neither --rpc nor --stratum is given' : 'both --rpc and --stratum are given',
       'give --rpc URL for a node, or --stratum URL[,URL…] for pools',
     );
   }
   if (url !== undefined) {
     const endpoint = parseEndpoint(url, HTTP_SCHEMES);
-    const credentials = rpcCredentials(endpoint, given, registerSecret);
+    const credentials = rpcCredentials(endpoint, opts, registerSecret);
     const rpc = new JsonRpc(endpoint, { credentials, authority, log: log && ((text) => log(`rpc ${text}`)) });
     return { source: coin.nodeSource(rpc, payout), close: () => rpc.close() };
   }
   const endpoints = (stratum ?? '').split(',').map((one) => parseEndpoint(one, LINE_SCHEMES));
   const pools = endpoints.map((endpoint) => {
-    const { user, password = 'x' } = credentialsFor(endpoint, given);
+    const { user, password = 'x' } = credentialsFor(endpoint, opts);
     if (user === undefined)
-      throw miningUsageError(`${endpoint.name} has no worker`, 'give --user NAME, or NAME@ in its address');
+      throw miningUsageError(`no worker name for ${endpoint.name}`, 'give --user NAME, or NAME@ in its URL');
     registerSecret(password);
     return { endpoint, user, password };
   });
@@ -186,7 +189,7 @@ function readAuthority(path: string): string {
       code: 'io',
       message: `cannot read ${path}: ${(cause as Error).message}`,
       asked: `certificates in ${path}`,
-      advice: 'name a PEM file that you may read',
+      advice: 'give a PEM file that you can read',
       cause,
     });
   }

@@ -7,7 +7,7 @@ export interface MinerOptions<Share extends ShareBase> {
   readonly signal: AbortSignal;
   /** Ends after this many accepted blocks or shares. */
   readonly maxAccepted?: number | undefined;
-  readonly onSourceEvent?: (told: SourceEvent) => void;
+  readonly onSourceEvent?: (event: SourceEvent) => void;
   /** Called when devices have left the old work and started the new one, with the milliseconds since its message. */
   readonly onSwitch?: (work: Share['work'], isClean: boolean, switchMs: number) => void;
   readonly onVerdict?: (share: Share, verdict: Verdict) => void;
@@ -56,7 +56,7 @@ export class Miner<Share extends ShareBase> {
     const listener: SourceListener<Share['work']> = {
       onWork: (work, isClean) => this.#switchTo(work, isClean),
       onIdle: () => this.#dropWork(),
-      onEvent: (told) => this.#options.onSourceEvent?.(told),
+      onEvent: (event) => this.#options.onSourceEvent?.(event),
     };
     const closing = new AbortController();
     this.#endController.signal.addEventListener('abort', () => {
@@ -118,16 +118,16 @@ export class Miner<Share extends ShareBase> {
     });
   }
 
-  async #scan(current: ActiveWork<Share['work']>, begun: () => void): Promise<void> {
+  async #scan(current: ActiveWork<Share['work']>, onStart: () => void): Promise<void> {
     let tried = 0n;
     const first = this.#nextSegment;
     const shares = this.#scanWork(current.work, {
       signal: current.stop.signal,
       firstSegment: first,
-      onStart: begun,
-      // Turns continue across works, so that work that comes twice is not mined twice.
-      onSegment: (turns) => {
-        if (first + turns > this.#nextSegment) this.#nextSegment = first + turns;
+      onStart,
+      // Segments continue across works, so that work that comes twice is not mined twice.
+      onSegment: (segments) => {
+        if (first + segments > this.#nextSegment) this.#nextSegment = first + segments;
       },
       onProgress: (now) => {
         this.tally.addTries(now - tried);

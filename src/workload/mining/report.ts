@@ -46,8 +46,8 @@ export class Reporter<Share extends ShareBase> {
   readonly #difficultyThrottle = new Throttle();
   readonly #rejectionThrottle = new Throttle();
 
-  constructor(output: Output, source: WorkSource<Share>, engine: Engine, terms: CoinDescription<Share>) {
-    this.#description = terms;
+  constructor(output: Output, source: WorkSource<Share>, engine: Engine, description: CoinDescription<Share>) {
+    this.#description = description;
     this.#output = output;
     this.#source = source;
     this.#engine = engine;
@@ -141,7 +141,7 @@ export class Reporter<Share extends ShareBase> {
       blockDifficulty: block,
       switchSeconds: ms / 1000,
     });
-    this.#output.explain(`${workName(work)}: begun in ${duration(ms / 1000)}`);
+    this.#output.explain(`${workName(work)}: started in ${duration(ms / 1000)}`);
   }
 
   #reportVerdict(share: Share, { state, reason }: Verdict): void {

@@ -31,7 +31,7 @@ export interface SourceListener<Work> {
   /** The connection is lost: nothing can be mined until the next work. */
   onIdle(): void;
   /** Reports an event of the connection that users should see. */
-  onEvent(what: SourceEvent): void;
+  onEvent(event: SourceEvent): void;
 }
 
 export interface SourceEvent {
@@ -52,12 +52,12 @@ export type Scan<Share extends ShareBase> = (work: Share['work'], options: ScanO
 
 export interface ScanOptions {
   readonly signal: AbortSignal;
-  /** The turn to start with, so that a work that is sent twice is not mined twice. */
+  /** The segment to start with, so that a work that is sent twice is not mined twice. */
   readonly firstSegment?: bigint;
   /** Tries so far, in the coin's unit. */
   readonly onProgress?: (tried: bigint) => void;
   /** The first chunk is on its way to a device. */
   readonly onStart?: () => void;
-  /** Called with the number of turns that have begun. */
-  readonly onSegment?: (turns: bigint) => void;
+  /** Called with the number of segments that have been started. */
+  readonly onSegment?: (segments: bigint) => void;
 }

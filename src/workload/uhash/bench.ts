@@ -24,15 +24,15 @@ import { backends, uhashOptions } from './options.js';
 /** `millrace bench uhash`, which is also `millrace uhash bench`. */
 export function uhashBench(name = 'uhash'): Command {
   const command = new Command(name)
-    .description('rate of UniversalHash on devices, each batch checked; with --sweep by the size of batches')
+    .description('rate of UniversalHash on devices, each batch checked; with --sweep by batch size')
     .addOption(options.devices().default('auto', 'the best there is'))
     .addOption(uhashOptions.backend())
     .addOption(
-      valueOption('--batch-size <n>', 'nonces of a batch (default: what suits the device)').argParser(
+      valueOption('--batch-size <n>', 'nonces per batch (default: the best for the device)').argParser(
         wholeNumberParser(1, 2 ** 20),
       ),
     )
-    .addOption(flag('--sweep', 'an eighth, a quarter, half, all and twice of the usual batch'))
+    .addOption(flag('--sweep', 'measure batches of 1/8, 1/4, 1/2, 1 and 2 times the default size'))
     .addOption(
       valueOption('--runs <n>', `runs that count, ${MIN_RUNS} or more`)
         .argParser(wholeNumberParser(MIN_RUNS, 1000))
@@ -54,12 +54,12 @@ interface BenchOptions extends DeviceCommandOptions, PipelineCommandOptions, Tun
   readonly runs: number;
 }
 
-async function bench({ output, options: asked }: Call<BenchOptions>): Promise<ExitCode> {
-  useStoredTunings(asked, output);
-  const feeding = pipelineSetup(asked, output);
-  const opening = setUpDevices(asked, output, feeding.driver);
-  const name = asked.backend === undefined ? asked.device : (backends[asked.backend] ?? asked.backend);
-  const devices = await openDevices(name, opening.options);
+async function bench({ output, options: opts }: Call<BenchOptions>): Promise<ExitCode> {
+  useStoredTunings(opts, output);
+  const pipeline = pipelineSetup(opts, output);
+  const deviceSetup = setUpDevices(opts, output, pipeline.driver);
+  const name = opts.backend === undefined ? opts.device : (backends[opts.backend] ?? opts.backend);
+  const devices = await openDevices(name, deviceSetup.options);
   try {
     const host = machine(devices.map((device) => device.info));
     output.event('machine', { ...host });
@@ -68,8 +68,8 @@ async function bench({ output, options: asked }: Call<BenchOptions>): Promise<Ex
       // One after the other: each takes all available memory.
       output.line(`\n${device.info.id}  ${device.info.name}\n`);
       const measured: Measurement[] = [];
-      for (const batch of batchesOf(device, asked)) {
-        const rated = await rateOf(device, { engine: feeding.engine, runs: asked.runs, ...(batch && { batch }) });
+      for (const batch of batchesOf(device, opts)) {
+        const rated = await rateOf(device, { engine: pipeline.engine, runs: opts.runs, ...(batch && { batch }) });
         try {
           const one = await measure(rated);
           measured.push(one);
@@ -86,7 +86,7 @@ async function bench({ output, options: asked }: Call<BenchOptions>): Promise<Ex
       output.line(`SHA-256 of the digests of nonces 0 to ${CHECKED - 1}: ${sum}`);
       const pages = device.info.kind === 'native' ? hugePageStatus() : undefined;
       if (pages) output.line(`scratchpads: ${pages}`);
-      await opening.reportApiCalls(device);
+      await deviceSetup.reportApiCalls(device);
     }
     return Exit.ok;
   } finally {

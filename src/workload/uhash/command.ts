@@ -38,7 +38,7 @@ export function uhashCommand(): Command {
     .addHelpText('after', signalsHelp);
   const proving = uhash
     .command('prove')
-    .description('find the smallest nonce from a start on whose hash meets the difficulty')
+    .description('find the smallest nonce, from --start-nonce on, whose hash meets the difficulty')
     .addOption(uhashOptions.challenge().makeOptionMandatory())
     .addOption(uhashOptions.difficulty().makeOptionMandatory())
     .addOption(uhashOptions.startNonce())
@@ -56,7 +56,7 @@ export function uhashCommand(): Command {
     .addOption(uhashOptions.difficulty().makeOptionMandatory())
     .addOption(uhashOptions.startNonce())
     .addOption(
-      valueOption('--max-batches <n>', 'batches to try, 0: without end')
+      valueOption('--max-batches <n>', 'batches to try; 0: no limit')
         .argParser(wholeNumberParser(0, 2 ** 32))
         .default(0),
     )
@@ -75,7 +75,7 @@ export function uhashCommand(): Command {
   withExamples(verifying, [`millrace uhash verify --challenge 00ff --nonce 383 --hash ${hash} --difficulty 8`]);
   const inspecting = uhash
     .command('inspect')
-    .description('what bytes are as a hash, and as an input')
+    .description('interpret bytes as a hash and as an input')
     .argument('<hex>', 'bytes as hex', parseHexBytes)
     .action(action(inspect));
   withExamples(inspecting, ['millrace uhash inspect 00ff00ff']);
@@ -97,7 +97,7 @@ function withDevices(command: Command): Command {
             .addOption(
               valueOption(
                 '--batch-size <n>',
-                'nonces of a batch, 2 MiB each (default: what suits the device)',
+                'nonces per batch, 2 MiB each (default: the best for the device)',
               ).argParser(wholeNumberParser(1, 2 ** 20)),
             ),
         ),
@@ -128,8 +128,8 @@ interface ProveOptions extends DeviceOptions {
 async function prove(call: Call<ProveOptions>): Promise<CommandResult> {
   const { challenge: header, difficulty, startNonce: start, maxAttempts } = call.options;
   const challenge = { header, difficulty };
-  const asked: ProverTask = { challenge, wanted: 'first', length: BigInt(maxAttempts) };
-  return runProver(call, asked, async (prover, { elapsedSeconds }) => {
+  const task: ProverTask = { challenge, wanted: 'first', length: BigInt(maxAttempts) };
+  return runProver(call, task, async (prover, { elapsedSeconds }) => {
     const found = await findWrapped(prover, start, BigInt(maxAttempts), call.signal);
     const common = { challenge: hex(header), difficulty, attempts: found.hashes, elapsed_s: elapsedSeconds() };
     if (found.proof === undefined) {
@@ -196,7 +196,7 @@ async function mine(call: Call<MineCommandOptions>): Promise<CommandResult> {
       const isStopped = call.signal.aborted && !isAnswered;
       const reason = isStopped ? { reason: 'stopped' } : {};
       await session.end({ isComplete: !isStopped && !isAnswered, isAnswered, ...reason });
-      if (isStopped && ledger) call.output.say(`stopped; the same command goes on from here (job ${ledger.id})`);
+      if (isStopped && ledger) call.output.say(`stopped; the same command resumes it (job ${ledger.id})`);
       const exit = isStopped ? (call.stopped ?? Exit.stopped) : proofs > 0 ? Exit.ok : Exit.no;
       return { exit, answer: { proofs, ...answer() } };
     },
@@ -219,7 +219,7 @@ interface ProverRun {
   readonly session: JobSession<LedgerProof>;
 }
 
-type ProverWork = (prover: Prover, told: ProverRun) => Promise<CommandResult>;
+type ProverWork = (prover: Prover, run: ProverRun) => Promise<CommandResult>;
 
 /** Opens devices and a prover, compiles and allocates, watches the work, and closes everything. */
 function runProver(
@@ -227,19 +227,19 @@ function runProver(
   { challenge, wanted, length, jobSpec }: ProverTask,
   work: ProverWork,
 ): Promise<CommandResult> {
-  const { output, options: asked } = call;
+  const { output, options: opts } = call;
   const setup: EngineSetup = {
     name: 'uhash',
     unit: 'H',
-    device: asked.backend === undefined ? asked.device : (backends[asked.backend] ?? asked.backend),
+    device: opts.backend === undefined ? opts.device : (backends[opts.backend] ?? opts.backend),
     make: (devices, options) => new Engine(devices, { ...IN_FLIGHT, ...options }),
   };
   return withEngine(call, setup, async ({ engine, devices, startTelemetry }) => {
     const prover = createProver(devices, {
       challenge,
       engine,
-      ...(asked.batchSize !== undefined && { batch: asked.batchSize }),
-      onPlan: (device, plan) => reportPlan(output, device, plan, asked.batchSize),
+      ...(opts.batchSize !== undefined && { batch: opts.batchSize }),
+      onPlan: (device, plan) => reportPlan(output, device, plan, opts.batchSize),
     });
     try {
       // Compile time is not part of a rate.
@@ -258,10 +258,10 @@ function runProver(
         hits: () => proofs,
         chance: 2 ** -challenge.difficulty,
       };
-      const monitor = startMonitor(output, asked, watched, session.controls(engine, call));
+      const monitor = startMonitor(output, opts, watched, session.controls(engine, call));
       session.listen(monitor);
       const pausing = pauseBySignal(monitor);
-      const ending = await work(prover, {
+      const result = await work(prover, {
         elapsedSeconds: () => (performance.now() - start) / 1000,
         setProofCount: (now) => {
           proofs = now;
@@ -280,7 +280,7 @@ function runProver(
         ),
       );
       reportPages(output, devices);
-      return ending;
+      return result;
     } finally {
       await prover.close();
     }
@@ -299,12 +299,12 @@ function pauseBySignal(monitor: Monitor): { end(): void } {
   return { end: () => void process.off('SIGUSR2', toggle) };
 }
 
-function reportPlan(output: Output, { info }: Device, plan: Plan, asked: number | undefined): void {
+function reportPlan(output: Output, { info }: Device, plan: Plan, requested: number | undefined): void {
   const { batch, chainsPerItem, copies, tables, pads, launches } = plan;
   output.event('plan', { device: info.id, batch, chainsPerItem, copies, tables, pads, launches });
   output.explain(`${info.id}: batches of ${count(batch)} nonces, ${bytes(batch * 2 ** 21)} each`);
-  if (asked !== undefined && batch < asked)
-    output.warn(`${info.id} has no memory for batches of ${count(asked)}: ${count(batch)} it is`);
+  if (requested !== undefined && batch < requested)
+    output.warn(`${info.id} has no memory for batches of ${count(requested)}: using ${count(batch)}`);
 }
 
 function reportPages(output: Output, devices: readonly Device[]): void {
@@ -321,15 +321,15 @@ interface VerifyOptions {
   readonly difficulty?: number;
 }
 
-async function check({ output, options: asked }: Call<VerifyOptions>): Promise<CommandResult> {
-  const { challenge, nonce: claimed, hash, difficulty } = asked;
-  const found = verify(challenge, { nonce: claimed, hash }, difficulty ?? 0);
+async function check({ output, options: opts }: Call<VerifyOptions>): Promise<CommandResult> {
+  const { challenge, nonce, hash, difficulty } = opts;
+  const found = verify(challenge, { nonce, hash }, difficulty ?? 0);
   const met = difficulty === undefined ? null : found.difficultyMet;
   const valid = found.hashMatches && met !== false;
   const { good, bad } = output.style;
   output.line(valid ? good('valid') : bad('invalid'));
-  if (!found.hashMatches) output.line(`  the hash is ${hex(found.hash)}`);
-  if (met === false) output.line(`  it does not have ${plural(difficulty ?? 0, 'leading zero bit')}`);
+  if (!found.hashMatches) output.line(`  the nonce's hash is ${hex(found.hash)}`);
+  if (met === false) output.line(`  its hash does not have ${plural(difficulty ?? 0, 'leading zero bit')}`);
   const answer = { valid, hash_matches: found.hashMatches, difficulty_met: met };
   return { exit: valid ? Exit.ok : Exit.no, answer };
 }

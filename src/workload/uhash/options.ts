@@ -5,14 +5,14 @@ import { MAX_BITS } from './job/prover.js';
 /** Options that the commands of uhash share, with their parsers. */
 export const uhashOptions = {
   challenge: (): Option =>
-    valueOption('--challenge <hex>', 'what stands before the nonce, as hex').argParser(parseHexBytes),
+    valueOption('--challenge <hex>', 'the bytes before the nonce, in hex').argParser(parseHexBytes),
   difficulty: (): Option =>
     valueOption('-d, --difficulty <bits>', `leading zero bits of a proof, 0 to ${MAX_BITS}`).argParser(
       wholeNumberParser(0, MAX_BITS),
     ),
   startNonce: (): Option => valueOption('--start-nonce <n>', 'the first nonce').argParser(parseNonce).default(0n, '0'),
   backend: (): Option =>
-    valueOption('--backend <name>', 'as --device, by the names of the original')
+    valueOption('--backend <name>', 'like --device, with the names of the original program')
       .choices(Object.keys(backends))
       .conflicts('device'),
 };
@@ -30,8 +30,8 @@ export const backends: Readonly<Record<string, string>> = {
 /** Parses an even number of hex digits, at least one byte. */
 export function parseHexBytes(text: string): Uint8Array {
   const digits = text.replace(/^0x/i, '');
-  if (digits === '') throw new InvalidArgumentError('It is empty.');
-  if (!/^[0-9a-f]*$/i.test(digits)) throw new InvalidArgumentError('Hex digits are needed, nothing else.');
+  if (digits === '') throw new InvalidArgumentError('At least one byte of hex is needed.');
+  if (!/^[0-9a-f]*$/i.test(digits)) throw new InvalidArgumentError('Only hex digits are allowed.');
   if (digits.length % 2 !== 0)
     throw new InvalidArgumentError(`An even number of hex digits is needed, not ${digits.length}.`);
   return Uint8Array.from(Buffer.from(digits, 'hex'));

@@ -43,14 +43,14 @@ export async function fedRateOf(
   const engine = { perDevice, ...options, pipeline: options.pipeline ?? 'poll' };
   const flow = nonceFlow({ prefix, target, max: NONCES }, setting);
   const space = between(BigInt(piece.base), BigInt(piece.base + piece.count));
-  let share: number | undefined;
+  let fedShare: number | undefined;
   const run = async () => {
     const fed = new Engine([device], engine);
     const hits: number[] = [];
     try {
       const found = search(flow, { engine: fed, space });
       for await (const { nonce } of found) hits.push(nonce);
-      share = fed.devices[0]?.fed;
+      fedShare = fed.devices[0]?.fed;
     } finally {
       await fed.close();
     }
@@ -61,7 +61,7 @@ export async function fedRateOf(
     unit: 'H',
     runs,
     run,
-    fed: () => share,
+    fed: () => fedShare,
   };
 }
 
@@ -87,14 +87,15 @@ function candidateName({ info }: Device, setting: BlockSetting): string {
 
 const RUN_SECONDS = 0.5;
 
-/** Nonces that take about `wanted` seconds: quadruples until a tenth of it is reached, then extrapolates. */
+/** Nonces that take about `runSeconds`: quadruples until a tenth of it is reached, then extrapolates. */
 async function countFor(
-  wanted: number,
+  runSeconds: number,
   scanning: (piece: NonceRange) => Promise<{ seconds: number }>,
 ): Promise<number> {
   for (let count = 2 ** 6; ; count = Math.min(count * 4, NONCES)) {
     const { seconds } = await scanning(genesisWindow(count));
-    if (seconds >= wanted / 10 || count === NONCES) return Math.min(Math.ceil((count * wanted) / seconds), NONCES);
+    if (seconds >= runSeconds / 10 || count === NONCES)
+      return Math.min(Math.ceil((count * runSeconds) / seconds), NONCES);
   }
 }
 

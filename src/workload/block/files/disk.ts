@@ -50,7 +50,7 @@ export async function isSameFile(a: string, b: string): Promise<boolean> {
   return first !== undefined && first === second;
 }
 
-/** Resolves links. `plain`: a plain file exists there or can be created. */
+/** Resolves links. `isPlain`: a plain file exists there or can be created. */
 async function destination(path: string): Promise<{ path: string; isPlain: boolean }> {
   const real = await realpath(path).catch(() => undefined);
   if (real === undefined) return { path, isPlain: true };

@@ -1,5 +1,5 @@
 import { MillraceError } from '../../../kernel/error.js';
-import { type Block, targetFromBits } from '../kernel/reference.js';
+import { type Block, hex32, targetFromBits } from '../kernel/reference.js';
 
 /**
  * The course's text files: an input lists blocks without their nonces, an output lists the nonces. Lines end in LF or
@@ -116,7 +116,7 @@ class LineReader {
       code: 'input-format',
       message: `${this.#name}, line ${this.#line}: expected ${expected}; found ${found}`,
       asked: `to read ${this.#name}`,
-      advice: 'put this line right; `millrace block --help` shows the format',
+      advice: 'correct this line; `millrace block --help` shows the format',
     });
   }
 }
@@ -128,8 +128,6 @@ function quote(line: string): string {
   const safe = shown.replace(/[^\x20-\x7e…]/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`);
   return `"${safe}" (${line.length} character${line.length === 1 ? '' : 's'})`;
 }
-
-const hex32 = (value: number): string => value.toString(16).padStart(8, '0');
 
 function swap(word: number): number {
   return (((word & 0xff) << 24) | ((word & 0xff00) << 8) | ((word >>> 8) & 0xff00) | (word >>> 24)) >>> 0;

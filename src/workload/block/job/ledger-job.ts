@@ -13,7 +13,7 @@ import { NONCES } from '../kernel/scan.js';
 export interface BlocksJob {
   readonly jobSpec: JobDescription;
   /** The chunk source for one block's search; it records finished work in the ledger. */
-  source(books: WorkLog<LedgerNonce>, at: number): ChunkSource<readonly FoundNonce[]>;
+  source(workLog: WorkLog<LedgerNonce>, at: number): ChunkSource<readonly FoundNonce[]>;
 }
 
 /** A nonce in the ledger. */
@@ -41,9 +41,9 @@ export function blocksJob(
       space: { start: 0n, length: BigInt(blocks.length) * nonces },
       restartIfFinished: true,
     },
-    source: (books, at) => {
+    source: (workLog, at) => {
       const space = between(BigInt(from), BigInt(to));
-      const part = partOf<LedgerNonce, FoundNonce>(books, {
+      const part = partOf<LedgerNonce, FoundNonce>(workLog, {
         space,
         offset: BigInt(at) * nonces - BigInt(from),
         toStored: ({ nonce }) => ({ block: at + 1, nonce }),

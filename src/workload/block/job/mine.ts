@@ -77,7 +77,7 @@ const versionOf = (prefix: Uint8Array): number => Buffer.from(prefix).readUInt32
 function prefixOf(header: Uint8Array): Uint8Array {
   if (header.length === 80 || header.length === 76) return Uint8Array.from(header.subarray(0, 76));
   throw wrong(
-    `a header has 80 bytes, or 76 without its nonce, not ${header.length}`,
+    `not a block header: expected 80 bytes, or 76 without the nonce, got ${header.length}`,
     `a header of ${header.length} bytes`,
   );
 }
@@ -85,7 +85,7 @@ function prefixOf(header: Uint8Array): Uint8Array {
 /** The exclusive limit for a hash. At the largest target with `orEqual` one hash of 2^256, all ones, is left out. */
 function exclusiveTarget(target: bigint, orEqual: boolean): bigint {
   if (target < 0n || target >= TARGET_END || (target === 0n && !orEqual)) {
-    throw wrong('a target is a number from 1 to 2^256 − 1', `target ${target}`);
+    throw wrong(`target out of range: expected 1 to 2^256 − 1, got ${target}`, `target ${target}`);
   }
   return orEqual && target + 1n < TARGET_END ? target + 1n : target;
 }
@@ -93,9 +93,13 @@ const TARGET_END = 1n << 256n;
 
 function rangeOf(nonces: MineOptions['nonces'], versions: VersionRolling | undefined): { from: number; to: number } {
   const { from = 0, to = NONCES } = nonces ?? {};
-  if (nonces && versions) throw wrong('every version is tried with all nonces', 'versions, and some nonces only');
+  if (nonces && versions)
+    throw wrong(
+      '`nonces` and `versions` exclude each other: every version is tried with all nonces',
+      'versions with a range of nonces',
+    );
   if ([from, to].every((end) => Number.isInteger(end) && end >= 0 && end <= NONCES)) return { from, to };
-  throw wrong('nonces are whole numbers from 0 to 2^32', `nonces ${from} to ${to}`);
+  throw wrong(`nonces out of range: expected 0 to 2^32, got ${from} to ${to}`, `nonces ${from} to ${to}`);
 }
 
 const wrong = (message: string, asked: string): MillraceError =>

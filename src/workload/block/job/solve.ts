@@ -36,8 +36,8 @@ export class Solver {
   }
 
   /** Finds the smallest valid nonce in `[from, to)` (any one with mode `any`); null if there is none. */
-  solve(wanted: NonceSearch): Promise<Solution | null> {
-    return solveOn(this.engine, wanted);
+  solve(request: NonceSearch): Promise<Solution | null> {
+    return solveOn(this.engine, request);
   }
 
   async close(): Promise<void> {
@@ -52,8 +52,8 @@ export async function solveOn(engine: Engine, request: NonceSearch): Promise<Sol
   if (from >= to) return null;
   let tried = 0;
   const nonces = { prefix, target, max: maxNonces(target) };
-  const found = tunedFlow(blockTunable, (setting) => nonceFlow(nonces, setting));
-  const hits = search(found, {
+  const flow = tunedFlow(blockTunable, (setting) => nonceFlow(nonces, setting));
+  const hits = search(flow, {
     engine,
     space: between(BigInt(from), BigInt(to)),
     mode,

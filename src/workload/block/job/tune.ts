@@ -32,7 +32,7 @@ export const blockTunable: Tunable<BlockSetting> = {
 function axes({ kind, processor, capabilities, limits }: DeviceInfo): readonly Axis<BlockSetting>[] {
   if (kind === 'interpreter') return [];
   const fits = (lanes: readonly number[]) => lanes.filter((one) => one <= limits.lanes).map((one) => ({ lanes: one }));
-  const feeding: Axis<BlockSetting>[] = [
+  const pipeline: Axis<BlockSetting>[] = [
     { name: 'streams', changes: [{ streams: 1 }, { streams: 4 }], measured: 'job' },
     { name: 'slots', changes: [{ slots: 2 }, { slots: 5 }], measured: 'job' },
   ];
@@ -42,11 +42,11 @@ function axes({ kind, processor, capabilities, limits }: DeviceInfo): readonly A
       // No operations moved; rotations taken out of sums; and half or all of the additions as multiply-adds.
       { name: 'pipes', changes: [0, { additions: 0, turns: true }, 0.5, 1].map((pipes) => ({ pipes })) },
       { name: 'nonces per item', changes: [{ perThread: 2 }] },
-      ...feeding,
+      ...pipeline,
     ];
   }
   // Their compilers take up to a minute for each source text; another workgroup size is the same text.
-  if (kind === 'opencl' || kind === 'webgpu') return [{ name: 'workgroup', changes: fits([16, 64, 256]) }, ...feeding];
+  if (kind === 'opencl' || kind === 'webgpu') return [{ name: 'workgroup', changes: fits([16, 64, 256]) }, ...pipeline];
   const bodies = capabilities.includes('sha') ? [{ nativeBodies: false }] : [];
   return [
     {
@@ -54,7 +54,7 @@ function axes({ kind, processor, capabilities, limits }: DeviceInfo): readonly A
       changes: [...[1, 4, 8, 16].filter((one) => one <= limits.lanes).map((lanes) => ({ lanes })), ...bodies],
     },
     { name: 'nonces per item', changes: [...(bodies.length > 0 ? [{ perThread: 1 }] : []), { perThread: 2 }] },
-    ...feeding,
+    ...pipeline,
   ];
 }
 
@@ -63,17 +63,17 @@ const target = targetFromBits(genesis.bits);
 
 async function audit(device: Device, setting: BlockSetting): Promise<string> {
   const easy = await openScan(device, setting, EASY_SCAN.target);
-  const one = await openScan(device, setting, target);
+  const single = await openScan(device, setting, target);
   try {
     const { hits } = await easy.scan({ base: 0, count: EASY_SCAN.count });
     const bad = hits.find((nonce) => !checkNonce(prefix, EASY_SCAN.target, nonce).valid);
     if (bad !== undefined) throw wrong(device, setting, `nonce ${bad}, whose hash is not below the target`);
     // The start and end of this range are not multiples of the nonces per item.
-    const { hits: found } = await one.scan({ base: GENESIS_NONCES[0] ?? 0, count: 1 });
+    const { hits: found } = await single.scan({ base: GENESIS_NONCES[0] ?? 0, count: 1 });
     return [...hits, ...found].join();
   } finally {
     easy.close();
-    one.close();
+    single.close();
   }
 }
 
@@ -97,18 +97,18 @@ async function openLaunches(device: Device, setting: BlockSetting): Promise<Tria
 async function openJob(device: Device, setting: BlockSetting): Promise<Trial> {
   const count = Math.min(NONCES, 4 * (await windowOf(device)));
   const { base } = genesisWindow(count);
-  const found = nonceFlow({ prefix, target, max: NONCES }, setting);
+  const flow = nonceFlow({ prefix, target, max: NONCES }, setting);
   const { streams, slots } = setting;
-  const feeding = { ...(streams !== undefined && { streams }), ...(slots !== undefined && { slots }) };
+  const pipeline = { ...(streams !== undefined && { streams }), ...(slots !== undefined && { slots }) };
   return {
     close: () => undefined,
     run: async () => {
-      const engine = new Engine([device], feeding);
+      const engine = new Engine([device], pipeline);
       const nonces: number[] = [];
       const start = performance.now();
       try {
         const space = between(BigInt(base), BigInt(base + count));
-        for await (const { nonce } of search(found, { engine, space })) nonces.push(nonce);
+        for await (const { nonce } of search(flow, { engine, space })) nonces.push(nonce);
         return { work: count, seconds: (performance.now() - start) / 1000, digest: nonces.join() };
       } finally {
         await engine.close();
@@ -175,6 +175,6 @@ function wrong({ info: { id } }: Device, setting: BlockSetting, what: string): M
     code: 'device-failed',
     message: `candidate ${settingText(setting)} reported ${what} on ${id}`,
     asked: `the block kernel on ${id}`,
-    advice: `run \`millrace selftest --device ${id}\`; nothing was kept`,
+    advice: `run \`millrace selftest --device ${id}\`; no tuning was saved`,
   });
 }

@@ -17,14 +17,16 @@ export const headerScan = ({ topWordZero, perThread = 1 }: ScanSpec) =>
       const nonces = Array.from({ length: perThread }, (_, at) => (at === 0 ? first : first.add(at)));
       const headerOf = (nonce: Expr<'u32'>) => [...job.header, nonce.byteSwap()];
       const maybe = (last: Expr<'u32'>) => maybeBelow(last, job.target, topWordZero);
-      const look = (nonce: Expr<'u32'>) => {
+      const tryNonce = (nonce: Expr<'u32'>) => {
         const digest = sha256.double(headerOf(nonce));
         when(maybe(digest[7]), () => when(belowTarget(digest, job.target), () => emit({ nonce })));
       };
       const lasts = sha256.doubleLastWords(nonces.map(headerOf));
-      if (!lasts) for (const nonce of nonces) look(nonce);
+      if (!lasts) for (const nonce of nonces) tryNonce(nonce);
       else
-        when(lasts.map(maybe).reduce(or), () => loop(perThread, (at) => look(perThread === 1 ? first : first.add(at))));
+        when(lasts.map(maybe).reduce(or), () =>
+          loop(perThread, (at) => tryNonce(perThread === 1 ? first : first.add(at))),
+        );
     },
   );
 
@@ -35,9 +37,9 @@ export interface ScanSpec {
    */
   readonly topWordZero: boolean;
   /**
-   * Nonces per item: item i tries i·perThread and those that follow. Default 1: two, one after the other, were slower on a
+   * Nonces per item: item i tries i·perThread and the next ones. Default 1: two, one after the other, were slower on a
    * core with AVX-512 (23.0 MH/s instead of 29.0) and on WebAssembly (2.3 instead of 2.8). A device with its own
-   * implementation of `doubleLasts` gets all of an item's nonces at once.
+   * implementation of `doubleLastWords` gets all of an item's nonces at once.
    */
   readonly perThread?: number;
 }

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { MillraceError } from '../../../kernel/error.js';
+import { doubleHash } from '../../mining/double-hash.js';
 
 /**
  * Checks a nonce without the kernel language: SHA-256 comes from node:crypto, numbers are bigints. Nothing here is shared
@@ -65,7 +65,7 @@ export function merkleRoot(transactions: readonly string[]): Uint8Array {
   }
   const [root] = level;
   if (root === undefined)
-    throw invalid('no transactions have no merkle root', 'a merkle root', 'a block has at least one');
+    throw invalid('no merkle root: the list of transactions is empty', 'a merkle root', 'give at least one id');
   return root;
 }
 
@@ -74,7 +74,8 @@ export function merkleRoot(transactions: readonly string[]): Uint8Array {
  * mantissa. Throws if the target is negative, zero or has more than 256 bits.
  */
 export function targetFromBits(bits: number): bigint {
-  if (!Number.isInteger(bits) || bits < 0 || bits > 0xffffffff) throw invalid(`${bits} is no nbits`, 'a target');
+  if (!Number.isInteger(bits) || bits < 0 || bits > 0xffffffff)
+    throw invalid(`not a compact target: expected a whole number of 32 bits, got ${bits}`, 'a target');
   const asked = `the target of nbits ${hex32(bits)}`;
   const exponent = bits >>> 24;
   const mantissa = BigInt(bits & 0x007fffff);
@@ -95,9 +96,9 @@ export const displayOf = (bytes: Uint8Array): string => Buffer.from(bytes).rever
 export const targetText = (target: bigint): string => target.toString(16).padStart(64, '0');
 
 const fromDisplay = (hex: string): Uint8Array => Buffer.from(hex, 'hex').reverse();
-const doubleHash = (bytes: Uint8Array): Uint8Array => sha256(sha256(bytes));
-const sha256 = (bytes: Uint8Array): Uint8Array => createHash('sha256').update(bytes).digest();
-const hex32 = (value: number): string => value.toString(16).padStart(8, '0');
+
+/** Eight hex digits. */
+export const hex32 = (value: number): string => value.toString(16).padStart(8, '0');
 
 function invalid(message: string, asked: string, advice = BITS): MillraceError {
   return new MillraceError({ code: 'input-format', message, asked, advice });

@@ -58,7 +58,7 @@ async function collect(completion: Completion, words: Uint32Array, program: Devi
       code: 'device-failed',
       message: `${id} stopped a chunk before its end`,
       asked: `a whole chunk on ${id}`,
-      advice: 'start again; nothing was counted as done',
+      advice: 'run it again; nothing of the chunk was counted',
     });
   }
   const seconds = Number(report.endedNs - report.startedNs) / 1e9;

@@ -74,7 +74,7 @@ export interface VersionSolution extends Solution {
   readonly version: number;
 }
 
-/** The version with a number's bits in the places of the mask, lowest first, and the given version's bits elsewhere. */
+/** The version with a number's bits at the mask's positions, lowest first, and the given version's bits elsewhere. */
 export function rolledVersion(version: number, mask: number, number: number): number {
   let [rolled, rest] = [version & ~mask, number];
   for (let bit = 0; bit < 32; bit++) {
@@ -99,7 +99,9 @@ function rangeOf({ mask, from = 0, to }: VersionRolling): { from: number; to: nu
     return { from, to: end };
   throw new MillraceError({
     code: 'usage',
-    message: isMask ? `a mask of ${bits} bits has ${2 ** bits} versions, numbered from 0` : `${mask} is no mask`,
+    message: isMask
+      ? `versions out of range: a mask of ${bits} bits has ${2 ** bits}, numbered from 0`
+      : `not a version mask: expected a whole number of 32 bits, got ${mask}`,
     asked: `versions ${from} to ${end} under the mask ${mask.toString(16)}`,
     advice: 'the usual mask is 0x1fffe000',
   });
@@ -116,7 +118,7 @@ export function versionsPerItem(
   if (fits !== undefined) return fits;
   throw new MillraceError({
     code: 'usage',
-    message: `${wanted} is no number of versions per item`,
+    message: `perItem out of range: expected 1, 2, 4 or 8, got ${wanted}`,
     asked: `perItem ${wanted}`,
     advice: 'give 1, 2, 4 or 8',
   });
@@ -133,8 +135,8 @@ function defaultVersionsPerItem({ processor, kind }: DeviceInfo): number {
   return processor === 'gpu' && kind !== 'webgpu' ? 4 : 1;
 }
 
-/** Caches the last value: chunks of one group follow each other, so its states are computed once. */
-function cacheLast<Key, Value>(make: (key: Key) => Value): (key: Key) => Value {
+/** Caches the last value: chunks with the same key follow each other, so it is computed once. */
+export function cacheLast<Key, Value>(make: (key: Key) => Value): (key: Key) => Value {
   let last: { readonly key: Key; readonly value: Value } | undefined;
   return (key) => {
     last = last?.key === key ? last : { key, value: make(key) };

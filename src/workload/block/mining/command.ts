@@ -20,12 +20,12 @@ export function addMineCommand(block: Command): void {
     .command('mine')
     .description('mine for a node (solo) or for pools, until it is stopped')
     .addOption(
-      valueOption('--version-mask <hex>', 'version bits that are rolled; 0: none')
+      valueOption('--version-mask <hex>', 'version bits to roll; 0: none')
         .argParser(parseMaskOption)
         .default(DEFAULT_MASK, '1fffe000, BIP 320'),
     )
     .addOption(
-      valueOption('--suggest-difficulty <d>', 'difficulty that is asked for at pools').argParser(parseDifficultyOption),
+      valueOption('--suggest-difficulty <d>', 'difficulty to suggest to pools').argParser(parseDifficultyOption),
     );
   withMiningOptions(mining, 8332).action(action(mineBlocks, MINING_TRAITS));
   withExamples(
@@ -45,7 +45,7 @@ function mineBlocks(call: Call<MineCommandOptions>): Promise<CommandResult> {
   return mine(call, {
     description: BITCOIN_DESCRIPTION,
     nodeSource: (rpc, payout) => {
-      if (payout === undefined) throw miningUsageError('nobody would be paid', 'give --payout ADDRESS');
+      if (payout === undefined) throw miningUsageError('no payout address for solo mining', 'give --payout ADDRESS');
       checkPayout(payout, BITCOIN_CHAINS);
       return bitcoinNode(rpc, payout, versionMask);
     },
@@ -55,7 +55,7 @@ function mineBlocks(call: Call<MineCommandOptions>): Promise<CommandResult> {
       // The other variant is for difficulties below 1: regtest's, and those of pools for small devices.
       await prepareKernels(output, engine, [versionKernel(chain !== 'regtest', perItem)], signal);
       // A pool that changes to the other variant must not wait for the compiler; its errors are reported then. Runs in the
-      // next turn, so that a signal that came during the first compilation is seen before.
+      // next turn, so that an abort during the first compilation takes effect.
       setImmediate(() => {
         if (chain === undefined && !signal.aborted)
           engine.prepare(versionKernel(false, perItem)).catch(() => undefined);

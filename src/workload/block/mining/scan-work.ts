@@ -5,7 +5,7 @@ import { maxNonces } from '../job/solve.js';
 import { midstate } from '../kernel/midstate.js';
 import { isTopWordZero } from '../kernel/nonce-flow.js';
 import { headerWords, targetWords } from '../kernel/scan.js';
-import { versionKernel, versionsPerItem } from '../kernel/versions.js';
+import { cacheLast, versionKernel, versionsPerItem } from '../kernel/versions.js';
 import {
   type Evaluation,
   evaluate,
@@ -51,7 +51,7 @@ export async function* scanWork(engine: Engine, work: Work, options: ScanOptions
       if (BigInt(nonce) !== BigInt.asUintN(32, index)) return `but gave it as nonce ${nonce}`;
       if (which >= perItem) return `but gave it as version ${which} of ${perItem}`;
       const { isShare, hash } = evaluate(work, order.at(index, which));
-      return isShare || `but its hash ${hash} is not up to the target`;
+      return isShare || `but its hash ${hash} is above the target`;
     },
     onProgress: ({ done }) => onProgress?.(done * BigInt(perItem)),
     aim: 'interactive',
@@ -83,13 +83,4 @@ function headerValues(work: Work, order: HeaderSpace, index: bigint): { states: 
     return midstate([bytes.getUint32(0), ...words.slice(1, 16)]);
   });
   return { states, tail: words.slice(16) };
-}
-
-/** Caches the last value: chunks of one row follow each other. */
-function cacheLast<Value>(make: (key: bigint) => Value): (key: bigint) => Value {
-  let last: { readonly key: bigint; readonly value: Value } | undefined;
-  return (key) => {
-    last = last?.key === key ? last : { key, value: make(key) };
-    return last.value;
-  };
 }

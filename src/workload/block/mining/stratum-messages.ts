@@ -83,11 +83,11 @@ export function parseMask(params: unknown): number {
 }
 
 /** The mask that both sides agree on; 0 if the server does not roll versions. */
-export function agreedMask({ result }: Reply, wanted: number): number {
+export function agreedMask({ result }: Reply, requested: number): number {
   if (typeof result !== 'object' || result === null) return 0;
   const { 'version-rolling': isOn, 'version-rolling.mask': mask } = result as Readonly<Record<string, unknown>>;
   if (isOn !== true) return 0;
-  return (fieldReader('the answer to mining.configure').hex32(mask, 'version-rolling.mask') & wanted) >>> 0;
+  return (fieldReader('the answer to mining.configure').hex32(mask, 'version-rolling.mask') & requested) >>> 0;
 }
 
 /** Builds the work from a job notice. */

@@ -2,6 +2,7 @@ import { type Message, NoAnswerError } from '../../../network/json-lines.js';
 import type { OpenSession, PoolSession, PoolSessionOptions } from '../../mining/server/pools.js';
 import { errorText, StratumConnection, sessionOf } from '../../mining/server/stratum.js';
 import type { Verdict } from '../../mining/source.js';
+import { hex32 } from '../kernel/reference.js';
 import type { Share } from './scan-work.js';
 import {
   agreedMask,
@@ -36,7 +37,7 @@ export function stratumOpener(options: BitcoinStratumOptions): OpenSession<Share
       const session = await StratumSession.open({ ...call, ...options, mask: 0 });
       // The session opened without it, so `mining.configure` was the cause.
       unconfigurable.add(name);
-      call.onMessage('it closes the connection on mining.configure: going on without version rolling');
+      call.onMessage('it closes the connection on mining.configure: continuing without version rolling');
       return session;
     }
   };
@@ -107,9 +108,9 @@ class StratumSession {
 
   /** Must be the first message. Pools that do not know it may refuse it, or not answer: then no versions are rolled. */
   async #configure(mask: number): Promise<void> {
-    const wanted = { 'version-rolling.mask': hex32(mask), 'version-rolling.min-bit-count': 2 };
+    const extension = { 'version-rolling.mask': hex32(mask), 'version-rolling.min-bit-count': 2 };
     try {
-      const reply = await this.#connection.request('mining.configure', [['version-rolling'], wanted], CONFIGURE_MS);
+      const reply = await this.#connection.request('mining.configure', [['version-rolling'], extension], CONFIGURE_MS);
       this.#mask = agreedMask(reply, mask);
       this.#hasMask = this.#mask !== 0;
     } catch (error) {
@@ -167,5 +168,3 @@ const DIFFICULTY_1 = 0xffffn << 208n;
 /** The pools' error code for a stale share. */
 const STALE_CODE = 21;
 const CONFIGURE_MS = 10_000;
-
-const hex32 = (value: number): string => value.toString(16).padStart(8, '0');

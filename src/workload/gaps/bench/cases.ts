@@ -62,7 +62,7 @@ function searchLength(device: Device): number {
   return device.info.kind === 'webgpu' ? 2 ** 31 : 2 ** 34;
 }
 
-/** Candidates that `ReferenceSieve` leaves, by number of integers from the sieve's start, with the least gap after them. */
+/** Candidates that `ReferenceSieve` leaves, by number of integers from the sieve's start, plus the minimum gap after them. */
 const CANDIDATES = new Map([
   [2 ** 24, 572_833],
   [2 ** 25, 1_145_141],

@@ -15,12 +15,8 @@ export function verifyCommand(): Command {
     .alias('check')
     .description('recompute a gap from its first prime, or a proof of work from its header')
     .argument('<what>', 'the prime, as 2^61+20 or in decimal; or a header with shift and adder in hex')
-    .addOption(valueOption('--gap <n>', 'what its length should be').argParser(wholeNumberParser(1, 2 ** 20)))
-    .addOption(
-      valueOption('--target <t>', "what its difficulty should be at least (default: a header's own)").argParser(
-        parseDifficulty,
-      ),
-    )
+    .addOption(valueOption('--gap <n>', 'expected length of the gap').argParser(wholeNumberParser(1, 2 ** 20)))
+    .addOption(valueOption('--target <t>', "minimum difficulty (default: a header's own)").argParser(parseDifficulty))
     .action(action(verify));
   return withExamples(command, ['millrace gaps verify 1425172824437699411 --gap 1476']);
 }
@@ -38,11 +34,13 @@ async function verify({
   const what = args[0] ?? '';
   const isHeader = /^[0-9a-fA-F]{174,}$/.test(what);
   const header = isHeader ? parseHeader(what) : undefined;
-  const start = header ? startOf({ hash: hashOf(header), shift: header.shift, adder: header.adder }) : given(what);
+  const start = header
+    ? startOf({ hash: hashOf(header), shift: header.shift, adder: header.adder })
+    : primeArgument(what);
   const target = asked ?? header?.difficulty;
   const { good, bad } = output.style;
   if (start === undefined || !isProbablePrime(start, PRIME_ROUNDS)) {
-    const why = start === undefined ? 'hash, shift or adder break the rules' : `${start} is no prime`;
+    const why = start === undefined ? 'hash, shift or adder break the rules' : `${start} is not prime`;
     output.line(`${bad('invalid')}: ${why}`);
     return { exit: Exit.no, answer: { valid: false, reason: why } };
   }
@@ -68,17 +66,17 @@ async function verify({
 /** `millrace gaps difficulty` */
 export function difficultyCommand(): Command {
   const command = new Command('difficulty')
-    .description('the difficulty of offsets from a number that is given in 32-bit limbs, least significant first')
-    .argument('<target>', 'what a difficulty is compared with', parseDifficulty)
-    .argument('<limbs>', "the number's limbs, comma between")
-    .argument('<offsets...>', 'what is added to it')
+    .description('difficulty of offsets from a number in 32-bit limbs, least significant first')
+    .argument('<target>', 'the difficulty to compare with', parseDifficulty)
+    .argument('<limbs>', "the number's limbs, separated by commas")
+    .argument('<offsets...>', 'offsets to add to it')
     .addOption(
       valueOption('--shift <n>', 'bits of the number that are not the hash')
         .argParser(wholeNumberParser(0, 1024))
         .default(32),
     )
-    .addOption(valueOption('--radix <n>', 'of limbs and offsets: 10 or 16').argParser(parseRadix).default(16))
-    .action(action(tell));
+    .addOption(valueOption('--radix <n>', 'radix of limbs and offsets: 10 or 16').argParser(parseRadix).default(16))
+    .action(action(difficulties));
   const limbs = '00000000,7918d8b8,9d6b3e84,ecdf0282,23f14936,09b8b8f4,f5c04d89,b5b66983,d5cada15';
   return withExamples(command, [`millrace gaps difficulty 22.18 ${limbs} 1396a73`]);
 }
@@ -88,7 +86,7 @@ interface DifficultyOptions {
   readonly radix: 10 | 16;
 }
 
-async function tell({
+async function difficulties({
   output,
   args,
   options: { shift, radix: base },
@@ -113,7 +111,7 @@ async function tell({
   return { exit: rows.every(({ ratio }) => ratio >= 1) ? Exit.ok : Exit.no, answer: { offsets: rows } };
 }
 
-function given(text: string): bigint {
+function primeArgument(text: string): bigint {
   try {
     return parseNatural(text);
   } catch (error) {
@@ -125,7 +123,7 @@ function given(text: string): bigint {
 function parseDigits(text: string, base: 10 | 16): bigint {
   const digits = text.trim().replace(/^0x/i, '');
   const isDigits = base === 16 ? /^[0-9a-fA-F]+$/.test(digits) : /^\d+$/.test(text.trim());
-  if (!isDigits) throw malformed(text, `numbers are taken in radix ${base}; --radix says which`);
+  if (!isDigits) throw malformed(text, `give digits of radix ${base}, or another --radix`);
   return BigInt(base === 16 ? `0x${digits}` : text.trim());
 }
 
@@ -134,5 +132,5 @@ function parseRadix(text: string): 10 | 16 {
   throw new InvalidArgumentError('10 or 16 is needed.');
 }
 
-const malformed = (asked: string, advice: string): MillraceError =>
-  new MillraceError({ code: 'usage', message: 'this is no number', asked, advice });
+const malformed = (text: string, advice: string): MillraceError =>
+  new MillraceError({ code: 'usage', message: `not a valid number: ${text}`, asked: text, advice });

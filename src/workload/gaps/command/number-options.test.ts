@@ -84,10 +84,14 @@ test.each<[string, NumberOptions, RegExp]>([
     { header, shift: 20, length: 2n ** 40n },
     /passes the end of the header's 2\^20 numbers/,
   ],
-  ['a shift that no proof has', { header: `${header}0d00`, length: 1n }, /a shift of 13/],
-  ['offsets of more than 128 bits', { header, shift: 200 }, /more than 2\^199 numbers behind its start/],
+  [
+    'a shift that no proof has',
+    { header: `${header}0d00`, length: 1n },
+    /shift out of range: expected 14 to 1024, got 13/,
+  ],
+  ['offsets of more than 128 bits', { header, shift: 200 }, /more than 2\^199 numbers after its start/],
   ['numbers of more than 1,280 bits', { start: 2n ** 1280n - 1000n, length: 1000n }, /the last numbers have 1281 bits/],
-  ['two bounds', { start, minMerit: 20, minGap: 500 }, /two bounds/],
+  ['two bounds', { start, minMerit: 20, minGap: 500 }, /more than one bound/],
 ])('%s is refused', (_, given, message) => {
   expect(() => searchSpecOf(given)).toThrow(message);
 });

@@ -33,30 +33,30 @@ export interface SearchSpec {
   readonly length: bigint;
   readonly skipped: bigint;
   readonly minGap: number;
-  /** The least difficulty, in fixed point; undefined if there is no bound. */
+  /** The minimum difficulty, in fixed point; undefined if there is no bound. */
   readonly target: bigint | undefined;
-  /** The least merit, likewise. */
+  /** The minimum merit, in fixed point; undefined if there is no bound. */
   readonly merit: bigint | undefined;
   /** Set for a proof of work. */
   readonly work: { readonly hash: bigint; readonly shift: number; readonly nonce: number } | undefined;
 }
 
 /** `step` is the number of integers that an offset of 1 skips: 1, or the primorial of a set of intervals. */
-export function searchSpecOf(given: NumberOptions, step = 1n): SearchSpec {
-  const { start, header } = given;
-  if (start !== undefined && header === undefined) return fromStart(start, given, step);
-  if (start === undefined && header !== undefined) return fromHeader(header, given, step);
-  const what = start === undefined ? 'neither --start nor --header is given' : 'both --start and --header are given';
-  throw usage(what, 'give one of them');
+export function searchSpecOf(options: NumberOptions, step = 1n): SearchSpec {
+  const { start, header } = options;
+  if (start !== undefined && header === undefined) return fromStart(start, options, step);
+  if (start === undefined && header !== undefined) return fromHeader(header, options, step);
+  const message = start === undefined ? 'neither --start nor --header is given' : 'both --start and --header are given';
+  throw usage(message, 'give one of them');
 }
 
 /** 2^shift integers are searched if no length is given. */
 const DEFAULT_SHIFT = 32;
 
-function fromStart(start: bigint, given: NumberOptions, step: bigint): SearchSpec {
-  const { shift = DEFAULT_SHIFT } = given;
-  const range = rangeOf(given, 1n << BigInt(shift), step);
-  const bounds = boundsOf(start, given, undefined);
+function fromStart(start: bigint, options: NumberOptions, step: bigint): SearchSpec {
+  const { shift = DEFAULT_SHIFT } = options;
+  const range = rangeOf(options, 1n << BigInt(shift), step);
+  const bounds = boundsOf(start, options, undefined);
   const bits = bitsOf(start + range.length + BigInt(bounds.minGap));
   if (bits > MAX_BITS)
     throw usage(
@@ -66,23 +66,23 @@ function fromStart(start: bigint, given: NumberOptions, step: bigint): SearchSpe
   return { start, ...range, ...bounds, work: undefined };
 }
 
-function fromHeader(hex: string, given: NumberOptions, step: bigint): SearchSpec {
+function fromHeader(hex: string, options: NumberOptions, step: bigint): SearchSpec {
   const header = withUsableNonce(parseHeader(hex));
-  const shift = given.shift ?? (header.shift === 0 ? DEFAULT_SHIFT : header.shift);
+  const shift = options.shift ?? (header.shift === 0 ? DEFAULT_SHIFT : header.shift);
   if (shift < MIN_SHIFT || shift > MAX_SHIFT)
-    throw usage(`a shift of ${shift}`, `give one from ${MIN_SHIFT} to ${MAX_SHIFT}`);
+    throw usage(`shift out of range: expected ${MIN_SHIFT} to ${MAX_SHIFT}, got ${shift}`, 'give another --shift');
   const hash = hashOf(header);
   const start = hash << BigInt(shift);
   const all = 1n << BigInt(shift);
-  const range = rangeOf(given, all, step);
-  if (range.skipped >= all) throw skipsAll(given, shift);
+  const range = rangeOf(options, all, step);
+  if (range.skipped >= all) throw skipsAll(options, shift);
   if (range.length > all) {
     throw usage(
-      `--length ${given.length} passes the end of the header's 2^${shift} numbers`,
+      `--length ${options.length} passes the end of the header's 2^${shift} numbers`,
       `give a --length of at most ${all - range.skipped}, or a larger --shift`,
     );
   }
-  const bounds = boundsOf(start, given, header.difficulty);
+  const bounds = boundsOf(start, options, header.difficulty);
   return { start, ...range, ...bounds, work: { hash, shift, nonce: header.nonce } };
 }
 
@@ -99,7 +99,7 @@ function rangeOf(
   // A search numbers its integers, or with a set its intervals, in 128 bits.
   if (step > 1n || range.length <= MAX_OFFSET) return range;
   throw usage(
-    `the search ends more than 2^${bitsOf(range.length - 1n) - 1} numbers behind its start`,
+    `the search ends more than 2^${bitsOf(range.length - 1n) - 1} numbers after its start`,
     'give an --offset and a --length that end at 2^128 or below',
   );
 }
@@ -111,12 +111,13 @@ const skipsAll = ({ offset }: NumberOptions, shift: number): MillraceError =>
 type Bounds = Pick<SearchSpec, 'minGap' | 'target' | 'merit'>;
 
 function boundsOf(start: bigint, { minMerit, minGap, target }: NumberOptions, ofHeader: bigint | undefined): Bounds {
-  const given = [minMerit, minGap, target].filter((one) => one !== undefined);
-  if (given.length > 1) throw usage('two bounds for a gap', 'give one of --min-merit, --min-gap and --target');
+  const bounds = [minMerit, minGap, target].filter((bound) => bound !== undefined);
+  if (bounds.length > 1)
+    throw usage('more than one bound for a gap', 'give one of --min-merit, --min-gap and --target');
   if (minGap !== undefined) return { minGap: minGap + (minGap % 2), target: undefined, merit: undefined };
   const minGapOf = (bound: bigint): number => Math.max(2, minGapForTarget(start, bound));
-  const asked = minMerit === undefined ? (target ?? ofHeader) : undefined;
-  if (asked !== undefined) return { minGap: minGapOf(asked), target: asked, merit: undefined };
+  const bound = minMerit === undefined ? (target ?? ofHeader) : undefined;
+  if (bound !== undefined) return { minGap: minGapOf(bound), target: bound, merit: undefined };
   const merit = minMerit === undefined ? DEFAULT_MERIT * ONE : BigInt(Math.round(minMerit * 2 ** 48));
   return { minGap: minGapOf(merit), target: undefined, merit };
 }

@@ -25,11 +25,11 @@ export function withPlanOptions(command: Command): Command {
   const primes = wholeNumberParser(MIN_PRIMES, MAX_PRIMES);
   return command
     .addOption(
-      valueOption('--window <n>', 'integers sieved at a time (default: what suits the device)').argParser(size),
+      valueOption('--window <n>', 'integers sieved at a time (default: the best for the device)').argParser(size),
     )
     .addOption(valueOption('--primes <n>', `primes to sieve with (default: ${DEFAULT_PRIMES})`).argParser(primes))
     .addOption(
-      valueOption('--batch-depth <n>', `windows of one piece at most (default: ${DEFAULT_DEPTH})`).argParser(
+      valueOption('--batch-depth <n>', `windows per piece, at most (default: ${DEFAULT_DEPTH})`).argParser(
         wholeNumberParser(1, MAX_DEPTH),
       ),
     )
@@ -42,16 +42,22 @@ export function withPlanOptions(command: Command): Command {
     )
     .addOption(valueOption('-z, --queue-size <n>', '--slots').argParser(wholeNumberParser(1, 32)).hideHelp())
     .addOption(
-      valueOption('-n, --num-gpu-tests <n>', 'how long chains are: 64 candidates for each')
+      valueOption('-n, --num-gpu-tests <n>', 'length of chains, in units of 64 candidates')
         .argParser(wholeNumberParser(1, 2 ** 16))
         .hideHelp(),
     )
-    .addOption(flag('--cuda-sieve-proto', "insist on a GPU's sieve: warn where there is none").hideHelp());
+    .addOption(flag('--cuda-sieve-proto', 'sieve on a GPU; warns if there is none').hideHelp());
 }
 
 /** Converts the command line's options to a plan's. */
-export function planOptionsOf(given: PlanCommandOptions): PlanOptions & { readonly primes?: number } {
-  const { window = given.sieveSize, primes = given.sievePrimes, batchDepth: depth, workItems, numGpuTests } = given;
+export function planOptionsOf(options: PlanCommandOptions): PlanOptions & { readonly primes?: number } {
+  const {
+    window = options.sieveSize,
+    primes = options.sievePrimes,
+    batchDepth: depth,
+    workItems,
+    numGpuTests,
+  } = options;
   return {
     ...(window !== undefined && { window }),
     ...(primes !== undefined && { primes }),
@@ -65,9 +71,9 @@ const ITEMS_PER_GROUP = 512;
 const CANDIDATES_PER_TEST = 64;
 
 /** `-z` is `--slots`. */
-export function pipelineOptionsOf(given: PlanCommandOptions & PipelineCommandOptions): PipelineCommandOptions {
-  const { slots = given.queueSize } = given;
-  return slots === undefined ? given : { ...given, slots };
+export function pipelineOptionsOf(options: PlanCommandOptions & PipelineCommandOptions): PipelineCommandOptions {
+  const { slots = options.queueSize } = options;
+  return slots === undefined ? options : { ...options, slots };
 }
 
 export function warnWithoutGpu(
@@ -76,5 +82,5 @@ export function warnWithoutGpu(
   devices: readonly Device[],
 ): void {
   if (cudaSieveProto && devices.every(({ info }) => info.processor === 'cpu'))
-    output.warn('there is no GPU: the processor sieves, with the same results');
+    output.warn('there is no GPU: the CPU sieves, with the same results');
 }

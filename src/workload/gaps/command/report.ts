@@ -23,19 +23,19 @@ export function reportGap(output: Output, spec: SearchSpec, found: Gap, list?: s
   const { target, merit: minMerit, work } = spec;
   const { index, offset, start, end } = found;
   const [reached, gap, reachedMerit] = [difficulty(start, end), Number(end - start), merit(start, end)];
-  const isRight = work === undefined || (offset >= 0n && offset >> BigInt(work.shift) === 0n);
+  const isInRange = work === undefined || (offset >= 0n && offset >> BigInt(work.shift) === 0n);
   const isEnough = target === undefined || reached >= target;
-  if (target !== undefined) diagnoseGap(output, spec, found, reached, isEnough && isRight);
-  if (!isEnough || !isRight || (minMerit !== undefined && reachedMerit < minMerit) || gap < spec.minGap)
+  if (target !== undefined) diagnoseGap(output, spec, found, reached, isEnough && isInRange);
+  if (!isEnough || !isInRange || (minMerit !== undefined && reachedMerit < minMerit) || gap < spec.minGap)
     return undefined;
   const shown = formatFixed(reachedMerit);
   const proof = work && { nonce: work.nonce, shift: work.shift, adder: offset, hash: work.hash.toString(16) };
-  const told = { gap, merit: Number(shown), start, offset, difficulty: reached, ...proof };
-  output.event('gap', told);
+  const fields = { gap, merit: Number(shown), start, offset, difficulty: reached, ...proof };
+  output.event('gap', fields);
   output.line(list === undefined ? `${gap}  ${shown}  ${start}` : listLine(found, list));
   if (work && list === undefined)
     output.line(output.style.dim(`  shift ${work.shift}  adder ${offset}  difficulty ${formatFixed(reached)}`));
-  return { index, ...told };
+  return { index, ...fields };
 }
 
 /**

@@ -60,20 +60,20 @@ export async function runSearch(call: Call<SearchOptions>): Promise<CommandResul
   }
 }
 
-function taskOf(given: SearchOptions): Task {
-  const set = given.crt === undefined ? undefined : readChineseSet(given.crt);
-  const spec = searchSpecOf(given, set?.primorial);
+function taskOf(opts: SearchOptions): Task {
+  const set = opts.crt === undefined ? undefined : readChineseSet(opts.crt);
+  const spec = searchSpecOf(opts, set?.primorial);
   const logarithm = bitsOf(spec.start) * Math.LN2;
   const resultName = spec.work ? 'a block' : 'a gap';
   if (set) {
-    const { offset = 0n } = given;
+    const { offset = 0n } = opts;
     const intervals = intervalsOf(set, spec, spec.minGap, offset);
     const chance = emptyChance(set, intervals);
     const space = between(offset, intervals.count);
     const odds = { logarithm, chance, perIndex: Number(set.primorial), indices: Number(space.length), resultName };
     return { spec, crt: { set, intervals }, space, odds };
   }
-  // One number in ln p is prime, and e^−merit of the primes begin a gap of that merit.
+  // One number in ln p is prime, and a share of e^−merit of the primes begins a gap of that merit.
   const chance = Math.exp(-spec.minGap / logarithm) / logarithm;
   const space = between(spec.skipped, spec.length);
   const odds = { logarithm, chance, perIndex: 1, indices: Number(space.length), resultName };
@@ -94,7 +94,7 @@ function jobSpecOf({ spec: { start, minGap }, crt, space }: Task) {
 
 /** Reports the gaps of earlier runs, without opening a device. */
 async function reportKnown(
-  { output, options: given }: Call<SearchOptions>,
+  { output, options: opts }: Call<SearchOptions>,
   { spec, crt }: Task,
   session: JobSession<FoundGap>,
   known: readonly FoundGap[],
@@ -102,11 +102,11 @@ async function reportKnown(
   const found = crt ? knownIntervals(crt.intervals, spec.start, known) : knownGaps(spec.start, known);
   let gaps = 0;
   for await (const gap of found) {
-    const told = reportGap(output, spec, gap, given.list);
-    if (told === undefined) continue;
+    const reported = reportGap(output, spec, gap, opts.list);
+    if (reported === undefined) continue;
     gaps += 1;
-    await session.notify(told);
-    if (given.first) break;
+    await session.notify(reported);
+    if (opts.first) break;
   }
   const { previous, id } = session.ledger ?? {};
   output.say(
@@ -117,14 +117,14 @@ async function reportKnown(
 }
 
 function searchOnDevices(call: Call<SearchOptions>, task: Task, session: JobSession<FoundGap>): Promise<CommandResult> {
-  const { output, options: given } = call;
+  const { output, options: opts } = call;
   let records = new Recorder(1);
   const setup = {
     name: 'gaps search',
     unit: 'int',
-    feeding: pipelineOptionsOf(given),
+    feeding: pipelineOptionsOf(opts),
     make: (devices: readonly Device[], options: EngineOptions) => {
-      warnWithoutGpu(given, output, devices);
+      warnWithoutGpu(opts, output, devices);
       if (options.records instanceof Recorder) records = options.records;
       return new Engine(devices, { ...options, records });
     },
@@ -143,7 +143,7 @@ async function search(
   engine: Engine,
   stats: SearchStats,
 ): Promise<CommandResult> {
-  const { output, options: given, signal } = call;
+  const { output, options: opts, signal } = call;
   const { spec, space, odds } = task;
   let isOver = false;
   const watched = {
@@ -154,10 +154,10 @@ async function search(
     progress: () => ({ done: stats.done, held: stats.unconfirmed }),
     devices: () => engine.devices,
     hits: () => stats.gaps,
-    ...(given.first && { chance: odds.chance }),
+    ...(opts.first && { chance: odds.chance }),
     notes: () => stats.notes(),
   };
-  const monitor = startMonitor(output, given, watched, session.controls(engine, call));
+  const monitor = startMonitor(output, opts, watched, session.controls(engine, call));
   session.listen(monitor);
   const running: GapSearchOptions = {
     engine,
@@ -176,12 +176,12 @@ async function search(
       },
       onPlan: (device: Device, plan: Plan) => diagnosePlan(output, device, plan),
     };
-    for await (const gap of gapsOf(task, given, running, { ...hooks, traced: output.diagnose !== undefined })) {
-      const told = reportGap(output, spec, gap, given.list);
-      if (told === undefined) continue;
+    for await (const gap of gapsOf(task, opts, running, { ...hooks, traced: output.diagnose !== undefined })) {
+      const reported = reportGap(output, spec, gap, opts.list);
+      if (reported === undefined) continue;
       stats.gaps += 1;
-      await session.notify(told);
-      isOver = given.first === true;
+      await session.notify(reported);
+      isOver = opts.first === true;
       if (isOver) break;
     }
   } catch (error) {
@@ -201,17 +201,17 @@ async function search(
 
 function gapsOf(
   { spec, crt, space }: Task,
-  given: SearchOptions,
+  opts: SearchOptions,
   running: GapSearchOptions,
   hooks: Required<Pick<GapFlowOptions, 'onPiece' | 'onPlan' | 'traced'>>,
 ): AsyncGenerator<Gap> {
   const { start } = spec;
   if (crt) {
-    const { primes } = planOptionsOf(given);
+    const { primes } = planOptionsOf(opts);
     const request = { ...crt, space, start, onPiece: hooks.onPiece, ...(primes !== undefined && { primes }) };
     return searchIntervals(request, running);
   }
-  return searchGaps({ ...spec, space, ...planOptionsOf(given), ...hooks }, running);
+  return searchGaps({ ...spec, space, ...planOptionsOf(opts), ...hooks }, running);
 }
 
 function conclude(
@@ -221,20 +221,20 @@ function conclude(
   engine: Engine,
   stats: SearchStats,
 ): CommandResult {
-  const { output, signal, options: given } = call;
+  const { output, signal, options: opts } = call;
   const { done, gaps, seconds, totals } = stats;
   const { ledger, completed } = session;
-  const what = crt ? 'intervals' : 'integers';
+  const unit = crt ? 'intervals' : 'integers';
   const speed = rate(Number(done) / seconds, crt ? 'intervals' : 'int');
-  output.say(output.stderrStyle.dim(`${count(done)} ${what} in ${duration(seconds)}, ${speed}`));
+  output.say(output.stderrStyle.dim(`${count(done)} ${unit} in ${duration(seconds)}, ${speed}`));
   stats.reportBatches(output, engine);
-  const isStopped = signal.aborted && !(given.first && gaps > 0);
+  const isStopped = signal.aborted && !(opts.first && gaps > 0);
   if (isStopped && ledger) {
     const share = percent(shareOf(completed.total + done, space.length));
-    output.say(`stopped at ${share}; the same command goes on from here (job ${ledger.id})`);
+    output.say(`stopped at ${share}; the same command resumes it (job ${ledger.id})`);
   }
   const exit: ExitCode = isStopped ? (call.stopped ?? Exit.stopped) : gaps > 0 ? Exit.ok : Exit.no;
   const { tests, primes, windows, bytes } = totals;
-  const answer = { gaps, [what]: done, tests, primes, windows, bytes, streams: engine.streams, seconds };
+  const answer = { gaps, [unit]: done, tests, primes, windows, bytes, streams: engine.streams, seconds };
   return { exit, answer: { ...(ledger && { job: ledger.id }), ...answer } };
 }

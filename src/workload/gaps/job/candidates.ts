@@ -27,11 +27,11 @@ export interface Candidates {
  * number of primes leaves, and a tenth more. A piece with more of them gives an `Overflow`.
  */
 export function candidateFlow(numbers: Numbers, options: CandidateOptions = {}): Flow<Candidates> {
-  const { hostSieve, list = true, ...asked } = options;
+  const { hostSieve, list = true, ...planOptions } = options;
   return {
     name: 'gaps-candidates',
-    open: (device, how) => {
-      const sieve = sieveStage(numbers, planFor(device, asked), { hostSieve });
+    open: (device, openOptions) => {
+      const sieve = sieveStage(numbers, planFor(device, planOptions), { hostSieve });
       const bytes = list ? sieve.buffers.candidate : 4;
       return flow<Candidates, SieveKernel>({
         name: 'gaps-candidates',
@@ -55,7 +55,7 @@ export function candidateFlow(numbers: Numbers, options: CandidateOptions = {}):
           const places = new Uint32Array(host.list.buffer, host.list.byteOffset, count);
           return { ...found, offsets: places.map((at) => 2 * at + 1) };
         },
-      }).open(device, how);
+      }).open(device, openOptions);
     },
   };
 }

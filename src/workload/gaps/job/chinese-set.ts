@@ -11,7 +11,7 @@ export interface ChineseSet {
   /** Number of primes in the primorial, from 2 on. */
   readonly primes: number;
   readonly size: number;
-  /** As the file says; in some files an upper bound. */
+  /** As in the file; in some files an upper bound. */
   readonly candidates: number;
   /** Even: an odd one in the file is the first candidate itself, and none may be added at the end. */
   readonly offset: bigint;
@@ -28,7 +28,7 @@ export interface Intervals {
   readonly length: number;
 }
 
-/** `gap` is the shortest that counts: no interval needs to be longer. Throws if the range has only `skipped` or fewer. */
+/** `gap` is the shortest that counts: no interval needs to be longer. Throws if the range has no more than `skipped`. */
 export function intervalsOf(
   set: ChineseSet,
   range: { readonly start: bigint; readonly length: bigint },
@@ -69,9 +69,9 @@ export function readChineseSet(path: string): ChineseSet {
     if (error instanceof MillraceError) throw error;
     throw new MillraceError({
       code: 'io',
-      message: `the set of intervals could not be read: ${(error as Error).message}`,
+      message: `cannot read the set of intervals: ${(error as Error).message}`,
       asked: `--crt ${path}`,
-      advice: 'name a file as miners have it, beginning with |== ChineseSet ==|',
+      advice: "give a file of the miners' format, which begins with |== ChineseSet ==|",
       cause: error,
     });
   }
@@ -85,13 +85,14 @@ export function parseChineseSet(text: string): ChineseSet {
       const [, key, digits] = /^(\w+)\s*:\s*(\d+)$/.exec(line) ?? [];
       if (key === name && digits !== undefined) return BigInt(digits);
     }
-    throw malformed(`it has no ${name}`);
+    throw malformed(`${name} is missing`);
   };
-  if (!lines.includes('|== ChineseSet ==|')) throw malformed('its heading is missing');
+  if (!lines.includes('|== ChineseSet ==|')) throw malformed('the heading is missing');
   const [primes, size] = [Number(field('n_primes')), Number(field('size'))];
   const [candidates, offset] = [Number(field('n_candidates')), field('offset')];
-  if (primes < MIN_SET_PRIMES || primes > MAX_SET_PRIMES) throw malformed(`a primorial of ${primes} primes`);
-  if (size < 64 || size > MAX_SIZE) throw malformed(`intervals of ${size} integers`);
+  if (primes < MIN_SET_PRIMES || primes > MAX_SET_PRIMES)
+    throw malformed(`n_primes is ${primes}, expected ${MIN_SET_PRIMES} to ${MAX_SET_PRIMES}`);
+  if (size < 64 || size > MAX_SIZE) throw malformed(`size is ${size}, expected 64 to ${MAX_SIZE}`);
   const primorial = [...firstPrimes(primes)].reduce((product, p) => product * BigInt(p), 1n);
   if (offset >= primorial) throw malformed('the offset is not below the primorial');
   return { primes, size, candidates, offset: offset - (offset & 1n), primorial };
@@ -101,9 +102,9 @@ const MIN_SET_PRIMES = 3;
 const MAX_SET_PRIMES = 160;
 const MAX_SIZE = 2 ** 17;
 
-const malformed = (what: string): MillraceError =>
+const malformed = (reason: string): MillraceError =>
   new MillraceError({
     code: 'input-format',
-    message: `this is no set of intervals: ${what}`,
-    advice: 'a file has |== ChineseSet ==|, n_primes, size, n_candidates and offset, each on its line',
+    message: `not a set of intervals: ${reason}`,
+    advice: 'a file has |== ChineseSet ==|, n_primes, size, n_candidates and offset, each on its own line',
   });

@@ -66,21 +66,22 @@ export interface PieceWork {
  * count that stays on the device. The host sends the piece's base; the hits come back.
  */
 export function gapFlow(numbers: Numbers, options: GapFlowOptions = {}): Flow<readonly FoundGap[]> {
-  const { onSubmit, onPiece, onPlan, planted, traced = false, ...asked } = options;
+  const { onSubmit, onPiece, onPlan, planted, traced = false, ...planOptions } = options;
   const special = planted && plantedPieceOf(planted);
   const made: Flow<readonly FoundGap[]> = {
     name: 'gaps',
-    open: (device, how) => {
-      const plan = planFor(device, asked);
+    open: (device, openOptions) => {
+      const plan = planFor(device, planOptions);
       onPlan?.(device, plan);
-      const heard: PieceHooks = { onSubmit: onSubmit, onPiece: (work) => onPiece?.({ device, ...work }) };
-      return flowOf(numbers, plan, sieveStage(numbers, plan, { special }), heard, special, traced).open(device, how);
+      const hooks: PieceHooks = { onSubmit, onPiece: (work) => onPiece?.({ device, ...work }) };
+      const sieve = sieveStage(numbers, plan, { special });
+      return flowOf(numbers, plan, sieve, hooks, special, traced).open(device, openOptions);
     },
   };
   return special ? withPlanted(made, special.piece) : made;
 }
 
-/** Short chains: a device has many threads, and one thread testing all of it would take as long as a whole piece. */
+/** Short chains: one thread that tests all of it would take as long as many threads for a whole piece. */
 const plantedPieceOf = ({ start, count, minGap }: PlantedGaps): PlantedPiece => ({
   start,
   piece: { start: 0n, count },

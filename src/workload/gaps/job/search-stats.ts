@@ -6,7 +6,7 @@ import type { Recorder } from '../../../engine/telemetry/record.js';
 import { Tally } from '../../../engine/telemetry/tally.js';
 import type { PieceWork } from './flow.js';
 
-/** The expected frequency of finds. */
+/** The expected frequency of results. */
 export interface Odds {
   /** ln of the numbers. */
   readonly logarithm: number;
@@ -16,7 +16,7 @@ export interface Odds {
   readonly perIndex: number;
   /** Number of indices searched. */
   readonly indices: number;
-  /** The result that is waited for: a gap, or a block. */
+  /** What is searched for: a gap, or a block. */
   readonly resultName: string;
 }
 
@@ -46,14 +46,14 @@ export class SearchStats {
   addPiece(work: PieceWork): void {
     for (const key of ['tests', 'primes', 'windows', 'candidates', 'bytes'] as const) this.totals[key] += work[key];
     const { id } = work.device.info;
-    const of = this.#batches.get(id) ?? { pieces: 0, windows: 0, candidates: 0, tests: 0, depths: [] };
-    this.#batches.set(id, of);
-    of.pieces++;
-    for (const key of ['windows', 'candidates', 'tests'] as const) of[key] += work[key];
-    of.depths[work.windows] = (of.depths[work.windows] ?? 0) + 1;
+    const batches = this.#batches.get(id) ?? { pieces: 0, windows: 0, candidates: 0, tests: 0, depths: [] };
+    this.#batches.set(id, batches);
+    batches.pieces++;
+    for (const key of ['windows', 'candidates', 'tests'] as const) batches[key] += work[key];
+    batches.depths[work.windows] = (batches.depths[work.windows] ?? 0) + 1;
   }
 
-  /** Rates, the expected time to a find, and the share of time lost by waiting. */
+  /** Rates, the expected time to a result, and the share of time lost by waiting. */
   notes(): Note[] {
     const { logarithm, chance, perIndex, indices, resultName } = this.#odds;
     const { seconds } = this;
@@ -74,9 +74,9 @@ export class SearchStats {
   /** Events for programs: how pieces were batched, their contents, and where time was spent. */
   reportBatches(output: Output, { streams, slots }: Engine): void {
     for (const { device, depths: queued, partial, ns, bytesToDevice, bytesToHost } of this.#tally) {
-      const of = this.#batches.get(device);
-      if (of === undefined) continue;
-      const { pieces, windows, candidates, tests, depths } = of;
+      const batches = this.#batches.get(device);
+      if (batches === undefined) continue;
+      const { pieces, windows, candidates, tests, depths } = batches;
       output.event('batches', {
         device,
         streams,

@@ -32,7 +32,7 @@ export interface Gap {
 }
 
 /**
- * Yields every gap of at least `minGap` that begins in the range, ascending. Devices find them; the referee's threads
+ * Yields every gap of at least `minGap` that begins in the range, ascending. Devices find them; the verifier's threads
  * check each by independent bigint arithmetic, which takes tens of milliseconds: ask for gaps that are rare.
  */
 export async function* searchGaps(request: GapRequest, running: GapSearchOptions): AsyncGenerator<Gap> {
@@ -43,7 +43,7 @@ export async function* searchGaps(request: GapRequest, running: GapSearchOptions
   /** Results of the checks, until their gaps are yielded. */
   const known = new Map<bigint, GapCheck>();
   /** Gaps passed to `onGap`: a piece may be run twice, as its results count only after a canary. */
-  const told = new Set<bigint>();
+  const passed = new Set<bigint>();
   try {
     const window = Math.min(...engine.devices.map((device) => planFor(device, options).window));
     const planted = await (plant?.(numbers, window) ?? verifier.call('plantGaps', numbers, window));
@@ -52,13 +52,13 @@ export async function* searchGaps(request: GapRequest, running: GapSearchOptions
       space,
       canaries: [plantedCanary(Math.max(1, window >> 3), planted.hits)],
       verify: async ({ index }) => {
-        const ruling = await verifier.call('gapAt', start + index);
-        known.set(index, ruling);
-        if (!ruling.passes) return `but ${start + index} is composite`;
-        if (ruling.end - start - index < BigInt(minGap)) return `but ${ruling.end} is prime`;
-        if (onGap && ruling.isPrime && !told.has(index)) {
-          told.add(index);
-          await onGap({ index, offset: index, start: start + index, end: ruling.end });
+        const check = await verifier.call('gapAt', start + index);
+        known.set(index, check);
+        if (!check.passes) return `but ${start + index} is composite`;
+        if (check.end - start - index < BigInt(minGap)) return `but ${check.end} is prime`;
+        if (onGap && check.isPrime && !passed.has(index)) {
+          passed.add(index);
+          await onGap({ index, offset: index, start: start + index, end: check.end });
         }
         return true;
       },
@@ -102,25 +102,25 @@ export interface GapSearchOptions {
    * miss others. The search waits for the returned promise.
    */
   readonly onGap?: (gap: Gap) => void | Promise<void>;
-  /** The referee, if several searches share one; it is not closed with them. */
+  /** The verifier, if several searches share one; it is not closed with them. */
   readonly verifier?: GapVerifier;
   /** Known gaps of numbers with as many bits, for canaries. Default: among the request's first numbers. */
-  readonly plant?: (numbers: Numbers, most: number) => Promise<PlantedGaps>;
+  readonly plant?: (numbers: Numbers, maxIntegers: number) => Promise<PlantedGaps>;
 }
 
 /** Limits the sieve to primes below the numbers: a prime would strike itself out. */
-export function usablePrimes(start: bigint, asked: number): number {
-  if (start > BigInt(MAX_TABLE_PRIME)) return asked;
+export function usablePrimes(start: bigint, requested: number): number {
+  if (start > BigInt(MAX_TABLE_PRIME)) return requested;
   if (start < BigInt(MIN_START)) {
     throw new MillraceError({
       code: 'usage',
-      message: 'the numbers are too small to be sieved',
+      message: `the numbers are too small to be sieved: expected a start of at least ${MIN_START}, got ${start}`,
       asked: `a search from ${start} on`,
       advice: `begin at ${MIN_START} or above`,
     });
   }
-  const below = firstPrimes(asked).findIndex((p) => BigInt(p) >= start);
-  return below < 0 ? asked : Math.max(below, MIN_PRIMES);
+  const below = firstPrimes(requested).findIndex((p) => BigInt(p) >= start);
+  return below < 0 ? requested : Math.max(below, MIN_PRIMES);
 }
 /** Larger than any prime of a table. */
 const MAX_TABLE_PRIME = 2 ** 30;

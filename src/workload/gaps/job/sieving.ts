@@ -92,7 +92,7 @@ export interface PieceWindows {
   readonly windows: readonly { readonly from: number; readonly bits: number }[];
 }
 
-/** A piece that differs from the job's: the piece with known gaps has shorter ones, and many short chains. */
+/** The piece with known gaps. Unlike the job's pieces it has a shorter minimum gap, and many short chains. */
 export interface PlantedPiece {
   /** The number that its places count from, with as many bits as the job's. */
   readonly start: bigint;
@@ -270,7 +270,7 @@ export function checkNumbers({ length, minGap }: Pick<Numbers, 'length' | 'minGa
   if (isGap && length >= 1n) return;
   throw new MillraceError({
     code: 'usage',
-    message: isGap ? `a range of ${length} integers` : `a gap of ${minGap} cannot be searched for`,
+    message: isGap ? `a range of ${length} integers cannot be searched` : `a gap of ${minGap} cannot be searched for`,
     asked: `gaps of at least ${minGap} in ${length} integers`,
     advice: isGap ? 'give at least one integer' : `give an even number from 2 to ${MAX_GAP}`,
   });
@@ -282,7 +282,7 @@ function tooLong({ start, count: integers }: Piece, window: number, depth: numbe
     code: 'launch-range',
     message: `a piece of ${integers} integers has more than ${depth} windows of ${window}`,
     asked: `the piece from ${start} on`,
-    advice: 'take shorter pieces, larger windows or a larger depth; windows whose multiples the host brings run alone',
+    advice: 'take shorter pieces, larger windows or a larger depth; with `starts` of the host, a piece has one window',
   });
 }
 

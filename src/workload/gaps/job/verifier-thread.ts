@@ -2,12 +2,12 @@ import { runInThread } from '../../../device/pool/threads/threads.js';
 import type { TaskReply, TaskRequest } from './verifier.js';
 import { verifierTasks } from './verifier-tasks.js';
 
-/** A worker thread of the referee. */
+/** A worker thread of the verifier. */
 runInThread<undefined>(async (_, ready, port) => {
   const answer = ({ id, name, args }: TaskRequest): TaskReply => {
     try {
-      const rule = verifierTasks[name] as (...given: readonly unknown[]) => unknown;
-      return { id, result: rule(...args) };
+      const task = verifierTasks[name] as (...args: readonly unknown[]) => unknown;
+      return { id, result: task(...args) };
     } catch (cause) {
       return { id, error: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause) };
     }

@@ -15,8 +15,8 @@ export interface TaskRequest {
 export type TaskReply = { readonly id: number } & ({ readonly result: unknown } | { readonly error: string });
 
 /**
- * Checks the devices' finds in worker threads: a gap takes tens of milliseconds, and the thread that feeds the devices
- * must not wait for it. A thread is started with the first request that finds all others busy.
+ * Checks the devices' gaps in worker threads: a gap takes tens of milliseconds, and the thread that feeds the devices must
+ * not wait for it. A thread is started with the first request that finds all others busy.
  */
 export class GapVerifier {
   readonly #maxThreads: number;
@@ -27,7 +27,7 @@ export class GapVerifier {
     this.#maxThreads = threads;
   }
 
-  /** Rejects if the request failed, or the referee is closed. */
+  /** Rejects if the request failed, or the verifier is closed. */
   call<Name extends TaskName>(
     name: Name,
     ...args: Parameters<VerifierTasks[Name]>
@@ -37,15 +37,15 @@ export class GapVerifier {
   }
 
   close(): void {
-    for (const seat of this.#threads) seat.close();
+    for (const thread of this.#threads) thread.close();
   }
 
   #pickThread(): VerifierThread {
     const [best] = [...this.#threads].sort((a, b) => a.pendingCount - b.pendingCount);
     if (best && (best.pendingCount === 0 || this.#threads.length >= this.#maxThreads)) return best;
-    const seat = new VerifierThread();
-    this.#threads.push(seat);
-    return seat;
+    const thread = new VerifierThread();
+    this.#threads.push(thread);
+    return thread;
   }
 }
 
@@ -53,7 +53,7 @@ export class GapVerifier {
 const MAX_THREADS = 4;
 
 interface PendingReply {
-  readonly resolve: (ruling: unknown) => void;
+  readonly resolve: (result: unknown) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -114,7 +114,7 @@ function verifyError(cause: unknown): MillraceError {
   return new MillraceError({
     code: 'verify-failed',
     message: `a gap could not be checked: ${why.split('\n')[0]}`,
-    advice: 'nothing is known against the device; what the thread said is the cause',
+    advice: 'the error is in the verifier thread, not on the device',
     cause,
   });
 }

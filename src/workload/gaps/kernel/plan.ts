@@ -31,19 +31,19 @@ export const DEFAULT_DEPTH = 4;
 const MAX_INTEGERS = 2 ** 31;
 export const MAX_WINDOW = 2 ** 30;
 
-export function planFor({ info }: Pick<Device, 'info'>, asked: PlanOptions = {}): Plan {
+export function planFor({ info }: Pick<Device, 'info'>, options: PlanOptions = {}): Plan {
   const { kind, processor, units, limits, memoryBytes } = info;
   const isGpu = processor === 'gpu';
-  const window = asked.window ?? (isGpu ? windowWithin(memoryBytes) : 2 ** 24);
-  const depth = Math.max(1, Math.min(asked.depth ?? DEFAULT_DEPTH, MAX_DEPTH, Math.floor(MAX_INTEGERS / window)));
+  const window = options.window ?? (isGpu ? windowWithin(memoryBytes) : 2 ** 24);
+  const depth = Math.max(1, Math.min(options.depth ?? DEFAULT_DEPTH, MAX_DEPTH, Math.floor(MAX_INTEGERS / window)));
   return {
-    limb: asked.limb ?? (kind === 'native' ? 'u64' : 'u32'),
-    tileBits: asked.tileBits ?? tileBitsOf(kind, limits.nearBytes),
+    limb: options.limb ?? (kind === 'native' ? 'u64' : 'u32'),
+    tileBits: options.tileBits ?? tileBitsOf(kind, limits.nearBytes),
     window,
     depth,
-    perChain: asked.perChain ?? (isGpu ? 512 : 2048),
-    threads: asked.threads ?? (isGpu ? units * GPU_THREADS : 2 ** 31),
-    perMs: asked.perMs ?? units * (isGpu ? GPU_PER_MS : CPU_PER_MS),
+    perChain: options.perChain ?? (isGpu ? 512 : 2048),
+    threads: options.threads ?? (isGpu ? units * GPU_THREADS : 2 ** 31),
+    perMs: options.perMs ?? units * (isGpu ? GPU_PER_MS : CPU_PER_MS),
   };
 }
 
@@ -129,7 +129,7 @@ export const MAX_PRIMES = 50_000_000;
 function wrongCount(count: number): MillraceError {
   return new MillraceError({
     code: 'usage',
-    message: `${count} is no number of primes to sieve with`,
+    message: `number of primes out of range: expected ${MIN_PRIMES} to ${MAX_PRIMES}, got ${count}`,
     asked: `a sieve with ${count} primes`,
     advice: `give a whole number from ${MIN_PRIMES} to ${MAX_PRIMES}`,
   });

@@ -5,7 +5,7 @@ import type { Flow, FlowCanary, OpenFlow, Piece } from '../../../engine/index.js
  * also part of the job, where its own rules apply.
  */
 export function withPlanted<Result>(flow: Flow<Result>, planted: Piece): Flow<Result> {
-  return { name: flow.name, open: async (device, how) => wrapped(await flow.open(device, how), planted) };
+  return { name: flow.name, open: async (device, options) => wrapped(await flow.open(device, options), planted) };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { firstPrimes } from './prime-table.js';
 
 /**
- * Primality in bigints, for the final check of a device's finds. Nothing here is shared with the kernels.
+ * Primality in bigints, for the final check of what a device found. Nothing here is shared with the kernels.
  *
  * No composite is known that passes `isProbablePrime`, and none exists below 2^64.
  */

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { MillraceError } from '../../../kernel/error.js';
+import { doubleHash } from '../../mining/double-hash.js';
 import { isProbablePrime, nextPrime } from './reference-primes.js';
 
 /**
@@ -107,12 +107,13 @@ export interface Header {
 /** Parses a header of at least 80 bytes; missing fields are 0. After the first 84 bytes come the shift and the adder. */
 export function parseHeader(hex: string): Header {
   const bytes = Buffer.from(hex, 'hex');
-  if (!/^([0-9a-fA-F]{2})*$/.test(hex) || bytes.length < 80) {
+  const isHex = /^([0-9a-fA-F]{2})*$/.test(hex);
+  if (!isHex || bytes.length < 80) {
     throw new MillraceError({
       code: 'input-format',
-      message: 'this is no header of a block',
+      message: `not a block header: expected at least 80 bytes of hex, got ${isHex ? bytes.length : 'other characters'}`,
       asked: `${hex.length} characters`,
-      advice: 'give at least 80 bytes in hex',
+      advice: 'give the whole header in hex',
     });
   }
   const whole = Buffer.concat([bytes, Buffer.alloc(Math.max(0, HEADER_BYTES + 2 - bytes.length))]);
@@ -182,9 +183,4 @@ function shiftBytes(shift: number): Buffer {
   const bytes = Buffer.alloc(2);
   bytes.writeUInt16LE(shift);
   return bytes;
-}
-
-function doubleHash(bytes: Uint8Array): Buffer {
-  const once = createHash('sha256').update(bytes).digest();
-  return createHash('sha256').update(once).digest();
 }

@@ -28,7 +28,7 @@ export function addMineCommand(gaps: Command): void {
     .command('mine')
     .description('mine Gapcoin for a node (solo) or for pools, until it is stopped')
     .addOption(
-      valueOption('-f, --shift <n>', `bits behind the hash: a header gives 2^shift numbers`)
+      valueOption('-f, --shift <n>', 'bits after the hash: a header gives 2^shift numbers')
         .argParser(wholeNumberParser(MIN_SHIFT, MAX_SHIFT))
         .default(DEFAULT_SHIFT),
     );
@@ -49,23 +49,23 @@ interface MineCommandOptions extends MiningOptions, PlanCommandOptions {
 }
 
 async function mineGaps(call: Call<MineCommandOptions>): Promise<CommandResult> {
-  const { output, options: given } = call;
-  const { shift } = given;
+  const { output, options: opts } = call;
+  const { shift } = opts;
   const verifier = new GapVerifier();
   try {
     return await mine(call, {
       description: gapcoinDescription(shift),
-      pipelineOptions: pipelineOptionsOf(given),
+      pipelineOptions: pipelineOptionsOf(opts),
       nodeSource: (rpc, payout) => {
         if (payout !== undefined) checkPayout(payout, GAPCOIN_CHAINS);
         return gapcoinNode(rpc, payout);
       },
       sessionOpener: gapStratumOpener,
       scan: async (engine, devices) => {
-        warnWithoutGpu(given, output, devices);
+        warnWithoutGpu(opts, output, devices);
         await diagnoseStreams(output, devices, engine.streams);
         const plant = plantOnce(verifier);
-        const scan = { engine, verifier, plant, shift, plan: planOptionsOf(given), ...diagnosticHooks(output) };
+        const scan = { engine, verifier, plant, shift, plan: planOptionsOf(opts), ...diagnosticHooks(output) };
         return (work, options) => scanWork(scan, work, options);
       },
     });

@@ -27,7 +27,7 @@ export class GetworkNode implements NodeProtocol<Share, GetworkOffer> {
         code: 'usage',
         message: `${this.name} has no getwork`,
         asked: 'to mine without --payout',
-        advice: 'nodes of today serve templates instead: give --payout ADDRESS',
+        advice: 'newer nodes serve templates instead: give --payout ADDRESS',
       });
     }
     return { chain: undefined, message: 'getwork, which pays the node’s wallet' };
@@ -37,9 +37,9 @@ export class GetworkNode implements NodeProtocol<Share, GetworkOffer> {
   async fetchOffer(longPollId: string | undefined, signal: AbortSignal): Promise<GetworkOffer> {
     const timeoutMs = longPollId === undefined ? ASK_MS : LONG_POLL_MS;
     try {
-      const asked = await this.#rpc.callForPath('getwork', [], { signal, timeoutMs, path: longPollId, isExact: true });
-      const given = parseGetworkData('getwork', asked.result);
-      return { ...given, previous: given.header.previousHash, longPollId: asked.longPollPath ?? longPollId };
+      const reply = await this.#rpc.callForPath('getwork', [], { signal, timeoutMs, path: longPollId, isExact: true });
+      const given = parseGetworkData('getwork', reply.result);
+      return { ...given, previous: given.header.previousHash, longPollId: reply.longPollPath ?? longPollId };
     } catch (error) {
       const isOver = longPollId !== undefined && (error as { readonly cause?: unknown }).cause instanceof RpcTimeout;
       if (!isOver) throw error;
@@ -65,7 +65,7 @@ export class GetworkNode implements NodeProtocol<Share, GetworkOffer> {
     const result = await this.#rpc.call('getwork', [submission(headerOf(share))], { signal, timeoutMs: ASK_MS });
     if (result === true) return { state: 'accepted' };
     // The share has been checked, so a rejection means that the node has a new tip.
-    return { state: 'stale', reason: result === false ? 'the node has a new tip' : 'an answer that is none' };
+    return { state: 'stale', reason: result === false ? 'the node has a new tip' : 'invalid answer of the node' };
   }
 }
 

@@ -36,7 +36,7 @@ export async function* scanWork(scan: GapScan, work: Work, options: ScanOptions)
   const all = headerCount(work);
   let tried = 0n;
   let isStarted = false;
-  const hearers: ScanHooks = {
+  const hooks: ScanHooks = {
     signal,
     onSubmit: () => {
       if (!isStarted) onStart?.();
@@ -50,8 +50,8 @@ export async function* scanWork(scan: GapScan, work: Work, options: ScanOptions)
   };
   for (let n = 0n; n < all && !signal.aborted; n++) {
     onSegment?.(n + 1n);
-    const turn = headerAt(work, (firstSegment + n) % all);
-    if (turn) yield* searchHeader(scan, work, turn, hearers);
+    const header = headerAt(work, (firstSegment + n) % all);
+    if (header) yield* searchHeader(scan, work, header, hooks);
   }
 }
 
@@ -63,10 +63,10 @@ interface ScanHooks {
   readonly onDone: (integers: number) => void;
 }
 
-async function* searchHeader(scan: GapScan, work: Work, turn: HashedHeader, hearers: ScanHooks): AsyncGenerator<Share> {
+async function* searchHeader(scan: GapScan, work: Work, header: HashedHeader, hooks: ScanHooks): AsyncGenerator<Share> {
   const { engine, verifier, plant, shift, plan, onPlan, traced = false, onPiece, onCandidate } = scan;
-  const { signal, onSubmit, onDone } = hearers;
-  const start = turn.hash << BigInt(shift);
+  const { signal, onSubmit, onDone } = hooks;
+  const start = header.hash << BigInt(shift);
   const minGap = minGapToSearch(start, work.target);
   const request: GapRequest = {
     start,
@@ -82,12 +82,12 @@ async function* searchHeader(scan: GapScan, work: Work, turn: HashedHeader, hear
       onPiece?.(start, done);
     },
   };
-  yield* yieldAsFound<Share>(signal, async (tell, stop) => {
+  yield* yieldAsFound<Share>(signal, async (emit, stop) => {
     const onGap = (gap: Gap): Promise<void> | undefined => {
-      const share = shareOf(work, turn, shift, gap);
+      const share = shareOf(work, header, shift, gap);
       if (share === undefined) return undefined;
       onCandidate?.(share);
-      return share.difficulty >= work.target ? tell(share) : undefined;
+      return share.difficulty >= work.target ? emit(share) : undefined;
     };
     const gaps = searchGaps(request, { engine, verifier, signal: stop, onGap, ...(plant && { plant }) });
     for await (const _ of gaps) {
@@ -100,12 +100,12 @@ async function* searchHeader(scan: GapScan, work: Work, turn: HashedHeader, hear
 const MAX_SEARCH_BITS = 64;
 
 /**
- * Yields the values that `run` passes to `tell`. `tell` waits until its value is taken. `run` is stopped when the caller
+ * Yields the values that `run` passes to `emit`. `emit` waits until its value is taken. `run` is stopped when the caller
  * stops iterating.
  */
 async function* yieldAsFound<One>(
   signal: AbortSignal,
-  run: (tell: (one: One) => Promise<void>, stop: AbortSignal) => Promise<void>,
+  run: (emit: (one: One) => Promise<void>, stop: AbortSignal) => Promise<void>,
 ): AsyncGenerator<One> {
   const found: { readonly one: One; readonly taken: () => void }[] = [];
   let wake: (() => void) | undefined;
@@ -114,14 +114,14 @@ async function* yieldAsFound<One>(
   const abort = (): void => stop.abort();
   signal.addEventListener('abort', abort, { once: true });
   if (signal.aborted) abort();
-  // After the end no value is taken, so `tell` must not wait.
-  const tell = (one: One): Promise<void> =>
+  // After the end no value is taken, so `emit` must not wait.
+  const emit = (one: One): Promise<void> =>
     new Promise((taken) => {
       if (stop.signal.aborted) return taken();
       found.push({ one, taken });
       wake?.();
     });
-  const running = run(tell, stop.signal).finally(() => {
+  const running = run(emit, stop.signal).finally(() => {
     isOver = true;
     wake?.();
   });
@@ -156,15 +156,15 @@ async function* yieldAsFound<One>(
  */
 export function plantOnce(verifier: GapVerifier): NonNullable<GapSearchOptions['plant']> {
   let known: Promise<PlantedGaps> | undefined;
-  return async (numbers, most) => {
+  return async (numbers, maxIntegers) => {
     const before = await known?.catch(() => undefined);
     const isUsable =
       before !== undefined &&
       before.minGap <= numbers.minGap &&
-      before.count <= most &&
+      before.count <= maxIntegers &&
       bitsOf(before.start) === bitsOf(numbers.start);
     if (isUsable) return before;
-    known = verifier.call('plantGaps', numbers, most);
+    known = verifier.call('plantGaps', numbers, maxIntegers);
     return known;
   };
 }

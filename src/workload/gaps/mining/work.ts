@@ -7,7 +7,7 @@ export interface Work extends WorkBase {
   readonly header: FixedHeader;
   /** The latest time that is tried. */
   readonly latestTime: number;
-  /** The least difficulty of a share, in fixed point; the header's own is that of a block. */
+  /** The minimum difficulty of a share, in fixed point; that of a block is the header's. */
   readonly target: bigint;
   /** Set for a template: the first transaction under the header's merkle root. */
   readonly coinbase?: Uint8Array;
@@ -36,10 +36,10 @@ export interface Share {
   readonly isBlock: boolean;
 }
 
-/** Header number `turn` of a work: all nonces, then a second later. Undefined if its hash has less than 256 bits. */
-export function headerAt(work: Work, turn: bigint): HashedHeader | undefined {
-  const nonce = Number(turn & 0xffffffffn);
-  const time = work.header.time + Number(turn >> 32n);
+/** Header number `index` of a work: all nonces, then a second later. Undefined if its hash has fewer than 256 bits. */
+export function headerAt(work: Work, index: bigint): HashedHeader | undefined {
+  const nonce = Number(index & 0xffffffffn);
+  const time = work.header.time + Number(index >> 32n);
   const hash = hashOf({ ...work.header, time, nonce });
   return bitsOf(hash) === 256 ? { nonce, time, hash } : undefined;
 }

@@ -26,7 +26,7 @@ export function payoutScript(payout: string, chain: string, format: AddressForma
     throw refused(payout, chain, `it is an address of another chain than ${chain}`);
   }
   const segwit = decodeSegwit(payout, isAlwaysBech32m);
-  if (segwit === undefined) throw refused(payout, chain, 'its check digits are wrong, or it is no address at all');
+  if (segwit === undefined) throw refused(payout, chain, 'it is not an address, or its checksum is wrong');
   if (segwit.hrp !== hrp) throw refused(payout, chain, `it is an address of another chain than ${chain}`);
   const { version, program } = segwit;
   return Buffer.concat([bytes(version === 0 ? 0 : 0x50 + version, program.length), program]);
@@ -52,7 +52,7 @@ function rawScript(hex: string): Uint8Array {
   if (/^([0-9a-f]{2})+$/i.test(hex) && hex.length <= 2 * MAX_SCRIPT_BYTES) return Buffer.from(hex, 'hex');
   throw new MillraceError({
     code: 'usage',
-    message: 'what follows script: is no script in hex',
+    message: `not a script: expected 1 to ${MAX_SCRIPT_BYTES} bytes of hex after script:`,
     asked: '--payout script:…',
     advice: 'give its bytes, two digits each',
   });
@@ -65,6 +65,6 @@ function refused(payout: string, chain: string, why: string): MillraceError {
     code: 'usage',
     message: `${payout} cannot be paid: ${why}`,
     asked: `--payout ${payout} on ${chain}`,
-    advice: 'copy the address from your wallet once more (`getnewaddress`), or give script:HEX',
+    advice: 'copy the address from your wallet again (`getnewaddress`), or give script:HEX',
   });
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { doubleHash } from '../double-hash.js';
 
 /** Decodes Base58Check and removes its checksum. Undefined if the text is not valid. */
 export function decodeBase58Check(text: string): Uint8Array | undefined {
@@ -21,5 +21,4 @@ const DIGITS = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
 /** An address has at most 35 digits. */
 const MAX_LENGTH = 64;
 
-const sha256 = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest();
-const checksumOf = (data: Uint8Array): Buffer => sha256(sha256(data)).subarray(0, 4);
+const checksumOf = (data: Uint8Array): Buffer => doubleHash(data).subarray(0, 4);

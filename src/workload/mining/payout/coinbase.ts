@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto';
+import { doubleHash } from '../double-hash.js';
 
-/** A coinbase transaction in two parts, before and after the extranonce, without the witness. */
+/** A coinbase transaction before and after the extranonce, without its witness, as hashed for the merkle tree. */
 export interface Coinbase {
-  /** Without its witness, as hashed for the merkle tree. */
   readonly start: Uint8Array;
   readonly end: Uint8Array;
 }
@@ -14,7 +13,7 @@ export interface CoinbaseSpec {
   readonly script: Uint8Array;
   /** The output script that commits to the witnesses; left out if no transaction has one. */
   readonly commitment?: Uint8Array | undefined;
-  /** Bytes between the parts, without `mark`. */
+  /** Bytes between the parts, without `minerTag`. */
   readonly extranonceBytes: number;
   /** Bytes before the extranonce that make this miner's coinbase unique. */
   readonly minerTag: Uint8Array;
@@ -79,11 +78,6 @@ export function compactSize(value: number): Uint8Array {
   bytes[0] = value <= 0xffff ? 0xfd : 0xfe;
   bytes.writeUIntLE(value, 1, bytes.length - 1);
   return bytes;
-}
-
-export function doubleHash(bytes: Uint8Array): Uint8Array {
-  const once = createHash('sha256').update(bytes).digest();
-  return createHash('sha256').update(once).digest();
 }
 
 function output(value: bigint, script: Uint8Array): Uint8Array {

@@ -106,7 +106,7 @@ export class NodeSource<Share extends ShareBase, Offered extends WorkOffer> impl
   /** Sends a block again if the connection is lost; gives up after `MAX_SUBMIT_ATTEMPTS`, or when mining ends. */
   async submit(share: Share): Promise<Verdict> {
     const offer = this.#offers.get(share.work.id);
-    if (!offer) return { state: 'stale', reason: 'its template is forgotten' };
+    if (!offer) return { state: 'stale', reason: 'its template is no longer known' };
     for (let attempt = 0; ; attempt++) {
       try {
         const verdict = await this.#protocol.submit(offer, share, this.#signal);
@@ -122,12 +122,12 @@ export class NodeSource<Share extends ShareBase, Offered extends WorkOffer> impl
   }
 
   async #handshake(signal: AbortSignal): Promise<NodeInfo> {
-    const met = await this.#protocol.handshake(signal);
+    const info = await this.#protocol.handshake(signal);
     this.#hasConnected = true;
-    return met;
+    return info;
   }
 
-  /** Waits for a new offer and passes its work on. `isNow`: asks at once, without long polling. */
+  /** Waits for a new offer and passes its work on. `isImmediate`: asks at once, without long polling. */
   async #fetchNext(
     listener: SourceListener<Share['work']>,
     last: Offered | undefined,

@@ -97,8 +97,8 @@ export class PoolSource<Share extends ShareBase> implements WorkSource<Share> {
         if (work) listener.onWork(work, true);
       },
       onLost: (server, why) => {
-        const asked = this.#session?.reconnect;
-        if (asked) this.#reconnects.set(server, asked);
+        const reconnect = this.#session?.reconnect;
+        if (reconnect) this.#reconnects.set(server, reconnect);
         else this.#reconnects.delete(server);
         this.#session = undefined;
         if (signal.aborted) return;
@@ -115,7 +115,7 @@ export class PoolSource<Share extends ShareBase> implements WorkSource<Share> {
 
   async submit(share: Share): Promise<Verdict> {
     const session = this.#sessionOfWork.get(share.work);
-    if (!session || session !== this.#session) return { state: 'lost', reason: 'its pool is not connected any more' };
+    if (!session || session !== this.#session) return { state: 'lost', reason: 'its pool is no longer connected' };
     return session.submit(share);
   }
 
@@ -131,7 +131,7 @@ export class PoolSource<Share extends ShareBase> implements WorkSource<Share> {
     const { port = pool.endpoint.port, waitMs = 0 } = this.#reconnects.get(server) ?? {};
     const endpoint = { ...pool.endpoint, port };
     if (waitMs > 0) await clock.wait(waitMs, signal);
-    const tell = (state: 'message' | 'difficulty') => (message: string) =>
+    const report = (state: 'message' | 'difficulty') => (message: string) =>
       listener.onEvent({ state, server: endpoint.name, message });
     return this.#openSession({
       ...pool,
@@ -141,8 +141,8 @@ export class PoolSource<Share extends ShareBase> implements WorkSource<Share> {
       ...(log && { log: (text: string) => log(`${endpoint.name} ${text}`) }),
       ...(answerMs !== undefined && { answerMs }),
       onWork,
-      onDifficulty: tell('difficulty'),
-      onMessage: tell('message'),
+      onDifficulty: report('difficulty'),
+      onMessage: report('message'),
     });
   }
 }

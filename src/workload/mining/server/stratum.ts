@@ -57,9 +57,9 @@ export class StratumConnection implements Session {
     this.closed = lines.closed;
   }
 
-  /** Passes on all messages, earlier ones included. `hear` returns false for an unknown one; a throw ends the connection. */
-  listen(hear: (message: Message) => boolean): void {
-    this.#onMessage = hear;
+  /** Passes on all messages, earlier ones included. `onMessage` returns false for an unknown one; a throw ends the connection. */
+  listen(onMessage: (message: Message) => boolean): void {
+    this.#onMessage = onMessage;
     for (const message of this.#earlyMessages.splice(0)) this.#dispatch(message);
   }
 
@@ -78,9 +78,9 @@ export class StratumConnection implements Session {
 
   /** Waits for the first job; rejects if the connection ends before that. */
   async waitForWork(hasWork: Promise<void>): Promise<void> {
-    const gone = this.closed.then((why) => Promise.reject(new Error(why)));
-    const timer = setTimeout(() => this.close('no job came'), FIRST_JOB_MS);
-    await Promise.race([hasWork, gone]).finally(() => clearTimeout(timer));
+    const closed = this.closed.then((why) => Promise.reject(new Error(why)));
+    const timer = setTimeout(() => this.close('the pool sent no job'), FIRST_JOB_MS);
+    await Promise.race([hasWork, closed]).finally(() => clearTimeout(timer));
   }
 
   close(why?: string): void {
@@ -104,14 +104,14 @@ export class StratumConnection implements Session {
     const [host, port, wait] = Array.isArray(params) ? (params as unknown[]) : [];
     const isHere = host === undefined || host === null || host === '' || host === endpoint.host;
     if (!isHere) {
-      onMessage(`it wants to be called at ${displayText(String(host))}, another host: not followed`);
+      onMessage(`it asks to reconnect to ${displayText(String(host))}, another host: not followed`);
       return;
     }
-    const given = Number(port ?? endpoint.port);
-    const isPort = Number.isInteger(given) && given > 0 && given < 65_536;
+    const newPort = Number(port ?? endpoint.port);
+    const isPort = Number.isInteger(newPort) && newPort > 0 && newPort < 65_536;
     const seconds = typeof wait === 'number' && wait > 0 ? Math.min(wait, MAX_WAIT_S) : 0;
-    this.reconnect = { port: isPort ? given : endpoint.port, waitMs: seconds * 1000 };
-    this.close('the pool asked to be called again');
+    this.reconnect = { port: isPort ? newPort : endpoint.port, waitMs: seconds * 1000 };
+    this.close('the pool asked to reconnect');
   }
 }
 
@@ -142,8 +142,8 @@ export function verdictOfReply({ result, error }: Reply, staleCode: number | und
 
 /** The text of an error given as `[code, text, …]`, `{ code, message }` or a string. */
 export function errorText(error: unknown): string {
-  const given = Array.isArray(error) ? error[1] : (messageOf(error) ?? error);
-  return typeof given === 'string' && given !== '' ? displayText(given) : 'no reason given';
+  const text = Array.isArray(error) ? error[1] : (messageOf(error) ?? error);
+  return typeof text === 'string' && text !== '' ? displayText(text) : 'no reason given';
 }
 
 const codeOf = (error: unknown): unknown => (error as { readonly code?: unknown } | null)?.code;

@@ -50,16 +50,16 @@ export class TemplateNode<Share extends ShareBase, Bits> implements NodeProtocol
     const { chains } = this.#coin;
     if (chain === 'signet') {
       throw refused(
-        'blocks of signet need a signature of the network’s own key beside their proof of work, and nobody else can mine them',
+        'signet cannot be mined: its blocks need a signature with the network’s key in addition to proof of work',
         'use regtest (`bitcoind -regtest`) or testnet4 to try things out',
       );
     }
-    const kinds = Object.hasOwn(chains, chain) ? chains[chain] : undefined;
-    if (kinds === undefined) {
+    const format = Object.hasOwn(chains, chain) ? chains[chain] : undefined;
+    if (format === undefined) {
       const known = Object.keys(chains).filter((one) => one !== 'signet');
-      throw refused(`the chain ${displayText(chain)} is not known`, `use ${known.join(', ')}`);
+      throw refused(`unknown chain ${displayText(chain)}`, `use ${known.join(', ')}`);
     }
-    this.#script = payoutScript(this.#payout, chain, kinds);
+    this.#script = payoutScript(this.#payout, chain, format);
     return { chain, message: `chain ${chain}` };
   }
 
@@ -98,7 +98,7 @@ const STALE_S = 60;
 /** Converts the result of `submitblock` by BIP 22: null means accepted, a string is the reason for rejection. */
 export function verdictOf(result: unknown): Verdict {
   if (result === null) return { state: 'accepted' };
-  const reason = typeof result === 'string' ? displayText(result) : 'an answer that is none';
+  const reason = typeof result === 'string' ? displayText(result) : 'invalid answer of the node';
   return { state: /stale|prev-?blk|inconclusive/.test(reason) ? 'stale' : 'rejected', reason };
 }
 

@@ -1,6 +1,7 @@
 import { MillraceError } from '../../../kernel/error.js';
 import { type FieldReader, fieldReader } from '../../../network/fields.js';
-import { commitmentScript, compactSize, doubleHash, withWitness } from '../payout/coinbase.js';
+import { doubleHash } from '../double-hash.js';
+import { commitmentScript, compactSize, withWitness } from '../payout/coinbase.js';
 
 /** A block template by getblocktemplate (BIP 22, 23 and 145). Every field is checked: the node is not trusted. */
 export interface Template<Bits> {
@@ -24,15 +25,14 @@ export interface TemplateTransaction {
   readonly hash: string;
 }
 
-/** Parses a template and checks that its fields agree. `bitsIn` reads the coin's target and throws if it is invalid. */
+/** Parses a template and checks that its fields agree. `parseBits` reads the coin's target and throws if it is invalid. */
 export function parseTemplate<Bits>(
   given: unknown,
   parseBits: (read: FieldReader, bits: unknown) => Bits,
 ): Template<Bits> {
   const read = fieldReader('the block template');
   const all = read.object(given, 'it');
-  if (all.coinbasevalue === undefined && all.coinbasetxn !== undefined)
-    throw refused('it brings a coinbase of its own');
+  if (all.coinbasevalue === undefined && all.coinbasetxn !== undefined) throw refused('it contains its own coinbase');
   const transactions = read
     .list(all.transactions, 'transactions', MAX_TRANSACTIONS)
     .map((one, at) => transactionIn(read, one, `transactions[${at}]`));

@@ -30,13 +30,13 @@ export interface UhashCandidate extends Candidate {
  * recomputed by the reference.
  */
 export async function rateOf(device: Device, options: RateOptions = {}): Promise<UhashCandidate> {
-  const { engine: asked = {}, seconds = RUN_SECONDS, runs, ...plan } = options;
+  const { engine: engineOptions = {}, seconds = RUN_SECONDS, runs, ...plan } = options;
   const scratch = new ScratchMemory();
-  const engine = new Engine([device], { ...IN_FLIGHT, ...asked });
+  const engine = new Engine([device], { ...IN_FLIGHT, ...engineOptions });
   const tuned = () => settingFor(device, uhashTunable);
   let used: Plan | undefined;
-  const onPlan = (_: Device, given: Plan): void => {
-    used = given;
+  const onPlan = (_: Device, actual: Plan): void => {
+    used = actual;
   };
   const scan = async (space: bigint): Promise<number> => {
     const begun = performance.now();
@@ -51,7 +51,7 @@ export async function rateOf(device: Device, options: RateOptions = {}): Promise
   };
   try {
     await scan(1n); // compiles and allocates
-    if (used === undefined) throw new TypeError('a search has opened no flow');
+    if (used === undefined) throw new TypeError('the search opened no flow');
     const { batch } = used;
     const checked = await audit(device, engine, batch, { ...plan, tuned, scratch });
     await scan(BigInt(batch)); // the first touch of memory is slower
@@ -88,9 +88,9 @@ async function audit(device: Device, engine: Engine, batch: number, options: Pro
   for (let at = 0; at < samples; at++) {
     const found = all[Math.floor((at * (batch - 1)) / Math.max(1, samples - 1))];
     if (!found) throw wrong(device, 'fewer digests than nonces');
-    const right = Buffer.from(hashNonce(HEADER, found.index)).toString('hex');
-    const given = Buffer.from(found.hash).toString('hex');
-    if (given !== right) throw wrong(device, `${given} for nonce ${found.index}, which is ${right}`);
+    const expected = Buffer.from(hashNonce(HEADER, found.index)).toString('hex');
+    const actual = Buffer.from(found.hash).toString('hex');
+    if (actual !== expected) throw wrong(device, `${actual} for nonce ${found.index} instead of ${expected}`);
   }
   return samples;
 }
@@ -111,7 +111,7 @@ export async function checksum(device: Device, nonces: number, options: PlanOpti
 function wrong({ info: { id } }: Device, what: string): MillraceError {
   return new MillraceError({
     code: 'device-failed',
-    message: `${id} gave ${what}`,
+    message: `${id} reported ${what}`,
     asked: `uhash on ${id}`,
     advice: `run \`millrace selftest --device ${id}\`; a figure for wrong results is worth nothing`,
   });

@@ -43,7 +43,7 @@ export interface ProofOptions extends PlanOptions {
 
 /** Proofs as a flow for `search`: one chunk is a batch of nonces through five kernels, which stays on the device. */
 export function proofs(challenge: Challenge, options: ProofOptions = {}): Flow<readonly NonceDigest[]> {
-  const { wanted = 'first', ring = 256, scratch, canaryChallenges = [], tuned, onPlan, ...asked } = options;
+  const { wanted = 'first', ring = 256, scratch, canaryChallenges = [], tuned, onPlan, ...planOptions } = options;
   return {
     name: 'uhash',
     async open(device, { slots = 1 } = {}) {
@@ -52,7 +52,7 @@ export function proofs(challenge: Challenge, options: ProofOptions = {}): Flow<r
         if (own !== scratch) void own.close();
       };
       try {
-        const pool = await own.poolFor(device, { ...(await tuned?.(device)), ...asked }, slots);
+        const pool = await own.poolFor(device, { ...(await tuned?.(device)), ...planOptions }, slots);
         onPlan?.(device, pool.plan);
         return await open(pool, [challenge, ...canaryChallenges], { wanted, ring }, free);
       } catch (error) {
@@ -102,9 +102,9 @@ async function open(
   const lanes = plan.lanes === undefined ? {} : { lanes: plan.lanes };
   const shape = JSON.stringify([variant, plan.lanes]);
   const last = { first: emitBest, all: emitAll, digests }[wanted] as unknown as Kernel;
-  const compile = (key: string, make: () => unknown, asked = {}) => {
+  const compile = (key: string, make: () => unknown, compileOptions = {}) => {
     const kernel = kernelCache.get(key, () => make() as Kernel);
-    return programOf(device, kernel, asked);
+    return programOf(device, kernel, compileOptions);
   };
   const [filling, mixing, judging, telling] = await Promise.all([
     compile(`fill ${shape}`, () => fill(variant), tile ? { lanes: tile.chains } : lanes),

@@ -16,7 +16,7 @@ export function hugePageStatus(
     const enabled = /\[(\w+)\]/.exec(read('/sys/kernel/mm/transparent_hugepage/enabled'))?.[1];
     if (enabled === 'never')
       return 'no huge pages: they are off; `echo madvise > /sys/kernel/mm/transparent_hugepage/enabled` as root turns them on';
-    return 'no huge pages: the system has none to give just now';
+    return 'no huge pages: the system has none free';
   } catch {
     return undefined;
   }

@@ -23,8 +23,8 @@ export interface LedgerProof {
   readonly hash: string;
 }
 
-export function proofSource(books: WorkLog<LedgerProof>, space: Range): ChunkSource<readonly NonceDigest[]> {
-  const part = partOf<LedgerProof, NonceDigest>(books, {
+export function proofSource(workLog: WorkLog<LedgerProof>, space: Range): ChunkSource<readonly NonceDigest[]> {
+  const part = partOf<LedgerProof, NonceDigest>(workLog, {
     space,
     offset: 0n,
     toStored: ({ hash }) => ({ hash: hex(hash) }),

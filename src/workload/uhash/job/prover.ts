@@ -24,7 +24,7 @@ export function createProver(devices: Device | readonly Device[], options: Prove
 }
 
 export interface ProverOptions {
-  /** Nonces in a batch on each device; default: the best for the device (`plan.ts`). */
+  /** Nonces in a batch on each device; default: the best for the device (`kernel/plan.ts`). */
   readonly batch?: number;
   /** Other plan options for all devices. */
   readonly plan?: PlanOptions;
@@ -99,28 +99,28 @@ export class Prover {
    * Nonces end at 2^64. During a `mine` it allocates separate scratchpads, in the memory that is left.
    */
   async find({ start, count, challenge = this.#challenge, signal }: FindOptions): Promise<Answer> {
-    const wanted = requireChallenge(challenge);
+    const target = requireChallenge(challenge);
     const end = minOf(start + count, NONCES);
     const before = this.hashes;
     const deviceEnd = minOf(end, DEVICE_NONCES);
     if (start < deviceEnd) {
-      const beside = this.#mining > 0 ? new ScratchMemory() : undefined;
+      const separate = this.#mining > 0 ? new ScratchMemory() : undefined;
       try {
-        const own = beside && { scratch: beside, slots: 1, onPlan: () => {} };
-        const flow = proofs(wanted, { ...this.#flowOptions('first'), ...own });
+        const own = separate && { scratch: separate, slots: 1, onPlan: () => {} };
+        const flow = proofs(target, { ...this.#flowOptions('first'), ...own });
         const space = between(start, deviceEnd);
-        const found = await search(flow, { ...this.#searchOptions(wanted, 'first', signal), space }).first();
+        const found = await search(flow, { ...this.#searchOptions(target, 'first', signal), space }).first();
         if (found) return { proof: proofOf(found), hashes: this.hashes - before };
       } finally {
-        await beside?.close();
+        await separate?.close();
       }
     }
     let hashes = this.hashes - before;
     for (let nonce = maxOf(start, DEVICE_NONCES); nonce < end; nonce++) {
       signal?.throwIfAborted();
       hashes++;
-      const hash = hashNonce(wanted.header, nonce);
-      if (meets(hash, wanted.difficulty)) return { proof: { nonce, hash }, hashes };
+      const hash = hashNonce(target.header, nonce);
+      if (meets(hash, target.difficulty)) return { proof: { nonce, hash }, hashes };
     }
     return { proof: undefined, hashes };
   }
@@ -156,11 +156,11 @@ export class Prover {
         const flow = proofs(challenge, { ...this.#flowOptions('all'), ring });
         const space = minedNonces(start, count);
         if (space.length === 0n) return;
-        const where = {
+        const options = {
           ...this.#searchOptions(challenge, 'all', either),
           ...(source && { source: source(challenge, space) }),
         };
-        for await (const found of search(flow, { ...where, space, ring })) {
+        for await (const found of search(flow, { ...options, space, ring })) {
           if (isCurrent()) yield { ...proofOf(found), challenge };
           if (!isCurrent()) break;
         }
@@ -193,10 +193,10 @@ export class Prover {
       wanted,
       tuned: (device) => settingFor(device, uhashTunable),
       scratch: this.#scratch,
-      onPlan: (device, given) => {
-        if (this.#plans.get(device.info.id) === given) return;
-        this.#plans.set(device.info.id, given);
-        this.#options.onPlan?.(device, given);
+      onPlan: (device, actual) => {
+        if (this.#plans.get(device.info.id) === actual) return;
+        this.#plans.set(device.info.id, actual);
+        this.#options.onPlan?.(device, actual);
       },
     };
   }
@@ -258,7 +258,7 @@ function checkChallenge(challenge: Challenge): Challenge {
   if (Number.isInteger(difficulty) && difficulty >= 0 && difficulty <= MAX_BITS) return challenge;
   throw new MillraceError({
     code: 'usage',
-    message: `no hash has a difficulty of ${difficulty}`,
+    message: `difficulty out of range: expected 0 to ${MAX_BITS} leading zero bits, got ${difficulty}`,
     asked: `a proof of ${difficulty} leading zero bits`,
     advice: `give a whole number from 0 to ${MAX_BITS}`,
   });

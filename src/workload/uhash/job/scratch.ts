@@ -6,7 +6,7 @@ import { type Plan, type PlanOptions, perPadOf, planFor, roundUpToThree } from '
 
 /**
  * The memory of batches: gigabytes, so it is allocated once and kept between searches. The batch size follows from the
- * memory that a device really has: it is reduced until the wanted number of batches can be allocated.
+ * memory that a device really has: it is reduced until the requested number of batches can be allocated.
  */
 export class ScratchMemory {
   readonly #pools = new Map<Device, Promise<ScratchPool>>();
@@ -15,21 +15,21 @@ export class ScratchMemory {
   poolFor(device: Device, asked: PlanOptions, slots: number): Promise<ScratchPool> {
     const key = JSON.stringify([asked, slots]);
     const next = async (known?: Promise<ScratchPool>): Promise<ScratchPool> => {
-      const room = await known?.catch(() => undefined);
-      if (room?.key === key) return room;
-      room?.close();
+      const pool = await known?.catch(() => undefined);
+      if (pool?.key === key) return pool;
+      pool?.close();
       return openPool(device, asked, slots, key);
     };
-    const room = next(this.#pools.get(device));
-    this.#pools.set(device, room);
-    return room;
+    const pool = next(this.#pools.get(device));
+    this.#pools.set(device, pool);
+    return pool;
   }
 
   /** Frees all memory; buffers in use are freed when their batch ends. */
   async close(): Promise<void> {
-    const rooms = [...this.#pools.values()];
+    const pools = [...this.#pools.values()];
     this.#pools.clear();
-    for (const room of rooms) (await room.catch(() => undefined))?.close();
+    for (const pool of pools) (await pool.catch(() => undefined))?.close();
   }
 }
 
@@ -45,37 +45,37 @@ export class ScratchPool {
   readonly plan: Plan;
   readonly key: string;
   readonly #free: ScratchBuffers[];
-  readonly #waiting: ((place: ScratchBuffers) => void)[] = [];
+  readonly #waiting: ((buffers: ScratchBuffers) => void)[] = [];
   #closed = false;
 
-  constructor(device: Device, plan: Plan, key: string, places: readonly ScratchBuffers[]) {
+  constructor(device: Device, plan: Plan, key: string, all: readonly ScratchBuffers[]) {
     this.device = device;
     this.plan = plan;
     this.key = key;
-    this.#free = [...places];
+    this.#free = [...all];
   }
 
   /**
-   * Takes a free place. With `isNeeded` it waits for one: the previous search may be cancelled but not have ended yet. A
-   * search needs one place; for further ones this throws as if memory were short, and the engine works with fewer.
+   * Takes the buffers of one batch. With `isNeeded` it waits until some are free: the previous search may be cancelled but
+   * not have ended yet. Otherwise it throws as if memory were short, and the engine works with fewer batches.
    */
   async acquire(isNeeded: boolean): Promise<ScratchBuffers> {
-    const place = this.#free.pop();
-    if (place !== undefined) return place;
+    const buffers = this.#free.pop();
+    if (buffers !== undefined) return buffers;
     if (!isNeeded || this.#closed) throw noFreeBuffers(this.device, this.plan);
     return new Promise((resolve) => void this.#waiting.push(resolve));
   }
 
-  release(place: ScratchBuffers): void {
+  release(buffers: ScratchBuffers): void {
     const next = this.#waiting.shift();
-    if (next) next(place);
-    else if (this.#closed) freeBuffers(place);
-    else this.#free.push(place);
+    if (next) next(buffers);
+    else if (this.#closed) freeBuffers(buffers);
+    else this.#free.push(buffers);
   }
 
   close(): void {
     this.#closed = true;
-    for (const place of this.#free.splice(0)) freeBuffers(place);
+    for (const buffers of this.#free.splice(0)) freeBuffers(buffers);
   }
 }
 
@@ -85,12 +85,12 @@ const SHRINK_FACTOR = 0.8;
 async function openPool(device: Device, asked: PlanOptions, slots: number, key: string): Promise<ScratchPool> {
   let plan = planFor(device.info, asked);
   for (;;) {
-    const places: ScratchBuffers[] = [];
+    const all: ScratchBuffers[] = [];
     try {
-      for (let at = 0; at < Math.min(slots, plan.slots); at++) places.push(await allocate(device, plan));
-      return new ScratchPool(device, plan, key, places);
+      for (let at = 0; at < Math.min(slots, plan.slots); at++) all.push(await allocate(device, plan));
+      return new ScratchPool(device, plan, key, all);
     } catch (error) {
-      for (const place of places) freeBuffers(place);
+      for (const buffers of all) freeBuffers(buffers);
       if (!(error instanceof MillraceError) || error.code !== 'device-memory') throw error;
       if (plan.batch <= 3) throw tooSmall(device, error);
       plan = planFor(device.info, { ...asked, batch: roundUpToThree(Math.floor(plan.batch * SHRINK_FACTOR)) - 3 });
@@ -123,8 +123,8 @@ function noFreeBuffers({ info: { id } }: Device, { slots }: Plan): MillraceError
   return new MillraceError({
     code: 'device-memory',
     message: `${id} has no memory for another batch`,
-    asked: `more than ${slots} at a time on ${id}`,
-    advice: 'wait for the search that uses it, or give each search scratch memory of its own',
+    asked: `more than ${slots} batches at a time on ${id}`,
+    advice: 'wait for the search that uses it, or give each search its own scratch memory',
   });
 }
 

@@ -6,7 +6,7 @@ import { blocksPerLaunch, perPadOf, roundsPerLaunch, roundUpToThree } from '../k
 import type { BatchContext, BatchJobs, NonceDigest } from './flow.js';
 import type { ScratchBuffers } from './scratch.js';
 
-/** Opens the slot of one batch in flight: scratchpads from the room, and buffers for its result. The first is needed. */
+/** Opens the slot of one batch in flight: scratchpads from the pool, and buffers for its result. With `isNeeded` it waits for scratchpads. */
 export async function openBatchSlot(
   batches: BatchContext,
   stream: Stream,
@@ -146,7 +146,7 @@ class BatchSlot implements FlowSlot<readonly NonceDigest[]> {
 /** Phases are aligned to warps. */
 const PHASE_UNIT = 32;
 
-/** The record that `tell` and `tellAll` emit. */
+/** The record that `emitBest` and `emitAll` emit. */
 const proofRecord = { offset: 'u32', digest: ['u32', 8] } as const;
 
 function bytesOf(words: readonly number[]): Uint8Array {

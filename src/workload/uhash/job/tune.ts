@@ -91,9 +91,9 @@ async function audit(device: Device, setting: UhashSetting): Promise<string> {
     await engine.close();
   }
   for (const nonce of RECOMPUTED) {
-    const given = hex(all[nonce]?.hash ?? new Uint8Array());
-    const right = hex(hashNonce(HEADER, BigInt(nonce)));
-    if (given !== right) throw wrong(device, setting, `${given} for nonce ${nonce}, which is ${right}`);
+    const actual = hex(all[nonce]?.hash ?? new Uint8Array());
+    const expected = hex(hashNonce(HEADER, BigInt(nonce)));
+    if (actual !== expected) throw wrong(device, setting, `${actual} for nonce ${nonce} instead of ${expected}`);
   }
   return digestOf(all);
 }
@@ -105,8 +105,8 @@ async function open(device: Device, setting: UhashSetting): Promise<Trial> {
   const scratch = new ScratchMemory();
   const engine = new Engine([device], IN_FLIGHT);
   let plan = planFor(device.info, setting);
-  const onPlan = (_: Device, given: Plan): void => {
-    plan = given;
+  const onPlan = (_: Device, actual: Plan): void => {
+    plan = actual;
   };
   const flowOf = (ring: number) =>
     proofs({ header: HEADER, difficulty: DIFFICULTY }, { ...setting, wanted: 'all', ring, scratch, onPlan });
@@ -170,8 +170,8 @@ const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 function wrong({ info: { id } }: Device, setting: UhashSetting, what: string): MillraceError {
   return new MillraceError({
     code: 'device-failed',
-    message: `candidate ${settingText(setting)} gave ${what} on ${id}`,
+    message: `candidate ${settingText(setting)} reported ${what} on ${id}`,
     asked: `uhash on ${id}`,
-    advice: `run \`millrace selftest --device ${id}\`; nothing was kept`,
+    advice: `run \`millrace selftest --device ${id}\`; no tuning was saved`,
   });
 }

@@ -51,15 +51,15 @@ const fillTiles = ({ pads: count }: Variant, { chains, blocks, copies, tables }:
       const pads = { buffers, count, perPad: chunk.perPad };
       const part = padBufferIndex(pads, first);
       const padOfSlot = (slot: Word): Pad => padIn(pads, part, firstQuadOf(pads, slot, part));
-      // Odd: quads of one chain are then in different banks, as are those of one place.
+      // Odd, so that the quads of one chain are in different banks, as are the quads of different chains at one index.
       const row = chains + 1;
       const keys = near('u32', 4 * row);
       const states = near('u32', (blocks + 1) * 4 * row);
-      const get = (from: Near<'u32'>, chain: Word, place: Word | number): Word[] =>
-        WORDS.map((word) => from.at(quadAt(place).add(word).mul(row).add(chain)));
-      const set = (into: Near<'u32'>, chain: Word, place: Word | number, words: readonly Word[]): void =>
+      const get = (from: Near<'u32'>, chain: Word, index: Word | number): Word[] =>
+        WORDS.map((word) => from.at(quadAt(index).add(word).mul(row).add(chain)));
+      const set = (into: Near<'u32'>, chain: Word, index: Word | number, words: readonly Word[]): void =>
         words.forEach((value, word) => {
-          into.set(quadAt(place).add(word).mul(row).add(chain), value);
+          into.set(quadAt(index).add(word).mul(row).add(chain), value);
         });
       const eachChain = (act: (chain: Word, slot: Word) => void): void =>
         each(chains, (chain) => {
@@ -115,7 +115,7 @@ const fillTiles = ({ pads: count }: Variant, { chains, blocks, copies, tables }:
   );
 
 const WORDS = [0, 1, 2, 3] as const;
-const quadAt = (place: Word | number): Word => (typeof place === 'number' ? lit('u32', place * 4) : place.mul(4));
+const quadAt = (index: Word | number): Word => (typeof index === 'number' ? lit('u32', index * 4) : index.mul(4));
 
 const fourRounds =
   (key: readonly Word[], { copies, tables }: Pick<Variant, 'copies' | 'tables'>, item: Word) =>

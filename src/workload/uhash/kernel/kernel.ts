@@ -152,7 +152,7 @@ const mixThree = ({ copies, tables, rolled = false, early = false, pads: count }
       const chain = item.and(3);
       const first = item.shr(2).mul(3);
       const aesTables = { copies, tables, lane: item.and(copies - 1) };
-      const places = [0, 2, 1].map((phase) => {
+      const rotation = [0, 2, 1].map((phase) => {
         const slot = first
           .add(nonceOffset(lit('u32', phase), chain, chunk.turn))
           .mul(CHAINS)
@@ -163,16 +163,16 @@ const mixThree = ({ copies, tables, rolled = false, early = false, pads: count }
       const steps = compressions(aesTables, rolled);
       loop(chunk.rounds, (i) => {
         const round = chunk.from.add(i);
-        const begin = ({ slot, state }: (typeof places)[number]) => {
+        const begin = ({ slot, state }: (typeof rotation)[number]) => {
           const now = state.map((word) => word.get());
           const own = slot.get();
           const pad = padOf({ buffers, count, perPad: chunk.perPad }, own);
           const block = blockOf(now, round);
           return { now, own, pad, block, message: pad.read(block) };
         };
-        const begun = early ? places.map(begin) : [];
-        const done = places.map((one, place) => {
-          const { now, own, pad, block, message } = begun[place] ?? begin(one);
+        const begun = early ? rotation.map(begin) : [];
+        const done = rotation.map((one, at) => {
+          const { now, own, pad, block, message } = begun[at] ?? begin(one);
           const after = steps[one.turn]?.(now, message) ?? now;
           pad.write(block, halves(after));
           pad.fetch(blockOf(after, round.add(1)));
@@ -180,12 +180,12 @@ const mixThree = ({ copies, tables, rolled = false, early = false, pads: count }
         });
         // The chain that has done AES does SHA-256 next, and so on.
         done.forEach(({ turn, own, after }) => {
-          const next = places.find((one) => one.turn === (turn + 1) % 3);
+          const next = rotation.find((one) => one.turn === (turn + 1) % 3);
           next?.slot.set(own);
           if (next) put(next.state, after);
         });
       });
-      for (const { slot, state } of places) setState(buffers.state, slot.get(), state);
+      for (const { slot, state } of rotation) setState(buffers.state, slot.get(), state);
     },
   );
 
