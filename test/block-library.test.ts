@@ -114,11 +114,11 @@ describe('mineHeader', () => {
       () => mineHeader(header, 1n, { devices: device, versions: { mask: 3, to: 5 } }),
       '4 versions',
     ],
-    ['no mask', () => mineHeader(header, 1n, { devices: device, versions: { mask: 2 ** 32 } }), 'no mask'],
+    ['no mask', () => mineHeader(header, 1n, { devices: device, versions: { mask: 2 ** 32 } }), 'not a version mask'],
     [
       'no versions per item',
       () => mineHeader(header, 1n, { devices: device, versions: { mask: 3, perItem: 0 } }),
-      'per item',
+      'perItem out of range',
     ],
   ])('refuses %s', async (_what, mine, message) => {
     await expect(mine()).rejects.toMatchObject({ code: 'usage', message: expect.stringContaining(message) });
@@ -133,7 +133,8 @@ describe('merkleRoot and targetFromBits', () => {
     expect(() => merkleRoot(['abc'])).toThrow('transaction 1 is not 64 hex digits');
     expect(() => merkleRoot([share.coinbase_txid, 'g'.repeat(64)])).toThrow('transaction 2');
     expect(() => merkleRoot([])).toThrow(expect.objectContaining({ code: 'input-format' }));
-    for (const bits of [-1, 1.5, 2 ** 32, Number.NaN]) expect(() => targetFromBits(bits)).toThrow('not a compact target');
+    for (const bits of [-1, 1.5, 2 ** 32, Number.NaN])
+      expect(() => targetFromBits(bits)).toThrow('not a compact target');
   });
 });
 

@@ -38,7 +38,7 @@ describe('sets in files', () => {
     const good = fileOf(5, 100, 20, '77');
     expect(parseChineseSet(good)).toMatchObject({ primes: 5, size: 100, offset: 76n, primorial: 2310n });
     expect(() => parseChineseSet(good.replace('|==', '=='))).toThrow(/heading/);
-    expect(() => parseChineseSet(good.replace('size', 'length'))).toThrow(/no size/);
+    expect(() => parseChineseSet(good.replace('size', 'length'))).toThrow(/size is missing/);
     expect(() => parseChineseSet(fileOf(5, 100, 20, '2310'))).toThrow(/below the primorial/);
     expect(() => intervalsOf(parseChineseSet(good), { start: 10_000n, length: 2000n }, 20)).toThrow(/no interval/);
   });

@@ -78,7 +78,7 @@ describe('solo', () => {
     const args = ['--rpc', server.url.replace('//', '//miner:sesame-1234@'), '--payout', PAYOUT, ...here];
     const signet = await run(args);
     expect(signet.status).toBe(64);
-    expect(signet.stderr).toMatch(/blocks of signet need a signature[\s\S]*regtest/);
+    expect(signet.stderr).toMatch(/signet cannot be mined: its blocks need a signature[\s\S]*regtest/);
     expect(signet.stderr).not.toContain('sesame');
   });
 });
@@ -105,7 +105,7 @@ test('what makes no sense is said', async () => {
     [['--stratum', 'stratum+tcp://pool:3333'], /no worker name for/],
     [['--rpc', 'http://127.0.0.1:1'], /no payout address/],
     [['--rpc', 'http://127.0.0.1:1', '--payout', 'bc1qnonsense'], /cannot be paid/],
-    [['--rpc', 'http://127.0.0.1:1', '--stratum', 'a:1', '--payout', PAYOUT], /said twice/],
+    [['--rpc', 'http://127.0.0.1:1', '--stratum', 'a:1', '--payout', PAYOUT], /both --rpc and --stratum are given/],
     [[], /neither --rpc nor --stratum is given/],
   ];
   const ended = await Promise.all(calls.map(([args]) => run(args)));

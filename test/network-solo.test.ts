@@ -165,7 +165,7 @@ describe('a node', () => {
   test('of signet, of another chain than the address, or with other credentials ends it with words', async () => {
     await withNode(async (node) => {
       node.name = 'signet';
-      await expect(minerOf(node).run()).rejects.toThrow(/signet need a signature/);
+      await expect(minerOf(node).run()).rejects.toThrow(/signet cannot be mined: its blocks need a signature/);
       node.name = 'main';
       await expect(minerOf(node).run()).rejects.toThrow(/address of another chain than main/);
       node.name = 'regtest';

@@ -10,9 +10,9 @@ describe('values', () => {
   });
 
   test.each([
-    [() => parseHexBytes(''), 'empty'],
+    [() => parseHexBytes(''), 'At least one byte of hex'],
     [() => parseHexBytes('abc'), 'even number of hex digits'],
-    [() => parseHexBytes('zz'), 'Hex digits'],
+    [() => parseHexBytes('zz'), 'Only hex digits'],
     [() => parseHash('ab'), '64 hex digits'],
     [() => parseNonce('18446744073709551616'), 'below 2^64'],
     [() => parseNonce('-1'), 'below 2^64'],

@@ -100,7 +100,7 @@ function rangeOf({ mask, from = 0, to }: VersionRolling): { from: number; to: nu
   throw new MillraceError({
     code: 'usage',
     message: isMask
-      ? `versions out of range: a mask of ${bits} bits has ${2 ** bits}, numbered from 0`
+      ? `versions out of range: a mask of ${bits} bits has ${2 ** bits} versions, numbered from 0`
       : `not a version mask: expected a whole number of 32 bits, got ${mask}`,
     asked: `versions ${from} to ${end} under the mask ${mask.toString(16)}`,
     advice: 'the usual mask is 0x1fffe000',

@@ -62,7 +62,7 @@ describe('hostile servers', () => {
   });
 
   it.each([
-    ['a coinbase of its own', { coinbasevalue: undefined, coinbasetxn: { data: '00' } }, /coinbase of its own/],
+    ['a coinbase of its own', { coinbasevalue: undefined, coinbasetxn: { data: '00' } }, /contains its own coinbase/],
     ['some nonces only', { noncerange: '0000000000ffffff' }, /nonces 0000000000ffffff only/],
     ['another commitment', { default_witness_commitment: `6a24aa21a9ed${'00'.repeat(32)}` }, /witness commitment/],
     ['a target of zero', { bits: '00000000' }, /target of zero/],
