@@ -15,7 +15,7 @@ import { resultCheckFor } from './model/result-check.js';
 import { type Operation, operations } from './values/operations.js';
 
 const interpreter = await openDevice('interpreter');
-/** The interpreter, with what it says of itself changed. */
+/** The interpreter with other device info. */
 const device = (
   capabilities: readonly string[],
   compile: Device['compile'] = (k) => interpreter.compile(k),
@@ -37,7 +37,7 @@ describe('a case', () => {
     [[], ['f64'], 'skipped', 'the device has no f64'],
     [['f64'], ['f64', 'exact-floats'], 'skipped', 'the device does not round floats exactly'],
     [['f64', 'exact-floats'], ['f64', 'exact-floats'], 'failed', 'it ran'],
-    // Only OpenCL's devices name it.
+    // Only OpenCL devices list it.
     [[], ['f32'], 'failed', 'it ran'],
   ] as const)('on a device with %j that needs %j is %s', async (capabilities, needs, status, reason) => {
     expect(await runCase({ name: 'x', needs, run }, device(capabilities))).toMatchObject({ status, reason });
@@ -92,9 +92,9 @@ describe('where floats are not exact', () => {
     ['mul.f32', [2 ** -100, 2 ** -40], 2 ** -140, 0, true],
     ['neg.f32', [0], -0, 0, true],
     ['lt.f32', [1, 2], 1, 0, false],
-  ])('%s(%j) = %d: %d will do: %s', (name, args, wanted, got, good) => {
-    expect(loose(named(name), args, wanted, got)).toBe(good);
-    expect(exact(named(name), args, wanted, got)).toBe(false);
+  ])('%s(%j) = %d: %d will do: %s', (name, args, expected, got, good) => {
+    expect(loose(named(name), args, expected, got)).toBe(good);
+    expect(exact(named(name), args, expected, got)).toBe(false);
   });
 
   test('integers stay exact', () => {

@@ -89,7 +89,7 @@ describe('the table of operations', () => {
   ];
 
   it.each(targets)('can be printed: $name', ({ lacks = () => false, print }) => {
-    // `any` is made for gangs alone, where they part ways.
+    // `any` is only made for gangs, where their lanes diverge.
     for (const form of forms) if (form.op !== 'any' && !lacks(form)) print(kernelOf(form));
   });
 });

@@ -191,7 +191,8 @@ export interface Field {
 export interface Program {
   readonly name: string;
   /**
-   * `items`: each index is processed by itself. `tiles`: a workgroup processes each index, and `item` is the tile's number.
+   * `items`: each index is processed on its own. `tiles`: a workgroup processes each index, and `item` is the tile's
+   * number.
    */
   readonly kind: 'items' | 'tiles';
   readonly job: readonly Field[];

@@ -46,7 +46,7 @@ test('operations belong to types', () => {
 });
 
 test('conditions are bools', () => {
-  // @ts-expect-error a number is no condition
+  // @ts-expect-error a number is not a condition
   when(word, () => {});
   // @ts-expect-error a cell takes its own type
   cell(u32, 0).set(real);

@@ -12,7 +12,7 @@ import { f32, f64, u32 } from './types.js';
 
 const bytes = (array: { buffer: ArrayBufferLike }) => new Uint8Array(array.buffer);
 
-/** Runs a kernel's trace and what the passes make of it; both must leave the same memory. */
+/** Runs a kernel's trace and the output of the passes; both must leave the same memory. */
 function both(
   kernel: Kernel,
   count: number,
@@ -31,7 +31,7 @@ function both(
   return runs[0] as typeof buffers;
 }
 
-/** The order of sums that the language fixes, written again. */
+/** Sums in the order that the language defines, implemented independently. */
 function fixedSum(values: readonly number[], round: (x: number) => number): number {
   const partials = Array<number>(256).fill(0);
   values.forEach((value, i) => {

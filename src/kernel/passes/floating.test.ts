@@ -12,7 +12,7 @@ const kernel = (body: (count: number) => void = () => undefined) => {
   });
 };
 
-// A failure would print whole programs, for minutes: so they are compared here, and not by expect.
+// Programs are compared here and not by expect, which would print them whole, for minutes.
 describe('a kernel is traced and folded once', () => {
   test('for all that would get the same', () => {
     let traces = 0;
@@ -20,7 +20,7 @@ describe('a kernel is traced and folded once', () => {
       traces = count;
     });
     const first = cachedFloatingProgram(one);
-    // No body of this kernel is there for CUDA, nor on a CPU that has none for SHA-256.
+    // This kernel has no native body for CUDA, nor for a CPU without SHA-256 instructions.
     expect(cachedFloatingProgram(one, new Set(['cuda'])) === first).toBe(true);
     expect(cachedFloatingProgram(one, new Set(['c-int128', 'c-vaes'])) === first).toBe(true);
     expect(traces).toBe(1);

@@ -88,7 +88,7 @@ describe('fold', () => {
 
   it('compares without the addition, and drops what nobody uses', () => {
     const kernel = items('early', { buffers: { x: read(u32), out: rw(u32) } }, ({ item, buffers }) => {
-      buffers.x.at(item.add(1)); // nobody looks
+      buffers.x.at(item.add(1)); // the result is unused
       when(item.xor(1).add(10).byteSwap().eq(0x0b000000), () => buffers.out.set(item, 1));
       when(item.sub(item).eq(1), () => buffers.out.set(item, 2));
     });
@@ -133,7 +133,7 @@ describe('hoist', () => {
   });
 });
 
-describe('place', () => {
+describe('placeNodes', () => {
   it('sinks what only a branch needs, and lifts what a loop does not change', () => {
     const kernel = items('where', { buffers: { out: rw(u32) } }, ({ item, buffers }) => {
       const costly = item.mul(item).mul(17);
@@ -218,7 +218,7 @@ describe('every pass leaves a valid program', () => {
   });
 });
 
-describe('ternary', () => {
+describe('mergeTernaryLogic', () => {
   it('makes one operation of a majority, a choice and a three-way xor', () => {
     const kernel = items('logic', { buffers: { x: read(u32), out: rw(u32) } }, ({ item, buffers }) => {
       const [a, b, c] = [0, 1, 2].map((i) => buffers.x.at(item.add(i))) as [typeof item, typeof item, typeof item];

@@ -62,7 +62,7 @@ const functions: Partial<Record<PureOp, unknown>> = {
   wmadHi: (...[a, b, c, d]: Limbs) => wmad(a, b, c, d).hi,
 };
 
-/** Returns an operation of the table on all of its types; empty if kernels cannot write it by itself. */
+/** Returns an operation of the table on all of its types; empty if kernels cannot write it directly. */
 export function operationsOf(op: PureOp): Operation[] {
   const row = ops[op];
   const build =

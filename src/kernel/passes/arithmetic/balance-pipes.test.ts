@@ -24,7 +24,7 @@ const linesOf = (kernel: Kernel, shares: number | PipeShares): string[] =>
     .map((line) => line.trim());
 const count = (lines: readonly string[], pattern: RegExp) => lines.filter((line) => pattern.test(line)).length;
 
-/** A kernel that makes one word of three. */
+/** A kernel that computes one word from three. */
 const ofThree = (body: (a: Expr<'u32'>, b: Expr<'u32'>, c: Expr<'u32'>) => Expr<'u32'>): Kernel =>
   items('three', { job: { k: u32 }, buffers: { x: read(u32), out: rw(u32) } }, ({ item, buffers }) => {
     const [a, b, c] = [0, 1, 2].map((i) => buffers.x.at(item.mul(3).add(i))) as [Expr<'u32'>, Expr<'u32'>, Expr<'u32'>];
@@ -43,7 +43,7 @@ const all: PipeShares = { additions: 1, turns: true };
 const turnsOnly: PipeShares = { additions: 0, turns: true };
 const rotr = (x: number, n: number) => ((x >>> n) | (x << (32 - n))) >>> 0;
 
-describe('pipes', () => {
+describe('balancePipes', () => {
   it('moves its share of the additions, evenly', () => {
     const kernel = items('adds', { buffers: { out: rw(u32) } }, ({ item, buffers }) => {
       let x = item;
@@ -66,7 +66,7 @@ describe('pipes', () => {
   });
 });
 
-describe('turns', () => {
+describe('hoistRotations', () => {
   it('takes the rotation that all have in common out of a xor that is added', () => {
     const kernel = ofThree((a, b) => a.rotr(6).xor(a.rotr(11)).xor(a.rotr(25)).add(b));
     expect(linesOf(kernel, turnsOnly)).toMatchInlineSnapshot(`

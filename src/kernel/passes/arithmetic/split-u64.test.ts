@@ -90,7 +90,7 @@ const operations: Record<
   },
 };
 
-/** To so many bits, ties to even; exact as a double afterwards. */
+/** Rounds to `bits` bits, ties to even; the result is exact as a double. */
 function nearest(a: bigint, bits: number): number {
   const drop = BigInt(Math.max(0, a.toString(2).length - bits));
   if (drop === 0n) return Number(a);
@@ -124,7 +124,7 @@ function run(program: Program, inputs: readonly (readonly [bigint, bigint, numbe
   return [...out];
 }
 
-describe('wide', () => {
+describe('splitU64', () => {
   const program = narrowed(everything);
   const expectRight = (inputs: readonly (readonly [bigint, bigint, number])[]) => {
     const results = run(program, inputs);

@@ -11,7 +11,7 @@ import { estimatePipeShares } from './pipe-shares.js';
 
 const sharesOf = (kernel: Kernel) => estimatePipeShares(floatingProgram(kernel.trace()));
 
-/** A kernel that makes a word of two, over and over. */
+/** A kernel that combines two words, repeatedly. */
 const rounds = (body: (a: Expr<'u32'>, b: Expr<'u32'>) => Expr<'u32'>): Kernel =>
   items('rounds', { buffers: { x: read(u32), out: rw(u32) } }, ({ item, buffers }) => {
     let [a, b] = [buffers.x.at(item), buffers.x.at(item.add(1))];

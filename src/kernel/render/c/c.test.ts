@@ -6,7 +6,7 @@ import { items } from '../../language/items.js';
 import { u32 } from '../../language/types.js';
 import { cLiteral } from './literal.js';
 
-/** What stands inside the loop over items. */
+/** Returns the text inside the loop over items. */
 function body(text: string): string {
   const lines = text.split('\n');
   const from = lines.findIndex((line) => line.includes('const u32 item =') || line.includes('const i32v active ='));

@@ -35,7 +35,7 @@ const collatz = items(
   },
 );
 
-/** The text from where the tile's number is known. */
+/** Returns the text from the definition of the tile's number on. */
 const tileText = (whole: string): string => whole.slice(whole.search(/ *(const u32|let) tile =/));
 
 describe('texts for GPUs', () => {

@@ -6,7 +6,7 @@ import { items } from '../../language/items.js';
 import { u32 } from '../../language/types.js';
 import { watLiteral } from './scalar.js';
 
-/** What stands inside the loop over items. */
+/** Returns the text inside the loop over items. */
 function body(text: string): string {
   const lines = text.split('\n');
   const from = lines.findIndex((line) => line.includes('(i32.atomic.load (local.get $control))'));

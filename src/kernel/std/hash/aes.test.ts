@@ -129,7 +129,7 @@ describe('generic bodies', () => {
 });
 
 describe('native bodies', () => {
-  // More than a gang, and no multiple of one.
+  // More than a gang, and not a multiple of one.
   const count = 100;
   const random = () => new Uint32Array(Uint8Array.from(randomBytes(count * 32)).buffer);
   const buffers = {
@@ -138,7 +138,7 @@ describe('native bodies', () => {
     out: new Uint32Array(count * 8),
   };
 
-  // Compilers take the longer the wider a gang is.
+  // Compilers take longer for wider gangs.
   for (const lanes of byTier([4], [1, 2, 4, 8, 16])) {
     test(`of this processor, ${lanes} lanes: the bits of node:crypto and of the generic body`, async (ctx) => {
       if (native.absent) return ctx.skip(native.absent);

@@ -136,11 +136,11 @@ function preludeOf({ instructions, results }: InstructionList): string {
 function byFours({ lanes, args, results }: NativeShape): string {
   const lines: string[] = [];
   for (let part = 0; part < lanes / 4; part++) {
-    const partOf = (name: string) => (lanes === 4 ? `*(blake3_quad *)&${name}` : `((blake3_quad *)&${name})[${part}]`);
+    const quad = (name: string) => (lanes === 4 ? `*(blake3_quad *)&${name}` : `((blake3_quad *)&${name})[${part}]`);
     lines.push(
-      `{ blake3_quad v[16] = {${args.slice(0, 16).map(partOf).join(', ')}}, m[16] = {${args.slice(16).map(partOf).join(', ')}};`,
+      `{ blake3_quad v[16] = {${args.slice(0, 16).map(quad).join(', ')}}, m[16] = {${args.slice(16).map(quad).join(', ')}};`,
       'blake3_rounds(v, m);',
-      `${results.map((name, i) => `${partOf(name)} = v[${i}];`).join(' ')} }`,
+      `${results.map((name, i) => `${quad(name)} = v[${i}];`).join(' ')} }`,
     );
   }
   return lines.join('\n');

@@ -35,12 +35,12 @@ function messageOf(bytes: number, spare: number): Uint32Array {
 }
 
 describe('blake3.hash', () => {
-  // About the ends of words, blocks and chunks, and chunks of which one has no other half.
+  // Around the ends of words, blocks and chunks, and with a chunk that has no sibling in the tree.
   const some = ['0', '1', '8', '64', '65', '1024', '1025', '3073'];
   const lengths = Object.entries(published).filter(([length]) => !isShort || some.includes(length));
   test.each(lengths)('of %s bytes is the published one', async (length, hash) => {
     const bytes = Number(length);
-    // What stands behind the message in its last word must not matter.
+    // Bytes of the last word past the message must not matter.
     const setup = { count: 1, buffers: { message: messageOf(bytes, 0xa5), out: new Uint32Array(8) } };
     const { out } = await interpreter.run(hashOf(bytes), setup);
     expect(hexOfWords(out as Uint32Array)).toBe(hash);

@@ -25,7 +25,7 @@ function swapped(word: number): number {
   return bytes.readUInt32LE();
 }
 
-// More than a gang, and no multiple of one.
+// More than a gang, and not a multiple of one.
 const count = 21;
 const messages = Array.from({ length: count }, () => randomBytes(64));
 const setup = {

@@ -16,7 +16,7 @@ const wordsOf = (bytes: Uint8Array) =>
 const hexOf = (words: Iterable<number>) => Array.from(words, (word) => word.toString(16).padStart(8, '0')).join('');
 const sha = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest();
 
-/** Gives each item `width` words of the input to `body` and returns the words that it makes of them. */
+/** Calls `body` with `width` words of the input for each item and returns its results. */
 function each(inputs: readonly (readonly number[])[], body: (words: Word[]) => readonly ExprLike<'u32'>[]): number[][] {
   const width = inputs[0]?.length ?? 0;
   let outWidth = 0;

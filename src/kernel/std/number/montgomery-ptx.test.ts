@@ -8,7 +8,7 @@ import { type PtxInstruction, type PtxKind, ptxInstructions, ptxText } from './m
 
 const MASK = 0xffff_ffffn;
 
-/** What the instructions do, with the carry flag that chains share. */
+/** Simulates the instructions, with the carry flag that chains share. */
 function simulate(list: readonly PtxInstruction[], registers: Map<string, bigint>): void {
   let flag = 0n;
   for (const { op, to, from } of list) {
@@ -28,7 +28,7 @@ function simulate(list: readonly PtxInstruction[], registers: Map<string, bigint
     else if (name === 'shf') wide = ((y << z) | (x >> (32n - z))) & MASK;
     else wide = x !== 0n ? y : z;
     if (marks.includes('cc')) flag = wide < 0n || wide > MASK ? 1n : 0n;
-    // Where no flag is kept, nothing may be lost (a borrow makes all ones, which is meant).
+    // Instructions that set no flag must not lose a carry (a borrow gives all ones, as intended).
     else if (wide > MASK) throw new Error(`${op} ${to} loses a carry`);
     registers.set(to, BigInt.asUintN(32, wide));
   }

@@ -119,7 +119,7 @@ class PtxBuilder {
         const register = words.get(place) ?? `${start % 2 ? 'o' : 'e'}${place}`;
         this.#emit(half === 0 ? op : 'madc.hi.cc', register, x, y, before);
         words.set(place, register);
-        // An upper word of 0 has room: (2^32 − 1)² + 2^32 − 1 + 1 is below 2^64.
+        // An upper word of 0 cannot overflow: (2^32 − 1)² + 2^32 − 1 + 1 is below 2^64.
         isOpen = before !== '0';
       }
       op = 'madc.lo.cc';

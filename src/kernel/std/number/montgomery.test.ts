@@ -92,7 +92,7 @@ async function results(
   return unpack(limbs, outcome.out as Uint32Array | BigUint64Array);
 }
 
-/** a·b·b/R³ mod n: a square, a product, and the way out of Montgomery's form. */
+/** a·b·b/R³ mod n: a square, a product, and the conversion from Montgomery form. */
 const productOf = (limb: Unsigned, bits: number) =>
   overNumbers(limb, bits, 3, (m, [a, b, n]) => {
     const inverse = m.negInverse(n![0]!);
@@ -110,7 +110,7 @@ function productRows(bits: number, count: number): bigint[][] {
   ]);
 }
 
-/** Are these the products of the rows, all below their moduli? */
+/** Checks that these are the products of the rows, all below their moduli. */
 function expectProducts(limb: Unsigned, bits: number, rows: readonly bigint[][], found: readonly bigint[]): void {
   const width = limb === 'u32' ? 32 : 64;
   const r = 1n << BigInt(width * Math.ceil(bits / width));
@@ -132,7 +132,7 @@ describe('products', () => {
     test.each(sizes)(`of ${limb} limbs, %i bits, on the interpreter`, (bits) => check(interpreter, limb, bits, 6));
   }
 
-  // Compilers are what takes long: one of each regime, and more in longer runs.
+  // Compiling is slow: one size of each regime, more in longer runs.
   for (const [limb, few, more, most] of [
     ['u32', [64], [281, 320], [155]],
     ['u64', [64, 281], [320, 512, 1020], [100, 128, 200, 256, 319, 384, 700, 768, 1024]],
@@ -215,7 +215,7 @@ describe("Fermat's test", () => {
   ] as const) {
     test(`residues of the gaps workload, ${limb} limbs`, { timeout: 120_000 }, async (ctx) => {
       if (native.absent) return ctx.skip(native.absent);
-      if (isShort && limb === 'u32') return ctx.skip('the compiler takes seconds for such limbs: npm run test:all');
+      if (isShort && limb === 'u32') return ctx.skip('the compiler takes seconds for these limbs: npm run test:all');
       let tried = 0;
       for (const [k, bits] of widths.entries()) {
         const rows = fermatVectors.filter((row) => row.bits <= bits && row.bits > (widths[k - 1] ?? 0));

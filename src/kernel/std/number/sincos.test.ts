@@ -20,7 +20,7 @@ const formats = {
   f32: { bits: 24, least: -149, limit: 2 ** 17, array: Float32Array, next: neighbour32, fixed: 140n },
 } as const;
 
-/** Points where it is hard: random ones of every size, multiples of π/2 with their neighbours, and steps of formats. */
+/** Difficult points: random ones of every size, multiples of π/2 with their neighbours, and steps of formats. */
 function points(type: Float, count: number): number[] {
   const { limit, next, array } = formats[type];
   const round = (x: number) => new array([x])[0]!;
@@ -137,7 +137,7 @@ function judge(type: Float) {
   return { worst, check };
 }
 
-/** x · 2^fixed, exactly where x has no more places than that. */
+/** x · 2^fixed, exact if x has no more fractional bits than that. */
 function toFixed(x: number, fixed: bigint): bigint {
   if (!Number.isFinite(x)) return 1n << (fixed + 2000n); // a NaN is infinitely wrong
   let [mantissa, exponent] = [x, 0];

@@ -101,7 +101,7 @@ function generic<T extends Float>(x: Expr<T>): Expr<T>[] {
 }
 
 /**
- * x ≥ 0 as quadrant · π/2 + r + rest, |r| hardly above π/4, |rest| about half an ulp of r. The first step is exact: x and n
+ * x ≥ 0 as quadrant · π/2 + r + rest, |r| just above π/4, |rest| about half an ulp of r. The first step is exact: x and n
  * · halfPi[0] are both multiples of halfPi[0]'s last bit (for x < 1 and n = 1, of half of it), and their difference is below
  * 1. The second keeps its rounding error; the third adds the remaining part of π/2.
  */
