@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { backOff, type Clock, keepConnected, type Session } from './failover.js';
 
-/** A clock that jumps to the next thing that somebody waits for. */
+/** A clock that jumps to the end of the next wait. */
 class JumpingClock implements Clock {
   #now = 0;
   readonly #waits = new Set<{ at: number; wake: () => void }>();

@@ -157,7 +157,7 @@ describe('the time aim', () => {
   });
 });
 
-describe('crowded (C5)', () => {
+describe('halved (C5)', () => {
   test('halves, down to the least useful size', () => {
     const once = halved(miner, firstChunk(miner, 1));
     expect(once).toMatchObject({ size: 196_608, policy: 'shrink' });

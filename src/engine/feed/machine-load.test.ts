@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { availableShare, MachineLoad, type ProcessorTimes } from './machine-load.js';
 
-/** A second of two processors: of 2000 ms, so many are this process's and so many are left over. */
+/** A second of two processors: of 2000 ms, this process uses `ownMs`, and `idleMs` are idle. */
 const second = (ownMs: number, idleMs: number, seconds = 1): [ProcessorTimes, ProcessorTimes] => [
   { atMs: 5000, ownMs: 100, idleMs: 900, processors: 2 },
   { atMs: 5000 + 1000 * seconds, ownMs: 100 + ownMs, idleMs: 900 + idleMs, processors: 2 },

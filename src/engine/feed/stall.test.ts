@@ -3,9 +3,9 @@ import { StallDetector } from './stall.js';
 
 /** Silences, in steps of 50 ms, at which limits are exceeded. */
 function strikes(dueMs: number | undefined, untilMs: number, patience = 1): number[] {
-  const silence = new StallDetector(1, patience);
+  const detector = new StallDetector(1, patience);
   const found: number[] = [];
-  for (let ms = 50; ms <= untilMs; ms += 50) if (silence.add(0, 50, dueMs)) found.push(ms);
+  for (let ms = 50; ms <= untilMs; ms += 50) if (detector.add(0, 50, dueMs)) found.push(ms);
   return found;
 }
 
@@ -17,11 +17,11 @@ test('limits are at once, three and seven times what is long for the queue', () 
 });
 
 test('a completion ends the silence of its stream, and of no other', () => {
-  const silence = new StallDetector(2);
-  silence.add(0, 3000, 1);
-  silence.add(1, 3000, 1);
-  silence.reset(0);
-  expect([silence.isStalled, silence.silentMs(0), silence.silentMs(1)]).toEqual([true, 0, 3000]);
-  silence.reset(1);
-  expect([silence.isStalled, silence.strikes]).toEqual([false, 0]);
+  const detector = new StallDetector(2);
+  detector.add(0, 3000, 1);
+  detector.add(1, 3000, 1);
+  detector.reset(0);
+  expect([detector.isStalled, detector.silentMs(0), detector.silentMs(1)]).toEqual([true, 0, 3000]);
+  detector.reset(1);
+  expect([detector.isStalled, detector.strikes]).toEqual([false, 0]);
 });

@@ -7,7 +7,7 @@ const report = (complete: boolean): Report => ({ startedNs: 1n, endedNs: 2n, com
 const ended = (complete: boolean): Completion => ({ done: Promise.resolve(report(complete)) });
 const fault = new MillraceError({ code: 'device-failed', message: 'it stood still' });
 
-/** A grid whose one range ends as told; `breaks` is how it is afterwards. */
+/** A grid whose only range ends complete or not. `breaks`: the grid fails meanwhile. */
 function grid(complete: boolean, breaks: boolean): Resident & { submitted: number } {
   const resident = {
     submitted: 0,

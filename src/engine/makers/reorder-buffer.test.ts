@@ -25,13 +25,13 @@ const found: readonly Hit[] = [17, 17, 333, 334, 335, 620, 999].map((index, nonc
 }));
 
 /** Searches with chunks of random sizes that end in random order, up to 8 at once. */
-function search(mode: SearchMode, seed: number, hits = found): { told: readonly Hit[]; counted: bigint } {
+function search(mode: SearchMode, seed: number, hits = found): { delivered: readonly Hit[]; counted: bigint } {
   const random = new Random(seed);
   let coverage = cover([between(0n, 1000n)]);
-  let harvest = startReorderBuffer<Hit>(mode);
-  const told: Hit[] = [];
+  let buffer = startReorderBuffer<Hit>(mode);
+  const delivered: Hit[] = [];
   const running: number[] = [];
-  for (let id = 0; !harvest.isOver; ) {
+  for (let id = 0; !buffer.isOver; ) {
     while (running.length < 1 + random.below(8) && !isHandedOut(coverage)) {
       coverage = take(coverage, { id, device: 'a', max: 1 + random.below(200) })!.coverage;
       running.push(id++);
@@ -41,15 +41,15 @@ function search(mode: SearchMode, seed: number, hits = found): { told: readonly 
       const piece = coverage.inFlight.get(chunk!)!;
       const inside = hits.filter(({ index }) => index >= piece.start && index < piece.start + BigInt(piece.count));
       const done = finish(coverage, chunk!);
-      const gathered = addHits(harvest, inside, done.newRanges);
-      harvest = gathered.buffer;
-      coverage = gathered.end === undefined ? done.coverage : dropFrom(done.coverage, gathered.end).coverage;
+      const added = addHits(buffer, inside, done.newRanges);
+      buffer = added.buffer;
+      coverage = added.end === undefined ? done.coverage : dropFrom(done.coverage, added.end).coverage;
     }
-    const delivered = takeReady(harvest, frontierOf(coverage));
-    harvest = delivered.buffer;
-    told.push(...delivered.hits);
+    const ready = takeReady(buffer, frontierOf(coverage));
+    buffer = ready.buffer;
+    delivered.push(...ready.hits);
   }
-  return { told, counted: coverage.done.total };
+  return { delivered, counted: coverage.done.total };
 }
 
 describe('answers do not depend on chunks or their order', () => {
@@ -57,31 +57,31 @@ describe('answers do not depend on chunks or their order', () => {
 
   test('all: every hit once, in the order of the indices', () => {
     for (const seed of seeds) {
-      const { told, counted } = search('all', seed);
-      expect(told).toEqual(found);
+      const { delivered, counted } = search('all', seed);
+      expect(delivered).toEqual(found);
       expect(counted).toBe(1000n);
     }
   });
 
   test('first: the smallest index, and what lies far above is not tried', () => {
     for (const seed of seeds) {
-      const { told, counted } = search('first', seed);
-      expect(told).toEqual(found.slice(0, 1));
+      const { delivered, counted } = search('first', seed);
+      expect(delivered).toEqual(found.slice(0, 1));
       expect(counted).toBeGreaterThanOrEqual(18n);
     }
     const late = found.slice(5);
-    for (const seed of seeds) expect(search('first', seed, late).told).toEqual(late.slice(0, 1));
+    for (const seed of seeds) expect(search('first', seed, late).delivered).toEqual(late.slice(0, 1));
     expect(Math.min(...seeds.map((seed) => Number(search('first', seed).counted)))).toBeLessThan(300);
   });
 
   test('any: one of them; arrival: all of them, once each', () => {
     const seen = new Set<bigint>();
     for (const seed of seeds) {
-      const { told } = search('any', seed);
-      expect(told.length).toBe(1);
-      expect(found).toContainEqual(told[0]);
-      seen.add(told[0]!.index);
-      const arrived = search('arrival', seed).told;
+      const { delivered } = search('any', seed);
+      expect(delivered.length).toBe(1);
+      expect(found).toContainEqual(delivered[0]);
+      seen.add(delivered[0]!.index);
+      const arrived = search('arrival', seed).delivered;
       expect([...arrived].sort((a, b) => Number(a.index - b.index) || a.nonce - b.nonce)).toEqual(found);
     }
     expect(seen.size).toBeGreaterThan(1);
@@ -89,12 +89,12 @@ describe('answers do not depend on chunks or their order', () => {
 
   test('no hits: every mode ends once all is tried', () => {
     for (const mode of ['first', 'any', 'all', 'arrival'] as const) {
-      expect(search(mode, 1, [])).toEqual({ told: [], counted: 1000n });
+      expect(search(mode, 1, [])).toEqual({ delivered: [], counted: 1000n });
     }
   });
 });
 
-test('a hit is told as soon as all below it is done, not before', () => {
+test('a hit is delivered as soon as all below it is done, not before', () => {
   const at = (index: bigint): Hit => ({ index, nonce: 0 });
   const { buffer } = addHits(startReorderBuffer<Hit>('all'), [at(5n), at(9n)], [between(0n, 10n)]);
   expect(takeReady(buffer, 5n).hits).toEqual([]);

@@ -152,14 +152,14 @@ describe('the tail', () => {
     const some = fc.record({
       perMs: fc.double({ min: 1e-3, max: 1e7, noNaN: true }),
       items: fc.nat(1_000_000),
-      least: fc.integer({ min: 1, max: 1_000_000 }),
+      minItems: fc.integer({ min: 1, max: 1_000_000 }),
     });
     fc.assert(
       fc.property(
         fc.array(some, { minLength: 1, maxLength: 6 }),
         fc.integer({ min: 1, max: 2 ** 40 }),
-        (natures, waiting) => {
-          const loads = natures.map((nature, at) => load(`d${at}`, nature.perMs, nature.items, nature.least));
+        (specs, waiting) => {
+          const loads = specs.map(({ perMs, items, minItems }, at) => load(`d${at}`, perMs, items, minItems));
           const sizes = loads.map((me) => tailSize(me, loads, waiting, Math.max(me.minItems, 1000)));
           expect(Math.max(...sizes)).toBeGreaterThan(0);
           for (const [at, size] of sizes.entries())

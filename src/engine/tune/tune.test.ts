@@ -12,7 +12,7 @@ import {
   type tuningSubject,
 } from './tuning-store.js';
 
-/** Somebody who does a unit of work in so many seconds, each round in its own. */
+/** An entrant that does a unit of work in a given time, which may differ per round. */
 function entrant(name: string, seconds: (round: number) => number, log: string[] = [], digest = 'right'): Entrant {
   return {
     name,

@@ -131,9 +131,9 @@ test('every index counts once, whatever happens to chunks', () => {
   const SIZE = 200;
   const offset = (1n << 64n) - 100n; // across a multiple of 2^32, 2^53 and 2^64
   const step = fc.record({
-    do: fc.constantFrom('take', 'take', 'take', 'finish', 'finish', 'fail', 'twin', 'abandon', 'overflow'),
+    do: fc.constantFrom('take', 'take', 'take', 'finish', 'finish', 'fail', 'duplicate', 'abandon', 'overflow'),
     pick: fc.nat(1000),
-    most: fc.integer({ min: 1, max: 60 }),
+    max: fc.integer({ min: 1, max: 60 }),
   });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
@@ -172,14 +172,15 @@ test('every index counts once, whatever happens to chunks', () => {
         const missing = counted.indexOf(0);
         expect(frontierOf(state)).toBe(missing < 0 ? undefined : offset + BigInt(missing));
       };
-      for (const { do: what, pick, most: max } of steps) {
+      for (const { do: action, pick, max } of steps) {
         const ids = [...state.inFlight.keys()];
         const id = ids[pick % Math.max(1, ids.length)] ?? -1;
-        if (what === 'take') state = take(state, { id: next++, device: 'a', max })?.coverage ?? state;
-        else if (what === 'twin') state = duplicate(state, { id: next++, device: 'b', max }, id)?.coverage ?? state;
-        else if (what === 'finish') end(id);
-        else if (what === 'fail') state = giveBack(state, id);
-        else if (what === 'abandon') state = abandon(state, id);
+        if (action === 'take') state = take(state, { id: next++, device: 'a', max })?.coverage ?? state;
+        else if (action === 'duplicate')
+          state = duplicate(state, { id: next++, device: 'b', max }, id)?.coverage ?? state;
+        else if (action === 'finish') end(id);
+        else if (action === 'fail') state = giveBack(state, id);
+        else if (action === 'abandon') state = abandon(state, id);
         else state = queueRetry(state, id, max);
         check();
       }
