@@ -73,7 +73,7 @@ describe('command lines that make no sense', () => {
     [['devices', '--watch', 'x'], 'Expected a whole number from 1 to 86400.'],
     [['selftest', '--device', 'interpreter', '--filter', 'no such thing'], 'no case matches the filter'],
     [['kernel', 'show', 'block', '--target', 'cobol'], 'Allowed choices are c, wat, cuda, opencl, wgsl, ir'],
-    [['kernel', 'show', 'frobnicate'], 'kernels are: block'],
+    [['kernel', 'show', 'frobnicate'], 'kernels: block'],
   ])('%j exits with 64', async (args, message) => {
     const { status, stdout, stderr } = await millrace(...args);
     expect(status).toBe(64);
@@ -200,7 +200,7 @@ describe('kernels', () => {
 });
 
 describe('selftest', () => {
-  it('writes diagnostics and says which device has no driver to tell of', async () => {
+  it('writes diagnostics and says which device does not record driver calls', async () => {
     const log = join(folder, 'extra.log');
     const args = ['--device', 'interpreter', '--filter', 'atomics', '--api-table', '-e', log];
     const { status, stderr } = await millrace('selftest', ...args);
@@ -208,7 +208,7 @@ describe('selftest', () => {
     expect(stderr).toContain('interpreter does not record driver calls');
     // The command itself, and what was said: the interpreter has no diagnostics.
     expect(readFileSync(log, 'utf8')).toMatch(
-      /^ *\d+\.\d{6} {2}millrace .*: selftest --device interpreter .*\n.* no driver .*\n$/,
+      /^ *\d+\.\d{6} {2}millrace .*: selftest --device interpreter .*\n.* does not record driver calls\n$/,
     );
   });
   it('random kernels name their first seed and leave no cache behind', async () => {
