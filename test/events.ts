@@ -43,21 +43,27 @@ interface Schema {
   readonly $defs: Readonly<Record<string, unknown>>;
 }
 
-const ajv = new Ajv2020({ allErrors: true, strict: true, formats: { 'date-time': isTime } });
-ajv.addSchema(schema);
-const isEvent = ajv.getSchema(schema.$id) as ValidateFunction;
+/** Compiled once per process and event: a process that runs many test files evaluates this module for each of them. */
+const kept = globalThis as { eventSchemas?: Ajv2020 };
+
+function validatorOf(name: string): ValidateFunction | undefined {
+  kept.eventSchemas ??= new Ajv2020({ allErrors: true, strict: true, formats: { 'date-time': isTime } }).addSchema(
+    schema,
+  );
+  const ref = `#/$defs/${name}`;
+  return schema.oneOf.some(({ $ref }) => $ref === ref) ? kept.eventSchemas.getSchema(`${schema.$id}${ref}`) : undefined;
+}
 
 function isTime(text: string): boolean {
   return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/.test(text) && !Number.isNaN(Date.parse(text));
 }
 
-/** What is wrong with an event, in the words of its own part of the schema. */
+/** What is wrong with an event by its part of the schema. */
 export function faultOf(event: Event): string | undefined {
-  if (isEvent(event as unknown)) return undefined;
-  const own = schema.oneOf.some(({ $ref }) => $ref === `#/$defs/${event.event}`)
-    ? ajv.getSchema(`${schema.$id}#/$defs/${event.event}`)
-    : undefined;
-  own?.(event);
-  const why = own ? ajv.errorsText(own.errors) : `docs/events.schema.json knows no event ${event.event}`;
+  const validate = validatorOf(event.event);
+  if (validate?.(event as unknown)) return undefined;
+  const why = validate
+    ? kept.eventSchemas?.errorsText(validate.errors)
+    : `docs/events.schema.json has no event ${event.event}`;
   return `${JSON.stringify(event)}: ${why}`;
 }
