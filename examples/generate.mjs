@@ -13,7 +13,7 @@ const digests = items('digests', { buffers: { out: rw(u32) } }, ({ index, item, 
 const [, , count = '1000', devices = 'auto'] = process.argv;
 
 for await (const batch of generate(digests, { devices, space: BigInt(count), rowBytes: 32 })) {
-  // The bytes are a view of the device's own memory, which is filled again once it is released.
+  // The bytes are a view of memory that the device fills again after the release.
   if (!process.stdout.write(batch.bytes)) await once(process.stdout, 'drain');
   batch.release();
 }

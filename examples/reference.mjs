@@ -1,4 +1,4 @@
-// What a right answer of examples/search.mjs is, by Node's own SHA-256.
+// Checks hits of examples/search.mjs with Node's own SHA-256.
 
 import { createHash } from 'node:crypto';
 

@@ -1,5 +1,5 @@
 // Numbers whose SHA-256, together with a name, begins with 20 zero bits: the first ones below 2^32, in ascending order.
-// Runs on the best device there is; `node examples/search.mjs cuda:0,cpu` on these.
+// Runs on the best device; `node examples/search.mjs cuda:0,cpu` runs on these two.
 
 import { items, search, sha256, u32, when } from 'millrace';
 
@@ -16,7 +16,7 @@ for await (const { index, digest } of search(vanity, {
   devices,
   space: 2n ** 32n,
   job: { name: [name.readUInt32BE(0), name.readUInt32BE(4)] },
-  // Every hit is computed once more by code that shares nothing with the kernel, in a thread of its own.
+  // Every hit is recomputed in another thread, by code that shares nothing with the kernel.
   verify: {
     module: new URL('./reference.mjs', import.meta.url),
     name: 'isVanity',
@@ -25,5 +25,5 @@ for await (const { index, digest } of search(vanity, {
 })) {
   console.log(`${index} ${digest.map((word) => word.toString(16).padStart(8, '0')).join('')}`);
   left -= 1;
-  if (left === 0) break; // ends the search: what is in flight is cancelled
+  if (left === 0) break; // ends the search and cancels work in flight
 }

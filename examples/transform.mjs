@@ -24,4 +24,4 @@ for await (const batch of transform(brightness, blocks(), { devices, inputBytes:
   pixels += batch.count;
   batch.release();
 }
-console.log(`${pixels} pixels, their brightness is ${sum} in all`);
+console.log(`${pixels} pixels, total brightness ${sum}`);

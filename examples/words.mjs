@@ -1,5 +1,5 @@
 // Finds a word by its SHA-256. Words are made and hashed on the device, in registers: nothing is stored, nothing copied.
-// `node examples/words.mjs cuda:0` on that device.
+// `node examples/words.mjs cuda:0` runs on that device.
 
 import { createHash } from 'node:crypto';
 import { items, search, sha256, u32, when } from 'millrace';
@@ -26,4 +26,4 @@ const hit = await search(find, {
   mode: 'first',
   verify: ({ index }) => createHash('sha256').update(wordsOf(mask).wordAt(index)).digest().equals(digest),
 }).first();
-console.log(hit ? `${wordsOf(mask).wordAt(hit.index)} is word ${hit.index}` : 'it is not there');
+console.log(hit ? `${wordsOf(mask).wordAt(hit.index)} is word ${hit.index}` : 'not found');

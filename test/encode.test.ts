@@ -294,10 +294,10 @@ describe('a loader', () => {
   test('refuses arguments where they are given', () => {
     expect(() => made.qubits(31)).toThrow(/limit of 30/);
     expect(() => made.encoding('amplitudes')).toThrow(/unknown encoding/);
-    expect(() => made.batches(0)).toThrow(/no number of batches/);
-    expect(() => made.batches(1, 1.5)).toThrow(/no number of samples/);
+    expect(() => made.batches(0)).toThrow(/invalid number of batches/);
+    expect(() => made.batches(1, 1.5)).toThrow(/invalid number of samples/);
     expect(() => made.dtype('f16')).toThrow(/f16/);
-    expect(() => made.seed(-1)).toThrow(/no seed/);
+    expect(() => made.seed(-1)).toThrow(/invalid seed/);
     expect(() => made.prefetch(0)).toThrow(/in flight/);
   });
 });

@@ -49,5 +49,5 @@ test('transform: the brightness of pixels', async () => {
     }
     pixels += size;
   }
-  expect((await run('transform', 'wasm')).toString()).toBe(`${pixels} pixels, their brightness is ${sum} in all\n`);
+  expect((await run('transform', 'wasm')).toString()).toBe(`${pixels} pixels, total brightness ${sum}\n`);
 });

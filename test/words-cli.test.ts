@@ -107,20 +107,20 @@ describe('what makes no sense is told before the first byte', () => {
   test.each([
     [['ab?'], 'ends in a single ?'],
     [['?1'], 'charset 1 is not defined'],
-    [[], 'there is no mask'],
-    [['?d', '--mask-file', 'x'], 'a mask and a file'],
+    [[], 'no mask was given'],
+    [['?d', '--mask-file', 'x'], 'both a mask and a mask file'],
     [['?d', '--skip', '11'], 'past the end'],
-    [['?d', '--skip', 'x'], 'A whole number is needed'],
-    [['?d', '--skip', '1', '--start-word', '1'], 'both say the same'],
-    [['?d', '--limit', '1', '--stop-word', '1'], 'both say the same'],
-    [['?d', '--start-word', 'x'], 'not among them'],
+    [['?d', '--skip', 'x'], 'Expected a whole number'],
+    [['?d', '--skip', '1', '--start-word', '1'], 'exclude each other'],
+    [['?d', '--limit', '1', '--stop-word', '1'], 'exclude each other'],
+    [['?d', '--start-word', 'x'], 'not in the keyspace'],
     [['?d', '--start-word', '5', '--stop-word', '4'], 'before the first'],
-    [['?d?d', '--increment', '2:1'], 'Two lengths'],
+    [['?d?d', '--increment', '2:1'], 'Expected MIN:MAX'],
     [['?d?d', '--increment', '3:4'], 'no mask is that long'],
     [['?d?d', '--increment', '1:2', '--format', 'packed'], 'where a word ends'],
     [['-1', 'a€', '?1', '--utf8', '--format', 'packed'], 'where a word ends'],
     [['?d', '--format', 'columns'], 'Allowed choices'],
-    [['?d', '--sync', '--async'], 'one pipeline'],
+    [['?d', '--sync', '--async'], 'several pipelines'],
     [['?d', '--device', 'cuda:77'], 'cuda'],
   ])('%j', async (args, message) => {
     const { status, stdout, stderr } = await words(...args);
@@ -191,7 +191,7 @@ describe('ends', () => {
     child.kill('SIGINT');
     const [status] = await once(child, 'exit');
     expect([2, 3]).toContain(status);
-    if (status === 2) expect(said).toMatch(/--skip \d+ goes on/);
+    if (status === 2) expect(said).toMatch(/resume with --skip \d+/);
   });
 });
 

@@ -22,7 +22,7 @@ const collatz = items('collatz', { hit: { steps: u32 } }, ({ index, emit }) => {
 const first = await search(collatz, { devices: 'wasm', space: between(1n, 100n) }).first();
 assert.equal(first?.index, 27n); // 27 takes 111 steps
 
-// The first prime divisor of n among six, by a loop over a table; how it is told depends on which.
+// The first prime divisor of n among six, by a loop over a table; `choose` runs the branch that emits it.
 const divisors = items('divisors', { hit: { prime: u32 } }, ({ index, emit }) => {
   const primes = table(u32, [2, 3, 5, 7, 11, 13]);
   const found = cell(u32, 6);

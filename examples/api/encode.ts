@@ -11,8 +11,8 @@ const encoder = await openEncoder(device, { encoding: 'amplitude', qubits: 3, pr
 const sample = Float64Array.of(3, 1, 4, 1, 5, 9, 2, 6);
 const states = await encoder.encode(sample);
 const amplitudes = await states.read();
-const wanted = referenceStates({ encoding: 'amplitude', qubits: 3, length: 8 }, 1, sample);
-assert(fidelity(amplitudes, wanted) > 1 - 1e-12);
+const expected = referenceStates({ encoding: 'amplitude', qubits: 3, length: 8 }, 1, sample);
+assert(fidelity(amplitudes, expected) > 1 - 1e-12);
 states.release();
 encoder.close();
 await device.close();

@@ -1,7 +1,7 @@
 // # Resume a search after a crash
 //
-// `openStore` opens a ledger. A job in it is found again by what it computes; its source hands out what is not done yet and
-// writes down what is. After a crash the same lines resume it.
+// `openStore` opens a ledger. A job in it is identified by what it computes; its source hands out the ranges that are not
+// done yet and records the others. After a crash the same lines resume the job.
 
 import assert from 'node:assert';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -14,7 +14,7 @@ const kernel = items('sevens', { hit: { n: u32 } }, ({ index, emit }) => {
 });
 const directory = mkdtempSync(join(tmpdir(), 'millrace-example-'));
 const space = between(0n, 10_000n);
-const run = async (most: number) => {
+const run = async (maxHits: number) => {
   const store = await openStore(directory);
   const job = await store.open<{ index: bigint; n: number }>({
     name: 'sevens',
@@ -25,8 +25,8 @@ const run = async (most: number) => {
     call: { args: [], folder: '' },
   });
   let hits = 0;
-  for await (const _ of search(kernel, { devices: 'wasm', space, source: job.source })) if (++hits === most) break;
-  await job.finish(hits < most ? 'complete' : 'open');
+  for await (const _ of search(kernel, { devices: 'wasm', space, source: job.source })) if (++hits === maxHits) break;
+  await job.finish(hits < maxHits ? 'complete' : 'open');
   await store.close();
   return hits;
 };

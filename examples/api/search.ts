@@ -23,5 +23,5 @@ for await (const { index } of search(kernel, {
 })) {
   found.push(Number(index));
 }
-const wanted = Array.from({ length: 20_000 }, (_, k) => k).filter((k) => hashOf(k).digest().readUInt32BE() < 2 ** 20);
-assert.deepEqual(found, wanted);
+const expected = Array.from({ length: 20_000 }, (_, k) => k).filter((k) => hashOf(k).digest().readUInt32BE() < 2 ** 20);
+assert.deepEqual(found, expected);

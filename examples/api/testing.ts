@@ -1,6 +1,6 @@
 // # Test what happens when a device fails
 //
-// `virtualDevices` makes several devices of one. Each has its own speed and its own faults: it lies, hangs or disappears
+// `virtualDevices` makes several devices from one. Each has its own speed and its own faults: it lies, hangs or disappears
 // after a number of launches. The work is really done.
 
 import assert from 'node:assert';

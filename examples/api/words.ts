@@ -1,7 +1,7 @@
 // # Make words
 //
 // `millrace/words` makes the words of a mask. `parseMask` reads a mask, `wordsOf` gives a word by its index and an index by
-// its word; `createGenerator` makes words on devices, at any place of the space.
+// its word; `createGenerator` makes words on devices, from any index.
 
 import assert from 'node:assert';
 import { createGenerator, parseMask, wordsOf } from 'millrace/words';

@@ -21,9 +21,9 @@ const { values } = parseArgs({
 });
 const { openDevice } = await import(`${values.dist}/device/registry.js`);
 const { measure } = await import(`${values.dist}/bench/measure.js`);
-const { deviceRate, hostRate } = await import(`${values.dist}/workload/encode/rate.js`);
-const { planFor } = await import(`${values.dist}/workload/encode/plan.js`);
-const { lengthOf } = await import(`${values.dist}/workload/encode/encoding.js`);
+const { deviceRate, hostRate } = await import(`${values.dist}/workload/encode/bench/rate.js`);
+const { planFor } = await import(`${values.dist}/workload/encode/kernel/plan.js`);
+const { lengthOf } = await import(`${values.dist}/workload/encode/kernel/encoding.js`);
 const { lowerGpu } = await import(`${values.dist}/kernel/index.js`);
 
 /** @typedef {{ from: string; encoding: string; precision: string; batch: number; batches: number; target?: number; shared?: boolean; slots?: number; inFlight?: number; pieceBits?: number; streams?: number }} Wanted */
@@ -96,7 +96,7 @@ for (const { from, target, batches, ...one } of wanted) {
 for (const row of rows) console.log(row);
 if (values.sweep) await sweep();
 if (values.coalesced) {
-  const { coalescedRates } = await import(`${values.dist}/workload/encode/coalesced.js`);
+  const { coalescedRates } = await import(`${values.dist}/workload/encode/bench/coalesced.js`);
   const { median } = await import(`${values.dist}/device/median.js`);
   for (const from of ['pinned', 'plain']) {
     for (const batch of [1, 4, 16, 64]) {

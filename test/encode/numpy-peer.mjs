@@ -16,7 +16,7 @@ const { values } = parseArgs({
   },
 });
 const { openDevice } = await import(`${values.dist}/device/registry.js`);
-const { deviceRate } = await import(`${values.dist}/workload/encode/rate.js`);
+const { deviceRate } = await import(`${values.dist}/workload/encode/bench/rate.js`);
 const [qubits = 16, batch = 8, seconds = 1] = [values.qubits, values.batch, values.seconds].map(Number);
 
 /** @type {Map<string, { numpy: number; best: number[] }>} */

@@ -25,38 +25,36 @@ import { encodingOf, encodings, MAX_QUBITS, precisionOf } from './kernel/encodin
 /** `millrace bench encode` */
 export function encodeBench(): Command {
   const command = new Command('encode')
-    .description('vectors a second to states on a device; the first and the last state of a batch are checked')
+    .description('rate of encoding vectors on a device; the first and last state of a batch are checked')
     .addOption(options.devices().default('auto', 'the best there is'))
     .addOption(valueOption('--encoding <name>', encodings.join(', ')).default('amplitude'))
     .addOption(
       valueOption('-q, --qubits <n>', 'qubits of a state').argParser(wholeNumberParser(1, MAX_QUBITS)).default(16),
     )
     .addOption(
-      valueOption('--batch-size <n>', 'samples of a batch')
+      valueOption('--batch-size <n>', 'samples per batch')
         .argParser(wholeNumberParser(1, 2 ** 20))
         .default(64),
     )
     .addOption(
-      valueOption('--batches <n>', 'batches of a trial')
+      valueOption('--batches <n>', 'batches per trial')
         .argParser(wholeNumberParser(1, 2 ** 24))
         .default(100),
     )
     .addOption(
-      valueOption('--trials <n>', `trials that count, ${MIN_RUNS} or more`)
+      valueOption('--trials <n>', `counted trials, ${MIN_RUNS} or more`)
         .argParser(wholeNumberParser(MIN_RUNS, 1000))
         .default(MIN_RUNS),
     )
     .addOption(valueOption('--prefetch <n>', 'batches in flight').argParser(wholeNumberParser(1, 64)).default(16))
     .addOption(
-      valueOption('--slots <n>', 'batches that are on the device at a time')
-        .argParser(wholeNumberParser(1, 64))
-        .default(4),
+      valueOption('--slots <n>', 'batches on the device at a time').argParser(wholeNumberParser(1, 64)).default(4),
     )
     .addOption(valueOption('--dtype <type>', 'f64 or f32').default('f64'))
     .addOption(
-      valueOption('--source <where>', 'where samples are').choices(['pinned', 'plain', 'device']).default('pinned'),
+      valueOption('--source <where>', 'where the samples are').choices(['pinned', 'plain', 'device']).default('pinned'),
     )
-    .addOption(flag('--coalesced', 'gather requests of a batch each, by turns with a stream and with single calls'))
+    .addOption(flag('--coalesced', 'gather requests of one batch each, alternating with a stream and single calls'))
     .addOption(poolMetricsOption())
     .addOption(valueOption('--report <prefix>', 'write PREFIX_<date>_rep_config.md, and .json with the trials'));
   withDeviceOptions(command).action(action(bench));
@@ -83,23 +81,23 @@ interface BenchOptions extends DeviceCommandOptions, Pick<TelemetryOptions, 'poo
   readonly coalesced?: boolean;
 }
 
-async function bench({ output, options: asked }: Call<BenchOptions>): Promise<ExitCode> {
-  const opening = setUpDevices(asked, output);
-  const { qubits, batchSize: batch, batches, trials: runs, prefetch, slots, source } = asked;
-  const given = { encoding: encodingOf(asked.encoding), qubits, precision: precisionOf(asked.dtype), batch };
-  const devices = await openDevices(asked.device, opening.options);
+async function bench({ output, options: opts }: Call<BenchOptions>): Promise<ExitCode> {
+  const opening = setUpDevices(opts, output);
+  const { qubits, batchSize: batch, batches, trials: runs, prefetch, slots, source } = opts;
+  const encoderOptions = { encoding: encodingOf(opts.encoding), qubits, precision: precisionOf(opts.dtype), batch };
+  const devices = await openDevices(opts.device, opening.options);
   try {
     const host = machine(devices.map((device) => device.info));
     output.event('machine', { ...host });
     output.line(machineLine(host));
     for (const device of devices) {
       const pool = new PoolRecord();
-      const tellsPool = withUpstreamVariables(asked).poolMetrics === true;
-      const wanted = { ...given, batches, runs, inFlight: prefetch, slots, onSlot: pool.note };
-      const found = asked.coalesced
-        ? await gathered(device, source, { ...wanted, trials: runs })
-        : await throughput(device, source, wanted, (fields) =>
-            output.event('measurement', { ...fields, ...(tellsPool && { pool: pool.metrics }) }),
+      const showsPool = withUpstreamVariables(opts).poolMetrics === true;
+      const rateOptions = { ...encoderOptions, batches, runs, inFlight: prefetch, slots, onSlot: pool.note };
+      const figures = opts.coalesced
+        ? await gathered(device, source, { ...rateOptions, trials: runs })
+        : await throughput(device, source, rateOptions, (fields) =>
+            output.event('measurement', { ...fields, ...(showsPool && { pool: pool.metrics }) }),
           );
       const date = new Date();
       const { name, versions } = device.info;
@@ -117,18 +115,18 @@ async function bench({ output, options: asked }: Call<BenchOptions>): Promise<Ex
           slots,
           batches,
           trials: runs,
-          encoding: given.encoding,
-          dtype: given.precision,
+          encoding: encoderOptions.encoding,
+          dtype: encoderOptions.precision,
           source,
-          mode: asked.coalesced ? 'coalesced' : 'stream',
-          path: found.path,
+          mode: opts.coalesced ? 'coalesced' : 'stream',
+          path: figures.path,
         },
-        ...found,
+        ...figures,
       };
       const text = reportText(report);
       for (const line of text.split('\n')) output.line(line);
-      if (tellsPool) printPool(output, device, pool);
-      if (asked.report !== undefined) await writeReport(asked.report, report, text, pool);
+      if (showsPool) printPool(output, device, pool);
+      if (opts.report !== undefined) await writeReport(opts.report, report, text, pool);
       await opening.reportApiCalls(device);
     }
     return Exit.ok;
@@ -137,7 +135,7 @@ async function bench({ output, options: asked }: Call<BenchOptions>): Promise<Ex
   }
 }
 
-/** Slots of encoders: how many were free when a batch asked for one, and the waits for one. */
+/** Records how many slots were free when a batch requested one, and how long batches waited. */
 class PoolRecord {
   readonly #free: number[] = [];
   readonly #waitsNs: number[] = [];
@@ -165,10 +163,10 @@ interface BenchFigures extends Pick<BenchReport, 'results' | 'others' | 'notes' 
 async function throughput(
   device: Device,
   source: BenchOptions['source'],
-  wanted: RateOptions,
-  tell: (fields: Readonly<Record<string, unknown>>) => void,
+  rateOptions: RateOptions,
+  report: (fields: Readonly<Record<string, unknown>>) => void,
 ): Promise<BenchFigures> {
-  const rated = await (source === 'device' ? deviceRate(device, wanted) : hostRate(device, source, wanted));
+  const rated = await (source === 'device' ? deviceRate(device, rateOptions) : hostRate(device, source, rateOptions));
   const trials: number[] = [];
   try {
     const one = await measure({
@@ -181,13 +179,13 @@ async function throughput(
     });
     const inFlight = rated.latencies?.();
     const latencies = {
-      ...(inFlight && { [`${wanted.inFlight} in flight`]: inFlight }),
-      'one at a time': await rated.measureAlone(Math.min(MAX_ALONE, wanted.batches)),
+      ...(inFlight && { [`${rateOptions.inFlight} in flight`]: inFlight }),
+      'one at a time': await rated.measureAlone(Math.min(MAX_ALONE, rateOptions.batches)),
     };
     const latencyMs = Object.fromEntries(
       Object.entries(latencies).map(([name, values]) => [name, medianAndP95(values)]),
     );
-    tell({ ...measurementFields(one), path: rated.path, source, latencyMs });
+    report({ ...measurementFields(one), path: rated.path, source, latencyMs });
     const results = { trials: trials.slice(1), latencies }; // the first run only warms up
     return { path: rated.path, results, busy: rated.busy?.() };
   } finally {
@@ -206,26 +204,26 @@ const medianAndP95 = (values: readonly number[]) => ({
 async function gathered(
   device: Device,
   source: BenchOptions['source'],
-  wanted: RateOptions & { readonly trials: number },
+  rateOptions: RateOptions & { readonly trials: number },
 ): Promise<BenchFigures> {
   if (source === 'device') {
     throw new MillraceError({
       code: 'usage',
-      message: 'requests are gathered on their way to the device',
+      message: '--coalesced gathers requests on their way from the host to the device',
       asked: '--coalesced --source device',
-      advice: 'take --source pinned or plain',
+      advice: 'use --source pinned or plain',
     });
   }
   const { path, coalesced, others, perBatch, requestBytes, gatheredBytes } = await coalescedRates(
     device,
     source,
-    wanted,
+    rateOptions,
   );
-  const [request, most] = [bytes(requestBytes), bytes(gatheredBytes)];
+  const [request, limit] = [bytes(requestBytes), bytes(gatheredBytes)];
   const note =
     perBatch > 1
-      ? `gathered: ${perBatch.toFixed(1)} requests of ${request} a batch, up to ${most}`
-      : `gathered: nothing. A batch is up to ${most}, and two requests of ${request} are more`;
+      ? `gathered: ${perBatch.toFixed(1)} requests of ${request} a batch, up to ${limit}`
+      : `gathered: nothing. Two requests of ${request} exceed a batch of ${limit}`;
   return {
     path,
     results: resultsOf(coalesced),
@@ -243,7 +241,7 @@ async function writeReport(prefix: string, report: BenchReport, text: string, po
   const { date, commit, build, results, others, notes, busy } = report;
   const name = reportName(prefix, date);
   await writeFile(name, text);
-  const told = {
+  const content = {
     date,
     commit,
     build,
@@ -254,7 +252,7 @@ async function writeReport(prefix: string, report: BenchReport, text: string, po
     ...(notes && { notes }),
     ...Object.fromEntries((others ?? []).map((one) => [METHOD_KEYS[one.name] ?? one.name, one.trials])),
   };
-  await writeFile(name.replace(/\.md$/, '.json'), `${JSON.stringify(told)}\n`);
+  await writeFile(name.replace(/\.md$/, '.json'), `${JSON.stringify(content)}\n`);
 }
 
 const METHOD_KEYS: Readonly<Record<string, string>> = { Stream: 'stream', 'Per batch': 'perBatch' };

@@ -29,28 +29,26 @@ import { openSource, type Source, sourceExtensions } from './source/source.js';
 /** `millrace encode FILE` */
 export function encodeCommand(): Command {
   const command = new Command('encode')
-    .description('samples in a file to quantum states: amplitudes of n qubits')
+    .description('encode the samples in a file as quantum states of n qubits')
     .argument('<file>', `samples: ${sourceExtensions.join(', ')}`)
     .addOption(valueOption('--encoding <name>', encodings.join(', ')).default('amplitude'))
     .addOption(
-      valueOption('-q, --qubits <n>', 'qubits of a state (default: what the samples need)').argParser(
+      valueOption('-q, --qubits <n>', 'qubits of a state (default: the fewest that hold a sample)').argParser(
         wholeNumberParser(1, MAX_QUBITS),
       ),
     )
-    .addOption(valueOption('-o, --out <file>', 'where states go: .npy, .arrow, .feather, .ipc (default: nowhere)'))
-    .addOption(valueOption('--dtype <type>', 'f64 or f32 (default: as the samples are)'))
+    .addOption(valueOption('-o, --out <file>', 'write the states to a file: .npy, .arrow, .feather, .ipc'))
+    .addOption(valueOption('--dtype <type>', 'f64 or f32 (default: the type of the samples)'))
     .addOption(
-      valueOption('--batch-size <n>', 'samples that are read, and encoded, at a time').argParser(
-        wholeNumberParser(1, 2 ** 24),
-      ),
+      valueOption('--batch-size <n>', 'samples read and encoded at a time').argParser(wholeNumberParser(1, 2 ** 24)),
     )
     .addOption(
-      valueOption('--length <n>', 'values of a sample, of raw binary files').argParser(
+      valueOption('--length <n>', 'values per sample, for raw binary files').argParser(
         wholeNumberParser(1, 2 ** MAX_QUBITS),
       ),
     )
     .addOption(
-      valueOption('--nulls <what>', 'what a null becomes').choices(['fill_zero', 'reject']).default('fill_zero'),
+      valueOption('--nulls <what>', 'how to treat nulls').choices(['fill_zero', 'reject']).default('fill_zero'),
     )
     .addOption(flag('--reverse-qubits', 'qubit 0 is the highest bit of the index, not the lowest'))
     .addOption(options.devices().default('auto', 'the best there is'));
@@ -59,7 +57,7 @@ export function encodeCommand(): Command {
     command,
     ['millrace encode samples.npy --qubits 16 -o states.npy'],
     ['millrace encode angles.parquet --encoding angle --dtype f32 -o states.arrow'],
-    ['millrace encode samples.f64 --length 65536', 'only checks and measures'],
+    ['millrace encode samples.f64 --length 65536', 'checks the samples and measures the rate'],
   );
 }
 
@@ -76,29 +74,29 @@ interface EncodeCommandOptions extends DeviceCommandOptions, PipelineCommandOpti
 }
 
 async function encode(call: Call<EncodeCommandOptions>): Promise<CommandResult> {
-  const { options: asked, signal } = call;
+  const { options: opts, signal } = call;
   const [path = ''] = call.args;
-  const encoding = encodingOf(asked.encoding);
+  const encoding = encodingOf(opts.encoding);
   const source = await openSource(path, {
-    nulls: asked.nulls,
+    nulls: opts.nulls,
     signal,
-    ...(asked.batchSize !== undefined && { batch: asked.batchSize }),
-    ...(asked.length !== undefined && { length: asked.length }),
+    ...(opts.batchSize !== undefined && { batch: opts.batchSize }),
+    ...(opts.length !== undefined && { length: opts.length }),
   });
   try {
     const { length } = source;
-    const shape: StateShape = { encoding, qubits: asked.qubits ?? qubitsFor(encoding, length), length };
+    const shape: StateShape = { encoding, qubits: opts.qubits ?? qubitsFor(encoding, length), length };
     checkLength(shape);
-    const precision = asked.dtype === undefined ? source.precision : precisionOf(asked.dtype);
-    const about = { name: `encode ${encoding}`, unit: 'vec' };
-    return await withLazyEngine(call, about, (open) => encodeSource(call, source, shape, precision, open));
+    const precision = opts.dtype === undefined ? source.precision : precisionOf(opts.dtype);
+    const setup = { name: `encode ${encoding}`, unit: 'vec' };
+    return await withLazyEngine(call, setup, (open) => encodeSource(call, source, shape, precision, open));
   } finally {
     await source.close();
   }
 }
 
 async function encodeSource(
-  { output, options: asked, signal }: Call<EncodeCommandOptions>,
+  { output, options: opts, signal }: Call<EncodeCommandOptions>,
   source: Source,
   shape: StateShape,
   precision: Precision,
@@ -108,22 +106,22 @@ async function encodeSource(
   let samples = 0;
   let isWritten = false;
   try {
-    if (asked.out !== undefined) sink = await openSink(asked.out, shape.qubits, precision);
+    if (opts.out !== undefined) sink = await openSink(opts.out, shape.qubits, precision);
     const { engine, devices, startTelemetry } = await open();
     startTelemetry();
     const progress = openProgressLine(output);
     const begun = performance.now();
     const [device, ...more] = devices;
-    const rooms = device && more.length === 0 ? stagingPoolOf(device) : undefined;
-    const made = encodeRows(source.batches(rooms?.allocate), {
+    const pool = device && more.length === 0 ? stagingPoolOf(device) : undefined;
+    const made = encodeRows(source.batches(pool?.allocate), {
       shape,
       precision,
       engine,
       devices,
       signal,
-      ...(rooms && { release: (rows) => rooms.release(rows) }),
-      ...(asked.reverseQubits && { order: 'big' }),
-      ...(asked.batchSize !== undefined && { batch: asked.batchSize }),
+      ...(pool && { release: (rows) => pool.release(rows) }),
+      ...(opts.reverseQubits && { order: 'big' }),
+      ...(opts.batchSize !== undefined && { batch: opts.batchSize }),
     });
     for await (const batch of made) {
       await sink?.write(batch.bytes);
@@ -149,7 +147,7 @@ async function encodeSource(
       length,
       dtype: precision,
       seconds,
-      out: asked.out ?? null,
+      out: opts.out ?? null,
     };
     return { exit: Exit.ok, answer };
   } finally {
@@ -157,14 +155,14 @@ async function encodeSource(
   }
 }
 
-/** The fewest qubits that have room for a sample. A basis state's index says nothing of them. */
+/** Returns the fewest qubits that hold a sample. The index of a basis state does not determine them. */
 function qubitsFor(encoding: StateShape['encoding'], length: number): number {
   if (encoding === 'amplitude') return Math.max(1, Math.ceil(Math.log2(length)));
   if (encoding === 'iqp') return Math.round((Math.sqrt(8 * length + 1) - 1) / 2);
   if (encoding !== 'basis') return length;
   throw new EncodeError('qubits', {
-    message: 'how many qubits a basis state has cannot be told from its index',
+    message: 'the index of a basis state does not determine the number of qubits',
     asked: 'basis states',
-    advice: 'say it: --qubits',
+    advice: 'give --qubits',
   });
 }

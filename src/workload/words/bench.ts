@@ -20,23 +20,23 @@ import type { Layout } from './space/layout.js';
 /** `millrace bench words` */
 export function wordsBench(): Command {
   const command = new Command('words')
-    .description('rates of words by where they go: left on the device, to host memory, through a pipe next to mp64')
+    .description('rates of words left on the device, copied to host memory, and written to a pipe, compared with mp64')
     .addOption(options.device())
     .addOption(
       valueOption('--only <list>', `sections: ${sections.join(', ')}`)
         .argParser(sectionList)
-        .default(sections, 'all of them'),
+        .default(sections, 'all'),
     )
     .addOption(
-      valueOption('--runs <n>', `runs that count, ${MIN_RUNS} or more`)
+      valueOption('--runs <n>', `counted runs, ${MIN_RUNS} or more`)
         .argParser(wholeNumberParser(MIN_RUNS, 1000))
         .default(MIN_RUNS),
     );
   withDeviceOptions(command).action(action(bench));
   return withExamples(
     command,
-    ['millrace bench words --device cuda:0', 'everything that is measured on a GPU'],
-    ['millrace bench words --only pipe', 'next to mp64, where that is installed'],
+    ['millrace bench words --device cuda:0', 'all measurements on a GPU'],
+    ['millrace bench words --only pipe', 'compared with mp64, if it is installed'],
   );
 }
 
@@ -91,7 +91,7 @@ async function toHost(output: Output, device: Device, runs: number): Promise<voi
     rows.push(...(await measureRows(output, candidates)));
     for (const candidate of candidates) await candidate.close();
   }
-  printTable(output, 'To host memory, page-locked where the device has such; against the one call', rows);
+  printTable(output, 'To host memory, page-locked if the device supports it; relative to one call', rows);
 }
 
 async function small(output: Output, device: Device, runs: number): Promise<void> {
@@ -114,7 +114,7 @@ async function digests(output: Output, device: Device): Promise<readonly DigestR
     results.push({ words, layout, sha256: got, isRight: got === sha256 });
     rows.push([`${words / 1e6} M words, ${layout}`, verdict, got.slice(0, 16), duration(seconds)]);
   }
-  output.line(`\n${output.style.bold('SHA-256 of the first words, as recorded')}`);
+  output.line(`\n${output.style.bold('SHA-256 of the first words, compared with recorded digests')}`);
   for (const line of table(rows, { right: [3] })) output.line(line);
   return results;
 }
@@ -141,7 +141,7 @@ async function pipe(output: Output, { device, threads }: BenchOptions, runs: num
       )),
     );
   }
-  printTable(output, 'Through a pipe, as whole commands; against the first', rows);
+  printTable(output, 'Through a pipe, as whole commands; relative to the first', rows);
 }
 
 type WordCandidate = Candidate & Pick<WordRate, 'wordBytes'>;
@@ -166,5 +166,5 @@ function sectionList(text: string): Section[] {
   const named = text.split(',').map((name) => name.trim());
   const unknown = named.find((name) => !(sections as readonly string[]).includes(name));
   if (unknown === undefined) return named as Section[];
-  throw new InvalidArgumentError(`There is no section ${unknown}; there are ${sections.join(', ')}.`);
+  throw new InvalidArgumentError(`Unknown section ${unknown}; expected ${sections.join(', ')}.`);
 }

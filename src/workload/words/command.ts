@@ -46,43 +46,41 @@ export function wordsCommand(): Command {
   }
   command
     .addOption(flag('--hex-charset', 'charsets and literals are pairs of hexadecimal digits'))
-    .addOption(flag('--utf8', 'characters are those of UTF-8, not bytes'))
-    .addOption(flag('--sort-charsets', 'characters of charsets in ascending order'))
+    .addOption(flag('--utf8', 'read UTF-8 characters, not bytes'))
+    .addOption(flag('--sort-charsets', 'sort each charset in ascending order'))
     .addOption(
       valueOption(
         '--order <order>',
-        'which position changes fastest: the last, or as hashcat does the first, charsets sorted',
+        'which position changes fastest: the last, or as in hashcat the first, with sorted charsets',
       )
         .choices(orders)
         .default('canonical'),
     )
     .addOption(
-      valueOption('--max-run <n>', 'no character more than n times in a row').argParser(
+      valueOption('--max-run <n>', 'exclude words with a character more than n times in a row').argParser(
         wholeNumberParser(1, MAX_WORD_BYTES),
       ),
     )
     .addOption(
-      valueOption('--max-occurrence <n>', 'no character more than n times in a word').argParser(
+      valueOption('--max-occurrence <n>', 'exclude words with a character more than n times').argParser(
         wholeNumberParser(1, MAX_WORD_BYTES),
       ),
     )
     .addOption(
-      valueOption('--increment <min:max>', "the mask's first min positions, then one more, up to max").argParser(
-        parseLengths,
-      ),
+      valueOption('--increment <min:max>', 'prefixes of the mask, of min to max positions').argParser(parseLengths),
     )
-    .addOption(valueOption('--mask-file <file>', 'masks from a .hcmask file, one after the other'))
-    .addOption(valueOption('--skip <n>', 'begin at this index').argParser(parseBigint))
+    .addOption(valueOption('--mask-file <file>', 'read masks from a .hcmask file'))
+    .addOption(valueOption('--skip <n>', 'start at this index').argParser(parseBigint))
     .addOption(new Option('--start-index <n>', 'the same as --skip').argParser(parseBigint).hideHelp())
-    .addOption(valueOption('--limit <n>', 'so many words at most').argParser(parseBigint))
-    .addOption(valueOption('--start-word <word>', 'begin at this word'))
-    .addOption(valueOption('--stop-word <word>', 'end after this word'))
-    .addOption(valueOption('--format <layout>', 'what follows each word').choices(layoutNames).default('newline'))
+    .addOption(valueOption('--limit <n>', 'write at most n words').argParser(parseBigint))
+    .addOption(valueOption('--start-word <word>', 'start at this word'))
+    .addOption(valueOption('--stop-word <word>', 'stop after this word'))
+    .addOption(valueOption('--format <layout>', 'separator after each word').choices(layoutNames).default('newline'))
     .addOption(valueOption('-o, --output <file>', 'write to a file'))
-    .addOption(flag('--keyspace', 'only tell how many words there are'))
-    .addOption(valueOption('--index-of <word>', 'only tell where a word is'))
-    .addOption(flag('--digest', 'only tell the SHA-256 of what would be written'))
-    .addOption(valueOption('--emit-c <dir>', 'write a C library that makes words, and its header, to a folder'))
+    .addOption(flag('--keyspace', 'only print the number of words'))
+    .addOption(valueOption('--index-of <word>', 'only print the index of a word'))
+    .addOption(flag('--digest', 'only print the SHA-256 of the output'))
+    .addOption(valueOption('--emit-c <dir>', 'write a C library that makes words, with its header, to a folder'))
     .addOption(options.devices())
     .addOption(flag('--async', 'several chunks at a time on each device (default)'))
     .addOption(flag('--sync', 'one chunk at a time'));
@@ -91,10 +89,10 @@ export function wordsCommand(): Command {
   command.action(action(words, { isData: true, hasCheckpoints: ({ output }) => output !== undefined }));
   return withExamples(
     command,
-    ["millrace words '?u?l?l?l?d?d'", '45,697,600 words, a line each'],
-    ["millrace words -1 '?l?d' '?1?1?1?1' --skip 1000 --limit 10", 'ten of them'],
-    ["millrace words '?a?a?a?a?a?a?a?a' --keyspace", 'how many there are'],
-    ["millrace words '?d?d?d?d?d?d' --max-run 1 -o pins", 'none with a digit twice in a row'],
+    ["millrace words '?u?l?l?l?d?d'", '45,697,600 words, one per line'],
+    ["millrace words -1 '?l?d' '?1?1?1?1' --skip 1000 --limit 10", 'ten words from index 1000 on'],
+    ["millrace words '?a?a?a?a?a?a?a?a' --keyspace", 'the number of words'],
+    ["millrace words '?d?d?d?d?d?d' --max-run 1 -o pins", 'without a digit twice in a row'],
   );
 }
 
@@ -117,60 +115,60 @@ interface WordsOptions
 }
 
 async function words(call: Call<WordsOptions & RequestOptions>): Promise<CommandResult> {
-  const { output, options: given, args } = call;
-  if (given.emitC !== undefined) {
-    const files = emitC(given.emitC);
+  const { output, options: opts, args } = call;
+  if (opts.emitC !== undefined) {
+    const files = emitC(opts.emitC);
     for (const file of files) output.line(file);
     return { exit: Exit.ok, answer: { files } };
   }
-  const { skip = given.startIndex } = given;
-  const request = parseRequest(args[0], { ...given, ...(skip !== undefined && { skip }) });
+  const { skip = opts.startIndex } = opts;
+  const request = parseRequest(args[0], { ...opts, ...(skip !== undefined && { skip }) });
   for (const warning of request.warnings) output.warn(warning);
-  if (given.keyspace) {
+  if (opts.keyspace) {
     output.line(String(request.space.size));
     return { exit: Exit.ok, answer: { keyspace: request.space.size } };
   }
-  if (given.indexOf !== undefined) {
-    const index = request.space.indexOf(parseWord(given.indexOf));
-    if (index === undefined) output.say('it is not among them');
+  if (opts.indexOf !== undefined) {
+    const index = request.space.indexOf(parseWord(opts.indexOf));
+    if (index === undefined) output.say('the word is not in the keyspace');
     else output.line(String(index));
     return { exit: index === undefined ? Exit.no : Exit.ok, answer: { index: index ?? null } };
   }
-  const booking = await openJobSession(call, ledgerJobOf(call, request), { isOptional: true });
+  const session = await openJobSession(call, ledgerJobOf(call, request), { isOptional: true });
   try {
     const setup: EngineSetup = {
       name: 'words',
       unit: 'words',
-      feeding: pipelineOf(given),
-      ledger: Promise.resolve(booking.store),
-      ...threadsFor(given),
+      feeding: pipelineOf(opts),
+      ledger: Promise.resolve(session.store),
+      ...threadsFor(opts),
     };
-    return await withLazyEngine(call, setup, (open) => generate(call, request, booking, open));
+    return await withLazyEngine(call, setup, (open) => generate(call, request, session, open));
   } catch (error) {
-    await booking.close(error instanceof Error ? error.message : String(error));
+    await session.close(error instanceof Error ? error.message : String(error));
     throw error;
   }
 }
 
 /** Returns a ledger job if the words go to a file. Words written elsewhere cannot be resumed. */
 function ledgerJobOf(
-  { options: given, args }: Call<WordsOptions & RequestOptions>,
+  { options: opts, args }: Call<WordsOptions & RequestOptions>,
   request: WordRequest,
 ): JobDescription | undefined {
-  const { output: file, maxRun, maxOccurrence, digest } = given;
+  const { output: file, maxRun, maxOccurrence, digest } = opts;
   if (digest || file === undefined) return undefined;
-  return ledgerJobFor(request, file, { mask: args[0] ?? given.maskFile, maxRun, maxOccurrence });
+  return ledgerJobFor(request, file, { mask: args[0] ?? opts.maskFile, maxRun, maxOccurrence });
 }
 
 async function generate(
   call: Call<WordsOptions>,
   request: WordRequest,
-  booking: JobSession<Indexed>,
+  session: JobSession<Indexed>,
   open: () => Promise<OpenedEngine>,
 ): Promise<CommandResult> {
-  const { output, options: given, signal } = call;
+  const { output, options: opts, signal } = call;
   const { space, layout } = request;
-  const before = progressIn(request, booking.completed);
+  const before = progressIn(request, session.completed);
   const range = between(request.range.start + before.words, endOf(request.range));
   let engine: Engine | undefined;
   let monitor: Monitor | undefined;
@@ -180,7 +178,7 @@ async function generate(
     const { devices } = opened;
     engine = opened.engine;
     monitor?.devicesOpened();
-    booking.ledger?.setDevices(devices.map(({ info }) => info.id));
+    session.ledger?.setDevices(devices.map(({ info }) => info.id));
     opened.startTelemetry();
     for (const device of devices) await unlessAborted(engine.prepare(kernelOn(device).kernel), signal);
     return engine;
@@ -191,20 +189,20 @@ async function generate(
     whenRunning: () => monitor?.whenRunning(),
     engine: openEngine,
     // A device that the user names is used even for little work.
-    minDeviceBytes: given.device === undefined ? undefined : 0,
+    minDeviceBytes: opts.device === undefined ? undefined : 0,
   };
   // Reports a missing or unusable device before the first byte is written.
-  if (given.device !== undefined) {
+  if (opts.device !== undefined) {
     await openEngine();
     if (space.segments.some((segment) => !isRegular(segment.words))) {
-      output.warn('words that a filter leaves, or of several lengths, are made by the host');
+      output.warn('filtered words and words of several lengths are made by the host, not by the device');
     }
   }
-  const digest = given.digest ? digestSink() : undefined;
+  const digest = opts.digest ? digestSink() : undefined;
   const sink: Sink =
-    digest ?? (given.output === undefined ? stdoutSink(host().stdout) : fileSink(given.output, before.bytes));
+    digest ?? (opts.output === undefined ? stdoutSink(host().stdout) : fileSink(opts.output, before.bytes));
   const progress: WriteProgress = { next: range.start, bytes: before.bytes, isClosed: false };
-  const written = booking.ledger && new ProgressRecorder(booking.ledger, sink, before.words);
+  const written = session.ledger && new ProgressRecorder(session.ledger, sink, before.words);
   const begun = performance.now();
   const watched = {
     name: 'words',
@@ -217,17 +215,17 @@ async function generate(
   };
   monitor = startMonitor(
     output,
-    given,
+    opts,
     watched,
-    booking.controls(() => engine, call),
+    session.controls(() => engine, call),
   );
-  booking.listen(monitor);
+  session.listen(monitor);
   const counted = (): bigint => progress.next - request.range.start;
   try {
     await writeWords(space, range, wordOptions, sink, progress, () => written?.onWritten(counted()));
     await written?.end(counted(), true);
     if (!progress.isClosed) await sink.close();
-    await booking.end({ isComplete: true });
+    await session.end({ isComplete: true });
     const seconds = (performance.now() - begun) / 1000;
     monitor.end();
     if (digest) {
@@ -241,9 +239,9 @@ async function generate(
     monitor.end();
     await written?.end(counted(), false).catch(() => undefined); // words that were not recorded are made again
     if (!signal.aborted) throw error;
-    await booking.end({ isComplete: false, reason: 'stopped' });
-    const goesOn = booking.ledger ? `the same command (job ${booking.ledger.id})` : `--skip ${progress.next}`;
-    output.say(`stopped; the next word has index ${progress.next}: ${goesOn} goes on`);
+    await session.end({ isComplete: false, reason: 'stopped' });
+    const how = session.ledger ? `the same command (job ${session.ledger.id})` : `--skip ${progress.next}`;
+    output.say(`stopped; the next word has index ${progress.next}; resume with ${how}`);
     return { exit: call.stopped ?? Exit.stopped, answer: answerOf(progress, request.range.start) };
   } finally {
     monitor.end();
@@ -265,13 +263,13 @@ const summaryLine = (words: bigint, bytes: bigint, seconds: number): string =>
   `${count(words)} words in ${duration(seconds)}, ${rate(Number(bytes) / seconds, 'B')}`;
 
 /** `--sync` and `--async` are the pipelines of those names. */
-function pipelineOf({ async, sync, ...given }: WordsOptions): PipelineCommandOptions {
-  if (!async && !sync) return given;
-  if (!(async && sync) && given.pipeline === undefined) return { ...given, pipeline: sync ? 'sync' : 'poll' };
+function pipelineOf({ async, sync, ...opts }: WordsOptions): PipelineCommandOptions {
+  if (!async && !sync) return opts;
+  if (!(async && sync) && opts.pipeline === undefined) return { ...opts, pipeline: sync ? 'sync' : 'poll' };
   throw new MillraceError({
     code: 'usage',
-    message: 'there is one pipeline',
-    asked: [async && '--async', sync && '--sync', given.pipeline && `--pipeline ${given.pipeline}`]
+    message: 'several pipelines were chosen',
+    asked: [async && '--async', sync && '--sync', opts.pipeline && `--pipeline ${opts.pipeline}`]
       .filter(Boolean)
       .join(' and '),
     advice: 'give one of them',
@@ -281,7 +279,7 @@ function pipelineOf({ async, sync, ...given }: WordsOptions): PipelineCommandOpt
 function parseLengths(text: string): { min: number; max: number } {
   const [, first, second] = /^(\d{1,3})(?::(\d{1,3}))?$/.exec(text) ?? [];
   const [min, max] = [Number(first), Number(second ?? first)];
-  if (!(min >= 1 && min <= max)) throw new InvalidArgumentError('Two lengths are needed, MIN:MAX, from 1 on.');
+  if (!(min >= 1 && min <= max)) throw new InvalidArgumentError('Expected MIN:MAX, with MIN from 1 to MAX.');
   return { min, max };
 }
 
@@ -289,5 +287,5 @@ function parseBigint(text: string): bigint {
   if (/^(\d+|0x[0-9a-fA-F]+)$/.test(text)) return BigInt(text);
   const [, base, power] = /^(\d{1,9})\^(\d{1,4})$/.exec(text) ?? [];
   if (base !== undefined && power !== undefined) return BigInt(base) ** BigInt(power);
-  throw new InvalidArgumentError('A whole number is needed, as 1000, 0x3e8 or 2^64.');
+  throw new InvalidArgumentError('Expected a whole number such as 1000, 0x3e8 or 2^64.');
 }

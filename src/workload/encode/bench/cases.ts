@@ -43,7 +43,7 @@ const fromHost = (from: 'pinned' | 'plain', precision: 'f64' | 'f32'): BenchCase
       : hostRate(device, from, amplitude(precision, 64, 4, runs)),
 });
 
-/** The specification's own size: 500 batches, 20 trials. */
+/** The size in the specification: 500 batches, 20 trials. */
 const specified: BenchCase = {
   ...fromHost('pinned', 'f64'),
   name: `amplitude, ${QUBITS} qubits × 64, f64, 500 batches × 20 trials`,
@@ -68,7 +68,7 @@ export const encodeCases: WorkloadBench = {
   async *peers(device, { runs }) {
     if (device.info.kind !== 'cuda' && device.info.kind !== 'native') return;
     const place = device.info.kind === 'cuda' ? 'cuda' : 'cpu';
-    // Long enough that it does not matter how long threads take to wake: 40 ms of an H200, 0.2 s of two cores.
+    // Long enough that the time to wake threads does not matter: 40 ms of an H200, 0.2 s of two cores.
     const batches = place === 'cuda' ? 1000 : 16;
     yield* sideBySide(device, { qubits: QUBITS, batch: 64, batches, runs, place, from: 'there' });
     if (place === 'cpu') return;
@@ -78,7 +78,7 @@ export const encodeCases: WorkloadBench = {
   },
 };
 
-/** Ours, then who is there, all with the same samples. */
+/** Compares Millrace with the installed peers, all with the same samples. */
 async function* sideBySide(device: Device, work: PeerWork): AsyncGenerator<PeerComparison> {
   const { batch, batches, runs, from, place } = work;
   const how = amplitude('f64', batch, batches, runs);

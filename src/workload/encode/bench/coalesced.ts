@@ -4,7 +4,7 @@ import { realBytes } from '../kernel/encoding.js';
 import { checkedStates, inputsOf, type RateOptions } from './rate.js';
 import { gathered, oneAtATime, type RequestValues, type SubmitMethod, streamed } from './submit-methods.js';
 
-/** One way of making requests: vectors a second of each trial, and milliseconds of each request. */
+/** One way to submit requests: vectors per second of each trial, and milliseconds of each request. */
 export interface MethodFigures {
   readonly name: string;
   readonly trials: readonly number[];
@@ -14,23 +14,23 @@ export interface MethodFigures {
 export interface CoalescedRates {
   readonly path: string;
   readonly coalesced: MethodFigures;
-  /** The same requests by other ways, by turns with it. */
+  /** The same requests submitted in other ways, in alternation. */
   readonly others: readonly MethodFigures[];
-  /** In bytes: a request, and the most that is gathered. */
+  /** Bytes of a request, and of the largest gathered batch. */
   readonly requestBytes: number;
   readonly gatheredBytes: number;
-  /** Requests of a batch on average. */
+  /** Mean number of requests per batch. */
   readonly perBatch: number;
 }
 
-/** Input that is gathered before it is sent. */
+/** Largest input of a gathered batch. */
 const MAX_GATHERED_BYTES = 8 * 2 ** 20;
-/** Batches whose requests are under way. */
+/** Batches whose requests are in flight. */
 const BATCHES_AHEAD = 4;
 
 /**
- * Requests of `batch` samples gathered, against the same requests in a stream and one at a time: by turns, in one process,
- * after one run of each that does not count.
+ * Measures requests of `batch` samples: gathered, in a stream, and one at a time. The three alternate in one process; the
+ * first run of each does not count.
  */
 export async function coalescedRates(
   device: Device,
@@ -102,14 +102,14 @@ function figuresOf(name: string): Figures {
   };
 }
 
-/** Its batches hold what is gathered, and at least one request. */
+/** Opens an encoder whose batches hold the gathered input, and at least one request. */
 function openGathering(device: Device, options: RateOptions): Promise<Encoder> {
   const { batch = 64, precision = 'f32', qubits } = options;
-  const most = Math.floor(MAX_GATHERED_BYTES / (2 ** qubits * realBytes(precision)));
-  return openEncoder(device, { ...options, batch: Math.max(batch, most) });
+  const gatheredSamples = Math.floor(MAX_GATHERED_BYTES / (2 ** qubits * realBytes(precision)));
+  return openEncoder(device, { ...options, batch: Math.max(batch, gatheredSamples) });
 }
 
-/** Both ways give the states of the reference. */
+/** Checks gathered and single states against the reference. */
 async function check(encoder: Encoder, values: Float64Array | Float32Array): Promise<void> {
   const { shape, precision } = encoder.plan;
   const gatherer = encoder.gather();

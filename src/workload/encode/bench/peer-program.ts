@@ -1,8 +1,8 @@
 /**
- * What NumPy and PyTorch run. Each has several ways to write the same states, and which is the fastest depends on version
- * and hardware: it tries them first, and the best one is the peer. States are whole: both parts of every number are
- * written. Memory is made once, as ours is; on a GPU time is taken from the first copy to the end of the last kernel. Behind
- * a run it sleeps: threads of its libraries spin for a while, and the next turn is somebody else's.
+ * The program of the NumPy and PyTorch peers. Each library can write the same states in several ways, and the fastest
+ * depends on version and hardware: the program tries all of them and then runs the fastest. It writes both parts of every
+ * amplitude. Memory is allocated once, as in Millrace. On a GPU, time counts from the first copy to the end of the last
+ * kernel. After a run it sleeps, because threads of the library keep spinning and would slow down the next candidate.
  */
 export const PEER_PROGRAM = `
 import hashlib, json, os, sys, time

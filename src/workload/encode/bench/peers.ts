@@ -32,9 +32,9 @@ export interface OpenPeer extends Candidate {
 export type PeerLibrary = 'NumPy' | 'PyTorch';
 
 /**
- * NumPy or PyTorch in a Python process that stays, so that only its work is timed: it gets our samples by a file, gives
- * its first and last state back to be checked by our reference, and then runs when asked. Undefined where there is none
- * (or no CUDA in it).
+ * Opens NumPy or PyTorch in a Python process that stays open, so that only its work is timed. The process reads our samples
+ * from a file, writes its first and last state for a check by our reference, and then runs on request. Undefined if the
+ * library is not installed or lacks CUDA.
  */
 export async function openPeer(library: PeerLibrary, device: Device, work: PeerWork): Promise<OpenPeer | undefined> {
   const { path: folder, remove } = temporaryFolder(tmpdir(), 'millrace-peer-');
@@ -72,7 +72,7 @@ export async function openPeer(library: PeerLibrary, device: Device, work: PeerW
   }
 }
 
-/** Its first and its last state, against the reference. */
+/** Checks a peer's first and last state against the reference. */
 function check(library: string, shape: StateShape, values: Float64Array, file: string): void {
   const bytes = readFileSync(file);
   const given = new Float64Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 8);
@@ -91,7 +91,7 @@ function check(library: string, shape: StateShape, values: Float64Array, file: s
   }
 }
 
-/** A line to it is a run, a line from it what came of that. */
+/** Each line written to the process starts a run; each line read is a result. */
 class PythonPeer {
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #lines: AsyncIterator<string>;
@@ -113,11 +113,11 @@ class PythonPeer {
 
   async ask(): Promise<unknown> {
     this.#child.stdin.write('run\n');
-    const told = await this.answer();
-    if (told !== undefined) return told;
+    const result = await this.answer();
+    if (result !== undefined) return result;
     throw new MillraceError({
       code: 'device-failed',
-      message: 'the Python process of a peer has ended by itself',
+      message: 'the Python process of a peer ended unexpectedly',
       asked: 'a run of a peer',
       advice: 'try again without --peers',
     });

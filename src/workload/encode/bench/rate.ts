@@ -16,33 +16,33 @@ export interface RateOptions extends EncoderOptions {
   readonly batches: number;
   readonly runs?: number;
   readonly inFlight?: number;
-  /** Kernels alone: see `PlanOptions`, and on how many streams batches are encoded by turns. */
+  /** For `deviceRate`: see `PlanOptions`, and the number of streams that encode batches in turn. */
   readonly pieceBits?: number;
   readonly streams?: number;
 }
 
 export interface EncodeRate extends Candidate {
   readonly path: string;
-  /** What the device and the processors did in the runs so far, the first one left out. */
+  /** Use of the bus and the processors in the runs so far, without the first. */
   readonly busy?: () => BusUsage;
-  /** Of requests in flight with others, in the runs so far, the first one left out: milliseconds of each. */
+  /** Milliseconds of each request in the runs so far, without the first run, with several in flight. */
   readonly latencies?: () => readonly number[];
-  /** Milliseconds of each of so many requests that are made one at a time. */
+  /** Measures requests made one at a time: milliseconds of each. */
   readonly measureAlone: SubmitMethod;
   close(): void;
 }
 
-/** How well the bus was used, and what it cost. */
+/** Use of the bus, and its cost in processor time. */
 export interface BusUsage {
-  /** Of each run: what of copying and encoding went on at the same time. */
+  /** For each run, how much copying and encoding overlapped. */
   readonly overlaps: readonly Overlap[];
-  /** The figure that others call overlap: see `lengthRatio`. */
+  /** The figure that other programs call overlap: see `lengthRatio`. */
   readonly lengthRatio: number;
-  /** Processor seconds of all threads a second. */
+  /** Processor seconds of all threads per second. */
   readonly processors: number;
 }
 
-/** From values in memory of the host to states on the device, batch by batch as `Encoder.stream` does it. */
+/** Measures `Encoder.stream`: from values in host memory to states on the device. */
 export async function hostRate(device: Device, from: 'pinned' | 'plain', options: RateOptions): Promise<EncodeRate> {
   let times: BatchTimes[] = [];
   const encoder = await openEncoder(device, { ...options, onTimes: (one) => times.push(one) });
@@ -85,7 +85,7 @@ export async function hostRate(device: Device, from: 'pinned' | 'plain', options
   };
 }
 
-/** Run by run. The first, which warms up, is left out in the end. */
+/** Records each run. `busy` leaves out the first, which warms up. */
 class UsageRecorder {
   readonly #runs: { readonly overlap: Overlap; readonly processors: number }[] = [];
 
@@ -113,7 +113,7 @@ class UsageRecorder {
   }
 }
 
-/** Different batches, so that nothing is copied twice in a row. */
+/** Number of different batches, so that consecutive copies differ. */
 const INPUTS = 4;
 
 export async function inputsOf(encoder: Encoder, from: 'pinned' | 'plain', samples = encoder.batch) {
@@ -144,7 +144,7 @@ export async function inputsOf(encoder: Encoder, from: 'pinned' | 'plain', sampl
   };
 }
 
-/** Kernels alone, over data that is on the device already: launches one after the other, by the device's own times. */
+/** Measures the kernels alone, on data that is already on the device: consecutive launches, timed by the device. */
 export async function deviceRate(device: Device, options: RateOptions): Promise<EncodeRate> {
   const { encoding, qubits, precision = 'f32', batch = 64, batches, runs } = options;
   const shape: StateShape = { encoding, qubits, length: options.length ?? lengthOf(encoding, qubits) };
@@ -159,7 +159,7 @@ export async function deviceRate(device: Device, options: RateOptions): Promise<
   const { streams: width = 1 } = options;
   const benchStreams: BenchStream[] = [];
   const close = (): void => {
-    for (const line of benchStreams) line.close();
+    for (const benchStream of benchStreams) benchStream.close();
   };
   try {
     for (let at = 0; at < width; at++) benchStreams.push(await openBenchStream(device, plan, batch, rows));
@@ -176,8 +176,8 @@ export async function deviceRate(device: Device, options: RateOptions): Promise<
     const run = async (): Promise<Run> => {
       for (let k = 0; k < batches; k++) benchStreams[k % width]?.encode();
       const ended = await Promise.all(benchStreams.map(({ stream }) => stream.mark().done));
-      const startedNs = ended.reduce((least, one) => (one.startedNs < least ? one.startedNs : least), BigInt(2 ** 63));
-      const endedNs = ended.reduce((most, one) => (one.endedNs > most ? one.endedNs : most), 0n);
+      const startedNs = ended.reduce((first, one) => (one.startedNs < first ? one.startedNs : first), BigInt(2 ** 63));
+      const endedNs = ended.reduce((last, one) => (one.endedNs > last ? one.endedNs : last), 0n);
       return { seconds: Number(endedNs - startedNs) / 1e9, work: batches * batch, digest };
     };
     const more = width > 1 ? `, ${width} streams` : '';
@@ -194,7 +194,7 @@ export async function deviceRate(device: Device, options: RateOptions): Promise<
   }
 }
 
-/** A stream with a batch of its own. */
+/** A stream with its own batch. */
 interface BenchStream {
   readonly stream: Stream;
   readonly buffers: Readonly<Record<string, DeviceBuffer>>;
@@ -248,7 +248,7 @@ async function launcher(
   };
 }
 
-/** The first and the last state of a batch against the reference; a digest of all of them. */
+/** Checks the first and last state of a batch against the reference. Returns a digest of all states. */
 export function checkedStates(
   device: Device,
   shape: StateShape,
@@ -263,11 +263,11 @@ export function checkedStates(
     const expected = referenceStates(shape, 1, values.subarray(sample * length, (sample + 1) * length), { precision });
     const tolerance = precision === 'f64' ? 2e-15 : 1e-6;
     expected.forEach((value, i) => {
-      const given = states[sample * size + i] ?? Number.NaN;
-      if (Math.abs(given - value) <= tolerance) return;
+      const actual = states[sample * size + i] ?? Number.NaN;
+      if (Math.abs(actual - value) <= tolerance) return;
       throw new MillraceError({
         code: 'device-failed',
-        message: `${device.info.id}: part ${i} of state ${sample} is ${given}, not ${value}`,
+        message: `${device.info.id}: part ${i} of state ${sample} is ${actual}, not ${value}`,
         asked: `${shape.encoding} of ${qubits} qubits`,
         advice: `run \`millrace selftest --device ${device.info.id}\`; a figure for wrong results is worth nothing`,
       });

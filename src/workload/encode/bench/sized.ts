@@ -9,20 +9,20 @@ import { lengthOf, type StateShape } from '../kernel/encoding.js';
 const QUBITS = 10;
 const ROWS = 256;
 
-/** Amplitudes of 10 qubits, to states in the host's memory, by all of the devices: what scaling is measured with. */
-export async function scalingJob(devices: readonly Device[], most?: number): Promise<ScalableWork> {
+/** The job of the scaling measurement: amplitudes of 10 qubits, copied to host memory, on all devices. */
+export async function scalingJob(devices: readonly Device[], maxWork?: number): Promise<ScalableWork> {
   const shape: StateShape = { encoding: 'amplitude', qubits: QUBITS, length: lengthOf('amplitude', QUBITS) };
   const values = new Float32Array(ROWS * shape.length);
   fillSynthetic(shape, values, 0n);
-  const given = function* (left: number): Generator<Float32Array> {
+  const samplesOf = function* (left: number): Generator<Float32Array> {
     for (; left > 0; left -= ROWS) yield left < ROWS ? values.subarray(0, left * shape.length) : values;
   };
   const engine = new Engine([...devices]);
   const run = async (work: number): Promise<number> => {
     const begun = performance.now();
     let states = 0;
-    // One state of each batch is made by the reference too.
-    for await (const batch of encodeRows(given(work), { shape, precision: 'f32', engine, devices })) {
+    // The reference recomputes one state of each batch.
+    for await (const batch of encodeRows(samplesOf(work), { shape, precision: 'f32', engine, devices })) {
       states += batch.count;
       batch.release();
     }
@@ -30,13 +30,13 @@ export async function scalingJob(devices: readonly Device[], most?: number): Pro
     return (performance.now() - begun) / 1000;
   };
   await run(1); // compiles
-  return { unit: 'vec', maxWork: most ?? (await findMaxWork(run, 10 ** 8)), run, close: () => engine.close() };
+  return { unit: 'vec', maxWork: maxWork ?? (await findMaxWork(run, 10 ** 8)), run, close: () => engine.close() };
 }
 
 const tooFew = (states: number, work: number): MillraceError =>
   new MillraceError({
     code: 'device-failed',
-    message: `${states} states of ${work} samples`,
+    message: `${work} samples gave ${states} states`,
     asked: `amplitudes of ${QUBITS} qubits`,
     advice: 'run `millrace selftest`; a figure for wrong results is worth nothing',
   });

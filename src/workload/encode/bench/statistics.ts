@@ -2,7 +2,7 @@ import { median } from '../../../device/median.js';
 import type { Overlap } from '../../../engine/telemetry/overlap.js';
 import type { BusUsage } from './rate.js';
 
-/** The value at a share of a sorted list, between neighbours in proportion: NumPy's default. */
+/** Returns a percentile by linear interpolation between neighbours, NumPy's default. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   const at = (sorted.length - 1) * share;
@@ -10,29 +10,29 @@ export function percentile(values: readonly number[], share: number): number {
   return low + (high - low) * (at - Math.floor(at));
 }
 
-/** What a report shows of a run of the benchmark. */
+/** The content of a report of the benchmark. */
 export interface BenchReport {
   readonly date: Date;
   readonly commit: string | undefined;
-  /** Version and digest of the sources, which are known where the commit is not. */
+  /** Version and digest of the sources, known even if the commit is not. */
   readonly build: string;
   readonly device: string;
   readonly driver: string | undefined;
   readonly runtime: string | undefined;
   readonly parameters: Readonly<Record<string, string | number>>;
   readonly results: Results;
-  /** More to say of the results, a line each. */
+  /** Notes on the results, one line each. */
   readonly notes?: readonly string[];
-  /** The same requests by other ways, by turns. */
+  /** The same requests submitted in other ways, in alternation. */
   readonly others?: readonly (Results & { readonly name: string })[];
-  /** Of each trial, where it is known. */
+  /** Undefined if not measured. */
   readonly busy?: BusUsage | undefined;
 }
 
 export interface Results {
-  /** Vectors a second of each trial. */
+  /** Vectors per second of each trial. */
   readonly trials: readonly number[];
-  /** Milliseconds from call to states of each request, by how requests were made. */
+  /** Milliseconds from call to states of each request, keyed by how requests were made. */
   readonly latencies: Readonly<Record<string, readonly number[]>>;
 }
 
@@ -69,7 +69,7 @@ export function reportText(report: BenchReport): string {
   ].join('\n');
 }
 
-/** The median of the ratios of trials that followed each other: a machine that is busy for a while slows down both. */
+/** Returns the median ratio of consecutive trials: other load on the machine slows down both. */
 const ratioOf = (ours: readonly number[], others: readonly number[]): number =>
   median(ours.map((one, trial) => one / (others[trial] ?? Number.NaN)));
 
@@ -80,8 +80,8 @@ function busyLines({ overlaps, lengthRatio, processors }: BusUsage): string[] {
   return [
     `- copying: ${middle(({ copyBusy }) => copyBusy)} of the time`,
     `- encoding: ${middle(({ computeBusy }) => computeBusy)} of the time`,
-    `- overlap: ${middle(({ hidden }) => hidden)} of the shorter of the two goes on beside the other`,
-    `- lengths: one is ${percent(lengthRatio)} of the other (what others call overlap)`,
+    `- overlap: ${middle(({ hidden }) => hidden)} of the shorter of the two runs during the other`,
+    `- lengths: one is ${percent(lengthRatio)} of the other (other programs call this overlap)`,
     `- processor time ÷ time: ${processors.toFixed(2)}`,
     '',
   ];

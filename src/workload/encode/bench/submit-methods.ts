@@ -1,13 +1,13 @@
 import type { Encoder } from '../job/encoder.js';
 import type { EncodedStates } from '../job/states.js';
 
-/** A way of handing requests to an encoder. A run gives the time from each call to its states, in milliseconds. */
+/** A way to submit requests to an encoder. Returns the milliseconds from each call to its states. */
 export type SubmitMethod = (requests: number) => Promise<readonly number[]>;
 
 /** The values of request `k`. */
 export type RequestValues = (k: number) => Float64Array | Float32Array;
 
-/** The next request is made when the states of the one before are there. */
+/** Makes each request when the states of the previous one are complete. */
 export function oneAtATime(encode: (k: number) => Promise<Pick<EncodedStates, 'release'>>): SubmitMethod {
   return async (requests) => {
     const latencies: number[] = [];
@@ -21,7 +21,7 @@ export function oneAtATime(encode: (k: number) => Promise<Pick<EncodedStates, 'r
   };
 }
 
-/** `Encoder.stream`: some requests are in flight. `onLast` sees the last states before they are released. */
+/** Uses `Encoder.stream`, with `inFlight` requests in flight. `onLast` gets the last states before their release. */
 export function streamed(
   encoder: Encoder,
   request: RequestValues,
@@ -30,14 +30,14 @@ export function streamed(
 ): SubmitMethod {
   return async (requests) => {
     const begun: number[] = [];
-    const given = function* () {
+    const timedRequests = function* () {
       for (let k = 0; k < requests; k++) {
         begun.push(performance.now());
         yield request(k);
       }
     };
     const latencies: number[] = [];
-    for await (const states of encoder.stream(given(), { inFlight })) {
+    for await (const states of encoder.stream(timedRequests(), { inFlight })) {
       latencies.push(performance.now() - (begun[latencies.length] ?? Number.NaN));
       if (latencies.length === requests) await onLast(states);
       states.release();
@@ -46,7 +46,7 @@ export function streamed(
   };
 }
 
-/** Gathers requests into batches of up to `bytes` bytes. `onBatches` is told how many batches were made. */
+/** Gathers requests into batches of up to `maxBytes` bytes. Calls `onBatches` with the number of batches. */
 export function gathered(
   encoder: Encoder,
   request: RequestValues,
@@ -66,7 +66,7 @@ export function gathered(
     };
     for (let k = 0; k < requests; k++) {
       const done = submit(k);
-      done.catch(() => undefined); // thrown when it is waited for
+      done.catch(() => undefined); // thrown when it is awaited
       waiting.push(done);
       if (waiting.length >= window) await waiting.shift();
     }

@@ -1,7 +1,7 @@
 import { EncodeError } from '../job/errors.js';
 import type { Reals } from '../job/validate.js';
 
-/** |⟨ψ|φ⟩|² of two states, amplitudes as pairs of real and imaginary part; 0 to 1. */
+/** Returns |⟨ψ|φ⟩|² of two states, from 0 to 1. Amplitudes are pairs of real and imaginary part. */
 export function fidelity(a: Reals, b: Reals): number {
   checkPair(a, b);
   let re = 0;
@@ -14,10 +14,10 @@ export function fidelity(a: Reals, b: Reals): number {
   return Math.min(1, Math.max(0, re * re + im * im));
 }
 
-/** √(1 − fidelity): how far apart two pure states are. */
+/** Returns the trace distance of two pure states, √(1 − fidelity). */
 export const traceDistance = (a: Reals, b: Reals): number => Math.sqrt(1 - fidelity(a, b));
 
-/** Two registers as one: `low` keeps the qubits from 0 on, `high` follows them. */
+/** Joins two registers: `low` has the qubits from 0 on, `high` the following ones. */
 export function tensorProduct(low: Reals, high: Reals): Float64Array {
   for (const state of [low, high]) checkInterleaved(state);
   const out = new Float64Array((low.length * high.length) / 2);
@@ -33,7 +33,7 @@ export function tensorProduct(low: Reals, high: Reals): Float64Array {
   return out;
 }
 
-/** How a loss changes with a sample when `gradient` is how it changes with the real amplitudes: (g − ψ⟨ψ, g⟩)/‖x‖. */
+/** Returns the gradient of a loss by the sample, given that by the real amplitudes: (g − ψ⟨ψ, g⟩)/‖x‖. */
 export function amplitudeGradient(sample: Reals, gradient: Reals): Float64Array {
   let squares = 0;
   for (let i = 0; i < sample.length; i++) squares += (sample[i] as number) ** 2;
@@ -59,7 +59,7 @@ function checkPair(a: Reals, b: Reals): void {
 function checkInterleaved(state: Reals): void {
   if (state.length % 2 === 0 && state.length > 0) return;
   throw new EncodeError('size', {
-    message: `${state.length} numbers are no pairs of real and imaginary parts`,
+    message: `${state.length} numbers are not pairs of real and imaginary parts`,
     asked: 'a state',
     advice: 'give both parts of each amplitude',
   });

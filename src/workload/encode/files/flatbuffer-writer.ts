@@ -1,4 +1,4 @@
-/** A value of a FlatBuffers table: a number of some bytes, or something that the table refers to. */
+/** A value of a FlatBuffers table: a number of 1 to 8 bytes, or a reference to a node. */
 export type FlatValue = { readonly bytes: 1 | 2 | 4 | 8; readonly value: number } | { readonly refersTo: FlatNode };
 
 /** A table by its fields, a list of tables, a text, or structs (as bytes, with their number). */
@@ -36,7 +36,7 @@ class FlatWriter {
     return at;
   }
 
-  /** Writes what a reference refers to, and the reference. */
+  /** Writes a node, and the reference to it. */
   link(reference: number, node: FlatNode): void {
     const at = this.#write(node);
     this.#bytes.writeUInt32LE(at - reference, reference);

@@ -45,8 +45,8 @@ const defaults: LoaderSettings = {
 };
 
 /**
- * Batches of encoded states, described step by step; each step gives a new loader. Arguments are checked where they are
- * given; the file, or the lack of one, when the loader is iterated.
+ * Batches of encoded states, described step by step; each step gives a new loader. Arguments are checked
+ * at once; the file is opened when the loader is iterated.
  *
  *   for await (const states of loader(device).qubits(10).encoding('angle').file('angles.parquet')) { … states.release(); }
  */
@@ -68,12 +68,12 @@ export class Loader {
     return this.#with({ encoding: encodingOf(name) });
   }
 
-  /** How many batches of synthetic data, and how many samples each has; a file is read to its end. */
+  /** Sets the number of batches of synthetic data, and the samples per batch. A file is read to its end. */
   batches(total: number, size = this.#settings.size): Loader {
     return this.#with({ total: positive(total, 'batches'), size: positive(size, 'samples of a batch') });
   }
 
-  /** What states are made of. Unless told, files say it, and synthetic data is f32. */
+  /** Sets the precision of states. Default: that of the file, f32 for synthetic data. */
   dtype(name: string): Loader {
     return this.#with({ precision: precisionOf(name) });
   }
@@ -81,7 +81,7 @@ export class Loader {
   seed(value: bigint | number): Loader {
     const seed = BigInt(value);
     if (seed < 0n || seed >= 2n ** 64n)
-      throw settingError(`${value} is no seed`, 'give a whole number from 0 to 2^64 − 1');
+      throw settingError(`invalid seed ${value}`, 'give a whole number from 0 to 2^64 − 1');
     return this.#with({ seed });
   }
 
@@ -89,7 +89,7 @@ export class Loader {
     return this.#with({ order });
   }
 
-  /** Batches that are on their way at a time. */
+  /** Sets the number of batches in flight. */
   prefetch(batches: number): Loader {
     return this.#with({ prefetch: positive(batches, 'batches in flight') });
   }
@@ -109,8 +109,7 @@ export class Loader {
   /** States stay on the device until they are released. Leaving the loop early ends the reading. */
   async *[Symbol.asyncIterator](): AsyncGenerator<EncodedStates, void, undefined> {
     const { file, isSynthetic, size, prefetch, nulls } = this.#settings;
-    if (file !== undefined && isSynthetic)
-      throw settingError('two sources were given', 'take a file or synthetic data');
+    if (file !== undefined && isSynthetic) throw settingError('two sources were given', 'use a file or synthetic data');
     const source = file === undefined ? undefined : await openSource(file, { batch: size, nulls });
     try {
       const shape = this.#shape(source);
@@ -129,7 +128,7 @@ export class Loader {
     return new Loader(this.#device, { ...this.#settings, ...some });
   }
 
-  /** A file's samples must be of the encoding's length. */
+  /** Checks that a file's samples have the length of the encoding. */
   #shape(source: Source | undefined): StateShape {
     const { encoding, qubits } = this.#settings;
     const length = lengthOf(encoding, qubits);
@@ -137,7 +136,7 @@ export class Loader {
     throw new EncodeError('size', {
       message: `samples of the file have ${source.length} values, ${encoding} of ${qubits} qubits takes ${length}`,
       asked: `${this.#settings.file}`,
-      advice: 'say how many qubits there are, or give another file',
+      advice: 'set the number of qubits, or use another file',
     });
   }
 
@@ -154,7 +153,7 @@ export class Loader {
 
 export const loader = (device: Device): Loader => new Loader(device);
 
-/** Sources may give more samples at a time than were asked for: what is in memory already. */
+/** Splits batches of a source, which may yield more samples than requested if they are already in memory. */
 async function* inBatches(source: Source, size: number): AsyncGenerator<Values> {
   const values = size * source.length;
   for await (const some of source.batches()) {
@@ -166,7 +165,7 @@ async function* inBatches(source: Source, size: number): AsyncGenerator<Values> 
 
 function positive(value: number, what: string): number {
   if (Number.isInteger(value) && value > 0) return value;
-  throw settingError(`${value} is no number of ${what}`, 'give a whole number from 1 on');
+  throw settingError(`invalid number of ${what}: ${value}`, 'give a whole number from 1 on');
 }
 
 const settingError = (message: string, advice: string): EncodeError =>

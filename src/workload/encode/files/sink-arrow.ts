@@ -1,7 +1,7 @@
 import type { Precision } from '../kernel/encoding.js';
 import { type FlatNode, flatMessage, int8, int16, int32, int64, refer } from './flatbuffer-writer.js';
 
-/** Arrow's file format: a column `state` of lists of one size, real and imaginary parts by turns. */
+/** Arrow's file format: a column `state` of lists of one size, real and imaginary parts alternating. */
 export function arrowFormat(qubits: number, precision: Precision) {
   const width = 2 * 2 ** qubits;
   const rowBytes = width * (precision === 'f64' ? 8 : 4);
@@ -34,7 +34,7 @@ export function arrowFormat(qubits: number, precision: Precision) {
   };
 }
 
-/** The fifth version of the metadata, which is current since Arrow 1.0. */
+/** The fifth version of the metadata, in use since Arrow 1.0. */
 const VERSION = 4;
 const Header = { schema: 1, batch: 3 } as const;
 const Type = { float: 3, fixedSizeList: 16 } as const;

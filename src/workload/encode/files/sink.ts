@@ -8,18 +8,18 @@ import type { Precision } from '../kernel/encoding.js';
 /** A file of states. It appears under its name only when it is complete. */
 export interface Sink {
   write(states: Uint8Array): Promise<void>;
-  /** All states are written. */
+  /** Completes the file. */
   finish(): Promise<void>;
-  /** There will be no file. */
+  /** Removes the incomplete file. */
   discard(): Promise<void>;
 }
 
-/** How a format puts bytes around states. */
+/** A file format. */
 interface Format {
   begin(): Uint8Array;
-  /** The bytes of some states, in pieces that follow each other. */
+  /** Returns the bytes of some states, in consecutive pieces. */
   wrap(states: Uint8Array): readonly Uint8Array[];
-  /** After the last state: what follows, and what now stands at the beginning. */
+  /** Returns the bytes after the last state, and those to write at the beginning of the file. */
   end(samples: number): Promise<{ readonly last: Uint8Array; readonly first?: Uint8Array }>;
 }
 
@@ -57,13 +57,13 @@ async function formatOf(path: string, qubits: number, precision: Precision): Pro
     return (await import('./sink-arrow.js')).arrowFormat(qubits, precision);
   }
   throw new EncodeError('source', {
-    message: `files that end in ${ending || 'nothing'} are not written`,
+    message: `cannot write files of type ${ending || '(no extension)'}`,
     asked: `states in ${path}`,
-    advice: 'there are .npy, .arrow, .feather, .ipc',
+    advice: 'use .npy, .arrow, .feather or .ipc',
   });
 }
 
-/** NumPy's format: rows of complex numbers. How many is known in the end. */
+/** NumPy's format: rows of complex numbers. The header is written again when their number is known. */
 function npy(qubits: number, precision: Precision): Format {
   const header = (samples: number): Uint8Array => {
     const type = precision === 'f64' ? '<c16' : '<c8';
@@ -98,7 +98,7 @@ async function withWriteError<T>(path: string, act: () => Promise<T>): Promise<T
       code: 'io',
       message: `cannot write ${path}: ${(cause as Error).message}`,
       asked: `states in ${path}`,
-      advice: 'name a file in a folder that you may write to, on a disk that has room',
+      advice: 'name a file in a folder that you may write to, on a disk with free space',
       cause,
     });
   }

@@ -2,12 +2,12 @@ import { lengthOf, type StateShape } from '../kernel/encoding.js';
 
 export interface SyntheticOptions {
   readonly seed?: bigint;
-  /** Batches, without end where it is not given. */
+  /** Number of batches; unlimited by default. */
   readonly batches?: number;
   readonly batch?: number;
 }
 
-/** Batches of data that anybody can make, the same everywhere: sample s begins s steps further on. */
+/** Yields batches of reproducible data: sample s begins s steps later than sample 0. */
 export function* syntheticBatches(
   shape: StateShape,
   { seed = 0n, batches = Number.POSITIVE_INFINITY, batch = 64 }: SyntheticOptions = {},
@@ -19,7 +19,7 @@ export function* syntheticBatches(
   }
 }
 
-/** Samples from number `first` on: ((i + s) mod L)/L, of a full turn for angles; for basis s itself. */
+/** Fills in samples from number `first` on: ((i + s) mod L)/L, times 2π for angles; for basis s itself. */
 export function fillSynthetic(
   { encoding, qubits, length }: StateShape,
   into: Float64Array | Float32Array,

@@ -45,7 +45,7 @@ export class DeviceInputCheck {
     return new DeviceInputCheck(device, plan, program.bind({}), await device.alloc(Math.ceil(batch / 4) * 16));
   }
 
-  /** Behind what the stream waits for; the counts are there when a later mark has passed. */
+  /** Queues the check. The counts are valid when a later mark has passed. */
   queue(stream: Stream, { buffer, samples }: DeviceInput): Uint32Array {
     stream.launch({ job: this.#job, count: samples, buffers: { x: buffer, counts: this.#counts } });
     const counts = new Uint32Array(samples);
@@ -53,7 +53,7 @@ export class DeviceInputCheck {
     return counts;
   }
 
-  /** Rejects with the first bad value's error. */
+  /** Rejects with the error of the first invalid value. */
   async verify(counts: Uint32Array, stream: Stream, { buffer, first = 0 }: DeviceInput): Promise<void> {
     const sample = counts.findIndex((count) => count > 0);
     if (sample < 0) return;
@@ -63,7 +63,7 @@ export class DeviceInputCheck {
     await stream.mark().done;
     checkRow(this.#device.info, shape, row, first + sample);
     throw new EncodeError('finite', {
-      message: `sample ${first + sample} has ${counts[sample]} values that are none`,
+      message: `sample ${first + sample} has ${counts[sample]} invalid values`,
       asked: `${shape.encoding} of ${shape.qubits} qubits`,
       advice: 'values must be finite, and must not change while they are encoded',
       sample: first + sample,
@@ -82,9 +82,9 @@ export function followStream(stream: Stream, handle: number): void {
     return;
   }
   throw new EncodeError('handover', {
-    message: 'this device knows no streams of others',
+    message: 'this device cannot wait for streams of other libraries',
     asked: `samples that stream ${handle} writes`,
-    advice: 'wait for them, then ask again without `after`',
+    advice: 'wait for the stream, then encode without `after`',
   });
 }
 
@@ -124,7 +124,7 @@ function invalidValueCounts({ encoding, qubits, length }: StateShape, real: Floa
 
 const maxFinite = { f64: Number.MAX_VALUE, f32: (2 - 2 ** -23) * 2 ** 127 } as const;
 
-/** |value| > most, or none at all: bits without their sign rise with what they mean, and infinity and NaN come last. */
+/** True if |value| > max, infinite or NaN. Without the sign, bits are ordered as values, infinity and NaN last. */
 function isOutOfRange(value: Expr<Float>, max: number): Expr<'bool'> {
   const limit = new DataView(new ArrayBuffer(8));
   if (value.type === 'f32') {

@@ -20,9 +20,9 @@ export interface EncodeOptions {
   readonly order?: QubitOrder;
   readonly engine: Engine;
   readonly devices: readonly Device[];
-  /** The most samples of an output batch. */
+  /** Largest output batch, in samples. */
   readonly batch?: number;
-  /** States of each batch that the reference makes too; default 1, as often as that takes a fiftieth of the time. */
+  /** States of each batch that the reference recomputes; default 1, but at most a fiftieth of the time. */
   readonly samples?: number;
   /** Called with an input array when it is no longer needed. */
   readonly release?: (rows: ArrayBufferView) => void;
@@ -229,8 +229,8 @@ function verifier(
     } catch {
       return true; // a sample without a norm, which is reported in order
     }
-    const given = realsIn(bytes.slice(), precision, expected.length);
-    return expected.every((value, i) => Math.abs(value - (given[i] ?? Number.NaN)) <= tolerance);
+    const actual = realsIn(bytes.slice(), precision, expected.length);
+    return expected.every((value, i) => Math.abs(value - (actual[i] ?? Number.NaN)) <= tolerance);
   };
   return (row) => pace.run(() => isRight(row));
 }

@@ -22,11 +22,11 @@ export interface EncoderOptions {
   /** Default f32. */
   readonly precision?: Precision;
   readonly order?: QubitOrder;
-  /** Most samples of a batch; default 64. */
+  /** Largest batch, in samples; default 64. */
   readonly batch?: number;
   /** Batches whose input is in flight at a time; default 4. */
   readonly slots?: number;
-  /** Kernels that share a sample, instead of a tile for each; see `PlanOptions`. */
+  /** True if several tiles share a sample; see `PlanOptions`. */
   readonly shared?: boolean;
   /** Called for each batch with the device's times of its copy and its encoding. */
   readonly onTimes?: (times: BatchTimes) => void;
@@ -226,7 +226,7 @@ export class Encoder {
     return this.#inputSlots[this.#next++ % this.#inputSlots.length] as InputSlot;
   }
 
-  /** `begin` says where the values are once the stream gets there; `verify` comes when the states are made. */
+  /** `begin` queues the input and returns its buffer; `verify` is called when the states are complete. */
   async #encode(
     inputSlot: InputSlot,
     { samples, first, calls }: { samples: number; first: number; calls: Partial<CallCounts> },
@@ -325,9 +325,9 @@ export class Encoder {
   #checkSamples(samples: number): void {
     if (samples <= this.batch) return;
     throw new EncodeError('size', {
-      message: `${samples} samples are more than a batch`,
+      message: `${samples} samples exceed a batch`,
       asked: `batches of up to ${this.batch} samples`,
-      advice: 'open the encoder with a larger batch, or give them in several',
+      advice: 'open the encoder with a larger batch, or split them',
     });
   }
 }

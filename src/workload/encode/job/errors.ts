@@ -1,6 +1,6 @@
 import { type ErrorCode, MillraceError } from '../../../kernel/error.js';
 
-/** What is wrong with a request, for programs: one word for each rule. */
+/** The reason for a refusal, for programs: one word for each rule. */
 export type EncodeFault =
   | 'encoding' // no such encoding
   | 'qubits' // none, or more than 30
@@ -12,13 +12,13 @@ export type EncodeFault =
   | 'range' // a basis index past the last state; an angle too large to mean anything
   | 'negative' // a basis index below zero
   | 'integer' // a basis index with a fraction
-  | 'dtype' // a type that is not read, or not made here
+  | 'dtype' // an unsupported type
   | 'rank' // neither one nor two dimensions
-  | 'format' // a file that is not what its name says
-  | 'source' // no source of that kind
+  | 'format' // a file whose content is not what its name says
+  | 'source' // an unsupported source
   | 'memory' // more than the device has
   | 'consumed' // handed over or released already
-  | 'handover'; // states that others cannot use where they are
+  | 'handover'; // memory or streams that other libraries cannot share
 
 const codes: Readonly<Record<EncodeFault, ErrorCode>> = {
   encoding: 'usage',
@@ -44,13 +44,13 @@ export interface EncodeFaultDetails {
   readonly message: string;
   readonly asked: string;
   readonly advice: string;
-  /** Which sample, from 0, and which of its values. */
+  /** The sample, counted from 0, and the value in it. */
   readonly sample?: number;
   readonly position?: number;
   readonly cause?: unknown;
 }
 
-/** Why something cannot be encoded. A rejected batch yields nothing. */
+/** The error of samples that cannot be encoded. A rejected batch yields nothing. */
 export class EncodeError extends MillraceError {
   readonly fault: EncodeFault;
   readonly sample: number | undefined;

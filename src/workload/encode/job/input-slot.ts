@@ -2,13 +2,13 @@ import { deferred } from '../../../device/deferred.js';
 import type { Completion, Device, DeviceBuffer, HostMemory } from '../../../device/device.js';
 import type { EncodePlan } from '../kernel/plan.js';
 
-/** Where one batch's input is, with what its kernels need besides. */
+/** The device memory of one batch's input, and the other buffers of its kernels except the states. */
 export interface InputSlot {
   readonly buffers: Readonly<Record<string, DeviceBuffer>>;
   readonly norms: HostMemory | undefined;
   /** The last encoding that used it. */
   lastUse: Completion | undefined;
-  /** Whoever has it reads norms from it: the next one waits. */
+  /** Resolves when the current user has read the norms; the next one waits for it. */
   lock: Promise<unknown>;
   free(): void;
 }
@@ -40,7 +40,7 @@ export async function openInputSlot(device: Device, plan: EncodePlan, batch: num
   }
 }
 
-/** Has a place to oneself from here on, until what it gives is called. */
+/** Waits for exclusive use of a slot. The returned function ends it. */
 export async function lockSlot(inputSlot: InputSlot): Promise<() => void> {
   const before = inputSlot.lock;
   const { promise, resolve } = deferred<void>();

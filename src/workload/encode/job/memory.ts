@@ -2,7 +2,7 @@ import type { Device } from '../../../device/device.js';
 import type { EncodePlan } from '../kernel/plan.js';
 import { EncodeError } from './errors.js';
 
-/** Before anything is allocated: what is asked for, what there is. */
+/** Checks that the device has enough memory, before anything is allocated. */
 export async function checkMemory(device: Device, plan: EncodePlan, batch: number, needed: number): Promise<void> {
   const { memoryBytes, limits } = device.info;
   const largest = batch * Math.max(...Object.values(plan.bytes));

@@ -3,19 +3,19 @@ import { type Precision, realBytes, type StateShape } from '../kernel/encoding.j
 import { rowBytesOf, rowsFor, type Values } from './rows.js';
 import { checkBatch } from './validate.js';
 
-/** Values that are copied to the device from where they are. */
+/** A copy of rows to the input buffer. */
 export interface PlannedCopy {
   readonly rows: ArrayBufferView;
-  /** In bytes. */
+  /** Offset in the buffer, in bytes. */
   readonly offset: number;
 }
 
-/** Requests smaller than this are put together first: a copy of its own costs as much as 30 KB of them. */
+/** Smaller requests are concatenated first: a separate copy costs as much as copying 30 KB. */
 const SMALL_BYTES = 2 ** 15;
 
 /**
- * Requests of whole samples as one batch: each is checked, converted where it must be, and copied from where it lies.
- * Nothing is gathered but what is small.
+ * Plans the copies that make one batch of several requests. Each request is checked, converted if needed, and copied from
+ * its own array; only small ones are concatenated.
  */
 export function planCopies(
   info: DeviceInfo,
@@ -28,26 +28,26 @@ export function planCopies(
   const perSample = rowBytesOf(shape, precision);
   let samples = 0;
   let small: Values[] = [];
-  let since = 0;
+  let smallFrom = 0;
   const add = (values: Values, from: number): void => {
     const rows = rowsFor(info, shape, precision, values, firstSample + from);
     copies.push({ rows, offset: from * perSample });
   };
   const flush = (): void => {
-    if (small.length > 0) add(concatenate(small), since);
+    if (small.length > 0) add(concatenate(small), smallFrom);
     small = [];
   };
   for (const values of parts) {
-    const own = values.length / shape.length;
-    checkBatch(shape, own, values.length);
+    const count = values.length / shape.length;
+    checkBatch(shape, count, values.length);
     if (parts.length > 1 && values.length * realBytes(precision) < SMALL_BYTES) {
-      if (small.length === 0) since = samples;
+      if (small.length === 0) smallFrom = samples;
       small.push(values);
     } else {
       flush();
       add(values, samples);
     }
-    samples += own;
+    samples += count;
   }
   flush();
   return { copies, samples };

@@ -3,12 +3,12 @@ import { type Precision, realBytes, type StateShape } from '../kernel/encoding.j
 import { EncodeError } from './errors.js';
 import { checkValues, MAX_ANGLE, type Reals } from './validate.js';
 
-/** Samples one after the other, as they come. */
+/** Consecutive samples, as the caller gives them. */
 export type Values = readonly number[] | Float64Array | Float32Array;
 
 /**
- * Values as the kernels read them: checked, and converted only where they are of another type. `first` is the number of
- * the first sample, for messages.
+ * Checks values and returns them in the type that the kernels read, converted only if needed. `first` is the number of the
+ * first sample, for messages.
  */
 export function rowsFor(
   info: DeviceInfo,
@@ -20,22 +20,22 @@ export function rowsFor(
   checkValues(shape, values, first, maxAngleOf(info));
   if (shape.encoding === 'basis') return Uint32Array.from(values);
   const rows = precision === 'f64' ? asDoubles(values) : asFloats(values);
-  // WGSL promises nothing of NaN and infinities: elsewhere the norm tells of them.
+  // WGSL does not specify NaN and infinities. On other devices they show in the norm.
   if (shape.encoding === 'amplitude' && !info.capabilities.includes('exact-floats')) checkFinite(shape, rows, first);
   return rows;
 }
 
-/** One sample, with everything that can be said of its values. */
+/** Checks all values of one sample. */
 export function checkRow(info: DeviceInfo, shape: StateShape, row: Reals, sample: number): void {
   checkValues(shape, row, sample, maxAngleOf(info));
   if (shape.encoding === 'amplitude') checkFinite(shape, row, sample);
 }
 
-/** The largest angle that the device's sines are right for. */
+/** Returns the largest angle for which the device's sine is accurate. */
 export const maxAngleOf = ({ capabilities }: DeviceInfo): number =>
   capabilities.includes('f64') ? MAX_ANGLE : MAX_FLOAT_ANGLE;
 
-/** Where the sine of a float ends to be one. */
+/** The largest angle for which a sine in f32 is accurate. */
 const MAX_FLOAT_ANGLE = 2 ** 17;
 
 /** Bytes of a sample as the kernels read it. */

@@ -1,12 +1,12 @@
 import type { Device, HostMemory } from '../../../device/device.js';
 import { type Precision, realBytes } from '../kernel/encoding.js';
 
-/** Where a reader puts samples: arrays of so many values, to be filled and given on. */
+/** Allocates an array that a reader fills with samples. */
 export type AllocateValues = (values: number, precision: Precision) => Promise<Float64Array | Float32Array>;
 
 /**
- * Memory from which a device copies by itself, for samples that a file's reader fills: nobody copies them in between. It is
- * taken once and filled again and again; what is left goes with the device.
+ * Page-locked memory for the samples of a file: the reader fills it and the device copies from it, without a copy in
+ * between. Memory is reused, and freed with the device.
  */
 class StagingPool {
   readonly #device: Device;
@@ -28,7 +28,7 @@ class StagingPool {
       : new Float32Array(buffer, byteOffset, values);
   };
 
-  /** The device has taken what is in there. Memory that is not of here stays whose it is. */
+  /** Takes back memory that the device has copied. Memory from elsewhere is ignored. */
   release({ buffer }: ArrayBufferView): void {
     const memory = this.#inUse.get(buffer);
     if (memory === undefined) return;
@@ -38,13 +38,13 @@ class StagingPool {
   }
 }
 
-/** As many as are read ahead, and are on their way. */
+/** Enough for the arrays that are read ahead and in flight. */
 const MAX_FREE = 16;
 
 const pools = new WeakMap<Device, StagingPool>();
 
 export function stagingPoolOf(device: Device): StagingPool {
-  const rooms = pools.get(device) ?? new StagingPool(device);
-  pools.set(device, rooms);
-  return rooms;
+  const pool = pools.get(device) ?? new StagingPool(device);
+  pools.set(device, pool);
+  return pool;
 }

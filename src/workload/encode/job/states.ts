@@ -42,14 +42,14 @@ export class EncodedStates {
   constructor(
     states: StateShape & { readonly samples: number; readonly precision: Precision },
     made: { readonly device: DeviceInfo; readonly path: string; readonly calls: CallCounts },
-    held: StatesMemory,
+    memory: StatesMemory,
   ) {
     this.shape = [states.samples, 2 ** states.qubits];
     this.dtype = states.precision === 'f64' ? 'complex128' : 'complex64';
     this.device = made.device;
     this.path = made.path;
     this.calls = made.calls;
-    this.#memory = held;
+    this.#memory = memory;
   }
 
   /** In elements. */
@@ -95,8 +95,8 @@ export class EncodedStates {
     const { pointer } = this;
     if (type === undefined || pointer === undefined) {
       throw new EncodeError('handover', {
-        message: `memory of ${id} has no pointer that others could use`,
-        asked: 'states as a tensor of DLPack',
+        message: `memory of ${id} has no pointer for other libraries`,
+        asked: 'states as a DLPack tensor',
         advice: 'encode on cuda or native, or read() them',
       });
     }

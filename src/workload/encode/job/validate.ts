@@ -1,15 +1,15 @@
 import { type Encoding, lengthOf, MAX_QUBITS, type Precision, type StateShape } from '../kernel/encoding.js';
 import { EncodeError } from './errors.js';
 
-/** Numbers one after the other. */
+/** Consecutive numbers. */
 export type Reals = ArrayLike<number>;
 
-/** 1 to 30. */
+/** Throws unless the number of qubits is 1 to 30. */
 export function checkQubits(qubits: number): void {
   const asked = `${qubits} qubits`;
   if (!Number.isInteger(qubits) || qubits < 1) {
     throw new EncodeError('qubits', {
-      message: `${qubits} is no number of qubits: at least 1 is needed`,
+      message: `invalid number of qubits ${qubits}: at least 1 is needed`,
       asked,
       advice: `give a whole number from 1 to ${MAX_QUBITS}`,
     });
@@ -23,7 +23,7 @@ export function checkQubits(qubits: number): void {
   }
 }
 
-/** How many values a sample has: the encoding's number, or for amplitude any number up to 2^qubits. */
+/** Checks the values per sample: the encoding's number, or for amplitude 1 to 2^qubits. */
 export function checkLength({ encoding, qubits, length }: StateShape): void {
   checkQubits(qubits);
   const asked = `${encoding} of ${qubits} qubits from ${length} values a sample`;
@@ -45,7 +45,7 @@ export function checkLength({ encoding, qubits, length }: StateShape): void {
   }
 }
 
-/** Samples of one length, one after the other. */
+/** Checks the size of a batch of consecutive samples. */
 export function checkBatch(shape: StateShape, samples: number, values: number): void {
   checkQubits(shape.qubits);
   const asked = `${samples} samples of ${shape.length} values each from ${values} values`;
@@ -65,7 +65,7 @@ export function checkBatch(shape: StateShape, samples: number, values: number): 
   checkLength(shape);
 }
 
-/** Everything but amplitude: few values a sample, so that looking at each costs nothing beside making its state. */
+/** Checks every value, except of amplitude: other samples are short, so this costs little compared with encoding. */
 export function checkValues(
   { encoding, qubits, length }: StateShape,
   values: Reals,
@@ -89,33 +89,33 @@ export function checkValues(
   }
 }
 
-/** What a sample's sum of squares says about it. Below `minSquares` its own rounding would show in the state. */
+/** Checks a sample's sum of squares. Below `minSquares`, its rounding error would show in the state. */
 export function checkNorm(shape: StateShape, squares: number, sample: number, accumulated: Precision = 'f64'): void {
   if (squares >= minSquares(shape, accumulated) && squares < Number.POSITIVE_INFINITY) return;
   const asked = `amplitude of ${shape.qubits} qubits`;
-  const of = `sample ${sample}`;
-  const range = accumulated === 'f64' ? 'a double' : 'a float, which is all that this device has';
+  const name = `sample ${sample}`;
+  const range = accumulated === 'f64' ? 'a double' : 'a float (this device has no doubles)';
   if (Number.isNaN(squares)) {
-    const message = `${of} has a NaN`;
+    const message = `${name} has a NaN`;
     throw new EncodeError('finite', { message, asked, advice: 'values must be finite', sample });
   }
   if (squares === Number.POSITIVE_INFINITY) {
     throw new EncodeError('finite', {
-      message: `the norm of ${of} is Infinity: a value is Inf, or its square exceeds ${range}`,
+      message: `the norm of ${name} is Infinity: a value is Inf, or its square exceeds ${range}`,
       asked,
       advice: 'values must be finite; scale large ones down',
       sample,
     });
   }
   throw new EncodeError('norm', {
-    message: `the norm of ${of} is zero${squares > 0 ? `, or as good as: its square is ${squares}` : ''}`,
+    message: `the norm of ${name} is zero${squares > 0 ? `, or too small: its square is ${squares}` : ''}`,
     asked,
-    advice: `give a sample with a value that is not 0, and whose square ${range} can hold`,
+    advice: `give a sample with a value whose square is not 0 in ${range}`,
     sample,
   });
 }
 
-/** Squares that underflow lose up to half of the least denormal each: all of them together must not show. */
+/** Each square that underflows loses up to half of the smallest denormal. The sum of these losses must not show. */
 function minSquares({ length }: StateShape, accumulated: Precision): number {
   return length * (accumulated === 'f64' ? 2 ** -1022 : 2 ** -126);
 }
@@ -135,7 +135,7 @@ function basisFault(value: number, qubits: number): ValueFault | undefined {
   return undefined;
 }
 
-/** Where neighbouring doubles are 2^-12 apart: a larger angle says nothing about its remainder. */
+/** Adjacent doubles are 2^-12 apart here: the remainder of a larger angle has no meaning. */
 export const MAX_ANGLE = 2 ** 40;
 
 function phaseFault(value: number, max: number): ValueFault | undefined {
@@ -144,7 +144,7 @@ function phaseFault(value: number, max: number): ValueFault | undefined {
   return {
     fault: 'range',
     why: 'is too large to be an angle',
-    advice: `give its remainder by 2π; the limit is ${max}`,
+    advice: `reduce it modulo 2π; the limit is ${max}`,
   };
 }
 

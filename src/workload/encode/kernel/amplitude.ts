@@ -31,23 +31,23 @@ import {
  * bits whether one tile does a whole sample or several kernels share it.
  */
 export interface AmplitudeSpec extends StateSpec {
-  /** Values of a sample; what the state has beyond is 0. */
+  /** Values per sample; the other amplitudes are 0. */
   readonly length: number;
 }
 
 const PIECE = 2 ** 13;
-/** Of the language's `sum`: element i goes to number i mod 256, and those are added in pairs. */
+/** Partial sums of the language's `sum`: element i is added to number i mod 256, and these are added in pairs. */
 const PARTIALS = 256;
 /**
- * Values that a thread of a GPU has asked for before it uses the first: 64 bytes. 64 samples are 512 workgroups, four on a
- * multiprocessor, and memory is 0.9 µs away: by twos, as the compiler has it, 16 KiB are on their way, 2.4 TB/s.
+ * Values that a GPU thread loads before it uses the first: 64 bytes. 64 samples are 512 workgroups, four per multiprocessor,
+ * and memory latency is 0.9 µs: with two loads, the compiler's choice, 16 KiB are in flight, which gives 2.4 TB/s.
  */
 const LOADS_IN_FLIGHT = 8;
 
-/** Pieces of a sample's values, each with a sum of its own. */
+/** Returns the number of pieces of a sample. Each has its own sum. */
 export const piecesOfSample = (length: number): number => Math.ceil(length / PIECE);
 
-/** Sums that a tile adds up by itself: more are added by a kernel between the two, in the order of `sum`. */
+/** Most sums that a tile of `scaledPieces` adds. More are added by `totalNorms` before it, in the order of `sum`. */
 export const MAX_SUMS = 64;
 
 /** A tile per sample: for CPUs, where the sample is in the cache when it is read again, and for short samples. */
@@ -124,7 +124,7 @@ const indexIn =
   (quad, k) =>
     quad.mul(amplitudesPerQuad(real)).add(k);
 
-/** What a sum takes of a tile. */
+/** The part of a tile's context that sums use. */
 type SumContext = Pick<
   TileContext<Record<never, never>, Record<never, never>, Record<never, never>, Record<never, never>>,
   'sum' | 'each' | 'near'
@@ -145,7 +145,7 @@ function squares(
     return value.mul(value);
   };
   if (length % PIECE !== 0) return sum(wide, min(lit('u32', length).sub(start), PIECE), squareAt);
-  // From here on the sums of `sum(wide, PIECE, squareAt)`, in its order, in forms that suit the processor better.
+  // The rest computes `sum(wide, PIECE, squareAt)` in the same order, in forms that suit the processor better.
   const partial = near(wide, PARTIALS);
   if (store === 'quads') {
     each(PARTIALS, (i) => {
@@ -161,7 +161,7 @@ function squares(
     });
     return sum(wide, PARTIALS, (i) => partial.at(i));
   }
-  // One that a compiler makes vectors of.
+  // A form that compilers vectorize.
   each(PARTIALS, (i) => partial.set(i, squareAt(i)));
   loop(PIECE / PARTIALS - 1, (row) => {
     const before = row.add(1).mul(PARTIALS);
@@ -170,7 +170,7 @@ function squares(
   return sum(wide, PARTIALS, (i) => partial.at(i));
 }
 
-/** Values from one on. On a CPU by an address, where samples begin at a multiple of four values: see `storeQuad`. */
+/** Returns the values from `first` on; on a CPU as a slice if samples have a multiple of four values, see `storeQuad`. */
 function valuesFrom(
   x: ReadBuffer<Float>,
   { store, length }: AmplitudeSpec,
@@ -222,8 +222,8 @@ function storeScaled(
 }
 
 /**
- * 0, which is not known before all of these values are. NVIDIA's assembler moves loads down to where their values are used,
- * one load and one store at a time; a norm is never negative, but it does not know that.
+ * Returns 0, computed so that it depends on all of these values. Otherwise NVIDIA's assembler moves each load down to its
+ * store, one at a time. The assembler does not know that a norm is never negative.
  */
 function zeroAfter(values: readonly Expr<Float>[], inverse: Expr<Float>): Expr<Float> {
   const word = (value: Expr<Float>): Expr<'u32'> => (value.type === 'f32' ? value.bits('u32') : value.bits('u64').lo);

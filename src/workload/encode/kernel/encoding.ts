@@ -4,15 +4,15 @@ import { EncodeError } from '../job/errors.js';
 export const encodings = ['amplitude', 'angle', 'basis', 'phase', 'iqp-z', 'iqp'] as const;
 export type Encoding = (typeof encodings)[number];
 
-/** What amplitudes are made of: complex numbers of two floats each. */
+/** The type of the two floats of an amplitude. */
 export type Precision = 'f32' | 'f64';
 
-/** Which bit of an amplitude's index a qubit is: qubit 0 the lowest (as Qiskit has it), or the highest (PennyLane). */
+/** The order of qubits in an amplitude's index: qubit 0 is the lowest bit (as in Qiskit) or the highest (PennyLane). */
 export type QubitOrder = 'little' | 'big';
 
 export const MAX_QUBITS = 30;
 
-/** What states are made, of what. */
+/** The encoding and size of states, and the length of their samples. */
 export interface StateShape {
   readonly encoding: Encoding;
   readonly qubits: number;
@@ -20,18 +20,18 @@ export interface StateShape {
   readonly length: number;
 }
 
-/** An encoding by its name, in any case. */
+/** Parses the name of an encoding, in upper or lower case. */
 export function encodingOf(name: string): Encoding {
   const found = encodings.find((one) => one === name.toLowerCase());
   if (found !== undefined) return found;
   throw new EncodeError('encoding', {
-    message: `${name} is an unknown encoding`,
+    message: `unknown encoding ${name}`,
     asked: `encoding ${name}`,
-    advice: `there are ${encodings.join(', ')}`,
+    advice: `use ${encodings.join(', ')}`,
   });
 }
 
-/** A precision by one of its names. */
+/** Parses one of the names of a precision. */
 export function precisionOf(name: string): Precision {
   const known: Readonly<Record<string, Precision>> = {
     f32: 'f32',
@@ -44,13 +44,13 @@ export function precisionOf(name: string): Precision {
   const found = known[name.toLowerCase()];
   if (found !== undefined) return found;
   throw new EncodeError('dtype', {
-    message: `${name} is no type of amplitudes`,
+    message: `unknown dtype ${name}`,
     asked: `dtype ${name}`,
-    advice: `there are ${Object.keys(known).join(', ')}`,
+    advice: `use ${Object.keys(known).join(', ')}`,
   });
 }
 
-/** Values that a sample has; of amplitude the most that it can have. */
+/** Returns the values per sample; for amplitude, the largest number. */
 export function lengthOf(encoding: Encoding, qubits: number): number {
   switch (encoding) {
     case 'amplitude':
@@ -77,7 +77,7 @@ export interface MemoryEstimate {
   readonly totalBytes: number;
 }
 
-/** Memory that a loader takes: batches read ahead on the host, two batches of states on the device. */
+/** Estimates the memory of a loader: batches read ahead on the host, two batches of states on the device. */
 export function estimateMemory(
   encoding: Encoding,
   qubits: number,
@@ -90,7 +90,7 @@ export function estimateMemory(
   const totalBytes = hostBytes + deviceBytes;
   if (Number.isSafeInteger(totalBytes)) return { hostBytes, deviceBytes, totalBytes };
   throw new EncodeError('memory', {
-    message: 'that is more memory than can be counted',
+    message: 'the estimate exceeds 2^53 bytes',
     asked: `${prefetch} batches of ${batch} samples of ${qubits} qubits`,
     advice: 'use fewer qubits or a smaller batch',
   });

@@ -15,8 +15,8 @@ import {
 import { type Amplitude, amplitudesPerQuad, loadQuad, type StateSpec, statesOf, storeQuad } from './kernel.js';
 
 /**
- * iqp: exp(iθ) of all bit strings, then a Walsh–Hadamard transform, which is done some bits at a time in workgroup
- * memory. At 16 qubits that is two passes over the state instead of 16.
+ * The kernels of iqp: exp(iθ) of all bit strings, then a Walsh–Hadamard transform, several bits at a time in workgroup
+ * memory. For 16 qubits that is two passes over the state instead of 16.
  *
  * θ is a sum of up to 465 angles, so it is kept as a whole number of 2^-64 turns (2^-32 in f32): such sums are exact, in
  * any order, and wrap where angles do.
@@ -32,7 +32,7 @@ export interface Pass {
   readonly bits: number;
 }
 
-/** Later passes leave bits for columns, so that what a tile reads is 64 bytes or more in a row. */
+/** Bits that later passes leave for columns, so that a tile reads 64 or more contiguous bytes. */
 const COLUMN_BITS = 2;
 
 export function passesOf({ qubits, tileBits }: IqpSpec): Pass[] {
@@ -53,7 +53,7 @@ export function nearBytesOf(qubits: number, real: Float, tileBits: number): numb
   return (2 * 2 ** low + angles) * (real === 'f64' ? 8 : 4);
 }
 
-/** The first pass: what is transformed is made where it is transformed. */
+/** The first pass: computes exp(iθ) in workgroup memory and transforms it there. */
 export function iqpPhases(spec: IqpSpec) {
   const { qubits, real, tileBits } = spec;
   const bits = Math.min(qubits, tileBits);
@@ -64,11 +64,11 @@ export function iqpPhases(spec: IqpSpec) {
     const { tile, near, each } = context;
     const { x, states } = context.buffers;
     const turns: Unsigned = real === 'f64' ? 'u64' : 'u32';
-    const given = near(turns, length);
+    const angles = near(turns, length);
     const first = tile.shr(above).mul(length);
-    each(length, (k) => given.set(k, angleToTurns(x.at(first.add(k)), spec.wide, turns)));
+    each(length, (k) => angles.set(k, angleToTurns(x.at(first.add(k)), spec.wide, turns)));
 
-    const phaseAt = phaseTables(context, spec, given, tile.and(2 ** above - 1), bits);
+    const phaseAt = phaseTables(context, spec, angles, tile.and(2 ** above - 1), bits);
     const [re, im] = [near(real, 2 ** bits), near(real, 2 ** bits)];
     each(2 ** bits, (index) => {
       const value = turnsToComplex(phaseAt(index), real, 2 ** -qubits);
@@ -84,7 +84,7 @@ export function iqpPhases(spec: IqpSpec) {
   });
 }
 
-/** A later pass, in place: some bits of the index, for a few neighbours at a time. */
+/** A later pass, in place: transforms some bits of the index, for several adjacent columns at a time. */
 export function hadamardPass(spec: IqpSpec, { from, bits }: Pass) {
   const { qubits, real, tileBits } = spec;
   const columns = Math.min(from, tileBits - bits);
@@ -126,7 +126,7 @@ type NearContext = Pick<
 const amplitudesIn = (re: Near<Float>, im: Near<Float>, first: Expr<'u32'>, count: number): Amplitude[] =>
   Array.from({ length: count }, (_, k) => ({ re: re.at(first.add(k)), im: im.at(first.add(k)) }));
 
-/** Sums and differences along some bits of an index of `all` bits, two bits a region: each thread owns its four values. */
+/** Transforms bits `from` to `to` of an index of `all` bits, two bits per region: each thread owns four values. */
 function transformNear(
   { each }: NearContext,
   parts: readonly Near<Float>[],
@@ -159,30 +159,30 @@ function transformNear(
 }
 
 /**
- * θ of the bit strings of a tile: the high bits are the tile's. The low ones are split once more, u below and v above: a
- * table for each, and one for the pairs between u and each bit of v. So θ takes 8 additions at 11 bits, not 66.
+ * Returns θ by bit string within a tile; the high bits are the tile's. The low bits are split again, u below and v above:
+ * a table for each, and one for the pairs of u and each bit of v. So θ takes 8 additions for 11 bits, not 66.
  */
 function phaseTables(
   { near, each }: NearContext,
   spec: IqpSpec,
-  given: Near<Unsigned>,
+  angles: Near<Unsigned>,
   high: Expr<'u32'>,
   bits: number,
 ): (index: Expr<'u32'>) => Expr<Unsigned> {
   const { qubits } = spec;
-  const type = given.type;
+  const type = angles.type;
   const none = lit(type, 0);
   const [below, above] = [Math.ceil(bits / 2), Math.floor(bits / 2)];
   const where = (index: Expr<'u32'>, bit: ExprLike<'u32'>, value: Expr<Unsigned>): Expr<Unsigned> =>
     select(index.shr(bit).and(1).ne(0), value, none);
-  const pair = (i: ExprLike<'u32'>, j: ExprLike<'u32'>): Expr<Unsigned> => given.at(pairOf(spec, i, j));
+  const pair = (i: ExprLike<'u32'>, j: ExprLike<'u32'>): Expr<Unsigned> => angles.at(pairOf(spec, i, j));
   const sum = (values: readonly Expr<Unsigned>[]): Expr<Unsigned> =>
     values.reduce((total, value) => total.add(value), none as Expr<Unsigned>);
   const range = (from: number, to: number): number[] =>
     Array.from({ length: Math.max(0, to - from) }, (_, k) => from + k);
   const highBits = range(bits, qubits);
 
-  // What a bit adds: its own angle, and its pairs with the tile's bits. Those of the tile itself count once.
+  // The angle of each bit: its own, and its pairs with the tile's bits. Pairs of two of the tile's bits count once.
   const singles = near(type, qubits);
   each(qubits, (bit) => {
     const pairs = highBits.map((other) => {
@@ -192,10 +192,10 @@ function phaseTables(
           .and(1)
           .ne(0),
       );
-      // Where it is none the index must still be one.
+      // The index must be valid even if this is not a pair.
       return select(isPair, pair(select(isPair, bit, 0), other), none);
     });
-    const own = given.at(spec.order === 'big' ? lit('u32', qubits - 1).sub(bit) : bit);
+    const own = angles.at(spec.order === 'big' ? lit('u32', qubits - 1).sub(bit) : bit);
     const isSet = bit.lt(bits).or(high.shr(bit.sub(bits)).and(1).ne(0));
     singles.set(bit, select(isSet, own.add(sum(pairs)), none));
   });
@@ -225,7 +225,7 @@ function phaseTables(
   };
 }
 
-/** Where the angle of a pair of bits, i < j, stands: after the single ones, (0,1), (0,2) … (1,2) … by qubits. */
+/** Returns the position of the angle of a pair of bits, i < j: after the single ones, (0,1), (0,2) … (1,2) … by qubit. */
 function pairOf({ qubits, order }: StateSpec, i: ExprLike<'u32'>, j: ExprLike<'u32'>): Expr<'u32'> {
   const value = (bit: ExprLike<'u32'>): Expr<'u32'> => (typeof bit === 'object' ? bit : lit('u32', bit));
   const other = (bit: ExprLike<'u32'>): Expr<'u32'> => lit('u32', qubits - 1).sub(bit);
@@ -236,13 +236,13 @@ function pairOf({ qubits, order }: StateSpec, i: ExprLike<'u32'>, j: ExprLike<'u
     .add(high.sub(low).add(qubits - 1));
 }
 
-/** 1/2π in two parts, and 1.5 · 2^(precision − 1), which rounds what is added to it. */
+/** 1/2π in two parts, and 1.5 · 2^(precision − 1), which rounds a number added to it. */
 const constants = {
   f64: { turn: [0.15915494309189535, -9.839338337591243e-18], rounder: 1.5 * 2 ** 52 },
   f32: { turn: [0.15915493667125702, 6.4206382432985265e-9], rounder: 1.5 * 2 ** 23 },
 } as const;
 
-/** An angle as a fraction of a turn. */
+/** Converts an angle to a fraction of a turn. */
 function angleToTurns(angle: Expr<Float>, wide: Float, type: Unsigned): Expr<Unsigned> {
   const { turn, rounder } = constants[wide];
   const x = angle.to(wide);
@@ -253,7 +253,7 @@ function angleToTurns(angle: Expr<Float>, wide: Float, type: Unsigned): Expr<Uns
   return select(part.lt(0), lit(type, 0).sub(size), size);
 }
 
-/** A fraction of a turn as a number on the circle of radius `scale`. */
+/** Converts a fraction of a turn to a complex number of magnitude `scale`. */
 function turnsToComplex(turns: Expr<Unsigned>, real: Float, scale: number): Required<Amplitude> {
   const width = turns.type === 'u64' ? 64 : 32;
   const isBehind = turns.shr(width - 1).ne(0);

@@ -2,27 +2,27 @@ import { type Expr, type Float, lit, type RwBuffer, rw, u64Of } from '../../../k
 import type { QubitOrder } from './encoding.js';
 
 /**
- * What the kernels of all encodings have in common. On GPUs states are written as quads of words, 16 bytes by each thread,
- * next to its neighbours': one amplitude in f64, two in f32. On CPUs they are written as the floats that they are: compilers
- * make vectors of those, and none of halves of floats. The bytes are the same.
+ * The parameters that kernels of all encodings share. On GPUs, states are written as quads of words, 16 adjacent bytes per
+ * thread: one amplitude in f64, two in f32. On CPUs they are written as floats, which compilers vectorize; they do not
+ * vectorize words that are parts of floats. The bytes are the same.
  */
 export interface StateSpec {
   readonly qubits: number;
   readonly real: Float;
-  /** What sums, sines and tables are computed in: f64 wherever the device has it, so that f32 is rounded once. */
+  /** The type of sums, sines and tables: f64 if the device has it, so that f32 is rounded once. */
   readonly wide: Float;
   readonly order: QubitOrder;
   readonly store: 'quads' | 'floats';
-  /** Amplitudes of a tile's piece of a state, as a power of two; it changes no results. */
+  /** log2 of the amplitudes in a tile's piece of a state; does not change results. */
   readonly pieceBits: number;
 }
 
-/** On GPUs 8192, so that 64 states of 16 qubits are 512 workgroups; a CPU has its tables to itself for longer. */
+/** On GPUs 8192, so that 64 states of 16 qubits are 512 workgroups. More on CPUs, which reuse their tables longer. */
 export const pieceBitsFor = (processor: 'cpu' | 'gpu'): number => (processor === 'cpu' ? 16 : 13);
 
 export const amplitudesPerQuad = (real: Float): 1 | 2 => (real === 'f64' ? 1 : 2);
 
-/** A tile's piece of the states: which sample, where in its state. */
+/** A tile's piece of the states: the sample, and the position in its state. */
 export interface PieceOfState {
   readonly sample: Expr<'u32'>;
   /** From 0. */
@@ -31,11 +31,11 @@ export interface PieceOfState {
   readonly quads: number;
   /** The piece's first quad among all states. */
   readonly firstQuad: Expr<'u32'>;
-  /** Which amplitude of its state is number `k` of a quad of this piece. */
+  /** Returns the index in its state of amplitude `k` of a quad of this piece. */
   indexOf(quad: Expr<'u32'>, k: number): Expr<'u32'>;
 }
 
-/** Pieces that a state is made in. */
+/** Returns the number of pieces of a state. */
 export const piecesOfState = (qubits: number, pieceBits: number): number => 2 ** Math.max(0, qubits - pieceBits);
 
 export function pieceOfState(tile: Expr<'u32'>, { qubits, real, pieceBits }: StateSpec): PieceOfState {
@@ -59,17 +59,17 @@ export interface Amplitude {
   readonly im?: Expr<Float>;
 }
 
-/** Where states go. */
+/** The buffer of states. */
 export type StatesBuffer = RwBuffer<'u32'> | RwBuffer<Float>;
 type WordsSpec = ReturnType<typeof rw<'u32'>>;
 
-/** It is declared as words everywhere, whatever it is: `storeQuad` and `loadQuad` know. */
+/** Declares the buffer of states, typed as words even if it has floats: `storeQuad` and `loadQuad` handle both. */
 export const statesOf = ({ store, real }: StateSpec): WordsSpec =>
   store === 'quads' ? rw('u32') : (rw(real) as unknown as WordsSpec);
 
 /**
- * Stores the amplitudes of a quad, number `quad` behind `base`, which is even. A CPU gets there by an address: indices of
- * 32 bits may wrap, for all that its compiler knows, and then it makes no vectors.
+ * Stores the amplitudes of a quad, at `base + quad`; `base` is even. A CPU uses a slice from `base` on: its compiler must
+ * assume that indices of 32 bits may wrap, and then does not vectorize.
  */
 export function storeQuad(
   states: StatesBuffer,
@@ -90,7 +90,7 @@ export function storeQuad(
   states.set4(base.add(quad), words);
 }
 
-/** The amplitudes of a quad. */
+/** Loads the amplitudes of a quad. */
 export function loadQuad(states: StatesBuffer, quad: Expr<'u32'>, real: Float): Required<Amplitude>[] {
   if (states.type !== 'u32') {
     const count = amplitudesPerQuad(real);
@@ -111,7 +111,7 @@ function wordsOf(value: Expr<Float>): Expr<'u32'>[] {
   return [bits.lo, bits.hi];
 }
 
-/** The lowest bits of an index, read from the other end. */
+/** Reverses the lowest `bits` bits of an index. */
 export function reversedBits(index: Expr<'u32'>, bits: number): Expr<'u32'> {
   let all = index;
   const swap = (width: number, mask: number): void => {

@@ -7,19 +7,19 @@ import { hadamardPass, type IqpSpec, iqpPhases, nearBytesOf, passesOf } from './
 import { pieceBitsFor, piecesOfState } from './kernel.js';
 import { basisState, productState } from './product.js';
 
-/** How states of one shape are made on a device: kernels, one after the other, and what they need besides the states. */
+/** How states of one shape are made on a device: consecutive kernels and their buffers. */
 export interface EncodePlan {
   readonly shape: StateShape;
   readonly precision: Precision;
-  /** For people, and for those who ask which path was taken. */
+  /** Names the chosen kernels, for reports. */
   readonly path: string;
-  /** What sums are accumulated in; undefined where there is no norm. */
+  /** The type of the norms' sums; undefined if there are no norms. */
   readonly norm: Float | undefined;
   readonly kernels: Readonly<Record<string, Kernel>>;
   readonly launches: readonly PlannedLaunch[];
   /** Bytes of each buffer for each sample. */
   readonly bytes: Readonly<Record<string, number>>;
-  /** Samples of one launch: kernels count values and quads in 32 bits. */
+  /** Most samples of one launch: kernels count values and quads in 32 bits. */
   readonly maxSamples: number;
 }
 
@@ -31,15 +31,15 @@ export interface PlannedLaunch {
 export interface PlanOptions {
   readonly precision: Precision;
   readonly order?: QubitOrder;
-  /** Kernels that share a sample, or one for all of it. By default GPUs share; results are the same. */
+  /** True if several tiles share a sample. Default: true on GPUs. Results are the same. */
   readonly shared?: boolean;
-  /** As on such a processor, whatever it is: so that tests see what GPUs execute. */
+  /** Selects the kernels for this processor on any device, so that tests run those of GPUs. */
   readonly as?: DeviceInfo['processor'];
-  /** Amplitudes of a workgroup, as a power of two; for measurements. */
+  /** log2 of the amplitudes per workgroup; for measurements. */
   readonly pieceBits?: number;
 }
 
-/** The buffer names are the kernels': `x` goes in, `states` come out, `norms` are the sums of squares. */
+/** Returns the plan. Buffers have the kernels' names: `x` is the input, `norms` are the sums of squares. */
 export function planFor(info: DeviceInfo, shape: StateShape, options: PlanOptions): EncodePlan {
   const { precision, order = 'little' } = options;
   const hasDouble = info.capabilities.includes('f64');
@@ -78,7 +78,7 @@ export function planFor(info: DeviceInfo, shape: StateShape, options: PlanOption
   }
 }
 
-/** As many as 32 bits can count: what a state is stored in, and values. */
+/** Returns the most samples whose values and stored elements can be counted in 32 bits. */
 const maxSamplesFor = (stored: number, length: number): number =>
   Math.max(1, Math.floor(2 ** 32 / Math.max(stored, length)) - 1);
 
@@ -96,11 +96,11 @@ function inSequence(stages: KernelSequence): Pick<EncodePlan, 'kernels' | 'launc
 function amplitudePlan(
   spec: Parameters<typeof wholeAmplitude>[0],
   shared: boolean,
-  given: Readonly<Record<string, number>>,
+  common: Readonly<Record<string, number>>,
 ): Pick<EncodePlan, 'path' | 'norm' | 'kernels' | 'launches' | 'bytes'> {
   const sums = piecesOfSample(spec.length);
   const norm = spec.wide;
-  const bytes = { ...given, norms: realBytes(norm) };
+  const bytes = { ...common, norms: realBytes(norm) };
   if (sums === 1 || (!shared && sums <= MAX_SUMS)) {
     return { path: 'amplitude, a tile a sample', norm, bytes, ...inSequence({ amplitude: [wholeAmplitude(spec), 1] }) };
   }
@@ -135,7 +135,7 @@ function iqpPlan(spec: IqpSpec): Pick<EncodePlan, 'path' | 'kernels' | 'launches
   return { path: `iqp, Hadamard in ${later.length + 1} passes`, ...inSequence(stages) };
 }
 
-/** As many bits as workgroup memory holds, up to 11 in f64 and 10 in f32: more would leave room for fewer workgroups. */
+/** Returns as many bits as fit in workgroup memory, up to 11 in f64 and 10 in f32: more would allow fewer workgroups. */
 function tileBitsFor({ limits }: DeviceInfo, qubits: number, precision: Precision): number {
   const capacity = limits.nearBytes ?? Number.POSITIVE_INFINITY;
   let bits = precision === 'f64' ? 11 : 10;
@@ -143,7 +143,7 @@ function tileBitsFor({ limits }: DeviceInfo, qubits: number, precision: Precisio
   return bits;
 }
 
-/** What a launch of the plan calls the kernel's buffers, where that is not their name: `scale` reads totals as its sums. */
+/** Returns the plan's buffer for a kernel's buffer: of the same name, but `scale` reads totals as its sums. */
 export function bindingOf(plan: EncodePlan, kernel: string, binding: string): string {
   return kernel === 'scale' && binding === 'sums' && plan.bytes.totals !== undefined ? 'totals' : binding;
 }
@@ -151,8 +151,8 @@ export function bindingOf(plan: EncodePlan, kernel: string, binding: string): st
 function noDoubles({ id, kind }: DeviceInfo, { encoding, qubits }: StateShape): MillraceError {
   return new MillraceError({
     code: 'device-capability',
-    message: `${id} has no 64-bit floats${kind === 'webgpu' ? ': WGSL knows none' : ''}`,
+    message: `${id} has no 64-bit floats${kind === 'webgpu' ? ': WGSL has none' : ''}`,
     asked: `${encoding} of ${qubits} qubits in f64`,
-    advice: 'ask for f32, or use another device: cuda, opencl or cpu',
+    advice: 'use f32, or another device: cuda, opencl or cpu',
   });
 }

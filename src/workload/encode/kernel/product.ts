@@ -10,8 +10,8 @@ import {
 } from './kernel.js';
 
 /**
- * angle, phase and iqp-z are products with a factor for each qubit. A tile makes the products over the low qubits once,
- * those over the high ones that occur in its piece, and then multiplies one of each: 16 sines a tile instead of 16 an
+ * The kernel of angle, phase and iqp-z: products with one factor per qubit. A tile computes a table of products over the low
+ * qubits and one over the high qubits of its piece, and multiplies one entry of each: 16 sines per tile instead of 16 per
  * amplitude.
  */
 export function productState(encoding: 'angle' | 'phase' | 'iqp-z', spec: StateSpec) {
@@ -35,7 +35,7 @@ export function productState(encoding: 'angle' | 'phase' | 'iqp-z', spec: StateS
         storeFactor(factors, bit.mul(2).add(which), factor, wide);
       });
     });
-    /** The product over bits from..to of an index that begins with bit `from`. */
+    /** Returns the product over bits `from` to `to`; bit 0 of `index` is bit `from`. */
     const over = (index: Expr<'u32'>, from: number, to: number, start: PartialProduct): PartialProduct => {
       let value = start;
       for (let bit = from; bit < to; bit++) {
@@ -73,7 +73,7 @@ export function productState(encoding: 'angle' | 'phase' | 'iqp-z', spec: StateS
       });
       return;
     }
-    // One product over high qubits at a time: what is left is a table times a number, which is a loop over vectors.
+    // One product over high qubits at a time: a table times a number is a loop that compilers vectorize.
     loop(highs, (row) => {
       const above = factorAt(high, row);
       each(2 ** low / perQuad, (quad) => {
@@ -86,7 +86,7 @@ export function productState(encoding: 'angle' | 'phase' | 'iqp-z', spec: StateS
   });
 }
 
-/** 1 where the index says, 0 elsewhere. */
+/** The kernel of basis: 1 at the index, 0 elsewhere. */
 export function basisState(spec: StateSpec) {
   const { qubits, real, order } = spec;
   return tiles(
@@ -94,8 +94,8 @@ export function basisState(spec: StateSpec) {
     { buffers: { x: read('u32'), states: statesOf(spec) }, lanes: 1 },
     ({ tile, each, buffers }) => {
       const own = pieceOfState(tile, spec);
-      const given = buffers.x.at(own.sample);
-      const index = order === 'big' ? reversedBits(given, qubits) : given;
+      const value = buffers.x.at(own.sample);
+      const index = order === 'big' ? reversedBits(value, qubits) : value;
       each(own.quads, (quad) => {
         const amplitudes = Array.from({ length: amplitudesPerQuad(real) }, (_, k) => ({
           re: select(own.indexOf(quad, k).eq(index), lit(real, 1), 0),
@@ -116,7 +116,7 @@ interface FactorTable {
 
 type PartialProduct = Amplitude | undefined;
 
-/** What a qubit multiplies an amplitude by, where its bit is 0 and where it is 1. */
+/** The factors of a qubit for bit 0 and for bit 1. */
 const factorsOf: Readonly<Record<'angle' | 'phase' | 'iqp-z', (x: Expr<Float>) => readonly [Amplitude, Amplitude]>> = {
   angle: (x) => {
     const { sin, cos } = sincos(x);

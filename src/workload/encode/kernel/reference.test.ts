@@ -71,7 +71,7 @@ describe('what is refused', () => {
     expect(say('amplitude', 2, [0, 0])).toContain('zero');
     expect(say('amplitude', 2, [1, Number.NaN])).toContain('nan');
     expect(say('amplitude', 2, [1e200, 1e200])).toContain('inf');
-    expect(say('amplitude', 2, [1e-160])).toContain('zero, or as good as');
+    expect(say('amplitude', 2, [1e-160])).toContain('zero, or too small');
     expect(say('basis', 2, [4])).toContain('exceeds');
     expect(say('basis', 2, [-1])).toContain('non-negative');
     expect(say('basis', 2, [1.5])).toContain('integer');

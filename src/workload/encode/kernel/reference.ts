@@ -1,14 +1,13 @@
 import { checkBatch, checkNorm, checkValues, type Reals } from '../job/validate.js';
 import { lengthOf, type Precision, type QubitOrder, type StateShape } from './encoding.js';
 
-/** States as they are defined, in doubles, one amplitude after the other: real part, imaginary part. */
 export interface ReferenceOptions {
-  /** Of the result: f32 rounds input and amplitudes once each. Default f64. */
+  /** Precision of the result: f32 rounds input and amplitudes once each. Default f64. */
   readonly precision?: Precision;
   readonly order?: QubitOrder;
 }
 
-/** The states of samples, by the definitions and nothing faster. */
+/** Computes states directly by their definitions, in doubles: real and imaginary part of each amplitude. */
 export function referenceStates(
   shape: StateShape,
   samples: number,
@@ -16,12 +15,12 @@ export function referenceStates(
   { precision = 'f64', order = 'little' }: ReferenceOptions = {},
 ): Float64Array {
   checkBatch(shape, samples, values.length);
-  const given = new Float64Array(precision === 'f32' ? new Float32Array(values) : values);
-  checkValues(shape, given);
+  const input = new Float64Array(precision === 'f32' ? new Float32Array(values) : values);
+  checkValues(shape, input);
   const size = 2 ** shape.qubits * 2;
   const states = new Float64Array(samples * size);
   for (let sample = 0; sample < samples; sample++) {
-    const row = given.subarray(sample * shape.length, (sample + 1) * shape.length);
+    const row = input.subarray(sample * shape.length, (sample + 1) * shape.length);
     const state = stateOf(shape, row, sample);
     states.set(order === 'little' ? state : reversedQubits(state, shape.qubits), sample * size);
   }
@@ -65,7 +64,7 @@ function amplitude(shape: StateShape, row: Float64Array, sample: number): Float6
   return state;
 }
 
-/** Neumaier's sum: what each addition rounds away is added in the end. */
+/** Neumaier's sum: the rounding errors of the additions are added at the end. */
 function compensatedSquares(row: Float64Array): number {
   let sum = 0;
   let lost = 0;
@@ -84,7 +83,7 @@ const unitComplex = (angle: number): Complex => [Math.cos(angle), Math.sin(angle
 const multiply = ([a, b]: Complex, [c, d]: Complex): Complex => [a * c - b * d, a * d + b * c];
 const at = (row: Float64Array, k: number): number => row[k] ?? Number.NaN;
 
-/** A factor of each qubit, by its bit. */
+/** Returns the state whose amplitudes are products of one factor per qubit. */
 function product(qubits: number, factor: (k: number, bit: number) => Complex): Float64Array {
   const factors = Array.from({ length: qubits }, (_, k) => [factor(k, 0), factor(k, 1)] as const);
   const state = new Float64Array(2 ** qubits * 2);
@@ -99,7 +98,7 @@ function product(qubits: number, factor: (k: number, bit: number) => Complex): F
   return state;
 }
 
-/** exp(iθ) of every bit string, as a product over its bits and pairs of bits, then the sum over all of them by halves. */
+/** exp(iθ) of every bit string, as a product over its bits and pairs of bits, then the transform bit by bit. */
 function iqp(qubits: number, row: Float64Array): Float64Array {
   const turns = Array.from({ length: lengthOf('iqp', qubits) }, (_, k) => unitComplex(at(row, k)));
   const state = new Float64Array(2 ** qubits * 2);
@@ -129,7 +128,7 @@ function iqp(qubits: number, row: Float64Array): Float64Array {
   return state;
 }
 
-/** Amplitudes by their indices read from the other end. */
+/** Reverses the bits of all indices. */
 function reversedQubits(state: Float64Array, qubits: number): Float64Array {
   const out = new Float64Array(state.length);
   for (let index = 0; index < 2 ** qubits; index++) {

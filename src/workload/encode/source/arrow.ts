@@ -16,16 +16,16 @@ export async function openArrow(path: string, options: SourceOptions): Promise<S
   const file = await open(path, 'r');
   try {
     const { size } = await file.stat();
-    const given: ArrowFile = { path, file, size, turns: new EventLoopTurns(options.signal) };
-    const messages = await openMessages(given);
+    const arrowFile: ArrowFile = { path, file, size, turns: new EventLoopTurns(options.signal) };
+    const messages = await openMessages(arrowFile);
     const column = columnIn(path, messages.schema);
-    const { length, samples } = await measure(given, messages, column);
+    const { length, samples } = await measure(arrowFile, messages, column);
     const atATime = samplesPerRead(length, realBytes(column.precision), options);
     const checks = new RowChecks(path, options);
     async function* batches(allocate = allocateValues) {
       let firstSample = 0;
       for await (const message of messages.batches()) {
-        const { layout, rows } = await openRows(given, message, column);
+        const { layout, rows } = await openRows(arrowFile, message, column);
         for (let first = 0; first < layout.rows; first += atATime) {
           const count = Math.min(atATime, layout.rows - first);
           yield await rows.read(first, count, { length, checks, allocate, firstSample });
@@ -53,19 +53,20 @@ async function openRows({ path, file, turns }: ArrowFile, message: Message, colu
   return { layout, rows };
 }
 
-/** The number of rows, and the values of each: where the type does not tell, the first row that is not null does. */
-async function measure(given: ArrowFile, messages: Messages, column: Column) {
+/** Returns the number of rows and the values per row: from the type, or from the first row that is not null. */
+async function measure(arrowFile: ArrowFile, messages: Messages, column: Column) {
   let samples = 0;
   let length = column.size;
   for await (const message of messages.batches()) {
     const layout = layoutIn(message.header, column, message.bodyBytes);
     samples += layout.rows;
     if (length === undefined && layout.rows > 0) {
-      length = await (await openRows(given, message, column)).rows.firstLength();
+      length = await (await openRows(arrowFile, message, column)).rows.firstLength();
     }
   }
-  const { path } = given;
-  if (samples === 0 || !length) throw badFile(path, 'it has no values', 'write at least one row that is not null');
-  if (length > 2 ** MAX_QUBITS) throw badFile(path, `a row has ${length} values`, `2^${MAX_QUBITS} are the most`);
+  const { path } = arrowFile;
+  if (samples === 0 || !length)
+    throw badFile(path, 'the file has no values', 'write at least one row that is not null');
+  if (length > 2 ** MAX_QUBITS) throw badFile(path, `a row has ${length} values`, `write at most 2^${MAX_QUBITS}`);
   return { samples, length };
 }

@@ -1,21 +1,21 @@
 import type { EventLoopTurns } from './event-loop-turns.js';
 
-/** Decompresses input of which `bytes` should come out; more are not made. */
+/** Decompresses input to `bytes` bytes, never more. */
 export type Codec = (input: Uint8Array, bytes: number, options: CodecOptions) => Promise<Uint8Array>;
 
 export interface CodecOptions {
-  /** Memory for what comes out. */
+  /** Allocates the output. */
   readonly allocate: (bytes: number) => Uint8Array;
   readonly turns: EventLoopTurns;
 }
 
-/** Output of a codec between two turns of the loop. */
+/** Output of a codec between two turns of the event loop. */
 export const BYTES_PER_YIELD = 4 * 2 ** 20;
 
 type Limits = { readonly maxOutputLength: number; readonly chunkSize: number };
 type Decompress<Result> = (input: Uint8Array, limits: Limits) => Result;
 
-/** One of Node's codecs: short input at once, which is sooner, long input piece by piece in Node's threads. */
+/** Wraps a codec of Node: short output synchronously, which is faster, long output in Node's threads. */
 export function nodeCodec(
   decompressSync: Decompress<Uint8Array>,
   decompressAsync: Decompress<Promise<Uint8Array>>,

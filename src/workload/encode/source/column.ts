@@ -1,7 +1,7 @@
 import { EncodeError } from '../job/errors.js';
 import type { SourceOptions } from './source.js';
 
-/** Checks the rows of a column: nulls as the caller wants them, and all rows as long as the first that is not null. */
+/** Checks the rows of a column: nulls if the caller rejects them, and that all rows are as long as the first. */
 export class RowChecks {
   readonly #path: string;
   readonly #rejectsNulls: boolean;
@@ -11,13 +11,13 @@ export class RowChecks {
     this.#rejectsNulls = nulls === 'reject';
   }
 
-  /** A row that is null, or a value of it. */
+  /** Called for a null row, or a null value in a row. */
   checkNull(sample: number, position?: number): void {
     if (!this.#rejectsNulls) return;
     throw new EncodeError('format', {
-      message: `${this.#path}: sample ${sample} ${position === undefined ? 'is' : `has, at ${position},`} a null`,
+      message: `${this.#path}: ${position === undefined ? '' : `value ${position} of `}sample ${sample} is null`,
       asked: 'samples without nulls',
-      advice: 'take --nulls fill_zero, which makes zeros of them',
+      advice: 'use --nulls fill_zero to replace nulls by zeros',
       sample,
       ...(position !== undefined && { position }),
     });
@@ -28,7 +28,7 @@ export class RowChecks {
     throw new EncodeError('size', {
       message: `${this.#path}: sample ${sample} has ${values} values, the first one ${first}`,
       asked: `the samples in ${this.#path}`,
-      advice: 'all samples must be of one length',
+      advice: 'all samples must have the same length',
       sample,
     });
   }

@@ -15,7 +15,7 @@ export type Decompressor = (input: Uint8Array, bytes: number) => Promise<Uint8Ar
 /** By Parquet's names; LZ4_FRAME is Arrow's. Codecs that are not listed are no longer written. */
 export function decompressorFor(codec: string, turns: EventLoopTurns): Decompressor {
   const unpack = codecs[codec];
-  if (unpack === undefined) throw new Error(`it is compressed by ${codec}, which is not supported`);
+  if (unpack === undefined) throw new Error(`compression ${codec} is not supported`);
   // The same memory for each page: new memory is cleared by the system, which takes as long as the copy.
   let output = new Uint8Array(0);
   const allocate = (bytes: number): Uint8Array => {
@@ -25,7 +25,7 @@ export function decompressorFor(codec: string, turns: EventLoopTurns): Decompres
   return async (input, bytes) => {
     if (bytes === 0) return EMPTY;
     const found = await unpack(input, bytes, { allocate, turns });
-    if (found.length !== bytes) throw new Error(`${found.length} bytes came out of a page that has ${bytes}`);
+    if (found.length !== bytes) throw new Error(`a page was decompressed to ${found.length} bytes instead of ${bytes}`);
     return found;
   };
 }

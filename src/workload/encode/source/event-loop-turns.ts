@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 
 /**
- * Keeps long parsing interruptible. JavaScript hears of signals and timers only between turns of its loop, so code that
- * works for long calls `take` now and then, outside of its innermost loops.
+ * Keeps long parsing interruptible. Signals and timers are handled only between turns of the event loop, so long-running
+ * code calls `yieldIfDue` regularly, outside its innermost loops.
  */
 export class EventLoopTurns {
   readonly #signal: AbortSignal | undefined;
@@ -12,7 +12,7 @@ export class EventLoopTurns {
     this.#signal = signal;
   }
 
-  /** Lets the loop turn if it has not for 50 ms. Throws if the reading was aborted. */
+  /** Yields to the event loop if 50 ms have passed since the last time. Throws if reading was aborted. */
   async yieldIfDue(): Promise<void> {
     if (performance.now() - this.#lastMs >= YIELD_MS) {
       await setImmediate();

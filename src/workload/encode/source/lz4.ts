@@ -2,7 +2,7 @@ import { BYTES_PER_YIELD, type CodecOptions } from './codec.js';
 import type { EventLoopTurns } from './event-loop-turns.js';
 
 /**
- * LZ4 as files have it: bare blocks (Parquet's LZ4_RAW) and frames (Arrow, and Feather by default). A block is a series of
+ * LZ4 as used in files: bare blocks (Parquet's LZ4_RAW) and frames (Arrow, and Feather by default). A block is a series of
  * sequences: literals, then a match that repeats earlier output. Invalid input, or input for more than `bytes`, throws.
  */
 export async function lz4Block(
@@ -18,7 +18,7 @@ export async function lz4Block(
 const MAGIC = 0x184d2204;
 /** Bits of a frame's first byte after the magic. */
 const Flag = { dictionary: 1, contentChecksum: 4, contentSize: 8, blockChecksum: 16 } as const;
-/** Set in a block's size where it is stored as it is. */
+/** Set in a block's size if the block is stored uncompressed. */
 const STORED = 0x8000_0000;
 
 /** Checksums are not checked: files have their own lengths, and values are checked. */
@@ -28,19 +28,19 @@ export async function lz4Frame(
   { turns }: Pick<CodecOptions, 'turns'>,
 ): Promise<Uint8Array> {
   const view = new DataView(input.buffer, input.byteOffset, input.byteLength);
-  if (input.length < 7 || view.getUint32(0, true) !== MAGIC) throw new Error('not a frame of LZ4');
+  if (input.length < 7 || view.getUint32(0, true) !== MAGIC) throw new Error('not an LZ4 frame');
   const flags = view.getUint8(4);
-  if (flags & Flag.dictionary) throw new Error('a frame of LZ4 asks for a dictionary');
+  if (flags & Flag.dictionary) throw new Error('an LZ4 frame needs a dictionary, which is not supported');
   const output = new Output(input.length, bytes);
   let at = 7 + (flags & Flag.contentSize ? 8 : 0);
   const sizeAt = (): number => {
-    if (at + 4 > input.length) throw new Error('a frame of LZ4 is cut short');
+    if (at + 4 > input.length) throw new Error('an LZ4 frame is cut short');
     return view.getUint32(at, true);
   };
   for (let size = sizeAt(); size !== 0; size = sizeAt()) {
     const length = size % STORED;
     const block = input.subarray(at + 4, at + 4 + length);
-    if (block.length < length) throw new Error('a frame of LZ4 is cut short');
+    if (block.length < length) throw new Error('an LZ4 frame is cut short');
     if (size >= STORED) output.append(block);
     else await decode(block, output, turns);
     at += 4 + length + (flags & Flag.blockChecksum ? 4 : 0);
@@ -48,7 +48,7 @@ export async function lz4Frame(
   return output.result();
 }
 
-/** A byte of a length stands for 255 bytes at most, so input of n bytes gets no more memory than for 255 n. */
+/** A length byte stands for at most 255 bytes, so n bytes of input get at most 255 n bytes of memory. */
 const MAX_RATIO = 255;
 
 class Output {
@@ -66,13 +66,13 @@ class Output {
     this.length += length;
   }
 
-  /** Repeats earlier output. It may reach into what it writes, which is then repeated too. */
+  /** Repeats earlier output. The match may overlap what it writes, which is then repeated too. */
   copyMatch(distance: number, length: number): void {
-    if (distance === 0 || distance > this.length) throw new Error('LZ4 refers to what is not there');
+    if (distance === 0 || distance > this.length) throw new Error('an LZ4 match refers to bytes before the output');
     this.#check(length);
     const from = this.length - distance;
     const end = this.length + length;
-    // By hand up to some whole repetitions, then those at once, twice as many each time.
+    // Byte by byte for some whole repetitions, then in bulk, twice as many each time.
     const byHand = Math.min(end, from + distance * Math.ceil(MIN_BULK_COPY / distance) + distance);
     for (; this.length < byHand; this.length++) this.#bytes[this.length] = this.#bytes[this.length - distance] ?? 0;
     while (this.length < end) {
@@ -87,11 +87,11 @@ class Output {
   }
 
   #check(more: number): void {
-    if (this.length + more > this.#bytes.length) throw new Error('LZ4 holds more than it should');
+    if (this.length + more > this.#bytes.length) throw new Error('LZ4 data is longer than expected');
   }
 }
 
-/** Fewer bytes are copied sooner by hand. */
+/** Fewer bytes are copied faster one by one. */
 const MIN_BULK_COPY = 64;
 /** The shortest match; lengths are counted from it. */
 const MIN_MATCH = 4;
@@ -100,7 +100,7 @@ async function decode(input: Uint8Array, output: Output, turns: EventLoopTurns):
   let at = 0;
   const byte = (): number => {
     const value = input[at++];
-    if (value === undefined) throw new Error('a block of LZ4 is cut short');
+    if (value === undefined) throw new Error('an LZ4 block is cut short');
     return value;
   };
   /** Four bits of the token; where they are all set, bytes follow, up to the first that is not 255. */
@@ -119,7 +119,7 @@ async function decode(input: Uint8Array, output: Output, turns: EventLoopTurns):
   while (at < input.length) {
     const token = byte();
     const literals = lengthFrom(token >> 4);
-    if (at + literals > input.length) throw new Error('a block of LZ4 is cut short');
+    if (at + literals > input.length) throw new Error('an LZ4 block is cut short');
     output.append(input, at, literals);
     at += literals;
     if (at === input.length) return; // the last sequence has no match

@@ -3,7 +3,7 @@ import { EventLoopTurns } from './event-loop-turns.js';
 import { samplesIn } from './raw.js';
 import { badFile, badRank, badType, type Source, type SourceOptions, samplesPerRead } from './source.js';
 
-/** NumPy's format: a header that says type, order and shape, then the values. */
+/** NumPy's format: a header with type, order and shape, then the values. */
 export async function openNpy(path: string, options: SourceOptions): Promise<Source> {
   const file = await open(path, 'r');
   try {
@@ -18,7 +18,11 @@ export async function openNpy(path: string, options: SourceOptions): Promise<Sou
     }
     const { size } = await file.stat();
     if (size < from + 8 * samples * length) {
-      throw badFile(path, `${size} bytes are too few for ${samples} × ${length} values`, 'see that the file is whole');
+      throw badFile(
+        path,
+        `${size} bytes are too few for ${samples} × ${length} values`,
+        'check that the file is complete',
+      );
     }
     const source = samplesIn({ path, file, from, samples, length, precision: 'f64' }, options);
     return isFortran ? { ...source, batches: () => columnsAsRows(source, samples, length, options) } : source;
@@ -36,14 +40,14 @@ interface Header {
   readonly from: number;
 }
 
-/** Longer headers are of types with fields, which are not read anyway. */
+/** Longer headers belong to structured types, which are not supported. */
 const MAX_HEADER = 65_536;
 
 async function headerOf(path: string, file: FileHandle): Promise<Header> {
   const start = Buffer.alloc(12);
   const { bytesRead } = await file.read(start, 0, 12, 0);
   if (bytesRead < 12 || start.toString('latin1', 0, 6) !== '\x93NUMPY') {
-    throw badFile(path, 'it does not begin as a .npy file does', 'write it by numpy.save');
+    throw badFile(path, 'not a .npy file', 'write it with numpy.save');
   }
   const isOld = start[6] === 1;
   const size = isOld ? start.readUInt16LE(8) : start.readUInt32LE(8);
@@ -55,13 +59,13 @@ async function headerOf(path: string, file: FileHandle): Promise<Header> {
   const order = /'fortran_order':\s*(True|False)/.exec(header)?.[1];
   const shape = /'shape':\s*\(([\d,\s]*)\)/.exec(header)?.[1];
   if (size > MAX_HEADER || read.bytesRead < size || descr === undefined || order === undefined || shape === undefined) {
-    throw badFile(path, 'its header cannot be read', 'write it by numpy.save, an array of numbers');
+    throw badFile(path, 'its header cannot be parsed', 'write an array of numbers with numpy.save');
   }
   const sides = shape.split(',').flatMap((side) => (side.trim() === '' ? [] : Number(side)));
   return { descr, isFortran: order === 'True', shape: sides, from: before + size };
 }
 
-/** Column by column in the file: all of it is read, and laid out by rows. */
+/** Transposes a file in column order, which is read whole. */
 async function* columnsAsRows(
   source: Source,
   samples: number,

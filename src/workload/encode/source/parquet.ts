@@ -13,7 +13,7 @@ import type { FloatArray } from './parquet/values.js';
 import { allocateValues } from './raw.js';
 import { badFile, type Source, type SourceOptions, samplesPerRead, withFileErrors } from './source.js';
 
-/** One column: lists of floats, or a float a row. What its pages hold goes straight to the arrays that are given. */
+/** Opens a file of one column: lists of floats, or a float per row. Values are decoded into the allocated arrays. */
 export async function openParquet(path: string, options: SourceOptions): Promise<Source> {
   const file = await open(path, 'r');
   try {
@@ -54,7 +54,7 @@ interface NumberedChunk extends ColumnChunk {
   readonly rows: number;
 }
 
-/** Pages, and what comes after the last of each row group. */
+/** A page, or a row group after its last page. */
 type PageOrGroupEnd = Page | NumberedChunk;
 
 async function* itemsIn(groups: readonly NumberedChunk[]): AsyncGenerator<PageOrGroupEnd> {
@@ -66,11 +66,11 @@ async function* itemsIn(groups: readonly NumberedChunk[]): AsyncGenerator<PageOr
 
 interface FirstRow {
   readonly length: number;
-  /** All of the column, from its beginning. */
+  /** The whole column, from its beginning. */
   readonly items: AsyncIterable<PageOrGroupEnd>;
 }
 
-/** The first row that is not null says how long all are. It mostly ends in the first page, which is not read again then. */
+/** Finds the length of the first row that is not null. It mostly ends in the first page, which is then not read again. */
 async function firstRowIn(path: string, groups: readonly NumberedChunk[], rows: RowScanner): Promise<FirstRow> {
   const items = itemsIn(groups);
   let first: PageOrGroupEnd | undefined;
@@ -82,8 +82,8 @@ async function firstRowIn(path: string, groups: readonly NumberedChunk[], rows: 
     else for (const _ of rows.page(item)) if (rows.length !== undefined) break;
   }
   const { length = 0 } = rows;
-  if (length === 0) throw badFile(path, 'it has no values', 'write at least one row that is not null');
-  if (length > 2 ** MAX_QUBITS) throw badFile(path, `a row has ${length} values`, `2^${MAX_QUBITS} are the most`);
+  if (length === 0) throw badFile(path, 'the file has no values', 'write at least one row that is not null');
+  if (length > 2 ** MAX_QUBITS) throw badFile(path, `a row has ${length} values`, `write at most 2^${MAX_QUBITS}`);
   return { length, items: first ? prepend(first, items) : itemsIn(groups) };
 }
 
@@ -100,7 +100,7 @@ interface BatchRequest {
   readonly precision: Precision;
 }
 
-/** Rows need not end with pages, nor batches with either. */
+/** Yields batches of whole rows. A row may span pages, and a page may span batches. */
 async function* batchesOf(asked: BatchRequest, rows: RowScanner, allocate: AllocateValues): AsyncGenerator<FloatArray> {
   const { items, samples, length, atATime, precision } = asked;
   let left = samples;
@@ -116,14 +116,14 @@ async function* batchesOf(asked: BatchRequest, rows: RowScanner, allocate: Alloc
     }
     for (const { count, isZero } of rows.page(item)) {
       for (let done = 0; done < count; ) {
-        // A batch is given when something comes after it, since only then its last row is known to have ended.
+        // A full batch is yielded when more values follow: only then is its last row known to have ended.
         if (batch && filled === batch.length) {
           yield batch;
           batch = undefined;
         }
         if (batch === undefined) {
           const own = Math.min(atATime, left);
-          if (own === 0) throw new Error(`it has more rows than the ${samples} of its footer`);
+          if (own === 0) throw new Error(`the file has more rows than the ${samples} of its footer`);
           batch = await allocate(own * length, precision);
           left -= own;
           filled = 0;
@@ -140,5 +140,5 @@ async function* batchesOf(asked: BatchRequest, rows: RowScanner, allocate: Alloc
 }
 
 function checkRows({ at, rows }: NumberedChunk, found: number): void {
-  if (found !== rows) throw new Error(`row group ${at} has ${found} rows, its footer says ${rows}`);
+  if (found !== rows) throw new Error(`row group ${at} has ${found} rows instead of the ${rows} of the footer`);
 }

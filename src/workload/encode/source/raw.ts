@@ -3,20 +3,20 @@ import type { AllocateValues } from '../job/staging-pool.js';
 import { type Precision, realBytes } from '../kernel/encoding.js';
 import { badFile, type Source, type SourceOptions, samplesPerRead } from './source.js';
 
-/** Little-endian floats and nothing else: how many make a sample is said from outside. */
+/** Opens a file of little-endian floats. The caller gives the values per sample. */
 export async function openRaw(path: string, precision: Precision, options: SourceOptions): Promise<Source> {
   const file = await open(path, 'r');
   try {
     const { size } = await file.stat();
     const { length } = options;
     if (length === undefined)
-      throw badFile(path, 'raw binary files do not say how long a sample is', 'say it: --length');
+      throw badFile(path, 'raw binary files do not contain the length of a sample', 'give --length');
     const samples = size / (length * realBytes(precision));
     if (!Number.isInteger(samples) || samples < 1) {
       throw badFile(
         path,
-        `${size} bytes are no whole number of samples of ${length} ${precision} values`,
-        'see --length',
+        `${size} bytes are not a whole number of samples of ${length} ${precision} values`,
+        'check --length',
       );
     }
     return samplesIn({ path, file, from: 0, samples, length, precision }, options);
@@ -29,14 +29,14 @@ export async function openRaw(path: string, precision: Precision, options: Sourc
 export interface RawSamples {
   readonly path: string;
   readonly file: FileHandle;
-  /** Where the first value is. */
+  /** Offset of the first value. */
   readonly from: number;
   readonly samples: number;
   readonly length: number;
   readonly precision: Precision;
 }
 
-/** Samples that lie in the file as they do in memory: read straight into the arrays that are given. */
+/** A source of samples stored as in memory: they are read into the allocated arrays. */
 export function samplesIn(stored: RawSamples, options: SourceOptions): Source {
   const { path, file, from, samples, length, precision } = stored;
   const bytes = realBytes(precision);
@@ -60,7 +60,7 @@ export function samplesIn(stored: RawSamples, options: SourceOptions): Source {
 export const allocateValues: AllocateValues = async (values, precision) =>
   precision === 'f64' ? new Float64Array(values) : new Float32Array(values);
 
-/** By several threads: one copies 3 to 6 GB/s from the system's cache, a bus takes 50. */
+/** Reads with several threads: one copies 3 to 6 GB/s from the system's cache, a bus takes 50. */
 export async function readInto(path: string, file: FileHandle, into: ArrayBufferView, position: number): Promise<void> {
   const { buffer, byteOffset, byteLength } = into;
   const part = Math.max(MIN_READ, Math.ceil(byteLength / READERS));
@@ -72,7 +72,7 @@ export async function readInto(path: string, file: FileHandle, into: ArrayBuffer
   await Promise.all(parts);
 }
 
-/** As many as there are threads for files, unless told otherwise. */
+/** The default number of Node's threads for files. */
 const READERS = 4;
 const MIN_READ = 2 ** 20;
 /** The system takes less than 2^31 bytes at a time. */
@@ -81,7 +81,7 @@ const MAX_READ = 2 ** 30;
 async function read(path: string, file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
   for (let done = 0; done < bytes.length; ) {
     const { bytesRead } = await file.read(bytes, done, Math.min(MAX_READ, bytes.length - done), position + done);
-    if (bytesRead === 0) throw badFile(path, 'it ends before its last sample', 'see that the file is whole');
+    if (bytesRead === 0) throw badFile(path, 'the file ends before its last sample', 'check that the file is complete');
     done += bytesRead;
   }
 }

@@ -1,8 +1,8 @@
 import { BYTES_PER_YIELD, type CodecOptions } from './codec.js';
 
 /**
- * Snappy, as pages of Parquet are compressed unless their writer is told otherwise: literals, and copies of what came
- * before. Floats that are not alike are literals of 64 KiB, which are copied as a whole.
+ * Snappy, the default compression of Parquet: literals, and copies of earlier output. Floats that do not repeat are literals
+ * of 64 KiB, which are copied whole.
  */
 export async function snappy(input: Uint8Array, bytes: number, { allocate, turns }: CodecOptions): Promise<Uint8Array> {
   let at = 0;
@@ -21,10 +21,11 @@ export async function snappy(input: Uint8Array, bytes: number, { allocate, turns
     const part = byte();
     size += (part & 127) * scale;
     more = part >= 128;
-    if (size >= 2 ** 32) throw new Error('Snappy says that it has more than 2^32 bytes');
+    if (size >= 2 ** 32) throw new Error('Snappy data claims more than 2^32 bytes');
   }
-  // Three bytes make 64 at most: what says more of itself is not worth its memory.
-  if (size !== bytes || size > MAX_RATIO * input.length) throw new Error('Snappy says another length than its page');
+  // Three bytes make at most 64: no memory is allocated for a larger claim.
+  if (size !== bytes || size > MAX_RATIO * input.length)
+    throw new Error('Snappy data claims another length than its page');
   const output = allocate(size);
   let to = 0;
   let turnAt = BYTES_PER_YIELD;
@@ -48,22 +49,22 @@ export async function snappy(input: Uint8Array, bytes: number, { allocate, turns
     }
     const length = kind === Kind.near ? ((tag >>> 2) & 7) + 4 : (tag >>> 2) + 1;
     const distance = kind === Kind.near ? (tag >>> 5) * 256 + byte() : little(kind === Kind.far ? 2 : 4);
-    if (distance === 0 || distance > to) throw new Error('Snappy refers to what is not there');
+    if (distance === 0 || distance > to) throw new Error('a Snappy copy refers to bytes before the output');
     if (length > size - to) throw tooLong();
-    // It may run into what it writes: then that is repeated too.
+    // The copy may overlap what it writes, which is then repeated too.
     for (const end = to + length; to < end; to++) output[to] = output[to - distance] as number;
   }
   if (to !== size) throw cutShort();
   return output;
 }
 
-/** The two lowest bits of each element: a copy says its distance in 11 bits, in two bytes or in four. */
+/** The two lowest bits of each element: a copy has its distance in 11 bits, in two bytes or in four. */
 const Kind = { literal: 0, near: 1, far: 2 } as const;
 /** From here on a literal's length is in the bytes that follow. */
 const LONG_LITERAL = 60;
-/** Shorter ones are copied sooner by hand. */
+/** Fewer bytes are copied faster one by one. */
 const MIN_BULK_COPY = 48;
 const MAX_RATIO = 64 / 3 + 1;
 
-const cutShort = (): Error => new Error('Snappy is cut short');
-const tooLong = (): Error => new Error('Snappy has more than it says');
+const cutShort = (): Error => new Error('Snappy data is cut short');
+const tooLong = (): Error => new Error('Snappy data is longer than it claims');

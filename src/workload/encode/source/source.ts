@@ -9,29 +9,29 @@ import type { Precision } from '../kernel/encoding.js';
 export interface Source {
   /** Values of a sample. */
   readonly length: number;
-  /** How many there are, where that is known before they are read. */
+  /** Number of samples, if known before they are read. */
   readonly samples: number | undefined;
-  /** What they are stored as. */
+  /** The stored type. */
   readonly precision: Precision;
-  /** Arrays of whole samples, one after the other. Those that need no conversion are read into `room`, where there is one. */
+  /** Yields arrays of whole samples. Values that need no conversion are read into arrays from `allocate`. */
   batches(allocate?: AllocateValues): AsyncIterable<Values>;
   close(): Promise<void>;
 }
 
 export interface SourceOptions {
-  /** Samples that are read at a time; default: what takes about 8 MiB. */
+  /** Samples read at a time; default: about 8 MiB. */
   readonly batch?: number;
-  /** What a null in a column becomes: 0, or an error. */
+  /** Replaces nulls in a column by 0, or throws. Default `fill_zero`. */
   readonly nulls?: 'fill_zero' | 'reject';
-  /** Of raw binary files, which say nothing of themselves. */
+  /** Values per sample, for raw binary files. */
   readonly length?: number;
-  /** Ends the reading, also of a file that takes long to parse. */
+  /** Aborts reading, even while a file is parsed. */
   readonly signal?: AbortSignal;
 }
 
 type OpenReader = (path: string, options: SourceOptions) => Promise<Source>;
 
-/** By the ending of the name. Readers are loaded when they are needed. */
+/** Readers by file name extension, loaded on demand. */
 const readers: Readonly<Record<string, OpenReader>> = {
   '.npy': async (path, options) => (await import('./npy.js')).openNpy(path, options),
   '.f64': async (path, options) => (await import('./raw.js')).openRaw(path, 'f64', options),
@@ -54,20 +54,20 @@ export async function openSource(path: string, options: SourceOptions = {}): Pro
   const isTorch = ending === '.pt' || ending === '.pth';
   throw new EncodeError('source', {
     message: isTorch
-      ? 'files of PyTorch are programs, which are not run here'
-      : `files that end in ${ending || 'nothing'} are not known`,
+      ? 'PyTorch files are programs, which are not run'
+      : `unknown file type ${ending || '(no extension)'}`,
     asked: `the samples in ${path}`,
-    advice: isTorch ? 'save the tensor by numpy.save, as .npy' : `there are ${sourceExtensions.join(', ')}`,
+    advice: isTorch ? 'save the tensor with numpy.save, as .npy' : `use ${sourceExtensions.join(', ')}`,
   });
 }
 
-/** Samples that are read at a time, where nobody says. */
+/** Returns the number of samples to read at a time. */
 export const samplesPerRead = (length: number, bytes: number, { batch }: SourceOptions): number =>
   batch ?? Math.max(1, Math.floor(READ_BYTES / (length * bytes)));
 
 const READ_BYTES = 8 * 2 ** 20;
 
-/** The same source, whose samples are given only once. */
+/** Wraps a source so that a second reading throws. */
 function readOnce(source: Source, path: string): Source {
   let isRead = false;
   return {
@@ -94,7 +94,7 @@ async function withReadError<T>(path: string, read: () => Promise<T>): Promise<T
   }
 }
 
-/** The same batches; an error of a reader becomes one that names the file and, if `where` is given, the place in it. */
+/** Yields the same batches. An error of a reader becomes one that names the file and, with `where`, the position. */
 export async function* withFileErrors<T>(
   path: string,
   batches: AsyncIterable<T>,
@@ -122,19 +122,19 @@ function asReadError(path: string, error: unknown, where?: string): unknown {
   });
 }
 
-/** A file that is not what its name says, or not what can be encoded. */
+/** The error of a file that is damaged or cannot be encoded. */
 export function badFile(path: string, message: string, advice: string, cause?: unknown): EncodeError {
   return new EncodeError('format', { message: `${path}: ${message}`, asked: `the samples in ${path}`, advice, cause });
 }
 
-/** The same for its type, and for its dimensions. */
+/** The error of an unsupported type. */
 export function badType(path: string, message: string, advice: string): EncodeError {
   return new EncodeError('dtype', { message: `${path}: ${message}`, asked: `the samples in ${path}`, advice });
 }
 
 export function badRank(path: string, rank: number): EncodeError {
   return new EncodeError('rank', {
-    message: `${path}: it has ${rank} dimensions`,
+    message: `${path}: the array has ${rank} dimensions`,
     asked: `the samples in ${path}`,
     advice: 'give two: samples and their values',
   });

@@ -34,7 +34,7 @@ async function tensorIn(path: string, bytes: Buffer, turns: EventLoopTurns) {
     if (fields % FIELDS_PER_YIELD === 0) await turns.yieldIfDue();
   }
   if (type !== DOUBLE) throw badType(path, `its type is number ${type}, not double (2)`, 'save it as float64');
-  if (sides === undefined) throw badFile(path, 'it has no shape', 'save the tensor with its shape');
+  if (sides === undefined) throw badFile(path, 'the tensor has no shape', 'save the tensor with its shape');
   if (sides.length !== 1 && sides.length !== 2) throw badRank(path, sides.length);
   if (sides.some((side) => side <= 0)) {
     throw badFile(path, `its shape is ${sides.join(' × ')}`, 'each side must be 1 or more');
@@ -42,14 +42,18 @@ async function tensorIn(path: string, bytes: Buffer, turns: EventLoopTurns) {
   const [samples, length] = sides.length === 1 ? [1, sides[0] ?? 0] : [sides[0] ?? 0, sides[1] ?? 0];
   if (content && content.length > 0) doubles.replace(content);
   const { count, values } = doubles;
-  if (count === 0) throw badFile(path, 'it has no values', 'save a tensor with values');
+  if (count === 0) throw badFile(path, 'the tensor has no values', 'save a tensor with values');
   if (count !== samples * length) {
-    throw badFile(path, `it has ${count} values, its shape ${samples} × ${length}`, 'check that the file is complete');
+    throw badFile(
+      path,
+      `the tensor has ${count} values, its shape is ${samples} × ${length}`,
+      'check that the file is complete',
+    );
   }
   return { samples, length, values };
 }
 
-/** Fields of a few bytes that are read between two turns of the loop. */
+/** Fields read between two turns of the event loop. */
 const FIELDS_PER_YIELD = 65_536;
 
 /** Doubles from the fields of a message, in memory for as many as the message can hold. */
@@ -62,7 +66,7 @@ class Doubles {
     this.#bytes = messageBytes;
   }
 
-  /** Not a whole number where bytes are left over. */
+  /** Not a whole number if bytes are left over. */
   get count(): number {
     return this.#used / 8;
   }
@@ -78,7 +82,7 @@ class Doubles {
     this.#used += bytes.copy(this.#all, this.#used, 0, whole);
   }
 
-  /** Has these bytes instead of the others. */
+  /** Replaces all bytes. */
   replace(bytes: Buffer): void {
     this.#all = Buffer.from(new ArrayBuffer(bytes.length));
     this.#used = bytes.copy(this.#all);
@@ -117,13 +121,15 @@ function* fieldsIn(path: string, bytes: Buffer): Generator<Field> {
     let value = 0n;
     for (let shift = 0n; ; shift += 7n) {
       const byte = bytes[at++];
-      if (byte === undefined || shift > 63n) throw badFile(path, 'it is cut short', 'see that the file is whole');
+      if (byte === undefined || shift > 63n)
+        throw badFile(path, 'the file is cut short', 'check that the file is complete');
       value |= BigInt(byte & 0x7f) << shift;
       if (byte < 0x80) return Number(BigInt.asIntN(64, value));
     }
   };
   const take = (length: number): Buffer => {
-    if (length < 0 || at + length > bytes.length) throw badFile(path, 'it is cut short', 'see that the file is whole');
+    if (length < 0 || at + length > bytes.length)
+      throw badFile(path, 'the file is cut short', 'check that the file is complete');
     at += length;
     return bytes.subarray(at - length, at);
   };
@@ -135,7 +141,6 @@ function* fieldsIn(path: string, bytes: Buffer): Generator<Field> {
     else if (kind === 1) yield { number, value: 0, bytes: take(8) };
     else if (kind === 2) yield { number, value: 0, bytes: take(varint()) };
     else if (kind === 5) yield { number, value: 0, bytes: take(4) };
-    else
-      throw badFile(path, 'it is no tensor of TensorFlow', 'write it by tf.make_tensor_proto(...).SerializeToString()');
+    else throw badFile(path, 'not a TensorProto', 'write it with tf.make_tensor_proto(...).SerializeToString()');
   }
 }

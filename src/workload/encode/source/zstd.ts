@@ -5,17 +5,17 @@ import { addressOf, loadForever, symbolAddress } from '../../../device/native/li
 import { BYTES_PER_YIELD, type CodecOptions, nodeCodec } from './codec.js';
 
 /**
- * Zstandard, the default of Polars. The system's library is asked first, since it writes into memory that is there
- * already; Node has its own from 22.15 on.
+ * Zstandard, the default of Polars. The system's library is preferred, because it writes into existing memory; Node has its
+ * own from 22.15 on.
  */
 export async function zstd(input: Uint8Array, bytes: number, options: CodecOptions): Promise<Uint8Array> {
   const library = systemLibrary();
   if (library === undefined) return nodeZstd()(input, bytes, options);
-  // A block of 3 bytes and its header make 128 KiB at most: input of n bytes gets no more memory than for that.
+  // A block of 4 bytes with its header makes at most 128 KiB, which limits the memory for an input.
   if (bytes > MAX_RATIO * input.length) throw corruptPage();
   const output = options.allocate(bytes);
   if (bytes <= BYTES_PER_YIELD) {
-    // SAFETY: it reads and writes no more than it is told of, and both arrays are held until it returns.
+    // SAFETY: it stays within the given lengths, and both arrays are held until it returns.
     const size = library.decompress(addressOf(output), output.length, addressOf(input), input.length);
     if (library.isError(size)) throw corruptPage();
     return output.subarray(0, Number(size));
@@ -25,7 +25,7 @@ export async function zstd(input: Uint8Array, bytes: number, options: CodecOptio
 
 const MAX_RATIO = 2 ** 17 / 4;
 
-/** Some MiB at a time: a buffer may take seconds, in which signals must be heard. */
+/** Decompresses some MiB at a time: a buffer may take seconds, and signals must be handled meanwhile. */
 async function decompressInPieces(
   library: Library,
   input: Uint8Array,
@@ -33,7 +33,7 @@ async function decompressInPieces(
   { turns }: CodecOptions,
 ): Promise<Uint8Array> {
   const context = library.createStream();
-  if (!context) throw new Error('there is no memory to decompress a page');
+  if (!context) throw new Error('no memory to decompress a page');
   library.setParameter(context, WINDOW_LOG_MAX, 31);
   // Address, size and position, as ZSTD_inBuffer and ZSTD_outBuffer have them.
   const from = BigUint64Array.of(BigInt(addressOf(input)), BigInt(input.length), 0n);
@@ -56,10 +56,10 @@ async function decompressInPieces(
   return output.subarray(0, Number(to[2]));
 }
 
-/** ZSTD_d_windowLogMax: by default a stream refuses what may refer to more than 2^27 bytes. */
+/** ZSTD_d_windowLogMax: by default a stream refuses windows of more than 2^27 bytes. */
 const WINDOW_LOG_MAX = 100;
 
-const corruptPage = (): Error => new Error('Zstandard finds that a page is broken, or longer than it says');
+const corruptPage = (): Error => new Error('Zstandard data is damaged, or longer than expected');
 
 function nodeZstd() {
   const { zstdDecompressSync, zstdDecompress } = zlib as unknown as {
@@ -68,7 +68,7 @@ function nodeZstd() {
   };
   if (zstdDecompressSync && zstdDecompress) return nodeCodec(zstdDecompressSync, promisify(zstdDecompress));
   throw new Error(
-    'it is compressed by zstd, which neither this Node nor this system knows: use Node 22.15 or install libzstd, or write it by lz4 or snappy',
+    'the file is compressed by zstd, which needs libzstd or Node 22.15: install one of them, or write the file with lz4 or snappy',
   );
 }
 

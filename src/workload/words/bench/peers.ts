@@ -71,7 +71,7 @@ async function isInstalled(program: string): Promise<boolean> {
   );
 }
 
-/** Runs `command | head -c bytes | wc -c`, without `head` if the command ends by itself. */
+/** Runs `command | wc -c` and checks the number of bytes. */
 async function countPipedBytes([program = '', ...args]: readonly string[], bytes: number): Promise<number> {
   const maker = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'] });
   const counter = spawn('wc', ['-c'], { stdio: [maker.stdout, 'pipe', 'ignore'] });

@@ -58,7 +58,8 @@ export async function residentRate(device: Device, characters: number, runs: num
       await stream.mark().done;
       got.set(block.subarray(lead, lead + got.length));
       wordsOf(mask).fill(expected, 1n + BigInt(from), count, '');
-      if (!Buffer.from(got).equals(expected)) throw wrongWords(device, `words from ${from} on`);
+      if (!Buffer.from(got).equals(expected))
+        throw wrongWords(device, `words ${from} to ${from + count - 1} of the batch`);
       hash.update(got);
     }
     return hash.digest('hex');
@@ -112,7 +113,7 @@ export async function hostRate(device: Device, count: number, way: TransferMode,
 }
 
 /** The job of the scaling measurement: words of 10 characters from index 0, in batches to host memory, on all devices. */
-export async function scalingJob(devices: readonly Device[], most?: number): Promise<ScalableWork> {
+export async function scalingJob(devices: readonly Device[], maxWork?: number): Promise<ScalableWork> {
   const generator = await createGenerator({ devices: [...devices], mode: 'async' });
   configure(generator, 'packed');
   const run = async (work: number): Promise<number> => {
@@ -122,11 +123,11 @@ export async function scalingJob(devices: readonly Device[], most?: number): Pro
       bytes += batch.bytes.length;
       batch.release();
     }
-    if (bytes !== work * 10) throw wrongWords(devices[0] as Device, `${bytes} bytes of ${work} words`);
+    if (bytes !== work * 10) throw wrongWords(devices[0] as Device, `${bytes} bytes for ${work} words`);
     return (performance.now() - begun) / 1000;
   };
   await run(1);
-  return { unit: 'words', maxWork: most ?? (await findMaxWork(run, 10 ** 10)), run, close: () => generator.close() };
+  return { unit: 'words', maxWork: maxWork ?? (await findMaxWork(run, 10 ** 10)), run, close: () => generator.close() };
 }
 
 /** Measures small batches, each requested separately, several at a time. */
@@ -170,10 +171,10 @@ function configure(generator: Generator, layout: Layout): void {
   generator.setFormat(layout);
 }
 
-const wrongWords = ({ info: { id } }: Device, what: string): MillraceError =>
+const wrongWords = ({ info: { id } }: Device, which: string): MillraceError =>
   new MillraceError({
     code: 'device-failed',
-    message: `${id} made ${what} that are wrong`,
+    message: `${id} made wrong words: ${which}`,
     asked: `the words kernel on ${id}`,
     advice: `run \`millrace selftest --device ${id}\`; a figure for wrong results is worth nothing`,
   });

@@ -16,17 +16,17 @@ import type { Sink } from './sink.js';
 export function ledgerJobFor(
   request: WordRequest,
   file: string,
-  about: Readonly<Record<string, unknown>>,
+  details: Readonly<Record<string, unknown>>,
 ): JobDescription | undefined {
   const { space, range, layout } = request;
-  const isPlace = statSync(file, { throwIfNoEntry: false })?.isFile() ?? true;
-  if (!isPlace || bytesOf(request, range.length) === undefined) return undefined;
+  const canResume = statSync(file, { throwIfNoEntry: false })?.isFile() ?? true;
+  if (!canResume || bytesOf(request, range.length) === undefined) return undefined;
   const masks = space.segments.map(({ words }) => [words.order, words.size, words.mask.map((one) => one.join('\0'))]);
   const text = JSON.stringify(masks, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
   return {
     command: 'words',
     name: `words -o ${file}`,
-    params: { ...about, layout, from: range.start, masks: Buffer.from(text, 'latin1'), file: resolve(file) },
+    params: { ...details, layout, from: range.start, masks: Buffer.from(text, 'latin1'), file: resolve(file) },
     kernel: 'words 1',
     space: { start: 0n, length: range.length },
     restartIfFinished: true,
@@ -79,8 +79,8 @@ export class ProgressRecorder {
   #syncing: Promise<void> | undefined;
   #error: unknown;
 
-  constructor(books: WorkLog, sink: Sink, words: bigint) {
-    this.#workLog = books;
+  constructor(workLog: WorkLog, sink: Sink, words: bigint) {
+    this.#workLog = workLog;
     this.#sink = sink;
     this.#recorded = words;
   }

@@ -58,7 +58,7 @@ const streamSink = (stream: Writable): Sink => ({
   close: async () => undefined,
 });
 
-/** A file, truncated to its first `after` bytes and appended to. Throws `io` if it cannot be written. */
+/** A file, truncated to its first `keptBytes` bytes and appended to. Throws `io` if it cannot be written. */
 export function fileSink(path: string, keptBytes = 0n): Sink {
   let file: number;
   try {
@@ -92,10 +92,10 @@ class FileSink implements Sink {
   readonly #file: number;
   readonly #isOwner: boolean;
 
-  constructor(name: string, file: number, isOwn: boolean) {
+  constructor(name: string, file: number, isOwner: boolean) {
     this.name = name;
     this.#file = file;
-    this.#isOwner = isOwn;
+    this.#isOwner = isOwner;
   }
 
   async write(bytes: Uint8Array): Promise<void> {

@@ -41,7 +41,12 @@ export async function deviceProperties(number: number): Promise<DeviceProperties
   const info = devices[number];
   if (info === undefined) {
     const asked = `device ${number}`;
-    throw new WordsError(Status.badParameter, `there are ${devices.length} devices`, asked, 'count from 0');
+    throw new WordsError(
+      Status.badParameter,
+      `no device ${number}: there are ${devices.length} devices`,
+      asked,
+      'count from 0',
+    );
   }
   const [major = 0, minor = 0] = (info.details?.['compute capability'] ?? '').split('.').map(Number);
   return { id: info.id, name: info.name, major, minor, memoryBytes: info.memoryBytes, units: info.units };

@@ -20,8 +20,8 @@ export interface DeviceBatch {
 }
 
 /**
- * Device batches of one mask: a ring of buffers, so that one is filled while others are read. With n places in the ring,
- * a batch is valid until n further ones are requested. A place also holds the other memory that its launch needs.
+ * Device batches of one mask: a ring of buffers, so that one is filled while others are read. With n slots in the ring,
+ * a batch is valid until n further ones are requested. A slot also holds the other memory that its launch needs.
  */
 export class DeviceRing {
   readonly #device: Device;
@@ -64,7 +64,7 @@ export class DeviceRing {
 
   /** Queues a batch on a stream. `into` is the caller's memory (`requiredBytes`); default: the ring's. */
   launch(stream: Stream, start: bigint, words: number, layout: Layout, into?: DeviceBuffer): Promise<DeviceBatch> {
-    // Sequential: a place is taken when the previous launch has recorded its event.
+    // Sequential: a slot is taken when the previous launch has recorded its event.
     const launched = this.#lastLaunch.then(() => this.#launch(stream, start, words, layout, into));
     this.#lastLaunch = launched.catch(() => undefined);
     return launched;
@@ -141,7 +141,7 @@ export class DeviceRing {
   }
 }
 
-/** One batch's place: its output, its far rows on device and host, and the event of its last launch. */
+/** The slot of one batch: its output, its far rows on device and host, and the event of its last launch. */
 interface RingSlot {
   out?: DeviceBuffer | undefined;
   far?: DeviceBuffer | undefined;

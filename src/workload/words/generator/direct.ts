@@ -39,7 +39,7 @@ export class DirectBatches {
       const result = slot.reap({ start, count });
       if (!complete || result instanceof Overflow) {
         const asked = `${count} words from ${start} on`;
-        throw new WordsError(Status.device, 'the device stopped before the end', asked, 'ask again');
+        throw new WordsError(Status.device, 'the device stopped before the end', asked, 'try again');
       }
       return await use(result);
     } finally {

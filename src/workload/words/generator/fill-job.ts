@@ -51,7 +51,7 @@ export async function fillFromDevices(engine: Engine, request: FillRequest): Pro
     },
   };
   const run = engine.run(job);
-  const ending = await run.outcome;
+  const outcome = await run.outcome;
   await run.drained;
-  if (ending.kind === 'failed') throw ending.error;
+  if (outcome.kind === 'failed') throw outcome.error;
 }

@@ -21,7 +21,7 @@ import { Status, type WordsError } from './status.js';
 const mask = parseMask('?l?l?d?d?d');
 const plan = new Plan(mask, 'canonical', '\n');
 const { size } = wordsOf(mask);
-const [BATCH_WORDS, PLACES] = [1000, STREAMS * SLOTS_PER_STREAM];
+const [BATCH_WORDS, SLOTS] = [1000, STREAMS * SLOTS_PER_STREAM];
 
 function expected(start: bigint, count: number): string {
   return Array.from({ length: count }, (_, at) => `${referenceWord(mask, start + BigInt(at))}\n`).join('');
@@ -40,19 +40,19 @@ afterEach(async () => {
 });
 
 /** With batches of 1,000 words. */
-async function straightOn(nature: FaultSpec) {
-  const [virtual] = virtualDevices(device, [nature]) as [VirtualDevice];
+async function openUnscheduled(spec: FaultSpec) {
+  const [virtual] = virtualDevices(device, [spec]) as [VirtualDevice];
   const flow = new PooledFlow(plan, size, BATCH_WORDS * plan.stride);
   const streams = Array.from({ length: STREAMS }, () => virtual.stream());
-  const straight = new UnscheduledBatches(await flow.startingAt(0n).open(virtual), streams);
+  const unscheduled = new UnscheduledBatches(await flow.startingAt(0n).open(virtual), streams);
   closing.push(async () => {
-    await straight.close();
+    await unscheduled.close();
     flow.close();
     await new Promise((resolve) => setImmediate(resolve));
     for (const stream of streams) stream.close();
     expect(virtual.open).toEqual({ buffers: 0, streams: 0, host: 0 });
   });
-  return { straight, virtual, streams };
+  return { unscheduled, virtual, streams };
 }
 
 const asked = (start: bigint, count: number, signal?: AbortSignal) => ({
@@ -63,136 +63,136 @@ const asked = (start: bigint, count: number, signal?: AbortSignal) => ({
   signal,
 });
 
-async function textOf(course: BatchReader): Promise<string> {
+async function textOf(reader: BatchReader): Promise<string> {
   let text = '';
-  for (let batch = await course.next(); batch; batch = await course.next()) {
+  for (let batch = await reader.next(); batch; batch = await reader.next()) {
     text += toByteString(batch.bytes);
     batch.release();
   }
   return text;
 }
 
-describe('a course', () => {
+describe('a reader', () => {
   test('gives the words, from any start, any number', async () => {
-    const { straight } = await straightOn({});
+    const { unscheduled } = await openUnscheduled({});
     await fc.assert(
       fc.asyncProperty(fc.bigInt(0n, size - 1n), fc.integer({ min: 1, max: 9000 }), async (start, wanted) => {
         const count = Math.min(wanted, Number(size - start));
-        const course = await straight.read(asked(start, count));
-        expect(await textOf(course)).toBe(expected(start, count));
-        expect(course.rowsRead).toBe(BigInt(count));
-        expect(course.end()).toBeUndefined();
+        const reader = await unscheduled.read(asked(start, count));
+        expect(await textOf(reader)).toBe(expected(start, count));
+        expect(reader.rowsRead).toBe(BigInt(count));
+        expect(reader.end()).toBeUndefined();
       }),
       { numRuns: 60 },
     );
   });
 
-  test('several at a time, consumers that hold on to what they have', async () => {
-    const { straight } = await straightOn({});
+  test('several at a time, with consumers that hold batches', async () => {
+    const { unscheduled } = await openUnscheduled({});
     const run = async (start: bigint, held: number): Promise<void> => {
-      const course = await straight.read(asked(start, 20_000));
+      const reader = await unscheduled.read(asked(start, 20_000));
       const batches: Batch[] = [];
       let text = '';
       const take = (batch: Batch | undefined): void => {
         text += toByteString(batch?.bytes ?? new Uint8Array());
         batch?.release();
       };
-      for (let batch = await course.next(); batch; batch = await course.next()) {
+      for (let batch = await reader.next(); batch; batch = await reader.next()) {
         batches.push(batch);
         if (batches.length > held) take(batches.shift());
       }
       for (const batch of batches) take(batch);
       expect(text).toBe(expected(start, 20_000));
-      course.end();
+      reader.end();
     };
-    await Promise.all([run(0n, 0), run(5n, 1), run(123_456n, PLACES - 1)]);
+    await Promise.all([run(0n, 0), run(5n, 1), run(123_456n, SLOTS - 1)]);
   });
 
-  test('makes no more than there is room for, and goes on when a batch is released', async () => {
-    const { straight, virtual } = await straightOn({});
-    const course = await straight.read(asked(0n, 10 * BATCH_WORDS));
+  test('makes no more than there are slots, and resumes when a batch is released', async () => {
+    const { unscheduled, virtual } = await openUnscheduled({});
+    const reader = await unscheduled.read(asked(0n, 10 * BATCH_WORDS));
     const held: (Batch | undefined)[] = [];
-    for (let k = 0; k < PLACES; k++) held.push(await course.next());
-    expect(virtual.launches).toBe(PLACES);
-    const next = course.next();
+    for (let k = 0; k < SLOTS; k++) held.push(await reader.next());
+    expect(virtual.launches).toBe(SLOTS);
+    const next = reader.next();
     await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(virtual.launches).toBe(PLACES);
+    expect(virtual.launches).toBe(SLOTS);
     const first = toByteString(held[0]?.bytes ?? new Uint8Array());
     expect(first).toBe(expected(0n, first.length / plan.stride));
     held[0]?.release();
     held[0]?.release(); // twice is no harm
-    expect(virtual.launches).toBe(PLACES + 1);
+    expect(virtual.launches).toBe(SLOTS + 1);
     const last = await next;
     expect(last?.start).toBe(held.reduce((sum, batch) => sum + BigInt(batch?.count ?? 0), 0n));
-    await course.end();
+    await reader.end();
     for (const batch of [...held.slice(1), last]) batch?.release(); // after the end, too
   });
 
-  test('takes the slots of the one before', async () => {
-    const { straight, virtual } = await straightOn({});
-    const first = await straight.read(asked(0n, 1500));
+  test('reuses the slots of the previous one', async () => {
+    const { unscheduled, virtual } = await openUnscheduled({});
+    const first = await unscheduled.read(asked(0n, 1500));
     await textOf(first);
     first.end();
     const before = { ...virtual.open };
     for (let round = 0; round < 20; round++) {
-      const course = straight.read(asked(BigInt(round), 1500));
-      expect(course).toBeInstanceOf(BatchReader); // at once
-      expect(await textOf(course as BatchReader)).toBe(expected(BigInt(round), 1500));
-      (course as BatchReader).end();
+      const reader = unscheduled.read(asked(BigInt(round), 1500));
+      expect(reader).toBeInstanceOf(BatchReader); // at once
+      expect(await textOf(reader as BatchReader)).toBe(expected(BigInt(round), 1500));
+      (reader as BatchReader).end();
     }
     expect(virtual.open).toEqual(before);
   });
 
   test('is broken off: what is in flight stops, and its slots are free again', async () => {
-    const { straight, virtual } = await straightOn({ speed: 20_000 });
-    const course = await straight.read(asked(0n, 100_000));
-    (await course.next())?.release();
-    await course.end();
-    expect(await course.next()).toBeUndefined();
+    const { unscheduled, virtual } = await openUnscheduled({ speed: 20_000 });
+    const reader = await unscheduled.read(asked(0n, 100_000));
+    (await reader.next())?.release();
+    await reader.end();
+    expect(await reader.next()).toBeUndefined();
     const before = { ...virtual.open };
-    const again = await straight.read(asked(7n, 2500));
+    const again = await unscheduled.read(asked(7n, 2500));
     expect(await textOf(again)).toBe(expected(7n, 2500));
     again.end();
     expect(virtual.open).toEqual(before);
   });
 
   test('is aborted, while it waits and before', async () => {
-    const { straight } = await straightOn({ speed: 1000 });
+    const { unscheduled } = await openUnscheduled({ speed: 1000 });
     const control = new AbortController();
-    const course = await straight.read(asked(0n, 100_000, control.signal));
-    const next = course.next();
+    const reader = await unscheduled.read(asked(0n, 100_000, control.signal));
+    const next = reader.next();
     control.abort(new Error('enough'));
     await expect(next).rejects.toThrow('enough');
-    await expect(course.next()).rejects.toThrow('enough');
-    await course.end();
+    await expect(reader.next()).rejects.toThrow('enough');
+    await reader.end();
   });
 
   test.each<[string, FaultSpec]>([
     ['a device that disappears', { disappearsAt: 4 }],
     ['wrong words', { garblesAt: 3 }],
-  ])('ends behind what was right: %s', async (_, nature) => {
-    const { straight, virtual } = await straightOn(nature);
-    const course = await straight.read(asked(40n, 10 * BATCH_WORDS));
-    const text = await textOf(course);
-    expect(course.rowsRead).toBeLessThan(10n * BigInt(BATCH_WORDS));
-    expect(text).toBe(expected(40n, Number(course.rowsRead)));
-    await course.end();
+  ])('ends behind what was right: %s', async (_, spec) => {
+    const { unscheduled, virtual } = await openUnscheduled(spec);
+    const reader = await unscheduled.read(asked(40n, 10 * BATCH_WORDS));
+    const text = await textOf(reader);
+    expect(reader.rowsRead).toBeLessThan(10n * BigInt(BATCH_WORDS));
+    expect(text).toBe(expected(40n, Number(reader.rowsRead)));
+    await reader.end();
     Object.assign(virtual, { spec: {} }); // so that it can be closed
   });
 
   test('ends where a chunk was cut short', async () => {
-    const { straight, streams } = await straightOn({ speed: 50_000 });
-    const course = await straight.read(asked(0n, 20_000));
-    (await course.next())?.release();
+    const { unscheduled, streams } = await openUnscheduled({ speed: 50_000 });
+    const reader = await unscheduled.read(asked(0n, 20_000));
+    (await reader.next())?.release();
     for (const stream of streams) stream.cancel();
-    await textOf(course);
-    expect(course.rowsRead).toBeLessThan(20_000n);
-    await course.end();
+    await textOf(reader);
+    expect(reader.rowsRead).toBeLessThan(20_000n);
+    await reader.end();
   });
 
   test('does not cut others short when it is broken off', async () => {
-    const { straight } = await straightOn({ speed: 500_000 });
-    const [one, other] = [await straight.read(asked(0n, 20_000)), await straight.read(asked(3n, 20_000))];
+    const { unscheduled } = await openUnscheduled({ speed: 500_000 });
+    const [one, other] = [await unscheduled.read(asked(0n, 20_000)), await unscheduled.read(asked(3n, 20_000))];
     await Promise.all([one.end(), textOf(other).then((text) => expect(text).toBe(expected(3n, 20_000)))]);
     other.end();
   });
@@ -204,34 +204,34 @@ describe('a course', () => {
       close: () => undefined,
     };
     const streams = [{ cancel: () => undefined } as Stream];
-    const track = { info: device.info, streams, slotRefs: [{ slot: silent, stream: 0 }], maxRows: 10 };
-    const told = { slotFree: vi.fn(), ended: vi.fn(), isOnlyReader: () => true };
+    const config = { info: device.info, streams, slotRefs: [{ slot: silent, stream: 0 }], maxRows: 10 };
+    const events = { slotFree: vi.fn(), ended: vi.fn(), isOnlyReader: () => true };
     vi.useFakeTimers();
     try {
-      const course = new BatchReader(asked(0n, 10), track, told);
-      course.fill();
-      const next = course.next().catch((error: unknown) => error);
-      for (let seconds = 0; seconds < 600; seconds++) course.tick(1000);
+      const reader = new BatchReader(asked(0n, 10), config, events);
+      reader.fill();
+      const next = reader.next().catch((error: unknown) => error);
+      for (let seconds = 0; seconds < 600; seconds++) reader.tick(1000);
       expect(await next).toMatchObject({ code: 'device-failed', message: expect.stringContaining('not answered') });
-      const ending = course.end();
+      const ending = reader.end();
       await vi.advanceTimersByTimeAsync(60_000);
       await ending;
-      expect(told.ended).toHaveBeenCalled();
-      expect(told.slotFree).not.toHaveBeenCalled(); // nobody knows what still writes there
+      expect(events.ended).toHaveBeenCalled();
+      expect(events.slotFree).not.toHaveBeenCalled(); // the device may still write there
     } finally {
       vi.useRealTimers();
     }
   });
 
   test('with little memory, in fewer slots', async () => {
-    const { straight, virtual } = await straightOn({});
+    const { unscheduled, virtual } = await openUnscheduled({});
     const host = virtual.host.bind(virtual);
     let left = 3;
     virtual.host = (bytes) =>
       left-- > 0 ? host(bytes) : Promise.reject(new MillraceError({ code: 'device-memory', message: 'no room' }));
-    const course = await straight.read(asked(0n, 10_000));
-    expect(await textOf(course)).toBe(expected(0n, 10_000));
-    course.end();
+    const reader = await unscheduled.read(asked(0n, 10_000));
+    expect(await textOf(reader)).toBe(expected(0n, 10_000));
+    reader.end();
   });
 });
 
@@ -297,14 +297,14 @@ describe('a generator', () => {
   test.each<[string, FaultSpec]>([
     ['disappears', { disappearsAt: 5 }],
     ['is wrong from then on', { garblesAt: 5 }],
-  ])('says so when its device %s, behind words that are right', async (_, nature) => {
-    const [virtual] = virtualDevices(device, [nature]) as [VirtualDevice];
+  ])('says so when its device %s, behind words that are right', async (_, spec) => {
+    const [virtual] = virtualDevices(device, [spec]) as [VirtualDevice];
     const words = await generatorOn(virtual);
     const { text, error } = await gathered(words, 20_000);
     expect(error?.status).toBe(Status.device);
     expect(text).toBe(expected(0n, text.length / plan.stride));
     expect(words.lastError).toBe(error);
-    Object.assign(virtual, { nature: {} });
+    Object.assign(virtual, { spec: {} });
   });
 
   test('is closed in the middle', async () => {

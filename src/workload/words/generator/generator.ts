@@ -34,7 +34,7 @@ export interface GeneratorOptions {
   readonly steal?: boolean;
   /** Bytes of a chunk; default by device. */
   readonly batchBytes?: number;
-  /** Places of the ring of device batches. Default 2. */
+  /** Slots in the ring of device batches. Default 2. */
   readonly ringSize?: number;
 }
 
@@ -42,12 +42,12 @@ export interface GeneratorOptions {
 export async function createGenerator(options: GeneratorOptions = {}): Promise<Generator> {
   const { devices = 'auto', ringSize = 2 } = options;
   if (!Number.isInteger(ringSize) || ringSize < 2 || ringSize > 64) {
-    throw new WordsError(Status.badParameter, `${ringSize} is no size of a ring`, `ring ${ringSize}`, 'give 2 to 64');
+    throw new WordsError(Status.badParameter, `invalid ring size ${ringSize}`, `ring ${ringSize}`, 'give 2 to 64');
   }
   const isOpened = typeof devices !== 'string';
   const opened = isOpened ? [devices as Device | readonly Device[]].flat() : await openNamed(devices, options.mode);
   if (opened.length === 0) {
-    throw new WordsError(Status.badParameter, 'there is no device in the list', 'a generator', 'give one at least');
+    throw new WordsError(Status.badParameter, 'no devices were given', 'a generator', 'give at least one');
   }
   return new Generator(opened as readonly Device[], options, !isOpened);
 }
@@ -71,12 +71,12 @@ export class Generator {
   readonly #isOwner: boolean;
   readonly #sharedStream: ReturnType<typeof borrowStream>;
   #engine: Engine | undefined;
-  #pooled: { readonly made: ConfiguredWords; readonly flow: PooledFlow } | undefined;
+  #pooled: { readonly configured: ConfiguredWords; readonly flow: PooledFlow } | undefined;
   #direct: { readonly flow: PooledFlow; readonly batches: Promise<DirectBatches> } | undefined;
   #unscheduled: { readonly flow: PooledFlow; readonly batches: UnscheduledBatches } | undefined;
-  /** Of `#unscheduled`, whatever the flow. */
+  /** Streams of `#unscheduled`, reused by the next flow. */
   readonly #streams: Stream[] = [];
-  #ring: { readonly made: ConfiguredWords; readonly ring: Promise<DeviceRing> } | undefined;
+  #ring: { readonly configured: ConfiguredWords; readonly ring: Promise<DeviceRing> } | undefined;
   #lastError: WordsError | undefined;
   #isClosed = false;
 
@@ -149,16 +149,16 @@ export class Generator {
     const asked = `${count} words from ${start} on`;
     return this.#callAsync(asked, async () => {
       if (!(into instanceof Uint8Array)) {
-        throw new WordsError(Status.badParameter, 'there is no memory to write to', asked, 'give a Uint8Array');
+        throw new WordsError(Status.badParameter, '`into` is not a Uint8Array', asked, 'give a Uint8Array');
       }
-      const made = this.#configuration.build(asked);
-      const bytes = count * made.plan.stride;
+      const configured = this.#configuration.build(asked);
+      const bytes = count * configured.plan.stride;
       if (into.length < bytes) {
-        const message = `${bytes} bytes are needed, there are ${into.length}`;
-        throw new WordsError(Status.bufferTooSmall, message, asked, 'ask bufferSize() first');
+        const message = `${bytes} bytes are needed, the buffer has ${into.length}`;
+        throw new WordsError(Status.bufferTooSmall, message, asked, 'bufferSize() returns the size');
       }
-      checkRange(made.words, start, count);
-      await this.#fill(made, start, count, into, signal);
+      checkRange(configured.words, start, count);
+      await this.#fill(configured, start, count, into, signal);
       return bytes;
     });
   }
@@ -167,12 +167,12 @@ export class Generator {
   withBatch<T>(start: bigint, count: number, use: (bytes: Uint8Array) => T | Promise<T>): Promise<T> {
     const asked = `${count} words from ${start} on`;
     return this.#callAsync(asked, async () => {
-      const made = this.#configuration.build(asked);
-      checkRange(made.words, start, count);
-      const direct = await this.#directFor(made);
+      const configured = this.#configuration.build(asked);
+      checkRange(configured.words, start, count);
+      const direct = await this.#directFor(configured);
       if (count < 1 || count > direct.maxWords) {
-        const advice = `${direct.maxWords} at most; batches() gives any number, one batch after the other`;
-        throw new WordsError(Status.badParameter, 'they are no single batch', asked, advice);
+        const advice = 'batches() yields any number of words in several batches';
+        throw new WordsError(Status.badParameter, `a batch has 1 to ${direct.maxWords} words`, asked, advice);
       }
       return direct.batch(start, count, use);
     });
@@ -181,17 +181,17 @@ export class Generator {
   /** Yields batches in order, as views of page-locked memory, which is refilled after `release()`. */
   async *batches(start: bigint, count: bigint | number, signal?: AbortSignal): AsyncGenerator<Batch, void, undefined> {
     const asked = `${count} words from ${start} on`;
-    const made = this.#callSync(asked, () => {
-      const configured = this.#configuration.build(asked);
-      if (start < 0n || start + BigInt(count) > configured.words.size) {
-        checkRange(configured.words, start, Number(count));
+    const configured = this.#callSync(asked, () => {
+      const current = this.#configuration.build(asked);
+      if (start < 0n || start + BigInt(count) > current.words.size) {
+        checkRange(current.words, start, Number(count));
       }
-      return configured;
+      return current;
     });
     if (BigInt(count) === 0n) return;
-    const { words, plan } = made;
+    const { words, plan } = configured;
     const reference = referenceOf(words, separatorOf(this.format));
-    const flow = this.#flowFor(made);
+    const flow = this.#flowFor(configured);
     const expected = (index: bigint) => referenceText(reference, index);
     const request = { start, count: BigInt(count), rowBytes: plan.stride, expected, signal };
     try {
@@ -247,7 +247,7 @@ export class Generator {
   }
 
   async #fill(
-    made: ConfiguredWords,
+    configured: ConfiguredWords,
     start: bigint,
     count: number,
     into: Uint8Array,
@@ -255,14 +255,14 @@ export class Generator {
   ): Promise<void> {
     if (count === 0) return;
     const isAlone = this.#devices.length === 1;
-    const direct = isAlone ? await this.#directFor(made) : undefined;
+    const direct = isAlone ? await this.#directFor(configured) : undefined;
     if (direct && count <= direct.maxWords) {
       await direct.batch(start, count, (bytes) => into.set(bytes));
       return;
     }
     if (isAlone && this.#options.mode === 'async') {
       for await (const batch of this.batches(start, count, signal)) {
-        into.set(batch.bytes, Number(batch.start - start) * made.plan.stride);
+        into.set(batch.bytes, Number(batch.start - start) * configured.plan.stride);
         batch.release();
       }
       this.#checkOpen(`${count} words from ${start} on`); // batches of a closed generator end without an error
@@ -270,11 +270,11 @@ export class Generator {
     }
     const { share = 'pull', steal = true } = this.#options;
     const partition: Partition | undefined = share === 'pull' ? undefined : { by: share, steal };
-    const reference = referenceOf(made.words, separatorOf(this.format));
-    const flow = this.#flowFor(made);
+    const reference = referenceOf(configured.words, separatorOf(this.format));
+    const flow = this.#flowFor(configured);
     await fillFromDevices(this.#engineFor(), {
       flow,
-      plan: made.plan,
+      plan: configured.plan,
       reference,
       start,
       count,
@@ -284,15 +284,15 @@ export class Generator {
     });
   }
 
-  /** Makes the batches as an engine job, skipping the first `given` words. */
+  /** Makes the batches as an engine job, skipping the first `rowsRead` words. */
   async *#batchesByJob(
     flow: PooledFlow,
     reference: ReferenceJob,
     request: RowRequest,
-    given: bigint,
+    rowsRead: bigint,
   ): AsyncGenerator<Batch, void, undefined> {
     const { count, rowBytes, signal } = request;
-    const first = request.start + given;
+    const first = request.start + rowsRead;
     const made = batches({
       flow: flow.startingAt(first),
       options: {
@@ -302,7 +302,7 @@ export class Generator {
           referenceRow(reference, { index: first + index, bytes }),
         ...(signal && { signal }),
       },
-      source: () => new MemorySource(between(0n, count - given)),
+      source: () => new MemorySource(between(0n, count - rowsRead)),
       row: (index, bytes) => ({ index, bytes }),
     });
     for await (const batch of made) {
@@ -313,22 +313,22 @@ export class Generator {
 
   async #launch(stream: Stream, start: bigint, count: number, into: DeviceBuffer | undefined): Promise<DeviceBatch> {
     const asked = `${count} words from ${start} on the device`;
-    const made = this.#configuration.build(asked);
-    checkRange(made.words, start, count);
-    const bytes = count * made.plan.stride;
+    const configured = this.#configuration.build(asked);
+    checkRange(configured.words, start, count);
+    const bytes = count * configured.plan.stride;
     if (count === 0 || bytes > MAX_DEVICE_BYTES) {
       throw new WordsError(
         Status.badParameter,
-        `a device batch has 1 byte to 32 GiB`,
+        'a device batch has 1 byte to 32 GiB',
         asked,
-        'ask for several batches',
+        'request several batches',
       );
     }
-    const ring = await this.#ringFor(made);
+    const ring = await this.#ringFor(configured);
     const requiredBytes = ring.requiredBytes(count);
     if (into !== undefined && into.bytes < requiredBytes) {
-      const message = `${requiredBytes} bytes are needed, there are ${into.bytes}`;
-      throw new WordsError(Status.bufferTooSmall, message, asked, 'sizes are rounded up to what a thread writes');
+      const message = `${requiredBytes} bytes are needed, the buffer has ${into.bytes}`;
+      throw new WordsError(Status.bufferTooSmall, message, asked, 'sizes are rounded up to whole items of the kernel');
     }
     return ring.launch(stream, start, count, this.format, into);
   }
@@ -339,15 +339,18 @@ export class Generator {
     return this.#engine;
   }
 
-  #flowFor(made: ConfiguredWords): PooledFlow {
-    if (this.#pooled?.made !== made) {
+  #flowFor(configured: ConfiguredWords): PooledFlow {
+    if (this.#pooled?.configured !== configured) {
       this.#pooled?.flow.close();
-      this.#pooled = { made, flow: new PooledFlow(made.plan, made.words.size, this.#options.batchBytes) };
+      this.#pooled = {
+        configured,
+        flow: new PooledFlow(configured.plan, configured.words.size, this.#options.batchBytes),
+      };
     }
     return this.#pooled.flow;
   }
 
-  /** Begins without a job if there is one fast device. Undefined if the engine has to do it, or report the error. */
+  /** Starts a reader if there is one fast device. Undefined if a job has to make the batches, or report the error. */
   #startReader(flow: PooledFlow, request: RowRequest): BatchReader | undefined | Promise<BatchReader | undefined> {
     const [device, ...others] = this.#devices;
     if (!device || others.length > 0 || this.#options.mode !== 'async' || !FAST_KINDS.has(device.info.kind))
@@ -360,17 +363,17 @@ export class Generator {
   }
 
   async #openUnscheduled(flow: PooledFlow, device: Device): Promise<UnscheduledBatches> {
-    const seen = await flow.startingAt(0n).open(device);
+    const opened = await flow.startingAt(0n).open(device);
     this.#checkOpen('batches');
     if (this.#unscheduled?.flow === flow) return this.#unscheduled.batches;
     while (this.#streams.length < STREAMS) this.#streams.push(device.stream());
     void this.#unscheduled?.batches.close();
-    this.#unscheduled = { flow, batches: new UnscheduledBatches(seen, this.#streams) };
+    this.#unscheduled = { flow, batches: new UnscheduledBatches(opened, this.#streams) };
     return this.#unscheduled.batches;
   }
 
-  #directFor(made: ConfiguredWords): Promise<DirectBatches> {
-    const flow = this.#flowFor(made);
+  #directFor(configured: ConfiguredWords): Promise<DirectBatches> {
+    const flow = this.#flowFor(configured);
     if (this.#direct?.flow !== flow) {
       void closeOpened(this.#direct?.batches);
       const opening = DirectBatches.open(flow, this.#device, [this.#sharedStream.stream]);
@@ -383,11 +386,11 @@ export class Generator {
     return this.#direct.batches;
   }
 
-  #ringFor(made: ConfiguredWords): Promise<DeviceRing> {
-    if (this.#ring?.made !== made) {
+  #ringFor(configured: ConfiguredWords): Promise<DeviceRing> {
+    if (this.#ring?.configured !== configured) {
       void closeOpened(this.#ring?.ring);
-      const opening = DeviceRing.open(this.#device, made.plan, this.#options.ringSize ?? 2);
-      this.#ring = { made, ring: opening };
+      const opening = DeviceRing.open(this.#device, configured.plan, this.#options.ringSize ?? 2);
+      this.#ring = { configured, ring: opening };
       opening.catch(() => {
         if (this.#ring?.ring === opening) this.#ring = undefined;
       });
@@ -431,7 +434,7 @@ export class Generator {
   }
 
   #checkOpen(asked: string): void {
-    if (this.#isClosed) throw new WordsError(Status.badHandle, 'the generator was closed', asked, 'make another');
+    if (this.#isClosed) throw new WordsError(Status.badHandle, 'the generator was closed', asked, 'create another');
   }
 }
 

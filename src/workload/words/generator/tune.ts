@@ -13,7 +13,8 @@ import { kernelOn, type WordSetting, wordFlow } from './flow.js';
 
 /**
  * The choices for words, tried on nine letters and a line feed each. Every 4,093rd byte of the output must be the same for
- * all candidates; before that, the reference recomputes all bytes of the first words.
+ * all candidates. Before that, all bytes of the first 100,003 words must be, and the reference checks the first and the
+ * last word of each batch.
  */
 export const wordsTunable: Tunable<WordSetting> = {
   name: 'words',
@@ -86,7 +87,7 @@ function sample(sum: Hash, bytes: Uint8Array, position: number): void {
 }
 
 /**
- * Makes words as a job does and shows each batch in order. Time counts from the first batch on: before it, memory is
+ * Makes words as a job does and calls `see` with each batch in order. Time counts from the first batch on: before it, memory is
  * page-locked, which a job does once.
  */
 async function generateWords(
@@ -135,11 +136,11 @@ function trialBytesFor(device: Device): Promise<number> {
 
 const RUN_SECONDS = 0.5;
 
-function wrongWord({ info: { id } }: Device, setting: WordSetting, what: string): MillraceError {
+function wrongWord({ info: { id } }: Device, setting: WordSetting, reason: string): MillraceError {
   return new MillraceError({
     code: 'device-failed',
-    message: `candidate ${settingText(setting)} made a wrong word on ${id}: ${what}`,
+    message: `candidate ${settingText(setting)} made a wrong word on ${id}: ${reason}`,
     asked: `words on ${id}`,
-    advice: `run \`millrace selftest --device ${id}\`; nothing was kept`,
+    advice: `run \`millrace selftest --device ${id}\`; no setting was saved`,
   });
 }

@@ -6,18 +6,18 @@ import { separatorOf } from '../space/layout.js';
 import { widthOf } from '../space/mask.js';
 import { type WordOptions, wordBatches } from './batches.js';
 
-/** The progress of a delivery. */
+/** The progress of writing. */
 export interface WriteProgress {
   /** The index of the next word; `--skip` with this value resumes. */
   next: bigint;
   bytes: bigint;
-  /** The reader went away before the end. */
+  /** The reader closed the pipe before the end. */
   isClosed: boolean;
 }
 
 /**
- * Writes words to a sink, in order, updates `progress`, and calls `reached` after each batch. A closed pipe ends the
- * delivery. Any other failure of the sink is an error that says how many complete words were written.
+ * Writes words to a sink, in order, updates `progress`, and calls `onProgress` after each batch. Returns if the reader
+ * closes the pipe. Any other failure of the sink is an error that says how many complete words were written.
  */
 export async function writeWords(
   space: Keyspace,
@@ -79,6 +79,6 @@ const writeError = ({ name, sync }: Sink, { next, bytes }: WriteProgress, cause:
     code: 'io',
     message: `cannot write to ${name}: ${cause.message}; the words before ${next} are written, ${bytes} bytes`,
     asked: `words in ${name}`,
-    advice: `make room and ${sync ? 'give the same command again, or ' : ''}go on with --skip ${next} >> FILE`,
+    advice: `free disk space, then ${sync ? 'run the same command again, or ' : ''}resume with --skip ${next} >> FILE`,
     cause,
   });

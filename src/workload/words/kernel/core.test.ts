@@ -55,19 +55,19 @@ describe('charsets', () => {
       utf8ByteString('€'),
       utf8ByteString('ä'),
     ]);
-    expect(() => parseCharsets(new Map([[1, '\xc3a']]), { utf8: true })).toThrow('no character of UTF-8');
-    expect(() => parseCharsets(new Map([[1, '\xe2\x82']]), { utf8: true })).toThrow('no character of UTF-8');
+    expect(() => parseCharsets(new Map([[1, '\xc3a']]), { utf8: true })).toThrow('invalid UTF-8 at byte 0');
+    expect(() => parseCharsets(new Map([[1, '\xe2\x82']]), { utf8: true })).toThrow('invalid UTF-8 at byte 0');
   });
 
   test.each([
     ['ab?', {}, 'ends in a single ?'],
-    ['?x', {}, 'no charset ?x'],
+    ['?x', {}, 'unknown charset ?x'],
     ['?3', {}, 'charset 3 is not defined'],
-    ['?0', {}, 'no charset ?0'],
+    ['?0', {}, 'unknown charset ?0'],
     ['', {}, 'at least one position'],
     ['a'.repeat(257), {}, '257 bytes'],
-    ['4', { hex: true }, 'no pair'],
-    ['zz', { hex: true }, 'no pair'],
+    ['4', { hex: true }, 'not a pair'],
+    ['zz', { hex: true }, 'not a pair'],
   ])('%j is refused', (text, reading, message) => expect(() => parseMask(text, new Map(), reading)).toThrow(message));
 
   test('a charset knows only those with lower numbers', () => {
@@ -144,7 +144,7 @@ describe('mask files', () => {
     expect([space.size, space.wordAt(0n)]).toEqual([10n, '0']);
   });
 
-  test('is read as a whole before anything is made: the line of a mistake is told', () => {
+  test('is read as a whole before anything is made: the line of a mistake is reported', () => {
     expect(() => read(cases.find(({ rc }) => rc !== 0)?.hcmask ?? '')).toThrow('file:5: charset 1 is not defined');
     expect(read('01,23,45,67,89,?1?2?3?4?5\n').size).toBe(32n); // hashcat 6.2.6 takes four
     expect(() => read('1,2,3,4,5,6,7,8,9,0,?1')).toThrow('10 charsets');

@@ -18,7 +18,7 @@ export function fusedWords(mask: Mask, order: Order = 'canonical'): FusedWords {
   const bytes = widthOf(mask);
   if (bytes === undefined) {
     const advice = 'use a mask whose characters have one length at each position';
-    throw new WordsError(Status.badParameter, 'its words differ in length', 'a mask inside a kernel', advice);
+    throw new WordsError(Status.badParameter, 'words of the mask differ in length', 'a mask inside a kernel', advice);
   }
   const groups = groupsOf(mask, order);
   const sizes = groups.map(({ texts }) => texts.length);

@@ -2,8 +2,8 @@ import { bitSelect, cell, type Expr, items, lit, loop, read, rw, select, u32, wh
 import { divide } from './divisor.js';
 
 /**
- * Makes the words of any mask. An item is 16 bytes of the output (a quad), regardless of where words begin and end, so
- * that adjacent items store adjacent bytes. There is no work per character: each output quad combines three quads.
+ * Makes the words of any mask in units of 16 bytes of the output (quads), regardless of where words begin and end, so that
+ * adjacent items store adjacent bytes. There is no work per character: each output quad combines three quads.
  *
  *   near     the characters of the fastest positions and the separator, for one period of them. A block is the period
  *            repeated until it ends on a quad; the output repeats the block. There is one block for each offset in a quad

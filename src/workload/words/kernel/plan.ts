@@ -207,7 +207,7 @@ const gcd = (a: number, b: number): number => (b === 0 ? a : gcd(b, a % b));
 const unsupportedMask = (): MillraceError =>
   new MillraceError({
     code: 'device-capability',
-    message: 'words of several lengths, or of charsets beyond a million bytes, cannot be made by tables',
-    asked: 'such words on a device',
-    advice: 'they are made by the host',
+    message: 'tables support neither words of several lengths nor charsets of more than 1 MiB',
+    asked: 'words of this mask on a device',
+    advice: 'make them on the host',
   });

@@ -25,7 +25,7 @@ export function referenceRow(
 ): true | string {
   const expected = referenceText(job, index);
   if (bytes.length === expected.length && bytes.every((byte, at) => byte === expected.charCodeAt(at))) return true;
-  return `it is ${JSON.stringify(String.fromCharCode(...bytes))} and should be ${JSON.stringify(expected)}`;
+  return `got ${JSON.stringify(String.fromCharCode(...bytes))}, expected ${JSON.stringify(expected)}`;
 }
 
 /** Returns the expected row. */

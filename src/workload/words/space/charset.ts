@@ -7,7 +7,7 @@ export type ByteString = string;
 export type Charset = readonly ByteString[];
 
 export interface CharsetOptions {
-  /** Characters are those of UTF-8, not bytes. */
+  /** Characters are UTF-8 code points, not bytes. */
   readonly utf8?: boolean;
   /** Everything except `?x` is written in pairs of hexadecimal digits. */
   readonly hex?: boolean;
@@ -32,19 +32,19 @@ export type CustomCharsets = ReadonlyMap<number, Charset>;
 
 /**
  * Parses charsets from their definitions. A definition may use the built-in ones and those with lower numbers. A repeated
- * character counts once, at its first place.
+ * character counts once, at its first position.
  */
 export function parseCharsets(
   definitions: ReadonlyMap<number, ByteString>,
-  reading: CharsetOptions = {},
+  options: CharsetOptions = {},
 ): CustomCharsets {
   const customs = new Map<number, Charset>();
   for (const [number, text] of [...definitions].sort(([a], [b]) => a - b)) {
     const known = (name: string): Charset | undefined => charsetNamed(name, customs);
     const asked = `charset ${number}, ${quoteBytes(text)}`;
-    const characters = [...new Set(parsePositions(text, reading, known, asked).flat())];
-    if (characters.length === 0) throw usageError('it is empty', asked, 'give at least one character');
-    customs.set(number, reading.sort ? characters.sort() : characters);
+    const characters = [...new Set(parsePositions(text, options, known, asked).flat())];
+    if (characters.length === 0) throw usageError('the charset is empty', asked, 'give at least one character');
+    customs.set(number, options.sort ? characters.sort() : characters);
   }
   return customs;
 }
@@ -58,27 +58,27 @@ export function charsetNamed(name: string, customs: CustomCharsets): Charset | u
 /** Splits a text into positions: a charset for each `?x`, one character for each literal. */
 export function parsePositions(
   text: ByteString,
-  reading: CharsetOptions,
+  options: CharsetOptions,
   known: (name: string) => Charset | undefined,
   asked: string,
 ): Charset[] {
-  const pieces: Charset[] = [];
+  const positions: Charset[] = [];
   for (let at = 0; at < text.length; ) {
     if (text[at] === '?') {
       const name = text[at + 1];
-      if (name === undefined) throw usageError('it ends in a single ?', asked, 'write ?? for a question mark');
+      if (name === undefined) throw usageError('the text ends in a single ?', asked, 'write ?? for a question mark');
       const charset = known(name);
       if (charset === undefined) throw unknownCharset(name, asked);
-      pieces.push(charset);
+      positions.push(charset);
       at += 2;
     } else {
-      const length = reading.hex ? 2 : reading.utf8 ? utf8LengthAt(text, at, asked) : 1;
+      const length = options.hex ? 2 : options.utf8 ? utf8LengthAt(text, at, asked) : 1;
       const character = text.slice(at, at + length);
-      pieces.push([reading.hex ? parseHexByte(character, asked) : character]);
+      positions.push([options.hex ? parseHexByte(character, asked) : character]);
       at += length;
     }
   }
-  return pieces;
+  return positions;
 }
 
 /** The UTF-8 of a text, as bytes. */
@@ -123,7 +123,7 @@ function utf8LengthAt(text: ByteString, at: number, asked: string): number {
 function parseHexByte(pair: ByteString, asked: string): ByteString {
   if (/^[0-9a-fA-F]{2}$/.test(pair)) return String.fromCharCode(Number.parseInt(pair, 16));
   throw usageError(
-    `${quoteBytes(pair)} is no pair of hexadecimal digits`,
+    `${quoteBytes(pair)} is not a pair of hexadecimal digits`,
     asked,
     'write each byte as two digits, or ?x',
   );
@@ -135,14 +135,14 @@ function unknownCharset(name: string, asked: string): MillraceError {
     return usageError(`charset ${name} is not defined`, asked, advice);
   }
   return usageError(
-    `there is no charset ?${name}`,
+    `unknown charset ?${name}`,
     asked,
-    '?l ?u ?d ?s ?a ?b ?h ?H ?1 to ?9, and ?? for a question mark',
+    'use ?l ?u ?d ?s ?a ?b ?h ?H, ?1 to ?9, or ?? for a question mark',
   );
 }
 
 const notUtf8 = (at: number, asked: string): MillraceError =>
-  usageError(`byte ${at} begins no character of UTF-8`, asked, 'leave --utf8 out, and each byte is a character');
+  usageError(`invalid UTF-8 at byte ${at}`, asked, 'without --utf8, each byte is a character');
 
 function usageError(message: string, asked: string, advice: string): MillraceError {
   return new MillraceError({ code: 'usage', message, asked, advice });

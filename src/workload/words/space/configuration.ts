@@ -17,7 +17,7 @@ export class Configuration {
     checkId(id);
     const text = typeof characters === 'string' ? characters : toByteString(characters);
     if (text.length === 0 || /[^\0-\xff]/.test(text)) {
-      const message = text.length === 0 ? 'a charset has at least one character' : 'a charset is made of bytes';
+      const message = text.length === 0 ? 'the charset is empty' : 'the charset has characters above 0xff';
       throw new WordsError(Status.badParameter, message, `charset ${id}`, 'give 1 to 256 different bytes');
     }
     this.#charsets.set(id, [...new Set(text)]);
@@ -28,8 +28,13 @@ export class Configuration {
   setMask(ids: ArrayLike<number>): void {
     const mask = Array.from(ids);
     if (mask.length < 1 || mask.length > MAX_WORD_BYTES) {
-      const asked = `a mask of ${mask.length} positions`;
-      throw new WordsError(Status.badParameter, 'a word has 1 to 256 bytes', asked, 'give as many positions');
+      const asked = `mask of ${mask.length} positions`;
+      throw new WordsError(
+        Status.badParameter,
+        `a mask has 1 to ${MAX_WORD_BYTES} positions`,
+        asked,
+        'shorten the mask, or give at least one position',
+      );
     }
     for (const id of mask) {
       checkId(id);
@@ -44,12 +49,7 @@ export class Configuration {
   setLayout(layout: Layout): void {
     if (!Object.hasOwn(layouts, layout)) {
       const known = Object.keys(layouts).join(', ');
-      throw new WordsError(
-        Status.badParameter,
-        `there is no layout ${layout}`,
-        `layout ${layout}`,
-        `there are ${known}`,
-      );
+      throw new WordsError(Status.badParameter, `unknown layout ${layout}`, `layout ${layout}`, `use ${known}`);
     }
     this.#layout = layout;
     this.#configured = undefined;
@@ -67,7 +67,7 @@ export class Configuration {
   /** Returns the words and tables of the settings; the same object until one changes. Throws −5 without a mask. */
   build(asked: string): ConfiguredWords {
     if (this.#mask === undefined) {
-      throw new WordsError(Status.notConfigured, 'there is no mask', asked, 'set charsets and a mask first');
+      throw new WordsError(Status.notConfigured, 'no mask is set', asked, 'set charsets and a mask first');
     }
     if (this.#configured === undefined) {
       const mask: Mask = this.#mask.map((id) => this.#charsets.get(id) ?? []);
@@ -86,14 +86,19 @@ export interface ConfiguredWords {
 export function checkRange(words: Words, start: bigint, count: number): void {
   const asked = `${count} words from ${start} on`;
   if (typeof start !== 'bigint' || !Number.isSafeInteger(count) || count < 0) {
-    throw new WordsError(Status.badParameter, 'an index is a bigint, a count a whole number', asked, 'give such');
+    throw new WordsError(
+      Status.badParameter,
+      'the start must be a bigint, the count a whole number',
+      asked,
+      'give them as 0n and 100',
+    );
   }
   if (start >= 0n && start + BigInt(count) <= words.size) return;
   const message = `the keyspace has ${words.size} words`;
-  throw new WordsError(Status.outOfRange, message, asked, 'stay inside it; nothing begins again at its end');
+  throw new WordsError(Status.outOfRange, message, asked, 'give a range inside the keyspace; indices do not wrap');
 }
 
 function checkId(id: number): void {
   if (Number.isInteger(id) && id >= 1 && id <= 255) return;
-  throw new WordsError(Status.badParameter, `${id} is no number of a charset`, `charset ${id}`, 'give 1 to 255');
+  throw new WordsError(Status.badParameter, `invalid charset number ${id}`, `charset ${id}`, 'give 1 to 255');
 }

@@ -5,8 +5,8 @@ import { PlainWords } from './plain.js';
 import type { Words } from './words.js';
 
 /**
- * Returns the bytes of the words `[from, to)` of a space, each with a separator of `separator` bytes. Undefined if only
- * making the words would tell: words of several lengths with a filter.
+ * Returns the bytes of the words `[from, to)` of a space, each with a separator of `separator` bytes. Undefined if the
+ * words must be made to find out: words of several lengths with a filter.
  */
 export function outputBytes(space: Keyspace, from: bigint, to: bigint, separator: number): bigint | undefined {
   let bytes = 0n;

@@ -10,23 +10,23 @@ import { type Mask, parseMask } from './mask.js';
 export function parseMaskFile(
   content: ByteString,
   name: string,
-  given: CharsetDefinitions,
-  reading: CharsetOptions = {},
+  defaults: CharsetDefinitions,
+  options: CharsetOptions = {},
 ): Mask[] {
   const masks = linesOf(content).flatMap(({ text, line }) => {
     const fields = fieldsOf(text);
     const mask = fields.pop() ?? '';
-    const where = `${name}:${line}`;
-    if (fields.length > MAX_CHARSETS) throw tooManyCharsets(fields.length, where);
-    const definitions = new Map([...given, ...fields.map((field, at) => [at + 1, field] as const)]);
-    return withLocation(where, () => [parseMask(mask, parseCharsets(definitions, reading), reading)]);
+    const location = `${name}:${line}`;
+    if (fields.length > MAX_CHARSETS) throw tooManyCharsets(fields.length, location);
+    const definitions = new Map([...defaults, ...fields.map((field, at) => [at + 1, field] as const)]);
+    return withLocation(location, () => [parseMask(mask, parseCharsets(definitions, options), options)]);
   });
   if (masks.length > 0) return masks;
   throw new MillraceError({
     code: 'input-format',
     message: `${name} has no mask`,
     asked: name,
-    advice: 'write one a line',
+    advice: 'write one mask per line',
   });
 }
 
@@ -48,21 +48,27 @@ function fieldsOf(text: ByteString): ByteString[] {
 }
 
 /** Adds the line to an error. */
-function withLocation<T>(where: string, read: () => T): T {
+function withLocation<T>(location: string, read: () => T): T {
   try {
     return read();
   } catch (cause) {
     if (!(cause instanceof MillraceError)) throw cause;
-    const asked = cause.asked === undefined ? where : `${cause.asked} in ${where}`;
+    const asked = cause.asked === undefined ? location : `${cause.asked} in ${location}`;
     const advice = cause.advice === undefined ? {} : { advice: cause.advice };
-    throw new MillraceError({ code: 'input-format', message: `${where}: ${cause.summary}`, asked, ...advice, cause });
+    throw new MillraceError({
+      code: 'input-format',
+      message: `${location}: ${cause.summary}`,
+      asked,
+      ...advice,
+      cause,
+    });
   }
 }
 
-const tooManyCharsets = (count: number, where: string): MillraceError =>
+const tooManyCharsets = (count: number, location: string): MillraceError =>
   new MillraceError({
     code: 'input-format',
-    message: `${where}: ${count} charsets before the mask`,
-    asked: where,
-    advice: `${MAX_CHARSETS} at most; a comma that is meant is written ${quoteBytes('\\,')}`,
+    message: `${location}: ${count} charsets before the mask`,
+    asked: location,
+    advice: `use at most ${MAX_CHARSETS}; write a literal comma as ${quoteBytes('\\,')}`,
   });

@@ -16,9 +16,9 @@ export type Mask = readonly Charset[];
 export const MAX_WORD_BYTES = 256;
 
 /** Parses a mask: literals, `?x`, `??`. */
-export function parseMask(text: ByteString, customs: CustomCharsets = new Map(), reading: CharsetOptions = {}): Mask {
+export function parseMask(text: ByteString, customs: CustomCharsets = new Map(), options: CharsetOptions = {}): Mask {
   const asked = `the mask ${quoteBytes(text)}`;
-  const mask = parsePositions(text, reading, (name) => charsetNamed(name, customs), asked);
+  const mask = parsePositions(text, options, (name) => charsetNamed(name, customs), asked);
   checkMask(mask, asked);
   return mask;
 }
@@ -28,9 +28,9 @@ function checkMask(mask: Mask, asked: string): void {
   if (mask.length >= 1 && bytes <= MAX_WORD_BYTES) return;
   throw new MillraceError({
     code: 'usage',
-    message: mask.length === 0 ? 'a mask has at least one position' : `its words have ${bytes} bytes`,
+    message: mask.length === 0 ? 'a mask has at least one position' : `words of this mask have ${bytes} bytes`,
     asked,
-    advice: `words of 1 to ${MAX_WORD_BYTES} bytes can be made`,
+    advice: `use a mask for words of 1 to ${MAX_WORD_BYTES} bytes`,
   });
 }
 
@@ -53,7 +53,7 @@ const maxCharacterBytes = (charset: Charset): number => charset.reduce((max, { l
 
 export const maxWordBytes = (mask: Mask): number => mask.reduce((sum, charset) => sum + maxCharacterBytes(charset), 0);
 
-/** Returns the prefixes of the mask, for each length from `least` to `most`. */
+/** Returns the prefixes of the mask, for each length from `min` to `max`. */
 export function prefixesOf(mask: Mask, min: number, max: number): Mask[] {
   return Array.from({ length: Math.max(0, Math.min(max, mask.length) - min + 1) }, (_, at) => mask.slice(0, min + at));
 }

@@ -68,7 +68,7 @@ export function parseRequest(mask: string | undefined, options: RequestOptions):
   const { maxRun, maxOccurrence } = options;
   const filter = { ...(maxRun !== undefined && { maxRun }), ...(maxOccurrence !== undefined && { maxOccurrence }) };
   const space = new Keyspace(all.map((one) => wordsOf(one, order, filter)));
-  if (space.size === 0n && isFiltering(filter)) warnings.push('the filter leaves no word');
+  if (space.size === 0n && isFiltering(filter)) warnings.push('the filter excludes all words');
   return { space, range: rangeOf(space, options), layout: options.format, warnings };
 }
 
@@ -82,19 +82,19 @@ function masksOf(
   mask: string | undefined,
   options: RequestOptions,
   definitions: CharsetDefinitions,
-  reading: CharsetOptions,
+  charsetOptions: CharsetOptions,
 ): Mask[] {
   const { maskFile } = options;
   if ((mask === undefined) === (maskFile === undefined)) {
-    const message = mask === undefined ? 'there is no mask' : 'a mask and a file of masks';
+    const message = mask === undefined ? 'no mask was given' : 'both a mask and a mask file were given';
     throw usageError(
       message,
       mask === undefined ? 'words' : `${mask} and ${maskFile}`,
       'give MASK or --mask-file FILE',
     );
   }
-  if (maskFile !== undefined) return parseMaskFile(readBytes(maskFile), maskFile, definitions, reading);
-  return [parseMask(utf8ByteString(mask ?? ''), parseCharsets(definitions, reading), reading)];
+  if (maskFile !== undefined) return parseMaskFile(readBytes(maskFile), maskFile, definitions, charsetOptions);
+  return [parseMask(utf8ByteString(mask ?? ''), parseCharsets(definitions, charsetOptions), charsetOptions)];
 }
 
 /** Returns charset definitions by number. A text that ends in `.hcchr` names a file. */
@@ -123,7 +123,7 @@ function readBytes(path: string): ByteString {
       code: 'io',
       message: `cannot read ${path}: ${(cause as Error).message}`,
       asked: path,
-      advice: 'name a file that is there',
+      advice: 'name a file that exists',
       cause,
     });
   }
@@ -147,7 +147,11 @@ function checkLayout(masks: readonly Mask[], { format }: RequestOptions): void {
   const widths = new Set(masks.map(widthOf));
   if (widths.size === 1 && !widths.has(undefined)) return;
   const asked = '--format packed for words of several lengths';
-  throw usageError('nothing would tell where a word ends', asked, 'use newline or nul, or masks of one length');
+  throw usageError(
+    'packed words must have one length: nothing shows where a word ends',
+    asked,
+    'use newline or nul, or masks of one length',
+  );
 }
 
 function rangeOf(space: Keyspace, { skip, limit, startWord, stopWord }: RequestOptions): Range {
@@ -156,18 +160,18 @@ function rangeOf(space: Keyspace, { skip, limit, startWord, stopWord }: RequestO
   const start = startWord === undefined ? (skip ?? 0n) : indexOf(space, startWord, '--start-word');
   if (start > space.size) {
     throw usageError(
-      'that is past the end',
+      `index ${start} is past the end`,
       `--skip ${start}`,
       `there are ${space.size} words; --skip ${space.size} leaves none`,
     );
   }
   const last = stopWord === undefined ? undefined : indexOf(space, stopWord, '--stop-word');
   if (last !== undefined && last < start) {
-    throw usageError('the last word comes before the first', `words from ${start} to ${last}`, 'exchange them');
+    throw usageError('the last word comes before the first', `words from ${start} to ${last}`, 'swap them');
   }
-  const wanted = last === undefined ? limit : last + 1n - start;
+  const requested = last === undefined ? limit : last + 1n - start;
   const rest = space.size - start;
-  const length = wanted !== undefined && wanted < rest ? wanted : rest;
+  const length = requested !== undefined && requested < rest ? requested : rest;
   return between(start, start + (length < MAX_INDICES ? length : MAX_INDICES));
 }
 
@@ -175,7 +179,7 @@ function indexOf(space: Keyspace, text: string, option: string): bigint {
   const index = space.indexOf(parseWord(text));
   if (index !== undefined) return index;
   throw usageError(
-    `the word ${quoteBytes(parseWord(text))} is not among them`,
+    `the word ${quoteBytes(parseWord(text))} is not in the keyspace`,
     `${option} ${text}`,
     'give a word of the mask',
   );
@@ -184,7 +188,7 @@ function indexOf(space: Keyspace, text: string, option: string): bigint {
 const maxPositions = (masks: readonly Mask[]): number => Math.max(...masks.map(({ length }) => length));
 
 const duplicateOptions = (one: string, other: string): MillraceError =>
-  usageError('both say the same thing', `${one} and ${other}`, 'give one of them');
+  usageError('these options exclude each other', `${one} and ${other}`, 'give one of them');
 
 function usageError(message: string, asked: string, advice: string): MillraceError {
   return new MillraceError({ code: 'usage', message, asked, advice });

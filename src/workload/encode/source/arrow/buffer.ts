@@ -7,7 +7,7 @@ import type { BufferRange, ColumnLayout } from './metadata.js';
 
 /** A buffer of a record batch. */
 export interface ArrowBuffer {
-  /** Once decompressed. */
+  /** Decompressed size. */
   readonly bytes: number;
   /** Fills an array with the bytes from `at` on. */
   read(into: Uint8Array, at: number): Promise<void>;
@@ -23,8 +23,8 @@ export interface MessageBody {
 }
 
 /**
- * A compressed buffer is decompressed whole, another is read as it is asked for. A buffer of less than `needed` bytes is
- * refused.
+ * Opens a buffer. A compressed one is decompressed whole, others are read on demand. Throws if it has fewer than `needed`
+ * bytes.
  */
 export async function openBuffer(body: MessageBody, region: BufferRange, needed: number): Promise<ArrowBuffer> {
   const buffer = await openRange(body, region);
@@ -55,7 +55,7 @@ class FileBuffer implements ArrowBuffer {
   readonly #body: MessageBody;
   readonly #from: number;
   readonly bytes: number;
-  /** What was read last: short reads mostly follow each other. */
+  /** The bytes read last: short reads are mostly consecutive. */
   #window = new Uint8Array(0);
   #windowAt = 0;
 
@@ -83,8 +83,8 @@ const WINDOW_BYTES = 2 ** 18;
 class MemoryBuffer implements ArrowBuffer {
   readonly #content: Uint8Array;
 
-  constructor(held: Uint8Array) {
-    this.#content = held;
+  constructor(content: Uint8Array) {
+    this.#content = content;
   }
 
   get bytes(): number {

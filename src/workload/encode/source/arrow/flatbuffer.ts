@@ -72,7 +72,7 @@ export class FlatTable {
     return { count, view: new DataView(buffer, byteOffset + at, count * bytes) };
   }
 
-  /** Where a field's value is; undefined if the table does not have the field. */
+  /** Returns the offset of a field's value; undefined if the table does not have the field. */
   #fieldOffset(field: number, bytes: number): number | undefined {
     const entry = 4 + 2 * field;
     if (entry + 2 > this.#fieldBytes) return undefined;
@@ -100,7 +100,7 @@ export function sizeAt(view: DataView, at: number): number {
   return value;
 }
 
-/** Where the offset that is stored at `at` leads. */
+/** Follows the offset stored at `at`. */
 function target(view: DataView, at: number): number {
   check(view, at, 4);
   return at + view.getUint32(at, true);

@@ -8,7 +8,7 @@ export interface Column {
   readonly isList: boolean;
   /** Bytes of each list's offset; undefined if lists have one size or rows are single floats. */
   readonly offsetBytes: 4 | 8 | undefined;
-  /** Values of a row, if the type tells. */
+  /** Values per row, if the type has it. */
   readonly size: number | undefined;
 }
 
@@ -51,7 +51,7 @@ const MAX_NAME_CHARACTERS = 80;
 export function columnIn(path: string, schema: FlatTable): Column {
   if (schema.int16(0) !== 0) throw badType(path, 'its values are big-endian', 'write it on a little-endian machine');
   const field = schema.tables(1).at(0);
-  if (field === undefined) throw badFile(path, 'it has no columns', 'write one column of lists of floats');
+  if (field === undefined) throw badFile(path, 'the file has no columns', 'write one column of lists of floats');
   const type = field.int8(2);
   const isList = type === Type.list || type === Type.largeList || type === Type.fixedSizeList;
   const item = isList ? field.tables(5).at(0) : field;
@@ -139,7 +139,6 @@ function compressionIn(batch: FlatTable): ColumnLayout['compression'] {
   const compression = batch.table(3);
   if (compression === undefined) return undefined;
   const codec = compression.int8(0);
-  if (compression.int8(1) !== 0 || codec < 0 || codec > 1)
-    throw new Error(`it is compressed by unknown codec ${codec}`);
+  if (compression.int8(1) !== 0 || codec < 0 || codec > 1) throw new Error(`unknown compression codec ${codec}`);
   return codec === 0 ? 'lz4' : 'zstd';
 }

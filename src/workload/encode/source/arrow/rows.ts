@@ -11,7 +11,7 @@ export class BatchRows {
   readonly #body: MessageBody;
   readonly #validity: ArrowBuffer | undefined;
   readonly #offsets: ArrowBuffer | undefined;
-  /** Opened with the first rows that are read: the lengths of rows are known without it. */
+  /** Opened when the first rows are read; row lengths are known without it. */
   #items: Promise<Items> | undefined;
 
   private constructor(
@@ -28,14 +28,14 @@ export class BatchRows {
     this.#offsets = offsets;
   }
 
-  /** Refuses a batch whose buffers are too short for its rows: nothing is allocated for rows that are not there. */
+  /** Throws if a batch's buffers are too short for its rows, before anything is allocated for them. */
   static async open(column: Column, layout: ColumnLayout, body: MessageBody): Promise<BatchRows> {
     const { rows, values } = layout;
     const validity = layout.validity && (await openBuffer(body, layout.validity, Math.ceil(rows / 8)));
     const ends = (column.offsetBytes ?? 0) * (rows + 1);
     const offsets = layout.offsets && (await openBuffer(body, layout.offsets, rows === 0 ? 0 : ends));
     if (column.size !== undefined && rows * column.size > values) {
-      throw new Error(`${rows} rows of ${column.size} values are more than the ${values} that there are`);
+      throw new Error(`${rows} rows of ${column.size} values exceed the ${values} values of the batch`);
     }
     return new BatchRows(column, layout, body, validity, offsets);
   }
@@ -55,7 +55,7 @@ export class BatchRows {
     return undefined;
   }
 
-  /** Rows as they lie in memory, zeros for nulls. `firstSample` is the number of the batch's first row, for errors. */
+  /** Reads rows, with zeros for nulls. `firstSample` is the number of the batch's first row, for errors. */
   async read(
     first: number,
     count: number,
@@ -99,7 +99,7 @@ export class BatchRows {
     return this.#items;
   }
 
-  /** Where rows begin among the values, and where the last of them ends. */
+  /** Returns the offsets of rows in the values, and the end of the last row. */
   async #starts(first: number, count: number): Promise<Float64Array> {
     const starts = new Float64Array(count + 1);
     if (this.#offsets === undefined) {
@@ -113,7 +113,7 @@ export class BatchRows {
     }
     const [begin, end] = [starts[0] as number, starts[count] as number];
     if (begin >= 0 && end <= this.#layout.values) return starts;
-    throw new Error(`rows lie at values ${begin} to ${end}, there are ${this.#layout.values}`);
+    throw new Error(`rows refer to values ${begin} to ${end} of ${this.#layout.values}`);
   }
 
   #lengthAt(starts: Float64Array, row: number): number {
@@ -135,7 +135,7 @@ interface Items {
   readonly validity: ArrowBuffer | undefined;
 }
 
-/** Values from `from` on, zeros for nulls. */
+/** Reads values from `from` on, with zeros for nulls. */
 async function readItems(
   { values, validity }: Items,
   into: Float64Array | Float32Array,
@@ -153,10 +153,10 @@ async function readItems(
   }
 }
 
-/** Rows that are looked at together for the first that is not null. */
+/** Rows examined at a time to find the first that is not null. */
 const ROWS_PER_SCAN = 65_536;
 
-/** The bits of a bitmap from `first` on. Without a bitmap all are set. */
+/** Reads the bits of a bitmap from `first` on. Without a bitmap all are set. */
 async function bitsOf(bitmap: ArrowBuffer | undefined, first: number, count: number): Promise<(at: number) => boolean> {
   if (bitmap === undefined) return () => true;
   const from = Math.floor(first / 8);

@@ -19,17 +19,17 @@ export interface ColumnChunk {
   readonly turns: EventLoopTurns;
 }
 
-/** Reads some MiB at a time. A page is good until the next is asked for: it lies in memory that is used again. */
+/** Yields pages, reading some MiB at a time. A page is valid until the next is requested: memory is reused. */
 export async function* pagesOf(chunk: ColumnChunk): AsyncGenerator<Page> {
   const { path, file, end, depth, precision, decompress, turns } = chunk;
   let dictionary: FloatArray | undefined;
   let held: Uint8Array = new Uint8Array(0);
   let heldFrom = chunk.from;
-  /** As many bytes as there are from a place on; at least so many where the chunk has them. */
+  /** Returns the bytes from an offset on: at least `atLeast`, unless the chunk ends before. */
   const bytesFrom = async (at: number, atLeast: number): Promise<Uint8Array> => {
-    const wanted = Math.min(atLeast, end - at);
-    if (at + wanted > heldFrom + held.length) {
-      const size = Math.min(Math.max(wanted, READ_BYTES), end - at);
+    const needed = Math.min(atLeast, end - at);
+    if (at + needed > heldFrom + held.length) {
+      const size = Math.min(Math.max(needed, READ_BYTES), end - at);
       const into = held.buffer.byteLength >= size ? held.buffer : new ArrayBuffer(size);
       held = new Uint8Array(into, 0, size);
       heldFrom = at;
@@ -41,7 +41,7 @@ export async function* pagesOf(chunk: ColumnChunk): AsyncGenerator<Page> {
     await turns.yieldIfDue();
     const header = pageHeaderAt(await bytesFrom(at, MAX_HEADER), 0);
     at += header.end;
-    if (header.bytes > end - at) throw new Error('a page goes on past the end of its column');
+    if (header.bytes > end - at) throw new Error('a page extends past the end of its column');
     const bytes = (await bytesFrom(at, header.bytes)).subarray(0, header.bytes);
     at += header.bytes;
     const { kind, decompressedBytes, entries, encoding } = header;
@@ -51,7 +51,7 @@ export async function* pagesOf(chunk: ColumnChunk): AsyncGenerator<Page> {
   }
 }
 
-/** What lies between two readings stays in the processor's cache. */
+/** Small enough to stay in the processor's cache. */
 const READ_BYTES = 4 * 2 ** 20;
-/** Statistics of floats are some bytes; a header of more than this is none. */
+/** Statistics of floats take some bytes; a longer header is damaged. */
 const MAX_HEADER = 65_536;

@@ -3,7 +3,7 @@ import { readInto } from '../raw.js';
 import { badFile } from '../source.js';
 import { ThriftReader, ThriftType } from './thrift.js';
 
-/** What a file's footer says of its schema and of its first column. */
+/** The schema of a file, and the row groups of its first column. */
 export interface Footer {
   /** The schema's tree, depth first; the first element is the root. */
   readonly elements: readonly SchemaElement[];
@@ -18,7 +18,7 @@ export interface SchemaElement {
   readonly children: number;
 }
 
-/** A row group, and where the pages of its first column lie. */
+/** A row group, and the position of its first column's pages. */
 export interface RowGroup {
   readonly rows: number;
   readonly codec: string;
@@ -34,18 +34,18 @@ const MAX_FOOTER = 2 ** 25;
 const MAX_ELEMENTS = 2 ** 16;
 const MAX_GROUPS = 2 ** 20;
 
-/** Reads the footer. Row groups whose pages are not in the file are refused. */
+/** Reads the footer. Throws if the pages of a row group are not in the file. */
 export async function footerOf(path: string, file: FileHandle, size: number): Promise<Footer> {
   const end = size - END_BYTES;
   const last = Buffer.alloc(END_BYTES);
   if (end >= MAGIC.length) await readInto(path, file, last, end);
   if (last.toString('latin1', 4) !== MAGIC) {
-    throw badFile(path, 'it does not end as a Parquet file does', 'check that the file is complete');
+    throw badFile(path, 'the file does not end like a Parquet file', 'check that the file is complete');
   }
   const bytes = last.readUInt32LE(0);
   if (bytes > end - MAGIC.length || bytes > MAX_FOOTER) {
-    const advice = `check that the file is complete; ${MAX_FOOTER} bytes are accepted`;
-    throw badFile(path, `it has a footer of ${bytes} bytes`, advice);
+    const advice = `check that the file is complete; at most ${MAX_FOOTER} bytes are accepted`;
+    throw badFile(path, `its footer has ${bytes} bytes`, advice);
   }
   const footer = Buffer.alloc(bytes);
   await readInto(path, file, footer, end - bytes);
@@ -83,7 +83,7 @@ function elementIn(reader: ThriftReader): SchemaElement {
   });
   const type = numbers.get(1);
   const repetition = repetitions[numbers.get(3) ?? 0];
-  if (repetition === undefined) throw new Error(`column ${name} repeats in an unknown way`);
+  if (repetition === undefined) throw new Error(`column ${name} has an unknown repetition`);
   const isGroup = numbers.has(5);
   return {
     name,
@@ -114,7 +114,7 @@ function groupIn(reader: ThriftReader, at: number, fileSize: number): RowGroup {
   const from = column.get(11) || (column.get(9) ?? -1);
   const end = from + (column.get(7) ?? -1);
   if (isElsewhere || codec === undefined || rows < 0 || from < 0 || end < from || end > fileSize) {
-    throw new Error(`row group ${at} is not in it`);
+    throw new Error(`row group ${at} is not in the file`);
   }
   return { rows, from, end, codec: codecs[codec] ?? `codec ${codec}` };
 }

@@ -1,25 +1,25 @@
 import { ThriftReader, ThriftType } from './thrift.js';
 
-/** What stands before each page of a column, in Thrift's compact protocol. */
+/** The header of a page, in Thrift's compact protocol. */
 export interface PageHeader {
   readonly kind: 'data' | 'data-2' | 'dictionary' | 'other';
-  /** Bytes of the page as it lies there, and once it is decompressed. */
+  /** Bytes of the page, compressed and decompressed. */
   readonly bytes: number;
   readonly decompressedBytes: number;
-  /** Values of the page, with those that are null. */
+  /** Values of the page, including nulls. */
   readonly entries: number;
   readonly encoding: number;
-  /** How levels of the first version are written; those of the second are always runs. */
+  /** Encodings of the levels in version 1; in version 2 they are always runs. */
   readonly levels: readonly number[];
-  /** Bytes of the levels of the second version, which are never compressed. */
+  /** Bytes of the levels in version 2, which are never compressed. */
   readonly repetitionBytes: number;
   readonly definitionBytes: number;
   readonly isCompressed: boolean;
-  /** Where the page begins, after this header. */
+  /** Offset of the page, after this header. */
   readonly end: number;
 }
 
-/** Reads the header at a place. All sizes in it are whole numbers from 0; the reader of a page checks whether they fit. */
+/** Reads the header at an offset. All sizes in it are whole numbers from 0; the reader of a page checks whether they fit. */
 export function pageHeaderAt(bytes: Uint8Array, at: number): PageHeader {
   const reader = new ThriftReader(bytes, at, 'a page header');
   const parts = new Map<number, Fields>();
@@ -29,7 +29,7 @@ export function pageHeaderAt(bytes: Uint8Array, at: number): PageHeader {
   });
   const kind = kinds[sizeIn(fields, 1)] ?? 'other';
   const own = kind === 'other' ? undefined : parts.get(structFields[kind]);
-  if (kind !== 'other' && own === undefined) throw new Error('a page does not say what it has');
+  if (kind !== 'other' && own === undefined) throw new Error('a page header lacks the part for its kind');
   const inner: Fields = own ?? new Map();
   const is2 = kind === 'data-2';
   return {
@@ -47,7 +47,7 @@ export function pageHeaderAt(bytes: Uint8Array, at: number): PageHeader {
 }
 
 const kinds: Readonly<Record<number, PageHeader['kind']>> = { 0: 'data', 2: 'dictionary', 3: 'data-2' };
-/** The field that has what is of this kind alone. */
+/** The field with the part for each kind. */
 const structFields = { data: 5, dictionary: 7, 'data-2': 8 } as const;
 
 /** The numbers of a struct by their fields; booleans are 1 and 0. */

@@ -3,23 +3,23 @@ import type { PageHeader } from './header.js';
 import { RunReader } from './run-reader.js';
 import { type FloatArray, type PageValues, valuesIn } from './values.js';
 
-/** How deep the values of a column lie: the largest levels, and the definition from which on a list has something. */
+/** The nesting of a column: its largest levels, and the lowest definition level of a list that is not empty. */
 export interface ColumnDepth {
   readonly repetition: 0 | 1;
   readonly definition: number;
   readonly listDefinition: number;
 }
 
-/** A page of a column: which of its entries begin a row, which are there, and their values. */
+/** A page of a column: levels, which say which entries begin a row and which are present, and values. */
 export interface Page {
   readonly entries: number;
-  /** From their beginning each time. None where there are no lists, and where nothing can be null. */
+  /** A new reader at each call. Undefined if the column has no lists, or no nulls. */
   repetitionLevels(): RunReader | undefined;
   definitionLevels(): RunReader | undefined;
   readonly values: PageValues;
 }
 
-/** Both versions: in the first the levels are compressed with the values and say their lengths themselves. */
+/** Parses a page. In version 1 the levels are compressed with the values and preceded by their lengths. */
 export async function pageIn(
   header: PageHeader,
   bytes: Uint8Array,
@@ -47,7 +47,7 @@ interface PageParts {
 }
 
 const EMPTY = new Uint8Array(0);
-/** Levels as runs. The older way, bits without runs, has been written by nobody for ten years. */
+/** Levels as runs. The older encoding, bits without runs, has not been written for ten years. */
 const RUNS = 3;
 
 async function splitPageV1(
@@ -58,9 +58,9 @@ async function splitPageV1(
 ): Promise<PageParts> {
   const all = await decompress(bytes, header.decompressedBytes);
   let at = 0;
-  const levels = (isThere: boolean, encoding: number | undefined): Uint8Array => {
-    if (!isThere) return EMPTY;
-    if (encoding !== RUNS) throw new Error('levels are written in a way that is no longer in use');
+  const levels = (isPresent: boolean, encoding: number | undefined): Uint8Array => {
+    if (!isPresent) return EMPTY;
+    if (encoding !== RUNS) throw new Error('levels have an obsolete encoding');
     const [a, b, c, d] = all.subarray(at, at + 4);
     if (d === undefined) throw truncatedError();
     const from = at + 4;
@@ -82,7 +82,7 @@ async function splitPageV2(header: PageHeader, bytes: Uint8Array, decompress: De
   return {
     repetition: bytes.subarray(0, repetitionBytes),
     definition: bytes.subarray(repetitionBytes, from),
-    // Where no value is there, there may be nothing to decompress either.
+    // A page without values may have nothing to decompress.
     values: isCompressed && rest.length > 0 ? await decompress(rest, decompressedBytes - from) : rest,
   };
 }

@@ -2,24 +2,24 @@ import type { RowChecks } from '../column.js';
 import type { ColumnDepth, Page } from './page.js';
 import type { RunReader } from './run-reader.js';
 
-/** What of a page goes to the rows, one after the other: so many of its values, or so many zeros. */
+/** A part of the rows: `count` values of the page, or `count` zeros. */
 export interface ValueSegment {
   readonly count: number;
   readonly isZero: boolean;
 }
 
 /**
- * Finds the rows in a column's levels, and holds each against the length of the first. A row that is null is as many zeros,
- * and so is a null within a row. It works on whole runs: two numbers for a row of 65,536.
+ * Finds the rows in a column's levels and checks that all have the same length. A null row becomes a row of zeros, a null
+ * value a zero. It works on whole runs: two numbers for a row of 65,536.
  */
 export class RowScanner {
   readonly #depth: ColumnDepth;
   readonly #checks: RowChecks;
-  /** Values of a row; the first that is not null says it where nobody has. */
+  /** Values per row; unless given, those of the first row that is not null. */
   length: number | undefined;
-  /** Rows that have begun, null or not. */
+  /** Rows begun so far, including null ones. */
   rowsBegun = 0;
-  /** Values of the row that may go on, if one may. */
+  /** Values so far of the row that may continue; undefined if none may. */
   #openRowLength: number | undefined;
   #segments: { count: number; isZero: boolean }[] = [];
 
@@ -30,8 +30,8 @@ export class RowScanner {
   }
 
   /**
-   * What the levels of the next page say, some stretches at a time. A stretch may end with a row that goes on for too long:
-   * that is known before the next stretch comes, or by `end`.
+   * Yields the segments of the next page. A segment may end with a row that turns out too long: this is found before the
+   * next segment, or by `end`.
    */
   *page(page: Page): Generator<ValueSegment> {
     const repetition = page.repetitionLevels();
@@ -49,7 +49,7 @@ export class RowScanner {
     yield* this.#takeSegments();
   }
 
-  /** No row goes on after the last page of a row group. */
+  /** Ends the open row: no row continues after the last page of a row group. */
   end(): void {
     if (this.#openRowLength === undefined) return;
     this.length ??= this.#openRowLength;
@@ -58,26 +58,26 @@ export class RowScanner {
   }
 
   #entries(repetition: RunReader | undefined, definition: number, count: number): void {
-    const { listDefinition, definition: most } = this.#depth;
-    if (definition > most || (repetition?.value ?? 0) > 1)
-      throw new Error('a page has a level that its column has not');
-    const isThere = definition === most;
+    const { listDefinition, definition: maxDefinition } = this.#depth;
+    if (definition > maxDefinition || (repetition?.value ?? 0) > 1)
+      throw new Error('a page has a level above the maximum of its column');
+    const isPresent = definition === maxDefinition;
     if (repetition === undefined) {
-      if (isThere) this.length = 1;
+      if (isPresent) this.length = 1;
       else this.#checks.checkNull(this.rowsBegun);
       this.rowsBegun += count;
-      this.#append(count, !isThere);
+      this.#append(count, !isPresent);
     } else if (repetition.value === 1) {
       if (this.#openRowLength === undefined || definition < listDefinition)
-        throw new Error('a page goes on with a row that has ended');
-      this.#extendRow(count, isThere);
+        throw new Error('a page continues a row that has ended');
+      this.#extendRow(count, isPresent);
     } else {
-      this.#beginRows(definition, isThere, count);
+      this.#beginRows(definition, isPresent, count);
     }
   }
 
-  /** So many rows, each with one entry at least; all but the last have ended, so where they have values they have one. */
-  #beginRows(definition: number, isThere: boolean, count: number): void {
+  /** Begins `count` rows of one entry each. All but the last have ended; the last may get more entries. */
+  #beginRows(definition: number, isPresent: boolean, count: number): void {
     this.end();
     const { listDefinition } = this.#depth;
     if (definition < listDefinition - 1) {
@@ -88,21 +88,21 @@ export class RowScanner {
     }
     this.rowsBegun += 1;
     this.#openRowLength = 0;
-    if (definition >= listDefinition) this.#extendRow(1, isThere);
+    if (definition >= listDefinition) this.#extendRow(1, isPresent);
     if (count > 1 || definition < listDefinition) this.end();
     this.rowsBegun += count - 1;
     if (count === 1 || definition < listDefinition) return;
     this.#openRowLength = 1;
-    this.#append(count - 1, !isThere);
+    this.#append(count - 1, !isPresent);
   }
 
-  /** What goes past the length is counted, and told when the row ends. */
-  #extendRow(count: number, isThere: boolean): void {
+  /** Values past the row's length are counted; `end` reports them. */
+  #extendRow(count: number, isPresent: boolean): void {
     const before = this.#openRowLength ?? 0;
-    if (!isThere) this.#checks.checkNull(this.rowsBegun - 1, before);
+    if (!isPresent) this.#checks.checkNull(this.rowsBegun - 1, before);
     this.#openRowLength = before + count;
     const fitting = this.length === undefined ? count : Math.max(0, Math.min(count, this.length - before));
-    this.#append(fitting, !isThere);
+    this.#append(fitting, !isPresent);
   }
 
   #takeSegments(): ValueSegment[] {
@@ -118,5 +118,5 @@ export class RowScanner {
   }
 }
 
-/** Where nulls and values alternate, a page of 100 MB has millions. */
+/** Segments yielded at a time: a page of 100 MB in which nulls and values alternate has millions. */
 const MAX_SEGMENTS = 1024;

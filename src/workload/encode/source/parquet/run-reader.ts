@@ -1,31 +1,31 @@
 /**
- * Small whole numbers as Parquet writes levels and places in a dictionary: runs of one number, and groups of eight packed
- * into as many bits as the largest needs. Nothing is unpacked before it is asked for, so a run of 65,535 costs as one.
+ * Reads small whole numbers as Parquet stores levels and dictionary indices: runs of one number, and groups of eight packed
+ * into as few bits as the largest needs. Numbers are unpacked on demand, so a run of 65,535 costs as much as one number.
  */
 export class RunReader {
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
   readonly #width: number;
   #at = 0;
-  /** Of a run of one number: how many are left, and which. */
+  /** The current run of one number: how many are left, and the number. */
   #repeatsLeft = 0;
   #repeated = 0;
-  /** Of packed ones: how many are left, where their group of eight begins, and which of it is next. */
+  /** The current packed run: how many are left, the offset of the group of eight, and the next number in it. */
   #packedLeft = 0;
   #group = 0;
   #next = 0;
-  /** The number that comes next, and how many of it there are at least, after `look`. */
+  /** Set by `peek`: the next number, and how often it is repeated at least. */
   value = 0;
   count = 0;
 
   constructor(bytes: Uint8Array, width: number) {
-    if (width > MAX_WIDTH) throw new Error(`numbers of ${width} bits are in no page`);
+    if (width > MAX_WIDTH) throw new Error(`a page has numbers of ${width} bits, the largest width is ${MAX_WIDTH}`);
     this.#bytes = bytes;
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     this.#width = width;
   }
 
-  /** Sees what comes next, at most so many of it, and takes nothing. */
+  /** Sets `value` and `count` to the next number and its repetitions, at most `max`, without consuming them. */
   peek(max: number): void {
     while (this.#repeatsLeft === 0 && this.#packedLeft === 0) this.#readRunHeader();
     if (this.#repeatsLeft > 0) {
@@ -41,14 +41,14 @@ export class RunReader {
     this.count = count;
   }
 
-  /** Goes on by some of what `look` saw. */
+  /** Consumes `count` numbers, at most those found by `peek`. */
   skip(count: number): void {
     if (this.#repeatsLeft > 0) this.#repeatsLeft -= count;
     else this.#skipPacked(count);
     this.count -= count;
   }
 
-  /** Puts the values that the next numbers stand for in a table. */
+  /** Replaces the next numbers, as indices, by the values of a table. */
   lookUp(table: FloatArray, into: FloatArray, from: number, count: number): void {
     for (let at = from; at < from + count; ) {
       while (this.#repeatsLeft === 0 && this.#packedLeft === 0) this.#readRunHeader();
@@ -68,7 +68,7 @@ export class RunReader {
     }
   }
 
-  /** In words of four bytes, as long as these are there and hold a number wherever it begins: 25 bits at most. */
+  /** Reads words of four bytes where possible: they hold a number of up to 25 bits at any bit offset. */
   #lookUpPacked(table: FloatArray, into: FloatArray, from: number, count: number): void {
     const width = this.#width;
     const { length } = table;
@@ -99,7 +99,7 @@ export class RunReader {
     this.#next = next & 7;
   }
 
-  /** The next run's header. Each takes a byte, so runs of nothing end with the bytes. */
+  /** Reads the next run's header. Each takes a byte, so empty runs end with the bytes. */
   #readRunHeader(): void {
     const header = this.#varint();
     const count = Math.floor(header / 2);
@@ -110,7 +110,7 @@ export class RunReader {
       this.#repeated = number;
       return;
     }
-    // Some writers leave out the bytes of the last group that nobody reads.
+    // Some writers omit unused bytes of the last group.
     const bytes = Math.min(count * this.#width, this.#bytes.length - this.#at);
     this.#packedLeft = this.#width === 0 ? 8 * count : Math.floor((8 * bytes) / this.#width);
     this.#group = this.#at;
@@ -119,7 +119,7 @@ export class RunReader {
     if (this.#packedLeft === 0 && count > 0) throw truncatedError();
   }
 
-  /** The number that is so many after the first of this group. Bytes past the end count as 0. */
+  /** Returns the number at an index in the group, or in a following one. Bytes past the end count as 0. */
   #unpack(index: number): number {
     const bytes = this.#bytes;
     const width = this.#width;
@@ -159,9 +159,9 @@ export class RunReader {
 type FloatArray = Float64Array | Float32Array;
 
 const MAX_WIDTH = 32;
-/** Numbers that are unpacked at a time, so that their bits are counted in 31. */
+/** Numbers unpacked at a time, so that bit offsets fit in 31 bits. */
 const BLOCK = 2 ** 20;
 
-const truncatedError = (): Error => new Error('a page ends within its levels or its places in the dictionary');
+const truncatedError = (): Error => new Error('a page ends within its levels or dictionary indices');
 const dictionaryRangeError = (number: number, { length }: FloatArray): Error =>
-  new Error(`a page asks for value ${number} of a dictionary of ${length}`);
+  new Error(`a page refers to value ${number} of a dictionary of ${length}`);

@@ -3,7 +3,7 @@ import { badFile, badType } from '../source.js';
 import type { SchemaElement } from './footer.js';
 import type { ColumnDepth } from './page.js';
 
-/** The one column that a file of samples has, and how deep its values lie. Other schemas are refused. */
+/** Returns nesting and type of the only column of a file of samples. Throws for other schemas. */
 export function columnOf(
   path: string,
   elements: readonly SchemaElement[],
@@ -11,7 +11,7 @@ export function columnOf(
   const columns = elements[0]?.children ?? 0;
   const [column] = elements.slice(1);
   if (column === undefined || columns !== 1) {
-    throw badFile(path, `it has ${columns} columns`, 'write a file with one: a list of floats in each row');
+    throw badFile(path, `the file has ${columns} columns`, 'write a file with one: a list of floats in each row');
   }
   const chains = leafPaths(elements);
   const [chain = []] = chains;
@@ -21,18 +21,18 @@ export function columnOf(
   const isList = chain.length === 1 || (chain.length <= 3 && chain.findIndex(isRepeated) === 1);
   const [type] = names;
   if (names.length > 1 || lists > 1 || !isList || (type !== 'DOUBLE' && type !== 'FLOAT')) {
-    const of = lists > 1 ? `lists of lists of ${names.join(', ')}` : isList ? names.join(', ') : 'structs';
-    throw badType(path, `column ${column.name} is of ${of}`, 'write lists of float64 or float32');
+    const content = lists > 1 ? `lists of lists of ${names.join(', ')}` : isList ? names.join(', ') : 'structs';
+    throw badType(path, `column ${column.name} holds ${content}`, 'write lists of float64 or float32');
   }
   return { depth: depthOf(chain), precision: type === 'DOUBLE' ? 'f64' : 'f32' };
 }
 
 const isRepeated = ({ repetition }: SchemaElement): boolean => repetition === 'repeated';
 
-/** Leaves that are looked at: a column of floats has one. */
+/** Leaves examined: a column of floats has one. */
 const MAX_LEAVES = 8;
 
-/** The ways from the column to its first leaves. The elements are in depth-first order, so a stack of open groups does. */
+/** Returns the paths from the column to its first leaves, with a stack: elements are in depth-first order. */
 function leafPaths([, ...elements]: readonly SchemaElement[]): (readonly SchemaElement[])[] {
   const chains: SchemaElement[][] = [];
   let open: { readonly element: SchemaElement; left: number }[] = [];
@@ -55,10 +55,10 @@ function leafPaths([, ...elements]: readonly SchemaElement[]): (readonly SchemaE
   return chains;
 }
 
-/** Groups around a value that are looked at: a list of floats has two. */
+/** Nested groups examined: a list of floats has two. */
 const MAX_NESTED = 16;
 
-/** A level for each step on which something may be missing. */
+/** Counts a level for each element that is optional or repeated. */
 function depthOf(chain: readonly SchemaElement[]): ColumnDepth {
   const steps = (nodes: readonly SchemaElement[]): number =>
     nodes.filter(({ repetition }) => repetition !== 'required').length;

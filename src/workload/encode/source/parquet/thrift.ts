@@ -17,8 +17,8 @@ export const ThriftType = {
 const MAX_DEPTH = 16;
 
 /**
- * Reads Thrift's compact protocol. Nothing is kept but what the caller keeps; lengths are checked against the bytes, and
- * a value of an unknown field is skipped. `name` says in errors what is read.
+ * Reads Thrift's compact protocol. Lengths are checked against the bytes, and values of unknown fields are skipped. `name`
+ * is the subject of errors.
  */
 export class ThriftReader {
   readonly #bytes: Uint8Array;
@@ -44,7 +44,7 @@ export class ThriftReader {
     });
   }
 
-  /** Visits the elements of a list, which reads each. Each takes a byte at least, so a count too large ends with the bytes. */
+  /** Visits the elements of a list; `visit` reads each. Each takes a byte, so too large a count ends with the bytes. */
   list(type: number, visit: (index: number) => void): void {
     this.#nested(() => {
       const first = this.byte();
@@ -54,7 +54,7 @@ export class ThriftReader {
     });
   }
 
-  /** A whole number of a field of this type; undefined for other types. */
+  /** Reads a whole number; undefined for other types. */
   integer(type: number): number | undefined {
     if (type === ThriftType.byte) return this.byte();
     if (type >= ThriftType.i16 && type <= ThriftType.i64) return this.zigzag();

@@ -3,7 +3,7 @@ import { RunReader } from './run-reader.js';
 
 export type FloatArray = Float64Array | Float32Array;
 
-/** The values of a page, in order; each is given once, straight to where it is wanted. */
+/** The values of a page. Each is read once, in order. */
 export interface PageValues {
   read(into: FloatArray, at: number, count: number): void;
 }
@@ -15,19 +15,19 @@ export function valuesIn(bytes: Uint8Array, encoding: number, dictionary: FloatA
   if (encoding === Encoding.plain) return new PlainValues(bytes);
   if (encoding === Encoding.split) return new ByteStreamSplitValues(bytes);
   if (encoding !== Encoding.plainDictionary && encoding !== Encoding.runsDictionary) {
-    throw new Error(`encoding ${encoding} is not one that floats have`);
+    throw new Error(`encoding ${encoding} is not valid for floats`);
   }
-  if (dictionary === undefined) throw new Error('a page asks for a dictionary, and there is none');
+  if (dictionary === undefined) throw new Error('a page needs a dictionary, but the column has none');
   const [width] = bytes;
-  // A page of nulls alone may have nothing at all.
-  const places = new RunReader(bytes.subarray(1), width ?? 0);
-  return { read: (into, at, count) => places.lookUp(dictionary, into, at, count) };
+  // A page of nulls may be empty.
+  const indices = new RunReader(bytes.subarray(1), width ?? 0);
+  return { read: (into, at, count) => indices.lookUp(dictionary, into, at, count) };
 }
 
-/** A dictionary lies there as values do. It is copied, since pages come and go. */
+/** Reads a dictionary. It is copied, because the memory of pages is reused. */
 export function dictionaryIn(bytes: Uint8Array, entries: number, encoding: number, precision: Precision): FloatArray {
   if (encoding !== Encoding.plain && encoding !== Encoding.plainDictionary) {
-    throw new Error(`encoding ${encoding} is not one that dictionaries have`);
+    throw new Error(`encoding ${encoding} is not valid for dictionaries`);
   }
   const size = precision === 'f64' ? 8 : 4;
   if (entries * size > bytes.length) throw truncatedError();
@@ -36,7 +36,7 @@ export function dictionaryIn(bytes: Uint8Array, entries: number, encoding: numbe
   return values;
 }
 
-/** As in memory, but for its alignment. */
+/** Values stored as in memory, except for alignment. */
 class PlainValues implements PageValues {
   readonly #bytes: Uint8Array;
   #at = 0;
@@ -55,8 +55,8 @@ class PlainValues implements PageValues {
 }
 
 /**
- * V8 copies to shared memory byte by byte, 1.5 GB/s, unless both sides lie alike in words of eight bytes: then it is 9.7.
- * So what does not is moved in memory that is not shared first (15 GB/s), as much at a time as stays in the cache.
+ * V8 copies to shared memory byte by byte, 1.5 GB/s, unless both sides have the same alignment to eight bytes: then 9.7
+ * GB/s. Other bytes are first moved within unshared memory (15 GB/s), as many at a time as stay in the cache.
  */
 function copy(from: Uint8Array, into: Uint8Array): void {
   const isShared = into.buffer instanceof SharedArrayBuffer;
@@ -64,9 +64,9 @@ function copy(from: Uint8Array, into: Uint8Array): void {
     into.set(from);
     return;
   }
-  const aside = new Uint8Array(SCRATCH, into.byteOffset % 8);
+  const scratch = new Uint8Array(SCRATCH, into.byteOffset % 8);
   for (let at = 0; at < from.length; at += SCRATCH_BYTES) {
-    const some = aside.subarray(0, Math.min(SCRATCH_BYTES, from.length - at));
+    const some = scratch.subarray(0, Math.min(SCRATCH_BYTES, from.length - at));
     some.set(from.subarray(at, at + some.length));
     into.set(some, at);
   }
@@ -98,7 +98,7 @@ class ByteStreamSplitValues implements PageValues {
   }
 }
 
-/** Words of four bytes each, to every so manieth place. */
+/** Joins the bytes of each word, and stores a word at every `step`th index. */
 function joinBytes(parts: readonly Uint8Array[], words: Int32Array, from: number, step: number, count: number): void {
   const [a, b, c, d] = parts as [Uint8Array, Uint8Array, Uint8Array, Uint8Array];
   for (let i = 0, to = from; i < count; i++, to += step) {
@@ -106,4 +106,4 @@ function joinBytes(parts: readonly Uint8Array[], words: Int32Array, from: number
   }
 }
 
-const truncatedError = (): Error => new Error('a page has fewer values than it says');
+const truncatedError = (): Error => new Error('a page has fewer values than its header says');
