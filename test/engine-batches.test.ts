@@ -76,7 +76,10 @@ describe('generate', () => {
   test('left early, what was not given is given back, and the rest when it is released', async () => {
     const [device] = virtualDevices(behind, [{ speed: 1e6 }]);
     const left: Batch[] = [];
-    for await (const batch of generate(mixed, { devices: device!, space: SPACE, rowBytes: 4, batchBytes: 1024 })) {
+    const batches = generate(mixed, { devices: device!, space: SPACE, rowBytes: 4, batchBytes: 1024 });
+    expect(batches.progress).toBeUndefined();
+    for await (const batch of batches) {
+      expect(batches.progress?.done).toBeGreaterThan(batch.start);
       if (left.push(batch) === 2) break;
     }
     for (const batch of left) batch.release();

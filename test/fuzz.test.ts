@@ -11,6 +11,7 @@ import { difference, interpretInputs, randomTileInputs } from '../src/device/con
 import { Random } from '../src/device/conformance/model/random.js';
 import { regressionKernels } from '../src/device/conformance/values/regressions.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
+import { virtualDevices } from '../src/engine/index.js';
 import { breakWhen, items, loop, whileTrue } from '../src/kernel/index.js';
 import { floatingProgram } from '../src/kernel/passes/floating.js';
 import { makeGang } from '../src/kernel/passes/shape/gang.js';
@@ -81,6 +82,33 @@ describe('random tiles', () => {
     const small = await shrink(recipe, fails, 3000);
     expect(stepCount(small.steps)).toBe(1);
     expect(print(small)).toMatch(/^const near\d = near\(u32, \d+\);.*\nconst v\d+ = scan\(\d+, near\d\);$/);
+  });
+});
+
+describe('a failure', () => {
+  test.skipIf(isShort)('is told with its seed, the smallest kernel that shows it, and the launch', async () => {
+    const behind = await openDevice('interpreter');
+    // It changes a bit of the first word of everything that is read.
+    const [wrong] = virtualDevices(behind, [{ garblesAt: 0 }]);
+    try {
+      const { failed, firstFailure } = await fuzzDevice(wrong!, { seed: SEED, count: 1, kind: 'items' });
+      expect(failed).toBe(1);
+      expect(firstFailure).toContain(`seed ${SEED}`);
+      expect(firstFailure).toMatch(/^job +\{ /m);
+    } finally {
+      await behind.close();
+    }
+  });
+
+  test('has a text for every kernel', () => {
+    for (const kind of ['items', 'tiles'] as const) {
+      for (let seed = SEED; seed < SEED + 20; seed++) {
+        const recipe = generate(new Random(seed), kind);
+        const lines = print(recipe).split('\n');
+        expect(lines.length, `seed ${seed}`).toBeGreaterThanOrEqual(recipe.steps.length);
+        expect(lines.filter((line) => /(?<!=> )undefined|\[object/.test(line))).toEqual([]);
+      }
+    }
   });
 });
 

@@ -70,6 +70,8 @@ describe('solo', () => {
     expect(wrong.status).toBe(64);
     expect(wrong.stderr).toMatch(/rejected these credentials/);
     expect(wrong.stderr).not.toMatch(/pear-pass/);
+    const none = await run([...args, '--ca', join(folder, 'none.pem')]);
+    expect([none.status, none.stderr]).toEqual([74, expect.stringContaining('none.pem')]);
   });
 
   test('says that signet cannot be mined', async () => {

@@ -157,7 +157,9 @@ describe('a ledger', () => {
   it('takes what no search does, and measurements', async () => {
     const store = await openStore(folder);
     const job = await store.open<Found>({ ...spec, command: 'written' });
+    const elapsedMs = job.elapsed;
     await job.record(between(0n, 500n), [hit(3)]);
+    expect(job.elapsed).toBeGreaterThan(elapsedMs);
     await job.record(between(500n, BigInt(SPACE)));
     await job.finish('complete');
     const key = { kernel: 'k', device: 'interpreter', driver: '', candidates: 'a,b' };

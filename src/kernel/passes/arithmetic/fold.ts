@@ -111,11 +111,7 @@ function rebuild(program: Program): Program {
           if (body.length > 0 || otherwise.length > 0) out.push({ ...statement, condition, body, otherwise });
           break;
         }
-        case 'loop':
-        case 'while':
-        case 'each':
-        case 'sum':
-        case 'once': {
+        default: {
           const changed = innerBlocks(statement).flatMap((inner) => [...(setIn.get(inner) ?? [])]);
           for (const cell of changed) known.delete(cell);
           out.push(
@@ -125,10 +121,7 @@ function rebuild(program: Program): Program {
               block: (inner) => walk(inner, new Map(known)),
             }),
           );
-          break;
         }
-        default:
-          out.push(rewriteStatement(statement, { read: resolve, define: resolve, block: (inner) => inner }));
       }
     }
     return out;

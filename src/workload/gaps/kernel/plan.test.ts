@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { listLine } from '../command/report.js';
 import { countsIn, windowAt, windowsOf } from '../job/sieving.js';
 import { verifierTasks } from '../job/verifier-tasks.js';
-import { expectedPerMs, windowsPerPiece } from './plan.js';
+import { expectedPerMs, primeTable, windowsPerPiece } from './plan.js';
 import { firstPrimes } from './prime-table.js';
 import { isProbablePrime, nextPrime, previousPrime } from './reference-primes.js';
 import { MAX_DEPTH, TALLY_WORDS, TallyIndex } from './sieve-kernels.js';
@@ -118,4 +118,8 @@ test('a line of the lists: columns as they are described there', () => {
     '19',
     '1425172824437699411',
   ]);
+});
+
+test('a sieve takes a whole number of primes', () => {
+  for (const count of [0, 1.5, 2 ** 40]) expect(() => primeTable(count, 2 ** 17)).toThrow(`${count}`);
 });
