@@ -3,9 +3,13 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { committedBaselines } from '../src/bench/baseline.js';
+import type { Candidate } from '../src/bench/measure.js';
 import type { SavedReport } from '../src/bench/saved.js';
+import type { Device } from '../src/device/device.js';
+import { openDevice } from '../src/device/registry.js';
+import { benchedWorkloads } from '../src/workload/cases.js';
 import { millrace } from './command-line.js';
 import { isShort } from './tier.js';
 
@@ -72,4 +76,65 @@ it('the documents are what the committed reports give', () => {
   const [, ...args] = ['node', 'scripts/performance.mjs', '--check'];
   const { status, stdout } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' });
   expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
+});
+
+const hasCompiler = spawnSync('cc', ['--version']).status === 0;
+const cpu = hasCompiler ? 'native' : 'wasm';
+
+describe.skipIf(isShort)('each workload', () => {
+  const wanted = { runs: 1, seconds: 0.05, isFull: true };
+  /** One run, whose results are checked: a wrong one throws. */
+  const run = async ({ name, run: once }: Candidate): Promise<void> => {
+    expect((await once()).work, name).toBeGreaterThan(0);
+  };
+  let device: Device;
+  beforeAll(async () => {
+    device = await openDevice(cpu);
+  });
+  afterAll(() => device?.close());
+
+  it.each(benchedWorkloads)('$workload: its cases and its peers run, and its work has any size', async (one) => {
+    for (const { unsupportedReason, open } of one.cases) {
+      if (unsupportedReason?.(device.info) !== undefined) continue;
+      const opened = await open(device, wanted);
+      await run(opened);
+      await opened.close();
+    }
+    for await (const { candidates } of one.peers?.(device, wanted) ?? [])
+      for (const other of candidates) await run(other);
+    const sized = await one.sized?.([device], 1000);
+    if (sized) expect(await sized.run(1000)).toBeGreaterThan(0);
+    await sized?.close();
+  });
+
+  const few = ['--threads', '1', '--runs', '5'];
+  it.each([
+    ['block', []],
+    ['words', ['--only', 'resident,host']],
+    ['words', ['--only', 'small,digests']],
+    ['uhash', ['--batch-size', '3', '--sweep']],
+    ['gaps', ['--bits', '257', '--primes', '100000']],
+  ] as const)('%s: its own benchmark', async (workload, args) => {
+    const { status, stderr, events } = await millrace(['bench', workload, '--device', cpu, ...few, ...args, '--json']);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(events.length).toBeGreaterThan(1);
+  });
+
+  it('others beside it, and several sizes and devices', async () => {
+    const args = [...wasm, '--peers', '--scaling', '--json', '--save', 'all.json'];
+    expect((await bench(...args)).status).toBe(0);
+    const { peers, scaling, several } = JSON.parse(written('all.json')) as SavedReport;
+    expect(peers.map(({ workload }) => workload)).toContain('block');
+    expect(peers[0]?.rows.length).toBeGreaterThan(0);
+    expect(scaling).toMatchObject([{ workload: 'block' }]);
+    expect(several).toMatchObject([{ workload: 'block' }]);
+  });
+});
+
+it.skipIf(isShort)('a tour shows the genesis block and all workloads', async () => {
+  const { status, events } = await millrace(['tour', '--device', cpu, '--json']);
+  expect(status).toBe(0);
+  expect(events).toContainEqual(expect.objectContaining({ event: 'genesis', nonce: 2083236893 }));
+  const told = events.flatMap(({ event, workload }) => (event === 'figure' ? [workload] : []));
+  expect([...new Set(told)]).toEqual(benchedWorkloads.map(({ workload }) => workload));
 });
