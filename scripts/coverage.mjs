@@ -103,8 +103,9 @@ function readReasons() {
  * @param {string} module
  * @param {string} name
  */
-const covers = (reason, module, name) =>
-  reason.module === module && (reason.names.includes('*') || reason.names.includes(name));
+function covers(reason, module, name) {
+  return reason.module === module && (reason.names.includes('*') || reason.names.includes(name));
+}
 
 /** @param {{ calls: Map<string, Map<string, number>> }} all */
 function report({ calls }) {
