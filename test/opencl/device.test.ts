@@ -188,7 +188,7 @@ describe.each<Opener>(['as it is', 'as a GPU'])('%s', (how) => {
     for (let sum = bytes; sum <= memoryBytes; sum += bytes) held.push(await one.alloc(bytes));
     const error = await one.alloc(bytes).catch((cause) => cause);
     expect(error.code).toBe('device-memory');
-    expect(error.message).toMatch(new RegExp(`alloc\\(${bytes}\\), beside .* in ${held.length} buffers? `));
+    expect(error.message).toMatch(new RegExp(`alloc\\(${bytes}\\), with .* in ${held.length} buffers? `));
     held[0]!.free();
     await one.alloc(bytes);
   });

@@ -27,10 +27,16 @@ export function openLiveLines(stream: LiveStream, isEnabled = true): LiveLines {
   let given: readonly string[] = [];
   let hidden: readonly string[] = [];
   let timer: NodeJS.Timeout | undefined;
-  const columns = (): number => Math.max(2, stream.columns || 80) - 1;
+  /** Reads the window's size: Node updates it by a signal, which comes after the terminal has wrapped the lines. */
+  const columns = (): number => {
+    stream._refreshSize?.();
+    return Math.max(2, stream.columns || 80) - 1;
+  };
   // A narrowed window has wrapped the lines, so they occupy more rows than before.
-  const rows = (): number =>
-    shown.reduce((sum, line) => sum + Math.max(1, Math.ceil(width(line) / (columns() + 1))), 0);
+  const rows = (): number => {
+    const windowColumns = columns() + 1;
+    return shown.reduce((sum, line) => sum + Math.max(1, Math.ceil(width(line) / windowColumns)), 0);
+  };
   const back = (): string => (shown.length === 0 ? '' : `\u001b[${rows()}A\r`);
   const erase = (): void => {
     if (shown.length > 0) stream.write(`${back()}\u001b[J`);
@@ -43,8 +49,9 @@ export function openLiveLines(stream: LiveStream, isEnabled = true): LiveLines {
     },
     show: (lines) => {
       // Cut to the window: a line that wraps or scrolls away cannot be overwritten.
+      const maxColumns = columns();
       const maxLines = Math.max(1, (stream.rows || 24) - 1);
-      const fitting = lines.slice(0, maxLines).map((line) => cutToWidth(sanitizeText(line), columns()));
+      const fitting = lines.slice(0, maxLines).map((line) => cutToWidth(sanitizeText(line), maxColumns));
       stream.write(`${back()}${fitting.map((line) => `${line}\u001b[K\n`).join('')}\u001b[J`);
       shown = fitting;
       given = lines;
@@ -72,5 +79,6 @@ export interface LiveStream {
   readonly isTTY?: boolean;
   readonly columns?: number;
   readonly rows?: number;
+  _refreshSize?(): void;
   write(text: string): unknown;
 }

@@ -244,8 +244,7 @@ function checkChunk(program: DeviceProgram, chunk: FieldValues): void {
       asked: `chunk values { ${Object.keys(chunk).join(', ')} }`,
       advice: names.length === 0 ? 'it takes no chunk values' : `its chunk values are ${names.join(', ')}`,
     });
-  for (const name of Object.keys(chunk))
-    if (!names.includes(name)) throw refuse(`there is no chunk value called ${name}`);
+  for (const name of Object.keys(chunk)) if (!names.includes(name)) throw refuse(`unknown chunk value ${name}`);
   for (const name of names) if (chunk[name] === undefined) throw refuse(`chunk value ${name} is missing`);
 }
 
