@@ -319,7 +319,7 @@ export { stored };
     expect(unnamed.stderr).toContain('it exports several kernels');
     for (const choice of ['several.ts#above (over)', 'several.ts#stored,', 'several.ts#times (a function)'])
       expect(unnamed.stderr).toContain(choice);
-    expect((await show('several.ts#none')).stderr).toContain('it exports no kernel called "none"');
+    expect((await show('several.ts#none')).stderr).toContain('it does not export a kernel called "none"');
     expect((await show('several.ts#times', '--param', 'bye=1')).stderr).toContain('unknown parameter: bye');
   });
 
@@ -332,7 +332,7 @@ export { stored };
     expect((await show('absent')).stderr).toContain('kernels: block');
     expect((await show('block', '--param', 'a=1')).status).toBe(64);
     write('nothing.mjs', 'export const number = 7;');
-    expect((await show('nothing.mjs')).stderr).toContain('it exports no kernel');
+    expect((await show('nothing.mjs')).stderr).toContain('it does not export a kernel');
   });
 });
 

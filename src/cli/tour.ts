@@ -37,7 +37,7 @@ interface TourOptions {
 
 async function tour({ output, options: { device: name, threads }, signal }: Call<TourOptions>): Promise<ExitCode> {
   const { style } = output;
-  output.line(`${style.bold('Millrace')}: kernels written once in TypeScript, run on every processor there is`);
+  output.line(`${style.bold('Millrace')}: kernels written once in TypeScript, run on every processor you have`);
   output.line(style.dim(machineLine(machine())));
 
   output.line(`\n${style.bold('devices')}`);

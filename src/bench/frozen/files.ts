@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { createFolder } from '../../device/cache/folder.js';
 import type { DeviceInfo } from '../../device/device.js';
 import type { RecordedProgram, Recording } from './recording.js';
 
@@ -37,7 +38,7 @@ export function readFrozen(workload: string, info: DeviceInfo): Recording | unde
 
 export function writeFrozen(workload: string, info: DeviceInfo, recording: Recording): void {
   const folder = frozenFolder(info);
-  mkdirSync(folder, { recursive: true });
+  createFolder(folder);
   for (const name of readdirSync(folder)) if (name.startsWith(`${workload}.`)) rmSync(join(folder, name));
   const extension = info.kind === 'wasm' ? 'wat' : 'c';
   const programs = recording.programs.map(({ text, ...program }) => {

@@ -13,6 +13,6 @@ export function wrapCheck(verify: CheckModule): CheckModule {
 export async function check(given: unknown, { module, name, data }: CheckModule): Promise<VerifyResult> {
   const loaded = await importModule(String(module));
   const made = loaded[name];
-  if (typeof made !== 'function') throw new TypeError(`${module} exports no function called ${name}`);
+  if (typeof made !== 'function') throw new TypeError(`${module} does not export a function called ${name}`);
   return (await made(given, data)) as VerifyResult;
 }

@@ -48,14 +48,14 @@ function onlyExport(path: string, exported: Exports): unknown {
   const kernels = new Set(Object.values(exported).flatMap((value) => kernelOf(value) ?? []));
   const [only] = kernels;
   if (kernels.size === 1) return only;
-  throw kernelError(path, kernels.size === 0 ? 'it exports no kernel' : 'it exports several kernels', exported);
+  throw kernelError(path, kernels.size === 0 ? 'it does not export a kernel' : 'it exports several kernels', exported);
 }
 
 function exportByName(path: string, exported: Exports, name: string): unknown {
   if (Object.hasOwn(exported, name)) return exported[name];
   const found = Object.values(exported).find((value) => kernelOf(value)?.name === name);
   if (found !== undefined) return found;
-  throw kernelError(path, `it exports no kernel called ${JSON.stringify(name)}`, exported);
+  throw kernelError(path, `it does not export a kernel called ${JSON.stringify(name)}`, exported);
 }
 
 /** Lists the possible names. A function may return a kernel, but is not called to find out. */

@@ -254,7 +254,7 @@ class JobMonitor implements Monitor {
       if (fault === undefined || this.#reportedLost.has(info.id)) continue;
       this.#reportedLost.add(info.id);
       this.#output.event('lost', { device: info.id, code: fault.code, message: fault.message });
-      this.#output.warn(`${info.id} is not used any longer: ${fault.message}`);
+      this.#output.warn(`${info.id} is no longer used: ${fault.message}`);
     }
   }
 }

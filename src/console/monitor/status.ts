@@ -174,7 +174,7 @@ export class StatusMeter {
       perJoule: perJoule(perSecond, state?.sensors?.powerW),
       temperatureC: state?.sensors?.temperatureC,
       powerW: state?.sensors?.powerW,
-      held: fault === undefined ? state?.pauseReason : 'not used any longer',
+      held: fault === undefined ? state?.pauseReason : 'no longer used',
     };
   }
 }

@@ -152,6 +152,16 @@ test('a file in its place leads to a private directory', async () => {
   expect((await open()).warning).toBeDefined();
 });
 
+test.skipIf(process.platform !== 'linux')(
+  'a directory in /proc leads to a private directory, with a warning',
+  async () => {
+    const cache = await DiskCache.open({ MILLRACE_CACHE_DIR: '/proc/x' });
+    expect(cache.warning).toContain('/proc/x is not used as a cache: cannot create /proc/x');
+    await cache.put('key', fill('hello'));
+    expect(await cache.get('key')).toBeDefined();
+  },
+);
+
 test('a failed fill leaves nothing behind', async () => {
   const cache = await open();
   await expect(cache.put('key', () => Promise.reject(new Error('no')))).rejects.toThrow('no');

@@ -1,9 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { chmod, lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, lstat, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { MillraceError } from '../../kernel/error.js';
 import { type TrustProblem, trustProblem } from './cache-trust.js';
+import { createFolder } from './folder.js';
 import { temporaryFolder } from './temporary.js';
 
 /**
@@ -134,7 +135,7 @@ async function preparePrivate(directory: string): Promise<TrustProblem | undefin
   try {
     const before = await trustProblem(directory);
     if (before) return before;
-    await mkdir(directory, { recursive: true, mode: 0o700 });
+    createFolder(directory, 0o700);
     const after = await trustProblem(directory);
     if (after) return after;
     if (((await lstat(directory)).mode & 0o077) !== 0) await chmod(directory, 0o700);

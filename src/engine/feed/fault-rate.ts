@@ -36,7 +36,7 @@ export function recordOk(counts: FaultCounts, checked: number): FaultCounts {
   return { wrong: wrong - forgiven, right: right - forgiven * RIGHT_PER_WRONG, missed, failed: 0, stalled: 0 };
 }
 
-/** Returns why the device must not be used any longer. Undefined while it may be used. */
+/** Returns why the device must no longer be used. Undefined while it may be used. */
 export function faultOf(counts: FaultCounts): FaultKind | undefined {
   const kinds: readonly FaultKind[] = ['missed', 'wrong', 'failed', 'stalled'];
   return kinds.find((kind) => counts[kind] >= FAULT_LIMITS[kind]);

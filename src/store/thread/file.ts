@@ -2,7 +2,7 @@ import { closeSync, existsSync, openSync, readFileSync, readSync, statSync, writ
 import { join } from 'node:path';
 import { MillraceError } from '../../kernel/error.js';
 import { Connection, LedgerDamagedError, LedgerUnavailableError, SqlError, translateFileErrors } from './connection.js';
-import { createFolder } from './folder.js';
+import { createPrivateFolder } from './folder.js';
 import { allJobs } from './jobs.js';
 import { Lock } from './lock.js';
 import { readProgress } from './progress.js';
@@ -43,7 +43,7 @@ export class LedgerFile {
    * opened; it is set aside unless another process has already done so.
    */
   static open(directory: string, maintain: (connection: Connection) => void, damagedFile?: DamagedFile): LedgerFile {
-    createFolder(directory);
+    createPrivateFolder(directory);
     const exclusiveLock = Lock.take(directory, STORE_LOCK, 'exclusive');
     if (!exclusiveLock) return LedgerFile.#openShared(directory, damagedFile);
     let opened: OpenedFile;

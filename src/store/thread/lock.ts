@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Connection, LedgerUnavailableError } from './connection.js';
-import { createFolder } from './folder.js';
+import { createPrivateFolder } from './folder.js';
 
 /**
  * A lock between processes that is released when its holder dies. Node has no file locks, SQLite has: an exclusive
@@ -20,7 +20,7 @@ export class Lock {
   /** Returns undefined if a conflicting holder, in this process or another, keeps the lock for longer than `waitMs`. */
   static take(directory: string, name: string, kind: 'shared' | 'exclusive', waitMs = 0): Lock | undefined {
     const folder = join(directory, LOCKS);
-    createFolder(folder);
+    createPrivateFolder(folder);
     const connection = new Connection(join(folder, name), waitMs);
     try {
       // A shared lock is a read transaction, which begins with the first read.

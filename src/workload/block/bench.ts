@@ -32,9 +32,9 @@ export function blockBench(): Command {
     .description(
       'SHA-256d rate of the block kernel: one device against OpenSSL, or several side by side; with --pipeline, --streams or --slots also of a job with these options',
     )
-    .addOption(options.devices().default('auto', 'the best there is'))
+    .addOption(options.devices().default('auto', 'the best available'))
     .addOption(
-      valueOption('--runs <n>', `runs that count, ${MIN_RUNS} or more`)
+      valueOption('--runs <n>', `measured runs, ${MIN_RUNS} or more`)
         .argParser(wholeNumberParser(MIN_RUNS, 1000))
         .default(MIN_RUNS),
     );

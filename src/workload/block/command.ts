@@ -41,7 +41,7 @@ export function blockCommand(): Command {
     .description('find the smallest valid nonce of each block in IN, write them to OUT')
     .argument('<in>', 'blocks without their nonces')
     .argument('<out>', 'the nonces, in the same order')
-    .addOption(options.devices().default('auto', 'the best there is'))
+    .addOption(options.devices().default('auto', 'the best available'))
     .addOption(flag('--any', 'accept any valid nonce, not only the smallest'))
     .addOption(valueOption('--nonces <from:to>', 'try only these nonces; TO is exclusive').argParser(nonceRange))
     .addOption(
@@ -235,7 +235,7 @@ async function verify({ output, args }: Call<object>): Promise<ExitCode> {
 function nonceRange(text: string): { from: number; to: number } {
   const [from, to] = /^(\d{1,10}):(\d{1,10})$/.exec(text)?.slice(1).map(Number) ?? [];
   if (from === undefined || to === undefined || from > to || to > NONCES) {
-    throw new InvalidArgumentError(`Two whole numbers are needed, FROM:TO, at most ${NONCES}.`);
+    throw new InvalidArgumentError(`Expected FROM:TO, two whole numbers up to ${NONCES}.`);
   }
   return { from, to };
 }

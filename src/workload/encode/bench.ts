@@ -26,7 +26,7 @@ import { encodingOf, encodings, MAX_QUBITS, precisionOf } from './kernel/encodin
 export function encodeBench(): Command {
   const command = new Command('encode')
     .description('rate of encoding vectors on a device; the first and last state of a batch are checked')
-    .addOption(options.devices().default('auto', 'the best there is'))
+    .addOption(options.devices().default('auto', 'the best available'))
     .addOption(valueOption('--encoding <name>', encodings.join(', ')).default('amplitude'))
     .addOption(
       valueOption('-q, --qubits <n>', 'qubits of a state').argParser(wholeNumberParser(1, MAX_QUBITS)).default(16),

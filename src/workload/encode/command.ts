@@ -51,7 +51,7 @@ export function encodeCommand(): Command {
       valueOption('--nulls <what>', 'how to treat nulls').choices(['fill_zero', 'reject']).default('fill_zero'),
     )
     .addOption(flag('--reverse-qubits', 'qubit 0 is the highest bit of the index, not the lowest'))
-    .addOption(options.devices().default('auto', 'the best there is'));
+    .addOption(options.devices().default('auto', 'the best available'));
   withTelemetryOptions(withDeviceOptions(withPipelineOptions(command))).action(action(encode));
   return withExamples(
     command,

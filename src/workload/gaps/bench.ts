@@ -23,7 +23,7 @@ import { DEFAULT_PRIMES, MAX_PRIMES, MIN_PRIMES } from './kernel/plan.js';
 export function gapsBench(): Command {
   const command = new Command('gaps')
     .description('Fermat tests, the sieve, and both as a job, each of them checked')
-    .addOption(options.devices().default('auto', 'the best there is'))
+    .addOption(options.devices().default('auto', 'the best available'))
     .addOption(
       valueOption('--bits <n>', 'bits of the tested numbers')
         .argParser(wholeNumberParser(257, 1280))
@@ -35,7 +35,7 @@ export function gapsBench(): Command {
         .default(DEFAULT_PRIMES),
     )
     .addOption(
-      valueOption('--runs <n>', `runs that count, ${MIN_RUNS} or more`)
+      valueOption('--runs <n>', `measured runs, ${MIN_RUNS} or more`)
         .argParser(wholeNumberParser(MIN_RUNS, 1000))
         .default(MIN_RUNS),
     );

@@ -48,7 +48,7 @@ export function gapsCommand(): Command {
         parseDiscoverer,
       ),
     )
-    .addOption(options.devices().default('auto', 'the best there is'));
+    .addOption(options.devices().default('auto', 'the best available'));
   withMonitorOptions(withDeviceOptions(withPipelineOptions(withPlanOptions(searching))));
   withJobSessionOptions(withTelemetryOptions(searching)).action(action(runSearch, { hasCheckpoints: true }));
   withExamples(
@@ -72,5 +72,5 @@ function parseMerit(text: string): number {
 
 function parseDiscoverer(text: string): string {
   if (/^[!-~]{1,8}$/.test(text)) return text;
-  throw new InvalidArgumentError('A name of at most 8 letters is needed, without blanks.');
+  throw new InvalidArgumentError('Expected a name of at most 8 characters, without blanks.');
 }

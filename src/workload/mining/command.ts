@@ -64,7 +64,7 @@ export function withMiningOptions(command: Command, port: number): Command {
         wholeNumberParser(1, Number.MAX_SAFE_INTEGER),
       ),
     )
-    .addOption(options.devices().default('auto', 'the best there is'));
+    .addOption(options.devices().default('auto', 'the best available'));
   return withTelemetryOptions(withMonitorOptions(withDeviceOptions(withPipelineOptions(command))));
 }
 

@@ -25,7 +25,7 @@ import { backends, uhashOptions } from './options.js';
 export function uhashBench(name = 'uhash'): Command {
   const command = new Command(name)
     .description('rate of UniversalHash on devices, each batch checked; with --sweep by batch size')
-    .addOption(options.devices().default('auto', 'the best there is'))
+    .addOption(options.devices().default('auto', 'the best available'))
     .addOption(uhashOptions.backend())
     .addOption(
       valueOption('--batch-size <n>', 'nonces per batch (default: the best for the device)').argParser(
@@ -34,7 +34,7 @@ export function uhashBench(name = 'uhash'): Command {
     )
     .addOption(flag('--sweep', 'measure batches of 1/8, 1/4, 1/2, 1 and 2 times the default size'))
     .addOption(
-      valueOption('--runs <n>', `runs that count, ${MIN_RUNS} or more`)
+      valueOption('--runs <n>', `measured runs, ${MIN_RUNS} or more`)
         .argParser(wholeNumberParser(MIN_RUNS, 1000))
         .default(MIN_RUNS),
     );

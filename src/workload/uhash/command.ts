@@ -92,7 +92,7 @@ function withDevices(command: Command): Command {
       withDeviceOptions(
         withPipelineOptions(
           command
-            .addOption(options.devices().default('auto', 'the best there is'))
+            .addOption(options.devices().default('auto', 'the best available'))
             .addOption(uhashOptions.backend())
             .addOption(
               valueOption(

@@ -12,7 +12,7 @@ describe('values', () => {
   test.each([
     [() => parseHexBytes(''), 'At least one byte of hex'],
     [() => parseHexBytes('abc'), 'even number of hex digits'],
-    [() => parseHexBytes('zz'), 'Only hex digits'],
+    [() => parseHexBytes('zz'), 'only hex digits'],
     [() => parseHash('ab'), '64 hex digits'],
     [() => parseNonce('18446744073709551616'), 'below 2^64'],
     [() => parseNonce('-1'), 'below 2^64'],

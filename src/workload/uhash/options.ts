@@ -30,24 +30,24 @@ export const backends: Readonly<Record<string, string>> = {
 /** Parses an even number of hex digits, at least one byte. */
 export function parseHexBytes(text: string): Uint8Array {
   const digits = text.replace(/^0x/i, '');
-  if (digits === '') throw new InvalidArgumentError('At least one byte of hex is needed.');
-  if (!/^[0-9a-f]*$/i.test(digits)) throw new InvalidArgumentError('Only hex digits are allowed.');
+  if (digits === '') throw new InvalidArgumentError('Expected at least one byte of hex.');
+  if (!/^[0-9a-f]*$/i.test(digits)) throw new InvalidArgumentError('Expected only hex digits.');
   if (digits.length % 2 !== 0)
-    throw new InvalidArgumentError(`An even number of hex digits is needed, not ${digits.length}.`);
+    throw new InvalidArgumentError(`Expected an even number of hex digits, got ${digits.length}.`);
   return Uint8Array.from(Buffer.from(digits, 'hex'));
 }
 
 /** Parses 32 bytes of hex. */
 export function parseHash(text: string): Uint8Array {
   const bytes = parseHexBytes(text);
-  if (bytes.length !== 32) throw new InvalidArgumentError(`A hash has 64 hex digits, not ${2 * bytes.length}.`);
+  if (bytes.length !== 32) throw new InvalidArgumentError(`Expected 64 hex digits, got ${2 * bytes.length}.`);
   return bytes;
 }
 
 /** Parses a whole number below 2^64, decimal or with 0x. */
 export function parseNonce(text: string): bigint {
   if (!/^(\d+|0x[0-9a-f]+)$/i.test(text) || BigInt(text) >= 1n << 64n) {
-    throw new InvalidArgumentError('A whole number below 2^64 is needed.');
+    throw new InvalidArgumentError('Expected a whole number below 2^64.');
   }
   return BigInt(text);
 }

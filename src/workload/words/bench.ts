@@ -28,7 +28,7 @@ export function wordsBench(): Command {
         .default(sections, 'all'),
     )
     .addOption(
-      valueOption('--runs <n>', `counted runs, ${MIN_RUNS} or more`)
+      valueOption('--runs <n>', `measured runs, ${MIN_RUNS} or more`)
         .argParser(wholeNumberParser(MIN_RUNS, 1000))
         .default(MIN_RUNS),
     );

@@ -72,7 +72,7 @@ const behaviours: readonly Behaviour[] = [
     expected: (i) => [i % 5, i % 5 > 0 ? 7 : 3, i > 8 ? 28 : 0],
   },
   {
-    name: 'a cell made in a loop begins anew each round',
+    name: 'a cell created in a loop is set again each round',
     body: ({ item }) => {
       const total = cell('u32', 0);
       loop(4, (i) => {

@@ -104,7 +104,7 @@ async function mustTrap(
 }
 
 const inside: Case = {
-  name: 'bounds/what is guarded or never reached is no error',
+  name: 'bounds/a guarded or unreached access is not an error',
   run: async (device) => {
     const kernel = items('inside', signature, ({ item, job, buffers }) => {
       when(item.lt(WORDS), () => buffers.out.set(item, buffers.from.at(item)));

@@ -69,7 +69,7 @@ function mineBlocks(call: Call<MineCommandOptions>): Promise<CommandResult> {
 const DEFAULT_MASK = 0x1fffe000;
 
 function parseMaskOption(text: string): number {
-  if (!/^(0x)?[0-9a-f]{1,8}$/i.test(text)) throw new InvalidArgumentError('Up to eight digits of hex are needed.');
+  if (!/^(0x)?[0-9a-f]{1,8}$/i.test(text)) throw new InvalidArgumentError('Expected up to eight hex digits.');
   const value = Number.parseInt(text.replace(/^0x/i, ''), 16);
   if (versionCount(value) <= 2 ** 24) return value;
   throw new InvalidArgumentError('At most 24 bits can be rolled.');
@@ -78,5 +78,5 @@ function parseMaskOption(text: string): number {
 function parseDifficultyOption(text: string): number {
   const value = Number(text);
   if (/^\d+(\.\d+)?$/.test(text) && value > 0) return value;
-  throw new InvalidArgumentError('A number above 0 is needed.');
+  throw new InvalidArgumentError('Expected a number above 0.');
 }

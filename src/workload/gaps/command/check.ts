@@ -129,7 +129,7 @@ function parseDigits(text: string, base: 10 | 16): bigint {
 
 function parseRadix(text: string): 10 | 16 {
   if (text === '10' || text === '16') return Number(text) as 10 | 16;
-  throw new InvalidArgumentError('10 or 16 is needed.');
+  throw new InvalidArgumentError('Expected 10 or 16.');
 }
 
 const malformed = (text: string, advice: string): MillraceError =>

@@ -129,11 +129,11 @@ export function parseNatural(text: string): bigint {
   const parts = text.replaceAll(/[\s_]/g, '').split('+');
   const values = parts.map((part) => {
     const [, base, exponent] = /^(\d+|0x[0-9a-fA-F]+)(?:\^(\d{1,5}))?$/.exec(part) ?? [];
-    if (base === undefined) throw new InvalidArgumentError('A whole number is needed, as 1000003, 0xff or 2^64+13.');
+    if (base === undefined) throw new InvalidArgumentError('Expected a whole number such as 1000003, 0xff or 2^64+13.');
     return exponent === undefined ? BigInt(base) : BigInt(base) ** BigInt(exponent);
   });
   const sum = values.reduce((all, value) => all + value, 0n);
-  if (bitsOf(sum) > MAX_BITS) throw new InvalidArgumentError(`At most ${MAX_BITS} bits are possible.`);
+  if (bitsOf(sum) > MAX_BITS) throw new InvalidArgumentError(`Expected at most ${MAX_BITS} bits.`);
   return sum;
 }
 const MAX_BITS = 256 + MAX_SHIFT;
@@ -143,7 +143,7 @@ export function parseDifficulty(text: string): bigint {
   if (/^\d{13,}$/.test(text)) return BigInt(text);
   const value = Number(text);
   if (/^\d+(\.\d+)?$/.test(text) && value > 0 && value < 65_536) return BigInt(Math.round(value * 2 ** 48));
-  throw new InvalidArgumentError('A difficulty is needed, as 22.18 or 6244144922783894.');
+  throw new InvalidArgumentError('Expected a difficulty such as 22.18 or 6244144922783894.');
 }
 
 /** Formats a fixed-point number in decimal: 22.823195607. */

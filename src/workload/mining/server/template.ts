@@ -91,7 +91,7 @@ export function merkleBranch(others: readonly string[]): Uint8Array[] {
 }
 
 const ALL_NONCES = '00000000ffffffff';
-/** A block has room for 16,666 of the smallest transactions. */
+/** A block holds up to 16,666 of the smallest transactions. */
 const MAX_TRANSACTIONS = 100_000;
 /** All satoshi that will ever exist. */
 const MAX_VALUE = 21e14;

@@ -1,6 +1,7 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildVersion } from '../../../console/command/version.js';
+import { createFolder } from '../../../device/cache/folder.js';
 import { lower, MillraceError, plainCpu } from '../../../kernel/index.js';
 import { wordPieces } from '../kernel/kernel.js';
 import { header } from './header.js';
@@ -11,7 +12,7 @@ import { tables } from './tables.js';
 export function emitC(folder: string): string[] {
   const files = { 'millrace_words.h': header, 'millrace_words.c': libraryText() };
   try {
-    mkdirSync(folder, { recursive: true });
+    createFolder(folder);
     for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   } catch (cause) {
     throw new MillraceError({

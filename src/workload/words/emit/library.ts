@@ -44,7 +44,7 @@ static int write_words(const mask_t *mask, const plan_t *plan, uint64_t start, u
     int status = whole == 0 ? WG_OK : launch(mask, plan, start + done, whole, out);
     const uint64_t left = bytes - whole * ITEM_BYTES;
     if (status == WG_OK && left > 0) {
-      /* What is no whole item is made elsewhere and copied: from the last word that begins before it. */
+      /* A partial item is generated elsewhere, from the last word that begins before it, and copied. */
       const uint64_t skipped = whole * ITEM_BYTES / plan->stride;
       const uint64_t before = whole * ITEM_BYTES - skipped * plan->stride;
       const uint64_t items = (before + left + ITEM_BYTES - 1) / ITEM_BYTES;
@@ -86,7 +86,7 @@ static int succeed(void) {
 
 static int known(const struct wg_generator *generator) { return generator != NULL && generator->mark == MARK; }
 
-static int bad_handle(void) { return fail(WG_BAD_HANDLE, "this is no generator"); }
+static int bad_handle(void) { return fail(WG_BAD_HANDLE, "not a generator"); }
 
 /* Saturated; whether it was is told apart. */
 static uint64_t keyspace(const mask_t *mask, int *above) {
@@ -411,7 +411,7 @@ int64_t wg_multigpu_generate(wg_multigpu_handle_t several, uint64_t start, uint6
 }
 
 int wg_multigpu_get_device_count(wg_multigpu_handle_t several) {
-  return known_several(several) ? several->devices : fail(-1, "this is no generator");
+  return known_several(several) ? several->devices : fail(-1, "not a generator");
 }
 
 void wg_multigpu_destroy(wg_multigpu_handle_t several) {
