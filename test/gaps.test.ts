@@ -10,7 +10,7 @@ import { diagnoseStreams } from '../src/workload/gaps/command/report.js';
 import { type CandidateOptions, candidateFlow } from '../src/workload/gaps/job/candidates.js';
 import { type GapFlowOptions, gapFlow, type PieceWork } from '../src/workload/gaps/job/flow.js';
 import { searchGaps, usablePrimes } from '../src/workload/gaps/job/search.js';
-import { type HostSieve, type HostWindow, limbs, type Numbers } from '../src/workload/gaps/job/sieving.js';
+import { type HostSieve, type HostWindow, limbs, type Numbers } from '../src/workload/gaps/job/sieve-stage.js';
 import { fermat, limbsOf } from '../src/workload/gaps/kernel/chain-kernel.js';
 import { firstPrimes } from '../src/workload/gaps/kernel/prime-table.js';
 import { minGapForTarget } from '../src/workload/gaps/kernel/reference.js';

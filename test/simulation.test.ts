@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { endOf, type Range } from '../src/engine/work/space.js';
-import { type DeviceSpec, type JobSpec, type Outcome, simulate } from './simulation/world.js';
+import { type DeviceSpec, type JobSpec, type Outcome, simulate } from './simulation/simulation.js';
 import { byTier } from './tier.js';
 
 /**

@@ -13,7 +13,7 @@ import {
 import { options, valueOption, wholeNumberParser } from '../console/options/options.js';
 import { count, duration } from '../console/output/format.js';
 import type { Output } from '../console/output/output.js';
-import { openProgressLine } from '../console/output/progress.js';
+import { openProgressLine } from '../console/output/progress-line.js';
 import { type CaseResult, runConformance, runFuzz } from '../device/conformance/index.js';
 import type { Device } from '../device/device.js';
 import { listDevices, openDevice } from '../device/registry.js';

@@ -6,7 +6,7 @@ import { EASY_SCAN } from './block/kernel/genesis.js';
 import { lengthOf } from './encode/kernel/encoding.js';
 import { bindingOf, type EncodePlan, planFor } from './encode/kernel/plan.js';
 import { fermatBase } from './gaps/bench/rate.js';
-import { limbs } from './gaps/job/sieving.js';
+import { limbs } from './gaps/job/sieve-stage.js';
 import { fermat, limbsOf } from './gaps/kernel/chain-kernel.js';
 import { planFor as gapsPlanFor } from './gaps/kernel/plan.js';
 import { proofs } from './uhash/job/flow.js';

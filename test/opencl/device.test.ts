@@ -166,7 +166,7 @@ function serviceProcesses(): number[] {
     try {
       if (
         !/^\d+$/.test(entry) ||
-        !readFileSync(`/proc/${entry}/cmdline`, 'utf8').includes('opencl/runtime/service-process')
+        !readFileSync(`/proc/${entry}/cmdline`, 'utf8').includes('opencl/runtime/helper-process')
       )
         return [];
       const parent = /^PPid:\s*(\d+)$/m.exec(readFileSync(`/proc/${entry}/status`, 'utf8'))?.[1];

@@ -7,7 +7,7 @@ import { count, plural } from '../../console/output/format.js';
 import type { CommandResult } from '../../console/output/output.js';
 import { MillraceError } from '../../kernel/error.js';
 import type { ExportedJob } from '../../store/index.js';
-import { importError, MAX_CHARACTERS, tooLargeError } from '../../store/thread/export-text.js';
+import { importError, MAX_CHARACTERS, tooLargeError } from '../../store/thread/export-reader.js';
 import type { StoreCall, StoreOptions } from './command.js';
 
 /** `millrace jobs export` */

@@ -21,10 +21,10 @@ import { workerUrl } from '../pool/threads/threads.js';
 import { build, type Toolchain } from './build.js';
 import type { CudaStart } from './driver.js';
 import { ask } from './runtime/helper-pool.js';
+import type { Survey } from './runtime/helper-worker.js';
 import { cudaVersion, type Gpu, whyUnusable } from './runtime/info.js';
 import { findLibrary } from './runtime/library.js';
 import { targetFor } from './runtime/nvrtc.js';
-import type { Survey } from './runtime/service-worker.js';
 import { signalLibrary } from './runtime/signal.js';
 
 /** Threads of a workgroup: two warps for each of a multiprocessor's four schedulers. */

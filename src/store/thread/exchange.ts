@@ -5,7 +5,7 @@ import { MillraceError } from '../../kernel/error.js';
 import { decode, encode } from '../encoding.js';
 import { jobIdOf } from '../identity.js';
 import type { Connection } from './connection.js';
-import { ExportReader, importError } from './export-text.js';
+import { ExportReader, importError } from './export-reader.js';
 import { addJob, findByKey, type JobRecord } from './jobs.js';
 import { addHits, intervalsOf, type JobProgress, readProgress, type StoredHit, writeRanges } from './progress.js';
 

@@ -8,7 +8,7 @@ import { flag, options, valueOption, wholeNumberParser } from '../../console/opt
 import { type PipelineCommandOptions, withPipelineOptions } from '../../console/options/pipeline-options.js';
 import { bytes, duration, plural, rate } from '../../console/output/format.js';
 import type { CommandResult } from '../../console/output/output.js';
-import { openProgressLine } from '../../console/output/progress.js';
+import { openProgressLine } from '../../console/output/progress-line.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
 import { openSink, type Sink } from './files/sink.js';
 import { encodeRows } from './job/encode.js';

@@ -1,7 +1,7 @@
 import { deferred } from '../../device/deferred.js';
 import { backOff, realClock } from '../../network/failover.js';
+import { MiningStats } from './mining-stats.js';
 import type { Scan, ShareBase, SourceEvent, SourceListener, Verdict, WorkSource } from './source.js';
-import { MiningStats } from './tally.js';
 
 export interface MinerOptions<Share extends ShareBase> {
   readonly signal: AbortSignal;

@@ -3,8 +3,8 @@ import { duration, plural } from '../../console/output/format.js';
 import type { Output } from '../../console/output/output.js';
 import type { Engine } from '../../engine/index.js';
 import type { Miner, MinerOptions } from './miner.js';
+import type { MiningStats } from './mining-stats.js';
 import type { ShareBase, SourceEvent, Verdict, WorkBase, WorkSource } from './source.js';
-import type { MiningStats } from './tally.js';
 import { Throttle } from './throttle.js';
 
 /** How a coin's results are described. */

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { type Helper, HelperPool, type Reply } from '../../gpu/build/helper-pool.js';
 import { startThread, workerUrl } from '../../pool/threads/threads.js';
-import type { Answers, Question } from './service-worker.js';
+import type { Answers, Question } from './helper-worker.js';
 
 const helperPool = new HelperPool<Question, Answers>({
   // NVRTC compiles in several threads at once; more threads than this gain nothing while the GPU runs.
@@ -16,12 +16,12 @@ const helperPool = new HelperPool<Question, Answers>({
   },
 });
 
-/** Asks a thread that may block (`service-worker.ts`). */
+/** Asks a thread that may block (`helper-worker.ts`). */
 export const ask: typeof helperPool.ask = helperPool.ask.bind(helperPool);
 
 function startHelper(replied: (reply: Reply) => void, gone: (reason: string) => void): Helper {
   const thread = startThread({
-    file: workerUrl(import.meta.url, 'service-worker.js'),
+    file: workerUrl(import.meta.url, 'helper-worker.js'),
     name: 'millrace cuda service',
     data: undefined,
     onMessage: (message) => replied(message as Reply),

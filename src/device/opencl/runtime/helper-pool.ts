@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { type Helper, HelperPool, type Reply } from '../../gpu/build/helper-pool.js';
 import { atExit, workerUrl } from '../../pool/threads/threads.js';
-import type { Answers, Question } from './service-process.js';
+import type { Answers, Question } from './helper-process.js';
 
 const helperPool = new HelperPool<Question, Answers>({
   maxHelpers: Math.max(1, Math.min(4, availableParallelism())), // compilers of OpenCL platforms use one core each
@@ -17,7 +17,7 @@ const helperPool = new HelperPool<Question, Answers>({
 });
 
 /**
- * Asks a process (`service-process.ts`) for calls that take long or may crash. It is a process, not a thread: compiling
+ * Asks a process (`helper-process.ts`) for calls that take long or may crash. It is a process, not a thread: compiling
  * takes PoCL up to half a minute and cannot be interrupted, so a process with such a thread could not exit; and a
  * compiler that crashes ends its process.
  */
@@ -27,7 +27,7 @@ export const ask: typeof helperPool.ask = helperPool.ask.bind(helperPool);
 atExit(() => helperPool.end());
 
 function startHelper(replied: (reply: Reply) => void, gone: (reason: string) => void): Helper {
-  const child = fork(fileURLToPath(workerUrl(import.meta.url, 'service-process.js')), {
+  const child = fork(fileURLToPath(workerUrl(import.meta.url, 'helper-process.js')), {
     serialization: 'advanced',
     execArgv: [],
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],

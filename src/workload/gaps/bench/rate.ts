@@ -9,7 +9,7 @@ import { intervalsOf, parseChineseSet } from '../job/chinese-set.js';
 import type { PieceWork } from '../job/flow.js';
 import { searchIntervals } from '../job/interval-search.js';
 import { searchGaps } from '../job/search.js';
-import { limbs } from '../job/sieving.js';
+import { limbs } from '../job/sieve-stage.js';
 import { fermat, limbsOf, type NumberShape } from '../kernel/chain-kernel.js';
 import { DEFAULT_PRIMES, type PlanOptions, planFor } from '../kernel/plan.js';
 import { minGapForTarget } from '../kernel/reference.js';

@@ -110,7 +110,7 @@ async function reportKnown(
   }
   const { previous, id } = session.ledger ?? {};
   output.say(
-    `${plural(gaps, 'gap')}; found ${age(Date.now() - (previous?.lastActiveMs ?? 0))} ago; --fresh searches again`,
+    `${plural(gaps, 'gap')}; stored ${age(Date.now() - (previous?.lastActiveMs ?? 0))} ago; --fresh searches again`,
   );
   await session.end({ isComplete: true });
   return { exit: gaps > 0 ? Exit.ok : Exit.no, answer: { ...(id !== undefined && { job: id }), gaps, seconds: 0 } };

@@ -2,7 +2,7 @@ import { type Flow, flow, Overflow } from '../../../engine/index.js';
 import type { Kernel } from '../../../kernel/index.js';
 import { type PlanOptions, planFor } from '../kernel/plan.js';
 import { TALLY_WORDS, TallyIndex } from '../kernel/sieve-kernels.js';
-import { countsIn, type HostSieve, type Numbers, type SieveKernel, sieveStage, tallyIn } from './sieving.js';
+import { countsIn, type HostSieve, type Numbers, type SieveKernel, sieveStage, tallyIn } from './sieve-stage.js';
 
 export interface CandidateOptions extends PlanOptions {
   /** Bitmaps or first multiples computed by the host. Default: the device sieves with the primes of `numbers`. */

@@ -19,7 +19,7 @@ import {
   tallyIn,
   windowAt,
   wordsOf,
-} from './sieving.js';
+} from './sieve-stage.js';
 import { type CandidateTrace, MAX_TRACES, traces, tracesIn, traceWords } from './traces.js';
 import type { PlantedGaps } from './verifier-tasks.js';
 

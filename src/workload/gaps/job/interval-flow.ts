@@ -11,7 +11,7 @@ import { bitsOf } from '../kernel/reference.js';
 import { place, TALLY_WORDS, TallyIndex } from '../kernel/sieve-kernels.js';
 import { type ChineseSet, compositeMask, type Intervals } from './chinese-set.js';
 import type { FoundGap, PieceWork } from './flow.js';
-import { limbs, tallyIn } from './sieving.js';
+import { limbs, tallyIn } from './sieve-stage.js';
 
 export interface IntervalFlowOptions extends Pick<PlanOptions, 'limb'> {
   /** Number of primes to sieve with, of those below 2^16. */

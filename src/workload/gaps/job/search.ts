@@ -4,7 +4,7 @@ import { DEFAULT_PRIMES, MIN_PRIMES, planFor } from '../kernel/plan.js';
 import { plantedCanary } from '../kernel/planted.js';
 import { firstPrimes } from '../kernel/prime-table.js';
 import { type FoundGap, type GapFlowOptions, gapFlow } from './flow.js';
-import { checkNumbers, type Numbers } from './sieving.js';
+import { checkNumbers, type Numbers } from './sieve-stage.js';
 import { GapVerifier } from './verifier.js';
 import type { GapCheck, PlantedGaps } from './verifier-tasks.js';
 

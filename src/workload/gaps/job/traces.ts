@@ -12,7 +12,7 @@ import {
 } from '../../../kernel/index.js';
 import { limbsOf, type NumberShape, numberAt } from '../kernel/chain-kernel.js';
 import { TallyIndex } from '../kernel/sieve-kernels.js';
-import { limbs } from './sieving.js';
+import { limbs } from './sieve-stage.js';
 
 /** A candidate as its device computes with it, to compare devices. Words are 32 bits wide, least significant first. */
 export interface CandidateTrace {

@@ -3,7 +3,7 @@ import { bitsOf } from '../kernel/reference.js';
 import { isProbablePrime, nextPrime, passesFermat, previousPrime } from '../kernel/reference-primes.js';
 import { startsOf } from '../kernel/reference-sieve.js';
 import type { Intervals } from './chinese-set.js';
-import type { Numbers } from './sieving.js';
+import type { Numbers } from './sieve-stage.js';
 
 /**
  * The functions that the verifier's threads run. All of it is bigint arithmetic that shares nothing with the kernels;

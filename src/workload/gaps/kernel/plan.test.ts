@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { listLine } from '../command/report.js';
-import { countsIn, windowAt, windowsOf } from '../job/sieving.js';
+import { countsIn, windowAt, windowsOf } from '../job/sieve-stage.js';
 import { verifierTasks } from '../job/verifier-tasks.js';
 import { expectedPerMs, primeTable, windowsPerPiece } from './plan.js';
 import { firstPrimes } from './prime-table.js';

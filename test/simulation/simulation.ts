@@ -1,8 +1,8 @@
 import { Random } from '../../src/device/conformance/model/random.js';
 import { type Aim, type ChunkShape, chunkRules } from '../../src/engine/feed/chunk-size.js';
 import type { Range } from '../../src/engine/work/space.js';
-import { type Effects, Scheduler } from './conductor.js';
-import type { Issue, JobPlan } from './standing.js';
+import { type Effects, Scheduler } from './scheduler.js';
+import type { Issue, JobPlan } from './scheduler-state.js';
 
 /**
  * Simulated devices and jobs on a virtual clock. Kernel times are random; devices slow down, hang, die, fail, miss hits or

@@ -39,7 +39,7 @@ import {
   type SchedulerState,
   wantedSize,
   wantsCanary,
-} from './standing.js';
+} from './scheduler-state.js';
 
 /**
  * The policies of src/engine combined without a clock, devices or promises: decides what each device does next and what

@@ -4,7 +4,7 @@ import { startThread } from '../src/device/pool/threads/threads.js';
 
 test('the end of a process waits for a thread that stays, and nothing more is begun', async () => {
   const words = new Int32Array(new SharedArrayBuffer(12));
-  const file = new URL('stay-worker.mjs', import.meta.url);
+  const file = new URL('hold-exit-worker.mjs', import.meta.url);
   const thread = startThread({ file, name: 'stays', data: words, died: () => undefined });
   await thread.ready;
   waitForThreads();
