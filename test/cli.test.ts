@@ -66,7 +66,7 @@ describe('command lines that make no sense', () => {
     [['block', 'solve', 'a', 'b', '--nonces', '5:4'], 'FROM:TO'],
     [['bench', 'block', '--runs', '4'], 'Expected a whole number from 5 to 1000.'],
     [['bench', 'block', '--pipeline', 'hope'], 'Allowed choices are sync, poll, callback, persistent'],
-    [['block', 'mine', '--version-mask', 'mask'], 'eight digits of hex'],
+    [['block', 'mine', '--version-mask', 'mask'], 'up to eight hex digits'],
     [['block', 'mine', '--version-mask', '0xffffffff'], '24 bits'],
     [['block', 'mine', '--suggest-difficulty', '0'], 'above 0'],
     [['selftest', '--completion', 'hope'], 'Allowed choices are poll, callback, sync'],

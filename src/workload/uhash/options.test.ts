@@ -10,7 +10,7 @@ describe('values', () => {
   });
 
   test.each([
-    [() => parseHexBytes(''), 'At least one byte of hex'],
+    [() => parseHexBytes(''), 'at least one byte of hex'],
     [() => parseHexBytes('abc'), 'even number of hex digits'],
     [() => parseHexBytes('zz'), 'only hex digits'],
     [() => parseHash('ab'), '64 hex digits'],
