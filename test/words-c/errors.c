@@ -18,7 +18,7 @@ int main(void) {
   CHECK(wg_create(NULL, 1) == NULL); says("one device");
 
   /* -1: no generator. */
-  CHECK(wg_set_charset(NULL, 1, ab, 2) == WG_BAD_HANDLE); says("no generator");
+  CHECK(wg_set_charset(NULL, 1, ab, 2) == WG_BAD_HANDLE); says("not a generator");
   CHECK(wg_set_mask(NULL, ids, 2) == WG_BAD_HANDLE);
   CHECK(wg_set_format(NULL, 0) == WG_BAD_HANDLE);
   CHECK(wg_set_output_format(NULL, 0) == WG_BAD_HANDLE);
