@@ -397,7 +397,12 @@ describe('the benchmark', () => {
     expect(told.latencyMs.coalesced).toHaveLength(5 * 4);
     const root = new URL('..', import.meta.url).pathname;
     const git = spawnSync('git', ['-C', root, 'rev-parse', 'HEAD'], { encoding: 'utf8' });
-    const commit = existsSync(join(root, '.git')) && git.status === 0 ? git.stdout.slice(0, 12) : 'unknown';
+    const built = join(root, 'dist', 'commit');
+    const source =
+      existsSync(join(root, '.git')) && git.status === 0
+        ? git.stdout
+        : existsSync(built) && readFileSync(built, 'utf8');
+    const commit = source ? source.slice(0, 12) : 'unknown';
     expect(text).toContain(`- Git commit: ${commit}`);
     expect(text).toMatch(/- Build: \d+\.\d+\.\d+\+[0-9a-f]{12}\n/);
     const refused = await millrace(['bench', 'encode', '--coalesced', '--source', 'device', '--device', 'wasm']);
