@@ -62,7 +62,7 @@ const kept = [
   /^tiles\/scan/,
   /^streams\//,
 ];
-/** Types whose operations differ least from those of u32: a short run has them on native alone. */
+/** Types whose operations differ least from those of u32: a short run has them on wasm alone, where they compile fastest. */
 const likeU32 = /^operations\/(i32|bool)/;
 /**
  * What a short run leaves to other devices. Each compiler of an emulated GPU has the operations of two types here, one
@@ -78,7 +78,7 @@ const leftToOthers: Readonly<Record<string, RegExp>> = {
 /** Elsewhere one form of each type. Kernels of all workloads have values that move to the host. */
 const leftOutElsewhere = /^operations\/(?!.*from memory, a gang)|generic, one lane|^(memory|tables)\/(i32|f32): /;
 const isKept = (device: string, name: string): boolean => {
-  if ((device !== 'native' && likeU32.test(name)) || leftToOthers[device]?.test(name)) return false;
+  if ((device !== 'wasm' && likeU32.test(name)) || leftToOthers[device]?.test(name)) return false;
   return compiled.includes(device) ? kept.some((pattern) => pattern.test(name)) : !leftOutElsewhere.test(name);
 };
 

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import type { ShareBase } from '../src/workload/mining/source.js';
-import { gapPool, mineGaps } from './network/gap-rig.js';
+import { gapPool, mineGaps, useVerifier } from './network/gap-rig.js';
 import type { LineServer } from './network/line-server.js';
 import { type Mining, mine, pool } from './network/rig.js';
 
@@ -60,6 +60,8 @@ async function grownBy<Share extends ShareBase>(
   await stop();
   return grown;
 }
+
+useVerifier();
 
 describe('a day of jobs leaves nothing behind: no memory, no timers, no listeners', () => {
   test('Bitcoin: a pool sends one about every 30 s', async (ctx) => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { EASY } from './network/gap-chain.js';
 import type { GapPoolServer } from './network/gap-pool-server.js';
-import { gapPool, mineGaps } from './network/gap-rig.js';
+import { gapPool, mineGaps, useVerifier } from './network/gap-rig.js';
 import type { Client } from './network/line-server.js';
 import { exactJson } from './network/node-server.js';
 import { methods } from './network/rig.js';
@@ -11,6 +11,8 @@ import { byTier, isShort, patience } from './tier.js';
 const HARD = 60n << 48n;
 
 const ofBlock = (server: GapPoolServer): string => server.current!.data.toString('hex', 4, 36);
+
+useVerifier();
 
 describe('shares', () => {
   test('are all taken: none twice, ids from 0 on, header after header', async () => {

@@ -7,12 +7,14 @@ import { headerOf, parseGetworkData, workOfGetworkData } from '../src/workload/g
 import type { SourceEvent } from '../src/workload/mining/source.js';
 import { cert, key } from './network/certificate.js';
 import { EASY, GapChain } from './network/gap-chain.js';
-import { gapNode, gapScan, mineAt, PAYOUT, SCRIPT } from './network/gap-rig.js';
+import { gapNode, gapScan, mineAt, PAYOUT, SCRIPT, useVerifier } from './network/gap-rig.js';
 import { type Misdeed, NodeServer } from './network/node-server.js';
 import { byTier, isLong, isShort } from './tier.js';
 
 /** Gapcoin, solo, against a node on loopback that recomputes every proof and every block with code of its own. */
 const HARD = 60n << 48n;
+
+useVerifier();
 
 describe('a node with templates', () => {
   test(`takes a chain of ${byTier(3, 5, 100)} blocks, each with another number of transactions`, async () => {

@@ -3,10 +3,12 @@ import type { SourceEvent } from '../src/workload/mining/source.js';
 import { cert, key } from './network/certificate.js';
 import type { Client } from './network/line-server.js';
 import { PoolServer } from './network/pool-server.js';
-import { EASY, mine, pool } from './network/rig.js';
+import { EASY, mine, pool, useDevice } from './network/rig.js';
 import { byTier, patience } from './tier.js';
 
 /** Pools that break the protocol, go away, or want what is not theirs. */
+
+useDevice();
 
 describe('a pool that misbehaves', () => {
   const odd: readonly [what: string, act: (client: Client) => void][] = [

@@ -6,7 +6,9 @@ import { openOutput } from '../src/console/output/output.js';
 import { registerSecret } from '../src/console/output/redact.js';
 import { Miner } from '../src/workload/mining/miner.js';
 import type { ShareBase, WorkSource } from '../src/workload/mining/source.js';
-import { mine, pool } from './network/rig.js';
+import { mine, pool, useDevice } from './network/rig.js';
+
+useDevice();
 
 test('a password that a pool sends back is not in the log, wherever a long line is cut', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-log-'));

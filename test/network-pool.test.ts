@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { Engine, type FaultSpec, virtualDevices } from '../src/engine/index.js';
-import { device, methods, mine, pool } from './network/rig.js';
+import { device, methods, mine, pool, useDevice } from './network/rig.js';
 import { byTier } from './tier.js';
 
 /** Mining for pools on loopback that recompute every share with code of their own. */
+
+useDevice();
 
 describe('shares', () => {
   test('are all taken: none twice, versions within the mask, the header recomputed by the pool', async () => {

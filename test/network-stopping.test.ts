@@ -13,7 +13,7 @@ import { stratumOpener } from '../src/workload/block/mining/stratum.js';
 import type { Scan } from '../src/workload/mining/source.js';
 import { interrupted, start } from './command-line.js';
 import { RegtestChain } from './network/chain.js';
-import { gapNode, gapPool, mineAt, mineGaps, PAYOUT, SCRIPT } from './network/gap-rig.js';
+import { gapNode, gapPool, mineAt, mineGaps, PAYOUT, SCRIPT, useVerifier } from './network/gap-rig.js';
 import { NodeServer } from './network/node-server.js';
 import { engine, type Mining, mine, mineFor, mineFrom, pool } from './network/rig.js';
 import { byTier, patience } from './tier.js';
@@ -71,6 +71,8 @@ function silentAt(node: NodeServer<RegtestChain> | Awaited<ReturnType<typeof gap
     };
   });
 }
+
+useVerifier();
 
 describe('pools', () => {
   test.each(

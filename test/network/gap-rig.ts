@@ -12,14 +12,19 @@ import type { Scan } from '../../src/workload/mining/source.js';
 import { GapChain } from './gap-chain.js';
 import { GapPoolServer } from './gap-pool-server.js';
 import { NodeServer } from './node-server.js';
-import { engine, hasty, type Mining, mineFor, mineFrom } from './rig.js';
+import { engine, hasty, type Mining, mineFor, mineFrom, useDevice } from './rig.js';
 
 /** Gapcoin's mining on loopback, on the device that all tests of a file share. */
 let verifier: GapVerifier;
-beforeAll(() => {
-  verifier = new GapVerifier(1);
-});
-afterAll(() => verifier.close());
+
+/** Opens the device and the verifier before the tests of the calling file and closes them after them. */
+export function useVerifier(): void {
+  useDevice();
+  beforeAll(() => {
+    verifier = new GapVerifier(1);
+  });
+  afterAll(() => verifier.close());
+}
 
 /** Small numbers and small windows: a block takes milliseconds. */
 const SHIFT = 20;

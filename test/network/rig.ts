@@ -24,14 +24,18 @@ export const EASY = '0.000002';
 
 export let device: Device;
 export let engine: Engine;
-beforeAll(async () => {
-  device = await openDevice('wasm', { threads: 1 });
-  engine = new Engine([device], { streams: 1, slots: 2 });
-});
-afterAll(async () => {
-  await engine.close();
-  await device.close();
-});
+
+/** Opens the device before the tests of the calling file and closes it after them. Files share this module. */
+export function useDevice(): void {
+  beforeAll(async () => {
+    device = await openDevice('wasm', { threads: 1 });
+    engine = new Engine([device], { streams: 1, slots: 2 });
+  });
+  afterAll(async () => {
+    await engine.close();
+    await device.close();
+  });
+}
 
 /** A pool with easy shares, until the test is over. */
 export async function pool(): Promise<PoolServer> {
