@@ -9,7 +9,7 @@ import { headerScan, versionScan } from '../src/workload/block/kernel/kernel.js'
 import { midstate } from '../src/workload/block/kernel/midstate.js';
 import { checkNonce } from '../src/workload/block/kernel/reference.js';
 import { headerWords, jobValues, targetWords } from '../src/workload/block/kernel/scan.js';
-import { rolledVersion, solveVersions, withVersion } from '../src/workload/block/kernel/versions.js';
+import { rolledVersion, solveVersions, withVersion } from '../src/workload/block/kernel/version-rolling.js';
 import { byTier, isLong, isShort } from './tier.js';
 
 /** Every device finds exactly the nonces that node:crypto says are right, for targets of every size. */

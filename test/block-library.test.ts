@@ -7,7 +7,7 @@ import { Engine, merkleRoot, mineHeader, targetFromBits } from '../src/index.js'
 import { midstate } from '../src/workload/block/kernel/midstate.js';
 import { checkNonce } from '../src/workload/block/kernel/reference.js';
 import { headerWords } from '../src/workload/block/kernel/scan.js';
-import { rolledVersion } from '../src/workload/block/kernel/versions.js';
+import { rolledVersion } from '../src/workload/block/kernel/version-rolling.js';
 import { byTier } from './tier.js';
 
 const share = JSON.parse(readFileSync(new URL('data/block/stratum/testnet3-share.json', import.meta.url), 'utf8')) as {

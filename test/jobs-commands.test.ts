@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JobSummary } from '../src/store/index.js';
-import { outputBytes } from '../src/workload/words/space/extent.js';
+import { outputBytes } from '../src/workload/words/space/output-size.js';
 import { parseRequest } from '../src/workload/words/space/request.js';
 import { cleanEnvironment, main, millrace, millraceProcess, type Started, signalled, start } from './command-line.js';
 import { reading } from './store/planted.js';

@@ -20,7 +20,7 @@ import { headerScan, versionScan } from '../../dist/workload/block/kernel/kernel
 import { midstate } from '../../dist/workload/block/kernel/midstate.js';
 import { checkNonce, headerPrefix, targetFromBits } from '../../dist/workload/block/kernel/reference.js';
 import { headerWords, jobValues, targetWords } from '../../dist/workload/block/kernel/scan.js';
-import { solveVersions, withVersion } from '../../dist/workload/block/kernel/versions.js';
+import { solveVersions, withVersion } from '../../dist/workload/block/kernel/version-rolling.js';
 
 const { values } = parseArgs({
   options: {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { fusedMultiplyAdd } from '../../kernel/ir/exact.js';
+import { fusedMultiplyAdd } from '../../kernel/ir/fused-multiply-add.js';
 import { helperText } from '../../kernel/render/wat/helpers.js';
 import { api } from './api.js';
 import { assemble } from './assemble.js';

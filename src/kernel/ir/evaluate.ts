@@ -9,7 +9,7 @@ import {
   type Value,
   wrap,
 } from '../language/types.js';
-import { fusedMultiplyAdd, round } from './exact.js';
+import { fusedMultiplyAdd, round } from './fused-multiply-add.js';
 import type { PureOp } from './ops.js';
 import type { Node, Statement } from './program.js';
 

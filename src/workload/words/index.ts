@@ -1,4 +1,5 @@
 export { type WordOptions, wordBatches } from './generator/batches.js';
+export type { DeviceBatch } from './generator/device-ring.js';
 export {
   type DeviceProperties,
   deviceCount,
@@ -6,8 +7,7 @@ export {
   everyGpu,
   isCudaAvailable,
   wordsVersion,
-} from './generator/catalogue.js';
-export type { DeviceBatch } from './generator/device-ring.js';
+} from './generator/devices.js';
 export { createGenerator, type Generator, type GeneratorOptions } from './generator/generator.js';
 export { Status, type StatusCode, WordsError } from './generator/status.js';
 export { type FusedWords, fusedWords } from './kernel/fused.js';

@@ -14,8 +14,8 @@ import {
   writeWide,
 } from '../wire/commands.js';
 import type { GpuBuffer } from './buffer.js';
+import type { MarkQueue } from './mark-queue.js';
 import type { GpuJob } from './program.js';
-import type { MarkQueue } from './queue.js';
 import { sendTransfer } from './staging-ring.js';
 import type { Streams } from './streams.js';
 

@@ -9,8 +9,8 @@ import { type LineResult, ResultReader } from '../wire/results.js';
 import { RingWriter } from '../wire/ring.js';
 import { CommandWriter } from './command-writer.js';
 import type { Link } from './link.js';
+import { type MarkOutcome, MarkQueue } from './mark-queue.js';
 import { GpuJob } from './program.js';
-import { type MarkOutcome, MarkQueue } from './queue.js';
 import { GpuStream } from './stream.js';
 
 /** The most bytes that the main thread copies in one turn of its event loop, about 200 µs; the rest follows in the next. */

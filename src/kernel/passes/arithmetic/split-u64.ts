@@ -18,7 +18,7 @@ import { rewriteStatement } from '../rewrite.js';
 import { removeUnused } from './fold.js';
 import { Simplifier } from './simplify.js';
 import { U64Arithmetic, type WordPair } from './u64-arithmetic.js';
-import { expandU64Sums } from './wide-sums.js';
+import { expandU64Sums } from './u64-sums.js';
 
 /**
  * Lowers a floating program for targets without 64-bit integers: every u64 becomes two u32, in values, cells, tables,

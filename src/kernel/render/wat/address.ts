@@ -1,7 +1,7 @@
 import { bytesOf, type Scalar } from '../../language/types.js';
-import { lowWords } from './gang.js';
-import { watLiteral } from './scalar.js';
-import type { WatBody } from './style.js';
+import type { WatBody } from './body.js';
+import { watLiteral } from './scalar-forms.js';
+import { lowWords } from './simd-forms.js';
 import { laneText, type Operand } from './values.js';
 
 /** The address of an access: elements of `type` from `start + offset` on, counted in accesses of `width` elements. */

@@ -3,9 +3,9 @@ import type { Origin } from '../../language/origin.js';
 import { bytesOf } from '../../language/types.js';
 import { bufferName, lengthName } from '../names.js';
 import { boundsCheck, immediates, laneAddresses, type MemoryAccess, offset, uniformAddress } from './address.js';
+import type { EffectStatement, Effects, WatBody } from './body.js';
 import { transposed } from './quads.js';
-import { get, wasmType, watLiteral } from './scalar.js';
-import type { EffectStatement, Effects, WatBody } from './style.js';
+import { get, wasmType, watLiteral } from './scalar-forms.js';
 import { laneText, type Operand } from './values.js';
 
 /**

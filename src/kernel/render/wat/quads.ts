@@ -1,5 +1,5 @@
 import { bytesOf, type Scalar } from '../../language/types.js';
-import { highHalves, lowHalves, shuffle } from './gang.js';
+import { highHalves, lowHalves, shuffle } from './simd-forms.js';
 
 /**
  * Transposes quads (per lane: four elements, in registers) to elements (per element: all lanes, in registers), or back.

@@ -1,9 +1,9 @@
 import { type Node, type Statement, SUM_PARTIALS } from '../../ir/program.js';
 import { bytesOf } from '../../language/types.js';
 import { bufferName } from '../names.js';
-import { shapeOf } from './gang.js';
-import { get, wasmType } from './scalar.js';
-import type { WatBody } from './style.js';
+import type { WatBody } from './body.js';
+import { get, wasmType } from './scalar-forms.js';
+import { shapeOf } from './simd-forms.js';
 
 type RegionStatement = Extract<Statement, { kind: 'each' | 'sum' | 'scan' | 'once' }>;
 

@@ -1,8 +1,8 @@
 import { formName, rowOf } from '../../ir/ops.js';
 import type { Node } from '../../ir/program.js';
 import { bytesOf, type Scalar, type Value } from '../../language/types.js';
-import { gangForms, inLowerHalves, lowHalves, lowWords, shapeOf, shuffle } from './gang.js';
-import { literalDigits, scalarForm, watLiteral } from './scalar.js';
+import { literalDigits, scalarForm, watLiteral } from './scalar-forms.js';
+import { gangForms, inLowerHalves, lowHalves, lowWords, shapeOf, shuffle } from './simd-forms.js';
 
 /** A value in the text: one expression, or one per register of a gang's value. */
 export interface Operand {

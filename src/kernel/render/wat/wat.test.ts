@@ -4,7 +4,7 @@ import { atomic, read, rw } from '../../language/buffers.js';
 import { cell, loop, table, when } from '../../language/control.js';
 import { items } from '../../language/items.js';
 import { u32 } from '../../language/types.js';
-import { watLiteral } from './scalar.js';
+import { watLiteral } from './scalar-forms.js';
 
 /** Returns the text inside the loop over items. */
 function body(text: string): string {

@@ -4,11 +4,11 @@ import type { Origin } from '../../language/origin.js';
 import { bytesOf, type Scalar } from '../../language/types.js';
 import type { Gang } from '../../passes/shape/gang.js';
 import { bufferName, lengthName } from '../names.js';
+import { WatBody } from './body.js';
 import { calledIn, helperText } from './helpers.js';
 import { WatMemory } from './memory.js';
 import { laneLoop, PARTIALS } from './regions.js';
-import { get, wasmType } from './scalar.js';
-import { WatBody } from './style.js';
+import { get, wasmType } from './scalar-forms.js';
 import { constantTables } from './tables.js';
 import { splatText } from './values.js';
 

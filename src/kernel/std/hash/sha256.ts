@@ -5,7 +5,7 @@ import { std } from '../../language/std-function.js';
 import { currentTrace } from '../../language/trace.js';
 import type { Scalar } from '../../language/types.js';
 import { armBody } from './sha256-arm.js';
-import { armLastWordsBody } from './sha256-arm-lasts.js';
+import { armLastWordsBody } from './sha256-arm-last-words.js';
 import { shaNiBody } from './sha256-shani.js';
 
 type Word = Expr<'u32'>;

@@ -3,7 +3,7 @@ import { MIN_RUNS } from '../../../bench/measure.js';
 import { openDevice } from '../../../device/registry.js';
 import { Recorder } from '../../../engine/index.js';
 import { MillraceError } from '../../../kernel/error.js';
-import { type CourseCase, courseCases } from '../files/course.js';
+import { type CourseCase, courseCases } from '../files/course-cases.js';
 import { Solver } from '../job/solve.js';
 import { targetFromBits } from '../kernel/reference.js';
 import { peers } from './peers.js';

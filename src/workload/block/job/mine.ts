@@ -4,7 +4,7 @@ import { tunedStreams } from '../../../engine/tune/tuning-store.js';
 import { MillraceError } from '../../../kernel/error.js';
 import { header as wholeHeader } from '../kernel/reference.js';
 import { NONCES } from '../kernel/scan.js';
-import { solveVersions, type VersionRolling, withVersion } from '../kernel/versions.js';
+import { solveVersions, type VersionRolling, withVersion } from '../kernel/version-rolling.js';
 import { solveOn } from './solve.js';
 import { blockTunable } from './tune.js';
 

@@ -6,7 +6,7 @@ import type { CommandResult } from '../../../console/output/output.js';
 import { prepareKernels } from '../../../console/output/preparation.js';
 import { MINING_TRAITS, type MiningOptions, mine, miningUsageError, withMiningOptions } from '../../mining/command.js';
 import { checkPayout } from '../../mining/payout/address.js';
-import { versionKernel, versionsPerItem } from '../kernel/versions.js';
+import { versionKernel, versionsPerItem } from '../kernel/version-rolling.js';
 import { BITCOIN_CHAINS } from './chains.js';
 import { BITCOIN_DESCRIPTION } from './description.js';
 import { scanWork } from './scan-work.js';

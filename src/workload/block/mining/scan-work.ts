@@ -5,7 +5,7 @@ import { maxNonces } from '../job/solve.js';
 import { midstate } from '../kernel/midstate.js';
 import { isTopWordZero } from '../kernel/nonce-flow.js';
 import { headerWords, targetWords } from '../kernel/scan.js';
-import { cacheLast, versionKernel, versionsPerItem } from '../kernel/versions.js';
+import { cacheLast, versionKernel, versionsPerItem } from '../kernel/version-rolling.js';
 import {
   type Evaluation,
   evaluate,

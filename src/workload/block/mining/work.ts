@@ -1,6 +1,6 @@
 import { merkleRootOf } from '../../mining/server/template.js';
 import { displayOf, hashHeader, numberOf } from '../kernel/reference.js';
-import { rolledVersion } from '../kernel/versions.js';
+import { rolledVersion } from '../kernel/version-rolling.js';
 
 /** Work to mine: a header in which version bits, the coinbase's extranonce, the time and the nonce are free. */
 export interface Work {

@@ -2,7 +2,7 @@ import type { BenchCase, PeerComparison, WorkloadBench } from '../../../bench/ca
 import type { Device, DeviceInfo } from '../../../device/device.js';
 import { openPeer, type PeerLibrary, type PeerWork } from './peers.js';
 import { deviceRate, hostRate, type RateOptions } from './rate.js';
-import { scalingJob } from './sized.js';
+import { scalingJob } from './scaling.js';
 
 const QUBITS = 16;
 const CHECKED = 'the reference, first and last state, within 2e-15';

@@ -1,8 +1,8 @@
 import type { Output } from '../../../console/output/output.js';
 import type { Device } from '../../../device/device.js';
+import { expectedTrace, wordsFrom } from '../job/candidate-trace.js';
 import type { PieceWork } from '../job/flow.js';
 import type { Gap } from '../job/search.js';
-import { expectedTrace, wordsFrom } from '../job/traces.js';
 import { limbsOf } from '../kernel/chain-kernel.js';
 import type { Plan } from '../kernel/plan.js';
 import { difficulty, merit } from '../kernel/reference.js';

@@ -8,6 +8,7 @@ import { CACHED_SHAPES, type Plan, type PlanOptions, planFor } from '../kernel/p
 import { withPlanted } from '../kernel/planted.js';
 import { bitsOf } from '../kernel/reference.js';
 import { TALLY_WORDS, TallyIndex } from '../kernel/sieve-kernels.js';
+import { type CandidateTrace, MAX_TRACES, traces, tracesIn, traceWords } from './candidate-trace.js';
 import {
   countsIn,
   limbs,
@@ -20,7 +21,6 @@ import {
   windowAt,
   wordsOf,
 } from './sieve-stage.js';
-import { type CandidateTrace, MAX_TRACES, traces, tracesIn, traceWords } from './traces.js';
 import type { PlantedGaps } from './verifier-tasks.js';
 
 /** A number that passes Fermat's test, followed by none that does in the next `minGap` − 1. */

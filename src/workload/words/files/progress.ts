@@ -4,8 +4,8 @@ import type { JobDescription } from '../../../console/ledger/job-session.js';
 import { between, type Intervals } from '../../../engine/index.js';
 import type { WorkLog } from '../../../store/index.js';
 import { type ByteString, toByteString } from '../space/charset.js';
-import { outputBytes } from '../space/extent.js';
 import { separatorOf } from '../space/layout.js';
+import { outputBytes } from '../space/output-size.js';
 import type { WordRequest } from '../space/request.js';
 import type { Sink } from './sink.js';
 

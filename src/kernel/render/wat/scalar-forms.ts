@@ -1,7 +1,7 @@
 import { formName, operandType, rowOf, typeSets } from '../../ir/ops.js';
 import type { Node } from '../../ir/program.js';
 import { isInteger, type Scalar, toWords, type Value } from '../../language/types.js';
-import { named } from './gang.js';
+import { named } from './simd-forms.js';
 
 /**
  * Returns the WAT form of an operation, with `A` to `D` for operands and `N` for a bit count as the instruction takes it.

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { outputBytes } from './extent.js';
 import { Keyspace } from './keyspace.js';
 import type { Mask } from './mask.js';
 import { orders } from './order.js';
+import { outputBytes } from './output-size.js';
 import { wordsOf } from './words.js';
 
 const characters = fc.uniqueArray(fc.constantFrom('a', 'b', 'xy', 'pqr', 'klmn'), { minLength: 1, maxLength: 4 });

@@ -6,7 +6,7 @@ import { usedOnceInTheirBlock } from '../c/c-like.js';
 import { parameterName } from '../names.js';
 import { calledIn } from './helpers.js';
 import { printRegion } from './regions.js';
-import { get, wasmType, watLiteral } from './scalar.js';
+import { get, wasmType, watLiteral } from './scalar-forms.js';
 import {
   type Operand,
   type OperationContext,
