@@ -5,7 +5,7 @@ import { shaBody } from './sha256-native.js';
  * ARMv8's SHA-2 instructions: four rounds in two, four message words in two. In a gang of 4 a double hash takes 255
  * instructions a lane (GCC 12; clang 19: 215), 108 of them these, and 126 cycles of a Neoverse-N1, which starts one of these
  * a cycle. GCC interleaves the lanes by itself: blocks one, two and four abreast give the same code. Searches that depend on
- * the last word alone use the faster sha256-arm-lasts.ts.
+ * the last word alone use the faster sha256-arm-last-words.ts.
  */
 export const armBody = (constants: readonly number[]): NativeText =>
   shaBody(
