@@ -124,7 +124,7 @@ export class DeviceMemory implements DeviceMemoryPool<Memory> {
 
   #outOfMemory(bytes: number): MillraceError {
     const { device } = this.#context;
-    const free = device.isCpu ? `, ${formatBytes(freemem())} free` : '';
+    const free = device.isCpu ? ` (${formatBytes(freemem())} of this machine's memory are free)` : '';
     return new MillraceError({
       code: 'device-memory',
       message: `opencl:${device.number} (${device.name}): not enough device memory for ${formatBytes(bytes)}`,
