@@ -7,8 +7,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { committedBaselines } from '../src/bench/baseline.js';
 import type { Candidate } from '../src/bench/measure.js';
 import type { SavedReport } from '../src/bench/saved.js';
+import { showRates } from '../src/cli/tour.js';
+import { openOutput } from '../src/console/output/output.js';
 import type { Device } from '../src/device/device.js';
 import { openDevice } from '../src/device/registry.js';
+import { MillraceError } from '../src/kernel/error.js';
 import { benchedWorkloads } from '../src/workload/cases.js';
 import { millrace } from './command-line.js';
 import { isShort } from './tier.js';
@@ -128,6 +131,20 @@ describe.skipIf(isShort)('each workload', () => {
     expect(peers[0]?.rows.length).toBeGreaterThan(0);
     expect(scaling).toMatchObject([{ workload: 'block' }]);
     expect(several).toMatchObject([{ workload: 'block' }]);
+  });
+});
+
+it('a tour ends with wrong results of a device', async () => {
+  const device = { info: { id: 'wasm', kind: 'wasm' } } as Device;
+  const open = () => Promise.reject(new MillraceError({ code: 'device-failed', message: 'it reported nonsense' }));
+  const workloads = [{ workload: 'block', cases: [{ name: 'wrong', checkedBy: 'hand', open }] }];
+  const sink = { write: () => true };
+  const output = openOutput({}, { stdout: sink, stderr: sink });
+  await expect(showRates(output, device, workloads, new AbortController().signal)).rejects.toMatchObject({
+    code: 'device-failed',
+    summary: 'it reported nonsense',
+    asked: 'wrong on wasm',
+    advice: 'run `millrace selftest --device wasm`',
   });
 });
 

@@ -56,6 +56,22 @@ function expectNothingLeft({ open, spec }: VirtualDevice): void {
   if (spec.hangsAt === undefined) expect(open).toEqual({ buffers: 0, streams: 0, host: 0 });
 }
 
+test('streams of a virtual device copy, and wait for each other', async () => {
+  const [device] = virtualDevices(behind, [{}]);
+  const [from, to] = [await device!.alloc(16), await device!.alloc(16)];
+  const [first, second] = [device!.stream(), device!.stream()];
+  const words = new Uint32Array(4);
+  first.fill(from, 7);
+  first.copy(from, to, 8, 0, 4);
+  second.wait(first.mark());
+  second.read(to, words);
+  await second.mark().done;
+  expect([...words]).toEqual([0, 7, 7, 0]);
+  for (const one of [from, to]) one.free();
+  for (const one of [first, second]) one.close();
+  expectNothingLeft(device!);
+});
+
 describe('one of two devices', () => {
   test.each<[string, FaultSpec, string]>([
     ['disappears', { disappearsAt: 5 }, 'has disappeared'],

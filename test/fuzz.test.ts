@@ -12,6 +12,7 @@ import { Random } from '../src/device/conformance/model/random.js';
 import { regressionKernels } from '../src/device/conformance/values/regressions.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
 import { virtualDevices } from '../src/engine/index.js';
+import { MillraceError } from '../src/kernel/error.js';
 import { breakWhen, items, loop, whileTrue } from '../src/kernel/index.js';
 import { floatingProgram } from '../src/kernel/passes/floating.js';
 import { makeGang } from '../src/kernel/passes/shape/gang.js';
@@ -95,6 +96,24 @@ describe('a failure', () => {
       expect(failed).toBe(1);
       expect(firstFailure).toContain(`seed ${SEED}`);
       expect(firstFailure).toMatch(/^job +\{ /m);
+    } finally {
+      await behind.close();
+    }
+  });
+
+  test.skipIf(isShort)('is not that a device refuses a kernel', async () => {
+    const behind = await openDevice('interpreter');
+    const [device] = virtualDevices(behind, [{}]);
+    device!.compile = () => Promise.reject(new MillraceError({ code: 'kernel-budget', message: 'too large' }));
+    const reasons: unknown[] = [];
+    const onResult = ({ reason }: { reason?: string }): void => void reasons.push(reason);
+    try {
+      expect(await fuzzDevice(device!, { seed: SEED, count: 1, onResult })).toEqual({
+        passed: 0,
+        failed: 0,
+        skipped: 1,
+      });
+      expect(reasons).toEqual(['too large']);
     } finally {
       await behind.close();
     }

@@ -2,12 +2,13 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
-import { afterAll, expect, it } from 'vitest';
+import { afterAll, expect, it, vi } from 'vitest';
 import { between } from '../src/engine/work/space.js';
 import { openStore } from '../src/store/index.js';
 import { Connection } from '../src/store/thread/connection.js';
 import { Ledger } from '../src/store/thread/ledger.js';
 import { Lock } from '../src/store/thread/lock.js';
+import { isShort } from './tier.js';
 
 /** What fails leaves nothing behind: no thread and no lock. */
 const folder = mkdtempSync(join(tmpdir(), 'millrace-failing-'));
@@ -41,6 +42,21 @@ it('a store that cannot be opened leaves no thread', async () => {
     expect(running).toBe(0);
   } finally {
     process.off('worker', count);
+  }
+});
+
+it.skipIf(isShort)('without a function for messages, a damaged ledger is a warning of the process', async () => {
+  const place = join(folder, 'damaged');
+  mkdirSync(place);
+  writeFileSync(join(place, 'ledger.db'), 'SQLite format 3\0'.padEnd(4096, 'x'));
+  const warn = vi.spyOn(process, 'emitWarning').mockReturnValue();
+  try {
+    await (await openStore(place)).close();
+    expect(warn.mock.calls).toEqual([
+      [expect.stringMatching(/is damaged .* It was set aside as .*ledger-damaged-1\.db/)],
+    ]);
+  } finally {
+    warn.mockRestore();
   }
 });
 

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import type { WorkloadBench } from '../bench/case.js';
 import { machine, machineLine } from '../bench/machine.js';
 import { MIN_RUNS } from '../bench/measure.js';
 import { boundText } from '../bench/report.js';
@@ -50,7 +51,7 @@ async function tour({ output, options: { device: name, threads }, signal }: Call
     // The whole suite takes a compiler most of a minute at the first run.
     output.line(`\n${style.bold('self-test')}, the cases on u32`);
     const failed = await testDevice(output, device, { indent: 2, filter: 'u32' }, signal);
-    await showRates(output, device, signal);
+    await showRates(output, device, benchedWorkloads, signal);
     output.line(`\n${style.bold('next')}`);
     const command = process.env.npm_lifecycle_event === undefined ? 'millrace' : './millrace';
     output.line(`  ${command} init                          write your own kernel, then \`${command} run kernel.ts\``);
@@ -64,14 +65,17 @@ async function tour({ output, options: { device: name, threads }, signal }: Call
 }
 
 /** Shows the rate of each workload, with results checked. The first is `block`, whose rate the preceding search needs. */
-async function showRates(output: Output, device: Device, signal: AbortSignal): Promise<void> {
+export async function showRates(
+  output: Output,
+  device: Device,
+  workloads: readonly WorkloadBench[],
+  signal: AbortSignal,
+): Promise<void> {
   const { style } = output;
   const how = { runs: MIN_RUNS, seconds: RUN_SECONDS, isFull: false };
-  const shown = benchedWorkloads.flatMap(({ cases }) =>
-    cases.flatMap(({ isLong, name }) => (isLong ? [] : [name.length])),
-  );
+  const shown = workloads.flatMap(({ cases }) => cases.flatMap(({ isLong, name }) => (isLong ? [] : [name.length])));
   let isFirst = true;
-  for await (const one of runSuite(benchedWorkloads, [device], how)) {
+  for await (const one of runSuite(workloads, [device], how)) {
     signal.throwIfAborted();
     figureEvent(output, one);
     if (!isFigure(one) && one.isWrong) throw wrongResultsError(one);

@@ -1,11 +1,14 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventsIn } from '../../test/events.js';
 import type { Device } from '../device/device.js';
 import { MillraceError } from '../kernel/error.js';
+import { action } from './command/action.js';
 import { Exit, exitOf } from './command/exit.js';
+import { type Host, withHost } from './command/host.js';
 import { startScratchCache } from './command/scratch-cache.js';
 import { setUpDevices } from './options/device-options.js';
 import { flag, valueOption, wholeNumberParser } from './options/options.js';
@@ -121,6 +124,49 @@ describe('how a command ends', () => {
     controller.abort();
     expect(await runToExit(output, async () => controller.signal.throwIfAborted() as never)).toBe(3);
     expect(await runToExit(output, () => Promise.reject(new Error('bug')))).toBe(70);
+  });
+
+  /** Runs `body` in a command whose process cannot end: `exit` throws. */
+  async function ended(body: () => void) {
+    const told: string[] = [];
+    const sink = { write: (text: string) => told.push(text) };
+    const exits: number[] = [];
+    const exit = (status: number): never => {
+      exits.push(status);
+      throw new Error('the process ends here');
+    };
+    const own = { args: [], stdin: {}, stdout: sink, stderr: sink, exitCode: undefined, exit } as unknown as Host;
+    const command = new Command('x').option('--json');
+    const run = async () => {
+      expect(body).toThrow('the process ends here');
+      return Exit.ok;
+    };
+    command.action(action(run));
+    await withHost(own, () => command.parseAsync(['--json'], { from: 'user' }));
+    return { exits, events: eventsIn(told.join('')) };
+  }
+  /** The handler that the command has added. */
+  const handler = (name: string) => process.listeners(name as 'SIGINT').at(-1) as (given: unknown) => void;
+
+  it('tells an error that nothing caught, and ends in done', async () => {
+    const { exits, events } = await ended(() => handler('uncaughtException')(error));
+    expect(exits).toEqual([69]);
+    expect(events.slice(1, 3)).toEqual([
+      { event: 'error', code: 'device-absent', message: 'no compiler', asked: 'native', advice: 'get one' },
+      { event: 'done', exit: 69 },
+    ]);
+  });
+
+  it('is aborted by a second signal', async () => {
+    const { exits, events } = await ended(() => {
+      handler('SIGINT')('SIGINT');
+      handler('SIGINT')('SIGINT');
+    });
+    expect(exits).toEqual([3]);
+    expect(events.slice(1, 3)).toEqual([
+      { event: 'error', code: 'aborted', message: 'aborted by the user' },
+      { event: 'done', exit: 3 },
+    ]);
   });
 
   it('writes bigints exactly', () => {

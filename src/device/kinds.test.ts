@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { MillraceError } from '../kernel/error.js';
 import { items } from '../kernel/index.js';
+import { deferred } from './deferred.js';
 import type { Device, DeviceInfo } from './device.js';
 import { type DeviceKind, DeviceKinds, type DeviceModule, openAnother, type ProbeResult } from './kinds.js';
 
@@ -34,7 +35,8 @@ function world(modules: Partial<Record<Kind, Partial<DeviceModule> | ProbeResult
         },
         open: async (name) => {
           asked.push(`open ${name}`);
-          return { info: { ...info(id as Kind, 0), id: name } } as Device;
+          const close = async () => void asked.push(`close ${name}`);
+          return { info: { ...info(id as Kind, 0), id: name }, close } as Device;
         },
         ...(own.prepare && { prepare: own.prepare }),
         ...(own.sensors && { sensors: own.sensors }),
@@ -150,6 +152,18 @@ describe('the list', () => {
     const usage = new MillraceError({ code: 'usage', message: 'no number of threads' });
     await expect(world({ native: { probe: () => Promise.reject(usage) } }).kinds.list()).rejects.toBe(usage);
   });
+});
+
+test('an abort does not wait for a device that is being opened; the device is closed when it comes', async () => {
+  const abort = new AbortController();
+  const { promise, resolve } = deferred<ProbeResult>();
+  const { asked, kinds } = world({ cuda: { probe: () => promise } });
+  const opening = kinds.openAll('auto', { signal: abort.signal });
+  abort.abort(new Error('stopped'));
+  await expect(opening).rejects.toThrow('stopped');
+  expect(asked).toEqual(['probe cuda']);
+  resolve({ infos: [info('cuda', 0)] });
+  await expect.poll(() => asked).toEqual(['probe cuda', 'open cuda:0', 'close cuda:0']);
 });
 
 test.each(['cuda', 'auto'])('what is expected of %s is prepared once it has been asked to open', async (name) => {

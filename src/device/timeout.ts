@@ -15,7 +15,7 @@ export async function withTimeout<T>(promise: Promise<T>, milliseconds: number, 
 export function unlessAborted<T>(
   work: Promise<T>,
   signal: AbortSignal | undefined,
-  late: (result: T) => unknown = () => undefined,
+  late?: (result: T) => unknown,
 ): Promise<T> {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {

@@ -49,13 +49,9 @@ export class JsonLines {
   #invalidLines = 0;
 
   static async open(endpoint: Endpoint, options: JsonLinesOptions): Promise<JsonLines> {
-    // Lines that arrive before the client exists are buffered.
-    const early: string[] = [];
-    let receive = (line: string): void => void early.push(line);
-    const lines = await connectLines(endpoint, { ...options, onLine: (line) => receive(line) });
-    const client = new JsonLines(lines, options);
-    receive = (line) => client.#receive(line);
-    for (const line of early) client.#receive(line);
+    // The first line arrives in a later turn of the event loop, when the client exists.
+    const lines = await connectLines(endpoint, { ...options, onLine: (line) => client.#receive(line) });
+    const client: JsonLines = new JsonLines(lines, options);
     return client;
   }
 

@@ -76,19 +76,18 @@ function waitUntilConnected(
   return new Promise((resolve, reject) => {
     const refuse = (why: string, cause?: unknown): void => settle(() => reject(unreachable(endpoint, why, cause)));
     const onError = (error: NodeJS.ErrnoException): void => refuse(reasonOf(error), error);
-    const onClose = (): void => refuse('the server closed the connection');
     const onAbort = (): void => settle(() => reject(signal?.reason));
     const timer = setTimeout(() => refuse(`no answer within ${ms / 1000} s`), ms);
     const settle = (then: () => void): void => {
       clearTimeout(timer);
-      socket.off('close', onClose).off(event, onConnect);
+      socket.off(event, onConnect);
       signal?.removeEventListener('abort', onAbort);
       // Later errors are handled by the next owner's listener, or ignored.
       socket.on('error', () => undefined).off('error', onError);
       then();
     };
     const onConnect = (): void => settle(resolve);
-    socket.once(event, onConnect).on('error', onError).once('close', onClose);
+    socket.once(event, onConnect).on('error', onError);
     signal?.addEventListener('abort', onAbort, { once: true });
   });
 }

@@ -4,7 +4,7 @@ import type { Device, DeviceProgram, Report, Resident } from '../../src/device/d
 import type { ResidentQueue } from '../../src/device/gpu/resident/resident.js';
 import { Engine, search } from '../../src/engine/index.js';
 import { cell, items, loop, read, u32, when } from '../../src/kernel/index.js';
-import { byTier } from '../tier.js';
+import { byTier, isShort } from '../tier.js';
 import { reset } from './driver-rig.js';
 import { buildFake, type Fake } from './fake.js';
 
@@ -208,6 +208,22 @@ describe.skipIf(missing !== undefined)(`resident grids on the fake${missing ? `:
     expect(resident.fault?.message).toContain('CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES');
     expect((await submit(0n, 100)).complete).toBe(false);
     resident.close();
+  });
+
+  test.skipIf(isShort)('without memory there is no grid, and no page of its queue stays locked', async () => {
+    const device = await open();
+    const program = await device.compile(every, { lanes: 32 });
+    const count = (wanted: RegExp): number => fake.calls().filter(({ name }) => wanted.test(name)).length;
+    const locked = (): number => count(/^cuMemHostRegister/) - count(/^cuMemHostUnregister/);
+    const before = [locked(), count(/^cuMemHostRegister/)] as const;
+    const total = fake.get('total');
+    fake.set('total', 0);
+    expect(await device.resident?.(program.bind({ by: 97 }), { entries: 4, hits: HITS })).toBeUndefined();
+    expect(count(/^cuMemHostRegister/)).toBe(before[1] + 1);
+    expect(locked()).toBe(before[0]);
+    fake.set('total', total);
+    const { submit } = await openResident(device, 97);
+    expect(await submit(0n, 5000)).toMatchObject(wanted(0n, 5000, 97, 0));
   });
 
   test('a grid that dies takes the device with it', async () => {

@@ -4,8 +4,8 @@ import { recorder } from './recording.js';
 
 it('keeps the commands that kernels need, and refuses the others', async () => {
   const device = await openDevice('wasm', { threads: 1 });
+  const recorded = recorder(device);
   try {
-    const recorded = recorder(device);
     const [buffer, other] = [await recorded.device.alloc(16), await recorded.device.alloc(16)];
     const stream = recorded.device.stream();
     stream.fill(buffer, 7, 4);
@@ -26,6 +26,7 @@ it('keeps the commands that kernels need, and refuses the others', async () => {
     stream.cancel();
     stream.close();
   } finally {
-    await device.close();
+    await recorded.device.close();
   }
+  expect(() => device.stream()).toThrow(/closed/);
 });

@@ -16,8 +16,8 @@ export async function loadOptions(command: Command): Promise<Readonly<Record<str
   const path = explicitPath ?? configFile();
   const file = readConfig(path, explicitPath !== undefined);
   if (file !== undefined) {
-    const isKnown = findUnknown(file, rootOf(command)) === undefined;
-    const unknown = isKnown ? undefined : findUnknown(file, await loadAllCommands(rootOf(command)));
+    let unknown = findUnknown(file, rootOf(command));
+    if (unknown && loadAllCommands) unknown = findUnknown(file, await loadAllCommands());
     if (unknown) throw unknownKeyError(path, unknown);
     for (const [option, value] of settingsFor(file, pathOf(command), command))
       applySetting(path, command, option, value);
@@ -55,7 +55,7 @@ const rootOf = (command: Command): Command => (command.parent === null ? command
 
 const pathOf = (command: Command): Command[] => (command.parent === null ? [] : [...pathOf(command.parent), command]);
 
-let loadAllCommands: (loaded: Command) => Promise<Command> = async (loaded) => loaded;
+let loadAllCommands: (() => Promise<Command>) | undefined;
 
 /** Sets the function that loads all commands if only one was loaded: a file may have settings for the others. */
 export function loadProgramWith(load: () => Promise<Command>): void {

@@ -24,9 +24,9 @@ export function watchSignals(output: Output, graceMs: number): StopHandle {
   let exit: ExitCode | undefined;
   const timers: NodeJS.Timeout[] = [];
   const own = host();
-  let quit: (status: number) => void = () => undefined;
+  let quit: ((status: number) => void) | undefined;
   const endProcess = (status: number): never => {
-    if (own === processHost) process.on('exit', (code) => quit(code));
+    if (own === processHost) process.on('exit', (code) => quit?.(code));
     return own.exit(status);
   };
   const abort = (): never => {

@@ -107,7 +107,7 @@ export class JobSession<T extends Indexed> {
   #isCancelled = false;
   #isPaused = false;
   #isOver = false;
-  #announceResumed: () => void = () => undefined;
+  readonly #announceResumed: (() => void) | undefined;
   readonly #shownWarnings = new Set<string>();
   #lastHit: { readonly index: bigint; readonly nth: number } | undefined;
 
@@ -158,7 +158,7 @@ export class JobSession<T extends Indexed> {
     };
     const { ledger } = this;
     if (!ledger) return { ...pauseControls, stop: call.stop, signal: call.signal };
-    this.#announceResumed();
+    this.#announceResumed?.();
     ledger.setDevices(engine()?.devices.map(({ info }) => info.id) ?? []);
     return {
       ...pauseControls,

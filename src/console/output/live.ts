@@ -20,7 +20,8 @@ const REDRAW_DELAY_MS = 50;
 
 export function openLiveLines(stream: LiveStream, isEnabled = true): LiveLines {
   if (stream.isTTY !== true || !isEnabled) {
-    return { isEnabled: false, columns: 80, show: () => {}, clear: () => {}, writeAbove: (write) => write() };
+    const ignore = (): void => undefined;
+    return { isEnabled: false, columns: 80, show: ignore, clear: ignore, writeAbove: (write) => write() };
   }
   /** The lines as displayed, and as given. */
   let shown: readonly string[] = [];

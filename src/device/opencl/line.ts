@@ -154,7 +154,7 @@ export class OpenClLine extends NativeLine<Memory, OpenClProgram, OpenClMark, Ev
     super.destroy();
     if (this.#countMemory) memory.free(this.#countMemory);
     for (const { memory: ring } of [this.staging, this.#blockRing]) if (ring) pinned.release(ring.address);
-    this.epoch.release();
+    this.epoch.release?.();
     this.queue.destroy();
   }
 

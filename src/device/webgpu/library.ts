@@ -126,12 +126,10 @@ async function requestAdapter({ create, versions }: Runtime, choice: AdapterChoi
 /** Dawn lists its adapters' names when asked for one that does not exist. The same GPU may have several backends. */
 async function choices({ create }: Runtime): Promise<AdapterChoice[]> {
   if (!inNode()) return [{}];
-  const message = await create({ name: 'none of them' })
+  const answer = await create({ name: 'none of them' })
     .requestAdapter()
-    .then(
-      () => '',
-      (error: Error) => error.message,
-    );
+    .catch((error: Error) => error.message);
+  const message = typeof answer === 'string' ? answer : '';
   const known = new Map<string, AdapterChoice>();
   for (const [, backend = '', name = ''] of message.matchAll(/backend: '([^']*)', name: '([^']*)'/g))
     if (backend !== 'null' && !known.has(name)) known.set(name, { backend, name });

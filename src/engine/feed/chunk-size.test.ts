@@ -13,6 +13,9 @@ import {
   sizeForBatch,
   WEBGPU_MAX_CHUNK_MS,
 } from './chunk-size.js';
+import { Lane } from './lane.js';
+import type { ChunkOwner } from './owner.js';
+import type { Pipeline } from './pipeline.js';
 
 /** The stride of the seed's miner: 768 workgroups of 256 threads, 8 nonces each. */
 const STRIDE = 768 * 256 * 8;
@@ -268,4 +271,21 @@ describe('batches by the queue', () => {
       sizeForBatch({ ...rules, expectedPerMs: undefined }, 100, { perMs: undefined, queued: 0, capacity: 4 }),
     ).toBe(100);
   });
+});
+
+test('a lane halves its next chunk (C6)', async () => {
+  const flow = {
+    shape: { stride: STRIDE, granularity: 256, min: 256, max: 2 ** 32 },
+    slot: () => ({}),
+    close: () => {},
+  };
+  const run = { job: { name: 'miner', flow: { open: () => flow } } } as unknown as ChunkOwner;
+  const device = { info: { id: 'native', kind: 'native' } };
+  const options = { isPersistent: false, slotsPerStream: 1 };
+  const lane = new Lane(run, { device, streams: [{}], options } as unknown as Pipeline);
+  await lane.open();
+  lane.startSizing(1);
+  expect(lane.next.size).toBe(393_216);
+  lane.halveChunkSize();
+  expect(lane.next).toEqual({ size: 196_608, policy: 'shrink' });
 });

@@ -3,7 +3,10 @@ import { byTier, isShort } from '../../../test/tier.js';
 import type { Device } from '../../device/device.js';
 import { listDevices, openDevice } from '../../device/registry.js';
 import { items, read, rw, u32 } from '../../kernel/index.js';
+import type { Engine } from '../engine.js';
+import type { Job } from '../job.js';
 import { generate } from './generate.js';
+import { search } from './search.js';
 import { transform } from './transform.js';
 
 const { devices } = await listDevices();
@@ -14,6 +17,18 @@ const squares = items('squares', { job: { plus: u32 }, buffers: { out: rw(u32) }
 const doubles = items('doubles', { buffers: { x: read(u32), y: rw(u32) } }, ({ item, buffers }) => {
   buffers.y.set(item.mul(2), buffers.x.at(item));
   buffers.y.set(item.mul(2).add(1), buffers.x.at(item).mul(2));
+});
+
+test('a part of a search has the hits of the part', async () => {
+  let part: Job<readonly { readonly index: bigint }[]>['part'] | undefined;
+  const run = (job: Job<readonly { readonly index: bigint }[]>): never => {
+    ({ part } = job);
+    throw new Error('not run');
+  };
+  const found = search(squares, { engine: { run } as unknown as Engine, space: 100, job: { plus: 0 } });
+  await expect(found.first()).rejects.toThrow('not run');
+  const hits = [9n, 10n, 19n, 20n].map((index) => ({ index }));
+  expect(part?.({ start: 0n, count: 30 }, hits, { start: 10n, count: 10 })).toEqual([{ index: 10n }, { index: 19n }]);
 });
 
 describe.each(devices.filter(({ processor }) => processor === 'cpu').map(({ id }) => id))('%s', (id) => {

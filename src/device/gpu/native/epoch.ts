@@ -17,16 +17,10 @@ export class Epoch<Queue> {
   readonly #channel: EpochChannel<Queue> | undefined;
   #isInFlight = false;
   /** Called at the end of the line. */
-  readonly release: () => void;
+  readonly release: (() => void) | undefined;
 
   /** `word` is the index of the epoch on the board. Without a channel, kernels read the board itself. */
-  constructor(
-    device: number,
-    board: Int32Array,
-    word: number,
-    channel?: EpochChannel<Queue>,
-    release = (): void => undefined,
-  ) {
+  constructor(device: number, board: Int32Array, word: number, channel?: EpochChannel<Queue>, release?: () => void) {
     this.device = device;
     this.#board = board;
     this.#word = word;

@@ -144,6 +144,15 @@ class Play {
   }
 }
 
+test('a closed queue takes no range', async () => {
+  const play = new Play(1, 2);
+  const queue = play.open(2);
+  await queue.closeAndWait();
+  expect(() => play.submit(queue)).toThrow(
+    expect.objectContaining({ code: 'device-closed', summary: 'the resident grid of kernel model has been closed' }),
+  );
+});
+
 const SEEDS = byTier(100, 400);
 
 test(`in any order each range is done once and told whole, or it was cancelled (${SEEDS} seeds)`, async () => {

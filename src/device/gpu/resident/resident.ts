@@ -70,10 +70,6 @@ export class ResidentQueue implements Resident {
     return this.#memory.load('launches');
   }
 
-  get isClosed(): boolean {
-    return this.#closing !== undefined;
-  }
-
   uses(buffer: number): boolean {
     return this.#options.buffers.some(({ number }) => number === buffer);
   }

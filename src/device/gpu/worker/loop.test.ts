@@ -144,6 +144,15 @@ describe('what goes wrong', () => {
     expect(() => rig.turn()).toThrow(/the device is lost/);
   });
 
+  test('a device that is lost while a request waits ends the loop', async () => {
+    const rig = new Rig();
+    const alloc = () => Promise.reject(rig.driver.tools.fatal('the device is lost'));
+    Object.assign(rig.driver, { alloc });
+    void rig.alloc(64); // is not answered: the device ends
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(() => rig.turn()).toThrow(/the device is lost/);
+  });
+
   test('a launch that was cancelled before it was sent is left out and said to be incomplete', async () => {
     const rig = new Rig();
     const x = await rig.alloc(64);
