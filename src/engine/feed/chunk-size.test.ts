@@ -273,7 +273,7 @@ describe('batches by the queue', () => {
   });
 });
 
-test('a lane halves its next chunk (C6)', async () => {
+test('a lane halves its next chunk (C5)', async () => {
   const flow = {
     shape: { stride: STRIDE, granularity: 256, min: 256, max: 2 ** 32 },
     slot: () => ({}),
