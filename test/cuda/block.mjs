@@ -158,7 +158,7 @@ async function cases(name) {
         '--json',
       ];
       /** @type {{ seconds: number, startup: number, answer: number, wall: number, rate: number }[]} */
-      const told = [];
+      const measured = [];
       for (let run = 0; run <= runs; run++) {
         rmSync(out, { force: true });
         const began = performance.timeOrigin + performance.now();
@@ -170,14 +170,14 @@ async function cases(name) {
         if (run === 0) continue;
         const { seconds, startup, tried } = done;
         const answer = (statSync(out).mtimeMs - began) / 1000;
-        told.push({ seconds, startup, answer, wall, rate: tried / seconds });
+        measured.push({ seconds, startup, answer, wall, rate: tried / seconds });
       }
-      const of = (/** @type {'seconds' | 'startup' | 'rate'} */ what) => median(told.map((one) => one[what]));
-      const ends = told.map((one) => one.wall - one.startup);
+      const of = (/** @type {'seconds' | 'startup' | 'rate'} */ what) => median(measured.map((one) => one[what]));
+      const ends = measured.map((one) => one.wall - one.startup);
       row(
         `${file}, ${name}, ${pipeline}`,
         `search ${seconds(of('seconds'))}`,
-        `without start-up: answer ${seconds(median(told.map((one) => one.answer - one.startup)))}`,
+        `without start-up: answer ${seconds(median(measured.map((one) => one.answer - one.startup)))}`,
         `end ${seconds(median(ends))} (${seconds(Math.min(...ends))} to ${seconds(Math.max(...ends))})`,
         `start-up ${seconds(of('startup'))}`,
         ghs(of('rate')),
