@@ -4,7 +4,7 @@
 //   npm run build && npm run bench:gate [-- WORKLOAD…]
 //   node scripts/bench-gate.mjs --freeze     regenerates the frozen files of this class of processor
 //   node scripts/bench-gate.mjs --tries 1    measures each figure once
-//   node scripts/bench-gate.mjs --slowed     simulates a loss of a tenth: all figures must be lost
+//   node scripts/bench-gate.mjs --slowed     simulates a loss of 10 %: every figure must be lost
 
 import { parseArgs } from 'node:util';
 import { classOf, readFrozen, writeFrozen } from '../dist/bench/frozen/files.js';

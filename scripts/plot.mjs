@@ -8,7 +8,7 @@ import { readSaved } from '../dist/bench/saved.js';
 import { duration, percent, rate } from '../dist/console/output/format.js';
 
 /** @typedef {import('../dist/bench/saved.js').SavedReport} Report */
-/** @typedef {{ parts: string[], bottom: number }} Drawn `bottom`: where the next part may begin. */
+/** @typedef {{ parts: string[], bottom: number }} Drawn `bottom`: where the next part starts. */
 
 const WIDTH = 960;
 const MARGIN = 24;

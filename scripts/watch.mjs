@@ -1,6 +1,6 @@
 // `npm run watch FILE…`: reruns the tests that depend on a file of src or test whenever it is saved. vitest runs src itself;
 // worker threads and commands run dist, so a changed file of src is written there too, with its types stripped, which takes
-// some milliseconds. Types are not checked and files for browsers are not bundled: `npm test` does both.
+// a few milliseconds. Types are not checked and files for browsers are not bundled: `npm test` does both.
 
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, watch, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// What the cache in test/fixtures was asked for, of no machine: names that no compiler and no card has.
+// The requests that filled the caches in test/fixtures. The names belong to no real compiler or GPU.
 
 export const BINARY = 'machine code of no machine';
 

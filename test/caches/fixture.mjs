@@ -1,5 +1,5 @@
-// Writes the cache of compiled programs that test/fixtures keeps of each format: `node test/caches/fixture.mjs
-// test/fixtures/cache-1`. What is in it is in test/caches/entries.ts, and test/cache-upgrade.test.ts reads it.
+// Writes a cache of compiled programs in the current format: `node test/caches/fixture.mjs test/fixtures/cache-1`.
+// test/fixtures has one per format. entries.mjs lists the contents; test/cache-upgrade.test.ts reads them.
 
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ const { compile } = await import('../../dist/device/native/compile.js');
 const { buildCached } = await import('../../dist/device/gpu/build/build.js');
 const { BINARY, compiler, cpu, gpu, native } = await import('./entries.mjs');
 
-// A compiler that is on no machine: a fixture is of none.
+// A fake compiler, so that the fixture does not depend on a machine.
 const tools = mkdtempSync(join(tmpdir(), 'millrace-fixture-'));
 writeFileSync(
   join(tools, compiler.path),
@@ -31,7 +31,7 @@ for (const { source: given, options } of gpu) {
   const refused = { compiler: 'none', line: 1, message: 'refused' };
   await buildCached(source, { ...options, key: 'f'.repeat(64), cache, compile: async () => refused }).catch(() => {});
 }
-// What a process that was killed leaves behind.
+// A killed process leaves this behind.
 mkdirSync(join(folder, '.new-killed'));
 writeFileSync(join(folder, '.new-killed', 'kernel.c'), 'half a text');
 rmSync(tools, { recursive: true });

@@ -6,7 +6,7 @@ import type { Diagnostic, ProbeResult } from '../../src/device/kinds.js';
 import { byTier } from '../tier.js';
 import { buildFake, type Fake } from './fake.js';
 
-/** What is said on machines that lack something: the driver, a GPU, NVRTC, NVML. Each in a process of its own. */
+/** Reports on machines without a driver, a GPU, NVRTC or NVML. Each case runs in a separate process. */
 
 const built = await buildFake({ code: false });
 const missing = 'reason' in built ? built.reason : undefined;
@@ -50,7 +50,7 @@ const cases: { readonly name: string; readonly env: Record<string, string>; read
       what: 'driver',
     },
     {
-      name: 'a driver that was updated under way',
+      name: 'a driver that was updated while loaded',
       env: { FAKE_CUDA: 'init=803' },
       reason: /cuInit failed.*803.*reload the nvidia modules/,
       what: 'driver',
@@ -62,14 +62,14 @@ const cases: { readonly name: string; readonly env: Record<string, string>; read
       what: 'NVRTC',
     },
     {
-      name: 'a library that is something else',
+      name: 'a library that is not the driver',
       env: { MILLRACE_LIBCUDA: fake.environment?.MILLRACE_LIBNVML ?? '' },
       reason: /is too old, a driver with CUDA 11\.7 or newer is required/,
       what: 'driver',
     },
   ];
 
-// Each is a process: a short run has one without a driver and one without NVRTC.
+// Each case starts a process. A short run tests only a missing driver and a missing NVRTC.
 test.for(byTier([cases[0]!, cases[3]!], cases))('$name', async ({ env, reason, what }, { skip }) => {
   if (missing !== undefined) return skip(missing);
   const { probed, findings, opened } = await ask(env);
@@ -79,7 +79,7 @@ test.for(byTier([cases[0]!, cases[3]!], cases))('$name', async ({ env, reason, w
   expect(opened).toMatch(reason);
 });
 
-test('no NVML: everything works, but nothing is measured', async ({ skip }) => {
+test('no NVML: the device works without sensors', async ({ skip }) => {
   if (missing !== undefined) return skip(missing);
   const { probed, findings, opened } = await ask({ MILLRACE_LIBNVML: '/nowhere/libnvidia-ml.so.1' });
   expect(probed).toMatchObject({ infos: [{ id: 'cuda:0' }] });

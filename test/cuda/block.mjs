@@ -1,5 +1,5 @@
 // The block miner on a GPU: every published file in every pipeline mode, the course's cases timed through the command,
-// a header without a solution, and what versions that share a message schedule gain.
+// a header without a solution, and the gain of versions that share a message schedule.
 //   npm run build && node test/cuda/block.mjs [--device cuda,opencl,webgpu] [--parts files,cases,none,versions] [--runs 5]
 //     [--pipeline sync,poll,callback,persistent] [--cases course/case03,synthetic/easy02]
 // Every nonce is checked by node:crypto, every file byte by byte. The table is the last thing on stdout.
@@ -29,7 +29,7 @@ const { values } = parseArgs({
     runs: { type: 'string', default: '5' },
     pipeline: { type: 'string', default: 'sync,poll,callback,persistent' },
     cases: { type: 'string', default: 'course/case00,course/case01,course/case02,course/case03,synthetic/easy02' },
-    // for a try where there is no GPU: files that need more nonces are left out, spaces are so small
+    // max nonces, for a trial without a GPU: files that need more are left out, and searches are cut to this
     most: { type: 'string', default: '1e12' },
   },
 });
@@ -59,7 +59,7 @@ const must = (/** @type {boolean} */ isRight, /** @type {string} */ what) => {
   row('WRONG', what);
 };
 
-/** Nonces to try, ascending, in millions. */
+/** Nonces up to the solution, in millions. */
 /** @type {Readonly<Record<string, number>>} */
 const millions = {
   'course/case00': 2955,
@@ -87,7 +87,7 @@ const text = (/** @type {string} */ name) => readFileSync(join(data, name), 'lat
 const { absent } = await listDevices();
 const names = values.device.split(',').filter((name) => {
   const missing = absent.find(({ id }) => id === name);
-  if (missing) row(name, `not here: ${missing.reason}`);
+  if (missing) row(name, `not available: ${missing.reason}`);
   return !missing;
 });
 
@@ -102,7 +102,7 @@ console.log(wrong === 0 ? 'all right' : `${wrong} WRONG`);
 process.exitCode = wrong === 0 ? 0 : 1;
 
 /**
- * Every published file, in this process: what the devices are fed is the same as with the command.
+ * Solves every published file, in this process. Devices get the same work as from the command.
  * @param {string} name @param {(typeof pipelines)[number]} pipeline
  */
 async function allFiles(name, pipeline) {
@@ -137,8 +137,8 @@ async function allFiles(name, pipeline) {
 }
 
 /**
- * The course's cases as a user runs them. `seconds` is the search, `startup` everything before it, `answer` when OUT was
- * there, `end` when the process was gone; caches are warm.
+ * Times the course's cases as a user runs them, with warm caches. `seconds` is the search, `startup` everything before it,
+ * `answer` the time until OUT was written, `end` the time until the process ended.
  * @param {string} name
  */
 async function cases(name) {
@@ -158,7 +158,7 @@ async function cases(name) {
         '--json',
       ];
       /** @type {{ seconds: number, startup: number, answer: number, wall: number, rate: number }[]} */
-      const told = [];
+      const measured = [];
       for (let run = 0; run <= runs; run++) {
         rmSync(out, { force: true });
         const began = performance.timeOrigin + performance.now();
@@ -170,14 +170,14 @@ async function cases(name) {
         if (run === 0) continue;
         const { seconds, startup, tried } = done;
         const answer = (statSync(out).mtimeMs - began) / 1000;
-        told.push({ seconds, startup, answer, wall, rate: tried / seconds });
+        measured.push({ seconds, startup, answer, wall, rate: tried / seconds });
       }
-      const of = (/** @type {'seconds' | 'startup' | 'rate'} */ what) => median(told.map((one) => one[what]));
-      const ends = told.map((one) => one.wall - one.startup);
+      const of = (/** @type {'seconds' | 'startup' | 'rate'} */ what) => median(measured.map((one) => one[what]));
+      const ends = measured.map((one) => one.wall - one.startup);
       row(
         `${file}, ${name}, ${pipeline}`,
         `search ${seconds(of('seconds'))}`,
-        `without start-up: answer ${seconds(median(told.map((one) => one.answer - one.startup)))}`,
+        `without start-up: answer ${seconds(median(measured.map((one) => one.answer - one.startup)))}`,
         `end ${seconds(median(ends))} (${seconds(Math.min(...ends))} to ${seconds(Math.max(...ends))})`,
         `start-up ${seconds(of('startup'))}`,
         ghs(of('rate')),
@@ -188,7 +188,7 @@ async function cases(name) {
 }
 
 /**
- * A header that no nonce solves.
+ * Searches a header that no nonce solves.
  * @param {string} name @param {(typeof pipelines)[number]} pipeline
  */
 async function unsolvable(name, pipeline) {
@@ -214,7 +214,7 @@ async function unsolvable(name, pipeline) {
 }
 
 /**
- * Kernels alone, by the device's times: 2^30 nonces around the genesis block's, version 1 the first of several.
+ * Measures kernels alone, by the device's clock: 2^30 nonces around the genesis block's, with version 1 first.
  * @param {string} name
  */
 async function versionRates(name) {
@@ -297,7 +297,7 @@ async function versionRates(name) {
     ring.free();
     stream.close();
   }
-  // And through the engine, all headers tried: 8 versions with all nonces.
+  // And through the engine: 8 versions with all nonces.
   const engine = new Engine([device]);
   if (most > 2 ** 36) {
     const fixed = { prefix, target: 1n };

@@ -10,7 +10,7 @@ import { byTier } from '../tier.js';
 import { reset } from './driver-rig.js';
 import { buildFake, type Call, type Fake } from './fake.js';
 
-/** The whole device, its worker thread and the thread that compiles, against the fake libraries. */
+/** The whole device, with its worker thread and compiler thread, on the fake libraries. */
 
 const built = await buildFake();
 const missing = 'reason' in built ? built.reason : undefined;
@@ -31,10 +31,10 @@ const chain = (name: string) =>
     loop(3, () => value.set(value.mul(2).add(job.by)));
     buffers.y.set(item, value);
   });
-/** What it makes of 1, for a `by` of 5. */
+/** Its result for 1, with a `by` of 5. */
 const CHAINED = 8 + 5 * 7;
 
-/** Kernels that only take time, since the fake NVRTC finds no compiler for them. */
+/** Compiles a kernel that computes nothing: without a C compiler, the fake kernel only takes time. */
 async function compileEmpty(device: Device, name: string) {
   const compiler = process.env.FAKE_NVRTC_CC;
   delete process.env.FAKE_NVRTC_CC;
@@ -56,7 +56,7 @@ describe.skipIf(missing !== undefined)(`the CUDA device on the fake${missing ? `
   });
   const named = (name: string): Call[] => fake.calls().filter((call) => call.name === name);
 
-  test('closed and dropped programs are unloaded, each once, the closed ones after their launches', async () => {
+  test('unloads closed and dropped programs once, closed ones after their launches', async () => {
     const device = await open();
     const stream = device.stream();
     const y = await device.alloc(64);
@@ -89,7 +89,7 @@ describe.skipIf(missing !== undefined)(`the CUDA device on the fake${missing ? `
     expect(named('cuDevicePrimaryCtxRetain')).toEqual([]);
   });
 
-  test('a GPU that is not there is named with those that are', async () => {
+  test('lists the GPUs of the machine when asked for another', async () => {
     await expect(openCuda('cuda:3')).rejects.toMatchObject({
       code: 'device-absent',
       advice: 'the GPUs on this machine are cuda:0 (Fake GPU 0)',
@@ -97,7 +97,7 @@ describe.skipIf(missing !== undefined)(`the CUDA device on the fake${missing ? `
     await expect(openCuda('cuda:x')).rejects.toMatchObject({ code: 'device-unknown' });
   });
 
-  test('lives in one thread that is not this one, and logs its handles', async () => {
+  test('makes all driver calls on one other thread, and logs its handles', async () => {
     const lines: string[] = [];
     const device = await open({ log: (line) => void lines.push(line), streams: 2 });
     expect(device.info).toMatchObject({
@@ -120,7 +120,7 @@ describe.skipIf(missing !== undefined)(`the CUDA device on the fake${missing ? `
     expect(threads.has(process.pid)).toBe(false);
   });
 
-  test('compiles apart, once: then it is in the cache', async () => {
+  test('compiles each kernel once, on another thread, then reads the cache', async () => {
     const device = await open();
     const before = fake.compilations();
     const first = await device.compile(chain('cached-once'));
@@ -148,7 +148,7 @@ describe.skipIf(missing !== undefined)(`the CUDA device on the fake${missing ? `
     expect((await device.compile(chain('broken'))).name).toBe('broken');
   });
 
-  test('moves page-locked memory as it lies, and other memory through its ring', async () => {
+  test('copies page-locked memory directly, other memory through its staging ring', async () => {
     const device = await open();
     const bytes = 6 * 2 ** 20;
     const [host, buffer, stream] = [await device.host(2 * bytes), await device.alloc(bytes), device.stream()];
@@ -178,7 +178,7 @@ describe.skipIf(missing !== undefined)(`the CUDA device on the fake${missing ? `
     expect(named('cuMemHostUnregister').length).toBe(3); // this, epochs and cells, staging
   });
 
-  test('hands out memory that is not page-locked where the driver refuses', async () => {
+  test('returns pageable memory if the driver refuses to lock it', async () => {
     fake.set('register', 0);
     const device = await open();
     const host = await device.host(4096);
@@ -193,7 +193,7 @@ describe.skipIf(missing !== undefined)(`the CUDA device on the fake${missing ? `
   });
 
   describe('cancels', () => {
-    test.for(['registered', 'asked for'])('a launch that would never end (page-locked memory is %s)', async (kind) => {
+    test.for(['registered', 'asked for'])('an endless launch (page-locked memory is %s)', async (kind) => {
       fake.set('register', kind === 'registered' ? 1 : 0);
       const device = await open();
       const program = await compileEmpty(device, `endless-${kind.length}`);
@@ -207,7 +207,7 @@ describe.skipIf(missing !== undefined)(`the CUDA device on the fake${missing ? `
       expect(await mark.done).toMatchObject({ complete: false });
     });
 
-    test('and closes while one runs', async () => {
+    test('a running launch when it closes', async () => {
       const device = await open();
       const program = await compileEmpty(device, 'endless-close');
       const [stream, y] = [device.stream(), await device.alloc(64)];
@@ -238,45 +238,45 @@ describe.skipIf(missing !== undefined)(`the CUDA device on the fake${missing ? `
       return (await device.telemetry?.()) as DeviceTelemetry;
     }
 
-    test('by looking', async () => {
-      const told = await run(await open({ telemetry: true }), 20);
-      expect(told).toMatchObject({ launches: 20, lostCallbacks: 0 });
-      expect(told.polls).toBeGreaterThanOrEqual(20);
-      const launched = told.calls.find(({ name }) => name === 'cuLaunchKernel');
+    test('by polling', async () => {
+      const telemetry = await run(await open({ telemetry: true }), 20);
+      expect(telemetry).toMatchObject({ launches: 20, lostCallbacks: 0 });
+      expect(telemetry.polls).toBeGreaterThanOrEqual(20);
+      const launched = telemetry.calls.find(({ name }) => name === 'cuLaunchKernel');
       expect(launched).toMatchObject({ calls: 20, medianNs: expect.any(Number) });
-      // Two of the clock, when it was opened. On a busy machine the fake's threads are late: then a wait is right.
-      expect(named('cuEventSynchronize').length).toBe(2 + told.blockingWaits);
-      expect(told.blockingWaits).toBeLessThan(10);
+      // Opening the clock waits twice. On a busy machine the fake's threads are late, and blocking is correct.
+      expect(named('cuEventSynchronize').length).toBe(2 + telemetry.blockingWaits);
+      expect(telemetry.blockingWaits).toBeLessThan(10);
     });
 
     test('by a callback', async () => {
-      const told = await run(await open({ completion: 'callback' }), 20);
-      expect(told.launches).toBe(20);
-      expect(told.lostCallbacks).toBeLessThan(10); // of a fake whose threads may be late
+      const telemetry = await run(await open({ completion: 'callback' }), 20);
+      expect(telemetry.launches).toBe(20);
+      expect(telemetry.lostCallbacks).toBeLessThan(10); // the fake's threads may be late
       expect(named('cuLaunchHostFunc').length).toBeGreaterThanOrEqual(21);
     });
 
-    test('though callbacks are lost', async () => {
+    test('when callbacks are lost', async () => {
       const device = await open({ completion: 'callback' });
       fake.set('lose_callbacks', 3);
-      const told = await run(device, 20);
-      expect(told.launches).toBe(20);
-      expect(told.lostCallbacks).toBeGreaterThanOrEqual(3);
+      const telemetry = await run(device, 20);
+      expect(telemetry.launches).toBe(20);
+      expect(telemetry.lostCallbacks).toBeGreaterThanOrEqual(3);
     });
 
-    test('by waiting, in the old way', async () => {
-      const told = await run(await open({ completion: 'sync' }), 20);
-      expect(told.blockingWaits).toBeGreaterThan(0);
+    test('by blocking waits', async () => {
+      const telemetry = await run(await open({ completion: 'sync' }), 20);
+      expect(telemetry.blockingWaits).toBeGreaterThan(0);
     });
 
-    test('though events are slow', async () => {
+    test('when events are slow', async () => {
       fake.set('event_us', 3000);
       expect(await run(await open(), 5)).toMatchObject({ launches: 5 });
     });
   });
 
   describe('fails', () => {
-    test('an allocation that does not fit, and works on', async () => {
+    test('an allocation that does not fit, and keeps working', async () => {
       fake.set('total', 2 ** 25);
       const device = await open();
       const half = await device.alloc(2 ** 24);
@@ -289,7 +289,7 @@ describe.skipIf(missing !== undefined)(`the CUDA device on the fake${missing ? `
       await stream.mark().done;
     });
 
-    test('the mark of a launch that is refused, and works on', async () => {
+    test('the mark of a refused launch, and keeps working', async () => {
       const device = await open();
       const program = await device.compile(chain('completion'));
       const [stream, y] = [device.stream(), await device.alloc(4096)];
@@ -301,7 +301,7 @@ describe.skipIf(missing !== undefined)(`the CUDA device on the fake${missing ? `
       expect(await stream.mark().done).toMatchObject({ complete: true });
     });
 
-    test('everything when a kernel dies, for as long as the process lives', async () => {
+    test('everything after a kernel crashes, until the process ends', async () => {
       const device = await open();
       const program = await device.compile(chain('completion'));
       const [one, two, y] = [device.stream(), device.stream(), await device.alloc(4096)];
@@ -321,17 +321,17 @@ describe.skipIf(missing !== undefined)(`the CUDA device on the fake${missing ? `
       fake.set('revives', 0);
       await expect(open()).rejects.toThrow(/cuDevicePrimaryCtxRetain failed[\s\S]*restart the program/);
       fake.set('revives', 1);
-      await (await open()).close(); // leaves the fake as it was
+      await (await open()).close(); // restores the fake
     });
 
-    test('to open when the device is lost meanwhile', async () => {
+    test('to open if the device is lost meanwhile', async () => {
       fake.set('lost_at', 3);
       fake.set('lost_code', 802);
       await expect(open()).rejects.toThrow(/CUDA_ERROR_SYSTEM_NOT_READY \(802\)[\s\S]*nvidia-fabricmanager/);
     });
   });
 
-  test('two devices on one GPU do not know of each other', async () => {
+  test('two devices on one GPU are independent', async () => {
     const [one, two] = [await open(), await open()];
     const program = await two.compile(chain('completion'));
     await one.close();
@@ -340,7 +340,7 @@ describe.skipIf(missing !== undefined)(`the CUDA device on the fake${missing ? `
     expect(await stream.mark().done).toMatchObject({ complete: true });
   });
 
-  // The rest shows what the C compiler makes of the text, which takes it a while: the long run has it.
+  // The other cases test code from the C compiler, which is slow: only long runs include them.
   const families = byTier(
     /^(streams\/|hits\/a ring|ranges\/count|bounds\/a load)/,
     /^(streams|hits|ranges|bounds)\//,

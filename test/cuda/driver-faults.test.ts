@@ -18,7 +18,7 @@ import {
 } from './driver-rig.js';
 import { buildFake, type Fake } from './fake.js';
 
-/** The driver against the fake libcuda: order between streams, signals, cancelled and failed work, the end of it all. */
+/** The driver against the fake libcuda: order between streams, signals, cancelled and failed work, closing. */
 
 const built = await buildFake();
 const missing = 'reason' in built ? built.reason : undefined;
@@ -32,7 +32,7 @@ const outside = items('outside', { job: { by: u32 }, buffers: { y: rw('u32') } }
   buffers.y.set(item.add(job.by), 1);
 });
 
-/** A driver with a stream, a kernel and 4 KiB. */
+/** Opens a driver with a stream, a kernel and 4 KiB. */
 function rig(host = hostOf(), own: object = {}, kernel = add, checked = false) {
   const driver = open(host, own);
   const line = driver.openLine(0, EPOCH);
@@ -46,7 +46,7 @@ function rig(host = hostOf(), own: object = {}, kernel = add, checked = false) {
   return { driver, line, program, y, launch, host };
 }
 
-/** The same with a kernel that only takes time: until it is cancelled, where the fake is `endless`. */
+/** The same with a kernel that only takes time; if the fake is `endless`, it runs until it is cancelled. */
 function emptyRig(...given: Parameters<typeof rig>) {
   const compiler = process.env.FAKE_NVRTC_CC;
   delete process.env.FAKE_NVRTC_CC;
@@ -94,7 +94,7 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
     launch(3);
     const mark = driver.mark(line);
     const work = names().filter((name) => !/Query|CreateStream|EventCreate|WaitEvent/.test(name));
-    // Memory that was allocated since is waited for first: an event on the stream that zeroes it; then the epoch.
+    // First a wait for new memory (an event on the stream that zeroes it), then one for the epoch.
     expect(work).toEqual([
       'cuEventRecord',
       'cuEventRecord',
@@ -109,7 +109,7 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
     expect(await contents(driver, line, y)).toEqual([6]);
   });
 
-  test('events are used again, and a mark without work has a time too', async () => {
+  test('events are reused, and a mark without work has a time too', async () => {
     const { driver, line, launch } = rig();
     let last = 0n;
     for (let k = 0; k < 20; k++) {
@@ -129,7 +129,7 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
     expect(names().filter((name) => name === 'cuEventCreate').length).toBeLessThan(8);
   });
 
-  test('a stream waits for another on the device, not here', async () => {
+  test('a stream waits for another on the device, without blocking the host', async () => {
     const { driver, line, y, launch } = emptyRig();
     const other = driver.openLine(1, EPOCH + 1);
     fake.set('endless', 1);
@@ -145,7 +145,7 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
     expect(two.endedNs).toBeGreaterThanOrEqual(one.endedNs);
   });
 
-  test('a read into memory that another stream is reading into comes after it', async () => {
+  test('a read waits for another stream that reads into the same memory', async () => {
     const { driver, line, y, launch } = emptyRig();
     const other = driver.openLine(1, EPOCH + 1);
     const second = driver.alloc(64);
@@ -166,7 +166,7 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
     expect([...new Set(into)]).toEqual([2]);
   });
 
-  test('a launch of an older epoch stops, and its mark says so', async () => {
+  test('a launch of an older epoch stops, and its mark is incomplete', async () => {
     const { driver, line, launch, y } = rig();
     launch(1);
     expect(await settled(driver, driver.mark(line))).toMatchObject({ complete: true });
@@ -179,7 +179,7 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
     expect(await settled(driver, driver.mark(line))).toMatchObject({ complete: true });
   });
 
-  test('an access outside of a buffer is told with its program, place and size', async () => {
+  test('an access outside a buffer is reported with program, site and length', async () => {
     const { driver, line, launch } = rig(hostOf(), {}, outside, true);
     launch(0);
     expect(await settled(driver, driver.mark(line))).toMatchObject({ kind: 'passed' });
@@ -213,7 +213,7 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
       expect(names()).not.toContain('cuStreamWriteValue32');
     });
 
-    test('by the GPU where there is no compiler', async () => {
+    test('by the GPU if there is no compiler', async () => {
       const { driver, line, launch } = rig(hostOf('callback'));
       launch(1);
       const mark = driver.mark(line);
@@ -223,7 +223,7 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
       expect(names()).not.toContain('cuLaunchHostFunc');
     });
 
-    test('that are lost leave the mark to be polled, and are nobody else’s', async () => {
+    test('that are lost leave the mark to be polled, and do not signal other marks', async () => {
       const { driver, line, launch } = rig(hostOf('callback'), { signal: await signalLibrary() });
       fake.set('lose_callbacks', 1);
       launch(1);
@@ -239,7 +239,7 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
       }
     });
 
-    test('are not asked for when nobody wants them', () => {
+    test('are not requested when polling', () => {
       const { driver, line, launch } = rig();
       launch(1);
       expect(driver.signalled(driver.mark(line))).toBe(false);
@@ -252,16 +252,18 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
     fake.set('launch_us', 10_000);
     launch(1);
     const mark = driver.mark(line);
+    const created = fake.calls().filter(({ name }) => name === 'cuEventCreate');
     fake.clearCalls();
     driver.block(mark);
-    expect(names()).toEqual(['cuEventSynchronize']);
+    const [wait, ...others] = fake.calls();
+    expect([wait?.name, others]).toEqual(['cuEventSynchronize', []]);
+    const blockingSync = 1;
+    expect(created.map(({ text }) => text)).toContain(`${blockingSync} = ${wait?.text}`);
     expect(driver.poll(mark)).toMatchObject({ kind: 'passed' });
-    const flags = new Set(fake.calls().flatMap(({ name, text }) => (name === 'cuEventCreate' ? [text[0]] : [])));
-    expect(flags.size).toBe(0); // all were made before
   });
 
   describe('errors', () => {
-    test('out of memory says asked, free and total, and the driver is not even asked where it is plain', () => {
+    test('out of memory states requested, free and total bytes, without a call of the driver', () => {
       fake.set('total', 2 ** 25);
       const driver = open();
       driver.alloc(2 ** 24);
@@ -272,10 +274,10 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
       expect(error.message).toContain('not enough device memory for 17.0 MiB: 16.0 MiB free of 32.0 MiB');
       expect(error.message).toContain('16.0 MiB in 2 buffers of this device');
       expect(names()).not.toContain('cuMemAllocAsync');
-      expect(driver.alloc(2 ** 20).bytes).toBe(2 ** 20); // and the device works on
+      expect(driver.alloc(2 ** 20).bytes).toBe(2 ** 20); // and the device keeps working
     });
 
-    test('out of memory of the driver’s own accord: what is held is given up first', () => {
+    test('trims its pool when the driver reports out of memory', () => {
       const driver = open();
       fake.set('oom_at', 1);
       expect(driver.alloc(64).bytes).toBe(64);
@@ -289,7 +291,7 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
       expect(plain_.alloc(64).bytes).toBe(64);
     });
 
-    test('a refused launch fails its mark alone, with function, code, words, device, kernel and hint', async () => {
+    test('a refused launch fails only its mark, with function, code, message, device, kernel and advice', async () => {
       const { driver, line, launch } = rig();
       fake.set('launch_at', 1);
       const error = thrown(() => launch(1)) as MillraceError;
@@ -305,7 +307,7 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
       expect(await settled(driver, driver.mark(line))).toMatchObject({ kind: 'passed', complete: true });
     });
 
-    test('a kernel that dies ends the device', async () => {
+    test('a kernel that crashes ends the device', async () => {
       const { driver, line, launch } = emptyRig();
       fake.set('die_at', 1);
       fake.set('endless', 1);
@@ -321,14 +323,14 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
       expect(thrown(() => driver.alloc(64))).toBeInstanceOf(FatalError);
       closeDrivers();
       expect(names().at(-1)).toBe('cuDevicePrimaryCtxRelease');
-      // Where a driver allows it (NVIDIA's do not), the context is made anew.
+      // If the driver allows it (NVIDIA's does not), the context is created again.
       reset(fake);
       const again = rig();
       again.launch(1);
       expect(await settled(again.driver, again.driver.mark(again.line))).toMatchObject({ kind: 'passed' });
     });
 
-    test.for([46, 999, 719])('a device that is lost (%i) ends in the middle of anything', async (code) => {
+    test.for([46, 999, 719])('a device can be lost (%i) at any call', async (code) => {
       for (let at = 1; at < 30; at++) {
         reset(fake);
         fake.set('lost_code', code);
@@ -350,18 +352,15 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
       }
     });
 
-    test('opening fails in the driver’s words, and leaves nothing behind', () => {
+    test('a failed open reports the driver’s message and leaks nothing', () => {
       for (let at = 1; at < 12; at++) {
         reset(fake);
         fake.set('lost_at', at);
         fake.set('lost_code', 802);
-        try {
-          open().close();
-        } catch (error) {
-          expect(error).toBeInstanceOf(MillraceError);
-          expect((error as MillraceError).message).toMatch('CUDA_ERROR_SYSTEM_NOT_READY (802)');
-          expect((error as MillraceError).message).toMatch('nvidia-fabricmanager');
-        }
+        const error = thrown(() => open().close());
+        expect(error).toBeInstanceOf(MillraceError);
+        expect((error as MillraceError).message).toMatch('CUDA_ERROR_SYSTEM_NOT_READY (802)');
+        expect((error as MillraceError).message).toMatch('nvidia-fabricmanager');
         const [retained, released] = ['Retain', 'Release'].map(
           (word) => names().filter((name) => name.endsWith(word)).length,
         );
@@ -370,7 +369,7 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
       }
     });
 
-    test('a binary that the driver does not take is a compile error', () => {
+    test('a binary that the driver rejects is a compile error', () => {
       const driver = open();
       const source = { ...sourceOf(add), binary: new TextEncoder().encode('not a cubin at all, and long enough') };
       const error = thrown(() => driver.load(source)) as MillraceError;
@@ -379,8 +378,8 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
     });
   });
 
-  describe('the end', () => {
-    test('stops what runs, then frees everything once, the context last', () => {
+  describe('closing', () => {
+    test('stops running work, then frees everything once, the context last', () => {
       const { driver, line, launch, y } = emptyRig();
       fake.set('endless', 1);
       const second = driver.openLine(1, EPOCH + 1);
@@ -399,12 +398,12 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
       expect(count('cuStreamDestroy')).toBe(4);
       expect(count('cuModuleUnload')).toBe(1);
       expect(count('cuMemFreeAsync')).toBe(2);
-      expect(count('cuMemHostUnregister')).toBe(3); // epochs and cells, staging, what was locked
+      expect(count('cuMemHostUnregister')).toBe(3); // epochs and cells, staging, locked memory
       expect(calls.slice(-2)).toEqual(['cuCtxSetCurrent', 'cuDevicePrimaryCtxRelease']);
       expect(calls.indexOf('cuMemFreeAsync')).toBeLessThan(calls.indexOf('cuStreamSynchronize'));
     });
 
-    test('a closed stream is destroyed, and its handle is in the log', () => {
+    test('destroys a closed stream and logs its handle', () => {
       const host = hostOf();
       const driver = open(host);
       const line = driver.openLine(7, EPOCH);

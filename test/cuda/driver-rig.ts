@@ -9,11 +9,11 @@ import type { Fake } from './fake.js';
 
 /** For tests of the driver alone, on the test's own thread, without the loop that drives it in a worker. */
 
-/** Which word of the board is the epoch of a test's stream. */
+/** Index of the board's word with the epoch of a test's stream. */
 export const EPOCH = 16;
 
 export interface TestHost extends DriverHost {
-  /** What the driver logged. */
+  /** Lines that the driver logged. */
   readonly lines: string[];
 }
 
@@ -66,7 +66,7 @@ const SETTINGS: Readonly<Record<string, number>> = {
   misuse: 0,
 };
 
-/** The fake as it was at first. */
+/** Restores the settings of the fake. */
 export function reset(fake: Fake): void {
   for (const [name, value] of Object.entries(SETTINGS)) fake.set(name, value);
   fake.setNvrtc('fail_line', 0);
@@ -109,7 +109,7 @@ export const locked = (view: ArrayBufferView): HostBytes => ({ ...plain(view), l
 
 const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 1));
 
-/** Calls until it is sent, as the loop does. */
+/** Repeats a command until it is sent, as the loop does. */
 export async function sent(command: () => boolean): Promise<void> {
   while (!command()) await pause();
 }

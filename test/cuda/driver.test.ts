@@ -17,14 +17,14 @@ import {
 } from './driver-rig.js';
 import { buildFake, type Fake } from './fake.js';
 
-/** The driver alone against the fake libcuda: memory, transfers, launches. What goes wrong is in driver-faults.test.ts. */
+/** The driver alone against the fake libcuda: memory, transfers, launches. Faults are in driver-faults.test.ts. */
 
 const built = await buildFake();
 const missing = 'reason' in built ? built.reason : undefined;
 const fake = built as Fake;
 afterAll(() => fake.remove?.());
 
-/** y[i] = 3 x[i] + by, or the entry of a table where `by` is 7. */
+/** y[i] = 3 x[i] + by + an entry of a table. */
 const triple = items(
   'triple',
   { job: { by: u32 }, buffers: { x: read('u32'), y: rw('u32') } },
@@ -48,7 +48,7 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
   });
   const names = (): string[] => fake.calls().map(({ name }) => name);
 
-  test('says what the GPU is', () => {
+  test('describes the GPU', () => {
     const { info } = open();
     expect(info).toMatchObject({
       id: 'cuda:0',
@@ -81,7 +81,7 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
     });
   });
 
-  test.for(['pooled', 'plain'])('gives zeroed memory (%s)', async (kind) => {
+  test.for(['pooled', 'plain'])('allocates zeroed memory (%s)', async (kind) => {
     fake.set('pools', kind === 'pooled' ? 1 : 0);
     const driver = open();
     const line = driver.openLine(0, EPOCH);
@@ -95,7 +95,7 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
     expect(names()).toContain(kind === 'pooled' ? 'cuMemFreeAsync' : 'cuMemFree');
   });
 
-  test('moves bytes through staging, in order with what surrounds them', async () => {
+  test('copies bytes through staging, in order with other commands', async () => {
     const driver = open();
     const line = driver.openLine(0, EPOCH);
     const bytes = 40 * 2 ** 20 + 12; // more than the ring holds
@@ -108,7 +108,7 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
     await sent(() => driver.write(line, memory, 0, plain(from)));
     await sent(() => driver.fill(line, memory, 16, 0xdeadbeef, 8));
     await sent(() => driver.read(line, memory, 0, plain(into)));
-    // What comes back goes out again: the host's copy must not overtake the device's.
+    // Bytes that were read are written again: the host's copy must not overtake the device's.
     await sent(() => driver.write(line, memory, 4, plain(into)));
     await sent(() => driver.read(line, memory, 4, plain(from)));
     const result = await settled(driver, driver.mark(line));
@@ -118,7 +118,7 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
     expect(Buffer.compare(from, expected)).toBe(0);
   });
 
-  test('moves locked bytes without a copy in between', async () => {
+  test('copies locked bytes without staging', async () => {
     const driver = open();
     const line = driver.openLine(0, EPOCH);
     const shared = driver.lock(2 ** 18)!;
@@ -142,7 +142,7 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
     expect(names()).toContain('cuMemHostUnregister');
   });
 
-  test('registers little memory once for all, and hands it out again', () => {
+  test('registers small allocations together, and reuses them', () => {
     const driver = open();
     const count = (name: string): number => names().filter((own) => own === name).length;
     const before = count('cuMemHostRegister');
@@ -161,7 +161,7 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
     expect(count('cuMemHostUnregister')).toBe(before + 1);
   });
 
-  test('stages what it cannot register, and keeps its own words in memory of the driver', async () => {
+  test('stages memory it cannot register, and allocates its own words from the driver', async () => {
     fake.set('register', 0);
     const host = hostOf();
     const driver = open(host);
@@ -206,7 +206,7 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
     expect(launched?.text).toMatch(/^4,1,1 of 256,1,1 shared 0 on/);
   });
 
-  test('takes PTX, which is text, where NVRTC is older than the GPU', async () => {
+  test('loads PTX if NVRTC is older than the GPU', async () => {
     const driver = open();
     const line = driver.openLine(0, EPOCH);
     const source = sourceOf(triple, { ptx: true });
@@ -221,7 +221,7 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
     expect(fake.calls().find(({ name }) => name === 'cuModuleLoadData')?.text).toBe('FAKE PTX = 0');
   });
 
-  test('sends a block that is too long to travel by value', async () => {
+  test('copies a block that is too long to pass by value', async () => {
     const long = items(
       'long',
       { job: { by: u32, list: [u32, 950] }, buffers: { y: rw('u32') } },
@@ -246,7 +246,7 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
     }
   });
 
-  test('runs workgroups that share memory, with more of it than the text may hold', async () => {
+  test('runs workgroups with more shared memory than a static declaration allows', async () => {
     const sums = tiles(
       'sums',
       { job: { by: u32 }, buffers: { x: read('u32'), y: rw('u32') } },

@@ -1,4 +1,4 @@
-// The engine on a GPU: SHA-256d over a space of 2^36 indices, the upper bits in the header's version.
+// Measures the engine on a GPU: SHA-256d over 2^36 indices, with the upper bits in the header's version.
 //   npm run build && node test/cuda/engine.mjs [--device cuda:0] [--bits 36] [--parts modes,streams,items,devices,cancel]
 // Every run must give the same hits, each checked by node:crypto.
 import { createHash } from 'node:crypto';
@@ -24,7 +24,7 @@ const words = [0x01000000, ...(REST.match(/.{8}/g) ?? []).map((word) => Number.p
 const target = [0, 0xffff0000, 0, 0, 0, 0, 0, 0];
 const job = { header: words, target };
 
-/** A thread tries `each` nonces, side by side or, with `rolled`, one after the other. */
+/** A thread tries `each` nonces, unrolled or, with `rolled`, in a loop. */
 const versions = (/** @type {number} */ each, rolled = false) =>
   items(
     `versions${each}${rolled ? 'rolled' : ''}`,
@@ -65,7 +65,7 @@ const row = (/** @type {string[]} */ ...cells) => {
 };
 
 /**
- * One search over the whole space.
+ * Runs one search over the whole space.
  * @param {string} name @param {readonly Device[]} devices @param {import('../../dist/engine/engine.js').EngineOptions} options
  * @param {bigint} [space]
  */
@@ -82,14 +82,14 @@ async function run(name, devices, options, space = SPACE) {
   const after = await Promise.all(devices.map((device) => device.telemetry?.()));
   if (space === SPACE) {
     known ??= found.join();
-    if (known !== found.join()) throw new Error(`${name}: other hits: ${found.join()}`);
+    if (known !== found.join()) throw new Error(`${name}: different hits: ${found.join()}`);
   }
   const counted = [...engine.records].filter(({ outcome }) => outcome === 'counted');
   const late = counted.map(({ endedNs, reapedNs }) => Number(reapedNs - endedNs) / 1000);
   const kernelMs = counted.map(({ startedNs, endedNs }) => Number(endedNs - startedNs) / 1e6);
   const calls = after.map((one, i) => {
     const blocked = (one?.blockedNs ?? 0) - (before[i]?.blockedNs ?? 0);
-    return `${(one?.polls ?? 0) - (before[i]?.polls ?? 0)} looks, ${(one?.blockingWaits ?? 0) - (before[i]?.blockingWaits ?? 0)} blocking (${((100 * blocked) / 1e6 / ms).toFixed(1)} % of the time)`;
+    return `${(one?.polls ?? 0) - (before[i]?.polls ?? 0)} polls, ${(one?.blockingWaits ?? 0) - (before[i]?.blockingWaits ?? 0)} blocking (${((100 * blocked) / 1e6 / ms).toFixed(1)} % of the time)`;
   });
   row(
     name,
@@ -117,7 +117,7 @@ console.log(
 );
 await run('warm-up', [gpu], {}, SPACE / 8n);
 
-/** A kernel's own rate: launches of up to 2^32 nonces, by the device's times. */
+/** Measures a kernel without the engine: launches of up to 2^32 nonces, by the device's clock. */
 async function alone(/** @type {string} */ name, /** @type {typeof kernel} */ one, each = 1) {
   const program = await gpu.compile(one);
   const words = 4 + 2 * 1000;
@@ -139,7 +139,7 @@ async function alone(/** @type {string} */ name, /** @type {typeof kernel} */ on
 }
 await alone('the kernel alone', kernel);
 if (parts.includes('items')) {
-  for (const each of [2, 4]) await alone(`${each} items a thread, side by side`, versions(each), each);
+  for (const each of [2, 4]) await alone(`${each} items a thread, unrolled`, versions(each), each);
   for (const each of [4, 16]) await alone(`${each} items a thread, in a loop`, versions(each, true), each);
 }
 

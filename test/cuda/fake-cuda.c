@@ -1,7 +1,7 @@
-// A libcuda for tests, on the processor. Streams are threads that do their work in order; copies and fills are real;
-// launches run what the fake NVRTC compiled, or only take time. Every call is logged. What a driver would forgive or
-// answer with a crash is logged as MISUSE: memory that is not page-locked in an asynchronous copy, memory that was freed
-// while work in flight names it, calls from a thread without the context, things destroyed twice or left behind.
+// A libcuda for tests, on the CPU. Streams are threads that run their work in order; copies and fills are real; launches
+// run code from the fake NVRTC, or only take time. Every call is logged. Errors that a driver would ignore or crash on are
+// logged as MISUSE: asynchronous copies of memory that is not page-locked, memory freed while work in flight uses it, calls
+// from a thread without the context, objects destroyed twice or leaked.
 //
 // Settings come from FAKE_CUDA="name=value,…" when the driver is started, and from fake_set().
 #define _GNU_SOURCE
@@ -30,27 +30,27 @@ enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEV
 
 static struct { const char *name; long value; } settings[] = {
   {"devices", 1},        // GPUs
-  {"init", 0},           // what cuInit answers
+  {"init", 0},           // result of cuInit
   {"total", 1L << 30},   // bytes of memory
   {"pools", 1},          // memory pools
   {"processors", 2},     // multiprocessors, each of which holds two workgroups
-  {"timeout", 0},        // a display hangs on the GPU
-  {"waits", 0},          // calls that may wait for the device do
-  {"register", 1},       // may host memory be registered
-  {"register_at", 0},    // the how manieth registration from now fails
-  {"launch_us", 0},      // how long a launch takes beyond what it does
+  {"timeout", 0},        // the GPU drives a display
+  {"waits", 0},          // calls that may wait for the device do wait
+  {"register", 1},       // host memory can be registered
+  {"register_at", 0},    // the nth registration from now fails
+  {"launch_us", 0},      // added to the time of a launch
   {"endless", 0},        // launches without code end only when cancelled
-  {"oom_at", 0},         // the how manieth allocation from now fails; 0: none
-  {"launch_at", 0},      // the how manieth cuLaunchKernel from now is refused,
+  {"oom_at", 0},         // the nth allocation from now fails; 0: none
+  {"launch_at", 0},      // the nth cuLaunchKernel from now fails,
   {"launch_code", 701},  // with this
-  {"die_at", 0},         // the how manieth launch from now kills its context,
+  {"die_at", 0},         // the nth launch from now destroys its context,
   {"die_code", 700},     // with this
-  {"revives", 1},        // a context that died can be made anew; real drivers refuse, so that tests need a process each
-  {"lost_at", 0},        // the how manieth call on a context from now finds the device lost
+  {"revives", 1},        // a destroyed context can be created again; real drivers refuse, and each test would need a process
+  {"lost_at", 0},        // the nth call on a context from now finds the device lost
   {"lost_code", 999},
-  {"event_us", 0},       // events are late by this
-  {"lose_callbacks", 0}, // so many callbacks never come
-  {"host_func", OK},     // what cuLaunchHostFunc answers
+  {"event_us", 0},       // delay of events
+  {"lose_callbacks", 0}, // number of callbacks to lose
+  {"host_func", OK},     // result of cuLaunchHostFunc
   {"misuse", 0},         // counted
   {"calls", 0},          // counted
 };
@@ -64,7 +64,7 @@ static long *setting(const char *name) {
 int fake_set(const char *name, int64_t value) { *setting(name) = value; return 0; }
 int64_t fake_get(const char *name) { return *setting(name); }
 
-/** Counts down to the moment that a setting names; true when it has come. */
+/** Counts a setting down; true when it reaches 0. */
 static int due(const char *name) {
   long *left = setting(name);
   if (*left <= 0) return 0;
@@ -117,13 +117,13 @@ static void pause_us(long us) {
   nanosleep(&t, NULL);
 }
 
-// Things -------------------------------------------------------------------------------------------------------------
+// Objects ------------------------------------------------------------------------------------------------------------
 
 enum { DEVICE_MEMORY, PINNED, REGISTERED };
 typedef struct Range { Address at, bytes; int kind; struct Range *next; } Range;
 static Range *ranges;
 
-/** Recorded again while an earlier record waits in another stream, each is waited for by itself: `passed` has the last 256. */
+/** An event can be recorded again while a stream waits for an earlier record: `passed` has the last 256. */
 typedef struct Event { uint32_t magic, flags; unsigned recorded, done, passed[256]; int64_t ns; struct Event *next; } Event;
 static Event *events;
 #define EVENT 0xe7e17000u
@@ -177,7 +177,7 @@ static int touches(Op *op, Range *r) {
   Address bytes = op->bytes ? op->bytes : 1;
   return (op->to < r->at + r->bytes && r->at < op->to + bytes) || (op->from && op->from < r->at + r->bytes && r->at < op->from + bytes);
 }
-/** What runs and names the range, on a device that is not lost; what still runs on a lost one is waited for. Under the lock. */
+/** Returns running work that uses the range. Waits for running work on a lost device. Under the lock. */
 static Op *running_on(Range *r) {
   for (Stream *s = streams; s; ) {
     if (!touches(s->running, r)) { s = s->next; continue; }
@@ -187,7 +187,7 @@ static Op *running_on(Range *r) {
   }
   return NULL;
 }
-/** Takes a range out of the list; work in flight that names it is misuse. */
+/** Removes a range from the list; work in flight that uses it is misuse. */
 static Range *drop_range(Address at, int kind, const char *call) {
   Range *r = ranges;
   while (r && (r->at != at || r->kind != kind)) r = r->next;
@@ -207,7 +207,7 @@ static Range *drop_range(Address at, int kind, const char *call) {
 
 // Streams ------------------------------------------------------------------------------------------------------------
 
-/** A GPU writes to pages that the driver holds, whatever the process has done to its addresses: never a fault. */
+/** A GPU writes to pages that the driver holds, even if the process has unmapped them: never a fault. */
 static int move(void *to, const void *from, size_t bytes) {
   struct iovec here = { to, bytes }, there = { (void *)from, bytes };
   if (process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)bytes) return 1;
@@ -223,7 +223,7 @@ static void run_launch(Op *op) {
     op->module->entry(op->params, op->groups, op->threads);
     return;
   }
-  // No code: it takes its time, and can be cancelled. Parameters as in kernel/grid.ts.
+  // Without code, a launch only takes time and can be cancelled. Parameters as in kernel/abi/grid.ts.
   uint32_t *block = op->module->first_bytes > 8 ? op->params[0] : *(uint32_t **)op->params[0];
   uint32_t *cancel = *(uint32_t **)op->params[2];
   uint32_t *status = *(uint32_t **)op->params[3];
@@ -320,7 +320,7 @@ static Event *event_of(Address handle, const char *call) {
   return NULL;
 }
 
-/** For calls that may wait until nothing runs: what never ends is misuse, and they go on. Under the lock. */
+/** For calls that may wait until nothing runs. Work that never ends is misuse; the call then continues. Under the lock. */
 static void wait_for_all(const char *call) {
   if (!*setting("waits")) return;
   int64_t end = now_ns() + 3000000000LL;
@@ -439,7 +439,7 @@ static CUresult allocate(Address *out, size_t bytes) {
   if (due("oom_at") || used + bytes > (Address)*setting("total")) return OUT_OF_MEMORY;
   void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) return OUT_OF_MEMORY;
-  memset(at, 0xcd, bytes < 1 << 20 ? bytes : 1 << 20); // whoever wants zeros must ask
+  memset(at, 0xcd, bytes < 1 << 20 ? bytes : 1 << 20); // callers must zero it
   *out = (Address)at;
   add_range(*out, bytes, DEVICE_MEMORY);
   used += bytes;
@@ -459,7 +459,7 @@ CUresult cuMemAllocAsync(Address *out, size_t bytes, Address stream) {
   note("cuMemAllocAsync %zu = %d", bytes, code);
   return leave(code);
 }
-/** Like the real one, it waits for everything that runs. */
+/** Waits for all running work, as the real one does. */
 CUresult cuMemFree_v2(Address at) {
   CUresult code = enter("cuMemFree");
   note("cuMemFree 0x%lx", (long)at);
@@ -579,7 +579,7 @@ CUresult cuStreamDestroy_v2(Address stream) {
   note("cuStreamDestroy 0x%lx", (long)stream);
   Stream *s = stream_of(stream, "cuStreamDestroy");
   if (!s) return leave(INVALID_HANDLE);
-  int busy = 0; // an own free may be under way: that is no work
+  int busy = 0; // a pending free is not work
   for (Op *op = s->head; op; op = op->next) busy |= op->kind != FREE;
   if ((busy || (s->running && s->running->kind != FREE)) && !code) misuse("a stream is destroyed with work in flight");
   s->ended = 1;
@@ -645,7 +645,7 @@ CUresult cuEventDestroy_v2(Address event) {
   note("cuEventDestroy 0x%lx", (long)event);
   Event *e = event_of(event, "cuEventDestroy");
   if (e) {
-    e->magic = 0; // kept: work in flight may still look at it
+    e->magic = 0; // kept: work in flight may still read it
     for (Event **p = &events; *p; p = &(*p)->next) if (*p == e) { *p = e->next; break; }
   }
   return leave(code);
@@ -684,9 +684,9 @@ CUresult cuEventElapsedTime(float *out, Address from, Address to) {
 
 // Modules and launches -----------------------------------------------------------------------------------------------
 
-/** What the fake NVRTC makes: this, then a shared library where it compiled one. */
+/** The output of the fake NVRTC: this, then a shared library if it compiled one. */
 typedef struct { char magic[8]; uint32_t params, first_bytes; uint64_t library_bytes; } Image;
-#define QUEUE 0x80000000u // of `first_bytes`: the entry is a resident grid's
+#define QUEUE 0x80000000u // flag in `first_bytes`: the entry is a resident grid's
 
 CUresult cuModuleLoadData(Address *out, const void *data) {
   CUresult code = enter("cuModuleLoadData");
@@ -776,7 +776,7 @@ CUresult cuLaunchKernel(Address function, unsigned gx, unsigned gy, unsigned gz,
     Address at = *(Address *)op.params[i];
     int may_be_null = i == 1 && !m->queue;
     if ((i == 0 && bytes > 8) || (at == 0 && may_be_null)) continue;
-    int mapped = i == 3, either = m->queue || i == 2; // the status is the host's; the epoch and a resident grid's may be
+    int mapped = i == 3, either = m->queue || i == 2; // the status is host memory; the epoch and a resident grid's may be
     if (either ? !inside(at, 4, 0) && !inside(at, 4, 1) : !inside(at, 4, !mapped)) misuse("parameter %u of a launch is 0x%lx, which the GPU does not see", i, (long)at);
   }
   return leave(send(s, op));

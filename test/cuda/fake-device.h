@@ -1,6 +1,6 @@
-// What CUDA's text for a GPU needs to run on a processor, as C: one workgroup after the other. Threads of a workgroup run
-// one after the other too where they meet only to ask whether they were cancelled (thread 0 asks, the others are told);
-// with real barriers each has a stack of its own.
+// Definitions with which CUDA source runs on a CPU, as C: one workgroup after the other. Threads of a workgroup also run one
+// after the other if their only barriers check for cancellation (thread 0 reads the flag, the others reuse its value); with
+// real barriers, each thread has a separate stack.
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
@@ -25,7 +25,7 @@ typedef _Bool bool;
 #define __nanosleep(ns) usleep((ns) / 5)
 #define __threadfence() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 #define __threadfence_system() __atomic_thread_fence(__ATOMIC_SEQ_CST)
-#define __any_sync(mask, value) (!!(value)) // asked only where all agree
+#define __any_sync(mask, value) (!!(value)) // used only where all threads agree
 
 static _Thread_local struct { unsigned x; } threadIdx, blockIdx, gridDim;
 static _Thread_local __attribute__((aligned(16))) unsigned char fake_near[227 * 1024];
@@ -48,7 +48,7 @@ static float __fdiv_rn(float a, float b) { return a / b; }
 static double __ddiv_rn(double a, double b) { return a / b; }
 #define __fsqrt_rn __builtin_sqrtf
 #define __dsqrt_rn __builtin_sqrt
-// Called, not built in: GCC makes one instruction of a fused sum and its sign, which gives +0 for -(+0).
+// Called, not built in: GCC merges a fused multiply-add and its negation into one instruction, which gives +0 for -(+0).
 float fmaf(float, float, float);
 double fma(double, double, double);
 #define __fmaf_rn fmaf
@@ -94,8 +94,8 @@ static unsigned long long fake_time(void) {
 static void fake_call(void **params);
 
 #if FAKE_BARRIERS
-// A round robin over the threads' stacks. `__syncthreads_or` collects while a round runs, and gives what the round before
-// has collected: one more round makes that the same for all.
+// A round robin over the threads' stacks. `__syncthreads_or` collects values during a round and returns the result of the
+// previous round, which is the same for all threads.
 enum { FAKE_STACK = 1 << 16, FAKE_MOST = 1024 };
 static _Thread_local ucontext_t fake_main, fake_threads[FAKE_MOST];
 static _Thread_local char *fake_stacks;

@@ -1,4 +1,4 @@
-// An NVML for tests: one or two GPUs whose figures are fixed, except that energy grows.
+// An NVML for tests: one or two GPUs with fixed figures, except for energy, which grows.
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>

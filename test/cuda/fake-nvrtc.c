@@ -1,5 +1,5 @@
-// An NVRTC for tests. Where FAKE_NVRTC_CC names a C compiler, the kernel's text is compiled for the processor, with
-// `fake-device.h` in front of it, and the fake libcuda runs it; otherwise what comes out only takes time.
+// An NVRTC for tests. If FAKE_NVRTC_CC names a C compiler, the kernel's source is compiled for the CPU, with
+// `fake-device.h` in front of it, and the fake libcuda runs it. Otherwise the output is a kernel that only takes time.
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@ typedef struct { char magic[8]; uint32_t params, first_bytes; uint64_t library_b
 #define QUEUE_ENTRY "millrace_queue"
 
 static long fail_line, delay_ms, compiled, newest = 90;
-/** `fail_line`: the line that the next compilations complain about. `newest`: the newest architecture known. */
+/** `fail_line`: the line of the next compilations' error. `newest`: the newest supported architecture. */
 int fake_set(const char *name, int64_t value) {
   if (!strcmp(name, "fail_line")) fail_line = value;
   else if (!strcmp(name, "delay_ms")) delay_ms = value;
@@ -55,7 +55,7 @@ static char *replaced(char *text, const char *what, const char *by) {
   return text;
 }
 
-/** The entry's parameters, one by one: their types, without their names. */
+/** Reads the types of the entry's parameters. */
 static int parameters(const char *text, const char *entry, char types[64][128]) {
   const char *at = strstr(text, entry);
   if (!at) return 0;
@@ -84,7 +84,7 @@ static char *contents(const char *path, size_t *bytes) {
   return data;
 }
 
-/** Compiles with the system's compiler; the library, or NULL and a log in NVRTC's form. */
+/** Compiles with the system's compiler. Returns the library, or NULL and a log in NVRTC's format. */
 static char *compile(Program *p, const char *entry, char types[64][128], int count, size_t *bytes) {
   char folder[] = "/tmp/fake-nvrtc-XXXXXX", path[64], command[1024];
   if (!mkdtemp(folder)) abort();
@@ -133,7 +133,7 @@ int nvrtcCompileProgram(Program *p, int count, const char **options) {
   }
   if (!architecture) return INVALID_OPTION;
   if (delay_ms == 0 && getenv("FAKE_NVRTC_DELAY_MS")) delay_ms = atol(getenv("FAKE_NVRTC_DELAY_MS"));
-  /* The real one keeps handlers like this while it compiles, and so drops the flags of what it puts back. */
+  /* The real one replaces signal handlers like this while it compiles, and restores them without their flags. */
   static const int kept[] = { SIGINT, SIGTERM };
   void (*handlers[2])(int);
   for (int i = 0; i < 2; i++) handlers[i] = signal(kept[i], SIG_DFL);

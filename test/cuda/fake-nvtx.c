@@ -1,4 +1,4 @@
-// An NVTX for tests: what it is called with, a line each, in the file that FAKE_NVTX_LOG names.
+// An NVTX for tests: logs each call as a line of the file that FAKE_NVTX_LOG names.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@ export interface Fake {
   set(name: string, value: number): void;
   get(name: string): number;
   setNvrtc(name: 'fail_line' | 'delay_ms' | 'newest', value: number): void;
-  /** How often NVRTC was asked to compile. */
+  /** Number of compilations by NVRTC. */
   compilations(): number;
   /** The driver's calls so far, in order. */
   calls(): Call[];
@@ -30,7 +30,7 @@ export interface Call {
   readonly text: string;
 }
 
-/** Compiles the fakes and points this process at them; the reason where there is no compiler. */
+/** Compiles the fakes and makes this process use them; without a compiler, returns the reason. */
 export async function buildFake({ code = true } = {}): Promise<Fake | { readonly reason: string }> {
   const compiler = await findCompiler();
   if ('reason' in compiler) return compiler;

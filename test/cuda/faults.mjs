@@ -1,5 +1,5 @@
-// What a real GPU says when things go wrong: out of memory, a text that its compiler refuses, an access that kills the
-// context; and that the device works after each but the last, which ends the process for CUDA.
+// Tests the errors of a real GPU: out of memory, source that its compiler rejects, an access that destroys the context.
+// The device must work after each but the last, after which the process cannot use CUDA.
 //   npm run build && node test/cuda/faults.mjs [--device cuda:0]
 import { parseArgs } from 'node:util';
 import { openDevice } from '../../dist/device/registry.js';
@@ -13,14 +13,14 @@ async function refused(what, action, says) {
     () => undefined,
     (reason) => reason,
   );
-  const text = String(error?.message ?? 'nothing was refused');
+  const text = String(error?.message ?? 'no error');
   const missing = says.filter((part) => !(typeof part === 'string' ? text.includes(part) : part.test(text)));
   if (missing.length > 0) wrong++;
-  console.log(`--- ${what}: ${missing.length === 0 ? 'as it should be' : `WRONG, without ${missing.join(', ')}`}`);
+  console.log(`--- ${what}: ${missing.length === 0 ? 'correct' : `WRONG, without ${missing.join(', ')}`}`);
   console.log(text.split('\n').slice(0, 14).join('\n'));
 }
 
-/** A function of the kernel language with a CUDA text of its own. @param {string} name @param {string} text */
+/** Returns a function of the kernel language with its own CUDA source. @param {string} name @param {string} text */
 const bodied = (name, text) =>
   std({
     name,
@@ -71,7 +71,7 @@ await refused('all of its memory, three times', async () => {
   }
 }, [/GiB free of/, 'asked']);
 await works(device);
-await refused('a text that is no C', () => device.compile(using('broken', bodied('broken', '$y = $x + nonsense(;'))), [
+await refused('source that is not C', () => device.compile(using('broken', bodied('broken', '$y = $x + nonsense(;'))), [
   'nonsense',
   'faults.mjs',
 ]);
@@ -79,9 +79,9 @@ await works(device);
 const poison = await device.compile(using('poison', bodied('poison', '$y = $x + *(volatile unsigned *)8ull;')));
 const [stream, y] = [device.stream(), await device.alloc(4096)];
 stream.launch({ job: poison.bind({}), count: 1024, buffers: { y } });
-await refused('an access outside of all memory', () => stream.mark().done, ['poison']);
+await refused('an access outside all memory', () => stream.mark().done, ['poison']);
 await refused('an allocation after that', () => device.alloc(64), ['CUDA_ERROR']);
 await device.close();
 await refused('opening it again in this process', () => openDevice(values.device), ['restart the program']);
-console.log(wrong === 0 ? 'all as it should be' : `${wrong} WRONG`);
+console.log(wrong === 0 ? 'all correct' : `${wrong} WRONG`);
 process.exitCode = wrong === 0 ? 0 : 1;

@@ -1,5 +1,5 @@
-// Processes at work on a real GPU that end in every way, at random moments: the right exit code or signal, no hang, no
-// process left, and the card's memory back.
+// Ends processes that use a real GPU in every way, at random times. Checks the exit code or signal, and that no process
+// hangs or is left and the GPU's memory is freed.
 //   npm run build && node test/cuda/kill.mjs [--runs 48] [--seed 1]
 import { execFileSync, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -11,10 +11,10 @@ const { values } = parseArgs({
 });
 const child = fileURLToPath(new URL('teardown-child.mjs', import.meta.url));
 const LIMIT_MS = 30_000;
-/** Opening takes about 0.3 s, compiling 0.2 s; then there is work in flight. */
+/** Opening takes about 0.3 s and compiling 0.2 s; after that, work is in flight. */
 const LATEST_MS = 1500;
 
-/** How each ends: its exit code, or the signal. @type {Readonly<Record<string, number | NodeJS.Signals>>} */
+/** The expected exit code or signal of each way to end. @type {Readonly<Record<string, number | NodeJS.Signals>>} */
 const ways = {
   exit: 7,
   throw: 1,
@@ -43,11 +43,11 @@ const left = () =>
     try {
       return /^\d+$/.test(entry) && readFileSync(`/proc/${entry}/environ`, 'latin1').includes(tag);
     } catch {
-      return false; // gone, or not ours to see
+      return false; // ended, or not readable
     }
   });
 
-/** @param {string} way @param {number} delay @returns {Promise<string | undefined>} what was wrong */
+/** @param {string} way @param {number} delay @returns {Promise<string | undefined>} the fault, if any */
 function end(way, delay) {
   return new Promise((resolve) => {
     const env = { ...process.env, MILLRACE_TEARDOWN: tag };

@@ -1,4 +1,4 @@
-// What a GPU's device costs and gives: copies, launches, notices, the host's share. Nothing here is a test.
+// Measures a GPU device: copies, launches, latency of completions, host CPU time. Not a test.
 //   npm run build && node test/cuda/measure.mjs [--device cuda:0] [--modes poll,callback,sync] [--seconds 3]
 import { parseArgs } from 'node:util';
 import { openDevice } from '../../dist/device/registry.js';
@@ -19,7 +19,7 @@ const KERNEL_MS = 50;
 
 const spin = items('spin', { job: { steps: u32 }, buffers: { x: rw('u32') } }, ({ item, buffers, job }) => {
   const chain = cell('u32', item);
-  loop(job.steps, (i) => chain.set(chain.xor(i).mul(1664525).rotr(7))); // nothing that a compiler could do in one step
+  loop(job.steps, (i) => chain.set(chain.xor(i).mul(1664525).rotr(7))); // a compiler cannot shorten this
   buffers.x.set(item.and(1023), chain);
 });
 
@@ -38,7 +38,7 @@ const row = (/** @type {string} */ mode, /** @type {string} */ what, /** @type {
   console.error(`${mode}: ${what}: ${figure}`);
 };
 
-/** GB/s of transfers, `rounds` marks of `each` transfers: by the device's times and by the clock on the wall, medians. */
+/** Measures transfers in GB/s, `rounds` marks of `each` transfers: medians by the device's clock and by wall time. */
 async function copies(/** @type {Device} */ device, /** @type {string} */ kind) {
   const [buffer, other] = [await device.alloc(BYTES), await device.alloc(BYTES)];
   const memories = await Promise.all([device.host(BYTES), device.host(BYTES)]);
@@ -58,7 +58,7 @@ async function copies(/** @type {Device} */ device, /** @type {string} */ kind) 
       device_?.push(gigabytes(Number(ns)));
       wall?.push(gigabytes(Number(now() - began)));
     }
-    const figures = `${quantile(device_ ?? [], 0.5).toFixed(1)} GB/s by the device, ${quantile(wall ?? [], 0.5).toFixed(1)} by the wall`;
+    const figures = `${quantile(device_ ?? [], 0.5).toFixed(1)} GB/s by the device, ${quantile(wall ?? [], 0.5).toFixed(1)} by wall time`;
     row('poll', `${kind} ${name}, ${BYTES / 2 ** 20} MiB${kind === 'pinned' ? note : ''}`, figures);
   };
   const took = async (/** @type {import('../../dist/device/device.js').Stream} */ stream) => {
@@ -88,19 +88,19 @@ async function copies(/** @type {Device} */ device, /** @type {string} */ kind) 
   two.close();
 }
 
-/** From stream.launch() on the main thread to the device, and what the main thread pays. */
+/** Measures the time from stream.launch() to the device, and its cost on the main thread. */
 async function launches(/** @type {Device} */ device, /** @type {string} */ mode) {
   const program = await device.compile(spin);
   const [stream, x] = [device.stream(), await device.alloc(4096)];
   const launch = { job: program.bind({ steps: 1 }), count: 1024, buffers: { x } };
-  // Thousands, so that what is measured is compiled code in both threads: the first ones take twice as long.
+  // Thousands, so that both threads run compiled code: the first launches take twice as long.
   for (let k = 0; k < 3000; k++) {
     stream.launch(launch);
     await stream.mark().done;
   }
   for (const [name, idle] of /** @type {[string, number][]} */ ([
     ['worker awake', 0],
-    ['after 5 ms of nothing', 5],
+    ['after 5 ms idle', 5],
   ])) {
     const [cost, begun, noticed, seen] = [[], [], [], []].map((list) => /** @type {number[]} */ (list));
     for (let k = 0; k < (idle ? 100 : 500); k++) {
@@ -139,11 +139,11 @@ async function launches(/** @type {Device} */ device, /** @type {string} */ mode
   stream.close();
 }
 
-/** A kernel of 50 ms, two in flight: how late its end is noticed, and what the host does meanwhile. */
+/** Runs a kernel of 50 ms, two in flight: measures how late its end is noticed, and the CPU time of the host. */
 async function steady(/** @type {Device} */ device, /** @type {string} */ mode) {
   const program = await device.compile(spin);
   const [stream, x] = [device.stream(), await device.alloc(4096)];
-  const count = Math.max(64, device.info.units) * 2048 * 8; // WebGPU does not tell its units
+  const count = Math.max(64, device.info.units) * 2048 * 8; // WebGPU does not report its units
   const time = async (/** @type {number} */ steps) => {
     stream.launch({ job: program.bind({ steps }), count, buffers: { x } });
     const { startedNs, endedNs } = await stream.mark().done;
@@ -157,7 +157,7 @@ async function steady(/** @type {Device} */ device, /** @type {string} */ mode) 
     stream.launch(launch);
     return stream.mark().done;
   };
-  for (let k = 0; k < 10; k++) await go(); // so that its time is known
+  for (let k = 0; k < 10; k++) await go(); // so that the device knows its time
   const before = await device.telemetry?.();
   const [late, lengths, seen] = [[], [], []].map((list) => /** @type {number[]} */ (list));
   const cpu = process.cpuUsage();
@@ -192,7 +192,7 @@ async function steady(/** @type {Device} */ device, /** @type {string} */ mode) 
   if (before && after)
     row(
       mode,
-      'the same: looks, blocking waits, lost callbacks',
+      'the same: polls, blocking waits, lost callbacks',
       `${after.polls - before.polls}, ${after.blockingWaits - before.blockingWaits}, ${after.lostCallbacks - before.lostCallbacks} for ${late?.length} kernels`,
     );
   x.free();

@@ -1,8 +1,8 @@
-// How fast a device is at mining for a pool, and how fast it turns to a new job:
+// Measures how fast a device mines for a pool, and how fast it switches to a new job:
 //
 //   node test/cuda/mine.mjs [DEVICE] [SECONDS] [MS BETWEEN JOBS]
 //
-// A pool on loopback sends a clean job each time and recomputes every share; the command is the real one.
+// Runs the real command with a pool on loopback, which sends clean jobs and recomputes every share.
 
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -88,12 +88,12 @@ server.listen(0, '127.0.0.1', () => {
   const args = [main, 'block', 'mine', '--stratum', `127.0.0.1:${port}`, '--user', 'test', '--json'];
   const child = spawn(process.execPath, [...args, '--device', device, '--runtime', `${seconds}s`]);
   child.stderr.pipe(process.stderr);
-  let told = '';
+  let output = '';
   child.stdout.on('data', (part) => {
-    told += part;
+    output += part;
   });
   child.on('close', () => {
-    const events = told
+    const events = output
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line));

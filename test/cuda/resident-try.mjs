@@ -1,7 +1,7 @@
-// Resident grids on a real card: do they give the right hits, how fast, how soon do they stop.
+// Tests resident grids on a real GPU: correct hits, speed, and time to stop.
 //   npm run build && node test/cuda/resident-try.mjs [DIST] [--device cuda:0] [--bits 36] [--small]
-// DIST is the folder of compiled code, default ../../dist. `--small` is for trying the script itself, on anything slow.
-// Exit code 0 only when every answer was right.
+// DIST is the folder of compiled code, default ../../dist. `--small` is for trials of the script on slow devices.
+// Exit code 0 only if every result was correct.
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -22,7 +22,7 @@ const { openDevice } = await load('device/registry.js');
 const { Engine, search } = await load('engine/index.js');
 const { belowTarget, cell, items, loop, read, sha256, table, u32, when } = await load('kernel/index.js');
 
-/** Counts of items. */
+/** Number of items. */
 const size = (/** @type {number} */ log) => 2 ** (flags.small ? Math.max(4, log - 12) : log);
 const began = performance.now();
 /** @type {string[]} */
@@ -43,19 +43,19 @@ function tail(/** @type {number} */ count) {
 }
 let doing = 'opening the device';
 setTimeout(() => {
-  say(`90 s are over while ${doing}`);
+  say(`timed out after 90 s: ${doing}`);
   tail(60);
-  process.kill(process.pid, 'SIGKILL'); // a thread that hangs in the driver would hold process.exit up
+  process.kill(process.pid, 'SIGKILL'); // process.exit would wait for a thread that hangs in the driver
 }, 90_000).unref();
 
-/** Fails with what was going on where it takes longer. */
+/** Runs an action; reports a failure if it takes longer than `ms`. */
 async function within(/** @type {number} */ ms, /** @type {string} */ what, /** @type {() => Promise<any>} */ action) {
   doing = what;
   note(`* ${what}`);
   /** @type {NodeJS.Timeout | undefined} */
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`${what}: nothing after ${ms} ms`)), ms);
+    timer = setTimeout(() => reject(new Error(`${what}: no result after ${ms} ms`)), ms);
   });
   try {
     return await Promise.race([action(), late]);
@@ -73,7 +73,7 @@ const now = () => process.hrtime.bigint();
 const quantile = (/** @type {number[]} */ list, /** @type {number} */ q) =>
   [...list].sort((a, b) => a - b)[Math.min(list.length - 1, Math.floor(q * list.length))] ?? Number.NaN;
 const spread = (/** @type {number[]} */ list) =>
-  `median ${quantile(list, 0.5).toFixed(2)}, 95 % ${quantile(list, 0.95).toFixed(2)}, most ${quantile(list, 1).toFixed(2)}`;
+  `median ${quantile(list, 0.5).toFixed(2)}, 95 % ${quantile(list, 0.95).toFixed(2)}, max ${quantile(list, 1).toFixed(2)}`;
 
 const device = await openDevice(flags.device, { log: note });
 say(`${device.info.id}: ${device.info.name}; ${Object.entries(device.info.versions).flat().join(' ')}`);
@@ -119,7 +119,7 @@ async function same(name, kernel, values, ranges, hits, buffers = {}) {
     const program = await device.compile(kernel);
     const job = program.bind(values);
     const grid = await device.resident(job, { entries: 6, hits, buffers });
-    if (!grid) throw new Error('the device has no place for a grid');
+    if (!grid) throw new Error('the device has no room for a grid');
     const words = program.ring.headerWords + hits * program.ring.recordWords;
     const rings = ranges.map(() => new Uint32Array(words));
     const start = now();
@@ -138,9 +138,9 @@ async function same(name, kernel, values, ranges, hits, buffers = {}) {
       const right = wanted[k] ?? given;
       total += given.found;
       check(given.found === right.found, `${name}, range ${k}: ${given.found} hits, not ${right.found}`);
-      check(new Set(given.list).size === given.list.length, `${name}, range ${k}: a hit comes twice`);
+      check(new Set(given.list).size === given.list.length, `${name}, range ${k}: a hit is reported twice`);
       const isSame = given.found > hits || given.list.join(';') === right.list.join(';');
-      check(isSame, `${name}, range ${k}: other hits`);
+      check(isSame, `${name}, range ${k}: different hits`);
     }
     const items_ = ranges.reduce((sum, { count }) => sum + count, 0);
     row(
@@ -260,7 +260,7 @@ async function mine(pipeline, space) {
     }
     if (space === SPACE) {
       known ??= found.join();
-      check(found.join() === known, `${pipeline}: other hits than before: ${found.join()}`);
+      check(found.join() === known, `${pipeline}: different hits than before: ${found.join()}`);
     }
     row(
       `2^${Math.log2(Number(space))} by ${pipeline}`,
@@ -282,7 +282,7 @@ await mine('persistent', BigInt(size(30))); // compiles, warms up
 await mine('persistent', SPACE);
 await mine('poll', SPACE);
 
-// --- stop: in the middle of work, and while it waits for some ---------------------------------------------------------
+// --- stop: during work, and while waiting for work --------------------------------------------------------------------
 
 await within(15_000, 'stopping', async () => {
   const program = await device.compile(versions);
@@ -299,7 +299,7 @@ await within(15_000, 'stopping', async () => {
     grid.cancel();
     const reports = await Promise.all(ranges);
     times.work?.push(Number(now() - asked) / 1e6);
-    check(!reports.at(-1).complete, 'a range that was stopped is complete');
+    check(!reports.at(-1).complete, 'a stopped range is complete');
     const ring = new Uint32Array(64);
     const { complete } = await grid.submit({ base: 2083236893n, count: 1 }, ring).done;
     check(complete && ring[0] === 1 && ring[5] === 2083236893, 'after a stop: the genesis nonce is missing');
@@ -330,9 +330,9 @@ async function short(grid) {
   return spread(times);
 }
 
-// --- two jobs side by side, with launches and allocations beside them -------------------------------------------------
+// --- two concurrent jobs, with launches and allocations meanwhile -----------------------------------------------------
 
-await within(25_000, 'two jobs side by side', async () => {
+await within(25_000, 'two concurrent jobs', async () => {
   const engine = new Engine([device], { pipeline: 'persistent' });
   const start = performance.now();
   const one = async () => {
@@ -352,7 +352,7 @@ await within(25_000, 'two jobs side by side', async () => {
       stream.fill(buffer, 7);
       stream.read(buffer, memory.bytes);
       await stream.mark().done;
-      check(new Uint32Array(memory.bytes.buffer, memory.bytes.byteOffset, 1)[0] === 7, 'a fill beside two grids');
+      check(new Uint32Array(memory.bytes.buffer, memory.bytes.byteOffset, 1)[0] === 7, 'a fill during two grids');
       stream.close();
       buffer.free();
       memory.free();
@@ -364,20 +364,20 @@ await within(25_000, 'two jobs side by side', async () => {
   const ms = performance.now() - start;
   check(
     flags.small || GENESIS.every((nonce) => hits.includes(nonce)),
-    'side by side: a nonce of the genesis block is missing',
+    'two jobs: a nonce of the genesis block is missing',
   );
-  // index.lo mod 1000003 = 3, in each stretch of 2^32
+  // index.lo mod 1000003 = 3, in each block of 2^32
   const stretch = Math.min(2 ** 32, Number(HALF));
   const wanted = (Number(HALF) / stretch) * (Math.floor((stretch - 1 - 3) / 1_000_003) + 1);
-  check(count === wanted, `side by side: ${count} hits, not ${wanted}`);
+  check(count === wanted, `two jobs: ${count} hits, not ${wanted}`);
   const [status] = engine.devices;
   check(
     status.failed + status.wrong + status.stalled === 0,
-    `side by side: ${JSON.stringify({ ...status, info: 0, items: 0 })}`,
+    `two jobs: ${JSON.stringify({ ...status, info: 0, items: 0 })}`,
   );
   row(
-    `two jobs of 2^${Math.log2(Number(HALF))} side by side`,
-    `${((2 * Number(HALF)) / ms / 1e6).toFixed(3)} G/s together, ${done} fills beside`,
+    `two concurrent jobs of 2^${Math.log2(Number(HALF))}`,
+    `${((2 * Number(HALF)) / ms / 1e6).toFixed(3)} G/s together, ${done} fills meanwhile`,
   );
   await engine.close();
 });
@@ -395,7 +395,7 @@ await within(15_000, 'the first hit', async () => {
   check(hit?.index === 2083236893n, `the first hit is ${hit?.index}`);
   row(
     'the first hit of 2^40 (2083236893)',
-    `${ms.toFixed(0)} ms until all is still, ${after.launches - before.launches} launches`,
+    `${ms.toFixed(0)} ms until idle, ${after.launches - before.launches} launches`,
   );
   await engine.close();
 });
@@ -413,6 +413,6 @@ await within(15_000, 'closing the device with a grid at work', async () => {
   check((await result) === 'device-closed', `its range ended as ${await result}`);
 });
 
-say(`${((performance.now() - began) / 1000).toFixed(1)} s; ${failures === 0 ? 'all right' : `${failures} WRONG`}`);
+say(`${((performance.now() - began) / 1000).toFixed(1)} s; ${failures === 0 ? 'all correct' : `${failures} WRONG`}`);
 if (failures > 0) tail(120);
 process.exit(failures === 0 ? 0 : 1);

@@ -8,7 +8,7 @@ import { byTier, isShort } from '../tier.js';
 import { reset } from './driver-rig.js';
 import { buildFake, type Fake } from './fake.js';
 
-/** Resident grids on the fake: the text of the `queue` harness itself, workgroups at the same time. */
+/** Resident grids on the fake: runs the real source of the `queue` harness, with concurrent workgroups. */
 
 const built = await buildFake();
 const missing = 'reason' in built ? built.reason : undefined;
@@ -45,7 +45,7 @@ function foundIn(words: Uint32Array, { ring }: DeviceProgram): Found {
   return { count, hits: hits.sort((a, b) => a[0] - b[0]) };
 }
 
-/** What `every` finds, by plain arithmetic. */
+/** Computes the hits of `every`. */
 function wanted(base: bigint, count: number, by: number, plus: number): Found {
   const hits: [number, number, number][] = [];
   let [low, high] = [Number(base & 0xffff_ffffn), Number(base >> 32n)];
@@ -83,7 +83,7 @@ describe.skipIf(missing !== undefined)(`resident grids on the fake${missing ? `:
   });
   const launches = (): number => fake.calls().filter(({ name }) => name === 'cuLaunchKernel').length;
 
-  test('one launch does all ranges: each hit arrives, once, where it belongs', async () => {
+  test('one launch does all ranges: each hit arrives once, in the ring of its range', async () => {
     const device = await open();
     const { resident, submit } = await openResident(device, 97);
     const ranges = Array.from({ length: 20 }, (_, k) => ({
@@ -104,14 +104,14 @@ describe.skipIf(missing !== undefined)(`resident grids on the fake${missing ? `:
     resident.close();
   });
 
-  test('a program that is closed stays loaded until its grid has ended; a closed grid is forgotten', async () => {
+  test('a closed program stays loaded until its grid ends; a closed grid is released', async () => {
     const device = await open();
     const unloaded = (): number => fake.calls().filter(({ name }) => name === 'cuModuleUnload').length;
     for (let k = 1; k <= 3; k++) {
       const { program, resident, submit } = await openResident(device, 97);
       const first = submit(0n, 500_000);
       program.close();
-      await expect.poll(unloaded).toBe(2 * k - 1); // the form for launches, which no launch uses
+      await expect.poll(unloaded).toBe(2 * k - 1); // the module for launches, which no launch uses
       expect(await first).toMatchObject({ complete: true });
       expect((await submit(0n, 4096, k)).count).toBe(wanted(0n, 4096, 97, k).count);
       expect(unloaded()).toBe(2 * k - 1);
@@ -122,7 +122,7 @@ describe.skipIf(missing !== undefined)(`resident grids on the fake${missing ? `:
     }
   });
 
-  test('more hits than a ring holds are counted, and the next range in the same slot begins with none', async () => {
+  test('hits beyond the ring are counted, and the next range in the slot starts at none', async () => {
     const { submit } = await openResident(await open(), 4, 1);
     for (const count of [1000, 8, 2000, 12]) {
       const { count: found, hits } = await submit(0n, count);
@@ -132,7 +132,7 @@ describe.skipIf(missing !== undefined)(`resident grids on the fake${missing ? `:
     }
   });
 
-  test('cancel stops what is queued; what is queued afterwards runs', async () => {
+  test('cancel stops queued ranges; ranges queued afterwards run', async () => {
     const { resident, submit } = await openResident(await open(), 1009);
     const first = [submit(0n, 2 ** 26), submit(2n ** 26n, 2 ** 26), submit(2n ** 27n, 2 ** 26)];
     await sleep(30);
@@ -146,7 +146,7 @@ describe.skipIf(missing !== undefined)(`resident grids on the fake${missing ? `:
     expect(resident.launches).toBe(2);
   });
 
-  test('calls that wait for the device find it idle, and nothing is lost meanwhile', async () => {
+  test('stops for calls that wait for the device, and loses no hits', async () => {
     fake.set('waits', 1);
     const device = await open();
     const { resident, submit } = await openResident(device, 101, 8);
@@ -169,7 +169,7 @@ describe.skipIf(missing !== undefined)(`resident grids on the fake${missing ? `:
     expect(resident.launches).toBeGreaterThan(1);
   });
 
-  test('two jobs run side by side on processors of their own; there is no room for a third', async () => {
+  test('two jobs run concurrently on separate multiprocessors; a third has no room', async () => {
     fake.set('processors', 5);
     const device = await open();
     const [a, b] = [await openResident(device, 50), await openResident(device, 70)];
@@ -187,7 +187,7 @@ describe.skipIf(missing !== undefined)(`resident grids on the fake${missing ? `:
     expect(await c.submit(0n, 3000)).toMatchObject(wanted(0n, 3000, 90, 0));
   });
 
-  test('where a display hangs on the GPU no launch is long, and nothing is lost', async () => {
+  test('launches are short if the GPU drives a display, and lose no hits', async () => {
     fake.set('timeout', 1);
     const { resident, submit } = await openResident(await open(), 2003, 8);
     const wantedLaunches = byTier(2, 3);
@@ -200,7 +200,7 @@ describe.skipIf(missing !== undefined)(`resident grids on the fake${missing ? `:
     expect(resident.launches).toBe(wantedLaunches);
   });
 
-  test('a launch that is refused gives its ranges back', async () => {
+  test('a refused launch returns its ranges as incomplete', async () => {
     const { resident, submit } = await openResident(await open(), 10);
     fake.set('launch_at', 1);
     const results = await Promise.all([submit(0n, 100), submit(100n, 100)]);
@@ -210,7 +210,7 @@ describe.skipIf(missing !== undefined)(`resident grids on the fake${missing ? `:
     resident.close();
   });
 
-  test.skipIf(isShort)('without memory there is no grid, and no page of its queue stays locked', async () => {
+  test.skipIf(isShort)('opens no grid without memory, and leaves no page locked', async () => {
     const device = await open();
     const program = await device.compile(every, { lanes: 32 });
     const count = (wanted: RegExp): number => fake.calls().filter(({ name }) => wanted.test(name)).length;
@@ -226,16 +226,16 @@ describe.skipIf(missing !== undefined)(`resident grids on the fake${missing ? `:
     expect(await submit(0n, 5000)).toMatchObject(wanted(0n, 5000, 97, 0));
   });
 
-  test('a grid that dies takes the device with it', async () => {
+  test('a grid that crashes ends the device', async () => {
     const { resident, submit } = await openResident(await open(), 1009);
     fake.set('die_at', 1);
     const dying = submit(0n, 2 ** 30).catch((error) => error);
     await sleep(20);
-    resident.cancel(); // the fake lets a launch end, then its context dies
+    resident.cancel(); // the fake lets a launch end, then destroys its context
     expect(await dying).toMatchObject({ code: 'device-failed' });
   });
 
-  test('the device is closed while a grid works, and while it waits for work', async () => {
+  test('the device can be closed while a grid runs, and while it waits for work', async () => {
     for (const count of [2 ** 30, 10]) {
       const device = await open();
       const { submit } = await openResident(device, 1009);
@@ -249,7 +249,7 @@ describe.skipIf(missing !== undefined)(`resident grids on the fake${missing ? `:
     }
   });
 
-  test('its buffers outlive it, whenever they are freed', async () => {
+  test('a buffer freed early stays valid until the grid ends', async () => {
     fake.set('waits', 1);
     const device = await open();
     const kernel = items('tabled', { buffers: { table: read('u32') }, hit: { v: u32 } }, ({ item, buffers, emit }) => {
@@ -273,14 +273,14 @@ describe.skipIf(missing !== undefined)(`resident grids on the fake${missing ? `:
     again.free();
   });
 
-  test('a search gives the same hits, by one launch; also where its grid is refused, and beside another', async () => {
+  test('a search gives the same hits by one launch, with a refused grid, and beside another search', async () => {
     fake.set('processors', 5);
     const device = await open();
     const marked = items('marked', { job: { by: u32 }, hit: { n: u32 } }, ({ index, job, emit }) => {
       when(index.lo.rem(job.by).eq(3), () => emit({ n: index.lo }));
     });
     const compile = device.compile.bind(device);
-    device.compile = (kernel, given) => compile(kernel, { lanes: 32, ...given }); // the fake's barriers take their time
+    device.compile = (kernel, given) => compile(kernel, { lanes: 32, ...given }); // the fake's barriers are slow
     const engine = new Engine([device], { pipeline: 'persistent' });
     const options = { engine, space: 30_000, job: { by: 1001 }, ring: 32, min: 3000 } as const;
     const collect = async (by = 1001): Promise<number[]> => {

@@ -1,6 +1,6 @@
-// One process that opens the CUDA device, keeps it at work and ends in the way it is told, at any moment:
+// Opens the CUDA device, keeps it busy and ends in the given way after the given time:
 //   node teardown-child.mjs WAY DELAY_MS
-// It says "ready" before it opens anything; signals come from outside.
+// Prints "ready" before it opens anything; the parent sends signals.
 import { openDevice } from '../../dist/device/registry.js';
 import { cell, items, loop, rw } from '../../dist/kernel/index.js';
 
@@ -30,7 +30,7 @@ const pinned = await device.host(2 ** 22);
 const plain = new Uint8Array(2 ** 22);
 const job = spin.bind({});
 
-/** Launches, transfers from both kinds of memory and waits, all in flight at once. */
+/** Starts launches, transfers of both kinds of memory and waits, all in flight at once. */
 function load() {
   long.launch({ job, count: 2 ** 32, buffers: { x } });
   for (let i = 0; i < 50; i++) small.launch({ job, count: 3, buffers: { x: y } });
@@ -50,7 +50,7 @@ if (way === 'natural' || way === 'forgotten') {
 } else {
   const until = Date.now() + Number(delay);
   const marks = load();
-  // While signals and timers come, there is always something in flight.
+  // Work is always in flight when a signal or a timer arrives.
   for (let k = 0; way !== 'close' || Date.now() < until; k++) {
     if (k < 20) marks.push(...load());
     await sleep(1);

@@ -9,10 +9,9 @@ import { byTier, patience } from '../tier.js';
 import { buildFake, type Call, callsIn, type Fake } from './fake.js';
 
 /**
- * Processes with a CUDA device (the fake one) that end in every way there is, at a random moment: while the driver
- * starts, while a kernel compiles, with launches, transfers and callbacks in flight. The right exit code or signal, no
- * crash, no hang, nothing left behind; and those that close have freed everything. 24 of them, some in a short run,
- * 240 in the long one.
+ * Ends processes with a fake CUDA device in every way, at random times: while the driver starts, while a kernel compiles,
+ * with launches, transfers and callbacks in flight. Checks the exit code or signal, and that no process crashes, hangs or
+ * is left. A process that closes its device must have freed everything.
  */
 const RUNS = byTier(2, 24, 240);
 const LIMIT_MS = patience(20_000);
@@ -34,13 +33,13 @@ const fake = built as Fake;
 afterAll(() => fake.remove?.());
 const child = fileURLToPath(new URL('teardown-child.mjs', import.meta.url));
 
-test(`${RUNS} processes end as they should`, { timeout: patience(RUNS * 10_000) }, async ({ skip }) => {
+test(`${RUNS} processes end cleanly`, { timeout: patience(RUNS * 10_000) }, async ({ skip }) => {
   if (missing !== undefined) return skip(missing);
   const names = byTier(['exit', 'close'], Object.keys(ways));
   const runs = Array.from({ length: RUNS }, (_, i) => {
     const way = names[i % names.length]!;
     const finite = way === 'natural' || way === 'forgotten';
-    // Opening takes about 200 ms, compiling 60.
+    // Opening takes about 200 ms, compiling 60 ms.
     const delay = Math.floor(Math.random() * 500);
     const env = {
       ...fake.environment,
@@ -67,19 +66,19 @@ test('block solve writes its answer and closes its device', { timeout: patience(
       resolve({ code: child.exitCode, stdout }),
     );
   });
-  // The kernels of a fake without a compiler find nothing: the answer is no.
+  // Kernels of a fake without a compiler find nothing, so the block is unsolved.
   expect(code).toBe(1);
   expect(eventsOf(stdout).at(-1)).toMatchObject({ exit: 1, unsolved: 1 });
   expect(readFileSync(out, 'latin1')).toBe('1\n00000000\n');
   const calls = callsIn(readFileSync(log, 'utf8'));
   const count = (wanted: Call['name']): number => calls.filter(({ name }) => name === wanted).length;
-  // The words and cells of the device's thread, and one region for the rings of all slots.
+  // One for the words and cells of the device's thread, one for the rings of all slots.
   expect([count('cuMemHostRegister'), count('cuMemHostUnregister')]).toEqual([2, 2]);
   expect([count('cuDevicePrimaryCtxRetain'), count('cuDevicePrimaryCtxRelease')]).toEqual([1, 1]);
   expect(count('MISUSE')).toBe(0);
 });
 
-/** What the fake complained about, in a process that closed its device. */
+/** Returns the misuse that the fake logged in a process that closed its device. */
 function misuse({ way, env }: { readonly way: string; readonly env?: NodeJS.ProcessEnv }): string[] | undefined {
   const calls = way === 'close' ? callsIn(readFileSync(env?.FAKE_CUDA_LOG ?? '', 'utf8')) : [];
   const found = calls.flatMap(({ name, text }) => (name === 'MISUSE' ? [text] : []));

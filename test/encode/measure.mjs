@@ -1,4 +1,4 @@
-// What encoding costs on a GPU, against the limits of bus and memory; every figure's states are checked first.
+// Measures encoding on a GPU against the limits of bus and memory. The states of every figure are checked first.
 //   npm run build && node test/encode/measure.mjs [--device cuda:0] [--runs 5] [--quick] [--registers sm_90]
 //     [--only pinned,plain,device] [--coalesced] [--sweep]
 import { execFileSync } from 'node:child_process';
@@ -115,7 +115,7 @@ if (values.coalesced) {
 }
 await device.close();
 
-/** By samples of a batch, which is what is copied and encoded at a time, and by batches whose input is under way. */
+/** Varies the samples per batch (copied and encoded at a time) and the number of slots. */
 async function sweep() {
   console.log('\n| batch | MiB | slots | vec/s | copying | encoding | overlap | processors |');
   console.log('| --- | --- | --- | --- | --- | --- | --- | --- |');
@@ -161,10 +161,10 @@ if (values.registers !== undefined) {
       ];
       try {
         execFileSync('nvcc', args, { stdio: ['ignore', 'ignore', 'pipe'] });
-        const said = execFileSync('sh', ['-c', 'nvcc "$@" 2>&1 | grep -E "Used|spill"', 'sh', ...args], {
+        const output = execFileSync('sh', ['-c', 'nvcc "$@" 2>&1 | grep -E "Used|spill"', 'sh', ...args], {
           encoding: 'utf8',
         });
-        console.log(`${encoding}-${name}: ${said.trim().replaceAll(/\s+/g, ' ')}`);
+        console.log(`${encoding}-${name}: ${output.trim().replaceAll(/\s+/g, ' ')}`);
       } catch (error) {
         console.log(`${encoding}-${name}: ${/** @type {Error} */ (error).message.slice(0, 400)}`);
       }

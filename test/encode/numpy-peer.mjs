@@ -1,4 +1,4 @@
-// CPU against NumPy on the same machine: the best batch of each, by turns, so that both meet the same neighbours.
+// Compares the CPU with NumPy on the same machine: the best batch of each, alternating, so that other load affects both.
 //   npm run build && node test/encode/numpy-peer.mjs [--qubits 16] [--batch 8] [--seconds 1] [--rounds 3] [--encodings angle,…]
 import { execFileSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';

@@ -1,4 +1,4 @@
-// Runs Python inside this process and has NumPy take states by DLPack; prints what NumPy makes of them as JSON.
+// Runs Python inside this process. NumPy imports states by DLPack; prints the resulting array as JSON.
 //   node test/encode/numpy.mjs LIBPYTHON
 import koffi from 'koffi';
 
@@ -6,12 +6,12 @@ const { openDevice, openEncoder } = await import(new URL('../../dist/index.js', 
 const [library = ''] = process.argv.slice(2);
 const self = koffi.load(null);
 const dlopen = self.func('uint64_t dlopen(const char *path, int mode)');
-// RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE: NumPy's own libraries find Python's functions by name.
+// RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE: NumPy's libraries resolve Python's functions by name.
 if (Number(dlopen(library, 0x2 | 0x100 | 0x1000)) === 0) throw new Error(`cannot load ${library}`);
 const python = koffi.load(library);
 python.func('void Py_InitializeEx(int signals)')(0);
 const run = python.func('int PyRun_SimpleString(const char *text)');
-if (run('import numpy') !== 0) process.exit(3); // a Python that finds its packages only by its own program
+if (run('import numpy') !== 0) process.exit(3); // this Python finds its packages only when run as a program
 
 const device = await openDevice('native');
 const encoder = await openEncoder(device, { encoding: 'amplitude', qubits: 3, precision: 'f64', batch: 2 });

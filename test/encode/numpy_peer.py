@@ -1,4 +1,4 @@
-# The same encodings in NumPy, batch by batch, as a person would write them: float64 unless told, one process.
+# The same encodings in NumPy, batch by batch, as a user would write them: one process, in f64 and f32.
 #   python3 numpy_peer.py QUBITS BATCH SECONDS [ENCODING,…]
 import json, sys, time
 import numpy as np

@@ -5,25 +5,25 @@ import { writeMetadata } from 'hyparquet-writer/src/metadata.js';
 import { snappyCompress } from 'hyparquet-writer/src/snappy.js';
 import { serializeTCompactProtocol } from 'hyparquet-writer/src/thrift.js';
 
-/** Parquet with pages of every look that the format allows: the writers at hand make some of them only. */
+/** A Parquet file with pages of every form that the format allows. Available writers produce only some. */
 export interface FileLook {
   readonly groups: readonly (readonly Row[])[];
   readonly type: 'DOUBLE' | 'FLOAT';
-  /** Lists as they are written today, lists of values that are never null, what repeats itself, a value a row. */
+  /** Standard lists, lists of required values, a repeated field, one value per row. */
   readonly shape: 'list' | 'required' | 'repeated' | 'value';
   readonly codec: 'UNCOMPRESSED' | 'SNAPPY' | 'GZIP';
-  /** How pages look, by turns. */
+  /** Forms of pages, used in rotation. */
   readonly pages: readonly PageLook[];
 }
 
 export type Row = readonly (number | null)[] | null;
 
 export interface PageLook {
-  /** Entries of it, at most: values and nulls. */
+  /** Max entries: values and nulls. */
   readonly entries: number;
   readonly version: 1 | 2;
   readonly values: 'plain' | 'dictionary' | 'split';
-  /** Which runs of levels and of places in the dictionary are packed, by turns; the others repeat one number. */
+  /** Which runs of levels and dictionary indices are bit-packed, in rotation; the others are run-length encoded. */
   readonly packed: readonly boolean[];
 }
 
@@ -42,7 +42,7 @@ const nodes = {
   value: [{ name: 'x', repetition_type: 'OPTIONAL' }],
 } as const;
 
-/** Definition levels: of a value, and of what is missing of a row and of a list. */
+/** Definition levels of a value and of an empty list. */
 const levels = {
   list: { most: 3, empty: 1 },
   required: { most: 1, empty: 0 },
@@ -120,7 +120,7 @@ function chunkOf(rows: readonly Row[], look: FileLook, turn: Turn<PageLook>) {
   let isAsked = false;
   for (let at = 0; at < entries.length; ) {
     const own = turn();
-    // Pages of the second version begin with a row.
+    // Version 2 pages start at a row.
     let end = Math.min(entries.length, at + own.entries);
     while (own.version === 2 && end < entries.length && entries[end]?.repetition !== 0) end++;
     const isWhole = own.version === 1 || entries[at]?.repetition === 0;
@@ -211,7 +211,7 @@ function sized(bytes: Uint8Array): Uint8Array {
   return Buffer.concat([size, bytes]);
 }
 
-/** Runs of one number, and groups of eight in bits; which of them is written where both can be is said from outside. */
+/** Writes RLE and bit-packed runs. If both are possible, `isPacked` chooses. */
 function hybrid(numbers: readonly number[], width: number, isPacked: Turn<boolean>): Uint8Array {
   const parts: Buffer[] = [];
   for (let at = 0; at < numbers.length; ) {
@@ -224,7 +224,7 @@ function hybrid(numbers: readonly number[], width: number, isPacked: Turn<boolea
       at += same;
       continue;
     }
-    // Only the last group may be short of numbers.
+    // Only the last group may be incomplete.
     const groups = Math.min(1 + (same >> 3), Math.ceil((numbers.length - at) / 8));
     let bits = 0n;
     for (let i = 8 * groups - 1; i >= 0; i--) bits = (bits << BigInt(width)) | BigInt(numbers[at + i] ?? 0);

@@ -1,14 +1,14 @@
-// How fast samples come out of files, in GB of values a second; no GPU is needed. The files are in the system's cache
-// after the first reading, which does not count.
+// Measures how fast samples are read from files, in GB of values a second, without a GPU. The first read, which fills the
+// system's cache, does not count.
 //   npm run build && node test/encode/sources.mjs [--runs 5] [--length 65536] FILE...
-// One thread decodes; up to four read. The last column counts the time of all of them, and says more on a busy machine.
+// One thread decodes; up to four read. The last column uses the CPU time of all, which is more reliable on a busy machine.
 import { parseArgs } from 'node:util';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     runs: { type: 'string', default: '5' },
-    /** Values of a sample, of raw files. */
+    /** Values per sample, for raw files. */
     length: { type: 'string', default: '65536' },
     dist: { type: 'string', default: new URL('../../dist', import.meta.url).pathname },
   },
@@ -45,7 +45,7 @@ for (const path of positionals) {
   console.log(`| ${path.split('/').at(-1)} | ${samples} | ${length} | ${best} | ${median} | ${busy.toPrecision(3)} |`);
 }
 
-/** As a device gives it: two pieces of shared memory, filled by turns. */
+/** Two buffers of shared memory, filled in alternation, as a device provides. */
 function roomFor() {
   /** @type {SharedArrayBuffer[]} */
   const free = [];

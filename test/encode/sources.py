@@ -1,4 +1,4 @@
-# Files of samples for sources.mjs: 200 of 16 qubits, as other people's writers make them. Nothing of it is compressible.
+# Writes files of 200 samples of 16 qubits for sources.mjs, with other libraries. The data is not compressible.
 #   pip install numpy pyarrow polars duckdb && python test/encode/sources.py FOLDER
 import os, sys
 import duckdb, numpy as np, polars as pl, pyarrow as pa, pyarrow.feather as feather, pyarrow.parquet as pq

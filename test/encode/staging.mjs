@@ -1,4 +1,4 @@
-// How fast plain arrays get into page-locked memory, by the number of threads that copy; no GPU is needed.
+// Measures copies from plain arrays into page-locked memory by number of threads, without a GPU.
 //   npm run build && node test/encode/staging.mjs [--helpers 0,1,3,5,7] [--seconds 1]
 import { parseArgs } from 'node:util';
 
@@ -27,7 +27,7 @@ for (const helpers of values.helpers.split(',').map(Number)) {
   if (helpers > 0) threads.expectCopy(INPUT);
   while (helperCounts(threads.memory).helpers < helpers) await new Promise((resolve) => setTimeout(resolve, 5));
   const rates = [2 ** 20, 2 ** 22].map((piece) => {
-    // A batch at a time, the best of them: what others do on the machine is not what is asked.
+    // The best batch, so that other load on the machine does not count.
     let best = Number.POSITIVE_INFINITY;
     const end = performance.now() + Number(values.seconds) * 1000;
     for (let k = 0; performance.now() < end; k++) {

@@ -1,4 +1,4 @@
-/* Takes tensors as any library that knows DLPack does: by the layout that its specification gives. */
+/* Reads tensors as any DLPack consumer does: by the layout of the specification. */
 #include <stdint.h>
 
 typedef struct { int32_t device_type, device_id; } DLDevice;
@@ -17,7 +17,7 @@ typedef struct DLManagedTensor {
   void (*deleter)(struct DLManagedTensor *);
 } DLManagedTensor;
 
-/* The sum of |amplitude|^2 of one row; -1 where the tensor is no matrix of complex128 on the CPU. */
+/* Returns the sum of |amplitude|^2 of one row; -1 if the tensor is not a matrix of complex128 on the CPU. */
 double taker_probability(uint64_t address, int64_t row) {
   const DLTensor *t = &((DLManagedTensor *)address)->dl_tensor;
   if (t->device.device_type != 1 || t->device.device_id != 0 || t->ndim != 2) return -1;

@@ -1,6 +1,6 @@
 /**
  * Finds published gaps on a device: block 1385452 (also the candidates of its window), 1385457, the first block, the record
- * of 41.9 merits. The test suite does this in small on every device, and in full on native.
+ * of 41.9 merits. The test suite does a part of this on every device, and all of it on native.
  *
  *   npm run build && node test/gaps/acceptance.mjs [--device cuda] [--dist dist]
  */
@@ -32,10 +32,10 @@ async function check(what, act, expected) {
   const isRight = found === String(expected);
   if (!isRight) wrong++;
   const seconds = ((performance.now() - began) / 1000).toFixed(2);
-  console.log(`${isRight ? 'right' : 'WRONG'}  ${what}: ${found}${isRight ? '' : `, not ${expected}`}  ${seconds} s`);
+  console.log(`${isRight ? 'correct' : 'WRONG'}  ${what}: ${found}${isRight ? '' : `, not ${expected}`}  ${seconds} s`);
 }
 
-/** The offsets at which gaps begin. @param {object} numbers @param {bigint} space @param {number} window */
+/** Returns the offsets at which gaps start. @param {object} numbers @param {bigint} space @param {number} window */
 async function gapsIn(numbers, space, window) {
   const found = [];
   for await (const { index } of search(gapFlow(numbers, { window }), { engine, space })) found.push(index);
@@ -93,5 +93,5 @@ await check(
 );
 await engine.close();
 await device.close();
-console.log(wrong === 0 ? 'all right' : `${wrong} WRONG`);
+console.log(wrong === 0 ? 'all correct' : `${wrong} WRONG`);
 process.exitCode = wrong === 0 ? 0 : 1;

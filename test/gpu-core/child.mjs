@@ -1,4 +1,4 @@
-// One process with a device without hardware and work in flight, which ends in the way it is told:
+// Opens a simulated device, starts work and ends in the given way:
 //   node child.mjs WAY [asynchronous]
 import { GpuDevice, openLink } from '../../dist/device/gpu/host/device.js';
 import { addressOf } from '../../dist/device/native/libc.js';
@@ -24,15 +24,15 @@ const kernel = items('step', { buffers: { x: rw('u32') } }, ({ item, buffers }) 
 const job = (await device.compile(kernel)).bind({});
 const x = await device.alloc(64);
 
-// Microseconds that the launch takes: for ever, or a moment.
+// The count is the time of the launch in microseconds.
 const finite = way === 'natural' || way === 'forgotten' || way === 'idle';
 const stream = device.stream();
 stream.launch({ job, count: finite ? 30_000 : 2 ** 31, buffers: { x } });
 stream.write(x, new Uint8Array(64));
 process.stdout.write('ready\n');
-if (way === 'idle') await stream.mark().done; // and nobody closes anything
+if (way === 'idle') await stream.mark().done; // and close nothing
 if (way === 'natural') {
-  // What is in flight keeps the process alive.
+  // Work in flight keeps the process alive.
   stream.mark().done.then(() => process.stdout.write('done\n'));
 }
 if (way === 'exit') setTimeout(() => process.exit(7), 5);

@@ -6,11 +6,11 @@ import type { Script } from './driver.mjs';
 
 export interface ScriptedOptions extends OpenOptions {
   readonly script?: Script & { readonly refuse?: string };
-  /** By promises, and through shared memory, as a runtime does that lives in an event loop. */
+  /** Uses promises and shared memory, like a runtime that needs an event loop. */
   readonly asynchronous?: boolean;
 }
 
-/** A device without hardware: the real streams, worker thread and loop around the scripted driver. */
+/** A simulated device: the real streams, worker thread and loop around the scripted driver. */
 export class ScriptedDevice extends GpuDevice {
   protected readonly target = 'opencl';
   protected readonly nearLimit = undefined;

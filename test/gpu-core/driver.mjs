@@ -1,19 +1,19 @@
-// A runtime without hardware, for tests of `src/device/gpu`: memory is an array, a launch takes as many microseconds of
-// the clock's time as it has items, and everything that a real one may refuse or lose happens on request.
+// A simulated runtime, for tests of `src/device/gpu`: memory is an array, a launch takes one microsecond per item, and
+// refusals and losses of a real runtime happen on request.
 //
-// A launch makes of the first word x of its first buffer 3x + count, so that a wrong order shows in the result.
+// A launch replaces the first word x of its first buffer by 3x + count, so that a wrong order shows in the result.
 
 /** @import { DeviceInfo } from '../../src/device/device.js' */
 /** @import { Driver, DriverLaunch, GpuSource, HostBytes, MarkResult } from '../../src/device/gpu/worker/driver.js' */
 
 /**
  * @typedef {object} Script
- * @property {number} [room] Commands that a line may have under way.
+ * @property {number} [room] Max commands of a line in flight.
  * @property {number} [memory] Bytes that can be allocated.
- * @property {number} [lose] Every so many of the words that tell of a mark's end are never set.
- * @property {true} [tells] Somebody else says when a mark has passed.
- * @property {boolean} [borrow] Memory of the host cannot be locked; there is some of the runtime's own.
- * @property {number} [overhead] Microseconds that such a word is set after the end.
+ * @property {number} [lose] Every nth word that signals a mark's end is never set.
+ * @property {true} [tells] The driver notifies the loop when a mark has passed.
+ * @property {boolean} [borrow] Host memory cannot be locked; the runtime allocates it.
+ * @property {number} [overhead] Microseconds from the end of a mark to its signal.
  *
  * @typedef {{ bytes: Uint8Array<ArrayBuffer>, freed: boolean }} Memory
  * @typedef {{ number: number, until: number, began: number | undefined, ends: number[], incomplete: boolean, trap: number,
@@ -22,7 +22,7 @@
  *   released: boolean }} Mark
  */
 
-/** Items that make a launch special. */
+/** Counts of items that make a launch fail. */
 export const COUNT = { refused: 1301, fatal: 1302, trapped: 1303, bug: 1304 };
 
 /**
@@ -31,7 +31,7 @@ export const COUNT = { refused: 1301, fatal: 1302, trapped: 1303, bug: 1304 };
  * @property {(text: string, name: string) => Error} refusal Makes an error that fails one mark.
  * @property {(text: string) => Error} fatal
  * @property {(address: number, bytes: Uint8Array, toHost: boolean) => void} [copy]
- * @property {(bytes: number) => number} [map] Memory of the runtime's own.
+ * @property {(bytes: number) => number} [map] Allocates memory of the runtime.
  * @property {(address: number) => void} [unmap]
  */
 
@@ -49,7 +49,7 @@ export class ScriptedDriver {
     limits: { bufferBytes: 2 ** 28, lanes: 256 },
     versions: {},
   };
-  /** What was called, in order: `launch 0 17` is a launch on line 0 of 17 items. @type {string[]} */
+  /** Calls in order: `launch 0 17` is a launch of 17 items on line 0. @type {string[]} */
   log = [];
   /** Lines whose marks have passed, in order. @type {number[]} */
   served = [];
@@ -258,7 +258,7 @@ export class ScriptedDriver {
    * @param {Mark} mark
    */
   wait(line, mark) {
-    if (mark.released) throw new Error('waits for a mark that was released');
+    if (mark.released) throw new Error('wait for a released mark');
     this.log.push(`wait ${line.number} ${mark.line.number}`);
     line.until = Math.max(line.until, mark.end);
     return true;
@@ -300,7 +300,7 @@ export class ScriptedDriver {
   }
 
   /**
-   * What runs ends now, and what follows of it does not run.
+   * Ends running work now. Later work of the same epoch does not run.
    * @param {Line} line
    * @param {number} epoch
    */

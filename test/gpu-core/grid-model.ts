@@ -2,7 +2,7 @@ import { type ResidentMemory, STATE_AT } from '../../src/device/gpu/resident/mem
 import type { GridDriver, GridHandle, GridLaunch, GridSetup } from '../../src/device/gpu/worker/driver.js';
 import { GridOrder, QueueState } from '../../src/kernel/abi/resident-abi.js';
 
-/** How the model's kernel hits. */
+/** True if the model's kernel emits a hit for the index. */
 export const isHit = (index: number): boolean => index % 7 === 3;
 
 export interface ModelGrid extends GridHandle {
@@ -21,17 +21,17 @@ export interface ModelGrid extends GridHandle {
 }
 
 /**
- * The grid's side of `kernel/abi/resident-abi.ts` as a model: workgroups take the steps of the text, one memory access at a time, in
- * an order that the test chooses. An entry's words are the number of its last item and its base.
+ * A model of the grid's side of `kernel/abi/resident-abi.ts`: workgroups take the steps of the harness, one memory access at
+ * a time, in an order that the test chooses. An entry's words are the number of its last item and its base.
  */
 export class ModelGrids implements GridDriver {
   readonly maxGrids = 2;
   readonly maxLaunchMs: number | undefined;
   readonly grids = new Set<ModelGrid>();
   readonly #workgroups: number;
-  /** Launches from now that are refused with it. */
+  /** If set, launches fail with it. */
   refusal: Error | undefined;
-  /** Workgroups stand still. */
+  /** If true, workgroups make no steps. */
   isStill = false;
   pause: () => void = () => undefined;
   launches = 0;
@@ -64,7 +64,7 @@ export class ModelGrids implements GridDriver {
   launch(handle: GridHandle, { epoch, head, isFresh }: GridLaunch): void {
     if (this.refusal) throw this.refusal;
     const grid = handle as ModelGrid;
-    if (grid.groups.length > 0) throw new Error('it runs already');
+    if (grid.groups.length > 0) throw new Error('the grid is already running');
     this.launches++;
     Object.assign(grid, { head, seen: 0, isWatched: false, order: GridOrder.run, present: 0, isCopied: false });
     if (isFresh) {
@@ -86,7 +86,7 @@ export class ModelGrids implements GridDriver {
   }
 
   close(handle: GridHandle): void {
-    if ((handle as ModelGrid).groups.length > 0) throw new Error('it still runs');
+    if ((handle as ModelGrid).groups.length > 0) throw new Error('the grid is still running');
     this.grids.delete(handle as ModelGrid);
   }
 
@@ -94,7 +94,7 @@ export class ModelGrids implements GridDriver {
     this.pause = pause;
   }
 
-  /** One step of one workgroup, chosen by `pick` below a number. */
+  /** Makes one step of one workgroup. `pick` returns a number below its argument. */
   step(pick: (below: number) => number): void {
     const running = [...this.grids].filter(({ groups }) => groups.length > 0);
     const grid = running[pick(Math.max(1, running.length))];
@@ -113,7 +113,7 @@ function* workgroup(grid: ModelGrid, epoch: number): Generator<void, void> {
   }
 }
 
-/** Copies entries, passes orders on. */
+/** Copies entries and passes on orders. */
 function* watch(grid: ModelGrid, epoch: number): Generator<void, void> {
   const { shared, queue } = grid;
   const { entryWords } = shared.sizes;
@@ -126,7 +126,7 @@ function* watch(grid: ModelGrid, epoch: number): Generator<void, void> {
     if (order !== GridOrder.run) grid.order = order;
     if (order === GridOrder.stop || (order === GridOrder.leave && grid.present === 0)) return;
     if (order !== GridOrder.run || there === known) continue;
-    if (there < known) throw new Error('the tail fell');
+    if (there < known) throw new Error('the tail decreased');
     for (let number = Math.max(known, there - shared.capacity); number < there; number++) {
       const at = shared.slot(number) * entryWords;
       for (let word = 0; word < entryWords; word++) {
@@ -151,7 +151,7 @@ function* worker(grid: ModelGrid): Generator<void, void> {
       grid.present--;
       return;
     }
-    yield; // between the look at the order and the part
+    yield; // between reading the order and taking the part
     const part = grid.head++;
     const wanted = Math.floor(part / parts);
     for (;;) {

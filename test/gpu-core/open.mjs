@@ -1,4 +1,4 @@
-// What the workers of a device without hardware open: the scripted driver, on the real clock.
+// Opens the scripted driver for the workers of the simulated device, with the real clock.
 import { FatalError } from '../../dist/device/gpu/worker/driver.js';
 import { addressOf, copyBytes, mapPages } from '../../dist/device/native/libc.js';
 import { MillraceError } from '../../dist/kernel/index.js';
@@ -56,7 +56,7 @@ export function open(start, host) {
 }
 
 /**
- * The same, by promises.
+ * Makes the driver's methods return promises.
  * @param {ScriptedDriver} driver
  */
 function promising(driver) {

@@ -11,7 +11,7 @@ import { Loop } from '../../src/device/gpu/worker/loop.js';
 import { type ErrorCode, items, lowerGpu, MillraceError, rw } from '../../src/kernel/index.js';
 import { type Script, ScriptedDriver } from './driver.mjs';
 
-/** What the scripted driver makes of any launch needs no particular kernel. */
+/** Any kernel: the scripted driver does not run it. */
 export const kernel = items('step', { buffers: { x: rw('u32') } }, ({ item, buffers }) => {
   buffers.x.set(item, buffers.x.at(item).mul(3));
 });
@@ -22,8 +22,8 @@ export interface RigOptions extends Script {
 }
 
 /**
- * Both sides of a GPU device in one thread: streams, the board, the loop and a driver without hardware, on a clock that
- * only moves when the worker sleeps. Nothing here depends on how fast the machine is.
+ * Both sides of a GPU device in one thread: streams, the board, the loop and the scripted driver, on a clock that advances
+ * only while the worker sleeps. The speed of the machine does not matter.
  */
 export class Rig {
   us = 0;
@@ -96,17 +96,17 @@ export class Rig {
     stream.launch({ job: this.job, count, buffers: { x } });
   }
 
-  /** One turn of the worker; the main thread looks; then the worker sleeps, unless it was woken. */
-  turn(most = Number.POSITIVE_INFINITY): number {
+  /** Runs one turn of the worker and processes its results; then the worker sleeps, unless it was woken. */
+  turn(maxUs = Number.POSITIVE_INFINITY): number {
     const before = Atomics.load(this.board.words, Word.work);
-    const us = Math.min(this.loop.runTurn() * 1000, most);
+    const us = Math.min(this.loop.runTurn() * 1000, maxUs);
     this.streams.processResults();
     if (Atomics.load(this.board.words, Word.work) !== before) return 0;
     if (us < Number.POSITIVE_INFINITY) this.us += us;
     return us;
   }
 
-  /** Turns until the clock is there. */
+  /** Runs turns until the clock reaches `us`. */
   until(us: number): void {
     for (let turns = 0; this.us < us; turns++) {
       if (turns > 100_000) throw new Error('the worker never sleeps');
@@ -115,13 +115,13 @@ export class Rig {
     this.turn(0);
   }
 
-  /** Turns until there is nothing left to do. */
+  /** Runs turns until no work is left. */
   settle(): void {
     for (let turns = 0; turns < 100_000; turns++) if (this.turn() === Number.POSITIVE_INFINITY) return;
-    throw new Error('there is always something left to do');
+    throw new Error('the work never ends');
   }
 
-  /** The word that launches work on. */
+  /** Reads the word that launches change. */
   async word(x: GpuBuffer): Promise<number> {
     const stream = this.stream();
     const into = new Uint32Array(1);
@@ -129,7 +129,7 @@ export class Rig {
     const mark = stream.mark();
     stream.close();
     this.settle();
-    // The worker has to hear of the memory that the bytes come through, which takes a turn of the event loop.
+    // The message that adds the transfer memory to the worker takes a turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
     this.settle();
     await mark.done;

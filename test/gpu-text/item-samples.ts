@@ -20,7 +20,7 @@ import {
 } from '../../src/kernel/index.js';
 import { type Sample, words } from './sample.js';
 
-/** Quads of buffers that are only reached so, and of one that is not; slices; several buffers. */
+/** Quads in buffers that are accessed only by quads and in one that is not; slices; several buffers. */
 function quads(): Sample {
   const kernel = items(
     'quads',
@@ -55,7 +55,7 @@ function quads(): Sample {
   };
 }
 
-/** More parameters than travel by value, and tables that do not fit workgroup memory. */
+/** More parameters than can be passed by value, and tables that do not fit in workgroup memory. */
 function large(): Sample {
   const length = 1000;
   const kernel = items(
@@ -81,7 +81,7 @@ function large(): Sample {
   return { kernel, setup: { job, count: 120, buffers: { out: new Uint32Array(120) } } };
 }
 
-/** A function of words, item by item. */
+/** A function of words, applied to each item. */
 function overWords(name: string, inputs: number, outputs: number, body: (x: Expr<'u32'>[]) => Expr<'u32'>[]): Sample {
   const count = 40;
   const kernel = items(name, { buffers: { x: read(u32), out: rw(u32) } }, ({ item, buffers }) => {

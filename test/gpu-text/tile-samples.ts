@@ -17,7 +17,7 @@ import {
 } from '../../src/kernel/index.js';
 import { type Sample, words } from './sample.js';
 
-/** Sums of one type over rows of many lengths: shorter and longer than the partials, and none at all. */
+/** Sums of one type over rows of many lengths: shorter and longer than the partial sums, and empty. */
 function sums(type: 'u32' | 'i32' | 'f32' | 'f64' | 'u64'): Sample {
   const lengths = Uint32Array.of(0, 1, 31, 255, 256, 257, 700);
   const kernel = tiles(
@@ -25,7 +25,7 @@ function sums(type: 'u32' | 'i32' | 'f32' | 'f64' | 'u64'): Sample {
     { buffers: { x: read(type), n: read(u32), out: rw(type) } },
     ({ tile, sum, once, buffers }) => {
       const x = buffers.x;
-      // twice: the second must not overwrite what the first one still reads
+      // twice: the second must not overwrite memory that the first still reads
       const plain = sum(type, buffers.n.at(tile), (i) => x.at(i));
       const squares = sum(type, buffers.n.at(tile), (i) => x.at(i).mul(x.at(i)));
       once(() => {
@@ -78,7 +78,7 @@ function sieve(): Sample {
   return { kernel, setup: { count: 5, buffers: { out: new Uint32Array(5 * 64), counts: new Uint32Array(5) } } };
 }
 
-/** Compaction: counts, their scan, then each finds its place. */
+/** Compaction: counts, a scan of them, then each item writes at its offset. */
 function compact(length: number): Sample {
   const kernel = tiles(
     `compact-${length}`,
@@ -103,7 +103,7 @@ function compact(length: number): Sample {
           ),
         );
       });
-      // and again: the array and the totals are used a second time
+      // again: uses the array and the totals a second time
       const last = scan(length, counts);
       once(() => buffers.total.set(tile.add(3), last));
     },
@@ -119,7 +119,7 @@ function compact(length: number): Sample {
   };
 }
 
-/** Control between regions that depends on everything it can: the tile, near arrays, buffers, tables, atomics. */
+/** Control flow between regions that depends on the tile, near arrays, buffers, tables and atomics. */
 function uniform(): Sample {
   const kernel = tiles(
     'uniform',
@@ -164,7 +164,7 @@ function uniform(): Sample {
   return { kernel, setup: { job, count: 8, buffers } };
 }
 
-/** A norm and scaling in doubles. */
+/** A norm and a scaling in f64. */
 function norm(): Sample {
   const size = 300;
   const kernel = tiles('norm', { buffers: { x: read(f64), out: rw(f64) } }, ({ tile, sum, each, buffers }) => {

@@ -9,7 +9,7 @@ export const odd = fc.oneof(
   fc.constantFrom('__proto__', 'constructor', '1d00ffff', '00000000', 'ffffffff', '1dffffff', '0x207fffff', true),
 );
 
-/** The value with one field, or all of it, replaced by something else. */
+/** Replaces one field of the value, or all of it. */
 export function disturbed(value: unknown): fc.Arbitrary<unknown> {
   const paths = pathsIn(value);
   return fc.oneof(

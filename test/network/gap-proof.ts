@@ -51,7 +51,7 @@ function primeAfter(n: bigint): bigint {
 }
 const STRETCH = 4096;
 
-/** The binary logarithm, bit by bit, each by a squaring that is truncated. */
+/** The binary logarithm, one bit per truncated squaring. */
 export function log2(n: bigint, bits: number): bigint {
   const whole = n.toString(2).length - 1;
   const scale = BigInt(bits + whole);

@@ -39,7 +39,7 @@ export function gapScan(change: Partial<GapScan> = {}): Scan<Share> {
 export const PAYOUT = 'script:0014751e76e8199196d454941c45d1b3a323f1433bd6';
 export const SCRIPT = PAYOUT.slice('script:'.length);
 
-/** A node, until the test is over. */
+/** Starts a node, which closes after the test. */
 export async function gapNode(): Promise<NodeServer<GapChain>> {
   const server = await new NodeServer(new GapChain(SCRIPT)).listen();
   onTestFinished(() => server.close());
@@ -65,14 +65,14 @@ export function mineAt(
   return { ...mineFrom(gapcoinNode(rpc, payout, hasty), gapScan(scan), more), log };
 }
 
-/** A pool, until the test is over. */
+/** Starts a pool, which closes after the test. */
 export async function gapPool(): Promise<GapPoolServer> {
   const server = await new GapPoolServer().listen();
   onTestFinished(() => server.close());
   return server;
 }
 
-/** Mines for pools until it is stopped, or the test is over. */
+/** Mines for pools until it is stopped or the test ends. */
 export const mineGaps = (
   urls: readonly string[],
   options: Partial<PoolSourceOptions> = {},

@@ -88,7 +88,7 @@ export class Client {
   send(message: unknown): void {
     this.socket.write(`${JSON.stringify(message)}\n`);
   }
-  /** Sends the number as it is written, digit by digit. */
+  /** Sends the number exactly as written. */
   difficulty(text: string): void {
     this.socket.write(`{"id":null,"method":"mining.set_difficulty","params":[${text}]}\n`);
   }

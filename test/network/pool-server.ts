@@ -83,7 +83,7 @@ export class PoolServer extends LineServer {
     });
   }
 
-  /** A difficulty as the pool writes it, for the jobs that follow. */
+  /** Sets the difficulty of later jobs, sent as written. */
   setDifficulty(text: string): void {
     this.difficulty = text;
     for (const client of this.clients) client.difficulty(text);

@@ -37,7 +37,7 @@ export function useDevice(): void {
   });
 }
 
-/** A pool with easy shares, until the test is over. */
+/** Starts a pool with easy shares, which closes after the test. */
 export async function pool(): Promise<PoolServer> {
   const server = await new PoolServer().listen();
   server.difficulty = EASY;
@@ -55,7 +55,7 @@ export interface Mining<Share extends ShareBase> {
   stop(): Promise<void>;
 }
 
-/** Mines Bitcoin until it is stopped, or the test is over. */
+/** Mines Bitcoin until it is stopped or the test ends. */
 export function mine(
   urls: readonly string[],
   { mask = 0x1fffe000, ...options }: Partial<PoolSourceOptions> & { readonly mask?: number } = {},
@@ -66,7 +66,7 @@ export function mine(
   return mineFor(urls, options, open, (work, how) => scanWork(where, work, how), more);
 }
 
-/** Mines for pools, whatever the coin. */
+/** Mines any coin for pools. */
 export function mineFor<Share extends ShareBase>(
   urls: readonly string[],
   options: Partial<PoolSourceOptions>,

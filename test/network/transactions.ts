@@ -65,7 +65,7 @@ export class Reader {
   }
 }
 
-/** A transaction with a witness whose input does not exist, which is not checked here. */
+/** Returns a transaction with a witness. Its input does not exist, which the test chains do not check. */
 export function madeUp(seed: number): string {
   const outpoint = createHash('sha256').update(`outpoint ${seed}`).digest();
   const output = Buffer.concat([Buffer.alloc(8, seed % 7), Buffer.from('160014', 'hex'), outpoint.subarray(0, 20)]);

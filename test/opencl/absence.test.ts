@@ -14,7 +14,7 @@ import { items, type Kernel, rw } from '../../src/kernel/index.js';
 const folder = await mkdtemp(join(tmpdir(), 'millrace-test-'));
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** What another process, with another environment, says of OpenCL. */
+/** Probes OpenCL in another process, with another environment. */
 function probed(environment: Readonly<Record<string, string>>): Promise<{ reason?: string; infos?: DeviceInfo[] }> {
   const module = fileURLToPath(new URL('../../dist/device/opencl/device.js', import.meta.url));
   const text = `import { probe } from ${JSON.stringify(module)}; console.log(JSON.stringify(await probe()));`;
@@ -27,14 +27,14 @@ function probed(environment: Readonly<Record<string, string>>): Promise<{ reason
   });
 }
 
-test('a library that is named but cannot be loaded', () => {
+test('reports a named library that cannot be loaded', () => {
   const found = findOpenCl({ MILLRACE_LIBOPENCL: join(folder, 'no.so') });
   expect(found).toEqual({ reason: expect.stringMatching(/^MILLRACE_LIBOPENCL names a library .*no\.so/) });
 });
 
-const OTHER_LOADER = 'the OpenCL loader here finds platforms beside those that the environment names';
+const OTHER_LOADER = 'this OpenCL loader also finds platforms that the environment does not name';
 
-test('no platform at all: where they are named, and what to install', async (ctx) => {
+test('reports where it looked for platforms and what to install if there are none', async (ctx) => {
   const here = await probe();
   if ('reason' in here) return ctx.skip(here.reason);
   const { reason } = await probed({ OCL_ICD_VENDORS: folder, OPENCL_VENDOR_PATH: folder });
@@ -43,7 +43,7 @@ test('no platform at all: where they are named, and what to install', async (ctx
   expect(reason).toMatch(/pocl-opencl-icd/);
 });
 
-test('a platform whose library is missing is named', async (ctx) => {
+test('names a platform whose library is missing', async (ctx) => {
   const here = await probe();
   if ('reason' in here) return ctx.skip(here.reason);
   const vendors = await mkdtemp(join(folder, 'vendors-'));
@@ -76,7 +76,7 @@ const kernels: Readonly<Record<string, { kernel: Kernel; needs: readonly string[
     ),
     needs: ['u64', 'f64'],
   },
-  'doubles of the job alone': {
+  'doubles in the job only': {
     kernel: items('hosted', { job: { a: 'f64' }, buffers: { x: rw('u32') } }, ({ job, item, buffers }) =>
       buffers.x.set(item, job.a.div(3).to('u32')),
     ),
@@ -84,7 +84,7 @@ const kernels: Readonly<Record<string, { kernel: Kernel; needs: readonly string[
   },
 };
 
-test.each(Object.entries(kernels))('what a kernel needs: %s', (_, { kernel, needs }) => {
+test.each(Object.entries(kernels))('the capabilities that a kernel needs: %s', (_, { kernel, needs }) => {
   const { program } = lowerGpu(kernel, { target: 'opencl' });
   expect([...needsOf(program)].sort()).toEqual([...needs].sort());
   const info = { id: 'opencl:7', name: 'a device', capabilities: needs } as unknown as DeviceInfo;

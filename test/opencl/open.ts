@@ -8,14 +8,14 @@ import { type OpenClDevice, start } from '../../src/device/opencl/device.js';
 const NEAR_BYTES = 32 * 1024;
 
 /**
- * A CPU as if it were a GPU: memory of its own, zeroed by commands; transfers staged through page-locked rings; status
- * and epochs copied.
+ * Opens a CPU as if it were a GPU: separate memory, zeroed by commands; transfers staged through page-locked rings;
+ * status and epochs copied.
  */
 export function openApart(id: string, options: OpenOptions = {}): Promise<OpenClDevice> {
   return start({ number: Number(id.split(':')[1]), forceCopies: true }, NEAR_BYTES, options);
 }
 
-/** Makes what lies in an entry of the cache what its manifest says. */
+/** Rewrites the manifest of a cache entry to match its files. */
 export async function withFreshManifest(folder: string): Promise<void> {
   const names = (await readdir(folder)).filter((name) => name !== 'SHA256SUMS').sort();
   const lines = await Promise.all(

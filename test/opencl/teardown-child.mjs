@@ -1,16 +1,16 @@
-// One process that opens the OpenCL device, puts work in flight and ends in the way it is told:
+// Opens the OpenCL device, starts work and ends in the given way:
 //   node teardown-child.mjs WAY DELAY_MS
-// "opening" ends while the device is being opened. It says "ready" once work is in flight; signals come from outside.
+// "opening" ends while the device is being opened. Prints "ready" once work is in flight; the parent sends signals.
 import { open, start } from '../../dist/device/opencl/device.js';
 import { cell, items, loop, rw } from '../../dist/kernel/index.js';
 
 const [, , way, delay] = process.argv;
 if (way === 'opening') setTimeout(() => process.exit(7), Number(delay));
-// Every second as if it were a GPU: with staging, copied epochs and page-locked memory of the driver's own.
+// Odd delays use the CPU as if it were a GPU: with staging, copied epochs and page-locked memory of the driver.
 const forceCopies = Number(delay) % 2 === 1;
 const device = await (forceCopies ? start({ number: 0, forceCopies }, 32 * 1024, {}) : open('opencl'));
 
-/** A chain of 1,000 steps an item, stored so that nobody can leave it out. `salt` makes it a text of its own. */
+/** Runs a chain of 1,000 steps per item, stored so that no compiler removes it. Each `salt` gives a different source. */
 const spinning = (/** @type {number} */ salt) =>
   items('spin', { buffers: { x: rw('u32') } }, ({ item, buffers }) => {
     const chain = cell('u32', item);
@@ -19,8 +19,8 @@ const spinning = (/** @type {number} */ salt) =>
   });
 const spin = await device.compile(spinning(1));
 
-// Three streams: one with a launch that never ends, one with many small commands, one that moves memory. "natural" ends
-// by itself, so there everything is finite and nobody closes anything.
+// Three streams: one with a launch that never ends, one with many small commands, one with transfers. "natural" and
+// "forgotten" end without a close, so their work is finite.
 const finite = way === 'natural' || way === 'forgotten';
 const [long, small, moving] = [device.stream(), device.stream(), device.stream()];
 const [x, y, buffer] = [await device.alloc(64), await device.alloc(64), await device.alloc(2 ** 22)];
@@ -37,7 +37,7 @@ for (let i = 0; i < (finite ? 4 : 200); i++) {
 }
 small.wait(moving.mark());
 const marks = way === 'forgotten' ? [] : [long.mark(), small.mark()];
-// A compiler at work in another process must not hold anything up either.
+// A compiler that runs in another process must not delay the end.
 if (way?.startsWith('compiling')) device.compile(spinning(2 + (process.pid % 1000))).catch(() => undefined);
 process.stdout.write('ready\n');
 

@@ -8,9 +8,8 @@ import { orphans, type Want, wrongEndings } from '../ending.js';
 import { byTier, patience } from '../tier.js';
 
 /**
- * Processes that end in every way there is, at a random moment, while the device opens or with work in flight and some
- * with a compiler at work: the right exit code or signal, no crash, no hang, nothing left behind, compilers included. 12
- * of them, some in a short run, ten times as many in the long one.
+ * Ends processes in every way, at random times: while the device opens, or with work in flight, some while a kernel
+ * compiles. Checks the exit code or signal, and that no process crashes, hangs or is left, including compilers.
  */
 const LIMIT_MS = patience(30_000);
 
@@ -38,7 +37,7 @@ const few = ['natural', 'compiling-SIGKILL'];
 const names = byTier(few, Object.keys(ways));
 const RUNS = names.length * byTier(1, 1, 10);
 
-test(`${RUNS} processes end as they should`, { timeout: patience(RUNS * 20_000) }, async (ctx) => {
+test(`${RUNS} processes end cleanly`, { timeout: patience(RUNS * 20_000) }, async (ctx) => {
   if ('reason' in here) return ctx.skip(here.reason);
   const runs = Array.from({ length: RUNS }, (_, i) => {
     const way = names[i % names.length]!;

@@ -1,16 +1,15 @@
-/** What a document tells people to type. */
+/** A command in a document. */
 export interface Told {
   readonly file: string;
-  /** As it stands there, without its comment; alternatives (`prove|mine`) one by one. */
+  /** As written, without its comment; one of the alternatives of `prove|mine`. */
   readonly command: string;
-  /** The document's own variables, `HASH=…`, by `$HASH`. */
+  /** Variables that the document sets (`HASH=…`), by `$HASH`. */
   readonly variables: Readonly<Record<string, string>>;
 }
 
 /**
- * The commands of a Markdown text: lines of its `sh`, plain and indented blocks, and what stands between backticks, that
- * begin with `millrace`, `npm`, `npx` or `node` and go on. A bare `millrace run` is a name there and a command here: it
- * counts.
+ * Returns the commands of a Markdown text: lines of `sh`, plain and indented blocks, and spans in backticks that start with
+ * `millrace`, `npm`, `npx` or `node` and have more words. A bare `millrace run` counts too.
  */
 export function commandsOf(file: string, markdown: string): Told[] {
   const found = new Set<string>();
@@ -35,7 +34,7 @@ export function commandsOf(file: string, markdown: string): Told[] {
   return [...found].filter((command) => COMMAND.test(command)).map((command) => ({ file, command, variables }));
 }
 
-/** `millrace block …` is the name of a family. */
+/** `millrace block …` names a family and does not count. */
 const COMMAND = /^(millrace|\.\/millrace|npm|npx|node) (?!.*[^\w,]…$)/;
 
 const plain = (text: string): string =>
@@ -46,7 +45,7 @@ const plain = (text: string): string =>
     .replace(/ &$/, '')
     .trim();
 
-/** `uhash prove|mine` is two, `--show, --reset` as well; a pipe has blanks around it. */
+/** `uhash prove|mine` is two commands, and so is `--show, --reset`; a pipe has blanks around it. */
 function alternatives(command: string): string[] {
   const list = /^(.*?) (--\w+(?:, --\w+)+)$/.exec(command);
   if (list) return (list[2] ?? '').split(', ').map((option) => `${list[1]} ${option}`);
@@ -55,11 +54,11 @@ function alternatives(command: string): string[] {
   return word.split('|').map((one) => command.replace(word, one));
 }
 
-/** As a shell has them: quoted ones without their quotes, and what is behind a pipe is another program's. */
+/** Splits a command as a shell does: removes quotes, and ignores programs after a pipe. */
 export const wordsOf = (command: string): string[] =>
   [...(command.split(' | ')[0] ?? '').matchAll(/'([^']*)'|\S+/g)].map(([word, quoted]) => quoted ?? word);
 
-/** Whether it only names another, which has its words in this order and more; `FILE` stands for any. */
+/** True if `command` only names `other`, which has its words in this order and more; `FILE` matches any word. */
 export function isNameOf(command: string, other: string): boolean {
   const rest = wordsOf(other);
   return wordsOf(command).every((word) => {

@@ -9,7 +9,7 @@ import { blocks } from './workloads.js';
 const conventions = (...code: readonly string[]) => by('test/conventions.test.ts', ...code);
 const completed = conventions("millrace(['completion', shell])", "it.for(['bash', 'zsh', 'fish'])");
 const tuned = (...code: readonly string[]) => by('test/tune.test.ts', TUNE, ...code);
-/** The function by which that test runs the command. */
+/** The function with which that test runs the command. */
 const TUNE = `const given = [
     'tune',
     'words',
@@ -17,7 +17,7 @@ const TUNE = `const given = [
 
 const REPORT = fileURLToPath(new URL('../../docs/measurements/reports/h200-cuda.json', import.meta.url));
 
-/** What docs/command.md, docs/tuning.md and docs/telemetry.md tell to type beside what the READMEs do. */
+/** Commands of docs/command.md, docs/tuning.md and docs/telemetry.md that the READMEs do not have. */
 export const documents: Examples = {
   'millrace COMMAND --help': conventions("millrace(['devices', '--help'], { env })"),
   'millrace --version': by('test/cli.test.ts', "it.each(['--version', '-V'])('%s', async (flag) => {"),

@@ -2,9 +2,9 @@ import { expect } from 'vitest';
 import type { Ran } from '../command-line.js';
 
 /**
- * How a command of the documents is run. `short` is what `npm test` does: on the CPU, with less of it where a whole one takes
- * minutes; `all` is what `npm run test:all` does besides; `long` is `npm run test:long`'s. Or another test runs this very
- * command: then it is named, with the code that does it, which must have every name and option of the command in it.
+ * How a command of the documents is run: `short` by `npm test`, on the CPU and with less work if the command takes minutes;
+ * `all` also by `npm run test:all`; `long` by `npm run test:long`. If another test runs this command, `by` names its file
+ * and code, which must contain every name and option of the command.
  */
 export interface Example {
   readonly short?: Way;
@@ -13,19 +13,19 @@ export interface Example {
   readonly by?: { readonly file: string; readonly code: readonly string[] };
 }
 
-/** The words that are run are the document's own. What differs here is written down. */
+/** Differences from the command in the document. */
 export interface Way {
-  /** Words that are others here: a stand-in's value, less work, a device at hand. Each must be in the command. */
+  /** Replacements for words: a placeholder's value, less work, an available device. Each must be in the command. */
   readonly swap?: Swaps;
-  /** Words behind them. */
+  /** Words to append. */
   readonly more?: readonly string[];
-  /** What must be in its folder before. */
+  /** Creates the files that the command needs. */
   readonly given?: (folder: string) => void | Promise<void>;
-  /** A server that must be there before; words that are known only then. */
+  /** Starts a server that the command needs; returns replacements that depend on it. */
   readonly served?: (folder: string) => Promise<Swaps>;
-  /** It goes on until somebody presses Ctrl-C: when it has said this. */
+  /** The command runs until Ctrl-C, which is sent when it has printed this. */
   readonly until?: RegExp;
-  /** Exit status; default 0, `any` where it tells how fast the machine is. */
+  /** Exit status; default 0, `any` if it depends on the speed of the machine. */
   readonly status?: number | 'any';
   readonly check: (ran: Ran, folder: string) => void;
 }
@@ -43,5 +43,5 @@ export const says =
     for (const pattern of patterns) expect(stdout).toMatch(pattern);
   };
 
-/** With `--json`: the events of this name. */
+/** With `--json`: returns the events of this name. */
 export const eventsNamed = ({ events }: Ran, name: string) => events.filter(({ event }) => event === name);

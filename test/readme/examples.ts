@@ -15,21 +15,21 @@ const figuresOf =
   (ran: Ran): void =>
     expect([...new Set(eventsNamed(ran, 'figure').map(({ workload }) => workload))]).toEqual(workloads);
 
-/** The last line of `npm test`, of a file with few tests. */
+/** Checks the last line of `npm test` for a file with few tests. */
 const passed = says(/^type check: ok/m, /^lint: ok/m, /^[1-9]\d* passed, 0 failed/m);
 
-/** The code of `test/bench.test.ts` that runs all of it. */
+/** The code of `test/bench.test.ts` that runs `bench all`. */
 const saved = [
   "millrace(['bench', 'all', ...more]",
   "const files = ['--save', 'now.json'",
   "bench(...wasm, '--json', ...files, '--compare', 'then.json')",
 ];
 
-/** Everything that the documents tell to type. */
+/** All commands of the documents. */
 export const examples: Examples = {
   'npm start': { long: { more: ['--', '--device', 'wasm'], check: toured } },
   'millrace tour': { long: { more: wasm, check: toured } },
-  // These run the tests: of one small file here, whose own count they tell.
+  // These run tests; here those of one small file.
   'npm test': { long: { more: ['--', 'src/network/endpoint.test.ts'], check: passed } },
   'npm run test:long': { long: { more: ['--', 'src/network/endpoint.test.ts'], check: passed } },
   'npm run bench:gate': { long: { check: says(/^kept {2}block on (native|wasm): \d/m) } },
@@ -67,7 +67,7 @@ export const examples: Examples = {
   'millrace cache': by('test/cache-upgrade.test.ts', "millrace(['cache', '--json']"),
   'millrace kernel show block --target c': { short: { check: says(/^void |^static /m) } },
   'millrace kernel stats block': {
-    // The numbers of the workload's README.
+    // The numbers in the workload's README.
     all: { check: says(/^additions +1,045 /m, /^rotations +1,020 /m) },
   },
   'millrace uhash tune --show': { all: { more: wasm, check: says(/^uhash on wasm: nothing is stored$/m) } },
@@ -101,20 +101,20 @@ export const examples: Examples = {
   ...documents,
 };
 
-/** A figure of each workload, the first block's nonce, and what to type next. */
+/** Checks for a figure of each workload, the first block's nonce, and the next commands. */
 function toured({ stdout }: Ran): void {
   for (const workload of WORKLOADS) expect(stdout).toMatch(new RegExp(`^ *${workload} .*/s`, 'm'));
   expect(stdout).toContain('nonce 2,083,236,893');
-  // `./millrace` where npm runs it.
+  // `./millrace` if npm runs it.
   expect(stdout).toMatch(/^ {2}(\.\/)?millrace bench --peers /m);
 }
 
-/** The kernel that the line before it in the README wrote. */
+/** Writes the kernel that the previous line of the README creates. */
 async function theirKernel(folder: string): Promise<void> {
   expect((await millrace(['init', 'kernel.ts'], { cwd: folder })).status).toBe(0);
 }
 
-/** Lines of an index and a digest with so many zero bits in front. */
+/** Checks lines of an index and a digest with `bits` leading zero bits. */
 function zeroBits(bits: number): (ran: Ran) => void {
   return ({ stdout }) => {
     const digests = [...stdout.matchAll(/^ *\d+ {2}([0-9a-f]{64})$/gm)].map(([, digest = '']) => digest);

@@ -9,7 +9,7 @@ import type { Example, Swaps, Way } from './example.js';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Runs a document's command in a folder of its own below `home`, and looks at what it gives. */
+/** Runs a document's command in a new folder below `home`, and checks its result. */
 export async function follow({ command, variables }: Told, way: Way, home: string): Promise<void> {
   const folder = mkdtempSync(join(home, 'at-'));
   await way.given?.(folder);
@@ -17,7 +17,7 @@ export async function follow({ command, variables }: Told, way: Way, home: strin
     valued(word, variables),
   );
   const [program = '', ...args] = [...words, ...(way.more ?? [])];
-  // Nothing that only stands for something is left.
+  // No placeholder is left.
   expect(args.filter((word) => /[…$]|^[A-Z]{2,}$/.test(word))).toEqual([]);
   const env = { MILLRACE_DATA_DIR: join(home, 'data') };
   const ran = await (program === 'millrace' ? asked(args, way, folder, env) : typed(program, args, folder, env));
@@ -30,7 +30,7 @@ function asked(args: readonly string[], { until }: Way, cwd: string, env: NodeJS
   return interrupted(args, { cwd, env, when: until, act: (pid) => process.kill(pid, 'SIGINT') });
 }
 
-/** npm and scripts are at home in the repository; what a `node -e` writes by `>` goes to its folder. */
+/** Runs npm and scripts in the repository, and a `node -e` with `>` in the folder. */
 async function typed(program: string, args: readonly string[], folder: string, env: NodeJS.ProcessEnv): Promise<Ran> {
   const [script, to] = args.at(-2) === '>' ? [args.slice(0, -2), args.at(-1)] : [args, undefined];
   const file = program === 'node' ? process.execPath : program;
@@ -53,8 +53,8 @@ const valued = (word: string, variables: Readonly<Record<string, string>>): stri
   word.replace(/\$\{?([A-Z]+)\}?/, (all, name: string) => variables[`$${name}`] ?? all);
 
 /**
- * Names and options of a command that the code of another test does not have, or has in words only: each must be a literal of
- * its own there. Values may be others.
+ * Returns the names and options of a command that are missing from the code of the test that runs it. Each must be a
+ * separate literal there. Values may differ.
  */
 export function missingFrom({ by }: Example, command: string): string[] {
   if (!by) return [];
@@ -70,7 +70,7 @@ export function missingFrom({ by }: Example, command: string): string[] {
   return [...new Set([...names, ...options])].filter((word) => !isThere(word) && !isThere(SHORT[word]));
 }
 
-/** Options that tests may have by their other name. */
+/** Options for which tests may use the short name. */
 const SHORT: Readonly<Record<string, string>> = { '--difficulty': '-d', '--shift': '-f' };
 
 const isValue = (word: string): boolean => !/^[a-z]+$/.test(word);

@@ -5,12 +5,12 @@ import { describe, expect, test } from 'vitest';
 import { commandsOf, wordsOf } from './commands.js';
 import { root } from './follow.js';
 
-/** The documents and the command, held against each other: options, examples, links. */
+/** Compares the documents with the command: options, examples, links. */
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 const below = (folder: string): string[] =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name));
 const markdown = [...readdirSync(root), ...below('docs'), ...below('src')].filter((name) => name.endsWith('.md'));
-/** What is told of the command: all but what was measured, what has changed, and the types. */
+/** Documents about the command: all but measurements, changes and types. */
 const manuals = markdown.filter((file) => !/^docs\/(measurements|releases|api|PERFORMANCE)|^C/.test(file));
 
 interface Command {
@@ -18,9 +18,9 @@ interface Command {
   readonly help: string;
 }
 
-/** Every command by its words, told by a Node of its own: here each module of the command would be transformed first. */
-const commands = new Map(Object.entries(JSON.parse(told()) as Record<string, Command>));
-function told(): string {
+/** All commands by name, from a separate process: vitest would transform every module of the command first. */
+const commands = new Map(Object.entries(JSON.parse(describeCommands()) as Record<string, Command>));
+function describeCommands(): string {
   const script = `
     import { program } from ${JSON.stringify(new URL('../../dist/cli/program.js', import.meta.url).href)};
     const commands = {};
@@ -35,7 +35,7 @@ function told(): string {
   return execFileSync(process.execPath, ['--input-type=module', '--eval', script], { encoding: 'utf8' });
 }
 
-/** Options of a command line that its command does not have. `bench` alone is `bench all`. */
+/** Returns the options of a command line that its command does not have. `bench` alone is `bench all`. */
 function unknownIn(line: string): string[] {
   const words = wordsOf(line);
   let name = words.shift() ?? '';
@@ -46,23 +46,24 @@ function unknownIn(line: string): string[] {
 }
 
 describe('options', () => {
-  test('that a document gives to a command are its own', () => {
-    const told = manuals
+  test('in documents exist', () => {
+    const shown = manuals
       .flatMap((file) => commandsOf(file, read(file)))
       .filter(({ command }) => /^millrace /.test(command));
-    expect(told.length).toBeGreaterThan(50);
-    for (const { file, command } of told) expect(unknownIn(command), `${file}: ${command}`).toEqual([]);
+    expect(shown.length).toBeGreaterThan(50);
+    for (const { file, command } of shown) expect(unknownIn(command), `${file}: ${command}`).toEqual([]);
   });
 
-  test('of every command are told of in a document', () => {
-    const told = new Set<string | undefined>(
+  test('of every command are documented', () => {
+    const documented = new Set<string | undefined>(
       manuals.flatMap((file) => read(file).match(/(?<![\w-])--?[a-z1][\w-]*/g) ?? []),
     );
     const absent = [...commands].flatMap(([name, { flags }]) =>
       flags
         // Charsets are numbered from -1 to -9: the first is enough.
         .filter(
-          ({ long, short, hidden }) => !hidden && ![long, short?.replace(/\d/, '1')].some((flag) => told.has(flag)),
+          ({ long, short, hidden }) =>
+            !hidden && ![long, short?.replace(/\d/, '1')].some((flag) => documented.has(flag)),
         )
         .map(({ long }) => `${name} ${long}`),
     );
@@ -70,7 +71,7 @@ describe('options', () => {
   });
 });
 
-test('examples in the help of a command have its options, and nothing is left out of them', () => {
+test('examples in the help use existing options and have no ellipsis', () => {
   for (const [name, { help }] of commands) {
     const [, examples = ''] = help.split('\nExamples:\n');
     for (const [, line = ''] of examples.matchAll(/^ {2}(millrace .*?)(?: {2,}#.*)?$/gm))
@@ -79,7 +80,7 @@ test('examples in the help of a command have its options, and nothing is left ou
   }
 });
 
-test('links within the documents lead to files and headings that are there', () => {
+test('links within the documents lead to existing files and headings', () => {
   const text = (file: string): string => read(file).replaceAll(/```[\s\S]*?```/g, '');
   const anchors = (file: string): string[] =>
     [...text(file).matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>

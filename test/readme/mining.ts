@@ -14,7 +14,7 @@ const COOKIE = '__cookie__:0123456789abcdef';
 const few = ['--count', '1'];
 const little = [...wasm, '-f', '20', '--primes', '500', '--window', '8192', ...few];
 
-/** A node on loopback that takes what it has written into a cookie. */
+/** Starts a node on loopback that accepts the cookie it has written. */
 async function node<Chain extends GapChain>(folder: string, chain: Chain): Promise<NodeServer<Chain>> {
   const server = await new NodeServer(chain).listen();
   onTestFinished(() => server.close());
@@ -23,7 +23,7 @@ async function node<Chain extends GapChain>(folder: string, chain: Chain): Promi
   return server;
 }
 
-/** A pool on loopback in the place of the document's two, and a password. */
+/** Starts a pool on loopback in place of the document's two, and writes a password. */
 async function pool(folder: string, server: PoolServer | GapPoolServer): Promise<string> {
   await server.listen();
   onTestFinished(() => server.close());
@@ -31,10 +31,10 @@ async function pool(folder: string, server: PoolServer | GapPoolServer): Promise
   return `${server.url},${server.url}`;
 }
 
-/** One is enough; another may have been on its way. */
+/** Checks that at least one share was accepted. */
 const accepted = ({ stderr }: Ran): void => expect(stderr).toMatch(/^[1-9]\d* accepted, /m);
 
-/** What goes on until it is stopped, against servers of the tests' own, which recompute everything. */
+/** Commands that run until they are stopped, with test servers that recompute every result. */
 export const mining: Examples = {
   'millrace block mine --rpc http://127.0.0.1:18443 --cookie ~/.bitcoin/regtest/.cookie --payout $ADDRESS --count 101':
     by(

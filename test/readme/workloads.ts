@@ -7,10 +7,10 @@ import { by, type Examples, eventsNamed, says, wasm } from './example.js';
 import { root } from './follow.js';
 
 const data = (name: string): string => join(root, 'test', 'data', name);
-/** Few primes to sieve with: that they are laid out takes longer than a short search. */
+/** Few sieve primes: preparing more takes longer than a short search. */
 const little = [...wasm, '--primes', '2000', '--no-ledger'];
 
-/** What a README writes before its commands, by a shell. */
+/** Returns text that a README writes to a file with a shell command. */
 const written = (workload: string, what: RegExp): string => {
   const text = readFileSync(join(root, 'src', 'workload', workload, 'README.md'), 'utf8');
   return what.exec(text)?.[1] ?? '';
@@ -27,14 +27,14 @@ const samples = Float64Array.from({ length: SAMPLES }, (_, i) => 1 + (i % 7));
 const norm = Math.hypot(...samples);
 const raw = (folder: string): void => writeFileSync(join(folder, 'samples.f64'), samples);
 
-/** The header of a NumPy file with one row of doubles, then the row. */
+/** Writes a NumPy file with one row of doubles. */
 const npy = (folder: string): void => {
   const header = `{'descr': '<f8', 'fortran_order': False, 'shape': (1, ${SAMPLES}), }`.padEnd(117);
   const head = Buffer.concat([Buffer.from('\x93NUMPY\x01\x00\x76\x00', 'latin1'), Buffer.from(`${header}\n`)]);
   writeFileSync(join(folder, 'samples.npy'), Buffer.concat([head, new Uint8Array(samples.buffer)]));
 };
 
-/** One state of complex doubles: x / |x| of the samples. */
+/** Checks for one state of complex doubles: x / |x| of the samples. */
 const stateOfThem = (_: Ran, folder: string): void => {
   const bytes = readFileSync(join(folder, 'states.npy'));
   expect(bytes.toString('latin1', 0, 100)).toContain("'descr': '<c16'");
@@ -42,20 +42,20 @@ const stateOfThem = (_: Ran, folder: string): void => {
   for (const i of [0, 1, 12_345, 65_535]) expect(state[2 * i]).toBeCloseTo((1 + (i % 7)) / norm, 12);
 };
 
-/** Lines with a gap and its prime, in which the next prime is as far as it says; PARI/GP has the last word elsewhere. */
+/** Checks lines of a gap and its prime: the next prime is that far away. Other tests compare with PARI/GP. */
 const gaps =
-  (line: RegExp, least: number) =>
+  (line: RegExp, minGap: number) =>
   ({ stdout }: Ran): void => {
     const found = [...stdout.matchAll(line)];
     expect(found.length).toBe(stdout.split('\n').length - 1);
     expect(found.length).toBeGreaterThan(0);
     for (const [, gap, prime] of found) {
-      expect(Number(gap)).toBeGreaterThanOrEqual(least);
+      expect(Number(gap)).toBeGreaterThanOrEqual(minGap);
       expect(nextPrime(BigInt(prime ?? 0)) - BigInt(prime ?? 0)).toBe(BigInt(gap ?? 0));
     }
   };
 
-/** What the workloads' READMEs tell to type. */
+/** Commands of the workloads' READMEs. */
 export const workloads: Examples = {
   'millrace block solve blocks.in nonces.out': {
     all: {
@@ -162,7 +162,7 @@ export const workloads: Examples = {
     },
     long: {
       more: ['--json', '--device', 'cpu'],
-      // There is one; PARI/GP says so too.
+      // There is one; PARI/GP agrees.
       check: (ran) =>
         expect(eventsNamed(ran, 'gap').map(({ gap, offset }) => [gap, offset])).toEqual([[3014, 923_893_693]]),
     },
@@ -179,7 +179,7 @@ export const workloads: Examples = {
       "'--min-merit', '15'",
     ),
   },
-  // The same header, and what is found in it.
+  // The same header and its gap.
   'millrace gaps search --header $HEADER --shift 20': by(
     'test/gaps-cli.test.ts',
     "['gaps', 'search', '--header', genesis.header84_hex, '-f', '20', '-s', '262144', '-e', ...cpu]",
@@ -193,7 +193,7 @@ export const workloads: Examples = {
   // A header with shift and adder: a proof of work of the chain.
   'millrace gaps verify ${HEADER}1400e99c0f': { short: { check: says(/^valid\n {2}gap +3908\n/) } },
   'millrace gaps difficulty 22.18 $LIMBS 1396a73': {
-    // Of block 1385452.
+    // Block 1385452.
     short: {
       check: says(/^1396a73 {2}6424591240180635 {2}0x16d321b6b2b39b {2}1\.029068 {2}0xd5cada15\w+ {2}20540019\n$/),
     },

@@ -414,7 +414,7 @@ export class Scheduler<R extends Indexed> implements SchedulerState<R> {
   }
 }
 
-/** What the simulation has to do. */
+/** Actions for the simulation to carry out. */
 export class Effects<R extends Indexed> {
   /** Indices that count from now on, each once, with their hits. */
   readonly counted: { job: string; device: string; range: Range; results: readonly R[] }[] = [];

@@ -14,7 +14,7 @@ export interface SimulationPlan {
   readonly jobs: readonly JobSpec[];
   /** Probability that a chunk is cancelled while it runs. */
   readonly cancels?: number;
-  /** From `fromMs` on other programs leave only `share` of the machine, and the engine measures that. */
+  /** From `fromMs` on other programs leave only `share` of the machine, which the engine measures. */
   readonly otherLoad?: { readonly fromMs: number; readonly share: number };
   /** The simulation ends at this time at the latest. */
   readonly untilMs?: number;
@@ -206,7 +206,7 @@ class Simulation {
     const misses = endMs >= (spec.missesFromMs ?? Number.POSITIVE_INFINITY);
     const invents = endMs >= (spec.inventsFromMs ?? Number.POSITIVE_INFINITY);
     scheduler.free(issue);
-    // Checking takes a while, and chunks overtake each other in it.
+    // Checks take time, and chunks overtake each other in them.
     this.#at(this.#nowMs + this.#random.below(1000) * 1e-3, () => this.#judge(issue, misses, invents));
   }
 

@@ -1,15 +1,15 @@
 import type { Instruction } from './sass.js';
 
-/** An H200: 132 processors of four parts, each with its own scheduler, at 1.98 GHz. */
+/** An H200: 132 multiprocessors of four partitions, each with its own scheduler, at 1.98 GHz. */
 const WARP_INSTRUCTIONS = 132 * 4 * 1.98e9;
 const LANES = 32;
 
-/** What a kernel needs per warp, in clocks of each thing that there is one of. */
+/** The cost of a kernel per warp, in clocks of each resource of a partition. */
 export interface Counts {
   readonly alu: number;
   readonly fma: number;
   readonly issue: number;
-  /** Reads of the two banks of registers, with those left out that the compiler has kept at hand. */
+  /** Reads of the two register banks, without those from the reuse cache. */
   readonly banks: readonly [number, number];
 }
 
@@ -28,11 +28,11 @@ export function countsOf(path: readonly Instruction[]): Counts {
 }
 
 /**
- * Items a second, by playing one part of a processor: every clock its scheduler starts one instruction, of the same warp
- * while it can, else of the youngest that is ready; a pipe takes a warp every two clocks; a bank of registers gives one
- * operand a clock, and an instruction whose operands cannot be had within three holds up everybody. `reuse` says whether
- * values kept at hand survive other warps' instructions. Measured over predicted was 0.96, 0.96 and 1.04 without and
- * 0.96, 0.92 and 0.95 with it, for the plain text and for a third and two thirds of the additions as x·one + y with
+ * Returns items per second from a simulation of one partition: every clock its scheduler starts one instruction, of the
+ * same warp if possible, else of the youngest ready warp; a pipe takes a warp every two clocks; a register bank delivers one
+ * operand per clock, and an instruction whose operands are not available within three clocks stalls all warps. `reuse`:
+ * values in the reuse cache survive other warps' instructions. Measured over predicted was 0.96, 0.96 and 1.04 without and
+ * 0.96, 0.92 and 0.95 with it, for the plain source and for a third and two thirds of the additions as x·one + y with
  * `one` in a register.
  */
 export function predicted(path: readonly Instruction[], warps: number, reuse: boolean): number {
@@ -50,7 +50,7 @@ export function predicted(path: readonly Instruction[], warps: number, reuse: bo
     for (let warp = warps - 1; warp >= 0; warp--) if (canStart(warp)) return warp;
     return -1;
   };
-  /** Takes the banks for an instruction's operands; the clock from which on they could be had. */
+  /** Reserves the banks for an instruction's operands. Returns the clock from which on they are available. */
   const read = (warp: number, { reads }: Instruction): number => {
     const needed = [0, 0];
     for (const { slot, register, reuse: keep } of reads) {

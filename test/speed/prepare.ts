@@ -1,6 +1,6 @@
 /**
- * Compiles every variant of the SHA-256d kernel for an H200 and says what the model of its pipes expects of each. What
- * the machine with the GPU needs lies in .gpu/speed then: see `run.c`.
+ * Compiles every variant of the SHA-256d kernel for an H200 and prints the rate that the model of its pipes predicts. Writes
+ * the files for the machine with the GPU to .gpu/speed: see `run.c`.
  *
  *   npx rolldown test/speed/prepare.ts --platform node -o .gpu/speed/prepare.mjs && node .gpu/speed/prepare.mjs [NAME…]
  */
@@ -14,7 +14,7 @@ import { hotPath, instructions } from './sass.js';
 import { NONCE, type Prepared, prepare, variants } from './variants.js';
 
 const folder = join('.gpu', 'speed');
-const REGISTERS = 65536; // of a processor
+const REGISTERS = 65536; // per multiprocessor
 const run = promisify(execFile);
 
 const asked = process.argv.slice(2);
@@ -22,7 +22,7 @@ const chosen = variants.filter(({ name }) => asked.length === 0 || asked.include
 await mkdir(folder, { recursive: true });
 const texts = await mkdtemp(join(tmpdir(), 'millrace-speed-'));
 const prepared = chosen.map(prepare);
-console.log('variant                          regs   alu   fma issue  bank 0  bank 1   GH/s, as predicted');
+console.log('variant                          regs   alu   fma issue  bank 0  bank 1   GH/s, predicted');
 for (let i = 0; i < prepared.length; i += 2) {
   const lines = await Promise.all(prepared.slice(i, i + 2).map(compile));
   for (const line of lines) console.log(line);
@@ -31,7 +31,7 @@ await writeFile(join(folder, 'manifest.txt'), [`nonce ${NONCE}`, ...prepared.fla
 
 await rm(texts, { recursive: true });
 
-/** A line about it: clocks of each pipe and of each bank of registers, per warp; the prediction without and with reuse. */
+/** Returns a line of clocks per warp of each pipe and register bank, and the prediction without and with reuse. */
 async function compile({ variant: { name, options = [] }, text, workgroup }: Prepared): Promise<string> {
   const [source, cubin] = [join(texts, `${name}.cu`), join(folder, `${name}.cubin`)];
   await writeFile(source, text);

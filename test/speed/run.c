@@ -1,7 +1,7 @@
 /*
  * Times the variants of the SHA-256d kernel that `prepare.ts` compiled: each scans 2^30 nonces seven times (device events,
  * the first two not counted), then the five fastest scan 2^32. Every scan must find the known nonce, and all variants the
- * same hits. Driver API alone, found at run time, so that a C compiler is enough:
+ * same hits. Uses only the driver API, loaded at run time, so that a C compiler is enough:
  *
  *   gcc -O2 -o speed test/speed/run.c -ldl && ./speed .gpu/speed [part of a name]
  */
@@ -109,7 +109,7 @@ static int manifest(const char *folder, const char *part) {
   return count;
 }
 
-/* The hits of the last scan: the known nonce among them, and the same as all other variants'. */
+/* Checks that the hits of the last scan include the known nonce and equal those of the other variants. */
 static void check(const struct variant *v, int s) {
   static u32 found[RING_WORDS];
   OK(cuMemcpyDtoH(found, ring, sizeof found));
@@ -198,6 +198,6 @@ int main(int argc, char **argv) {
     if (v->longBest > 0) printf(" %8.3f %8.3f", v->longMedian, v->longBest);
     printf("\n");
   }
-  printf("%u hits in the long scan; %s\n", ringWanted[1][0], wrong ? "WRONG HITS" : "all hits right");
+  printf("%u hits in the long scan; %s\n", ringWanted[1][0], wrong ? "WRONG HITS" : "all hits correct");
   return wrong;
 }

@@ -1,25 +1,25 @@
 /**
- * Reads machine code for compute capability 9.0 out of a cubin: as much of it as the model of the pipes needs. No tool
- * of NVIDIA's is needed, so it works where only the compiler is. An instruction has 16 bytes; what is decoded here was
- * compared with cuobjdump's output for the kernels of this folder.
+ * Reads machine code for compute capability 9.0 from a cubin, as far as the model of the pipes needs it. Needs no NVIDIA
+ * tool except the compiler. An instruction has 16 bytes. The decoded fields were compared with cuobjdump's output for the
+ * kernels of this folder.
  */
 export type Pipe = 'alu' | 'fma' | 'other';
 
 export interface Instruction {
   readonly name: string;
   readonly pipe: Pipe;
-  /** Clocks for which a warp keeps its pipe: both have 16 lanes; products of 64 bits go at half the rate. */
+  /** Clocks for which a warp occupies its pipe: both have 16 lanes; 64-bit products run at half the rate. */
   readonly clocks: number;
   /** Clocks until the warp's next instruction may start, by the compiler. */
   readonly stall: number;
   readonly branches: boolean;
-  /** Registers read, by operand position; `reuse` keeps the value at hand for that position. */
+  /** Registers read, by operand position; `reuse` keeps the value in the reuse cache of that position. */
   readonly reads: readonly { readonly slot: number; readonly register: number; readonly reuse: boolean }[];
 }
 
 /**
- * By the low nine bits of an instruction. Which pipe each is on shows in the compiler's own stalls: two clocks between
- * neighbours on one pipe, one where the pipes differ (VIADD is on the multiply-add pipe; LEA on the integer pipe).
+ * Keyed by the low nine bits of an instruction. The compiler's stalls show the pipe of each: two clocks between neighbours
+ * on one pipe, one if the pipes differ (VIADD is on the multiply-add pipe; LEA on the integer pipe).
  */
 const known: Readonly<Record<number, { name: string; pipe: Pipe; clocks?: number }>> = {
   12: { name: 'ISETP', pipe: 'alu' },
@@ -36,7 +36,7 @@ const known: Readonly<Record<number, { name: string; pipe: Pipe; clocks?: number
 const branches: ReadonlySet<number> = new Set([0x141, 0x145, 0x147, 0x148, 0x14d]); // BSYNC, BSSY, BRA, WARPSYNC, EXIT
 const NO_REGISTER = 255;
 
-/** All instructions of a kernel. */
+/** Returns all instructions of a kernel. */
 export function instructions(cubin: Uint8Array, entry: string): Instruction[] {
   const text = sections(cubin).get(`.text.${entry}`);
   if (!text) throw new Error(`no code for ${entry}`);
@@ -47,7 +47,7 @@ export function instructions(cubin: Uint8Array, entry: string): Instruction[] {
   });
 }
 
-/** The longest run without a branch: what every item goes through. */
+/** Returns the longest run without a branch, which every item executes. */
 export function hotPath(all: readonly Instruction[]): Instruction[] {
   let best: readonly Instruction[] = [];
   let start = 0;
@@ -65,7 +65,7 @@ function decode([low, second, third, high]: readonly [number, number, number, nu
   const { name, pipe, clocks = 2 } = known[operation] ?? { name: `0x${operation.toString(16)}`, pipe: 'other' };
   const control = (high >>> 9) & 0x1f_ffff;
   const reuse = control >> 17;
-  // Form 1 has three registers; 2, 3 and 7 have something else in the third place and move the second register there.
+  // Form 1 has three registers; 2, 3 and 7 have another operand in the third position and move the second register there.
   const last = form === 2 || form === 3 || form === 7 ? 1 : 2;
   const fields = [
     { slot: 0, register: low >>> 24 },
@@ -83,7 +83,7 @@ function decode([low, second, third, high]: readonly [number, number, number, nu
   };
 }
 
-/** An ELF file's sections by name. */
+/** Returns an ELF file's sections by name. */
 function sections(file: Uint8Array): Map<string, Uint8Array> {
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
   const table = Number(view.getBigUint64(0x28, true));

@@ -8,10 +8,10 @@ export interface Variant {
   readonly name: string;
   readonly pipes: PipeShares;
   readonly workgroup?: number;
-  /** Workgroups launched, in units of what is resident at once. */
+  /** Workgroups launched, as a multiple of those resident at once. */
   readonly waves?: number;
   readonly options?: readonly string[];
-  /** A change to the text that no pass makes: for what is tried out. */
+  /** An experimental change to the source that no pass makes. */
   readonly edit?: (text: string) => string;
 }
 
@@ -46,11 +46,11 @@ export const variants: readonly Variant[] = [
     })),
   ),
   ...each((pipes, name) => [0.5, 2, 8, 64].map((waves) => ({ name: `${name}-x${waves}`, pipes, waves }))),
-  // `one` in a register, as a third operand: what the factor `uniform` of the pass avoids
+  // `one` in a register, as a third operand, which the factor `uniform` of the pass avoids
   ...each((pipes, name) => [
     { name: `${name}-register`, pipes, edit: (text) => text.replaceAll('p_one * p_one', 'p_one') },
   ]),
-  // All warps of a workgroup begin each item together: do they then share what they fetch of the code?
+  // All warps of a workgroup start each item together, to test whether they share instruction fetches.
   ...each((pipes, name) => [
     { name: `${name}-together`, pipes, edit: (text) => text.replace(/round % \d+u == 0u/, 'round % 1u == 0u') },
   ]),
@@ -63,7 +63,7 @@ export const NONCE = 2083236893;
 const target = [0, 0xffff0000, 0, 0, 0, 0, 0, 0];
 const RING_RECORDS = 1000;
 
-/** Ranges of nonces that hold the known one. */
+/** Ranges of nonces that contain the known one. */
 const scans = [
   { name: 'short', base: 2 ** 30, count: 2 ** 30 },
   { name: 'long', base: 0, count: 2 ** 32 },
@@ -94,7 +94,7 @@ export function prepare(variant: Variant): Prepared {
   };
 }
 
-/** `run.c` gives a kernel these, in this order. */
+/** `run.c` passes these to a kernel, in this order. */
 function checkBindings({ shape }: LoweredGpuKernel): void {
   const found = shape.bindings.map(({ name }) => name).join(' ');
   if (found !== 'launch counted cancel status ring') throw new Error(`run.c does not know these bindings: ${found}`);

@@ -1,8 +1,7 @@
 /*
- * A disk that is watched, and fails on demand: loaded before the C library (LD_PRELOAD), it stands between a process and
- * the files under DISK_ROOT. With DISK_LOG every change of them is recorded, in order, with its bytes and with each
- * fsync, so that a test can make any state that a power loss could have left. While the file DISK_FULL names exists,
- * writing fails as on a full disk.
+ * Records and fails file accesses: loaded before the C library (LD_PRELOAD), it intercepts calls for the files under
+ * DISK_ROOT. With DISK_LOG every change is recorded, in order, with its bytes and with each fsync, so that a test can create
+ * any state that a power loss could have left. While the file that DISK_FULL names exists, writes fail as on a full disk.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -24,7 +23,7 @@ static char *paths[4096];
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static int log_fd = -2;
 
-/* A child is forked while no thread has the lock: in the child that thread would not exist, and never unlock it. */
+/* Forks only while no thread holds the lock: in the child that thread would not exist, and never unlock it. */
 static void lock(void) { pthread_mutex_lock(&turn); }
 static void unlock(void) { pthread_mutex_unlock(&turn); }
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(lock, unlock, unlock); }

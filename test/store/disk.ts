@@ -3,11 +3,11 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The disk of disk.c, seen from tests: built, its log read, and states that a power loss could have left. */
+/** Builds disk.c, reads its log, and creates states that a power loss could have left. */
 
 const source = fileURLToPath(new URL('disk.c', import.meta.url));
 
-/** A library to preload; a reason where there is none. */
+/** Builds the library to preload; without a compiler, returns the reason. */
 export function buildDisk(folder: string): { readonly library: string } | { readonly reason: string } {
   if (process.platform !== 'linux') return { reason: 'files are watched on Linux only' };
   const library = join(folder, 'disk.so');
@@ -25,7 +25,7 @@ export type Change =
   | { readonly kind: 'remove'; readonly path: string }
   | { readonly kind: 'rename'; readonly path: string; readonly to: string };
 
-/** All changes in their order; paths are relative to `root`. */
+/** Returns all changes in order; paths are relative to `root`. */
 export function readLog(file: string, root: string): Change[] {
   const log = readFileSync(file);
   const changes: Change[] = [];
@@ -46,18 +46,18 @@ export function readLog(file: string, root: string): Change[] {
   return changes;
 }
 
-/** Files as they may be after the power was lost behind change `end`. */
+/** A power loss after change `end`. */
 export interface Loss {
   readonly end: number;
-  /** From 0 to 1: which of the changes that were not made durable survive, in which order, torn where. */
+  /** From 0 to 1. Decides which changes without an fsync survive, in which order, and where they are torn. */
   random(): number;
-  /** A disk that says it has written and has not: no fsync counts. */
+  /** The disk acknowledges writes that it has not made: no fsync counts. */
   readonly isLying?: boolean;
 }
 
 const SECTOR = 512;
 
-/** Lays the files into a folder. */
+/** Writes the files as they are after the loss to a folder. */
 export function afterLoss(changes: readonly Change[], { end, random, isLying = false }: Loss, folder: string): void {
   const durable = new Map<string, number>();
   const before = changes.slice(0, end);
@@ -65,15 +65,15 @@ export function afterLoss(changes: readonly Change[], { end, random, isLying = f
   const files: Files = new Map();
   const late: Change[] = [];
   for (const [at, change] of before.entries()) {
-    // Names are a folder's: they last with its fsync, or that of the file itself.
+    // Names belong to a folder: they are durable after its fsync, or that of the file.
     const isName = change.kind === 'remove' || change.kind === 'rename';
     const folderAt = isName ? (durable.get(dirname(change.path).replace(/^\.$/, '')) ?? -1) : -1;
     if (at <= Math.max(folderAt, durable.get(change.path) ?? -1)) apply(files, change);
-    // A file that was made is there; what else was done to it since its last fsync may have been lost.
+    // A created file exists; its other changes since the last fsync may be lost.
     else if (change.kind === 'open' && !files.has(change.path)) apply(files, change);
     else if (random() < 0.5) late.push(torn(change, random));
   }
-  // The disk writes what it has in any order.
+  // The disk may write pending changes in any order.
   if (random() < 0.5) for (const change of late.sort(() => random() - 0.5)) apply(files, change);
   else for (const change of late) apply(files, change);
   for (const [path, { bytes }] of files) {

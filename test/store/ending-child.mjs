@@ -1,4 +1,4 @@
-// Commits to a ledger without a pause, and ends as it is told while its thread is in the middle of one.
+// Commits to a ledger without a pause, and ends in the given way while its thread is committing.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,4 +29,4 @@ if (way === 'close') {
   await ledger.finish('open');
   await store.close();
 }
-// `leave`: nothing is closed, and nothing keeps the process.
+// `leave`: closes nothing; nothing keeps the process alive.

@@ -1,4 +1,4 @@
-// Loaded before a command: while the file DISK_FULL names exists (`disk.c`), its clock runs ten times as fast.
+// Loaded before a command: its clock runs ten times as fast while the file that DISK_FULL names (`disk.c`) exists.
 
 import { existsSync } from 'node:fs';
 

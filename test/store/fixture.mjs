@@ -1,12 +1,12 @@
-// Writes the ledger that test/fixtures keeps of each format, as a process that was killed leaves it:
-// `node test/store/fixture.mjs test/fixtures/ledger-1`. What is in it is in test/store-upgrade.test.ts.
+// Writes a ledger in the current format, as a killed process leaves it: `node test/store/fixture.mjs
+// test/fixtures/ledger-1`. test/fixtures has one per format; test/store-upgrade.test.ts has the contents.
 
 import { rmSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import os from 'node:os';
 import { join } from 'node:path';
 
-// A fixture is of no machine.
+// A fixture does not depend on a machine.
 os.hostname = () => 'somewhere';
 syncBuiltinESMExports();
 const { Ledger } = await import('../../dist/store/thread/ledger.js');
@@ -52,6 +52,6 @@ ledger.commit(open, {
   elapsedMs: 20_000,
   devices: ['cuda:0', 'wasm'],
 });
-// The rest of what a killed process leaves is of no use to anybody else.
+// Locks of a killed process are useless on other machines.
 rmSync(join(folder, 'locks'), { recursive: true });
 process.kill(process.pid, 'SIGKILL');

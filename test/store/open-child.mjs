@@ -1,4 +1,4 @@
-// Opens a ledger at the same time as others, and writes a job of its own: open-child.mjs DIRECTORY NAME
+// Opens a ledger at the same time as other processes, and writes its own job: open-child.mjs DIRECTORY NAME
 
 import { digestOf } from '../../dist/store/encoding.js';
 import { Ledger } from '../../dist/store/thread/ledger.js';

@@ -16,7 +16,7 @@ import { byTier } from '../tier.js';
 
 /** A search whose hits are known, run by the built command. */
 
-/** 30 ms for WebAssembly on one thread, 20 s for the interpreter: a test stops a run there and completes it on WebAssembly. */
+/** Takes WebAssembly 30 ms on one thread, the interpreter 20 s: tests stop a run on it and complete it on WebAssembly. */
 export const SPACE = byTier(1_000_000, 2_000_000);
 
 /** Every index of one residue hits, and the odd ones among them twice. */
@@ -28,7 +28,7 @@ export default items('planted', { job: { every: u32 }, hit: { n: u32 } }, ({ job
 });
 `;
 
-/** What it finds, in order: `index n`. */
+/** Returns its hits in order: `index n`. */
 export const planted = (every: number, space = SPACE): string[] =>
   Array.from({ length: Math.ceil((space - 7) / every) }, (_, k) => 7 + k * every).flatMap((index) =>
     index % 2 === 1 ? [`${index} ${index}`, `${index} ${~index >>> 0}`] : [`${index} ${index}`],
@@ -45,13 +45,13 @@ export function writePlanted(folder: string): void {
 
 export interface Given {
   readonly every: number;
-  /** More arguments than what the search needs. */
+  /** Additional arguments. */
   readonly args?: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
   readonly space?: number;
   /** Default: `wasm`, on one thread. */
   readonly device?: 'wasm' | 'interpreter';
-  /** The data directory is `data` there. */
+  /** Contains the data directory, `data`. */
   readonly folder: string;
   readonly uid?: number;
 }
@@ -60,23 +60,23 @@ export interface SearchEnded {
   readonly exit: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly events: readonly Event[];
-  /** Hits that were shown. */
+  /** Hits that were printed. */
   readonly hits: readonly string[];
 }
 
-/** A search under way. */
+/** A running search. */
 export interface Searching extends Omit<Started, 'ended'> {
   readonly ended: Promise<SearchEnded>;
 }
 
-/** Starts it as a process. */
+/** Starts the search as a process. */
 export function startRun({ uid, ...given }: Given): Searching {
   const { args, options } = callOf(given);
   const { child, ended, until } = start(args, { ...options, ...(uid !== undefined && { uid }) });
   return { child, until, ended: ended.then(endedOf) };
 }
 
-/** Runs it to its end within this process. */
+/** Runs the search to its end in this process. */
 export async function runHere({
   heard,
   ...given
@@ -85,7 +85,7 @@ export async function runHere({
   return endedOf({ ...(await command(args, { ...options, ...(heard && { heard }) })), signal: null });
 }
 
-/** Neither arguments nor variables name the device: `jobs resume` repeats both, and may run on another. */
+/** Arguments and variables do not name the device: `jobs resume` repeats both, and may run on another. */
 function callOf({ every, args = [], env, space = SPACE, folder, device }: Given) {
   const own = ['run', 'planted.mjs', '--space', String(space), '--param', `every=${every}`, '--json'];
   return {
@@ -106,14 +106,14 @@ const endedOf = ({ status, signal, events }: Omit<Ended, 'stdout' | 'stderr'>): 
   hits: hitsIn(events),
 });
 
-/** Hits that were told. */
+/** Returns the hits among events. */
 export const hitsIn = (events: readonly Event[]): string[] =>
   events.flatMap(({ event, index, hit }) => (event === 'hit' ? `${index} ${(hit as { n: number }).n}` : []));
 
-/** Another command on the same ledger. */
+/** Runs another command on the same ledger. */
 export const millrace = (folder: string, ...args: readonly string[]) => command(args, environmentOf(folder));
 
-/** `jobs resume`, which starts processes that write to its own streams, on a device that is done soon. */
+/** Runs `jobs resume` on a fast device. It starts processes that write to its own streams. */
 export const resume = (folder: string, ...args: readonly string[]) =>
   millraceProcess(['jobs', 'resume', ...args], environmentOf(folder));
 
@@ -129,7 +129,7 @@ export interface JobState {
   readonly state: string | undefined;
 }
 
-/** What the ledger says of a job, and what of it cannot be. */
+/** Reads the state of a job from the ledger, and finds inconsistencies. */
 export async function stateOf(folder: string, every: number, space = SPACE): Promise<JobState> {
   const faults: string[] = [];
   const { job, progress } = await reading(join(folder, 'data'), faults, async (store) => {
@@ -140,16 +140,16 @@ export async function stateOf(folder: string, every: number, space = SPACE): Pro
   const { done, hits } = progress;
   const covered = Intervals.of(done.map(({ start, end }) => between(start, end)));
   if (covered.total !== done.reduce((sum, { start, end }) => sum + end - start, 0n)) faults.push('ranges overlap');
-  const told = hits.map(({ index, fields }) => `${index} ${(JSON.parse(fields) as { n: number }).n}`);
+  const found = hits.map(({ index, fields }) => `${index} ${(JSON.parse(fields) as { n: number }).n}`);
   const isCovered = (hit: string): boolean => covered.has({ start: BigInt(hit.split(' ')[0]!), length: 1n });
   const wanted = planted(every, space).filter(isCovered);
-  if (JSON.stringify(told) !== JSON.stringify(wanted)) faults.push('hits are not those of the ranges');
-  return { faults, done: [...covered], hits: told, state: job.state };
+  if (JSON.stringify(found) !== JSON.stringify(wanted)) faults.push('hits are not those of the ranges');
+  return { faults, done: [...covered], hits: found, state: job.state };
 }
 
 /**
- * Reads a ledger that other processes use, in a thread of its own. Its files are closed when the thread has ended; a
- * `Ledger` of this thread keeps them open until it is collected, and then another process may delete the log under it.
+ * Reads a ledger that other processes use, in a separate thread. Its files are closed when the thread has ended. A `Ledger`
+ * of this thread keeps them open until it is collected, and another process may delete the log meanwhile.
  */
 export async function reading<T>(directory: string, notices: string[], read: (store: Store) => Promise<T>): Promise<T> {
   const store = await openStore(directory, { warn: (notice) => notices.push(notice) });

@@ -1,4 +1,4 @@
-// Asks COUNT times whether a job is running, looks at its lock, or takes the job and lets it go:
+// COUNT times: asks whether a job is running, reads its lock, or takes and releases the job:
 // probe-child.mjs DIRECTORY JOB probe|look|take COUNT
 import { Ledger } from '../../dist/store/thread/ledger.js';
 import { Lock } from '../../dist/store/thread/lock.js';
@@ -21,7 +21,7 @@ for (let at = 0; at < Number(count); at++) {
   }
   try {
     ledger.begin(job);
-    ledger.end(id, 'running'); // as a process leaves it that was killed
+    ledger.end(id, 'running'); // as a killed process leaves it
   } catch (error) {
     if (!/is working on it/.test(String(error))) throw error;
     wrong++;

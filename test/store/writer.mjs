@@ -1,5 +1,5 @@
-// Works on a job as a device would, on the disk of disk.c. Each piece is noted before it is written down, and again when
-// the ledger has acknowledged it, in a file whose writes stand in the same log as the ledger's.
+// Works on a job as a device would, on the disk of disk.c. Each piece is noted before it is committed, and again when the
+// ledger has acknowledged it, in a file whose writes are in the same log as the ledger's.
 
 import { openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -48,7 +48,7 @@ for (let round = 0; round < Number(rounds) && left.length > 0; round++) {
     devices: ['wasm'],
   });
   note({ acknowledged: pieces });
-  // Now and then another process: the log is written back to the file and begun again.
+  // Sometimes closes and reopens the ledger: the log is written back to the file and restarted.
   if (random() < 0.05) {
     ledger.end(id, 'open');
     ledger.close();

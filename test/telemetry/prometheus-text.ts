@@ -1,6 +1,6 @@
 /**
- * A reader of Prometheus' text format, written from its description: what a scrape would make of the text. Throws where
- * the text is not of the format.
+ * Parses Prometheus' text format as a scrape would; written from its specification. Throws if the text does not follow the
+ * format.
  */
 export function readMetrics(text: string): Map<string, MetricFamily> {
   const families = new Map<string, MetricFamily>();
@@ -48,7 +48,7 @@ export interface Sample {
   readonly value: number;
 }
 
-/** The value of one sample; throws where there is not exactly one. */
+/** Returns the value of one sample; throws if there is not exactly one. */
 export function sampleValue(
   families: ReadonlyMap<string, MetricFamily>,
   name: string,
@@ -89,7 +89,7 @@ const unescaped = (text: string): string => text.replace(/\\(.)/g, (_, one: stri
 const belongs = (sample: string, { name, type }: MetricFamily): boolean =>
   sample === name || (type === 'histogram' && ['_bucket', '_sum', '_count'].some((end) => sample === name + end));
 
-/** Buckets only grow, the last has all, and that is the count. */
+/** Buckets must not decrease, and the last must equal the count. */
 function checkHistogram({ name, type, samples }: MetricFamily): void {
   if (type !== 'histogram') return;
   const groups = new Map<string, Sample[]>();

@@ -1,6 +1,6 @@
 import type { ChunkRecord } from '../../src/engine/telemetry/record.js';
 
-/** A chunk that went as it should: each step some microseconds after the last, from `from` on. */
+/** Returns a successful chunk: each step is some microseconds after the last, from `from` on. */
 export function recordOf(given: Partial<ChunkRecord> & { readonly from?: number } = {}): ChunkRecord {
   const { from = 0, ...own } = given;
   const at = (microseconds: number): bigint => BigInt(Math.round((from + microseconds) * 1000));

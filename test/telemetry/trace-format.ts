@@ -1,9 +1,9 @@
 import type { TraceEvent } from '../../src/engine/telemetry/trace.js';
 
 /**
- * What Perfetto and Chrome ask of a file in the Trace Event Format (its JSON object form), and what we ask beyond: every
- * track is named, slices of a track lie inside each other or apart, arrows begin and end inside slices, in the order of
- * time. Throws with all faults.
+ * Checks what Perfetto and Chrome require of the Trace Event Format (its JSON object form), and more: every track has a
+ * name, slices of a track are nested or disjoint, flows start and end inside slices, in order of time. Throws
+ * all faults.
  */
 export function checkTrace(text: string): {
   readonly events: readonly TraceEvent[];
@@ -131,7 +131,7 @@ function checkFlows(events: readonly TraceEvent[], must: Must): void {
     must(/^st*f$/.test(phases), `flow ${id} is ${phases}, not one s, some t, one f`);
     for (const [at, step] of steps.entries()) {
       must(at === 0 || ns(step.ts) >= ns(steps[at - 1]?.ts), `flow ${id} goes back in time`);
-      // Ours are bound to the beginnings of slices.
+      // Our flows are bound to the starts of slices.
       must(slices.get(trackOf(step))?.has(ns(step.ts)) ?? false, `flow ${id} begins and ends in slices`);
     }
   }

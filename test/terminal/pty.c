@@ -1,9 +1,9 @@
 /*
- * Runs a command in a pseudo-terminal of its own, for tests: pty COLUMNS ROWS COMMAND [ARGUMENT...]
+ * Runs a command in a new pseudo-terminal, for tests: pty COLUMNS ROWS COMMAND [ARGUMENT...]
  *
- * What the command writes comes out on stdout; what comes in on stdin is typed. A line on descriptor 3, "COLUMNS ROWS",
- * resizes the window. Descriptor 4 gets "pid N" at the start, "size COLUMNS ROWS" after each resize; at the end how it
- * ended ("exit N" or "signal N"), and whether the terminal's settings are what they were ("restored" or "changed").
+ * Copies the command's output to stdout, and stdin to its input. A line on descriptor 3, "COLUMNS ROWS", resizes the window.
+ * Descriptor 4 gets "pid N" at the start, "size COLUMNS ROWS" after each resize, and at the end the result ("exit N" or
+ * "signal N") and whether the terminal's settings are the same as before ("restored" or "changed").
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -51,7 +51,7 @@ int main(int count, char **arguments) {
     _exit(125);
   }
   dprintf(4, "pid %d\n", (int)child);
-  /* The slave stays open here, so that its settings can be read when the child is gone. */
+  /* The slave stays open here, so that its settings can be read after the child has ended. */
   struct pollfd fds[3] = {{.fd = master, .events = POLLIN}, {.fd = 0, .events = POLLIN}, {.fd = 3, .events = POLLIN}};
   int status = 0;
   for (int over = 0, left = 1; !over || left;) {
@@ -61,7 +61,7 @@ int main(int count, char **arguments) {
     if (fds[1].revents & POLLIN) pass_on(0, master);
     else if (fds[1].revents & POLLHUP) {
       fds[1].fd = -1;
-      if (!over) kill(child, SIGKILL); /* whoever typed is gone */
+      if (!over) kill(child, SIGKILL); /* the test has ended */
     }
     if (fds[2].revents & POLLIN) {
       char line[64] = {0};

@@ -6,13 +6,13 @@ import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { VirtualScreen } from './screen.js';
 
-/** Commands in a real pseudo-terminal, by a small C program that is compiled when it is first needed. */
+/** Runs commands in a real pseudo-terminal, with a small C program that is compiled on first use. */
 
 const source = fileURLToPath(new URL('./pty.c', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'millrace-pty-'));
 const program = join(folder, 'pty');
 
-/** Why there is no pseudo-terminal here; undefined when there is one. */
+/** Returns the reason why pseudo-terminals are not available; undefined if they are. */
 export function noPty(): string | undefined {
   if (process.platform !== 'linux') return 'the pseudo-terminal of the tests is written for Linux';
   if (!existsSync(program)) spawnSync('cc', ['-O1', '-o', program, source, '-lutil'], { stdio: 'ignore' });
@@ -29,18 +29,18 @@ export interface TerminalOptions {
 }
 
 export interface Terminal {
-  /** All that was written so far. */
+  /** All output so far. */
   readonly text: string;
-  /** What stands there now. */
+  /** The lines on the screen. */
   readonly screen: readonly string[];
   press(keys: string): void;
   /**
-   * The command stands still meanwhile. What it draws between the window's new size and the signal that tells it of that
-   * leaves traces in any terminal, and on a busy machine that is long.
+   * Resizes the window. The command is stopped meanwhile: output between the new size and the signal that reports it leaves
+   * traces in any terminal, and a busy machine makes that interval long.
    */
   resize(columns: number, rows: number): Promise<void>;
   kill(signal: NodeJS.Signals): void;
-  /** What stands there when it first fits and nothing more is being drawn; fails when the command ends before. */
+  /** Resolves to the screen when it matches and output has paused; rejects if the command ends first. */
   until(pattern: RegExp): Promise<readonly string[]>;
   readonly ended: Promise<TerminalEnd>;
 }
@@ -48,7 +48,7 @@ export interface Terminal {
 export interface TerminalEnd {
   /** `exit 0`, `signal 15`. */
   readonly how: string;
-  /** Whether the terminal's settings are what they were. */
+  /** True if the terminal's settings are the same as before. */
   readonly isRestored: boolean;
 }
 
@@ -131,5 +131,5 @@ export function startInTerminal(command: readonly string[], options: TerminalOpt
   };
 }
 
-/** What is drawn comes in pieces, at once one after the other: a frame is whole when none has come for so long. */
+/** Output arrives in pieces: a frame is complete if no piece has arrived for this time. */
 const FRAME_MS = 60;

@@ -1,9 +1,9 @@
-/** What a person sees: a terminal that wraps, scrolls and reflows when it is resized. Knows what Millrace writes. */
+/** A terminal that wraps, scrolls, and reflows when resized. Supports the control sequences that Millrace writes. */
 export class VirtualScreen {
   #columns: number;
   #rows: number;
   #lines: string[][] = [[]];
-  /** From the first line ever, and within it. */
+  /** The cursor: row counted from the first line, and column. */
   #row = 0;
   #column = 0;
 
@@ -12,7 +12,7 @@ export class VirtualScreen {
     this.#rows = rows;
   }
 
-  /** All lines, those that have scrolled away included. */
+  /** All lines, including those scrolled off the screen. */
   get lines(): string[] {
     return this.#lines.map((cells) => cells.join('').trimEnd());
   }
@@ -27,7 +27,7 @@ export class VirtualScreen {
     }
   }
 
-  /** Lines that no longer fit go on in the next, as most terminals do it. */
+  /** Wraps lines that no longer fit, as most terminals do. */
   resize(columns: number, rows: number): void {
     const before = this.#lines;
     this.#lines = [];
@@ -63,7 +63,7 @@ export class VirtualScreen {
   }
 
   #put(character: string): void {
-    // A terminal wraps when the next character comes, not when the line is full.
+    // A terminal wraps at the next character, not when the line is full.
     if (this.#column === this.#columns) {
       this.#column = 0;
       this.#down();
@@ -75,5 +75,5 @@ export class VirtualScreen {
   }
 }
 
-/** A command to the terminal, or a character. */
+/** Matches a control sequence or a character. */
 const PARTS = new RegExp(`${String.fromCharCode(27)}\\[([0-9;?]*)([A-Za-z])|([\\s\\S])`, 'gu');

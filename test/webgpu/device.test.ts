@@ -7,7 +7,7 @@ import { probe, WebGpuDevice } from '../../src/device/webgpu/device.js';
 import { atomic, cell, type Expr, items, loop, MillraceError, read, rw, tiles, when } from '../../src/kernel/index.js';
 import { byTier } from '../tier.js';
 
-/** What the suite does not ask of every device: slices, transfers of every size, loss, memory that is not there. */
+/** Cases that the conformance suite does not have: slices, transfers of every size, device loss, out of memory. */
 const probed = await probe();
 const missing = 'reason' in probed ? probed.reason : undefined;
 let device: Device;
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => device?.close());
 
-/** Counts its visits of each item, modulo 1024, after some work that nobody can leave out. */
+/** Counts visits of each item, modulo 1024, after some work that no compiler removes. */
 const visits = items('visits', { job: { steps: 'u32' }, buffers: { seen: atomic() } }, ({ job, item, buffers }) => {
   const chain = cell('u32', item);
   loop(job.steps, () => chain.set(chain.mul(5).add(1)));
@@ -37,10 +37,10 @@ const submissions = async (): Promise<number> => {
   return calls.find(({ name }) => name === 'GPUQueue.submit')?.calls ?? 0;
 };
 
-describe.skipIf(missing)('a long launch goes in slices', () => {
+describe.skipIf(missing)('a long launch runs in slices', () => {
   test.for([
     { what: 'a count by value', count: 1_000_003, counted: false },
-    { what: 'a count from the device, below the most there can be', count: 300_007, counted: true },
+    { what: 'a count from the device, below the maximum', count: 300_007, counted: true },
     { what: 'a count of 0 from the device', count: 0, counted: true },
   ])('that visit each item once: $what', async ({ count, counted }) => {
     const program = await device.compile(visits);
@@ -54,12 +54,12 @@ describe.skipIf(missing)('a long launch goes in slices', () => {
     expect((await stream.mark().done).complete).toBe(true);
     const wanted = Uint32Array.from({ length: 1024 }, (_, i) => Math.floor(count / 1024) + (i < count % 1024 ? 1 : 0));
     expect(await words(device, seen)).toEqual(wanted);
-    // On a CPU it takes long enough to be cut; a GPU does it at once.
+    // On a CPU it takes long enough to be split; a GPU runs it in one slice.
     if (device.info.processor === 'cpu' && count > 0) expect((await submissions()) - before).toBeGreaterThan(5);
     stream.close();
   });
 
-  test('tiles too', async () => {
+  test('of tiles', async () => {
     const kernel = tiles('tiled', { buffers: { seen: atomic() } }, ({ tile, sum, once, buffers }) => {
       const total = sum('u32', 3000, (i) => i.xor(tile));
       when(total.ne(0xffff_ffff), () => once(() => buffers.seen.add(tile.and(1023), 1)));
@@ -73,7 +73,7 @@ describe.skipIf(missing)('a long launch goes in slices', () => {
     stream.close();
   });
 
-  test('so that another stream gets its turn, and cancelling ends it', async () => {
+  test('so that other streams run meanwhile and it can be cancelled', async () => {
     const program = await device.compile(visits);
     const [seen, other] = [await device.alloc(4096), await device.alloc(4096)];
     const [endless, quick] = [device.stream(), device.stream()];
@@ -92,7 +92,7 @@ describe.skipIf(missing)('a long launch goes in slices', () => {
 });
 
 describe.skipIf(missing)('marks', () => {
-  test('many at once pass in order, and so do their times', { timeout: 300_000 }, async () => {
+  test('pass in order, with increasing times', { timeout: 300_000 }, async () => {
     const buffer = await device.alloc(16);
     const stream = device.stream();
     const many = byTier(500, 3000);
@@ -111,15 +111,15 @@ describe.skipIf(missing)('marks', () => {
 });
 
 describe.skipIf(missing)('memory', () => {
-  test('writes, reads, fills and copies of any size move their bytes and no other', { timeout: 300_000 }, async () => {
+  test('writes, reads, fills and copies of any size change only their bytes', { timeout: 300_000 }, async () => {
     const random = new Random(4);
     const bytes = 5 * 2 ** 20 + 40;
     const model = new Uint8Array(bytes);
     const buffer = await device.alloc(bytes);
     const stream = device.stream();
-    /** Mostly small, some over the pieces that transfers go in. */
-    const length = (most: number): number =>
-      Math.min(most, random.below(4) === 0 ? random.below(3 * 2 ** 20) : random.below(70));
+    /** Mostly small, some larger than a piece of a transfer. */
+    const length = (max: number): number =>
+      Math.min(max, random.below(4) === 0 ? random.below(3 * 2 ** 20) : random.below(70));
     for (let round = 0; round < byTier(40, 120); round++) {
       const offset = 4 * random.below(bytes / 4);
       const size = length(bytes - offset);
@@ -164,7 +164,7 @@ describe.skipIf(missing)('memory', () => {
     stream.close();
   });
 
-  test('a write that ends inside a word leaves the rest of it', async () => {
+  test('a write that ends inside a word keeps the rest of the word', async () => {
     const buffer = await device.alloc(16);
     const stream = device.stream();
     stream.fill(buffer, 0xffff_ffff);
@@ -176,8 +176,8 @@ describe.skipIf(missing)('memory', () => {
     stream.close();
   });
 
-  test('a buffer of more than 128 MiB, to its last word', { timeout: 300_000 }, async () => {
-    // Without being asked a device binds 128 MiB.
+  test('kernels reach the last word of a buffer of more than 128 MiB', { timeout: 300_000 }, async () => {
+    // The default limit of a binding is 128 MiB.
     const bytes = byTier(2 ** 27 + 2 ** 20, 2 ** 28);
     const kernel = items('ends', { buffers: { x: rw('u32') } }, ({ item, buffers }) =>
       buffers.x.set(
@@ -206,7 +206,7 @@ describe.skipIf(missing)('memory', () => {
     stream.close();
   });
 
-  test('what is not there is refused with its size, and the device goes on', async ({ skip }) => {
+  test('reports the size of a failed allocation and keeps working', async ({ skip }) => {
     if (device.info.processor !== 'cpu') return skip('a GPU may have hundreds of gigabytes');
     const held: Awaited<ReturnType<Device['alloc']>>[] = [];
     const refused = await (async () => {
@@ -219,8 +219,8 @@ describe.skipIf(missing)('memory', () => {
 });
 
 describe.skipIf(missing)('errors', () => {
-  test("the compiler's words come with the generated line and the TypeScript line", async () => {
-    // WGSL lets blocks be nested 127 deep.
+  test("a compile error shows the compiler's message, the generated line and the TypeScript line", async () => {
+    // WGSL allows blocks nested 127 deep.
     const deep = items('deep', { buffers: { x: read('u32'), out: rw('u32') } }, ({ item, buffers }) => {
       const nest = (value: Expr<'u32'>, depth: number): void => {
         if (depth === 0) buffers.out.set(item, value);
@@ -236,7 +236,7 @@ describe.skipIf(missing)('errors', () => {
     expect(error.message).toMatch(/from: {3}.*device\.test\.ts:\d+/);
   });
 
-  test('more buffers than can be bound', async () => {
+  test('more buffers than can be bound are rejected', async () => {
     const buffers = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`b${i}`, rw('u32')]));
     const many = items('many', { buffers }, ({ item, buffers: all }) => {
       for (const one of Object.values(all)) one.set(item, 1);
@@ -247,12 +247,12 @@ describe.skipIf(missing)('errors', () => {
     });
   });
 
-  test('f64 is refused', async () => {
+  test('f64 is rejected', async () => {
     const kernel = items('doubles', { buffers: { x: rw('f64') } }, ({ item, buffers }) => buffers.x.set(item, 0.5));
     await expect(device.compile(kernel)).rejects.toMatchObject({ code: 'device-capability' });
   });
 
-  test('a lost device fails everything in flight and says why; opened again it works', async () => {
+  test('a lost device fails all work in flight with the reason, and can be reopened', async () => {
     const lose = new Int32Array(new SharedArrayBuffer(4));
     const worker = new URL('losing-worker.mjs', import.meta.url);
     const link = await openLink({ device: 'webgpu:0', worker, startData: { lose }, options: {} });

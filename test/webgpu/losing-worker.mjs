@@ -1,4 +1,4 @@
-// The thread of a webgpu device whose GPUDevice is destroyed behind the driver's back when word 0 of `lose` becomes 1.
+// The thread of a webgpu device whose GPUDevice is destroyed, unknown to the driver, when word 0 of `lose` becomes 1.
 
 import { serve } from '../../dist/device/gpu/worker/serve.js';
 import { WebGpuDriver } from '../../dist/device/webgpu/driver.js';
@@ -16,7 +16,7 @@ serve('asynchronous', (/** @type {{ lose: Int32Array }} */ { lose }, host) => {
 async function open(lose, host) {
   const found = await listAdapters();
   const first = 'adapters' in found ? found.adapters[0] : undefined;
-  if (!first) throw new Error('there is no adapter');
+  if (!first) throw new Error('no adapter');
   const device = await first.adapter.requestDevice(deviceRequest(first.adapter));
   const { value } = Atomics.waitAsync(lose, 0, 0);
   void Promise.resolve(value).then(() => device.destroy());

@@ -18,7 +18,7 @@ import {
   tiles,
 } from '../../src/kernel/index.js';
 
-/** The generated text alone, in one dispatch of a slice: where a launch's last items are, numbers are about to overflow. */
+/** Runs the generated source in one dispatch of a slice. Near a launch's last items, numbers are close to overflow. */
 const found = await listAdapters();
 const missing = 'reason' in found ? found.reason : undefined;
 const adapter = 'adapters' in found ? (found.adapters[0] as FoundAdapter) : undefined;
@@ -40,16 +40,16 @@ test.for([
   { what: 'tiles', kernel: countedTiles, first: 2 ** 32 - 300 },
   { what: 'items', kernel: countedItems, first: 64 * 12_345, last: 64 * 12_345 + 299 },
   { what: 'tiles', kernel: countedTiles, first: 7, last: 7 },
-  { what: 'items that the device has not', kernel: countedItems, first: 640, last: 900, count: 640 },
-  { what: 'items of which the device has some', kernel: countedItems, first: 640, last: 900, count: 700 },
-  { what: 'tiles of which the device has some', kernel: countedTiles, first: 100, last: 200, count: 111 },
-])('a slice of $what from $first on is done once, whatever the grid', async (slice, { skip }) => {
+  { what: 'items beyond the count', kernel: countedItems, first: 640, last: 900, count: 640 },
+  { what: 'items partly beyond the count', kernel: countedItems, first: 640, last: 900, count: 700 },
+  { what: 'tiles partly beyond the count', kernel: countedTiles, first: 100, last: 200, count: 111 },
+])('a slice of $what from $first on runs once with any grid', async (slice, { skip }) => {
   if (missing) return skip(missing);
   const { kernel, first, last = 2 ** 32 - 1, count } = slice;
   const wanted = new Uint32Array(1024);
   const end = Math.min(last, (count ?? 2 ** 32) - 1);
   for (let i = first; i <= end; i++) wanted[i % 1024]!++;
-  // More workgroups than there is work, folded; and few, which stride.
+  // More workgroups than work, in two dimensions; and few, which stride.
   for (const grid of [[3, 150] as const, [1, 1] as const, [2, 2] as const])
     expect(await visits(kernel, { first, last, count }, grid)).toEqual(wanted);
 });

@@ -1,4 +1,4 @@
-// One process that opens a webgpu device and ends while Dawn is at something that takes a promise:
+// Opens a webgpu device and ends while a promise of Dawn is pending:
 //   node teardown-child.mjs WAY DELAY_MS
 import { openDevice } from '../../dist/device/registry.js';
 import { items, read, rw } from '../../dist/kernel/index.js';
@@ -6,7 +6,7 @@ import { items, read, rw } from '../../dist/kernel/index.js';
 const [, , way, delay] = process.argv;
 const later = (/** @type {() => void} */ action) => setTimeout(action, Number(delay));
 
-/** Long enough for a compiler to be at it for some hundred milliseconds. */
+/** Takes a compiler some hundred milliseconds. */
 const long = items('long', { buffers: { x: read('u32'), out: rw('u32') } }, ({ item, buffers }) => {
   let a = buffers.x.at(item);
   for (let i = 0; i < 120; i++)

@@ -5,12 +5,11 @@ import { orphans, type Run, type Want, wrongEndings } from '../ending.js';
 import { byTier, isShort, patience } from '../tier.js';
 
 /**
- * Processes with a webgpu device that end in every way there is, at a random moment: Dawn's Node binding ends a process
- * by abort() whose thread is ended while one of its promises is open. The right exit code or signal, no crash, no hang,
- * nothing left behind. 13 of them, some in a short run, twenty times as many in the long one.
+ * Ends processes with a webgpu device in every way, at random times: Dawn's Node binding calls abort() if its thread ends
+ * while one of its promises is pending. Checks the exit code or signal, and that no process crashes, hangs or is left.
  */
 const TIMES = byTier(1, 1, 20);
-/** The end waits for a compiler that is at work. */
+/** A process waits for a running compilation before it ends. */
 const LIMIT_MS = patience(60_000);
 
 /** With work in flight: launches, many small commands, transfers. */
@@ -24,7 +23,7 @@ const working: Readonly<Record<string, Want>> = {
   SIGINT: { signal: 'SIGINT' },
   SIGTERM: { signal: 'SIGTERM' },
 };
-/** While something else goes on. */
+/** During other operations. */
 const starting: Readonly<Record<string, Want>> = {
   opening: { code: 7 },
   'opening-throws': { code: 1 },
@@ -39,11 +38,11 @@ const probed = await probe();
 const missing = 'reason' in probed ? probed.reason : undefined;
 const path = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
-test('processes end as they should', { timeout: patience(30 * TIMES * 10_000) }, async ({ skip }) => {
+test('processes end cleanly', { timeout: patience(30 * TIMES * 10_000) }, async ({ skip }) => {
   if (missing) return skip(missing);
   const runs: Run[] = [];
   for (let i = 0; i < TIMES; i++) {
-    const delay = (most: number): number => Math.floor(Math.random() * most);
+    const delay = (max: number): number => Math.floor(Math.random() * max);
     for (const [way, want] of Object.entries(working)) {
       const ms = delay(150);
       runs.push({ way, want, delay: ms, args: [path('../teardown-child.mjs'), 'webgpu', way, String(ms)] });

@@ -1,4 +1,4 @@
-/* What the programs here have in common: a check that tells its line, and naive words to compare with. */
+/* Shared by these programs: a check that prints its line, and a naive generator to compare with. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -20,7 +20,7 @@
 #define LOWER (const unsigned char *)"abcdefghijklmnopqrstuvwxyz"
 #define DIGITS (const unsigned char *)"0123456789"
 
-/* One word, by dividing its index: charsets by position. */
+/* Computes one word by dividing its index. sets: charsets by position. */
 static inline void naive(const char *const *sets, int length, uint64_t index, char *word) {
   for (int k = length - 1; k >= 0; k--) {
     const uint64_t size = strlen(sets[k]);

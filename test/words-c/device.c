@@ -1,4 +1,4 @@
-/* Batches that stay in the generator's memory, what there is to run on, and any number of generators. */
+/* Batches in the generator's memory, device queries, and many generators. */
 #include "check.h"
 
 int main(void) {
@@ -11,7 +11,7 @@ int main(void) {
   CHECK(wg_generate_batch_device(words, 0, 27, &first) == 0);
   CHECK(first.word_count == 27 && first.word_length == 3 && first.stride == 4 && first.total_bytes == 108);
   CHECK(first.format == WG_FORMAT_NEWLINES && first.address % 16 == 0);
-  /* Two batches at a time: the first is still there. */
+  /* Two batches at a time: the first stays valid. */
   CHECK(wg_set_output_format(words, WG_FORMAT_PACKED) == 0);
   CHECK(wg_generate_batch_stream(words, NULL, 9, 9, &second) == 0);
   CHECK(second.stride == 3 && second.total_bytes == 27 && second.address != first.address);
@@ -24,10 +24,10 @@ int main(void) {
   }
   wg_free_batch_device(words, &second);
   CHECK(second.address == 0 && second.word_count == 0 && second.total_bytes == 0);
-  wg_free_batch_device(words, &second); /* twice is no harm */
+  wg_free_batch_device(words, &second); /* twice is allowed */
   wg_free_batch_device(words, NULL);
   for (int k = 0; k < 1000; k++) CHECK(wg_generate_batch_device(words, 0, 27, &third) == 0);
-  wg_destroy(words); /* with a batch that nobody has freed */
+  wg_destroy(words); /* with a batch that was not freed */
 
   char name[256];
   int major = 7, minor = 7;
@@ -39,7 +39,7 @@ int main(void) {
   CHECK(wg_get_device_properties(0, &properties) == 0 && properties.threads >= 1);
   CHECK(strcmp(properties.name, name) == 0 && properties.total_bytes == bytes);
 
-  /* A thousand of them, at the same time. */
+  /* A thousand generators at the same time. */
   static wg_handle_t many[1000];
   for (int k = 0; k < 1000; k++) {
     CHECK((many[k] = wg_create(NULL, 0)) != NULL);

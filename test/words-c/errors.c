@@ -17,7 +17,7 @@ int main(void) {
   CHECK(wg_create(&dummy, 0) == NULL); says("context");
   CHECK(wg_create(NULL, 1) == NULL); says("one device");
 
-  /* -1: no generator. */
+  /* -1: not a generator. */
   CHECK(wg_set_charset(NULL, 1, ab, 2) == WG_BAD_HANDLE); says("not a generator");
   CHECK(wg_set_mask(NULL, ids, 2) == WG_BAD_HANDLE);
   CHECK(wg_set_format(NULL, 0) == WG_BAD_HANDLE);
@@ -38,11 +38,11 @@ int main(void) {
   CHECK(wg_generate_batch_device(words, 0, 1, &batch) == WG_NOT_CONFIGURED);
   CHECK(wg_word_to_index(words, ab, 2, &index) == WG_NOT_CONFIGURED);
 
-  /* -2: charsets, masks, formats, places to write to. */
+  /* -2: charsets, masks, formats, output pointers. */
   CHECK(wg_set_charset(words, 0, ab, 2) == WG_BAD_PARAMETER && wg_set_charset(words, 256, ab, 2) == WG_BAD_PARAMETER);
   CHECK(wg_set_charset(words, 1, NULL, 2) == WG_BAD_PARAMETER && wg_set_charset(words, 1, ab, 0) == WG_BAD_PARAMETER);
   CHECK(wg_set_mask(words, ids, 2) == WG_BAD_PARAMETER); says("not defined");
-  CHECK(wg_set_charset(words, 1, ab, 2) == WG_OK && wg_get_error(words) == NULL); /* a success takes the text away */
+  CHECK(wg_set_charset(words, 1, ab, 2) == WG_OK && wg_get_error(words) == NULL); /* success clears the text */
   CHECK(wg_set_mask(words, NULL, 2) == WG_BAD_PARAMETER && wg_set_mask(words, ids, 0) == WG_BAD_PARAMETER);
   CHECK(wg_set_mask(words, ids, 257) == WG_BAD_PARAMETER);
   CHECK(wg_set_mask(words, ids, 2) == WG_OK);
@@ -57,19 +57,19 @@ int main(void) {
   CHECK(wg_generate_batch_host(words, 1, 4, memory, 64) == WG_OUT_OF_RANGE); says("outside");
   CHECK(wg_generate_batch_host(words, UINT64_MAX, 2, memory, 64) == WG_OUT_OF_RANGE);
   CHECK(wg_generate_batch_device(words, 4, 1, &batch) == WG_OUT_OF_RANGE);
-  CHECK(wg_generate_batch_host(words, 4, 0, memory, 64) == 0); /* nothing, at the end, is there */
+  CHECK(wg_generate_batch_host(words, 4, 0, memory, 64) == 0); /* an empty range at the end is valid */
   CHECK(wg_word_to_index(words, (const unsigned char *)"ac", 2, &index) == WG_OUT_OF_RANGE);
   CHECK(wg_word_to_index(words, ab, 1, &index) == WG_OUT_OF_RANGE);
   CHECK(wg_word_to_index(words, ab, 2, &index) == WG_OK && index == 1);
 
-  /* -4: more memory than there is. */
+  /* -4: more memory than available. */
   int long_mask[60];
   for (int k = 0; k < 60; k++) long_mask[k] = 1;
   CHECK(wg_set_mask(words, long_mask, 60) == WG_OK && wg_keyspace_size(words) == (uint64_t)1 << 60);
   CHECK(wg_generate_batch_device(words, 0, (uint64_t)1 << 58, &batch) == WG_OUT_OF_MEMORY); says("memory");
   wg_destroy(words);
 
-  /* Devices, and several at once. */
+  /* Device queries, and several devices. */
   char name[256];
   int major, minor;
   wg_device_properties_t properties;

@@ -1,4 +1,4 @@
-/* Several devices: parts joined in order, the same bytes as from one, whatever the count. */
+/* Several devices: parts joined in order give the same bytes as one device, for any count. */
 #include <pthread.h>
 
 #include "check.h"
@@ -11,7 +11,7 @@ static void configure(wg_handle_t one, wg_multigpu_handle_t several, int format)
   CHECK(wg_multigpu_set_mask(several, ids, 6) == 0 && wg_multigpu_set_format(several, format) == 0);
 }
 
-/* Generators of different threads have nothing to do with each other, nor have their errors. */
+/* Generators of different threads, and their errors, are independent. */
 static void *alone(void *given) {
   const int ids[] = {1};
   char byte[2];

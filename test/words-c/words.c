@@ -1,4 +1,4 @@
-/* Words into memory of one's own: layouts, windows, sizes. */
+/* Words into the caller's memory: layouts, windows, sizes. */
 #include "check.h"
 
 #ifndef ROUNDS
@@ -11,7 +11,7 @@
 
 static const char lower[] = "abcdefghijklmnopqrstuvwxyz", digits[] = "0123456789";
 
-/* A window of any mask, in any layout, at any address, against the definition. Bytes around it stay as they are. */
+/* Compares a window of any mask, in any layout, at any address with the definition. Bytes around it must not change. */
 static void window(wg_handle_t words, const char *const *sets, int length, int format, uint64_t start, uint64_t count,
                    size_t at) {
   CHECK(wg_set_format(words, format) == 0);
@@ -47,11 +47,11 @@ int main(void) {
   CHECK(wg_generate_batch_host(words, 0, 9, text, sizeof text) == 27);
   CHECK(strncmp(text, "a1\na2\na3\nb1\nb2\nb3\nc1\nc2\nc3\n", 27) == 0);
 
-  /* What comes twice counts once; redefining changes the keyspace. */
+  /* Duplicate characters count once; redefining a charset changes the keyspace. */
   CHECK(wg_set_charset(words, 2, (const unsigned char *)"xxyx", 4) == 0);
   CHECK(wg_keyspace_size(words) == 6);
 
-  /* Masks of many lengths, windows at many places, layouts, addresses. */
+  /* Masks of many lengths, windows at many offsets, layouts, addresses. */
   uint32_t state = 1;
   for (int round = 0; round < ROUNDS; round++) {
     const char *sets[24];
@@ -74,14 +74,14 @@ int main(void) {
     window(words, sets, length, round % 3, size - 1, 1, 16);
   }
 
-  /* Far into a keyspace that needs 64 bits, and one that has more. */
+  /* Far into a keyspace that needs 64 bits, and one that needs more. */
   const char *sets[14];
   int ids[14];
   for (int k = 0; k < 14; k++) sets[k] = lower, ids[k] = 1;
   CHECK(wg_set_mask(words, ids, 13) == 0 && wg_keyspace_size(words) == 2481152873203736576u);
   window(words, sets, 13, WG_FORMAT_PACKED, 2481152873203736576u - 1000, 1000, 0);
   CHECK(wg_set_mask(words, ids, 14) == 0 && wg_keyspace_size(words) == UINT64_MAX);
-  CHECK(wg_get_error(words) != NULL); /* saturated, and said so */
+  CHECK(wg_get_error(words) != NULL); /* saturated, and reported */
   window(words, sets, 14, WG_FORMAT_NEWLINES, UINT64_MAX - 1000, 1000, 3);
 
   /* More than one launch. */

@@ -1,19 +1,19 @@
 /**
- * Where the time of one job goes: words of 10 characters to page-locked memory, in one call and in several chunks.
+ * Measures the parts of a job: words of 10 characters to page-locked memory, in one call and in several chunks.
  * Self-contained: no test runner, no network.
  *
  *   node test/words/job.mjs [--device cuda:0] [--millions 10,50,100] [--warm 300] [--runs 101] [--variants 64/2/3,32/2/3]
  *                           [--batch 64,96]
  *
- * First what each way takes, by turns, before the process is warm and after it: the one call; batches() of the library,
- * which on one device does without a job; the same batches as a job of the engine's, checked alike; and jobs fed in other
- * ways, not checked. A job's own part is 0.3 ms while V8 still interprets it. Then, with telemetry, when each step of each
- * chunk came, in microseconds from the moment that the words were asked for:
+ * First the time of each way, alternating, before and after the process is warm: the one call; batches() of the library,
+ * which needs no job on one device; the same batches as a job of the engine, with the same check; and jobs with other
+ * chunks, unchecked. A job's overhead is 0.3 ms while V8 still interprets it. Then, with telemetry, the time of each step of
+ * each chunk, in microseconds since the request:
  *
- *   taken     the chunk was cut out of the job       kernel    its kernel began, and ended
+ *   taken     the chunk was taken from the job       kernel    its kernel started (to: ended)
  *   queued    its commands are on the board          ended     its copy to the host ended, on the device
- *   sent      the driver has the first of them       noticed   the device's thread saw that
- *   began     the device began with it               seen      the caller has its bytes;   over: the job's promise
+ *   sent      the driver has the first of them       noticed   the device's thread noticed that
+ *   began     the device started it                  seen      the caller has its bytes;   over: the job's promise
  */
 
 import { parseArgs } from 'node:util';
@@ -22,12 +22,12 @@ const { values: options } = parseArgs({
   options: {
     device: { type: 'string', default: 'cuda:0' },
     millions: { type: 'string', default: '10,50,100' },
-    /** Jobs of each way before it counts; a tenth of it from the second size on. */
+    /** Warm-up jobs of each way; a tenth of that from the second size on. */
     warm: { type: 'string', default: '300' },
     runs: { type: 'string', default: '101' },
-    /** MiB of a batch, streams, slots of each. */
+    /** MiB per batch, streams, slots per stream. */
     variants: { type: 'string', default: '64/2/3,32/2/3,128/2/2' },
-    /** MiB of a batch of batches(). */
+    /** MiB per batch of batches(). */
     batch: { type: 'string', default: '64' },
     dist: { type: 'string', default: new URL('../../dist', import.meta.url).pathname },
   },
@@ -57,7 +57,7 @@ const reference = { mask, separator: '' };
 const expected = (/** @type {bigint} */ index) => referenceText(reference, index);
 
 /** @typedef {{ name: string, run(): Promise<void>, close(): Promise<void> }} Way */
-/** Times of a chunk's steps in microseconds from the job's beginning, in the order of `steps`.
+/** Times of a chunk's steps in microseconds since the job's start, in the order of `steps`.
  * @typedef {readonly number[]} Steps */
 const steps = ['taken', 'queued', 'sent', 'began', 'kernel', 'to', 'ended', 'noticed', 'seen', 'over'];
 
@@ -85,7 +85,7 @@ async function compareWays(millions, warm) {
   const taken = ways.map(() => []);
   for (let run = 0; run < warm + Number(options.runs); run++) {
     for (let k = 0; k < ways.length; k++) {
-      const which = (k + run) % ways.length; // nobody always comes behind the same
+      const which = (k + run) % ways.length; // the order rotates
       const begun = performance.now();
       await ways[which]?.run();
       taken[which]?.push(performance.now() - begun);
@@ -107,7 +107,7 @@ async function compareWays(millions, warm) {
   await device.close();
 }
 
-/** As `hostRate` of the benchmark has it.
+/** The same as `hostRate` of the benchmark.
  * @param {any} device
  * @param {number} count
  * @returns {Promise<Way>}
@@ -123,7 +123,7 @@ async function oneCall(device, count) {
   };
 }
 
-/** batches() of the library, with its check of some words of each.
+/** Uses batches() of the library, which checks some words of each batch.
  * @param {any} device
  * @param {number} count
  * @param {'sync' | 'async'} mode
@@ -146,7 +146,7 @@ async function library(device, count, mode, mib) {
   };
 }
 
-/** An engine fed in another way; without the check, unless that is asked for.
+/** Uses an engine with other chunks; without the check by default.
  * @param {any} device
  * @param {number} count
  * @param {string} variant
@@ -191,16 +191,16 @@ async function showSteps(millions, warm) {
   const watched = [await oneCallSteps(device, count)];
   for (const mib of options.batch.split(',').map(Number)) watched.push(await straightSteps(device, count, mib));
   for (const variant of options.variants.split(',')) watched.push(await chunkedSteps(device, count, variant));
-  console.log(`  µs from the beginning${' '.repeat(18)}${steps.map((name) => name.padStart(8)).join('')}`);
+  console.log(`  µs since the start${' '.repeat(21)}${steps.map((name) => name.padStart(8)).join('')}`);
   for (const { name, run, close } of watched) {
     /** @type {(readonly Steps[])[]} */
     const runs = [];
     for (let k = 0; k < warm; k++) await run();
     for (let k = 0; k < Number(options.runs); k++) runs.push(await run());
-    // Near the end sizes follow the speed, so that some runs have a chunk more: those with as many as most are shown.
+    // The last sizes depend on the speed, so some runs have one chunk more. Shows runs with the median number of chunks.
     const chunks = median(runs.map((chunksOf) => chunksOf.length));
     const alike = runs.filter((chunksOf) => chunksOf.length === chunks);
-    // The middle ones of many say nothing that their neighbours do not.
+    // Middle chunks are like their neighbours.
     const shown = Array.from({ length: chunks }, (_, k) => k).filter((k) => k < 3 || k >= chunks - 2);
     for (const k of shown) {
       const of = (/** @type {number} */ step) => median(alike.map((chunksOf) => chunksOf[k]?.[step] ?? Number.NaN));

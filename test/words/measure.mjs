@@ -1,14 +1,14 @@
 /**
- * What of words needs a GPU to be seen. Self-contained: no test runner, no network.
+ * Measures words on a GPU. Self-contained: no test runner, no network.
  *
  *   node test/words/measure.mjs --what async  [--device cuda:0] [--millions 10,50,100] [--runs 9]
- *   node test/words/measure.mjs --what overlap [--millions 100]       # copies and kernels at the same time, and which
+ *   node test/words/measure.mjs --what overlap [--millions 100]       # which copies and kernels overlap
  *   node test/words/measure.mjs --what pinned [--rounds 1000] [--contexts 3] [--workers 3]
  *   ncu … node test/words/measure.mjs --what store                    # two launches for each length, 64 MiB each
  *
- * `async` compares the one call with several chunks in flight, by their size, streams and slots, run by run in turns, and
- * says where the time of each goes. `pinned` has page-locked memory of one context filled by several contexts of this
- * thread and by several threads with a context each, and looks at the words.
+ * `async` compares the one call with several chunks in flight, by size, streams and slots, in alternating runs, and prints
+ * the time of their parts. `pinned` fills page-locked memory of one context from several contexts of this thread and from
+ * several threads with a context each, and checks the words.
  */
 
 import { parseArgs } from 'node:util';
@@ -21,7 +21,7 @@ const { values: options } = parseArgs({
     device: { type: 'string', default: 'cuda:0' },
     millions: { type: 'string', default: '10,50,100' },
     runs: { type: 'string', default: '9' },
-    /** Of `async`: MiB of a batch, streams, slots of each. */
+    /** For `async`: MiB per batch, streams, slots per stream. */
     variants: { type: 'string', default: '32/2/3,64/2/2,64/2/3,128/2/2,32/3/3,32/1/6,16/2/3' },
     rounds: { type: 'string', default: '1000' },
     contexts: { type: 'string', default: '3' },
@@ -46,16 +46,16 @@ if (parentPort) await fillAsWorker();
 else {
   for (const name of options.what.split(',')) {
     const section = sections[name];
-    if (!section) throw new Error(`there is no section ${name}; there are ${Object.keys(sections).join(', ')}`);
+    if (!section) throw new Error(`unknown section ${name}; known: ${Object.keys(sections).join(', ')}`);
     await section();
   }
   process.exit(process.exitCode ?? 0);
 }
 
-/** @typedef {{ first?: number, last?: number }} Told */
-/** @typedef {{ name: string, run(begun: number): Promise<Told>, close(): Promise<void> }} Way */
+/** @typedef {{ first?: number, last?: number }} Times */
+/** @typedef {{ name: string, run(begun: number): Promise<Times>, close(): Promise<void> }} Way */
 
-/** Words of 10 to page-locked memory: one call, and several chunks in flight in several ways. */
+/** Compares words of 10 to page-locked memory: in one call, and in several chunks in flight. */
 async function compareWays() {
   const device = await openDevice(options.device, { completion: 'poll' });
   const { createGenerator } = await load('workload/words/generator/generator.js');
@@ -75,13 +75,13 @@ async function compareWays() {
       },
     ];
     for (const variant of options.variants.split(',')) ways.push(await chunked(device, variant, count));
-    /** @type {(Told & { ms: number })[][]} */
+    /** @type {(Times & { ms: number })[][]} */
     const taken = ways.map(() => []);
     for (let run = -2; run < Number(options.runs); run++) {
       for (const [at, way] of ways.entries()) {
         const begun = performance.now();
-        const told = await way.run(begun);
-        if (run >= 0) taken[at]?.push({ ms: performance.now() - begun, ...told });
+        const parts = await way.run(begun);
+        if (run >= 0) taken[at]?.push({ ms: performance.now() - begun, ...parts });
       }
     }
     const base = median(taken[0]?.map(({ ms }) => ms) ?? []);
@@ -119,7 +119,7 @@ async function chunked(device, variant, count, records = 0) {
   return {
     name: `${mib} MiB, ${streams} × ${slots}`,
     engine,
-    /** `first`: until the first batch was there; `last`: from the last batch to the end. */
+    /** `first`: time until the first batch; `last`: time from the last batch to the end. */
     run: async (/** @type {number} */ begun) => {
       const made = batches({
         flow: held.startingAt(0n),
@@ -144,7 +144,7 @@ async function chunked(device, variant, count, records = 0) {
   };
 }
 
-/** What the device says of each chunk: when its kernel ran, when its copies. */
+/** Prints when the kernel and the copies of each chunk ran on the device. */
 async function showOverlap() {
   const device = await openDevice(options.device, { completion: 'poll', telemetry: true });
   const { overlapOf, phasesOf } = await load('engine/telemetry/overlap.js');
@@ -158,13 +158,10 @@ async function showOverlap() {
       return phases ? [{ record, ...phases }] : [];
     });
     await way.close();
-    const origin = chunks.reduce(
-      (least, { record }) => (record.startedNs < least ? record.startedNs : least),
-      2n ** 63n,
-    );
+    const origin = chunks.reduce((min, { record }) => (record.startedNs < min ? record.startedNs : min), 2n ** 63n);
     const us = (/** @type {bigint} */ ns) => (Number(ns - origin) / 1000).toFixed(1).padStart(9);
     console.log(
-      `${millions} M words: chunk, stream, kernel and copy to the host in µs, the copies that the kernel ran beside`,
+      `${millions} M words: chunk, stream, kernel and copy to the host in µs, copies that overlap the kernel`,
     );
     let beside = 0;
     for (const { record, compute, copies } of chunks) {
@@ -180,7 +177,7 @@ async function showOverlap() {
       if (others.length > 0) beside++;
       const which = others.map(({ record: { sequence } }) => sequence).join(' ') || 'none';
       console.log(
-        `${String(record.sequence).padStart(5)} ${record.stream} kernel ${us(compute.startedNs)} -${us(compute.endedNs)} copy ${us(copy?.startedNs ?? 0n)} -${us(copy?.endedNs ?? 0n)} noticed ${us(record.noticedNs)} beside ${which}`,
+        `${String(record.sequence).padStart(5)} ${record.stream} kernel ${us(compute.startedNs)} -${us(compute.endedNs)} copy ${us(copy?.startedNs ?? 0n)} -${us(copy?.endedNs ?? 0n)} noticed ${us(record.noticedNs)} overlaps ${which}`,
       );
     }
     const overlap = overlapOf(
@@ -189,13 +186,13 @@ async function showOverlap() {
     );
     const share = (/** @type {number} */ value) => `${(value * 100).toFixed(1)} %`;
     console.log(
-      `${beside} of ${chunks.length} kernels ran beside another chunk's copy; ${share(overlap.hidden)} of the kernels' time is hidden; copies are under way for ${share(overlap.copyBusy)} of ${(overlap.spanNs / 1e6).toFixed(3)} ms`,
+      `${beside} of ${chunks.length} kernels overlapped another chunk's copy; ${share(overlap.hidden)} of the kernels' time is hidden; copies run for ${share(overlap.copyBusy)} of ${(overlap.spanNs / 1e6).toFixed(3)} ms`,
     );
   }
   await device.close();
 }
 
-/** Two launches for each length, of which the second has everything where it will be: for Nsight Compute. */
+/** Makes two launches for each length, the first as a warm-up: for Nsight Compute. */
 async function storeWords() {
   const device = await openDevice(options.device);
   for (const characters of [8, 10, 12, 16]) {
@@ -214,7 +211,7 @@ async function storeWords() {
   await device.close();
 }
 
-/** Memory that one context locked, filled by others, in this thread and in several. */
+/** Fills memory that one context has locked from other contexts, in this thread and in others. */
 async function fillPinned() {
   const [rounds, contexts, workers] = [Number(options.rounds), Number(options.contexts), Number(options.workers)];
   const owner = await openDevice(options.device);
@@ -225,7 +222,7 @@ async function fillPinned() {
   const begun = performance.now();
   const partOf = (/** @type {number} */ at) => memory.bytes.subarray(at * part, (at + 1) * part);
   const own = Array.from({ length: contexts }, async (_, at) => {
-    // The first is the owner itself.
+    // The first is the owner.
     const device = at === 0 ? owner : await openDevice(options.device);
     const fill = await filler(device, partOf(at));
     for (let round = 0; round < rounds; round++) look(partOf(at), round, await fill.round(round));
@@ -238,9 +235,9 @@ async function fillPinned() {
       workerData: { dist, device: options.device, memory: view.buffer, at: view.byteOffset, length: view.length },
     });
     const failed = new Promise((_, reject) => worker.once('error', reject));
-    const told = () => Promise.race([failed, new Promise((resolve) => worker.once('message', resolve))]);
+    const nextMessage = () => Promise.race([failed, new Promise((resolve) => worker.once('message', resolve))]);
     for (let round = 0; round < rounds; round++) {
-      const filled = told();
+      const filled = nextMessage();
       worker.postMessage(round);
       look(view, round, Number(await filled));
     }
@@ -250,13 +247,13 @@ async function fillPinned() {
   await Promise.all([...own, ...others]);
   const seconds = (performance.now() - begun) / 1000;
   console.log(
-    `${rounds} rounds, ${contexts} contexts here and ${workers} threads with one each, into ${memory.locked ? 'page-locked' : 'plain'} memory of one: every word looked at was right; ${((rounds * part * fillers) / seconds / 1e9).toFixed(1)} GB/s in ${seconds.toFixed(1)} s`,
+    `${rounds} rounds, ${contexts} contexts here and ${workers} threads with one each, into ${memory.locked ? 'page-locked' : 'plain'} memory of one: all checked words are correct; ${((rounds * part * fillers) / seconds / 1e9).toFixed(1)} GB/s in ${seconds.toFixed(1)} s`,
   );
   memory.free();
   await owner.close();
 }
 
-/** Fills a part of the memory in a thread of its own, a round for each message. */
+/** Fills a part of the memory in a worker thread, one round per message. */
 async function fillAsWorker() {
   const { device: name, memory, at, length } = workerData;
   const device = await openDevice(name);
@@ -284,7 +281,7 @@ async function filler(device, into) {
   const stream = device.stream();
   const words = Math.floor(into.length / plan.stride / plan.align) * plan.align;
   return {
-    /** The words of a round are others than those of the rounds before. */
+    /** Each round writes different words. */
     round: async (/** @type {number} */ round) => {
       const batch = await ring.launch(stream, BigInt(round) * BigInt(words), words, 'packed');
       stream.read(batch.buffer, into.subarray(0, words * plan.stride));
