@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { isLong, isShort } from './tier.js';
 
-/** `node scripts/bench-gate.mjs`, which is `npm run bench:gate`, beside a program that keeps a processor busy. */
+/** `node scripts/bench-gate.mjs` (`npm run bench:gate`), while another program keeps a processor busy. */
 const script = fileURLToPath(new URL('../scripts/bench-gate.mjs', import.meta.url));
 const workloads = isLong ? ['block', 'words', 'uhash', 'encode', 'gaps'] : ['words', 'gaps'];
 const TRIES = 3;
@@ -26,14 +26,14 @@ const gate = (...more: string[]) => {
   };
 };
 
-it.skipIf(isShort)('keeps what is as fast as the frozen kernels', ({ skip }) => {
+it.skipIf(isShort)('accepts kernels as fast as the frozen ones', ({ skip }) => {
   const { status, words, stdout } = gate();
   if (words.every((word) => word === 'none')) return skip('no frozen kernels for this processor');
   expect(status, stdout).toBe(0);
   expect(words.at(-1), stdout).toBe('kept');
 });
 
-it.skipIf(isShort)('tells a loss of a tenth, each time', ({ skip }) => {
+it.skipIf(isShort)('reports a 10% loss in every try', ({ skip }) => {
   const { status, words, stdout } = gate('--slowed');
   const measured = words.filter((word) => word !== 'none');
   if (measured.length === 0) return skip('no frozen kernels for this processor');

@@ -16,7 +16,7 @@ import { benchedWorkloads } from '../src/workload/cases.js';
 import { millrace } from './command-line.js';
 import { isShort } from './tier.js';
 
-/** `millrace bench`: its report, and that a loss is found. */
+/** `millrace bench`: its reports, and how it detects a loss. */
 const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const bench = (...more: string[]) => millrace(['bench', 'all', ...more], { cwd: folder });
@@ -24,8 +24,8 @@ const wasm = ['block', '--device', 'wasm', '--threads', '1'];
 const files = ['--save', 'now.json', '--markdown', 'now.md'];
 const written = (name: string): string => readFileSync(join(folder, name), 'utf8');
 
-it.skipIf(isShort)('saves what it tells; what has become slower since is a loss', async () => {
-  // As if it had made 10^15 hashes a second then: no noise of a machine hides that.
+it.skipIf(isShort)('saves its report; a figure below the compared one is a loss', async () => {
+  // The compared report claims 10^15 hashes a second, far above any noise.
   const { devices } = (await millrace(['devices', '--json'])).events.at(-1) as unknown as {
     devices: { id: string; name: string }[];
   };
@@ -39,24 +39,24 @@ it.skipIf(isShort)('saves what it tells; what has become slower since is a loss'
   const { status, events } = await bench(...wasm, '--json', ...files, '--compare', 'then.json');
   expect(events.filter(({ event }) => event === 'no-figure')).toEqual([]);
   expect(status).toBe(1);
-  const [told] = events.filter(({ event }) => event === 'figure');
-  expect(told).toMatchObject({ workload: 'block', device: 'wasm', unit: 'H', runs: 11 });
+  const [figure] = events.filter(({ event }) => event === 'figure');
+  expect(figure).toMatchObject({ workload: 'block', device: 'wasm', unit: 'H', runs: 11 });
   const [verdict] = events.filter(({ event }) => event === 'verdict');
   expect(verdict).toMatchObject({ workload: 'block', device: 'wasm', before: 1e15, isLost: true });
 
   const saved = JSON.parse(written('now.json')) as SavedReport;
-  expect(saved.figures.map((one) => one.rate)).toEqual([told?.perSecond]);
+  expect(saved.figures.map((one) => one.rate)).toEqual([figure?.perSecond]);
   expect(saved.command).toMatch(/^millrace bench all block --device wasm .* --save now\.json/);
   expect(saved.timelines[0]?.chunks.length).toBeGreaterThan(0);
   expect(written('now.md')).toMatch(/^\| block \| SHA-256d of headers \| wasm \| /m);
 });
 
-it('without a file it compares with the reports of the package, where they have such a device; what has no figure is saved too', async () => {
+it('compares with the committed reports of the same device by default; saves cases without a figure too', async () => {
   for (const { machine, figures } of committedBaselines()) {
     expect(machine.devices).toHaveLength(1);
     expect(figures.length).toBeGreaterThan(0);
   }
-  // The interpreter has no figures at all, so that this takes no time.
+  // The interpreter has no figures, so this is fast.
   const { status, events } = await bench('gaps', '--device', 'interpreter', ...files, '--json', '--compare');
   expect(status).toBe(0);
   const none = events.filter(({ event }) => event === 'no-figure');
@@ -68,13 +68,13 @@ it('without a file it compares with the reports of the package, where they have 
   expect(events.find(({ event }) => event === 'warning')?.message).toMatch('nothing to compare');
 });
 
-it('refuses figures that are none before anything is measured', async () => {
+it('rejects an invalid report before measuring anything', async () => {
   writeFileSync(join(folder, 'none.json'), '{}');
   expect(await bench(...wasm, '--compare', 'none.json')).toMatchObject({ status: 64, stdout: '' });
   expect(await bench(...wasm, '--compare', 'missing.json')).toMatchObject({ status: 64, stdout: '' });
 });
 
-it('the documents are what the committed reports give', () => {
+it('the documents match the committed reports', () => {
   const root = fileURLToPath(new URL('..', import.meta.url));
   const [, ...args] = ['node', 'scripts/performance.mjs', '--check'];
   const { status, stdout } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' });
@@ -96,7 +96,7 @@ describe.skipIf(isShort)('each workload', () => {
   });
   afterAll(() => device?.close());
 
-  it.each(benchedWorkloads)('$workload: its cases and its peers run, and its work has any size', async (one) => {
+  it.each(benchedWorkloads)('$workload: runs its cases, its peers and work of a given size', async (one) => {
     for (const { unsupportedReason, open } of one.cases) {
       if (unsupportedReason?.(device.info) !== undefined) continue;
       const opened = await open(device, wanted);
@@ -117,13 +117,13 @@ describe.skipIf(isShort)('each workload', () => {
     ['words', ['--only', 'small,digests']],
     ['uhash', ['--batch-size', '3', '--sweep']],
     ['gaps', ['--bits', '257', '--primes', '100000']],
-  ] as const)('%s: its own benchmark', async (workload, args) => {
+  ] as const)('%s: runs its own benchmark', async (workload, args) => {
     const { status, stderr, events } = await millrace(['bench', workload, '--device', cpu, ...few, ...args, '--json']);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(events.length).toBeGreaterThan(1);
   });
 
-  it('others beside it, and several sizes and devices', async () => {
+  it('block: measures peers, several sizes and several devices', async () => {
     const args = [...wasm, '--peers', '--scaling', '--json', '--save', 'all.json'];
     expect((await bench(...args)).status).toBe(0);
     const { peers, scaling, several } = JSON.parse(written('all.json')) as SavedReport;
@@ -152,6 +152,6 @@ it.skipIf(isShort)('a tour shows the genesis block and all workloads', async () 
   const { status, events } = await millrace(['tour', '--device', cpu, '--json']);
   expect(status).toBe(0);
   expect(events).toContainEqual(expect.objectContaining({ event: 'genesis', nonce: 2083236893 }));
-  const told = events.flatMap(({ event, workload }) => (event === 'figure' ? [workload] : []));
-  expect([...new Set(told)]).toEqual(benchedWorkloads.map(({ workload }) => workload));
+  const workloads = events.flatMap(({ event, workload }) => (event === 'figure' ? [workload] : []));
+  expect([...new Set(workloads)]).toEqual(benchedWorkloads.map(({ workload }) => workload));
 });

@@ -12,7 +12,7 @@ import { headerWords, jobValues, targetWords } from '../src/workload/block/kerne
 import { rolledVersion, solveVersions, withVersion } from '../src/workload/block/kernel/version-rolling.js';
 import { byTier, isLong, isShort } from './tier.js';
 
-/** Every device finds exactly the nonces that node:crypto says are right, for targets of every size. */
+/** Every device finds exactly the nonces that node:crypto confirms, for targets of every size. */
 const names = ['interpreter', 'native', 'wasm', 'cuda', 'opencl', 'webgpu'];
 const { absent } = await listDevices();
 
@@ -38,8 +38,8 @@ const plain = {
 const MASK = 0x1fffe000;
 
 /**
- * Bits of targets: all that a test meets hits for, on every device. Those below ask for no more than that nothing is found:
- * they are dealt to the devices in turn, so that each is tried on some, and all on all in the long run.
+ * Sizes of targets in bits. Every device runs the sizes that have hits. Nothing is found for smaller ones: they are divided
+ * among the devices, so that each runs some; in the long run each runs all.
  */
 function sizesFor(name: string): number[] {
   if (isShort) return [256, 250, 225, 224, 193, 1].filter((bits) => bits <= 224 || !hasOneKernel(name));
@@ -48,15 +48,15 @@ function sizesFor(name: string): number[] {
     (bits) => isLong || own < 0 || bits > 224 || bits % dealt.length === own || bits <= 2,
   );
 }
-/** PoCL and SwiftShader take seconds for each kernel: a short run has the one for targets as pools and chains have them. */
+/** PoCL and SwiftShader compile each kernel for seconds: a short run has only the one for targets of pools and chains. */
 const hasOneKernel = (name: string): boolean => isShort && (name === 'opencl' || name === 'webgpu');
-const OTHER_KERNEL = 'the kernel for targets of any size, which the other devices have: npm run test:all';
-/** Every fourth one on each of these; a GPU of its own has all. */
+const OTHER_KERNEL = 'other devices run the kernel for targets of any size: npm run test:all';
+/** Each of these gets every fourth size; a real GPU gets all. */
 const dealt = ['native', 'wasm', 'opencl', 'webgpu'];
 
 describe.each(names)('on %s', (name) => {
   const missing = absent.find(({ id }) => id === name);
-  // The interpreter hashes some 300 headers a second; PoCL and SwiftShader compile two versions for half a minute.
+  // The interpreter hashes about 300 headers a second; PoCL and SwiftShader compile two versions for half a minute.
   const isSlow = name === 'interpreter';
   const compilesSlowly = !isLong && (name === 'opencl' || name === 'webgpu');
   let device: Device;
@@ -80,24 +80,24 @@ describe.each(names)('on %s', (name) => {
   const right = (prefix: Uint8Array, target: bigint, from: number, count: number) =>
     Array.from({ length: count }, (_, at) => from + at).filter((nonce) => checkNonce(prefix, target, nonce).valid);
 
-  test('random headers, targets of every size', async ({ skip }) => {
+  test('finds the hits of random headers for targets of every size', async ({ skip }) => {
     if (missing) return skip(missing.reason);
     const count = isSlow ? byTier(8, 20) : byTier(200, 700);
     const sizes = isSlow ? byTier([256, 250], [256, 255, 250]) : sizesFor(name);
     for (const bits of sizes) {
       const prefix = randomBytes(76);
       const from = randomBytes(4).readUInt32LE() % (2 ** 32 - count);
-      // The top bit is set: a target of so many bits.
+      // The top bit is set: the target has exactly `bits` bits.
       const target = (1n << BigInt(bits - 1)) | (BigInt(`0x${randomBytes(32).toString('hex')}`) >> BigInt(257 - bits));
-      const told = `bits ${bits} header ${prefix.toString('hex')} target ${target} from ${from}`;
-      // Below that a hit is as likely as two equal random numbers of 46 bits.
+      const label = `bits ${bits} header ${prefix.toString('hex')} target ${target} from ${from}`;
+      // For 200 bits or fewer, a hit is as likely as two equal random numbers of 46 bits.
       const wanted = bits > 200 ? right(prefix, target, from, count) : [];
-      if (!hasOneKernel(name)) expect(await hitsOf(plain.any, prefix, target, from, count), told).toEqual(wanted);
-      if (bits <= 224) expect(await hitsOf(plain.zero, prefix, target, from, count), told).toEqual([]);
+      if (!hasOneKernel(name)) expect(await hitsOf(plain.any, prefix, target, from, count), label).toEqual(wanted);
+      if (bits <= 224) expect(await hitsOf(plain.zero, prefix, target, from, count), label).toEqual([]);
     }
   });
 
-  test('the largest targets: all but one hash, and every hash from 2^255 on', async ({ skip }) => {
+  test('finds the hits of the largest targets', async ({ skip }) => {
     if (missing) return skip(missing.reason);
     if (hasOneKernel(name)) return skip(OTHER_KERNEL);
     const count = isSlow ? byTier(5, 20) : byTier(100, 500);
@@ -107,7 +107,7 @@ describe.each(names)('on %s', (name) => {
     }
   });
 
-  test('a hash equal to the target is no hit; one below it is', async ({ skip }) => {
+  test('a hash equal to the target is not a hit, a hash below it is', async ({ skip }) => {
     if (missing) return skip(missing.reason);
     const around = isSlow ? byTier(2, 5) : byTier(50, 300);
     const some = known.slice(0, isSlow ? 1 : byTier(2, known.length));
@@ -120,7 +120,7 @@ describe.each(names)('on %s', (name) => {
       }
     }
     if (hasOneKernel(name)) return;
-    // Where the top words are equal, those below decide.
+    // If the top words are equal, the lower words decide.
     const prefix = randomBytes(76);
     const limit = BigInt(`0x${checkNonce(prefix, 1n, 7).hash}`);
     for (const target of isSlow ? [limit + 1n] : [limit - 1n, limit, limit + 1n]) {
@@ -128,25 +128,25 @@ describe.each(names)('on %s', (name) => {
     }
   });
 
-  test('several nonces per item', async ({ skip }) => {
+  test('tries several nonces per item', async ({ skip }) => {
     if (missing) return skip(missing.reason);
-    if (compilesSlowly) return skip('compiles for long: MILLRACE_LONG=1');
-    if (isShort && !isSlow) return skip('block-files and the tests of tuning have it: npm run test:all');
+    if (compilesSlowly) return skip('slow to compile: MILLRACE_LONG=1');
+    if (isShort && !isSlow) return skip('covered by block-files and the tuning tests: npm run test:all');
     const [prefix, target, count] = [randomBytes(76), 1n << 252n, isSlow ? 3 : byTier(200, 1000)];
     for (const perThread of isLong ? [2, 3] : [2]) {
       const kernel = headerScan({ topWordZero: false, perThread });
       const found = await hitsOf(kernel, prefix, target, 0, count);
-      // Hits of an item come in the order of their nonces, and items follow each other.
+      // Items are in order, and the hits of an item are in the order of their nonces.
       expect(found).toEqual(right(prefix, target, 0, count * perThread));
     }
   });
 
-  test('several versions per item', async ({ skip }) => {
+  test('tries several versions per item', async ({ skip }) => {
     if (missing) return skip(missing.reason);
     const count = isSlow ? byTier(4, 10) : byTier(200, 500);
-    if (compilesSlowly) return skip('compiles for long: MILLRACE_LONG=1');
-    if (isShort && name === 'native') return skip('wasm has it: npm run test:all');
-    // Eight are more statements than compilers of OpenCL and WebGPU are given.
+    if (compilesSlowly) return skip('slow to compile: MILLRACE_LONG=1');
+    if (isShort && name === 'native') return skip('covered by wasm: npm run test:all');
+    // Eight versions are more statements than OpenCL and WebGPU compilers are given.
     const all = name === 'opencl' || name === 'webgpu' ? [1, 2, 4] : [1, 2, 4, 8];
     for (const versions of isLong ? all : name === 'wasm' && !isShort ? [2, 4, 8] : [2]) {
       const [prefix, target] = [randomBytes(76), 1n << 250n];
@@ -171,7 +171,7 @@ describe.each(names)('on %s', (name) => {
     }
   });
 
-  test('a header that no nonce solves: exactly as many tries as there are nonces', async ({ skip }) => {
+  test('tries each nonce once if none solves the header', async ({ skip }) => {
     if (missing) return skip(missing.reason);
     for (const [from, size] of isSlow
       ? [[2 ** 32 - byTier(10, 50), byTier(10, 50)]]
@@ -192,15 +192,15 @@ describe.each(names)('on %s', (name) => {
     }
   });
 
-  test('rolls versions: the lowest ones first, and the header it names has the hash it names', async ({ skip }) => {
+  test('rolls versions, lowest first, and returns a header with its hash', async ({ skip }) => {
     if (missing) return skip(missing.reason);
-    if (isSlow) return skip('several versions with all nonces are too many for it');
-    if (!isLong && name === 'opencl') return skip('PoCL compiles for long, and webgpu has it too: npm run test:long');
+    if (isSlow) return skip('too slow for all nonces of several versions');
+    if (!isLong && name === 'opencl') return skip('PoCL compiles slowly; covered by webgpu: npm run test:long');
     if (hasOneKernel(name)) return skip(OTHER_KERNEL);
-    if (isShort && name === 'native') return skip('wasm has it: npm run test:all');
+    if (isShort && name === 'native') return skip('covered by wasm: npm run test:all');
     const prefix = randomBytes(76);
     const target = 1n << 244n;
-    // Versions 6 and 7 at a time; the first of the nonces that either of them solves. Or 6 alone.
+    // Versions 6 and 7 together, or 6 alone: the answer is the lowest nonce that solves either.
     const perItem = compilesSlowly ? 1 : 2;
     const found = await solveVersions(engine, { prefix, target, rolling: { mask: MASK, from: 6, to: 8, perItem } });
     const versions = [6, 7].slice(0, perItem).map((number) => rolledVersion(prefix.readUInt32LE(0), MASK, number));

@@ -9,14 +9,14 @@ import { solveAll } from '../src/workload/block/job/solve-all.js';
 import { targetFromBits } from '../src/workload/block/kernel/reference.js';
 import { byTier, isLong, isShort } from './tier.js';
 
-/** The published files, byte for byte: on every device, however it is fed. */
+/** The published files, byte for byte: on every device, with every pipeline. */
 const names = ['native', 'wasm', 'cuda', 'opencl', 'webgpu'];
 const pipelines = ['sync', 'poll', 'callback', 'persistent'] as const;
 const { absent, devices: present } = await listDevices();
 
 const data = new URL('data/block/', import.meta.url);
 const text = (name: string) => readFileSync(new URL(name, data), 'latin1');
-/** How many nonces each takes, ascending; those that are not here take more than 10^8. */
+/** Nonces to try for each file, ascending; files not listed take more than 10^8. */
 const nonces: Readonly<Record<string, number>> = {
   'synthetic/easy00': 2,
   'mainnet/regtest-0': 1,
@@ -28,13 +28,13 @@ const nonces: Readonly<Record<string, number>> = {
 const files = ['course', 'mainnet', 'synthetic'].flatMap((folder) =>
   readdirSync(new URL(folder, data)).flatMap((name) => (name.endsWith('.in') ? `${folder}/${name.slice(0, -3)}` : [])),
 );
-/** What a device does in some seconds: a GPU everything, SwiftShader least. */
+/** Nonces that a device tries in a few seconds. A GPU has no limit. */
 const patience: Readonly<Record<string, number>> = byTier(
   { native: 6e6, wasm: 4e5, opencl: 4e5, webgpu: 4e5 },
   { native: 2e8, wasm: 6e6, opencl: 6e6, webgpu: 4e5 },
 );
 
-test('all files are known here', () => {
+test('finds all files', () => {
   expect(files).toEqual(expect.arrayContaining(Object.keys(nonces)));
   expect(files).toHaveLength(15);
 });
@@ -42,16 +42,16 @@ test('all files are known here', () => {
 describe.each(names)('on %s', (name) => {
   const missing = absent.find(({ id }) => id === name);
   const isGpu = present.some(({ kind, processor }) => kind === name && processor === 'gpu');
-  const most = isLong || isGpu ? Number.POSITIVE_INFINITY : (patience[name] ?? 0);
-  const small = files.filter((file) => (nonces[file] ?? 1e12) <= most);
+  const maxNonces = isLong || isGpu ? Number.POSITIVE_INFINITY : (patience[name] ?? 0);
+  const small = files.filter((file) => (nonces[file] ?? 1e12) <= maxNonces);
 
-  /** Its kernel is tested in `block-devices`, and is compiled anew in each process. */
+  /** `block-devices` tests its kernel, and each process compiles it again. */
   const tooSlow =
     isShort && !isGpu && (name === 'opencl' || name === 'webgpu')
       ? 'its compiler takes four seconds: npm run test:all'
       : undefined;
 
-  /** WebGPU is told of completions in one way alone, and compiles for ten seconds: there all modes have one device. */
+  /** WebGPU reports completions in only one way, and compiles for ten seconds: its modes share one device. */
   const opened = new Map<string, Promise<Device>>();
   const openFor = (pipeline: (typeof pipelines)[number]): Promise<Device> => {
     const completion = completionOf(pipeline);
@@ -68,7 +68,7 @@ describe.each(names)('on %s', (name) => {
     const left =
       tooSlow ??
       (isShort && name === 'wasm' && pipeline !== 'poll'
-        ? 'native has it, and all modes are one on a CPU: npm run test:all'
+        ? 'covered by native; all modes are the same on a CPU: npm run test:all'
         : undefined);
     let solver: Solver;
     beforeAll(async () => {
@@ -79,8 +79,8 @@ describe.each(names)('on %s', (name) => {
     test.for(small)('%s', { timeout: isLong ? 7_200_000 : 300_000 }, async (file, { skip }) => {
       if (missing) return skip(missing.reason);
       if (left) return skip(left);
-      if (!isGpu && !isLong && pipeline !== 'poll' && (nonces[file] ?? 0) > most / 10) {
-        return skip('takes seconds, and all modes are one on a CPU: npm run test:all');
+      if (!isGpu && !isLong && pipeline !== 'poll' && (nonces[file] ?? 0) > maxNonces / 10) {
+        return skip('takes seconds; all modes are the same on a CPU: npm run test:all');
       }
       const blocks = parseInput(text(`${file}.in`));
       await solver.prepare(...blocks.map(({ bits }) => targetFromBits(bits)));
@@ -97,7 +97,7 @@ describe.each(names)('on %s', (name) => {
 });
 
 test.for(byTier(['native'], ['native', 'wasm']))(
-  'with several blocks at a time or one, the same answers: %s',
+  'one block or several at a time give the same answers: %s',
   async (name, { skip }) => {
     const missing = absent.find(({ id }) => id === name);
     if (missing) return skip(missing.reason);
@@ -105,10 +105,10 @@ test.for(byTier(['native'], ['native', 'wasm']))(
     const solver = new Solver(device);
     const blocks = parseInput(text('synthetic/easy01.in'));
     for (const jobs of [1, 2, 16]) {
-      const told: number[] = [];
-      const solutions = await solveAll(solver.engine, blocks, { jobs, onBlock: ({ at }) => told.push(at) });
+      const reported: number[] = [];
+      const solutions = await solveAll(solver.engine, blocks, { jobs, onBlock: ({ at }) => reported.push(at) });
       expect(formatOutput(solutions.map((one) => one?.nonce ?? 0))).toBe(text('synthetic/easy01.out'));
-      expect(told.sort()).toEqual([0, 1, 2, 3, 4]);
+      expect(reported.sort()).toEqual([0, 1, 2, 3, 4]);
     }
     await solver.close();
     await device.close();

@@ -43,7 +43,7 @@ describe('mineHeader', () => {
     expect(checkNonce(header.subarray(0, 76), 1n << 255n, found!.nonce).valid).toBe(true);
   });
 
-  it('gives null when there is none, after as many tries as there are nonces', async () => {
+  it('returns null after trying every nonce once', async () => {
     let tried = 0;
     const onProgress = (now: number) => {
       tried = now;
@@ -53,16 +53,16 @@ describe('mineHeader', () => {
     expect(await mineHeader(header, 1n, { devices: device, nonces: { from: 5, to: 5 } })).toBeNull();
   });
 
-  it('counts a hash that equals the target where that is asked for', async () => {
+  it('accepts a hash equal to the target with orEqual', async () => {
     const hash = BigInt(`0x${share.hash}`);
     const where = { devices: device, nonces: { from: share.nonce_u32, to: share.nonce_u32 + 1 } };
     expect(await mineHeader(header, hash, where)).toBeNull();
     expect(await mineHeader(header, hash, { ...where, orEqual: true })).toMatchObject({ nonce: share.nonce_u32 });
-    const most = await mineHeader(header, (1n << 256n) - 1n, { ...where, orEqual: true });
-    expect(most).toMatchObject({ nonce: share.nonce_u32 });
+    const largest = await mineHeader(header, (1n << 256n) - 1n, { ...where, orEqual: true });
+    expect(largest).toMatchObject({ nonce: share.nonce_u32 });
   });
 
-  it('several at once on one engine', async () => {
+  it('mines several headers at once on one engine', async () => {
     const engine = new Engine([device]);
     const headers = Array.from({ length: 6 }, () => randomBytes(80));
     const found = await Promise.all(headers.map((one) => mineHeader(one, 1n << 246n, { engine })));
@@ -92,7 +92,7 @@ describe('mineHeader', () => {
     expect(BigInt(`0x${hash}`)).toBeLessThan(target);
   });
 
-  it('stops when it is told to', async () => {
+  it('stops when its signal is aborted', async () => {
     const signal = AbortSignal.timeout(100);
     await expect(mineHeader(header, 1n, { devices: device, signal })).rejects.toMatchObject({ name: 'TimeoutError' });
     await expect(mineHeader(header, 1n, { devices: device, signal })).rejects.toMatchObject({ name: 'TimeoutError' });
@@ -103,7 +103,7 @@ describe('mineHeader', () => {
     ['a target of zero', () => mineHeader(header, 0n), '1 to 2^256'],
     ['a target of 257 bits', () => mineHeader(header, 1n << 256n), '1 to 2^256'],
     ['a nonce beyond 2^32', () => mineHeader(header, 1n, { nonces: { to: 2 ** 32 + 1 } }), '0 to 2^32'],
-    ['half a nonce', () => mineHeader(header, 1n, { nonces: { from: 0.5 } }), '0 to 2^32'],
+    ['a fractional nonce', () => mineHeader(header, 1n, { nonces: { from: 0.5 } }), '0 to 2^32'],
     [
       'versions and nonces',
       () => mineHeader(header, 1n, { versions: { mask: 1 }, nonces: { to: 5 } }),
@@ -114,22 +114,26 @@ describe('mineHeader', () => {
       () => mineHeader(header, 1n, { devices: device, versions: { mask: 3, to: 5 } }),
       '4 versions',
     ],
-    ['no mask', () => mineHeader(header, 1n, { devices: device, versions: { mask: 2 ** 32 } }), 'not a version mask'],
     [
-      'no versions per item',
+      'a 33-bit mask',
+      () => mineHeader(header, 1n, { devices: device, versions: { mask: 2 ** 32 } }),
+      'not a version mask',
+    ],
+    [
+      'zero versions per item',
       () => mineHeader(header, 1n, { devices: device, versions: { mask: 3, perItem: 0 } }),
       'perItem out of range',
     ],
-  ])('refuses %s', async (_what, mine, message) => {
+  ])('rejects %s', async (_what, mine, message) => {
     await expect(mine()).rejects.toMatchObject({ code: 'usage', message: expect.stringContaining(message) });
   });
 });
 
 describe('merkleRoot and targetFromBits', () => {
-  it('a coinbase alone is its own root, in the bytes of the header', () => {
+  it('the root of a lone coinbase is its id, in header byte order', () => {
     expect(Buffer.from(merkleRoot([share.coinbase_txid])).equals(header.subarray(36, 68))).toBe(true);
   });
-  it('refuse what is none', () => {
+  it('reject invalid input', () => {
     expect(() => merkleRoot(['abc'])).toThrow('transaction 1 is not 64 hex digits');
     expect(() => merkleRoot([share.coinbase_txid, 'g'.repeat(64)])).toThrow('transaction 2');
     expect(() => merkleRoot([])).toThrow(expect.objectContaining({ code: 'input-format' }));
@@ -139,7 +143,7 @@ describe('merkleRoot and targetFromBits', () => {
 });
 
 describe('versions', () => {
-  it('put the bits of a number where the mask has some', () => {
+  it('put the bits of a number into the bits of the mask', () => {
     expect(rolledVersion(0x20000000, 0x1fffe000, 0)).toBe(0x20000000);
     expect(rolledVersion(0x20000000, 0x1fffe000, 1)).toBe(0x20002000);
     expect(rolledVersion(0x3fffffff, 0x1fffe000, 0)).toBe(0x20001fff);
@@ -148,8 +152,8 @@ describe('versions', () => {
     expect(new Set(all).size).toBe(16);
     for (const one of all) expect((one & ~0x90000810) >>> 0).toBe(0);
   });
-  it('have the midstates that SHA-256 says', () => {
-    // The state after a block is the digest of a message of 55 bytes or less, whose only block it is.
+  it('have the midstates that SHA-256 defines', () => {
+    // A message of at most 55 bytes is a single block: the state after it is the digest.
     for (const bytes of [0, 1, 31, 55]) {
       const message = randomBytes(bytes);
       const block = Buffer.alloc(64);

@@ -9,12 +9,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { DeviceList } from '../src/device/kinds.js';
 import { byTier, patience } from './tier.js';
 
-/** What a page gets: the files that the build made for it, in headless Chromium. */
+/** The files that the build makes for web pages, in headless Chromium. */
 const dist = fileURLToPath(new URL('../dist/browser/', import.meta.url));
 const executable = findChromium();
 
 describe('the files for a page', () => {
-  test('need nothing that a page has not', () => {
+  test('need nothing that a page lacks', () => {
     const files = readdirSync(dist);
     expect(files).toEqual(
       expect.arrayContaining(['millrace.js', 'kernel.js', 'worker.js', 'webgpu-worker.js', 'checker.js', 'wabt.js']),
@@ -25,9 +25,9 @@ describe('the files for a page', () => {
         /^\s*(?:import|export)\b[^;'"]*?\bfrom\s*['"]([^'"]+)|\bimport\s*\(?\s*['"]([^'"]+)/gm,
       );
       for (const [, from, alone] of imports) expect(files, name).toContain((from ?? alone)?.replace(/^\.\//, ''));
-      const code = text.replace(/\/\*[\s\S]*?\*\//g, ''); // comments may name what Node loads
+      const code = text.replace(/\/\*[\s\S]*?\*\//g, ''); // comments may name modules that Node loads
       expect(code, name).not.toMatch(/\bkoffi\b|dawn\.node/);
-      // wabt asks for `fs` where it runs in Node; nothing else may ask for anything.
+      // wabt requires `fs` when it runs in Node; no other file may require anything.
       const required = [...text.matchAll(/\b_*require\(\s*['"]([^'"]+)['"]/g)].map(([, what]) => what);
       expect(required, name).toEqual(name === 'wabt.js' ? ['fs'] : []);
     }
@@ -48,7 +48,7 @@ describe.skipIf(!executable)('in Chromium', () => {
         ...['--headless', '--no-sandbox', '--disable-quic', '--no-first-run'],
         ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
         ...['--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader', '--enable-features=Vulkan'],
-        // Written out by SwiftShader a word at a time, zeros take most of its compiling.
+        // SwiftShader writes zeros a word at a time, which takes most of its compile time.
         '--disable-dawn-features=use_vulkan_zero_initialize_workgroup_memory_extension',
       ],
     });
@@ -62,7 +62,7 @@ describe.skipIf(!executable)('in Chromium', () => {
     server?.close();
   });
 
-  test('the devices of a page, best first', async () => {
+  test('lists the devices of a page, best first', async () => {
     const list = "import('/millrace.js').then((millrace) => millrace.listDevices())";
     const { devices } = (await page.evaluate(list)) as DeviceList;
     // SwiftShader is WebGPU on a CPU, where WebAssembly is faster.
@@ -73,8 +73,8 @@ describe.skipIf(!executable)('in Chromium', () => {
     ]);
   });
 
-  test('a search over two devices: every hit checked by a module of the page, in order', async () => {
-    // Multiples of 4999 that are 7 more; the check recomputes each and would refuse any other.
+  test('searches on two devices: hits are in order and checked by a module of the page', async () => {
+    // Multiples of 4999 plus 7; the check recomputes each and rejects any other.
     const wanted = Array.from({ length: 21 }, (_, k) => 7 + 4999 * k);
     expect(await page.evaluate(searchIn('wasm,webgpu'))).toEqual({ found: wanted, first: 7 + 4999 * 4 });
     expect(complaints).toEqual([]);
@@ -84,7 +84,7 @@ describe.skipIf(!executable)('in Chromium', () => {
     { device: 'wasm', info: { id: 'wasm', limits: { lanes: 4 } } },
     { device: 'webgpu', info: { id: 'webgpu:0', kind: 'webgpu', details: { architecture: 'swiftshader' } } },
   ])('the self-test passes on $device', { timeout: patience(300_000) }, async ({ device, info }) => {
-    // SwiftShader in a page takes a minute for all of it, and test/conformance.test.ts has it too.
+    // SwiftShader in a page takes a minute for all cases, and test/conformance.test.ts runs them too.
     const some = device === 'wasm' ? [''] : ['u32', 'control/', 'hits/', 'tiles/', 'streams/'];
     const few = ['u32/from memory, a gang', 'hits/a ring', 'tiles/scan', 'streams/'];
     const parts = byTier(device === 'wasm' ? [...few, 'cells/', 'memory/', 'bounds/'] : few, some, ['']);
@@ -99,24 +99,24 @@ describe.skipIf(!executable)('in Chromium', () => {
     expect(complaints).toEqual([]);
   });
 
-  // SwiftShader takes four seconds for its kernels, which test/uhash.test.ts has too.
+  // SwiftShader takes four seconds for its kernels, which test/uhash.test.ts runs too.
   test.for(byTier(['wasm'], ['wasm', 'webgpu']))(
-    'UniversalHash on %s',
+    'computes UniversalHash on %s',
     { timeout: patience(300_000) },
     async (device) => {
-      const names = byTier(['nonce_2p32'], ['challenge32_nonce2', 'nonce_2p32']); // each compiles anew
+      const names = byTier(['nonce_2p32'], ['challenge32_nonce2', 'nonce_2p32']); // each compiles again
       const vectors = uhashVectors.filter(({ name }) => names.includes(name));
       expect(await page.evaluate(uhashIn(device, vectors))).toEqual(vectors.map(({ hash }) => hash));
       expect(complaints).toEqual([]);
     },
   );
 
-  test('a lost GPU fails what is in flight, and the device can be opened again', {
+  test('a lost GPU fails the work in flight, and the device can be opened again', {
     timeout: patience(120_000),
   }, async () => {
     await page.evaluate(startWork);
     const session = await browser.newBrowserCDPSession();
-    // Its answer never comes where the process is gone before it is sent.
+    // No answer comes if the process ends before it is sent.
     session.send('Browser.crashGpuProcess').catch(() => undefined);
     const { error, sum } = (await page.evaluate(endWork)) as { error: { code: string; message: string }; sum: number };
     expect(error.code).toBe('device-failed');
@@ -124,7 +124,7 @@ describe.skipIf(!executable)('in Chromium', () => {
     expect(sum).toBe((1000 * 999) / 2);
   });
 
-  test('without the headers that threads need wasm and webgpu are absent and say so', async () => {
+  test('without the headers that threads need, wasm and webgpu are absent with a reason', async () => {
     const open = await browser.newPage();
     await open.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/open`);
     const list = "import('/millrace.js').then((millrace) => millrace.listDevices())";
@@ -141,7 +141,7 @@ describe.skipIf(!executable)('in Chromium', () => {
 
 if (!executable) test('in Chromium', ({ skip }) => skip('chromium is not installed'));
 
-/** Run in the page. As text: what vitest makes of an import does not work there. */
+/** Run in the page. A string, because imports rewritten by vitest do not work there. */
 const selfTest = (name: string, parts: readonly string[]): string => `(async () => {
   const { openDevice, runConformance } = await import('/millrace.js');
   const device = await openDevice('${name}');
@@ -245,7 +245,7 @@ const endWork = `(async () => {
   }
 })()`;
 
-/** The build's files; every page but `/open` is cross-origin isolated, which is what shared memory needs. */
+/** Serves the build's files. Every page but `/open` is cross-origin isolated, as shared memory requires. */
 function serve(): Promise<Server> {
   const types: Readonly<Record<string, string>> = { '.js': 'text/javascript' };
   const isolated = {

@@ -11,8 +11,8 @@ import { BINARY, compiler, cpu, gpu, native } from './caches/entries.mjs';
 import { millrace } from './command-line.js';
 
 /**
- * Caches of compiled programs as earlier versions left them: what is in them is used, or made again; never an error.
- * caches/fixture.mjs wrote them. What was tuned is in the ledger, of which store-upgrade.test.ts keeps fixtures.
+ * Caches of compiled programs from earlier versions: entries are used or rebuilt, never an error.
+ * caches/fixture.mjs wrote them. Tunings are in the ledger, whose fixtures store-upgrade.test.ts has.
  */
 const fixtures = fileURLToPath(new URL('fixtures', import.meta.url));
 const known = readdirSync(fixtures).filter((name) => name.startsWith('cache-'));
@@ -31,7 +31,7 @@ afterEach(() => {
 });
 afterAll(() => rmSync(tools, { recursive: true, force: true }));
 
-/** A copy of a fixture, as it would lie in somebody's home. */
+/** A copy of a fixture, private as in a user's home. */
 function copyOf(name: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-caches-'));
   folders.push(folder);
@@ -42,7 +42,7 @@ function copyOf(name: string): string {
 
 const open = (folder: string): Promise<DiskCache> => DiskCache.open({ MILLRACE_CACHE_DIR: folder });
 
-/** Each of what the fixture holds, as a device asks for it: its binary, and whether it was there. */
+/** Requests every entry as a device does: its binary, and whether it was cached. */
 async function askFor(cache: DiskCache): Promise<{ readonly binary: string; readonly cached: boolean }[]> {
   const path = process.env.PATH;
   process.env.PATH = `${tools}${delimiter}${path}`;
@@ -64,18 +64,18 @@ async function askFor(cache: DiskCache): Promise<{ readonly binary: string; read
 }
 
 describe.each(known)('%s', (name) => {
-  it('is used, or made again', async (ctx) => {
+  it('is used or rebuilt', async (ctx) => {
     if (process.platform === 'win32') return ctx.skip('the compiler of the fixture is a shell script');
     const cache = await open(copyOf(name));
     expect(cache.warning).toBeUndefined();
     const first = await askFor(cache);
     expect(first.map(({ binary }) => binary)).toEqual([BINARY, BINARY, BINARY]);
-    // What this version writes it also reads; flags and texts that changed since then are other entries.
+    // The newest fixture is used. For older ones, changed flags and texts are new entries.
     if (name === newest) expect(first.map(({ cached }) => cached)).toEqual([true, true, true]);
     expect((await askFor(cache)).map(({ cached }) => cached)).toEqual([true, true, true]);
   });
 
-  it('is made again where an entry has other files than this version looks for', async (ctx) => {
+  it('is rebuilt if an entry lacks the file that this version looks for', async (ctx) => {
     if (process.platform === 'win32') return ctx.skip('the compiler of the fixture is a shell script');
     const folder = copyOf(name);
     for (const entry of readdirSync(folder).filter((one) => /^[0-9a-f]{64}$/.test(one))) {
@@ -87,7 +87,7 @@ describe.each(known)('%s', (name) => {
     expect(made).toEqual([BINARY, BINARY, BINARY].map((binary) => ({ binary, cached: false })));
   });
 
-  it('is shown, worked beside, and cleared', async () => {
+  it('is shown and cleared', async () => {
     const folder = copyOf(name);
     const env = { MILLRACE_CACHE_DIR: folder };
     const shown = await millrace(['cache', '--json'], { env });
@@ -100,7 +100,7 @@ describe.each(known)('%s', (name) => {
       ['unfinished', 1],
     ]);
     const cleared = await millrace(['cache', '--clear', '--json'], { env });
-    // Somebody may be at work on what is not finished and not an hour old.
+    // Another process may still be writing an unfinished entry that is less than an hour old.
     expect([cleared.status, cleared.events.at(-1)?.deleted]).toEqual([0, 5]);
     expect(readdirSync(folder)).toEqual(['.new-killed']);
   });

@@ -8,7 +8,7 @@ import { millrace as command, main } from './command-line.js';
 import { eventsOf as events } from './events.js';
 import { byTier, isShort } from './tier.js';
 
-// The built command as its users meet it: a process with arguments, two streams and an exit status.
+// The built command as users see it: arguments, two streams and an exit status.
 const data = fileURLToPath(new URL('./data/block/', import.meta.url));
 const version = (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string })
   .version;
@@ -41,13 +41,13 @@ describe('help and version', () => {
     ];
     for (const name of names) expect(stdout).toContain(`  ${name} `);
   });
-  it.each(['--version', '-V'])('%s', async (flag) => {
+  it.each(['--version', '-V'])('%s prints the version', async (flag) => {
     const { status, stdout, stderr } = await millrace(flag);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(stdout).toMatch(/^\d+\.\d+\.\d+\+[0-9a-f]{12}\n$/);
     expect(stdout.startsWith(`${version}+`)).toBe(true);
   });
-  it('a group of commands without one of them is a usage error that shows what there is', async () => {
+  it('a command group without a subcommand is a usage error that lists the subcommands', async () => {
     const { status, stdout, stderr } = await millrace('block');
     expect(status).toBe(64);
     expect(stdout).toBe('');
@@ -55,7 +55,7 @@ describe('help and version', () => {
   });
 });
 
-describe('command lines that make no sense', () => {
+describe('invalid command lines', () => {
   it.each([
     [['frobnicate'], "unknown command 'frobnicate'"],
     [['devces'], 'Did you mean devices'],
@@ -74,7 +74,7 @@ describe('command lines that make no sense', () => {
     [['selftest', '--device', 'interpreter', '--filter', 'no such thing'], 'no case matches the filter'],
     [['kernel', 'show', 'block', '--target', 'cobol'], 'Allowed choices are c, wat, cuda, opencl, wgsl, ir'],
     [['kernel', 'show', 'frobnicate'], 'kernels: block'],
-  ])('%j exits with 64', async (args, message) => {
+  ])('exit with 64: %j', async (args, message) => {
     const { status, stdout, stderr } = await millrace(...args);
     expect(status).toBe(64);
     expect(stdout).toBe('');
@@ -82,7 +82,7 @@ describe('command lines that make no sense', () => {
     expect(stderr).toContain(message);
   });
 
-  it('tell programs too', async () => {
+  it('are reported as events with --json', async () => {
     const { status, stdout, stderr } = await millrace('frobnicate', '--json');
     expect(status).toBe(64);
     expect(stderr).toBe('');
@@ -92,7 +92,7 @@ describe('command lines that make no sense', () => {
     ]);
   });
 
-  it('come from the environment as well', async () => {
+  it('may come from the environment', async () => {
     const { status, stderr } = await run(['block', 'solve', 'a', 'b'], { MILLRACE_THREADS: 'many' });
     expect(status).toBe(64);
     expect(stderr).toContain('MILLRACE_THREADS');
@@ -100,19 +100,19 @@ describe('command lines that make no sense', () => {
 });
 
 describe('devices', () => {
-  it('lists the interpreter wherever it runs', async () => {
+  it('lists the interpreter on every machine', async () => {
     const { status, stdout, stderr } = await millrace('devices');
     expect(status).toBe(0);
     expect(stderr).toBe('');
     expect(stdout).toMatch(/^interpreter /m);
   });
-  it('as JSON: one object, which is the end', async () => {
+  it('prints one object as JSON, the done event', async () => {
     const [done, ...more] = events((await millrace('devices', '--json')).stdout);
     expect(more).toEqual([]);
     expect(done).toMatchObject({ event: 'done', exit: 0, absent: expect.any(Array) as unknown });
     expect(done?.devices).toContainEqual(expect.objectContaining({ id: 'interpreter', kind: 'interpreter' }));
   });
-  it('says why native is absent where there is no compiler', async () => {
+  it('says why native is absent without a compiler', async () => {
     const { stdout } = await run(['devices', '--json'], { PATH: folder, CC: '' });
     const [done] = events(stdout);
     expect(done?.absent).toContainEqual({ id: 'native', reason: expect.stringMatching(/compiler/) as unknown });
@@ -120,11 +120,11 @@ describe('devices', () => {
 });
 
 describe('devices --watch', () => {
-  /** Reads until `enough` has been said, then presses Ctrl-C. */
+  /** Reads until the output matches `enough`, then presses Ctrl-C. */
   const watched = async (args: readonly string[], enough: RegExp) => {
     const child = spawn(process.execPath, [main, 'devices', '--watch', '1', ...args]);
     let text = '';
-    let pressed = false; // a second time would mean something else
+    let pressed = false; // a second time would abort
     child.stdout.on('data', (part) => {
       text += part;
       if (!pressed && enough.test(text)) pressed = child.kill('SIGINT');
@@ -132,7 +132,7 @@ describe('devices --watch', () => {
     const status = await new Promise((resolve) => child.on('close', resolve));
     return { status, text };
   };
-  it('appends lines where there is no terminal, and Ctrl-C is its normal end', async ({ skip }) => {
+  it('appends lines without a terminal, and ends normally on Ctrl-C', async ({ skip }) => {
     if (!hasCompiler) return skip('no C compiler');
     const { status, text } = await watched([], byTier(/native.*\n/, /(native[\s\S]*){2}/));
     expect(status).toBe(0);
@@ -140,9 +140,9 @@ describe('devices --watch', () => {
     expect(text.match(/^time/gm)).toHaveLength(1);
     expect(text).toMatch(/^\d\d:\d\d:\d\d +native +\d.* %/m);
   });
-  it('as JSON: a reading each, then done', async ({ skip }) => {
+  it('prints a JSON event for each reading, then done', async ({ skip }) => {
     if (!hasCompiler) return skip('no C compiler');
-    if (isShort) return skip('test/cli watches without --json: npm run test:all');
+    if (isShort) return skip('covered without --json: npm run test:all');
     const { status, text } = await watched(['--json'], /"event":"sensors"/);
     expect(status).toBe(0);
     const all = events(text);
@@ -154,7 +154,7 @@ describe('devices --watch', () => {
 });
 
 describe('doctor', () => {
-  it('tells what works, and hides where it runs', async () => {
+  it('reports what works, and hides secrets and the home directory', async () => {
     const { status, stdout, stderr } = await run(['doctor'], { MILLRACE_POOL_PASSWORD: 'hunter2', HOME: folder });
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     for (const title of ['system', 'devices', 'wasm', 'cache', 'environment']) expect(stdout).toContain(`\n${title}\n`);
@@ -163,7 +163,7 @@ describe('doctor', () => {
     expect(stdout).not.toContain('hunter2');
     expect(stdout).not.toContain(`${folder}/.cache`);
   });
-  it.skipIf(isShort)('as JSON: a finding each, and a verdict', async () => {
+  it.skipIf(isShort)('prints a JSON event for each finding, then a verdict', async () => {
     const all = events((await millrace('doctor', '--json')).stdout);
     expect(all).toContainEqual(expect.objectContaining({ event: 'finding', section: 'system', what: 'Node.js' }));
     const done = all.at(-1);
@@ -171,8 +171,8 @@ describe('doctor', () => {
   });
 });
 
-describe('kernels', () => {
-  it('list, text and counts', async () => {
+describe('kernel', () => {
+  it('lists, prints and counts kernels', async () => {
     const list = await millrace('kernel', 'list');
     expect(list).toMatchObject({ status: 0, stderr: '' });
     expect(list.stdout).toMatch(/^block$/m);
@@ -184,14 +184,14 @@ describe('kernels', () => {
     const [done] = events((await millrace('kernel', 'stats', 'words', '--json')).stdout);
     expect(done).toMatchObject({ event: 'done', exit: 0, kernel: 'words' });
   });
-  it.skipIf(isShort)('every listed kernel has its operations counted', async () => {
+  it.skipIf(isShort)('counts the operations of every listed kernel', async () => {
     const { stdout } = await millrace('kernel', 'list');
     for (const name of stdout.trim().split('\n')) {
       const [done] = events((await millrace('kernel', 'stats', name, '--json')).stdout);
       expect(done, name).toMatchObject({ event: 'done', exit: 0, kernel: name });
     }
   });
-  it.skipIf(isShort)('a reader that has seen enough is no failure', async () => {
+  it.skipIf(isShort)('exits with 0 if the reader closes the pipe', async () => {
     const child = spawn(process.execPath, [main, 'kernel', 'show', 'block', '--target', 'c', '--lanes', '1']);
     child.stdout.destroy();
     const status = await new Promise((resolve) => child.on('close', resolve));
@@ -206,12 +206,12 @@ describe('selftest', () => {
     const { status, stderr } = await millrace('selftest', ...args);
     expect(status).toBe(0);
     expect(stderr).toContain('interpreter does not record driver calls');
-    // The command itself, and what was said: the interpreter has no diagnostics.
+    // The command line and the warning: the interpreter has no diagnostics.
     expect(readFileSync(log, 'utf8')).toMatch(
       /^ *\d+\.\d{6} {2}millrace .*: selftest --device interpreter .*\n.* does not record driver calls\n$/,
     );
   });
-  it('random kernels name their first seed and leave no cache behind', async () => {
+  it('reports the first seed of random kernels and leaves no cache behind', async () => {
     const args = ['--device', 'interpreter', '--filter', 'atomics', '--fuzz', '1', '--seed', '77', '--json'];
     const { status, stdout } = await run(['selftest', ...args], { TMPDIR: folder });
     expect(status).toBe(0);
@@ -220,7 +220,7 @@ describe('selftest', () => {
     expect(all).toContainEqual(expect.objectContaining({ event: 'case', name: 'seed 77 (tiles)', status: 'passed' }));
     expect(readdirSync(folder).filter((name) => name.startsWith('millrace-scratch'))).toEqual([]);
   });
-  it('runs the cases that are asked for', async () => {
+  it('runs the requested cases', async () => {
     const { status, stdout } = await millrace('selftest', '--device', 'interpreter', '--filter', 'atomics', '--json');
     expect(status).toBe(0);
     const all = events(stdout);
@@ -230,7 +230,7 @@ describe('selftest', () => {
   });
 });
 
-describe('block: files that are not right', () => {
+describe('block solve', () => {
   const genesis = join(data, 'mainnet/mainnet-0.in');
   const out = () => join(folder, 'x.out');
 
@@ -243,23 +243,23 @@ describe('block: files that are not right', () => {
       74,
       'line 3: expected the previous hash of block 1 of 1',
     ],
-    ['a place that cannot be written', () => [genesis, join(folder, 'none', 'x.out')], 74, 'cannot write'],
-    ['one file for both', () => [copyOf(genesis), copyOf(genesis)], 64, 'the same file'],
+    ['an output that cannot be written', () => [genesis, join(folder, 'none', 'x.out')], 74, 'cannot write'],
+    ['one file for input and output', () => [copyOf(genesis), copyOf(genesis)], 64, 'the same file'],
     ['an unknown device', () => [genesis, out(), '--device', 'abacus'], 64, 'no device called "abacus"'],
-  ])('%s', async (_what, args, exit, message) => {
+  ])('rejects %s', async (_what, args, exit, message) => {
     const people = await millrace('block', 'solve', ...args());
     expect(people).toMatchObject({ status: exit, stdout: '' });
     expect(people.stderr).toContain(message);
     expect(people.stderr.trimEnd().split('\n')).toHaveLength(3);
     const programs = await millrace('block', 'solve', ...args(), '--json');
     expect(programs).toMatchObject({ status: exit, stderr: '' });
-    const told = events(programs.stdout);
-    expect(told.at(-2)).toMatchObject({ event: 'error', message: expect.stringContaining(message) as unknown });
-    expect(told.at(-1)).toEqual({ event: 'done', exit });
+    const reported = events(programs.stdout);
+    expect(reported.at(-2)).toMatchObject({ event: 'error', message: expect.stringContaining(message) as unknown });
+    expect(reported.at(-1)).toEqual({ event: 'done', exit });
     expect(readdirSync(folder).filter((name) => name.includes('.tmp') || name === 'x.out')).toEqual([]);
   });
 
-  it('a device that is not here is 69', async () => {
+  it('exits with 69 if the device is absent', async () => {
     const { status, stderr } = await run(['block', 'solve', genesis, out(), '--device', 'native'], {
       PATH: folder,
       CC: '',
@@ -277,7 +277,7 @@ describe('block: files that are not right', () => {
 describe('block verify', () => {
   const pair = (name: string) => [join(data, `${name}.in`), join(data, `${name}.out`)];
 
-  it('says correct for each block, the course files included', async () => {
+  it('reports each correct block of a course file', async () => {
     const { status, stdout, stderr } = await millrace('block', 'verify', ...pair('course/case01'));
     expect({ status, stdout, stderr }).toEqual({
       status: 0,
@@ -285,21 +285,21 @@ describe('block verify', () => {
       stderr: '',
     });
   });
-  it('says what is wrong, and exits with 1', async () => {
+  it('reports a wrong block and exits with 1', async () => {
     const [input = '', right = ''] = pair('course/case01');
     const wrong = join(folder, 'wrong.out');
-    // The second nonce as a number instead of bytes, the usual mistake.
+    // The second nonce with its bytes reversed, the usual mistake.
     writeFileSync(wrong, readFileSync(right, 'latin1').replace('1dac2b7c', '7c2bac1d'));
     const { status, stdout } = await millrace('block', 'verify', input, wrong);
     expect(status).toBe(1);
     expect(stdout).toMatch(
       /^block 1: correct\nblock 2: wrong\n {2}hash {4}[0-9a-f]{64}\n {2}target {2}00000000ffff0{52}\n/,
     );
-    const told = events((await millrace('block', 'verify', input, wrong, '--json')).stdout);
-    expect(told.map(({ correct }) => correct)).toEqual([true, false, true, true, undefined]);
-    expect(told.at(-1)).toEqual({ event: 'done', exit: 1 });
+    const reported = events((await millrace('block', 'verify', input, wrong, '--json')).stdout);
+    expect(reported.map(({ correct }) => correct)).toEqual([true, false, true, true, undefined]);
+    expect(reported.at(-1)).toEqual({ event: 'done', exit: 1 });
   });
-  it('counts before it compares', async () => {
+  it('compares the number of blocks first', async () => {
     const [input = ''] = pair('course/case01');
     const { status, stdout } = await millrace('block', 'verify', input, join(data, 'course/case00.out'));
     expect(status).toBe(1);

@@ -4,32 +4,32 @@ import { fileURLToPath } from 'node:url';
 import type { Host } from '../src/console/command/host.js';
 import { type Event, eventsOf, faultOf } from './events.js';
 
-/** The built command. Whatever it tells with `--json` is held against the schema here, so that no test can forget to. */
+/** The built command. Every event of `--json` is checked against the schema here. */
 export const main = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
 
 export interface Ran {
   readonly status: number | null;
   readonly stdout: string;
   readonly stderr: string;
-  /** With `--json`: what was told between `start` and the end, `done` included. */
+  /** With `--json`: the events after `start`, `done` included. */
   readonly events: readonly Event[];
 }
 
 export interface RunOptions {
   readonly cwd?: string;
   readonly env?: NodeJS.ProcessEnv;
-  /** Of what it writes; default UTF-8. */
+  /** Of the output; default UTF-8. */
   readonly encoding?: 'utf8' | 'latin1';
 }
 
 export interface HereOptions extends RunOptions {
-  /** Told of what is written as it comes, on either stream. */
+  /** Called with each piece of output from either stream. */
   readonly heard?: (text: string) => void;
 }
 
 /**
- * Runs a command within this process, with its own streams, environment and folder. Commands run one after the other.
- * What is about a process (signals, pipes, terminals, its end) is tested by `millraceProcess` and `start`.
+ * Runs a command in this process, with its own streams, environment and folder. Commands run one at a time.
+ * `millraceProcess` and `start` are for tests of signals, pipes, terminals and exits.
  */
 export function millrace(args: readonly string[], options: HereOptions = {}): Promise<Ran> {
   const turn = last.then(() => runHere(args, options));
@@ -42,7 +42,7 @@ export function millrace(args: readonly string[], options: HereOptions = {}): Pr
 
 let last: Promise<void> = Promise.resolve();
 
-/** The same, and this process gets a signal when the command has said what is waited for: each in its turn. */
+/** The same, and sends this process each signal in turn when the output matches its pattern. */
 export function signalled(
   args: readonly string[],
   steps: readonly (readonly [when: RegExp, signal: NodeJS.Signals])[],
@@ -74,7 +74,7 @@ async function runHere(args: readonly string[], options: HereOptions): Promise<R
     stderr,
     exitCode: 0,
     exit: (status) => {
-      throw new Error(`millrace ${args.join(' ')} ended its process with status ${status}: run it as one`);
+      throw new Error(`millrace ${args.join(' ')} ended its process with status ${status}: use millraceProcess`);
     },
   };
   try {
@@ -106,7 +106,7 @@ class Written extends Writable {
   }
 }
 
-/** Puts this process where a command shall run. Variables are set one by one: drivers read them past Node. */
+/** Sets the environment and the folder of this process. Variables are set one by one: drivers bypass Node to read them. */
 function surround(env: NodeJS.ProcessEnv, cwd: string | undefined): () => void {
   const before = { env: { ...process.env }, cwd: process.cwd() };
   const apply = (wanted: NodeJS.ProcessEnv): void => {
@@ -121,7 +121,7 @@ function surround(env: NodeJS.ProcessEnv, cwd: string | undefined): () => void {
   };
 }
 
-/** Runs a command as a process of its own. */
+/** Runs a command in a new process. */
 export function millraceProcess(args: readonly string[], { cwd, env = {}, encoding = 'utf8' }: RunOptions = {}): Ran {
   const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...args], {
     encoding,
@@ -132,24 +132,24 @@ export function millraceProcess(args: readonly string[], { cwd, env = {}, encodi
   return { status, stdout, stderr, events: toldOf(args, { stdout, stderr }) };
 }
 
-/** A command under way. */
+/** A running command. */
 export interface Started {
   readonly child: ChildProcess;
-  /** Rejects where an event is not as the schema says. */
+  /** Rejects if an event does not match the schema. */
   readonly ended: Promise<Ended>;
-  /** The first event that is such a one; rejects when the command ends without. */
-  until(what: (event: Event) => boolean): Promise<Event>;
+  /** The first matching event; rejects if the command ends without one. */
+  until(matches: (event: Event) => boolean): Promise<Event>;
 }
 
 export interface Ended extends Omit<Ran, 'events'> {
   readonly signal: NodeJS.Signals | null;
-  /** All of them, `start` included. */
+  /** All events, `start` included. */
   readonly events: readonly Event[];
 }
 
 export interface StartOptions extends RunOptions {
   readonly uid?: number;
-  /** Told of what is written as it comes, on either stream. */
+  /** Called with each piece of output from either stream. */
   readonly heard?: (text: string, child: ChildProcess) => void;
 }
 
@@ -168,9 +168,9 @@ export function start(args: readonly string[], { cwd, env = {}, uid, heard }: St
   const read = (part: string): void => {
     const lines = (rest + part).split('\n');
     rest = lines.pop() ?? '';
-    const told = lines.map((line) => JSON.parse(line) as Event);
-    faults.push(...told.flatMap((event) => faultOf(event) ?? []));
-    events.push(...told);
+    const parsed = lines.map((line) => JSON.parse(line) as Event);
+    faults.push(...parsed.flatMap((event) => faultOf(event) ?? []));
+    events.push(...parsed);
     for (const look of waiting) look();
   };
   for (const name of ['stdout', 'stderr'] as const) {
@@ -183,27 +183,27 @@ export function start(args: readonly string[], { cwd, env = {}, uid, heard }: St
   const ended = new Promise<Ended>((resolve, reject) => {
     child.once('error', reject);
     child.once('close', (status, signal) => {
-      if (faults.length > 0) reject(new Error(`not as the schema says:\n${faults.join('\n')}`));
+      if (faults.length > 0) reject(new Error(`not valid by the schema:\n${faults.join('\n')}`));
       resolve({ status, signal, ...text, events });
     });
   });
-  const until = (what: (event: Event) => boolean): Promise<Event> =>
+  const until = (matches: (event: Event) => boolean): Promise<Event> =>
     new Promise((resolve, reject) => {
       const look = (): void => {
-        const found = events.find(what);
+        const found = events.find(matches);
         if (!found) return;
         waiting.delete(look);
         resolve(found);
       };
       waiting.add(look);
       look();
-      const late = (): void => reject(new Error(`it ended without: ${JSON.stringify(events.slice(-5))}${text.stderr}`));
+      const late = (): void => reject(new Error(`no event matched: ${JSON.stringify(events.slice(-5))}${text.stderr}`));
       ended.then(late, reject);
     });
   return { child, ended, until };
 }
 
-/** Starts it, and does something to it when it has said what is waited for. */
+/** Starts a command, and calls `act` once when its output matches `when`. */
 export function interrupted(
   args: readonly string[],
   { when, act, ...options }: RunOptions & { readonly when: RegExp; act(pid: number): void },
@@ -219,7 +219,7 @@ export function interrupted(
   return start(args, { ...options, heard }).ended;
 }
 
-/** Where events go; undefined where nobody has asked for them. Words have stdout for themselves. */
+/** The stream of the events; undefined without `--json`. `words` writes only words to stdout. */
 const streamOf = (args: readonly string[]): 'stdout' | 'stderr' | undefined =>
   args.includes('--json') ? (args[0] === 'words' ? 'stderr' : 'stdout') : undefined;
 

@@ -4,7 +4,7 @@ import type { Device } from '../src/device/device.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
 import { isLong, isShort, patience } from './tier.js';
 
-/** Every device that there is to be. One that is not on this machine is skipped with its reason. */
+/** All kinds of devices. One that is absent on this machine is skipped with its reason. */
 const names = ['interpreter', 'native', 'wasm', 'cuda', 'opencl', 'webgpu'];
 
 const { absent, devices } = await listDevices();
@@ -27,10 +27,9 @@ function turnsOn(name: string): <R>(work: () => Promise<R>) => Promise<R> {
 }
 
 /**
- * Compilers take minutes for all ways to write operations of all types. Those that are left to the long run differ from
- * others that are here by their type alone, or on GPUs by the lanes of a CPU's gang. SHA-256 without native bodies is in
- * a gang on wasm, and on one lane here; PoCL takes half a minute for it and SwiftShader nine seconds, and both have it in
- * test/block-devices.test.ts.
+ * Compilers take minutes for all forms of operations of all types. Cases left to the long run differ from those that stay
+ * only by type, or on GPUs by the lanes of a CPU's gang. SHA-256 without native bodies runs in a gang on wasm, and on one
+ * lane here. PoCL takes half a minute for it and SwiftShader nine seconds: test/block-devices.test.ts covers both.
  */
 const compiled = ['native', 'opencl', 'webgpu'];
 const leftOut = [
@@ -46,8 +45,8 @@ const leftOutOn: Readonly<Record<string, RegExp>> = {
 };
 
 /**
- * What a short run has where each kernel is a compiler's work: every operation in a gang, all of streams,
- * and of each other group the case that is most of its own code on a device.
+ * Cases of a short run on devices that compile slowly: every operation in a gang, all of streams,
+ * and from each other group the case with the most device-specific code.
  */
 const kept = [
   /^operations\/.*from memory, a gang/,
@@ -62,12 +61,11 @@ const kept = [
   /^tiles\/scan/,
   /^streams\//,
 ];
-/** Types whose operations differ least from those of u32: a short run has them on wasm alone, where they compile fastest. */
+/** Types whose operations differ least from those of u32: a short run has them only on wasm, where they compile fastest. */
 const likeU32 = /^operations\/(i32|bool)/;
 /**
- * What a short run leaves to other devices. Each compiler of an emulated GPU has the operations of two types here, one
- * cancellation and one transfer of the host's memory. It has other types and cells in test/fuzz.test.ts, and large tables in
- * test/uhash.test.ts.
+ * Cases that a short run leaves to other devices. Each emulated GPU has the operations of two types here, one cancellation
+ * and one transfer of host memory. test/fuzz.test.ts covers other types and cells, and test/uhash.test.ts large tables.
  */
 const onGpus = '^streams/(cancel says so|cancel in a long loop|memory of host\\(\\) at odd)|^cells/|^tables/';
 const leftToOthers: Readonly<Record<string, RegExp>> = {
@@ -75,7 +73,7 @@ const leftToOthers: Readonly<Record<string, RegExp>> = {
   opencl: new RegExp(`^operations/(u64|f32)|${onGpus}`),
   webgpu: new RegExp(`^operations/(u32|f64)|${onGpus}`),
 };
-/** Elsewhere one form of each type. Kernels of all workloads have values that move to the host. */
+/** Other devices run one form of each type. The kernels of all workloads have values that move to the host. */
 const leftOutElsewhere = /^operations\/(?!.*from memory, a gang)|generic, one lane|^(memory|tables)\/(i32|f32): /;
 const isKept = (device: string, name: string): boolean => {
   if ((device !== 'wasm' && likeU32.test(name)) || leftToOthers[device]?.test(name)) return false;
@@ -96,8 +94,8 @@ describe.each(names)('%s', (name) => {
       if (missing) return skip(missing.reason);
       const isLeftOut = [...leftOut, leftOutOn[name]].some((pattern) => pattern?.test(one.name));
       if (!isLong && compiled.includes(name) && isLeftOut)
-        return skip('as for other types or in another test: npm run test:long');
-      if (isShort && !isKept(name, one.name)) return skip('others of its group stay: npm run test:all');
+        return skip('covered by other types or another test: npm run test:long');
+      if (isShort && !isKept(name, one.name)) return skip('covered by others of its group: npm run test:all');
       const result = await inTurn(() => runCase(one, device!));
       if (result.status === 'skipped') skip(result.reason ?? '');
       if (result.status === 'failed') throw new Error(result.reason);

@@ -10,7 +10,7 @@ import { eventsOf, schema, wholeEventsIn } from './events.js';
 import { byTier, isShort } from './tier.js';
 import { zerosFile } from './zeros.js';
 
-/** What every command has in common: options, settings, events, endings. */
+/** Behaviour that all commands share: options, settings, events, exits. */
 let folder = '';
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'millrace-conventions-'));
@@ -27,16 +27,16 @@ const leaves = (command: Command, path: readonly string[] = []): [name: string, 
     : command.commands.flatMap((one) => leaves(one, [...path, one.name()]));
 
 describe.each(leaves(root))('%s', (_, command) => {
-  it('has examples in its help, and the options of every command', () => {
+  it('has examples and the common options in its help', () => {
     let help = '';
     command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
     expect(help).toMatch(/\nExamples:\n {2}(millrace|eval) /);
     for (const name of ['--json', '--events', '--log', '--extra-verbose', '--config', '--help'])
       expect(help).toContain(name);
   });
-  it('has a variable for each option that a config file may hold', () => {
+  it('has an environment variable for each option with a value', () => {
     const variables = command.options
-      // Flags whose variable says no have none, and --no-… is about the option it denies.
+      // Options without a value are not checked, and --no-… negates another option.
       .filter(({ required, optional, hidden }) => (required || optional) && !hidden)
       .map((option) => [option.long, option.envVar]);
     for (const [long, variable] of variables) {
@@ -69,18 +69,18 @@ describe('settings', () => {
     expect(await target(['--config', other], env)).toBe('wat');
   });
 
-  it('that mean nothing are errors that name the key, of other commands too', async () => {
+  it('that are unknown are errors that name the key, for other commands too', async () => {
     const { status, stderr } = await millrace(['devices'], { env: config({ run: { 'max-tmp': 80 } }) });
     expect(status).toBe(64);
     expect(stderr).toContain('"max-tmp" in "run" is not an option or a command');
-    const told = await millrace(['devices', '--json'], { env: config({ devise: 'cpu' }) });
-    expect(eventsOf(told.stdout)).toMatchObject([
+    const result = await millrace(['devices', '--json'], { env: config({ devise: 'cpu' }) });
+    expect(eventsOf(result.stdout)).toMatchObject([
       { event: 'error', code: 'usage' },
       { event: 'done', exit: 64 },
     ]);
   });
 
-  it('do not stand in the way of help and version', async () => {
+  it('that are invalid do not affect --help and --version', async () => {
     const env = config({ devise: 'cpu' });
     expect((await millrace(['--version'], { env })).status).toBe(0);
     expect((await millrace(['devices', '--help'], { env })).status).toBe(0);
@@ -88,26 +88,26 @@ describe('settings', () => {
 });
 
 describe('events', () => {
-  it('are published: the command prints the schema, the package exports it', async () => {
+  it('have a schema, which the command prints and the package exports', async () => {
     const { status, stdout } = await millrace(['schema', 'events']);
     expect(status).toBe(0);
     expect(JSON.parse(stdout)).toEqual(schema);
   });
 
-  it('go to a file while people are told as ever', async () => {
+  it('go to a file, and the normal output stays the same', async () => {
     const file = join(folder, 'events.jsonl');
-    const told = await millrace(run('--space', '2^18', '--events', file), { cwd: folder });
-    expect(told.status).toBe(0);
-    expect(told.stdout).toMatch(/^ *\d+ +\d+\n/);
+    const result = await millrace(run('--space', '2^18', '--events', file), { cwd: folder });
+    expect(result.status).toBe(0);
+    expect(result.stdout).toMatch(/^ *\d+ +\d+\n/);
     const events = wholeEventsIn(readFileSync(file, 'utf8'));
     expect(events[0]).toMatchObject({ event: 'start', schema: 1, command: 'run' });
-    expect(events.filter(({ event }) => event === 'hit')).toHaveLength(told.stdout.trimEnd().split('\n').length);
+    expect(events.filter(({ event }) => event === 'hit')).toHaveLength(result.stdout.trimEnd().split('\n').length);
   });
 
   it.each([
     ['--events', ['--events', join('none', 'x')]],
     ['--extra-verbose', ['-e', join('none', 'x')]],
-  ])('a place for %s that cannot be written is told before anything is done', async (_, args) => {
+  ])('a path for %s that cannot be written is reported before work starts', async (_, args) => {
     const { status, stdout } = await millrace(run('--json', ...args), { cwd: folder });
     expect(status).toBe(74);
     expect(eventsOf(stdout).map(({ event }) => event)).toEqual(['error', 'done']);
@@ -118,7 +118,7 @@ describe.runIf(process.platform === 'linux')('a full disk', () => {
   it.each([
     ['events', ['--events', '/dev/full']],
     ['diagnostics', ['-e', '/dev/full']],
-  ])('for %s is told, once, and ends the command', async (_, args) => {
+  ])('for %s is reported once and ends the command', async (_, args) => {
     const { status, stdout } = await millrace(run('--json', ...args), { cwd: folder });
     expect(status).toBe(74);
     expect(wholeEventsIn(stdout).slice(1)).toMatchObject([
@@ -128,7 +128,7 @@ describe.runIf(process.platform === 'linux')('a full disk', () => {
   });
 });
 
-describe('endings', () => {
+describe('a run', () => {
   const kill =
     (signal: NodeJS.Signals) =>
     (pid: number): void =>
@@ -136,7 +136,7 @@ describe('endings', () => {
 
   // SIGTERM is also sent by test/network-stopping.
   it.each(byTier<NodeJS.Signals[]>(['SIGINT'], ['SIGINT', 'SIGTERM', 'SIGHUP']))(
-    '%s stops where the job can go on',
+    'stops on %s and prints where to resume',
     async (signal) => {
       const ended = await (isShort
         ? signalled(run('--json'), [[/"hit"/, signal]], { cwd: folder })
@@ -149,10 +149,10 @@ describe('endings', () => {
     },
   );
 
-  it('Ctrl-C twice aborts, and says so', async () => {
+  it('aborts on a second signal and reports it', async () => {
     const act = (pid: number): void => {
       process.kill(pid, 'SIGINT');
-      // Two of a kind that come at once are one.
+      // Two identical signals at once count as one.
       process.kill(pid, 'SIGTERM');
     };
     const ended = await interrupted(run('--json'), { cwd: folder, when: /"hit"/, act });
@@ -163,21 +163,21 @@ describe('endings', () => {
     ]);
   });
 
-  it('--runtime ends with 4, where the job can go on', async () => {
+  it('exits with 4 after --runtime and prints where to resume', async () => {
     const { status, stdout } = await millrace(run('--json', '--runtime', byTier('0.2s', '0.5s')), { cwd: folder });
     expect(status).toBe(4);
     expect(eventsOf(stdout).at(-1)).toMatchObject({ exit: 4, next: expect.any(String) as unknown });
   });
 
-  it('a reader that has seen enough is a good end', async ({ skip }) => {
-    if (isShort) return skip('test/cli and test/words-cli have such a reader: npm run test:all');
+  it('exits with 0 if the reader closes the pipe', async ({ skip }) => {
+    if (isShort) return skip('covered by test/cli and test/words-cli: npm run test:all');
     const child = spawn(process.execPath, [main, ...run()], { cwd: folder, env: cleanEnvironment() });
     child.stdout.once('data', () => child.stdout.destroy());
     child.stderr.resume();
     expect(await new Promise((resolve) => child.on('close', (code, signal) => resolve(signal ?? code)))).toBe(0);
   });
 
-  it('without a terminal, lines are appended as often as is asked for', async () => {
+  it('appends status lines at the given interval without a terminal', async () => {
     const { status, stdout, stderr } = await millrace(
       run('--status', '1s', '--runtime', byTier('1s', '3s'), '--max-cpu', '20'),
       {
@@ -193,7 +193,7 @@ describe('endings', () => {
 });
 
 describe('limits', () => {
-  it('--max-memory: too little for anything is told; enough for less than usual is enough', async () => {
+  it('--max-memory: too little is an error; a little gives the same results', async () => {
     const little = await millrace(run('--space', '2^16', '--max-memory', '1K'), { cwd: folder });
     expect(little.status).toBe(69);
     expect(little.stderr).toContain('--max-memory');
@@ -201,7 +201,7 @@ describe('limits', () => {
     expect(enough.status).toBe(0);
     expect(enough.stdout).toBe((await millrace(run('--space', '2^18'), { cwd: folder })).stdout);
   });
-  it('--max-cpu and --profile desktop change nothing of the answer', async () => {
+  it('--max-cpu and --profile desktop do not change the results', async () => {
     const space = byTier('2^18', '2^19');
     const usual = await millrace(run('--space', space), { cwd: folder });
     expect(usual.stdout).not.toBe('');
@@ -214,7 +214,7 @@ describe('limits', () => {
 });
 
 describe('credentials', () => {
-  it('are in nothing that is told: errors, events, diagnostics, what was called', async () => {
+  it('appear in no output: errors, events, diagnostics, command lines', async () => {
     const [events, log] = [join(folder, 'e'), join(folder, 'l')];
     const address = 'stratum+tcp://ann.worker:hunter2@pool.example';
     for (const args of [
@@ -234,7 +234,7 @@ describe('credentials', () => {
 });
 
 describe('cache', () => {
-  it('is shown, and emptied of what is ours and nothing else', async () => {
+  it('is shown, and cleared only of our own files', async () => {
     const cache = mkdtempSync(join(folder, 'cache-'));
     const env = { MILLRACE_CACHE_DIR: cache };
     expect((await millrace(['cache'], { env })).stdout).toContain('0 entries');
@@ -307,7 +307,7 @@ describe('completion', () => {
     expect(completed('run', '')).toEqual([]); // files, which bash itself completes
   });
 
-  it('knows no other shell', async () => {
+  it('rejects other shells', async () => {
     expect((await millrace(['completion', 'tcsh'])).status).toBe(64);
   });
 });

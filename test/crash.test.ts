@@ -6,7 +6,7 @@ import { between } from '../src/engine/work/space.js';
 import { planted, runHere, startRun, stateOf, writePlanted } from './store/planted.js';
 import { byTier, isShort } from './tier.js';
 
-/** A real job on a real device, killed again and again by the one signal that nobody can answer. */
+/** A real job on a real device, killed repeatedly by SIGKILL. */
 const KILLS = byTier(1, 14, 200);
 /** A third of a second for WebAssembly on one thread, minutes for the interpreter. */
 const SPACE = 20_000_000;
@@ -18,7 +18,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-it(`a job that is killed ${KILLS} times covers its space exactly once, with every hit, none twice`, {
+it(`a job killed ${KILLS} times covers its space exactly once and has every hit once`, {
   timeout: 3_600_000,
 }, async () => {
   let kills = 0;
@@ -33,7 +33,7 @@ it(`a job that is killed ${KILLS} times covers its space exactly once, with ever
       for (const hit of hits) shown.add(hit);
       const state = await stateOf(folder, every, SPACE);
       expect(state.faults).toEqual([]);
-      // What was shown was stored before.
+      // Every hit was stored before it was shown.
       expect([...shown].filter((hit) => !state.hits.includes(hit))).toEqual([]);
       if (signal === 'SIGKILL') {
         kills++;
@@ -49,11 +49,11 @@ it(`a job that is killed ${KILLS} times covers its space exactly once, with ever
       break;
     }
   }
-  // It was not always killed before it had begun; a single kill may be.
+  // Not every kill came before the job had begun; a single one may.
   if (!isShort) expect(resumed).toBeGreaterThan(KILLS / 5);
 });
 
-/** Killed while it starts, or some time after, if it is not done by then: commits come once a second, and with each hit. */
+/** A run that is killed during or after its start, unless it ends before. It commits once a second, and with each hit. */
 async function killed(every: number, nth: number) {
   const device = nth % 2 === 0 ? 'interpreter' : 'wasm';
   const { child, until, ended } = startRun({ every, space: SPACE, folder, device });

@@ -14,13 +14,13 @@ import { openSource, type SourceOptions } from '../src/workload/encode/source/so
 import { start } from './command-line.js';
 import { byTier, isLong, patience } from './tier.js';
 
-/** Damaged files: data or a clear error, with little memory; and files that take long: signals are heard meanwhile. */
+/** Damaged files give data or a clear error, with little memory. Reading a slow file can be interrupted. */
 const folder = await mkdtemp(join(tmpdir(), 'millrace-test-'));
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const data = (name: string): string => new URL(`./data/encode/${name}`, import.meta.url).pathname;
 
-/** The values of a file; `most` is the largest array that the reader asked for, in values. */
+/** The values of a file; `most` is the length of the largest array that the reader requested. */
 async function read(path: string, options: SourceOptions = {}): Promise<{ values: number[]; most: number }> {
   const source = await openSource(path, options);
   const values: number[] = [];
@@ -51,7 +51,7 @@ function random(seed: number): (below: number) => number {
   };
 }
 
-/** Words that lengths, counts and offsets break at. */
+/** Edge values for lengths, counts and offsets. */
 const ODD = [0, 1, -1, 0x7fffffff, -0x80000000, 0x00ffffff, 8, 1 << 20];
 
 function mutated(whole: Buffer, next: (below: number) => number): Buffer {
@@ -69,7 +69,7 @@ function mutated(whole: Buffer, next: (below: number) => number): Buffer {
 }
 
 describe('Arrow', () => {
-  test.each(['endless.arrow', 'heap.arrow'])('%s is refused', async (name) => {
+  test.each(['endless.arrow', 'heap.arrow'])('%s is rejected', async (name) => {
     const error = await read(data(`damaged/${name}`)).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(MillraceError);
     expect(error).toMatchObject({ code: 'input-format', message: expect.stringContaining(name) });
@@ -92,7 +92,7 @@ describe('Arrow', () => {
       await writeFile(path, bytes);
       try {
         const { most } = await read(path, { batch: 1 + next(4), nulls: next(2) === 0 ? 'reject' : 'fill_zero' });
-        // LZ4 makes 255 bytes of one at most, and four rows may be asked for at a time.
+        // LZ4 makes at most 255 bytes of one, and a batch has up to four rows.
         expect(most, `mutation ${at}`).toBeLessThan(4 * 255 * bytes.length);
       } catch (error) {
         expect(error, `mutation ${at}`).toBeInstanceOf(MillraceError);
@@ -114,7 +114,7 @@ describe('Parquet footers', () => {
     return path;
   };
 
-  test('lists that claim 2^25 lists each get no memory', async () => {
+  test('nested lists that claim 2^25 elements each get no memory', async () => {
     // Field 2 is a list of 2^25 lists, of which the first is a list of 2^25 lists, and so on.
     const many = [0xf9, 0x80, 0x80, 0x80, 0x10];
     const footer = Uint8Array.from([0x29, ...new Array(200).fill(many).flat()]);
@@ -123,15 +123,15 @@ describe('Parquet footers', () => {
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(100e6);
   });
 
-  test('a number of a million bytes is refused', async () => {
+  test('a number of a million bytes is rejected', async () => {
     const footer = new Uint8Array(2 ** 20).fill(0xff);
     footer[0] = 0x36; // field 3, of 64 bits
     await expect(read(await fileOf(footer))).rejects.toThrow(/64 bits/);
   });
 });
 
-describe('readers that work for long hear of an abort', () => {
-  /** Rejects if the work ends before a timer that was set when it began could fire. */
+describe('an abort interrupts a slow reader', () => {
+  /** Aborts the work after 1 ms. Resolves to the name of its error, or 'ended'. */
   async function interrupted(work: (signal: AbortSignal) => Promise<unknown>): Promise<unknown> {
     const controller = new AbortController();
     const timer = setTimeout(() => controller.abort(), 1);
@@ -184,7 +184,7 @@ describe('readers that work for long hear of an abort', () => {
   );
 });
 
-/** Zeros, compressed so that they take long to decompress: by each format's description. */
+/** Zeros, compressed by hand in each format so that they are slow to decompress. */
 const zeros = {
   /** Blocks that repeat one byte 2^17 times. */
   ZSTD: () => {
@@ -197,7 +197,7 @@ const zeros = {
     return { packed, size };
   },
   GZIP: () => ({ packed: gzipSync(Buffer.alloc(2 ** 26), { level: 1 }), size: 2 ** 26 }),
-  /** A byte, then four more by a copy of what is one byte back; a last byte. */
+  /** A byte, then four more copied from one byte back; a last byte. */
   LZ4_RAW: () => ({ packed: Buffer.concat([repeated([0x10, 0, 1, 0]), Buffer.of(0x10, 0)]), size: 5 * TIMES + 1 }),
   SNAPPY: () => ({ packed: Buffer.concat([varint(5 * TIMES), repeated([0, 0, 1, 1])]), size: 5 * TIMES }),
 };
@@ -215,11 +215,11 @@ test('a first SIGTERM ends a command that parses a file, within two seconds', as
   child.kill('SIGTERM');
   const { status } = await ended;
   expect(status).toBe(3);
-  // Two seconds, and as much again for a machine that does other things too.
+  // Two seconds, doubled for a busy machine.
   expect(performance.now() - begun).toBeLessThan(patience(4000));
 });
 
-/** A file of zeros that takes no room on the disk. */
+/** A file of zeros that takes no space on the disk. */
 async function sparse(path: string, size: number, start?: Uint8Array): Promise<void> {
   const file = await open(path, 'w');
   try {

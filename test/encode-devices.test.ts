@@ -15,7 +15,7 @@ import { bindingOf, planFor } from '../src/workload/encode/kernel/plan.js';
 import { referenceStates } from '../src/workload/encode/kernel/reference.js';
 import { byTier, isLong, isShort, patience } from './tier.js';
 
-/** The kernels on every device that is here: published vectors, random samples against the reference, equal bits. */
+/** The kernels on every available device: published vectors, random samples against the reference, equal bits. */
 
 const { devices, absent } = await listDevices();
 const names = ['native', 'wasm', 'opencl', 'webgpu', 'cuda'];
@@ -27,11 +27,11 @@ interface Asked {
   readonly order?: QubitOrder;
   readonly shared?: boolean;
   readonly as?: 'cpu' | 'gpu';
-  /** Accesses outside of a buffer are errors. */
+  /** Accesses outside a buffer are errors. */
   readonly checked?: boolean;
 }
 
-/** One batch through a plan, as plainly as it can be done. */
+/** Runs one batch through a plan. */
 async function statesOn(
   device: Device,
   { shape, checked = false, ...options }: Asked,
@@ -70,20 +70,20 @@ async function statesOn(
 }
 
 const worst = (a: ArrayLike<number>, b: ArrayLike<number>): number => {
-  let most = a.length === b.length ? 0 : Number.NaN;
+  let max = a.length === b.length ? 0 : Number.NaN;
   for (let i = 0; i < a.length; i++) {
     const off = Math.abs(a[i]! - b[i]!);
-    if (!(off <= most)) most = off;
+    if (!(off <= max)) max = off;
   }
-  return most;
+  return max;
 };
 
-/** Numbers that look random, the same ones everywhere. */
-function numbers(count: number, most: number, seed = 1): Float64Array {
+/** Pseudorandom numbers, the same on every machine. */
+function numbers(count: number, max: number, seed = 1): Float64Array {
   let state = seed;
   return Float64Array.from({ length: count }, () => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return (state / 2 ** 31 - 1) * most;
+    return (state / 2 ** 31 - 1) * max;
   });
 }
 
@@ -111,7 +111,7 @@ const more: [Encoding, number, number, number?][] = [
   ['amplitude', 5, 3],
   ['amplitude', 5, 3, 21],
   ['amplitude', 14, 2],
-  // More than 64 sums: added by a kernel of their own.
+  // More than 64 sums: a separate kernel adds them.
   ['amplitude', 20, 1, 2 ** 20 - 3],
   ['angle', 9, 2],
   ['angle', 14, 2],
@@ -140,22 +140,22 @@ describe.each(names)('%s', { timeout: patience(600_000) }, (name) => {
   });
   afterAll(() => device?.close());
 
-  // Each shape is a program, which costs a compiler up to a second: wasm gets all of them, the others some.
+  // Each shape is a program, which takes up to a second to compile: wasm gets all of them, the others some.
   const isThorough = isLong || (name === 'wasm' && !isShort);
   const few = (all: Vector[]) => (isThorough ? all : all.filter(({ num_qubits }) => num_qubits === 2).slice(-1));
-  /** A short run has for compilers two shapes of more than a tile, by which sums are shared between tiles and not; wasm has all. */
+  /** A short run compiles two shapes of several tiles, with and without sums shared between tiles; wasm has all. */
   const isBrief = isShort && name !== 'wasm';
-  test.for(encodings)('vectors of %s', async (encoding, { skip }) => {
+  test.for(encodings)('matches the vectors of %s', async (encoding, { skip }) => {
     if (id === undefined) return skip(missing);
     const isEmulated = name === 'opencl' || name === 'webgpu';
     if (isBrief && isEmulated && encoding !== 'amplitude' && encoding !== 'iqp')
-      return skip('native and wasm have it: npm run test:all');
+      return skip('covered by native and wasm: npm run test:all');
     for (const { num_qubits: qubits, num_samples: samples = 1, input, re, im } of few(vectors(encoding))) {
       const shape = { encoding, qubits, length: input.length / samples };
       const expected = re.flatMap((value, i) => [value, im[i]!]);
       for (const precision of precisions) {
         if (precision === 'f32' && !isThorough && name !== 'webgpu' && (isShort || encoding !== 'phase')) continue;
-        // What a float cannot hold is no vector for floats.
+        // Skips vectors with values that a float cannot hold.
         if (precision === 'f32' && input.some((x) => x !== 0 && !(Math.abs(x) > 1e-18 && Math.abs(x) < 1e18))) continue;
         const off = worst(await statesOn(device, { shape, precision }, samples, input), expected);
         expect(off).toBeLessThanOrEqual(precision === 'f32' ? 1e-6 : encoding === 'iqp' ? 2e-15 : 1e-15);
@@ -169,12 +169,12 @@ describe.each(names)('%s', { timeout: patience(600_000) }, (name) => {
     ['iqp', 12, 2],
     ...(isThorough ? more : []),
   ];
-  test.for(shapes)('%s of %i qubits, %i samples', async ([encoding, qubits, samples, length], { skip }) => {
+  test.for(shapes)('encodes %s of %i qubits, %i samples', async ([encoding, qubits, samples, length], { skip }) => {
     if (id === undefined) return skip(missing);
     // Its compiler takes ten seconds for two passes; the vectors above have one.
     if (name === 'webgpu' && encoding === 'iqp' && !isLong) return skip('only in the long run: npm run test:long');
-    if (isBrief && encoding === 'phase') return skip('its vectors, and amplitudes of as many: npm run test:all');
-    if (isBrief && encoding === 'iqp') return skip('wasm has it: npm run test:all');
+    if (isBrief && encoding === 'phase') return skip('covered by its vectors and by amplitude: npm run test:all');
+    if (isBrief && encoding === 'iqp') return skip('covered by wasm: npm run test:all');
     const { shape, values } = sampleOf(encoding, qubits, samples, length);
     for (const precision of isThorough ? precisions : precisions.slice(0, 1)) {
       const expected = referenceStates(shape, samples, values, { precision });
@@ -183,7 +183,7 @@ describe.each(names)('%s', { timeout: patience(600_000) }, (name) => {
     }
   });
 
-  test.for(encodings)('%s with the qubits in the other order', async (encoding, { skip }) => {
+  test.for(encodings)('encodes %s with the qubits in the other order', async (encoding, { skip }) => {
     if (id === undefined) return skip(missing);
     if (!isThorough && name !== 'wasm') return skip('only in the long run');
     const [precision = 'f32'] = precisions;
@@ -195,7 +195,7 @@ describe.each(names)('%s', { timeout: patience(600_000) }, (name) => {
     }
   });
 
-  // GPUs share a sample between kernels and store 16 bytes at a time, CPUs do it in one, as floats.
+  // GPUs split a sample between kernels and store 16 bytes at a time; CPUs use one kernel and store floats.
   const both: [Encoding, number, number?][] = isThorough
     ? [
         ['amplitude', 15, 20_001],
@@ -208,10 +208,10 @@ describe.each(names)('%s', { timeout: patience(600_000) }, (name) => {
       ]
     : [['amplitude', 15, 20_001]];
   test.for(both)(
-    '%s of %i qubits has the same bits by the kernels for CPUs and GPUs',
+    'gives the same bits for %s of %i qubits by the kernels for CPUs and for GPUs',
     async ([encoding, qubits, length], { skip }) => {
       if (id === undefined) return skip(missing);
-      if (isBrief && name !== 'native') return skip('native and wasm have it: npm run test:all');
+      if (isBrief && name !== 'native') return skip('covered by native and wasm: npm run test:all');
       const { shape, values } = sampleOf(encoding, qubits, 2, length);
       for (const precision of isThorough ? precisions : precisions.slice(0, 1)) {
         const [one, two] = [
@@ -225,7 +225,7 @@ describe.each(names)('%s', { timeout: patience(600_000) }, (name) => {
 
   test('probabilities of 16 qubits add up to 1, in f32 too', async (ctx) => {
     if (id === undefined) return ctx.skip(missing);
-    if (isBrief && name !== 'native') return ctx.skip('native and wasm have it: npm run test:all');
+    if (isBrief && name !== 'native') return ctx.skip('covered by native and wasm: npm run test:all');
     const { shape, values } = sampleOf('amplitude', 16, 1);
     for (const precision of isBrief ? precisions.slice(-1) : precisions) {
       const states = await statesOn(device, { shape, precision }, 1, values);
@@ -235,7 +235,7 @@ describe.each(names)('%s', { timeout: patience(600_000) }, (name) => {
     }
   });
 
-  test('f64 where there is none is refused', async (ctx) => {
+  test('rejects f64 on a device without 64-bit floats', async (ctx) => {
     if (id === undefined) return ctx.skip(missing);
     if (name !== 'webgpu') return ctx.skip('it has 64-bit floats');
     const { shape } = sampleOf('angle', 3, 1);
@@ -243,7 +243,7 @@ describe.each(names)('%s', { timeout: patience(600_000) }, (name) => {
   });
 });
 
-test('no kernel reads or writes outside of its buffers', async () => {
+test('no kernel reads or writes outside its buffers', async () => {
   const device = await openDevice('wasm');
   try {
     for (const as of ['cpu', 'gpu'] as const) {

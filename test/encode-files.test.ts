@@ -35,7 +35,7 @@ import { openSource, type SourceOptions } from '../src/workload/encode/source/so
 import { millrace } from './command-line.js';
 import { byTier, isShort } from './tier.js';
 
-/** Samples from files and states to files, through the engine. */
+/** Reads samples from files and writes states to files, through the engine. */
 const folder = await mkdtemp(join(tmpdir(), 'millrace-test-'));
 afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
@@ -73,19 +73,19 @@ async function fileOf(name: string, bytes: Uint8Array): Promise<string> {
 }
 
 describe('sources', () => {
-  test.each(Object.entries(read))('%s has what it says', async (name, [samples, length]) => {
+  test.each(Object.entries(read))('%s has the expected values', async (name, [samples, length]) => {
     const found = await valuesIn(given(name), { batch: 2 });
     expect(found.length).toBe(length);
     expect(found.values).toEqual(matrix.slice(0, samples).flat());
   });
 
-  test.each(Object.entries(reject))('%s is refused: %s', async (name) => {
+  test.each(Object.entries(reject))('%s is rejected: %s', async (name) => {
     const { fault, message } = await refusal(valuesIn(given(name)));
     expect(['dtype', 'rank', 'format']).toContain(fault);
     expect(message).toContain(name);
   });
 
-  test('raw binary files are of the length that is said', async () => {
+  test('raw binary files have samples of the given length', async () => {
     const path = await fileOf('raw.f64', new Uint8Array(Float64Array.from(matrix.flat()).buffer));
     const read = { length: 4, values: matrix.flat() };
     expect(await valuesIn(path, { length: 4 })).toEqual(read);
@@ -97,7 +97,7 @@ describe('sources', () => {
     expect((await refusal(valuesIn(path))).message).toMatch(/do not contain the length/);
   });
 
-  test('a file is read once; others are named', async () => {
+  test('a file is read once; other formats and missing files are errors', async () => {
     const source = await openSource(given('content_3x4.pb'));
     source.batches();
     expect(() => source.batches()).toThrow(/read already/);
@@ -106,7 +106,7 @@ describe('sources', () => {
     await expect(openSource(join(folder, 'none.npy'))).rejects.toMatchObject({ code: 'io' });
   });
 
-  test('files that are cut short are refused', async () => {
+  test('truncated files are rejected', async () => {
     for (const name of ['c_order_3x4_f64.npy', 'content_3x4.pb']) {
       const whole = await readFile(given(name));
       for (const left of [5, 60, whole.length - 4]) {
@@ -130,13 +130,13 @@ function parquetOf(data: unknown[], type: 'DOUBLE' | 'FLOAT' = 'DOUBLE'): Uint8A
 }
 
 describe('Parquet', () => {
-  test.each(['DOUBLE', 'FLOAT'] as const)('lists of %s, some rows at a time', async (type) => {
+  test.each(['DOUBLE', 'FLOAT'] as const)('lists of %s are read in batches', async (type) => {
     const path = await fileOf(`${type}.parquet`, parquetOf(matrix, type));
     const values = type === 'DOUBLE' ? matrix.flat() : matrix.flat().map(Math.fround);
     for (const batch of [1, 2, 100]) expect(await valuesIn(path, { batch })).toEqual({ length: 4, values });
   });
 
-  test('a number a row', async () => {
+  test('a row may be one number', async () => {
     const columnData = [{ name: 'index', data: [3, 1, 2], type: 'DOUBLE' as const }];
     const path = await fileOf('index.parquet', new Uint8Array(parquetWriteBuffer({ columnData })));
     expect(await valuesIn(path)).toEqual({ length: 1, values: [3, 1, 2] });
@@ -148,7 +148,7 @@ describe('Parquet', () => {
     expect(await refusal(valuesIn(path, { nulls: 'reject' }))).toMatchObject({ sample: 0, position: 1 });
   });
 
-  test('other shapes, other types and half files are refused', async () => {
+  test('other shapes, other types and truncated files are rejected', async () => {
     const uneven = await fileOf('uneven.parquet', parquetOf([[1, 2], [3, 4], [5]]));
     expect(await refusal(valuesIn(uneven))).toMatchObject({ fault: 'size', sample: 2 });
     const both = [
@@ -173,7 +173,7 @@ describe('Arrow', () => {
     return tableToIPC(new Table({ x: column }), 'file');
   };
 
-  test('lists, and lists of one size', async () => {
+  test('lists and fixed-size lists are read', async () => {
     expect(await valuesIn(await fileOf('lists.arrow', listOf(matrix)))).toEqual({ length: 4, values: matrix.flat() });
     const type = new FixedSizeList(4, new Field('item', new Float64(), false));
     const child = makeData({ type: new Float64(), data: Float64Array.from(matrix.flat()) });
@@ -194,7 +194,7 @@ describe('Arrow', () => {
     expect(await refusal(valuesIn(path, { nulls: 'reject' }))).toMatchObject({ fault: 'format', sample: 0 });
   });
 
-  test('what apache-arrow writes, in batches, with nulls, as file and as stream', async () => {
+  test('files and streams from apache-arrow are read, with batches and nulls', async () => {
     const row = fc.option(fc.array(fc.option(fc.double({ noNaN: true }), { freq: 5 }), { minLength: 3, maxLength: 3 }));
     const batch = fc.array(row, { minLength: 1, maxLength: 20 });
     const type = new List(new Field('item', new Float64(), true));
@@ -215,7 +215,7 @@ describe('Arrow', () => {
     );
   });
 
-  test('other types and other files are refused', async () => {
+  test('other types and other files are rejected', async () => {
     const whole = tableToIPC(new Table({ x: vectorFromArray([1, 2], new Int32()) }), 'file');
     expect((await refusal(valuesIn(await fileOf('whole.arrow', whole)))).fault).toBe('dtype');
     expect((await refusal(valuesIn(await fileOf('no.arrow', Buffer.from('not an arrow file'))))).fault).toBe('format');
@@ -256,7 +256,7 @@ describe('through the engine', () => {
     expect(Math.max(...states.map((x, i) => Math.abs(x - expected[i]!)))).toBeLessThanOrEqual(1e-15);
   });
 
-  test('left early, its input is ended and every array is given back', async () => {
+  test('a loop left early ends the input and releases every array', async () => {
     const device = await openDevice('wasm');
     const engine = new Engine([device]);
     const out = new Set<ArrayBufferView>();
@@ -288,7 +288,7 @@ describe('through the engine', () => {
     }
   });
 
-  test('the first bad sample is named, whichever device or batch had it', async () => {
+  test('the error names the first bad sample, whichever batch has it', async () => {
     const batches = [...syntheticBatches(shape, { batch: 10, batches: 8 })];
     batches[5]!.fill(0, 50 * 3, 50 * 4);
     batches[7]![0] = Number.NaN;
@@ -300,7 +300,7 @@ describe('through the engine', () => {
 describe('states in files', () => {
   const states = Float64Array.from({ length: 8 }, (_, i) => i / 8);
 
-  test('a file is there when it is whole, and not before', async () => {
+  test('a file appears only when it is complete', async () => {
     const path = join(folder, 'late.npy');
     const left = async () => (await readdir(folder)).filter((name) => name.includes('late'));
     const sink = await openSink(path, 1, 'f64');
@@ -316,14 +316,14 @@ describe('states in files', () => {
     expect(new Float64Array(Uint8Array.from(bytes.subarray(128)).buffer)).toEqual(states);
   });
 
-  test.each(['f64', 'f32'] as const)('Arrow files of %s are what apache-arrow reads', async (precision) => {
+  test.each(['f64', 'f32'] as const)('apache-arrow reads Arrow files of %s', async (precision) => {
     const path = join(folder, `peer-${precision}.arrow`);
     const sink = await openSink(path, 1, precision);
     const parts = precision === 'f64' ? states : Float32Array.from(states);
     for (let k = 0; k < 3; k++) await sink.write(new Uint8Array(parts.buffer));
     await sink.finish();
     for (const bytes of [await readFile(path), (await readFile(path)).subarray(8)]) {
-      const table = tableFromIPC(bytes); // as a file, and what is within as a stream
+      const table = tableFromIPC(bytes); // as a file, and its content as a stream
       expect(`${table.schema}`).toBe(
         `Schema<{ 0: state: FixedSizeList[4]<${precision === 'f64' ? 'Float64' : 'Float32'}> }>`,
       );
@@ -343,7 +343,7 @@ describe('states in files', () => {
 });
 
 describe('the command', () => {
-  test('encodes a file, and says what it did', async () => {
+  test('encodes a file and reports what it did', async () => {
     const out = join(folder, 'out.npy');
     const args = ['encode', given('c_order_3x4_f64.npy'), '--device', 'wasm', '-o', out, '--json'];
     const { status, stderr, events } = await millrace(args);
@@ -374,7 +374,7 @@ describe('the command', () => {
 describe('the benchmark', () => {
   const small = ['--qubits', '4', '--batch-size', '2', '--batches', '4', '--trials', '5', '--source', 'plain'];
 
-  test('reports gathered requests beside a stream and single ones, and the commit', async () => {
+  test('compares gathered requests with a stream and single ones, and reports the commit', async () => {
     const prefix = join(folder, 'pr3');
     const args = ['bench', 'encode', '--device', 'wasm', ...small, '--coalesced', '--report', prefix];
     const { status, stderr } = await millrace(args);
@@ -392,9 +392,9 @@ describe('the benchmark', () => {
       expect(text).toMatch(section);
     }
     const five = { length: 5 };
-    const told = JSON.parse(json!);
-    expect(told).toMatchObject({ vectorsPerSecond: five, perBatch: five, stream: five });
-    expect(told.latencyMs.coalesced).toHaveLength(5 * 4);
+    const report = JSON.parse(json!);
+    expect(report).toMatchObject({ vectorsPerSecond: five, perBatch: five, stream: five });
+    expect(report.latencyMs.coalesced).toHaveLength(5 * 4);
     const root = new URL('..', import.meta.url).pathname;
     const git = spawnSync('git', ['-C', root, 'rev-parse', 'HEAD'], { encoding: 'utf8' });
     const built = join(root, 'dist', 'commit');
@@ -409,14 +409,14 @@ describe('the benchmark', () => {
     expect(refused.status).toBe(64);
   });
 
-  test('says that nothing was gathered where two requests are more than the limit', async () => {
+  test('reports that nothing was gathered if two requests exceed the limit', async () => {
     const large = ['--device', 'wasm', '--qubits', '12', '--batch-size', '130', '--batches', '1', '--trials', '5'];
     const { status, stdout } = await millrace(['bench', 'encode', ...large, '--source', 'plain', '--coalesced']);
     expect(status).toBe(0);
     expect(stdout).toContain('- gathered: nothing. Two requests of 4.06 MiB exceed a batch of 8.00 MiB');
   });
 
-  test('measures the latency of requests, and tells of the slots by option and by variable', async () => {
+  test('measures the latency of requests, and reports slots by option or variable', async () => {
     const args = ['bench', 'encode', '--device', 'wasm', ...small, '--prefetch', '3', '--slots', '2'];
     // The option is given below too.
     for (const { status, stdout, stderr } of [
@@ -459,7 +459,7 @@ describe('the benchmark', () => {
   });
 });
 
-test('percentiles and reports are as published', () => {
+test('percentiles and reports match the published ones', () => {
   const { percentiles } = JSON.parse(
     readFileSync(new URL('./data/encode/statistics.json', import.meta.url), 'utf8'),
   ) as { percentiles: { values: number[]; median: number; p95_linear: number }[] };

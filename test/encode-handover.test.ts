@@ -14,7 +14,7 @@ import { EncodeError } from '../src/workload/encode/job/errors.js';
 import { buildFake } from './cuda/fake.js';
 import { isShort } from './tier.js';
 
-/** Samples that are on the device already, and states that another library goes on with. */
+/** Samples already on the device, and states handed over to another library. */
 const folder = await mkdtemp(join(tmpdir(), 'millrace-test-'));
 const compiler = await findCompiler();
 const missing = 'reason' in compiler ? compiler.reason : undefined;
@@ -46,7 +46,7 @@ describe('samples on the device', () => {
   });
   afterAll(() => device.close());
 
-  /** Puts values where kernels find them, and says when they are there. */
+  /** Copies values to the device; `after` marks the end of the copy. */
   async function present(values: Float64Array | Float32Array | Uint32Array) {
     const buffer = await device.alloc(Math.ceil(values.byteLength / 16) * 16);
     const stream = device.stream();
@@ -81,7 +81,7 @@ describe('samples on the device', () => {
     ['iqp-z', 1, 2 ** 41, 'range'],
     ['amplitude', 2, Number.NaN, 'finite'],
   ] as const)(
-    '%s: value %i that is %s is found, its sample and place are named',
+    '%s: the error names the sample and the position of a bad value: %i, %s',
     async ([encoding, sample, value, fault]) => {
       await withEncoder(device, { encoding, qubits: 3, precision: 'f64', batch: 4 }, async (encoder) => {
         const { length } = encoder.plan.shape;
@@ -91,14 +91,14 @@ describe('samples on the device', () => {
         const error = await refusal(encoder.encodeFromDevice({ buffer, samples: 3, after, first: 10 }));
         expect(error).toMatchObject({ fault, sample: 10 + sample });
         if (encoding !== 'amplitude') expect(error.position).toBe(1);
-        // The encoder goes on.
+        // The encoder still works.
         expect((await encoder.encodeBatch(values.fill(1))).shape).toEqual([3, 8]);
         free();
       });
     },
   );
 
-  test('basis states are whole numbers, each of them looked at', async () => {
+  test('for basis are whole numbers, and each is checked', async () => {
     await withEncoder(device, { encoding: 'basis', qubits: 3, precision: 'f32' }, async (encoder) => {
       const { buffer, after, free } = await present(Uint32Array.of(7, 0, 5, 8));
       const states = await encoder.encodeFromDevice({ buffer, samples: 3, after });
@@ -128,7 +128,7 @@ describe.skipIf(missing !== undefined)(`states for other libraries${missing ? `:
   const options = { encoding: 'amplitude', qubits: 10, precision: 'f64', batch: 2 } as const;
   const values = Float64Array.from({ length: 2048 }, (_, i) => Math.cos(i));
 
-  test('C code takes them as a tensor of DLPack, and lets go of them once', async () => {
+  test('C code takes them as a DLPack tensor and releases them once', async () => {
     if ('reason' in compiler) return;
     const library = join(folder, 'taker.so');
     const flags = ['-O1', '-shared', '-fPIC', '-o', library, here('tensor-taker.c')];
@@ -150,7 +150,7 @@ describe.skipIf(missing !== undefined)(`states for other libraries${missing ? `:
         release(tensor.address);
         expect(tensor.isReleased).toBe(true);
         tensor.release();
-        // Where nobody takes it, it is let go of here.
+        // A tensor that is not taken is released here.
         const other = await (await encoder.encodeBatch(values)).handOverTensor();
         other.release();
         expect(other.isReleased).toBe(true);
@@ -160,7 +160,7 @@ describe.skipIf(missing !== undefined)(`states for other libraries${missing ? `:
     }
   });
 
-  test.skipIf(isShort)('NumPy takes them where they are', (ctx) => {
+  test.skipIf(isShort)('NumPy takes them without a copy', (ctx) => {
     const asked = [
       'import numpy, os, sysconfig',
       'v = lambda name: sysconfig.get_config_var(name) or ""',
@@ -170,9 +170,9 @@ describe.skipIf(missing !== undefined)(`states for other libraries${missing ? `:
     ].join('\n');
     const { stdout, status } = spawnSync('python3', ['-c', asked], { encoding: 'utf8' });
     const library = (stdout ?? '').trim();
-    if (status !== 0 || library === '') return ctx.skip('there is no Python with NumPy, as a library');
+    if (status !== 0 || library === '') return ctx.skip('no shared library of a Python with NumPy');
     const run = spawnSync(process.execPath, [here('numpy.mjs'), library], { encoding: 'utf8' });
-    if (run.status === 3) return ctx.skip('this Python finds no NumPy inside of another program');
+    if (run.status === 3) return ctx.skip('this Python finds no NumPy when embedded');
     expect([run.status, run.stderr]).toEqual([0, '']);
     const [array, tensor] = run.stdout
       .trim()
@@ -188,7 +188,7 @@ describe.skipIf(missing !== undefined)(`states for other libraries${missing ? `:
 });
 
 describe('on the fake CUDA', () => {
-  test('memory of another library is encoded where it lies, behind its stream', async (ctx) => {
+  test('memory of another library is encoded in place, after the work on its stream', async (ctx) => {
     const fake = await buildFake();
     if ('reason' in fake) return ctx.skip(fake.reason);
     const lines: string[] = [];
@@ -197,7 +197,7 @@ describe('on the fake CUDA', () => {
       const options = { encoding: 'amplitude', qubits: 4, precision: 'f64', batch: 2 } as const;
       await withEncoder(device, options, async (encoder) => {
         const values = Float64Array.from({ length: 32 }, (_, i) => i + 1);
-        const owner = await device.alloc(256); // stands for another library's
+        const owner = await device.alloc(256); // stands in for another library's buffer
         const stream = device.stream();
         stream.write(owner, values);
         await stream.mark().done;
@@ -218,7 +218,7 @@ describe('on the fake CUDA', () => {
         const tensor = await states.handOverTensor();
         expect(tensor.fields).toMatchObject({ device: { type: 2, ordinal: 0 }, pointer: states.pointer });
         tensor.release();
-        // What was adopted is not freed here: its owner still has it.
+        // Adopted memory is not freed: its owner still has it.
         const back = new Float64Array(32);
         stream.read(owner, back);
         await stream.mark().done;
@@ -226,7 +226,7 @@ describe('on the fake CUDA', () => {
         await expect(device.adopt!(3, 256)).rejects.toThrow(/multiples of 16/);
         stream.close();
       });
-      // Plain arrays large enough for helpers: they go through page-locked memory in pieces, and come out whole.
+      // Plain arrays large enough for helpers are copied through page-locked memory in pieces.
       const large = { ...options, qubits: 16, batch: 3 };
       await withEncoder(device, large, async (encoder) => {
         const values = Float64Array.from({ length: 3 * 65_536 }, (_, i) => Math.sin(i));
@@ -235,7 +235,7 @@ describe('on the fake CUDA', () => {
           const own = values.subarray(sample * 65_536, (sample + 1) * 65_536);
           const norm = Math.sqrt(own.reduce((sum, x) => sum + x * x, 0));
           const from = sample * 131_072;
-          const off = own.reduce((most, x, i) => Math.max(most, Math.abs(x / norm - states[from + 2 * i]!)), 0);
+          const off = own.reduce((max, x, i) => Math.max(max, Math.abs(x / norm - states[from + 2 * i]!)), 0);
           expect(off).toBeLessThan(1e-15);
         }
       });

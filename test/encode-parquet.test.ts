@@ -12,19 +12,19 @@ import { openSource, type SourceOptions } from '../src/workload/encode/source/so
 import { type FileLook, parquetFile, type Row } from './encode/parquet-file.js';
 import { byTier, isLong } from './tier.js';
 
-/** Pages of every look, read as they were written, and as hyparquet reads them; broken ones are told of. */
+/** Pages of every form are read as written, and as hyparquet reads them; broken ones are errors. */
 const folder = await mkdtemp(join(tmpdir(), 'millrace-test-'));
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** The same files each time, but in the long run. */
+/** The same files in every run except the long one. */
 const runs = (count: number): fc.Parameters<unknown> =>
   isLong ? { numRuns: 10 * count } : { numRuns: Math.ceil(count / byTier(4, 1)), seed: 20_261_115 };
 
 const path = join(folder, 'x.parquet');
 
-/** Memory as a device has it: shared, used before, and not to be had without limit. */
+/** Memory like a device's: shared, used before, and limited. */
 const usedRoom: AllocateValues = async (values, precision) => {
-  if (values > 2 ** 24) throw new RangeError(`${values} values are asked for`);
+  if (values > 2 ** 24) throw new RangeError(`${values} values requested`);
   const memory = new SharedArrayBuffer(8 * values);
   const rows = precision === 'f64' ? new Float64Array(memory) : new Float32Array(memory, 0, values);
   return rows.fill(Number.NaN);
@@ -69,10 +69,10 @@ const looks = fc
     length: fc.oneof(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 6, max: 90 })),
     rows: fc.integer({ min: 1, max: 12 }),
     groups: fc.integer({ min: 1, max: 3 }),
-    /** Of a hundred rows, and of a hundred values. */
+    /** Per cent of the rows, and of the values. */
     nullRows: fc.constantFrom(0, 0, 30),
     nullValues: fc.constantFrom(0, 0, 20),
-    /** Few distinct values make long runs of places in the dictionary. */
+    /** Few distinct values make long runs of dictionary indices. */
     distinct: fc.constantFrom(1, 2, 7, 300),
     seed: fc.integer({ min: 1, max: 2 ** 31 - 2 }),
   })
@@ -87,7 +87,7 @@ const looks = fc
       );
     };
     const all = Array.from({ length: groups }, () => Array.from({ length: rows }, row));
-    // At least one has values.
+    // At least one row has values.
     all[groups - 1]![rows - 1] = Array.from({ length: look.shape === 'value' ? 1 : length }, (_, i) => i + 1);
     return { ...look, groups: all };
   });
@@ -106,8 +106,8 @@ const asRead = ({ groups }: FileLook): number[][] => {
   return rows.map((row) => (row ?? Array.from({ length }, () => 0)).map((value) => value ?? 0));
 };
 
-describe('pages of every look', () => {
-  test('have what was written, in batches of any size', async () => {
+describe('pages of every form', () => {
+  test('give the written values, in batches of any size', async () => {
     await fc.assert(
       fc.asyncProperty(looks, fc.option(fc.integer({ min: 1, max: 7 }), { nil: undefined }), async (look, batch) => {
         const { rows, source } = await rowsIn(parquetFile(look), batch === undefined ? {} : { batch });
@@ -119,9 +119,9 @@ describe('pages of every look', () => {
     );
   });
 
-  test('are what hyparquet finds in them', async () => {
+  test('give the same rows as hyparquet', async () => {
     await fc.assert(
-      // Of what repeats without a list around it, hyparquet loses what goes on in the next page.
+      // hyparquet loses repeated values outside a list that continue in the next page.
       fc.asyncProperty(
         looks.filter(({ shape }) => shape !== 'repeated'),
         async (look) => {
@@ -137,13 +137,13 @@ describe('pages of every look', () => {
     );
   });
 
-  test('that are broken are told of, with the name of the file', async () => {
+  test('that are broken are errors that name the file', async () => {
     const harm = fc.oneof(
       fc.record({ at: fc.nat(), byte: fc.integer({ min: 0, max: 255 }) }),
       fc.record({ at: fc.nat(), byte: fc.constantFrom(0, 1, 127, 128, 255) }),
       fc.record({ at: fc.nat(), byte: fc.constant(-1) }),
     );
-    let told = 0;
+    let rejected = 0;
     await fc.assert(
       fc.asyncProperty(looks, fc.array(harm, { minLength: 1, maxLength: 3 }), async (look, harms) => {
         let bytes = Uint8Array.from(parquetFile(look));
@@ -154,12 +154,12 @@ describe('pages of every look', () => {
         await rowsIn(bytes, {}, 10_000).catch((error) => {
           expect(error).toBeInstanceOf(MillraceError);
           expect((error as MillraceError).message).toContain(path);
-          told++;
+          rejected++;
         });
       }),
       runs(300),
     );
-    expect(told).toBeGreaterThan(0);
+    expect(rejected).toBeGreaterThan(0);
   });
 });
 
@@ -177,7 +177,7 @@ describe('rows', () => {
     return error;
   };
 
-  test('of another length are named, whether they are longer, shorter or empty', async () => {
+  test('of another length are named in the error, whether longer, shorter or empty', async () => {
     expect(
       await refusal([
         [
@@ -200,14 +200,14 @@ describe('rows', () => {
     expect(await refusal([[null], [null]])).toMatchObject({ message: expect.stringMatching(/no values/) });
   });
 
-  test('that are null come as zeros, also before the first that has a length', async () => {
+  test('that are null become zeros, also before the first row with a length', async () => {
     const groups = [[null, null], [null], [[1, null, 3], null]];
     expect((await rowsIn(parquetFile(look(groups)))).rows).toEqual(asRead(look(groups)));
     expect(await refusal(groups, { nulls: 'reject' })).toMatchObject({ fault: 'format', sample: 0 });
     expect(await refusal([[[1, 2]], [[3, null]]], { nulls: 'reject' })).toMatchObject({ sample: 1, position: 1 });
   });
 
-  test('of 65,536 values in pages that end anywhere', async () => {
+  test('of 65,536 values are read from pages that end anywhere', async () => {
     const row = (seed: number): number[] => Array.from({ length: 65_536 }, (_, i) => (i * seed) % 1013);
     const groups = [[row(3), row(5)], [row(7)]];
     const pages = [

@@ -64,7 +64,7 @@ describe('files of other writers', () => {
     if (nullAt) expect(await refusal(rowsIn(given(name), { nulls: 'reject' }))).toMatchObject(nullAt);
   });
 
-  test('a file that is cut short is refused, wherever it ends', async () => {
+  test('a truncated file is rejected, wherever it ends', async () => {
     for (const name of ['lists.parquet', 'gzip.parquet', 'lz4.parquet', 'lists.arrow', 'default.feather']) {
       const whole = readFileSync(given(name));
       for (const share of [0.1, 0.5, 0.9]) {
@@ -77,7 +77,7 @@ describe('files of other writers', () => {
 });
 
 describe('LZ4', () => {
-  // By the format's description: a token, literals, two bytes of distance; matches may run into themselves.
+  // By the format's specification: a token, literals, two bytes of distance; matches may overlap themselves.
   const block = [0x4a, 1, 2, 3, 4, 2, 0, 0x10, 9];
 
   const options = { turns: new EventLoopTurns() };
@@ -88,7 +88,7 @@ describe('LZ4', () => {
     ...(await lz4Frame(Uint8Array.from(bytes), size, options)),
   ];
 
-  test('blocks and frames, stored blocks, and lengths above 15', async () => {
+  test('blocks, frames, stored blocks and lengths above 15 are decoded', async () => {
     const expected = [1, 2, 3, 4, ...Array.from({ length: 14 }, (_, i) => (i % 2 === 0 ? 3 : 4)), 9];
     expect(await unblock(block, 19)).toEqual(expected);
     const header = [0x04, 0x22, 0x4d, 0x18, 0x40, 0x40, 0];

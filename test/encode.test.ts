@@ -12,7 +12,7 @@ import { EncodeError } from '../src/workload/encode/job/errors.js';
 import { referenceStates } from '../src/workload/encode/kernel/reference.js';
 import { isShort } from './tier.js';
 
-/** States that stay on a device: handles, checks that come late, memory. */
+/** States that stay on a device: handles, deferred checks, memory. */
 const folder = await mkdtemp(join(tmpdir(), 'millrace-test-'));
 const device = await openDevice('wasm');
 afterAll(async () => {
@@ -47,7 +47,7 @@ async function refusal(promise: Promise<unknown>): Promise<EncodeError> {
 }
 
 describe('states on a device', () => {
-  test('say what they are, and can be read, released and handed over', () =>
+  test('describe themselves, and can be read, released and handed over', () =>
     withEncoder(amplitude, async (encoder) => {
       const states = await encoder.encodeBatch([3, 0, 4, 0, 0, 0, 0, -2]);
       expect(states).toMatchObject({ shape: [2, 4], strides: [4, 1], dtype: 'complex128', path: expect.any(String) });
@@ -69,7 +69,7 @@ describe('states on a device', () => {
       expect((await refusal(other.read())).message).toMatch(/released already/);
     }));
 
-  test('a batch is one copy, its launches, one read of norms and one wait: the calls it tells of', async () => {
+  test('report the calls of a batch: one copy, its launches, one read of norms and one wait', async () => {
     const found: Record<string, number> = {};
     for (const method of ['write', 'launch', 'read', 'mark']) {
       const counted = counting(device, method);
@@ -90,7 +90,7 @@ describe('states on a device', () => {
     expect(found).toEqual({ write: 1, launch: 2, read: 1, mark: 2 });
   });
 
-  test('buffers come back: a hundred batches take as many as are held at a time', async () => {
+  test('reuse buffers: a hundred batches, one at a time, allocate one', async () => {
     const counted = counting(device, 'alloc');
     await withEncoder(
       amplitude,
@@ -103,7 +103,7 @@ describe('states on a device', () => {
     );
   });
 
-  test('a bad sample is named when its norm is seen, and its batch yields nothing', () =>
+  test('the error names a bad sample, and its batch yields nothing', () =>
     withEncoder(amplitude, async (encoder) => {
       const bad = async (values: number[]) => refusal(encoder.encodeBatch(values));
       expect(await bad([1, 2, 3, 4, 0, 0, 0, 0])).toMatchObject({ fault: 'norm', sample: 1 });
@@ -116,7 +116,7 @@ describe('states on a device', () => {
       expect((await tiny.read())[0]).toBeCloseTo(Math.SQRT1_2, 15);
     }));
 
-  test('batches in flight stay in order, whatever their length; an error comes when it is its turn', () =>
+  test('batches in flight stay in order, whatever their length; an error comes in its turn', () =>
     withEncoder({ ...amplitude, qubits: 3, batch: 5, slots: 2 }, async (encoder) => {
       const lengths = [5, 1, 4, 2, 5, 3];
       const batches = lengths.map((samples, at) => {
@@ -144,7 +144,7 @@ describe('states on a device', () => {
       for await (const states of encoder.stream([])) throw new Error(`no input gave ${states.shape}`);
     }));
 
-  test('a list is a batch', () =>
+  test('a list is encoded as a batch', () =>
     withEncoder({ encoding: 'angle', qubits: 2, precision: 'f64' }, async (encoder) => {
       const states = await encoder.encodeList([
         [0, 0],
@@ -154,7 +154,7 @@ describe('states on a device', () => {
       expect([first, second]).toEqual([1, 1]);
     }));
 
-  test('small requests are gathered: as many batches as they fill, each with its own states', async () => {
+  test('small requests are gathered into batches, and each gets its own states', async () => {
     const { device: counted, calls } = counting(device, 'write');
     await withEncoder(
       { ...amplitude, batch: 4 },
@@ -175,12 +175,12 @@ describe('states on a device', () => {
         expect((await second!.read())[2]).toBeCloseTo(Math.SQRT1_2, 14);
         for (const part of parts) part.release();
         expect((await refusal(second!.read())).fault).toBe('consumed');
-        // By the clock, and one for all where one is bad.
+        // A timer sends the batch, and a bad request fails all of it.
         const late = encoder.gather({ maxWaitMs: 1 });
         const failed = [late.submit([1, 1, 1, 1]), late.submit([0, 0, 0, 0])].map(refusal);
         for (const error of await Promise.all(failed)) expect(error).toMatchObject({ fault: 'norm', sample: 1 });
         expect((await refusal(late.submit([1, 2]))).fault).toBe('size');
-        // What would not fit goes into the next batch.
+        // A request that does not fit goes into the next batch.
         const large = await Promise.all([late.submit([1, 0, 0, 0]), late.submit(rows.slice(0, 4).flat())]);
         expect(large.map(({ states }) => states.shape[0])).toEqual([1, 4]);
       },
@@ -188,7 +188,7 @@ describe('states on a device', () => {
     );
   });
 
-  test('requests are copied from where they lie; only small ones are put together', async () => {
+  test('requests are copied directly; only small ones are joined first', async () => {
     const { device: counted, calls } = counting(device, 'write');
     const given = { ...amplitude, qubits: 13, batch: 6 };
     await withEncoder(
@@ -228,7 +228,7 @@ describe('states on a device', () => {
 describe('a loader', () => {
   const made = loader(device).qubits(3).encoding('Amplitude').dtype('double');
 
-  test('gives synthetic batches, as many and as large as it is told', async () => {
+  test('gives synthetic batches of the given number and size', async () => {
     const seen: number[][] = [];
     for await (const states of made.batches(3, 2).seed(7).synthetic()) {
       seen.push([...(await states.read())]);
@@ -242,7 +242,7 @@ describe('a loader', () => {
     }
   });
 
-  test.skipIf(isShort)('has the first qubit as the highest bit of an index if that is asked for', async () => {
+  test.skipIf(isShort)('makes the first qubit the highest bit of an index if the order is big', async () => {
     const read = async (order: 'little' | 'big'): Promise<number[]> => {
       for await (const states of made.encoding('angle').order(order).batches(1, 1).seed(7).synthetic()) {
         const values = [...(await states.read())];
@@ -273,7 +273,7 @@ describe('a loader', () => {
     const failing = async (some: AsyncIterable<{ release(): void }>) => {
       for await (const states of some) states.release();
     };
-    // A row of nulls is a row of zeros, which has no norm; states are of what they are asked for, or of the file's.
+    // A row of nulls is a row of zeros, which has no norm. States have the requested type, or that of the file.
     const nulls = new URL('./data/encode/peers/nulls.parquet', import.meta.url).pathname;
     expect(await refusal(failing(made.qubits(2).file(nulls)))).toMatchObject({ fault: 'norm', sample: 0 });
     const rejecting = made.qubits(2).nulls('reject').file(nulls);
@@ -291,7 +291,7 @@ describe('a loader', () => {
     await expect(failing(made.qubits(2).file(join(folder, 'none.npy')))).rejects.toThrow(/no such file/);
   });
 
-  test('refuses arguments where they are given', () => {
+  test('rejects invalid arguments when they are given', () => {
     expect(() => made.qubits(31)).toThrow(/limit of 30/);
     expect(() => made.encoding('amplitudes')).toThrow(/unknown encoding/);
     expect(() => made.batches(0)).toThrow(/invalid number of batches/);
@@ -303,7 +303,7 @@ describe('a loader', () => {
 });
 
 describe('synthetic data', () => {
-  test('is the published one', () => {
+  test('matches the published data', () => {
     for (const one of data('synthetic_generator').cases) {
       const shape = { encoding: one.encoding, qubits: one.num_qubits, length: one.vector_len };
       const options = { seed: BigInt(one.seed), batch: one.batch_size, batches: one.batch_index + 1 };
@@ -328,7 +328,7 @@ describe('synthetic data', () => {
     }));
 });
 
-/** Counts calls of a device's method, or of its streams'. */
+/** Counts calls of a method of a device or of its streams. */
 function counting(on: Device, method: string) {
   let made = 0;
   const watched = <T extends object>(target: T): T =>

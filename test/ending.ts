@@ -1,16 +1,16 @@
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** For tests of how processes end: one that is told how, at a random moment, with work in flight. */
+/** For tests of how processes end: each ends in a given way, at a random moment, with work in flight. */
 
 export type Want = { readonly code: number } | { readonly signal: NodeJS.Signals };
 
 export interface Run {
   readonly way: string;
   readonly want: Want;
-  /** What Node is given. */
+  /** Arguments for Node. */
   readonly args: readonly string[];
-  /** Signals come so many ms after the process said something. */
+  /** Milliseconds from the first output to the signal. */
   readonly delay: number;
   readonly env?: NodeJS.ProcessEnv;
 }
@@ -22,7 +22,7 @@ interface Ending {
   readonly stderr: string;
 }
 
-/** Runs them two at a time. What did not end as it should, or said what it should not. */
+/** Runs them two at a time. Returns those with a wrong exit or unexpected output. */
 export async function wrongEndings(
   runs: readonly Run[],
   limitMs: number,
@@ -71,13 +71,13 @@ function end({ args, want, delay, env = {} }: Run, limitMs: number): Promise<End
 
 const tag = `run-${process.pid}-${Date.now()}`;
 
-/** Processes of these runs that are still there; the kernel takes a moment to end children of one that was killed. */
+/** Processes of these runs that still exist; the kernel takes a moment to end children of a killed one. */
 export async function orphans(): Promise<string[]> {
   for (let waited = 0; marked().length > 0 && waited < 600; waited++) await new Promise((go) => setTimeout(go, 50));
   return marked();
 }
 
-/** They carry our mark in their environment. */
+/** Processes with our tag in their environment. */
 function marked(): string[] {
   if (process.platform !== 'linux') return [];
   return readdirSync('/proc').filter((entry) => {

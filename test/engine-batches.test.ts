@@ -6,7 +6,7 @@ import { type Batch, Engine, type FaultSpec, generate, transform, virtualDevices
 import { items, read, rw, u8, u32 } from '../src/kernel/index.js';
 import { byTier } from './tier.js';
 
-/** Bytes in order from `generate` and `transform`, when devices are unequal, fail, or are waited for. */
+/** `generate` and `transform` give bytes in order when devices are unequal, fail or wait. */
 const mix = (k: number): number => (Math.imul(k, 0x9e3779b1) ^ (k >>> 7)) >>> 0;
 const mixed = items('mixed', { buffers: { out: rw(u32) } }, ({ index, item, buffers }) => {
   buffers.out.set(item, index.lo.mul(0x9e3779b1).xor(index.lo.shr(7)));
@@ -30,10 +30,10 @@ describe('generate', () => {
     ['unequal devices', [{ speed: 3e6 }, { speed: 2e5 }]],
     ['a device that disappears', [{ speed: 1e6, disappearsAt: 6 }, { speed: 1e6 }]],
     ['a device whose bytes are wrong', [{ speed: 1e6, garblesAt: 5 }, { speed: 1e6 }]],
-    ['a device that hangs', [{ speed: 1e6, hangsAt: 30 }, { speed: 1e6 }]], // two seconds of silence
+    ['a device that hangs', [{ speed: 1e6, hangsAt: 30 }, { speed: 1e6 }]], // two seconds without an answer
   ];
-  test.each(byTier(cases.slice(0, -1), cases))('%s: the same bytes in order', async (_what, natures) => {
-    const made = virtualDevices(behind, natures);
+  test.each(byTier(cases.slice(0, -1), cases))('%s: the same bytes in order', async (_what, specs) => {
+    const made = virtualDevices(behind, specs);
     const hash = createHash('sha256');
     let next = 0n;
     const options = { space: SPACE, rowBytes: 4, batchBytes: 2048, devices: made, patience: 0.05, verify };
@@ -50,7 +50,7 @@ describe('generate', () => {
     }
   });
 
-  test('nothing is made that there is no room for: the device rests until batches are released', async () => {
+  test('the device waits until batches are released if all slots are full', async () => {
     const [device] = virtualDevices(behind, [{}]);
     const engine = new Engine([device!], { streams: 2, slots: 2, records: 1000 });
     const held: Batch[] = [];
@@ -62,7 +62,7 @@ describe('generate', () => {
       const before = [...engine.records].length;
       const kept = held.map(({ bytes }) => digestOf(new Uint32Array(bytes.slice().buffer)));
       await pause(20);
-      // Four slots, four batches in hand: nothing can be in flight, and nothing writes over what is in hand.
+      // Four slots, four unreleased batches: nothing can be in flight, and nothing overwrites the batches.
       expect([...engine.records]).toHaveLength(before);
       expect(held.map(({ bytes }) => digestOf(new Uint32Array(bytes.slice().buffer)))).toEqual(kept);
       for (const one of held.splice(0)) one.release();
@@ -73,7 +73,7 @@ describe('generate', () => {
     expect(device?.open).toEqual({ buffers: 0, streams: 0, host: 0 });
   });
 
-  test('left early, what was not given is given back, and the rest when it is released', async () => {
+  test('a loop left early frees pending batches at once, and the others when they are released', async () => {
     const [device] = virtualDevices(behind, [{ speed: 1e6 }]);
     const left: Batch[] = [];
     const batches = generate(mixed, { devices: device!, space: SPACE, rowBytes: 4, batchBytes: 1024 });
@@ -86,7 +86,7 @@ describe('generate', () => {
     expect(device?.open).toEqual({ buffers: 0, streams: 0, host: 0 });
   });
 
-  test('a space above 2^64, by chunk values', async () => {
+  test('covers a space above 2^64 by chunk values', async () => {
     const wide = items(
       'wide',
       { chunk: { start: [u32, 4] }, buffers: { out: rw(u32) } },
@@ -130,8 +130,8 @@ describe('transform', () => {
     ['unequal devices', [{ speed: 3e6 }, { speed: 2e5 }]],
     ['a device that disappears', [{ speed: 1e6, disappearsAt: 6 }, { speed: 1e6 }]],
     ['a device whose bytes are wrong', [{ speed: 1e6, garblesAt: 3 }, { speed: 1e6 }]],
-  ])('rows that are no whole words, %s: every row once, in order', async (_what, natures) => {
-    const made = virtualDevices(behind, natures);
+  ])('rows of three bytes, %s: every row once, in order', async (_what, specs) => {
+    const made = virtualDevices(behind, specs);
     const rows: number[] = [];
     const check = ({ input, bytes: out }: { input: Uint8Array; bytes: Uint8Array }): boolean =>
       new DataView(out.buffer, out.byteOffset).getUint32(0, true) === input.reduce((sum, byte) => sum + byte, 0);
@@ -144,7 +144,7 @@ describe('transform', () => {
     for (const { open } of made) expect(open).toEqual({ buffers: 0, streams: 0, host: 0 });
   });
 
-  test('an input that fails is an error of the job', async () => {
+  test('a failing input fails the job', async () => {
     async function* failing(): AsyncGenerator<Uint8Array> {
       yield bytes.subarray(0, 300);
       throw new Error('the disk is gone');

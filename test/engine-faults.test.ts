@@ -6,8 +6,8 @@ import { items, u32, when } from '../src/kernel/index.js';
 import { isShort } from './tier.js';
 
 /**
- * What the engine makes of devices that fail, on virtual ones: real work, played faults. Whatever happens, the job ends
- * with all hits, or with an error that says why it cannot.
+ * How the engine handles devices that fail: virtual devices do real work and simulate faults. The job always ends with all
+ * hits, or with an error that says why it cannot.
  */
 const SPACE = 400_000;
 const EVERY = 1999;
@@ -28,10 +28,10 @@ afterAll(() => behind?.close());
 const HEALTHY: FaultSpec = { speed: 4_000_000 };
 
 async function find(
-  natures: readonly FaultSpec[],
+  specs: readonly FaultSpec[],
   { patience = 0.05, space = SPACE } = {},
 ): Promise<{ hits: bigint[]; engine: Engine }> {
-  const devices = virtualDevices(behind, natures);
+  const devices = virtualDevices(behind, specs);
   const engine = new Engine(devices, { patience, records: 10_000 });
   const hits: bigint[] = [];
   try {
@@ -52,7 +52,7 @@ async function find(
 }
 
 function expectNothingLeft({ open, spec }: VirtualDevice): void {
-  // What a device that hangs may still write to is not given back.
+  // Memory that a hung device may still write to is not freed.
   if (spec.hangsAt === undefined) expect(open).toEqual({ buffers: 0, streams: 0, host: 0 });
 }
 
@@ -79,7 +79,7 @@ describe('one of two devices', () => {
     ['lies', { liesAt: 3 }, 'which the check refuses'],
     ['misses hits', { missesAt: 0 }, 'missed known hits'],
     ['begins to miss hits', { missesAt: 9 }, 'missed known hits'],
-  ])('%s: it is not used any longer, and nothing is lost', async (_what, fault, message) => {
+  ])('%s: it is no longer used, and nothing is lost', async (_what, fault, message) => {
     const { hits, engine } = await find([HEALTHY, { ...HEALTHY, ...fault }]);
     expect(hits).toEqual(wanted());
     const [good, bad] = engine.devices;
@@ -87,19 +87,19 @@ describe('one of two devices', () => {
     expect(bad?.fault?.message).toContain(message);
   });
 
-  test('hangs: it is not used any longer, and nothing is lost', async () => {
-    // It hangs when the times of its chunks are known: a limit is far away for the first.
+  test('hangs: it is no longer used, and nothing is lost', async () => {
+    // It hangs after the times of its chunks are known: the first chunks have a long limit.
     const space = 10 * SPACE;
     const { hits, engine } = await find([HEALTHY, { ...HEALTHY, hangsAt: 40 }], { space });
     expect(hits).toEqual(wanted(space));
     const [good, bad] = engine.devices;
     expect(good?.fault).toBeUndefined();
-    // The other may have done what it holds before it has been silent often enough.
+    // The other device may finish its chunks before it has stalled often enough.
     if (bad?.fault === undefined) expect(bad?.stalled).toBeGreaterThan(0);
     else expect(bad.fault.message).toContain('has not answered');
   });
 
-  test('cannot compile: the other does it all', async () => {
+  test('cannot compile: the other does all the work', async () => {
     const { hits } = await find([{ ...HEALTHY, failsToCompile: true }, HEALTHY]);
     expect(hits).toEqual(wanted());
   });
@@ -116,7 +116,7 @@ describe('the only device', () => {
   });
 
   test.skipIf(isShort)('hangs: the job fails and says why', async () => {
-    // There is no sound device that could be taken for one that hangs, so a short wait is enough.
+    // No healthy device could be mistaken for a hung one, so a short wait is enough.
     await expect(find([{ ...HEALTHY, hangsAt: 9 }], { patience: 0.003 })).rejects.toThrow('has not answered');
   });
 });

@@ -9,7 +9,7 @@ import { transform } from '../src/engine/index.js';
 import { InputSource } from '../src/engine/makers/row-source.js';
 import { items, read, rw, u32 } from '../src/kernel/index.js';
 
-/** Where the rows of `transform` come from: how they are kept, and how their iterator ends. */
+/** The input rows of `transform`: how they are stored, and how their iterator ends. */
 const doubled = items('doubled', { buffers: { given: read(u32), out: rw(u32) } }, ({ item, buffers }) => {
   buffers.out.set(item, buffers.given.at(item).mul(2));
 });
@@ -48,7 +48,7 @@ describe('an input', () => {
     }
   }
 
-  test.each([1, 3, 60])('is closed when the loop is left after batch %i', async (most) => {
+  test.each([1, 3, 60])('is closed when the loop is left after batch %i', async (count) => {
     const folder = await mkdtemp(join(tmpdir(), 'millrace-input-'));
     try {
       const path = join(folder, 'rows');
@@ -62,7 +62,7 @@ describe('an input', () => {
       )) {
         if (taken++ === 0 && existsSync('/proc/self/fd')) expect(openFiles()).toContain(path);
         batch.release();
-        if (taken === most) break;
+        if (taken === count) break;
       }
       expect(ended).toBe(1);
       if (existsSync('/proc/self/fd')) expect(openFiles()).not.toContain(path);
@@ -71,13 +71,13 @@ describe('an input', () => {
     }
   });
 
-  /** Rows without end, and what became of their iterator. */
+  /** Endless rows; calls `returned` when their iterator is ended. */
   function endless(returned: () => Promise<IteratorResult<Uint8Array>>, rows = 100): AsyncIterable<Uint8Array> {
     const next = async () => ({ done: false as const, value: bytes.subarray(0, 4 * rows) });
     return { [Symbol.asyncIterator]: () => ({ next, return: returned }) };
   }
 
-  test('is ended when a check refuses, when a row is cut, and when the job is aborted', async () => {
+  test('is ended when a check fails, when a row is incomplete, and when the job is aborted', async () => {
     const stop = new AbortController();
     const ways = [
       { ...options, verify: () => Promise.reject(new Error('refused')) },
@@ -88,7 +88,7 @@ describe('an input', () => {
       let ends = 0;
       const given = endless(async () => {
         ends++;
-        throw new Error('not told: the job has failed');
+        throw new Error('not reported: the job has failed');
       });
       const left = (async () => {
         for await (const batch of transform(doubled, given, on(way))) {
@@ -101,7 +101,7 @@ describe('an input', () => {
     }
   });
 
-  test('that cannot be closed is an error of whoever leaves the loop', async () => {
+  test('that cannot be closed is an error when the loop is left', async () => {
     const left = (async () => {
       for await (const _ of transform(
         doubled,
@@ -113,7 +113,7 @@ describe('an input', () => {
     await expect(left).rejects.toThrow('not closed');
   });
 
-  test('in the middle of a read that never ends does not hold up whoever leaves the loop', async () => {
+  test('with a read that never ends does not block leaving the loop', async () => {
     async function* stuck(): AsyncGenerator<Uint8Array> {
       yield bytes.subarray(0, 300);
       await new Promise(() => undefined);
@@ -121,7 +121,7 @@ describe('an input', () => {
     for await (const _ of transform(doubled, stuck(), on(options))) break;
   });
 
-  test('is not begun before the first batch is asked for', async () => {
+  test('is not started before the first batch is requested', async () => {
     let begun = 0;
     const next = async (): Promise<IteratorResult<Uint8Array>> => ({ done: true, value: undefined });
     const given = {
@@ -137,7 +137,7 @@ describe('an input', () => {
   });
 });
 
-test('a piece is found among 100,000 arrays without looking at each of them', { timeout: 20_000 }, async () => {
+test('finds a piece among 100,000 arrays without scanning them', { timeout: 20_000 }, async () => {
   const COUNT = 100_000;
   const words = Uint32Array.from({ length: COUNT }, (_, k) => k);
   const source = new InputSource(
@@ -151,7 +151,7 @@ test('a piece is found among 100,000 arrays without looking at each of them', { 
     source.watch(() => source.take() === undefined && source.isExhausted && resolve()),
   );
   const first = (row: Uint8Array): number => new DataView(row.buffer, row.byteOffset).getUint32(0, true);
-  // 5 · 10^9 comparisons where each piece looks at all arrays before it.
+  // 5 · 10^9 comparisons if each piece scans all arrays before it.
   for (let k = 0; k < COUNT; k++) if (first(source.row(BigInt(k))) !== k) expect.unreachable(`row ${k}`);
   expect([...source.rows({ start: 500n, count: 3 })].map(first)).toEqual([500, 501, 502]);
   source.commit({ start: 0n, count: 40_000 });

@@ -35,7 +35,7 @@ beforeAll(async () => {
 });
 afterAll(() => behind?.close());
 
-const virtual = (...natures: FaultSpec[]): VirtualDevice[] => virtualDevices(behind, natures);
+const virtual = (...specs: FaultSpec[]): VirtualDevice[] => virtualDevices(behind, specs);
 
 const byIndex = (a: { index: bigint }, b: { index: bigint }): number => (a.index < b.index ? -1 : 1);
 
@@ -56,7 +56,7 @@ describe('several jobs on one device', () => {
     const order = [...engine.records].map(({ job }) => job);
     const names = new Set(order);
     expect(names.size).toBe(4);
-    // From when the last has begun to when the first has no more.
+    // From the start of the last job to the end of the first.
     const began = Math.max(...[...names].map((name) => order.indexOf(name)));
     const ended = Math.min(...[...names].map((name) => order.lastIndexOf(name)));
     expect(ended - began).toBeGreaterThan(12);
@@ -64,7 +64,7 @@ describe('several jobs on one device', () => {
     await engine.close();
   });
 
-  test('one is stopped, the others lose nothing', async () => {
+  test('lose nothing when another one is stopped', async () => {
     const [device] = virtual({ speed: 1e6 });
     const engine = new Engine([device!]);
     const controller = new AbortController();
@@ -82,7 +82,7 @@ describe('several jobs on one device', () => {
 });
 
 describe('several devices on one job', () => {
-  test('each has its share, by its speed', async () => {
+  test('each get a share by their speed', async () => {
     const engine = new Engine(virtual({ speed: 3e6 }, { speed: 1e6 }));
     const space = 1_200_000;
     expect(await indices(search(marked, { engine, space, job: { every: 9973 } }))).toEqual(marks(space, 9973));
@@ -92,7 +92,7 @@ describe('several devices on one job', () => {
     await engine.close();
   });
 
-  test('kinds that differ by orders of magnitude find the same', async () => {
+  test('find the same hits if their speeds differ by orders of magnitude', async () => {
     const interpreter = await openDevice('interpreter');
     const found = await indices(
       search(marked, { devices: [behind, interpreter], space: 300_000, job: { every: 4999 } }),
@@ -101,7 +101,7 @@ describe('several devices on one job', () => {
     await interpreter.close();
   });
 
-  test('the smallest hit is the answer, though a slow device has it', async () => {
+  test('return the smallest hit even if a slow device has it', async () => {
     for (const speed of [2e4, 1e5]) {
       const devices = virtual({ speed }, { speed: 4e6 });
       const hit = search(marked, { devices, space: 500_000, job: { every: 500 }, mode: 'first' });
@@ -110,7 +110,7 @@ describe('several devices on one job', () => {
     }
   });
 
-  test('any hit ends the search, a wrong one does not', async () => {
+  test('end the search on any hit, but not on a wrong one', async () => {
     const verify = ({ n }: { n: number }): boolean => n > 1000;
     const devices = virtual({ speed: 1e6 }, { speed: 1e6 });
     const none = search(marked, { devices, space: 900, job: { every: 40 }, mode: 'any', verify });
@@ -127,7 +127,7 @@ describe('several devices on one job', () => {
 });
 
 describe('a chain of kernels', () => {
-  // The first keeps the numbers that pass its test, in no order; the second looks at those only, as many as there are.
+  // The first keeps the numbers that pass its test, unordered; the second runs over only those, however many there are.
   const keep = items('keep', { buffers: { kept: rw(u32), count: atomic() } }, ({ index, buffers }) => {
     when(index.lo.and(7).eq(3), () => buffers.kept.set(buffers.count.add(0, 1), index.lo));
   });
@@ -136,7 +136,7 @@ describe('a chain of kernels', () => {
     when(n.rem(11).eq(0), () => emit({ n }));
   });
 
-  test('stays on the device, its second count too', async () => {
+  test('stays on the device, including the count of the second kernel', async () => {
     const max = 4096;
     const chained = flow({
       name: 'chained',
@@ -156,7 +156,7 @@ describe('a chain of kernels', () => {
       ],
       reap: (piece, { ring }) => {
         const hits = hitsIn<{ n: 'u32' }>(piece, ring('ring'));
-        // A hit's item is its place in the list, which is not the number that was tried.
+        // A hit's item is its position in the list, not the number that was tried.
         return hits instanceof Overflow ? hits : hits.map(({ n }) => ({ index: BigInt(n) })).sort(byIndex);
       },
     });
@@ -169,7 +169,7 @@ describe('a chain of kernels', () => {
 describe('checks', () => {
   const digest = { module: new URL('../examples/reference.mjs', import.meta.url), name: 'isVanity' };
 
-  test('in a thread of their own: a wrong result is refused, a check that fails ends the job', async () => {
+  test('run in a separate thread: a wrong result is rejected, a check that fails ends the job', async () => {
     const lying = items('lying', { hit: { digest: [u32, 8] } }, ({ index, emit }) => {
       when(index.lo.eq(70_619), () => emit({ digest: Array.from({ length: 8 }, () => 0) }));
     });
@@ -184,7 +184,7 @@ describe('checks', () => {
 });
 
 describe('records', () => {
-  test('tell of every chunk once, its times in order; without them nothing is kept', async () => {
+  test('have every chunk once, with its times in order; nothing is kept by default', async () => {
     const engine = new Engine(virtual({ speed: 2e6 }), { records: 1000, streams: 3 });
     await indices(search(marked, { engine, space: 50_000, job: { every: 9 }, ring: 32 }));
     const records = [...engine.records];
@@ -230,7 +230,7 @@ class ResidentDevice extends VirtualDevice {
   }
 }
 
-test('persistent: a device that keeps a grid resident is fed with ranges, canaries go the other way', async () => {
+test('persistent: a resident grid is fed with ranges, and canaries are launched normally', async () => {
   const device = new ResidentDevice(behind, 'resident', { speed: 2e6 });
   const canaries = [{ start: 0n, count: 20, hits: [7n], job: { every: 100 } }];
   const options = {
@@ -269,15 +269,15 @@ test('a device that opens one stream of two keeps neither', async () => {
   expect(device.open).toEqual({ buffers: 0, streams: 0, host: 0 });
 });
 
-test('persistent: a device without resident grids is told of once, a job without one too', async () => {
-  const told: string[] = [];
-  const options = { pipeline: 'persistent', onWarning: (message: string) => void told.push(message) } as const;
+test('persistent: warns once of a device without resident grids, and of a job without one', async () => {
+  const warnings: string[] = [];
+  const options = { pipeline: 'persistent', onWarning: (message: string) => void warnings.push(message) } as const;
   const engine = new Engine([...virtual({}), new ResidentDevice(behind, 'resident', {})], options);
   try {
     for (let job = 0; job < 2; job++) {
       expect(await indices(search(marked, { engine, space: 60_000, job: { every: 31 } }))).toEqual(marks(60_000, 31));
     }
-    expect(told).toEqual(['virtual:0 has no resident grids: pipeline persistent works like poll there']);
+    expect(warnings).toEqual(['virtual:0 has no resident grids: pipeline persistent works like poll there']);
     const queued = flow<readonly { index: bigint }[]>({
       name: 'queued',
       kernels: { marked },
@@ -287,7 +287,7 @@ test('persistent: a device without resident grids is told of once, a job without
       reap: (piece, { ring }) => hitsIn<{ n: 'u32' }>(piece, ring('ring')),
     });
     expect(await indices(search(queued, { engine, space: 5000 }))).toEqual(marks(5000, 31));
-    expect(told.slice(1)).toEqual([
+    expect(warnings.slice(1)).toEqual([
       'queued cannot run as a resident grid on resident: pipeline persistent works like poll there',
     ]);
   } finally {
@@ -295,7 +295,7 @@ test('persistent: a device without resident grids is told of once, a job without
   }
 });
 
-test('a search that nobody iterates to its end leaves nothing behind', async () => {
+test('a search that is not iterated to its end leaves nothing behind', async () => {
   const [device] = virtual({ speed: 1e6 });
   for await (const { index } of search(marked, { devices: device!, space: 2n ** 64n, job: { every: 100 } })) {
     if (index > 1000n) break;
@@ -311,8 +311,8 @@ test('a search that nobody iterates to its end leaves nothing behind', async () 
   });
 });
 
-describe('what cannot be done is told', () => {
-  test('results once more, names that a flow does not have', async () => {
+describe('errors', () => {
+  test('for a second iteration, and for names that a flow does not have', async () => {
     const found = search(marked, { devices: behind, space: 50, job: { every: 10 } });
     expect(found.progress).toBeUndefined();
     expect(await indices(found)).toEqual(marks(50, 10));

@@ -4,7 +4,7 @@ import { openDevice } from '../src/device/registry.js';
 import { Engine, type FaultSpec, search, virtualDevices } from '../src/engine/index.js';
 import { items, u32, when } from '../src/kernel/index.js';
 
-/** Pauses: what is in flight ends and counts, nothing else moves, and nothing is lost or done twice by them. */
+/** Pauses: chunks in flight end and count, no others start, and nothing is lost or done twice. */
 const marked = items('marked', { job: { every: u32 }, hit: { n: u32 } }, ({ job, index, emit }) => {
   when(index.lo.rem(job.every).eq(7), () => emit({ n: index.lo }));
 });
@@ -20,11 +20,11 @@ afterAll(() => behind?.close());
 const soon = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 async function paused(
-  natures: readonly FaultSpec[],
+  specs: readonly FaultSpec[],
   space: number,
   act: (engine: Engine, done: () => bigint) => Promise<void>,
 ) {
-  const engine = new Engine(virtualDevices(behind, natures));
+  const engine = new Engine(virtualDevices(behind, specs));
   const hits: bigint[] = [];
   const found = search(marked, { engine, space, job: { every: 11 }, max: 500 });
   const acting = act(engine, () => found.progress?.done ?? 0n);
@@ -37,7 +37,7 @@ async function paused(
 }
 
 describe('all devices', () => {
-  test('stand still until they are told to go on, any number of times', async () => {
+  test('stop until they are resumed, any number of times', async () => {
     await paused([{ speed: 4e4 }], 20_000, async (engine, done) => {
       for (let time = 0; time < 3; time++) {
         const before = done();
@@ -56,7 +56,7 @@ describe('all devices', () => {
     });
   });
 
-  test('paused before a job begins, it waits', async () => {
+  test('paused before a job begins make it wait', async () => {
     const engine = new Engine(virtualDevices(behind, [{}]));
     engine.pause();
     const found = search(marked, { engine, space: 1000, job: { every: 11 } });
@@ -68,14 +68,17 @@ describe('all devices', () => {
     await engine.close();
   });
 
-  test('closing does not wait for anybody to resume', async () => {
+  test('can be closed while they are paused', async () => {
     const engine = new Engine(virtualDevices(behind, [{ speed: 1e5 }]));
     const found = search(marked, { engine, space: 1e6, job: { every: 11 } });
-    const ended = found.first();
-    await soon(50);
+    const hits = found[Symbol.asyncIterator]();
+    expect((await hits.next()).value?.index).toBe(7n);
     engine.pause();
-    await ended;
+    const rest = (async () => {
+      for (;;) if ((await hits.next()).done) return 'all';
+    })();
     await engine.close();
+    await expect(rest).rejects.toThrow('closed');
   });
 });
 
@@ -83,7 +86,7 @@ describe('one of two devices', () => {
   test.each([
     ['the fast', { speed: 4e5 }, { speed: 4e4 }],
     ['the slow', { speed: 4e4 }, { speed: 4e5 }],
-  ])('%s one: the other does everything, to the last index', async (_, first, second) => {
+  ])('%s one is paused: the other does everything, to the last index', async (_, first, second) => {
     const status = await paused([first, second], 30_000, async (engine, done) => {
       while (done() < 3000n) await soon(2);
       engine.pause('virtual:0');
@@ -92,7 +95,7 @@ describe('one of two devices', () => {
     expect(status.map(({ isPaused }) => isPaused)).toEqual([true, false]);
   });
 
-  test('its part of a partition is for the other', async () => {
+  test('is paused: the other does its part of a partition', async () => {
     const engine = new Engine(virtualDevices(behind, [{}, {}]));
     engine.pause('virtual:1');
     const hits: bigint[] = [];

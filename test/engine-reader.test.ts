@@ -9,9 +9,9 @@ import { MillraceError } from '../src/kernel/error.js';
 import { items, u32 } from '../src/kernel/index.js';
 import { byTier } from './tier.js';
 
-/** What is kept for a reader that is slow, has stopped, or has left. */
+/** Values that are kept for a reader that is slow, has stopped, or has left. */
 const everything = items('everything', { hit: { n: u32 } }, ({ index, emit }) => emit({ n: index.lo }));
-/** That these are the numbers from 0 on, so many: compared here, since `toEqual` takes seconds for them. */
+/** Expects the numbers from 0 to `count - 1`. `toEqual` would take seconds. */
 function expectCounted(found: readonly number[], count: number): void {
   expect(found.findIndex((n, at) => n !== at)).toBe(-1);
   expect(found.length).toBe(count);
@@ -52,7 +52,7 @@ describe('a search whose reader has stopped', () => {
   const READ = byTier(20_000, 100_000);
 
   // Most of their time is waiting.
-  test.concurrent('starts no more chunks: 10^7 indices that all hit, and few hits are made', async () => {
+  test.concurrent('starts no more chunks: all of 10^7 indices hit, and few hits are made', async () => {
     let made = 0;
     const verify = (): boolean => ++made > 0;
     const found: number[] = [];
@@ -99,7 +99,7 @@ describe('a search whose reader has stopped', () => {
     expect(await first).toMatchObject({ n: 0 });
   });
 
-  test('still does the chunk that everything waits for when its device is lost', async () => {
+  test('still does the chunk that all others wait for when its device is lost', async () => {
     const [fast] = virtualDevices(device, [{}]);
     const silent = new SilentDevice(device, 'virtual:1');
     let made = 0;
@@ -118,7 +118,7 @@ describe('a search whose reader has stopped', () => {
   });
 });
 
-test('an outbox lets go of each value that was read, though one always waits', async () => {
+test('an outbox releases each value that was read, even if it is never empty', async () => {
   setFlagsFromString('--expose-gc');
   const gc = runInNewContext('gc') as () => void;
   const outbox = new Outbox<{ readonly n: number }>();
@@ -140,12 +140,12 @@ test('an outbox lets go of each value that was read, though one always waits', a
 });
 
 describe('a check that rejects later', () => {
-  test('ends the search with its error, and the process goes on', async () => {
+  test('ends the search with its error, and the process continues', async () => {
     const unhandled: unknown[] = [];
     const listener = (error: unknown): number => unhandled.push(error);
     process.on('unhandledRejection', listener);
     try {
-      // Each check takes longer than a turn of the event loop may, so that the first rejects before the last is asked.
+      // Each check takes longer than a turn of the event loop may, so that the first rejects before the last is called.
       const verify = async ({ n }: { n: number }): Promise<boolean> => {
         for (const end = performance.now() + 3; performance.now() < end; );
         await null;

@@ -4,7 +4,7 @@ import { openDevice } from '../src/device/registry.js';
 import { Engine, type FaultSpec, Intervals, rangeOf, search, virtualDevices } from '../src/engine/index.js';
 import { items, u32, when } from '../src/kernel/index.js';
 
-/** A space that is partitioned beforehand: who does what, and what happens when one cannot. */
+/** A space partitioned in advance: which device does which part, and what happens when one fails. */
 const marked = items('marked', { job: { every: u32 }, hit: { n: u32 } }, ({ job, index, emit }) => {
   when(index.lo.rem(job.every).eq(7), () => emit({ n: index.lo }));
 });
@@ -17,13 +17,13 @@ beforeAll(async () => {
 });
 afterAll(() => behind?.close());
 
-/** The hits, and which indices of the result are from which device. */
+/** The hits, and the indices that each device did. */
 async function shared(
-  natures: readonly FaultSpec[],
+  specs: readonly FaultSpec[],
   space: number,
   options: { partition: 'equal' | 'measured'; steal: boolean },
 ) {
-  const devices = virtualDevices(behind, natures);
+  const devices = virtualDevices(behind, specs);
   const engine = new Engine(devices, { records: 100_000 });
   const hits: bigint[] = [];
   for await (const { index } of search(marked, { engine, space, job: { every: 11 }, max: 2000, ...options }))
@@ -45,7 +45,7 @@ describe('equal parts', () => {
     [1001, [251, 250, 250, 250]],
     [2, [2, 0, 0, 0]],
     [30_000, [7500, 7500, 7500, 7500]],
-  ])('%i indices over four devices of different speeds: each does its own and no other', async (space, shares) => {
+  ])('%i indices over four devices of different speeds: each does only its own part', async (space, shares) => {
     const { hits, done } = await shared(speeds, space, { partition: 'equal', steal: false });
     expect(hits).toEqual(marks(space, 11));
     let start = 0n;
@@ -55,10 +55,10 @@ describe('equal parts', () => {
     }
   });
 
-  test('those that are done help the slow one, unless that is not wanted', async () => {
+  test('a device that is done helps the slow one with steal', async () => {
     const space = 60_000;
-    const natures = [{ speed: 4e6 }, { speed: 4e4 }];
-    const { hits, done } = await shared(natures, space, { partition: 'equal', steal: true });
+    const specs = [{ speed: 4e6 }, { speed: 4e4 }];
+    const { hits, done } = await shared(specs, space, { partition: 'equal', steal: true });
     expect(hits).toEqual(marks(space, 11));
     const [fast, slow] = done;
     expect(fast?.has({ start: 0n, length: 30_000n })).toBe(true);
@@ -66,9 +66,9 @@ describe('equal parts', () => {
     expect(fast!.total + slow!.total).toBe(60_000n);
   });
 
-  test('what a lost device had is done by the others, also where they do not help', async () => {
-    const natures: FaultSpec[] = [{ speed: 1e6 }, { speed: 1e6, disappearsAt: 2 }, { speed: 1e6 }];
-    const { hits, done } = await shared(natures, 30_000, { partition: 'equal', steal: false });
+  test('the others do the part of a lost device, also without steal', async () => {
+    const specs: FaultSpec[] = [{ speed: 1e6 }, { speed: 1e6, disappearsAt: 2 }, { speed: 1e6 }];
+    const { hits, done } = await shared(specs, 30_000, { partition: 'equal', steal: false });
     expect(hits).toEqual(marks(30_000, 11));
     expect(done[1]!.total).toBeLessThan(10_000n);
     const broken = await shared([{ speed: 1e6 }, { failsToCompile: true }], 3000, { partition: 'equal', steal: false });
@@ -77,14 +77,14 @@ describe('equal parts', () => {
 });
 
 describe('parts by speed', () => {
-  test('after a few chunks each has a part of its own', async () => {
+  test('each device has its own part after a few chunks', async () => {
     const space = 400_000;
     const { hits, records } = await shared([{ speed: 3e6 }, { speed: 1e6 }], space, {
       partition: 'measured',
       steal: false,
     });
     expect(hits).toEqual(marks(space, 11));
-    // The last chunks of the one are all below those of the other.
+    // The last chunks of one device are all below those of the other.
     const [low, high] = ['virtual:0', 'virtual:1'].map((id) => {
       const starts = records.filter(({ device }) => device === id).map(({ start }) => start);
       return starts.slice(-5);

@@ -12,7 +12,7 @@ import {
 import { items, u32, when } from '../src/kernel/index.js';
 import { byTier } from './tier.js';
 
-/** Devices that are sound and slow, or on a machine that is: all of their work counts, and is done once. */
+/** Healthy devices that are slow, or on a slow machine: all of their work counts, and is done once. */
 const SPACE = 300_000;
 const EVERY = 1999;
 const marked = items('marked', { job: { every: u32 }, hit: { n: u32 } }, ({ job, index, emit }) => {
@@ -29,23 +29,23 @@ afterEach(() => void vi.restoreAllMocks());
 
 /** Chunks of 50,000 items take a quarter of a second; limits are 100 ms at least. */
 async function find(
-  natures: readonly FaultSpec[],
-  told = (_: JobProgress, __: Engine): void => undefined,
+  specs: readonly FaultSpec[],
+  report = (_: JobProgress, __: Engine): void => undefined,
   space = SPACE,
 ) {
   const options: EngineOptions = { patience: 0.05, records: 10_000 };
-  const engine = new Engine(virtualDevices(behind, natures), options);
+  const engine = new Engine(virtualDevices(behind, specs), options);
   const hits: bigint[] = [];
   try {
-    const what = {
+    const searchOptions = {
       engine,
       space,
       job: { every: EVERY },
       canaries,
       min: 50_000,
-      onProgress: (now: JobProgress) => told(now, engine),
+      onProgress: (now: JobProgress) => report(now, engine),
     };
-    for await (const { index } of search(marked, what)) hits.push(index);
+    for await (const { index } of search(marked, searchOptions)) hits.push(index);
   } finally {
     await engine.close();
   }
@@ -71,14 +71,14 @@ describe('a chunk of a quarter of a second', () => {
     expect(devices[0]!.canaries).toBeGreaterThan(1);
   });
 
-  test('is told as held when it ends, and counts once the first canary behind it is found', () => {
+  test('is reported as held when it ends, and counts once the first canary after it is found', () => {
     expect(seen[0]).toMatchObject({ done: 0n, held: 50_000n, ended: 50_000n });
     expect(seen.find(({ done }) => done > 0n)?.ended).toBeLessThan(BigInt(SPACE));
     expect(seen.at(-1)).toMatchObject({ done: BigInt(SPACE), held: 0n });
   });
 });
 
-test('a clock that jumps, as after a stop or a sleep, is not held against a device', async () => {
+test('a clock that jumps, as after a stop or a sleep, is not a fault of a device', async () => {
   const now = performance.now.bind(performance);
   let jumped = 0;
   let jumps = 0;

@@ -16,7 +16,7 @@ import {
 import { items, rw, u32, when } from '../src/kernel/index.js';
 import { byTier, isLong, isShort } from './tier.js';
 
-/** The same answers, whatever devices there are, however they are fed, whenever they are stopped. */
+/** The same results on any devices, with any pipeline, whenever a job is stopped. */
 const everything = items('everything', { hit: { twice: u32 } }, ({ index, emit }) => emit({ twice: index.lo.mul(2) }));
 const marked = items('marked', { job: { every: u32 }, hit: { n: u32 } }, ({ job, index, emit }) => {
   when(index.lo.rem(job.every).eq(7), () => emit({ n: index.lo }));
@@ -43,8 +43,8 @@ describe.each(devices.map(({ id }) => id))('on %s', (id) => {
     expect(found).toEqual(Array.from({ length: space }, (_, k) => k));
   });
 
-  // The host finds it: short runs compile no second kernel where that is slow.
-  test.skipIf(isShort && /^(opencl|webgpu)/.test(id))('the smallest hit, and none', async () => {
+  // The host finds the smallest hit: short runs compile no second kernel where that is slow.
+  test.skipIf(isShort && /^(opencl|webgpu)/.test(id))('finds the smallest hit, or none', async () => {
     const at = { devices: device, space: { start: 30_000n, length: 20_000n }, mode: 'first' } as const;
     expect(await search(marked, { ...at, job: { every: 9999 } }).first()).toEqual({ index: 30_004n, n: 30_004 });
     expect(await search(marked, { ...at, job: { every: 60_000 } }).first()).toBeUndefined();
@@ -67,7 +67,7 @@ describe('one job', () => {
       [undefined, 333, 4096].flatMap((chunk) => [1, 2, 3, 8].map((streams) => ({ count, pipeline, chunk, streams }))),
     ),
   );
-  // Every eleventh has each value of each column several times, every 29th each at least once.
+  // Every eleventh case has each value of each column several times, every 29th each at least once.
   const cases = matrix.filter((_, at) => at % byTier(29, 11, 1) === byTier(5, 5, 0));
   const runs = isLong ? 10 : 1;
 
@@ -112,7 +112,7 @@ function mixedDigest(count: number): string {
   return createHash('sha256').update(words).digest('hex');
 }
 
-/** Remembers what counted, and that nothing counted twice. */
+/** Records the pieces that counted, and checks that none counts twice. */
 class Witness extends MemorySource<readonly { index: bigint }[]> {
   seen: Intervals;
   readonly hits: bigint[] = [];
@@ -131,10 +131,10 @@ class Witness extends MemorySource<readonly { index: bigint }[]> {
   }
 }
 
-describe('a search that is stopped at some moment', () => {
-  test('what counted is exact, and going on finds the rest', async () => {
+describe('a search stopped at any moment', () => {
+  test('has counted exactly, and finds the rest when resumed', async () => {
     const space = { start: 2n ** 33n - 100_000n, count: 200_000 };
-    const natures: FaultSpec[] = [{ speed: 3e6 }, { speed: 7e5 }];
+    const specs: FaultSpec[] = [{ speed: 3e6 }, { speed: 7e5 }];
     let seen = Intervals.none;
     const hits: bigint[] = [];
     let stops = 0;
@@ -142,7 +142,7 @@ describe('a search that is stopped at some moment', () => {
       const controller = new AbortController();
       const source = new Witness(space, seen);
       const timer = setTimeout(() => controller.abort(), 1 + ((round * 7) % 23) + round);
-      const made = virtualDevices(behind, natures);
+      const made = virtualDevices(behind, specs);
       try {
         for await (const _ of search(marked, {
           devices: made,
@@ -152,7 +152,7 @@ describe('a search that is stopped at some moment', () => {
           ring: 64,
           signal: controller.signal,
         })) {
-          // hits are taken from the source: an abort may come before they are told
+          // hits are taken from the source: an abort may come before they are delivered
         }
       } catch (error) {
         expect((error as Error).name).toBe('AbortError');

@@ -1,29 +1,29 @@
 import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 
-/** What a command wrote with `--json` or `--events`, each line held against the published schema. */
+/** An event of `--json` or `--events`. Each is checked against the published schema. */
 export type Event = Record<string, unknown> & { readonly event: string };
 
-/** All events of a text. Throws where a line is none, and where the first or the last is not what it should be. */
+/** All events of a text. Throws if one does not match the schema. */
 export function eventsIn(text: string): Event[] {
   const events = linesIn(text);
   const faults = events.flatMap((event) => faultOf(event) ?? []);
-  if (faults.length > 0) throw new Error(`not as the schema says:\n${faults.join('\n')}`);
+  if (faults.length > 0) throw new Error(`not valid by the schema:\n${faults.join('\n')}`);
   return events;
 }
 
-/** As above, of a command that has ended: from `start` to `done`, each once. */
+/** As above, for a command that has ended: `start` is first and `done` is last, each once. */
 export function wholeEventsIn(text: string): Event[] {
   const events = eventsIn(text);
   const names = events.map(({ event }) => event);
   const places = (name: string): number[] => names.flatMap((one, at) => (one === name ? [at] : []));
   if (places('start').join() !== '0' || places('done').join() !== String(names.length - 1)) {
-    throw new Error(`events go from start to done, each once, not ${names.join(', ')}`);
+    throw new Error(`expected start first and done last, each once, got ${names.join(', ')}`);
   }
   return events;
 }
 
-/** The events between `start` and the end, `done` included: what most tests are about. */
+/** The events after `start`, `done` included. */
 export const eventsOf = (text: string): Event[] => wholeEventsIn(text).slice(1);
 
 function linesIn(text: string): Event[] {
@@ -58,7 +58,7 @@ function isTime(text: string): boolean {
   return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/.test(text) && !Number.isNaN(Date.parse(text));
 }
 
-/** What is wrong with an event by its part of the schema. */
+/** Why an event does not match the schema. */
 export function faultOf(event: Event): string | undefined {
   const validate = validatorOf(event.event);
   if (validate?.(event as unknown)) return undefined;

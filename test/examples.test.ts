@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { isShort } from './tier.js';
 
-/** The examples run as they stand, each as a program of its own. */
+/** The examples run unchanged, each in its own process. */
 const run = async (name: string, ...args: string[]): Promise<Buffer> => {
   const file = fileURLToPath(new URL(`../examples/${name}.mjs`, import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, [file, ...args], { encoding: 'buffer' });

@@ -36,7 +36,7 @@ const commands: [name: string, args: string[]][] = [
   ['block solve', ['block', 'solve', data('block/course/case00.in'), out, '--nonces', '0:1000']],
 ];
 test.each(byTier(commands.slice(0, 1), commands))(
-  '%s --pipeline persistent warns where there are no resident grids',
+  '%s --pipeline persistent warns on a device without resident grids',
   async (_name, args) => {
     if (args[0] === 'run') await millrace(['init', 'kernel.mjs'], { cwd: folder });
     const how = ['--device', 'wasm', '--threads', '1', '--pipeline', 'persistent', '--json'];

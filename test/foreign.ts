@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { thisCpu } from '../src/device/native/cpu.js';
 import { type CpuFeatures, type FieldValues, JobParameters, type Kernel, lower } from '../src/kernel/index.js';
 
-/** A processor that is not this one, or is this one with fewer instructions: its compiler and, if need be, emulator. */
+/** Another processor, or this one with fewer instructions: its compiler and, if needed, its emulator. */
 export interface Foreign {
   readonly cpu: CpuFeatures;
   /** Compiler and flags. */
@@ -13,7 +13,7 @@ export interface Foreign {
   readonly emulator?: readonly string[];
 }
 
-/** With SHA-2 too. On ARM it is this processor or one much like it. */
+/** With SHA-2 too. On ARM it needs no emulator. */
 export const armWithAes: Foreign = {
   cpu: { arch: 'arm', features: new Set(['neon', 'aes', 'sha2']) },
   ...(process.arch === 'arm64'
@@ -29,18 +29,18 @@ export const x86WithAesNi: Foreign = {
   compiler: ['gcc', '-mavx2', '-maes'],
 };
 
-/** Why kernels cannot be run for it here; undefined where they can. */
+/** Why its kernels cannot run here; undefined if they can. */
 export function missing({ cpu, compiler, emulator }: Foreign): string | undefined {
   const absent = [compiler[0], emulator?.[0]].find((name) => name && spawnSync(name, ['--version']).status !== 0);
   if (absent) return `${absent} is not installed`;
   if (emulator) return undefined;
   const here = thisCpu();
-  if (here.arch !== cpu.arch) return `this is no ${cpu.arch} processor`;
+  if (here.arch !== cpu.arch) return `this is not an ${cpu.arch} processor`;
   const lacking = [...cpu.features].filter((name) => !here.features.has(name));
   return lacking.length > 0 ? `this processor has no ${lacking.join(', ')}` : undefined;
 }
 
-/** Compiles a kernel over u32 buffers to a program of its own, runs it, and gives the buffers as they are afterwards. */
+/** Compiles a kernel over u32 buffers to a program, runs it, and returns the resulting buffers. */
 export function runForeign(
   foreign: Foreign,
   kernel: Kernel,

@@ -19,7 +19,7 @@ import { makeGang } from '../src/kernel/passes/shape/gang.js';
 import { placeNodes } from '../src/kernel/passes/shape/place-nodes.js';
 import { byTier, isShort, patience } from './tier.js';
 
-/** Where the random kernels begin. A failure names its own seed; its kernel, made small, goes to `regressionKernels.ts`. */
+/** The first seed. A failure names its own seed; add its shrunk kernel to `regressionKernels`. */
 const SEED = 20_090_103;
 const minutes = (n: number): number => patience(n * 60_000);
 
@@ -36,8 +36,8 @@ describe('random kernels', () => {
   });
 
   /**
-   * Seconds on a machine with two cores; the others have compilers of their own, and less that can go wrong in a gang. In a
-   * short run kernels.
+   * Seconds on a machine with two cores, and kernels of a short run. The others have their own compilers, where less can go
+   * wrong in a gang.
    */
   describe.each([
     ['native', 5, 2],
@@ -46,7 +46,7 @@ describe('random kernels', () => {
     ['opencl', 4, 2],
     ['webgpu', 4, 2],
   ] as const)('on %s', (name, seconds, count) => {
-    test('give what the interpreter gives', { timeout: minutes(40) }, async ({ skip }) => {
+    test('match the interpreter', { timeout: minutes(40) }, async ({ skip }) => {
       const missing = absent.find(({ id }) => id === name);
       if (missing) return skip(missing.reason);
       const device = await openDevice(name);
@@ -63,7 +63,7 @@ describe('random kernels', () => {
 });
 
 describe('random tiles', () => {
-  test('have no races: indices in step do what one after the other does', { timeout: minutes(5) }, () => {
+  test('have no races: indices in lockstep give the same as one after the other', { timeout: minutes(5) }, () => {
     for (let seed = SEED; seed < SEED + byTier(10, 40); seed++) {
       const random = new Random(seed);
       const program = build(generate(random, 'tiles')).trace();
@@ -73,7 +73,7 @@ describe('random tiles', () => {
     }
   });
 
-  test('are data, and become small around the step that matters', { timeout: minutes(5) }, async () => {
+  test('are plain data, and shrink to the step that matters', { timeout: minutes(5) }, async () => {
     const scans = (steps: readonly RecipeStep[]): boolean =>
       steps.some((step) => step.kind === 'scan' || blocksOf(step).some(scans));
     const recipes = Array.from({ length: 200 }, (_, i) => generate(new Random(SEED + i), 'tiles'));
@@ -87,9 +87,9 @@ describe('random tiles', () => {
 });
 
 describe('a failure', () => {
-  test.skipIf(isShort)('is told with its seed, the smallest kernel that shows it, and the launch', async () => {
+  test.skipIf(isShort)('is reported with its seed, the smallest kernel that shows it, and the launch', async () => {
     const behind = await openDevice('interpreter');
-    // It changes a bit of the first word of everything that is read.
+    // It changes a bit of the first word of every read.
     const [wrong] = virtualDevices(behind, [{ garblesAt: 0 }]);
     try {
       const { failed, firstFailure } = await fuzzDevice(wrong!, { seed: SEED, count: 1, kind: 'items' });
@@ -101,7 +101,7 @@ describe('a failure', () => {
     }
   });
 
-  test.skipIf(isShort)('is not that a device refuses a kernel', async () => {
+  test.skipIf(isShort)('does not count a kernel that the device refuses', async () => {
     const behind = await openDevice('interpreter');
     const [device] = virtualDevices(behind, [{}]);
     device!.compile = () => Promise.reject(new MillraceError({ code: 'kernel-budget', message: 'too large' }));
@@ -119,7 +119,7 @@ describe('a failure', () => {
     }
   });
 
-  test('has a text for every kernel', () => {
+  test('can be printed for every kernel', () => {
     for (const kind of ['items', 'tiles'] as const) {
       for (let seed = SEED; seed < SEED + 20; seed++) {
         const recipe = generate(new Random(seed), kind);
@@ -131,14 +131,14 @@ describe('a failure', () => {
   });
 });
 
-describe('found before', () => {
-  test.each(Object.entries(regressionKernels))('%s: the passes', (_, { kernel, inputs }) => {
+describe('an earlier failure', () => {
+  test.each(Object.entries(regressionKernels))('%s: the passes keep its results', (_, { kernel, inputs }) => {
     expect(
       passesDifference(kernel, passSequenceNames, [inputs], [interpretInputs(kernel.trace(), inputs)]),
     ).toBeUndefined();
   });
 
-  test('a break in the condition of a loop, which has nothing to leave yet, is refused', () => {
+  test('a break in the condition of a loop is rejected: the loop has not begun', () => {
     const kernel = items('early-break', {}, ({ item }) => {
       loop(3, (i) => {
         const condition = () => {

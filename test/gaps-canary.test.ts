@@ -9,12 +9,12 @@ import { verifierTasks } from '../src/workload/gaps/job/verifier-tasks.js';
 import { plantedCanary } from '../src/workload/gaps/kernel/planted.js';
 import { isProbablePrime, nextPrime } from '../src/workload/gaps/kernel/reference-primes.js';
 
-/** Devices that find too little, and checks that take their time. */
+/** Devices that miss gaps, and checks that are slow. */
 const start = 0xd5ca_da15_b5b6_6983n;
 const numbers = { start, length: 1n << 18n, minGap: 500, primes: 2000 };
 const planted = verifierTasks.plantGaps(numbers, 2 ** 14);
 
-/** What comes back from a device, changed on the way. */
+/** A flow whose results go through `damage`. */
 function damaged(
   flow: Flow<readonly FoundGap[]>,
   damage: (found: readonly FoundGap[]) => readonly FoundGap[],
@@ -58,22 +58,22 @@ describe('a device', () => {
     }
   };
 
-  test('that works finds what is planted, and it is told of nobody', async () => {
+  test('that works finds the planted gaps, which are not reported', async () => {
     expect(planted.hits.length).toBeGreaterThan(2);
     const { found, canaries } = await run((all) => all);
     expect(canaries).toBeGreaterThan(0);
     for (const index of found) expect(nextPrime(start + index) - start - index).toBeGreaterThanOrEqual(500n);
   });
 
-  test('that finds nothing any more is not used, and nothing of what it did counts', async () => {
+  test('that finds nothing is not used, and none of its work counts', async () => {
     await expect(run(() => [])).rejects.toThrow(/missed known hits/);
   });
 
-  test('that loses a single one is found out as well', async () => {
+  test('that misses a single gap is not used either', async () => {
     await expect(run((all) => all.slice(1))).rejects.toThrow(/missed known hits/);
   });
 
-  test('is tried in every search', async () => {
+  test('is checked in every search', async () => {
     const engine = new Engine([device]);
     try {
       const found: Gap[] = [];
@@ -91,7 +91,7 @@ describe('a device', () => {
   });
 });
 
-test('memory is taken for each slot once, and all of it is given back', async () => {
+test('allocates memory once for each slot, and frees all of it', async () => {
   const device = await openDevice('wasm');
   const [live, sizes] = [new Set<object>(), [] as number[]];
   const alloc = device.alloc.bind(device);
@@ -127,7 +127,7 @@ describe('the verifier', () => {
     try {
       let turns = 0;
       const clock = setInterval(() => turns++, 0);
-      // Of 600 bits: tens of milliseconds and more.
+      // Numbers of 600 bits: tens of milliseconds and more.
       const questions = [3n ** 380n, 3n ** 380n + 1001n, 5n ** 259n].map((n) =>
         verifier.call('primesAround', n - (n & 1n)),
       );
@@ -140,7 +140,7 @@ describe('the verifier', () => {
     }
   });
 
-  test('says why it cannot, and when it is over', async () => {
+  test('says why a check failed, and that the search is over', async () => {
     const verifier = new GapVerifier(1);
     await expect(verifier.call('gapAt', 5 as unknown as bigint)).rejects.toThrow(/could not be checked: TypeError/);
     expect(await verifier.call('gapAt', 7n)).toMatchObject({ end: 11n });

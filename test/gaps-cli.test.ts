@@ -27,7 +27,7 @@ const genesis = blocks[0]!;
 const block = blocks.find(({ name }) => name.includes('1385452'))!;
 
 describe('search', { timeout: 120_000 }, () => {
-  test('the proof of work of the first block, for people and for programs', async () => {
+  test('finds the proof of work of the first block, and writes diagnostics to the log', async () => {
     const args = ['gaps', 'search', '--header', genesis.header84_hex, '-f', '20', '-s', '262144', '-e', ...cpu];
     const more = ['--cuda-sieve-proto', '-w', '2048', '-z', '2', '-n', '8'];
     const { status, stdout, stderr } = await millrace([...args, ...more], { cwd: folder });
@@ -38,7 +38,7 @@ describe('search', { timeout: 120_000 }, () => {
       ),
     );
     expect(stderr.match(/warning: there is no GPU/g)).toHaveLength(1);
-    const diagnostics = readFileSync(join(folder, 'tests'), 'utf8'); // the name where none is given
+    const diagnostics = readFileSync(join(folder, 'tests'), 'utf8'); // the default name
     const ratio = (Number(genesis.difficulty_fixed) / 2 ** 52).toFixed(6);
     expect(diagnostics).toMatch(
       `submit-candidate: offset=${genesis.adder} target=${2 ** 52} pow_valid=true ratio=${ratio} share_difficulty=${genesis.difficulty_fixed} mpz_hash=0x${genesis.hash_display} mpz_adder=0x${Number(genesis.adder).toString(16)}`,
@@ -76,7 +76,7 @@ describe('search', { timeout: 120_000 }, () => {
     expect(stdout + stderr).not.toMatch(/submit-candidate|sieve window|limbs=|streams count|trace/);
   });
 
-  test.skipIf(isShort)('what would be submitted is in the log, and nowhere else', async () => {
+  test.skipIf(isShort)('writes the candidate for submission only to the log', async () => {
     const log = join(folder, 'submits');
     const near = ['--offset', '20539000', '--length', '2000'];
     const { status, stdout, stderr } = await millrace([
@@ -96,7 +96,7 @@ describe('search', { timeout: 120_000 }, () => {
     expect(stdout + stderr).not.toMatch('submit-candidate');
   });
 
-  test('events, and a batch depth by the environment', async () => {
+  test('writes events, and reads the batch depth from the environment', async () => {
     const count = byTier(4, 8);
     const length = `${count * 65_536}`;
     const args = ['gaps', 'search', '--start', '2^64', '--length', length, '--min-gap', '300', '--window', '65536'];
@@ -113,7 +113,7 @@ describe('search', { timeout: 120_000 }, () => {
     const one = await millrace([...args, '--json', '--first', '--batch-depth', '1', '--streams', '1', ...cpu]);
     const [first] = eventsOf(one.stdout).filter(({ event }) => event === 'gap');
     expect(first).toEqual(gaps[0]);
-    // How it was batched, for programs; its fields are those of the schema.
+    // How the work was batched.
     const [batches] = events.filter(({ event }) => event === 'batches');
     const { pieces, windows, depths, slots } = batches as unknown as Record<'pieces' | 'windows' | 'slots', number> & {
       depths: number[];
@@ -130,7 +130,7 @@ describe('search', { timeout: 120_000 }, () => {
     expect(other.at(-1)).toMatchObject({ streams: 3 });
   });
 
-  test('it goes on where it was killed, and what is known needs no device', async () => {
+  test('resumes after a kill; a completed search needs no device', async () => {
     const length = byTier('2^18', '2^20');
     const args = ['gaps', 'search', '--start', '2^64', '--length', length, '--min-gap', '300', '--window', '65536'];
     const ledger = ['--device', 'wasm', '--primes', '2000', '--data-dir', join(folder, 'data'), '--json'];
@@ -152,7 +152,7 @@ describe('search', { timeout: 120_000 }, () => {
     expect(known.some(({ event }) => event === 'device')).toBe(false);
   });
 
-  test('intervals of a set, in the format of the lists', async () => {
+  test('finds gaps in the intervals of a set, and prints them in the format of the lists', async () => {
     const set = join(folder, 'set.txt');
     const fields = ['n_primes: 9', 'size: 700', 'n_candidates: 200', 'offset: 20000000'];
     writeFileSync(set, ['|== ChineseSet ==|', ...fields, ''].join('\n'));
@@ -172,7 +172,7 @@ describe('search', { timeout: 120_000 }, () => {
     );
   });
 
-  test('nothing is an answer; what makes no sense is not', async () => {
+  test('exits with 1 if nothing is found, and with 64 for invalid arguments', async () => {
     const search = async (...args: string[]) => (await millrace(['gaps', 'search', ...args, ...cpu])).status;
     expect(await search('--start', '2^64', '--length', '1000', '--min-merit', '15')).toBe(1);
     expect(await search('--header', genesis.header84_hex, '-f', '20', '--offset', '1000000', '--length', '50000')).toBe(
@@ -186,7 +186,7 @@ describe('search', { timeout: 120_000 }, () => {
 });
 
 describe('verify', () => {
-  test('a gap, a proof of work, and what is neither', async () => {
+  test('accepts a gap or a proof of work, and rejects the rest', async () => {
     const record = await millrace(['gaps', 'verify', '1425172824437699411', '--gap', '1476']);
     expect(record.status).toBe(0);
     expect(record.stdout).toMatch(/^valid\n {2}gap +1476\n {2}merit +35\.310308073\n/);
@@ -202,7 +202,7 @@ describe('verify', () => {
 describe('difficulty', () => {
   const hash = block.hash_display;
   const limbs = ['0', ...Array.from({ length: 8 }, (_, i) => hash.slice(56 - 8 * i, 64 - 8 * i))];
-  test('of offsets, in hex and in decimal', async () => {
+  test('is printed for offsets in hex or decimal', async () => {
     const hex = await millrace(['gaps', 'difficulty', '6244144922783894', limbs.join(','), '1396a73', '1396a75']);
     expect(hex.status).toBe(1);
     const fixed = BigInt(block.difficulty_fixed);
@@ -221,7 +221,7 @@ describe('difficulty', () => {
     expect(shifted.stdout).toMatch(`0x${((BigInt(`0x${hash}`) << 8n) | 1n).toString(16)}  ${0x1396a73 & 0xff_ffff}`);
   });
 
-  test('a limb that is none', async () => {
+  test('rejects an invalid limb', async () => {
     expect((await millrace(['gaps', 'difficulty', '22.18', '1ffffffff', '1'])).status).toBe(64);
     expect((await millrace(['gaps', 'difficulty', '22.18', 'a5ad2000', '1', '--radix', '10'])).status).toBe(64);
   });

@@ -9,7 +9,7 @@ import { searchIntervals } from '../src/workload/gaps/job/interval-search.js';
 import { isProbablePrime, nextPrime } from '../src/workload/gaps/kernel/reference-primes.js';
 import { byTier, isShort } from './tier.js';
 
-/** Intervals that repeat with a primorial (`--crt`), on every device that is here. */
+/** Intervals that repeat with a primorial (`--crt`), on every available device. */
 const names = ['native', 'wasm', 'cuda', 'opencl', 'webgpu'];
 const { absent } = await listDevices();
 
@@ -30,11 +30,11 @@ describe('sets in files', () => {
     const set = parseChineseSet(fileOf(n_primes, size, n_candidates, offset));
     expect(set.primorial.toString(2)).toHaveLength(primorial_bits);
     const left = compositeMask(set, Math.ceil((size + 1) / 2)).filter((isStruck) => isStruck === 0).length;
-    // The places are those of the file and at most one beside it.
+    // The positions are those of the file, and at most one more.
     expect([counted, counted + 1]).toContain(left);
   });
 
-  test('what is none', () => {
+  test('that are invalid are rejected', () => {
     const good = fileOf(5, 100, 20, '77');
     expect(parseChineseSet(good)).toMatchObject({ primes: 5, size: 100, offset: 76n, primorial: 2310n });
     expect(() => parseChineseSet(good.replace('|==', '=='))).toThrow(/heading/);
@@ -45,11 +45,11 @@ describe('sets in files', () => {
 });
 
 const set = parseChineseSet(fileOf(6, 160, 0, '1327'));
-/** Of 64 bits, so that compilers take little time. */
+/** Numbers of 64 bits, which compile fast. */
 const range = { start: 0xd5ca_da15_b5b6_6983n, length: 30_030n * 3001n };
 const intervals = intervalsOf(set, range, 120);
 
-/** Those without a prime, one number after the other. */
+/** The intervals without a prime, found by testing each number. */
 function expectedHits({ first, step, length }: Intervals, count: number): bigint[] {
   const isEmpty = (k: number) => {
     const base = first + BigInt(k) * step;
@@ -60,11 +60,11 @@ function expectedHits({ first, step, length }: Intervals, count: number): bigint
     .map(BigInt);
 }
 const COUNT = 600;
-/** Of 320 bits; number 17 is the first one without a prime. */
+/** Intervals of 320 bits; interval 17 is the first without a prime. */
 const COUNT_LONG = byTier(10, 256);
 const expected = expectedHits(intervals, COUNT);
 
-test('the intervals themselves', () => {
+test('the intervals lie in the range', () => {
   expect(intervals).toMatchObject({ step: 30_030n, length: 120 });
   expect(intervals.first % 30_030n).toBe(1326n);
   expect(intervals.first).toBeGreaterThan(range.start);
@@ -81,14 +81,14 @@ describe.each(names)('%s', (name) => {
   });
   afterAll(() => device?.close());
 
-  test('every interval without a prime, with few primes and with many', { timeout: 120_000 }, async (ctx) => {
+  test('finds every interval without a prime, with few primes and with many', { timeout: 120_000 }, async (ctx) => {
     if (missing) return ctx.skip(missing.reason);
     const ways: [number, EngineOptions][] = [
       [200, {}],
       [0, { streams: 1, slots: 1 }],
       [6542, { streams: 3 }],
     ];
-    // Numbers of primes are kernels of their own, which compilers of GPUs take seconds for.
+    // Each number of primes is a separate kernel, which GPU compilers take seconds for.
     const hasOne = isShort && name !== 'native';
     for (const [primes, options] of hasOne ? ways.slice(0, 1) : ways) {
       const engine = new Engine([device!], options);
@@ -104,7 +104,7 @@ describe.each(names)('%s', (name) => {
   });
 });
 
-test('the gaps around them, of 320 bits and checked', { timeout: 120_000 }, async (ctx) => {
+test('finds and checks the gaps around intervals of 320 bits', { timeout: 120_000 }, async (ctx) => {
   const missing = absent.find(({ id }) => id === 'native');
   if (missing) return ctx.skip(missing.reason);
   const { n_primes, size, n_candidates, offset } = sets.find(({ file }) => file.includes('64s'))!;

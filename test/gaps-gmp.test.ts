@@ -3,7 +3,7 @@ import koffi from 'koffi';
 import { expect, test } from 'vitest';
 import { isProbablePrime, nextPrime, power } from '../src/workload/gaps/kernel/reference-primes.js';
 
-/** What the reference says of primes, held against GMP, whose answers are the rules of the chain. */
+/** The prime tests of the reference against GMP, whose answers are the rules of the chain. */
 const ROUNDS = 25;
 const NUMBERS = process.env.MILLRACE_LONG === '1' ? 400 : 24;
 
@@ -42,8 +42,8 @@ function load(): Gmp | undefined {
 
 const gmp = load();
 
-test('primes, the next ones and powers are those of GMP', { timeout: 300_000 }, (ctx) => {
-  if (!gmp) return ctx.skip('there is no libgmp.so.10');
+test('primes, next primes and powers match GMP', { timeout: 300_000 }, (ctx) => {
+  if (!gmp) return ctx.skip('libgmp.so.10 is not installed');
   for (let i = 0; i < NUMBERS; i++) {
     const bytes = 4 + ((i * 7) % 45);
     const n = BigInt(`0x${randomBytes(bytes).toString('hex')}`) | 1n;

@@ -6,19 +6,19 @@ import { type Gap, searchGaps } from '../src/workload/gaps/job/search.js';
 import { isProbablePrime, previousPrime } from '../src/workload/gaps/kernel/reference-primes.js';
 import { byTier } from './tier.js';
 
-/** What a search finds, and what is said of primes, held against PARI/GP. It proves primes; here they are only tested. */
+/** Searches and prime tests against PARI/GP. It proves primes; Millrace only tests them. */
 
-/** Numbers of these bits, each from a random start: short ones in many gaps, long ones in a few. */
+/** Sizes of numbers in bits. Each search has a random start. */
 const SEARCHES = byTier([128], [65, 288], [65, 96, 128, 192, 256, 288, 320, 384, 512]);
 
-/** From prime to prime; those around a gap are proved. */
+/** Goes from prime to prime; proves the primes around a gap. */
 const GAPS = [
   'gaps(a,b,m)=my(f=[],p=nextprime(a),q)',
   'while(p<b,q=nextprime(p+1);if(q-p>=m,if(!isprime(p)||!isprime(q),error(p));f=concat(f,[[p,q]]));p=q)',
   'f;',
 ].join(';');
 
-/** One process for everything: a line is asked, a line is answered. */
+/** Runs one process for all lines, and returns an answer for each. */
 function gp(lines: readonly string[]): string[] | undefined {
   const { stdout, error } = spawnSync('gp', ['-q', '-f', '-s', '256M'], {
     input: `${GAPS}\n${lines.map((line) => `print(${line})`).join('\n')}\n`,
@@ -30,15 +30,15 @@ function gp(lines: readonly string[]): string[] | undefined {
 
 const has = gp(['1'])?.[0] === '1';
 
-test('gaps of random numbers are those of PARI/GP', { timeout: 600_000 }, async (ctx) => {
-  if (!has) return ctx.skip('there is no gp (PARI/GP)');
+test('gaps above random numbers match PARI/GP', { timeout: 600_000 }, async (ctx) => {
+  if (!has) return ctx.skip('gp (PARI/GP) is not installed');
   const device = await openDevice('wasm');
   const engine = new Engine([device]);
   const searched: { start: bigint; length: number; least: number; gaps: Gap[] }[] = [];
   try {
     for (const bits of SEARCHES) {
       const start = (1n << BigInt(bits - 1)) | (BigInt(`0x${randomBytes(64).toString('hex')}`) >> BigInt(513 - bits));
-      const least = 2 * Math.ceil((bits * Math.LN2 * 3) / 2); // one prime in e³ = 20 begins such a gap
+      const least = 2 * Math.ceil((bits * Math.LN2 * 3) / 2); // one prime in e³ = 20 begins a gap this long
       const length = bits * 150;
       const gaps: Gap[] = [];
       const request = { start, length: BigInt(length), minGap: least, primes: 3000, window: 2 ** 13, perChain: 32 };
@@ -61,12 +61,12 @@ test('gaps of random numbers are those of PARI/GP', { timeout: 600_000 }, async 
   expect(searched.some(({ gaps }) => gaps.length > 0)).toBe(true);
 });
 
-test("candidates of a caller's own bitmaps are those of PARI/GP", { timeout: 600_000 }, async (ctx) => {
-  if (!has) return ctx.skip('there is no gp (PARI/GP)');
+test("candidates of a caller's own bitmaps match PARI/GP", { timeout: 600_000 }, async (ctx) => {
+  if (!has) return ctx.skip('gp (PARI/GP) is not installed');
   const SMALL = [3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41];
   const [window, depth, minGap] = [2 ** 13, 3, 100];
   const start = (1n << 287n) | (BigInt(`0x${randomBytes(36).toString('hex')}`) >> 1n);
-  /** Every number is divided, by bigints. */
+  /** Divides every number, with bigints. */
   const bitmap = (from: HostWindow, words: Uint32Array): void => {
     for (let at = 1; at < from.length; at += 2) {
       const n = from.start + BigInt(at);
@@ -109,8 +109,8 @@ test("candidates of a caller's own bitmaps are those of PARI/GP", { timeout: 600
   expect(found[0]!.length).toBeGreaterThan(1000);
 });
 
-test('primes and the ones before them are those of PARI/GP', { timeout: 600_000 }, (ctx) => {
-  if (!has) return ctx.skip('there is no gp (PARI/GP)');
+test('primes and previous primes match PARI/GP', { timeout: 600_000 }, (ctx) => {
+  if (!has) return ctx.skip('gp (PARI/GP) is not installed');
   const numbers = Array.from({ length: byTier(60, 60, 2000) }, (_, k) =>
     BigInt(`0x${randomBytes(2 + (k % 40)).toString('hex')}`),
   );

@@ -28,7 +28,7 @@ const digest = (words: Uint32Array) =>
 const data = (name: string) => readFileSync(new URL(`data/gaps/${name}`, import.meta.url), 'utf8');
 const genesis = 0xe798f3ae4f57adcf25740fe43100d95ec4fd5d43a1568bc89e2b25df89ff6cb0n << 20n;
 
-/** What is left of a piece on a device. */
+/** The candidates that a device leaves of a piece. */
 async function candidates(
   device: Device,
   numbers: Numbers,
@@ -50,7 +50,7 @@ async function candidates(
   }
 }
 
-/** The same by the miners' sieve, in one window, once for all devices. */
+/** The same by the reference sieve, in one window, computed once for all devices. */
 function expectedCandidates({ start, minGap: gap, primes }: Numbers, piece: Piece): Uint32Array {
   const number = start + piece.start;
   const key = `${number} ${piece.count} ${gap} ${primes}`;
@@ -89,7 +89,7 @@ async function gapsOn(
   return found;
 }
 
-/** Where gaps begin, and how long they are, by going from prime to prime. */
+/** The start and length of each gap, found by going from prime to prime. */
 function expectedGaps(start: bigint, length: number, least: number): { at: bigint; gap: number }[] {
   const found: { at: bigint; gap: number }[] = [];
   let last: number | undefined;
@@ -101,7 +101,7 @@ function expectedGaps(start: bigint, length: number, least: number): { at: bigin
   return found;
 }
 
-/** Of 64 bits, so that compilers take little time. Some gaps are exactly as long as the shortest that counts. */
+/** Numbers of 64 bits, which compile fast. Some gaps have exactly the minimum length. */
 const start64 = 0xd5ca_da15_b5b6_6983n;
 const LENGTH = byTier(130_001, 260_001);
 const LEAST = 186;
@@ -115,23 +115,24 @@ describe.each(names)('%s', (name) => {
     if (!missing) device = await openDevice(name);
   });
   afterAll(() => device?.close());
-  // SwiftShader takes the longer to compile the more workgroup memory there is: 2 s of CPU at 8 KiB. PoCL takes as long
-  // for any, so that there one size does for all.
+  // The compile time of SwiftShader grows with workgroup memory: 2 s of CPU at 8 KiB. That of PoCL does not, so one size is
+  // enough there.
   const tile = (name === 'webgpu' || name === 'opencl') && !isLong ? { tileBits: 2 ** 13 } : {};
   const isLight = name === 'native' || name === 'wasm' || name === 'cuda';
-  const on = (body: (device: Device) => Promise<void>) => async (ctx: { skip(why: string): void }) => {
+  type Skip = (why: string) => void;
+  const on = (body: (device: Device, skip: Skip) => Promise<void>) => async (ctx: { skip: Skip }) => {
     if (missing) return ctx.skip(missing.reason);
-    await body(device!);
+    await body(device!, (why) => ctx.skip(why));
   };
-  /** Kernels of its own, for which the compilers of emulated GPUs take seconds; every gap is still found there. */
-  const onLight = (body: (device: Device) => Promise<void>) => async (ctx: { skip(why: string): void }) => {
+  /** For tests with their own kernels, which emulated GPUs compile for seconds. Those still have the test for every gap. */
+  const onLight = (body: (device: Device) => Promise<void>) => async (ctx: { skip: Skip }) => {
     if (isShort && !isLight) return ctx.skip('its kernels take seconds to compile here: npm run test:all');
     await on(body)(ctx);
   };
 
   describe('sieve', () => {
     test.skipIf(isShort && name === 'wasm')(
-      'windows of the chain, round by round',
+      'matches the windows of the chain, round by round',
       { timeout: 120_000 },
       onLight(async (here) => {
         const [small] = JSON.parse(data('sieve_windows.json')) as {
@@ -152,7 +153,7 @@ describe.each(names)('%s', (name) => {
     );
 
     test(
-      'windows of odd sizes, primes larger than tiles and windows, the border at 2^32',
+      'handles odd window sizes, primes larger than tiles and windows, and the boundary at 2^32',
       { timeout: 120_000 },
       onLight(async (here) => {
         const numbers = { start: genesis + 1n, length: 1n << 40n, minGap: 602, primes: 6000 };
@@ -171,7 +172,7 @@ describe.each(names)('%s', (name) => {
     );
 
     test(
-      'from remainders and from bitmaps of the host',
+      'starts from remainders or bitmaps of the host',
       { timeout: 120_000 },
       onLight(async (here) => {
         const [window, gap] = [40_001, 1000];
@@ -187,7 +188,7 @@ describe.each(names)('%s', (name) => {
               .map((odd) => (odd - 1) / 2),
           );
         expect(digest(await own({ starts }, alone, 4))).toBe(digest(expectedCandidates(numbers, alone)));
-        // Three windows that share a transfer; the words behind a window do not count, whatever is there.
+        // Three windows share a transfer; words after the end of a window are ignored.
         const piece = { start: 7n, count: 3 * window - 100 };
         const expected = digest(expectedCandidates(numbers, piece));
         const asked: HostWindow[] = [];
@@ -198,7 +199,7 @@ describe.each(names)('%s', (name) => {
           words.fill(0xffff_ffff);
           for (const at of left(from)) words[at >> 6]! &= ~(1 << ((at >> 1) & 31));
         };
-        // Bits of even numbers do not count: here they say that none of those is composite.
+        // Bits of even numbers are ignored: here they say that none is composite.
         const all = (from: HostWindow, words: Uint32Array): void => {
           words.fill(0xaaaa_aaaa);
           for (const at of left(from)) words[at >> 5]! &= ~(1 << (at & 31));
@@ -208,7 +209,7 @@ describe.each(names)('%s', (name) => {
         const { start: first } = asked[0]!;
         expect([first % 2n, first <= numbers.start + 7n]).toEqual([0n, true]);
         expect(asked.map(({ start }) => start - first)).toEqual([0n, BigInt(window + 1), BigInt(2 * (window + 1))]);
-        // A piece that has more windows than the depth allows, or more candidates than there is room for.
+        // A piece that has more windows than the depth allows, or more candidates than fit.
         await expect(own({ bitmap: odd }, piece, 2)).rejects.toThrow(/has more than 2 windows of 40001/);
         await expect(own({ starts }, piece, 3)).rejects.toThrow(/has more than 1 windows of 40001/);
         await expect(own({ bitmap: () => undefined }, piece, 3)).rejects.toThrow(/room for/);
@@ -217,7 +218,7 @@ describe.each(names)('%s', (name) => {
   });
 
   test(
-    'Fermat tests of small numbers, liars and Carmichael numbers among them',
+    'does Fermat tests of small numbers, including liars and Carmichael numbers',
     { timeout: 120_000 },
     onLight(async (here) => {
       const limb: Unsigned = name === 'native' ? 'u64' : 'u32';
@@ -237,7 +238,7 @@ describe.each(names)('%s', (name) => {
   );
 
   test(
-    'every gap once, whatever the windows, chains, depth and streams',
+    'finds every gap once, whatever the windows, chains, depth and streams',
     { timeout: 120_000 },
     on(async (here) => {
       const numbers = { start: start64, length: BigInt(LENGTH), minGap: LEAST, primes: 2000 };
@@ -251,7 +252,7 @@ describe.each(names)('%s', (name) => {
         ],
         [{ window: 100_000, depth: 2, perChain: 1, threads: 2 ** 30 }, { pipeline: 'sync' }],
       ];
-      // PoCL and SwiftShader take seconds for the kernels of each.
+      // PoCL and SwiftShader take seconds to compile the kernels of each.
       const hasOne = isShort && !isLight;
       for (const [options, engine] of hasOne ? ways.slice(1, 2) : ways) {
         expect(
@@ -260,7 +261,7 @@ describe.each(names)('%s', (name) => {
         ).toEqual(expected64);
       }
       if (hasOne) return;
-      // Longer windows than there are numbers, and as few primes as may be: all that changes is the work.
+      // A window longer than the range, and the fewest primes: only the amount of work changes.
       const few = { ...numbers, primes: 12 };
       expect(await gapsOn(here, few, 60_000n, { window: 2 ** 18, ...tile }, { streams: 8, slots: 1 })).toEqual(
         expected64.filter((at) => at < 60_000n),
@@ -269,10 +270,10 @@ describe.each(names)('%s', (name) => {
   );
 
   test(
-    'traces of candidates: words, carries and residues are those of bigints',
+    'traces words, carries and residues of candidates that match bigints',
     { timeout: 120_000 },
     onLight(async (here) => {
-      // Carries run through three words of 32 bits, and one of 64; or through one, where compilers are slow.
+      // Carries run through three words of 32 bits, or one of 64; through one of 32 where compilers are slow.
       const [bits, start] = isLight
         ? [128, (3n << 110n) | (2n ** 96n - 24_000n)]
         : [64, 2n ** 64n - 2n ** 60n - 24_000n];
@@ -304,7 +305,7 @@ describe.each(names)('%s', (name) => {
   );
 
   test(
-    "the log names the streams, by the runtime's handles where it has them",
+    "logs the streams, by the runtime's handles where it has them",
     on(async () => {
       const log: string[] = [];
       const own = await openDevice(name, { log: (line) => log.push(line) });
@@ -327,10 +328,10 @@ describe.each(names)('%s', (name) => {
 
   // Later blocks are below.
   test.skipIf(isShort)(
-    'the first block of the chain',
+    'finds the gap of the first block',
     { timeout: 300_000 },
-    on(async (here) => {
-      if (!isLight && !isLong) return; // its compilers take half a minute for numbers of 276 bits
+    on(async (here, skip) => {
+      if (!isLight && !isLong) return skip('compiling for 276 bits takes half a minute here: npm run test:long');
       const numbers = {
         start: genesis,
         length: 1n << 20n,
@@ -342,7 +343,7 @@ describe.each(names)('%s', (name) => {
   );
 });
 
-test('the first pieces are batched by how much is queued, as later ones are', { timeout: 120_000 }, async () => {
+test('batches the first pieces by the length of the queue, like later ones', { timeout: 120_000 }, async () => {
   const device = await openDevice('wasm');
   const [window, depth] = [2 ** 12, 4];
   const numbers = { start: start64, length: BigInt(40 * window), minGap: LEAST, primes: 2000 };
@@ -359,15 +360,15 @@ test('the first pieces are batched by how much is queued, as later ones are', { 
   }
 });
 
-test('several devices on one job', { timeout: 120_000 }, async (ctx) => {
+test('uses several devices for one job', { timeout: 120_000 }, async (ctx) => {
   const found = ['native', 'wasm'].filter((name) => !absent.some(({ id }) => id === name));
-  if (found.length < 2) return ctx.skip('one of them is not here');
+  if (found.length < 2) return ctx.skip('native or wasm is absent');
   const devices = await Promise.all(found.map((name) => openDevice(name)));
   const engine = new Engine(devices);
   try {
     const numbers = { start: start64, length: BigInt(LENGTH), minGap: LEAST, primes: 2000 };
     const window = byTier(2500, 5000);
-    // Compiled before: else the first device that is ready might do everything.
+    // Compiled in advance: otherwise the first ready device might do everything.
     for (const device of devices) await gapsOn(device, numbers, 1000n, { window, depth: 2 });
     const who = new Set<string>();
     const flow = gapFlow(numbers, { window, depth: 2, onPiece: (work) => who.add(work.device.info.id) });
@@ -381,7 +382,7 @@ test('several devices on one job', { timeout: 120_000 }, async (ctx) => {
   }
 });
 
-describe('blocks on the processor', () => {
+describe('on the CPU', () => {
   let device: Device | undefined;
   const missing = absent.find(({ id }) => id === 'native');
   beforeAll(async () => {
@@ -389,7 +390,7 @@ describe('blocks on the processor', () => {
   });
   afterAll(() => device?.close());
 
-  test('1385452, around its gap; all of the window with the big counts', { timeout: 600_000 }, async (ctx) => {
+  test('finds the gap of block 1385452, in the whole window in a long run', { timeout: 600_000 }, async (ctx) => {
     if (missing) return ctx.skip(missing.reason);
     const start = 0xd5cada15b5b66983f5c04d8909b8b8f423f14936ecdf02829d6b3e847918d8b8n << 32n;
     const gap = minGapForTarget(start, 6244144922783894n);
@@ -407,7 +408,7 @@ describe('blocks on the processor', () => {
     expect(digest(inWindow)).toBe('66f3149ced3bbc7baefaee3ecc7d0887dcb0febf7d92ce264479c67a3f0ae870');
   });
 
-  test('1385457, and the record of 41.9 merits', { timeout: 600_000 }, async (ctx) => {
+  test('finds the gap of block 1385457, and the record with merit 41.9', { timeout: 600_000 }, async (ctx) => {
     if (missing) return ctx.skip(missing.reason);
     const start = 0x8f20eb9cdb6ac2efee61f2cba1a68e298919804f05e82ac5e67359218b10c39en << 32n;
     const numbers = { start, length: 1n << 32n, minGap: minGapForTarget(start, 6241188427198572n), primes: 100_000 };
@@ -431,7 +432,7 @@ describe('blocks on the processor', () => {
     }
   });
 
-  test.skipIf(isShort)('longer numbers: of 337 bits, and of 766', { timeout: 120_000 }, async (ctx) => {
+  test.skipIf(isShort)('finds gaps of numbers of 337 and 766 bits', { timeout: 120_000 }, async (ctx) => {
     if (missing) return ctx.skip(missing.reason);
     const blocks = JSON.parse(data('blocks.json')) as { start: string; gap: number; start_bits: number }[];
     const long = blocks.filter(({ start_bits }) => start_bits > 330);
@@ -439,11 +440,11 @@ describe('blocks on the processor', () => {
     for (const { start, gap } of long) {
       const numbers = { start: BigInt(start) - 1999n, length: 1n << 32n, minGap: gap, primes: 100_000 };
       expect(await gapsOn(device!, numbers, 4000n, { window: 2 ** 14, perChain: 64 })).toEqual([1999n]);
-      // Two more than it has: it does not count.
+      // The gap is two below this minimum.
       const none = { ...numbers, minGap: gap + 2 };
       expect(await gapsOn(device!, none, 4000n, { window: 2 ** 14, perChain: 64 })).toEqual([]);
     }
   });
 
-  test('no prime of the sieve strikes itself out', () => expect(usablePrimes(1000n, 900_000)).toBe(168));
+  test('uses no sieve prime that would strike itself out', () => expect(usablePrimes(1000n, 900_000)).toBe(168));
 });

@@ -17,21 +17,15 @@ import { tileSamples } from './gpu-text/tile-samples.js';
 import { isLong, isShort, patience } from './tier.js';
 
 /**
- * What the devices' own suite does not see: every kernel of the conformance suite, the samples and `block` compile with
- * nvcc, where that is, in all harnesses; and on the devices for GPUs that are here the samples, which hold `std` and much
- * that happens between the regions of a tile, give the interpreter's bits.
+ * Tests beyond the conformance suite. Every kernel of that suite, the samples and `block` compile with nvcc in all
+ * harnesses, if nvcc is installed. On every available GPU device the samples, which cover `std` and much that happens
+ * between the regions of a tile, give the interpreter's bits.
  */
 const run = promisify(execFile);
-/** Each costs every compiler a second. What the short run leaves to the other has workloads' tests, or is like one that stays. */
-const few = ['radix'];
-const samples: readonly Sample[] = [...itemSamples, ...tileSamples, ...stdSamples].filter(
-  ({ kernel }) => !isShort || few.includes(kernel.name),
-);
-const cases = conformanceCases.filter(({ name }) =>
-  isShort ? /^(operations\/u32\/from memory, a gang|control\/choose)/.test(name) : !name.startsWith('streams/'),
-);
+const samples: readonly Sample[] = [...itemSamples, ...tileSamples, ...stdSamples];
+const cases = conformanceCases.filter(({ name }) => !name.startsWith('streams/'));
 const MINUTES = patience(60_000);
-const noNvcc = spawnSync('nvcc', ['--version']).status === 0 ? undefined : 'no nvcc here';
+const noNvcc = spawnSync('nvcc', ['--version']).status === 0 ? undefined : 'nvcc is not installed';
 const { absent } = await listDevices();
 
 let interpreter: Device;
@@ -50,9 +44,8 @@ test.skipIf(isShort)(
     const texts = textsFor('cuda', { checked: false });
     texts.push(...samples.map(({ kernel }) => lowerGpu(kernel, { target: 'cuda', harness: 'queue' }).text));
     texts.push(...samples.map(({ kernel }) => lowerGpu(kernel, { target: 'cuda', checked: true }).text));
-    // A short run has too few for two.
     const half = Math.ceil(texts.length / 2);
-    const files = isShort ? [texts] : [texts.slice(0, half), texts.slice(half)];
+    const files = [texts.slice(0, half), texts.slice(half)];
     const [block, ...logs] = await Promise.all([
       nvcc([lowerGpu(headerScan({ topWordZero: true }), { target: 'cuda' }).text], '-O3'),
       ...files.map((file) => nvcc(file.map(inNamespace), '-O1')),
@@ -70,14 +63,14 @@ describe.each(['cuda', 'opencl', 'webgpu'])('%s', (name) => {
   });
   afterAll(() => device?.close());
 
-  test.skipIf(isShort)('samples give the bits of the interpreter', { timeout: 5 * MINUTES }, async ({ skip }) => {
+  test.skipIf(isShort)('matches the interpreter on all samples', { timeout: 5 * MINUTES }, async ({ skip }) => {
     if (missing) return skip(missing.reason);
     const own = device!;
     const able = samples.filter(({ needs = [] }) => needs.every((ability) => hasAbility(own, ability)));
     for (const [at, sample] of able.entries()) {
       const wanted = await runKernel(interpreter, sample.kernel, sample.setup);
       const ways = waysOf(own, sample);
-      // Each way is a compiler's work: here they take turns, the long run has all of each.
+      // Each way takes time to compile: here the samples take turns, the long run has all ways of each.
       for (const options of isLong ? ways : ways.filter((_, way) => way === at % ways.length)) {
         const { buffers, ring } = await runKernel(own, sample.kernel, sample.setup, options);
         const what = `${sample.kernel.name} ${JSON.stringify(options)}`;
@@ -89,9 +82,8 @@ describe.each(['cuda', 'opencl', 'webgpu'])('%s', (name) => {
 });
 
 /**
- * Ways to compile a sample. PoCL 3.1 miscompiles what stands between barriers when a workgroup has several threads and
- * it makes loops of them (it is right when it repeats the code instead); there tiles have one thread, which is also the
- * fastest.
+ * Ways to compile a sample. PoCL 3.1 miscompiles code between barriers when a workgroup has several threads and it turns
+ * them into loops (it is right when it repeats the code instead). There tiles have one thread, which is also the fastest.
  */
 function waysOf({ info }: Device, { kernel }: Sample): CompileOptions[] {
   const among = (list: readonly Sample[]) => list.some((sample) => sample.kernel === kernel);
@@ -124,7 +116,7 @@ function textsFor(target: GpuTarget, options: { readonly checked: boolean }): st
   return kernels.map((kernel) => lowerGpu(kernel, { target, ...options }).text);
 }
 
-/** Many kernels in one file: a start of nvcc costs a second. */
+/** Many kernels in one file: nvcc takes a second to start. */
 const inNamespace = (text: string, i: number): string =>
   `namespace k${i} {\n${text.replaceAll(/millrace_(range|queue)/g, `$1_${i}`)}\n}`;
 

@@ -7,9 +7,9 @@ import { processSize } from './process-size.mjs';
 import { byTier, isLong, isShort } from './tier.js';
 
 /**
- * Devices that are opened and closed leave nothing in the process. Without what each of them does about it, a cycle left
- * three mappings for each thread that had koffi in it, and SwiftShader an open file. `test/cycles.mjs` does it by hand,
- * `test/programs.mjs` the same for kernels.
+ * Devices that are opened and closed leave nothing in the process. Without their workarounds, a cycle left three mappings
+ * for each thread that loaded koffi, and SwiftShader an open file. `test/cycles.mjs` is the same test by hand,
+ * `test/programs.mjs` that for kernels.
  */
 const cacheDirectory = await mkdtemp(join(tmpdir(), 'millrace-test-'));
 process.env.MILLRACE_CACHE_DIR = cacheDirectory;
@@ -17,12 +17,12 @@ afterAll(() => rm(cacheDirectory, { recursive: true, force: true }));
 const { absent } = await listDevices();
 
 test.for([
-  // Enough for each to leave more than is allowed below, if each cycle left something. A thread takes 60 ms to start.
+  // Enough cycles to exceed the limits below if each leaves something. A thread takes 60 ms to start.
   ...(isShort ? [] : [{ name: 'native', cycles: isLong ? 400 : 8, threads: 10 }]),
   { name: 'opencl', cycles: byTier(10, 60, 400), threads: 1 },
   { name: 'webgpu', cycles: byTier(3, 5, 100), threads: 1 },
   ...(isLong ? [{ name: 'wasm', cycles: 400, threads: 4 }] : []),
-])('$name, opened and closed $cycles times', { timeout: 3_600_000 }, async ({ name, cycles, threads }, { skip }) => {
+])('$name leaks nothing in $cycles cycles', { timeout: 3_600_000 }, async ({ name, cycles, threads }, { skip }) => {
   const missing = absent.find(({ id }) => id === name);
   if (missing) return skip(`no device ${name}: ${missing.reason}`);
   if (process.platform !== 'linux') return skip('only Linux shows a process its mappings');
@@ -40,7 +40,7 @@ test.for([
     }
     return processSize();
   };
-  // Allocators and engines keep what they may need again, some of it late: what is left behind is left by every round.
+  // Allocators and engines cache memory, some of it late. A leak grows in every round.
   let before = await run(byTier(1, 2));
   const grown: { readonly files: number; readonly mappings: number }[] = [];
   for (let round = 0; round < 3; round++) {

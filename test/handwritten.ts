@@ -1,7 +1,7 @@
 import type { ProgramSource } from '../src/device/program.js';
 import type { BufferDecl } from '../src/kernel/index.js';
 
-/** C of our own in the shape that generated code has, so that the pool can be tested without the kernel language. */
+/** Handwritten C in the form of generated code, to test the pool without the kernel language. */
 export function handwritten(name: string, body: string, more: Partial<ProgramSource> = {}): ProgramSource {
   return {
     name,
@@ -39,7 +39,7 @@ export const addItems = handwritten(
   },
 );
 
-/** Every item takes about \`value\` steps of a chain; looks at the cancel word before each item. */
+/** Every item takes about `steps` steps of a chain; checks the cancel word before each item. */
 export const spin = handwritten(
   'spin',
   `uint64_t millrace_run(const uint64_t *launch, uint64_t begin, uint64_t end) {

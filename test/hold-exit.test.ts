@@ -17,7 +17,7 @@ test.skipIf(isShort)('a thread that exits while it waits to be reused is not reu
   expect(await next.ended).toBe(true);
 });
 
-test('the end of a process waits for a thread that stays, and nothing more is begun', async () => {
+test('a process waits at exit for a thread that holds it, and no new action starts', async () => {
   const words = new Int32Array(new SharedArrayBuffer(12));
   const file = new URL('hold-exit-worker.mjs', import.meta.url);
   const thread = startThread({ file, name: 'stays', data: words, died: () => undefined });

@@ -7,11 +7,11 @@ import { PoolServer } from './network/pool-server.js';
 import { isShort } from './tier.js';
 import { zerosFile } from './zeros.js';
 
-/** Text that files, names, arguments and servers bring to messages: it is seen, and has no effect on a terminal. */
+/** Text from files, names, arguments and servers is visible in messages and has no effect on a terminal. */
 
-/** Colour, title and clearing of a terminal, both kinds of control characters, marks of direction, separators. */
+/** Escapes for colour, title and clearing, C0 and C1 control characters, direction marks, separators. */
 const HOSTILE = '\u001b[31m\u001b]0;t\u0007\u009b2J\u007f\b\r\u202e\u2066\u2028\u200b';
-/** A line of its own that looks like ours. */
+/** A separate line that looks like ours. */
 const FORGED = 'x\nerror: forged';
 const LONG = 'abc '.repeat(5000) + 'y'.repeat(20_000);
 
@@ -22,7 +22,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** What a terminal would do something with: all but line ends. */
+/** Characters that a terminal would act on, except line ends. */
 const ACTIVE = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 
 function file(name: string, content: string | Uint8Array): string {
@@ -30,7 +30,7 @@ function file(name: string, content: string | Uint8Array): string {
   return name;
 }
 
-/** A file of NumPy's with a header of any text. */
+/** An .npy file with any text as its header. */
 function npy(header: string): Uint8Array {
   const text = Buffer.from(header, 'latin1');
   const length = Buffer.alloc(4);
@@ -40,7 +40,7 @@ function npy(header: string): Uint8Array {
 
 const run = (...args: string[]): string[] => ['run', ...args, '--device', 'wasm', '--threads', '1', '--no-ledger'];
 
-/** By what a text comes from; each makes an argument list. */
+/** Where a text may come from; each makes an argument list. */
 const ways: readonly [what: string, args: (text: string) => readonly string[]][] = [
   ['an option', (text) => ['devices', `--${text}`]],
   ['a command', (text) => [text]],
@@ -65,7 +65,7 @@ const ways: readonly [what: string, args: (text: string) => readonly string[]][]
 ];
 
 describe.each(ways)('%s', (_, made) => {
-  test('all of it at once', async () => {
+  test('is escaped and cut, and forges no line', async () => {
     const { status, stdout, stderr } = await millrace(made(HOSTILE + FORGED + LONG), { cwd: folder });
     expect(status).not.toBe(0);
     expect(stderr).not.toBe('');
@@ -77,18 +77,18 @@ describe.each(ways)('%s', (_, made) => {
 });
 
 describe.skipIf(isShort).each(ways)('%s', (_, made) => {
-  test('control characters are escaped', async () => {
+  test('has its control characters escaped', async () => {
     const { status, stdout, stderr } = await millrace(made(HOSTILE), { cwd: folder });
     expect(status).not.toBe(0);
     expect(stderr).not.toBe('');
     expect(stdout + stderr).not.toMatch(ACTIVE);
   });
-  test('no line is forged', async () => {
+  test('forges no line', async () => {
     const { stdout, stderr } = await millrace(made(FORGED), { cwd: folder });
     expect(stderr).not.toBe('');
     expect(`${stdout}${stderr}`).not.toMatch(/^error: forged/m);
   });
-  test('what is long is cut', async () => {
+  test('is cut if it is long', async () => {
     const { status, stdout, stderr } = await millrace(made(LONG), { cwd: folder });
     expect(status).not.toBe(0);
     expect(stdout + stderr).not.toContain('y'.repeat(201));
@@ -96,7 +96,7 @@ describe.skipIf(isShort).each(ways)('%s', (_, made) => {
   });
 });
 
-test('escaped text shows what was there', async () => {
+test('escaped text shows the original characters', async () => {
   const { stderr } = await millrace(['selftest', '--device', '\u001b[31mred\u202e'], { cwd: folder });
   expect(stderr).toContain('\\u001b[31mred\\u202e');
 });
@@ -112,14 +112,14 @@ test('events are not cut, and a reader gets every character back', async () => {
   }
 });
 
-test('data is left as it is', async () => {
+test('data is not escaped', async () => {
   const { stdout } = await millrace(['words', '\u001b[31m?d', '--device', 'wasm', '--threads', '1'], {
     cwd: folder,
   });
   expect(stdout.split('\n').slice(0, 2)).toEqual(['\u001b[31m0', '\u001b[31m1']);
 });
 
-test('what the ledger keeps: the call of a job', async () => {
+test('the command line of a job in the ledger is escaped', async () => {
   const home = join(folder, 'home');
   mkdirSync(home);
   const name = file(`${HOSTILE}.mjs`, zerosFile(16));
@@ -132,7 +132,7 @@ test('what the ledger keeps: the call of a job', async () => {
   expect(stdout).not.toMatch(ACTIVE);
 });
 
-test('a pool: its messages, reasons and jobs', async () => {
+test('messages, reasons and jobs of a pool are escaped and cut', async () => {
   const server = await new PoolServer().listen();
   onTestFinished(() => server.close());
   server.difficulty = '0.00001';

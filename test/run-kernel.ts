@@ -10,7 +10,7 @@ export interface Runner {
   readonly id: string;
   /** Why it cannot run anything here. */
   readonly absent?: string;
-  /** Runs a kernel once and gives the buffers as they are afterwards. */
+  /** Runs a kernel once and returns the resulting buffers. */
   run(kernel: Kernel, setup: LaunchSetup, options?: CompileOptions): Promise<Readonly<Record<string, Data>>>;
 }
 
@@ -40,7 +40,7 @@ export async function kernelRunners(): Promise<{ interpreter: Runner; native: Ru
   return { interpreter: await runner('interpreter'), native: await runner('native') };
 }
 
-/** Whole words of a hexadecimal string of bytes, little-endian. */
+/** The little-endian words of a hexadecimal string. */
 export function wordsOfHex(hex: string): number[] {
   const bytes = Buffer.from(hex, 'hex');
   return Array.from({ length: bytes.length / 4 }, (_, i) => bytes.readUInt32LE(4 * i));

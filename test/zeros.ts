@@ -1,6 +1,6 @@
 /**
- * A kernel file for tests that need a search under way and nothing of what it finds: one index in `2 ** bits` hits, at some
- * million indices a second for a thread, without an end. It is a loop: a hash as fast takes a third of a second longer to
+ * A kernel file for tests that need a running search but not its results: one index in `2 ** bits` hits, at a few million
+ * indices a second per thread, without an end. It is a loop: an equally fast hash takes a third of a second longer to
  * compile, in every process that runs it.
  */
 export const zerosFile = (bits: number): string => `import { cell, items, loop, u32, when } from 'millrace';
