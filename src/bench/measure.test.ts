@@ -45,7 +45,7 @@ it('gives the median, the spread and the rate of the runs after the warm-up', as
   });
 });
 
-it('takes the seconds that a run measured itself', async () => {
+it('uses the seconds that a run reports', async () => {
   const { clock, pass } = fakeClock();
   const run = async () => {
     pass(50);
@@ -54,10 +54,10 @@ it('takes the seconds that a run measured itself', async () => {
   expect((await measure({ name: 'a', unit: 'B', run }, clock)).rate.median).toBe(5);
 });
 
-it('takes turns, and compares run by run', async () => {
+it('alternates candidates, and compares run by run', async () => {
   const { clock, pass } = fakeClock();
   const log: string[] = [];
-  // Both slow down together, tenfold; the ratio does not move.
+  // Both slow down together, tenfold; the ratio does not change.
   const a = timed('a', pass, [9, 1, 2, 4, 8, 10], log);
   const b = timed('b', pass, [9, 2, 4, 8, 16, 20], log);
   const { ratios } = await compare([a, b], clock);
@@ -79,7 +79,7 @@ it('refuses fewer than five runs', async () => {
   await expect(measure({ name: 'a', unit: 'H', runs: 4, run })).rejects.toMatchObject({ code: 'usage' });
 });
 
-it('takes the middle of an even number of values', () => {
+it('takes the mean of the two middle values of an even number', () => {
   expect(spreadOf([4, 1, 3, 2])).toEqual({ median: 2.5, min: 1, max: 4, relative: 1.2 });
 });
 

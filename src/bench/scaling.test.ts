@@ -8,7 +8,7 @@ const line = (fixed: number, perSecond: number): ScalableWork => ({
   close: () => {},
 });
 
-it('goes over four decades, and finds the line that is there', async () => {
+it('measures four decades, and fits a linear cost', async () => {
   const points = await measurePoints(line(0.002, 5e6));
   expect(points.map(({ work }) => work)).toEqual([100, 1000, 10_000, 100_000, 1_000_000]);
   const fit = fitPoints(points);
@@ -17,7 +17,7 @@ it('goes over four decades, and finds the line that is there', async () => {
   expect(fit.off).toBeLessThan(1e-9);
 });
 
-it('tells how far it is off where cost is no line', async () => {
+it('reports the error of the fit if the cost is not linear', async () => {
   const square: ScalableWork = { ...line(0, 1), run: async (work) => work * work };
   expect(fitPoints(await measurePoints(square)).off).toBeGreaterThan(0.5);
 });

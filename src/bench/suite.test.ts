@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => device.close());
 
-/** A case whose runs say themselves how long they took. */
+/** A case whose runs report the given time. */
 function taking(seconds: number, more: Partial<BenchCase> = {}): BenchCase {
   const open = async (_: Device, { runs }: { readonly runs: number }) => ({
     name: 'steady',
@@ -37,7 +37,7 @@ async function figures(...cases: BenchCase[]) {
 }
 const onlyFigure = async (one: BenchCase): Promise<Figure> => {
   const [figure] = await figures(one);
-  if (!figure || !isFigure(figure)) throw new Error('there is no figure');
+  if (!figure || !isFigure(figure)) throw new Error('the suite gave no figure');
   return figure;
 };
 
@@ -57,7 +57,7 @@ describe('a suite', () => {
     expect(one.bound?.share).toBeCloseTo(180 / (one.bound?.perSecond ?? 0), 12);
   });
 
-  it('leaves out what is long, and says why there is no figure', async () => {
+  it('leaves out long cases, and says why a figure is missing', async () => {
     const wrong = async () => {
       throw new MillraceError({ code: 'device-failed', message: 'it reported nonsense' });
     };
@@ -89,14 +89,14 @@ describe('saved figures', () => {
     expect(await lossOf(0.5)).toEqual([false]);
   });
 
-  it('a loss of a third is told though the runs of then were far apart', async () => {
+  it('a loss of a third is reported even if the saved runs vary widely', async () => {
     const now = { ...(await onlyFigure(taking(2))), rates: [47, 55, 60, 66, 78, 52, 58, 63, 71] };
     const then = { ...now, rates: now.rates.map((rate) => rate * 1.5) };
     expect(verdictsOf([now], named, saved(then))[0]).toMatchObject({ isPaired: false, isLost: true });
     expect(verdictsOf([now], named, saved(now))[0]?.isLost).toBe(false);
   });
 
-  it('beside a frozen kernel a machine that has become slower is not a loss', async () => {
+  it('with a frozen kernel, a slower machine is not a loss', async () => {
     const then = { ...(await onlyFigure(taking(1))), frozenRatios: [2, 2.1, 2.05, 1.98, 2.02] };
     const now = { ...(await onlyFigure(taking(2))), frozenRatios: [2.01, 2.06, 1.97, 2.04, 2.1] };
     expect(verdictsOf([now], named, saved(then))[0]).toMatchObject({ isPaired: true, isLost: false });
@@ -104,13 +104,13 @@ describe('saved figures', () => {
     expect(verdictsOf([slower], named, saved(then))[0]).toMatchObject({ isPaired: true, isLost: true });
   });
 
-  it('what chance explains is not a loss, and another machine says nothing', async () => {
+  it('a difference explained by chance is not a loss, and other machines are ignored', async () => {
     const now = await onlyFigure(taking(2));
     const wide = { ...now, rate: { median: 120, min: 59, max: 130, relative: 0.6 }, rates: [59, 120, 130, 50, 125] };
     expect(verdictsOf([now], named, saved(wide))[0]?.isLost).toBe(false);
     expect(verdictsOf([now], named, saved(now, known('another')))).toEqual([]);
     expect(verdictsOf([now], named, saved(now, known('a CPU', 64)))).toEqual([]);
-    // The report of its class is found among those of others.
+    // The report of the same machine is found among others.
     const among = [...saved(now, known('another')), ...saved(wide)];
     expect(verdictsOf([now], named, among)[0]).toMatchObject({ before: 120, now: 60 });
   });

@@ -58,7 +58,7 @@ describe('numbers for people', () => {
   });
 });
 
-it('a table aligns by what is seen, colours aside', () => {
+it('a table aligns visible text, ignoring colours', () => {
   const { bold } = styleFor({ isTTY: true }, {});
   expect(
     table(
@@ -77,11 +77,11 @@ it.each([
   [{ isTTY: true }, { TERM: 'dumb' }],
 ])('no colour for %j with %j', (stream, env) => expect(styleFor(stream, env).bad('x')).toBe('x'));
 
-it('an empty NO_COLOR does not count', () => {
+it('an empty NO_COLOR is ignored', () => {
   expect(styleFor({ isTTY: true }, { NO_COLOR: '' }).bad('x')).not.toBe('x');
 });
 
-describe('how a command ends', () => {
+describe('the end of a command', () => {
   const error = new MillraceError({
     code: 'device-absent',
     message: 'no compiler',
@@ -99,14 +99,14 @@ describe('how a command ends', () => {
     ['kernel-type', Exit.internal],
   ] as const)('%s exits with %d', (code, exit) => expect(exitOf(new MillraceError({ code, message: '' }))).toBe(exit));
 
-  it('tells people on stderr, in three lines', async () => {
+  it('prints an error to stderr, in three lines', async () => {
     const { output, stdout, stderr } = capture(false);
     expect(await runToExit(output, () => Promise.reject(error))).toBe(69);
     expect(stdout()).toBe('');
     expect(stderr()).toBe('error: no compiler\n  asked:  native\n  advice: get one\n');
   });
 
-  it('tells programs on stdout, and ends in done', async () => {
+  it('writes events to stdout for programs, done last', async () => {
     const { output, stdout, stderr } = capture(true);
     output.say('words');
     output.line('words');
@@ -118,7 +118,7 @@ describe('how a command ends', () => {
     ]);
   });
 
-  it('knows an abort from a failure', async () => {
+  it('distinguishes an abort from a failure', async () => {
     const { output } = capture(true);
     const controller = new AbortController();
     controller.abort();
@@ -175,13 +175,13 @@ describe('how a command ends', () => {
 });
 
 describe('options', () => {
-  it('have a variable each', () => {
+  it('have an environment variable each', () => {
     expect(valueOption('--batch-size <n>', '').envVar).toBe('MILLRACE_BATCH_SIZE');
     expect(flag('--json', '', { MILLRACE_JSON: '1' }).envVar).toBe('MILLRACE_JSON');
     for (const off of ['', '0', 'false', 'NO'])
       expect(flag('--json', '', { MILLRACE_JSON: off }).envVar).toBeUndefined();
   });
-  it.each(['', '0', '-1', '1.5', 'x', '1e2', '17'])('%j is no whole number from 1 to 16', (text) => {
+  it.each(['', '0', '-1', '1.5', 'x', '1e2', '17'])('%j is not a whole number from 1 to 16', (text) => {
     expect(() => wholeNumberParser(1, 16)(text)).toThrow('from 1 to 16');
   });
 });
@@ -195,7 +195,7 @@ function capture(json: boolean) {
 }
 
 describe('calls of a driver', () => {
-  it('are laid out as nsys does', () => {
+  it('are printed in the layout of nsys', () => {
     const call = (name: string, calls: number, totalNs: number) => ({
       name,
       calls,
@@ -223,15 +223,15 @@ describe('a screen', () => {
     screen.show(['two']);
     return text;
   };
-  it('is written over on a terminal, within its window', () => {
+  it('is overwritten on a terminal, within its window', () => {
     expect(written({ isTTY: true, columns: 11, rows: 24 })).toEqual([
       'one\u001b[K\na line tha\u001b[K\n\u001b[J',
       '\u001b[2A\rtwo\u001b[K\n\u001b[J',
     ]);
   });
-  it('only grows elsewhere', () => expect(written({})).toEqual(['one\na line that is too long\n', 'two\n']));
+  it('only appends elsewhere', () => expect(written({})).toEqual(['one\na line that is too long\n', 'two\n']));
 
-  it('takes the rows away that its lines have after the window was made narrower', () => {
+  it('clears all rows of its lines after the window became narrower', () => {
     const text: string[] = [];
     const stream = { isTTY: true, columns: 21, rows: 24, write: (part: string) => text.push(part) };
     const live = openLiveLines(stream);
@@ -242,7 +242,7 @@ describe('a screen', () => {
     expect(text.slice(1)).toEqual(['\u001b[3A\r\u001b[J']);
   });
 
-  it('is cut by what is seen: colours stay closed', () => {
+  it('is cut by visible width, with colours closed', () => {
     const { good } = styleFor({ isTTY: true }, {});
     expect(cutToWidth(`${good('green')} and more`, 8)).toBe(`${good('green')} an`);
     expect(cutToWidth(good('green'), 2)).toBe(good('gr'));
@@ -257,7 +257,7 @@ describe('diagnostics and events in files', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  it('are written at once, a line each', () => {
+  it('are written immediately, one per line', () => {
     const [log, events] = [join(folder, 'log'), join(folder, 'events')];
     const stderr: string[] = [];
     const sink = { write: (part: string) => stderr.push(part) };
@@ -272,7 +272,7 @@ describe('diagnostics and events in files', () => {
     output.close();
   });
 
-  it('the table of calls is about the work: stdout, where words may be, has none of it', async () => {
+  it('the table of calls goes to stderr if stdout is data', async () => {
     const [stdout, stderr]: string[][] = [[], []];
     const sink = (into: string[] = []) => ({ write: (part: string) => into.push(part) });
     const output = openOutput({ isData: true }, { stdout: sink(stdout), stderr: sink(stderr) });
@@ -284,7 +284,7 @@ describe('diagnostics and events in files', () => {
     output.close();
   });
 
-  it.each(['extraVerbose', 'events'])('a place that cannot be written is an error: %s', (option) => {
+  it.each(['extraVerbose', 'events'])('a path that cannot be written is an error: %s', (option) => {
     expect(() => openOutput({ [option]: join(folder, 'none', 'log') })).toThrow(/cannot write/);
   });
   it('without a file, devices are not asked for diagnostics', () => {
@@ -292,7 +292,7 @@ describe('diagnostics and events in files', () => {
   });
 });
 
-it('a scratch cache is there while it is wanted, and nothing of it is left', () => {
+it('a scratch cache exists until it ends, then is removed', () => {
   const before = process.env.MILLRACE_CACHE_DIR;
   const scratch = startScratchCache();
   const inside = process.env.MILLRACE_CACHE_DIR ?? '';

@@ -19,7 +19,7 @@ function file(text: string): string {
 const node = (text: string) => parseEndpoint(text, HTTP_SCHEMES);
 
 describe('credentials', () => {
-  it('of an address count first, as a whole: no password of another server is put beside its name', () => {
+  it('of an address take precedence as a pair: its user never gets the password of another server', () => {
     const given = { user: 'all', password: 'secret of all' };
     expect(credentialsFor(node('http://own:pw@h'), given)).toEqual({ user: 'own', password: 'pw' });
     expect(credentialsFor(node('http://own@h'), given)).toEqual({ user: 'own', password: undefined });
@@ -33,7 +33,7 @@ describe('credentials', () => {
     }
   });
 
-  it('of a cookie are read anew each time, and made known as secrets', () => {
+  it('of a cookie are read again each time, and registered as secrets', () => {
     const path = file('__cookie__:first:part');
     const secrets: string[] = [];
     const credentials = rpcCredentials(node('http://h'), { cookie: path }, (secret) => secrets.push(secret));
@@ -47,7 +47,7 @@ describe('credentials', () => {
     expect(credentials).toThrow(/ENOENT/);
   });
 
-  it('are none where none are given', () => {
+  it('are undefined if none are given', () => {
     expect(rpcCredentials(node('http://h'), {}, () => undefined)()).toBeUndefined();
   });
 });

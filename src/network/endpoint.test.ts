@@ -24,18 +24,18 @@ describe('addresses of servers', () => {
     });
   });
 
-  it.each(['stratum2+tcp://pool:1', 'sv2://pool:1', 'stratumv2://pool:1'])('%s: said plainly', (text) => {
+  it.each(['stratum2+tcp://pool:1', 'sv2://pool:1', 'stratumv2://pool:1'])('%s is refused as Stratum V2', (text) => {
     expect(() => pool(text)).toThrow(/Stratum V2 is not supported[\s\S]*stratum\+tcp/);
   });
 
   it.each(['', 'stratum+tcp://', 'h:0', 'h:65536', 'h:1x', 'http://h:1', 'file:///etc/passwd', 'a b:1', '[::1'])(
-    '%j is none',
+    '%j is refused',
     (text) => {
       expect(() => pool(text)).toThrow(/not a server address|unknown scheme/);
     },
   );
 
-  it('are told without credentials, also when they are wrong', () => {
+  it('are reported without credentials, even if invalid', () => {
     let words = '';
     try {
       pool('stratum+tcp://anna:apple-pass@h:99999');

@@ -16,7 +16,7 @@ class JumpingClock implements Clock {
       signal.addEventListener('abort', () => this.#waits.delete(wait) && resolve(), { once: true });
     });
   }
-  /** Lets everything happen until that time. */
+  /** Runs everything that happens until that time. */
   async run(until: number): Promise<void> {
     for (;;) {
       for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
@@ -69,8 +69,8 @@ function start(servers: number, isUp: (server: number, now: number) => boolean) 
   return { clock, story, lose: () => session?.close('gone'), end };
 }
 
-describe('servers in their order', () => {
-  it('that are all away are tried for ever, ever less often, at least once a minute', async () => {
+describe('servers in order', () => {
+  it('that are all down are retried forever, less and less often, at least once a minute', async () => {
     const { clock, story, end } = start(2, () => false);
     await clock.run(24 * 3600_000);
     await end();
@@ -80,7 +80,7 @@ describe('servers in their order', () => {
     expect(story.filter((one) => one.endsWith('refused 1'))).toHaveLength(tries.length);
   });
 
-  it('the first is taken back as soon as it answers', async () => {
+  it('give way to the first one when it answers again', async () => {
     const { clock, story, end } = start(3, (server, now) => server === 2 || (server === 0 && now > 700_000));
     await clock.run(2_000_000);
     await end();
@@ -91,7 +91,7 @@ describe('servers in their order', () => {
     ]);
   });
 
-  it('one that is lost after a good while is called again at once, one that only drops calls is not', async () => {
+  it('are reconnected at once after a long session, but not if they drop every connection', async () => {
     const { clock, story, lose, end } = start(1, () => true);
     await clock.run(100_000);
     lose();
@@ -106,7 +106,7 @@ describe('servers in their order', () => {
     expect(story.filter((one) => one.includes('use')).length).toBeLessThan(20);
   });
 
-  it('waits a second, two, four … a minute', () => {
+  it('are retried after 1, 2, 4 … 60 seconds', () => {
     expect([0, 1, 2, 5, 6, 100].map(backOff)).toEqual([1000, 2000, 4000, 32_000, 60_000, 60_000]);
   });
 });

@@ -22,7 +22,7 @@ describe('JSON with long numbers', () => {
     expect(parseExact(text)).toEqual(wanted);
   });
 
-  it('all else is read as always', () => {
+  it('all other text is parsed as by JSON.parse', () => {
     const short = fc.jsonValue().filter((value) => !/(?<![\d.])\d{16}/.test(JSON.stringify(value)));
     fc.assert(
       fc.property(short, (value) => {

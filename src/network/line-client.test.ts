@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { LINE_SCHEMES, parseEndpoint } from './endpoint.js';
 import { connectLines } from './line-client.js';
 
-test('a server that sends without end leaves this thread most of its time', async () => {
+test('a server that sends endlessly leaves this thread most of its time', async () => {
   const line = `${'x'.repeat(30_000)}\n`;
   const flood = (socket: Socket): void => {
     while (!socket.destroyed && socket.write(line));

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { LineSplitter } from './line-splitter.js';
 
 describe('lines', () => {
-  it('are the same in whatever pieces they come', () => {
+  it('are the same however the bytes are split', () => {
     const text = fc.string({ unit: 'grapheme', maxLength: 200 });
     const cuts = fc.array(fc.nat({ max: 500 }), { maxLength: 30 });
     fc.assert(
@@ -27,7 +27,7 @@ describe('lines', () => {
     );
   });
 
-  it('that are too long are refused, whether or not their end has come, and none shorter is', () => {
+  it('that are too long are refused, with or without their end; shorter ones are not', () => {
     const push = (bytes: number, end: string) => new LineSplitter(1000).push(Buffer.from('x'.repeat(bytes) + end));
     expect(push(1000, '\n')).toEqual(['x'.repeat(1000)]);
     expect(push(1001, '\n')).toBeUndefined();

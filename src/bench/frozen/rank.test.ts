@@ -7,7 +7,7 @@ describe('the signed-rank test', () => {
     expect(signedRankBelow(withRankSum(10, 8))).toBeCloseTo(0.025, 2);
     expect(signedRankBelow(withRankSum(20, 52))).toBeCloseTo(0.025, 2);
   });
-  it('sees no direction where there is none', () => {
+  it('finds no direction in symmetric values', () => {
     expect(signedRankBelow([1, -1, 2, -2, 3, -3])).toBeCloseTo(0.5, 1);
     expect(signedRankBelow([0, 0])).toBe(1);
   });
@@ -22,7 +22,7 @@ describe('the Mann–Whitney test', () => {
   });
 });
 
-/** The values 1 to n, of which the largest that fit together have the sum `positive` and are above zero. */
+/** The values 1 to n with signs. The positive ones, chosen from the largest down, have the sum `positive`. */
 function withRankSum(n: number, positive: number): number[] {
   let left = positive;
   const signs = Array.from({ length: n }, (_, at) => n - at).map((rank) => {
@@ -30,6 +30,6 @@ function withRankSum(n: number, positive: number): number[] {
     left -= rank;
     return rank;
   });
-  if (left > 0) throw new Error('there is no such sum');
+  if (left > 0) throw new Error('no ranks have this sum');
   return signs;
 }

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { openDevice } from '../../device/registry.js';
 import { recorder } from './recording.js';
 
-it('keeps the commands that kernels need, and refuses the others', async () => {
+it('records the commands that kernels need, and refuses the others', async () => {
   const device = await openDevice('wasm', { threads: 1 });
   const recorded = recorder(device);
   try {

@@ -6,7 +6,7 @@ import { suiteCommand } from './suite-command.js';
 
 const after = (...words: string[]) => routeBench(words).join(' ');
 
-it('sends several workloads, and what only all of them have, to `bench all`', () => {
+it('sends several workloads, and options of the suite only, to `bench all`', () => {
   expect(after('bench', 'block', 'words', '--device', 'wasm')).toBe('bench all block words --device wasm');
   expect(after('bench', 'block', '--full')).toBe('bench all block --full');
   expect(after('bench', 'encode', '--json', '--save=now.json')).toBe('bench all encode --json --save=now.json');

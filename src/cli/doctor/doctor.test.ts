@@ -16,7 +16,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-describe('a report that can be shown to others', () => {
+describe('a report that can be shared', () => {
   const home = join('/', 'h', 'ann');
   it.each([
     [`${home}/.cache/millrace`, '~/.cache/millrace'],
@@ -26,7 +26,7 @@ describe('a report that can be shown to others', () => {
     ['https://example.org/a@b', 'https://example.org/a@b'],
   ])('%s', (text, wanted) => expect(withoutSecrets(text, home)).toBe(wanted));
 
-  it('names variables that matter, hides what is secret, and sees what goes wrong with them', () => {
+  it('lists relevant variables, hides secrets, and warns of wrong values', () => {
     const found = environmentFindings({
       PATH: '/bin',
       MILLRACE_DEVICE: 'cuda:0',
@@ -49,11 +49,11 @@ describe('a report that can be shown to others', () => {
 });
 
 describe('the cache', () => {
-  it('not created yet is not a fault', async () => {
+  it('is ok if it is not created yet', async () => {
     const path = join(folder, 'later');
     expect(await cacheFindings(path)).toEqual([{ what: 'directory', state: 'ok', found: `${path}, not created yet` }]);
   });
-  it('is counted', async () => {
+  it('is reported with its entries and size', async () => {
     const path = join(folder, 'cache');
     mkdirSync(join(path, 'a1'), { recursive: true });
     chmodSync(path, 0o700);
@@ -61,7 +61,7 @@ describe('the cache', () => {
     const [finding] = await cacheFindings(path);
     expect(finding).toMatchObject({ state: 'ok', found: `${path}, mode 700, 1 entry, 2.00 KiB` });
   });
-  it('that others may write to is not used, and says so', async () => {
+  it('gives a warning if others can write to it', async () => {
     const path = join(folder, 'open');
     mkdirSync(path);
     chmodSync(path, 0o777);
@@ -89,7 +89,7 @@ it.each([
   ['18.20.0', 'warning'],
 ])('Node.js %s: %s', (running, state) => expect(node(running).state).toBe(state));
 
-it('a device is tried, not believed', async () => {
+it('a device is tested by a trial run', async () => {
   const { info } = await openDevice('interpreter');
   expect(await tryDevice(info)).toMatchObject({ what: 'interpreter', state: 'ok' });
   expect(await tryDevice({ ...info, id: 'interpreter:7' })).toMatchObject({
@@ -99,7 +99,7 @@ it('a device is tried, not believed', async () => {
   });
 });
 
-it('advice stands under what it is about', () => {
+it('advice is printed under its finding', () => {
   const lines = findingLines(
     [
       { what: 'driver', state: 'ok', found: '580' },

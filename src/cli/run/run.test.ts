@@ -21,7 +21,7 @@ describe('whole numbers', () => {
   ])('%s', (text, value) => expect(parseWholeNumber(text)).toBe(value));
 
   it.each(['', ' ', '1.5', '1.55e1', '1e-3', '0x', '2^', '^2', '2^x', 'ten', '1 2', '2^-1', '--1'])(
-    '%j is none',
+    'reject %j',
     (text) => expect(parseWholeNumber(text)).toBeUndefined(),
   );
 });
@@ -34,7 +34,7 @@ describe('a space', () => {
     ['5:0x10', { start: 5n, length: 11n }],
   ])('%s', (text, range) => expect(parseSpace(text)).toEqual(range));
 
-  it.each(['0', '2^129', '7:7', '8:7', ':7', '7:', '1:2:3', '-5', '-5:5', '1.5'])('%j is none', (text) =>
+  it.each(['0', '2^129', '7:7', '8:7', ':7', '7:', '1:2:3', '-5', '-5:5', '1.5'])('rejects %j', (text) =>
     expect(() => parseSpace(text)).toThrow('2^40'),
   );
 });
@@ -50,7 +50,7 @@ describe('parameters', () => {
     { name: 'wide', type: 'u64', length: 2, array: true },
   ];
 
-  it('are values of the types that are declared', () => {
+  it('have the declared types', () => {
     const given = params('count=0xff', 'shift=-3', 'limit=2^63', 'scale=-1.5e-3', 'on=true', 'hash=1, 2,0x3');
     expect(jobValues(fields, given)).toEqual({
       count: 255,
@@ -79,13 +79,13 @@ describe('parameters', () => {
     ['hash=1,2,x', 'from 0 to'],
   ])('%s is refused', (text, advice) => expect(() => jobValues(fields, params(text))).toThrow(advice));
 
-  it('have a name and a value, once', () => {
+  it('have a name and a value, each name once', () => {
     expect(params('a=b=c').get('a')).toBe('b=c');
     for (const text of ['a', '=1', '']) expect(() => params(text)).toThrow('name=value');
     expect(() => params('a=1', 'a=2')).toThrow('twice');
   });
 
-  it('are taken for what they look like where nothing is declared', () => {
+  it('have a type guessed from the text if none is declared', () => {
     expect(['7', '-7', '0x10', '2^60', '1.5', 'true', 'abc', '1,x'].map(parseUntyped)).toEqual([
       ...[7, -7, 16, 1n << 60n, 1.5, true, 'abc'],
       [1, 'x'],
@@ -93,7 +93,7 @@ describe('parameters', () => {
   });
 });
 
-it('hits are lines whose columns stay where they are', () => {
+it('hits are printed in aligned columns', () => {
   const columns = columnsOf({ start: 0n, length: 100_000n }, [
     { name: 'n', type: 'u32', length: 1, array: false },
     { name: 'digest', type: 'u32', length: 2, array: true },

@@ -12,7 +12,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** A program with an option of each sort, and what a call of it ends up with. */
+/** Runs a program with an option of each kind, and returns the resulting options. */
 async function settle(
   config: unknown,
   args: readonly string[] = [],
@@ -44,7 +44,7 @@ async function settle(
 }
 
 describe('settings', () => {
-  it('file < environment < flag, and below them the default', async () => {
+  it('take precedence in the order default < file < environment < flag', async () => {
     process.env.MILLRACE_CONFIG_TEST = '3';
     try {
       expect(await settle({})).toMatchObject({ device: 'auto', hoist: true });
@@ -57,14 +57,14 @@ describe('settings', () => {
     }
   });
 
-  it('of one command count more than those of all', async () => {
+  it('of one command override those of all commands', async () => {
     const config = { threads: 1, block: { threads: 2, solve: { threads: 3, any: true }, verify: { threads: 4 } } };
     expect(await settle(config)).toMatchObject({ threads: 3, any: true });
     expect(await settle({ threads: 1, block: { threads: 2 } })).toMatchObject({ threads: 2 });
     expect(await settle({ other: { far: true } })).not.toHaveProperty('far');
   });
 
-  it('are read as flags are: numbers, lists, yes and no', async () => {
+  it('are parsed like flags: numbers, lists, true and false', async () => {
     expect(await settle({ threads: '5', param: ['a=1', 'b=2'], any: false, 'no-hoist': true })).toMatchObject({
       threads: 5,
       param: ['a=1', 'b=2'],
@@ -87,7 +87,7 @@ describe('settings', () => {
     ['{ "device": ', 'not JSON'],
   ])('%j is refused', (config, message) => expect(settle(config)).rejects.toThrow(message));
 
-  it('a file that is asked for has to be there; the one at home need not', async () => {
+  it('are refused if the file given with --config is missing', async () => {
     await expect(settle({}, ['--config', join(folder, 'none.json')])).rejects.toThrow('cannot read it');
   });
 });

@@ -13,8 +13,8 @@ import { HitProgram, hitVariables } from './on-hit.js';
 
 const silent = { event: () => undefined, say: () => undefined, warn: () => undefined } as unknown as Output;
 
-describe('what a ledger knows', () => {
-  /** Of a space from 0 to 100: what is done, and at which indices there were hits. */
+describe('a stored answer', () => {
+  /** Asks a ledger of the space 0 to 100 with the ranges `done` and hits at the indices `found`. */
   const answer = (done: readonly [number, number][], found: readonly number[], mode: SearchMode, limit?: number) => {
     const completed = Intervals.of(done.map(([from, to]) => between(BigInt(from), BigInt(to))));
     const space = between(0n, 100n);
@@ -25,29 +25,29 @@ describe('what a ledger knows', () => {
       storedHits: found.map((index) => ({ index: BigInt(index) })),
     } as unknown as JobLedger;
     const call = { output: silent } as Call<JobSessionOptions>;
-    const booking = new JobSession(call, space, { ledger, store: undefined as unknown as Store }, undefined);
-    return booking.storedAnswer(mode, limit)?.map(({ index }) => Number(index));
+    const session = new JobSession(call, space, { ledger, store: undefined as unknown as Store }, undefined);
+    return session.storedAnswer(mode, limit)?.map(({ index }) => Number(index));
   };
   const all: [number, number][] = [[0, 100]];
 
   it.each<[string, [number, number][], number[], SearchMode, number | undefined, number[] | undefined]>([
-    ['all of it', all, [5, 70], 'all', undefined, [5, 70]],
-    ['that there is nothing', all, [], 'all', undefined, []],
-    ['not enough for all', [[0, 99]], [5, 70], 'all', undefined, undefined],
-    ['as many as are wanted', [[0, 50]], [5, 20, 70], 'all', 2, [5, 20]],
-    ['fewer in order than are wanted', [[0, 50]], [5, 70], 'all', 2, undefined],
-    ['as many in any order', [[0, 50]], [5, 70], 'arrival', 2, [5, 70]],
-    ['the first, of which all below is done', [[0, 20]], [20, 70], 'first', undefined, [20]],
-    ['one that may not be the first', [[0, 20]], [21], 'first', undefined, undefined],
-    ['that there is no first', all, [], 'first', undefined, []],
-    ['any', [], [50], 'any', undefined, [50]],
-    ['that there is not any', all, [], 'any', undefined, []],
-    ['nothing', [], [], 'any', undefined, undefined],
+    ['has all hits of a complete job', all, [5, 70], 'all', undefined, [5, 70]],
+    ['is empty for a complete job without hits', all, [], 'all', undefined, []],
+    ['is missing if an index is not done', [[0, 99]], [5, 70], 'all', undefined, undefined],
+    ['has the first hits up to the limit', [[0, 50]], [5, 20, 70], 'all', 2, [5, 20]],
+    ['is missing if fewer hits than the limit are in order', [[0, 50]], [5, 70], 'all', 2, undefined],
+    ['has hits in any order up to the limit', [[0, 50]], [5, 70], 'arrival', 2, [5, 70]],
+    ['has the first hit if all indices below it are done', [[0, 20]], [20, 70], 'first', undefined, [20]],
+    ['is missing if the hit may not be the first', [[0, 20]], [21], 'first', undefined, undefined],
+    ['is empty if there is no first hit', all, [], 'first', undefined, []],
+    ['has any hit', [], [50], 'any', undefined, [50]],
+    ['is empty if no index hits', all, [], 'any', undefined, []],
+    ['is missing if nothing is stored', [], [], 'any', undefined, undefined],
   ])('%s', (_name, done, found, mode, limit, wanted) => expect(answer(done, found, mode, limit)).toEqual(wanted));
 });
 
 describe('a hit for another program', () => {
-  it('is variables', () => {
+  it('is passed in environment variables', () => {
     const hit = { index: 1n << 70n, nonce: 7, 'odd-name': true, digest: [1, 0xffff_ffff], wide: 1n << 63n };
     expect(hitVariables(hit, 2, 'abc')).toEqual({
       MILLRACE_JOB: 'abc',
@@ -61,14 +61,14 @@ describe('a hit for another program', () => {
     });
   });
 
-  it('has no field that takes the place of another variable', () => {
+  it('has no field that overrides another variable', () => {
     expect(hitVariables({ index: 1n, INDEX: 9, Nth: 9 } as { index: bigint }, 0, '')).toMatchObject({
       MILLRACE_HIT_INDEX: '1',
       MILLRACE_HIT_NTH: '0',
     });
   });
 
-  it('goes to programs one after the other, each in its turn', async () => {
+  it('is passed to one program after the other, in order', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'millrace-on-hit-'));
     try {
       const path = join(folder, 'tell');
@@ -76,23 +76,23 @@ describe('a hit for another program', () => {
       chmodSync(path, 0o755);
       const said: string[] = [];
       const program = new HitProgram(path, { ...silent, say: (text) => void said.push(text) });
-      const told: number[] = [];
+      const ended: number[] = [];
       for (const at of [3, 2, 1]) {
         const variables = { MILLRACE_HIT_INDEX: `${at}$(false)`, MILLRACE_HIT_NTH: String(at) };
         void program.run(
           () => variables,
-          () => told.push(at),
+          () => ended.push(at),
         );
       }
       await program.end();
       expect(said).toEqual(['3$(false); ', '2$(false); ', '1$(false); '].map((text) => text.trimEnd()));
-      expect(told).toEqual([3, 2, 1]);
+      expect(ended).toEqual([3, 2, 1]);
     } finally {
       rmSync(folder, { recursive: true });
     }
   });
 
-  it('has at most so many programs at a time, and whoever has more hits waits', async () => {
+  it('waits while the maximum number of programs is running', async () => {
     const program = new HitProgram('true', silent, 3);
     const counts: number[] = [];
     let made = 0;
@@ -109,11 +109,11 @@ describe('a hit for another program', () => {
     expect(done).toBe(20);
   });
 
-  it.each(['', 'no-such-program', '/etc/passwd', './none', 'true; true'])('is not told to %j', (given) => {
+  it.each(['', 'no-such-program', '/etc/passwd', './none', 'true; true'])('is not passed to %j', (given) => {
     expect(() => new HitProgram(given, silent)).toThrow('not an executable program');
   });
-  it('finds programs as the system does', () => expect(() => new HitProgram('true', silent)).not.toThrow());
+  it('is passed to a program found in PATH', () => expect(() => new HitProgram('true', silent)).not.toThrow());
 });
 
-it.each(['', 'x', '1.5', '10000'])('%j is no priority', (text) => expect(() => parsePriority(text)).toThrow('9999'));
-it.each(['0', '-5', '+7'])('%s is one', (text) => expect(parsePriority(text)).toBe(Number(text)));
+it.each(['', 'x', '1.5', '10000'])('%j is not a priority', (text) => expect(() => parsePriority(text)).toThrow('9999'));
+it.each(['0', '-5', '+7'])('%s is a priority', (text) => expect(parsePriority(text)).toBe(Number(text)));

@@ -9,19 +9,19 @@ describe('a device that gets hot', () => {
       return state.cause === 'too hot';
     });
   };
-  it('is held at the limit and let go when it is 5 °C cooler, not before', () => {
+  it('is paused at the limit and resumed when it is 5 °C cooler, not before', () => {
     expect(walk([70, 79.9, 80, 79, 76, 75.1, 75, 79, 81])).toEqual([
       ...[false, false, true, true, true, true],
       ...[false, false, true],
     ]);
   });
-  it('stays held while its sensor is silent', () =>
+  it('stays paused while its sensor reports nothing', () =>
     expect(walk([85, undefined, undefined, 74])).toEqual([true, true, true, false]));
-  it('is not held by a sensor that never says anything', () => expect(walk([undefined])).toEqual([false]));
+  it('is not paused if its sensor never reports', () => expect(walk([undefined])).toEqual([false]));
 });
 
 describe('a device that draws much power', () => {
-  it('is held for a while, whatever it draws while it does nothing', () => {
+  it('is paused for a while, whatever it draws while idle', () => {
     let state: LimitPause = NOT_PAUSED;
     const held = ([powerW, nowMs]: readonly [number, number]): string | undefined => {
       state = nextPause(state, { powerW }, { maxPower: 300 }, nowMs);
@@ -44,7 +44,7 @@ describe('a device that draws much power', () => {
       'too much power',
     ]);
   });
-  it('heat counts first', () => {
+  it('is paused for heat first', () => {
     const { cause } = nextPause(NOT_PAUSED, { powerW: 400, temperatureC: 90 }, { maxPower: 300, maxTemp: 80 }, 0);
     expect(cause).toBe('too hot');
   });
@@ -65,13 +65,13 @@ describe('a share of the processors', () => {
     let budget = FULL_BUDGET;
     let usedMs = 0;
     for (let tick = 0; tick < 1000; tick++) {
-      const used = budget.isOverspent ? 0 : 100; // the thread works all the time when it may
+      const used = budget.isOverspent ? 0 : 100; // the thread works whenever it may
       usedMs += used;
       budget = spend(budget, 0.25, 2, 100, used);
     }
     expect(usedMs / 100_000 / 2).toBeCloseTo(0.25, 2);
   });
-  it('saves little: after a quiet hour there is no loud minute', () => {
+  it('carries over little: an idle hour does not allow a busy minute', () => {
     let budget = spend(FULL_BUDGET, 0.5, 2, 3_600_000, 0);
     let free = 0;
     for (; !budget.isOverspent; free++) budget = spend(budget, 0.5, 2, 100, 200);

@@ -7,7 +7,6 @@ import { Exit } from '../command/exit.js';
 import { openOutput } from '../output/output.js';
 import { type MonitorOptions, startMonitor } from './monitor.js';
 
-/** A job on two devices, a clock that is turned by hand, sensors that say what they are told. */
 beforeEach(
   () =>
     void vi.useFakeTimers({
@@ -16,9 +15,10 @@ beforeEach(
 );
 afterEach(() => void vi.useRealTimers());
 
+/** A job on two devices, with a clock and sensors set by the test. */
 function watched(options: MonitorOptions, { json = false, card = {}, isOpen = true } = {}) {
-  const told: string[] = [];
-  const sink = { write: (text: string) => told.push(text) };
+  const printed: string[] = [];
+  const sink = { write: (text: string) => printed.push(text) };
   const output = openOutput({ json }, { stdout: sink, stderr: sink });
   const sensors = new Map<string, Sensors>([
     ['cuda:0', card],
@@ -54,12 +54,12 @@ function watched(options: MonitorOptions, { json = false, card = {}, isOpen = tr
   const here = { sensors: async (id: string) => sensors.get(id), processors: 2, cpuMs: () => state.cpuMs };
   const monitor = startMonitor(output, options, job, controls, here);
   const pass = (seconds: number) => vi.advanceTimersByTimeAsync(seconds * 1000);
-  return { monitor, told: () => told.join(''), sensors, state, held, stops, stop, paused, pass };
+  return { monitor, printed: () => printed.join(''), sensors, state, held, stops, stop, paused, pass };
 }
 
 describe('limits', () => {
-  it('hold the device that is too hot, and it alone, until it has cooled', async () => {
-    const { sensors, held, pass, told, monitor } = watched({ maxTemp: 80 });
+  it('pause only the device that is too hot, until it has cooled', async () => {
+    const { sensors, held, pass, printed, monitor } = watched({ maxTemp: 80 });
     sensors.set('cuda:0', { temperatureC: 79 }).set('native', { temperatureC: 50 });
     await pass(2.1);
     expect([...held]).toEqual([]);
@@ -72,16 +72,16 @@ describe('limits', () => {
     sensors.set('cuda:0', { temperatureC: 75 });
     await pass(2);
     expect([...held]).toEqual([]);
-    const words = told().replaceAll(/^(\[|warning:).*\n/gm, ''); // without the line after 10 s
+    const words = printed().replaceAll(/^(\[|warning:).*\n/gm, ''); // without the line after 10 s
     expect(words).toBe('cuda:0 pauses: too hot (84 °C)\ncuda:0 resumes (75 °C)\n');
     monitor.end();
   });
 
-  it('tell programs, and warn of devices that nothing is known of', async () => {
+  it('emit events, and warn of devices that report nothing', async () => {
     const card = { temperatureC: 60, powerW: 310 };
-    const { pass, told, monitor } = watched({ maxTemp: 80, maxPower: 300 }, { json: true, card });
+    const { pass, printed, monitor } = watched({ maxTemp: 80, maxPower: 300 }, { json: true, card });
     await pass(2.1);
-    const events = eventsIn(told());
+    const events = eventsIn(printed());
     expect(events.filter(({ event }) => event === 'paused')).toEqual([
       { event: 'paused', device: 'cuda:0', reason: 'too much power', temperatureC: 60, powerW: 310 },
     ]);
@@ -92,7 +92,7 @@ describe('limits', () => {
     monitor.end();
   });
 
-  it('a pause that was asked for outlasts one for heat', async () => {
+  it('keep a requested pause after a pause for heat ends', async () => {
     const { sensors, held, pass, monitor } = watched({ maxTemp: 80 });
     sensors.set('cuda:0', { temperatureC: 90 });
     await pass(2.1);
@@ -106,7 +106,7 @@ describe('limits', () => {
     monitor.end();
   });
 
-  it('keep CPU devices to their share of the processors, by the time they really used', async () => {
+  it('keep CPU devices to their share of the processors, by the time they actually used', async () => {
     const { state, held, pass, monitor } = watched({ maxCpu: 0.25 });
     let heldTicks = 0;
     for (let tick = 0; tick < 100; tick++) {
@@ -120,10 +120,10 @@ describe('limits', () => {
     monitor.end();
   });
 
-  it('end the job when its time is over, however long that is', async () => {
+  it('end the job when its time is up, however long that is', async () => {
     const { stops, pass, monitor } = watched({ runtime: 40 * 86_400 });
     await pass(60);
-    expect(stops).toEqual([]); // a timer of 40 days would be over at once
+    expect(stops).toEqual([]); // a 40-day timer would overflow and fire at once
     monitor.end();
     const short = watched({ runtime: 5 });
     await short.pass(4.9);
@@ -134,16 +134,16 @@ describe('limits', () => {
   });
 });
 
-describe('where there is no terminal', () => {
-  it('a line after 10 s, then one a minute; nothing for what is over before', async () => {
-    const { state, pass, told, monitor } = watched({});
+describe('without a terminal', () => {
+  it('prints a line after 10 s, then one a minute; nothing before', async () => {
+    const { state, pass, printed, monitor } = watched({});
     await pass(9);
-    expect(told()).toBe('');
+    expect(printed()).toBe('');
     for (let second = 0; second < 71; second++) {
       state.done += 5_000_000n;
       await pass(1);
     }
-    const lines = told().trimEnd().split('\n');
+    const lines = printed().trimEnd().split('\n');
     expect(lines).toHaveLength(2);
     for (const line of lines)
       expect(line).toMatch(
@@ -152,24 +152,24 @@ describe('where there is no terminal', () => {
     monitor.end();
   });
 
-  it('as often as --status says', async () => {
-    const { pass, told, monitor } = watched({ status: 2 });
+  it('prints a line as often as --status says', async () => {
+    const { pass, printed, monitor } = watched({ status: 2 });
     await pass(10.1);
-    expect(told().trimEnd().split('\n')).toHaveLength(5);
+    expect(printed().trimEnd().split('\n')).toHaveLength(5);
     monitor.end();
     await pass(100);
-    expect(told().trimEnd().split('\n')).toHaveLength(5);
+    expect(printed().trimEnd().split('\n')).toHaveLength(5);
   });
 });
 
-it('progress events come once a second and fit the schema; a device that is lost is told once', async () => {
-  const { state, pass, told, monitor } = watched({}, { json: true });
+it('progress events come once a second and fit the schema; a lost device is reported once', async () => {
+  const { state, pass, printed, monitor } = watched({}, { json: true });
   state.done = 12n;
   await pass(3.1);
   state.fault = new MillraceError({ code: 'device-failed', message: 'gone' });
   await pass(2);
   monitor.end();
-  const events = eventsIn(told());
+  const events = eventsIn(printed());
   expect(events.filter(({ event }) => event === 'progress')).toHaveLength(5);
   expect(events.find(({ event }) => event === 'progress')).toMatchObject({
     state: 'running',
@@ -182,7 +182,7 @@ it('progress events come once a second and fit the schema; a device that is lost
 });
 
 describe('a pause before devices are opened', () => {
-  it('holds them when they are, before they are given anything', async () => {
+  it('holds them when they open, before they get work', async () => {
     const { monitor, state, held, paused, pass } = watched({}, { isOpen: false });
     monitor.pause(true);
     monitor.pause(true, 'outranked');
@@ -200,7 +200,7 @@ describe('a pause before devices are opened', () => {
     monitor.end();
   });
 
-  it('holds them by its next look, if nobody says that they are there', async () => {
+  it('holds them at the next check, if their opening is not reported', async () => {
     const { monitor, state, held, pass } = watched({}, { isOpen: false });
     monitor.pause(true);
     state.isOpen = true;
@@ -209,7 +209,7 @@ describe('a pause before devices are opened', () => {
     monitor.end();
   });
 
-  it('holds up the host until it is over, or the job is to end', async () => {
+  it('holds up the host until it is over, or the job is stopped', async () => {
     const { monitor, stop } = watched({}, { isOpen: false });
     const log: string[] = [];
     const wait = (name: string) => void monitor.whenRunning()?.then(() => log.push(name));

@@ -6,7 +6,7 @@ import { statusLine, statusLines } from './status-lines.js';
 
 const plain = styleFor({});
 
-/** A job of one device that has done so many indices. */
+/** A job on one device, whose progress is set by `at`. */
 function job(more: Partial<MonitoredJob> = {}) {
   const state = { done: 0n, hits: 0, device: 0n };
   const device = (): DeviceStatus =>
@@ -42,8 +42,8 @@ function job(more: Partial<MonitoredJob> = {}) {
   return { at, watch, state };
 }
 
-describe('how far a job is', () => {
-  it('rates are known when the job has run that long, not before', () => {
+describe('the status of a job', () => {
+  it('has a rate once the job has run that long, not before', () => {
     const { at } = job();
     at(0, 0n);
     expect(at(1, 1_000_000n)).toMatchObject({ perSecond: 1e6, etaSeconds: 2 ** 40 / 1e6 - 1 });
@@ -59,13 +59,13 @@ describe('how far a job is', () => {
     expect(last.devices[0]).toMatchObject({ id: 'cuda:0', chunkMs: 49.8, lanes: 256, fed: 0.995, temperatureC: 61.4 });
   });
 
-  it('what earlier runs did counts as progress, not as speed', () => {
+  it('counts work of earlier runs as progress, not as speed', () => {
     const { at } = job({ length: 1000n, before: 500n });
     at(0, 0n);
     expect(at(10, 100n)).toMatchObject({ done: 600n, fraction: 0.6, perSecond: 10, etaSeconds: 40 });
   });
 
-  it('what waits for a canary is shown as done, and taken back with its device', () => {
+  it('shows work that waits for a canary as done, and removes it with its device', () => {
     const state = { held: 0n };
     const { at } = job({ length: 1000n, progress: () => ({ done: 100n, held: state.held }) });
     at(0, 0n);
@@ -76,7 +76,7 @@ describe('how far a job is', () => {
     expect(at(12, 0n).perSecond).toBeGreaterThanOrEqual(0);
   });
 
-  it('what a device did for other jobs is not this job’s', () => {
+  it('does not count work that a device did for other jobs', () => {
     const { watch, state } = job();
     state.device = 1n << 50n;
     watch.measure('running', undefined, 0);
@@ -84,14 +84,14 @@ describe('how far a job is', () => {
     expect(watch.measure('running', undefined, 1000).devices[0]?.perSecond).toBe(1000);
   });
 
-  it('paused, it has no end', () => {
+  it('has no estimated end while paused', () => {
     const { at, watch } = job();
     at(0, 0n);
     at(5, 1000n);
     expect(watch.measure('paused', undefined, 6000).etaSeconds).toBeUndefined();
   });
 
-  it('a search that ends with a hit says when one is to be expected, and how long it takes at most', () => {
+  it('says when a search that ends with a hit should find one, and how long it takes at most', () => {
     const { at } = job({ chance: 1e-6 });
     at(0, 0n);
     const status = at(10, 500_000n);
@@ -101,8 +101,8 @@ describe('how far a job is', () => {
     expect(at(20, 4_000_000n, 2).odds).toMatchObject({ expectedHits: 4, luck: 0.5 });
   });
 
-  it('a hit is expected in what is left, not in all that there could be', () => {
-    // The nonces of a block of today: 2^32 of them, of which none hits in 2^78 on average.
+  it('expects a hit in the remaining indices, not in all possible ones', () => {
+    // The 2^32 nonces of a current block, where one in 2^78 hits on average.
     let left = 2 ** 32;
     const { at } = job({ chance: 2 ** -78, left: () => left });
     at(0, 0n);
@@ -112,7 +112,7 @@ describe('how far a job is', () => {
     expect(status.etaSeconds).toBeCloseTo(30, 6);
     expect(statusLine(status)).toContain('30.0 s left at most');
     expect(statusLine(status)).not.toContain('a hit in');
-    // Where one more is to come on average, the search ends with it or with the last index.
+    // If one more hit is expected on average, the search ends with it or with the last index.
     const even = job({ chance: 2 ** -31, left: () => 2 ** 31 });
     even.at(0, 0n);
     expect(even.at(10, 2n ** 30n).odds?.expectedSeconds).toBeCloseTo(20 * (1 - Math.exp(-1)), 6);
@@ -140,7 +140,7 @@ describe('the screen', () => {
     ]);
   });
 
-  it('goes on in the next line where it is narrow; nothing is left out', () => {
+  it('wraps to the next line if it is narrow; nothing is left out', () => {
     const narrow = shown(39);
     expect(Math.max(...narrow.map((line) => line.length))).toBeLessThanOrEqual(39);
     const words = (lines: readonly string[]) => lines.join(' ').split(/\s+/).sort();
@@ -148,13 +148,13 @@ describe('the screen', () => {
     expect(narrow).toContain('speed      cuda:0  20.0 MH/s  49.8 ms');
   });
 
-  it('says what to expect of luck', () => {
+  it('shows the expected hits and the luck', () => {
     expect(shown(100, { chance: 1e-8 })[3]).toBe(
       'expected   a hit in 5.00 s  15 h 16 min left at most  4.00 by now  luck 75.0 %',
     );
   });
 
-  it('in a line, for a log', () => {
+  it('fits in one line, for a log', () => {
     const { at } = job();
     at(0, 0n);
     expect(statusLine(at(20, 400_000_000n, 1))).toBe(

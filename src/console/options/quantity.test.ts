@@ -11,7 +11,7 @@ describe('quantities', () => {
     ['2d', 172_800],
     ['1H30M', 5400],
   ])('%s is %d s', (text, value) => expect(parseSeconds(text)).toBe(value));
-  it.each(['', '0', '-5', '5x', 'h', '1 2', '90 30', '1h30', 'Infinity', '1e9'])('%j is no time', (text) =>
+  it.each(['', '0', '-5', '5x', 'h', '1 2', '90 30', '1h30', 'Infinity', '1e9'])('%j is not a time', (text) =>
     expect(() => parseSeconds(text)).toThrow('Expected a time'),
   );
 
@@ -23,15 +23,15 @@ describe('quantities', () => {
     ['2TB', 2 ** 41],
     ['64 KiB', 65_536],
   ])('%s is %d bytes', (text, value) => expect(parseBytes(text)).toBe(value));
-  it.each(['', '0', '-1G', 'G', '1E', '0.1', '99999999T'])('%j is no size', (text) =>
+  it.each(['', '0', '-1G', 'G', '1E', '0.1', '99999999T'])('%j is not a size', (text) =>
     expect(() => parseBytes(text)).toThrow('Expected a size'),
   );
 
-  it('percent, with or without their sign', () => {
+  it('percentages, with or without a sign', () => {
     expect([parseShare('50'), parseShare('12.5%'), parseShare('100 %')]).toEqual([0.5, 0.125, 1]);
     for (const text of ['0', '101', '-1', 'half', '']) expect(() => parseShare(text)).toThrow('Expected a percentage');
   });
-  it('amounts, with or without their unit', () => {
+  it('amounts, with or without a unit', () => {
     const watts = amountParser('W');
     expect([watts('300'), watts('300W'), watts('299.5 w')]).toEqual([300, 300, 299.5]);
     for (const text of ['0', 'W', '300V', '-3']) expect(() => watts(text)).toThrow('in W');

@@ -68,7 +68,7 @@ describe('hostile text', () => {
     ['a scheme without end', (length: number) => `${'a'.repeat(length)}://`],
     ['a scheme with signs without end', (length: number) => `a${'+'.repeat(length)}://b`],
     ['an option without end', (length: number) => `--${'token-'.repeat(length / 6)} b`],
-  ] as const)('%s: the time follows the length', (_, made) => {
+  ] as const)('%s: time is linear in the length', (_, made) => {
     const [short, long] = [made(byTier(1 << 14, 1 << 16)), made(byTier(1 << 18, 1 << 20))];
     const best = (text: string, times: number): number => {
       const used = Array.from({ length: 5 }, () => {
@@ -79,9 +79,9 @@ describe('hostile text', () => {
       });
       return Math.min(...used);
     };
-    // As many characters in both: as long, and sixteen times as long in time to the second power. It is the time of the
-    // processor: on a busy machine all five of one text have waited where none of the other had. Below 20 ms that time is
-    // too coarse (it may be 0), and the second power would take far longer.
+    // Both redact the same number of characters: equal times if linear, sixteen times longer if quadratic. CPU time is
+    // used because on a busy machine all five runs of one text may have waited. Below 20 ms it is too coarse (it may be
+    // 0), and quadratic time would be far longer.
     expect(best(long, 1)).toBeLessThan(6 * Math.max(20_000, best(short, 16)));
   });
   it('the rest of a text that is full of credentials is hidden', () => {
@@ -96,14 +96,14 @@ describe('hostile text', () => {
 });
 
 describe('credentials by their value', () => {
-  it('are hidden wherever they turn up, once they are known', () => {
+  it('are hidden everywhere once they are registered', () => {
     registerSecret('correct horse');
     registerSecret('stratum+tcp://ann:battery staple@pool'.replace(' ', '-'));
     expect(redact('login failed: correct horse')).toBe('login failed: …');
     expect(redact('battery-staple')).toBe('…');
     expect(redact('horse')).toBe('horse');
   });
-  it('but not where they are too short to be told from words', () => {
+  it('are not hidden if they are too short to tell from words', () => {
     registerSecret('a');
     expect(redact('a banana')).toBe('a banana');
   });
@@ -112,18 +112,18 @@ describe('credentials by their value', () => {
 describe('the start of a text', () => {
   registerSecret('swordfish');
   it.each([
-    ['a short text is whole', 'with swordfish', 14, 'with …'],
-    ['it is cut', 'abcdefgh', 4, 'abcd… (8 characters)'],
-    ['a secret at the cut is hidden before', 'with swordfish and more', 8, 'with … a… (23 characters)'],
-    ['an address at the cut is hidden before', 'tcp://ann:password@host', 14, 'tcp://…@host'],
-  ])('%s', (_, text, most, wanted) => expect(redactStart(text, most)).toBe(wanted));
-  it('a secret where reading ends does not move into sight when those before it are hidden', () => {
+    ['is the whole of a short text', 'with swordfish', 14, 'with …'],
+    ['is cut', 'abcdefgh', 4, 'abcd… (8 characters)'],
+    ['hides a secret before it is cut', 'with swordfish and more', 8, 'with … a… (23 characters)'],
+    ['hides an address before it is cut', 'tcp://ann:password@host', 14, 'tcp://…@host'],
+  ])('%s', (_, text, maxLength, wanted) => expect(redactStart(text, maxLength)).toBe(wanted));
+  it('does not expose a secret at the end of the input when those before it are hidden', () => {
     const shown = redactStart(`token=${'y'.repeat(2 ** 20 - 11)} swordfish${' and more'.repeat(1e5)}`, 65_536);
     expect(shown).not.toMatch(/sw/);
   });
 });
 
-it('arguments can be shown: values of telling options are gone, all else is there', () => {
+it('redactArguments hides the values of secret options and keeps the rest', () => {
   expect(
     redactArguments([
       'block',
@@ -139,17 +139,17 @@ it('arguments can be shown: values of telling options are gone, all else is ther
 });
 
 it.each(['poolPassword', 'pool-password', 'MILLRACE_API_KEY', 'accessToken', 'clientSecret', 'pass'])(
-  '%s is a name of a secret',
+  '%s is the name of a secret',
   (name) => expect(isSecretName(name)).toBe(true),
 );
-it.each(['passed', 'device', 'bypassing', 'key', 'maxPower'])('%s is none', (name) =>
+it.each(['passed', 'device', 'bypassing', 'key', 'maxPower'])('%s is not the name of a secret', (name) =>
   expect(isSecretName(name)).toBe(false),
 );
 
-it('nothing that is told has them: words, warnings, errors, events, diagnostics', () => {
+it('no output has secrets: messages, warnings, errors, events, diagnostics', () => {
   registerSecret('hunter2');
-  const told: string[] = [];
-  const sink = { write: (text: string) => told.push(text) };
+  const written: string[] = [];
+  const sink = { write: (text: string) => written.push(text) };
   for (const json of [false, true]) {
     const output = openOutput({ json, log: 'debug' }, { stdout: sink, stderr: sink });
     output.say('with hunter2');
@@ -158,7 +158,7 @@ it('nothing that is told has them: words, warnings, errors, events, diagnostics'
     output.explain('with hunter2');
     output.event('error', { code: 'io', message: 'tcp://u:hunter2@h', password: 'x', deep: { token: 'hunter3' } });
   }
-  expect(told.length).toBeGreaterThan(4);
-  expect(told.join('')).not.toMatch(/hunter|"x"/);
+  expect(written.length).toBeGreaterThan(4);
+  expect(written.join('')).not.toMatch(/hunter|"x"/);
   expect(jsonLine({ passed: 3, token: 7 })).toBe('{"passed":3,"token":7}');
 });

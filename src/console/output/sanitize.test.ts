@@ -6,13 +6,13 @@ import { MESSAGE_LIMITS, sanitizeForFile, sanitizeText } from './sanitize.js';
 import { styleFor } from './style.js';
 import { table } from './table.js';
 
-/** What a terminal would do something with. */
+/** Characters that a terminal may interpret. */
 const ACTIVE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 const any = fc.string({ unit: 'binary', maxLength: 300 });
 const colour = styleFor({ isTTY: true }, {});
 
 describe('text for people', () => {
-  it('has no active character, whatever it is made of', () => {
+  it('has no active character for any input', () => {
     fc.assert(
       fc.property(any, (text) => {
         expect(sanitizeText(`a${text}b`).replaceAll('\n  ', '')).not.toMatch(ACTIVE);
@@ -38,7 +38,7 @@ describe('text for people', () => {
     expect(sanitizeForFile(`${colour.bad('error:')} \u001b[32m`)).toBe('error: \\u001b[32m');
   });
 
-  it('is cut: words, lines, and their number', () => {
+  it('is limited in word length, line length and number of lines', () => {
     const cut = (text: string): string => sanitizeText(text, MESSAGE_LIMITS);
     expect(cut(`cannot read ${'x'.repeat(1000)}: why`)).toMatch(/^cannot read x{90,100}…x{90,100}: why$/);
     expect(cut('ab '.repeat(1e6))).toHaveLength(400);
@@ -48,7 +48,7 @@ describe('text for people', () => {
   });
 });
 
-it('events keep every character, and show none that is active', () => {
+it('events keep every character, and escape the active ones', () => {
   fc.assert(
     fc.property(any, (text) => {
       const line = jsonLine({ text });
@@ -61,22 +61,22 @@ it('events keep every character, and show none that is active', () => {
 describe('on a terminal', () => {
   const written: string[] = [];
   const stream = { isTTY: true, columns: 60, rows: 10, write: (text: string) => void written.push(text) };
-  const told = (act: () => void): string => {
+  const sent = (act: () => void): string => {
     written.length = 0;
     act();
     return written.join('');
   };
   const hostile = 'a\u001b[2J\u009b31m\u202e';
 
-  it.each(['line', 'say', 'warn', 'fail', 'explain'] as const)('%s', (way) => {
+  it.each(['line', 'say', 'warn', 'fail', 'explain'] as const)('%s escapes hostile text', (way) => {
     const output = openOutput({ log: 'debug' }, { stdout: stream, stderr: stream });
-    expect(told(() => output[way](hostile))).toContain('a\\u001b[2J\\u009b31m\\u202e');
+    expect(sent(() => output[way](hostile))).toContain('a\\u001b[2J\\u009b31m\\u202e');
     for (const active of ['\u001b[2J', '\u009b', '\u202e']) expect(written.join('')).not.toContain(active);
   });
 
-  it('live lines, also when they come back', async () => {
+  it('live lines escape hostile text, also when redrawn', async () => {
     const live = openLiveLines(stream);
-    expect(told(() => live.show([colour.bold(hostile)]))).toContain('\u001b[1ma\\u001b[2J\\u009b31m\\u202e\u001b[22m');
+    expect(sent(() => live.show([colour.bold(hostile)]))).toContain('\u001b[1ma\\u001b[2J\\u009b31m\\u202e\u001b[22m');
     written.length = 0;
     live.writeAbove(() => undefined);
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -84,7 +84,7 @@ describe('on a terminal', () => {
     live.clear();
   });
 
-  it('tables align what is seen', () => {
+  it('tables align visible text', () => {
     const [first, second] = table([
       [colour.dim('name'), 'x'],
       [hostile, 'y'],

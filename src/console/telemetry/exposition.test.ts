@@ -16,7 +16,7 @@ const metrics: Metric[] = [
   { name: 'plain', help: 'One.', type: 'gauge', values: [{ value: Number.POSITIVE_INFINITY }] },
 ];
 
-test('the text, letter by letter', () => {
+test('writes the exact text', () => {
   expect(exposition(metrics)).toBe(`# HELP a_total Back\\\\slash and\\nline.
 # TYPE a_total counter
 a_total{device="cuda:0"} 18446744073709551616
@@ -27,7 +27,7 @@ plain +Inf
 `);
 });
 
-test('a reader of the format finds what was written', () => {
+test('a reader of the format reads the same values', () => {
   const read = readMetrics(exposition(metrics));
   expect([...read.keys()]).toEqual(['a_total', 'plain']);
   expect(read.get('a_total')?.help).toBe('Back\\slash and\nline.');

@@ -2,13 +2,13 @@ import { expect, test } from 'vitest';
 import { recordOf } from '../../../test/telemetry/records.js';
 import { METRICS_HEADER, metricsRow } from './metrics.js';
 
-test('the fields of pipeline_metrics.csv, in their order', () => {
+test('the header has the fields of pipeline_metrics.csv, in order', () => {
   expect(METRICS_HEADER).toBe(
     'seq,block,context,chunk_start,chunk_len,enqueue_us,launch_us,complete_us,queue_us,kernel_us,active,busy,wait_rounds,chunk_policy,blocking_waits,blocking_us,occupancy_pct',
   );
 });
 
-test('a chunk on a GPU', () => {
+test('a row describes a chunk on a GPU', () => {
   const record = recordOf({
     from: 5,
     sequence: 7,
@@ -30,13 +30,13 @@ test('a chunk on a GPU', () => {
   );
 });
 
-test('times to the nanosecond, from the origin on', () => {
+test('times are relative to the origin, to the nanosecond', () => {
   const times = { enqueuedNs: 1_000_000_001n, launchedNs: 1_000_000_050n, noticedNs: 9_007_199_254_740_993n };
   const row = metricsRow(recordOf({ ...times, computeStartedNs: 0n, startedNs: 7n, endedNs: 8n }), 1_000_000_000n);
   expect(row?.split(',').slice(5, 10)).toEqual(['0.001', '0.050', '9007198254740.993', '0.049', '0.001']);
 });
 
-test('what does not count has no row; of what was partly done twice, what counts', () => {
+test('a chunk that does not count has no row; a partly duplicated one has its counted items', () => {
   expect(metricsRow(recordOf({ outcome: 'cancelled' }), 0n)).toBeUndefined();
   expect(metricsRow(recordOf({ outcome: 'duplicate' }), 0n)).toBeUndefined();
   expect(metricsRow(recordOf({ count: 1000, counted: 300 }), 0n)?.split(',')[4]).toBe('300');

@@ -12,7 +12,7 @@ test.each([
   ['[::1]:9464', '::1', 9464],
 ])('%s is %s, port %d', (text, host, port) => expect(parseAddress(text)).toEqual({ host, port }));
 
-test.each(['', 'localhost', '65536', '1:2:3', 'a b:1', 'http://x:1'])('%j is no address', (text) =>
+test.each(['', 'localhost', '65536', '1:2:3', 'a b:1', 'http://x:1'])('%j is not an address', (text) =>
   expect(() => parseAddress(text)).toThrow('Expected a port or an address'),
 );
 
@@ -22,7 +22,7 @@ const parsed = (...args: string[]): TelemetryOptions => {
   return command.opts();
 };
 
-test('nothing is on by itself; flags, our variables and the names that upstream has turn views on', () => {
+test('views are off by default; flags, our variables and upstream variables turn them on', () => {
   expect(withUpstreamVariables(parsed(), {})).toEqual({ poolMetrics: false, overlap: false });
   expect(withUpstreamVariables(parsed('--pool-metrics', '--overlap'), {})).toEqual({
     poolMetrics: true,
@@ -39,7 +39,7 @@ test('nothing is on by itself; flags, our variables and the names that upstream 
   expect(parsed()).toEqual({ overlap: true });
 });
 
-test('files and an address', () => {
+test('files and an address are parsed', () => {
   const given = parsed('--metrics', 'm.csv', '--trace', 't.json', '--prometheus', '9464');
   expect(given).toEqual({ metrics: 'm.csv', trace: 't.json', prometheus: { host: '127.0.0.1', port: 9464 } });
 });

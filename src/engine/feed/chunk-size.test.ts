@@ -27,11 +27,11 @@ describe('the first chunk (C1, C2)', () => {
     [1, 393_216],
     [2, 786_432],
     [6, 262_144],
-  ])('%i active: %i items', (active, items) => {
+  ])('with %i active jobs has %i items', (active, items) => {
     expect(firstChunk(miner, active)).toMatchObject({ size: items, policy: 'init' });
   });
 
-  test('is a multiple of the granularity, at least the least useful size, at most what a slot holds (C6)', () => {
+  test('is a multiple of the granularity, between the minimum size and the slot capacity (C6)', () => {
     expect(firstChunk(miner, 7).size).toBe(Math.floor(STRIDE / 7 / 256) * 256);
     expect(firstChunk({ ...miner, min: 1_000_001 }, 6).size).toBe(1_000_192);
     expect(firstChunk({ ...miner, max: 1000 }, 1).size).toBe(768);
@@ -44,7 +44,7 @@ describe('doubling (C3)', () => {
   const stateAfter = (times: readonly number[], rules = miner) =>
     times.reduce((state, ms) => afterCompletion(rules, state, state.size, ms, 1), firstChunk(rules, 1));
 
-  test('takes four completions in a row under half of the aim', () => {
+  test('takes four completions in a row under half the aim', () => {
     expect(stateAfter([4, 4, 4])).toMatchObject({ size: 393_216, policy: 'hold' });
     expect(stateAfter([4, 4, 4, 4])).toMatchObject({ size: 786_432, policy: 'double' });
     expect(stateAfter([4, 4, 4, 5, 4, 4, 4]).size).toBe(393_216);
@@ -52,13 +52,13 @@ describe('doubling (C3)', () => {
     expect(stateAfter([4, 4, 4, 4, 4, 4, 4, 4]).size).toBe(4 * 393_216);
   });
 
-  test('the threshold follows the aim', () => {
+  test('has a threshold proportional to the aim', () => {
     const batch = chunkRules(miner, 'batch');
     expect(stateAfter([24, 24, 24, 24], batch).policy).toBe('double');
     expect(stateAfter([24, 24, 24, 25], batch).policy).toBe('hold');
   });
 
-  test('smaller chunks that were on their way are no evidence for it, long ones are against it', () => {
+  test('ignores short times of smaller chunks already in flight, but not long ones', () => {
     let state = stateAfter([4, 4, 4, 4]);
     for (let late = 0; late < 6; late++) state = afterCompletion(miner, state, 393_216, 1, 1);
     expect(state.size).toBe(786_432);
@@ -68,18 +68,18 @@ describe('doubling (C3)', () => {
     expect(state.size).toBe(786_432);
   });
 
-  test('doubles up to what a slot holds', () => {
+  test('stops at the slot capacity', () => {
     const fast = new Array<number>(200).fill(0.001);
     expect(stateAfter(fast).size).toBe(2 ** 32);
     expect(stateAfter(fast, { ...miner, max: 1_000_000 }).size).toBe(999_936);
   });
 
-  test('a clock that stands still is a short time, not an error', () => {
+  test('counts a clock that stands still as a short time', () => {
     expect(stateAfter([0, 0, 0, 0]).size).toBe(786_432);
   });
 });
 
-/** Plays chunks on a device that does `perMs` items per millisecond, `slots` in flight, until sizes settle. */
+/** Simulates a device that does `perMs` items per millisecond with `slots` chunks in flight, until sizes settle. */
 function settle(rules: ChunkRules, perMs: number, { slots = 6, chunks = 200, launchMs = 0.005, active = 1 } = {}) {
   let state = firstChunk(rules, active);
   const flight: number[] = [];
@@ -101,7 +101,7 @@ function settle(rules: ChunkRules, perMs: number, { slots = 6, chunks = 200, lau
 
 describe('the time aim', () => {
   test.each(['interactive', 'batch'] as const)(
-    '%s: every device comes to between half of the aim and the aim',
+    '%s: every device settles between half of the aim and the aim',
     (aim) => {
       // From an interpreter to an H200 at 8 GH/s, whose first chunk takes 0.07 ms.
       for (const [perMs, stride] of [
@@ -118,7 +118,7 @@ describe('the time aim', () => {
     },
   );
 
-  test('an H200 is there within half a second of work', () => {
+  test('an H200 settles within half a second of work', () => {
     const rules = chunkRules({ ...miner, stride: 2_162_688 }, 'batch');
     const { sizes, size } = settle(rules, 8e6);
     const before = sizes.slice(0, sizes.indexOf(size)).reduce((sum, count) => sum + count / 8e6, 0);
@@ -131,17 +131,17 @@ describe('the time aim', () => {
     expect(settle(rules, 1e6).tookMs).toBeLessThanOrEqual(20.01);
   });
 
-  test('several active jobs take turns at the interactive aim', () => {
+  test('several active jobs use the interactive aim', () => {
     const rules = chunkRules(miner, 'batch');
     expect(aimFor(rules, 1)).toBe(50);
     expect(aimFor(rules, 2)).toBe(10);
     expect(settle(rules, 1e6, { active: 4 }).tookMs).toBeLessThanOrEqual(10.01);
-    // One that was alone until now comes down with its next completion.
+    // A job that was alone until now shrinks at its next completion.
     const alone = { ...firstChunk(rules, 1), size: 256 * 1000 };
     expect(afterCompletion(rules, alone, alone.size, 40, 2)).toMatchObject({ size: 256 * 250, policy: 'shrink' });
   });
 
-  test('a device that slows tenfold shrinks at once; chunks of the old size behind it do not shrink it further', () => {
+  test('a tenfold slowdown shrinks the size at once; queued chunks of the old size do not shrink it further', () => {
     const rules = chunkRules({ ...miner, granularity: 1 }, 'batch');
     let state = afterCompletion(rules, { ...firstChunk(rules, 1), size: 400_000 }, 400_000, 400, 1);
     expect(state).toMatchObject({ size: 50_000, policy: 'shrink' });
@@ -149,19 +149,19 @@ describe('the time aim', () => {
     expect(state.size).toBe(50_000);
   });
 
-  test('a small piece that took long says nothing of the pace', () => {
+  test('a small chunk that took long does not change the size', () => {
     const state = { ...firstChunk(miner, 1), size: 1_000_192 };
     expect(afterCompletion(miner, state, 10, 300, 1).size).toBe(1_000_192);
   });
 
-  test('the least useful size wins over the aim', () => {
+  test('the minimum size wins over the aim', () => {
     const wave = { ...chunkRules(miner, 'interactive'), min: 33_792, granularity: 33_792 };
     expect(settle(wave, 100).size).toBe(33_792);
   });
 });
 
 describe('halved (C5)', () => {
-  test('halves, down to the least useful size', () => {
+  test('halves, down to the minimum size', () => {
     const once = halved(miner, firstChunk(miner, 1));
     expect(once).toMatchObject({ size: 196_608, policy: 'shrink' });
     let state = once;
@@ -169,7 +169,7 @@ describe('halved (C5)', () => {
     expect(state.size).toBe(256);
   });
 
-  test('four short completions are needed again before it grows', () => {
+  test('needs four short completions again before it grows', () => {
     let state = firstChunk(miner, 1);
     for (let at = 0; at < 3; at++) state = afterCompletion(miner, state, state.size, 1, 1);
     state = halved(miner, state);
@@ -178,16 +178,16 @@ describe('halved (C5)', () => {
   });
 });
 
-test('the reason of a size is told once; the chunks after it hold it', () => {
+test('the policy behind a size is reported once; later chunks report hold', () => {
   let state = firstChunk(miner, 1);
-  expect(afterIssue(state).policy).toBe('init'); // all that are sent before anything is known
+  expect(afterIssue(state).policy).toBe('init'); // for every chunk sent before the first completion
   for (let at = 0; at < 4; at++) state = afterCompletion(miner, state, state.size, 1, 1);
   expect(state.policy).toBe('double');
   expect(afterIssue(state).policy).toBe('hold');
   expect(afterCompletion(miner, afterIssue(state), state.size, 9, 1).policy).toBe('hold');
 });
 
-test('whatever the kernel times, sizes obey their rules', () => {
+test('sizes obey their rules for any kernel times', () => {
   const shape = fc.record({
     stride: fc.integer({ min: 1, max: 2 ** 24 }),
     granularity: fc.constantFrom(1, 64, 256, 33_792),
@@ -237,14 +237,14 @@ test('whatever the kernel times, sizes obey their rules', () => {
   );
 });
 
-test('sizes fit a shape', () => {
+test('fitSize rounds to a size that the shape allows', () => {
   const shape = { stride: 1, granularity: 100, min: 250, max: 1050 };
   expect([0, 299, 300, 399, 400, 999, 5000].map((items) => fitSize(shape, items))).toEqual([
     300, 300, 300, 300, 400, 900, 1000,
   ]);
 });
 
-describe('batches by the queue', () => {
+describe('batch sizes', () => {
   const rules = chunkRules(
     {
       stride: 400,
@@ -258,12 +258,12 @@ describe('batches by the queue', () => {
   );
   const sizes = (perMs: number | undefined, size = 100) =>
     [0, 1, 2, 3].map((queued) => sizeForBatch(rules, size, { perMs, queued, capacity: 4 }));
-  test('are what the queue asks for, before a speed is known and after', () => {
+  test('follow the queue, before and after a speed is known', () => {
     expect(sizes(undefined)).toEqual([400, 300, 200, 100]);
     expect(sizes(1)).toEqual([400, 300, 200, 100]);
     expect(sizes(1, 300)).toEqual([400, 300, 300, 300]);
   });
-  test('take no longer than a chunk may; before a speed is known a quarter of that', () => {
+  test('stay within the time of a chunk, or a quarter of it before a speed is known', () => {
     expect(sizes(0.25)).toEqual([200, 200, 200, 100]);
     const slow = { ...rules, expectedPerMs: 0.85 };
     expect(sizeForBatch(slow, 100, { perMs: undefined, queued: 0, capacity: 4 })).toBe(200);

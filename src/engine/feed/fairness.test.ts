@@ -7,7 +7,7 @@ const rotationOf = (...jobs: string[]): Rotation => jobs.reduce(join, [] as Rota
 const everyone = () => true;
 
 describe('rotation', () => {
-  test('serves in turn; a new job comes last; nobody is in it twice', () => {
+  test('serves jobs in turn; a new job comes last; no job is in it twice', () => {
     let rotation = rotationOf('a', 'b', 'c');
     const served: (string | undefined)[] = [];
     for (let turn = 0; turn < 7; turn++) {
@@ -18,7 +18,7 @@ describe('rotation', () => {
     expect(served).toEqual(['a', 'b', 'c', 'a', 'b', 'c', 'd']);
   });
 
-  test('passes those that want nothing; they keep their place and do not wait', () => {
+  test('skips jobs that want nothing; they keep their place and count no rounds', () => {
     const first = serve(rotationOf('a', 'b', 'c'), (job) => job !== 'a');
     expect(first.job).toBe('b');
     expect(first.rotation).toEqual([
@@ -37,7 +37,7 @@ describe('rotation', () => {
   });
 });
 
-/** Plays k jobs on slots that become free in random order; `limit` chunks of a job in flight at most (C7: 1). */
+/** Simulates jobs on slots that become free in random order, with at most `limit` chunks of a job in flight (C7: 1). */
 function play(seed: number, jobs: number, slots: number, limit: number, times: (random: Random) => number) {
   const random = new Random(seed);
   let rotation = rotationOf(...Array.from({ length: jobs }, (_, at) => `job ${at}`));
@@ -79,7 +79,7 @@ function play(seed: number, jobs: number, slots: number, limit: number, times: (
 describe('fairness', () => {
   const counts = { jobs: fc.integer({ min: 1, max: 12 }), slots: fc.integer({ min: 1, max: 8 }), seed: fc.nat() };
 
-  test('k equal jobs are never more than one chunk apart, whatever their chunks take', () => {
+  test('k equal jobs are never more than one chunk apart, whatever the chunk times', () => {
     fc.assert(
       fc.property(fc.record(counts), ({ jobs, slots, seed }) => {
         const { spread, mostRounds } = play(seed, jobs, slots, slots, (random) => 1 + random.below(100));
@@ -89,7 +89,7 @@ describe('fairness', () => {
     );
   });
 
-  test('so too with one chunk in flight each (C7), where chunks take equal times', () => {
+  test('the same holds with one chunk in flight each (C7) if chunks take equal times', () => {
     fc.assert(
       fc.property(fc.record(counts), ({ jobs, slots, seed }) => {
         const { spread, mostRounds } = play(seed, jobs, slots, 1, () => 10);
@@ -99,7 +99,7 @@ describe('fairness', () => {
     );
   });
 
-  test('while a job waits no other has two turns, whatever the times and the limit', () => {
+  test('while a job waits no other job has two turns, whatever the times and the limit', () => {
     fc.assert(
       fc.property(fc.record(counts), fc.integer({ min: 1, max: 4 }), ({ jobs, slots, seed }, limit) => {
         const { twice, mostRounds } = play(seed, jobs, slots, limit, (random) => 1 + random.below(1000));
@@ -109,7 +109,7 @@ describe('fairness', () => {
     );
   });
 
-  test('a job that no slot fits waits 2 × active + 1 rounds at most; then nobody else is served until one does', () => {
+  test('a job that fits no slot waits at most 2 × active + 1 rounds; then no other job is served until it fits', () => {
     fc.assert(
       fc.property(fc.integer({ min: 2, max: 8 }), fc.integer({ min: 0, max: 60 }), (jobs, fitsAfter) => {
         let rotation = rotationOf('big', ...Array.from({ length: jobs - 1 }, (_, at) => `small ${at}`));

@@ -3,7 +3,7 @@ import { type FaultKind, faultOf, NO_FAULTS, recordFault, recordOk } from './fau
 
 const after = (...troubles: FaultKind[]) => troubles.reduce(recordFault, NO_FAULTS);
 
-test('one missed answer, three wrong ones, three errors or stalls in a row', () => {
+test('a device is faulty after one missed answer, three wrong ones, or three errors or stalls in a row', () => {
   expect(faultOf(NO_FAULTS)).toBeUndefined();
   expect(faultOf(after('missed'))).toBe('missed');
   for (const trouble of ['wrong', 'failed', 'stalled'] as const) {
@@ -13,13 +13,13 @@ test('one missed answer, three wrong ones, three errors or stalls in a row', () 
   expect(faultOf(after('wrong', 'failed', 'stalled', 'wrong', 'failed', 'stalled'))).toBeUndefined();
 });
 
-test('a chunk that ends well breaks a row of errors, not of wrong results', () => {
+test('a successful chunk resets the count of errors, not of wrong results', () => {
   const again = recordOk(after('failed', 'failed', 'wrong', 'wrong'), 10);
   expect(faultOf(recordFault(again, 'failed'))).toBeUndefined();
   expect(faultOf(recordFault(again, 'wrong'))).toBe('wrong');
 });
 
-test('a thousand right results make up for a wrong one, and are not saved up before', () => {
+test('a thousand right results cancel one earlier wrong result, not a later one', () => {
   const saved = recordOk(NO_FAULTS, 5000);
   expect(faultOf(recordFault(recordFault(recordFault(saved, 'wrong'), 'wrong'), 'wrong'))).toBe('wrong');
   let health = after('wrong', 'wrong');

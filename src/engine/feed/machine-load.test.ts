@@ -9,17 +9,17 @@ const second = (ownMs: number, idleMs: number, seconds = 1): [ProcessorTimes, Pr
 
 test.each([
   ['nothing else runs', 1900, 90, 0.995],
-  ['all is idle, as with a device that hangs', 0, 2000, 1],
+  ['everything is idle, as when a device hangs', 0, 2000, 1],
   ['two other programs want both processors', 1000, 0, 0.5],
   ['one processor is taken from the virtual machine', 0, 1000, 0.5],
-  ['others have all of it', 10, 0, 1 / 16],
+  ['other programs use everything', 10, 0, 1 / 16],
   ['counters disagree', 1900, 200, 1],
   ['counters run backwards', 0, -900, 1],
-])('%s', (_what, ownMs, idleMs, share) => {
+])('available share: %s', (_case, ownMs, idleMs, share) => {
   expect(availableShare(...second(ownMs, idleMs))).toBeCloseTo(share, 6);
 });
 
-test('is looked at twice a second at most', () => {
+test('reads the load at most twice a second', () => {
   let reads = 0;
   const [before, after] = second(500, 0);
   const machine = new MachineLoad(() => (reads++ === 0 ? before : after));
@@ -30,7 +30,7 @@ test('is looked at twice a second at most', () => {
   expect(reads).toBe(2);
 });
 
-test('this machine tells what it has', () => {
+test('reads the load of this machine', () => {
   const machine = new MachineLoad();
   const begun = performance.now();
   while (performance.now() < begun + 600);
@@ -39,6 +39,6 @@ test('this machine tells what it has', () => {
   expect(share).toBeLessThanOrEqual(1);
 });
 
-test('where the system does not tell, all of it is taken to be there', () => {
+test('the share is 1 if the system reports no times', () => {
   expect(new MachineLoad(() => undefined).availableShare(1e9)).toBe(1);
 });

@@ -15,7 +15,7 @@ describe('slots', () => {
     expect(new Set(taken.map(({ stream, index }) => `${stream}.${index}`)).size).toBe(3 * streams);
   });
 
-  test('a stream whose chunks are slow holds up nobody: the others go on, in turn', () => {
+  test('a stream whose chunks are slow does not hold up the others, which continue in turn', () => {
     let slots = openSlotPool(3, 2);
     const flight: StreamSlot[] = [];
     const served: number[] = [];
@@ -37,7 +37,7 @@ describe('slots', () => {
     expect(served).toEqual([0, 2, 0, 2, 0, 2, 0, 2, 0, 2, 0, 2]);
   });
 
-  test('no slot is given twice, and a freed one comes back, in any order', () => {
+  test('no slot is taken twice, and a freed slot can be taken again, in any order', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 8 }),

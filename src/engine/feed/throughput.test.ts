@@ -18,7 +18,7 @@ import {
 } from './throughput.js';
 
 describe('averages', () => {
-  test('the first sample as it is, then a fifth of each new one', () => {
+  test('start with the first sample, then weight each new one by a fifth', () => {
     const values: (number | undefined)[] = [];
     let average = NO_AVERAGE;
     for (const sample of [1e6, 2e6, 1e6]) {
@@ -31,7 +31,7 @@ describe('averages', () => {
     expect(average.samples).toBe(3);
   });
 
-  test('what is no number teaches nothing', () => {
+  test('ignore samples that are not finite', () => {
     const average = observe(NO_AVERAGE, 5);
     for (const sample of [Number.NaN, Number.POSITIVE_INFINITY, 0 / 0, 1 / 0])
       expect(observe(average, sample)).toEqual(average);
@@ -39,14 +39,14 @@ describe('averages', () => {
 });
 
 describe('throughput', () => {
-  test('is undefined until something was measured, and is not spoilt by nothing in no time', () => {
+  test('is undefined until measured, and ignores empty and invalid samples', () => {
     expect(measure(NO_THROUGHPUT, 0, 0)).toEqual(NO_THROUGHPUT);
     expect(measure(NO_THROUGHPUT, 5, -1)).toEqual(NO_THROUGHPUT);
     expect(measure(NO_THROUGHPUT, 5, Number.NaN)).toEqual(NO_THROUGHPUT);
     expect(measure(NO_THROUGHPUT, 100, 2).perMs.value).toBe(50);
   });
 
-  test('chunks that end at the same instant, or under a clock of whole milliseconds, are measured together', () => {
+  test('measures chunks together that end at the same instant, or under a clock of whole milliseconds', () => {
     // Two streams: pairs of 500 items end together every 10 ms.
     let throughput = NO_THROUGHPUT;
     for (let pair = 0; pair < 40; pair++) throughput = measure(measure(throughput, 500, 10), 500, 0);
@@ -86,17 +86,17 @@ describe('rates over windows', () => {
     expect(rateOverall(startRateMeter(0), 0, 0)).toBeUndefined();
   });
 
-  test('follow a change within their window and forget what is older', () => {
+  test('follow a change within their window and forget older counts', () => {
     let meter = run(startRateMeter(0), 0, 60_000, 20, 200n); // 10,000/s
     meter = run(meter, 60_000, 90_000, 20, 20n); // 1,000/s
     expect(rateOver(meter, 90_000, WINDOWS_MS.tenSeconds)).toBeCloseTo(1000, 6);
     expect(rateOver(meter, 90_000, WINDOWS_MS.minute)).toBeCloseTo(5500, 0);
-    // Nothing happens any more.
+    // No more work is done.
     expect(rateOver(meter, 95_000, WINDOWS_MS.tenSeconds)).toBeCloseTo(500, 0);
     expect(rateOver(meter, 120_000, WINDOWS_MS.tenSeconds)).toBe(0);
   });
 
-  test('a day of work is kept in 2,000 marks; counts beyond 2^53 are exact', () => {
+  test('keep an hour of work in under 2,000 samples; counts beyond 2^53 are exact', () => {
     let meter = startRateMeter(0);
     for (let nowMs = 700; nowMs <= 4_000_000; nowMs += 700) meter = countIndices(meter, nowMs, 1n << 60n);
     expect(meter.samples.length).toBeLessThan(2000);
@@ -104,7 +104,7 @@ describe('rates over windows', () => {
     expect(meter.samples.at(-1)!.total).toBe(5714n << 60n);
   });
 
-  test('agree with a plain count of what happened in the window', () => {
+  test('agree with a plain count of the events in the window', () => {
     const event = fc.record({ afterMs: fc.integer({ min: 0, max: 3000 }), indices: fc.nat(10_000) });
     fc.assert(
       fc.property(fc.array(event, { minLength: 20, maxLength: 60 }), (events) => {
@@ -119,7 +119,7 @@ describe('rates over windows', () => {
         const rate = rateOver(meter, nowMs, WINDOWS_MS.tenSeconds);
         if (nowMs < 10_000) expect(rate).toBeUndefined();
         else {
-          // Marks are half a second apart and events up to three: what is near the window's edge may be in or out.
+          // Samples are half a second apart and events up to three: those near the window's edge may be in or out.
           const within = (ms: number) =>
             log.filter(({ atMs }) => atMs > nowMs - ms).reduce((sum, { indices }) => sum + indices, 0);
           expect(rate! * 10).toBeGreaterThanOrEqual(within(6400) - 1);
@@ -130,15 +130,15 @@ describe('rates over windows', () => {
   });
 });
 
-describe('fed', () => {
+describe('the busy share', () => {
   const ms = (value: number): bigint => BigInt(value) * 1_000_000n;
 
-  test('is the union of times, whatever order they are told in', () => {
+  test('is the union of times, reported in any order', () => {
     let busy = startBusyTime(0n);
     for (const [from, to] of [
       [10, 20],
       [50, 60],
-      [0, 80], // a long chunk of another stream, told last
+      [0, 80], // a long chunk of another stream, reported last
       [90, 100],
     ] as const) {
       busy = addBusy(busy, ms(from), ms(to));
@@ -150,7 +150,7 @@ describe('fed', () => {
     expect(busyShare(startBusyTime(5n), 5n)).toBeUndefined();
   });
 
-  test('over days the sum is exact and memory stays flat', () => {
+  test('is exact over hours, in constant memory', () => {
     let busy = startBusyTime(0n);
     for (let second = 0; second < 20_000; second++) busy = addBusy(busy, ms(second * 1000), ms(second * 1000 + 990));
     expect(busyShare(busy, ms(20_000_000))).toBeCloseTo(0.99, 9);
@@ -158,7 +158,7 @@ describe('fed', () => {
     expect(busy.recent.count).toBeLessThan(1200);
   });
 
-  test('does not count a pause, but what was in flight when it began does', () => {
+  test('does not count a pause, but counts a chunk in flight when it began', () => {
     // Busy 0 to 40, paused from 30 to 80, idle 80 to 90, busy to 100.
     const busy = addPause(addBusy(addBusy(startBusyTime(0n), 0n, ms(40)), ms(90), ms(100)), ms(30), ms(80));
     expect(busyShare(busy, ms(100))).toBeCloseTo(50 / 60, 12);
@@ -167,7 +167,7 @@ describe('fed', () => {
     expect(busyShare(addPause(busy, ms(100), ms(200)), ms(200), ms(50))).toBeUndefined();
   });
 
-  test('over days of pauses the sum is exact and memory stays flat', () => {
+  test('is exact over hours of pauses, in constant memory', () => {
     let busy = startBusyTime(0n);
     for (let second = 0; second < 20_000; second += 2) {
       busy = addBusy(busy, ms(second * 1000), ms(second * 1000 + 900));

@@ -4,7 +4,7 @@ import { items, type Kernel, rw } from '../../kernel/index.js';
 import { LruCache } from '../telemetry/lru-cache.js';
 import { leaseProgram, leasePrograms, programOf } from './programs.js';
 
-/** What is compiled and closed, in order. */
+/** A device that logs the programs it compiles and closes, in order. */
 function watched(): { readonly device: Device; readonly log: string[] } {
   const log: string[] = [];
   const compile = async ({ name }: Kernel, options?: CompileOptions): Promise<DeviceProgram> => {
@@ -30,7 +30,7 @@ test('jobs with the same kernel and options share a program', async () => {
   expect(log).toEqual(['compile one', 'compile one', 'compile one4']);
 });
 
-test('of those that no flow uses, the 64 used last stay loaded; one in use always does', async () => {
+test('the 64 most recent programs without a lease stay loaded; a leased program always does', async () => {
   const { device, log } = watched();
   const held = await leaseProgram(device, many[0]!);
   for (const one of many.slice(1, 70)) (await leaseProgram(device, one)).release();
@@ -38,7 +38,7 @@ test('of those that no flow uses, the 64 used last stay loaded; one in use alway
   expect(log.filter((line) => line.startsWith('close'))).toEqual(
     ['k1', 'k2', 'k3', 'k4', 'k5'].map((n) => `close ${n}`),
   );
-  (await leaseProgram(device, many[6]!)).release(); // is now the one used last
+  (await leaseProgram(device, many[6]!)).release(); // is now the most recently used
   (await leaseProgram(device, many[70]!)).release();
   await turn();
   expect(log.at(-1)).toBe('close k7');
@@ -46,12 +46,12 @@ test('of those that no flow uses, the 64 used last stay loaded; one in use alway
   held.release();
   held.release();
   await turn();
-  expect(log.at(-1)).toBe('close k0'); // nothing was used less recently
+  expect(log.at(-1)).toBe('close k0'); // the least recently used
   (await leaseProgram(device, many[0]!)).release();
   expect(log.filter((line) => line === 'compile k0')).toHaveLength(2);
 });
 
-test('a program that was given out without a lease is forgotten, not closed', async () => {
+test('a program given out without a lease is evicted, not closed', async () => {
   const { device, log } = watched();
   for (const one of many) await programOf(device, one);
   await turn();
@@ -60,7 +60,7 @@ test('a program that was given out without a lease is forgotten, not closed', as
   expect(log.at(-1)).toBe('compile k0');
 });
 
-test('several are leased together, or none: those of a flow that cannot open are not held', async () => {
+test('programs are leased together or not at all: a failed compile releases the others', async () => {
   const { device, log } = watched();
   const wanted = [
     ['good', many[0]!],
@@ -72,7 +72,7 @@ test('several are leased together, or none: those of a flow that cannot open are
   expect(log).toContain('close k0');
 });
 
-test('recent values: the least recently used goes', () => {
+test('LruCache evicts the least recently used value', () => {
   const recent = new LruCache<object>(2);
   const [a, b] = [recent.get('a', () => ({})), recent.get('b', () => ({}))];
   expect(recent.get('a', () => ({}))).toBe(a);

@@ -38,7 +38,7 @@ describe.each(devices.filter(({ processor }) => processor === 'cpu').map(({ id }
   });
   afterAll(() => device?.close());
 
-  test('rows in order', async () => {
+  test('generates rows in order', async () => {
     let next = 0n;
     const all: number[] = [];
     const options = { devices: device, space: ROWS, rowBytes: 4, batchBytes: 4096, job: { plus: 5 } };
@@ -51,8 +51,8 @@ describe.each(devices.filter(({ processor }) => processor === 'cpu').map(({ id }
     expect(all).toEqual(Array.from({ length: ROWS }, (_, k) => (Math.imul(k, k) + 5) >>> 0));
   });
 
-  // What is new here is the host's part, which is the same for all: short runs compile no second kernel where that is slow.
-  test.skipIf(isShort && id.startsWith('opencl'))('rows from rows', async () => {
+  // This tests host code, which is the same for all devices: short runs skip it where compiling is slow.
+  test.skipIf(isShort && id.startsWith('opencl'))('transforms rows into rows', async () => {
     const all: number[] = [];
     const given = [1, 1000, 37, 4000, 2].map((length, at) => Uint32Array.from({ length }, (_, k) => at * 10_000 + k));
     const wanted = given.flatMap((view) => [...view].flatMap((x) => [x, 2 * x]));
@@ -67,6 +67,6 @@ describe.each(devices.filter(({ processor }) => processor === 'cpu').map(({ id }
     }
     expect(all).toEqual(wanted);
     for await (const _ of transform(doubles, [], { devices: device, inputBytes: 4, rowBytes: 8 }))
-      expect.fail('a batch');
+      expect.fail('got a batch for no input');
   });
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Outbox } from './outbox.js';
 
-test('gives what is put in, in order, whether the consumer waits or comes late', async () => {
+test('delivers values in order, whether the consumer waits or comes late', async () => {
   let emptied = 0;
   const outbox = new Outbox<number>(() => emptied++);
   const taken: number[] = [];
@@ -20,7 +20,7 @@ test('gives what is put in, in order, whether the consumer waits or comes late',
   expect(outbox.length).toBe(0);
 });
 
-test('an error comes after what was put in before it', async () => {
+test('delivers an error after the values put in before it', async () => {
   const outbox = new Outbox<number>();
   outbox.put(1);
   outbox.end({ error: new Error('over') });
@@ -33,7 +33,7 @@ test('an error comes after what was put in before it', async () => {
   expect(taken).toEqual([1]);
 });
 
-test('what nobody takes can be had at the end', async () => {
+test('drains the values that were not taken', async () => {
   const outbox = new Outbox<number>();
   for (const value of [1, 2, 3]) outbox.put(value);
   for await (const value of outbox) {

@@ -55,7 +55,7 @@ function search(mode: SearchMode, seed: number, hits = found): { delivered: read
 describe('answers do not depend on chunks or their order', () => {
   const seeds = Array.from({ length: 200 }, (_, seed) => seed);
 
-  test('all: every hit once, in the order of the indices', () => {
+  test('all: every hit once, in index order', () => {
     for (const seed of seeds) {
       const { delivered, counted } = search('all', seed);
       expect(delivered).toEqual(found);
@@ -63,7 +63,7 @@ describe('answers do not depend on chunks or their order', () => {
     }
   });
 
-  test('first: the smallest index, and what lies far above is not tried', () => {
+  test('first: the smallest index; indices far above it are not tried', () => {
     for (const seed of seeds) {
       const { delivered, counted } = search('first', seed);
       expect(delivered).toEqual(found.slice(0, 1));
@@ -87,14 +87,14 @@ describe('answers do not depend on chunks or their order', () => {
     expect(seen.size).toBeGreaterThan(1);
   });
 
-  test('no hits: every mode ends once all is tried', () => {
+  test('no hits: every mode ends once all indices are tried', () => {
     for (const mode of ['first', 'any', 'all', 'arrival'] as const) {
       expect(search(mode, 1, [])).toEqual({ delivered: [], counted: 1000n });
     }
   });
 });
 
-test('a hit is delivered as soon as all below it is done, not before', () => {
+test('a hit is delivered as soon as all indices below it are done, not before', () => {
   const at = (index: bigint): Hit => ({ index, nonce: 0 });
   const { buffer } = addHits(startReorderBuffer<Hit>('all'), [at(5n), at(9n)], [between(0n, 10n)]);
   expect(takeReady(buffer, 5n).hits).toEqual([]);
@@ -105,14 +105,14 @@ test('a hit is delivered as soon as all below it is done, not before', () => {
   expect(takeReady(rest.buffer, undefined).hits).toEqual([]);
 });
 
-test('hits of indices that had counted before are not news', () => {
+test('hits of indices counted before are dropped', () => {
   const hits = [3n, 7n, 12n].map((index): Hit => ({ index, nonce: 0 }));
   const { buffer } = addHits(startReorderBuffer<Hit>('all'), hits, [between(5n, 8n), between(10n, 11n)]);
   expect(buffer.pending.map(({ index }) => index)).toEqual([7n]);
 });
 
 describe('ring overflow', () => {
-  /** Scans a piece the way the engine does: again and again in smaller ones, until all hits have fitted. */
+  /** Scans a range the way the engine does: retries in smaller chunks until all hits fit. */
   function scan(start: bigint, count: number, room: number, isHit: (index: bigint) => boolean) {
     let coverage = cover([{ start, length: BigInt(count) }]);
     const hits: bigint[] = [];
@@ -127,9 +127,9 @@ describe('ring overflow', () => {
       }
       if (inside.length > room) {
         perItem = Math.max(perItem ?? 0, inside.length / taken.chunk.count);
-        const most = sizeAfterOverflow(taken.chunk, inside.length, room);
-        expect(most).toBeLessThan(taken.chunk.count);
-        coverage = queueRetry(taken.coverage, id, most);
+        const retrySize = sizeAfterOverflow(taken.chunk, inside.length, room);
+        expect(retrySize).toBeLessThan(taken.chunk.count);
+        coverage = queueRetry(taken.coverage, id, retrySize);
       } else {
         hits.push(...inside);
         coverage = finish(taken.coverage, id).coverage;
@@ -138,13 +138,13 @@ describe('ring overflow', () => {
     return { hits, tries };
   }
 
-  test('a kernel that hits on every index: all arrive, none twice', () => {
+  test('a kernel that hits on every index: every hit arrives once', () => {
     const { hits, tries } = scan(1n << 40n, 10_000, 16, () => true);
     expect(hits).toEqual(Array.from({ length: 10_000 }, (_, item) => (1n << 40n) + BigInt(item)));
     expect(tries).toBeLessThan(1300); // 10,000 / 8, and the one that overflowed
   });
 
-  test('hits in one place, rings of any size', () => {
+  test('clustered hits, rings of any size', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 50 }), fc.nat(400), fc.integer({ min: 1, max: 100 }), (room, at, dense) => {
         const isHit = (index: bigint) => index >= BigInt(at) && index < BigInt(at + dense);

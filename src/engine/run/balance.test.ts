@@ -23,32 +23,32 @@ describe('the static partition', () => {
     [2n, 4, [2n, 0n, 0n, 0n]],
     [100n * M, 3, [33_333_334n, 33_333_333n, 33_333_333n]],
     [5n, 0, []],
-  ])('%i over %i', (total, devices, shares) => {
+  ])('of %i over %i devices', (total, devices, shares) => {
     expect(equalShares(total, devices)).toEqual(shares);
   });
 });
 
 describe('shares in proportion to speed', () => {
-  test('500 and 300 M/s share 800 M words so', () => {
+  test('devices of 500 and 300 M/s get 500 M and 300 M of 800 M words', () => {
     const speeds = [learned(500e6, 500e6, 500e6), learned(300e6, 300e6, 300e6)];
     expect(proportionalShares(800n * M, speeds)).toEqual([500n * M, 300n * M]);
     const equal = learned(400e6, 400e6, 400e6);
     expect(proportionalShares(1200n * M, [equal, equal, equal])).toEqual([400n * M, 400n * M, 400n * M]);
   });
 
-  test('equal until every device has three samples', () => {
+  test('shares are equal until every device has three samples', () => {
     expect(proportionalShares(800n, [learned(5, 5, 5), learned(3, 3)])).toEqual([400n, 400n]);
     expect(proportionalShares(801n, [learned(5), learned(3)])).toEqual([401n, 400n]);
     expect(proportionalShares(7n, [])).toEqual([]);
   });
 
-  test('an empty part, a still clock, no speed at all: no NaN, and nobody gets everything for it', () => {
+  test('an empty part, a still clock or zero speeds give finite shares to every device', () => {
     const idle = observe(learned(3, 3, 3), 0 / 0);
     expect(proportionalShares(800n, [learned(5, 5, 5), observe(idle, Number.POSITIVE_INFINITY)])).toEqual([500n, 300n]);
     expect(proportionalShares(10n, [learned(0, 0, 0), learned(0, 0, 0)])).toEqual([5n, 5n]);
   });
 
-  test('shares add up, none is negative, each is near its proportion, for any total', () => {
+  test('shares add up, are not negative and are near their proportion, for any total', () => {
     const speed = fc.double({ min: 0, max: 1e12, noNaN: true });
     fc.assert(
       fc.property(fc.bigInt(0n, 1n << 128n), fc.array(speed, { minLength: 1, maxLength: 9 }), (total, speeds) => {
@@ -68,12 +68,12 @@ describe('shares in proportion to speed', () => {
     );
   });
 
-  test('batches planned so come within 3 % of the ideal from the fourth on; equal shares are a third over it', () => {
+  test('batches are within 3 % of the ideal time from the fourth on; equal shares take a third longer', () => {
     const rates = [500, 300];
     let speeds = rates.map(() => NO_AVERAGE);
     const over = Array.from({ length: 8 }, (_, batch) => {
       const times = proportionalShares(800n * M, speeds).map((share, at) => Number(share) / rates[at]!);
-      // Measured with an error of up to 5 %, now this way, now that way.
+      // Measured with an error of up to ±5 %.
       speeds = speeds.map((speed, at) => observe(speed, rates[at]! * (1 + 0.05 * Math.sin(7 * batch + 3 * at))));
       return Math.max(...times) / (800e6 / 800);
     });
@@ -92,13 +92,13 @@ describe('the tail', () => {
   const fast = load('fast', 500);
   const slow = load('slow', 300);
 
-  test('far from the end, or with no other device, chunks are as large as is wanted', () => {
+  test('far from the end, or with a single device, chunks have the wanted size', () => {
     expect(tailSize(fast, [fast, slow], 1e9, 25_000)).toBe(25_000);
     const only = load('only', undefined);
     expect(tailSize(only, [only], 100, 25_000)).toBe(25_000);
   });
 
-  test('devices that have not been measured have at most a quarter of the job in flight together', () => {
+  test('unmeasured devices have at most a quarter of the job in flight together', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 2, max: 9 }),
@@ -124,31 +124,31 @@ describe('the tail', () => {
     );
   });
 
-  test('a device that has been measured leaves as much to one that has not', () => {
+  test('a measured device leaves an equal share to an unmeasured one', () => {
     const measured = load('measured', 500);
     expect(tailSize(measured, [measured, load('new', undefined)], 16_000, 25_000)).toBe(4000);
   });
 
-  test('near it each device takes half of its proportion', () => {
+  test('near the end each device takes half of its proportional share', () => {
     expect(tailSize(fast, [fast, slow], 16_000, 25_000)).toBe(5000);
     expect(tailSize(slow, [fast, slow], 16_000, 25_000)).toBe(3000);
   });
 
-  test('what a device has in flight is part of its share', () => {
+  test('items in flight count towards the share of a device', () => {
     const busy = load('fast', 500, 8000);
     expect(tailSize(busy, [busy, slow], 8000, 25_000)).toBe(1000);
     const full = load('fast', 500, 12_000);
     expect(tailSize(full, [full, slow], 4000, 25_000)).toBe(0);
   });
 
-  test('a device whose least useful chunk would end too late rests, unless nobody else is sooner', () => {
+  test('a device whose minimum chunk would end too late stays idle, unless no other device is sooner', () => {
     const clumsy = load('clumsy', 1, 0, 10_000);
     expect(tailSize(clumsy, [clumsy, fast], 10_000, 10_000)).toBe(0);
     expect(tailSize(clumsy, [clumsy], 10, 10_000)).toBe(10_000);
     expect(tailSize(fast, [clumsy, fast], 10, 25_000)).toBe(500);
   });
 
-  test('somebody always takes what is left', () => {
+  test('some device always takes the rest', () => {
     const some = fc.record({
       perMs: fc.double({ min: 1e-3, max: 1e7, noNaN: true }),
       items: fc.nat(1_000_000),
@@ -177,7 +177,7 @@ describe('late chunks', () => {
     { id: 3, dueMs: 10 },
   ];
 
-  test('end when their device gets to them', () => {
+  test('a chunk is expected to end after those queued before it', () => {
     expect([...expectedEnds({ chunks, runningMs: 20 })]).toEqual([
       [1, 30],
       [2, 80],
@@ -186,7 +186,7 @@ describe('late chunks', () => {
     expect(slowdownOf({ chunks, runningMs: 20 })).toBe(1);
   });
 
-  test('a late one is expected to be as late again, those behind it to be as slow', () => {
+  test('a late chunk is expected to be as late again, and those behind it as slow', () => {
     expect(slowdownOf({ chunks, runningMs: 200 })).toBe(4);
     expect([...expectedEnds({ chunks, runningMs: 200 })]).toEqual([
       [1, 150],
@@ -195,13 +195,13 @@ describe('late chunks', () => {
     ]);
   });
 
-  test('nothing is said of what is not known', () => {
+  test('no end is expected if a due time is unknown', () => {
     expect(expectedEnds({ chunks: [{ id: 1, dueMs: undefined }, ...chunks], runningMs: 5 }).size).toBe(0);
     expect(expectedEnds({ chunks: [], runningMs: 5 }).size).toBe(0);
     expect(slowdownOf({ chunks: [], runningMs: 5 })).toBe(1);
   });
 
-  test('an idle device does the one over that would end last, if it is clearly sooner', () => {
+  test('an idle device duplicates the chunk that would end last, if it is clearly sooner', () => {
     const victims = [
       { id: 1, count: 1000, endMs: 100 },
       { id: 2, count: 1000, endMs: 300 },
@@ -212,7 +212,7 @@ describe('late chunks', () => {
     expect(chooseVictim(4, 0, victims)).toBeUndefined();
   });
 
-  test('a stall is eight times what is due, two seconds at least, and a minute where nothing is known', () => {
+  test('the stall limit is eight times the due time, at least two seconds, or a minute if it is unknown', () => {
     expect([1, 250, 1000, undefined].map(stallLimit)).toEqual([2000, 2000, 8000, 60_000]);
   });
 });

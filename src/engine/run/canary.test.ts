@@ -12,7 +12,7 @@ import {
   sendCanary,
 } from './canary.js';
 
-test('canaries take at most 0.2 % of the work, and nearly all of it where there is enough', () => {
+test('canaries take at most 0.2 % of the work, and nearly that much if there is enough work', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 5000 }), fc.integer({ min: 1, max: 100_000 }), (items, chunk) => {
       let audit: CanaryState = NO_CANARY_STATE;
@@ -30,8 +30,8 @@ test('canaries take at most 0.2 % of the work, and nearly all of it where there 
   );
 });
 
-test('results of a slow device wait for half a second of its work, then for canaries of 2 % of it', () => {
-  // A canary is an eighth of a chunk, which takes a second: by its share it would come after 62 of them.
+test('a slow device gets a canary after half a second of work, then canaries of up to 2 % of its work', () => {
+  // A canary is an eighth of a chunk, and a chunk takes a second: at 0.2 % it would come after 62 chunks.
   const perMs = 1;
   const sent: number[] = [];
   let audit: CanaryState = NO_CANARY_STATE;
@@ -56,7 +56,7 @@ test('a canary vouches for the chunks that were complete when it was sent, and f
   expect(failCanary(audit).state.heldChunks).toEqual([]);
 });
 
-test('one at a time; one that was lost is sent again; an idle device is asked at once', () => {
+test('one canary is sent at a time; a lost one is sent again; an idle device gets one at once', () => {
   const audit = awaitCanary(NO_CANARY_STATE, 1, 100);
   expect(isCanaryDue(audit, 1, false)).toBe(false); // 1 is more than 0.2 % of 100
   expect(isCanaryDue(audit, 1, true)).toBe(true);

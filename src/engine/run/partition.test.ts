@@ -21,7 +21,7 @@ describe('parts', () => {
     ]);
   });
 
-  test('tile all indices, each with its share of what is to do, whatever holes that has', () => {
+  test('tile all indices, each with its share of the remaining work, whatever its gaps', () => {
     const lengths = fc.array(fc.tuple(fc.bigInt(1n, 50n), fc.bigInt(1n, 50n)), { minLength: 1, maxLength: 12 });
     fc.assert(
       fc.property(lengths, fc.integer({ min: 1, max: 6 }), (pairs, devices) => {
@@ -42,7 +42,7 @@ describe('parts', () => {
     );
   });
 
-  test('by speed follow when each device has been measured three times', () => {
+  test('are by speed once each device has been measured three times', () => {
     const todo = Intervals.of([between(0n, 800n)]);
     const fast = device(500, 500, 500);
     expect(partsOf('measured', [fast, device(300, 300)], todo)).toBeUndefined();

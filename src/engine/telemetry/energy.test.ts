@@ -1,21 +1,21 @@
 import { expect, test } from 'vitest';
 import { addEnergySample, NO_ENERGY, perJoule } from './energy.js';
 
-test('joules are the difference of what the device counts', () => {
+test('joules are the difference of the energy counter', () => {
   const began = addEnergySample(NO_ENERGY, { energyJ: 5000, powerW: 700 }, 0);
   expect(began.joules).toBe(0);
   expect(addEnergySample(began, { energyJ: 5450, powerW: 700 }, 1000).joules).toBe(450);
 });
 
-test('where it only says what it draws, the mean of two answers over the time between', () => {
+test('without a counter, joules are the mean power of two samples times the time between', () => {
   const began = addEnergySample(NO_ENERGY, { powerW: 100 }, 0);
   const later = addEnergySample(began, { powerW: 300 }, 2000);
   expect(later.joules).toBe(400);
-  // No answer: what was drawn in between is known with the next.
+  // A missing sample: the next one covers the time since the last.
   expect(addEnergySample(addEnergySample(later, undefined, 3000), { powerW: 300 }, 4000).joules).toBe(1000);
 });
 
-test('a driver that counts from 0 again takes nothing back', () => {
+test('a counter that restarts at 0 does not reduce the total', () => {
   const before = addEnergySample(
     addEnergySample(NO_ENERGY, { energyJ: 9000, powerW: 50 }, 0),
     { energyJ: 9050, powerW: 50 },
@@ -25,7 +25,7 @@ test('a driver that counts from 0 again takes nothing back', () => {
   expect(addEnergySample(before, { energyJ: 3, powerW: 50 }, 2000).joules).toBe(100);
 });
 
-test('a device that says nothing has used what is not known', () => {
+test('the energy of a device that reports none is unknown', () => {
   expect(addEnergySample(NO_ENERGY, { temperatureC: 60 }, 1000)).toBe(NO_ENERGY);
   expect(perJoule(7.2e9, 600)).toBe(12e6);
   expect(perJoule(7.2e9, undefined)).toBeUndefined();

@@ -45,12 +45,12 @@ describe('overlap', () => {
     expect(lengthRatio(known.copy_ms, known.compute_ms)).toBe(known.upstream_ratio);
   });
 
-  test('two steps of one length, one after the other: a ratio of 1, and nothing hidden', () => {
+  test('two steps of equal length, one after the other: a ratio of 1, and nothing hidden', () => {
     expect(lengthRatio(5, 5)).toBe(1);
     expect(overlapOf(spans([[0, 5]]), spans([[5, 10]])).hidden).toBe(0);
   });
 
-  test('of nothing', () => {
+  test('of no spans is 0', () => {
     expect(overlapOf([], [])).toEqual({
       copyNs: 0,
       computeNs: 0,

@@ -17,7 +17,7 @@ const { pool_metrics: cases } = JSON.parse(
   }[];
 };
 
-test.each(cases)('of $acquires and $waits_ns', (known) => {
+test.each(cases)('metrics of $acquires and $waits_ns', (known) => {
   expect(poolMetrics(known.acquires, known.waits_ns)).toEqual({
     min: known.min,
     max: known.max,
@@ -28,7 +28,7 @@ test.each(cases)('of $acquires and $waits_ns', (known) => {
   });
 });
 
-test('of a pool that nobody used, and of a mean that is no whole number', () => {
+test('metrics of an unused pool, and of a mean that is not a whole number', () => {
   expect(poolMetrics([], [])).toEqual({
     min: undefined,
     max: undefined,

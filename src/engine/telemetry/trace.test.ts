@@ -7,7 +7,7 @@ import { type TraceEvent, traceEvents } from './trace.js';
 
 const devices = [{ id: 'cuda:0', name: 'A GPU' }];
 
-/** As it is written to a file, and read again. */
+/** The events, written as a file and read again. */
 function traced(records: readonly ChunkRecord[], samples: Parameters<typeof traceEvents>[0]['samples'] = []) {
   const events = [...traceEvents({ records, devices, samples, originNs: 0n })];
   return checkTrace(JSON.stringify({ displayTimeUnit: 'ms', otherData: {}, traceEvents: events })).events;
@@ -17,7 +17,7 @@ const named = (events: readonly TraceEvent[], ph: string, name: string) =>
   events.filter((event) => event.ph === ph && event.name === name);
 
 describe('a trace', () => {
-  test('of one chunk, whole', () => {
+  test('has all events of one chunk', () => {
     const events = traced([recordOf()], [{ device: 'cuda:0', atNs: 500_000n, temperatureC: 61, powerW: 640.5 }]);
     const brief = events.map(({ ph, name, pid, tid, ts, dur, id, args }) =>
       [ph, name, pid, tid, ts, dur, id, args?.name ?? args?.value ?? args?.sort_index]
@@ -29,14 +29,14 @@ describe('a trace', () => {
       'M process_sort_index 1 1',
       'M process_name 2 cuda:0 A GPU',
       'M process_sort_index 2 2',
-      // The chunk's way through its slot.
+      // The chunk in its slot.
       'X block 1 0 2 101 10 1020',
       'X queued 2 101 10 10',
       'X waits 2 101 20 20',
       'X runs 2 101 40 960',
       'X unseen 2 101 1000 10',
       'X reap 2 101 1010 20',
-      // What the host did, and the device.
+      // Work of the host and of the device.
       'X block 1 0 1 1 10 15',
       'X block 1 0 2 1 40 960',
       'X copy 2 1 40 10',
@@ -74,7 +74,7 @@ describe('a trace', () => {
     ]);
   });
 
-  test('what a device did never lies before it was launched, whatever its clock says', () => {
+  test('has no device work before its launch, whatever the device clock says', () => {
     const wrong = recordOf({
       launchedNs: 20_000n,
       startedNs: 3_000n,
@@ -88,7 +88,7 @@ describe('a trace', () => {
     expect(steps.map(({ ts }) => ts)).toEqual([10, 40, 2000, 2000.001]);
   });
 
-  test('chunks that were stopped, failed or dropped are there as far as they came', () => {
+  test('shows stopped, failed and dropped chunks as far as they got', () => {
     const never = { noticedNs: 0n, reapedNs: 0n, verifiedNs: 0n, committedNs: 0n };
     const stopped = recordOf({ sequence: 1, outcome: 'cancelled', ...never, noticedNs: 1_010_000n });
     const failed = recordOf({ sequence: 2, outcome: 'failed', from: 2000, ...never, startedNs: 0n, endedNs: 0n });
@@ -100,7 +100,7 @@ describe('a trace', () => {
     expect(named(events, 's', 'chunk').map(({ id }) => id)).toEqual([2]);
   });
 
-  test('checks that overlap are on tracks of their own', () => {
+  test('has overlapping checks on separate tracks', () => {
     const first = recordOf({ sequence: 0, verifiedNs: 5_000_000n, committedNs: 5_000_100n });
     const second = recordOf({ sequence: 1, from: 1100, slot: 1, verifiedNs: 5_500_000n, committedNs: 5_500_100n });
     const names = named(traced([first, second]), 'M', 'thread_name').map(({ args }) => args?.name);
@@ -116,8 +116,8 @@ describe('a trace', () => {
     ]);
   });
 
-  test('fed % and rate come to what was done', () => {
-    // Two streams, a second: one chunk of 100 ms after the other on each, the second stream half the time.
+  test('has counters fed % and rate that match the work done', () => {
+    // Two streams for one second: both run a chunk of 100 ms at the same time, then idle for 100 ms.
     const chunk = (k: number, stream: number, from: number) =>
       recordOf({
         sequence: k,
@@ -138,14 +138,14 @@ describe('a trace', () => {
     const events = traced(records);
     const values = (name: string) => named(events, 'C', name).map(({ args }) => args?.value as number);
     const rates = values('rate (items/s)');
-    // Stretches of 10 ms: their sum is what was done, half of them are empty.
+    // Intervals of 10 ms: they add up to the work done, and half of them are empty.
     expect(rates.reduce((sum, rate) => sum + rate * 0.01, 0)).toBeCloseTo(500_000, 3);
     expect(new Set(values('fed %'))).toEqual(new Set([100, 0]));
     expect(Math.max(...values('queue depth'))).toBe(2);
     expect(values('queue depth').at(-1)).toBe(0);
   });
 
-  test('is of the format for chunks of any sort', () => {
+  test('has a valid format for any chunks', () => {
     const delay = fc.integer({ min: 0, max: 50_000 });
     const outcome = fc.constantFrom('counted', 'cancelled', 'wrong', 'dropped', 'audit', 'failed') as fc.Arbitrary<
       NonNullable<ChunkRecord['outcome']>
@@ -161,7 +161,7 @@ describe('a trace', () => {
     );
     fc.assert(
       fc.property(chunks, (given) => {
-        // Slots are taken again when they are free: each stream has one here.
+        // Each stream has one slot here, which is reused when it is free.
         const free = [0, 0, 0];
         const records = given.map(({ stream, delays, outcome: ended, skew }, sequence) => {
           let at = (free[stream] ?? 0) + 1;
@@ -206,7 +206,7 @@ describe('a trace', () => {
   });
 });
 
-test('the checker refuses what is not of the format', () => {
+test('the checker rejects an invalid trace', () => {
   const good = [...traceEvents({ records: [recordOf()], devices, samples: [], originNs: 0n })];
   const check = (events: readonly object[]) =>
     checkTrace(JSON.stringify({ displayTimeUnit: 'ms', traceEvents: events }));

@@ -23,10 +23,10 @@ function entrant(name: string, seconds: (round: number) => number, log: string[]
   };
 }
 
-const runsOf = (log: readonly string[], name: string): number => log.filter((one) => one === name).length;
+const runsOf = (log: readonly string[], name: string): number => log.filter((entry) => entry === name).length;
 
 describe('a contest', () => {
-  it('finds the fastest, and leaves out early who cannot win', async () => {
+  it('finds the fastest entrant, and drops early those that cannot win', async () => {
     const log: string[] = [];
     const slow = Array.from({ length: 6 }, (_, at) => entrant(`slow${at}`, () => 2 + at / 10, log));
     const all = [entrant('now', () => 1, log), ...slow, entrant('fast', () => 0.9, log)];
@@ -39,7 +39,7 @@ describe('a contest', () => {
     expect(rounds).toBeLessThan(8);
   });
 
-  it('keeps what there is when nothing is better, and when it is better by less than 1 %', async () => {
+  it('keeps the first entrant unless another is better by at least 1 %', async () => {
     const same = await runContest([entrant('now', () => 1), entrant('a', () => 1), entrant('b', () => 1.001)]);
     expect(same.winner).toBe(0);
     const hardly = await runContest([entrant('now', () => 1), entrant('a', () => 0.995)]);
@@ -48,20 +48,20 @@ describe('a contest', () => {
   });
 
   it('does not take noise for a gain', async () => {
-    // Deterministic noise of ±30 %, another for each: none is really faster.
+    // Deterministic noise of ±30 %, different for each: none is really faster.
     const noise = (seed: number) => (round: number) => 1 + 0.3 * Math.sin(12.9898 * (seed + 7 * round));
     const { winner } = await runContest([1, 2, 3, 4, 5].map((seed) => entrant(`same${seed}`, noise(seed))));
     expect(winner).toBe(0);
   });
 
-  it('judges by rounds: a machine that slows down tenfold treats all alike', async () => {
+  it('compares within rounds: a machine that slows down affects all entrants alike', async () => {
     const slower = (seconds: number) => (round: number) => seconds * (1 + round);
     const { winner, standings } = await runContest([entrant('now', slower(1)), entrant('fast', slower(0.8))]);
     expect(winner).toBe(1);
     expect(standings[1]?.gain).toBeCloseTo(1.25, 6);
   });
 
-  it('refuses one that gives other results, by its name', async () => {
+  it('rejects an entrant with different results, by name', async () => {
     const liar = entrant('lanes 512', () => 0.1, [], 'wrong');
     await expect(runContest([entrant('now', () => 1), entrant('fine', () => 1), liar])).rejects.toMatchObject({
       code: 'device-failed',
@@ -69,7 +69,7 @@ describe('a contest', () => {
     });
   });
 
-  it('does without who has no room, and says why', async () => {
+  it('leaves out an entrant that lacks memory, and records why', async () => {
     const large: Entrant = {
       name: 'large',
       run: () => Promise.reject(new MillraceError({ code: 'device-memory', message: 'no memory for it' })),
@@ -79,7 +79,7 @@ describe('a contest', () => {
     expect(standings[1]).toMatchObject({ unfit: 'no memory for it', gain: undefined, samples: [] });
   });
 
-  it('ends when the time is over', async () => {
+  it('ends when the time is up', async () => {
     const log: string[] = [];
     const near = [entrant('now', () => 1, log), entrant('a', () => 0.98, log), entrant('b', () => 0.981, log)];
     const { rounds } = await runContest(near, { isOver: () => true });
@@ -104,7 +104,7 @@ interface Played extends Tunable {
   readonly runs: string[];
 }
 
-/** Seconds for each choice, multiplied; whatever is not here has no effect. */
+/** A workload whose time is the product of the factors of its settings. Settings without a factor have no effect. */
 function played(factors: Readonly<Record<string, number>>, axes: readonly Axis[], more: Partial<Tunable> = {}): Played {
   const runs: string[] = [];
   const secondsOf = (setting: Setting): number =>
@@ -131,7 +131,7 @@ const lanes: Axis = { name: 'gang', changes: [{ lanes: 1 }, { lanes: 8 }] };
 const slots: Axis = { name: 'slots', changes: [{ slots: 5 }], measured: 'job' };
 
 describe('tuning a workload', () => {
-  it('takes one axis after the other, and proves what it chose against nothing', async () => {
+  it('tunes one axis after the other, and compares the result with the default', async () => {
     const play = played({ 'lanes 8': 0.8, 'slots 5': 0.9, 'lanes 1': 3 }, [lanes, slots]);
     const record = await tune(deviceWith(), play);
     expect(record).toMatchObject({ setting: { lanes: 8, slots: 5 }, isWhole: true, unit: 'H' });
@@ -147,7 +147,7 @@ describe('tuning a workload', () => {
     expect(kept.length).toBe(play.runs.length);
   });
 
-  it('tells the median rate: of two runs the mean', async () => {
+  it('reports the median rate: of two runs the mean', async () => {
     let runs = 0;
     const open = async () => ({
       close: () => undefined,
@@ -161,8 +161,8 @@ describe('tuning a workload', () => {
     expect(record.rate).toBeCloseTo((first! + second!) / 2, 9);
   });
 
-  it('sets nothing where together the choices are no better than none', async () => {
-    // Each is better alone; as a job both together are not.
+  it('sets nothing if the choices together are no better than the default', async () => {
+    // The choice is better in launches, but not in a job.
     const axes = [lanes];
     const play = played({}, axes, {
       open: async (_, setting, measured) => ({
@@ -177,7 +177,7 @@ describe('tuning a workload', () => {
     expect(await tune(deviceWith(), played({}, [lanes, slots]))).toMatchObject({ setting: {}, gain: 1 });
   });
 
-  it('stops at a candidate whose results are wrong, by its name, before it is timed', async () => {
+  it('rejects a candidate with wrong results, by name, before it is timed', async () => {
     const play = played({ 'lanes 8': 0.1 }, [lanes], {
       audit: async (_, setting) => (setting.lanes === 8 ? 'poisoned' : 'right'),
     });
@@ -188,7 +188,7 @@ describe('tuning a workload', () => {
     expect(play.runs).not.toContain('lanes 8');
   });
 
-  it('measures what is the same only once, and writes down what the device refuses', async () => {
+  it('measures identical candidates only once, and records those that the device refuses', async () => {
     const many: Axis = { name: 'gang', changes: [{ lanes: 4 }, { lanes: 8 }, { lanes: 4096 }] };
     const play = played({ 'lanes 8': 0.5 }, [many]);
     const wrapped: Tunable = {
@@ -210,23 +210,23 @@ describe('tuning a workload', () => {
     expect(play.runs).not.toContain('lanes 4');
   });
 
-  it('opens one at a time where each takes all memory', async () => {
-    let [open, most] = [0, 0];
+  it('opens one trial at a time if each takes all memory', async () => {
+    let [open, maxOpen] = [0, 0];
     const play = played({ 'lanes 8': 0.5 }, [lanes, slots]);
     await tune(deviceWith(), {
       ...play,
       isExclusive: true,
       open: async (device, setting, measured) => {
         open++;
-        most = Math.max(most, open);
+        maxOpen = Math.max(maxOpen, open);
         const trial = await play.open(device, setting, measured);
         return { ...trial, close: () => void open-- };
       },
     });
-    expect([open, most]).toEqual([0, 1]);
+    expect([open, maxOpen]).toEqual([0, 1]);
   });
 
-  it('leaves the rest as it is when its time is over', async () => {
+  it('leaves the remaining axes as they are when its time is up', async () => {
     let now = 0;
     const play = played({ 'lanes 8': 0.5, 'slots 5': 0.5 }, [lanes, slots], {});
     const timed: Tunable = {
@@ -242,9 +242,9 @@ describe('tuning a workload', () => {
   });
 });
 
-describe('what is known', () => {
-  /** As the ledger has it, with what it was about. */
-  function shelf(): TuningStore & { readonly kept: Map<string, unknown> } {
+describe('a saved tuning', () => {
+  /** A store in memory, keyed by subject like the ledger. */
+  function memoryStore(): TuningStore & { readonly kept: Map<string, unknown> } {
     const kept = new Map<string, unknown>();
     const keyOf = ({ kernels: _, ...about }: ReturnType<typeof tuningSubject>) => JSON.stringify(about);
     return {
@@ -257,8 +257,8 @@ describe('what is known', () => {
     };
   }
 
-  it('is used on the same device, and is not when driver, hardware or candidates are others', async () => {
-    setTuningStore(shelf());
+  it('is used on the same device, but not if driver, hardware or candidates differ', async () => {
+    setTuningStore(memoryStore());
     const play = played({ 'lanes 8': 0.5 }, [lanes]);
     const device = deviceWith();
     expect(await settingFor(device, play)).toEqual({});
@@ -274,7 +274,7 @@ describe('what is known', () => {
     setTuningStore(undefined);
   });
 
-  it('is nothing where the shelf cannot be read', async () => {
+  it('is ignored if the store cannot be read', async () => {
     setTuningStore({ find: () => Promise.reject(new Error('the disk is full')), save: async () => undefined });
     expect(await settingFor(deviceWith(), played({}, [lanes]))).toEqual({});
     setTuningStore(undefined);

@@ -23,7 +23,7 @@ import { between, endOf, type Range, rangeOf } from './space.js';
 const from = (coverage: Coverage, id: number, max: number, device = 'a') => take(coverage, { id, device, max })!;
 
 describe('handing out', () => {
-  test('the lowest first, around what is done, clipped at multiples of 2^32', () => {
+  test('starts with the lowest indices, skips those done, and clips at multiples of 2^32', () => {
     const base = (1n << 32n) - 10n;
     let state = cover([between(base, base + 100n)], Intervals.of([between(base + 4n, base + 6n)]));
     const pieces: unknown[] = [];
@@ -43,7 +43,7 @@ describe('handing out', () => {
     expect(frontierOf(state)).toBe(base);
   });
 
-  test('from a part of the space', () => {
+  test('can be limited to a part of the space', () => {
     const state = cover([between(0n, 100n)]);
     const ask = { id: 0, device: 'b', max: 1000, within: between(40n, 60n) };
     const taken = take(state, ask)!;
@@ -56,7 +56,7 @@ describe('handing out', () => {
     expect(take(retried, { ...ask, id: 2 })?.chunk).toMatchObject({ start: 40n, count: 5 });
   });
 
-  test('what comes later is waited for', () => {
+  test('waits for ranges that are added later', () => {
     let state = cover([between(0n, 10n)], Intervals.none, 10n);
     state = finish(from(state, 0, 10).coverage, 0).coverage;
     expect([isHandedOut(state), isComplete(state), frontierOf(state)]).toEqual([true, false, 10n]);
@@ -64,13 +64,13 @@ describe('handing out', () => {
     expect([isHandedOut(state), frontierOf(state)]).toEqual([false, 10n]);
     state = finish(from(state, 1, 20).coverage, 1).coverage;
     expect(isComplete(state)).toBe(true);
-    // Nothing above a hit is waited for.
+    // Indices above a hit are not waited for.
     expect(isComplete(dropFrom(cover([], Intervals.none, 5n), 5n).coverage)).toBe(true);
   });
 });
 
 describe('two devices on the same indices', () => {
-  test('the first result counts, the other is not needed any longer', () => {
+  test('the first result counts, the other is no longer needed', () => {
     let state = from(cover([between(0n, 100n)]), 0, 100, 'slow').coverage;
     state = duplicate(state, { id: 1, device: 'fast', max: 60 }, 0)!.coverage;
     expect(unsharedIndices(state, 0)).toEqual([between(60n, 100n)]);
@@ -90,18 +90,18 @@ describe('two devices on the same indices', () => {
   test('an abandoned chunk still counts if it ends first', () => {
     let state = abandon(from(cover([between(0n, 10n)]), 0, 10, 'slow').coverage, 0);
     expect(waitingCount(state)).toBe(10n);
-    expect(duplicate(state, { id: 9, device: 'b', max: 10 }, 0)).toBeUndefined(); // that would be a third time
+    expect(duplicate(state, { id: 9, device: 'b', max: 10 }, 0)).toBeUndefined(); // it would be a third copy
     state = from(state, 1, 4).coverage;
     const late = finish(state, 0);
     expect([late.newRanges, late.obsolete, waitingCount(late.coverage)]).toEqual([[between(0n, 10n)], [1], 0n]);
     expect(finish(late.coverage, 1).newRanges).toEqual([]);
-    expect(waitingCount(giveBack(state, 0))).toBe(6n); // it fails: its indices wait or are elsewhere already
+    expect(waitingCount(giveBack(state, 0))).toBe(6n); // it fails: its indices already wait or are in flight elsewhere
     const again = queueRetry(from(state, 2, 6).coverage, 2, 3);
-    expect(waitingCount(giveBack(again, 0))).toBe(6n); // also those that wait to be tried in smaller chunks
+    expect(waitingCount(giveBack(again, 0))).toBe(6n); // also those that wait to be retried in smaller chunks
   });
 });
 
-test('an overflowed chunk is tried again in smaller ones, lowest first', () => {
+test('an overflowed chunk is retried in smaller ones, lowest first', () => {
   let state = queueRetry(from(cover([between(0n, 1000n)]), 0, 100).coverage, 0, 40);
   const counts: number[] = [];
   for (let id = 1; id <= 4; id++) {
@@ -112,7 +112,7 @@ test('an overflowed chunk is tried again in smaller ones, lowest first', () => {
   expect(counts).toEqual([40, 40, 20, 100]);
 });
 
-test('past a hit only what lies below it matters', () => {
+test('after a hit only the indices below it matter', () => {
   let state = cover([between(0n, 1000n)]);
   for (let id = 0; id < 4; id++) state = from(state, id, 100).coverage;
   const limited = dropFrom(state, 150n);
@@ -124,8 +124,8 @@ test('past a hit only what lies below it matters', () => {
 });
 
 /**
- * Random lives of chunks. A plain list says of each index how often it was counted as fresh; every index is in one of the
- * four places at any time, and in the end each has been counted once.
+ * Random chunk histories. A plain list holds how often each index was counted. At any time every index is in at least
+ * one of the four places (todo, retry, in flight, done), and in the end each has been counted once.
  */
 test('every index counts once, whatever happens to chunks', () => {
   const SIZE = 200;

@@ -4,7 +4,7 @@ import { Random } from '../../device/conformance/model/random.js';
 import { Intervals } from './intervals.js';
 import { between, type Range } from './space.js';
 
-/** The same set as a plain list of booleans, offset so that every width of index is met. */
+/** The same set as a plain list of booleans, offset so that every width of index is tested. */
 class Model {
   readonly in: boolean[] = new Array<boolean>(64).fill(false);
   readonly offset: bigint;
@@ -41,7 +41,7 @@ test('agrees with a list of booleans after any adds and removes', () => {
         const [from, to] = [Math.min(...ends), Math.max(...ends)];
         const before = [...set];
         const next = add ? set.add(model.range(from, to)) : set.remove(model.range(from, to));
-        expect([...set]).toEqual(before); // the old set is as it was
+        expect([...set]).toEqual(before); // the old set is unchanged
         set = next;
         model.in.fill(add, from, to);
         expect([...set]).toEqual(model.runs(true));
@@ -63,7 +63,7 @@ test('agrees with a list of booleans after any adds and removes', () => {
 });
 
 describe('at scale', () => {
-  test('twenty thousand ranges in random order', () => {
+  test('adds twenty thousand ranges in random order', () => {
     const random = new Random(1);
     const order = Array.from({ length: 20_000 }, (_, at) => at);
     for (let at = order.length - 1; at > 0; at--) {
@@ -80,7 +80,7 @@ describe('at scale', () => {
     expect([...set]).toEqual([{ start: 0n, length: 20_000n << 70n }]);
   });
 
-  test('one add over many ranges swallows them', () => {
+  test('merges many ranges in one add', () => {
     let set = Intervals.of(Array.from({ length: 1000 }, (_, at) => between(BigInt(3 * at), BigInt(3 * at + 1))));
     expect(set.total).toBe(1000n);
     set = set.add(between(1n, 2999n));

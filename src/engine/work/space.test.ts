@@ -16,10 +16,10 @@ test('a space has 1 to 2^128 indices', () => {
 });
 
 /** All pieces of a range in order. */
-function* piecesOf(range: Range, most = 2 ** 32) {
+function* piecesOf(range: Range, maxItems = 2 ** 32) {
   const end = endOf(range);
   for (let start = range.start; start < end; ) {
-    const piece = firstPiece(between(start, end), most);
+    const piece = firstPiece(between(start, end), maxItems);
     yield piece;
     start += BigInt(piece.count);
   }
@@ -30,9 +30,9 @@ describe('pieces', () => {
     const range = fc
       .tuple(fc.constantFrom(...edges), fc.bigInt(-(1n << 33n), 1n << 33n), fc.bigInt(1n, 1n << 35n))
       .map(([edge, offset, length]) => ({ start: edge + offset < 0n ? -offset : edge + offset, length }));
-    const most = fc.oneof(fc.constant(2 ** 32), fc.integer({ min: 2 ** 28, max: 2 ** 32 - 1 }));
+    const maxCount = fc.oneof(fc.constant(2 ** 32), fc.integer({ min: 2 ** 28, max: 2 ** 32 - 1 }));
     fc.assert(
-      fc.property(range, most, (whole, size) => {
+      fc.property(range, maxCount, (whole, size) => {
         let next = whole.start;
         for (const { start, count } of piecesOf(whole, size)) {
           expect(start).toBe(next);
@@ -46,7 +46,7 @@ describe('pieces', () => {
     );
   });
 
-  test('a whole word of indices is one piece; one more index is another', () => {
+  test('hold up to 2^32 indices; one more index needs another piece', () => {
     const start = 5n << 32n;
     expect([...piecesOf({ start, length: (1n << 32n) + 1n })]).toEqual([
       { start, count: 2 ** 32 },
@@ -58,7 +58,7 @@ describe('pieces', () => {
     });
   });
 
-  test('the base is 64 bits, what is above comes apart, and together they are the index', () => {
+  test('split their start into a 64-bit base and the bits above it', () => {
     for (const edge of edges) {
       for (const start of [edge, edge + 12_345n]) {
         const { base, high } = launchBase({ start, count: 1 });
@@ -69,7 +69,7 @@ describe('pieces', () => {
   });
 });
 
-test('shares are right where doubles would not be', () => {
+test('shares are accurate where doubles would not be', () => {
   expect(shareOf(1n << 127n, 1n << 128n)).toBe(0.5);
   expect(shareOf((1n << 128n) - 1n, 1n << 128n)).toBeLessThan(1);
   expect(shareOf(0n, 0n)).toBe(1);

@@ -21,7 +21,7 @@ interface Form {
 }
 
 const isWide = (type: Scalar): boolean => type === 'u64' || type === 'f64';
-/** A look-up is left out: it needs its table. */
+/** Look-ups are left out: they need a table. */
 const forms = (Object.entries(ops) as [PureOp, Operation][]).flatMap(([op, row]) =>
   typeSets[row.on].flatMap((on): Form[] => {
     const args = row.args.map((type) => (type === 'T' ? on : type));
@@ -47,7 +47,7 @@ const nodeOf = ({ op, args, result }: Form): Node =>
   ({ op, type: result, args: args.map((type) => ({ type })), detail: { truth } }) as unknown as Node;
 
 describe('the table of operations', () => {
-  it.each(forms)('$name has a meaning', (form) => {
+  it.each(forms)('evaluates $name', (form) => {
     for (let k = 0; k < 6; k++) {
       const given = form.args.map((type, i) => values[type][(k + i) % values[type].length] as Value);
       const result = evaluate(nodeOf(form), given);
@@ -55,7 +55,7 @@ describe('the table of operations', () => {
     }
   });
 
-  it('says the truth about two operands', () => {
+  it('has correct algebraic properties', () => {
     const constant = (type: Scalar, x: number): Value => (type === 'bool' ? x !== 0 : wrap(type as 'u32', BigInt(x)));
     for (const form of forms) {
       const { commutes, identity, absorbing, same, isInvolution } = ops[form.op];
@@ -88,8 +88,8 @@ describe('the table of operations', () => {
     { name: 'WGSL', lacks: usesDoubles, print: (kernel) => lowerGpu(kernel, { target: 'wgsl' }) },
   ];
 
-  it.each(targets)('can be printed: $name', ({ lacks = () => false, print }) => {
-    // `any` is only made for gangs, where their lanes diverge.
+  it.each(targets)('prints as $name', ({ lacks = () => false, print }) => {
+    // `any` is only used in gangs, where lanes diverge.
     for (const form of forms) if (form.op !== 'any' && !lacks(form)) print(kernelOf(form));
   });
 });
@@ -142,7 +142,7 @@ describe('docs/language.md', () => {
   };
   const made = { numbers: 'gt ge min max', u32: 'byte', u64: 'lo' };
 
-  it('lists the operations of the table by the types that they are for', () => {
+  it('lists the operations of the table by operand type', () => {
     const expected = new Map<string, Set<string>>();
     const add = (label: string, name: string) => expected.set(label, (expected.get(label) ?? new Set()).add(name));
     for (const [op, { on }] of Object.entries(ops) as [PureOp, Operation][]) {

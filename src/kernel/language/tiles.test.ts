@@ -43,7 +43,7 @@ function fixedSum(values: readonly number[], round: (x: number) => number): numb
 }
 
 describe('tiles', () => {
-  it('sums in one order, whatever the length', () => {
+  it('sum in a fixed order for any length', () => {
     const kernel = tiles(
       'sums',
       { buffers: { x: read(f32), n: read(u32), out: rw(f32) } },
@@ -65,7 +65,7 @@ describe('tiles', () => {
     );
   });
 
-  it('normalises vectors', () => {
+  it('normalise vectors', () => {
     const size = 300;
     const kernel = tiles('norm', { buffers: { x: read(f64), out: rw(f64) } }, ({ tile, sum, each, buffers }) => {
       const x = buffers.x.slice(tile.mul(size / 4));
@@ -87,7 +87,7 @@ describe('tiles', () => {
     }
   });
 
-  it('shares near arrays between regions: a sieve', () => {
+  it('share near arrays between regions: a sieve', () => {
     const limit = 2048;
     const kernel = tiles('sieve', { buffers: { out: rw(u32) } }, ({ near, each, buffers }) => {
       const marks = near(u32, limit / 32);
@@ -111,7 +111,7 @@ describe('tiles', () => {
     expect(primes.at(-1)).toBe(2039);
   });
 
-  it('scans, and compacts by it', () => {
+  it('scan counts, and compact with the result', () => {
     const words = 64;
     const kernel = tiles(
       'compact',
@@ -143,7 +143,7 @@ describe('tiles', () => {
     expect([...(out as Uint32Array).slice(0, expected.length)]).toEqual(expected);
   });
 
-  it('has uniform control between regions', () => {
+  it('allow uniform control flow between regions', () => {
     const kernel = tiles(
       'uniform',
       { buffers: { out: rw(u32), hits: atomic() } },
@@ -166,7 +166,7 @@ describe('tiles', () => {
   });
 });
 
-describe('what a tile refuses', () => {
+describe('a tile rejects', () => {
   const failure = (body: Parameters<typeof tiles>[2]): MillraceError => {
     try {
       tiles('faulty', { buffers: { out: rw(u32) } }, body as never).trace();
@@ -177,13 +177,13 @@ describe('what a tile refuses', () => {
     throw new Error('tracing succeeded');
   };
 
-  it('effects that every thread would do', () => {
+  it('effects that every thread would repeat', () => {
     expect(
       failure(({ buffers }) => (buffers as unknown as { out: { set(i: number, v: number): void } }).out.set(0, 1))
         .message,
     ).toContain('outside each() and once()');
   });
-  it('regions in regions, effects in sums', () => {
+  it('nested regions, and effects in sums', () => {
     expect(failure(({ each }) => each(4, () => each(4, () => {}))).message).toContain('each() is inside each()');
     expect(
       failure(({ sum, near }) => {
@@ -195,7 +195,7 @@ describe('what a tile refuses', () => {
       }).message,
     ).toContain('inside sum()');
   });
-  it('cells that leave a region', () => {
+  it('setting an outer cell in a region', () => {
     const error = failure(({ each }) => {
       const outside = cell(u32, 0);
       each(4, (i) => outside.set(i));
@@ -203,7 +203,7 @@ describe('what a tile refuses', () => {
     expect(error.code).toBe('kernel-scope');
     expect(error.message).toContain('a cell from outside is set in each()');
   });
-  it('values that leave a region', () => {
+  it('values used outside their region', () => {
     expect(
       failure(({ each }) => {
         let leaked: Expr<'u32'> | undefined;

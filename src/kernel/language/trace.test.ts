@@ -26,7 +26,7 @@ function lineOf(text: string, marker: string): number {
 
 const thisFile = async () => (await import('node:fs')).readFileSync(new URL(import.meta.url), 'utf8');
 
-describe('errors while tracing', () => {
+describe('checks while tracing', () => {
   it('name the kernel, the helpers and the line of a value used outside its block', async () => {
     const outerHelper = (leaked: Expr<'u32'>) => innerHelper(leaked);
     const innerHelper = (leaked: Expr<'u32'>) => leaked.add(1); // MARK leaked use
@@ -45,7 +45,7 @@ describe('errors while tracing', () => {
     expect(error.advice).toContain('cell');
   });
 
-  it('refuse a loop index after its loop', () => {
+  it('reject a loop index after its loop', () => {
     const error = failure(() => {
       let last: Expr<'u32'> | undefined;
       loop(4, (i) => {
@@ -56,7 +56,7 @@ describe('errors while tracing', () => {
     expect(error.message).toContain('outside the loop that made it');
   });
 
-  it('refuse a cell after its block, also for setting it', () => {
+  it('reject a cell after its block, even to set it', () => {
     const error = failure(({ item }) => {
       let inner: Cell<'u32'> | undefined;
       when(item.eq(0), () => {
@@ -68,7 +68,7 @@ describe('errors while tracing', () => {
     expect(error.message).toContain('a cell is used outside the when');
   });
 
-  it('refuse values of another kernel', () => {
+  it('reject values of another kernel', () => {
     let stolen: Expr<'u32'> | undefined;
     items('first', {}, ({ item }) => {
       stolen = item;
@@ -80,7 +80,7 @@ describe('errors while tracing', () => {
     expect(error.message).toContain('another kernel');
   });
 
-  it('refuse wrong types that were cast past TypeScript', () => {
+  it('reject wrong types hidden from TypeScript by a cast', () => {
     const error = failure(({ item }) => {
       item.add(lit(f32, 1) as unknown as Expr<'u32'>);
     });
@@ -89,7 +89,7 @@ describe('errors while tracing', () => {
     expect(error.asked).toContain('trace.test.ts:');
   });
 
-  it('say what a helper deep in std was given', () => {
+  it('name the std helper that was given a wrong type', () => {
     const error = failure(({ item }) => {
       sha256.compress([...Array(7).fill(item), lit(u64, 1) as unknown as Expr<'u32'>], Array(16).fill(item));
     });
@@ -98,13 +98,13 @@ describe('errors while tracing', () => {
     expect(error.asked).toContain('trace.test.ts:');
   });
 
-  it('refuse literals that a type cannot hold', () => {
+  it('reject literals that a type cannot hold', () => {
     expect(failure(({ item }) => void item.add(2 ** 32)).message).toContain('does not fit 32 bits');
     expect(failure(({ item }) => void item.add(0.5)).message).toContain('not an integer');
     expect(failure(({ item }) => void item.to(u64).add(2 ** 60)).message).toContain('write a bigint');
   });
 
-  it('refuse control that cannot stand there', () => {
+  it('reject misplaced control flow', () => {
     expect(failure(({ item }) => breakWhen(item.eq(1))).code).toBe('kernel-control');
     expect(
       failure(({ item }) => {
@@ -116,22 +116,22 @@ describe('errors while tracing', () => {
     expect(() => lit(u32, 1)).toThrow(/only while a kernel is being traced/);
   });
 
-  it('refuse tables of varying values, empty tables, and emit without a hit', () => {
+  it('reject tables of varying values, empty tables, and emit without a hit', () => {
     expect(failure(({ item }) => void table(u32, [item])).message).toContain('constants and job values only');
     expect(failure(() => void table(u32, [])).message).toContain('at least one value');
     expect(failure(({ emit }) => emit({})).message).toContain('without hits');
   });
 
-  it('refuse operations that a type does not have', () => {
+  it('reject operations that a type does not have', () => {
     const asU32 = (value: Expr<'f32'>) => value as unknown as Expr<'u32'>;
     expect(failure(() => void asU32(lit(f32, 1)).rotl(3)).message).toContain('rotl is not defined for f32');
     expect(failure(() => void wmad(asU32(lit(f32, 1)), 1, 1, 1)).message).toContain('wmadHi is not defined for f32');
     expect(failure(({ item }) => void select(item.eq(0), 1 as never, 2 as never)).message).toContain('two literals');
   });
 
-  it('name bad signatures', () => {
+  it('reject invalid names and signatures', () => {
     expect(() => items('9lives', {}, () => {})).toThrow(/is not a valid kernel name/);
-    // Names are in generated text, that of the kernel in a comment.
+    // Names are copied into generated code, the kernel's into a comment.
     for (const name of ['a*/ evil', 'a\n#include "x"', 'a\n', 'a\\', 'a"b', 'ä', 'a_b', ''])
       for (const kernel of [
         () => items(name, {}, () => {}),
@@ -151,7 +151,7 @@ describe('errors while tracing', () => {
 });
 
 describe('tracing', () => {
-  it('leaves the same program each time', () => {
+  it('gives the same program each time', () => {
     const kernel = items('twice', { buffers: { out: rw(u32) } }, ({ item, buffers }) => {
       const x = cell(u32, item);
       loop(3, (i) => x.set(x.mul(5).add(i)));
@@ -162,7 +162,7 @@ describe('tracing', () => {
     expect(shape(kernel.trace())).toBe(shape(kernel.trace()));
   });
 
-  it('is free for the next kernel after one has failed', () => {
+  it('works for the next kernel after one has failed', () => {
     expect(failure(({ item }) => void item.add(0.5)).code).toBe('kernel-value');
     expect(() => items('fine', {}, ({ item }) => void item.add(1)).trace()).not.toThrow();
   });

@@ -12,9 +12,9 @@ const kernel = (body: (count: number) => void = () => undefined) => {
   });
 };
 
-// Programs are compared here and not by expect, which would print them whole, for minutes.
+// Programs are compared with ===: expect would take minutes to print them.
 describe('a kernel is traced and folded once', () => {
-  test('for all that would get the same', () => {
+  test('for all targets without a native body', () => {
     let traces = 0;
     const one = kernel((count) => {
       traces = count;
@@ -26,7 +26,7 @@ describe('a kernel is traced and folded once', () => {
     expect(traces).toBe(1);
   });
 
-  test('but not where a native body is there, or values are not hoisted', () => {
+  test('but again for a native body, or if values are not hoisted', () => {
     const one = kernel();
     const [plain, native, kept] = [
       cachedFloatingProgram(one),
@@ -41,7 +41,7 @@ describe('a kernel is traced and folded once', () => {
     expect(cachedFloatingProgram(one, new Set(), false) === kept).toBe(true);
   });
 
-  test('and another kernel is another', () => {
+  test('separately from an equal kernel', () => {
     const [one, other] = [cachedFloatingProgram(kernel()), cachedFloatingProgram(kernel())];
     expect(one === other).toBe(false);
   });

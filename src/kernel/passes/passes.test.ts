@@ -27,7 +27,7 @@ const body = (kernel: Kernel) =>
     .trimEnd();
 
 describe('fold', () => {
-  it('turns division by any constant into a multiplication that is exact', () => {
+  it('turns division by any constant into an exact multiplication', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 0xffff_ffff }),
@@ -65,7 +65,7 @@ describe('fold', () => {
     `);
   });
 
-  it('forgets cells that are only names, keeps those that loops change', () => {
+  it('removes cells that are only names, keeps those that loops change', () => {
     const kernel = items('cells', { buffers: { out: rw(u32) } }, ({ item, buffers }) => {
       const name = cell(u32, item);
       name.set(name.add(1));
@@ -86,7 +86,7 @@ describe('fold', () => {
     `);
   });
 
-  it('compares without the addition, and drops what nobody uses', () => {
+  it('compares without the addition, and drops unused values', () => {
     const kernel = items('early', { buffers: { x: read(u32), out: rw(u32) } }, ({ item, buffers }) => {
       buffers.x.at(item.add(1)); // the result is unused
       when(item.xor(1).add(10).byteSwap().eq(0x0b000000), () => buffers.out.set(item, 1));
@@ -111,7 +111,7 @@ describe('hoist', () => {
     },
   );
 
-  it('leaves one word for whatever depends on the job', () => {
+  it('leaves one word for values that depend only on the job', () => {
     const program = placed(kernel);
     expect(program.params.map((param) => param.name)).toEqual(['job_0', 'chunk_1', 'base_1']);
     expect(program.jobWords).toBe(1);
@@ -134,7 +134,7 @@ describe('hoist', () => {
 });
 
 describe('placeNodes', () => {
-  it('sinks what only a branch needs, and lifts what a loop does not change', () => {
+  it('sinks values that only a branch needs, and lifts values that a loop does not change', () => {
     const kernel = items('where', { buffers: { out: rw(u32) } }, ({ item, buffers }) => {
       const costly = item.mul(item).mul(17);
       const steady = item.rotl(9);
@@ -156,7 +156,7 @@ describe('placeNodes', () => {
     `);
   });
 
-  it('does not take a look-up out of its guard', () => {
+  it('does not move a look-up out of its guard', () => {
     const kernel = items('guarded', { buffers: { out: rw(u32) } }, ({ item, buffers }) => {
       const squares = table(u32, [0, 1, 4, 9]);
       loop(2, () => when(item.lt(4), () => buffers.out.set(item, squares.at(item))));
@@ -219,7 +219,7 @@ describe('every pass leaves a valid program', () => {
 });
 
 describe('mergeTernaryLogic', () => {
-  it('makes one operation of a majority, a choice and a three-way xor', () => {
+  it('merges a majority, a choice and a three-way xor into one operation each', () => {
     const kernel = items('logic', { buffers: { x: read(u32), out: rw(u32) } }, ({ item, buffers }) => {
       const [a, b, c] = [0, 1, 2].map((i) => buffers.x.at(item.add(i))) as [typeof item, typeof item, typeof item];
       buffers.out.set4(item, [a.and(b).or(c.and(a.or(b))), a.xor(b).xor(c), bitSelect(a, b, c), a.and(b.not())]);

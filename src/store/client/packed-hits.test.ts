@@ -7,7 +7,7 @@ const index = fc.oneof(fc.bigInt(0n, 9n), fc.bigInt(0n, (1n << 128n) - 1n));
 const value = fc.oneof(fc.integer(), fc.double(), fc.bigInt(), fc.string(), fc.array(fc.double(), { maxLength: 3 }));
 const hit = fc.record({ index, n: value, digest: fc.array(fc.nat(), { maxLength: 2 }) });
 
-it('hits arrive as they were, those of one index in their order', () => {
+it('hits are unpacked as they were packed, those of one index in order', () => {
   fc.assert(
     fc.property(fc.array(hit, { maxLength: 8 }), (hits) => {
       const counts = new Map<bigint, number>();

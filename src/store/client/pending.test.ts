@@ -4,7 +4,7 @@ import { Intervals } from '../../engine/work/intervals.js';
 import { between } from '../../engine/work/space.js';
 import { PendingWork } from './pending.js';
 
-it('what is done is merged in whatever order it comes, and nothing of it is lost', () => {
+it('completed ranges are merged in any order, and none is lost', () => {
   fc.assert(
     fc.property(fc.uniqueArray(fc.integer({ min: 0, max: 60 })), (order) => {
       const pending = new PendingWork();

@@ -16,7 +16,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const record = { unit: 'H', setting: { lanes: 4 }, gain: 1.2, rate: 5, isWhole: true, axes: [] };
 const kernel = items('tuned', { hit: { n: u32 } }, ({ index, emit }) => emit({ n: index.lo })) as unknown as Kernel;
 
-/** Counts how often a kernel's text is asked for, which takes longest. */
+/** Counts how often the kernels are read, which is the slow part. */
 function about(device: string): TuningSubject & { asked: number } {
   const given = { asked: 0, workload: 'one', device, driver: 'v8 1', candidates: '[]' };
   return Object.defineProperty(given, 'kernels', {
@@ -27,26 +27,26 @@ function about(device: string): TuningSubject & { asked: number } {
   }) as unknown as TuningSubject & { asked: number };
 }
 
-it('opens no ledger where none is, and reads no kernel unless its workload was tuned on the device', async () => {
-  const shelf = new LedgerTunings(folder);
+it('creates no ledger to read from, and reads no kernel unless its workload was tuned on the device', async () => {
+  const saved = new LedgerTunings(folder);
   const [here, other] = [about('a card'), about('another')];
-  expect(await shelf.find(here)).toBeUndefined();
+  expect(await saved.find(here)).toBeUndefined();
   expect([here.asked, existsSync(join(folder, 'ledger.db'))]).toEqual([0, false]);
-  await shelf.save(here, record);
-  expect(await shelf.find(here)).toEqual(record);
-  expect(await shelf.find(other)).toBeUndefined();
+  await saved.save(here, record);
+  expect(await saved.find(here)).toEqual(record);
+  expect(await saved.find(other)).toBeUndefined();
   expect(other.asked).toBe(0);
   expect(readdirSync(folder).sort()).toEqual(['ledger.db', 'ledger.seen', 'locks']);
   expect(await new LedgerTunings(folder).find(here)).toEqual(record);
-  await shelf.save(here, undefined);
-  expect(await shelf.find(here)).toBeUndefined();
+  await saved.save(here, undefined);
+  expect(await saved.find(here)).toBeUndefined();
 });
 
-it('reads from a ledger that is open already, and leaves it open', async () => {
+it('uses a ledger that is already open, and leaves it open', async () => {
   const store = await openStore(folder);
-  const shelf = new LedgerTunings(folder, {}, Promise.resolve(store));
-  await shelf.save(about('a card'), record);
-  expect(await shelf.find(about('a card'))).toEqual(record);
+  const saved = new LedgerTunings(folder, {}, Promise.resolve(store));
+  await saved.save(about('a card'), record);
+  expect(await saved.find(about('a card'))).toEqual(record);
   expect(await store.tunings()).toMatchObject([{ device: 'a card', timings: record }]);
   await store.close();
 });

@@ -9,11 +9,11 @@ interface Found extends Indexed {
   readonly of?: string;
 }
 
-/** Books in memory, which take no index twice, as the ledger does. */
-function booksIn(done: readonly Range[] = [], found: readonly Found[] = []) {
+/** A work log in memory. Like the ledger, it rejects an index that is counted twice. */
+function memoryLog(done: readonly Range[] = [], found: readonly Found[] = []) {
   let all = Intervals.of(done);
   const hits: Found[] = [];
-  const books: WorkLog<Found> = {
+  const log: WorkLog<Found> = {
     completed: all,
     storedHits: found,
     add: (range, some) => {
@@ -23,7 +23,7 @@ function booksIn(done: readonly Range[] = [], found: readonly Found[] = []) {
       return some.length > 0 ? Promise.resolve() : undefined;
     },
   };
-  return { books, hits, ranges: () => [...all] };
+  return { log, hits, ranges: () => [...all] };
 }
 const at = (...indices: number[]): Found[] => indices.map((index) => ({ index: BigInt(index) }));
 
@@ -33,11 +33,11 @@ describe('a part of a job', () => {
     fromStored: (kept: Found, index: bigint) => ({ ...kept, index }),
   };
 
-  it('sees what is its own in its own indices, and writes it down in the place it has', async () => {
+  it('sees stored work at its own indices, and commits at the indices of the job', async () => {
     const found = [...at(19, 20, 27), { index: 30n, of: 'next' }];
-    const { books, hits, ranges } = booksIn([between(15n, 22n), between(25n, 26n)], found);
-    // The second of parts that try 5 to 15: 20 to 30 of the job.
-    const part = partOf<Found, Found>(books, { space: between(5n, 15n), offset: 15n, ...own });
+    const { log, hits, ranges } = memoryLog([between(15n, 22n), between(25n, 26n)], found);
+    // The part tries 5 to 15, which are 20 to 30 of the job.
+    const part = partOf<Found, Found>(log, { space: between(5n, 15n), offset: 15n, ...own });
     expect([...part.completed]).toEqual([between(5n, 7n), between(10n, 11n)]);
     expect(part.storedHits.map(({ index }) => index)).toEqual([5n, 12n]);
     const source = new LedgerSource(part, between(5n, 15n));
@@ -51,7 +51,7 @@ describe('a part of a job', () => {
     expect(ranges()).toEqual([between(15n, 26n)]);
   });
 
-  it('has the hits that lie in it', () => {
+  it('has the hits within its range', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(40)), fc.nat(40), fc.nat(40), (indices, start, length) => {
         const hits = at(...indices.toSorted((a, b) => a - b));

@@ -43,12 +43,12 @@ const opening = (name: string) => ({
 });
 const isHit = (index: number): boolean => index % 37 === 5;
 const fields = (index: number): string => `{"n":${index},"text":"${'y'.repeat(index % 50)}"}`;
-// Every seventh is left out, so that ranges stay apart.
+// Every seventh piece is left out, so that ranges stay separate.
 const PIECES = [...Array(60).keys()].filter((piece) => piece % 7 !== 3);
-const batch = (start: number, past: number) => {
-  const hits = Array.from({ length: past - start }, (_, at) => start + at).filter(isHit);
+const batch = (start: number, end: number) => {
+  const hits = Array.from({ length: end - start }, (_, at) => start + at).filter(isHit);
   return {
-    done: [{ start: BigInt(start), end: BigInt(past), hits: hits.length }],
+    done: [{ start: BigInt(start), end: BigInt(end), hits: hits.length }],
     hits: hits.map((index) => ({ index: BigInt(index), nth: 0, fields: fields(index) })),
     notified: [],
     elapsedMs: 1,
@@ -56,7 +56,7 @@ const batch = (start: number, past: number) => {
   };
 };
 
-/** A ledger to which job after job, piece after piece was committed. */
+/** Writes a ledger of all jobs, committed piece by piece. */
 function writeLedger(place: string, isClosed: boolean): void {
   const ledger = new Ledger(place);
   for (const name of JOBS) {
@@ -67,7 +67,7 @@ function writeLedger(place: string, isClosed: boolean): void {
   if (isClosed) ledger.close();
 }
 
-/** The files as they lie there, in a new folder: as after a crash of the machine that had them open. */
+/** Copies the files as they are to a new folder, as after a crash of the machine that had them open. */
 function copyOf(place: string): string {
   const copy = folder();
   for (const name of readdirSync(place).filter((name) => /^ledger/.test(name) && !name.endsWith('-shm'))) {
@@ -76,7 +76,7 @@ function copyOf(place: string): string {
   return copy;
 }
 
-/** What is in a ledger, text for text. */
+/** The content of a ledger as text. */
 function contentOf(ledger: Ledger): string {
   const jobs = JOBS.flatMap((name) => ledger.jobs().filter(({ job }) => job.key === digestOf(name)));
   const text = jobs.flatMap(({ job: { id, name, params, space } }) => {
@@ -90,7 +90,7 @@ function contentOf(ledger: Ledger): string {
   return text.join('\n');
 }
 
-/** What was in the ledger after each commit, as `contentOf` tells it, from none to all. */
+/** The content of the ledger after each commit, as `contentOf` returns it, from empty to complete. */
 const committed = ((): readonly string[] => {
   const states = [''];
   let before = '';
@@ -102,11 +102,11 @@ const committed = ((): readonly string[] => {
       const last = ranges.at(-1);
       if (last?.[1] === piece * 100) last[1] += 100;
       else ranges.push([piece * 100, piece * 100 + 100]);
-      const hits = ranges.map(([start, past]) => batch(start, past).hits);
+      const hits = ranges.map(([start, end]) => batch(start, end).hits);
       states.push(
         [
           head,
-          ...ranges.map(([start, past], at) => `${start} ${past} ${hits[at]?.length}`),
+          ...ranges.map(([start, end], at) => `${start} ${end} ${hits[at]?.length}`),
           ...hits.flat().map(({ index, fields: values }) => `${index} 0 ${values}`),
         ].join('\n'),
       );
@@ -121,15 +121,15 @@ const isCommitted = new Set(committed);
 const asides = (place: string): string[] => readdirSync(place).filter((name) => /^ledger-damaged.*\.db$/.test(name));
 
 /**
- * Opens a ledger. Either it is set aside whole and named, and the new one is empty; or what it tells was in it after some
- * commit, and all of it unless it says that something is missing.
+ * Opens a ledger. Either it is set aside unchanged with a notice, and the new one is empty; or it has the content after
+ * some commit, and all of it unless a notice says that something is missing.
  */
 function outcomeOf(place: string): 'set aside' | 'missing' | 'whole' {
   const before = new Map(readdirSync(place).map((name) => [name, readFileSync(join(place, name))]));
   const ledger = new Ledger(place);
   const notices = ledger.notices();
   const content = contentOf(ledger);
-  // It can be written to, whatever it is.
+  // It can be written to in every case.
   const { id } = ledger.begin(opening('another')).job;
   ledger.commit(id, batch(0, 100));
   expect(ledger.progress(id).hits.length).toBe(3);
@@ -140,7 +140,7 @@ function outcomeOf(place: string): 'set aside' | 'missing' | 'whole' {
     for (const part of ['', '-wal']) {
       const kept = join(place, `ledger-damaged-1.db${part}`);
       const bytes = before.get(`ledger.db${part}`);
-      // SQLite makes an empty log where there was none.
+      // SQLite creates an empty log if there was none.
       const none = Buffer.alloc(0);
       expect((existsSync(kept) ? readFileSync(kept) : none).equals(bytes ?? none)).toBe(true);
     }
@@ -152,7 +152,7 @@ function outcomeOf(place: string): 'set aside' | 'missing' | 'whole' {
   return notices.length === 0 ? 'whole' : 'missing';
 }
 
-/** How much of a log is of its present round: frames of the last round stay behind them. */
+/** The bytes of a log that are in use. Frames of the previous round remain after them. */
 function liveBytes(log: Buffer): number {
   const salt = log.subarray(16, 24);
   let at = 32;
@@ -172,11 +172,11 @@ describe('a damaged ledger', () => {
   const open = folder();
   writeLedger(open, false); // with everything in its log
 
-  it('is whole before anything is done to it', () => {
+  it('is intact before it is damaged', () => {
     for (const place of [closed, open]) expect(outcomeOf(copyOf(place))).toBe('whole');
   });
 
-  it('is set aside, or tells what was in it after some commit: bytes changed anywhere', () => {
+  it('is set aside or has the content after some commit, with bytes changed anywhere', () => {
     const counts = { 'set aside': 0, missing: 0, whole: 0 };
     const damage = fc.record({
       isClosed: fc.boolean(),
@@ -189,7 +189,7 @@ describe('a damaged ledger', () => {
       fc.property(damage, ({ isClosed, isFirst, at, length, byte }) => {
         const place = copyOf(isClosed ? closed : open);
         change(join(place, isClosed ? 'ledger.db' : 'ledger.db-wal'), (bytes) => {
-          // The first page has the names of everything: it has its share of the damage.
+          // The first page holds the schema, so it is damaged more often.
           const first = Math.floor(at * (isFirst ? PAGE_BYTES : bytes.length));
           bytes.fill(byte, first, Math.min(bytes.length, first + length));
         });
@@ -198,8 +198,8 @@ describe('a damaged ledger', () => {
       }),
       {
         numRuns: isLong ? 2000 : 40,
-        // Bytes 61 to 572 of the file, the number of the schema's format among them ("unsupported file format"), which seed
-        // -543306060 found: it was not taken for damage.
+        // Bytes 61 to 572 of the file. SQLite reported "unsupported file format", which was not recognized as damage
+        // (found by seed -543306060).
         examples: [[{ isClosed: true, isFirst: true, at: 61 / PAGE_BYTES, length: 512, byte: 5 }]],
       },
     );
@@ -207,8 +207,8 @@ describe('a damaged ledger', () => {
     expect(counts.missing).toBeGreaterThan(2);
   });
 
-  it('is one or the other with any field of its header changed', () => {
-    // Where the fields are: file format, section 1.3. 44: format of the schema; 60: our version; 68: whose file it is.
+  it('is set aside or intact with any field of its header changed', () => {
+    // Offsets from SQLite's file format, section 1.3. 44: schema format; 60: our version; 68: application ID.
     const fieldsAt = [0, 16, 18, 19, 20, 21, 28, 32, 36, 40, 44, 47, 52, 56, 60, 63, 68, 92];
     for (const at of isLong ? Array(100).keys() : fieldsAt) {
       for (const byte of isLong ? [0, 1, 2, 5, 127, 255] : [5]) {
@@ -221,7 +221,7 @@ describe('a damaged ledger', () => {
   });
 
   it.each([0, 1, 31, 32, 1000, 100_000, 'all but a byte', 'all but a frame'] as const)(
-    'tells what is left where its log is cut to %s',
+    'has the remaining commits if its log is cut to %s',
     (length) => {
       const place = copyOf(open);
       const log = join(place, 'ledger.db-wal');
@@ -231,7 +231,7 @@ describe('a damaged ledger', () => {
     },
   );
 
-  it.each(['ledger.db-wal', 'ledger.db'])('is noticed where %s is gone', (name) => {
+  it.each(['ledger.db-wal', 'ledger.db'])('is reported if %s is missing', (name) => {
     const place = copyOf(open);
     const log = readFileSync(join(place, 'ledger.db-wal'));
     rmSync(join(place, name));
@@ -243,7 +243,7 @@ describe('a damaged ledger', () => {
     if (name === 'ledger.db') expect(readFileSync(join(place, 'ledger-damaged-1.db-wal')).equals(log)).toBe(true);
   });
 
-  it('is set aside for a changed value that SQLite does not see, and told once', () => {
+  it('is set aside for a changed value that SQLite does not detect, and reported once', () => {
     const place = copyOf(closed);
     change(join(place, 'ledger.db'), (bytes) => {
       const at = bytes.indexOf(fields(5));
@@ -276,7 +276,7 @@ describe('a damaged ledger', () => {
     expect(readFileSync(join(place, 'ledger-damaged-3.db')).subarray(-10).toString()).toBe('the newest');
   });
 
-  it('is left alone while another has it open, and set aside when it is alone', () => {
+  it('stays in place while it is open elsewhere, and is set aside afterwards', () => {
     const place = copyOf(closed);
     const [other, ledger] = [new Ledger(place), new Ledger(place)];
     const connection = new Connection(join(place, 'ledger.db'), 0);
@@ -304,7 +304,7 @@ describe('a damaged ledger', () => {
     expect(asides(place)).toEqual(['ledger-damaged-1.db']);
   });
 
-  it('that is too large to be checked row by row is checked when a write meets the damage', () => {
+  it('that is too large to check row by row is set aside after a write meets the damage', () => {
     const place = folder();
     const ledger = new Ledger(place);
     const { id } = ledger.begin(opening('a')).job;

@@ -26,7 +26,7 @@ const opening = {
   call: { args: ['run', 'a.ts'], folder: '' },
 };
 
-/** A job with hits, as it is exported. The ledger has none of it afterwards. */
+/** An exported job with hits. The ledger no longer has it. */
 const exported = ((): ExportedJob => {
   const { id } = ledger.begin(opening).job;
   ledger.commit(id, {
@@ -49,10 +49,10 @@ const exported = ((): ExportedJob => {
   return made;
 })();
 const text = JSON.stringify(exported, undefined, 1);
-/** As version 0.1.0 wrote it: only its rules are left to tell a change. */
+/** As version 0.1.0 wrote it: without a digest, only the rules of the format reveal a change. */
 const { digest: _, ...undigested } = exported;
 
-/** What an import has brought, and nothing of it is left. */
+/** Returns what an import has added, and removes it. */
 function takeOut(id: string): Omit<ExportedJob, 'elapsedMs' | 'devices' | 'digest'> {
   const { progress } = ledger.begin({ ...opening, ...ledger.find(id).job });
   ledger.end(id, 'open');
@@ -65,7 +65,7 @@ function takeOut(id: string): Omit<ExportedJob, 'elapsedMs' | 'devices' | 'diges
 const { elapsedMs: _elapsed, devices: _devices, ...content } = undigested;
 
 describe('an import', () => {
-  it('takes what was exported, and what version 0.1.0 exported', () => {
+  it('accepts an export, and an export of version 0.1.0', () => {
     for (const given of [text, exported, JSON.stringify(undigested), undigested]) {
       const { id, indices, hits } = ledger.import(given);
       expect({ indices, hits }).toEqual({ indices: 200n, hits: 3 });
@@ -76,13 +76,13 @@ describe('an import', () => {
   it.each<[string, object, string]>([
     ['another format', { format: 'x' }, 'its format is "x"'],
     ['a later version', { version: 2 }, 'its version is 2'],
-    ['a member that is unknown', { more: 1 }, 'the unknown member "more"'],
+    ['an unknown member', { more: 1 }, 'the unknown member "more"'],
     ['no name', { name: undefined }, 'its name'],
     ['a name that is too long', { name: 'x'.repeat(100_000) }, 'too long'],
     ['params that are a list', { params: [] }, 'params are not an object'],
     ['a number of many digits', { params: { n: { $big: '9'.repeat(200_000) } } }, 'not a value of an export'],
-    ['a range outside', { done: [['990', '1001']] }, 'outside its space'],
-    ['a range backwards', { done: [['9', '9']] }, 'is empty'],
+    ['a range outside its space', { done: [['990', '1001']] }, 'outside its space'],
+    ['an empty range', { done: [['9', '9']] }, 'is empty'],
     [
       'ranges that overlap',
       {
@@ -95,46 +95,46 @@ describe('an import', () => {
     ],
     ['an index that is a number', { done: [[1, 2]] }, '1 is not an index'],
     ['a space beyond 2^128', { space: ['0', '9'.repeat(39)] }, 'not an index'],
-    ['a hit outside', { hits: [{ index: '1000', nth: 0, fields: {}, foundMs: 1 }] }, 'outside its space'],
+    ['a hit outside its space', { hits: [{ index: '1000', nth: 0, fields: {}, foundMs: 1 }] }, 'outside its space'],
     ['a hit without values', { hits: [{ index: '1', nth: 0, foundMs: 1 }] }, 'no values'],
     ['a hit that is null', { hits: [null] }, 'null is not a hit'],
-    ['a hit twice', { hits: [1, 2].map(() => ({ index: '1', nth: 0, fields: {}, foundMs: 1 })) }, 'repeated'],
-    ['a number that is none', { hits: [{ index: '1', nth: 0, fields: { n: { $big: 'x' } }, foundMs: 1 }] }, '"x"'],
-    ['a key that is none', { key: 'abc' }, 'key'],
+    ['a repeated hit', { hits: [1, 2].map(() => ({ index: '1', nth: 0, fields: {}, foundMs: 1 })) }, 'repeated'],
+    ['an invalid number', { hits: [{ index: '1', nth: 0, fields: { n: { $big: 'x' } }, foundMs: 1 }] }, '"x"'],
+    ['an invalid key', { key: 'abc' }, 'key'],
   ])('is refused with %s', (_name, change, message) => {
     expect(() => ledger.import({ ...undigested, ...change })).toThrow(message);
     expect(ledger.jobs()).toEqual([]);
   });
 
-  it('is refused where a digit was changed that breaks no rule', () => {
+  it('is refused with a changed digit that breaks no rule', () => {
     expect(() => ledger.import(text.replace('"100"', '"199"'))).toThrow('its digest does not match');
     expect(ledger.jobs()).toEqual([]);
   });
 
   it.each<[string, string, string]>([
-    ['nested deeper than memory goes', '['.repeat(10_000_000), 'expected {'],
-    ['with values nested as deep', text.replace('"wasm"', '['.repeat(10_000)), 'nested more than 64 deep'],
-    ['a second export behind it', text + text, 'expected the end'],
-    ['cut short', text.slice(0, -20), 'is not JSON'],
-    ['empty', '', 'expected {'],
-  ])('is refused where it is %s', (_name, given, message) => {
+    ['it is nested too deep for memory', '['.repeat(10_000_000), 'expected {'],
+    ['its values are nested too deep', text.replace('"wasm"', '['.repeat(10_000)), 'nested more than 64 deep'],
+    ['a second export follows', text + text, 'expected the end'],
+    ['it is cut short', text.slice(0, -20), 'is not JSON'],
+    ['it is empty', '', 'expected {'],
+  ])('is refused if %s', (_name, given, message) => {
     expect(() => ledger.import(given)).toThrow(message);
     expect(ledger.jobs()).toEqual([]);
   });
 
-  it('is refused where the job that is known has another space', () => {
+  it('is refused if the known job has another space', () => {
     const { id } = ledger.import(undigested);
     expect(() => ledger.import({ ...undigested, space: ['0', '2000'] })).toThrow(`the key of job ${id}`);
     takeOut(id);
   });
 
-  it('of a job with another space than its command has is told when that is run', () => {
+  it('of a job whose command has another space is reported when the command runs', () => {
     const { id } = ledger.import({ ...undigested, space: ['0', '2000'] });
     expect(() => ledger.begin(opening)).toThrow(`millrace jobs remove ${id}`);
     ledger.remove(id);
   });
 
-  it('that fails in the middle has brought nothing', () => {
+  it('that fails in the middle adds nothing', () => {
     const connection = new Connection(join(folder, 'ledger.db'), 5000);
     connection.exec("CREATE TRIGGER fail BEFORE INSERT ON done BEGIN SELECT RAISE(ABORT, 'in the middle'); END");
     expect(() => ledger.import(text)).toThrow('in the middle');
@@ -144,11 +144,11 @@ describe('an import', () => {
     expect(takeOut(ledger.import(text).id)).toEqual(content);
   });
 
-  it(`of ${MUTATIONS} mutated files is refused in words, or brings what was exported`, () => {
+  it(`of ${MUTATIONS} mutated files is refused with a message, or adds what was exported`, () => {
     const random = generator(23);
     let [refused, taken] = [0, 0];
     for (let turn = 0; turn < MUTATIONS; turn++) {
-      // Without a digest what a mutation says may be taken, where it keeps to every rule.
+      // Without a digest, a mutation that follows every rule is accepted.
       const hasDigest = turn % 2 === 0;
       const mutated = mutate(hasDigest ? text : JSON.stringify(undigested, undefined, 1), random);
       let id: string;
@@ -189,7 +189,7 @@ const TOKENS = [
   ...[',', ':', '[', ']', '{', '}', '"', '0', '9'],
 ];
 
-/** One to four changes: a character, a piece left out, put in, or copied from elsewhere once or very often, a value. */
+/** Makes one to four changes: to a character, a value, or a part that is deleted, inserted or copied many times. */
 function mutate(given: string, random: (below: number) => number): string {
   let changed = given;
   const token = (): string => TOKENS[random(TOKENS.length)] ?? '';

@@ -44,7 +44,7 @@ const batch = (more: Partial<CommitBatch> = {}): CommitBatch => ({
 const range = (start: bigint, end: bigint, hits = 0) => ({ start, end, hits });
 
 describe('a ledger', () => {
-  it('has, after it was opened again, what was committed before', () => {
+  it('has all commits after it is reopened', () => {
     const place = folder();
     const first = new Ledger(place);
     const { job, previous } = first.begin(opening());
@@ -66,7 +66,7 @@ describe('a ledger', () => {
     second.close();
   });
 
-  it('merges what touches, and refuses what would count twice', () => {
+  it('merges adjacent ranges, and refuses ranges that would count twice', () => {
     const pieces = fc.uniqueArray(fc.integer({ min: 0, max: 40 }), { minLength: 1 });
     const ledger = new Ledger(folder());
     let jobs = 0;
@@ -93,7 +93,7 @@ describe('a ledger', () => {
     ledger.close();
   });
 
-  it('believes that a job is complete when every index is there', () => {
+  it('accepts that a job is complete only if every index is done', () => {
     const ledger = new Ledger(folder());
     const { id } = ledger.begin(opening({ space: between(5n, 20n) })).job;
     ledger.commit(id, batch({ done: [range(5n, 10n), range(11n, 20n)] }));
@@ -104,7 +104,7 @@ describe('a ledger', () => {
     ledger.close();
   });
 
-  it('keeps a hit that is told before its range is done, once', () => {
+  it('stores a hit once if it is reported before its range is done', () => {
     const ledger = new Ledger(folder());
     const { id } = ledger.begin(opening()).job;
     const hit = { index: 7n, nth: 0, fields: '{"n":7}' };
@@ -114,29 +114,29 @@ describe('a ledger', () => {
     ledger.close();
   });
 
-  it('starts over where that is asked for, and keeps the old', () => {
+  it('restarts a job on request, and keeps the old one', () => {
     const ledger = new Ledger(folder());
     const { id } = ledger.begin(opening()).job;
     ledger.commit(id, batch({ done: [range(0n, 10n)] }));
     ledger.end(id, 'open');
-    const fresh = ledger.begin(opening({ restart: true }));
-    expect(fresh.job.id).not.toBe(id);
-    expect(fresh.progress.done).toEqual([]);
-    ledger.end(fresh.job.id, 'open');
-    expect(ledger.begin(opening()).job.id).toBe(fresh.job.id);
+    const restarted = ledger.begin(opening({ restart: true }));
+    expect(restarted.job.id).not.toBe(id);
+    expect(restarted.progress.done).toEqual([]);
+    ledger.end(restarted.job.id, 'open');
+    expect(ledger.begin(opening()).job.id).toBe(restarted.job.id);
     expect(ledger.find(id).job.state).toBe('replaced');
     ledger.close();
   });
 
-  it('that is over is begun anew where that is asked for, and nothing is left of it; one that is open goes on', () => {
+  it('replaces a finished job on request and deletes it, but resumes an open job', () => {
     const ledger = new Ledger(folder());
-    const anew = opening({ restartIfFinished: true });
-    const { id } = ledger.begin(anew).job;
+    const given = opening({ restartIfFinished: true });
+    const { id } = ledger.begin(given).job;
     ledger.commit(id, batch({ done: [{ start: 0n, end: 10n, hits: 1 }], hits: [{ index: 3n, nth: 0, fields: '{}' }] }));
     ledger.end(id, 'open');
-    expect(ledger.begin(anew)).toMatchObject({ job: { id }, progress: { done: [{ start: 0n, end: 10n, hits: 1 }] } });
+    expect(ledger.begin(given)).toMatchObject({ job: { id }, progress: { done: [{ start: 0n, end: 10n, hits: 1 }] } });
     ledger.end(id, 'answered');
-    const next = ledger.begin(anew);
+    const next = ledger.begin(given);
     expect(next).toMatchObject({ job: { generation: 1 }, progress: { done: [], hits: [] } });
     expect(next.job.id).not.toBe(id);
     expect(ledger.jobs().map(({ job }) => job.id)).toEqual([next.job.id]);
@@ -145,7 +145,7 @@ describe('a ledger', () => {
 });
 
 describe('a job', () => {
-  it('is one ledger’s at a time, and free when that is gone', () => {
+  it('belongs to one ledger at a time, and is free once that is closed', () => {
     const place = folder();
     const [first, second] = [new Ledger(place), new Ledger(place)];
     const { id } = first.begin(opening()).job;
@@ -160,7 +160,7 @@ describe('a job', () => {
     second.close();
   });
 
-  it('that cannot be begun anew because the new one is taken leaves the old one free', () => {
+  it('stays free if its restart fails because the new job is claimed', () => {
     const place = folder();
     const ledger = new Ledger(place);
     const { id, key } = ledger.begin(opening()).job;
@@ -173,7 +173,7 @@ describe('a job', () => {
     ledger.close();
   });
 
-  it('hears what others ask for, once, and of more important ones', () => {
+  it('gets each request from others once, and learns of jobs that outrank it', () => {
     const place = folder();
     const [first, second] = [new Ledger(place), new Ledger(place)];
     const { id } = first.begin(opening()).job;
@@ -183,10 +183,10 @@ describe('a job', () => {
     expect(tick().request).toBe('pause');
     expect(tick().request).toBeUndefined();
     second.request(id, 'cancel');
-    first.setRunState(id, 'paused'); // its own state is no answer
+    first.setRunState(id, 'paused'); // its own state does not answer the request
     expect(tick().request).toBe('cancel');
     const other = second.begin(opening({ key: digestOf('another'), priority: 5 })).job.id;
-    expect(tick().outrankedBy).toBeUndefined(); // it uses no device of ours
+    expect(tick().outrankedBy).toBeUndefined(); // it uses none of our devices
     second.commit(other, batch({ elapsedMs: 20_000, devices: ['cuda:0', 'wasm'] }));
     expect(tick().outrankedBy).toBe(other);
     second.close();
@@ -195,7 +195,7 @@ describe('a job', () => {
     first.close();
   });
 
-  it('is found by the beginning of its id, and as the last one', () => {
+  it('is found by a prefix of its id, and as the last one', () => {
     const ledger = new Ledger(folder());
     const { id } = ledger.begin(opening()).job;
     expect(ledger.find(id.slice(0, 3)).job.id).toBe(id);
@@ -205,7 +205,7 @@ describe('a job', () => {
     ledger.close();
   });
 
-  it('goes to another ledger and comes back with what was done there', () => {
+  it('is exported to another ledger and imported again with the work done there', () => {
     const [here, there] = [new Ledger(folder()), new Ledger(folder())];
     const given = opening({ space: between(0n, 100n) });
     const { id } = here.begin(given).job;
@@ -231,7 +231,7 @@ describe('a job', () => {
     there.close();
   });
 
-  it('is forgotten when it is over, old and has found nothing', () => {
+  it('is deleted if it is finished, old and without hits', () => {
     const place = folder();
     const ledger = new Ledger(place);
     const made = ['old', 'new', 'found', 'open'].map((name) => ledger.begin(opening({ key: digestOf(name) })).job.id);
@@ -249,7 +249,7 @@ describe('a job', () => {
   });
 });
 
-it('measurements are kept by what they were made with', () => {
+it('tunings are stored by kernel, device, driver and candidates', () => {
   const ledger = new Ledger(folder());
   const key = { kernel: 'k', device: 'd', driver: '1', candidates: 'c' };
   ledger.keepTuning(key, { best: 1 });
@@ -262,7 +262,7 @@ it('measurements are kept by what they were made with', () => {
 });
 
 describe('a file', () => {
-  it('of an older version is brought to this one, step by step, whole or not at all', () => {
+  it('of an older version is migrated step by step, completely or not at all', () => {
     const connection = new Connection(join(folder(), 'x.db'), 0);
     migrate(connection, ['CREATE TABLE a (x) ', 'ALTER TABLE a ADD COLUMN y']);
     connection.exec('INSERT INTO a VALUES (1, 2)');
@@ -283,7 +283,7 @@ describe('a file', () => {
     expect(() => new Ledger(place)).toThrow('the database of another program');
   });
 
-  it('says whose it is', () => {
+  it('has our application ID, version and journal mode', () => {
     const place = folder();
     new Ledger(place).close();
     const connection = new Connection(join(place, 'ledger.db'), 0);
@@ -309,10 +309,10 @@ it('a lock is shared or exclusive', () => {
   sole?.release();
 });
 
-it('a lock is claimed once, and probes neither see nor stop each other', () => {
+it('a lock is claimed once, and probes do not affect each other', () => {
   const place = folder();
   expect(Lock.isClaimed(place, 'x')).toBe(false);
-  const probe = Lock.take(place, 'x', 'shared'); // another probe, in the middle
+  const probe = Lock.take(place, 'x', 'shared'); // another probe in progress
   expect(Lock.isClaimed(place, 'x')).toBe(false);
   probe?.release();
   const claim = Lock.claim(place, 'x');

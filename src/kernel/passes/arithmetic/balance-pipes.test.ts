@@ -16,7 +16,7 @@ import { balancePipes, type PipeShares } from './balance-pipes.js';
 
 const through = (kernel: Kernel, shares: number | PipeShares) =>
   placeNodes(balancePipes(floatingProgram(kernel.trace()), shares));
-/** Its operations, line by line. */
+/** The operations of the balanced kernel, one per line. */
 const linesOf = (kernel: Kernel, shares: number | PipeShares): string[] =>
   renderIr(through(kernel, shares))
     .split('\n')
@@ -44,7 +44,7 @@ const turnsOnly: PipeShares = { additions: 0, turns: true };
 const rotr = (x: number, n: number) => ((x >>> n) | (x << (32 - n))) >>> 0;
 
 describe('balancePipes', () => {
-  it('moves its share of the additions, evenly', () => {
+  it('moves the given share of the additions, evenly', () => {
     const kernel = items('adds', { buffers: { out: rw(u32) } }, ({ item, buffers }) => {
       let x = item;
       for (let i = 0; i < 30; i++) x = x.xor(i + 1).add(item.mul(x));
@@ -58,7 +58,7 @@ describe('balancePipes', () => {
     expect(moved).toEqual([0, 15, 20, 30]);
   });
 
-  it('leaves additions of what is known before the launch, and what is added with its shift', () => {
+  it('leaves additions of constants, and additions of shifted or rotated values', () => {
     const kernel = ofThree((a, b, c) => a.add(5).xor(b.rotr(3).add(c)).xor(c.shl(4).add(a)).xor(a.shr(9).add(b)));
     const lines = linesOf(kernel, 1);
     expect(count(lines, /= mul %\d+, %\d+$/)).toBe(0);
@@ -67,7 +67,7 @@ describe('balancePipes', () => {
 });
 
 describe('hoistRotations', () => {
-  it('takes the rotation that all have in common out of a xor that is added', () => {
+  it('hoists the rotation common to all operands out of a xor that is added', () => {
     const kernel = ofThree((a, b) => a.rotr(6).xor(a.rotr(11)).xor(a.rotr(25)).add(b));
     expect(linesOf(kernel, turnsOnly)).toMatchInlineSnapshot(`
       [
@@ -101,7 +101,7 @@ describe('hoistRotations', () => {
   });
 
   it.each<[string, Kernel]>([
-    ['something else is in the xor', ofThree((a, b) => a.rotr(6).xor(a.rotr(11)).xor(a.shr(3)).add(b))],
+    ['the xor has another operand', ofThree((a, b) => a.rotr(6).xor(a.rotr(11)).xor(a.shr(3)).add(b))],
     ['nothing is added', ofThree((a) => a.rotr(6).xor(a.rotr(11)))],
     [
       'a rotation has another use',
@@ -141,7 +141,7 @@ describe('SHA-256d', () => {
   const words = Array.from({ length: 19 }, (_, i) => Buffer.from(header).readUInt32BE(4 * i));
   const BASE = 0xffff_fff0n;
 
-  it.each<number | PipeShares>([0.5, all, turnsOnly])('gives the digests that node:crypto does, with %o', (shares) => {
+  it.each<number | PipeShares>([0.5, all, turnsOnly])('gives the digests of node:crypto, with %o', (shares) => {
     const out = new Uint32Array(8 * 8);
     interpret(through(kernel, shares), {
       job: { header: words },
@@ -161,7 +161,7 @@ describe('SHA-256d', () => {
     expect(actual).toEqual(expected);
   });
 
-  it('has a rotation for each big sigma that the addition after it takes along', () => {
+  it('has one rotation for each big sigma that is the operand of an addition', () => {
     const [lines, plain] = [linesOf(kernel, all), linesOf(kernel, 0)];
     const rotated = (list: readonly string[]) =>
       new Set(list.flatMap((line) => /^(%\d+): u32 = rotr /.exec(line)?.[1] ?? []));

@@ -140,7 +140,7 @@ describe('splitU64', () => {
     });
   };
 
-  it('leaves no 64-bit integer but the bits of a double', () => {
+  it('leaves no 64-bit integers except the bits of doubles', () => {
     const left = renderIr(program)
       .split('\n')
       .filter((line) => line.includes(': u64'));
@@ -148,7 +148,7 @@ describe('splitU64', () => {
     expect(renderIr(program)).toContain('buffer a: read u32');
   });
 
-  it('is exact on edges', () => {
+  it('is exact at edge values', () => {
     const edges = [
       0n,
       1n,
@@ -230,7 +230,7 @@ describe('sums of u64', () => {
     once(() => buffers.out.set(tile, total));
   });
 
-  it('are written out in words, whatever their length', () => {
+  it('are split into words, for any length', () => {
     const x = BigUint64Array.from({ length: 1000 }, (_, i) => wrap(BigInt(i + 3) ** 9n));
     const out = new BigUint64Array(LENGTHS.length);
     const bytes = (data: BigUint64Array | Uint32Array) => new Uint8Array(data.buffer);

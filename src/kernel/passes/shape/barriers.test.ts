@@ -11,7 +11,7 @@ import { placeNodes } from './place-nodes.js';
 const buffers = { out: rw(u32), hits: atomic() };
 type Context = TileContext<Record<never, never>, Record<never, never>, typeof buffers, { at: 'u32' }>;
 
-/** The program between regions, one word a statement, `|` where a barrier is (`g` for buffers, `n` for near arrays). */
+/** The statements of a program, one word each, with `|` for a barrier (`g` for buffers, `n` for near arrays). */
 function outline(body: (context: Context) => void): string {
   const program = placeNodes(floatingProgram(tiles('outlined', { buffers, hit: { at: u32 } }, body).trace()));
   const fences = findBarriers(program);
@@ -40,7 +40,7 @@ function outline(body: (context: Context) => void): string {
   return block(program.body);
 }
 
-describe('barriers stand', () => {
+describe('barriers are placed', () => {
   it('where a region reads what an earlier one wrote, and before the next tile overwrites it', () => {
     expect(
       outline(({ near, each, buffers }) => {
@@ -61,7 +61,7 @@ describe('barriers stand', () => {
     ).toBe('|n each each');
   });
 
-  it('not between reads, and not for what is only written by the tile before', () => {
+  it('not between reads, and not for memory that only the tile before wrote', () => {
     expect(
       outline(({ each, buffers }) => {
         each(8, (i) => buffers.out.set(i, i));
@@ -71,7 +71,7 @@ describe('barriers stand', () => {
     ).toBe('each |g each each');
   });
 
-  it('between what one thread does and what all do, not between two things that one thread does', () => {
+  it('between work of one thread and of all threads, not between two steps of one thread', () => {
     expect(
       outline(({ near, each, once, buffers }) => {
         const a = near(u32, 8);
@@ -82,7 +82,7 @@ describe('barriers stand', () => {
     ).toBe('|n once once |n each');
   });
 
-  it('before code between regions that reads, and before a region writes what it read', () => {
+  it('before a read between regions, and before a region overwrites what was read', () => {
     expect(
       outline(({ near, each, buffers }) => {
         const a = near(u32, 8);
@@ -94,7 +94,7 @@ describe('barriers stand', () => {
     ).toBe('|n each |n load |n each each');
   });
 
-  it('not between equal updates whose results nobody wants', () => {
+  it('not between equal updates whose results are unused', () => {
     expect(
       outline(({ near, each, buffers }) => {
         const a = near(u32, 8);
@@ -116,7 +116,7 @@ describe('barriers stand', () => {
     ).toBe('each each');
   });
 
-  it('where a loop comes around', () => {
+  it('between iterations of a loop', () => {
     expect(
       outline(({ near, each, tile, buffers }) => {
         const a = near(u32, 8);
@@ -129,7 +129,7 @@ describe('barriers stand', () => {
     ).toBe('|n each loop(|ng each |n each)');
   });
 
-  it('in conditions, and after a loop that was left early', () => {
+  it('in conditions, and after a loop that ends early', () => {
     expect(
       outline(({ near, each, buffers }) => {
         const a = near(u32, 8);
@@ -157,7 +157,7 @@ describe('barriers stand', () => {
     ).toBe('when(|n each; each) |ng each');
   });
 
-  it('inside sums and scans, which need none after them but for what they leave', () => {
+  it('inside sums and scans, and after them only for the memory they wrote', () => {
     expect(
       outline(({ near, each, sum, scan, once, buffers }) => {
         const a = near(u32, 8);

@@ -25,22 +25,22 @@ const hash = items('hash', { buffers: { x: read(u32), out: rw(u32) } }, ({ item,
 });
 
 describe('shares for the multiply-add pipe', () => {
-  it('are all there is where rotations and logic fill the other', () => {
+  it('are 1 if rotations and logic fill the other pipe', () => {
     expect(sharesOf(hash)).toEqual({ additions: 1, turns: true });
   });
 
-  it('are nothing where products fill it already', () => {
+  it('are 0 if products already fill it', () => {
     expect(sharesOf(rounds((a, b) => a.mul(b).add(a)))).toMatchObject({ additions: 0 });
   });
 
-  it('are a part where all would be too much', () => {
-    // A round: xor, rotation and two additions are 2.5 on one side, the product 1 on the other; either addition that
-    // moves takes 1.5 from the difference, which is 1.5.
+  it('are partial if moving all additions would be too much', () => {
+    // In a round, xor, rotation and two additions cost 2.5 on one pipe, and the product 1 on the other. Each addition
+    // that moves reduces the difference of 1.5 by 1.5.
     const { additions } = sharesOf(rounds((a, b) => a.mul(b).xor(a.rotr(7)).add(a).add(b)));
     expect(additions).toBeCloseTo(0.5, 1);
   });
 
-  it('are what the text is made with', () => {
+  it('are applied to the generated text', () => {
     const text = (pipes: 0 | 'nvidia') => lowerGpu(hash, { target: 'cuda', pipes }).text;
     expect(text(0)).not.toMatch(/p_one/);
     expect(text('nvidia')).toMatch(/= p_one \* p_one;/);

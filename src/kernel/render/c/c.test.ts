@@ -67,7 +67,7 @@ describe('C text', () => {
     `);
   });
 
-  it('has masks where lanes part ways', () => {
+  it('has masks where lanes diverge', () => {
     expect(body(kernelText(collatz, { target: 'c', lanes: 4 }))).toMatchInlineSnapshot(`
       "    if (((first - begin) & 1023) == 0 && __atomic_load_n(control, __ATOMIC_RELAXED) != epoch) return first - begin;
           u32v v0 = {0};

@@ -14,7 +14,7 @@ import { sha256 } from '../../std/hash/sha256.js';
 const text = (kernel: Parameters<typeof lowerGpu>[0], target: GpuTarget, workgroup = 64) =>
   lowerGpu(kernel, { target, workgroup }).text;
 
-/** A kernel with a bit of everything that items have. */
+/** A kernel that uses most features of items. */
 const collatz = items(
   'collatz',
   { job: { least: u32 }, buffers: { x: read(u32), out: rw(u32), seen: atomic() }, hit: { steps: u32 } },
@@ -35,7 +35,7 @@ const collatz = items(
   },
 );
 
-/** Returns the text from the definition of the tile's number on. */
+/** Returns the text from the definition of the tile number onward. */
 const tileText = (whole: string): string => whole.slice(whole.search(/ *(const u32|let) tile =/));
 
 describe('texts for GPUs', () => {
@@ -259,7 +259,7 @@ describe('texts for GPUs', () => {
     `);
   });
 
-  it('is the same each time', () => {
+  it('are the same each time', () => {
     for (const target of ['cuda', 'opencl', 'wgsl'] as const) expect(text(collatz, target)).toBe(text(collatz, target));
   });
 });
@@ -287,7 +287,7 @@ describe('a long loop', () => {
     expect(cancels(true, target).map((lines) => lines.at(-1))).toEqual(['break;', 'return;']);
     expect(cancels(false, target)).toHaveLength(1);
   });
-  it('may leave a workgroup without its first thread, so that every thread looks (CUDA)', () => {
+  it('may end the first thread early, so every thread checks for cancellation (CUDA)', () => {
     expect([true, false].map((isLong) => cancels(isLong, 'cuda')[0]?.[0])).toEqual([
       'if (round % 64u == 0u && __syncthreads_or(*cancel != epoch)) {',
       'if (round % 64u == 0u && __syncthreads_or(thread == 0u && *cancel != epoch)) {',
@@ -300,7 +300,7 @@ describe('tiles on GPUs', () => {
     const total = sum(f32, 1000, (i) => buffers.x.at(i).mul(buffers.x.at(i)));
     each(10, (i) => buffers.out.set(tile.mul(10).add(i), total));
   });
-  it('sums: a thread owns whole partials', () => {
+  it('sum with whole partials per thread', () => {
     expect(tileText(text(kernel, 'cuda', 32))).toMatchInlineSnapshot(`
       "      const u32 tile = own + round * groups;
             __syncthreads();
@@ -331,7 +331,7 @@ describe('tiles on GPUs', () => {
       "
     `);
   });
-  it('WGSL is told what is the same for all', () => {
+  it('mark uniform values in WGSL', () => {
     const scanned = tiles('scans', { buffers: { out: rw(u32) } }, ({ tile, near, each, scan, buffers }) => {
       const counts = near(u32, 100);
       each(100, (i) => counts.set(i, i));
@@ -400,7 +400,7 @@ describe('constants', () => {
     });
   const stored = (type: 'f32' | 'f64', target: GpuTarget) =>
     [...text(kernel(type), target).matchAll(/b_out\[.*\] = (.*);/g)].map((match) => match[1]);
-  it('are exact, and written in each language', () => {
+  it('are exact in each language', () => {
     expect(stored('f32', 'cuda')).toMatchInlineSnapshot(`
       [
         "__uint_as_float(0x7f800000u)",
@@ -432,7 +432,7 @@ describe('constants', () => {
       ]
     `);
   });
-  it('i32 wraps where C would not', () => {
+  it('of type i32 wrap where C would not', () => {
     const wraps = items('wraps', { buffers: { x: read(i32), out: rw(i32) } }, ({ item, buffers }) => {
       const x = buffers.x.at(item);
       buffers.out.set(item, x.add(-2147483648).mul(x).div(x));
@@ -448,7 +448,7 @@ describe('constants', () => {
   });
 });
 
-describe('what a target refuses', () => {
+describe('a target rejects', () => {
   const refusal = (make: () => unknown): MillraceError => {
     try {
       make();
@@ -456,7 +456,7 @@ describe('what a target refuses', () => {
       if (error instanceof MillraceError) return error;
       throw error;
     }
-    throw new Error('it went through');
+    throw new Error('lowering succeeded');
   };
 
   it('f64 on WGSL', () => {
@@ -476,7 +476,7 @@ describe('what a target refuses', () => {
     expect(lowerGpu(kernel, { target: 'cuda' }).statements).toBeGreaterThan(5000);
   });
 
-  it('more near memory than there is', () => {
+  it('more near memory than the device has', () => {
     const kernel = tiles('big', { buffers: { out: rw(u64) } }, ({ near, each, sum, buffers }) => {
       const a = near(u64, 6000);
       each(6000, (i) => a.set(i, i.to(u64)));
@@ -499,7 +499,7 @@ describe('what a target refuses', () => {
     expect(wider.text).toContain('u64 *const near0 = (u64 *)(near_bytes + 0);');
   });
 
-  it('workgroups that are no power of two', () => {
+  it('workgroups that are not a power of two', () => {
     expect(refusal(() => lowerGpu(collatz, { target: 'cuda', workgroup: 48 })).code).toBe('kernel-budget');
   });
 });
@@ -515,7 +515,7 @@ describe('the shape of a launch', () => {
     expect([...shape('opencl').tables]).toEqual([1, 3]);
   });
 
-  it('has sizes and parameters where it says', () => {
+  it('has sizes and parameters at the given offsets', () => {
     const { shape } = lowerGpu(collatz, { target: 'cuda' });
     const block = launchBlock(shape, { count: 2 ** 32, epoch: 7, bytes: [2 ** 33, 8, 4, 64] }, Uint32Array.of(5, 6));
     expect(block[LaunchHeader.last]).toBe(0xffff_ffff);
@@ -526,7 +526,7 @@ describe('the shape of a launch', () => {
     expect(block.length % 4).toBe(0);
   });
 
-  it('large parameters are in a buffer', () => {
+  it('has large parameters in a buffer', () => {
     const kernel = items('many', { job: { x: [u32, 901] }, buffers: { out: rw(u32) } }, ({ item, job, buffers }) => {
       buffers.out.set(item, table(u32, job.x).at(item));
     });
@@ -534,7 +534,7 @@ describe('the shape of a launch', () => {
     expect(text(kernel, 'wgsl')).toContain('var<storage, read> launch: array<u32>;');
   });
 
-  it('grids are no larger than the work, and folded for WebGPU', () => {
+  it('has a grid no larger than the work, folded for WebGPU', () => {
     const { shape } = lowerGpu(collatz, { target: 'wgsl', workgroup: 64 });
     expect(gridSize(shape, 1, 1000)).toBe(1);
     expect(gridSize(shape, 65, 1000)).toBe(2);
@@ -546,14 +546,14 @@ describe('the shape of a launch', () => {
   });
 });
 
-describe('what was lowered ahead', () => {
+describe('a kernel lowered ahead', () => {
   const hash = () =>
     items('hash', { job: { from: u32 }, hit: { word: u32 } }, ({ job, index, emit }) => {
       const [first] = sha256.hash([job.from, index.lo]);
       when(first.lt(9), () => emit({ word: first }));
     });
 
-  it('is the same text, and is made once', () => {
+  it('has the same text, and is lowered once', () => {
     const kernel = hash();
     lowerAhead(kernel, { target: 'cuda', pipes: 'nvidia' });
     const asked = { target: 'cuda', workgroup: 256, nearLimit: 200_000, pipes: 'nvidia', checked: false } as const;
@@ -570,13 +570,13 @@ describe('what was lowered ahead', () => {
     { target: 'cuda', harness: 'queue' },
     { target: 'opencl' },
   ];
-  it.each(others.slice(0, byTier(3, others.length)))('is not taken for %o', (options) => {
+  it.each(others.slice(0, byTier(3, others.length)))('is not reused for %o', (options) => {
     const kernel = hash();
     lowerAhead(kernel, { target: 'cuda' });
     expect(lowerGpu(kernel, options).text).toBe(lowerGpu(hash(), options).text);
   });
 
-  it('is not kept where it depends on how much workgroup memory there is', () => {
+  it('is not kept if it depends on the size of workgroup memory', () => {
     const kernel = items('near', { hit: { word: u32 } }, ({ index, emit }) => {
       emit({
         word: table(

@@ -34,7 +34,7 @@ const collatz = items(
 );
 
 describe('WAT', () => {
-  it('is plain values with one lane', () => {
+  it('has plain values with one lane', () => {
     expect(body(kernelText(collatz, { target: 'wat', lanes: 1 }))).toMatchInlineSnapshot(`
       "  (local.set $v0 (i32.load (i32.add (local.get $b_x) (i32.shl (local.get $item) (i32.const 2)))))
         (local.set $c0 (local.get $v0))

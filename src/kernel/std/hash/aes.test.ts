@@ -24,7 +24,7 @@ const vectors = JSON.parse(
   readFileSync(new URL('../../../../test/data/uhash/primitives.json', import.meta.url), 'utf8'),
 ) as Vector[];
 
-/** UniversalHash's compression: keys are the quarters of a block, in another order for each half of the state. */
+/** UniversalHash's compression: keys are the quarters of a block, in a different order for each half of the state. */
 const compress = items(
   'compress',
   { buffers: { state: read(u32), block: read(u32), out: rw(u32) } },
@@ -53,7 +53,7 @@ const encrypt = items('encrypt', { job: { key: [u32, 44] }, buffers: { text: rw(
   buffers.text.set4(item, aes.lastRound(aes.rounds(aes.round(whitened, keys[1]!), keys.slice(2, 10)), keys[10]!));
 });
 
-/** FIPS 197's key schedule, with the S-box out of the table. */
+/** FIPS 197's key schedule, with the S-box from the table. */
 function expandKey(key: Buffer): number[] {
   const box = (word: number) =>
     [0, 8, 16, 24].reduce((sum, at) => sum | (((aes.table[(word >>> at) & 255]! >>> 8) & 255) << at), 0);
@@ -76,13 +76,13 @@ function encrypted(key: Buffer, text: Buffer): string {
 }
 
 describe('generic bodies', () => {
-  test('are the rounds of UniversalHash', async () => {
+  test('match the rounds of UniversalHash', async () => {
     const { out } = await interpreter.run(compress, compressSetup);
     expect(hexOfWords(out as Uint32Array)).toBe(compressVectors.map((vector) => vector.out).join(''));
   });
 
   test.each(vectors.filter(({ primitive }) => primitive === 'aes_expand_4_rounds'))(
-    'four rounds with $key',
+    'do four rounds with $key',
     async (vector) => {
       const key = wordsOfHex(vector.key!);
       const kernel = items('rounds', { buffers: { state: rw(u32) } }, ({ item, buffers }) => {
@@ -96,7 +96,7 @@ describe('generic bodies', () => {
     },
   );
 
-  test('make AES-128, as node:crypto has it', async () => {
+  test('encrypt AES-128 like node:crypto', async () => {
     const [key, text] = [randomBytes(16), randomBytes(16 * 4)];
     const setup = {
       job: { key: expandKey(key) },
@@ -108,7 +108,7 @@ describe('generic bodies', () => {
   });
 
   test.each([{ copies: 8 }, { copies: 32, tables: 2 }, { tables: 4 }, { copies: 4, tables: 4 }] as const)(
-    'give the same with %o',
+    'give the same results with %o',
     async (tables) => {
       const kernel = items('spread', compress.signature, ({ item, buffers }) => {
         const state = buffers.state.at4(item.mul(2));
@@ -140,7 +140,7 @@ describe('native bodies', () => {
 
   // Compilers take longer for wider gangs.
   for (const lanes of byTier([4], [1, 2, 4, 8, 16])) {
-    test(`of this processor, ${lanes} lanes: the bits of node:crypto and of the generic body`, async (ctx) => {
+    test(`of this processor match node:crypto and the generic body, ${lanes} lanes`, async (ctx) => {
       if (native.absent) return ctx.skip(native.absent);
       const [key, text] = [randomBytes(16), randomBytes(16 * count)];
       const setup = {
@@ -158,7 +158,7 @@ describe('native bodies', () => {
     });
   }
 
-  test('may be left out', async (ctx) => {
+  test('can be turned off', async (ctx) => {
     if (native.absent) return ctx.skip(native.absent);
     const plain = await native.run(compress, { count, buffers }, { lanes: byTier(1, 4), nativeBodies: false });
     const slow = await interpreter.run(compress, { count, buffers });
@@ -169,7 +169,7 @@ describe('native bodies', () => {
     ['ARM', armWithAes, byTier([4], [1, 4, 8])],
     ['x86 without VAES', x86WithAesNi, byTier([4], [4, 8])],
   ] as const) {
-    test(`of ${name}`, async (ctx) => {
+    test(`of ${name} match the generic body`, async (ctx) => {
       const reason = missing(foreign);
       if (reason) return ctx.skip(reason);
       expect(kernelText(compress, { target: 'c', cpu: foreign.cpu })).toMatch(/vaeseq_u8|_mm_aesenc_si128/);

@@ -38,7 +38,7 @@ describe('blake3.hash', () => {
   // Around the ends of words, blocks and chunks, and with a chunk that has no sibling in the tree.
   const some = ['0', '1', '8', '64', '65', '1024', '1025', '3073'];
   const lengths = Object.entries(published).filter(([length]) => !isShort || some.includes(length));
-  test.each(lengths)('of %s bytes is the published one', async (length, hash) => {
+  test.each(lengths)('of %s bytes matches the published hash', async (length, hash) => {
     const bytes = Number(length);
     // Bytes of the last word past the message must not matter.
     const setup = { count: 1, buffers: { message: messageOf(bytes, 0xa5), out: new Uint32Array(8) } };
@@ -55,7 +55,7 @@ describe('blake3.hash', () => {
     expect(hexOfWords(out as Uint32Array)).toBe(published[65]!.repeat(37));
   });
 
-  test('refuses what is too long to be traced, and fewer words than bytes', () => {
+  test('refuses messages too long to trace, and too few words', () => {
     const hashing = (words: number, bytes: number) =>
       items('refused', { buffers: { out: rw(u32) } }, ({ item }) => {
         blake3.hash(Array<typeof item>(words).fill(item), bytes);
@@ -67,7 +67,7 @@ describe('blake3.hash', () => {
 
 describe('blake3.compress', () => {
   /** The second half of the output is the extension of the hash: bytes 32..63 of the root's first block. */
-  test('gives 16 words, the root counts its output blocks', async () => {
+  test('gives 16 words; the root counts its output blocks', async () => {
     const kernel = items('extended', { buffers: { out: rw(u32) } }, ({ item, buffers }) => {
       const block = [...Array<number>(16)].map(() => 0);
       const root = blake3.flags.chunkStart | blake3.flags.chunkEnd | blake3.flags.root;
@@ -109,7 +109,7 @@ describe('blake3.compressIv', () => {
     [interpreter, 4] as const,
     ...byTier([4], [1, 2, 4, 8, 16]).map((n) => [native, n] as const),
   ]) {
-    test(`is what UniversalHash does (${runner.id}, ${lanes} lanes)`, async (ctx) => {
+    test(`matches UniversalHash (${runner.id}, ${lanes} lanes)`, async (ctx) => {
       if (runner.absent) return ctx.skip(runner.absent);
       const { out } = await runner.run(kernel, setup, { lanes });
       expect(hexOfWords(out as Uint32Array)).toBe(primitives.map((vector) => vector.out).join(''));

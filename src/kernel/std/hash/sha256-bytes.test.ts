@@ -37,13 +37,13 @@ const setup = {
 };
 const digests = messages.map((message) => createHash('sha256').update(message).digest('hex')).join('');
 
-describe('words as they lie in memory', () => {
-  test('give the digests of node:crypto', async () => {
+describe('compressBytes', () => {
+  test('gives the digests of node:crypto', async () => {
     const { out } = await interpreter.run(hash, setup);
     expect(hexOfWords(out as Uint32Array)).toBe(digests);
   });
 
-  test.for(byTier([1, 4], [1, 2, 4, 8, 16]))('compiled, %i lanes', async (lanes, { skip }) => {
+  test.for(byTier([1, 4], [1, 2, 4, 8, 16]))('gives the same when compiled, %i lanes', async (lanes, { skip }) => {
     if (native.absent) return skip(native.absent);
     const { out } = await native.run(hash, setup, { lanes });
     expect(hexOfWords(out as Uint32Array)).toBe(digests);

@@ -70,7 +70,7 @@ describe('published digests', () => {
   });
 });
 
-describe("against node:crypto's", () => {
+describe('compared with node:crypto', () => {
   test('digests of random messages of 0 to 50 words', () => {
     // Each length is a kernel: those around the ends of blocks, or all.
     const all = Array.from({ length: 51 }, (_, words) => words);
@@ -95,7 +95,7 @@ describe("against node:crypto's", () => {
 });
 
 describe('padding', () => {
-  test('of 0 to 64 words: a one bit, the fewest zeros, the length', () => {
+  test('of 0 to 64 words is a one bit, the fewest zeros, and the length', () => {
     for (let words = 0; words <= 64; words++) {
       const zeroBytes = (119 - ((words * 4) % 64)) % 64; // after the byte 0x80, to 8 bytes below a multiple of 64
       const length = Buffer.alloc(8);
@@ -139,7 +139,7 @@ describe('belowTarget', () => {
         const target = random() % (highest - step) || step;
         pairs.push([target, target], [target + step, target]);
         if (target >= step) pairs.push([target - step, target]);
-        // Equal above this word, one apart in it, and the words below say the opposite.
+        // Equal above this word, one apart in it, and the words below compare the other way.
         const base = (target >> (32n * (word + 1n))) << (32n * (word + 1n));
         const above = base + step;
         pairs.push([above - 1n, above], [above, above - 1n], [above - 1n, above + step]);
@@ -150,7 +150,7 @@ describe('belowTarget', () => {
   });
 });
 
-test('one block into several states: each as if it were alone', () => {
+test('compressEach gives each state the same result as compress', () => {
   const random = () => Array.from({ length: 40 }, () => randomBytes(4).readUInt32BE());
   const inputs = Array.from({ length: 3 }, random);
   const alone = each(inputs, (words) =>

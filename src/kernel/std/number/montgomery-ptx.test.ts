@@ -14,7 +14,7 @@ function simulate(list: readonly PtxInstruction[], registers: Map<string, bigint
   for (const { op, to, from } of list) {
     const [x = 0n, y = 0n, z = 0n] = from.map((name) => {
       const value = /^[a-z]/.test(name) ? registers.get(name) : BigInt(name);
-      if (value === undefined) throw new Error(`${op} ${to} reads ${name}, which holds nothing`);
+      if (value === undefined) throw new Error(`${op} ${to} reads ${name}, which is not set`);
       return value;
     });
     const [name, ...marks] = op.split('.') as [string, ...string[]];
@@ -74,11 +74,11 @@ describe('PTX carry chains', () => {
           random(bits) | 1n,
         ]) {
           const loose = spare >= 4;
-          const most = loose ? 4n * n - 1n : n - 1n;
-          const below = () => random(32 * limbs) % (most + 1n);
+          const maxFactor = loose ? 4n * n - 1n : n - 1n;
+          const below = () => random(32 * limbs) % (maxFactor + 1n);
           for (const [a, b] of [
-            [most, most],
-            [0n, most],
+            [maxFactor, maxFactor],
+            [0n, maxFactor],
             [1n, 1n],
             ...Array.from({ length: 6 }, () => [below(), below()] as const),
           ] as const) {

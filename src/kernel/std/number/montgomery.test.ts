@@ -110,7 +110,7 @@ function productRows(bits: number, count: number): bigint[][] {
   ]);
 }
 
-/** Checks that these are the products of the rows, all below their moduli. */
+/** Checks that `found` holds the products of the rows, all below their moduli. */
 function expectProducts(limb: Unsigned, bits: number, rows: readonly bigint[][], found: readonly bigint[]): void {
   const width = limb === 'u32' ? 32 : 64;
   const r = 1n << BigInt(width * Math.ceil(bits / width));
@@ -207,13 +207,13 @@ describe('powers', () => {
 const fermatOf = (limb: Unsigned, bits: number) => overNumbers(limb, bits, 1, (m, [n]) => m.fermat(n!));
 
 describe("Fermat's test", () => {
-  // A number goes to the first kernel that is wide enough: loose and tight ones. 766 bits in 32-bit limbs would pass the
+  // Each number goes to the narrowest kernel that fits, loose or tight. 766 bits in 32-bit limbs would exceed the
   // statement budget.
   for (const [limb, widths] of [
     ['u32', [284, 288, 320, 352]],
     ['u64', byTier([320], [316, 320, 380, 766])],
   ] as const) {
-    test(`residues of the gaps workload, ${limb} limbs`, { timeout: 120_000 }, async (ctx) => {
+    test(`gives the residues of the gaps workload, ${limb} limbs`, { timeout: 120_000 }, async (ctx) => {
       if (native.absent) return ctx.skip(native.absent);
       if (isShort && limb === 'u32') return ctx.skip('the compiler takes seconds for these limbs: npm run test:all');
       let tried = 0;
@@ -229,7 +229,7 @@ describe("Fermat's test", () => {
     });
   }
 
-  test('moduli shorter than their limbs, and small ones', async (ctx) => {
+  test('takes small moduli, and moduli shorter than their limbs', async (ctx) => {
     if (native.absent) return ctx.skip(native.absent);
     for (const bits of byTier([200], [64, 200, 256])) {
       const moduli = [
@@ -248,7 +248,7 @@ describe("Fermat's test", () => {
     }
   });
 
-  test('one number on the interpreter', async () => {
+  test('takes one number on the interpreter', async () => {
     const { n } = fermatVectors[0]!;
     const small = n & 0xffff_ffff_ffff_ffffn;
     for (const limb of ['u32', 'u64'] as const) {
@@ -257,7 +257,7 @@ describe("Fermat's test", () => {
     }
   });
 
-  test('tells primes', async (ctx) => {
+  test('recognizes primes', async (ctx) => {
     if (native.absent) return ctx.skip(native.absent);
     const kernel = items('primes', { buffers: { n: read('u64'), out: rw(u32) } }, ({ item, buffers }) => {
       const m = montgomery('u64', 288);
@@ -284,7 +284,7 @@ describe("Fermat's test", () => {
 });
 
 describe('constants', () => {
-  test('are those of the gaps workload', () => {
+  test('match those of the gaps workload', () => {
     for (const row of fermatVectors) {
       const { one, rSquared, inverse } = montgomeryConstants('u32', row.bits, row.n);
       const join = (limbs: readonly bigint[]) => limbs.reduceRight((sum, x) => (sum << 32n) | x, 0n);
@@ -295,13 +295,13 @@ describe('constants', () => {
     }
   });
 
-  test('a modulus of no size and a number of another size are refused', () => {
+  test('are refused for an invalid modulus size, or a number of another size', () => {
     for (const bits of [1, 64.5]) expect(() => montgomery('u32', bits)).toThrow(`${bits} bits`);
     const short = overNumbers('u32', 64, 1, (m, [modulus]) => m.one(modulus!.slice(1)));
     expect(() => kernelText(short, { target: 'ir' })).toThrow('1 limbs');
   });
 
-  test('are what a kernel computes', async () => {
+  test('match those that a kernel computes', async () => {
     const { n } = fermatVectors[4]!;
     const kernel = overNumbers('u32', 288, 1, (m, [modulus]) => [
       m.negInverse(modulus![0]!),

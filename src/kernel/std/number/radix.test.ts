@@ -62,9 +62,9 @@ describe('radix', () => {
         fc.boolean(),
         fc.infiniteStream(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })),
         async (sizes, values, isWide, started, promised, dice) => {
-          const most = isWide ? 2n ** 64n : 2n ** 32n;
-          const below = promised && product(sizes) < most ? product(sizes) : undefined;
-          const all = [0n, most - 1n, product(sizes) - 1n, product(sizes), ...values].map((x) => x % (below ?? most));
+          const limit = isWide ? 2n ** 64n : 2n ** 32n;
+          const below = promised && product(sizes) < limit ? product(sizes) : undefined;
+          const all = [0n, limit - 1n, product(sizes) - 1n, product(sizes), ...values].map((x) => x % (below ?? limit));
           const start = sizes.map((s) => Math.floor((dice.next().value ?? 0) * s));
           const kernel = isWide ? digitsOf('u64', sizes, below, started) : digitsOf('u32', sizes, below, started);
           const index = isWide ? BigUint64Array.from(all) : Uint32Array.from(all.map(Number));
@@ -94,7 +94,7 @@ describe('radix', () => {
     }
   });
 
-  test('divides a u64 index in 64 bits no longer than it must, and never where the index is promised to fit', () => {
+  test('divides a u64 index in 64 bits only as long as needed, and never if it is known to fit 32 bits', () => {
     const text = (below?: bigint) =>
       kernelText(digitsOf('u64', [95, 95, 95, 95, 95, 95], below), { target: 'ir', cpu: plainCpu });
     const divisions = (ir: string) => ir.match(/: u64 = div /g)?.length ?? 0;
@@ -103,7 +103,7 @@ describe('radix', () => {
     expect(divisions(text(2n ** 32n))).toBe(0);
   });
 
-  test('refuses sizes that a digit cannot have', () => {
+  test('refuses invalid digit sizes', () => {
     expect(() => digitsOf('u32', [0]).trace()).toThrow('a digit cannot have size 0');
     expect(() => digitsOf('u32', [2 ** 31 + 1]).trace()).toThrow('a digit cannot have size 2147483649');
     const short = items('short', { buffers: { out: rw(u32) } }, ({ item }) => void radix(item, [2, 2], { start: [1] }));

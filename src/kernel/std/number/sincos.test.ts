@@ -20,7 +20,7 @@ const formats = {
   f32: { bits: 24, least: -149, limit: 2 ** 17, array: Float32Array, next: neighbour32, fixed: 140n },
 } as const;
 
-/** Difficult points: random ones of every size, multiples of π/2 with their neighbours, and steps of formats. */
+/** Difficult points: random ones of every size, multiples of π/2 with their neighbours, and powers of two. */
 function points(type: Float, count: number): number[] {
   const { limit, next, array } = formats[type];
   const round = (x: number) => new array([x])[0]!;
@@ -76,7 +76,7 @@ describe.each(['f64', 'f32'] as const)('%s', (type) => {
     expect(fast.cos).toEqual(slow.cos);
   });
 
-  test('keeps −0, denormals and everything tiny; is NaN outside its range', async () => {
+  test('keeps −0, denormals and tiny values; is NaN outside its range', async () => {
     const tiny = [0, -0, 2 ** least, -(2 ** least), 2 ** (least + 20), 2 ** -60, -(2 ** -40)];
     const outside = [
       Number.NaN,
