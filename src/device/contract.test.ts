@@ -3,7 +3,7 @@ import { items, loop, read, rw, u32, when } from '../kernel/index.js';
 import type { Device, DeviceProgram, Stream } from './device.js';
 import { listDevices, openDevice } from './registry.js';
 
-/** What device.ts promises, on every device that is here. */
+/** Checks what device.ts promises, on every available device. */
 
 const { devices, absent } = await listDevices();
 for (const { id, reason } of absent) console.warn(`skipped on ${id}: ${reason}`);
@@ -46,7 +46,7 @@ describe.each(devices.map(({ id }) => id))('%s', (id) => {
     return [...into];
   };
 
-  test('a program describes itself by what its author declared', () => {
+  test('a program describes what its author declared', () => {
     const { scale: program } = programs;
     expect(program.name).toBe('scale');
     expect(program.job.map(({ name }) => name)).toEqual(['by']);
@@ -95,7 +95,7 @@ describe.each(devices.map(({ id }) => id))('%s', (id) => {
     ring.free();
   });
 
-  test('bad launches are refused where they are made', async () => {
+  test('bad launches are rejected at the call', async () => {
     const x = await device.alloc(40);
     const job = programs.scale.bind({ by: 1 });
     const good = { job, chunk: { plus: 0 }, count: 1, buffers: { x } };
@@ -121,7 +121,7 @@ describe.each(devices.map(({ id }) => id))('%s', (id) => {
     x.free();
   });
 
-  test('an access outside its buffer in a checked build fails the mark, with kernel and line', async () => {
+  test('an out-of-bounds access in a checked build fails the mark and names kernel and line', async () => {
     const checked = await device.compile(scale, { checked: true });
     const x = await device.alloc(40);
     stream.launch({ job: checked.bind({ by: 1 }), chunk: { plus: 0 }, count: 11, buffers: { x } });
@@ -135,7 +135,7 @@ describe.each(devices.map(({ id }) => id))('%s', (id) => {
     x.free();
   });
 
-  test('a closed program does what was queued, traps included, and is refused afterwards', async () => {
+  test('a closed program finishes queued launches, traps included, and rejects new ones', async () => {
     const [program, checked] = await Promise.all([device.compile(scale), device.compile(scale, { checked: true })]);
     const x = await device.alloc(40);
     const launch = { job: program.bind({ by: 0 }), chunk: { plus: 5 }, count: 10, buffers: { x } };
@@ -157,19 +157,19 @@ describe.each(devices.map(({ id }) => id))('%s', (id) => {
     x.free();
   });
 
-  test('cancel, and waiting for what was cancelled', async () => {
+  test('a cancelled mark is incomplete, and so is one that waits for it', async () => {
     const x = await device.alloc(64);
     const other = device.stream();
     const job = programs.slow.bind({ steps: 1000 });
     for (let i = 0; i < 10; i++) stream.launch({ job, count: 2 ** 31, buffers: { x } });
     const cancelled = stream.mark();
     other.wait(cancelled);
-    const rests = other.mark();
+    const waiting = other.mark();
     await new Promise((resolve) => setTimeout(resolve, 10));
     stream.cancel();
     stream.launch({ job, count: 2, buffers: { x } });
     expect((await cancelled.done).complete).toBe(false);
-    expect((await rests.done).complete).toBe(false);
+    expect((await waiting.done).complete).toBe(false);
     expect((await stream.mark().done).complete).toBe(true);
     other.close();
     x.free();
@@ -188,7 +188,7 @@ describe.each(devices.map(({ id }) => id))('%s', (id) => {
     counts.free();
   });
 
-  test('the event loop keeps turning while a launch runs', async () => {
+  test('the event loop is not blocked while a launch runs', async () => {
     const x = await device.alloc(64);
     stream.launch({ job: programs.slow.bind({ steps: 1000 }), count: 2 ** 31, buffers: { x } });
     const mark = stream.mark();
@@ -199,14 +199,14 @@ describe.each(devices.map(({ id }) => id))('%s', (id) => {
     x.free();
   });
 
-  test('close rejects what is in flight; nothing works afterwards', async () => {
+  test('close rejects pending marks and all later calls', async () => {
     const own = await openDevice(id);
     const program = await own.compile(slow, { lanes: 1 });
     const x = await own.alloc(64);
     const mine = own.stream();
     mine.launch({ job: program.bind({ steps: 1000 }), count: 2 ** 31, buffers: { x } });
     const mark = mine.mark();
-    mine.mark(); // nobody looks at this one
+    mine.mark(); // its result is never awaited
     expect(() => stream.wait(mark)).toThrow(/only for completions of its own device/);
     expect(() => mine.fill(x, 0, 2)).toThrow(/multiple of 4/);
     await own.close();

@@ -19,7 +19,7 @@ const info = (kind: Kind, number: number, processor: DeviceInfo['processor'] = '
   versions: {},
 });
 
-/** Kinds that note what is asked of them. */
+/** Device kinds that record the calls they get. */
 function world(modules: Partial<Record<Kind, Partial<DeviceModule> | ProbeResult>>) {
   const asked: string[] = [];
   const kinds = Object.entries(modules).map(([id, given]): DeviceKind => {
@@ -63,7 +63,7 @@ afterEach(() => vi.useRealTimers());
 describe('auto', () => {
   test.each<[string, Partial<Record<Kind, ProbeResult>>, string[]]>([
     [
-      'stops at the first kind that has one',
+      'stops at the first kind that has a device',
       { cuda: { infos: [info('cuda', 0)] }, opencl: gpu, native },
       ['probe cuda', 'open cuda:0'],
     ],
@@ -73,12 +73,12 @@ describe('auto', () => {
       ['probe cuda', 'probe opencl', 'open opencl:0'],
     ],
     [
-      'takes the CPU before a GPU in software',
+      'takes the CPU before a software GPU',
       { cuda: { reason: 'no driver' }, opencl: software, native },
       ['probe cuda', 'probe opencl', 'probe native', 'open native'],
     ],
     [
-      'takes a GPU in software before the last, and asks each kind once',
+      'takes a software GPU before the last kind, and probes each kind once',
       { cuda: { reason: 'no driver' }, opencl: software, native: { reason: 'no compiler' }, interpreter: native },
       ['probe cuda', 'probe opencl', 'probe native', 'open opencl:0'],
     ],
@@ -88,7 +88,7 @@ describe('auto', () => {
     expect(asked).toEqual(wanted);
   });
 
-  test('without any tells every reason', async () => {
+  test('reports every reason if there is no device', async () => {
     const { kinds } = world({ cuda: { reason: 'no driver' }, native: { reason: 'no compiler' } });
     await expect(kinds.open('auto')).rejects.toMatchObject({
       code: 'device-absent',
@@ -119,7 +119,7 @@ describe('the list', () => {
     expect(devices.map(({ id }) => id)).toEqual(['cuda:0', 'cuda:1', 'opencl:0', 'native', 'opencl:1']);
   });
 
-  test('has a reason for a kind that fails, cannot be loaded or never answers; the others do not wait for it', async () => {
+  test('has a reason for each kind that fails, cannot be loaded or never answers, and keeps the others', async () => {
     vi.useFakeTimers();
     const { kinds } = world({
       cuda: { probe: () => new Promise(() => {}) },
@@ -148,8 +148,8 @@ describe('the list', () => {
     ]);
   });
 
-  test('a mistake in the options is no reason: it is thrown', async () => {
-    const usage = new MillraceError({ code: 'usage', message: 'no number of threads' });
+  test('throws a mistake in the options instead of listing it as a reason', async () => {
+    const usage = new MillraceError({ code: 'usage', message: 'not a number of threads' });
     await expect(world({ native: { probe: () => Promise.reject(usage) } }).kinds.list()).rejects.toBe(usage);
   });
 });
@@ -166,13 +166,13 @@ test('an abort does not wait for a device that is being opened; the device is cl
   await expect.poll(() => asked).toEqual(['probe cuda', 'open cuda:0', 'close cuda:0']);
 });
 
-test.each(['cuda', 'auto'])('what is expected of %s is prepared once it has been asked to open', async (name) => {
+test.each(['cuda', 'auto'])('opening %s prepares the expected kernels', async (name) => {
   const { asked, kinds } = world({
     cuda: {
       probe: async () => ({ infos: [info('cuda', 0)] }),
       prepare: (kernel, options) => {
         asked.push(`prepare ${kernel.name} ${JSON.stringify(options)}`);
-        throw new Error('told by whoever compiles it');
+        throw new Error('reported when it is compiled');
       },
     },
     native,
@@ -185,7 +185,7 @@ test.each(['cuda', 'auto'])('what is expected of %s is prepared once it has been
   expect(asked).toEqual(name === 'auto' ? ['probe cuda', 'open cuda:0', ...steps.slice(1)] : steps);
 });
 
-test('sensors and findings come from kinds that have them; a failure is none, or a warning', async () => {
+test('sensors and findings come from kinds that have them; a failure gives none, or a warning', async () => {
   const { kinds } = world({
     cuda: {
       sensors: async (id) => ({ temperatureC: id === 'cuda:1' ? 41 : 40 }),

@@ -7,12 +7,12 @@ test.each([
   [[3, 1, 2], 2],
   [[10, 1, 100, 2], 6],
   [[0.1, -5, 1e9, 0.3], 0.2],
-])('of %j is %d', (values, expected) => {
+])('the median of %j is %d', (values, expected) => {
   const given = [...values];
   expect(median(values)).toBeCloseTo(expected, 12);
   expect(values).toEqual(given);
 });
 
-test('of nothing is not a number', () => {
+test('the median of nothing is NaN', () => {
   expect(median([])).toBeNaN();
 });

@@ -6,7 +6,7 @@ const noCompiler = <T>(action: () => Promise<T>): Promise<T> => {
   return action().finally(() => vi.unstubAllEnvs());
 };
 
-test('the interpreter is always there', async () => {
+test('the interpreter is always available', async () => {
   const { devices } = await listDevices();
   expect(devices.map(({ id }) => id)).toContain('interpreter');
 });
@@ -22,7 +22,7 @@ test('without a compiler native is absent, and the list says why', async () => {
   });
 });
 
-test('asking for it then gives device-absent with the reason; auto takes the next best', async () => {
+test('without a compiler native cannot be opened, for the same reason; auto takes the next best', async () => {
   await noCompiler(async () => {
     for (const name of ['native', 'cpu', ' CPU ']) {
       await expect(openDevice(name)).rejects.toMatchObject({
@@ -37,7 +37,7 @@ test('asking for it then gives device-absent with the reason; auto takes the nex
   });
 });
 
-test('an unknown name lists what there is', async () => {
+test('the error for an unknown name lists the devices', async () => {
   for (const name of ['gpu', '', 'natve', 'interpreter2']) {
     await expect(openDevice(name)).rejects.toMatchObject({
       code: 'device-unknown',
@@ -46,11 +46,11 @@ test('an unknown name lists what there is', async () => {
   }
 });
 
-test('a number that the kind does not have', async () => {
+test('a device number that does not exist is absent', async () => {
   await expect(openDevice('interpreter:1')).rejects.toMatchObject({ code: 'device-absent' });
 });
 
-test('a list is opened whole or not at all', async () => {
+test('openDevices opens all devices of a list or none', async () => {
   const devices = await openDevices('interpreter, interpreter');
   expect(devices.map(({ info }) => info.id)).toEqual(['interpreter', 'interpreter']);
   await Promise.all(devices.map((device) => device.close()));

@@ -21,7 +21,7 @@ const open = async (name = 'cache'): Promise<DiskCache> => {
 };
 const fill = (text: string) => (into: string) => writeFile(join(into, 'file'), text);
 
-test('what was put is found again, in a directory for the owner alone', async () => {
+test('a stored entry is found again, in a directory only the owner can open', async () => {
   const cache = await open();
   expect(cache.warning).toBeUndefined();
   expect((await stat(cache.directory)).mode & 0o777).toBe(0o700);
@@ -32,7 +32,7 @@ test('what was put is found again, in a directory for the owner alone', async ()
   expect(await readFile(join(entry, 'file'), 'utf8')).toBe('hello');
 });
 
-test('the environment says where it is', async () => {
+test('the directory follows XDG_CACHE_HOME', async () => {
   const cache = await DiskCache.open({ XDG_CACHE_HOME: folder });
   expect(cache.directory).toBe(join(folder, 'millrace'));
 });
@@ -41,9 +41,9 @@ test.each([
   ['a changed file', (entry: string) => writeFile(join(entry, 'file'), 'hellO')],
   ['a missing file', (entry: string) => rm(join(entry, 'file'))],
   ['a missing manifest', (entry: string) => rm(join(entry, 'SHA256SUMS'))],
-  ['a torn manifest', (entry: string) => writeFile(join(entry, 'SHA256SUMS'), 'abc')],
+  ['a truncated manifest', (entry: string) => writeFile(join(entry, 'SHA256SUMS'), 'abc')],
   ['an empty manifest', (entry: string) => writeFile(join(entry, 'SHA256SUMS'), '')],
-])('%s: the entry is deleted and can be made again', async (_what, damage) => {
+])('%s: the entry is deleted and can be stored again', async (_what, damage) => {
   const cache = await open();
   await damage(await cache.put('key', fill('hello')));
   expect(await cache.get('key')).toBeUndefined();
@@ -52,7 +52,7 @@ test.each([
   expect(await cache.get('key')).toBeDefined();
 });
 
-test('a directory that others may write to is not used, and stays as it is', async () => {
+test('a directory that others can write to is neither used nor changed', async () => {
   await mkdir(join(folder, 'open'));
   await chmod(join(folder, 'open'), 0o777);
   const cache = await open('open');
@@ -63,7 +63,7 @@ test('a directory that others may write to is not used, and stays as it is', asy
   expect(await readdir(join(folder, 'open'))).toEqual([]);
 });
 
-test('directories above it that others may write to: it is not used, and the warning says how to mend it', async () => {
+test('a directory whose parent others can write to is not used, and the warning says how to fix it', async () => {
   const warnings: string[] = [];
   const note = ({ message }: Error): void => void warnings.push(message);
   process.on('warning', note);
@@ -82,11 +82,11 @@ test('directories above it that others may write to: it is not used, and the war
   process.off('warning', note);
   expect(warnings).toEqual([expect.stringContaining('below is not'), expect.stringContaining('yet is not')]);
 
-  await chmod(join(folder, 'shared'), 0o1777); // as /tmp: nobody renames what is another's
+  await chmod(join(folder, 'shared'), 0o1777); // sticky like /tmp: users cannot rename each other's files
   expect((await open('shared/below')).warning).toBeUndefined();
 });
 
-test('links above it are followed: what they lead to counts, and where they lie', async () => {
+test('symbolic links in the path are followed: their targets and their own directories are checked', async () => {
   await mkdir(join(folder, 'shared', 'real'), { recursive: true });
   await mkdir(join(folder, 'own'));
   await symlink('../shared/./real', join(folder, 'own', 'link'));
@@ -107,7 +107,7 @@ test('links above it are followed: what they lead to counts, and where they lie'
   expect((await open('loop/cache')).warning).toContain('a loop of symbolic links');
 });
 
-test('a directory above it that belongs to another user', async ({ skip }) => {
+test('a parent directory that belongs to another user causes a warning', async ({ skip }) => {
   if (process.getuid?.() !== 0) return skip('only root can give a directory to another user');
   await mkdir(join(folder, 'theirs', 'cache'), { recursive: true, mode: 0o700 });
   await chown(join(folder, 'theirs'), 12345, 12345);
@@ -116,7 +116,7 @@ test('a directory above it that belongs to another user', async ({ skip }) => {
   );
 });
 
-test('where temporary files are not safe either, nothing is compiled', async () => {
+test('opening fails if the temporary directory is not safe either', async () => {
   await mkdir(join(folder, 'open'));
   await chmod(join(folder, 'open'), 0o777);
   const before = process.env.TMPDIR;
@@ -130,7 +130,7 @@ test('where temporary files are not safe either, nothing is compiled', async () 
   }
 });
 
-test('a directory that others may only read is closed to them', async () => {
+test('a directory that others can only read is made private', async () => {
   await mkdir(join(folder, 'readable'), { mode: 0o755 });
   const cache = await open('readable');
   expect(cache.warning).toBeUndefined();
@@ -147,13 +147,13 @@ test("another user's directory is not used", async ({ skip }) => {
   }
 });
 
-test('a file in its place leads to a private directory', async () => {
+test('if the path is a file, a private directory is used instead', async () => {
   await writeFile(join(folder, 'cache'), '');
   expect((await open()).warning).toBeDefined();
 });
 
 test.skipIf(process.platform !== 'linux')(
-  'a directory in /proc leads to a private directory, with a warning',
+  'if the path is in /proc, a private directory is used instead, with a warning',
   async () => {
     const cache = await DiskCache.open({ MILLRACE_CACHE_DIR: '/proc/x' });
     expect(cache.warning).toContain('/proc/x is not used as a cache: cannot create /proc/x');
@@ -168,13 +168,13 @@ test('a failed fill leaves nothing behind', async () => {
   expect(await readdir(cache.directory)).toEqual([]);
 });
 
-test('many writers of one entry all end up with it', async () => {
+test('concurrent writers of one entry all get the same entry', async () => {
   const cache = await open();
   const entries = await Promise.all(Array.from({ length: 8 }, () => cache.put('key', fill('hello'))));
   expect(new Set(entries).size).toBe(1);
   expect(await readdir(cache.directory)).toEqual(['key']);
 });
 
-test('keys do not run together', () => {
+test('keys depend on the boundaries between their parts', () => {
   expect(cacheKey(['ab', 'c'])).not.toBe(cacheKey(['a', 'bc']));
 });

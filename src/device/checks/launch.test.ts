@@ -51,8 +51,8 @@ function refused(action: () => unknown, code: string, message: RegExp): void {
   expect(error).toMatchObject({ asked: expect.stringMatching(/./), advice: expect.stringMatching(/./) });
 }
 
-describe('launches', () => {
-  test('a good one comes back with its buffers in order', () => {
+describe('checkLaunch', () => {
+  test('returns the buffers in the order of the bindings', () => {
     const buffers = three();
     const checked = check({ buffers: { also: buffers.also, out: buffers.out, in: buffers.in }, count: 5, base: 7n });
     expect(checked).toEqual({
@@ -65,7 +65,7 @@ describe('launches', () => {
     });
   });
 
-  test('buffers: missing, unknown, freed, foreign, no buffer at all', () => {
+  test('rejects missing, unknown, freed, foreign and fake buffers', () => {
     const { in: first, out, also } = three();
     refused(() => check({ buffers: { in: first, out } }), 'launch-arguments', /: buffer also is missing/);
     refused(
@@ -82,7 +82,7 @@ describe('launches', () => {
     refused(() => check({ buffers: { in: nothing, out, also } }), 'launch-arguments', /not a buffer of device here/);
   });
 
-  test('two reads may share a buffer, a read and a write may not', () => {
+  test('lets two reads share a buffer, but not a read and a write', () => {
     const { in: first, out } = three();
     expect(check({ buffers: { in: first, out, also: first } }).buffers[2]).toBe(first);
     refused(
@@ -92,14 +92,14 @@ describe('launches', () => {
     );
   });
 
-  test('chunk values: missing, unknown', () => {
+  test('rejects missing and unknown chunk values', () => {
     const program = programOf({ chunk: [{ name: 'plus', type: 'u32', length: 1, array: false }] });
     expect(check({ chunk: { plus: 0 } }, program).count).toBe(1);
     refused(() => check({}, program), 'launch-arguments', /: chunk value plus is missing/);
     refused(() => check({ chunk: { plus: 0, base: 1 } }, program), 'launch-arguments', /unknown chunk value base/);
   });
 
-  test('rings', () => {
+  test('checks the ring', () => {
     const ring = buffer(6 * 4);
     expect(check({ buffers: {}, ring }, emitting)).toMatchObject({ ring, ringCapacity: 1 });
     expect(check({ buffers: {}, ring: buffer(103) }, emitting).ringCapacity).toBe(10);
@@ -114,7 +114,7 @@ describe('launches', () => {
     );
   });
 
-  test('counts', () => {
+  test('checks the count', () => {
     for (const count of [0, 1, 2 ** 32]) expect(check({ count }).count).toBe(count);
     for (const count of [-1, 1.5, 2 ** 32 + 1, Number.NaN, Number.POSITIVE_INFINITY]) {
       refused(() => check({ count }), 'launch-range', /is not a number of items/);
@@ -133,7 +133,7 @@ describe('launches', () => {
     refused(() => check({ count: undefined as never }), 'launch-range', /is not a number of items/);
   });
 
-  test('bases: up to a multiple of 2^32, never across', () => {
+  test('accepts a base up to a multiple of 2^32, and rejects launches across it', () => {
     expect(check({ base: 2n ** 32n - 5n, count: 5 }).base).toBe(2n ** 32n - 5n);
     expect(check({ base: 2n ** 64n - 5n, count: 5 }).count).toBe(5);
     expect(check({ base: 3n * 2n ** 32n, count: 2 ** 32 }).count).toBe(2 ** 32);
@@ -145,7 +145,7 @@ describe('launches', () => {
       refused(() => check({ base }), 'launch-range', /not a 64-bit index/);
   });
 
-  test('programs of another device, and no program', () => {
+  test('rejects a program of another device, and a launch without a job', () => {
     const foreign = programOf({ device: deviceOf('elsewhere') });
     refused(() => check({}, foreign), 'launch-arguments', /compiled for device elsewhere, not for here/);
     refused(() => checkLaunch(device, { count: 1 } as Launch), 'launch-arguments', /a launch needs a job/);
@@ -154,7 +154,7 @@ describe('launches', () => {
 
 describe('transfers', () => {
   const small: DeviceBuffer = buffer(10);
-  test('inside and on words', () => {
+  test('must lie inside the buffer, on word boundaries', () => {
     checkRange('read', small, 0, 10, false);
     checkRange('read', small, 8, 1, false);
     checkRange('fill', small, 4, 4, true);
@@ -173,7 +173,7 @@ describe('transfers', () => {
     refused(() => checkRange('fill', small, 4, 5, true), 'buffer-range', /the length is not a multiple of 4/);
   });
 
-  test('copies do not overlap themselves', () => {
+  test('may not copy between overlapping ranges', () => {
     const one = buffer(64);
     checkCopy(one, one, 16, 0, 16);
     checkCopy(one, one, 0, 0, 0);
@@ -182,7 +182,7 @@ describe('transfers', () => {
     refused(() => checkCopy(one, small, 12, 0, 0), 'buffer-range', /copy \(target\)/);
   });
 
-  test('words', () => {
+  test('take 32-bit words only', () => {
     expect([checkWord(0xffffffff), checkWord(-1), checkWord(5)]).toEqual([0xffffffff, 0xffffffff, 5]);
     for (const word of [2 ** 32, 1.5, Number.NaN, -(2 ** 31) - 1]) {
       refused(() => checkWord(word), 'launch-arguments', /is not a 32-bit word/);
@@ -190,7 +190,7 @@ describe('transfers', () => {
   });
 });
 
-test('allocations', () => {
+test('rejects allocations that are too large or not a size', () => {
   checkAllocation(device, 0);
   checkAllocation(device, 1000);
   refused(() => checkAllocation(device, 1001), 'device-memory', /a buffer of 1001 bytes is too large for device here/);
@@ -198,11 +198,11 @@ test('allocations', () => {
     refused(() => checkAllocation(device, bytes), 'buffer-range', /is not a buffer size/);
 });
 
-test('a buffer keeps its own type', () => {
+test('checkBuffer keeps the type of the buffer', () => {
   const mine = buffer(4);
   expect(checkBuffer<Fake>(device, mine, 'it')).toBe(mine);
 });
 
-test('sizes for people', () => {
+test('formats byte counts', () => {
   expect([0, 1023, 1536, 5 * 2 ** 30].map(formatBytes)).toEqual(['0 bytes', '1023 bytes', '1.5 KiB', '5.0 GiB']);
 });

@@ -45,7 +45,7 @@ describe('a case', () => {
 });
 
 test.each([[['u64', 'f64', 'atomics']], [['u64', 'f32', 'atomics']]])(
-  'a device of OpenCL with %j is asked for no kernel that it refuses, and for integers whole',
+  'an OpenCL device with %j gets no kernel that it rejects, and gets all integer cases',
   async (capabilities) => {
     const asked = device(
       capabilities,
@@ -66,7 +66,7 @@ test.each([[['u64', 'f64', 'atomics']], [['u64', 'f32', 'atomics']]])(
   },
 );
 
-describe('where floats are not exact', () => {
+describe('on a device with inexact floats', () => {
   const exact = resultCheckFor(interpreter);
   const loose = resultCheckFor(device([]));
   const named = (name: string) => operations.find((operation) => operation.name === name) as Operation;
@@ -92,7 +92,7 @@ describe('where floats are not exact', () => {
     ['mul.f32', [2 ** -100, 2 ** -40], 2 ** -140, 0, true],
     ['neg.f32', [0], -0, 0, true],
     ['lt.f32', [1, 2], 1, 0, false],
-  ])('%s(%j) = %d: %d will do: %s', (name, args, expected, got, good) => {
+  ])('%s(%j) = %d accepts %d: %s', (name, args, expected, got, good) => {
     expect(loose(named(name), args, expected, got)).toBe(good);
     expect(exact(named(name), args, expected, got)).toBe(false);
   });
@@ -103,7 +103,7 @@ describe('where floats are not exact', () => {
     expect(loose(named('bits.u32.f32'), [1.5], 0x3fc00000, 0x3fc00001)).toBe(false);
   });
 
-  test('random kernels are such as WGSL takes, and their floats are only moved', () => {
+  test('random kernels lower to WGSL and use only exact float operations', () => {
     const palette = paletteOf(device(['u64']));
     expect(palette.scalars).toEqual(['u32', 'i32', 'u64', 'f32', 'bool']);
     const onFloats = palette.operations.filter(({ on }) => on === 'f32').map(({ name }) => name);
@@ -123,12 +123,12 @@ describe('where floats are not exact', () => {
   });
 });
 
-test('a kernel that never ends is named, and ends the run', async () => {
+test('a kernel that hangs is named and ends the run', async () => {
   const never = device(interpreter.info.capabilities, () => new Promise(() => {}));
   const names: string[] = [];
   const onStart = (name: string) => names.push(name);
   const { passed, failed, firstFailure } = await fuzzDevice(never, { seed: 6, count: 10, timeoutMs: 30, onStart });
-  expect({ passed, failed }).toEqual({ passed: 0, failed: 2 }); // two were under way
+  expect({ passed, failed }).toEqual({ passed: 0, failed: 2 }); // two were running
   expect(names).toEqual(['seed 6 (items)', 'seed 7 (tiles)']);
   expect(firstFailure).toBe('seed 6 (items): no result within 0.03 s; the run ends here');
 });

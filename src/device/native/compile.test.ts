@@ -31,7 +31,7 @@ test('text is compiled once, kept beside the library, and found again', async ({
   expect(await readFile(first.path.replace(/\.so$/, '.c'), 'utf8')).toContain('millrace_run');
 });
 
-test('another command, or another compiler in its place, is another entry', async ({ skip }) => {
+test('another command, or another compiler at the same path, gets a separate entry', async ({ skip }) => {
   if ('reason' in compiler) return skip(compiler.reason);
   const text = good.replace('e - b', 'NUMBER');
   const wrapper = join(folder, 'wrapped-cc');
@@ -40,7 +40,7 @@ test('another command, or another compiler in its place, is another entry', asyn
       mode: 0o755,
     });
   const found = async (command: string): Promise<Compiler> => {
-    const one = await findCompiler({ MILLRACE_CC: command, PATH: `${process.env.PATH}:/${Math.random()}` }); // asked anew
+    const one = await findCompiler({ MILLRACE_CC: command, PATH: `${process.env.PATH}:/${Math.random()}` }); // asked again
     if ('reason' in one) throw new Error(one.reason);
     return one;
   };
@@ -73,7 +73,7 @@ test('a damaged library is built again', async ({ skip }) => {
   expect((await compile(source(text), compiler, thisCpu(), cache)).cached).toBe(true);
 });
 
-test('two requests at once share one run', async ({ skip }) => {
+test('two concurrent requests share one compiler run', async ({ skip }) => {
   if ('reason' in compiler) return skip(compiler.reason);
   const text = `${good} // twice`;
   const results = await Promise.all([1, 2].map(() => compile(source(text), compiler as Compiler, thisCpu(), cache)));
@@ -93,7 +93,7 @@ test('a compile error shows the generated line and the TypeScript line', async (
   expect(error.message).toContain('compile.test.ts');
 });
 
-test('an error without a line still says what the compiler said', () => {
+test('an error without a line shows the output of the compiler', () => {
   const error = compilerError(source(good), 'cc 1', 'cc: fatal problem\nmore', 'file.c');
   expect(error.message).toContain('cc: fatal problem');
 });
@@ -102,11 +102,11 @@ test.each([
   [{ PATH: '/nonexistent' }, /no C compiler: cc not found, gcc not found, clang not found; install gcc or clang/],
   [{ PATH: '/nonexistent', MILLRACE_CC: 'tcc -x' }, /in MILLRACE_CC cannot be used: tcc not found/],
   [{ MILLRACE_CC: '/bin/false' }, /\/bin\/false does not run/],
-])('no compiler in %o: a reason', async (environment, reason) => {
+])('gives a reason if there is no compiler in %o', async (environment, reason) => {
   expect(await findCompiler(environment)).toEqual({ reason: expect.stringMatching(reason) });
 });
 
-test('the environment may add words to the name of the compiler', async ({ skip }) => {
+test('MILLRACE_CC may add arguments to the compiler', async ({ skip }) => {
   if ('reason' in compiler) return skip(compiler.reason);
   const found = await findCompiler({ MILLRACE_CC: `${compiler.path} -O0`, PATH: '' });
   expect(found).toMatchObject({ path: compiler.path, arguments: ['-O0'] });

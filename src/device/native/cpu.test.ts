@@ -14,7 +14,7 @@ model name\t: Intel(R) Xeon(R) Platinum 8480C
 flags\t\t: fpu sse2 sse4_1 avx2 avx512f sha_ni vaes aes
 `;
 
-test('an ARM processor is known by its numbers and has its features under our names', () => {
+test('parses the name and features of an ARM processor', () => {
   const features = parseFeatures(arm);
   expect(parseName(arm)).toBe('Neoverse-N1');
   expect([...features]).toContain('neon');
@@ -23,7 +23,7 @@ test('an ARM processor is known by its numbers and has its features under our na
   expect(capabilities(cpu)).toEqual(['u64', 'f64', 'exact-floats', 'atomics', 'sha', 'aes', 'neon']);
 });
 
-test('an x86 processor', () => {
+test('parses the name and features of an x86 processor', () => {
   const cpu = { arch: 'x86', features: parseFeatures(x86) } as const;
   expect(parseName(x86)).toBe('Intel(R) Xeon(R) Platinum 8480C');
   expect(maxLanes(cpu)).toBe(16);

@@ -25,7 +25,7 @@ describe.skipIf(absent)('native', () => {
   let add: PoolProgram;
   let slow: PoolProgram;
   beforeAll(async () => {
-    device = await open('native', { threads: 3 }); // more than the cores there may be: more interleavings
+    device = await open('native', { threads: 3 }); // may exceed the cores: more interleavings
     [add, slow] = await Promise.all([device.load(addItems), device.load(spin)]);
   });
   afterAll(() => device?.close());
@@ -41,7 +41,7 @@ describe.skipIf(absent)('native', () => {
     return into;
   };
 
-  test('fresh memory is zero, whatever its size', async () => {
+  test('new memory is zero, whatever its size', async () => {
     for (const bytes of [0, 1, 3, 64, 4096, 4097, 70_001]) {
       const buffer = await device.alloc(bytes);
       expect(Buffer.compare(await readAll(buffer), new Uint8Array(bytes))).toBe(0);
@@ -49,7 +49,7 @@ describe.skipIf(absent)('native', () => {
     }
   });
 
-  test('transfers of odd sizes move just their bytes', async () => {
+  test('transfers of odd sizes move only their bytes', async () => {
     const buffer = await device.alloc(5 * 2 ** 20 + 7);
     const model = new Uint8Array(buffer.bytes);
     for (const [offset, length] of [
@@ -75,7 +75,7 @@ describe.skipIf(absent)('native', () => {
     buffer.free();
   });
 
-  test('views of any kind cross: small, offset, shared', async () => {
+  test('transfers take views of any kind: small, offset, shared', async () => {
     const buffer = await device.alloc(64);
     stream.write(buffer, Uint8Array.of(1, 2, 3));
     stream.write(buffer, new DataView(Uint8Array.of(9, 9, 4, 5, 6, 9).buffer, 2, 3), 4);
@@ -105,7 +105,7 @@ describe.skipIf(absent)('native', () => {
     b.free();
   });
 
-  test('a launch tries every item once, on however many threads', async () => {
+  test('a launch runs every item once, on all threads', async () => {
     const count = 3_000_001;
     const x = await device.alloc(count * 4);
     for (let round = 0; round < 3; round++) {
@@ -117,7 +117,7 @@ describe.skipIf(absent)('native', () => {
     x.free();
   });
 
-  test('random commands on several streams give what one after the other would', async () => {
+  test('random commands on several streams match sequential execution', async () => {
     const WORDS = 2000;
     const step = fc.oneof(
       {
@@ -163,7 +163,7 @@ describe.skipIf(absent)('native', () => {
               mine.write(x, Uint32Array.of(s.word), s.at * 4);
               memory[s.at] = s.word;
               break;
-            case 'take': // another stream's memory as it stands now, and that stream may go on only afterwards
+            case 'take': // copies another stream's current memory; that stream continues only afterwards
               if (s.from === on) break;
               mine.wait(streams[s.from]!.mark());
               mine.copy(buffers[s.from]!, x, WORDS * 4);
@@ -215,7 +215,7 @@ describe.skipIf(absent)('native', () => {
     expect(empty.endedNs).toBeGreaterThanOrEqual(empty.startedNs);
   });
 
-  test('cancel ends running and queued launches soon, and they say so', async () => {
+  test('cancel ends running and queued launches, and their marks report it', async () => {
     const job = slow.bind({ steps: 1000 });
     for (const delay of [0, 1, 20]) {
       for (let i = 0; i < 300; i++) stream.launch({ job, count: 2 ** 32 });
@@ -229,7 +229,7 @@ describe.skipIf(absent)('native', () => {
     }
   });
 
-  test('a cancelled stream leaves others alone', async () => {
+  test('cancelling a stream does not affect others', async () => {
     const other = device.stream();
     const job = slow.bind({ steps: 1000 });
     stream.launch({ job, count: 2 ** 32 });
@@ -241,18 +241,18 @@ describe.skipIf(absent)('native', () => {
     other.close();
   });
 
-  test('a stream that waited for unfinished work is unfinished itself', async () => {
+  test('a stream that waits for incomplete work is incomplete itself', async () => {
     const other = device.stream();
     stream.launch({ job: slow.bind({ steps: 1000 }), count: 2 ** 32 });
     other.wait(stream.mark());
-    const rests = other.mark();
+    const waiting = other.mark();
     stream.cancel();
-    expect((await rests.done).complete).toBe(false);
+    expect((await waiting.done).complete).toBe(false);
     expect((await other.mark().done).complete).toBe(true);
     other.close();
   });
 
-  test('a trap fails its mark with the place in TypeScript; the next mark is clean', async () => {
+  test('a trap fails its mark with the TypeScript line; the next mark is clean', async () => {
     const origin = Origin.here();
     const traps = await device.load({ ...trap, sites: [origin] });
     const x = await device.alloc(4);
@@ -265,14 +265,14 @@ describe.skipIf(absent)('native', () => {
     stream.read(x, into);
     const failed = stream.mark();
     other.wait(failed);
-    const rests = other.mark();
+    const waiting = other.mark();
     stream.read(x, into);
     const clean = stream.mark();
     const error = await failed.done.catch((reason) => reason);
     expect(error).toMatchObject({ code: 'kernel-bounds' });
     expect(error.message).toMatch(/kernel trap: index 1234 is outside/);
     expect(error.message).toContain('device.test.ts');
-    await expect(rests.done).rejects.toMatchObject({ code: 'kernel-bounds' });
+    await expect(waiting.done).rejects.toMatchObject({ code: 'kernel-bounds' });
     expect((await clean.done).complete).toBe(true);
     expect(into[0]).toBe(0); // neither the fill nor the first read took place
     other.close();
@@ -310,11 +310,11 @@ describe.skipIf(absent)('native', () => {
     expect(() => stream.fill(x, 1)).toThrow(/freed/);
     const busy = await device.alloc(64);
     stream.fill(busy, 1);
-    busy.free(); // no mark follows: it must be let go all the same
+    busy.free(); // must be freed although no mark follows
     busy.free();
   });
 
-  test('memory beyond 4 GiB', async ({ skip }) => {
+  test('commands reach memory beyond 4 GiB', async ({ skip }) => {
     const bytes = 5 * 2 ** 30;
     if (device.info.memoryBytes < bytes + 2 ** 28) return skip('needs a machine with more than 5 GiB');
     const x = await device.alloc(bytes);
@@ -345,18 +345,18 @@ describe.skipIf(absent)('native', () => {
     x.free();
   });
 
-  test('memory that the machine does not have', async () => {
+  test('rejects more memory than the machine has', async () => {
     const total = device.info.memoryBytes;
     await expect(device.alloc(total * 2)).rejects.toMatchObject({ code: 'device-memory' });
-    const most = await device.alloc(Math.floor(total * 0.75));
+    const large = await device.alloc(Math.floor(total * 0.75));
     const error = await device.alloc(Math.floor(total * 0.75)).catch((reason) => reason);
     expect(error).toMatchObject({ code: 'device-memory' });
     expect(error.message).toMatch(/asked: +alloc\(\d+\); [\d.]+ \w+ are allocated, [\d.]+ \w+ of [\d.]+ \w+ are free/);
-    most.free();
+    large.free();
     (await device.alloc(Math.floor(total * 0.75))).free();
   });
 
-  test('33 streams are too many; a closed one makes room once it has run dry', async () => {
+  test('33 streams are too many; a closed one makes room once its work is done', async () => {
     const streams = Array.from({ length: 31 }, () => device.stream());
     expect(() => device.stream()).toThrow(/all 32 streams of device native are open/);
     const last = streams.pop()!;
@@ -370,7 +370,7 @@ describe.skipIf(absent)('native', () => {
     for (const each of [...streams, again]) each.close();
   });
 
-  test('close with work in flight rejects it and ends', async () => {
+  test('close rejects work in flight', async () => {
     const own = await open('native', { threads: 2 });
     const [a, b] = [own.stream(), own.stream()];
     const program = await own.load(spin);
@@ -380,7 +380,7 @@ describe.skipIf(absent)('native', () => {
     b.fill(x, 1);
     b.launch({ job, count: 2 ** 32 });
     const marks = [a.mark(), b.mark()];
-    b.mark(); // nobody looks at this one
+    b.mark(); // its result is never awaited
     await new Promise((resolve) => setTimeout(resolve, 5));
     await Promise.all([own.close(), own.close()]);
     for (const mark of marks) await expect(mark.done).rejects.toMatchObject({ code: 'device-closed' });
@@ -400,7 +400,7 @@ describe.skipIf(absent)('native', () => {
     ...new Set(readFileSync('/proc/self/maps', 'utf8').match(/\/\S*kernel\.so$/gm) ?? []),
   ];
 
-  test.runIf(process.platform === 'linux')('code is mapped while it may run, and not longer', async () => {
+  test.runIf(process.platform === 'linux')('code stays mapped only while it may run', async () => {
     const own = await open('native', { threads: 2 });
     const before = new Set(libraries());
     const numbered = (n: number) => ({ ...addItems, text: `${addItems.text}// ${n} of those that go\n` });
@@ -411,7 +411,7 @@ describe.skipIf(absent)('native', () => {
       expect(mapped(path)).toBeGreaterThan(0);
       return { program, path };
     };
-    // Closed, with a launch in flight behind one that takes its time.
+    // Closed, with a launch queued behind a slow one.
     const [closed, slowly] = [await compileHere(1), await own.load(spin)];
     const mine = own.stream();
     const x = await own.alloc(64);
@@ -423,31 +423,31 @@ describe.skipIf(absent)('native', () => {
     mine.cancel();
     expect((await done.done).complete).toBe(false);
     await expect.poll(() => mapped(closed.path)).toBe(0);
-    // Dropped: the garbage takes it along.
+    // Dropped: garbage collection unmaps it.
     const dropped = await (async () => (await compileHere(2)).path)();
     const afterGarbage = async (): Promise<number> => {
       await processSize();
       return mapped(dropped);
     };
     await expect.poll(afterGarbage, { timeout: 10_000 }).toBe(0);
-    // The same text twice: the second is not taken away with the first.
+    // The same text twice: closing the first keeps the second mapped.
     const [one, two] = [await compileHere(3), await own.load(numbered(3))];
     one.program.close();
     expect(mapped(one.path)).toBeGreaterThan(0);
     two.close();
     expect(mapped(one.path)).toBe(0);
-    // What is left goes with the device.
+    // Closing the device unmaps the rest.
     const left = await compileHere(4);
     await own.close();
     expect(mapped(left.path)).toBe(0);
     left.program.close();
   });
 
-  test('a worker that dies fails what is in flight', async () => {
+  test('a worker that dies fails the work in flight', async () => {
     const own = await open('native', { threads: 2 });
     const program = await own.load(spin);
     const mine = own.stream();
-    Object.assign(program.code, { entry: 0.5 }); // no address at all: the worker throws
+    Object.assign(program.code, { entry: 0.5 }); // not an address: the worker throws
     mine.launch({ job: program.bind({}), count: 10 });
     const error = await mine.mark().done.catch((reason) => reason);
     expect(error).toMatchObject({ code: 'device-failed' });
@@ -456,7 +456,7 @@ describe.skipIf(absent)('native', () => {
   });
 });
 
-test('threads must be a sensible number', async ({ skip }) => {
+test('rejects invalid numbers of threads and an unknown device number', async ({ skip }) => {
   if (absent) return skip(absent);
   for (const threads of [0, -1, 1.5, 1e9])
     await expect(open('native', { threads })).rejects.toMatchObject({ code: 'usage' });

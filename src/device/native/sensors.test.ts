@@ -4,7 +4,7 @@ import { busyShare, readCpuSensors, sumTimes } from './sensors.js';
 
 const times = (user: number, idle: number) => ({ user, nice: 1, sys: 2, irq: 1, idle });
 
-test('the share of busy time is that between two looks, over all processors', () => {
+test('the busy share is that between two samples, over all processors', () => {
   const before = sumTimes([times(100, 900), times(0, 1000)]);
   const after = sumTimes([times(160, 940), times(40, 1060)]);
   expect(before).toEqual({ busy: 108, total: 2008 });
@@ -12,12 +12,12 @@ test('the share of busy time is that between two looks, over all processors', ()
   expect(busyShare(after, after)).toBeUndefined();
 });
 
-test('a look at this machine agrees with what the system tells', async () => {
-  const look = () => sumTimes(cpus().map(({ times: of }) => of));
-  await readCpuSensors(); // the next one tells of the time since
-  const before = look();
+test('the utilisation of this machine agrees with the operating system', async () => {
+  const sample = () => sumTimes(cpus().map(({ times: of }) => of));
+  await readCpuSensors(); // the next call covers the time since this one
+  const before = sample();
   await new Promise((resolve) => setTimeout(resolve, 300));
-  const after = look();
+  const after = sample();
   const { utilisation = -1, memoryUsedBytes = 0 } = await readCpuSensors();
   expect(utilisation).toBeGreaterThanOrEqual(0);
   expect(utilisation).toBeLessThanOrEqual(1);

@@ -3,7 +3,7 @@ import { nextSlice } from './slice.js';
 
 const wave = 8;
 
-/** Runs a launch whose items take `itemNs` each: the slices, by what is known after each of them. */
+/** The slices of a launch whose items take `itemNs` each, which is known after the first slice. */
 function slicesOf(count: number, itemNs: number, known?: number): number[] {
   const slices: number[] = [];
   let rate = known;
@@ -17,7 +17,7 @@ function slicesOf(count: number, itemNs: number, known?: number): number[] {
 }
 
 describe('slices of a launch', () => {
-  test('cover it, each of at least one item', () => {
+  test('cover it with at least one item each', () => {
     for (const count of [1, 2, 7, 8, 9, 1000, 12_345]) {
       for (const itemNs of [1, 100, 1e5, 1e8]) {
         const slices = slicesOf(count, itemNs);
@@ -27,23 +27,23 @@ describe('slices of a launch', () => {
     }
   });
 
-  test('a launch that nothing is known of begins small and grows to what takes 5 ms', () => {
+  test('start small if nothing is known of it, and grow to 5 ms', () => {
     const slices = slicesOf(2 ** 24, 1000);
     expect(slices.slice(0, 4)).toEqual([8, 64, 512, 4096]);
     expect(slices[4]).toBe(5000);
     expect(Math.max(...slices)).toBeLessThanOrEqual(1.5 * 5000);
   });
 
-  test('one whose items are known to be quick is not cut; a longer one begins with an eighth', () => {
+  test('are not needed if its items are known to be quick; a longer launch starts with an eighth', () => {
     expect(slicesOf(900_000, 1, 1)).toEqual([900_000]);
     expect(slicesOf(10_000_000, 1, 1)).toEqual([625_000, 5_000_000, 4_375_000]);
   });
 
-  test('items that take longer than a slice go one by one', () => {
+  test('hold one item if an item takes longer than a slice', () => {
     expect(slicesOf(5, 1e8, 1e8)).toEqual([1, 1, 1, 1, 1]);
   });
 
-  test('slices begin on whole workgroups', () => {
+  test('consist of whole workgroups', () => {
     const state = { left: 100_000, last: 64, itemNs: 10_000, wave: 512, unit: 64 };
     expect(nextSlice(state) % 64).toBe(0);
     expect(nextSlice({ ...state, itemNs: 1e9 })).toBe(64);

@@ -5,7 +5,7 @@ const AT = 3;
 const memory = (): Int32Array => new Int32Array(new SharedArrayBuffer(4 * (AT + CLOSED_WORDS)));
 const programs = (...numbers: number[]): Map<number, string> => new Map(numbers.map((number) => [number, 'instance']));
 
-test('a worker drops what was unloaded since it last looked, each worker by itself', () => {
+test('each worker drops the programs closed since its last check', () => {
   const words = memory();
   announceClosed(words, AT, 7);
   const [first, second] = [0, 1].map(() => new ClosedPrograms(words.subarray(AT)));
@@ -21,7 +21,7 @@ test('a worker drops what was unloaded since it last looked, each worker by itse
   expect(second!.dropFrom(other)).toBe(2);
 });
 
-test('one that looks too late to know which drops all of them, also where the count wraps', () => {
+test('a worker that checks too late to know which drops all of them, also if the count wraps', () => {
   const words = memory();
   words[AT] = -3; // 2^32 - 3 unloaded so far
   const closed = new ClosedPrograms(words.subarray(AT));

@@ -9,7 +9,7 @@ import type { Device } from '../device.js';
 import { InterpreterDevice } from '../interpreter/device.js';
 import { open, probe, type WasmDevice } from './device.js';
 
-/** What conformance and the contract do not reach: this device's own memory, transfers and errors; tiles. */
+/** Covers what conformance and contract tests do not: memory, transfers, errors and tiles of this device. */
 const found = await probe();
 const absent = 'reason' in found ? found.reason : undefined;
 if (absent) console.warn(`skipped, no wasm device: ${absent}`);
@@ -18,7 +18,7 @@ describe.skipIf(absent)('wasm', () => {
   let device: WasmDevice;
   let interpreter: Device;
   beforeAll(async () => {
-    device = await open('wasm', { threads: 3 }); // more than the cores there may be: more interleavings
+    device = await open('wasm', { threads: 3 }); // may exceed the cores: more interleavings
     interpreter = new InterpreterDevice();
   });
   afterAll(async () => {
@@ -30,7 +30,7 @@ describe.skipIf(absent)('wasm', () => {
     buffers.to.set(item, buffers.from.at(item));
   });
 
-  test('transfers larger than a turn arrive whole and in order, and other work goes on meanwhile', async () => {
+  test('transfers larger than a turn arrive complete and in order, and do not block other work', async () => {
     const words = 5 * 2 ** 20 + 3;
     const data = new Uint32Array(words);
     for (let i = 0; i < words; i++) data[i] = Math.imul(i, 0x9e3779b1);
@@ -68,7 +68,7 @@ describe.skipIf(absent)('wasm', () => {
         stream.launch({ job: program.bind({}), count: 4096, buffers: { x } });
         stream.read(x, into);
         const { done } = stream.mark();
-        program.close(); // its memory is taken again by the next
+        program.close(); // the next program reuses its memory
         await done;
         expect(into[4095]).toBe((Math.imul(4095, 2 * i + 1) ^ i) >>> 0);
       }
@@ -81,7 +81,7 @@ describe.skipIf(absent)('wasm', () => {
     await own.close();
   });
 
-  test('random transfers on several streams give what one after the other would', { timeout: 120_000 }, async () => {
+  test('random transfers on several streams match sequential execution', { timeout: 120_000 }, async () => {
     const BYTES = 3 * 2 ** 19; // three pieces
     const range = fc.record({ at: fc.nat(BYTES / 4 - 1), words: fc.nat(BYTES / 4) });
     const command = fc.record({
@@ -136,7 +136,7 @@ describe.skipIf(absent)('wasm', () => {
     await fc.assert(fc.asyncProperty(fc.array(command, { maxLength: 60 }), run), { numRuns: byTier(10, 40) });
   });
 
-  test('memory that was used before is zero again, small and large', async () => {
+  test('reused memory is zero again, small and large', async () => {
     const stream = device.stream();
     for (const bytes of [60, 3 * 2 ** 20 + 2]) {
       const used = await device.alloc(bytes);
@@ -153,7 +153,7 @@ describe.skipIf(absent)('wasm', () => {
     stream.close();
   });
 
-  test('says what is left when memory runs out, and transfers still work then', async () => {
+  test('reports the free memory when it runs out, and transfers still work', async () => {
     const own = await open('wasm', { threads: 1 });
     const stream = own.stream();
     const small = await own.alloc(2 ** 21);
@@ -175,7 +175,7 @@ describe.skipIf(absent)('wasm', () => {
     await own.close();
   });
 
-  test('an access outside all memory fails its mark, and the device goes on', async () => {
+  test('an access outside all memory fails its mark, and the device keeps working', async () => {
     const far = items('far', { buffers: { x: rw('u32') } }, ({ item, buffers }) => {
       buffers.x.set(item.add(2 ** 29), 1);
     });
@@ -192,7 +192,7 @@ describe.skipIf(absent)('wasm', () => {
     x.free();
   });
 
-  test('text that is no program is told by its line', async () => {
+  test('a syntax error in the text is reported with its line', async () => {
     const { text, ...program } = await device.compile(copy);
     const source = {
       ...program,
@@ -209,7 +209,7 @@ describe.skipIf(absent)('wasm', () => {
   });
 
   describe.each([1, 4, 8, 16])('with %i lanes', (lanes) => {
-    /** The same on both devices, bit by bit. */
+    /** Expects the same bits on both devices. */
     const agree = async (kernel: Kernel, setup: LaunchSetup): Promise<void> => {
       const [mine, wanted] = await Promise.all([
         runKernel(device, kernel, setup, { lanes }),
@@ -221,7 +221,7 @@ describe.skipIf(absent)('wasm', () => {
     const bits = (data: Data): number[] => [...new Uint8Array(data.buffer, data.byteOffset, data.byteLength)];
     const numbers = (length: number): number[] => Array.from({ length }, (_, i) => Math.sin(i + 1) * 10 ** (i % 9));
 
-    test('tiles sum in their one order, floats of both widths and words', async () => {
+    test('tiles sum floats of both widths and words in the defined order', async () => {
       const kernel = tiles(
         'sums',
         { buffers: { n: read('u32'), x: read('f64'), y: read('f32'), d: rw('f64'), f: rw('f32'), w: rw('u32') } },
@@ -251,7 +251,7 @@ describe.skipIf(absent)('wasm', () => {
       });
     });
 
-    test('tiles share near arrays: a histogram, scanned, and values put in their places', async () => {
+    test('tiles share near arrays: a histogram and its scan', async () => {
       const kernel = tiles(
         'sort',
         { buffers: { x: read('u32'), out: rw('u32'), totals: rw('u32') } },

@@ -5,7 +5,7 @@ import { helperText } from '../../kernel/render/wat/helpers.js';
 import { api } from './api.js';
 import { assemble } from './assemble.js';
 
-/** Functions of generated text that are long enough to be wrong, against bigint. */
+/** Checks the longer helper functions of generated text against bigint. */
 const names = ['fma_f32', 'fma_f64', 'mulHi_u64', 'wmadHi_u64', 'byteSwap_u64', 'div_i32', 'rem_i32'];
 type Call<T> = (...args: T[]) => T;
 let functions: Record<string, Call<never>>;
@@ -26,7 +26,7 @@ beforeAll(async () => {
 const call = <T>(name: string, ...args: T[]): T => (functions[name] as unknown as Call<T>)(...args);
 const same = (a: number, b: number): boolean => Object.is(a, b) || (Number.isNaN(a) && Number.isNaN(b));
 
-/** Floats by their bits, so that every exponent is as likely; and neighbours of powers of two, where rounding turns. */
+/** Random bits, so that all exponents are equally likely, and neighbours of powers of two, where rounding changes. */
 const f64 = fc.oneof(
   fc.bigInt({ min: 0n, max: (1n << 64n) - 1n }).map((bits) => new Float64Array(BigUint64Array.of(bits).buffer)[0]!),
   fc.tuple(fc.integer({ min: -1074, max: 1023 }), fc.integer({ min: -3, max: 3 })).map(([power, near]) => {
@@ -49,7 +49,7 @@ describe('fma rounds once', () => {
   ] as const)('%s', (type, any) => {
     fc.assert(
       fc.property(any, any, any, fc.integer({ min: 0, max: 3 }), (a, b, other, kind) => {
-        // c at random is mostly far from a·b: let it also be the rounded product's negative, or near that.
+        // A random c is mostly far from a·b: also try the negated rounded product, and close to it.
         const round = type === 'f32' ? Math.fround : (x: number) => x;
         const c =
           kind === 0
@@ -68,7 +68,7 @@ describe('fma rounds once', () => {
   });
 });
 
-test('64-bit products, by their upper half', () => {
+test('computes the upper half of 64-bit products', () => {
   fc.assert(
     fc.property(u64, u64, u64, u64, (a, b, c, d) => {
       expect(u64Of(call('mulHi_u64', a, b))).toBe((a * b) >> 64n);
@@ -78,7 +78,7 @@ test('64-bit products, by their upper half', () => {
   );
 });
 
-test('byte order, and signed division where the instruction would trap', () => {
+test('swaps bytes, and divides where the instruction would trap', () => {
   expect(u64Of(call('byteSwap_u64', 0x0102030405060708n))).toBe(0x0807060504030201n);
   for (const [a, b, quotient, rest] of [
     [7, 0, 7, 0],

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ALIGNMENT, FreeRanges } from './ranges.js';
 
-test('what is out never overlaps, and everything comes back', () => {
+test('allocated ranges never overlap, and all of them can be freed', () => {
   const step = fc.record({ take: fc.boolean(), bytes: fc.nat(5000), which: fc.nat(100) });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
@@ -26,7 +26,7 @@ test('what is out never overlaps, and everything comes back', () => {
         );
         expect(taken.at).toBeGreaterThanOrEqual(from);
         expect(taken.at + taken.bytes).toBeLessThanOrEqual(from + size);
-        // Nothing beyond the first `used` bytes was ever out.
+        // Nothing beyond the first `dirtyBytes` was ever allocated.
         for (let at = taken.at; at < taken.at + taken.bytes; at += ALIGNMENT) {
           if (at >= taken.at + taken.dirtyBytes) expect(written.has(at)).toBe(false);
           written.add(at);

@@ -4,18 +4,18 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { isSoftware, whyUnavailable } from './library.js';
 
-describe('why there is no WebGPU', () => {
+describe('WebGPU is unavailable', () => {
   afterEach(() => {
     vi.unstubAllGlobals();
     vi.unstubAllEnvs();
   });
 
-  it('a page that is not isolated', () => {
+  it('in a page that is not cross-origin isolated', () => {
     vi.stubGlobal('SharedArrayBuffer', undefined);
     expect(whyUnavailable()).toContain('Cross-Origin-Embedder-Policy');
   });
 
-  it('a browser without it', () => {
+  it('in a browser without it', () => {
     vi.stubGlobal('process', undefined);
     vi.stubGlobal('navigator', {});
     expect(whyUnavailable()).toContain('navigator.gpu');
@@ -23,7 +23,7 @@ describe('why there is no WebGPU', () => {
     expect(whyUnavailable()).toBeUndefined();
   });
 
-  it.runIf(process.platform === 'linux')('a driver that is named and not there', () => {
+  it.runIf(process.platform === 'linux')('unless one of the named drivers exists', () => {
     const folder = mkdtempSync(join(tmpdir(), 'millrace-test-'));
     const file = join(folder, 'icd.json');
     vi.stubEnv('VK_DRIVER_FILES', '');
@@ -35,10 +35,10 @@ describe('why there is no WebGPU', () => {
   });
 });
 
-describe('adapters in software', () => {
+describe('software adapters', () => {
   const adapter = (info: object, name?: string) =>
     ({ adapter: { info }, choice: name === undefined ? {} : { name } }) as Parameters<typeof isSoftware>[0];
-  it('say so, or are known by their names', () => {
+  it('are recognised by flag, architecture or name', () => {
     expect(isSoftware(adapter({ isFallbackAdapter: true }))).toBe(true);
     expect(isSoftware(adapter({ architecture: 'swiftshader' }))).toBe(true);
     expect(isSoftware(adapter({ vendor: 'mesa' }, 'llvmpipe (LLVM 15.0.6, 256 bits)'))).toBe(true);

@@ -51,7 +51,7 @@ describe('solves', () => {
 
   it.skipIf(isLong)('the files that take minutes', (ctx) => ctx.skip('takes minutes: MILLRACE_LONG=1'));
 
-  it('with --any, a nonce that verifies', async () => {
+  it('with --any, giving a nonce that verifies', async () => {
     const [input, out] = [join(data, `synthetic/${byTier('easy01', 'easy02')}.in`), join(folder, 'any.out')];
     expect((await millrace('solve', input, out, '--any')).status).toBe(0);
     expect((await millrace('verify', input, out)).status).toBe(0);
@@ -66,7 +66,7 @@ describe('solves', () => {
     rmSync(out);
   });
 
-  it('check is another name of verify', async () => {
+  it('check is an alias of verify', async () => {
     const files = [join(data, 'course/case01.in'), join(data, 'course/case01.out')];
     const [check, verify] = [await millrace('check', ...files), await millrace('verify', ...files)];
     expect(check).toMatchObject({ status: 0, stdout: expect.stringContaining('block 4: correct\n') });
@@ -75,25 +75,27 @@ describe('solves', () => {
     expect(wrong.status).toBe(1);
   });
 
-  it('CRLF and upper case, and tells programs', async () => {
+  it('input in CRLF and upper case, and reports JSON events', async () => {
     const text = readFileSync(join(data, 'synthetic/easy01.in'), 'latin1');
     const [input, out] = [join(folder, 'odd.in'), join(folder, 'odd.out')];
     writeFileSync(input, text.toUpperCase().replaceAll('\n', '\r\n'));
     const { stderr, events: all } = await millrace('solve', input, out, '--json');
     expect(stderr).toBe('');
     const events = all.filter(({ event }) => event !== 'progress' && event !== 'prepared');
-    const told = events.filter(({ event }) => event === 'block').toSorted((a, b) => Number(a.block) - Number(b.block));
-    expect(told.map(({ block }) => block)).toEqual([1, 2, 3, 4, 5]);
-    expect(told[0]).toMatchObject({ block: 1, blocks: 5, nonce: 187, written: 'bb000000' });
+    const solved = events
+      .filter(({ event }) => event === 'block')
+      .toSorted((a, b) => Number(a.block) - Number(b.block));
+    expect(solved.map(({ block }) => block)).toEqual([1, 2, 3, 4, 5]);
+    expect(solved[0]).toMatchObject({ block: 1, blocks: 5, nonce: 187, written: 'bb000000' });
     expect(events.find(({ event }) => event === 'device')).toMatchObject({ id: expect.any(String) });
     const done = events.at(-1);
     expect(done).toMatchObject({ event: 'done', exit: 0, blocks: 5, unsolved: 0 });
-    expect(done?.tried).toBe(told.reduce((sum, { tried }) => sum + Number(tried), 0));
+    expect(done?.tried).toBe(solved.reduce((sum, { tried }) => sum + Number(tried), 0));
     expect(readFileSync(out, 'latin1')).toBe(readFileSync(join(data, 'synthetic/easy01.out'), 'latin1'));
   });
 });
 
-it('a block without a nonce: zeros, a warning, the next block, status 1', async () => {
+it('a block without a nonce gives zeros, a warning and status 1, and the next block is solved', async () => {
   const [input, out] = [join(data, 'synthetic/easy01.in'), join(folder, 'none.out')];
   const { status, stdout, stderr } = await millrace('solve', input, out, '--nonces', '0:20000');
   expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
@@ -102,7 +104,7 @@ it('a block without a nonce: zeros, a warning, the next block, status 1', async 
   expect(readFileSync(out, 'latin1')).toBe('5\nbb000000\n00000000\n234a0000\n3e470000\n00000000\n');
 });
 
-it('Ctrl-C ends a long search of which nothing is kept with status 3, and nothing is written', async () => {
+it('Ctrl-C ends a search without a ledger with status 3, and nothing is written', async () => {
   const out = join(folder, 'stopped.out');
   const args = ['block', 'solve', join(data, 'mainnet/mainnet-0.in'), out, '--no-ledger', '--json'];
   // From then on the search takes a minute.

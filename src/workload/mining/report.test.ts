@@ -17,17 +17,17 @@ describe('a throttle', () => {
   });
 });
 
-describe('a server that causes messages without end', () => {
+describe('a server that causes endless messages', () => {
   const lines: string[] = [];
   const sink = { write: (text: string) => void lines.push(text) };
   const reporter = (): Reporter<never> => {
     lines.length = 0;
     const output = openOutput({ log: 'debug' }, { stdout: sink, stderr: sink });
-    // Neither a source nor an engine is asked when something is told.
+    // Reporting uses neither the source nor the engine.
     return new Reporter(output, undefined as never, undefined as never, BITCOIN_DESCRIPTION as never);
   };
 
-  it.each(['message', 'difficulty'] as const)('%s: the first of them are shown', (state) => {
+  it.each(['message', 'difficulty'] as const)('%s: only the first are shown', (state) => {
     const { onSourceEvent } = reporter().hooks;
     for (let n = 0; n < 10_000; n++) onSourceEvent?.({ state, server: 'pool', message: String(n) });
     expect(lines.length).toBeGreaterThan(10);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { findLibrary, nvrtcNames } from './library.js';
 
-test('the compiler of the driver’s own version is tried first, newer ones last', () => {
+test('the NVRTC of the driver’s version is tried first, newer ones last', () => {
   expect(nvrtcNames(12)).toEqual([
     'libnvrtc.so.12',
     'libnvrtc.so',
@@ -14,7 +14,7 @@ test('the compiler of the driver’s own version is tried first, newer ones last
   expect(nvrtcNames().slice(0, 3)).toEqual(['libnvrtc.so', 'libnvrtc.so.14', 'libnvrtc.so.13']);
 });
 
-test('a library that is named and cannot be loaded is said so, and nothing else is tried', () => {
+test('a named library that cannot be loaded is reported, and no other is tried', () => {
   const found = findLibrary('cuda', undefined, { MILLRACE_LIBCUDA: '/nowhere/libcuda.so' });
   expect(found).toMatchObject({ reason: expect.stringMatching(/MILLRACE_LIBCUDA.*\/nowhere\/libcuda\.so/) });
 });

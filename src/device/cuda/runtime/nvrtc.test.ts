@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { firstError, targetFor } from './nvrtc.js';
 
-describe('what NVRTC complains about', () => {
+describe('the first error in an NVRTC log', () => {
   test.for([
     ['kernel.cu(12): error: identifier "x" is undefined\n\n1 error detected', 12, 'identifier "x" is undefined'],
     ['kernel.cu(3): warning #177-D: unused\n\nkernel.cu(40): error: expected a ";"\n', 40, 'expected a ";"'],
@@ -18,17 +18,17 @@ describe('what NVRTC complains about', () => {
   });
 });
 
-describe('what to compile for', () => {
+describe('the compile target', () => {
   test.for([
     [90, [75, 80, 90, 100], 'sm_90', 'cubin'], // an H200
     [89, [75, 80, 86, 90], 'sm_86', 'cubin'], // machine code of the same generation
     [120, [75, 80, 90, 100], 'compute_100', 'ptx'], // a GPU that NVRTC does not know yet
     [103, [75, 90, 100], 'sm_100', 'cubin'],
-  ] as const)('%i with %j', ([gpu, known, option, form]) => {
+  ] as const)('for GPU %i with %j', ([gpu, known, option, form]) => {
     expect(targetFor(gpu, known)).toEqual({ option, form });
   });
 
-  test('nothing for a GPU that is older than all', () => {
+  test('is undefined for a GPU older than all of them', () => {
     expect(targetFor(61, [75, 80, 90])).toBeUndefined();
   });
 });

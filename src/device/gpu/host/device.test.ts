@@ -10,7 +10,7 @@ import { byTier, isShort, patience } from '../../../../test/tier.js';
 import { items, rw, table } from '../../../kernel/index.js';
 import type { Report } from '../../device.js';
 
-/** The whole core around a driver without hardware, in a real worker thread. */
+/** The whole GPU core with a scripted driver instead of hardware, in a real worker thread. */
 const opened: ScriptedDevice[] = [];
 afterEach(async () => {
   for (const device of opened.splice(0)) await device.close();
@@ -24,7 +24,7 @@ const stepped = (counts: readonly number[]): number => counts.reduce((x, count) 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe.each([false, true])('asynchronous: %s', (asynchronous) => {
-  // One for those that leave it as it was.
+  // Shared by the tests that leave it unchanged.
   let device: ScriptedDevice;
   beforeAll(async () => {
     device = await ScriptedDevice.open({ asynchronous });
@@ -58,7 +58,7 @@ describe.each([false, true])('asynchronous: %s', (asynchronous) => {
     expect((await device.telemetry()).launches - before).toBe(4 * each);
   });
 
-  test('transfers of any size and place bring back what was sent', async () => {
+  test('transfers of any size and offset read back the bytes written', async () => {
     const stream = device.stream();
     const buffer = await device.alloc(9_000_004);
     for (const [offset, length] of [
@@ -80,7 +80,7 @@ describe.each([false, true])('asynchronous: %s', (asynchronous) => {
     }
   });
 
-  test('memory of host() is used where it lies', async () => {
+  test('memory from host() is used in place', async () => {
     const stream = device.stream();
     const [host, buffer] = [await device.host(3_000_000), await device.alloc(3_000_000)];
     expect(host.locked).toBe(true);
@@ -89,12 +89,12 @@ describe.each([false, true])('asynchronous: %s', (asynchronous) => {
     stream.write(buffer, host.bytes.subarray(1_000_000, 2_000_000));
     stream.copy(buffer, buffer, 1000, 0, 2_000_000);
     stream.read(buffer, host.bytes.subarray(0, 1000), 2_000_000);
-    host.free(); // once the transfers are through
+    host.free(); // takes effect after the transfers
     await stream.mark().done;
     expect([...host.bytes.subarray(0, 1000)]).toEqual(
       Array.from({ length: 1000 }, (_, i) => ((1_000_000 + i) * 7) % 253),
     );
-    // It is plain memory from here on.
+    // It is ordinary memory from here on.
     stream.read(buffer, host.bytes.subarray(0, 4), 0);
     await stream.mark().done;
   });
@@ -120,7 +120,7 @@ describe.each([false, true])('asynchronous: %s', (asynchronous) => {
     expect(into[0]).toBe(stepped(counts));
   });
 
-  test('cancel stops what runs and what waits, not what comes after it', async () => {
+  test('cancel stops running and queued launches, but not later ones', async () => {
     const job = (await device.compile(kernel)).bind({});
     const stream = device.stream();
     const x = await device.alloc(4);
@@ -158,7 +158,7 @@ describe.each([false, true])('asynchronous: %s', (asynchronous) => {
   });
 
   test.skipIf(isShort && !asynchronous)(
-    'a stream that is closed at once still tells what became of its marks',
+    'a stream that is closed right after its marks still settles them',
     async () => {
       const device = await open({ asynchronous, streams: 1 });
       const job = (await device.compile(kernel)).bind({});
@@ -176,7 +176,7 @@ describe.each([false, true])('asynchronous: %s', (asynchronous) => {
     },
   );
 
-  test('a worker that dies of a bug fails what is in flight', async () => {
+  test('a worker that dies of a bug fails pending marks', async () => {
     const device = await open({ asynchronous });
     const job = (await device.compile(kernel)).bind({});
     const [stream, other] = [device.stream(), device.stream()];
@@ -190,7 +190,7 @@ describe.each([false, true])('asynchronous: %s', (asynchronous) => {
   });
 
   test.skipIf(isShort && asynchronous)(
-    'close rejects what is in flight, also what never got into the ring',
+    'close rejects pending marks, including those that never entered the ring',
     async () => {
       const device = await open({ asynchronous, script: { room: 1 } });
       const job = (await device.compile(kernel)).bind({});
@@ -204,7 +204,7 @@ describe.each([false, true])('asynchronous: %s', (asynchronous) => {
       const call = device.telemetry().catch((reason) => reason);
       await device.close();
       await device.close();
-      const told = await Promise.all(
+      const outcomes = await Promise.all(
         marks.map(({ done }) =>
           done.then(
             () => 'done',
@@ -212,7 +212,7 @@ describe.each([false, true])('asynchronous: %s', (asynchronous) => {
           ),
         ),
       );
-      expect(new Set(told)).toEqual(new Set(['device-closed']));
+      expect(new Set(outcomes)).toEqual(new Set(['device-closed']));
       const answer = await call;
       expect(answer.code ?? 'answered').toMatch(/^(device-closed|answered)$/);
       expect(() => stream.mark()).toThrow(/closed/);
@@ -220,7 +220,7 @@ describe.each([false, true])('asynchronous: %s', (asynchronous) => {
     },
   );
 
-  test.skipIf(isShort && asynchronous)('a driver that cannot be opened says so', async () => {
+  test.skipIf(isShort && asynchronous)('a driver that cannot be opened reports why', async () => {
     await expect(ScriptedDevice.open({ asynchronous, script: { refuse: 'nothing there' } })).rejects.toMatchObject({
       code: 'device-absent',
       message: 'nothing there\n  asked:  a device\n  advice: plug it in',
@@ -228,7 +228,7 @@ describe.each([false, true])('asynchronous: %s', (asynchronous) => {
   });
 });
 
-test("memory of the runtime's own is shown where none can be locked, and let go of when nobody sees it", async () => {
+test('host() maps memory of the runtime if it cannot lock any, and unmaps it after garbage collection', async () => {
   const lines: string[] = [];
   const device = await open({ script: { borrow: true }, log: (line) => lines.push(line) });
   const stream = device.stream();
@@ -253,7 +253,7 @@ test("memory of the runtime's own is shown where none can be locked, and let go 
   expect(lines.at(-1)).toBe('unmap true');
 });
 
-test("memory of the runtime's own is freed after the transfers that use it, and its views are empty at once", async () => {
+test('mapped memory of the runtime is freed after the transfers that use it, and its views are empty at once', async () => {
   const lines: string[] = [];
   const device = await open({ script: { borrow: true }, log: (line) => lines.push(line) });
   const stream = device.stream();
@@ -275,7 +275,7 @@ test("memory of the runtime's own is freed after the transfers that use it, and 
 });
 
 describe('options', () => {
-  test('limit the streams, and are refused where they make no sense', async () => {
+  test('limit the streams, and are rejected if out of range', async () => {
     const device = await open({ streams: 3 });
     const streams = [device.stream(), device.stream(), device.stream()];
     expect(device.streams).toEqual({ open: 3, max: 3 });
@@ -287,7 +287,7 @@ describe('options', () => {
     await expect(ScriptedDevice.open({ streams: 0 })).rejects.toMatchObject({ code: 'usage' });
   });
 
-  test('telemetry records calls only where it is asked for; log lines arrive', async () => {
+  test('record calls only with telemetry, and deliver log lines', async () => {
     const lines: string[] = [];
     const [plain, watched] = [await open(), await open({ telemetry: true, log: (line) => lines.push(line) })];
     for (const device of [plain, watched]) {
@@ -305,7 +305,7 @@ describe('options', () => {
     expect(await watched.sensors()).toEqual({ temperatureC: 42 });
   });
 
-  test.each(['callback', 'sync'] as const)('completion %s settles marks too', async (completion) => {
+  test.each(['callback', 'sync'] as const)('settle marks with completion %s', async (completion) => {
     const device = await open({ completion, script: { lose: 4 } });
     const job = (await device.compile(kernel)).bind({});
     const stream = device.stream();
@@ -327,7 +327,7 @@ describe('compiling', () => {
   });
   afterAll(() => device?.close());
 
-  test('a refusal shows the generated line and the TypeScript line', async () => {
+  test('an error shows the generated line and the TypeScript line', async () => {
     const faulty = items('faulty', { buffers: { x: rw('u32') } }, ({ item, buffers }) => {
       buffers.x.set(item, buffers.x.at(item).mul(3));
     });
@@ -339,13 +339,13 @@ describe('compiling', () => {
     expect(error.message).toMatch(/text: {3}line 9: /);
   });
 
-  test('what the device cannot take is refused', async () => {
+  test('too many lanes are rejected', async () => {
     await expect(device.compile(kernel, { lanes: 512 })).rejects.toMatchObject({ code: 'device-capability' });
     expect((await device.compile(kernel, { lanes: 32 })).lanes).toBe(32);
     expect((await device.compile(kernel)).lanes).toBe(64);
   });
 
-  test('values that the ring cannot take are refused', async ({ skip }) => {
+  test('values too large for the ring are rejected', async ({ skip }) => {
     if (isShort) return skip('tracing 66,000 values takes two seconds: npm run test:all');
     const large = items(
       'large',
@@ -357,7 +357,7 @@ describe('compiling', () => {
     await expect(device.compile(large)).rejects.toThrow(/kernel large: its job and chunk values take 66\d+ words/);
   });
 
-  test('nothing is launched for no items', async () => {
+  test('a launch of zero items is not sent', async () => {
     const { launches: before } = await device.telemetry();
     const job = (await device.compile(kernel)).bind({});
     const stream = device.stream();
@@ -370,7 +370,7 @@ describe('compiling', () => {
   });
 });
 
-describe('processes end as they should', () => {
+describe('processes end with the expected code and output', () => {
   const child = fileURLToPath(new URL('../../../../test/gpu-core/child.mjs', import.meta.url));
   const run = (way: string, mode: string): Promise<{ code: number | null; out: string; err: string }> =>
     new Promise((resolve) => {
@@ -399,7 +399,7 @@ describe('processes end as they should', () => {
       ['close', 5, 'ready\n'],
       ['exit-in-close', 7, 'ready\n'],
     ];
-    // Each is a process, which takes half a second: a short run has one in each mode, and the others on real devices.
+    // Each starts a process, which takes half a second: a short run has one per mode, and the others on real devices.
     const kept = mode === 'synchronous' ? 'exit-in-close' : 'natural';
     const some = ways.filter(([way]) => !isShort || way === kept);
     test.each(some)('%s', async (way, code, out) => {

@@ -13,7 +13,7 @@ const SIZE = 2 ** 20 + 77;
 const from = randomBytes(SIZE);
 const outside = new Uint8Array(SIZE + 200).fill(0xee);
 
-/** Copies part of `from`, and looks at every byte of the target. */
+/** Copies part of `from`, and checks every byte of the target. */
 function copied(at: number, bytes: number, gap: number): void {
   const into = outside.slice(0, SIZE + 2 * gap);
   copier.copy(addressOf(into) + gap, addressOf(from) + at, bytes);
@@ -26,7 +26,7 @@ const ranges = fc
   .tuple(fc.integer({ min: 0, max: SIZE - 1 }), fc.integer({ min: 1, max: SIZE }), fc.integer({ min: 0, max: 99 }))
   .map(([at, bytes, gap]) => [at, Math.min(bytes, SIZE - at), gap] as const);
 
-test('the owner copies alone where nobody helps', () => {
+test('the owner copies alone if there are no helpers', () => {
   fc.assert(
     fc.property(ranges, ([at, bytes, gap]) => copied(at, bytes, gap)),
     { numRuns: 5 },

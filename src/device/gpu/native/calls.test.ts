@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
 import { CallTimer } from './calls.js';
 
-test('off, functions are handed back as they are', () => {
+test('a disabled timer returns the functions unchanged', () => {
   const functions = { one: () => 1 };
   const calls = new CallTimer(false);
   expect(calls.wrap(functions)).toBe(functions);
   expect(calls.table()).toEqual([]);
 });
 
-test('on, each is counted and timed, also when it throws', () => {
+test('an enabled timer counts and times each call, also one that throws', () => {
   let ns = 0;
   const calls = new CallTimer(true, () => ns);
   const spend = (time: number): number => {
@@ -37,13 +37,13 @@ test('on, each is counted and timed, also when it throws', () => {
       medianNs: 30,
       minNs: 10,
       maxNs: 1000,
-      // Of a sample: the squares of the distances from 220, by one less than there are.
+      // The sample standard deviation around the mean, 220: divided by n - 1.
       deviationNs: expect.closeTo(Math.sqrt((210 ** 2 + 200 ** 2 + 190 ** 2 + 180 ** 2 + 780 ** 2) / 4), 6),
     },
   ]);
 });
 
-test('the median is the true one, of very many nearly', () => {
+test('the median is exact for few calls and approximate for many', () => {
   let ns = 0;
   const calls = new CallTimer(true, () => ns);
   const { call } = calls.wrap({

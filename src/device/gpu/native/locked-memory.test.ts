@@ -4,7 +4,7 @@ import { LockedMemory } from './locked-memory.js';
 
 const SLAB = 2 ** 14;
 
-/** A runtime whose memory begins at odd places, and that counts what it locks. */
+/** A runtime whose regions start at arbitrary addresses, and that records what it locks. */
 class Runtime {
   #next = 1_000_016;
   readonly regions = new Map<number, Uint8Array>();
@@ -28,24 +28,24 @@ class Runtime {
 const size = fc.oneof(fc.integer({ min: 1, max: SLAB / 8 }), fc.integer({ min: 1, max: 2 * SLAB }));
 const step = fc.oneof(fc.record({ take: size }), fc.record({ give: fc.nat() }));
 
-test('what is taken is zero and nobody else’s, in few regions; nothing stays when all of it is back', () => {
+test('allocations are zeroed and never overlap; trim unlocks every region once all are released', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 150 }), (steps) => {
       const runtime = new Runtime();
       const out: { readonly bytes: Uint8Array; readonly address: number; readonly mark: number }[] = [];
       const give = ({ bytes, address, mark }: (typeof out)[number]): void => {
-        expect(bytes.every((byte) => byte === mark)).toBe(true); // nobody else wrote there
+        expect(bytes.every((byte) => byte === mark)).toBe(true); // no other owner wrote there
         expect(runtime.memory.release(address)).toBe(true);
         expect(runtime.memory.release(address)).toBe(false);
       };
-      for (const [k, one] of steps.entries()) {
-        if ('give' in one) {
-          const [piece] = out.splice(one.give % Math.max(1, out.length), 1);
+      for (const [k, action] of steps.entries()) {
+        if ('give' in action) {
+          const [piece] = out.splice(action.give % Math.max(1, out.length), 1);
           if (piece) give(piece);
           continue;
         }
-        const piece = runtime.memory.alloc(one.take)!;
-        expect(piece.bytes.length).toBe(one.take);
+        const piece = runtime.memory.alloc(action.take)!;
+        expect(piece.bytes.length).toBe(action.take);
         expect(piece.bytes.every((byte) => byte === 0)).toBe(true);
         const mark = 1 + (k % 255);
         piece.bytes.fill(mark);
@@ -59,7 +59,7 @@ test('what is taken is zero and nobody else’s, in few regions; nothing stays w
   );
 });
 
-test('small pieces are locked together, large ones by themselves', () => {
+test('small pieces share a region, large ones do not', () => {
   const runtime = new Runtime();
   const { memory } = runtime;
   const small = Array.from({ length: 8 }, () => memory.alloc(SLAB / 16)!);
@@ -69,12 +69,12 @@ test('small pieces are locked together, large ones by themselves', () => {
   memory.release(large.address);
   expect(runtime.regions.size).toBe(1);
   for (const { address } of small) memory.release(address);
-  expect(runtime.regions.size).toBe(1); // for whoever comes next
+  expect(runtime.regions.size).toBe(1); // kept for the next allocation
   memory.trim();
   expect(runtime.regions.size).toBe(0);
 });
 
-test('a region of which something is out is not unlocked', () => {
+test('trim keeps a region that is in use', () => {
   const runtime = new Runtime();
   const piece = runtime.memory.alloc(10)!;
   runtime.memory.trim();
@@ -82,7 +82,7 @@ test('a region of which something is out is not unlocked', () => {
   expect(runtime.memory.release(piece.address)).toBe(true);
 });
 
-test('where there is none, there is none', () => {
+test('alloc returns undefined if the runtime cannot lock memory', () => {
   const runtime = new Runtime();
   runtime.refuses = true;
   expect(runtime.memory.alloc(10)).toBe(undefined);

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { addressOf, copyBytes } from '../../native/libc.js';
 import { PinnedRing, RING_BYTES } from './pinned-ring.js';
 
-/** A device whose copies happen when `step` is called, in order, and whose events pass with them. */
+/** A device that runs its copies and events in order when `step` is called. */
 class SlowDevice {
   readonly #memory = new Uint8Array(RING_BYTES);
   readonly address = addressOf(this.#memory);
@@ -17,7 +17,7 @@ class SlowDevice {
     const ring = new Uint8Array(RING_BYTES);
     const at = addressOf(ring);
     this.staging = new PinnedRing({
-      alloc: () => ({ bytes: ring, address: at }), // which keeps it
+      alloc: () => ({ bytes: ring, address: at }), // keeps `ring` alive
       queue: {
         write: (memory, offset, from, bytes) => this.#queue.push(() => copyBytes(memory + offset, from, bytes)),
         read: (memory, offset, into, bytes) => this.#queue.push(() => copyBytes(into, memory + offset, bytes)),
@@ -42,10 +42,10 @@ class SlowDevice {
   }
 }
 
-/** Of no period, so that no two stretches are alike. */
+/** Without a period, so that no two ranges are equal. */
 const noise = randomBytes(6_000_100);
 
-test('what goes out and comes back is the same, whatever the sizes and however slow the device', () => {
+test('reads return the bytes written, for any size and any speed of the device', () => {
   const size = fc.oneof(fc.integer({ min: 1, max: 5000 }), fc.integer({ min: 1, max: 6_000_000 }));
   fc.assert(
     fc.property(fc.array(fc.tuple(size, fc.integer({ min: 0, max: 6 })), { minLength: 1, maxLength: 12 }), (moves) => {
@@ -72,7 +72,7 @@ test('what goes out and comes back is the same, whatever the sizes and however s
   );
 });
 
-test('says when bytes are on their way into memory', () => {
+test('reports whether a read into memory is pending', () => {
   const device = new SlowDevice();
   const into = new Uint8Array(100);
   const at = addressOf(into);
@@ -85,7 +85,7 @@ test('says when bytes are on their way into memory', () => {
   expect(device.staging.isReadingInto(at, 100)).toBe(false);
 });
 
-test('does half a millisecond’s worth at a time', () => {
+test('copies half a millisecond’s worth at a time', () => {
   const device = new SlowDevice();
   const bytes = 9 * 2 ** 20;
   const from = new Uint8Array(bytes);

@@ -4,13 +4,13 @@ import { ALIGN, Slab } from './slab.js';
 
 const BYTES = 2 ** 16;
 
-/** A size to take, or which of the pieces that are out comes back. */
+/** A size to allocate, or the index of a piece to free. */
 const step = fc.oneof(
   fc.record({ take: fc.oneof(fc.integer({ min: 0, max: 3 * ALIGN }), fc.integer({ min: 0, max: BYTES })) }),
   fc.record({ give: fc.nat() }),
 );
 
-test('pieces never meet, lie on the grid, and all of it comes back', () => {
+test('pieces never overlap, are aligned, and can all be freed', () => {
   fc.assert(
     fc.property(fc.nat({ max: 4 * ALIGN }), fc.array(step, { maxLength: 200 }), (address, steps) => {
       const slab = new Slab(address, BYTES);
@@ -21,21 +21,21 @@ test('pieces never meet, lie on the grid, and all of it comes back', () => {
         expect(slab.free(at)).toBe(true);
         expect(slab.free(at)).toBe(false);
       };
-      for (const one of steps) {
-        if ('give' in one) {
-          const [piece] = out.splice(one.give % Math.max(1, out.length), 1);
+      for (const action of steps) {
+        if ('give' in action) {
+          const [piece] = out.splice(action.give % Math.max(1, out.length), 1);
           if (piece) giveBack(piece);
           continue;
         }
-        // Whole units, which is what no other piece may touch.
-        const bytes = Math.max(1, Math.ceil(one.take / ALIGN)) * ALIGN;
-        const at = slab.alloc(one.take);
+        // Rounded up to whole units, which no other piece may touch.
+        const bytes = Math.max(1, Math.ceil(action.take / ALIGN)) * ALIGN;
+        const at = slab.alloc(action.take);
         if (at === undefined) {
           expect(freeAt(owners, address, bytes)).toBe(-1);
           continue;
         }
         expect((address + at) % ALIGN).toBe(0);
-        expect(at >= 0 && at + one.take <= BYTES).toBe(true);
+        expect(at >= 0 && at + action.take <= BYTES).toBe(true);
         expect(owners.subarray(at, at + bytes).every((owner) => owner === 0)).toBe(true);
         owners.fill(1, at, at + bytes);
         out.push({ at, bytes });
@@ -51,7 +51,7 @@ test('pieces never meet, lie on the grid, and all of it comes back', () => {
   );
 });
 
-/** Where so many bytes are nobody's, on the grid; -1 where nowhere. Slow and obviously right. */
+/** The first aligned offset with `bytes` free bytes, or -1. Slow and obviously right. */
 function freeAt(owners: Uint8Array, address: number, bytes: number): number {
   for (let at = (ALIGN - (address % ALIGN)) % ALIGN; at + bytes <= owners.length; at += ALIGN) {
     if (owners.subarray(at, at + bytes).every((owner) => owner === 0)) return at;

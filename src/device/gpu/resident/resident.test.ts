@@ -10,7 +10,7 @@ import { Grids } from './grids.js';
 import { ResidentMemory } from './memory.js';
 import { type ResidentLink, ResidentQueue } from './resident.js';
 
-/** Both of the host's sides against a model of the grid, every access in an order that a seed decides. */
+/** Runs both host sides against a model of the grid; a seed decides the order of every access. */
 
 const RING_HITS = 6;
 const device = { info: { id: 'model' } } as Device;
@@ -31,7 +31,7 @@ interface Range {
   readonly ring: Uint32Array;
   report: Report | undefined;
   error: unknown;
-  /** Whether it may say that it is incomplete. */
+  /** True if it may be reported as incomplete. */
   mayEnd: boolean;
 }
 
@@ -62,7 +62,7 @@ class Play {
     });
   }
 
-  /** Below a number, from the seed. */
+  /** A random number less than `below`, from the seed. */
   readonly pick = (below: number): number => {
     this.#state = (Math.imul(this.#state, 1664525) + 1013904223) >>> 0;
     return Math.floor((this.#state / 2 ** 32) * below);
@@ -104,7 +104,7 @@ class Play {
     );
   }
 
-  /** What was submitted until now may end without a result. */
+  /** Allows the ranges submitted so far to end without a result. */
   release(): void {
     for (const range of this.ranges) if (range.report === undefined) range.mayEnd = true;
   }
@@ -123,23 +123,23 @@ class Play {
     }
   }
 
-  check(what: string): void {
+  check(label: string): void {
     for (const { base, count, ring, report, error, mayEnd } of this.ranges) {
-      expect({ what, base, error, isTold: report !== undefined }).toEqual({
-        what,
+      expect({ label, base, error, isReported: report !== undefined }).toEqual({
+        label,
         base,
         error: undefined,
-        isTold: true,
+        isReported: true,
       });
       if (!report?.complete) {
-        expect({ what, base, mayEnd }).toEqual({ what, base, mayEnd: true });
+        expect({ label, base, mayEnd }).toEqual({ label, base, mayEnd: true });
         continue;
       }
       const hits = Array.from({ length: count }, (_, item) => item).filter((item) => isHit(base + item));
-      expect({ what, base, found: ring[0] }).toEqual({ what, base, found: hits.length });
-      const told = [...ring.subarray(4, 4 + Math.min(hits.length, RING_HITS))].sort((a, b) => a - b);
-      expect(new Set(told).size).toBe(told.length);
-      if (hits.length <= RING_HITS) expect({ what, base, told }).toEqual({ what, base, told: hits });
+      expect({ label, base, found: ring[0] }).toEqual({ label, base, found: hits.length });
+      const stored = [...ring.subarray(4, 4 + Math.min(hits.length, RING_HITS))].sort((a, b) => a - b);
+      expect(new Set(stored).size).toBe(stored.length);
+      if (hits.length <= RING_HITS) expect({ label, base, stored }).toEqual({ label, base, stored: hits });
     }
   }
 }
@@ -155,7 +155,7 @@ test('a closed queue takes no range', async () => {
 
 const SEEDS = byTier(100, 400);
 
-test(`in any order each range is done once and told whole, or it was cancelled (${SEEDS} seeds)`, async () => {
+test(`in any order each range runs once and reports all its hits, or is cancelled (${SEEDS} seeds)`, async () => {
   let incomplete = 0;
   let relaunched = 0;
   for (let seed = 0; seed < SEEDS; seed++) {
@@ -164,13 +164,13 @@ test(`in any order each range is done once and told whole, or it was cancelled (
     if (seed % 3 === 0) queues.push(play.open(2));
     for (let k = 0; k < 1500; k++) {
       const queue = queues[play.pick(queues.length)]!;
-      const what = play.pick(1000);
-      if (what < 800) play.model.step(play.pick);
-      else if (what < 900) play.turn();
-      else if (what < 950) queue.processFlags();
-      else if (what < 990) play.submit(queue);
-      else if (what < 993) play.model.pause();
-      else if (what < 996) {
+      const roll = play.pick(1000);
+      if (roll < 800) play.model.step(play.pick);
+      else if (roll < 900) play.turn();
+      else if (roll < 950) queue.processFlags();
+      else if (roll < 990) play.submit(queue);
+      else if (roll < 993) play.model.pause();
+      else if (roll < 996) {
         play.release();
         queue.cancel();
       } else await Promise.resolve();
@@ -187,7 +187,7 @@ test(`in any order each range is done once and told whole, or it was cancelled (
   expect(relaunched).toBeGreaterThan(SEEDS);
 });
 
-test('a grid that stands still is stopped and gives its ranges back; what was done before counts', async () => {
+test('a stalled grid is stopped and gives its ranges back; finished ranges keep their results', async () => {
   for (let seed = 0; seed < 50; seed += byTier(4, 1)) {
     const play = new Play(seed, 3);
     const queue = play.open(2);
@@ -210,14 +210,14 @@ test('a grid that stands still is stopped and gives its ranges back; what was do
     play.release();
     await Promise.resolve();
     play.check(`seed ${seed}`);
-    play.model.isStill = false; // it comes back to life: too late
+    play.model.isStill = false; // it resumes too late
     for (let k = 0; k < 500; k++) play.model.step(play.pick);
     await queue.closeAndWait();
     play.check(`seed ${seed}`);
   }
 });
 
-test('a launch that is refused, and one that does nothing, give the ranges back', async () => {
+test('a launch that fails, and one that does nothing, give the ranges back', async () => {
   const play = new Play(1, 2);
   play.model.refusal = new MillraceError({ code: 'device-failed', message: 'no resources' });
   const queue = play.open(2);
@@ -227,7 +227,7 @@ test('a launch that is refused, and one that does nothing, give the ranges back'
   expect(queue.fault?.message).toContain('could not be launched: no resources');
   await Promise.resolve();
   play.check('refused');
-  const vain = new Play(1, 0); // no workgroup finds its processor
+  const vain = new Play(1, 0); // no workgroup starts
   const other = vain.open(2);
   vain.submit(other);
   vain.release();
@@ -240,7 +240,7 @@ test('a launch that is refused, and one that does nothing, give the ranges back'
   vain.check('vain');
 });
 
-test('the two clocks meet: device times become times of the host, never outside of what it saw', () => {
+test('device times convert to host times within the interval the host saw', () => {
   const clock = new ResidentClock();
   const offset = 1_700_000_000_000_000_000n;
   for (let k = 0n; k < 50n; k++) {

@@ -4,12 +4,12 @@ import { COUNT } from '../../../../test/gpu-core/driver.mjs';
 import { Rig } from '../../../../test/gpu-core/rig.js';
 import type { Completion, Report } from '../../device.js';
 
-/** What the scripted driver's launches make of a word. */
+/** The word after these launches of the scripted driver. */
 const stepped = (counts: readonly number[], from = 0): number =>
   counts.reduce((x, count) => (Math.imul(x, 3) + count) >>> 0, from);
 
 describe('order', () => {
-  test('commands of a stream reach the driver in theirs, and marks pass in theirs', async () => {
+  test('commands of a stream reach the driver in order, and its marks pass in order', async () => {
     const rig = new Rig();
     const x = await rig.alloc(64);
     const stream = rig.stream();
@@ -32,7 +32,7 @@ describe('order', () => {
     }
   });
 
-  test('a line without room holds up no other, and goes on when a mark has passed', async () => {
+  test('a full line does not block others, and continues after a mark has passed', async () => {
     const rig = new Rig({ room: 2 });
     const [x, y] = [await rig.alloc(64), await rig.alloc(64)];
     const [a, b] = [rig.stream(), rig.stream()];
@@ -50,7 +50,7 @@ describe('order', () => {
     expect(rig.driver.served.slice(0, 3)).toEqual([1, 0, 0]);
   });
 
-  test('a stream waits for another, also where that mark has not reached the driver', async () => {
+  test('a stream waits for a mark of another, also if it has not reached the driver yet', async () => {
     const rig = new Rig({ room: 1 });
     const x = await rig.alloc(64);
     const [a, b] = [rig.stream(), rig.stream()];
@@ -70,7 +70,7 @@ describe('order', () => {
     for (let i = 1; i < times.length; i++) expect(times[i]!.startedNs).toBeGreaterThanOrEqual(times[i - 1]!.endedNs);
   });
 
-  test('service is round robin, whatever one slow stream does', async () => {
+  test('service is round robin despite a slow stream', async () => {
     const rig = new Rig();
     const x = await rig.alloc(64);
     const slow = rig.stream();
@@ -89,7 +89,7 @@ describe('order', () => {
     const { served } = rig.driver;
     expect(served).not.toContain(0);
     expect(served.length).toBe(30);
-    // No stream is ever two marks ahead of another that is as quick.
+    // Equally quick streams are never two marks apart.
     for (let n = 1; n <= served.length; n++) {
       const counts = [1, 2, 3].map((line) => served.slice(0, n).filter((one) => one === line).length);
       expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1);
@@ -99,8 +99,8 @@ describe('order', () => {
   });
 });
 
-describe('what goes wrong', () => {
-  test('fails its own mark only, and what comes behind it in the group is not sent', async () => {
+describe('errors and cancels', () => {
+  test('an error fails only its own mark, and the rest of its group is not sent', async () => {
     const rig = new Rig();
     const x = await rig.alloc(64);
     const stream = rig.stream();
@@ -121,18 +121,18 @@ describe('what goes wrong', () => {
     expect(await rig.word(x)).toBe(stepped([1, 3]));
   });
 
-  test('a trap is told with the line that was written', async () => {
+  test('a trap is reported with its TypeScript line', async () => {
     const rig = new Rig();
     const x = await rig.alloc(64);
     const [stream, other] = [rig.stream(), rig.stream()];
     rig.launch(stream, x, COUNT.trapped);
     const trapped = stream.mark();
     other.wait(trapped);
-    const rests = other.mark();
+    const waiting = other.mark();
     rig.settle();
     await expect(trapped.done).rejects.toMatchObject({ code: 'kernel-bounds' });
     await expect(trapped.done).rejects.toThrow(/kernel step: index 7 .* of 5 elements[\s\S]*gpu-core\/rig\.ts:\d+/);
-    await expect(rests.done).rejects.toMatchObject({ code: 'kernel-bounds' });
+    await expect(waiting.done).rejects.toMatchObject({ code: 'kernel-bounds' });
   });
 
   test('a lost device ends the loop with its error', async () => {
@@ -153,7 +153,7 @@ describe('what goes wrong', () => {
     expect(() => rig.turn()).toThrow(/the device is lost/);
   });
 
-  test('a launch that was cancelled before it was sent is left out and said to be incomplete', async () => {
+  test('a launch cancelled before it is sent is skipped and reported as incomplete', async () => {
     const rig = new Rig();
     const x = await rig.alloc(64);
     const [slow, stream] = [rig.stream(), rig.stream()];
@@ -172,7 +172,7 @@ describe('what goes wrong', () => {
     expect(await rig.word(x)).toBe(9);
   });
 
-  test('one that is under way is left to the driver, which is told', async () => {
+  test('a cancel of a running launch is passed to the driver', async () => {
     const rig = new Rig();
     const x = await rig.alloc(64);
     const stream = rig.stream();
@@ -190,7 +190,7 @@ describe('what goes wrong', () => {
 });
 
 describe('memory', () => {
-  test('of the host that was let go of just before the end is unlocked', async () => {
+  test('of the host that is freed just before closing is unlocked', async () => {
     const rig = new Rig();
     const number = rig.streams.nextMemoryNumber();
     await rig.call('host', { number, bytes: 4096 });
@@ -200,13 +200,13 @@ describe('memory', () => {
     expect(rig.driver.log).toContain('unlock 4096');
   });
 
-  test('is freed when the commands that name it have passed, marked or not', async () => {
+  test('is freed after the commands that use it, marked or not', async () => {
     const rig = new Rig();
     const [x, y, z] = [await rig.alloc(64), await rig.alloc(128), await rig.alloc(256)];
     const [a, b] = [rig.stream(), rig.stream()];
     rig.launch(a, x, 5000);
     const mark = a.mark();
-    rig.launch(b, y, 3000); // nobody marks this
+    rig.launch(b, y, 3000); // without a mark
     for (const buffer of [x, y, z]) buffer.free();
     rig.turn(0);
     expect(rig.driver.log).toContain('free 256');
@@ -219,7 +219,7 @@ describe('memory', () => {
     await mark.done;
   });
 
-  test('a mark that the worker puts in for itself shows in no report', async () => {
+  test('a mark that the worker adds does not appear in reports', async () => {
     const rig = new Rig();
     const [x, y] = [await rig.alloc(64), await rig.alloc(64)];
     const stream = rig.stream();
@@ -242,7 +242,7 @@ describe('memory', () => {
     expect(rig.driver.allocated).toBe(0);
   });
 
-  test('a call for memory waits for memory that is on its way out', async () => {
+  test('an allocation waits for memory that is being freed', async () => {
     const rig = new Rig({ memory: 1024 });
     const x = await rig.alloc(1024);
     const stream = rig.stream();
@@ -255,8 +255,8 @@ describe('memory', () => {
   });
 });
 
-describe('the ring of commands', () => {
-  test('what does not fit follows in order', async () => {
+describe('the command ring', () => {
+  test('keeps the order of commands that do not fit', async () => {
     const rig = new Rig();
     const x = await rig.alloc(64);
     const [stream, other] = [rig.stream(), rig.stream()];
@@ -267,10 +267,10 @@ describe('the ring of commands', () => {
       counts.push((i % 5) + 1);
     }
     const mark = stream.mark();
-    other.wait(mark); // this one may find room before what it waits for
+    other.wait(mark); // may find room before the mark it waits for
     rig.launch(other, x, 77);
     const second = other.mark();
-    x.free(); // and this must not get in before what names it
+    x.free(); // must not get in before the commands that use it
     rig.settle();
     await Promise.all([mark.done, second.done]);
     const sent = rig.driver.log.filter((line) => line.startsWith('launch')).map((line) => Number(line.split(' ')[2]));
@@ -278,7 +278,7 @@ describe('the ring of commands', () => {
     expect(rig.driver.allocated).toBe(0);
   });
 
-  test('goes round and round, in records of every size', async () => {
+  test('wraps around with records of every size', async () => {
     const rig = new Rig();
     const x = await rig.alloc(64);
     const stream = rig.stream();
@@ -295,7 +295,7 @@ describe('the ring of commands', () => {
     expect(rig.driver.log.filter((line) => line.startsWith('launch')).length).toBe(12_000);
   });
 
-  test('results wait until the main thread has taken some', async () => {
+  test('holds results until the main thread has taken some', async () => {
     const rig = new Rig();
     const stream = rig.stream();
     const marks = Array.from({ length: 3000 }, () => stream.mark());
@@ -305,7 +305,7 @@ describe('the ring of commands', () => {
   });
 });
 
-test('streams are closed when their work is done, and their places used again', async () => {
+test('streams are closed when their work is done, and their slots reused', async () => {
   const rig = new Rig({ streams: 2 });
   const x = await rig.alloc(64);
   const [a, b] = [rig.stream(), rig.stream()];
@@ -314,13 +314,13 @@ test('streams are closed when their work is done, and their places used again', 
   const mark = a.mark();
   a.close();
   expect(() => a.mark()).toThrow(/closed/);
-  const third = rig.stream(); // at once, on a line of its own
+  const third = rig.stream(); // at once, on a separate line
   rig.launch(third, x, 10);
   third.wait(mark);
-  const rests = third.mark();
+  const waiting = third.mark();
   rig.settle();
   await mark.done;
-  await rests.done;
+  await waiting.done;
   expect(rig.driver.log).toContain('close 0');
   expect(rig.driver.log).not.toContain('close 1');
   third.close();
@@ -335,7 +335,7 @@ test('streams are closed when their work is done, and their places used again', 
   expect(rig.driver.log.filter((line) => line.startsWith('open'))).toEqual(['open 0', 'open 1', 'open 2', 'open 0']);
 });
 
-/** What a random program does next; numbers choose the stream and the rest. */
+/** One step of a random program; the numbers choose the stream and the arguments. */
 const operation = fc.record({
   kind: fc.constantFrom(
     'launch',
@@ -373,7 +373,7 @@ test('a program is unloaded once the marks behind its launches have passed', asy
   );
 });
 
-test('random programs on random runtimes: everything settles, in order, and nothing is left', async () => {
+test('random programs on random runtimes settle in order and leave nothing behind', async () => {
   const program = fc.array(operation, { minLength: 10, maxLength: 150 });
   const rooms = fc.option(fc.integer({ min: 1, max: 6 }), { nil: undefined });
   const modes = fc.constantFrom('poll' as const, 'callback' as const, 'sync' as const);

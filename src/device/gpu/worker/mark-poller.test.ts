@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Rig } from '../../../../test/gpu-core/rig.js';
 
-/** A kernel of so many microseconds, one after the other, each with its mark. */
+/** Runs kernels of these microseconds one after the other, each with its mark. */
 async function inALoop(rig: Rig, times: readonly number[]): Promise<void> {
   const x = await rig.alloc(64);
   const stream = rig.stream();
@@ -14,7 +14,7 @@ async function inALoop(rig: Rig, times: readonly number[]): Promise<void> {
 }
 
 describe('polling', () => {
-  test('steady kernels are looked at a few times each, found within a step, and never blocked on', async () => {
+  test('polls steady kernels a few times each, sees them end within a step, and never blocks', async () => {
     const rig = new Rig();
     await inALoop(rig, [50_000]);
     const before = { polls: rig.loop.telemetry().polls, us: rig.us };
@@ -26,13 +26,13 @@ describe('polling', () => {
     expect(rig.us - before.us).toBeLessThan(20 * (50_000 + 60));
   });
 
-  test('kernels of changing length are not blocked on either, while they are new', async () => {
+  test('does not block on new kernels of changing length either', async () => {
     const rig = new Rig();
     await inALoop(rig, [10, 300, 5000, 80, 200_000, 1_500_000, 20]);
     expect(rig.loop.telemetry().blockingWaits).toBe(0);
   });
 
-  test('a hiccup of some milliseconds after short kernels is no reason to block', async () => {
+  test('does not block on a delay of some milliseconds after short kernels', async () => {
     const rig = new Rig();
     await inALoop(rig, new Array(20).fill(300));
     const x = await rig.alloc(64);
@@ -46,12 +46,12 @@ describe('polling', () => {
     expect(rig.loop.telemetry().blockingWaits).toBe(0);
   });
 
-  test('one that takes very much longer than before is blocked on once, the one that was launched first', async () => {
+  test('blocks once if kernels take much longer than before, on the one launched first', async () => {
     const rig = new Rig();
     await inALoop(rig, new Array(5).fill(1000));
     const x = await rig.alloc(64);
     const [early, late] = [rig.stream(), rig.stream()];
-    // The same kind of work by its size, but the runtime is a hundred times as slow with it.
+    // The same kind of work by its size, but a hundred times as slow.
     const blocked: number[] = [];
     rig.driver.onBlock = (mark) => {
       blocked.push(mark.line.number);
@@ -74,7 +74,7 @@ describe('polling', () => {
     expect(blockedNs).toBeGreaterThan(50_000_000);
   });
 
-  test('what was slow once is not slept over for ever where another stream always ends before it', async () => {
+  test('stops oversleeping a kernel that was slow once, while another stream is busy', async () => {
     const rig = new Rig();
     const x = await rig.alloc(64);
     const [slow, other] = [rig.stream(), rig.stream()];
@@ -97,7 +97,7 @@ describe('polling', () => {
     expect(Math.max(...times.slice(-4))).toBeLessThan(1200);
   });
 
-  test('what has the device for itself from some moment on is not slept over', async () => {
+  test('does not oversleep a kernel that gets the device to itself midway', async () => {
     const rig = new Rig();
     const x = await rig.alloc(64);
     const [early, late] = [rig.stream(), rig.stream()];
@@ -117,12 +117,12 @@ describe('polling', () => {
     };
     const overslept: number[] = [];
     for (let round = 0; round < 12; round++) {
-      await oversleep(started(early, late)); // as long as it takes while they share it
+      await oversleep(started(early, late)); // its time while they share the device
       const alone = started(early, late, late);
-      [...rig.driver.inFlight].at(-1)!.end -= 600; // from its beginning
+      [...rig.driver.inFlight].at(-1)!.end -= 600; // alone from its start
       const first = await oversleep(alone);
       const left = started(early, late);
-      for (const [at, mark] of [...rig.driver.inFlight].entries()) mark.end -= at === 0 ? 900 : 450; // from a quarter of it
+      for (const [at, mark] of [...rig.driver.inFlight].entries()) mark.end -= at === 0 ? 900 : 450; // from a quarter on
       if (round >= 4) overslept.push(first, await oversleep(left));
       else await oversleep(left);
     }
@@ -130,7 +130,7 @@ describe('polling', () => {
     expect(rig.loop.telemetry().polls).toBeLessThan(12 * 7 * 30);
   });
 
-  test('many marks that have passed meanwhile are found in one go', async () => {
+  test('finds many marks that passed meanwhile at once', async () => {
     const rig = new Rig();
     await inALoop(rig, new Array(3).fill(20_000));
     const x = await rig.alloc(64);
@@ -146,7 +146,7 @@ describe('polling', () => {
     await Promise.all(marks);
   });
 
-  test('a runtime that tells by itself is not asked in between', async () => {
+  test('does not poll a runtime that notifies', async () => {
     const rig = new Rig({ tells: true });
     const x = await rig.alloc(64);
     const stream = rig.stream();
@@ -155,12 +155,12 @@ describe('polling', () => {
     rig.turn();
     expect(rig.turn()).toBe(Number.POSITIVE_INFINITY);
     rig.us += 30_000;
-    rig.turn(); // since the driver has woken the worker
+    rig.turn(); // the driver has woken the worker
     await done;
     expect(rig.loop.telemetry().polls).toBeLessThan(5);
   });
 
-  test('nothing in flight: the worker sleeps until it is woken', async () => {
+  test('sleeps until woken if nothing is in flight', async () => {
     const rig = new Rig();
     await inALoop(rig, [100]);
     expect(rig.loop.runTurn()).toBe(Number.POSITIVE_INFINITY);
@@ -168,17 +168,17 @@ describe('polling', () => {
 });
 
 describe('callbacks', () => {
-  test('are looked at in memory; marks are asked for once', async () => {
+  test('are read from memory; each mark is polled once', async () => {
     const rig = new Rig({ completion: 'callback', overhead: 5 });
     await inALoop(rig, new Array(10).fill(50_000));
     const { polls, lostCallbacks, blockingWaits } = rig.loop.telemetry();
     expect(lostCallbacks).toBe(0);
     expect(blockingWaits).toBe(0);
-    // The first is new, and looked for with growing patience: 2 ms in the end.
+    // The first kernel is unknown, and polled with a back-off of up to 2 ms.
     expect(polls).toBeLessThan(9 + 40);
   });
 
-  test('that never come are found by polling, counted, and hold nothing up', async () => {
+  test('that never come are found by polling, counted, and delay nothing', async () => {
     const rig = new Rig({ completion: 'callback', lose: 3 });
     const before = rig.us;
     await inALoop(rig, new Array(12).fill(10_000));
@@ -186,7 +186,7 @@ describe('callbacks', () => {
     expect(rig.us - before).toBeLessThan(12 * 10_000 + 4 * 5000 + 12 * 2000);
   });
 
-  test('that come a little later than the end are not lost', async () => {
+  test('that come a little late do not count as lost', async () => {
     const rig = new Rig({ completion: 'callback', overhead: 400 });
     await inALoop(rig, [10, 700, 10, 5000, 60, 30_000, 20]);
     expect(rig.loop.telemetry().lostCallbacks).toBe(0);

@@ -11,7 +11,7 @@ import {
 } from './poll.js';
 
 describe('the limit of idle rounds', () => {
-  test('is twice the last kernel in looks, for each line at work, within its bounds', () => {
+  test('is twice the last kernel in polls, per active line, within bounds', () => {
     expect(maxIdleRounds(5000, 50, 1)).toBe(200);
     expect(maxIdleRounds(5000, 50, 4)).toBe(800);
     expect(maxIdleRounds(5001, 100, 1)).toBe(101);
@@ -20,7 +20,7 @@ describe('the limit of idle rounds', () => {
     expect(maxIdleRounds(1e9, 50, 1)).toBe(65_536);
   });
 
-  test('grows with the kernel and with the lines at work', () => {
+  test('grows with the kernel time and with the active lines', () => {
     const us = fc.double({ min: 0, max: 1e7, noNaN: true });
     fc.assert(
       fc.property(us, us, fc.integer({ min: 0, max: 64 }), fc.integer({ min: 0, max: 64 }), (a, b, m, n) => {
@@ -39,15 +39,15 @@ test('back-off doubles from 20 µs to 2 ms', () => {
   expect([0, 1, 2, 6, 7, 60].map(backOffUs)).toEqual([20, 40, 80, 1280, 2000, 2000]);
 });
 
-describe('rest', () => {
-  test('what has more of the device than before is looked at from half its time on, and never at once', () => {
+describe('the poll delay', () => {
+  test('after relief lasts until half the expected time, and is never zero', () => {
     expect(pollDelayAfterRelief(0, 2000)).toBe(900);
     expect(pollDelayAfterRelief(1500, 2000)).toBe(100);
-    expect(pollDelayAfterRelief(900 - 1e-10, 2000)).toBe(100); // a sleep too short for the clock would be one for ever
+    expect(pollDelayAfterRelief(900 - 1e-10, 2000)).toBe(100); // a sleep too short for the clock would repeat forever
     expect(pollDelayAfterRelief(0, undefined)).toBe(Number.POSITIVE_INFINITY);
   });
 
-  test('is nine tenths of what is expected, then steps, short ones around the very end', () => {
+  test('is nine tenths of the expected time, then steps, the shortest around the end', () => {
     expect(nextPollDelayUs(0, 50_000, 0)).toBe(45_000);
     expect(nextPollDelayUs(20_000, 50_000, 3)).toBe(25_000);
     expect(nextPollDelayUs(45_000, 50_000, 1)).toBe(100);
@@ -59,7 +59,7 @@ describe('rest', () => {
     expect([0, 5000, 120_000, 1e6, undefined].map(pollIntervalUs)).toEqual([50, 50, 120, 200, 50]);
   });
 
-  test('is short for what is over in a moment, but not for long', () => {
+  test('is short for quick work, but not for long', () => {
     expect(nextPollDelayUs(0, 0.5, 0)).toBeCloseTo(0.45);
     expect(nextPollDelayUs(0, 20, 0)).toBe(18);
     expect(nextPollDelayUs(19, 20, 1)).toBe(5);
@@ -67,13 +67,13 @@ describe('rest', () => {
     expect(nextPollDelayUs(41, 20, 3)).toBe(50);
   });
 
-  test('backs off where nothing is known', () => {
+  test('backs off if no time is known', () => {
     expect([0, 1, 2, 20].map((looks) => nextPollDelayUs(1e5, undefined, looks))).toEqual([20, 40, 80, 2000]);
   });
 });
 
 describe('expectations', () => {
-  test('follow what is measured, and fall fast when it was over before the first look', () => {
+  test('follow measurements, and fall fast if the work ended before the first poll', () => {
     const expected = new ExpectedTimes();
     expect(expected.of(1)).toBeUndefined();
     expected.learn(1, 1000, false);
@@ -84,7 +84,7 @@ describe('expectations', () => {
     expect(expected.of(2)).toBeUndefined();
   });
 
-  test('meet a kernel that has become five times as fast within a few marks', () => {
+  test('adapt within a few marks to a kernel that became five times as fast', () => {
     const expected = new ExpectedTimes();
     expected.learn(1, 50_000, false);
     let marks = 0;
@@ -95,7 +95,7 @@ describe('expectations', () => {
     expect(marks).toBeLessThan(8);
   });
 
-  test('do not grow for ever', () => {
+  test('are limited in number', () => {
     const expected = new ExpectedTimes();
     for (let kind = 0; kind < 5000; kind++) expected.learn(kind, 10, false);
     expect([...Array(5000).keys()].filter((kind) => expected.of(kind) !== undefined).length).toBeLessThanOrEqual(1024);
@@ -103,11 +103,11 @@ describe('expectations', () => {
   });
 
   test('tell kinds of work apart by program, order and rough size', () => {
-    const one = combineKind(0, 7, 1000);
-    expect(combineKind(0, 7, 1020)).toBe(one);
-    expect(combineKind(0, 8, 1000)).not.toBe(one);
-    expect(combineKind(0, 7, 5000)).not.toBe(one);
-    expect(combineKind(one, 8, 64)).not.toBe(combineKind(combineKind(0, 8, 64), 7, 1000));
+    const kind = combineKind(0, 7, 1000);
+    expect(combineKind(0, 7, 1020)).toBe(kind);
+    expect(combineKind(0, 8, 1000)).not.toBe(kind);
+    expect(combineKind(0, 7, 5000)).not.toBe(kind);
+    expect(combineKind(kind, 8, 64)).not.toBe(combineKind(combineKind(0, 8, 64), 7, 1000));
     expect(combineKind(0, 7, 2 ** 40)).not.toBe(combineKind(0, 7, 2 ** 8));
   });
 });

@@ -5,7 +5,7 @@ import { buildOptions, refusalOf } from './compile.js';
 describe('options', () => {
   const options = ['-cl-std=CL1.2', '-cl-fp32-correctly-rounded-divide-sqrt'];
 
-  test('exact quotients are asked for only where the device claims them', () => {
+  test('ask for exact division only if the device supports it', () => {
     expect(buildOptions(options, { single: CL.FP_CORRECTLY_ROUNDED_DIVIDE_SQRT })).toBe(options.join(' '));
     expect(buildOptions(options, { single: CL.FP_DENORM })).toBe('-cl-std=CL1.2');
   });
@@ -23,7 +23,7 @@ describe('the log of a compiler', () => {
     expect(refusal.message).not.toMatch(/error:/);
   });
 
-  test('without a line what follows the word error is told', () => {
+  test('without a line gives the text from the word error on', () => {
     const refusal = refusalOf(
       'a compiler',
       'warning: /a.cl:1:2: x\n\nError(s) while linking:\nCannot find symbol f\nmore',

@@ -6,7 +6,7 @@ import { OpenClErrors } from './errors.js';
 const errors = new OpenClErrors('opencl:3 (A Card)');
 
 describe('codes become errors', () => {
-  test('with the function, the name and number, the device and what it was for', () => {
+  test('with the function, the name and number, the device and the purpose', () => {
     const error = errors.errorFor('clEnqueueWriteBuffer', -38, 'a write of 8 bytes') as MillraceError;
     expect(error).toBeInstanceOf(MillraceError);
     expect(error.code).toBe('device-failed');
@@ -17,13 +17,13 @@ describe('codes become errors', () => {
     expect(errors.describe('clFlush', -12345).message).toMatch(/with unknown code \(-12345\)/);
   });
 
-  test('0 is none', () => {
+  test('except 0', () => {
     expect(() => errors.check('clFlush', 0)).not.toThrow();
     expect(() => errors.check('clFlush', -36)).toThrow(FatalError);
   });
 
   test.each([
-    // A launch that needs too much is that launch's own fault; anything else that runs out is the device's end.
+    // A launch or buffer that needs too many resources fails alone; in other calls this loses the device.
     ['clEnqueueNDRangeKernel', -5, false],
     ['clCreateBuffer', -5, false],
     ['clEnqueueReadBuffer', -5, true],
@@ -35,7 +35,7 @@ describe('codes become errors', () => {
     expect(errors.errorFor(call, code) instanceof FatalError).toBe(fatal);
   });
 
-  test('a command that ended with an error', () => {
+  test('for a command that ended with an error', () => {
     const bad = errors.executionError(-5, 'kernel block on stream 2');
     expect(bad).toBeInstanceOf(FatalError);
     expect((bad as FatalError).error.message).toMatch(/kernel block on stream 2 ended with CL_OUT_OF_RESOURCES/);

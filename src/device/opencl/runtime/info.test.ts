@@ -39,21 +39,21 @@ const all = ['u64', 'f64', 'f32', 'f32-divide', 'exact-floats', 'atomics'];
 
 test.each<[string, Partial<ClDevice>, string[]]>([
   ['flushes denormals', {}, ['u64', 'atomics']],
-  ['divides as it likes', { single: EXACT }, ['u64', 'f32', 'atomics']],
+  ['rounds division inexactly', { single: EXACT }, ['u64', 'f32', 'atomics']],
   [
-    'rounds every quotient',
+    'rounds division correctly',
     { single: EXACT | CL.FP_CORRECTLY_ROUNDED_DIVIDE_SQRT },
     ['u64', 'f32', 'f32-divide', 'exact-floats', 'atomics'],
   ],
-  ['fuses no doubles', { double: EXACT }, ['u64', 'atomics']],
+  ['has no fused multiply-add for doubles', { double: EXACT }, ['u64', 'atomics']],
   ['has no long integers', { profile: 'EMBEDDED_PROFILE' }, ['atomics']],
   ['is PoCL for AArch64', { ...pocl, version: 'OpenCL 3.0 PoCL HSTR: pthread-aarch64-unknown-linux-gnu-(null)' }, all],
-  // 32-bit vectors of ARM flush denormals, and there PoCL is to be believed.
+  // 32-bit ARM vectors flush denormals, as PoCL reports.
   [
     'is PoCL for ARMv7',
     { ...pocl, version: 'OpenCL 3.0 PoCL HSTR: pthread-arm-unknown-linux-gnueabihf-cortex-a7' },
     ['u64', 'f64', 'atomics'],
   ],
-])('what a device can that %s', (_, given, capabilities) => {
+])('the capabilities of a device that %s', (_, given, capabilities) => {
   expect(capabilitiesOf(device(given))).toEqual(capabilities);
 });

@@ -13,7 +13,7 @@ import {
 } from '../board.js';
 import { newSliceTask, SliceScheduler, type SliceTask } from './schedule.js';
 
-/** A pool in one thread: slices are held by imaginary workers and come back in any order. */
+/** A pool in one thread: imaginary workers hold slices and finish them in any order. */
 class Play {
   readonly board = mapBoard(newBoard().memory);
   readonly schedule: SliceScheduler;
@@ -62,7 +62,7 @@ class Play {
   }
 }
 
-test('every item of every launch is handed out once, commands of a stream in order, whatever the timing', () => {
+test('every item is handed out once, and the commands of a stream in order, whatever the timing', () => {
   const command = fc.oneof(
     fc.record({ kind: fc.constant('launch' as const), count: fc.integer({ min: 0, max: 5000 }) }),
     fc.record({ kind: fc.constant('mark' as const) }),
@@ -138,7 +138,7 @@ test('streams take turns', () => {
   expect(served).toEqual([0, 1, 2, 0, 1, 2, 0, 1, 2]);
 });
 
-test('a wait holds its stream until the mark is passed, wherever the streams stand', () => {
+test('a wait holds its stream until the mark is passed, in either order of the streams', () => {
   for (const [waiting, other] of [
     [0, 1],
     [1, 0],
@@ -157,7 +157,7 @@ test('a wait holds its stream until the mark is passed, wherever the streams sta
   }
 });
 
-test('a short slice makes the mark incomplete, and nothing more is handed out', () => {
+test('an unfinished slice makes the mark incomplete and ends its launch', () => {
   const play = new Play(1, 2);
   play.launch(0, 100);
   play.push(0, [CommandKind.mark]);
@@ -173,7 +173,7 @@ test('a short slice makes the mark incomplete, and nothing more is handed out', 
   expect(play.outcome(0, 3)).toBe(Outcome.complete);
 });
 
-test('launches of an older epoch are passed over as incomplete; transfers are not', () => {
+test('launches of an older epoch are skipped as incomplete; transfers are not', () => {
   const play = new Play(1, 1);
   play.launch(0, 4);
   play.push(0, [CommandKind.copy, 0, 0, 16]);
@@ -203,7 +203,7 @@ test('a launch cancelled after its last item is complete', () => {
   expect(play.outcome(0, 1)).toBe(Outcome.complete);
 });
 
-test('a trap skips to the mark, which tells of it; the next mark is clean', () => {
+test('a trap skips to the mark, which reports it; the next mark is clean', () => {
   const play = new Play(1, 1);
   play.launch(0, 4, { program: 9 });
   play.launch(0, 4);
@@ -226,7 +226,7 @@ test('a trap skips to the mark, which tells of it; the next mark is clean', () =
   expect(play.outcome(0, 4)).toBe(Outcome.complete);
 });
 
-test('the count comes from memory when the launch starts, at most its limit', () => {
+test('the count is read from memory when the launch starts, up to its limit', () => {
   const play = new Play(1, 1);
   const handedOut = (): number => {
     let items = 0;
@@ -236,13 +236,13 @@ test('the count comes from memory when the launch starts, at most its limit', ()
     }
     return items;
   };
-  play.launch(0, 100, { countAt: 10 }); // the play's memory holds its own addresses
+  play.launch(0, 100, { countAt: 10 }); // each address of the simulated memory holds itself
   expect(handedOut()).toBe(10);
   play.launch(0, 100, { countAt: 1000 });
   expect(handedOut()).toBe(100);
 });
 
-test('counters run past 2^31 and 2^32', () => {
+test('counters wrap at 2^31 and 2^32', () => {
   const play = new Play(1, 1);
   for (const start of [0x7fff_fffe, -2]) {
     const word = streamWordOffset(0);

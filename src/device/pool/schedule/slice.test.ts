@@ -3,7 +3,7 @@ import { atLaunchStart, MIN_NS, nextSlice, type SliceState, TARGET_NS, updatedRa
 
 const nothing: SliceState = { nsPerItem: 0, lastSlice: 0 };
 
-/** Plays one launch on `threads` threads whose items cost `cost` ns; slices in the order they were taken. */
+/** Simulates a launch on `threads` threads whose items cost `cost` ns; returns its slices in order. */
 function play(cost: (item: number) => number, items: number, lanes: number, threads: number, start = nothing) {
   const free = new Array<number>(threads).fill(0);
   const running: { end: number; items: number; took: number }[] = [];
@@ -48,7 +48,7 @@ test('a known short launch is one slice', () => {
   expect(nextSlice(atLaunchStart(state), 5000, 16, 4)).toBe(5000);
 });
 
-test('items that became a thousand times dearer cost one slice of about 100 ms, not seconds', () => {
+test('items that became a thousand times slower cost one slice of about 100 ms, not seconds', () => {
   const { state } = play(() => 1, 100_000_000, 16, 2);
   const { slices } = play(() => 1000, 10_000_000, 16, 2, atLaunchStart(state));
   expect(slices[0]!.took).toBeLessThan(0.3e9);

@@ -5,12 +5,12 @@ interface Simulated {
   readonly total: number;
   readonly perMs: number;
   readonly startMs?: number;
-  /** What a workgroup takes, alone or with all others that the device has room for. */
+  /** Time of a workgroup, alone or with all others that fit on the device. */
   readonly groupMs?: number;
   readonly atOnce?: number;
 }
 
-/** Runs a launch on a device that does `perMs` groups a millisecond, so many slices at a time; what each slice took. */
+/** Runs a launch on a device that does `perMs` groups a millisecond, `atOnce` slices at a time; returns their times. */
 function simulate(
   run: SlicedLaunch,
   { total, perMs, startMs = 0.05, groupMs = 0, atOnce = 3 }: Simulated,
@@ -35,23 +35,23 @@ function simulate(
 }
 
 describe('a launch in slices', () => {
-  it.each([0.02, 0.7, 40, 3000, 1e6, 3e8])('covers all of it and stays short at %d groups a millisecond', (perMs) => {
+  it.each([0.02, 0.7, 40, 3000, 1e6, 3e8])('covers all items in short slices at %d groups a millisecond', (perMs) => {
     const total = Math.ceil(perMs * 1000);
     const { covered, times } = simulate(new SlicedLaunch(total, new Pace(1), false), { total, perMs });
     expect(covered).toBe(true);
-    // One group is the least there is: at 0.02 a millisecond it takes 50.
+    // One group is the minimum: at 0.02 a millisecond it takes 50 ms.
     expect(Math.max(...times)).toBeLessThanOrEqual(Math.max(2 * TARGET_MS, 1 / perMs + 0.05));
-    // A second of work in pieces that are worth starting.
+    // A second of work takes no more slices than needed.
     expect(times.length).toBeLessThan(1000 / TARGET_MS + 40);
   });
 
-  it('goes in one piece when the pace says that it is short', () => {
+  it('is one slice if the pace says that it is short', () => {
     const pace = new Pace(1, 1000);
     const run = new SlicedLaunch(20_000, pace, false);
     expect(run.next()).toEqual({ first: 0, groups: 20_000, expectedMs: 20 });
   });
 
-  it('begins a long launch with a short slice: its job may be heavier than the last', () => {
+  it('starts with a short slice if it is long: its job may be heavier than the last', () => {
     const run = new SlicedLaunch(1e9, new Pace(1, 1000), false);
     const first = run.next();
     expect(first?.expectedMs).toBeLessThan(TARGET_MS / 2);
@@ -59,7 +59,7 @@ describe('a launch in slices', () => {
     expect(run.next()?.expectedMs).toBe(TARGET_MS);
   });
 
-  it('waits for the first slice of a program that nothing is known about', () => {
+  it('waits for the first slice of an unknown program', () => {
     const run = new SlicedLaunch(1e9, new Pace(64), false);
     const ended = run.submitted(run.next()?.groups ?? 0);
     expect(run.next()).toBeUndefined();
@@ -67,11 +67,11 @@ describe('a launch in slices', () => {
     expect(run.next()?.first).toBe(64);
   });
 
-  it.each([1, 4, 9, 12, 20, 60, 300])('is not cut to pieces that take as long as all of it: %i ms', (groupMs) => {
+  it.each([1, 4, 9, 12, 20, 60, 300])('is not cut into slices that take as long as all of it: %i ms', (groupMs) => {
     const pace = new Pace(FIRST_GROUPS.gpu);
     const launch = (total: number) =>
       simulate(new SlicedLaunch(total, pace, false), { total, perMs: 208 / groupMs, groupMs }).times.length;
-    // A launch of one workgroup says nothing of what there is room for.
+    // A launch of one workgroup does not show how many fit.
     const slices = [1, 1, ...Array<number>(20).fill(208)].map(launch);
     expect(slices.slice(-10)).toEqual(Array(10).fill(1));
     expect(slices.reduce((sum, n) => sum + n)).toBeLessThan(60);
@@ -83,11 +83,11 @@ describe('a launch in slices', () => {
     simulate(new SlicedLaunch(total, pace, false), { total, perMs: 1000 });
     const { covered, times: taken } = simulate(new SlicedLaunch(total, pace, false), { total, perMs: 1000 / times });
     expect(covered).toBe(true);
-    // Three were on their way before the first had ended.
+    // Three were submitted before the first ended.
     expect(taken.filter((ms) => ms > 2 * TARGET_MS).length).toBeLessThanOrEqual(3);
   });
 
-  it('gets over work whose groups were slow one by one', () => {
+  it('recovers after work with slow single groups', () => {
     const pace = new Pace(FIRST_GROUPS.gpu);
     for (let launch = 0; launch < 10; launch++) {
       simulate(new SlicedLaunch(300, pace, false), { total: 300, perMs: 1, groupMs: 100 });
@@ -108,15 +108,15 @@ describe('a launch in slices', () => {
     expect(trial()).toBe(40 * TARGET_MS);
   });
 
-  it('learns nothing for others from items that were not there', () => {
+  it('does not speed up later launches after items that do not exist', () => {
     const pace = new Pace(1, 100);
-    // 2^31 items at most, of which the device finds ten: the slices behind them are empty.
+    // Up to 2^31 items, of which ten exist: the slices behind them are empty.
     const run = new SlicedLaunch(2 ** 31, pace, true);
     const { covered, times } = simulate(run, { total: 2 ** 31, perMs: 1e12 });
     expect(covered).toBe(true);
     expect(times.length).toBeLessThan(60);
     expect(pace.slice(1e9, true).groups).toBe(100 * TARGET_MS);
-    // But that they are slow, it does.
+    // A slow slice does slow them down.
     new SlicedLaunch(2 ** 31, pace, true).submitted(1000)(100);
     expect(pace.slice(1e9, true).groups).toBe(10 * TARGET_MS);
   });

@@ -43,10 +43,10 @@ it('a buffer that the runtime refuses is an error with its reason', async () => 
   });
 });
 
-it('does not count what a pass waited for the one before', () => {
+it('does not count the time a pass waits for the previous one', () => {
   const last: LastPass = { endedNs: 0n };
   const times: number[] = [];
-  /** Two passes whose beginnings and ends the device notes as these. */
+  /** Submits passes with these start and end timestamps. */
   const submit = (...stamps: readonly bigint[]): void => {
     const range = BigUint64Array.from(stamps).buffer;
     const page = {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Buffer, Device, Encoder, Pass } from '../api.js';
 import { Timeline } from './timeline.js';
 
-/** A device of which only the queue's end is real: maps come back when the test says so. */
+/** A fake device: its maps resolve when the test calls `back`. */
 function rig({ spins }: { spins: boolean }) {
   const waiting: { resolve(): void; reject(cause: Error): void }[] = [];
   const log: string[] = [];
@@ -47,7 +47,7 @@ function rig({ spins }: { spins: boolean }) {
     clock,
     log,
     failures,
-    /** Something that takes so long, to be told when it has ended. */
+    /** Submits work of `expectedMs` and calls `ended` at its end. */
     submit(expectedMs: number, ended: () => void = () => {}) {
       const recording = timeline.recording();
       recording.expectedMs = expectedMs;
@@ -67,7 +67,7 @@ function rig({ spins }: { spins: boolean }) {
 }
 
 describe('asking whether submissions have ended', () => {
-  it('late and one at a time where a promise costs a core', async () => {
+  it('happens late and one at a time if waiting uses a core', async () => {
     const { timeline, clock, log, submit, back } = rig({ spins: true });
     const ends: string[] = [];
     submit(20, () => ends.push(`first at ${clock.ms}`));
@@ -77,7 +77,7 @@ describe('asking whether submissions have ended', () => {
     expect(timeline.flushAndRequest()).toBe(1);
     expect(log).not.toContain('asked');
     clock.ms += 1;
-    expect(timeline.flushAndRequest()).toBeUndefined(); // asked: news will come
+    expect(timeline.flushAndRequest()).toBeUndefined(); // asked: `ended` will be called
     expect(log.filter((one) => one === 'asked').length).toBe(1);
     clock.ms += 2;
     await back();
@@ -91,7 +91,7 @@ describe('asking whether submissions have ended', () => {
     expect(timeline.flushAndRequest()).toBeUndefined();
   });
 
-  it('at once where it costs nothing, and what comes back early waits for its turn', async () => {
+  it('happens at once if waiting is free, and ends are reported in order', async () => {
     const { log, submit, back } = rig({ spins: false });
     const ends: number[] = [];
     for (const number of [1, 2, 3]) submit(50, () => ends.push(number));
@@ -103,7 +103,7 @@ describe('asking whether submissions have ended', () => {
     expect(ends).toEqual([1, 2, 3]);
   });
 
-  it('short ones at once, in any case', () => {
+  it('always happens at once for short ones', () => {
     const { log, submit } = rig({ spins: true });
     submit(0.5);
     expect(log).toEqual(['submitted', 'asked']);
@@ -111,7 +111,7 @@ describe('asking whether submissions have ended', () => {
 });
 
 describe('the queue', () => {
-  it('writes after what was recorded before, and counts what is held', () => {
+  it('writes after the commands recorded before, and counts the bytes held', () => {
     const { timeline, log, submit } = rig({ spins: true });
     timeline.recording().isUsed = true;
     timeline.write(2 ** 26, () => log.push('write'));
@@ -121,7 +121,7 @@ describe('the queue', () => {
     expect(timeline.hasSpace).toBe(false);
   });
 
-  it('fails once what it waits for fails; not after it was closed', async () => {
+  it('fails if a pending map fails, but not after close', async () => {
     const open = rig({ spins: true });
     open.submit(0);
     await open.lose();
@@ -133,7 +133,7 @@ describe('the queue', () => {
     await left;
     expect(closed.log.at(-1)).toBe('destroyed');
     expect(closed.failures).toEqual([]);
-    // Nothing is asked for from then on.
+    // It asks for nothing after that.
     closed.timeline.flushAndRequest();
     expect(closed.log.filter((one) => one === 'asked').length).toBe(1);
   });

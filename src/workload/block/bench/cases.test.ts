@@ -3,7 +3,7 @@ import { kernelStats } from '../../../kernel/index.js';
 import { headerScan } from '../kernel/kernel.js';
 import { blockCases } from './cases.js';
 
-it('a hash takes as many operations as the kernel has', () => {
+it('the bound counts the operations of the kernel per hash', () => {
   const { always } = kernelStats(headerScan({ topWordZero: true }));
   const { additions, rotations, shifts, logic } = always;
   expect(blockCases.cases[0]?.bound?.perUnit).toBe(additions + rotations + shifts + logic);

@@ -24,7 +24,7 @@ describe('the kernel as a candidate', () => {
 });
 
 describe('peers', async () => {
-  // It measures itself for a second, in a process of its own: while others are tried.
+  // openssl measures for a second in a separate process, while the other tests run.
   const [crypto, command] = await peers(5);
   const openssl = isShort ? undefined : command?.run();
 
@@ -34,7 +34,7 @@ describe('peers', async () => {
     expect(work).toBe(2 ** 22);
     expect(digest).toBe('103f23a15401a701b73587902f16e3b5b3bf38a039d5c94b675a9a8e84dbd5b5');
   });
-  it.skipIf(isShort)('openssl speed is understood', async (ctx) => {
+  it.skipIf(isShort)('the output of openssl speed is parsed', async (ctx) => {
     if (!openssl) return ctx.skip('no openssl command');
     const { work, seconds } = await openssl;
     expect(work).toBeGreaterThan(1e5);

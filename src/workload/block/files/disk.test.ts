@@ -26,12 +26,12 @@ it('writes through a link instead of over it', async () => {
   expect(await isSameFile(join(folder, 'real'), join(folder, 'link'))).toBe(true);
 });
 
-it('writes to what is not a plain file in place', async () => {
+it('writes in place to a special file', async () => {
   await replaceFile('/dev/null', 'x');
   expect(await readText('/dev/null')).toBe('');
 });
 
-it('says what is wrong with a name, and leaves no temporary file', async () => {
+it('reports what is wrong with a path, and leaves no temporary file', async () => {
   mkdirSync(join(folder, 'sub'));
   await expect(readText(join(folder, 'none'))).rejects.toMatchObject({ code: 'io' });
   await expect(readText(folder)).rejects.toThrow('it is a folder');

@@ -23,20 +23,20 @@ function formatInput(blocks: readonly Block[]): string {
   return `${lines.join('\n')}\n`;
 }
 
-describe('files that exist', () => {
+describe('example files', () => {
   it.each(inputs)('%s is read and written byte for byte', (name) => {
     expect(formatInput(parseInput(text(name)))).toBe(text(name));
   });
   it.each(outputs)('%s is read and written byte for byte', (name) => {
     expect(formatOutput(parseOutput(text(name)))).toBe(text(name));
   });
-  it('reads CRLF, upper case and a missing last line end; writes LF and lower case', () => {
+  it('are read with CRLF, upper case and no last line end; written with LF and lower case', () => {
     const written = text('synthetic/easy01.in');
     const odd = written.toUpperCase().replaceAll('\n', '\r\n').slice(0, -2);
     expect(formatInput(parseInput(odd))).toBe(written);
     expect(formatOutput(parseOutput('1\r\nEDB21FB0'))).toBe('1\nedb21fb0\n');
   });
-  it('writes a nonce as its bytes in header order', () => {
+  it('have a nonce as its bytes in header order', () => {
     expect(formatOutput([2954867437, 0, 1])).toBe('3\nedb21fb0\n00000000\n01000000\n');
   });
 });
@@ -124,7 +124,7 @@ describe('mutations of a valid file', () => {
         try {
           const written = (format as (parsed: unknown) => string)(parse(mutated));
           const canonical = mutated.replaceAll('\r\n', '\n').toLowerCase();
-          // Leading zeros of a decimal are the one thing that is read and not written again.
+          // Only leading zeros of a decimal are read but not written again.
           const plain = (text: string) => text.replace(/^0+(?=\d{1,7}$)/gm, '').replace(/\n?$/, '\n');
           expect(plain(written)).toBe(plain(canonical));
         } catch (error) {
@@ -136,7 +136,7 @@ describe('mutations of a valid file', () => {
   });
 });
 
-describe('any text at all', () => {
+describe('any text', () => {
   const line = fc.oneof(
     fc.string({ unit: 'binary-ascii', maxLength: 70 }),
     fc.string({ unit: fc.constantFrom(...'0123456789abcdefABCDEF'), minLength: 8, maxLength: 8 }),
@@ -152,7 +152,7 @@ describe('any text at all', () => {
   it.each([
     ['input', parseInput, formatInput],
     ['output', parseOutput, formatOutput],
-  ] as const)('as %s: an error that names line and field, or what can be written again', (_name, parse, format) => {
+  ] as const)('as %s gives an error with line and field, or can be written again', (_name, parse, format) => {
     fc.assert(
       fc.property(anything, (given) => {
         let parsed: unknown;
@@ -168,13 +168,13 @@ describe('any text at all', () => {
     );
   });
 
-  it('a file that promises more than it holds ends where it ends: 10^10 blocks, 10^10 transactions', () => {
+  it('with a count larger than the file is an error at its end: 10^10 blocks, 10^10 transactions', () => {
     const block = valid.slice(1, 5);
     expect(failure(() => parseInput(['9999999999', ...block, '1', hash].join('\n'))).message).toContain('line 8');
     expect(failure(() => parseInput(['1', ...block, '9999999999', hash].join('\n'))).message).toContain('line 8');
   });
 
-  it('10^5 transactions, and a line of 10^7 characters', () => {
+  it('with 10^5 transactions is read, and a line of 10^7 characters is rejected', () => {
     const many = Array<string>(1e5).fill(hash);
     const [block] = parseInput(['1', ...valid.slice(1, 5), '100000', ...many].join('\n'));
     expect(block?.transactions).toHaveLength(1e5);
@@ -184,7 +184,7 @@ describe('any text at all', () => {
   });
 });
 
-/** Every field that a file has, as errors name it. */
+/** Every field of a file, as errors name it. */
 const FIELDS =
   /^the (?:in|out)put, line [1-9]\d*: expected (?:the number of blocks|the (?:version|previous hash|time|nbits|number of transactions|nonce) of block \d+ of \d+|transaction \d+ of \d+ of block \d+ of \d+|the end of the file)[,;]/;
 

@@ -8,7 +8,7 @@ import { maxNonces, Solver } from './solve.js';
 import { solveAll } from './solve-all.js';
 
 const prefix = Buffer.alloc(76, 7);
-/** Every hash is below it, so whatever the fake device reports is right. */
+/** Every hash is below it, so every nonce that the fake device reports is valid. */
 const EASY = (1n << 256n) - 1n;
 
 describe('a search', () => {
@@ -19,7 +19,7 @@ describe('a search', () => {
   });
 
   it('gives the first one reported in mode any', async () => {
-    // The chunk with the smallest never ends until the search is over; only its neighbours can answer.
+    // The chunk with the smallest nonce ends only after the search; only its neighbours can answer.
     const device = fakeDevice({
       hits: (nonce) => nonce >= 100,
       stuck: (base, count) => base + count > 100 && base <= 100,
@@ -28,7 +28,7 @@ describe('a search', () => {
     expect(solution?.nonce).toBeGreaterThan(100);
   });
 
-  it('says null when the range is exhausted, having tried each nonce once', async () => {
+  it('returns null when the range is exhausted, after trying each nonce once', async () => {
     const device = fakeDevice({ hits: () => false });
     const tried: number[] = [];
     const range = { from: 2 ** 32 - 100_001, to: 2 ** 32 };
@@ -43,7 +43,7 @@ describe('a search', () => {
     expect(tried.at(-1)).toBe(100_001);
   });
 
-  it('an empty range holds nothing', async () => {
+  it('of an empty range finds nothing', async () => {
     const device = fakeDevice({ hits: () => true });
     expect(await new Solver(device).solve({ prefix, target: EASY, from: 5, to: 5 })).toBeNull();
     expect(device.launches).toEqual([]);
@@ -57,7 +57,7 @@ describe('a search', () => {
     }
   });
 
-  it('tries no more at a time than the target makes worth while', async () => {
+  it('limits the size of its chunks by the target', async () => {
     const device = fakeDevice({ hits: (nonce) => nonce === 3000 });
     expect((await new Solver(device).solve({ prefix, target: EASY }))?.nonce).toBe(3000);
     expect(Math.max(...device.launches.map(({ count }) => count))).toBe(65);
@@ -76,7 +76,7 @@ describe('a search', () => {
     const solver = new Solver(device);
     await solver.solve({ prefix, target: EASY });
     await solver.solve({ prefix, target: EASY });
-    // Nonce 3 is no solution at difficulty 1: the check refuses it, but the kernel was compiled by then.
+    // Nonce 3 is not a solution at difficulty 1: the check rejects it, but the kernel was compiled by then.
     await solver.solve({ prefix, target: 1n << 223n }).catch(() => {});
     expect(device.compiled).toBe(2);
   });
@@ -92,7 +92,7 @@ describe('many blocks', () => {
     transactions: ['a'.repeat(64)],
   });
   const blocks = Array.from({ length: 9 }, (_, at) => blockAt(at));
-  /** By node:crypto alone. */
+  /** Computed with node:crypto alone. */
   const smallest = (block: Block) => {
     let nonce = 0;
     while (!checkNonce(headerPrefix(block), targetFromBits(bits), nonce).valid) nonce++;
@@ -106,18 +106,18 @@ describe('many blocks', () => {
     return bytes;
   };
 
-  it('several at a time; answers in their order, each told once, as soon as it is known', async () => {
+  it('are solved several at a time; answers are in order, each reported once', async () => {
     const device = fakeDevice({ hits: isRight, shuffle: true });
-    const told: number[] = [];
+    const reported: number[] = [];
     const solver = new Solver(device);
-    const solutions = await solveAll(solver.engine, blocks, { onBlock: ({ at }) => told.push(at) });
+    const solutions = await solveAll(solver.engine, blocks, { onBlock: ({ at }) => reported.push(at) });
     expect(solutions.map((one) => one?.nonce)).toEqual(blocks.map(smallest));
-    expect(told.toSorted()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    expect(reported.toSorted()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
     await solver.close();
     expect(device.held).toBe(0);
   });
 
-  it('one without a nonce does not hold up the others', async () => {
+  it('are solved even if one has no nonce', async () => {
     const none = blocks.findIndex((block) => smallest(block) > 0);
     const range = { from: 0, to: 1 };
     const solutions = await solveAll(new Solver(fakeDevice({ hits: isRight })).engine, blocks, range);
@@ -125,7 +125,7 @@ describe('many blocks', () => {
     expect(solutions.map((one) => one?.nonce)).toEqual(blocks.map((block) => (smallest(block) === 0 ? 0 : undefined)));
   });
 
-  it('a failure ends all of them, and is what is told', async () => {
+  it('all end on a failure, with its error', async () => {
     const lost = new MillraceError({ code: 'device-failed', message: 'the driver is gone' });
     const device = fakeDevice({ hits: () => false, failure: lost });
     const solver = new Solver(device);
@@ -134,7 +134,7 @@ describe('many blocks', () => {
     expect(device.held).toBe(0);
   });
 
-  it('a cancel ends all of them', async () => {
+  it('all end on a cancel', async () => {
     const device = fakeDevice({ hits: () => false, stuck: () => true });
     const controller = new AbortController();
     setTimeout(() => controller.abort(), 5);
@@ -143,9 +143,9 @@ describe('many blocks', () => {
   });
 });
 
-describe('a device that is wrong', () => {
+describe('a faulty device', () => {
   it.each([
-    ['a nonce that is no solution', { hits: (n: number) => n === 9 }, 1n << 200n, 'is not below the target'],
+    ['a nonce that is not a solution', { hits: (n: number) => n === 9 }, 1n << 200n, 'is not below the target'],
     [
       'a nonce outside its chunk',
       { hits: (n: number) => n === 9, report: () => 5_000_000 },
@@ -153,7 +153,7 @@ describe('a device that is wrong', () => {
       'reported index 9, but gave it as nonce 5000000',
     ],
     ['a chunk cut short', { hits: () => false, complete: false }, EASY, 'before its end'],
-  ])('reports %s', async (_what, behaviour, target, message) => {
+  ])('that reports %s is an error', async (_what, behaviour, target, message) => {
     const device = fakeDevice(behaviour);
     const failure = new Solver(device).solve({ prefix, target }).catch((error: unknown) => error);
     expect(await failure).toBeInstanceOf(MillraceError);
@@ -162,13 +162,13 @@ describe('a device that is wrong', () => {
     expect(String(await failure)).toContain('fake');
   });
 
-  it('has more hits for a nonce than there is room for: an error, not an endless search', async () => {
+  it('that reports more hits than fit is an error, not an endless search', async () => {
     const device = fakeDevice({ hits: () => true, extra: 5000 });
     const failure = new Solver(device).solve({ prefix, target: EASY });
     await expect(failure).rejects.toMatchObject({ code: 'buffer-range' });
   });
 
-  it('fails: its error reaches the caller, and no other is left unhandled', async () => {
+  it('that fails passes its error to the caller, and leaves no other unhandled', async () => {
     const lost = new MillraceError({ code: 'device-failed', message: 'the driver is gone' });
     const device = fakeDevice({ hits: () => false, failure: lost });
     await expect(new Solver(device).solve({ prefix, target: EASY })).rejects.toBe(lost);
@@ -176,7 +176,7 @@ describe('a device that is wrong', () => {
 });
 
 describe('a cancel', () => {
-  it('before the start does nothing at all', async () => {
+  it('before the start prevents all launches', async () => {
     const device = fakeDevice({ hits: () => true });
     const signal = AbortSignal.abort();
     await expect(new Solver(device).solve({ prefix, target: EASY, signal })).rejects.toMatchObject({
@@ -185,7 +185,7 @@ describe('a cancel', () => {
     expect(device.launches).toEqual([]);
   });
 
-  it('ends a search whose chunks never would, and leaves the solver usable', async () => {
+  it('ends a search whose chunks never end, and leaves the solver usable', async () => {
     const device = fakeDevice({ hits: (nonce) => nonce === 50_000, stuck: (base) => base > 4000 && base < 9000 });
     const solver = new Solver(device);
     const controller = new AbortController();
@@ -198,7 +198,7 @@ describe('a cancel', () => {
   });
 });
 
-it('words stand as the kernel reads them', () => {
+it('job values are in the word order that the kernel reads', () => {
   const values = jobValues(Buffer.from(Array.from({ length: 76 }, (_, at) => at)), 0xffffn << 208n);
   expect(values.header).toHaveLength(19);
   expect(values.header.slice(0, 2)).toEqual([0x00010203, 0x04050607]);
@@ -207,7 +207,7 @@ it('words stand as the kernel reads them', () => {
 
 interface Behaviour {
   readonly hits: (nonce: number, job: { readonly header: readonly number[] }) => boolean;
-  /** What is written instead of a hit. */
+  /** The nonce that is written for a hit. */
   readonly report?: (nonce: number) => number;
   /** Added to the ring's count. */
   readonly extra?: number;
@@ -215,11 +215,11 @@ interface Behaviour {
   readonly failure?: Error;
   /** Launches that end only when cancelled. */
   readonly stuck?: (base: number, count: number) => boolean;
-  /** Ends launches in an order of its own. */
+  /** Ends launches out of order. */
   readonly shuffle?: boolean;
 }
 
-/** The contract, by setTimeout. Each stream keeps its order only as far as the solver can see it: by completions. */
+/** Implements the contract with setTimeout. A stream keeps its order only as the solver sees it: by completions. */
 function fakeDevice(behaviour: Behaviour) {
   const launches: { base: number; count: number }[] = [];
   const state = { compiled: 0, held: 0 };
@@ -331,7 +331,7 @@ function emit(
   job: { readonly header: readonly number[] },
 ) {
   let found = 0;
-  // Backwards: a device stores hits in no order.
+  // Backwards: a device stores hits in any order.
   for (let item = count - 1; item >= 0; item -= 1) {
     if (!hits(base + item, job)) continue;
     if (4 + found * 2 < ring.length) ring.set([item, report(base + item)], 4 + found * 2);

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => device.close());
 
-/** The device with a compiler that gives another program for some options. */
+/** The device with a compiler that returns another program for some options. */
 function poisoned(kernel: Kernel, isMeant: (options: CompileOptions) => boolean): Device {
   return new Proxy(device, {
     get(target, name) {
@@ -29,14 +29,14 @@ function poisoned(kernel: Kernel, isMeant: (options: CompileOptions) => boolean)
   });
 }
 
-/** As the search's, with hits that mean nothing. */
+/** Like the search kernel, but it claims one fixed nonce. */
 const claims = (nonce: number) =>
   items('block', { job: { header: [u32, 19], target: [u32, 8] }, hit: { nonce: u32 } }, ({ index, emit }) =>
     when(index.lo.eq(nonce), () => emit({ nonce: index.lo })),
   ) as unknown as Kernel;
 
 describe('a poisoned candidate', () => {
-  it('that claims a nonce which is none is named, and nothing is chosen', async () => {
+  it('that claims an invalid nonce is named, and none is chosen', async () => {
     const wrong = poisoned(claims(5), ({ lanes }) => lanes === 1);
     await expect(tune(wrong, blockTunable, { rounds: 1 })).rejects.toMatchObject({
       code: 'device-failed',
@@ -44,7 +44,7 @@ describe('a poisoned candidate', () => {
     });
   });
 
-  it.skipIf(isShort)('that misses what the others find is named too', async () => {
+  it.skipIf(isShort)('that misses hits of the others is named too', async () => {
     const wrong = poisoned(claims(2 ** 31), ({ lanes }) => lanes === 1);
     await expect(tune(wrong, blockTunable, { rounds: 1 })).rejects.toMatchObject({
       code: 'device-failed',
@@ -65,7 +65,7 @@ describe('every setting', () => {
     { pipes: 1 },
   ]);
 
-  it.each(settings)('%j finds the same nonces of a range that begins and ends anywhere', async (setting) => {
+  it.each(settings)('%j finds the same nonces in an unaligned range', async (setting) => {
     const [from, to] = [3, 4094];
     const expected = Array.from({ length: to - from }, (_, at) => from + at).filter(
       (nonce) => checkNonce(prefix, EASY_SCAN.target, nonce).valid,

@@ -4,7 +4,7 @@ import { checkNonce, headerPrefix, targetFromBits } from './reference.js';
 
 const prefix = headerPrefix(genesis);
 
-it('its nonces are valid, and the first is the one on the chain', () => {
+it('the genesis nonces are valid, and the first is the one on the chain', () => {
   for (const nonce of GENESIS_NONCES) expect(checkNonce(prefix, targetFromBits(genesis.bits), nonce).valid).toBe(true);
   expect(checkNonce(prefix, targetFromBits(genesis.bits), GENESIS_NONCE).hash).toBe(
     '000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f',
@@ -21,7 +21,7 @@ it('a window holds the nonce and stays within 2^32', () => {
   }
 });
 
-it('the easy target has as many hits as is said', () => {
+it('the easy target has the stated number of hits', () => {
   let hits = 0;
   for (let nonce = 0; nonce < EASY_SCAN.count; nonce += 1)
     if (checkNonce(prefix, EASY_SCAN.target, nonce).valid) hits += 1;

@@ -5,7 +5,7 @@ import { headerScan, versionScan } from './kernel.js';
 const kernel = headerScan({ topWordZero: true });
 
 describe('the block kernel, written as three plain compressions', () => {
-  it('leaves per nonce what is left when everything known is taken out', () => {
+  it('does only the work per nonce that depends on the nonce', () => {
     const { always, words } = kernelStats(kernel);
     expect(always.additions).toBeLessThanOrEqual(1060);
     expect(always.rotations).toBeLessThanOrEqual(1040);
@@ -29,7 +29,7 @@ describe('the block kernel, written as three plain compressions', () => {
     }
   });
 
-  it('is the same text each time', () => {
+  it('renders the same text each time', () => {
     expect(kernelText(kernel, { target: 'c', lanes: 8 })).toBe(
       kernelText(headerScan({ topWordZero: true }), { target: 'c', lanes: 8 }),
     );

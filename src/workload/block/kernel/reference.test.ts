@@ -81,7 +81,7 @@ describe('the comparison', () => {
 });
 
 describe('targets', () => {
-  // Values of Bitcoin Core's own arith_uint256 tests for SetCompact, and the limits of its overflow rule.
+  // Values of Bitcoin Core's arith_uint256 tests for SetCompact, and the limits of its overflow rule.
   it.each([
     [0x01123456, 0x12n],
     [0x02123456, 0x1234n],
@@ -115,7 +115,7 @@ describe('targets', () => {
     [0x22000100, 'more than 256 bits'],
     [0x23000001, 'more than 256 bits'],
     [0xff123456, 'more than 256 bits'],
-  ])('%x is refused', (bits, why) => {
+  ])('%x is rejected', (bits, why) => {
     const refused = () => targetFromBits(bits);
     expect(refused).toThrow(MillraceError);
     expect(refused).toThrow(why);

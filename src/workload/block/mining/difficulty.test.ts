@@ -21,11 +21,11 @@ describe('difficulties', () => {
     expect(targetOfDifficulty(difficulty)).toBe(target);
   });
 
-  it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, '1', null, undefined, [1]])('%j is none', (difficulty) => {
+  it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, '1', null, undefined, [1]])('%j is rejected', (difficulty) => {
     expect(() => parseDifficulty([difficulty])).toThrow(/is not a number above 0/);
   });
 
-  it('are the floor of the division by the decimal that was written', () => {
+  it('give the floor of the division by the decimal that was written', () => {
     const digits = fc.integer({ min: 1, max: 10 ** 9 });
     fc.assert(
       fc.property(digits, fc.integer({ min: 0, max: 12 }), (whole, places) => {
@@ -39,11 +39,11 @@ describe('difficulties', () => {
     );
   });
 
-  it('and back, for people', () => {
+  it('are computed back from targets', () => {
     for (const difficulty of [1, 0.001, 1e6, 931.1, 1e12]) {
       expect(difficultyOf(targetOfDifficulty(difficulty))).toBeCloseTo(difficulty, -Math.log10(difficulty) + 4);
     }
-    // One of 2^32 at difficulty 1, all but one of 65,536.
+    // 2^32 hashes at difficulty 1, times 65,536 / 65,535.
     expect(expectedHashes(ONE) / 2 ** 32).toBeCloseTo(65_536 / 65_535, 9);
   });
 });

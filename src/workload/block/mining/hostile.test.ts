@@ -14,7 +14,7 @@ import {
 } from './stratum-messages.js';
 import { parseBitcoinTemplate as parseTemplate } from './template.js';
 
-/** What servers send is read, or refused in words: never anything else, whatever it is. */
+/** Messages of servers are parsed or rejected with an error, whatever they contain. */
 
 const notice = ['a', '00'.repeat(32), '01', '02', ['11'.repeat(32)], '20000000', '1d00ffff', '504e86b9', true];
 const template = {
@@ -30,7 +30,7 @@ const template = {
 };
 
 describe('hostile servers', () => {
-  it('of Stratum', () => {
+  it('send Stratum messages that are parsed or rejected', () => {
     fc.assert(
       fc.property(disturbed(notice), (params) => readOrRefused(() => parseNotice(params))),
       { numRuns: 2000 },
@@ -53,7 +53,7 @@ describe('hostile servers', () => {
     );
   });
 
-  it('that serve templates', () => {
+  it('send templates that are parsed or rejected', () => {
     expect(parseTemplate(template)).toMatchObject({ height: 17, hasWitness: false });
     fc.assert(
       fc.property(disturbed(template), (given) => readOrRefused(() => parseTemplate(given))),
@@ -62,18 +62,18 @@ describe('hostile servers', () => {
   });
 
   it.each([
-    ['a coinbase of its own', { coinbasevalue: undefined, coinbasetxn: { data: '00' } }, /contains its own coinbase/],
+    ['its own coinbase', { coinbasevalue: undefined, coinbasetxn: { data: '00' } }, /contains its own coinbase/],
     ['some nonces only', { noncerange: '0000000000ffffff' }, /nonces 0000000000ffffff only/],
     ['another commitment', { default_witness_commitment: `6a24aa21a9ed${'00'.repeat(32)}` }, /witness commitment/],
     ['a target of zero', { bits: '00000000' }, /target of zero/],
     ['a negative target', { bits: '04ffffff' }, /negative target/],
-    ['more money than there is', { coinbasevalue: 3e15 }, /coinbasevalue/],
+    ['more coins than exist', { coinbasevalue: 3e15 }, /coinbasevalue/],
     ['no previous block', { previousblockhash: undefined }, /previousblockhash is not text/],
-  ])('a template with %s is refused', (_, change, why) => {
+  ])('a template with %s is rejected', (_, change, why) => {
     expect(() => parseTemplate({ ...template, ...change })).toThrow(why);
   });
 
-  it('cannot write to the terminal', () => {
+  it('cannot send control characters to the terminal', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 600 }), (text) => {
         const shown = displayText(text);

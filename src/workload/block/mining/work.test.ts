@@ -6,7 +6,7 @@ import { merkleBranch } from '../../mining/server/template.js';
 import { parseNotice, parseSubscription, workOfNotice } from './stratum-messages.js';
 import { coinbaseWith, evaluate, extranonceText, HeaderSpace, prefixOf, type Work } from './work.js';
 
-/** A block of testnet3 that was solved by Stratum and is in the chain. */
+/** A block of the testnet3 chain that was solved through Stratum. */
 const vector = JSON.parse(
   readFileSync(new URL('../../../../test/data/block/stratum/testnet3-share.json', import.meta.url), 'utf8'),
 ) as Vector;
@@ -23,7 +23,7 @@ interface Vector {
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
-describe('a job of Stratum', () => {
+describe('a Stratum job', () => {
   const extranonce = parseSubscription({ result: vector.subscribe_result, error: null });
   const work = workOfNotice(parseNotice(vector.notify), extranonce, 0xffffn << 208n, 0);
   const [, , extranonce2 = '', time = ''] = vector.submit;
@@ -41,7 +41,7 @@ describe('a job of Stratum', () => {
     expect(evaluate(work, { ...found, nonce: found.nonce + 1 })).toMatchObject({ isShare: false, isBlock: false });
   });
 
-  it('has the time of the block within what is tried', () => {
+  it('covers the time and extranonce of the block', () => {
     expect(found.time).toBeGreaterThanOrEqual(work.time);
     expect(found.time).toBeLessThanOrEqual(work.latestTime);
     expect(extranonceText(found.extranonce, work.extranonceBytes)).toBe(extranonce2);
@@ -89,7 +89,7 @@ describe('the order of headers', () => {
     expect(rows[4 * 256]).toBe('20000000 250 1001');
   });
 
-  it('never leaves the bits of the mask, the bytes of the extranonce, the seconds', () => {
+  it('stays within the bits of the mask, the bytes of the extranonce and the seconds', () => {
     const given = fc.record({
       mask: fc.integer({ min: 0, max: 0x1fffffff }).map((value) => (value & 0x1fffe000) >>> 0),
       bytes: fc.integer({ min: 0, max: 12 }),
@@ -123,7 +123,7 @@ describe('parts of a coinbase', () => {
     expect(hex(heightPush(height))).toBe(wanted);
   });
 
-  it('a block of one transaction has no branch, one of two has the other', () => {
+  it('a block of one transaction has no branch, a block of two has the other one', () => {
     expect(merkleBranch([])).toEqual([]);
     expect(merkleBranch([`${'11'.repeat(31)}22`]).map(hex)).toEqual([`22${'11'.repeat(31)}`]);
   });

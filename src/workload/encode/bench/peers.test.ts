@@ -12,7 +12,7 @@ afterAll(() => device.close());
 const work: PeerWork = { qubits: 4, batch: 3, batches: 2, runs: 5, place: 'cpu', from: 'there' };
 
 for (const library of ['NumPy', 'PyTorch'] as const) {
-  it(`${library} makes states that the reference agrees with, the same in every run`, async (ctx) => {
+  it(`${library} computes the states of the reference, the same in every run`, async (ctx) => {
     const peer = await openPeer(library, device, work);
     if (!peer) return ctx.skip(`no ${library} for python3`);
     try {
@@ -26,7 +26,7 @@ for (const library of ['NumPy', 'PyTorch'] as const) {
   });
 }
 
-it('is undefined where there is no Python, or not what it needs', async () => {
+it('openPeer returns undefined without Python or its requirements', async () => {
   expect(await openPeer('NumPy', device, { ...work, place: 'cuda' })).toBeUndefined();
   vi.stubEnv('PATH', '/nowhere');
   expect(await openPeer('NumPy', device, work)).toBeUndefined();

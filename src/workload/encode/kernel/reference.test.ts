@@ -41,7 +41,7 @@ describe.each(encodings)('%s', (encoding) => {
   });
 });
 
-describe('what is refused', () => {
+describe('rejected inputs', () => {
   const { single, batch } = data('errors') as { single: Refused[]; batch: Refused[] };
   test.each([...single, ...batch])(
     '$encoding, $num_qubits qubits: $category $hint',
@@ -60,7 +60,7 @@ describe('what is refused', () => {
     },
   );
 
-  test('each message says what must be known', () => {
+  test('have a message that names the problem', () => {
     const say = (encoding: string, qubits: number, input: number[]) =>
       thrownBy(() =>
         referenceStates({ encoding: encodingOf(encoding), qubits, length: input.length }, 1, input),
@@ -95,7 +95,7 @@ describe('what is refused', () => {
   }
 });
 
-test('the other order of qubits is the index read from the other end', () => {
+test('the big-endian order of qubits reverses the bits of the index', () => {
   const big = (encoding: 'angle' | 'basis', values: number[]) =>
     referenceStates({ encoding, qubits: 3, length: values.length }, 1, values, { order: 'big' });
   expect(big('basis', [1])[2 * 4]).toBe(1);
@@ -106,7 +106,7 @@ test('the other order of qubits is the index read from the other end', () => {
   });
 });
 
-test('lengths and memory are the published ones', () => {
+test('lengths and memory match the published ones', () => {
   const sizes = data('sizes');
   for (const { encoding, num_qubits, len } of sizes.vector_len) expect(lengthOf(encoding, num_qubits)).toBe(len);
   for (const one of sizes.memory_estimate) {
@@ -124,7 +124,7 @@ test('lengths and memory are the published ones', () => {
   expect(thrownBy(() => estimateMemory('amplitude', 30, 2 ** 40, 'f64', 32)).fault).toBe('memory');
 });
 
-test('states compared, joined and derived', () => {
+test('fidelity, trace distance, tensor product and gradient are right', () => {
   const [zero, one, plus] = [
     [1, 0, 0, 0],
     [0, 0, 1, 0],
@@ -136,7 +136,7 @@ test('states compared, joined and derived', () => {
   expect(thrownBy(() => fidelity(zero, [1, 0])).fault).toBe('size');
   expect(thrownBy(() => fidelity([1, 0, 0], [1, 0, 0])).fault).toBe('size');
   expect([...tensorProduct(one, zero)]).toEqual([0, 0, 1, 0, 0, 0, 0, 0]);
-  // Against differences of the definition itself.
+  // Against finite differences of the definition.
   const [x, g] = [
     [3, -1, 2, 0.5],
     [0.2, 0.7, -0.4, 1],

@@ -9,10 +9,10 @@ const unpack = async (bytes: readonly number[], size: number): Promise<number[]>
   ...(await snappy(Uint8Array.from(bytes), size, { allocate: (count) => new Uint8Array(count), turns })),
 ];
 
-test('literals and copies of all three kinds, by the format', async () => {
+test('decodes literals and copies of all three kinds', async () => {
   const abc = [97, 98, 99];
   expect(await unpack([3, 2 << 2, ...abc], 3)).toEqual(abc);
-  // A copy of 4 from 3 back runs into itself; then 5 from 2 back, its distance in two bytes, and in four.
+  // A copy of 4 bytes from 3 back overlaps itself; then 5 from 2 back, with the distance in two bytes and in four.
   expect(await unpack([7, 2 << 2, ...abc, 0b000_000_01, 3], 7)).toEqual([...abc, ...abc, 97]);
   expect(await unpack([8, 2 << 2, ...abc, (4 << 2) | 2, 2, 0], 8)).toEqual([...abc, 98, 99, 98, 99, 98]);
   expect(await unpack([8, 2 << 2, ...abc, (4 << 2) | 3, 2, 0, 0, 0], 8)).toEqual([...abc, 98, 99, 98, 99, 98]);
@@ -27,7 +27,7 @@ test('literals and copies of all three kinds, by the format', async () => {
   ]);
 });
 
-test('what is none throws, and what says too much of itself gets no memory', async () => {
+test('rejects invalid data, and allocates no memory for a false size', async () => {
   const refused = (bytes: readonly number[], size: number) =>
     expect(
       snappy(Uint8Array.from(bytes), size, {
@@ -51,7 +51,7 @@ test('what is none throws, and what says too much of itself gets no memory', asy
   await refused([0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], 3);
 });
 
-test('what a writer has compressed', async () => {
+test('decodes the output of a writer', async () => {
   const alike = fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 3000 });
   const any = fc.array(fc.integer({ min: 0, max: 255 }), { maxLength: 300 });
   await fc.assert(

@@ -7,7 +7,7 @@ const device = { info: { id: 'one' } } as unknown as Device;
 const piece = { start: 0n, count: 1000 };
 const work = { device, piece, windows: 2, candidates: 40, counts: [20, 20], tests: 10, primes: 3, found: [], bytes: 8 };
 
-test('the status has everything a miner asks for', () => {
+test('the status has tests, primes, gaps, the expected time and starvation', () => {
   const figures = new SearchStats(
     { logarithm: 200, chance: 1e-6, perIndex: 1, indices: 2 ** 32, resultName: 'a block' },
     new Recorder(4),
@@ -26,7 +26,7 @@ test('the status has everything a miner asks for', () => {
   expect(texts.starved).toBe('0 % of the time');
 });
 
-test('no gap is expected where what is left has none on average', () => {
+test('no expected time is shown if less than half a gap is left on average', () => {
   const odds = { logarithm: 200, chance: 1e-6, perIndex: 1, indices: 501_000, resultName: 'a gap' };
   const figures = new SearchStats(odds, new Recorder(4));
   const labels = () => figures.notes().map(({ label }) => label);
@@ -36,7 +36,7 @@ test('no gap is expected where what is left has none on average', () => {
   expect(labels()).not.toContain('expected');
 });
 
-test('of intervals, primes say nothing', () => {
+test('a search of intervals shows no primes', () => {
   const figures = new SearchStats(
     { logarithm: 200, chance: 0, perIndex: 30_030, indices: 2 ** 32, resultName: 'a gap' },
     new Recorder(4),
@@ -45,7 +45,7 @@ test('of intervals, primes say nothing', () => {
   expect(figures.notes().map(({ label }) => label)).toEqual(['tests', 'gaps', 'starved']);
 });
 
-test('time without work is told as a share', () => {
+test('time without work is shown as a share', () => {
   const records = new Recorder(4);
   const figures = new SearchStats(
     { logarithm: 200, chance: 1e-6, perIndex: 1, indices: 2 ** 32, resultName: 'a gap' },

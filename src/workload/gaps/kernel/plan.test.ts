@@ -8,7 +8,7 @@ import { isProbablePrime, nextPrime, previousPrime } from './reference-primes.js
 import { MAX_DEPTH, TALLY_WORDS, TallyIndex } from './sieve-kernels.js';
 
 describe('windows of a piece', () => {
-  test('as many as the queue has room for, in steps', () => {
+  test('are limited by the room in the queue, in steps', () => {
     const steps = (depth: number) => [0, 14, 15, 34, 35, 59, 60, 100].map((fill) => windowsPerPiece(fill, 100, depth));
     expect(steps(4)).toEqual([4, 4, 3, 3, 2, 2, 1, 1]);
     expect(steps(1)).toEqual([1, 1, 1, 1, 1, 1, 1, 1]);
@@ -24,7 +24,7 @@ describe('windows of a piece', () => {
     expect([64, 288, 576, 1152].map((bits) => expectedPerMs({ perMs: 6400 }, bits))).toEqual([6400, 6400, 800, 100]);
   });
 
-  test('are found by their places, at every edge', () => {
+  test('are found by position, at every edge', () => {
     const starts = [0, 5, 5, 12, 13]; // the second is empty
     const expected = [0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 3];
     expect(expected.map((_, place) => windowAt(starts, place))).toEqual(expected);
@@ -35,7 +35,7 @@ describe('windows of a piece', () => {
       expect([windowAt(many, w * 1000), windowAt(many, w * 1000 + 999)]).toEqual([w, w]);
   });
 
-  test('cover a piece once, the last of them what its last prime needs to see', () => {
+  test('cover a piece once, the last one also what its last prime needs', () => {
     for (const [first, count] of [
       [0n, 1000],
       [1n, 999],
@@ -54,15 +54,15 @@ describe('windows of a piece', () => {
     }
   });
 
-  test('and how many candidates each has', () => {
+  test('have their candidates counted', () => {
     const tally = new Uint32Array(TALLY_WORDS);
     tally.set([10, 10, 35], TallyIndex.windows);
     expect(countsIn(tally, 3)).toEqual([10, 0, 25]);
   });
 });
 
-describe('what devices are tried on', () => {
-  test('gaps that are known, of odd and even starts', () => {
+describe('verification tasks', () => {
+  test('plant known gaps, from odd and even starts', () => {
     for (const start of [2n ** 64n, 0xd5ca_da15_b5b6_6983n, 3n ** 180n]) {
       const numbers = { start, length: 1n << 40n, minGap: 10_000, primes: 3000 };
       const { count, minGap, hits } = verifierTasks.plantGaps(numbers, 2 ** 20);
@@ -74,12 +74,12 @@ describe('what devices are tried on', () => {
     }
   });
 
-  test('no more numbers than there are, no longer gaps than are looked for', () => {
+  test('use no more numbers than exist, and no longer gaps than are searched for', () => {
     const few = verifierTasks.plantGaps({ start: 2n ** 64n, length: 50n, minGap: 4, primes: 100 }, 2 ** 20);
     expect(few).toMatchObject({ count: 50, minGap: 4 });
   });
 
-  test('composites that pass count as they do on a device: unless a prime of the table divides them', () => {
+  test('count composites that pass as a device does: unless a prime of the table divides them', () => {
     const pseudoprime = 2047n; // 23 · 89
     const near = { start: pseudoprime - 1n, length: 3n, minGap: 2 };
     expect(verifierTasks.plantGaps({ ...near, primes: 24 }, 3).hits).toEqual([]);
@@ -87,7 +87,7 @@ describe('what devices are tried on', () => {
     expect(firstPrimes(9).at(-1)).toBe(23);
   });
 
-  test('intervals without a prime', () => {
+  test('plant intervals without a prime', () => {
     const intervals = { first: 10n ** 30n, step: 30_030n, count: 1000n, length: 400 };
     const isEmpty = (k: number) =>
       nextPrime(intervals.first + BigInt(k) * 30_030n) > intervals.first + BigInt(k) * 30_030n + 60n;
@@ -96,7 +96,7 @@ describe('what devices are tried on', () => {
   });
 });
 
-test('the final word on a gap', () => {
+test('gapAt and primesAround decide on a gap', () => {
   const record = 1425172824437699411n;
   expect(verifierTasks.gapAt(record)).toEqual({ passes: true, isPrime: true, end: record + 1476n });
   expect(verifierTasks.gapAt(record + 2n)).toMatchObject({ passes: false });
@@ -105,7 +105,7 @@ test('the final word on a gap', () => {
   expect(isProbablePrime(previousPrime(record)!)).toBe(true);
 });
 
-test('a line of the lists: columns as they are described there', () => {
+test('listLine writes the columns of the gap lists', () => {
   const line = listLine({ start: 1425172824437699411n, end: 1425172824437700887n }, 'Me', new Date('2026-11-15'));
   expect(line).toBe('     1476  C?P Me       2026  35.3103      19 1425172824437699411');
   const columns = [[0, 9], [11, 14], [15, 23], [24, 28], [29, 37], [38, 45], [46]] as const;
@@ -120,6 +120,6 @@ test('a line of the lists: columns as they are described there', () => {
   ]);
 });
 
-test('a sieve takes a whole number of primes', () => {
+test('rejects an invalid number of sieve primes', () => {
   for (const count of [0, 1.5, 2 ** 40]) expect(() => primeTable(count, 2 ** 17)).toThrow(`${count}`);
 });

@@ -78,9 +78,9 @@ describe('blocks of the chain', () => {
     const work = { hash, shift: header.shift, adder: header.adder };
     const start = startOf(work)!;
     expect(start).toBe(BigInt(block.start));
-    // The end of the gap is searched for; with 766 bits that takes seconds, and there it is only tested.
-    const isHere = block.shift <= 100 || isLong;
-    const end = isHere ? nextPrime(start) : start + BigInt(block.gap);
+    // The end of the gap is searched for; with 766 bits that takes seconds, so there it is only tested.
+    const isSearched = block.shift <= 100 || isLong;
+    const end = isSearched ? nextPrime(start) : start + BigInt(block.gap);
     expect(end - start).toBe(BigInt(block.gap));
     expect(isProbablePrime(start) && isProbablePrime(end)).toBe(true);
     expect(log2(start, 64)).toBe(BigInt(block.log2_fixed64));
@@ -89,19 +89,19 @@ describe('blocks of the chain', () => {
     const expected = BigInt(block.difficulty_fixed);
     expect(difficulty(start, end)).toBe(expected);
     expect(expected >= BigInt(block.ndifficulty)).toBe(block.meets_target);
-    if (!isHere) return;
+    if (!isSearched) return;
     expect(difficultyOf(work)).toBe(expected);
     expect(isValid(work, expected + 1n)).toBe(false);
   });
 
-  test('a header without its nonce is one, too', () => {
+  test('a header without its nonce is valid', () => {
     const header = parseHeader(blocks[3]!.getwork_data_hex);
     expect(header).toMatchObject({ nonce: 0, shift: 0, adder: 0n });
     expect(() => parseHeader('00'.repeat(79))).toThrow(/80 bytes/);
     expect(() => parseHeader('zz'.repeat(80))).toThrow(/not a block header/);
   });
 
-  test('what is no proof of work', () => {
+  test('invalid proofs of work have difficulty 0', () => {
     const cases = JSON.parse(data('pow_negative.json')) as {
       case: string;
       hash: string;
@@ -113,7 +113,7 @@ describe('blocks of the chain', () => {
       expect(difficultyOf({ hash: BigInt(`0x${hash}`), shift, adder: BigInt(adder) }), name).toBe(0n);
   });
 
-  test('targets of JSON that doubles do not hold', () => {
+  test('targets in JSON do not fit doubles', () => {
     const { js_number_trap: trap } = JSON.parse(data('protocol.json')) as { js_number_trap: { exact: string } };
     expect(BigInt(trap.exact)).toBe(32n * ONE + 1n);
   });
@@ -142,7 +142,7 @@ describe('fixed point', () => {
     for (const { difficulty: last, actual_timespan, testnet, next } of vectors.next_difficulty)
       expect(nextDifficulty(BigInt(last), actual_timespan, testnet)).toBe(BigInt(next));
   });
-  test("work of a block is the chain's", () => expect(targetWork(6246030363594873n)).toBe(4336604523n));
+  test('the work of a block matches the chain', () => expect(targetWork(6246030363594873n)).toBe(4336604523n));
 });
 
 describe('known gaps', () => {
@@ -163,7 +163,7 @@ describe('known gaps', () => {
       const p = BigInt(start!);
       const q = p + BigInt(gap!);
       if (at % byTier(64, 4, 1) === 0) expect(isProbablePrime(p) && passesFermat(q)).toBe(true);
-      // Nothing between them: all of them takes two minutes.
+      // No prime lies between them; checking all rows takes two minutes.
       if (at % byTier(768, 96, 1) === 0) expect(nextPrime(p)).toBe(q);
       expect(bitsOf(p)).toBe(256 + Number(shift));
       expect(p & ((1n << BigInt(shift!)) - 1n)).toBe(BigInt(adder!));
@@ -189,7 +189,7 @@ describe('primality', () => {
     fermat_base2_pass: boolean;
     residue_2_pow_n_minus_1_hex: string;
   }[];
-  test('numbers of the size that is searched, liars among them', () => {
+  test('is right for numbers of the searched size, including pseudoprimes', () => {
     for (const row of rows) {
       const n = BigInt(row.n_hex);
       expect(isProbablePrime(n, 25)).toBe(row.is_prime);
@@ -199,7 +199,7 @@ describe('primality', () => {
     expect(rows.filter((row) => row.fermat_base2_pass && !row.is_prime)).toHaveLength(4);
   });
 
-  test('each half of the test alone has liars, which are known; together none', () => {
+  test('has known pseudoprimes in each half of the test, but none in both together', () => {
     const odd = Array.from({ length: 12_500 }, (_, i) => BigInt(2 * i + 3));
     const primes = new Set([...firstPrimes(2763)].map(BigInt));
     const liars = (passes: (n: bigint) => boolean) => odd.filter((n) => passes(n) && !primes.has(n));
@@ -208,7 +208,7 @@ describe('primality', () => {
     expect(liars(passesFermat).slice(0, 4)).toEqual([341n, 561n, 645n, 1105n]);
     expect(liars((n) => isProbablePrime(n))).toEqual([]);
     expect(odd.filter((n) => isProbablePrime(n))).toHaveLength(odd.filter((n) => primes.has(n)).length);
-    // Larger than what trial division settles: two liars of the strong test to bases 2 to 31, and a square.
+    // Beyond trial division: two strong pseudoprimes to bases 2 to 31, and a square.
     for (const n of [3825123056546413051n, 318665857834031151167461n, 1000003n * 1000003n])
       expect(isProbablePrime(n)).toBe(false);
   });

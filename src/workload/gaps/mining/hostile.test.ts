@@ -5,7 +5,7 @@ import { parseAnswer, parseTarget } from './stratum.js';
 import { parseGapTemplate } from './template.js';
 import { parseGetworkData } from './work.js';
 
-/** What servers send is read, or refused in words: never anything else, whatever it is. */
+/** Messages of servers are parsed or rejected with an error, whatever they contain. */
 const given = { data: '00'.repeat(80), difficulty: '9007199254740993' };
 const template = {
   version: 0x20000000,
@@ -20,7 +20,7 @@ const template = {
 };
 
 describe('hostile servers', () => {
-  it('of getwork and of pools', () => {
+  it('send getwork and pool messages that are parsed or rejected', () => {
     expect(parseGetworkData('x', given).target).toBe(9007199254740993n);
     fc.assert(
       fc.property(disturbed(given), odd, (value, error) => {
@@ -40,7 +40,7 @@ describe('hostile servers', () => {
     );
   });
 
-  it('that serve templates', () => {
+  it('send templates that are parsed or rejected', () => {
     expect(parseGapTemplate(template)).toMatchObject({ height: 17, bits: 6244144922783894n });
     // Old nodes write all sixteen digits.
     expect(parseGapTemplate({ ...template, bits: '00162f04480c7096' }).bits).toBe(6244144922783894n);

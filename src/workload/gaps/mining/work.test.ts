@@ -65,7 +65,7 @@ describe('blocks of the chain', () => {
     expect(block.gap).toBeGreaterThanOrEqual(minGapToSearch(share.start, work.target));
   });
 
-  it('an adder with a bit more than the shift is never told', () => {
+  it('an adder outside the shift never makes a share', () => {
     const block = blocks.find(({ name }) => name.includes('1385452'))!;
     const work = workOf(block);
     const turn = headerAt(work, BigInt(block.nonce)) as HashedHeader;
@@ -75,7 +75,7 @@ describe('blocks of the chain', () => {
     expect(shareOf(work, turn, 32, { offset: 2n ** 32n - 1n, end })).toBeDefined();
   });
 
-  it('is in the log with hash, adder, difficulty, target and ratio', () => {
+  it('are logged with hash, adder, difficulty, target and ratio', () => {
     const block = blocks.find(({ name }) => name.includes('1385452'))!;
     const work = workOf(block);
     const turn = headerAt(work, BigInt(block.nonce)) as HashedHeader;
@@ -90,13 +90,13 @@ describe('messages about block 1385452', () => {
   const block = blocks.find(({ name }) => name.includes('1385452'))!;
   const { network_target: network, share_target: shares } = protocol.expected_after_parse;
 
-  it('of a node', () => {
+  it('of a node are parsed', () => {
     const given = parseGetworkData('getwork', protocol.rpc_getwork_response.result);
     expect([given.target, given.header.difficulty]).toEqual([BigInt(network), BigInt(network)]);
     expect(protocol.rpc_submit_request.params).toEqual([block.submit_hex]);
   });
 
-  it('of a pool: work that is asked for and work that is sent, and what is submitted', () => {
+  it('of a pool are parsed, for requested and pushed work, and the submission is the same', () => {
     const answer = parseAnswer(parseExact(protocol.stratum_work_response_line) as Reply, 'user.worker');
     const pushed = parseExact(protocol.stratum_notify_line) as { readonly method: string; readonly params: unknown };
     expect(parseGetworkData(pushed.method, pushed.params)).toEqual(answer);
@@ -109,7 +109,7 @@ describe('messages about block 1385452', () => {
     expect(submit).toEqual(JSON.parse(protocol.stratum_submit_line));
   });
 
-  it('a difficulty that doubles do not hold', () => {
+  it('keep a difficulty that does not fit a double', () => {
     const { difficulty_json_text: text, exact } = protocol.js_number_trap;
     const given = parseExact(`{"data":"${block.getwork_data_hex}","difficulty":${text}}`);
     expect(parseGetworkData('x', given).target).toBe(BigInt(exact));
@@ -117,10 +117,10 @@ describe('messages about block 1385452', () => {
   });
 });
 
-describe('headers of a work', () => {
+describe('headers of a work unit', () => {
   const work = workOf(blocks[3]!);
 
-  it('are all nonces, then the next second, for ten minutes', () => {
+  it('cover all nonces, then the next second, for ten minutes', () => {
     expect(headerCount(work)).toBe(601n << 32n);
     const usable = (from: bigint): HashedHeader => {
       for (let n = from; ; n++) {
@@ -133,7 +133,7 @@ describe('headers of a work', () => {
     expect(usable(600n << 32n)).toMatchObject({ time: work.header.time + 600 });
   });
 
-  it('only those whose hash has 256 bits: half of them', () => {
+  it('are usable only if the hash has 256 bits: about half', () => {
     const turns = Array.from({ length: 400 }, (_, n) => headerAt(work, BigInt(n)));
     const usable = turns.flatMap((turn) => turn ?? []);
     expect(usable.every(({ hash }) => hash >> 255n === 1n)).toBe(true);
@@ -141,7 +141,7 @@ describe('headers of a work', () => {
     expect(usable.length).toBeLessThan(300);
   });
 
-  it('have nothing else changed', () => {
+  it('differ only in nonce and time', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: (601n << 32n) - 1n }), (n) => {
         const nonce = Number(n & 0xffffffffn);
@@ -156,7 +156,7 @@ describe('headers of a work', () => {
     );
   });
 
-  it('wild difficulties ask for gaps that can be looked for', () => {
+  it('have a searchable minimum gap at extreme difficulties', () => {
     const start = 1n << 287n;
     expect(minGapToSearch(start, 1n)).toBe(2);
     expect(minGapToSearch(start, 2n ** 64n - 1n)).toBe(2 ** 16);

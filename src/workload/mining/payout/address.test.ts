@@ -9,7 +9,7 @@ const script = (address: string, chain: BitcoinChain = 'main') =>
   Buffer.from(payoutScript(address, chain, BITCOIN_CHAINS[chain])).toString('hex');
 
 describe('addresses', () => {
-  // The valid ones of BIP 173 and 350, and addresses that everybody knows.
+  // The valid addresses of BIP 173 and 350, and well-known ones.
   it.each([
     ['main', 'BC1QW508D6QEJXTDG4Y5R3ZARVARY0C5XW7KV8F3T4', '0014751e76e8199196d454941c45d1b3a323f1433bd6'],
     [
@@ -41,7 +41,7 @@ describe('addresses', () => {
     expect(script(address, chain)).toBe(wanted);
   });
 
-  // The invalid ones of BIP 173 and 350.
+  // The invalid addresses of BIP 173 and 350.
   it.each([
     'tc1qw508d6qejxtdg4y5r3zarvary0c5xw7kg3g4ty',
     'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t5',
@@ -70,16 +70,16 @@ describe('addresses', () => {
     'script:',
     'script:6',
     'script:zz',
-  ])('%j is none, on any chain', (address) => {
+  ])('%j is rejected on every chain', (address) => {
     expect(() => checkPayout(address, BITCOIN_CHAINS)).toThrow(/cannot be paid|not a script/);
   });
 
-  it('of another chain are refused by name', () => {
+  it('of another chain are rejected by name', () => {
     expect(() => script('bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080', 'main')).toThrow(/another chain than main/);
     expect(() => script('1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa', 'regtest')).toThrow(/another chain than regtest/);
   });
 
-  it('with one digit wrong are never taken', () => {
+  it('with one wrong digit are never accepted', () => {
     const address = 'bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqzk5jj0';
     const digit = fc.constantFrom(...'qpzry9x8gf2tvdw0s3jn54khce6mua7l');
     fc.assert(
@@ -91,7 +91,7 @@ describe('addresses', () => {
   });
 });
 
-// Made by the reference's arithmetic of BIP 350 and by Base58 of Python's, from the key's hash of BIP 173.
+// Computed with the reference code of BIP 350 and a Python Base58, from the key hash of BIP 173.
 describe("Gapcoin's addresses", () => {
   const KEY = '751e76e8199196d454941c45d1b3a323f1433bd6';
   const scriptOn = (chain: string, address: string): string =>
@@ -116,9 +116,9 @@ describe("Gapcoin's addresses", () => {
 
   it.each([
     'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4',
-    'gap1qw508d6qejxtdg4y5r3zarvary0c5xw7k0u3vkg', // in Bech32, which is not for it
+    'gap1qw508d6qejxtdg4y5r3zarvary0c5xw7k0u3vkg', // in Bech32 instead of Bech32m
     'BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH',
-  ])('%s is none', (address) => {
+  ])('%s is rejected', (address) => {
     expect(() => checkPayout(address, GAPCOIN_CHAINS)).toThrow(/cannot be paid/);
   });
 });

@@ -10,17 +10,17 @@ const isLong = process.env.MILLRACE_LONG === '1';
 const plain: Variant = { chainsPerItem: 3, copies: 1, tables: 1, pads: 1 };
 const header = Uint8Array.from({ length: 32 }, (_, i) => 3 * i);
 
-/** Processors that are not this one: AES and SHA-2 instructions of ARM, AES-NI without AVX-512. */
+/** Other processors: ARM with AES and SHA-2 instructions, x86 with AES-NI but no AVX-512. */
 const foreigners = [
   ['ARM', armWithAes, /vaeseq_u8/, isLong ? [4, 1] : []],
   ['x86 without AVX-512', x86WithAesNi, /_mm_aesenc_si128/, isLong ? [8, 4] : []],
 ] as const;
 
 test.for(foreigners)(
-  'scratchpads and rounds on %s',
+  'fills scratchpads and mixes rounds on %s',
   { timeout: 300_000 },
   ([, foreign, instructions, lanes], { skip }) => {
-    const reason = lanes.length === 0 ? 'compilers take their time: npm run test:long' : missing(foreign);
+    const reason = lanes.length === 0 ? 'compiling is slow: npm run test:long' : missing(foreign);
     if (reason) return skip(reason);
     const kernel = mix(plain) as unknown as Kernel;
     expect(kernelText(kernel, { target: 'c', cpu: foreign.cpu })).toMatch(instructions);
@@ -59,7 +59,7 @@ test.for(foreigners)(
 );
 
 test.for(['opencl', 'wgsl', 'cuda'] as const)('every kernel is within the budget of %s', (target, { skip }) => {
-  // The one with many bindings is the longest.
+  // WGSL is the longest, with the most bindings.
   if (!isLong && target !== 'wgsl') return skip('npm run test:long');
   const spread: Readonly<Record<typeof target, readonly Variant[]>> = {
     opencl: [{ ...plain, pads: 5 }],

@@ -39,7 +39,7 @@ describe.each(infos)('on $id with $limits.nearBytes bytes of workgroup memory', 
     expect(plan.batch % 3).toBe(0);
   });
 
-  test('launches are whole: rounds in threes, as phases begin', () => {
+  test('launches have whole blocks, and rounds in multiples of three', () => {
     expect(roundsPerLaunch(plan) % 3).toBe(0);
     expect(Number.isInteger(blocksPerLaunch(plan))).toBe(true);
   });

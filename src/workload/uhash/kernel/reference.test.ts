@@ -16,7 +16,7 @@ describe('whole hashes', () => {
     const digest = hash(bytes(input));
     expect(hex(digest)).toBe(expected);
     expect(zeroBits(digest)).toBe(bits);
-    // `hash` is `hashNonce` of what it finds in the bytes.
+    // `hash` is `hashNonce` with the nonce in the last 8 bytes.
     if (input.length === 16) expect(hex(hashNonce(bytes(input.slice(0, -16)), BigInt(nonce)))).toBe(expected);
   });
 });
@@ -46,7 +46,7 @@ describe('primitives', () => {
     expect(hex(state)).toBe(vector.out);
   });
 
-  it('BLAKE3 by its published vectors', () => {
+  it('BLAKE3 matches its published vectors', () => {
     const published = read('blake3/hashes.json') as Record<string, string>;
     for (const [length, expected] of Object.entries(published)) {
       const message = Uint8Array.from({ length: Number(length) }, (_, i) => i % 251);
@@ -54,7 +54,7 @@ describe('primitives', () => {
     }
   });
 
-  it('SHA-256 of a padded message is what node:crypto says', () => {
+  it('SHA-256 of a padded message matches node:crypto', () => {
     const message = bytes('00112233445566778899aabbccddeeff');
     const block = new Uint8Array(64);
     block.set(message);
@@ -67,10 +67,10 @@ describe('primitives', () => {
   });
 });
 
-describe('what lies between', () => {
-  const of = vectors.hash_vectors.find(({ name }) => name === vectors.intermediates.for)!;
-  const header = bytes(of.input_hex.slice(0, -16));
-  const nonce = BigInt(of.nonce);
+describe('intermediate values', () => {
+  const vector = vectors.hash_vectors.find(({ name }) => name === vectors.intermediates.for)!;
+  const header = bytes(vector.input_hex.slice(0, -16));
+  const nonce = BigInt(vector.nonce);
 
   it.each(vectors.intermediates.chains)('chain $chain', (chain) => {
     const seed = seedOf(header, nonce, chain.chain);
@@ -97,7 +97,7 @@ describe('difficulty', () => {
     expect(meets(bytes(digest), bits)).toBe(true);
     expect(meets(bytes(digest), bits + 1)).toBe(false);
   });
-  it('0 is met by all, 256 by zeros alone, 257 by none', () => {
+  it('0 is met by every hash, 256 only by zeros, 257 by none', () => {
     const [ones, none] = [new Uint8Array(32).fill(0xff), new Uint8Array(32)];
     expect([meets(ones, 0), meets(none, 256), meets(none, 257), meets(ones, 1)]).toEqual([true, true, false, false]);
   });
@@ -112,7 +112,7 @@ describe('proofs', () => {
     expect(verify(bytes(challenge), proof, bits)).toMatchObject({ hashMatches: true, difficultyMet: true });
     expect(verify(bytes(challenge), proof, bits + 1)).toMatchObject({ hashMatches: true, difficultyMet: false });
   });
-  it('a changed hash or nonce is seen', () => {
+  it('with a changed hash or nonce are rejected', () => {
     const changed = Uint8Array.from(proof.hash);
     changed[31]! ^= 1;
     expect(verify(bytes(challenge), { ...proof, hash: changed }, bits).hashMatches).toBe(false);

@@ -17,12 +17,12 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const options = {
   layout: 'newline' as const,
-  engine: () => Promise.reject(new Error('the host makes them')),
+  engine: () => Promise.reject(new Error('no engine is needed')),
   minDeviceBytes: Number.POSITIVE_INFINITY,
   batchBytes: 100,
 };
 
-test('a file has what was written; half a word is taken back', async () => {
+test('a file has what was written; a partial word is cut off', async () => {
   const file = join(folder, 'file');
   const sink = fileSink(file);
   await sink.write(Buffer.from('one\ntwo\nth'));
@@ -31,18 +31,18 @@ test('a file has what was written; half a word is taken back', async () => {
   expect(readFileSync(file, 'utf8')).toBe('one\ntwo\n');
 });
 
-test('what cannot be opened is an error of input and output', () => {
+test('a file that cannot be opened is an error', () => {
   expect(() => fileSink(join(folder, 'none', 'file'))).toThrow('cannot write');
 });
 
-test('a full device tells how much it took', async () => {
+test('a full device reports how much it took', async () => {
   const sink = fileSink('/dev/full');
   await expect(sink.write(new Uint8Array(5))).rejects.toMatchObject({ written: 0, isClosedPipe: false });
   await sink.close();
 });
 
-test('a named pipe whose reader goes away is closed, not failed', async (ctx) => {
-  if (process.platform !== 'linux') return ctx.skip('named pipes as Linux has them');
+test('a named pipe whose reader exits is closed, not failed', async (ctx) => {
+  if (process.platform !== 'linux') return ctx.skip('needs named pipes of Linux');
   const pipe = join(folder, 'pipe');
   await once(spawn('mkfifo', [pipe]), 'close');
   const reader = spawn('head', ['-c', '10', pipe], { stdio: ['ignore', 'pipe', 'ignore'] });
@@ -54,12 +54,12 @@ test('a named pipe whose reader goes away is closed, not failed', async (ctx) =>
   if (reader.exitCode === null) await once(reader, 'close');
 });
 
-test('a pipe is widened where Linux allows it, and nothing else is', (ctx) => {
+test('only pipes are enlarged', (ctx) => {
   if (process.platform !== 'linux') return ctx.skip('Linux only');
   expect(enlargePipe(openSync('/dev/null', 'w'))).toBeUndefined();
 });
 
-test('a short write says which words are whole, for words of any length', async () => {
+test('a short write reports which words are complete, for words of any length', async () => {
   const taking = (room: number): Sink & { text: string } => ({
     name: 'a small sink',
     text: '',
@@ -98,7 +98,7 @@ test('a short write says which words are whole, for words of any length', async 
   }
 });
 
-test('a digest of everything', async () => {
+test('digestSink hashes everything written', async () => {
   const sink = digestSink();
   await sink.write(Buffer.from('ab'));
   await sink.write(Buffer.from('c'));

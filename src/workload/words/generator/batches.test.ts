@@ -28,7 +28,7 @@ async function gathered(space: Keyspace, from: bigint, to: bigint, options: Word
   return text;
 }
 
-/** The same by the host's own increments. */
+/** The same words, made by the host. */
 function expected(space: Keyspace, from: bigint, to: bigint, layout: Layout): string {
   return space
     .parts(from, to)
@@ -53,7 +53,7 @@ describe.each(devices.map(({ id }) => id))('%s', (id) => {
     await engine?.close();
     await device?.close();
   });
-  /** All of them on one device in a short run. */
+  /** A short run has all layouts on one device only. */
   const layouts = byTier(id === 'native' ? layoutNames : layoutNames.slice(0, 1), layoutNames);
   const options = (layout: Layout, batchBytes = 4096): WordOptions => ({
     layout,
@@ -62,7 +62,7 @@ describe.each(devices.map(({ id }) => id))('%s', (id) => {
     minDeviceBytes: 0,
   });
 
-  test.each(layouts)('any mask, any window, %s', async (layout) => {
+  test.each(layouts)('makes the words of any mask and window, %s', async (layout) => {
     const size = fc.oneof({ weight: 5, arbitrary: fc.integer({ min: 1, max: 12 }) }, fc.integer({ min: 1, max: 256 }));
     const charset = size.chain((length) =>
       fc
@@ -88,7 +88,7 @@ describe.each(devices.map(({ id }) => id))('%s', (id) => {
     );
   });
 
-  test('masks that end a period inside a quad, with it, or several times', async () => {
+  test('makes the words of masks that end a period inside a quad, with it, or several times', async () => {
     const customs = parseCharsets(
       new Map([
         [1, 'ab'],
@@ -106,7 +106,7 @@ describe.each(devices.map(({ id }) => id))('%s', (id) => {
     }
   });
 
-  test('a window across 2^64 and one far beyond 2^128', async () => {
+  test('makes a window across 2^64 and one far beyond 2^128', async () => {
     const space = new Keyspace([wordsOf(parseMask('?b'.repeat(19)))]);
     const places = [64n, 140n, ...byTier([], [31n, 32n, 53n, 63n])];
     for (const at of places.map((bits) => 2n ** bits)) {
@@ -115,14 +115,14 @@ describe.each(devices.map(({ id }) => id))('%s', (id) => {
     }
   });
 
-  test('increment over several lengths', async () => {
+  test('increments over several lengths', async () => {
     const space = new Keyspace(prefixesOf(parseMask('?d?l?d?l'), 1, isSlow ? 2 : 3).map((mask) => wordsOf(mask)));
     expect(await gathered(space, 3n, space.size - 2n, options('nul'))).toBe(
       expected(space, 3n, space.size - 2n, 'nul'),
     );
   });
 
-  test('the first million words, by their digests', async (ctx) => {
+  test('makes the first million words, checked by digest', async (ctx) => {
     if (isSlow) return ctx.skip('the interpreter takes minutes');
     const space = new Keyspace([wordsOf(parseMask('?l?l?l?l?l?l?d?d?d?d'))]);
     const digests: Record<Layout, string> = {

@@ -39,7 +39,7 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
-/** With batches of 1,000 words. */
+/** Opens a device with batches of 1,000 words. */
 async function openUnscheduled(spec: FaultSpec) {
   const [virtual] = virtualDevices(device, [spec]) as [VirtualDevice];
   const flow = new PooledFlow(plan, size, BATCH_WORDS * plan.stride);
@@ -73,7 +73,7 @@ async function textOf(reader: BatchReader): Promise<string> {
 }
 
 describe('a reader', () => {
-  test('gives the words, from any start, any number', async () => {
+  test('gives any number of words from any start', async () => {
     const { unscheduled } = await openUnscheduled({});
     await fc.assert(
       fc.asyncProperty(fc.bigInt(0n, size - 1n), fc.integer({ min: 1, max: 9000 }), async (start, wanted) => {
@@ -87,7 +87,7 @@ describe('a reader', () => {
     );
   });
 
-  test('several at a time, with consumers that hold batches', async () => {
+  test('shares the device with others whose consumers hold batches', async () => {
     const { unscheduled } = await openUnscheduled({});
     const run = async (start: bigint, held: number): Promise<void> => {
       const reader = await unscheduled.read(asked(start, 20_000));
@@ -108,7 +108,7 @@ describe('a reader', () => {
     await Promise.all([run(0n, 0), run(5n, 1), run(123_456n, SLOTS - 1)]);
   });
 
-  test('makes no more than there are slots, and resumes when a batch is released', async () => {
+  test('makes no more batches than there are slots, and resumes when a batch is released', async () => {
     const { unscheduled, virtual } = await openUnscheduled({});
     const reader = await unscheduled.read(asked(0n, 10 * BATCH_WORDS));
     const held: (Batch | undefined)[] = [];
@@ -120,12 +120,12 @@ describe('a reader', () => {
     const first = toByteString(held[0]?.bytes ?? new Uint8Array());
     expect(first).toBe(expected(0n, first.length / plan.stride));
     held[0]?.release();
-    held[0]?.release(); // twice is no harm
+    held[0]?.release(); // the second has no effect
     expect(virtual.launches).toBe(SLOTS + 1);
     const last = await next;
     expect(last?.start).toBe(held.reduce((sum, batch) => sum + BigInt(batch?.count ?? 0), 0n));
     await reader.end();
-    for (const batch of [...held.slice(1), last]) batch?.release(); // after the end, too
+    for (const batch of [...held.slice(1), last]) batch?.release(); // also after the end
   });
 
   test('reuses the slots of the previous one', async () => {
@@ -143,7 +143,7 @@ describe('a reader', () => {
     expect(virtual.open).toEqual(before);
   });
 
-  test('is broken off: what is in flight stops, and its slots are free again', async () => {
+  test('that ends early stops its work in flight and frees its slots', async () => {
     const { unscheduled, virtual } = await openUnscheduled({ speed: 20_000 });
     const reader = await unscheduled.read(asked(0n, 100_000));
     (await reader.next())?.release();
@@ -156,7 +156,7 @@ describe('a reader', () => {
     expect(virtual.open).toEqual(before);
   });
 
-  test('is aborted, while it waits and before', async () => {
+  test('is aborted while it waits, and stays aborted', async () => {
     const { unscheduled } = await openUnscheduled({ speed: 1000 });
     const control = new AbortController();
     const reader = await unscheduled.read(asked(0n, 100_000, control.signal));
@@ -170,7 +170,7 @@ describe('a reader', () => {
   test.each<[string, FaultSpec]>([
     ['a device that disappears', { disappearsAt: 4 }],
     ['wrong words', { garblesAt: 3 }],
-  ])('ends behind what was right: %s', async (_, spec) => {
+  ])('ends after the correct words: %s', async (_, spec) => {
     const { unscheduled, virtual } = await openUnscheduled(spec);
     const reader = await unscheduled.read(asked(40n, 10 * BATCH_WORDS));
     const text = await textOf(reader);
@@ -190,14 +190,14 @@ describe('a reader', () => {
     await reader.end();
   });
 
-  test('does not cut others short when it is broken off', async () => {
+  test('that ends early does not cut others short', async () => {
     const { unscheduled } = await openUnscheduled({ speed: 500_000 });
     const [one, other] = [await unscheduled.read(asked(0n, 20_000)), await unscheduled.read(asked(3n, 20_000))];
     await Promise.all([one.end(), textOf(other).then((text) => expect(text).toBe(expected(3n, 20_000)))]);
     other.end();
   });
 
-  test('does not wait for ever', async () => {
+  test('does not wait forever', async () => {
     const silent: FlowSlot<Uint8Array> = {
       submit: () => ({ done: new Promise(() => undefined) }),
       reap: () => new Uint8Array(),
@@ -223,7 +223,7 @@ describe('a reader', () => {
     }
   });
 
-  test('with little memory, in fewer slots', async () => {
+  test('uses fewer slots if memory is short', async () => {
     const { unscheduled, virtual } = await openUnscheduled({});
     const host = virtual.host.bind(virtual);
     let left = 3;
@@ -245,7 +245,7 @@ describe('a generator', () => {
     return words;
   }
 
-  /** All words of the batches, and how it ended. */
+  /** All words of the batches, and the error at their end. */
   async function gathered(words: Generator, count: number): Promise<{ text: string; error: WordsError | undefined }> {
     let text = '';
     try {
@@ -259,7 +259,7 @@ describe('a generator', () => {
     return { text, error: undefined };
   }
 
-  test.each(['fails', 'is cut short', 'is refused', 'is wrong'])('makes all words when a chunk %s', async (what) => {
+  test.each(['fails', 'is cut short', 'is refused', 'is wrong'])('makes all words when a chunk %s', async (fault) => {
     const [virtual] = virtualDevices(device, [{}]) as [VirtualDevice];
     const words = await generatorOn(virtual);
     let chunks = 0;
@@ -278,11 +278,11 @@ describe('a generator', () => {
         if (view === undefined || ++chunks !== 4) return completion;
         const seen = view;
         const error = new MillraceError({ code: 'device-memory', message: 'not this time' });
-        if (what === 'is refused') throw error;
+        if (fault === 'is refused') throw error;
         const done = completion.done.then((report) => {
-          if (what === 'fails') throw error;
-          if (what === 'is wrong') seen[0] = 0;
-          return { ...report, complete: what !== 'is cut short' };
+          if (fault === 'fails') throw error;
+          if (fault === 'is wrong') seen[0] = 0;
+          return { ...report, complete: fault !== 'is cut short' };
         });
         return { done };
       };
@@ -296,8 +296,8 @@ describe('a generator', () => {
 
   test.each<[string, FaultSpec]>([
     ['disappears', { disappearsAt: 5 }],
-    ['is wrong from then on', { garblesAt: 5 }],
-  ])('says so when its device %s, behind words that are right', async (_, spec) => {
+    ['is wrong from some point on', { garblesAt: 5 }],
+  ])('reports that its device %s, after correct words', async (_, spec) => {
     const [virtual] = virtualDevices(device, [spec]) as [VirtualDevice];
     const words = await generatorOn(virtual);
     const { text, error } = await gathered(words, 20_000);
@@ -307,7 +307,7 @@ describe('a generator', () => {
     Object.assign(virtual, { spec: {} });
   });
 
-  test('is closed in the middle', async () => {
+  test('can be closed midway', async () => {
     const [virtual] = virtualDevices(device, [{ speed: 20_000 }]) as [VirtualDevice];
     const words = await generatorOn(virtual);
     const batches = words.batches(0n, 100_000);
@@ -322,7 +322,7 @@ describe('a generator', () => {
     expect(virtual.open).toEqual({ buffers: 0, streams: 0, host: 0 });
   });
 
-  test('words to memory are refused when it is closed in the middle', async () => {
+  test('rejects a running generate call when it is closed', async () => {
     const [virtual] = virtualDevices(device, [{ speed: 20_000 }]) as [VirtualDevice];
     const words = await generatorOn(virtual);
     const filling = words.generate(0n, 100_000, new Uint8Array(words.bufferSize(100_000)));

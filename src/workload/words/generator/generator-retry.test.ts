@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => device?.close());
 
-/** The device, short of memory the first time. */
+/** The device, whose first allocation fails. */
 function shortOnce(): Device {
   let isShort = true;
   return new Proxy(device, {

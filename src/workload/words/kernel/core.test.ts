@@ -24,7 +24,7 @@ function filled(words: Words, start: bigint, count: number, separator = '\n'): s
 }
 
 describe('charsets', () => {
-  test('the built-in ones have the sizes and ends that hashcat has', () => {
+  test('that are built in have the sizes and ends of hashcat', () => {
     const ends = Object.entries({ l: 'az', u: 'AZ', d: '09', s: ' ~', a: ' ~', b: '\x00\xff', h: '0f', H: '0F' });
     const sizes = { l: 26, u: 26, d: 10, s: 33, a: 95, b: 256, h: 16, H: 16 };
     for (const [name, [first, last] = ''] of ends) {
@@ -34,7 +34,7 @@ describe('charsets', () => {
     }
   });
 
-  test('nest, keep their order, lose what comes twice, keep NUL', () => {
+  test('nest, keep their order, drop duplicates, keep NUL', () => {
     const definitions = new Map([
       [2, '?1c'],
       [1, 'ba?db'],
@@ -47,7 +47,7 @@ describe('charsets', () => {
     expect(parseCharsets(definitions, { sort: true }).get(1)?.join('')).toBe('0123456789ab');
   });
 
-  test('characters of UTF-8, or bytes', () => {
+  test('hold UTF-8 characters, or bytes', () => {
     const text = utf8ByteString('a€ä');
     expect(parseCharsets(new Map([[1, text]])).get(1)).toHaveLength(6);
     expect(parseCharsets(new Map([[1, text]]), { utf8: true }).get(1)).toEqual([
@@ -68,15 +68,15 @@ describe('charsets', () => {
     ['a'.repeat(257), {}, '257 bytes'],
     ['4', { hex: true }, 'not a pair'],
     ['zz', { hex: true }, 'not a pair'],
-  ])('%j is refused', (text, reading, message) => expect(() => parseMask(text, new Map(), reading)).toThrow(message));
+  ])('%j is rejected', (text, reading, message) => expect(() => parseMask(text, new Map(), reading)).toThrow(message));
 
-  test('a charset knows only those with lower numbers', () => {
+  test('refer only to charsets with lower numbers', () => {
     expect(() => parseCharsets(new Map([[1, '?2']]))).toThrow('charset 2 is not defined');
     expect(() => parseCharsets(new Map([[1, '?1']]))).toThrow('charset 1 is not defined');
     expect(() => parseCharsets(new Map([[1, '']]))).toThrow('empty');
   });
 
-  test('hexadecimal literals', () => {
+  test('mix with hexadecimal literals', () => {
     expect(all(wordsOf(parseMask('41?d42', new Map(), { hex: true }))).at(3)).toBe('A3B');
   });
 });
@@ -104,7 +104,7 @@ describe('windows of large spaces, as mp64 gave them', () => {
   );
 });
 
-test('true counts, where hashcat tells its outer loop', () => {
+test('sizes are total counts, where hashcat gives those of its outer loop', () => {
   const text = readFileSync(
     new URL('../../../../test/data/words/keyspace_hashcat_vs_total.tsv', import.meta.url),
     'utf8',
@@ -139,12 +139,12 @@ describe('mask files', () => {
     expect(last.map((_, i) => space.wordAt(space.size - BigInt(last.length - i)))).toEqual(last);
   });
 
-  test('a byte order mark is no part of the first mask, and no word', () => {
+  test('may start with a byte order mark', () => {
     const space = read(cases.find(({ note }) => note === 'BOM')?.hcmask ?? '');
     expect([space.size, space.wordAt(0n)]).toEqual([10n, '0']);
   });
 
-  test('is read as a whole before anything is made: the line of a mistake is reported', () => {
+  test('are read completely first, and the line of a mistake is reported', () => {
     expect(() => read(cases.find(({ rc }) => rc !== 0)?.hcmask ?? '')).toThrow('file:5: charset 1 is not defined');
     expect(read('01,23,45,67,89,?1?2?3?4?5\n').size).toBe(32n); // hashcat 6.2.6 takes four
     expect(() => read('1,2,3,4,5,6,7,8,9,0,?1')).toThrow('10 charsets');
@@ -168,7 +168,7 @@ const wideMask = fc.array(wideCharset, { minLength: 1, maxLength: 4 });
 const order = fc.constantFrom<Order>('canonical', 'hashcat');
 
 describe('words of a mask', () => {
-  test('every index has its word, every word its index, in order', () => {
+  test('have one index each, in order', () => {
     fc.assert(
       fc.property(fc.oneof(smallMask, wideMask), order, (mask, by) => {
         const words = wordsOf(mask, by);
@@ -183,7 +183,7 @@ describe('words of a mask', () => {
     );
   });
 
-  test('slices join', () => {
+  test('join from slices', () => {
     fc.assert(
       fc.property(fc.oneof(smallMask, wideMask), order, fc.nat(), fc.nat(), (mask, by, a, b) => {
         const words = wordsOf(mask, by);
@@ -202,12 +202,12 @@ describe('words of a mask', () => {
     );
   });
 
-  test('a word that is not there has no index', () => {
+  test('have no index if the mask does not make them', () => {
     const words = wordsOf(parseMask('?l?d'));
     for (const word of ['', 'a', '0a', 'a00', 'A0']) expect(words.indexOf(word)).toBeUndefined();
   });
 
-  test('beyond 2^64 and 2^128', () => {
+  test('have indices beyond 2^64 and 2^128', () => {
     const words = wordsOf(parseMask('?b'.repeat(40)));
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: words.size - 1n }), (index) => {
@@ -218,7 +218,7 @@ describe('words of a mask', () => {
     );
   });
 
-  test('where several readings make the same bytes, the smallest index counts', () => {
+  test('have the smallest index if several make the same bytes', () => {
     const words = wordsOf([
       ['a', 'aa'],
       ['aa', 'a'],
@@ -227,7 +227,7 @@ describe('words of a mask', () => {
     expect([words.indexOf('aaa'), words.indexOf('aa'), words.indexOf('aaaa')]).toEqual([0n, 1n, 2n]);
   });
 
-  test('which can be made by tables', () => {
+  test('can be made by tables if they are regular', () => {
     expect(isRegular(wordsOf([['a', 'b']]))).toBe(true);
     expect(isRegular(wordsOf([['a', '\xc3\xa9']]))).toBe(false);
     expect(isRegular(wordsOf([['a', 'b']], 'canonical', { maxRun: 1 }))).toBe(false);
@@ -257,7 +257,7 @@ describe('filters', () => {
     });
   };
 
-  test('leave what brute force leaves, in its order, each with its index', () => {
+  test('leave the words that brute force leaves, in the same order, each with its index', () => {
     const limit = fc.option(fc.integer({ min: 1, max: 3 }), { nil: undefined });
     const letters = fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd', 'e'), { minLength: 1, maxLength: 4 });
     fc.assert(
@@ -285,7 +285,7 @@ describe('filters', () => {
     );
   });
 
-  test('count spaces that nobody could list', () => {
+  test('count spaces too large to list', () => {
     // Each character at most once: falling factorial. No two alike in a row: n·(n−1)^(L−1).
     expect(wordsOf(parseMask('?l'.repeat(20)), 'canonical', { maxOccurrence: 1 }).size).toBe(
       Array.from({ length: 20 }, (_, i) => BigInt(26 - i)).reduce((a, b) => a * b, 1n),
@@ -299,7 +299,7 @@ describe('filters', () => {
 });
 
 describe('several masks as one space', () => {
-  test('increment: the mask’s beginnings, shortest first', () => {
+  test('increment gives the mask’s prefixes, shortest first', () => {
     const masks = prefixesOf(parseMask('?d?d?d?d'), 1, 4);
     const space = new Keyspace(masks.map((mask) => wordsOf(mask)));
     expect(space.size).toBe(11_110n);
@@ -314,7 +314,7 @@ describe('several masks as one space', () => {
     ]);
   });
 
-  test('masks whose words are all filtered away take no place', () => {
+  test('a mask without words after filtering is left out', () => {
     const space = new Keyspace([
       wordsOf(
         ['a', 'a'].map((c) => [c]),
@@ -328,7 +328,7 @@ describe('several masks as one space', () => {
   });
 });
 
-test('bytes and text are the same thing', () => {
+test('bytes convert to text and back', () => {
   const bytes = Uint8Array.from({ length: 10_000 }, (_, i) => i * 7);
   expect(fromByteString(toByteString(bytes))).toEqual(bytes);
 });

@@ -44,8 +44,8 @@ describe('words inside a kernel', () => {
   ) => {
     const words = fusedWords(positions, by);
     const first = started ? words.size / 3n : 0n;
-    const most = words.size - first < 1n << 64n ? words.size - first : 1n << 64n;
-    const index = BigUint64Array.from([0n, most - 1n, ...where.map((x) => x % most)]);
+    const limit = words.size - first < 1n << 64n ? words.size - first : 1n << 64n;
+    const index = BigUint64Array.from([0n, limit - 1n, ...where.map((x) => x % limit)]);
     const out = new Uint32Array(index.length * Math.ceil(words.bytes / 4));
     const setup = { chunk: { start: words.digitsAt(first) }, count: index.length, buffers: { index, out } };
     const result = await runner.run(listing(words, started), setup);
@@ -53,7 +53,7 @@ describe('words inside a kernel', () => {
     expect(texts).toEqual([...index].map((x) => referenceWord(positions, first + x, by === 'hashcat')));
   };
 
-  test('are those of the definition, from any start, beyond 2^64 too', async () => {
+  test('match the definition from any start, also beyond 2^64', async () => {
     const indices = fc.array(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), { minLength: 1, maxLength: 5 });
     const property = fc.asyncProperty(mask, order, fc.boolean(), indices, (positions, by, started, where) =>
       check(positions, by, started, where),
@@ -61,14 +61,14 @@ describe('words inside a kernel', () => {
     await fc.assert(property, { numRuns: 120 });
   });
 
-  test('in a gang, too', async (ctx) => {
+  test('match it in a gang too', async (ctx) => {
     if (native.absent) return ctx.skip(native.absent);
     const positions = ['abc', '0123456789', 'xyzxw'.slice(0, 3), 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'q'].map((c) => [...c]);
     const where = Array.from({ length: 1000 }, (_, at) => BigInt(at) * 7n);
     await check(positions, 'canonical', false, where, native);
   });
 
-  test('words of several lengths are refused', () => {
+  test('must have one length', () => {
     expect(() => fusedWords([['a', 'bc']])).toThrow('differ in length');
   });
 });

@@ -19,7 +19,7 @@ describe('division by one multiplication', () => {
     );
     fc.assert(
       fc.property(size, fc.integer({ min: 0, max: 2 ** 31 - 1 }), (by, value) => {
-        // Around a multiple it would show first.
+        // An error would show first around a multiple.
         const multiple = value - (value % by);
         const near = [value, multiple, multiple - 1, multiple + by - 1, 0, 2 ** 31 - 1];
         for (const x of near) if (x >= 0 && x < 2 ** 31) expect(quotient(x, by)).toBe(Math.floor(x / by));
@@ -46,12 +46,12 @@ describe('the words kernel', () => {
     expect(text).not.toMatch(/u64 v\d+ = /);
   });
 
-  test('is not taken apart into lanes on a CPU that has vectors', () => {
+  test('is not split into lanes on a CPU with vectors', () => {
     const cpu = { arch: 'x86', features: new Set(['avx2', 'avx512f']) } as const;
     expect(kernelText(wordPieces(32), { target: 'c', cpu })).toContain('kernel words, 1 lane');
   });
 
-  test.each([1, 32])('is one text for all masks, with %d quads an item', (quads) => {
+  test.each([1, 32])('renders the same text each time, with %d quads an item', (quads) => {
     for (const target of ['c', 'cuda', 'opencl', 'wgsl', 'wat'] as const) {
       expect(kernelText(wordPieces(quads), { target })).toBe(kernelText(wordPieces(quads), { target }));
     }
@@ -64,19 +64,19 @@ describe('a plan', () => {
     ['?l?l?l?l?l?l?l?l', '\n', { stride: 9, align: 16, near: 16 * 24_336, middle: 676 * 9 * 16 }],
     ['?l?l?l?l?l?l?d?d?d?d', '', { stride: 10, align: 8, near: 8 * 10_000, middle: 6760 * 5 * 16 }],
     ['?l?l?l?l?l?l?l?l?l?l?l?l?d?d?d?d', '', { stride: 16, align: 1, near: 16_000, middle: 6760 * 16 }],
-  ])('%s and %j: tables that stay in caches', (mask, separator, expected) => {
+  ])('for %s and %j has tables that fit in caches', (mask, separator, expected) => {
     const { stride, align, near, middle } = new Plan(parseMask(mask), 'canonical', separator);
     expect({ stride, align, near: near.length, middle: middle.length }).toEqual(expected);
   });
 
-  test('the host writes little for a launch: 16 bytes a phase for each turn', () => {
+  test('needs few bytes from the host for a launch: 16 a phase for each turn', () => {
     const plan = new Plan(parseMask('?l?l?l?l?l?l?l?l'), 'canonical', '');
     const quads = 2 ** 28; // 4 GiB
     const { far } = plan.launch(12_345n, quads, new Uint8Array(plan.farBytes(quads)));
     expect(far.length).toBeLessThan(20_000);
   });
 
-  test('words of several lengths have none', () => {
+  test('rejects words of several lengths', () => {
     expect(() => new Plan([['a', 'bc']], 'canonical', '\n')).toThrow('several lengths');
   });
 });

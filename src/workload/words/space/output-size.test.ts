@@ -9,7 +9,7 @@ import { wordsOf } from './words.js';
 const characters = fc.uniqueArray(fc.constantFrom('a', 'b', 'xy', 'pqr', 'klmn'), { minLength: 1, maxLength: 4 });
 const masks = fc.array(fc.array(characters, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 3 });
 
-test('bytes of words, without making them', () => {
+test('counts the bytes of words without making them', () => {
   fc.assert(
     fc.property(
       masks,
@@ -29,7 +29,7 @@ test('bytes of words, without making them', () => {
   );
 });
 
-test('with a filter, where words have one length; else nobody can tell', () => {
+test('counts filtered words of one length, and gives undefined for several lengths', () => {
   const same = new Keyspace([
     wordsOf(
       [

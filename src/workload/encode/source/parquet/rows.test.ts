@@ -6,7 +6,7 @@ import { RunReader } from './run-reader.js';
 
 const depth = { repetition: 1, definition: 3, listDefinition: 2 } as const;
 const checks = new RowChecks('x.parquet', {});
-/** The most that a page can say it has, in runs of one number. */
+/** The maximum number of entries that a page can state, in runs of one number. */
 const MOST = 2 ** 31 - 1;
 const run = (value: number): Uint8Array => Uint8Array.from([0xfe, 0xff, 0xff, 0xff, 0x0f, value]);
 
@@ -17,7 +17,7 @@ const pageOf = (repetition: number, definition: number, entries = MOST): Page =>
   values: { read: () => undefined },
 });
 
-test('runs of two thousand million entries cost as one', () => {
+test('a run of two billion entries costs as much as one entry', () => {
   const nulls = new RowScanner(depth, checks, 4);
   expect([...nulls.page(pageOf(0, 0))]).toEqual([{ count: 4 * MOST, isZero: true }]);
   expect(nulls.rowsBegun).toBe(MOST);
@@ -34,7 +34,7 @@ test('runs of two thousand million entries cost as one', () => {
   expect(() => long.end()).toThrow(`sample 0 has ${2 ** 31} values, the first one 5`);
 });
 
-test('what no column can have throws', () => {
+test('levels that no column can have throw', () => {
   expect(() => [...new RowScanner(depth, checks, 1).page(pageOf(1, 3))]).toThrow(/a row that has ended/);
   expect(() => [...new RowScanner({ ...depth, definition: 2 }, checks, 1).page(pageOf(0, 3))]).toThrow(/level/);
   expect(() => [...new RowScanner(depth, checks, 1).page(pageOf(2, 3))]).toThrow(/level/);

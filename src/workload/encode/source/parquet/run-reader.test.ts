@@ -19,20 +19,20 @@ const gathered = (bytes: readonly number[], width: number, count: number, values
   return [...into];
 };
 
-test('the example of the format: 0 to 7 in three bits', () => {
+test('reads the example of the format: 0 to 7 in three bits', () => {
   const bytes = [3, 0b1000_1000, 0b1100_0110, 0b1111_1010];
   expect(numbersIn(bytes, 3, 8)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
   expect(gathered(bytes, 3, 8, 8)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
 });
 
-test('runs of one number, and both by turns', () => {
+test('reads runs of one number, alone and mixed with packed ones', () => {
   expect(numbersIn([2 * 5, 1, 3, 0b1111_0000, 2 * 2, 0], 1, 15)).toEqual([1, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0]);
   expect(gathered([2 * 3, 0x34, 0x12], 13, 3, 8192)).toEqual([0x1234, 0x1234, 0x1234]);
   expect(numbersIn([2 * 200, 0], 0, 0)).toEqual([]);
   expect(numbersIn([0xff, 0xff, 0xff, 0x0f, 0], 0, 4)).toEqual([0, 0, 0, 0]);
 });
 
-test.each([1, 2, 7, 8, 13, 17, 25, 26, 31, 32])('numbers of %i bits, wherever they begin', (width) => {
+test.each([1, 2, 7, 8, 13, 17, 25, 26, 31, 32])('reads numbers of %i bits at any bit offset', (width) => {
   const numbers = Array.from({ length: 24 }, (_, i) => (2654435761 * (i + 1)) % 2 ** width);
   let bits = 0n;
   for (const one of numbers.toReversed()) bits = (bits << BigInt(width)) | BigInt(one);
@@ -41,7 +41,7 @@ test.each([1, 2, 7, 8, 13, 17, 25, 26, 31, 32])('numbers of %i bits, wherever th
   if (width <= 17) expect(gathered([2 * 3 + 1, ...bytes], width, 24, 2 ** width)).toEqual(numbers);
 });
 
-test('what ends too soon, or is not in the dictionary, throws', () => {
+test('throws if the data ends too soon or a value is not in the dictionary', () => {
   expect(() => numbersIn([], 1, 1)).toThrow(/ends within/);
   expect(() => numbersIn([2 * 3], 1, 1)).toThrow(/ends within/);
   expect(() => numbersIn([2 * 3, 1], 1, 4)).toThrow(/ends within/);
