@@ -1,6 +1,6 @@
-// Opens and closes a device again and again: memory, open files and mappings must not grow with the number of times.
+// Opens and closes a device many times: memory, open files and mappings must not grow.
 //   npm run build && node test/cycles.mjs DEVICE [CYCLES] [THREADS]
-// The first 20 are not counted. Exits with 1 where the process has grown. Linux only.
+// The first 20 cycles are not counted. Exits with 1 if the process has grown. Linux only.
 import { openDevice } from '../dist/device/registry.js';
 import { isFlat, processSize } from './process-size.mjs';
 
@@ -14,7 +14,7 @@ async function run(times) {
     const stream = device.stream();
     const [buffer, host] = [await device.alloc(2 ** 21), await device.host(2 ** 16)];
     const plain = new Uint8Array(2 ** 21).fill(i);
-    stream.write(buffer, plain); // where helpers copy, they are started
+    stream.write(buffer, plain); // starts the helpers on a device where they copy
     stream.read(buffer, host.bytes);
     await stream.mark().done;
     if (host.bytes[1] !== (i & 255)) throw new Error(`cycle ${i}: ${host.bytes[1]} came back`);

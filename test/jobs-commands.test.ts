@@ -12,8 +12,8 @@ import { reading } from './store/planted.js';
 import { isLong, isShort } from './tier.js';
 
 /**
- * The workloads' long commands: stopped, killed, gone on with. What was done is never done again. Tests that wait for
- * commits, which come once a second, wait together.
+ * Long-running workload commands: stopped, killed and resumed. Completed work is never repeated. Tests that wait for
+ * commits, which happen once a second, run concurrently.
  */
 let folder = '';
 beforeAll(() => {
@@ -21,10 +21,10 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Each has a data directory of its own, with one job. */
+/** Each test has its own data directory, with one job. */
 const placeOf = (name: string) => {
   const place = join(folder, name);
-  rmSync(place, { recursive: true, force: true }); // a second try begins from nothing too
+  rmSync(place, { recursive: true, force: true }); // a retry also starts from an empty directory
   mkdirSync(place);
   const options = { cwd: place, env: { MILLRACE_DATA_DIR: join(place, 'data') } };
   const job = async (): Promise<JobSummary | undefined> => {
@@ -33,16 +33,16 @@ const placeOf = (name: string) => {
     expect([notices, others]).toEqual([[], []]);
     return found;
   };
-  /** The job in the ledger, once it is such a one. */
-  const until = async ({ until: heard, ended }: Started, what: (job: JobSummary) => boolean): Promise<void> => {
+  /** Waits until a job in the ledger meets the condition. */
+  const until = async ({ until: heard, ended }: Started, condition: (job: JobSummary) => boolean): Promise<void> => {
     await heard(({ event }) => event === 'job');
     let isOver = false;
     void ended.finally(() => {
       isOver = true;
     });
     await reading(join(place, 'data'), [], async (store) => {
-      while (!(await store.jobs()).some(what)) {
-        if (isOver) throw new Error(`it has ended: ${JSON.stringify((await ended).events.slice(-3))}`);
+      while (!(await store.jobs()).some(condition)) {
+        if (isOver) throw new Error(`the command ended first: ${JSON.stringify((await ended).events.slice(-3))}`);
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     });
@@ -58,17 +58,17 @@ describe.concurrent('block solve', () => {
       .split('\n');
   const [, ...lines] = text('easy01.in');
   const [, ...nonces] = text('easy01.out');
-  /** Five blocks: four lines, the number of transactions, and as many lines. */
+  /** Five blocks, each with four lines, the number of transactions, and one line per transaction. */
   const blocks: string[][] = [];
   while (lines.length > 0) blocks.push(lines.splice(0, 5 + Number(lines[4])));
-  /** The first has 187 nonces to try before its own, the last 206,427: minutes for the interpreter. */
+  /** The first block is solved after 187 nonces, the last after 206,427: minutes on the interpreter. */
   const [easy = [], hard = []] = [blocks[0], blocks[4]];
 
-  it('is stopped, killed, and goes on to the same file; answers that were found are kept', async () => {
+  it('resumes after SIGINT and SIGKILL, keeps the answers found and writes the same file', async () => {
     const { place, options, job, until } = placeOf('block');
     writeFileSync(join(place, 'two.in'), `${['2', ...easy, ...hard].join('\n')}\n`);
     const args = ['block', 'solve', 'two.in', 'two.out', '--json', '--device'];
-    // Slow enough to be met at work wherever this runs.
+    // Slow enough to be still running when the signal comes, on any machine.
     const slow = [...args, 'interpreter', '--streams', '1', '--slots', '1'];
     const both = /"event":"block"[\s\S]*"event":"job"|"event":"job"[\s\S]*"event":"block"/;
     const stopped = await signalled(slow, [[both, 'SIGINT']], options);
@@ -79,7 +79,7 @@ describe.concurrent('block solve', () => {
 
     const after = sum(await job());
     expect(after).toBeGreaterThan(0n);
-    // In a short run jobs of other commands are killed.
+    // A short run kills only jobs of other commands.
     if (!isShort) {
       const second = start(slow, options);
       await until(second, ({ done }) => done > after);
@@ -92,29 +92,29 @@ describe.concurrent('block solve', () => {
     const { status, events } = await millrace([...args, 'wasm'], options);
     expect(status).toBe(0);
     expect(readFileSync(join(place, 'two.out'), 'latin1')).toBe(`2\n${nonces[0]}\n${nonces[4]}\n`);
-    const told = events.filter(({ event }) => event === 'block');
-    expect(told.find(({ block }) => block === 1)).toMatchObject({ tried: 0 });
+    const blockEvents = events.filter(({ event }) => event === 'block');
+    expect(blockEvents.find(({ block }) => block === 1)).toMatchObject({ tried: 0 });
     expect(events.find(({ event }) => event === 'job')).toMatchObject({ isResumed: true, done: Number(before) });
-    // The ledger refuses what is done twice, so that all that was tried is new.
+    // The ledger rejects an index that is done twice, so every index tried is new.
     expect(sum(await job())).toBe(before + BigInt(Number(events.at(-1)?.tried)));
     expect((await job())?.job.state).toBe('answered');
   });
 
-  it.skipIf(isShort)('leaves no job behind when it is over at once, or where nothing is to be kept', async () => {
+  it.skipIf(isShort)('stores no job with --no-ledger, and a finished one with --fresh', async () => {
     const { place, options, job } = placeOf('at-once');
     writeFileSync(join(place, 'one.in'), `1\n${easy.join('\n')}\n`);
     const args = ['block', 'solve', 'one.in', 'one.out', '--device', 'wasm', '--json'];
     const { status, events } = await millrace([...args, '--no-ledger'], options);
     expect([status, events.some(({ event }) => event === 'job')]).toEqual([0, false]);
     expect(() => statSync(join(place, 'data'))).toThrow('ENOENT');
-    // With --fresh it is booked at once, and is over.
+    // With --fresh the job is stored at once, and is finished.
     expect((await millrace([...args, '--fresh'], options)).status).toBe(0);
     expect(await job()).toMatchObject({ job: { state: 'answered', command: 'block solve' } });
   });
 });
 
 describe.concurrent('words -o FILE', () => {
-  it.skipIf(isShort)('pauses where the host makes the words and no device is open', async () => {
+  it.skipIf(isShort)('pauses when the host makes the words without a device', async () => {
     const { place, options } = placeOf('words-paused');
     const running = start(['words', '?l?l?l?l?l?l?l', '--max-run', '1', '-o', 'out', '--json'], options);
     const { id } = await running.until(({ event }) => event === 'job');
@@ -122,7 +122,7 @@ describe.concurrent('words -o FILE', () => {
     const jobs = (...args: string[]) => millrace(['jobs', ...args, String(id)], options);
     expect(await jobs('pause')).toMatchObject({ status: 0 });
     await running.until(({ event }) => event === 'paused');
-    // What was on its way is written.
+    // Words in flight are still written.
     let before = -1;
     for (let still = 0, looks = 0; still < 5; still = size() === before ? still + 1 : 0) {
       expect(++looks).toBeLessThan(1000);
@@ -138,8 +138,8 @@ describe.concurrent('words -o FILE', () => {
     truncateSync(join(place, 'out'));
   });
 
-  it('goes on after a full disk, to the byte', async (ctx) => {
-    if (process.platform !== 'linux') return ctx.skip('ulimit -f in blocks of 1024 bytes');
+  it('resumes after a full disk and writes the same bytes', async (ctx) => {
+    if (process.platform !== 'linux') return ctx.skip('needs ulimit -f in blocks of 1024 bytes');
     const { place, options, job } = placeOf('full');
     const args = ['words', '?l?l?l?l?l?l', '--limit', '500000', '-o', 'out'];
     const env = { ...cleanEnvironment(), ...options.env };
@@ -165,15 +165,15 @@ describe.concurrent('words -o FILE', () => {
     ).toBe(digest);
   });
 
-  it('goes on after SIGKILL from what is safe; a file that is not what it was is begun anew', async () => {
+  it('resumes after SIGKILL from the last commit; starts again if the file has changed', async () => {
     const { place, options, job, until } = placeOf('killed');
     const file = join(place, 'out');
-    // Characters of several lengths: the host makes them, one by one.
-    const [mask, one] = ['?1?1?1?1?1?1?1?1?1?1?1?1?1?1?1?1?1?1?1?1', 'abcd€'];
-    const write = () => start(['words', '-1', one, mask, '--utf8', '-o', 'out', '--json'], options);
-    const { space } = parseRequest(mask, { charset1: one, utf8: true, order: 'canonical', format: 'newline' });
+    // Characters of different lengths, which the host makes one by one.
+    const [mask, charset] = ['?1?1?1?1?1?1?1?1?1?1?1?1?1?1?1?1?1?1?1?1', 'abcd€'];
+    const write = () => start(['words', '-1', charset, mask, '--utf8', '-o', 'out', '--json'], options);
+    const { space } = parseRequest(mask, { charset1: charset, utf8: true, order: 'canonical', format: 'newline' });
     const bytesOf = (words: bigint): number => Number(outputBytes(space, 0n, words, 1));
-    /** Killed when more is safe than before; gives how many words are. */
+    /** Kills a run that has committed more words than before; returns their number. */
     const killed = async (): Promise<bigint> => {
       const before = sum(await job());
       const run = write();
@@ -184,7 +184,7 @@ describe.concurrent('words -o FILE', () => {
     };
     const first = await killed();
     expect(statSync(file).size).toBeGreaterThanOrEqual(bytesOf(first));
-    // Half a word, as a kill may leave it, and rubbish: gone when it goes on.
+    // Bytes past the last commit, as a kill may leave them, are cut off on resume.
     writeFileSync(file, 'rubbish', { flag: 'a' });
     const second = await killed();
     expect(second).toBeGreaterThan(first);
@@ -198,15 +198,15 @@ describe.concurrent('words -o FILE', () => {
       expect(text).toBe(wanted.slice(0, text.length));
     }
     truncateSync(file, bytesOf(second) - 1);
-    const anew = write();
-    const told = await anew.until(({ event }) => event === 'job');
-    expect(told).toMatchObject({ isResumed: false, done: 0 });
-    anew.child.kill('SIGKILL');
-    await anew.ended;
+    const restarted = write();
+    const jobEvent = await restarted.until(({ event }) => event === 'job');
+    expect(jobEvent).toMatchObject({ isResumed: false, done: 0 });
+    restarted.child.kill('SIGKILL');
+    await restarted.ended;
   });
 });
 
-it('words -o FILE works with a warning if the ledger cannot be opened, and fails if an option needs the ledger', async () => {
+it('words -o FILE works with a warning if the ledger cannot be opened, and fails if an option needs it', async () => {
   const { place, options } = placeOf('words-without');
   writeFileSync(join(place, 'data'), 'a file, not a folder');
   const given = ['words', '?d', '-o', 'words'];
@@ -219,13 +219,13 @@ it('words -o FILE works with a warning if the ledger cannot be opened, and fails
   expect((await millrace([...given, '--fresh'], options)).status).toBe(74);
 });
 
-it('uhash mine goes on after SIGKILL, and tells every proof once, in order', async (ctx) => {
+it('uhash mine resumes after SIGKILL and reports every proof once, in order', async (ctx) => {
   if (!isLong) return ctx.skip('5 s of compiling: npm run test:long');
   const { place, options, job } = placeOf('mine');
   const args = ['uhash', 'mine', '--challenge', '00ff', '-d', '3', '--batch-size', '3', '--max-batches', '14'];
   const mine = (...more: string[]) =>
     start([...args, '--device', 'wasm', '--threads', '1', '--json', ...more], options);
-  // It is killed by what it starts for its first proof, and does not end before that has: so never too late.
+  // The --on-hit program of the first proof kills it. It waits for that program, so the kill is never too late.
   writeFileSync(join(place, 'kill'), '#!/bin/sh\nkill -KILL $PPID\n', { mode: 0o755 });
   expect((await mine('--on-hit', './kill').ended).signal).toBe('SIGKILL');
   const before = await job();
@@ -236,6 +236,6 @@ it('uhash mine goes on after SIGKILL, and tells every proof once, in order', asy
   expect(events.at(-1)?.hashes_total).toBe(42 - Number(sum(before)));
   expect(await job()).toMatchObject({ done: 42n, job: { state: 'complete', id: before?.job.id } });
   const nonces = events.flatMap(({ event, nonce }) => (event === 'proof_found' ? Number(nonce) : []));
-  // As reference.ts finds them, which takes it some seconds.
+  // As reference.ts finds them, in some seconds.
   expect(nonces).toEqual([10, 11, 12, 21, 22]);
 });

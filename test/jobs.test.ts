@@ -20,7 +20,7 @@ import {
 } from './store/planted.js';
 import { byTier, isShort } from './tier.js';
 
-/** Jobs as people handle them: run again, looked at, paused, cancelled, resumed, carried elsewhere. */
+/** Jobs as users handle them: run again, listed, paused, cancelled, resumed, exported and imported. */
 let folder = '';
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'millrace-jobs-'));
@@ -31,11 +31,11 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const jobs = (...args: string[]) => millrace(folder, 'jobs', ...args);
 const listed = async () => (await jobs('list', '--json')).events.filter(({ event }) => event === 'job');
 const ofNow = async (id: string) => (await listed()).find((job) => job.id === id);
-/** The id of the job of a run. */
+/** The job id of a run. */
 const idOf = async (run: ReturnType<typeof startRun>): Promise<string> =>
   String((await run.until(({ event }) => event === 'job')).id);
 const idIn = ({ events }: SearchEnded): string => String(events.find(({ event }) => event === 'job')?.id);
-/** Interrupts a run within this process when it has said such a thing. */
+/** Interrupts a run within this process when its output matches. */
 const stopAt = (when: RegExp): ((text: string) => void) => {
   let isDone = false;
   return (text) => {
@@ -51,7 +51,7 @@ describe('a search that is run again', () => {
   const small = { space: 1_000_000, every: 50_021 };
   const once = (...args: string[]) => runHere({ ...small, folder, args });
 
-  it('is known when it is complete, without a device, however it is asked for', async () => {
+  it('is answered from the ledger without a device if it is complete, in every mode', async () => {
     const first = await once();
     expect(first.events.filter(({ event }) => event === 'device')).toHaveLength(1);
     expect(first.events.at(-1)).toMatchObject({ exit: 0, hits: first.hits.length, tried: 1_000_000 });
@@ -67,13 +67,13 @@ describe('a search that is run again', () => {
     expect(limited).toMatchObject({ exit: 4, hits: first.hits.slice(0, 2) });
   });
 
-  it('is done from nothing where that is asked for', async () => {
+  it('starts again with --fresh', async () => {
     const fresh = await once('--fresh');
     expect(fresh.events.at(-1)).toMatchObject({ exit: 0, tried: 1_000_000 });
     expect(fresh.hits).toEqual(planted(small.every, small.space));
   });
 
-  it('is another job with other values, another space or another kernel', async () => {
+  it('is a new job if the values, the space or the kernel differ', async () => {
     const before = new Set((await listed()).map(({ id }) => id));
     await runHere({ ...small, every: 50_023, folder });
     if (!isShort) await runHere({ ...small, space: 900_000, folder });
@@ -87,7 +87,7 @@ describe('a search that is run again', () => {
     expect((await listed()).filter(({ id }) => !before.has(id))).toHaveLength(byTier(2, 3));
   });
 
-  it('has the first hit without the rest, and goes on from there', async () => {
+  it('stops at the first hit with --mode first, and continues from there without it', async () => {
     const run = (...args: string[]) => runHere({ every: 50_017, folder, args });
     const first = await run('--mode', 'first');
     expect(first).toMatchObject({ exit: 0, hits: ['7 7'] });
@@ -106,7 +106,7 @@ describe('a search that is run again', () => {
 });
 
 describe('a job', () => {
-  it('is stopped or killed, shown, and gone on with by its own command, the most important first', async () => {
+  it('that was stopped or killed is shown, and resumed by its own command, highest priority first', async () => {
     const [stopped, killed] = [20_011, 20_013];
     const run = startRun({ every: killed, folder, device: 'interpreter' });
     const important = await idOf(run);
@@ -127,14 +127,14 @@ describe('a job', () => {
     const { status, stdout, stderr } = resume(folder, '--all');
     expect(status).toBe(0);
     expect([...stderr.matchAll(/^job (\w+): millrace run/gm)].map((match) => match[1])).toEqual([important, id]);
-    // The jobs' own commands have `--json`, and tell the hits of the runs that were stopped, too.
+    // The jobs' own commands have `--json`, and report the hits of the stopped runs too.
     expect(hitsIn(eventsIn(stdout))).toEqual([...planted(killed), ...planted(stopped)]);
     for (const every of [stopped, killed]) {
       expect(await stateOf(folder, every)).toMatchObject({ faults: [], hits: planted(every), state: 'complete' });
     }
   });
 
-  it.skipIf(isShort)('that is stopped is gone on with alone, by its id', async () => {
+  it.skipIf(isShort)('that was stopped is resumed alone, by its id', async () => {
     const stopped = async (every: number): Promise<string> => {
       const run = startRun({ every, folder, device: 'interpreter' });
       await run.until(({ event }) => event === 'hit');
@@ -152,10 +152,10 @@ describe('a job', () => {
     expect((await stateOf(folder, 20_021)).state).toBe('open');
   });
 
-  /** Longer than the tests take, and no load on the machine meanwhile. */
+  /** Runs longer than the tests, with little load on the machine. */
   const long = { space: 4_000_000_000, device: 'interpreter', args: ['--max-cpu', '20'] } as const;
 
-  // These two wait for what comes once a second, together.
+  // These two wait for events that come once a second, so they run concurrently.
   it.concurrent('is paused, resumed and cancelled from another process', async () => {
     const run = startRun({ ...long, every: 1_000_000_007, folder });
     const id = await idOf(run);
@@ -174,7 +174,7 @@ describe('a job', () => {
     expect(await jobs('show', id)).toMatchObject({ status: 64 });
   });
 
-  it.concurrent('pauses while a more important one has its device', async () => {
+  it.concurrent('pauses while a job of higher priority uses its device', async () => {
     const place = join(folder, 'outranked');
     mkdirSync(place);
     writePlanted(place);
@@ -183,14 +183,14 @@ describe('a job', () => {
     const args = [...long.args, '--priority', '3'];
     const other = runHere({ ...long, every: 1_000_000_021, folder: place, args });
     await run.until(({ event, reason }) => event === 'paused' && reason === 'outranked');
-    process.kill(process.pid, 'SIGINT'); // which is the other's, since it is under way
+    process.kill(process.pid, 'SIGINT'); // stops the other run, which is in this process
     await run.until(({ event, reason }) => event === 'resumed' && reason === 'outranked');
     run.child.kill('SIGINT');
     expect((await run.ended).exit).toBe(2);
     expect((await other).exit).toBe(2);
   });
 
-  it('that has changed is not gone on with under its old name', async () => {
+  it('that has changed is not resumed under its old id', async () => {
     const [place, changed] = ['changing', 'changed'].map((name) => join(folder, name)) as [string, string];
     for (const one of [place, changed]) {
       mkdirSync(one);
@@ -203,16 +203,16 @@ describe('a job', () => {
     const message = 'describes another job now';
     // `jobs resume` starts the job's command with this variable. This process imports a file once, hence a second file.
     const [env, args] = [{ MILLRACE_RESUMED_JOB: id }, ['--data-dir', join(place, 'data')]];
-    const told = await runHere({ every: 20_017, folder: changed, env, args });
-    expect(told.exit).toBe(64);
-    expect(told.events.at(-2)?.message).toContain(message);
+    const ran = await runHere({ every: 20_017, folder: changed, env, args });
+    expect(ran.exit).toBe(64);
+    expect(ran.events.at(-2)?.message).toContain(message);
     if (isShort) return;
     const { status, stdout } = resume(place, id);
     expect(status).toBe(64);
     expect(stdout).toContain(message);
   });
 
-  it('goes to another ledger, and what is done there comes back', async () => {
+  it('is exported to another ledger, and the work done there is imported back', async () => {
     const [here, there] = ['here', 'there'].map((name) => join(folder, name)) as [string, string];
     for (const place of [here, there]) {
       mkdirSync(place);
@@ -235,7 +235,7 @@ describe('a job', () => {
     expect((await millrace(here, 'jobs', 'import', 'broken.json')).status).toBe(74);
   });
 
-  it.skipIf(isShort)('that cannot be resumed says why; one that no process runs is cancelled at once', async () => {
+  it.skipIf(isShort)('that cannot be resumed reports why; one that no process runs is cancelled at once', async () => {
     const [here, there] = ['gone', 'kept'].map((name) => join(folder, name)) as [string, string];
     for (const place of [here, there]) {
       mkdirSync(place);
@@ -272,7 +272,7 @@ describe('a job', () => {
     expect((await own('list')).events).toContainEqual(expect.objectContaining({ id, state: 'cancelled' }));
   });
 
-  it.skipIf(isShort)('that is resumed ends with the command that resumed it', async () => {
+  it.skipIf(isShort)('that is resumed stops with the command that resumed it', async () => {
     const place = join(folder, 'ended');
     mkdirSync(place);
     writePlanted(place);
@@ -293,7 +293,7 @@ describe('a job', () => {
   });
 });
 
-it('a ledger that is damaged is set aside, and people and programs are told where it is', async () => {
+it('sets a damaged ledger aside, and reports its path as text and as an event', async () => {
   const place = join(folder, 'damaged');
   mkdirSync(join(place, 'data'), { recursive: true });
   writePlanted(place);
@@ -324,13 +324,13 @@ describe('--on-hit', () => {
   const given = { every: 100_003, space: 1_000_000 };
 
   it('starts a program for each hit, once, with the hit in its environment', async () => {
-    const told = join(folder, 'told');
+    const output = join(folder, 'told');
     const line = 'echo "$MILLRACE_HIT_INDEX $MILLRACE_HIT_N $MILLRACE_HIT_NTH $MILLRACE_HIT $MILLRACE_JOB"';
-    const args = ['--on-hit', script('tell.sh', `${line} >> '${told}'`)];
+    const args = ['--on-hit', script('tell.sh', `${line} >> '${output}'`)];
     const first = await runHere({ ...given, folder, args });
     expect(first.exit).toBe(0);
     const id = first.events.find(({ event }) => event === 'job')?.id;
-    const lines = readFileSync(told, 'utf8').trimEnd().split('\n');
+    const lines = readFileSync(output, 'utf8').trimEnd().split('\n');
     let last = '';
     const wanted = planted(given.every, given.space).map((hit) => {
       const [index = '', n] = hit.split(' ');
@@ -339,24 +339,24 @@ describe('--on-hit', () => {
       return `${index} ${n} ${nth} {"index":${index},"n":${n}} ${id}`;
     });
     expect(lines).toEqual(wanted);
-    await runHere({ ...given, folder, args }); // known now, and told before
-    expect(readFileSync(told, 'utf8').trimEnd().split('\n')).toEqual(wanted);
+    await runHere({ ...given, folder, args }); // now complete, and already reported
+    expect(readFileSync(output, 'utf8').trimEnd().split('\n')).toEqual(wanted);
   });
 
-  it('holds hits back until their programs have been started', async () => {
-    const told = join(folder, 'told-slowly');
+  it('holds hits back until their programs have started', async () => {
+    const output = join(folder, 'told-slowly');
     const events = join(folder, 'slow-events');
-    const shown = `grep -c '"event":"hit"' '${events}' >> '${told}'`;
+    const shown = `grep -c '"event":"hit"' '${events}' >> '${output}'`;
     const args = ['--on-hit', script('slow.sh', shown), '--events', events];
     const { hits } = await runHere({ every: 100_007, space: 1_000_000, folder, args });
-    const counts = readFileSync(told, 'utf8').trimEnd().split('\n').map(Number);
+    const counts = readFileSync(output, 'utf8').trimEnd().split('\n').map(Number);
     expect(counts.length).toBe(hits.length);
-    // The hit after this one is shown, and waits.
+    // The next hit may be shown already, and waits.
     for (const [at, count] of counts.entries()) expect(count).toBeLessThanOrEqual(at + 2);
   });
 
-  it('is tried again where it failed, and never costs the search', async () => {
-    const told = join(folder, 'told-again');
+  it('is run again after a failure, and never fails the search', async () => {
+    const output = join(folder, 'told-again');
     const search = { every: 100_005, space: 1_000_000 };
     const failing = script('fail.sh', 'exit 3');
     const first = await runHere({ ...search, folder, args: ['--on-hit', failing] });
@@ -364,11 +364,11 @@ describe('--on-hit', () => {
     expect(
       first.events.filter(({ event, message }) => event === 'warning' && /status 3/.test(String(message))),
     ).toHaveLength(first.hits.length);
-    await runHere({ ...search, folder, args: ['--on-hit', script('ok.sh', `echo x >> '${told}'`)] });
-    expect(readFileSync(told, 'utf8').trimEnd().split('\n')).toHaveLength(first.hits.length);
+    await runHere({ ...search, folder, args: ['--on-hit', script('ok.sh', `echo x >> '${output}'`)] });
+    expect(readFileSync(output, 'utf8').trimEnd().split('\n')).toHaveLength(first.hits.length);
   });
 
-  it('takes nothing for a command but a program', async () => {
+  it('accepts a program, not a shell command', async () => {
     const trap = join(folder, 'trap');
     const { exit, events } = await runHere({ ...given, folder, args: ['--on-hit', `true; touch '${trap}'`] });
     expect(exit).toBe(64);

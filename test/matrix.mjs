@@ -1,4 +1,4 @@
-// One job over {1..4 real devices} × {pipelines} × {chunk sizes} × {streams}, ten times each: the same results always.
+// One job over {1..4 real devices} × {pipelines} × {chunk sizes} × {streams}, ten times each: results must not differ.
 //   npm run build && node test/matrix.mjs [--devices cuda:0,native,opencl:0,wasm] [--runs 10]
 // `test/engine.test.ts` does the same with virtual devices.
 import { createHash } from 'node:crypto';

@@ -5,14 +5,14 @@ import { armWithAes, type Foreign, missing, runForeign } from './foreign.js';
 import { byTier } from './tier.js';
 
 /**
- * Bodies for instructions that only some processors have, each in programs of its own. They are run where the processor
- * has the instructions, ARM's also where there is a cross compiler and an emulator.
+ * Native bodies for instructions that only some processors have, each in its own programs. They run if the processor has
+ * the instructions. ARM's also run with a cross compiler and an emulator.
  */
 const shaNi: Foreign = {
   cpu: { arch: 'x86', features: new Set(['sse4_1', 'avx2', 'sha_ni']) },
   compiler: ['gcc', '-mavx2', '-msha'],
 };
-/** Items whose number fills no gang. */
+/** Number of items; not a multiple of any gang's width. */
 const COUNT = 509;
 const LONGEST = 40;
 
@@ -27,7 +27,7 @@ const hashes = (lengths: readonly number[]): Kernel =>
     });
   });
 
-/** Lengths about a block's end and past it, fewer in wider gangs, whose programs take compilers longer. */
+/** Lengths around a block's end and past it; fewer for wider gangs, whose programs take longer to compile. */
 const lanesAndLengths: readonly (readonly [lanes: number, lengths: readonly number[]])[] = byTier(
   [
     [1, [14, LONGEST]],
@@ -41,7 +41,7 @@ const lanesAndLengths: readonly (readonly [lanes: number, lengths: readonly numb
     [16, [19]],
   ],
 );
-/** Lanes, and nonces of an item that fill no group, or several. */
+/** Lanes, and nonces per item that fill part of a group or several groups. */
 const lanesAndNonces: readonly (readonly [lanes: number, nonces: number])[] = byTier(
   [[1, 7]],
   [
@@ -58,7 +58,7 @@ describe.each([
   ['c-shani', shaNi, '_mm_sha256rnds2_epu32'],
   ['c-neon-sha', armWithAes, 'vsha256h2q_u32'],
 ] as const)('sha256.compress, %s', (_, foreign, instruction) => {
-  test.for(lanesAndLengths)("%i lanes: node:crypto's digests", ([lanes, lengths], ctx) => {
+  test.for(lanesAndLengths)('%i lanes: same digests as node:crypto', ([lanes, lengths], ctx) => {
     const absent = missing(foreign);
     if (absent) return ctx.skip(absent);
     const kernel = hashes(lengths);
@@ -82,8 +82,8 @@ describe.each([
 });
 
 /** Last words of double hashes. */
-describe('sha256.doubleLasts, c-neon-sha', () => {
-  test.for(lanesAndNonces)("%i lanes, %i nonces an item: node:crypto's", ([lanes, count], ctx) => {
+describe('sha256.doubleLastWords, c-neon-sha', () => {
+  test.for(lanesAndNonces)('%i lanes, %i nonces per item: same words as node:crypto', ([lanes, count], ctx) => {
     const absent = missing(armWithAes);
     if (absent) return ctx.skip(absent);
     const kernel = items(
@@ -106,7 +106,7 @@ describe('sha256.doubleLasts, c-neon-sha', () => {
   });
 });
 
-test('sha256.doubleLasts of nonces that all items share is no native body, and right', (ctx) => {
+test('sha256.doubleLastWords has no native body for nonces that all items share, and is right', (ctx) => {
   const absent = missing(armWithAes);
   if (absent) return ctx.skip(absent);
   const header = randomBytes(92);

@@ -7,7 +7,7 @@ import { RegtestChain } from './network/chain.js';
 import { NodeServer } from './network/node-server.js';
 import { PoolServer } from './network/pool-server.js';
 
-/** `millrace block mine` as people run it, against servers on loopback. */
+/** `millrace block mine` as users run it, against servers on loopback. */
 const PAYOUT = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080';
 const SCRIPT = '0014751e76e8199196d454941c45d1b3a323f1433bd6';
 const here = ['--device', 'wasm', '--threads', '1'];
@@ -27,7 +27,7 @@ async function node(): Promise<NodeServer<RegtestChain>> {
 }
 
 describe('solo', () => {
-  test('mines blocks, tells each, and keeps the password out of everything', async () => {
+  test('mines blocks, reports each, and never shows the password', async () => {
     const server = await node();
     server.chain.transactions = 3;
     const verbose = join(folder, 'verbose.log');
@@ -41,7 +41,7 @@ describe('solo', () => {
     expect(mined.map(({ hash }) => hash)).toEqual(server.chain.tips.slice(1));
     expect(mined.map(({ height, state }) => [height, state])).toEqual([1, 2, 3].map((height) => [height, 'accepted']));
     expect(events.filter(({ event }) => event === 'work').length).toBeGreaterThanOrEqual(3);
-    // What was sent and what was answered, under one number.
+    // Request and answer have the same number.
     const log = readFileSync(verbose, 'utf8');
     const [, id, block] = /rpc → #(\d+) \{.*"submitblock","params":\["([0-9a-f]+)"\]/.exec(log)!;
     expect(block).toBe(server.chain.blocks[0]);
@@ -49,7 +49,7 @@ describe('solo', () => {
     expect(stdout + log).not.toContain('sesame');
   });
 
-  test('takes a cookie, or name and password by the environment', async () => {
+  test('accepts a cookie, or a name and password from the environment', async () => {
     const server = await node();
     const cookie = join(folder, '.cookie');
     writeFileSync(cookie, '__cookie__:0123456789abcdef');
@@ -59,7 +59,7 @@ describe('solo', () => {
     expect([byCookie.status, server.chain.height]).toEqual([0, 1]);
     expect(byCookie.stdout).toMatch(/^block 1 {2}[0-9a-f]{64} {2}accepted\n$/);
     server.credentials = 'anna:apple-pass';
-    // That it was let in is told by what it is refused for.
+    // The error about the chain shows that the credentials were accepted.
     server.name = 'main';
     const byEnvironment = await run(args, { MILLRACE_USER: 'anna', MILLRACE_PASSWORD: 'apple-pass' });
     expect([byEnvironment.status, byEnvironment.stderr]).toEqual([
@@ -74,7 +74,7 @@ describe('solo', () => {
     expect([none.status, none.stderr]).toEqual([74, expect.stringContaining('none.pem')]);
   });
 
-  test('says that signet cannot be mined', async () => {
+  test('reports that signet cannot be mined', async () => {
     const server = await node();
     server.name = 'signet';
     const args = ['--rpc', server.url.replace('//', '//miner:sesame-1234@'), '--payout', PAYOUT, ...here];
@@ -86,7 +86,7 @@ describe('solo', () => {
 });
 
 describe('pools', () => {
-  test('get shares until it is stopped, which is exit status 2', async () => {
+  test('get shares until a signal stops the command with exit status 2', async () => {
     const server = await new PoolServer().listen();
     onTestFinished(() => server.close());
     server.difficulty = '0.00001';
@@ -101,7 +101,7 @@ describe('pools', () => {
   });
 });
 
-test('what makes no sense is said', async () => {
+test('rejects invalid options', async () => {
   const calls: readonly [args: readonly string[], why: RegExp][] = [
     [['--stratum', 'stratum2+tcp://pool:3336', '--user', 'a'], /Stratum V2 is not supported/],
     [['--stratum', 'stratum+tcp://pool:3333'], /no worker name for/],

@@ -9,22 +9,22 @@ import { type Mining, mine, pool } from './network/rig.js';
 const isLong = process.env.MILLRACE_LONG === '1';
 
 /**
- * Bytes of a job that may be left: when devices were busy is known for a quarter of an hour, 460 of them for a job, and a day
- * passes here in less. A work alone has more than this.
+ * Bytes that a job may leave behind. Busy times of devices are kept for 15 minutes, 460 bytes per job, and the day takes
+ * less time than that here. One work object alone is larger than this limit.
  */
 const KEPT = 1500;
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
-/** What is left of the heap, in bytes. */
+/** Heap in use after a garbage collection, in bytes. */
 function heap(): number {
   collect();
   collect();
   return process.memoryUsage().heapUsed;
 }
 
-/** Sends so many jobs, one after the other is begun, and tells by how much the heap has grown meanwhile. */
+/** Sends jobs, each after the one before has started, and returns by how many bytes the heap has grown. */
 async function grownBy<Share extends ShareBase>(
   server: LineServer,
   begin: (onSwitch: () => void) => Mining<Share>,
@@ -41,7 +41,7 @@ async function grownBy<Share extends ShareBase>(
     for (let n = 0; n < count; n++) {
       const before = switched;
       send(n);
-      // What the server itself keeps for the test is not what is looked at.
+      // Lines that the test server keeps are not measured.
       server.lines.length = 0;
       while (switched === before) {
         await new Promise<void>((resolve) => {
@@ -64,7 +64,7 @@ async function grownBy<Share extends ShareBase>(
 useVerifier();
 
 describe('a day of jobs leaves nothing behind: no memory, no timers, no listeners', () => {
-  test('Bitcoin: a pool sends one about every 30 s', async (ctx) => {
+  test('Bitcoin: a pool sends a job about every 30 s', async (ctx) => {
     if (!isLong) return ctx.skip('a day of jobs: npm run test:long');
     const server = await pool();
     server.difficulty = '0.0001';
@@ -82,7 +82,7 @@ describe('a day of jobs leaves nothing behind: no memory, no timers, no listener
     expect(server.refused.filter((why) => why !== 'Job not found')).toEqual([]);
   });
 
-  test('Gapcoin: there is a block every 150 s, and as much work again on the same', async (ctx) => {
+  test('Gapcoin: a pool sends two jobs per block, which comes every 150 s', async (ctx) => {
     if (!isLong) return ctx.skip('a day of jobs: npm run test:long');
     const server = await gapPool();
     server.difficulty = 6n << 48n;

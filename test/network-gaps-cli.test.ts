@@ -8,7 +8,7 @@ import { GapPoolServer } from './network/gap-pool-server.js';
 import { NodeServer } from './network/node-server.js';
 import { byTier } from './tier.js';
 
-/** `millrace gaps mine` as people run it, against servers on loopback. */
+/** `millrace gaps mine` as users run it, against servers on loopback. */
 const PAYOUT = 'rric1qw508d6qejxtdg4y5r3zarvary0c5xw7kpt4dsz';
 const SCRIPT = '0014751e76e8199196d454941c45d1b3a323f1433bd6';
 const plan = ['--device', 'wasm', '--threads', '1', '-f', '20', '--primes', '500', '--window', '8192'];
@@ -16,7 +16,7 @@ const plan = ['--device', 'wasm', '--threads', '1', '-f', '20', '--primes', '500
 const folder = mkdtempSync(join(tmpdir(), 'millrace-network-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('solo: mines blocks, tells each, and keeps the password out of everything', async () => {
+test('solo: mines blocks, reports each, and never shows the password', async () => {
   const server = await new NodeServer(new GapChain(SCRIPT)).listen();
   onTestFinished(() => server.close());
   const [verbose, password] = [join(folder, 'tests'), join(folder, 'password')];
@@ -32,7 +32,7 @@ test('solo: mines blocks, tells each, and keeps the password out of everything',
     server.chain.tips.slice(1).map((hash, at) => [hash, at + 1, 'accepted']),
   );
   expect(mined.every(({ shift, gap, merit }) => shift === 20 && Number(gap) > 700 && Number(merit) > 3.9)).toBe(true);
-  // What was found, what was sent and what was answered, under one number.
+  // The log has the candidate, the request and its answer.
   const log = readFileSync(verbose, 'utf8');
   const { hash, adder, difficulty } = mined[0]!;
   const candidate = `pow_valid=true ratio=\\d\\.\\d{6} share_difficulty=${difficulty} mpz_hash=0x${hash} mpz_adder=0x${Number(adder).toString(16)}`;
@@ -48,7 +48,7 @@ test('solo: mines blocks, tells each, and keeps the password out of everything',
   expect(stdout + log).not.toContain('sesame');
 });
 
-test('pools get shares until it is stopped, which is exit status 2', async () => {
+test('pools get shares until a signal stops the command with exit status 2', async () => {
   const server = await new GapPoolServer().listen();
   onTestFinished(() => server.close());
   const url = server.url.replace('//', '//worker:apple-pass@');
@@ -62,15 +62,15 @@ test('pools get shares until it is stopped, which is exit status 2', async () =>
   expect(stdout).not.toMatch(/apple-pass/);
 });
 
-test('what makes no sense is said', async () => {
-  const said = async (...args: string[]): Promise<string> => {
+test('rejects invalid options', async () => {
+  const stderrOf = async (...args: string[]): Promise<string> => {
     const { status, stderr } = await millrace(['gaps', 'mine', ...args]);
     expect(status).toBe(64);
     return stderr;
   };
   const [nowhere, payout] = await Promise.all([
-    said('--shift', '32'),
-    said('--rpc', 'http://127.0.0.1:1', '--payout', 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4'),
+    stderrOf('--shift', '32'),
+    stderrOf('--rpc', 'http://127.0.0.1:1', '--payout', 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4'),
   ]);
   expect(nowhere).toMatch(/neither --rpc nor --stratum is given/);
   expect(payout).toMatch(/cannot be paid/);

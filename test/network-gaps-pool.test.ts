@@ -7,7 +7,7 @@ import { exactJson } from './network/node-server.js';
 import { methods } from './network/rig.js';
 import { byTier, isShort, patience } from './tier.js';
 
-/** Gapcoin for pools on loopback that recompute every share with code of their own, and misbehave where they are told to. */
+/** Mining Gapcoin for pools on loopback, which recompute every share with their own code and misbehave on request. */
 const HARD = 60n << 48n;
 
 const ofBlock = (server: GapPoolServer): string => server.current!.data.toString('hex', 4, 36);
@@ -15,9 +15,9 @@ const ofBlock = (server: GapPoolServer): string => server.current!.data.toString
 useVerifier();
 
 describe('shares', () => {
-  test('are all taken: none twice, ids from 0 on, header after header', async () => {
+  test('are all accepted: no duplicates, ids from 0, header after header', async () => {
     const server = await gapPool();
-    // So few numbers that several headers are gone through.
+    // Few numbers per header, so that several headers are used up.
     const { log, stop } = mineGaps([server.url.replace('//', '//worker:apple-pass@')], {}, {}, { shift: 14 });
     await server.until(() => new Set(server.accepted.map(({ hash }) => hash)).size >= byTier(2, 3));
     await stop();
@@ -26,13 +26,13 @@ describe('shares', () => {
     expect(server.lines.map(({ id }) => id)).toEqual(server.lines.map((_, id) => id));
     expect(server.lines[0]!.params).toEqual(['worker', 'apple-pass']);
     expect(server.lines[1]!.params?.slice(0, 2)).toEqual(['worker', 'apple-pass']);
-    // What was sent and what was answered, under one number; the password nowhere.
+    // Request and answer have the same number; the password is nowhere.
     expect(log.some((line) => /→ \{"id":1,"method":"mining.submit"/.test(line))).toBe(true);
     expect(log.some((line) => line.endsWith('← {"id":1,"result":true,"error":null}'))).toBe(true);
     expect(log.join('\n')).not.toMatch(/apple-pass/);
   });
 
-  test.skipIf(isShort)('that the chain would take, too, are blocks', async () => {
+  test.skipIf(isShort)('that the chain would also accept are blocks', async () => {
     const server = await gapPool();
     server.job(true, EASY);
     const { miner, until, stop } = mineGaps([server.url]);
@@ -42,7 +42,7 @@ describe('shares', () => {
     expect(miner.tally.counts.blocks).toBe(miner.tally.counts.accepted);
   });
 
-  test('are of the difficulty that the pool has last said, be it wild', async () => {
+  test('meet the difficulty that the pool set last, even after extreme values', async () => {
     const server = await gapPool();
     const { told, stop } = mineGaps([server.url]);
     await server.until(() => server.accepted.length >= 1);
@@ -53,14 +53,14 @@ describe('shares', () => {
     server.difficulty = 3n << 48n;
     const job = server.send(false);
     await server.until(() => server.accepted.some((one) => one.job === job));
-    // As fixed point, as an object, as the number itself.
+    // As fixed point, in an object, as a plain number.
     for (const params of [`[${EASY},${22n << 48n}]`, `{"difficulty":${HARD}}`, '[4.5]'])
       for (const { socket } of server.clients)
         socket.write(`{"id":null,"method":"mining.set_difficulty","params":${params}}\n`);
     for (const client of server.clients) client.send({ id: 'heard', method: 'client.get_version', params: [] });
     const heard = (): number => server.lines.findIndex(({ id }) => id === 'heard');
     await server.until(() => heard() >= 0);
-    // Shares are judged in the order in which they come, 100 ms each: those that came before the answer may still wait.
+    // Shares are checked in order of arrival, 100 ms each; those sent before the answer may still be queued.
     const before = server.lines.slice(0, heard()).filter(({ method }) => method === 'mining.submit').length;
     await server.until(() => server.accepted.length > before + 1);
     await stop();
@@ -81,11 +81,11 @@ describe('shares', () => {
 });
 
 describe('a new block', () => {
-  test('nothing of an old one is sent after it was heard', async () => {
+  test('ends shares of the old block as soon as it is received', async () => {
     const server = await gapPool();
     const { miner, stop } = mineGaps([server.url]);
     await server.until(() => server.accepted.length >= 1);
-    /** Blocks that the client knows to be over: it has answered what was sent after the new one. */
+    /** Blocks that the client knows to be old: it has answered a request sent after the new one. */
     const over = new Set<unknown>();
     const late: unknown[] = [];
     server.misdeed = ({ id, method, params }) => {
@@ -98,7 +98,7 @@ describe('a new block', () => {
       const old = ofBlock(server);
       const job = server.send();
       for (const client of server.clients) client.send({ id: old, method: 'client.get_version', params: [] });
-      // Half of them come while the one before is only just begun.
+      // Half of them come when the block before has only just started.
       if (n % 2 === 0) await server.until(() => over.has(old));
       else await server.until(() => server.accepted.some((one) => one.job === job));
     }
@@ -109,7 +109,7 @@ describe('a new block', () => {
     expect(miner.tally.switchMs).toBeGreaterThan(0);
   });
 
-  test('takes the place of a search that would never end', async () => {
+  test('replaces a search that would never end', async () => {
     const server = await gapPool();
     server.difficulty = HARD;
     const switched: string[] = [];
@@ -145,7 +145,7 @@ describe('a pool that misbehaves', () => {
     ['resets the connection', ({ socket }) => socket.resetAndDestroy()],
   ];
   test.each(odd.filter(([what]) => byTier(/garbage|65 bits/, /./).test(what)))(
-    '%s: it is left, and tried again',
+    '%s: the miner disconnects and tries again',
     async (_, act) => {
       const server = await gapPool();
       const { told, stop } = mineGaps([server.url]);
@@ -158,7 +158,7 @@ describe('a pool that misbehaves', () => {
     },
   );
 
-  test('says and does what nobody asked for: it is mined for all the same', async () => {
+  test('sends unsolicited messages: mining continues', async () => {
     const server = await gapPool();
     const { told, stop } = mineGaps([server.url]);
     await server.until(() => server.accepted.length >= 1);
@@ -198,7 +198,7 @@ describe('a pool that misbehaves', () => {
     expect(server.refused.filter((why) => why !== 'stale')).toEqual([]);
   });
 
-  test.skipIf(isShort)('disconnects at every step: each time it is called again', async () => {
+  test.skipIf(isShort)('disconnects at every step: the miner reconnects each time', async () => {
     const server = await gapPool();
     const steps = ['mining.request', 'mining.submit', 'mining.request', 'mining.submit'];
     server.misdeed = ({ method }, client) => {
@@ -226,7 +226,7 @@ describe('a pool that misbehaves', () => {
     expect(server.refused).toEqual([]);
   });
 
-  test('rejects shares: the reasons are counted, and mining goes on', async () => {
+  test('rejects shares: the reasons are counted, and mining continues', async () => {
     const server = await gapPool();
     const words: unknown[] = [[21, 'Share less than target', null], { code: 20, message: 'stale' }, null, 'no'];
     let count = 0;
@@ -247,7 +247,7 @@ describe('a pool that misbehaves', () => {
     ]);
   });
 
-  test('refuses the worker: the next pool is taken, and sees its own credentials only', async () => {
+  test('refuses the worker: the next pool is used, and sees only its own credentials', async () => {
     const [first, second] = [await gapPool(), await gapPool()];
     first.misdeed = ({ id }, client) => {
       client.send({ id, result: null, error: [24, 'Unauthorized worker', null] });

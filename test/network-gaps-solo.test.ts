@@ -11,13 +11,13 @@ import { gapNode, gapScan, mineAt, PAYOUT, SCRIPT, useVerifier } from './network
 import { type Misdeed, NodeServer } from './network/node-server.js';
 import { byTier, isLong, isShort } from './tier.js';
 
-/** Gapcoin, solo, against a node on loopback that recomputes every proof and every block with code of its own. */
+/** Solo mining of Gapcoin against a node on loopback, which recomputes every proof and block with its own code. */
 const HARD = 60n << 48n;
 
 useVerifier();
 
 describe('a node with templates', () => {
-  test(`takes a chain of ${byTier(3, 5, 100)} blocks, each with another number of transactions`, async () => {
+  test(`accepts a chain of ${byTier(3, 5, 100)} blocks with varying numbers of transactions`, async () => {
     const node = await gapNode();
     const enough = byTier(3, 5, 100);
     const difficulties = new Set<bigint>();
@@ -37,7 +37,7 @@ describe('a node with templates', () => {
     expect(node.calls).not.toContain('getwork');
   });
 
-  test('pays an address of its chain, and none of another', async () => {
+  test('pays an address of its chain, and rejects one of another chain', async () => {
     const node = await gapNode();
     await mineAt(node, 'rric1qw508d6qejxtdg4y5r3zarvary0c5xw7kpt4dsz', { maxAccepted: 1 }).running;
     expect([node.chain.height, node.chain.refusals]).toEqual([1, []]);
@@ -76,30 +76,30 @@ describe('a node with templates', () => {
 });
 
 describe('a node with getwork', () => {
-  test(`takes a chain of ${byTier(2, 3, 100)} blocks`, async () => {
+  test(`accepts a chain of ${byTier(2, 3, 100)} blocks`, async () => {
     const node = await gapNode();
     node.longPolling = '/longpoll';
     const enough = byTier(2, 3, 100);
     const { running, log } = mineAt(node, undefined, { maxAccepted: enough });
     await running;
     expect([node.chain.height, node.chain.refusals]).toEqual([enough, []]);
-    // What was sent and what was answered, under one number.
+    // Request and answer have the same number.
     const [, id] = log.map((line) => /^→ #(\d+) .*"params":\["[0-9a-f]{174,}"\]/.exec(line)).find((one) => one)!;
     expect(log).toContain(`← #${id} 200 {"result":true,"error":null,"id":${id}}`);
     expect(log.join('\n')).not.toMatch(/sesame/);
   });
 
   test.each([
-    ['by long poll', '/longpoll'],
-    ['by an address of its own', 'own'],
-    ['by the clock', undefined],
-  ])('has another tip: it is mined on at once, %s', async (_, path) => {
+    ['by long poll at a path', '/longpoll'],
+    ['by long poll at a full URL', 'own'],
+    ['by polling', undefined],
+  ])('has a new tip: mining moves to it at once, %s', async (_, path) => {
     const node = await gapNode();
     node.longPolling = path === 'own' ? `${node.url}/longpoll?x=1` : path;
     node.chain.difficulty = HARD;
     const mining = mineAt(node, undefined, {
       maxAccepted: 1,
-      // Nothing is ever found in the first work.
+      // The first work is too hard to find a share.
       onSwitch: () => {
         if (node.chain.difficulty !== HARD) return;
         node.chain.tips.push('ab'.repeat(32));
@@ -115,7 +115,7 @@ describe('a node with getwork', () => {
     expect(polled.length > 0).toBe(path !== undefined);
   });
 
-  test('whose long poll is somewhere else is not followed there', async () => {
+  test('whose long poll URL is on another server is not followed there', async () => {
     const [node, other] = [await gapNode(), await gapNode()];
     node.longPolling = `${other.url}/longpoll`;
     const { running } = mineAt(node, undefined, { maxAccepted: 2 });
@@ -123,7 +123,7 @@ describe('a node with getwork', () => {
     expect([node.chain.height, other.calls, other.paths]).toEqual([2, [], []]);
   });
 
-  test('says no: the block is stale, and the next one is mined', async () => {
+  test('refuses a block: it counts as stale, and the next one is mined', async () => {
     const node = await gapNode();
     node.longPolling = '/longpoll';
     let left = 1;
@@ -178,7 +178,7 @@ describe('a node with getwork', () => {
     ]);
   });
 
-  test('which it has not: what to do is said', async () => {
+  test('is required: mining at a node without it is an error', async () => {
     const chain = new GapChain(SCRIPT);
     const node = await new NodeServer({ height: 0, template: () => chain.template(), submit: () => 'no' }).listen();
     onTestFinished(() => node.close());
@@ -186,7 +186,7 @@ describe('a node with getwork', () => {
   });
 });
 
-describe('headers of the chain are mined again, to the bytes that were submitted then', () => {
+describe('headers of the real chain are mined again and give the bytes that were submitted', () => {
   const blocks = JSON.parse(readFileSync(new URL('./data/gaps/blocks.json', import.meta.url), 'utf8')) as Block[];
   interface Block {
     readonly name: string;
@@ -196,7 +196,7 @@ describe('headers of the chain are mined again, to the bytes that were submitted
     readonly nonce: number;
     readonly shift: number;
   }
-  // 281, 1,023,209, 3,881,429 and 20,540,019 integers behind the hash.
+  // 281, 1,023,209, 3,881,429 and 20,540,019 integers past the hash.
   test.for(['testnet genesis', 'mainnet genesis', '1385457', '1385452'])('%s', async (which, ctx) => {
     if (isShort && which !== 'testnet genesis') return ctx.skip('a million integers: npm run test:all');
     if (!isLong && !which.includes('genesis')) return ctx.skip('millions of integers: npm run test:long');
@@ -230,10 +230,10 @@ describe('headers of the chain are mined again, to the bytes that were submitted
   });
 });
 
-test('over https: only a node that somebody vouches for is told anything', async () => {
+test('over https: a node with an untrusted certificate gets no request', async () => {
   const node = await new NodeServer(new GapChain(SCRIPT)).listen({ key, cert });
   onTestFinished(() => node.close());
-  let tell: (told: SourceEvent) => void = () => undefined;
+  let tell: (event: SourceEvent) => void = () => undefined;
   const first = new Promise<SourceEvent>((resolve) => {
     tell = resolve;
   });
@@ -245,6 +245,6 @@ test('over https: only a node that somebody vouches for is told anything', async
   expect([node.chain.height, node.chain.refusals]).toEqual([1, []]);
 });
 
-/** Why the node was not taken, each time. */
+/** The reasons for which the node was refused. */
 const refusalsIn = (told: readonly string[]): string[] =>
   told.flatMap((one) => /^refused \S+ (?:.*: )?([^:]+); trying again/.exec(one)?.[1] ?? []);

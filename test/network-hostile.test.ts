@@ -6,7 +6,7 @@ import { PoolServer } from './network/pool-server.js';
 import { EASY, mine, pool, useDevice } from './network/rig.js';
 import { byTier, patience } from './tier.js';
 
-/** Pools that break the protocol, go away, or want what is not theirs. */
+/** Pools that break the protocol, disconnect, or try to steal. */
 
 useDevice();
 
@@ -15,17 +15,17 @@ describe('a pool that misbehaves', () => {
     ['sends a line of 10 MB', (client) => void client.socket.write(`"${'x'.repeat(10_000_000)}"\n`)],
     ['sends garbage without end', (client) => void client.socket.write(`${'\u0000\ufffd{[\n'.repeat(5000)}`)],
     ['sends a job of wrong types', (client) => client.send({ method: 'mining.notify', params: [1, 2, 3, {}, null] })],
-    ['sends a job of no parameters', (client) => client.send({ method: 'mining.notify', params: 'now' })],
+    ['sends a job without a list of parameters', (client) => client.send({ method: 'mining.notify', params: 'now' })],
     ['sets a difficulty of 0', (client) => client.difficulty('0')],
     ['sets a difficulty below 0', (client) => client.difficulty('-1')],
-    ['sets a difficulty that is a text', (client) => client.difficulty('"1"')],
+    ['sets a difficulty that is a string', (client) => client.difficulty('"1"')],
     ['sets an endless extranonce', (client) => client.send({ method: 'mining.set_extranonce', params: ['00', 1e9] })],
-    ['sets an extranonce that is none', (client) => client.send({ method: 'mining.set_extranonce', params: [7, 4] })],
+    ['sets a numeric extranonce', (client) => client.send({ method: 'mining.set_extranonce', params: [7, 4] })],
     ['resets the connection', (client) => client.socket.resetAndDestroy()],
     ['closes the connection', (client) => client.socket.end()],
   ];
   test.each(odd.filter(([what]) => byTier(/wrong types|endless|resets/, /./).test(what)))(
-    '%s: it is left, and tried again',
+    '%s: the miner disconnects and tries again',
     async (_, act) => {
       const server = await pool();
       const { told, stop } = mine([server.url]);
@@ -40,7 +40,7 @@ describe('a pool that misbehaves', () => {
     },
   );
 
-  test('sends what nobody asked for: it is mined for all the same', async () => {
+  test('sends unsolicited messages: mining continues', async () => {
     const server = await pool();
     const { told, stop } = mine([server.url]);
     await server.until(() => server.accepted.length >= 1);
@@ -60,7 +60,7 @@ describe('a pool that misbehaves', () => {
     expect([server.connections, server.refused]).toEqual([1, []]);
     expect(told.some((one) => one.includes('another host: not followed'))).toBe(true);
     const message = told.find((one) => one.includes('hello'))!;
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: that they are gone is what is looked at
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: checks that control characters are removed
     expect(message).not.toMatch(/[\u0000-\u001f\u202e]/);
     expect(message.length).toBeLessThan(300);
   });
@@ -101,7 +101,7 @@ describe('a pool that misbehaves', () => {
     expect(server.refused.filter((why) => why !== 'Job not found')).toEqual([]);
   });
 
-  test('disconnects at every step: each time it is called again', async () => {
+  test('disconnects at every step: the miner reconnects each time', async () => {
     const server = await pool();
     let dropped = 0;
     let inSession = 0;
@@ -137,7 +137,7 @@ describe('a pool that misbehaves', () => {
     },
   );
 
-  test('rejects shares: the reasons are counted, and mining goes on', async () => {
+  test('rejects shares: the reasons are counted, and mining continues', async () => {
     const server = await pool();
     const words: unknown[] = [[23, 'Low difficulty share', null], { code: 21, message: 'stale' }, 'no', null, [21, 5]];
     let count = 0;
@@ -158,7 +158,7 @@ describe('a pool that misbehaves', () => {
 });
 
 describe('several pools', () => {
-  test('are taken in their order; the first again when it is back; each sees its own credentials only', async () => {
+  test('are used in order, the first again when it is back; each sees only its own credentials', async () => {
     const [first, second] = [await pool(), await pool()];
     const own = (server: PoolServer, who: string): string => server.url.replace('//', `//${who}@`);
     await first.close();
@@ -183,7 +183,7 @@ describe('several pools', () => {
     expect(log.some((line) => /← \{"id":2,"result":\[/.test(line))).toBe(true);
   });
 
-  test('one that asks to be called at another of its ports is', async () => {
+  test('may move the miner to another port of the same host', async () => {
     const [first, second] = [await pool(), await pool()];
     const { stop } = mine([first.url]);
     await first.until(() => first.accepted.length >= 1);
@@ -194,7 +194,7 @@ describe('several pools', () => {
     expect(second.refused).toEqual([]);
   });
 
-  test('a certificate that nobody vouches for is refused, one of an authority of ours is taken', async () => {
+  test('with an untrusted certificate are refused, and accepted if its authority is given', async () => {
     const server = new PoolServer();
     server.difficulty = EASY;
     await server.listen({ key, cert });

@@ -3,12 +3,12 @@ import { Engine, type FaultSpec, virtualDevices } from '../src/engine/index.js';
 import { device, methods, mine, pool, useDevice } from './network/rig.js';
 import { byTier } from './tier.js';
 
-/** Mining for pools on loopback that recompute every share with code of their own. */
+/** Mining for pools on loopback, which recompute every share with their own code. */
 
 useDevice();
 
 describe('shares', () => {
-  test('are all taken: none twice, versions within the mask, the header recomputed by the pool', async () => {
+  test('are all accepted: no duplicates, versions within the mask, headers recomputed by the pool', async () => {
     const server = await pool();
     const { miner, until, stop } = mine([server.url]);
     await until(() => miner.tally.counts.accepted >= byTier(4, 20));
@@ -25,10 +25,10 @@ describe('shares', () => {
   });
 
   test.each([
-    ['without version rolling, by a pool that does not know it', undefined, 6],
+    ['without version rolling, by a pool that does not support it', undefined, 6],
     ['with two free bits and one byte of extranonce', 0x00006000, 1],
     ['with no extranonce at all', 0x1fffe000, 0],
-  ])('%s', async (_, mask, size) => {
+  ])('are accepted %s', async (_, mask, size) => {
     const server = await pool();
     server.mask = mask;
     server.size = size;
@@ -41,7 +41,7 @@ describe('shares', () => {
     expect(submits.every(({ params }) => params?.length === wanted)).toBe(true);
   });
 
-  test('of a pool that closes the connection on mining.configure', async () => {
+  test('are accepted by a pool that closes the connection on mining.configure', async () => {
     const server = await pool();
     server.mask = undefined;
     server.misdeed = ({ method }, client) => {
@@ -56,7 +56,7 @@ describe('shares', () => {
     expect(methods(server).filter((one) => one === 'mining.configure')).toHaveLength(1);
   });
 
-  test('are of the difficulty of their job: 0.001, a million, fractions', async () => {
+  test('meet the difficulty of their job: 0.001, a million, fractions', async () => {
     const server = await pool();
     const { stop } = mine([server.url]);
     await server.until(() => server.accepted.length >= 2);
@@ -68,11 +68,11 @@ describe('shares', () => {
     const { id } = server.send();
     await server.until(() => server.accepted.filter(({ job }) => job === id).length >= byTier(1, 5));
     await stop();
-    // An old share may have been on its way when its job ended; a wrong target would be another word.
+    // A share may have been in flight when its job ended; a wrong target would give another reason.
     expect(server.refused.filter((why) => why !== 'Job not found')).toEqual([]);
   });
 
-  test('go on where they were when a job is sent twice', async () => {
+  test('are not repeated when a job is sent again', async () => {
     const server = await pool();
     const { stop } = mine([server.url]);
     for (let again = 1; again <= byTier(2, 5); again++) {
@@ -85,8 +85,8 @@ describe('shares', () => {
 });
 
 describe('several devices', () => {
-  async function withDevices(natures: readonly FaultSpec[], use: (engine: Engine) => Promise<void>): Promise<void> {
-    const own = new Engine(virtualDevices(device, natures), { streams: 1, slots: 2 });
+  async function withDevices(faults: readonly FaultSpec[], use: (engine: Engine) => Promise<void>): Promise<void> {
+    const own = new Engine(virtualDevices(device, faults), { streams: 1, slots: 2 });
     try {
       await use(own);
     } finally {
@@ -94,7 +94,7 @@ describe('several devices', () => {
     }
   }
 
-  test('never try the same header: all of them work, and no share comes twice', async () => {
+  test('never try the same header: all of them work, and no share is found twice', async () => {
     const server = await pool();
     await withDevices([{}, {}, {}], async (own) => {
       const { until, miner, stop } = mine([server.url], {}, {}, own);
@@ -105,7 +105,7 @@ describe('several devices', () => {
     expect(new Set(server.accepted.map(({ hash }) => hash)).size).toBe(server.accepted.length);
   });
 
-  test('one that lies is found out: nothing of it is sent, and the others go on', async () => {
+  test('exclude one that lies: none of its wrong shares is sent, and the others continue', async () => {
     const server = await pool();
     await withDevices([{ liesAt: 2 }, {}], async (own) => {
       const { until, miner, stop } = mine([server.url], {}, {}, own);
@@ -119,7 +119,7 @@ describe('several devices', () => {
   });
 });
 
-test('with no device left it ends, and says which and why', async () => {
+test('mining ends when no device is left, and the error names the device', async () => {
   const server = await pool();
   const own = new Engine(virtualDevices(device, [{ liesAt: 2 }]), { streams: 1, slots: 2 });
   await expect(mine([server.url], { mask: 0 }, {}, own).running).rejects.toThrow(/virtual:0/);
@@ -128,11 +128,11 @@ test('with no device left it ends, and says which and why', async () => {
 });
 
 describe('a new job', () => {
-  test('with clean_jobs: nothing of an old one is sent after it was heard', async () => {
+  test('with clean_jobs ends shares of the old job as soon as it is received', async () => {
     const server = await pool();
     const { miner, stop } = mine([server.url]);
     await server.until(() => server.accepted.length >= 1);
-    /** Jobs that the client knows to be over: it has answered what was sent after the new one. */
+    /** Jobs that the client knows to be old: it has answered a request sent after the new one. */
     const over = new Set<string>();
     const late: string[] = [];
     server.misdeed = ({ id, method, params }) => {
@@ -147,7 +147,7 @@ describe('a new job', () => {
       jobs.push(old);
       server.send(true);
       for (const client of server.clients) client.send({ id: old, method: 'client.get_version', params: [] });
-      // Half of them come while the one before is only just begun.
+      // Half of them come when the job before has only just started.
       if (n % 2 === 0) await server.until(() => over.has(old));
       else await server.until(() => server.accepted.some(({ job }) => job === server.current!.id));
     }
@@ -159,7 +159,7 @@ describe('a new job', () => {
     expect(miner.tally.switchMs).toBeGreaterThan(0);
   });
 
-  test('without it: shares of the old one still count', async () => {
+  test('without clean_jobs leaves shares of the old job valid', async () => {
     const server = await pool();
     const { stop } = mine([server.url]);
     await server.until(() => server.accepted.length >= 2);
@@ -171,7 +171,7 @@ describe('a new job', () => {
     expect(server.refused).toEqual([]);
   });
 
-  test('brings the extranonce that was set before it, of another size', async () => {
+  test('uses the extranonce that was set before it, also of another size', async () => {
     const server = await pool();
     const { stop } = mine([server.url]);
     await server.until(() => server.accepted.length >= 1);
@@ -191,7 +191,7 @@ describe('a new job', () => {
     expect(new Set(server.accepted.map(({ extranonce2 }) => extranonce2.length))).toEqual(new Set([8, 16, 4, 6]));
   });
 
-  test('a new version mask counts at once', async () => {
+  test('is not needed for a new version mask, which takes effect at once', async () => {
     const server = await pool();
     const { stop } = mine([server.url]);
     await server.until(() => server.accepted.length >= 1);
@@ -199,7 +199,7 @@ describe('a new job', () => {
     for (const client of server.clients) client.send({ method: 'mining.set_version_mask', params: ['00c00000'] });
     await server.until(() => server.accepted.slice(before).some(({ version }) => (version & 0x00c00000) !== 0));
     await stop();
-    // The pool's own mask was the wider one all the time.
+    // The pool itself accepts the wider mask throughout.
     const last = server.accepted.at(-1)!;
     expect((last.version & ~0x00c00000) >>> 0).toBe(0x20000000);
     expect(server.refused).toEqual([]);

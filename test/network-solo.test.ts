@@ -11,11 +11,11 @@ import { Miner, type MinerOptions } from '../src/workload/mining/miner.js';
 import { RegtestChain } from './network/chain.js';
 import { NodeServer } from './network/node-server.js';
 
-/** Solo mining against a node on loopback that recomputes every block with code of its own. */
+/** Solo mining against a node on loopback, which recomputes every block with its own code. */
 const PAYOUT = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080';
 const SCRIPT = '0014751e76e8199196d454941c45d1b3a323f1433bd6'; // BIP 173's key
 const CHAIN = process.env.MILLRACE_LONG === '1' ? 150 : 20;
-/** Back-off without its time. */
+/** Backs off without waiting. */
 const hasty: Clock = { now: () => performance.now(), wait: () => new Promise((resolve) => setImmediate(resolve)) };
 
 let device: Device;
@@ -53,7 +53,7 @@ function minerOf(
 }
 
 describe('a node', () => {
-  test(`takes a chain of ${CHAIN} blocks, each with another number of transactions`, async () => {
+  test(`accepts a chain of ${CHAIN} blocks with varying numbers of transactions`, async () => {
     await withNode(async (node) => {
       const miner = minerOf(node, {
         maxAccepted: CHAIN,
@@ -65,7 +65,7 @@ describe('a node', () => {
       expect(node.chain.refusals).toEqual([]);
       expect(node.chain.height).toBe(CHAIN);
       expect(miner.tally.counts).toEqual({ accepted: CHAIN, rejected: 0, stale: 0, lost: 0, blocks: CHAIN });
-      // Templates of all sizes were among them; the subsidy halves with the 150th.
+      // Templates of all sizes were mined; the subsidy halves at block 150.
       const sizes = new Set(node.chain.blocks.map((hex) => Number.parseInt(hex.slice(160, 162), 16)));
       expect([...sizes].sort()).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
     });
@@ -86,20 +86,20 @@ describe('a node', () => {
     }, script);
   });
 
-  test('that has another tip is mined on at once; its old work is stale', async () => {
+  test('with a new tip gets blocks on that tip at once; old work is stale', async () => {
     await withNode(async (node) => {
       const works: string[] = [];
       const stop = new AbortController();
       const rival = new RegtestChain(SCRIPT);
       const miner = minerOf(node, {
         signal: stop.signal,
-        // A block of another miner's comes in while ours is on its way.
         onVerdict: (share, verdict) => {
           works.push(`${share.work.height} ${verdict.state}`);
           if (works.length === 3) stop.abort();
         },
       });
       const other = new Promise<void>((resolve) => {
+        // Another miner's block arrives while ours is being submitted.
         node.misdeed = (method) => {
           if (method === 'submitblock' && node.chain.height === 1 && rival.height === 0) {
             rival.tips.push('rival');
@@ -116,7 +116,7 @@ describe('a node', () => {
     });
   });
 
-  test('that is away, redirects, sends garbage, wrong types or too much is asked again', async () => {
+  test('that redirects, resets, or sends garbage, wrong types or too much is asked again', async () => {
     await withNode(async (node) => {
       const odd: string[] = [];
       node.misdeed = (method, _, response) => {
@@ -147,7 +147,7 @@ describe('a node', () => {
     });
   });
 
-  test('that closes the connection on a block gets it once more', async () => {
+  test('that closes the connection on a block gets the block again', async () => {
     await withNode(async (node) => {
       let dropped = 0;
       node.misdeed = (method, _, response) => {
@@ -162,7 +162,7 @@ describe('a node', () => {
     });
   });
 
-  test('of signet, of another chain than the address, or with other credentials ends it with words', async () => {
+  test('on signet, on another chain than the address, or with other credentials ends mining with an error', async () => {
     await withNode(async (node) => {
       node.name = 'signet';
       await expect(minerOf(node).run()).rejects.toThrow(/signet cannot be mined: its blocks need a signature/);
@@ -202,7 +202,7 @@ const ODD: readonly Odd[] = [
   (node) => ({ result: { ...node.chain.template(), bits: 'zz7fffff' } }),
   () => undefined,
   (_, response) => {
-    // Without end, until nobody listens any more.
+    // Endless, until the client disconnects.
     const more = Buffer.alloc(1 << 20, 0x20);
     const send = (): void => {
       while (!response.destroyed && response.write(more)) {}

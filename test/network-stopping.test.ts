@@ -18,9 +18,9 @@ import { NodeServer } from './network/node-server.js';
 import { engine, type Mining, mine, mineFor, mineFrom, pool } from './network/rig.js';
 import { byTier, patience } from './tier.js';
 
-/** Mining that is stopped while a server is silent, in every state that a connection has. */
+/** Mining stops promptly while a server is silent, in every state of a connection. */
 
-/** Two seconds, and half of them again for a machine that does other work as well. */
+/** Two seconds, and one more for a busy machine. */
 const LIMIT_MS = patience(3000);
 const real = { clock: realClock };
 type Stopped = Pick<Mining<never>, 'stop'>;
@@ -31,7 +31,7 @@ async function stopsSoon({ stop }: Stopped): Promise<void> {
   expect(performance.now() - from).toBeLessThan(LIMIT_MS);
 }
 
-/** A server that takes connections and says nothing. */
+/** A server that accepts connections and sends nothing. */
 async function silentServer(): Promise<{ readonly port: number; readonly connected: Promise<void> }> {
   let connect: () => void = () => undefined;
   const connected = new Promise<void>((resolve) => {
@@ -59,13 +59,13 @@ function mineAlone(url: string): Stopped {
   return mineFrom(bitcoinNode(rpc, PAYOUT, 0x1fffe000), (work, how) => scanWork(engine, work, how));
 }
 
-/** Resolves when the node has been called this way, which it then does not answer. */
-function silentAt(node: NodeServer<RegtestChain> | Awaited<ReturnType<typeof gapNode>>, what: string): Promise<void> {
+/** Resolves when the node receives this call, which it leaves unanswered. */
+function silentAt(node: NodeServer<RegtestChain> | Awaited<ReturnType<typeof gapNode>>, call: string): Promise<void> {
   return new Promise((resolve) => {
     node.misdeed = (method, _, __, [given]) => {
       const isPoll = (given as { readonly longpollid?: string } | undefined)?.longpollid !== undefined;
       const state = isPoll ? 'long poll' : given !== undefined && method === 'getwork' ? 'getwork of a block' : method;
-      if (state !== what) return undefined;
+      if (state !== call) return undefined;
       resolve();
       return 'done';
     };
@@ -74,10 +74,10 @@ function silentAt(node: NodeServer<RegtestChain> | Awaited<ReturnType<typeof gap
 
 useVerifier();
 
-describe('pools', () => {
+describe('mining stops while a pool is silent', () => {
   test.each(
     byTier(['mining.subscribe'], ['mining.configure', 'mining.subscribe', 'mining.authorize', 'mining.submit']),
-  )('%s', async (silent) => {
+  )('at %s', async (silent) => {
     const server = await pool();
     server.misdeed = ({ method }) => method === silent;
     const mining = mine([server.url], real);
@@ -85,14 +85,14 @@ describe('pools', () => {
     await stopsSoon(mining);
   });
 
-  test('a handshake of TLS', async () => {
+  test('in a TLS handshake', async () => {
     const { port, connected } = await silentServer();
     const mining = mine([`stratum+ssl://127.0.0.1:${port}`], real);
     await connected;
     await stopsSoon(mining);
   });
 
-  test('the first job', async () => {
+  test('before the first job', async () => {
     const server = await pool();
     server.misdeed = ({ id, method }, client) => {
       if (method === 'mining.authorize') client.send({ id, result: true, error: null });
@@ -103,7 +103,7 @@ describe('pools', () => {
     await stopsSoon(mining);
   });
 
-  test('shares so easy that thousands wait to be sent', async () => {
+  test('while thousands of easy shares wait to be sent', async () => {
     const server = await pool();
     server.difficulty = '0.0000000003';
     server.misdeed = ({ method }) => method === 'mining.submit';
@@ -118,17 +118,17 @@ describe('pools', () => {
     const mining = mineFor([server.url], real, stratumOpener({ agent: 'millrace/test', mask: 0 }), counted, {});
     const sent = (): number => server.lines.filter(({ method }) => method === 'mining.submit').length;
     await server.until(() => sent() >= 64);
-    // The devices work on while nothing is sent: more than half of all tries are shares.
+    // Devices keep working while nothing is sent: more than half of all tries are shares.
     while (mining.miner.tally.tries < byTier(2000n, 5000n)) await new Promise((resolve) => setTimeout(resolve, 10));
     isStopped = true;
     await stopsSoon(mining);
-    // Those that wait are dropped, not weighed one after the other.
+    // Waiting shares are dropped, not checked one by one.
     expect(taken).toBeLessThan(3);
     expect(sent()).toBe(64);
     expect(mining.miner.tally.counts).toMatchObject({ accepted: 0, lost: 64 });
   });
 
-  test('a minute that the pool has asked for before the next call', async () => {
+  test('during a minute that the pool requested before the next connection', async () => {
     const server = await pool();
     let wait: () => void = () => undefined;
     const waiting = new Promise<void>((resolve) => {
@@ -148,7 +148,7 @@ describe('pools', () => {
     await stopsSoon(mining);
   });
 
-  test.each(byTier(['mining.request'], ['mining.request', 'mining.submit']))('of Gapcoin: %s', async (silent) => {
+  test.each(byTier(['mining.request'], ['mining.request', 'mining.submit']))('Gapcoin: at %s', async (silent) => {
     const server = await gapPool();
     server.misdeed = ({ method }) => method === silent;
     const mining = mineGaps([server.url], real);
@@ -157,9 +157,9 @@ describe('pools', () => {
   });
 });
 
-describe('nodes', () => {
+describe('mining stops while a node is silent', () => {
   test.each(byTier(['long poll'], ['getblockchaininfo', 'getblocktemplate', 'long poll', 'submitblock']))(
-    '%s',
+    'at %s',
     async (silent) => {
       const node = await bitcoin();
       const reached = silentAt(node, silent);
@@ -169,7 +169,7 @@ describe('nodes', () => {
     },
   );
 
-  test('a handshake of TLS', async () => {
+  test('in a TLS handshake', async () => {
     const { port, connected } = await silentServer();
     const mining = mineAlone(`https://127.0.0.1:${port}`);
     await connected;
@@ -182,7 +182,7 @@ describe('nodes', () => {
     ['submitblock', PAYOUT],
     ['getwork of a block', undefined],
   ];
-  test.each(byTier(calls.slice(0, 2), calls))('of Gapcoin: %s', async (silent, payout) => {
+  test.each(byTier(calls.slice(0, 2), calls))('Gapcoin: at %s', async (silent, payout) => {
     const node = await gapNode();
     const reached = silentAt(node, silent);
     const mining = mineAt(node, payout);
@@ -191,7 +191,7 @@ describe('nodes', () => {
   });
 });
 
-describe('commands', () => {
+describe('commands exit with status 2', () => {
   const here = ['--device', 'wasm', '--threads', '1', '--json'];
   const account = ['--user', 'miner', '--password', 'sesame-1234'];
   const mines: readonly [coin: string, silent: string, plan: readonly string[]][] = [
@@ -199,7 +199,7 @@ describe('commands', () => {
     ['gaps', 'submitblock', ['-f', '20', '--primes', '500', '--window', '8192']],
     ['block', 'submitblock', []],
   ];
-  test.each(byTier(mines.slice(0, 1), mines))('%s mine, %s: exit status 2', async (coin, silent, plan) => {
+  test.each(byTier(mines.slice(0, 1), mines))('%s mine, while %s is unanswered', async (coin, silent, plan) => {
     const node = coin === 'block' ? await bitcoin() : await gapNode();
     const reached = silentAt(node, silent);
     const args = [coin, 'mine', '--rpc', node.url, ...account, '--payout', PAYOUT, ...plan, ...here];
@@ -211,8 +211,8 @@ describe('commands', () => {
     expect(performance.now() - from).toBeLessThan(LIMIT_MS);
   });
 
-  // An ordinary exit waits for the thread that looks up the name, here a minute.
-  test.runIf(process.platform === 'linux')('a silent name server: exit status 2', async ({ skip }) => {
+  // An ordinary exit waits for the thread that looks up the name, here for a minute.
+  test.runIf(process.platform === 'linux')('while a name server is silent', async ({ skip }) => {
     const folder = mkdtempSync(join(tmpdir(), 'millrace-names-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const [source, library] = [join(folder, 'names.c'), join(folder, 'names.so')];
@@ -230,10 +230,10 @@ describe('commands', () => {
     expect(performance.now() - from).toBeLessThan(30_000);
   });
 
-  test('a pool that sends what takes long to read: it is mined for, and a signal is heard', async () => {
+  test('block mine, which works while a pool floods it with long lines', async () => {
     const server = await pool();
     server.difficulty = byTier('0.00001', '0.0001');
-    const said = ['token', '--token-', 'password: ', 'a://b'].map((part) => ({
+    const long = ['token', '--token-', 'password: ', 'a://b'].map((part) => ({
       method: 'client.show_message',
       params: [part.repeat(byTier(250_000, 1_000_000) / part.length)],
     }));
@@ -244,7 +244,7 @@ describe('commands', () => {
       { error: [[]] },
     ];
     const flood = Array.from({ length: 1000 }, (_, at) => wrong[at % wrong.length]);
-    const lines = [...said, ...flood].map((message) => `${JSON.stringify(message)}\n`).join('');
+    const lines = [...long, ...flood].map((message) => `${JSON.stringify(message)}\n`).join('');
     server.misdeed = ({ method }, client) => {
       if (method === 'mining.submit') client.socket.write(lines);
       return false;

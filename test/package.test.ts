@@ -29,14 +29,14 @@ let packed: { filename: string; files: { path: string }[] };
 
 beforeAll(() => {
   scratch = mkdtempSync(join(tmpdir(), 'millrace-package-'));
-  // Its script `prepack` finds that what these tests run is built.
+  // In a full run the `prepack` script runs too; it finds the build up to date.
   const how = byTier(['--ignore-scripts'], []);
   packed = JSON.parse(npm(root, 'pack', '--json', ...how, '--pack-destination', scratch))[0];
 });
 
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-test('holds the build, the documents and no tests', () => {
+test('the package holds the build, the documents and no tests', () => {
   const paths = packed.files.map((file) => file.path);
   expect(paths).toEqual(
     expect.arrayContaining([
@@ -55,13 +55,13 @@ test('holds the build, the documents and no tests', () => {
   expect(paths.filter((path) => stray.test(path))).toEqual([]);
 });
 
-test('could be published as it is', (ctx) => {
+test('the package can be published as it is', (ctx) => {
   if (isShort) return ctx.skip('npm packs it a second time: npm run test:all');
   const tarball = join(scratch, packed.filename);
-  const told = JSON.parse(
+  const report = JSON.parse(
     npm(scratch, 'publish', tarball, '--dry-run', '--json', '--tag', 'latest', '--fetch-retries', '0'),
   );
-  const { name, version, files } = (told.millrace ?? told) as { name: string; version: string; files: object[] };
+  const { name, version, files } = (report.millrace ?? report) as { name: string; version: string; files: object[] };
   expect({ name, version, files: files.length }).toEqual({
     name: 'millrace',
     version: manifest.version,
@@ -69,7 +69,7 @@ test('could be published as it is', (ctx) => {
   });
 });
 
-test('has one version everywhere', () => {
+test('the package has one version everywhere', () => {
   const { version } = manifest;
   expect(packed.filename).toBe(`millrace-${version}.tgz`);
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as { version: string };
@@ -78,7 +78,7 @@ test('has one version everywhere', () => {
   expect(readFileSync(join(root, 'docs', 'releases', `${version}.md`), 'utf8')).toMatch(`# Millrace ${version}\n`);
 });
 
-test('installs into an empty folder without install scripts and lists the interpreter', () => {
+test('the package installs into an empty folder without install scripts and lists the interpreter', () => {
   const folder = join(scratch, 'user');
   mkdirSync(folder);
   writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
@@ -89,9 +89,9 @@ test('installs into an empty folder without install scripts and lists the interp
   const text = isShort
     ? run(folder, join('node_modules', '.bin', 'millrace'), ['devices', '--json'])
     : run(folder, 'npx', ['--no-install', 'millrace', 'devices', '--json']);
-  const told = eventsOf(text).at(-1);
-  expect(told?.devices).toContainEqual(expect.objectContaining({ id: 'interpreter' }));
-  expect(told?.absent).toBeInstanceOf(Array);
+  const done = eventsOf(text).at(-1);
+  expect(done?.devices).toContainEqual(expect.objectContaining({ id: 'interpreter' }));
+  expect(done?.absent).toBeInstanceOf(Array);
 
   const names = run(folder, process.execPath, [
     '--input-type=module',
@@ -101,7 +101,7 @@ test('installs into an empty folder without install scripts and lists the interp
   expect(names).toBe('object,object\n');
 });
 
-/** What npm install gives, with the dependencies of this checkout: to unpack them again takes npm ten seconds. */
+/** Does what npm install does, with links to this checkout's dependencies: npm takes ten seconds to unpack them. */
 function layOut(folder: string, tarball: string): void {
   const modules = join(folder, 'node_modules');
   mkdirSync(join(modules, '.bin'), { recursive: true });
@@ -120,10 +120,10 @@ function npm(cwd: string, ...args: string[]): string {
   return run(cwd, 'npm', args);
 }
 
-/** Standard output; a failure throws with standard error in its message. */
+/** Returns standard output; a failure throws with standard error in its message. */
 function run(cwd: string, command: string, args: readonly string[]): string {
-  // `npm test` tells its children about this package; npm in the user's folder must not hear of it. Settings a person
-  // made by environment (npm_config_registry and the like) stay.
+  // `npm test` sets variables about this package for its children; npm in the user's folder must not see them. Settings
+  // from the user's environment (npm_config_registry and the like) stay.
   const inherited = /^npm_(?!config_)|^npm_config_.*_prefix$/i;
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !inherited.test(name)));
   return execFileSync(command, args, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });

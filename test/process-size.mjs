@@ -3,15 +3,15 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 /**
- * What this process holds, after a collection of garbage: megabytes of memory, open files, mappings. Linux only. Pages of
- * V8's heaps do not count as mappings: there are some hundred more or less as V8 sees fit. Nor do kernels that PoCL has
- * mapped: PoCL 3.1 holds each of them twice and lets go of it once, so that it unmaps none.
+ * This process's memory in megabytes, open files and mappings after a garbage collection. Linux only. Pages of V8's heaps
+ * do not count as mappings: their number varies by some hundred. Nor do kernels that PoCL has mapped: PoCL 3.1 retains
+ * each twice and releases it once, so it never unmaps them.
  * @returns {Promise<{ memory: number, files: number, mappings: number }>}
  */
 export async function processSize() {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc');
-  // What finalizers let go of is unloaded in later turns of the event loop.
+  // Libraries released by finalizers are unloaded in later turns of the event loop.
   for (let i = 0; i < 4; i++) {
     collect();
     await new Promise((resolve) => setTimeout(resolve, 20));
@@ -33,7 +33,7 @@ function isCounted(line) {
 const V8_PAGE = 2 ** 18;
 
 /**
- * Whether the process has grown by little only, said line by line.
+ * True if the process has grown by no more than the bounds. Prints one line per figure.
  * @param {Awaited<ReturnType<typeof processSize>>} before
  * @param {Awaited<ReturnType<typeof processSize>>} after
  */

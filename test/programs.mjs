@@ -1,7 +1,7 @@
-// Makes and drops different kernels on one device: memory, open files and mappings must not grow with their number.
+// Compiles and drops different kernels on one device: memory, open files and mappings must not grow with their number.
 //   npm run build && node test/programs.mjs DEVICE [COUNT] [close|drop]
-// The first 200 kernels are not counted: pools and heaps of drivers grow with them. Then come COUNT (300). Exits with 1 where it has grown
-// by more than a fraction of what they took when nothing was unloaded. Linux only.
+// The first 200 kernels are not counted: drivers' pools and heaps grow with them. COUNT (300) more follow. Exits with 1 if
+// the process has grown by more than a fraction of what the kernels took when none was unloaded. Linux only.
 import { openDevice } from '../dist/device/registry.js';
 import { items, rw, u32 } from '../dist/kernel/index.js';
 import { isFlat, processSize } from './process-size.mjs';

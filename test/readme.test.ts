@@ -12,7 +12,7 @@ import { isLong, isShort } from './tier.js';
 
 const run = promisify(execFile);
 
-test('the kernel in the README runs as it stands, and its hits are some', async (context) => {
+test('the kernel in the README runs unchanged and finds hits', async (context) => {
   if (spawnSync('cc', ['--version']).status !== 0) return context.skip('no C compiler');
   const code = /<!-- run by test\/readme\.test\.ts -->\n```ts\n([\s\S]*?)```/.exec(
     readFileSync(join(root, 'README.md'), 'utf8'),
@@ -39,30 +39,30 @@ test('the kernel in the README runs as it stands, and its hits are some', async 
   }
 });
 
-describe('commands of README.md, of the workloads’ READMEs and of what they lead to', () => {
+describe('commands of README.md, of the workloads’ READMEs and of the documents they link to', () => {
   const readmes = readdirSync(join(root, 'src', 'workload'), { recursive: true, encoding: 'utf8' })
     .filter((name) => basename(name) === 'README.md')
     .map((name) => join('src', 'workload', name));
   const docs = ['benchmarks', 'command', 'engine', 'ledger', 'network', 'telemetry', 'tuning'];
   const files = ['README.md', ...readmes, ...docs.map((name) => `docs/${name}.md`)];
-  const told = files.flatMap((file) => commandsOf(file, readFileSync(join(root, file), 'utf8')));
-  const first = (command: string) => told.find((one) => one.command === command);
+  const documented = files.flatMap((file) => commandsOf(file, readFileSync(join(root, file), 'utf8')));
+  const first = (command: string) => documented.find((one) => one.command === command);
 
-  test('each is run by a test, or names one that is, and no test is for one that is gone', () => {
+  test('are all run by a test or name one that is, and no test runs a command that is gone', () => {
     const names = Object.keys(examples);
     const isRun = ({ command }: Told): boolean => names.some((one) => one === command || isNameOf(command, one));
-    expect(told.filter((one) => !isRun(one))).toEqual([]);
+    expect(documented.filter((one) => !isRun(one))).toEqual([]);
     expect(names.filter((command) => !first(command))).toEqual([]);
   });
 
-  test('each that another test runs has all its names and options in the code there', () => {
+  test('that another test runs have all their names and options in its code', () => {
     for (const [command, { by, short, all, long }] of Object.entries(examples)) {
       expect(by ?? short ?? all ?? long, command).toBeDefined();
       expect(missingFrom(examples[command] ?? {}, command), command).toEqual([]);
     }
   });
 
-  test('a name or an option that the code of another test lacks is seen', () => {
+  test('with a name or an option that the other test lacks are found', () => {
     const example = { by: { file: 'test/cli.test.ts', code: ["run(['doctor'], {"] } };
     expect(missingFrom(example, 'millrace doctor --log error')).toEqual(['--log']);
     expect(missingFrom(example, 'millrace devices')).toEqual(['devices']);
@@ -79,7 +79,7 @@ describe('commands of README.md, of the workloads’ READMEs and of what they le
     if (short && one) test(command, () => follow(one, short, home));
     if (all && one) test(command, (context) => (isShort ? context.skip('npm run test:all') : follow(one, all, home)));
     if (long && one)
-      test(`${command}, as it stands`, (context) =>
+      test(`${command}, unchanged`, (context) =>
         isLong ? follow(one, long, home) : context.skip('takes longer: npm run test:long'));
   }
 });

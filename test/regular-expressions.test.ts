@@ -5,8 +5,8 @@ import { parseSync, Visitor } from 'rolldown/utils';
 import { describe, expect, test } from 'vitest';
 
 /**
- * Files, servers and arguments choose the text that the regular expressions of the sources read. None may take more than
- * linear time: one that does is a way to stop the program from outside.
+ * Regular expressions in the sources read text from files, servers and arguments. None may take more than linear time:
+ * one that does lets such text hang the program.
  */
 const sources = fileURLToPath(new URL('../src/', import.meta.url));
 const { analyse } = createRequire(import.meta.url)('scslre') as {
@@ -22,7 +22,7 @@ interface Found extends Pattern {
   readonly file: string;
 }
 
-/** Patterns in the text of a module; values that are put into a template count as one letter. */
+/** Patterns in a module's text. A value in a template counts as one letter. */
 function patternsIn(file: string, text: string): Found[] {
   const found: Found[] = [];
   const { program, errors } = parseSync(file, text, { lang: 'ts' });
@@ -64,28 +64,28 @@ const found = files
   .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
   .flatMap((file) => patternsIn(file, readFileSync(`${sources}${file}`, 'utf8')));
 
-test('no regular expression of the sources takes more than linear time', () => {
+test('no regular expression in the sources takes more than linear time', () => {
   expect(found.length).toBeGreaterThan(150);
   const slow = found.filter(isSlow).map(({ file, source, flags }) => `${file}: /${source}/${flags}`);
   expect(slow).toEqual([]);
 });
 
-describe('what the check finds', () => {
+describe('the check', () => {
   test.each([
-    ['in the second power, of one repetition', "/a*b/.exec('')"],
-    ['in the second power, of two', "/^a*a*b/.exec('')"],
-    ['exponential', "/^(a*)*$/.test('')"],
-    ['made of a text', "new RegExp('a+$')"],
-    ['made of a template', `RegExp(\`^$\{name}\\\\s*:\\\\s*(.*)$\`)`],
-    ['the one that stopped miners', '/[\\w-]*token[\\w-]*=/.test(line)'],
-  ])('%s', (_, text) => {
+    ['quadratic time of one repetition', "/a*b/.exec('')"],
+    ['quadratic time of two repetitions', "/^a*a*b/.exec('')"],
+    ['exponential time', "/^(a*)*$/.test('')"],
+    ['a pattern from a string', "new RegExp('a+$')"],
+    ['a pattern from a template', `RegExp(\`^$\{name}\\\\s*:\\\\s*(.*)$\`)`],
+    ['the pattern that stopped miners', '/[\\w-]*token[\\w-]*=/.test(line)'],
+  ])('finds %s', (_, text) => {
     expect(patternsIn('one.ts', text).map(isSlow)).toEqual([true]);
   });
-  test('but not what is linear', () => {
+  test('accepts linear patterns', () => {
     const text = `/^a*b/.test(''); /^(?:\\d+)(?:\\.\\d+)?$/; new RegExp(\`$\{name}[0-9]*m\`, 'g')`;
     expect(patternsIn('two.ts', text).map(isSlow)).toEqual([false, false, false]);
   });
-  test('what cannot be read is refused', () => {
+  test('rejects a pattern that it cannot read', () => {
     expect(() => patternsIn('three.ts', 'new RegExp(given)')).toThrow(/so that it can be checked/);
   });
 });

@@ -7,7 +7,7 @@ import { listDevices } from '../src/device/registry.js';
 import { millrace as command, type Ran } from './command-line.js';
 import { byTier, isShort } from './tier.js';
 
-/** A stranger's kernel from one file, in a folder that knows nothing of this package. */
+/** A user's kernel in one file, in a folder without this package. */
 const { devices } = await listDevices();
 
 let folder = '';
@@ -33,7 +33,7 @@ describe('the kernel that `init` writes', () => {
       return { index, digest: createHash('sha256').update(message).digest('hex') };
     }).filter(({ digest }) => Math.clz32(Number.parseInt(digest.slice(0, 8), 16)) >= bits);
 
-  it('is short, says how it is run, and is never written over', async () => {
+  it('is short, comes with the command to run it, and is never overwritten', async () => {
     expect(await millrace('init')).toMatchObject({
       status: 0,
       stdout: 'millrace run kernel.ts\n',
@@ -59,7 +59,7 @@ describe('the kernel that `init` writes', () => {
     expect(found).toEqual(wanted(space, bits).map(({ index, digest }) => [String(index), digest]));
   });
 
-  it('is the same in JavaScript, on several devices, however they are fed', async () => {
+  it('finds the same in JavaScript, on several devices, with other pipeline options', async () => {
     expect((await millrace('init', 'kernel.mjs')).status).toBe(0);
     const feeding = ['--pipeline', 'callback', '--streams', '3', '--slots', '2'];
     const args = ['--device', 'wasm,interpreter', '--space', '3e3', '--param', 'bits=6', ...feeding, '--json'];
@@ -81,7 +81,7 @@ describe('a file', () => {
     expect(events.flatMap(({ event, index }) => (event === 'hit' ? index : []))).toEqual(marks(2000, 50));
   });
 
-  it('may be a kernel alone, in TypeScript or not; the first hit, none, and a limit', async () => {
+  it('may export only a kernel, in JavaScript; the first hit, no hit, and a limit', async () => {
     write('marked.mjs', MARKED);
     const run = (...args: string[]) => millrace('run', 'marked.mjs', '--device', 'wasm', ...args);
     expect(await run('--space', '1000', '--param', 'every=100', '--mode', 'first')).toMatchObject({
@@ -96,7 +96,7 @@ describe('a file', () => {
     });
   });
 
-  it('may import other files, and be a function of the parameters', async () => {
+  it('may import other files, and export a function of the parameters', async () => {
     write('rest.ts', 'export const rest = (of: number): number => of - 1;\n');
     write(
       'made.ts',
@@ -120,7 +120,7 @@ export default async ({ name = 'none', seven = 0 }: Params) => ({
     expect(unknown.stderr).toContain('unknown parameter: color');
     expect(unknown.stderr).toContain('known parameters: every: u32, name, seven');
     expect((await run('--param', 'seven=8')).stderr).toContain('the kernel needs every: u32');
-    // A function may look at its parameters in other ways: those that it has looked at are not unknown.
+    // A function may read its parameters in other ways; those that it has read are not unknown.
     write(
       'looks.ts',
       `import made from './made.js';
@@ -131,14 +131,14 @@ export default (params: object) => made('seven' in params ? { ...params } : {});
     expect(looked).toMatchObject({ status: 0, stdout: '    7           7\n' });
   });
 
-  it('may have its hits checked in a thread, by TypeScript too', async () => {
+  it('may have its hits verified in a thread, also by TypeScript', async () => {
     write('right.ts', 'export const isSmall = ({ n }: { n: number }, most: number): boolean => n < most;\n');
     const task = (most: number): string =>
       `${MARKED.replace('default items', 'const kernel = items')}
 const verify = { module: new URL('./right.ts', import.meta.url), name: 'isSmall', data: ${most} };
 export default { kernel, space: 100, job: { every: 50 }, verify };
 `;
-    // Two runs in two threads: in a short one that it refuses the second hit must do, as it takes the first.
+    // Two runs in two threads. A short run does only the second, which accepts the first hit and refuses the next.
     if (!isShort) {
       write('right-checked.ts', task(60));
       const right = await millrace('run', 'right-checked.ts', '--device', 'interpreter');
@@ -150,7 +150,7 @@ export default { kernel, space: 100, job: { every: 50 }, verify };
     expect(wrong.stderr).toContain('it reported index 57, which the check refuses');
   });
 
-  it('has spaces beyond 64 bits where its chunks bring the upper bits', async () => {
+  it('may have a space beyond 64 bits if its chunk values give the upper bits', async () => {
     write('plain.ts', MARKED);
     const beyond = ['--space', '2^64:0x10000000000000100', '--device', 'interpreter'];
     const refused = await millrace('run', 'plain.ts', '--param', 'every=50', ...beyond);
@@ -173,49 +173,49 @@ export default { kernel, chunk: ({ start }: { start: bigint }) => ({ high: start
   });
 
   it.each([
-    ['no such file', 'none.ts', undefined, 'none.ts: no such file'],
+    ['that does not exist', 'none.ts', undefined, 'none.ts: no such file'],
     [
-      'TypeScript that is more than types',
+      'with TypeScript that is more than types',
       'enum.ts',
       '\nenum Colour { red }\nexport default Colour;\n',
       'enum.ts:2:1: ',
     ],
-    ['a file that it imports', 'outer.ts', "import './enum.js';\nexport default 1;\n", 'enum.ts:2:1: '],
-    ['what is no JavaScript', 'broken.mjs', 'const a = 1;\nconst b = ;\n', 'broken.mjs:2:11: SyntaxError'],
+    ['with an error in an import', 'outer.ts', "import './enum.js';\nexport default 1;\n", 'enum.ts:2:1: '],
+    ['with a syntax error', 'broken.mjs', 'const a = 1;\nconst b = ;\n', 'broken.mjs:2:11: SyntaxError'],
     [
-      'what throws',
+      'that throws',
       'throws.ts',
       'type A = 1;\nconst a: any = null;\nexport default a.b;\n',
       'throws.ts:3:18: TypeError',
     ],
-    ['a missing package', 'far.mjs', "import 'no-such-package';\n", "Cannot find package 'no-such-package'"],
-    ['nothing to run', 'empty.js', 'export const kernel = 1;\n', 'it has no default export, only kernel'],
-    ['no kernel', 'number.ts', 'export default 7;\n', 'its default export is not a kernel'],
+    ['with a missing package', 'far.mjs', "import 'no-such-package';\n", "Cannot find package 'no-such-package'"],
+    ['without a default export', 'empty.js', 'export const kernel = 1;\n', 'it has no default export, only kernel'],
+    ['that does not export a kernel', 'number.ts', 'export default 7;\n', 'its default export is not a kernel'],
     [
-      'a word that means nothing',
+      'with an unknown member',
       'odd.ts',
       `${MARKED.replace('default items', 'const kernel = items')}export default { kernel, spase: 1 };\n`,
       'has unknown members: spase',
     ],
     [
-      'a kernel that goes wrong',
+      'with an error in its kernel',
       'wrong.ts',
       MARKED.replace('eq(7)', 'eq(7.5)'),
       'wrong.ts:3:32: 7.5 is not a valid u32',
     ],
     [
-      'a kernel without hits',
+      'with a kernel that emits no hits',
       'mute.ts',
       "import { items } from 'millrace';\nexport default items('mute', {}, () => {});\n",
       'kernel mute emits no hits',
     ],
     [
-      'chunk values without a function that gives them',
+      'with chunk values but no function for them',
       'chunks.ts',
       MARKED.replace('job: {', 'chunk: { high: u32 }, job: {'),
       'chunk: (piece) =>',
     ],
-  ])('%s: told with its place', async (_what, name, text, message) => {
+  ])('%s is an error with its location', async (_what, name, text, message) => {
     if (text !== undefined) write(name, text);
     const { status, stdout, stderr } = await millrace('run', name, '--space', '9', '--device', 'interpreter');
     expect(stderr).toContain(message);
@@ -230,7 +230,7 @@ export default { kernel, chunk: ({ start }: { start: bigint }) => ({ high: start
     [['--space', '9', '--param', 'every=-1'], 'give a whole number from 0 to 4294967295'],
     [['--space', '9', '--mode', 'last'], 'Allowed choices are all, first, any, arrival'],
     [['--space', '9', '--streams', '99'], 'from 1 to 32'],
-    [['--space', '9', '--device', 'abacus'], 'no device called "abacus"'], // it looks for all there are
+    [['--space', '9', '--device', 'abacus'], 'no device called "abacus"'], // looks for all devices
   ];
   it.each(byTier(usages.slice(0, -1), usages))('%j is a usage error', async (args, message) => {
     write('plain.ts', MARKED);
@@ -242,11 +242,11 @@ export default { kernel, chunk: ({ start }: { start: bigint }) => ({ high: start
 });
 
 describe('Ctrl-C', () => {
-  it('stops where the search can go on: nothing is told twice, nothing is left out', async () => {
+  it('stops a search so that it can be resumed: no hit is repeated or lost', async () => {
     write('plain.ts', MARKED);
     const hits: number[] = [];
-    const past = byTier(30_000, 100_000);
-    let space = `0:${past}`;
+    const end = byTier(30_000, 100_000);
+    let space = `0:${end}`;
     let stops = 0;
     for (let next: string | undefined = space; next !== undefined; ) {
       space = next;
@@ -258,14 +258,14 @@ describe('Ctrl-C', () => {
       if (next !== undefined) stops++;
     }
     expect(stops).toBeGreaterThan(0);
-    expect(hits).toEqual(marks(past, 11));
+    expect(hits).toEqual(marks(end, 11));
   });
 
   /** Runs slowly, and is interrupted some milliseconds after its first hit. */
   async function stopped(space: string, ms: number): Promise<Ran['events']> {
-    // Without a ledger it is the caller who remembers; test/jobs.test.ts has the other way.
+    // Without a ledger the caller keeps the position; test/jobs.test.ts tests the ledger.
     const args = ['--device', 'interpreter', '--space', space, '--param', 'every=11', '--json', '--no-ledger'];
-    // A process is interrupted by test/conventions.test.ts; here it is this one.
+    // test/conventions.test.ts interrupts a child process; this interrupts its own process.
     let timer: NodeJS.Timeout | undefined;
     const heard = (text: string): void => {
       if (/"event":"hit"/.test(text)) timer ??= setTimeout(() => process.kill(process.pid, 'SIGINT'), ms);
@@ -288,9 +288,9 @@ export { stored };
 `;
   const show = (...args: string[]) => millrace('kernel', 'show', ...args);
 
-  it('is the kernel that `run` takes, for every target', async () => {
+  it('show the kernel that `run` takes, for every target', async () => {
     write('marked-too.ts', MARKED);
-    const said: Record<string, RegExp> = {
+    const expected: Record<string, RegExp> = {
       c: /kernel marked, .*uint64_t millrace_run/s,
       wat: /kernel marked, .*\(func \(export "run"\)/s,
       cuda: /kernel marked, .*__global__/s,
@@ -298,7 +298,7 @@ export { stored };
       wgsl: /kernel marked, .*@compute/s,
       ir: /^kernel marked\n.*rem %/s,
     };
-    for (const [target, text] of Object.entries(said)) {
+    for (const [target, text] of Object.entries(expected)) {
       const { status, stdout, stderr } = await show('marked-too.ts', '--target', target);
       expect([status, stderr]).toEqual([0, '']);
       expect(stdout).toMatch(text);
@@ -308,7 +308,7 @@ export { stored };
     expect(events.at(-1)).toMatchObject({ event: 'done', always: { divisions: 1 } });
   });
 
-  it('is one of several by its name, and a function is called with parameters', async () => {
+  it('choose one of several kernels by name, and call a function with parameters', async () => {
     write('several.ts', SEVERAL);
     expect((await show('several.ts#stored', '--target', 'ir')).stdout).toMatch(/^kernel stored\n/);
     expect((await show('./several.ts#above', '--target', 'ir')).stdout).toMatch(/^kernel over\n/);
@@ -323,7 +323,7 @@ export { stored };
     expect((await show('several.ts#times', '--param', 'bye=1')).stderr).toContain('unknown parameter: bye');
   });
 
-  it('what is wrong is told with its line, or with what there is', async () => {
+  it('report an error with its line, or list the choices', async () => {
     write('faulty.ts', MARKED.replace('job.every', 'job.evry'));
     const { status, stderr } = await millrace('kernel', 'stats', 'faulty.ts');
     expect(status).toBe(74);

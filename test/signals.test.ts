@@ -9,8 +9,8 @@ import { main } from './command-line.js';
 import { byTier, patience } from './tier.js';
 
 /**
- * A library that keeps a handler by `signal()` and puts it back (NVRTC does so while it compiles) drops its flags. Node's
- * own handler then never ends the process: that is shown first, so that the guard has something to guard against.
+ * A library that saves a handler with `signal()` and restores it (as NVRTC does while it compiles) drops its flags. Node's
+ * own handler then never ends the process; the unguarded case shows this.
  */
 const libc = new URL('../dist/device/native/libc.js', import.meta.url).href;
 const child = (guarded: boolean) => `
@@ -38,15 +38,15 @@ const endOf = (guarded: boolean, signal: NodeJS.Signals, ms = 3000): Promise<Nod
     });
   });
 
-test.runIf(process.platform === 'linux')('a handler put back without its flags is put right', async () => {
+test.runIf(process.platform === 'linux')('repairs a handler that was restored without its flags', async () => {
   const unguarded = endOf(false, 'SIGTERM', byTier(1500, 3000));
   expect(await Promise.all([endOf(true, 'SIGINT'), endOf(true, 'SIGTERM')])).toEqual(['SIGINT', 'SIGTERM']);
   expect(await unguarded).toBe('SIGKILL');
 });
 
 /**
- * A C compiler that takes a minute: for what a device is opened with (a Node-API addon) or for kernels. The
- * commands have a checkpoint to write.
+ * A C compiler that takes a minute, either for the Node-API addon that opens a device or for kernels. The commands have
+ * a checkpoint to write.
  */
 const slowCompilers = [
   ['kernels', Exit.stopped, 'gaps', 'search', '--start', '2^80', '--length', '2^24', '--min-gap', '300'],
@@ -55,12 +55,12 @@ const slowCompilers = [
   ['kernels', Exit.aborted, 'uhash', 'mine', '--challenge', '00ff', '--difficulty', '30'],
 ] as const;
 test.runIf(process.platform === 'linux').for(slowCompilers.slice(0, byTier(1, slowCompilers.length)))(
-  'a first SIGTERM ends a command while a compiler works (%s), and the compiler',
+  'the first SIGTERM ends a command and the compiler that it runs (%s)',
   async (given) => {
-    const [what, exit, ...command] = given;
+    const [phase, exit, ...command] = given;
     const folder = mkdtempSync(join(tmpdir(), 'millrace-signals-'));
     const [compiler, pidFile] = [join(folder, 'cc'), join(folder, 'pid')];
-    const isSlow = what === 'opening' ? ':' : '! grep -q napi "$file"';
+    const isSlow = phase === 'opening' ? ':' : '! grep -q napi "$file"';
     writeFileSync(
       compiler,
       `#!/bin/sh

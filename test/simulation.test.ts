@@ -11,7 +11,7 @@ const WORLDS = byTier(8, 120, 5000);
 /** Seeds of each fixed scenario. */
 const SEEDS = byTier(1, 5);
 
-describe('any world', () => {
+describe('in any world', () => {
   const good = fc.record({
     perMs: fc.double({ min: 100, max: 5000, noNaN: true }),
     jitter: fc.double({ min: 0, max: 0.5, noNaN: true }),
@@ -57,7 +57,7 @@ describe('any world', () => {
         const liar = specs.length > 1 && canary !== undefined && misses ? specs.pop() : undefined;
         const devices = liar ? [...specs, { ...liar, missesFromMs: 300 }] : specs;
         const plans = jobs.map(({ start, length, hitEvery, inFlight, ...rest }, at): JobSpec => {
-          // Fewer hits in long jobs, which would make the test itself slow.
+          // Fewer hits in long jobs: more would make the test itself slow.
           const every = hitEvery === 7n && length > 100_000n ? 700n : hitEvery;
           return {
             id: `job ${at}`,
@@ -96,7 +96,7 @@ describe('several jobs', () => {
         const turns = new Map(jobs.map(({ id }) => [id, 0]));
         expect(issues.length).toBeGreaterThan(10);
         const apart: number[] = [];
-        // They join one after the other.
+        // Jobs join one by one.
         const all = issues.filter(({ active }) => active >= k);
         for (const { job } of all) {
           turns.set(job, turns.get(job)! + 1);
@@ -109,7 +109,7 @@ describe('several jobs', () => {
     );
   });
 
-  test('a newcomer has its first chunk within one rotation, and equal parts from then on', () => {
+  test('a new job gets its first chunk within one rotation, and an equal share from then on', () => {
     const jobs: JobSpec[] = [
       { id: 'old', range: { start: 0n, length: 1n << 40n } },
       { id: 'new', range: { start: 0n, length: 1n << 40n }, startsAtMs: 1000 },
@@ -117,7 +117,7 @@ describe('several jobs', () => {
     const { issues } = simulate({ seed: 1, devices: [{ id: 'gpu', perMs: 2000 }], jobs, untilMs: 4000 });
     const later = issues.filter(({ issuedMs }) => issuedMs >= 1000);
     expect(later.slice(0, 2).map(({ job }) => job)).toContain('new');
-    // Chunks of the old one come down to the aim of those that take turns, so that time is shared too.
+    // Chunks of the old job shrink to the aim of jobs that take turns, so that time is shared too.
     const items = (job: string) =>
       issues.filter((issue) => issue.job === job && issue.issuedMs >= 2000).reduce((sum, { count }) => sum + count, 0);
     expect(items('new') / items('old')).toBeGreaterThan(0.5);
@@ -137,13 +137,13 @@ describe('several devices', () => {
     return endMs ?? Number.POSITIVE_INFINITY;
   };
 
-  test('of 500 and 300 end within 3 % of the ideal', () => {
+  test('with speeds in the ratio 5:3 end within 3 % of the ideal', () => {
     for (let seed = 0; seed < SEEDS; seed++) {
       for (const jitter of [0, 0.1, 0.3]) expect(endOfRun(seed, pair([], jitter)) / (total / 8000)).toBeLessThan(1.03);
     }
   });
 
-  test('a quarter of a second of work ends together too: within 2 %', () => {
+  test('end a job of a quarter of a second within 2 % of the ideal', () => {
     const short: JobSpec = { id: 'job', range: { start: 0n, length: 2_000_000n } };
     for (let seed = 0; seed < SEEDS; seed++) expect(endOfRun(seed, pair([], 0), [short]) / 250).toBeLessThan(1.02);
   });
@@ -152,7 +152,7 @@ describe('several devices', () => {
     [2, 1.9],
     [4, 3.7],
   ])('%i equal devices are at least %f times as fast as one, in short jobs and long ones', (count, minSpeedup) => {
-    // The first chunk of the GPU's miner: 17.3 M nonces, 32 ms of this device.
+    // The miner's first chunk on a GPU: 17.3 M nonces, 32 ms on this device.
     const gpu = { perMs: 532_000, shape: { stride: 4 * 17_301_504, granularity: 1 } };
     const devices = Array.from({ length: count }, (_, at): DeviceSpec => ({ id: `${at}`, ...gpu }));
     for (const ms of [100, 117, 250, 1000, 10_000]) {
@@ -162,7 +162,7 @@ describe('several devices', () => {
     }
   });
 
-  test('one of them slows tenfold in mid-run: within 15 % of the ideal', () => {
+  test('end within 15 % of the ideal if one slows tenfold in mid-run', () => {
     for (let seed = 0; seed < SEEDS; seed++) {
       for (const part of byTier([0.5], [0.2, 0.5, 0.8])) {
         const fromMs = (part * total) / 8000;
@@ -174,7 +174,7 @@ describe('several devices', () => {
     }
   });
 
-  test('so too when the whole run is one second', () => {
+  test('end within 15 % of the ideal too if the whole run takes one second', () => {
     const short: JobSpec = { id: 'job', range: { start: 0n, length: BigInt(total / 10) } };
     for (let seed = 0; seed < byTier(3, 40); seed++) {
       const fromMs = 500;
@@ -184,7 +184,7 @@ describe('several devices', () => {
     }
   });
 
-  test('one hangs for good: its chunks are done by the other', () => {
+  test('redo the chunks of one that hangs for good', () => {
     for (let seed = 0; seed < SEEDS; seed++) {
       const outcome = simulate({ seed, devices: pair([{}, { hangs: { fromMs: 3000, forMs: 1e9 } }]), jobs: [job] });
       const ideal = 3000 + (total - 24e6) / 5000;
@@ -193,7 +193,7 @@ describe('several devices', () => {
     }
   });
 
-  test('three kinds, a thousandfold apart: the slowest does not hold up the end', () => {
+  test('of three kinds, a thousandfold apart in speed: the slowest does not delay the end', () => {
     const devices: DeviceSpec[] = [
       { id: 'gpu', perMs: 5000, jitter: 0.05 },
       { id: 'cpu', perMs: 100, jitter: 0.2 },
@@ -216,7 +216,7 @@ describe('several devices', () => {
 });
 
 describe('a device on a slow machine', () => {
-  // Windows of a second, canaries of an eighth of that: the gaps of two cores.
+  // Windows of a second, canaries of an eighth of that, as the gaps workload has on two cores.
   const shape = { stride: 1000, granularity: 1000, min: 1000, max: 4000 };
   const job: JobSpec = { id: 'job', range: { start: 0n, length: 64_000n }, canary: 125 };
   const run = (factor: number, share: number): Outcome => {
@@ -225,20 +225,20 @@ describe('a device on a slow machine', () => {
     return simulate({ seed: 1, devices, jobs: [job], otherLoad: { fromMs: 8000, share } });
   };
 
-  test.each(byTier([1, 16], [1, 4, 16, 64]))('%i times as slow as before: every chunk is done once', (factor) => {
+  test.each(byTier([1, 16], [1, 4, 16, 64]))('that becomes %i times slower does every chunk once', (factor) => {
     const outcome = run(factor, Math.max(1 / 16, 1 / factor));
     expect(outcome.excluded.size).toBe(0);
     expect(outcome.itemsOf.get('cpu')).toBe(64_000 + 125 * outcome.issues.filter(isCanary).length);
     checkJob(job, outcome);
   });
 
-  test('gets its first canary after three chunks, not when all is done', () => {
+  test('gets its first canary after three chunks, not at the end', () => {
     const { issues } = run(1, 1);
     expect(issues.findIndex(isCanary)).toBeLessThanOrEqual(3);
     expect(issues.filter(isCanary).length).toBeGreaterThan(8);
   });
 
-  test('one that hangs is still found out', () => {
+  test('is still excluded if it hangs', () => {
     const hangs = { fromMs: 8000, forMs: 1e9 };
     const outcome = simulate({
       seed: 1,
@@ -259,7 +259,7 @@ describe('devices that lie', () => {
     { id: 'bad', perMs: 5000, jitter: 0.1, ...bad },
   ];
 
-  test('one that begins to miss hits is found out by a canary, and nothing it missed is lost', () => {
+  test('one that starts to miss hits is caught by a canary, and no hit is lost', () => {
     for (let seed = 0; seed < byTier(2, 8); seed++) {
       const outcome = simulate({ seed, devices: devices({ missesFromMs: 50 + 97 * seed }), jobs: [job] });
       expect(outcome.excluded).toEqual(new Map([['bad', 'missed']]));
@@ -275,7 +275,7 @@ describe('devices that lie', () => {
     }
   });
 
-  test('one that hangs before its canary: what it had done does not count, and is done by the other', () => {
+  test('one that hangs before its canary: its chunks do not count, and the other device redoes them', () => {
     for (let seed = 0; seed < byTier(2, 8); seed++) {
       const hangs = { fromMs: 60 + 100 * seed, forMs: 1e9 };
       const outcome = simulate({ seed, devices: devices({ hangs }), jobs: [job] });
@@ -284,7 +284,7 @@ describe('devices that lie', () => {
     }
   });
 
-  test('canaries of sound devices take 0.2 % of the work at most, the closing ones aside', () => {
+  test('canaries of sound devices take at most 0.2 % of the work, apart from the final ones', () => {
     const { issues } = simulate({ seed: 3, devices: devices({}), jobs: [job] });
     const items = (kind: string) =>
       issues.filter((issue) => issue.kind === kind).reduce((sum, { count }) => sum + count, 0);
@@ -293,7 +293,7 @@ describe('devices that lie', () => {
   });
 });
 
-test('streams, slots, devices and chunk sizes change nothing in the answers', () => {
+test('streams, slots, devices and chunk sizes do not change the answers', () => {
   const job: JobSpec = {
     id: 'job',
     range: { start: (1n << 64n) - 100_000n, length: 200_000n },

@@ -10,7 +10,7 @@ import { Ledger } from '../src/store/thread/ledger.js';
 import { Lock } from '../src/store/thread/lock.js';
 import { isShort } from './tier.js';
 
-/** What fails leaves nothing behind: no thread and no lock. */
+/** A failure leaves no thread and no lock behind. */
 const folder = mkdtempSync(join(tmpdir(), 'millrace-failing-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -60,14 +60,14 @@ it.skipIf(isShort)('without a function for messages, a damaged ledger is a warni
   }
 });
 
-/** Ways in which a ledger cannot be opened, at different points of it. */
+/** Ledgers that cannot be opened, each for a failure at a different point. */
 const refused: Record<string, (place: string) => void> = {
-  'is of another program': (place) => {
+  'belongs to another program': (place) => {
     const connection = new Connection(join(place, 'ledger.db'), 0);
     connection.exec('CREATE TABLE theirs (x); PRAGMA user_version = 7');
     connection.close();
   },
-  'is of a newer version': (place) => {
+  'has a newer version': (place) => {
     new Ledger(place).close();
     const connection = new Connection(join(place, 'ledger.db'), 0);
     connection.exec('CREATE TABLE more (x); PRAGMA user_version = 7');
@@ -92,7 +92,7 @@ it.each(Object.keys(refused))('a ledger that %s leaves no lock', (name) => {
   }
 });
 
-it('a ledger that cannot be opened beside another leaves no lock', () => {
+it('a ledger that cannot be opened a second time leaves no lock', () => {
   const place = mkdtempSync(join(folder, 'beside-'));
   const other = new Ledger(place);
   rmSync(join(place, 'ledger.seen'));

@@ -9,7 +9,7 @@ import { buildDisk } from './store/disk.js';
 import { type Given, millrace, planted, runHere, SPACE, startRun, stateOf, writePlanted } from './store/planted.js';
 import { isShort } from './tier.js';
 
-/** What a disk and its owner can do to a job: each is told, and costs no more than some work. */
+/** Faults of disks and permissions. Each is reported, and costs a job no more than some work. */
 let folder = '';
 let disk: ReturnType<typeof buildDisk> = { reason: '' };
 beforeAll(() => {
@@ -20,7 +20,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Ten seconds of a full disk pass in one. */
+/** Makes ten seconds of a full disk pass in one. */
 const fastClock = new URL('store/fast-clock.mjs', import.meta.url).href;
 const complete = (every: number, space = SPACE) => ({
   faults: [],
@@ -37,9 +37,9 @@ describe('a full disk', () => {
     return startRun({ ...given, folder, env: { ...env, ...given.env } });
   };
 
-  it('is told, and nothing is lost when there is room again', async (ctx) => {
+  it('is reported, and nothing is lost once there is space again', async (ctx) => {
     if ('reason' in disk) return ctx.skip(disk.reason);
-    // Its first hit fills the disk: never too late, however soon the run is done.
+    // The first hit fills the disk, so it is never too late, however short the run.
     const script = join(folder, 'fill');
     writeFileSync(script, `#!/bin/sh\n[ -e filled ] || { : > filled; : > '${full()}'; }\n`, { mode: 0o755 });
     const run = started({ every: 200_003, args: ['--on-hit', script] });
@@ -53,7 +53,7 @@ describe('a full disk', () => {
     expect(await stateOf(folder, 200_003)).toMatchObject(complete(200_003));
   });
 
-  it('that stays full ends the job, which goes on later', async (ctx) => {
+  it('that stays full ends the job, which can be resumed later', async (ctx) => {
     if ('reason' in disk) return ctx.skip(disk.reason);
     const run = started({ every: 20_005, device: 'interpreter', env: { NODE_OPTIONS: `--import=${fastClock}` } });
     await run.until(({ event }) => event === 'hit');
@@ -70,12 +70,12 @@ describe('a full disk', () => {
     expect(await stateOf(folder, 20_005)).toMatchObject(complete(20_005));
   });
 
-  it('that is small and real', async (ctx) => {
+  it('that is a real, small file system ends the job, which can be resumed later', async (ctx) => {
     if (isShort) return ctx.skip('10 s until it gives up: npm run test:all');
     const place = join(folder, 'small');
     mkdirSync(join(place, 'data'), { recursive: true });
     const mount = (...args: string[]) => spawnSync('mount', [...args, join(place, 'data')]).status;
-    if (mount('-t', 'tmpfs', '-o', 'size=400k', 'none') !== 0) return ctx.skip('nothing can be mounted here');
+    if (mount('-t', 'tmpfs', '-o', 'size=400k', 'none') !== 0) return ctx.skip('cannot mount a tmpfs');
     const search = { every: 30_011, space: 120_000_000, folder: place };
     try {
       writePlanted(place);
@@ -90,18 +90,18 @@ describe('a full disk', () => {
       expect(again.exit).toBe(0);
       expect(await stateOf(place, search.every, search.space)).toMatchObject(complete(search.every, search.space));
     } finally {
-      spawnSync('umount', ['--lazy', join(place, 'data')]); // SQLite may have it open until it is collected
+      spawnSync('umount', ['--lazy', join(place, 'data')]); // SQLite may keep files open until a garbage collection
     }
   });
 });
 
-describe('a folder that may not be written', () => {
-  it('is told before any work is done, with what to do', async (ctx) => {
+describe('a read-only folder', () => {
+  it('is reported before any work is done, with advice', async (ctx) => {
     const place = join(folder, 'closed');
     mkdirSync(join(place, 'data'), { recursive: true });
     writePlanted(place);
     chmodSync(join(place, 'data'), 0o555);
-    // Nobody is kept out who is root.
+    // Permissions do not stop root, so the run gets another user.
     const isRoot = process.getuid?.() === 0;
     const run = startRun({
       every: 20_007,
@@ -110,7 +110,7 @@ describe('a folder that may not be written', () => {
       env: { HOME: place, XDG_CONFIG_HOME: place },
     });
     const { exit, events } = await run.ended;
-    if (events.length === 0) return ctx.skip('this package cannot be read by others');
+    if (events.length === 0) return ctx.skip('other users cannot read this package');
     expect(exit).toBe(74);
     expect(events.at(-2)).toMatchObject({
       event: 'error',
@@ -121,7 +121,7 @@ describe('a folder that may not be written', () => {
     expect(readdirSync(join(place, 'data'))).toEqual([]);
   });
 
-  it('is no hindrance to a run that keeps nothing', async () => {
+  it('does not matter to a run with --no-ledger', async () => {
     const args = ['--no-ledger'];
     const { exit, events, hits } = await runHere({ every: 4001, space: 100_000, folder, args });
     expect(exit).toBe(0);
@@ -131,8 +131,8 @@ describe('a folder that may not be written', () => {
   });
 });
 
-it('a job is one process’s: another is told whose, and may have it when that is gone', async () => {
-  // Longer than the test takes, and no load on the machine meanwhile.
+it('a job belongs to one process; another gets an error that names it, and may take the job when it is gone', async () => {
+  // Runs longer than the test, with little load on the machine.
   const long = { every: 1_000_000_033, space: 4_000_000_000, folder, device: 'interpreter' } as const;
   const first = startRun({ ...long, args: ['--max-cpu', '20'] });
   await first.until(({ event }) => event === 'hit');

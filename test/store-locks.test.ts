@@ -10,7 +10,7 @@ import { digestOf } from '../src/store/encoding.js';
 import { Ledger } from '../src/store/thread/ledger.js';
 import { byTier } from './tier.js';
 
-/** Several processes at one ledger. */
+/** Several processes use one ledger. */
 const child = (name: string): string => fileURLToPath(new URL(`store/${name}-child.mjs`, import.meta.url));
 const TIMES = byTier(20, 200, 20_000);
 const ROUNDS = byTier(1, 2, 50);
@@ -23,20 +23,20 @@ beforeAll(() => {
   const call = { args: [], folder: '' };
   const space = between(0n, 1n);
   id = ledger.begin({ key: digestOf('x'), name: 'x', command: 'run', params: {}, space, call }).job.id;
-  ledger.close(); // as after a crash: it says that it is running, and no process has it
+  ledger.close(); // as after a crash: its state is running, and no process holds it
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** What each of several processes tells. They begin together. */
+/** The number that each of several processes prints. They start together. */
 async function together(...runs: readonly (readonly string[])[]): Promise<number[]> {
   const children = runs.map((args) => spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] }));
   await Promise.all(children.map(({ stdout }) => new Promise((resolve) => stdout.once('data', resolve))));
-  const told = children.map(({ stdout }) => text(stdout));
+  const outputs = children.map(({ stdout }) => text(stdout));
   for (const { stdin } of children) stdin.end('go\n');
-  return (await Promise.all(told)).map(Number);
+  return (await Promise.all(outputs)).map(Number);
 }
 
-/** How often each of them was wrong. */
+/** How often each process was wrong. */
 const wrongs = (...roles: readonly ('probe' | 'look' | 'take')[]): Promise<number[]> =>
   together(
     ...roles.map((role) => {
@@ -45,8 +45,8 @@ const wrongs = (...roles: readonly ('probe' | 'look' | 'take')[]): Promise<numbe
     }),
   );
 
-describe('a job that no process has', () => {
-  it('is not running for any of several processes that look at once', async () => {
+describe('a job that no process holds', () => {
+  it('is not running according to any of several processes that look at once', async () => {
     expect(await wrongs('probe', 'probe', 'probe', 'probe')).toEqual([0, 0, 0, 0]);
   });
 

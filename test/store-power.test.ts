@@ -13,8 +13,8 @@ import { afterLoss, buildDisk, type Change, readLog } from './store/disk.js';
 import { byTier } from './tier.js';
 
 /**
- * The power goes: of what was written after the last fsync of a file, anything may be lost, torn or out of order. The
- * ledger must not claim what was not scanned, and must have what it acknowledged.
+ * Power loss: anything written after the last fsync of a file may be lost, torn or out of order. The ledger must not
+ * claim a range that was not scanned, and must have every range that it acknowledged.
  */
 const writer = fileURLToPath(new URL('store/writer.mjs', import.meta.url));
 const LOSSES = byTier(25, 60, 2000);
@@ -38,8 +38,8 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-describe('the power is lost', () => {
-  it('and the log of the disk is what the files are', (ctx) => {
+describe('after a power loss', () => {
+  it('the complete log of the disk gives the files as written', (ctx) => {
     if ('reason' in disk) return ctx.skip(disk.reason);
     expect(changes.filter(({ kind }) => kind === 'sync').length).toBeGreaterThan(150);
     const whole = play(changes.length, () => 0.3, false);
@@ -49,22 +49,22 @@ describe('the power is lost', () => {
   });
 
   it.each(byTier([1], [1, 2]))(
-    'at any moment, and everything acknowledged is there, nothing else (seed %d)',
+    'at any moment, all acknowledged ranges are there, and only scanned ones (seed %d)',
     async (seed) => {
-      if ('reason' in disk) return; // told above
+      if ('reason' in disk) return; // reported above
       const random = generator(seed);
       for (let loss = 0; loss < LOSSES; loss++) {
         await letGo(loss);
         const end = Math.floor(random() * changes.length);
         const { notices, done, scanned, acknowledged } = play(end, random, false);
-        expect([end, notices]).toEqual([end, []]); // this is no damage: nobody is alarmed
+        expect([end, notices]).toEqual([end, []]); // this is not damage, so there is no notice
         expect([...done].filter((piece) => !scanned.has(piece))).toEqual([]);
         expect([end, [...acknowledged].filter((piece) => !done.has(piece))]).toEqual([end, []]);
       }
     },
   );
 
-  it('on a disk that has lied about fsync, and still nothing is claimed that was not scanned', async (ctx) => {
+  it('on a disk that lies about fsync, the ledger claims no range that was not scanned', async (ctx) => {
     if ('reason' in disk) return ctx.skip(disk.reason);
     const random = generator(3);
     let [noticed, large, missed] = [0, 0, 0];
@@ -78,15 +78,15 @@ describe('the power is lost', () => {
       large++;
       if (notices.length === 0) missed++;
     }
-    // The witness lies on the same disk: where it has lost its last writes as well, nobody can tell.
+    // The witness is on the same disk: if its last writes are lost too, the loss cannot be detected.
     expect(noticed).toBeGreaterThan(LOSSES / 10);
     expect(missed).toBeLessThan(Math.max(3, large / 10));
   });
 });
 
 /**
- * A ledger that is closed in this thread keeps its files open until its statements are collected, and nobody is at work:
- * three each, and there are thousands. (The store's own thread ends, and they with it.)
+ * A ledger closed in this thread keeps its three files open until its statements are garbage-collected, and there are
+ * thousands of ledgers. (The store's own thread ends, which closes its files.)
  */
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
@@ -96,7 +96,7 @@ async function letGo(loss: number): Promise<void> {
   await new Promise((next) => setTimeout(next, 10));
 }
 
-/** Pieces by their number, as the writer noted them and as the ledger has them after the loss. */
+/** Numbers of the pieces that the writer noted, and of those in the ledger after the loss. */
 function play(end: number, random: () => number, isLying: boolean) {
   const place = mkdtempSync(join(folder, 'lost-'));
   try {
@@ -124,7 +124,7 @@ function play(end: number, random: () => number, isLying: boolean) {
     const pieces = Array.from({ length: 400 }, (_, piece) => piece).filter((piece) =>
       covered.has(between(BigInt(piece) * 10n, BigInt(piece) * 10n + 10n)),
     );
-    expect(covered.total).toBe(BigInt(pieces.length) * 10n); // no part of a piece
+    expect(covered.total).toBe(BigInt(pieces.length) * 10n); // whole pieces only
     const own = new Map<number, number>();
     for (const { index } of hits) {
       const piece = Number(index / 10n);

@@ -9,7 +9,7 @@ import { items, u32, when } from '../src/kernel/index.js';
 import { openStore } from '../src/store/index.js';
 import { byTier } from './tier.js';
 
-/** What a source knows from earlier, and what it is told before others are: by the engine, and by the ledger behind it. */
+/** A source's results of earlier runs, and hits stored before they are shown: with the engine and with the ledger. */
 const kernel = items('seventh', { hit: { n: u32 } }, ({ index, emit }) => {
   when(index.lo.rem(7).eq(3), () => emit({ n: index.lo }));
 });
@@ -27,7 +27,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A source in memory that has something already, and takes its time to store. */
+/** A source in memory that has results already and stores slowly. */
 class SlowSource extends MemorySource<readonly Found[]> implements ChunkSource<readonly Found[]> {
   readonly storedResults: readonly Found[];
   readonly stored: Found[] = [];
@@ -62,11 +62,11 @@ async function hitsOf(source: SlowSource, space: number, mode: SearchMode): Prom
   }
 }
 
-describe('a source that knows something', () => {
+describe('a source with stored results', () => {
   const completed = Intervals.of([between(100n, 200n), between(350n, 400n)]);
   const found = [...sevenths(100, 200), ...sevenths(350, 400)];
 
-  it('has its hits told again, in order with the new ones', async () => {
+  it('has its hits delivered again, in order with the new ones', async () => {
     const source = new SlowSource(500, completed, found);
     expect(await hitsOf(source, 500, 'all')).toEqual(sevenths(0, 500));
     expect(source.stored.map(({ n }) => n).sort((a, b) => a - b)).toEqual(
@@ -76,20 +76,20 @@ describe('a source that knows something', () => {
     );
   });
 
-  it('has each told once where it was kept ahead of its piece', async () => {
+  it('has each hit delivered once, also if it was stored before its piece', async () => {
     const source = new SlowSource(500, completed, [hit(17), ...found]);
     expect(await hitsOf(source, 500, 'all')).toEqual(sevenths(0, 500));
     const inAnyOrder = await hitsOf(new SlowSource(500, completed, [hit(17), ...found]), 500, 'arrival');
     expect(inAnyOrder.map(({ n }) => n).sort((a, b) => a - b)).toEqual(sevenths(0, 500).map(({ n }) => n));
   });
 
-  it('has the smallest found below what is known', async () => {
+  it('has a smaller hit found below the stored ones', async () => {
     expect(await hitsOf(new SlowSource(500, completed, found), 500, 'first')).toEqual([hit(3)]);
     const below = Intervals.of([between(0n, 3n)]);
     expect(await hitsOf(new SlowSource(500, below, [hit(3)]), 500, 'first')).toEqual([hit(3)]);
   });
 
-  it('answers any at once', async () => {
+  it('answers mode `any` at once', async () => {
     const source = new SlowSource(500, completed, found);
     expect(await hitsOf(source, 500, 'any')).toEqual([hit(101)]);
     expect(source.stored).toEqual([]);
@@ -97,7 +97,7 @@ describe('a source that knows something', () => {
     expect(some!.n % 7).toBe(3);
   });
 
-  it('is told that all is known already', async () => {
+  it('has all hits delivered without a scan if its space is complete', async () => {
     const source = new SlowSource(500, Intervals.of([between(0n, 500n)]), sevenths(0, 500));
     expect(await hitsOf(source, 500, 'all')).toEqual(sevenths(0, 500));
     expect(source.stored).toEqual([]);
@@ -115,7 +115,7 @@ describe('a ledger', () => {
     call: { args: [], folder: '' },
   };
 
-  it('goes on, run after run, until everything is done once', async () => {
+  it('resumes, run after run, until everything is done once', async () => {
     let runs = 0;
     for (let isComplete = false; !isComplete; runs++) {
       const store = await openStore(folder);
@@ -137,7 +137,7 @@ describe('a ledger', () => {
       }
       await engine.close();
       await job.checkpoint();
-      // It may have been stopped with everything done and not all of it told.
+      // The run may have been stopped with everything done and not all hits delivered.
       const isDone = (await store.find(job.id)).done === BigInt(SPACE);
       if (!isDone) await expect(job.finish('complete')).rejects.toThrow('was reported complete');
       await job.finish(isComplete ? 'complete' : 'open');
@@ -154,7 +154,7 @@ describe('a ledger', () => {
     await store.close();
   });
 
-  it('takes what no search does, and measurements', async () => {
+  it('records ranges without a search, and tuning measurements', async () => {
     const store = await openStore(folder);
     const job = await store.open<Found>({ ...spec, command: 'written' });
     const elapsedMs = job.elapsed;

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { Ledger } from '../src/store/thread/ledger.js';
 import { MIGRATIONS } from '../src/store/thread/schema.js';
 
-/** A ledger of every format that was ever released opens, with everything in it. store/fixture.mjs wrote them. */
+/** Ledgers of every released format open with everything in them. store/fixture.mjs wrote them. */
 const fixtures = fileURLToPath(new URL('fixtures', import.meta.url));
 const folders: string[] = [];
 afterAll(() => {
@@ -15,12 +15,12 @@ afterAll(() => {
 
 const known = readdirSync(fixtures).filter((name) => name.startsWith('ledger-'));
 
-it('there is one of each format', () => {
+it('there is a fixture of each format', () => {
   expect(known.sort()).toEqual(MIGRATIONS.map((_, at) => `ledger-${at + 1}`).sort());
 });
 
 describe.each(known)('%s', (name) => {
-  it('opens with its jobs, ranges, hits and measurements, and is gone on with', () => {
+  it('opens with its jobs, ranges, hits and measurements, and can be resumed', () => {
     const folder = mkdtempSync(join(tmpdir(), 'millrace-upgrade-'));
     folders.push(folder);
     cpSync(join(fixtures, name), folder, { recursive: true });

@@ -25,7 +25,7 @@ describe('import direction', () => {
     expect(specifiers(source)).toEqual(['./a.js', './b.js', './c.js', './d.js', './e.js', './f.js', './g.js']);
   });
 
-  test('refuses an import from below and a package in the language', () => {
+  test('refuses an import from a later folder, and a package in kernel', () => {
     expect(fault('kernel/ir.ts', '../device/device.js')).toMatch('kernel may not import from device');
     expect(fault('device/cuda/stream.ts', '../../cli/main.js')).toMatch('device may not import from cli');
     expect(fault('kernel/fold.ts', 'node:fs')).toMatch('kernel imports nothing but itself');
@@ -45,10 +45,10 @@ describe('import direction', () => {
   });
 });
 
-describe('rooms', () => {
+describe('folders', () => {
   const modules = sources().filter(({ path }) => !isTest(path));
   const paths = new Set(modules.map(({ path }) => path));
-  /** By file, the files of src that it imports when it is loaded; `values`: leaving out what only brings types. */
+  /** The files of src that each file imports when it is loaded. `values` leaves out imports of types alone. */
   const importsOf = (values: boolean): Map<string, string[]> =>
     new Map(
       modules.map(({ path, text }) => [
@@ -60,7 +60,7 @@ describe('rooms', () => {
       ]),
     );
 
-  test('an import of types alone is told from one of values', () => {
+  test('imports of types alone are recognised', () => {
     const source = [
       "import type { A } from './a.js';",
       "import { type B, type C } from './b.js';",
@@ -71,7 +71,7 @@ describe('rooms', () => {
     expect(specifiers(withoutTypes(source))).toEqual(['./c.js', './e.js']);
   });
 
-  test('circles are found', () => {
+  test('import cycles are found', () => {
     const edges: [string, string[]][] = [
       ['a', ['b']],
       ['b', ['c']],
@@ -81,7 +81,7 @@ describe('rooms', () => {
     expect(circles(new Map(edges))).toEqual([['a', 'b', 'c']]);
   });
 
-  test('no circle of imports; of types only within a room', () => {
+  test('have no import cycles, and cycles of types only within one folder', () => {
     expect(circles(importsOf(true))).toEqual([]);
     const wide = circles(importsOf(false)).filter(
       (files) => new Set(files.map((file) => posix.dirname(file))).size > 1,
@@ -89,27 +89,27 @@ describe('rooms', () => {
     expect(wide).toEqual([]);
   });
 
-  test('a room with an index.ts is entered by it', () => {
-    // The index.ts of a layer and of a workload is what the package exports to users; inside, files import the file that declares.
+  test('with an index.ts are imported through it', () => {
+    // The index.ts of a layer or a workload is for users of the package; inside, files import the declaring file.
     const exported =
       readFileSync(join(root, 'package.json'), 'utf8') + readFileSync(join(root, 'src/index.ts'), 'utf8');
-    const doors = [...paths].filter(
+    const indexes = [...paths].filter(
       (path) =>
         path.split('/').length > 2 && path.endsWith('/index.ts') && !exported.includes(path.replace(/ts$/, 'js')),
     );
-    expect(doors).toContain('device/conformance/index.ts');
-    const pastDoor = [...importsOf(false)].flatMap(([path, targets]) =>
+    expect(indexes).toContain('device/conformance/index.ts');
+    const bypassing = [...importsOf(false)].flatMap(([path, targets]) =>
       targets.filter((target) =>
-        doors.some((door) => {
-          const room = `${posix.dirname(door)}/`;
-          return target.startsWith(room) && target !== door && !path.startsWith(room);
+        indexes.some((index) => {
+          const folder = `${posix.dirname(index)}/`;
+          return target.startsWith(folder) && target !== index && !path.startsWith(folder);
         }),
       ),
     );
-    expect(pastDoor).toEqual([]);
+    expect(bypassing).toEqual([]);
   });
 
-  test('a folder with more than 14 files has its reason in CONTRIBUTING.md', () => {
+  test('with more than 14 files have a reason in CONTRIBUTING.md', () => {
     const sizes = new Map<string, number>();
     for (const path of paths) sizes.set(posix.dirname(path), (sizes.get(posix.dirname(path)) ?? 0) + 1);
     const reasons = readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8');
@@ -119,28 +119,28 @@ describe('rooms', () => {
     expect(large).toEqual([]);
   });
 
-  test('the tree in CONTRIBUTING.md is that of src, two levels deep', () => {
+  test('are listed in the tree in CONTRIBUTING.md, two levels deep', () => {
     const text = readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8');
     const [, tree = ''] = /```tree\n([\s\S]*?)```/.exec(text) ?? [];
-    const told: string[] = [];
+    const listed: string[] = [];
     let top = '';
     for (const line of tree.split('\n')) {
       const [, indent = '', name] = /^( *)([\w-]+)\//.exec(line) ?? [];
       if (name === undefined) continue;
       if (indent === '') top = name;
-      told.push(indent === '' ? name : `${top}/${name}`);
+      listed.push(indent === '' ? name : `${top}/${name}`);
     }
     const real = new Set<string>();
     for (const path of paths) {
       const parts = path.split('/').slice(0, -1);
       for (const depth of [1, 2]) if (parts.length >= depth) real.add(parts.slice(0, depth).join('/'));
     }
-    expect(told.sort()).toEqual([...real].sort());
+    expect(listed.sort()).toEqual([...real].sort());
   });
 });
 
 describe('events', () => {
-  test('a test that asks a command for them has them held against the schema', () => {
+  test('are checked against the schema by every test that asks a command for them', () => {
     const reader = /from '[./]+(?:test\/)?(?:command-line|events|store\/planted)\.js'/;
     const asks = ({ text }: { readonly text: string }) => /'--(json|events)'/.test(text) && /spawn|execFile/.test(text);
     const found = testFiles().filter(asks);
@@ -150,7 +150,7 @@ describe('events', () => {
 });
 
 describe('repository', () => {
-  test('package-lock.json holds versions and digests, no download addresses', () => {
+  test('package-lock.json holds versions and digests, no download URLs', () => {
     const text = readFileSync(join(root, 'package-lock.json'), 'utf8');
     expect(text).not.toMatch(/"resolved"/);
     expect(text).not.toMatch(/\.tgz"/);
@@ -187,14 +187,14 @@ interface Lock {
   readonly packages: Record<string, { readonly optionalDependencies?: Record<string, string> }>;
 }
 
-/** What is wrong with `specifier` in the file `path` (relative to src), if anything. */
+/** The error in importing `specifier` from the file `path` (relative to src), if any. */
 function fault(path: string, specifier: string): string | undefined {
   const from = folderOf(path);
   if (from === undefined) return undefined;
   if (!order.includes(from)) return `${path}: ${from} is not in the list of folders (test/structure.test.ts)`;
   const isRelative = specifier.startsWith('.');
   if (!isRelative) {
-    // Its tests may use tools; what runs in a browser may not.
+    // Tests of kernel may import packages; its code, which runs in browsers, may not.
     const allowed = from !== 'kernel' || isTest(path);
     return allowed ? undefined : `${path}: imports ${specifier}, but kernel imports nothing but itself`;
   }
@@ -206,17 +206,17 @@ function fault(path: string, specifier: string): string | undefined {
   return `${path}: imports ${specifier}, but ${from} may not import from ${to}`;
 }
 
-/** A module's text without the imports and exports that bring nothing but types. */
+/** A module's text without imports and exports of types alone. */
 function withoutTypes(text: string): string {
   return text
     .replace(/^(?:import|export) type [^;]*;/gm, '')
     .replace(/^(?:import|export) \{(?:\s*type [^,}]*,?)+\s*\} from [^;]*;/gm, '');
 }
 
-/** Without what is imported when it is needed, and files that are named and not imported. */
+/** A module's text without dynamic imports and file URLs. */
 const withoutLater = (text: string): string => text.replace(/\b(?:import|new URL)\(/g, '(');
 
-/** Groups of files that import each other, around (Tarjan's algorithm). */
+/** Groups of files that import each other in a cycle (Tarjan's algorithm). */
 function circles(graph: ReadonlyMap<string, readonly string[]>): string[][] {
   const [index, low] = [new Map<string, number>(), new Map<string, number>()];
   const [stack, found]: [string[], string[][]] = [[], []];
@@ -265,7 +265,7 @@ function sources(name = 'src'): { path: string; text: string }[] {
     }));
 }
 
-/** Files that are in the repository or would be with the next commit. */
+/** Tracked files, and untracked ones that git does not ignore. */
 function trackedFiles(): string[] | undefined {
   try {
     // The owner of a mounted folder may be another user; reading the list is harmless.

@@ -1,6 +1,6 @@
-// One process that opens a device, puts work in flight and ends in the way it is told:
+// Opens a device, puts work in flight and ends in the given way:
 //   node teardown-child.mjs DEVICE WAY DELAY_MS
-// "opening" ends while the device is being opened. It says "ready" once work is in flight; signals come from outside.
+// "opening" ends while the device is being opened. It prints "ready" once work is in flight; signals come from outside.
 import { openDevice } from '../dist/device/registry.js';
 import { cell, items, loop, rw } from '../dist/kernel/index.js';
 
@@ -8,7 +8,7 @@ const [, , name = '', way, delay] = process.argv;
 if (way === 'opening') setTimeout(() => process.exit(7), Number(delay));
 const device = await openDevice(name, { threads: 2 });
 
-/** A chain of 1,000 steps an item, stored so that nobody can leave it out. */
+/** A chain of 1,000 steps per item, stored so that no compiler can remove it. */
 const kernel = items('spin', { buffers: { x: rw('u32') } }, ({ item, buffers }) => {
   const chain = cell('u32', item);
   loop(1000, () => chain.set(chain.mul(5).add(1)));
@@ -17,7 +17,7 @@ const kernel = items('spin', { buffers: { x: rw('u32') } }, ({ item, buffers }) 
 const spin = await device.compile(kernel, { lanes: 1 });
 
 // Three streams: one with a launch that never ends, one with many small commands (more than the board holds), one that
-// moves memory. "natural" ends by itself, so there everything is finite and nobody closes anything.
+// moves memory. "natural" and "forgotten" end by themselves: there all work is finite and nothing is closed.
 const finite = way === 'natural' || way === 'forgotten';
 const [long, small, moving] = [device.stream(), device.stream(), device.stream()];
 const [x, y, buffer] = [await device.alloc(64), await device.alloc(64), await device.alloc(2 ** 22)];

@@ -8,9 +8,9 @@ import { orphans, type Want, wrongEndings } from './ending.js';
 import { byTier, patience } from './tier.js';
 
 /**
- * Processes that end in every way there is, at a random moment, while the device opens or with work in flight: the right
- * exit code or signal, no crash, no hang, nothing left behind. Each way once on either device; a short run has some on
- * either, the long one 200 processes on native and 100 on wasm.
+ * Processes that end in every possible way, at a random moment, while the device opens or with work in flight: the right
+ * exit code or signal, no crash, no hang, nothing left behind. Each way runs once per device; a short run does some of
+ * them, the long one 200 processes on native and 100 on wasm.
  */
 const LIMIT_MS = patience(60_000);
 

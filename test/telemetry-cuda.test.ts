@@ -11,7 +11,7 @@ import { items, rw, u32, when } from '../src/kernel/index.js';
 import { reset } from './cuda/driver-rig.js';
 import { buildFake, type Fake } from './cuda/fake.js';
 
-/** What a GPU tells beyond when work began and ended: against the fake driver, whose own log is the truth. */
+/** Telemetry of a GPU beyond the start and end of work, compared with the log of the fake driver. */
 
 const built = await buildFake();
 const missing = 'reason' in built ? built.reason : undefined;
@@ -48,7 +48,7 @@ describe.skipIf(missing !== undefined)(`telemetry of CUDA${missing ? `: ${missin
     expect(fake.calls().filter(({ name }) => name === 'MISUSE')).toEqual([]);
   });
 
-  test('calls are as many as the driver saw, and their totals are their means by their numbers', async () => {
+  test('counts the calls that the driver saw; totals agree with minima and maxima', async () => {
     const device = await open(true);
     await searched(device);
     const telemetry = (await device.telemetry?.()) as DeviceTelemetry;
@@ -66,7 +66,7 @@ describe.skipIf(missing !== undefined)(`telemetry of CUDA${missing ? `: ${missin
     }
   });
 
-  test('launches are told apart from copies, inside of the chunk; nothing begins before it was sent', async () => {
+  test('separates launches from copies within a chunk; nothing starts before it was enqueued', async () => {
     fake.set('launch_us', 300);
     const device = await open(true);
     const records = await searched(device);
@@ -76,13 +76,13 @@ describe.skipIf(missing !== undefined)(`telemetry of CUDA${missing ? `: ${missin
         record;
       const times = [enqueuedNs, launchedNs, startedNs, computeStartedNs, computeEndedNs, endedNs, noticedNs, reapedNs];
       expect(times).toEqual([...times].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0)));
-      // A launch takes as long as the fake was told that it does; the events around it are rounded to half a microsecond.
+      // A launch takes as long as the fake is set to; the events around it are rounded to half a microsecond.
       expect(computeEndedNs - computeStartedNs).toBeGreaterThanOrEqual(299_000n);
       expect(record.occupancy).toBe(0.5);
     }
   });
 
-  test('bytes each way, of searches and of rows', async () => {
+  test('counts bytes each way, of searches and of rows', async () => {
     const device = await open(true);
     const [record] = await searched(device);
     // A ring of 4096 hits of two words each, behind its header.
@@ -100,7 +100,7 @@ describe.skipIf(missing !== undefined)(`telemetry of CUDA${missing ? `: ${missin
     expect(counted.reduce((sum, { bytesToHost }) => sum + bytesToHost, 0)).toBeGreaterThanOrEqual(80_000);
   });
 
-  test('without it, none of that is asked for', async () => {
+  test('records no extra events if it is off', async () => {
     const silent = await open(false);
     const counts = async (device: Device) => {
       fake.clearCalls();
@@ -111,14 +111,14 @@ describe.skipIf(missing !== undefined)(`telemetry of CUDA${missing ? `: ${missin
     const off = await counts(silent);
     expect(off.records.every(({ computeStartedNs }) => computeStartedNs === 0n)).toBe(true);
     expect((await silent.telemetry?.())?.calls).toEqual([]);
-    // One event before a chunk and one behind it; some when memory is made.
+    // One event before and one after each chunk, and some for allocations.
     expect(off.events).toBeLessThan(3 * off.launches + 20);
     const on = await counts(await open(true));
     expect(on.records.every(({ computeStartedNs }) => computeStartedNs > 0n)).toBe(true);
     expect(on.events).toBeGreaterThanOrEqual(4 * on.launches);
   });
 
-  test('profilers are told of chunks and launches where there is NVTX', async () => {
+  test('marks chunks and launches for profilers if NVTX is installed', async () => {
     const compiler = await findCompiler();
     if ('reason' in compiler) return expect.unreachable();
     const library = join(fake.folder, 'libfake-nvtx.so');

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { millrace } from './command-line.js';
 
-/** Telemetry of a command that fails before it works: its files are closed and its port is free. */
+/** A command that fails before it starts work closes its telemetry files and port. */
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'millrace-ending-'));
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** Files of this process within a folder; undefined where the system does not tell. */
+/** Open files of this process within a folder; undefined if the system does not list them. */
 function openFilesIn(path: string): string[] | undefined {
   if (!existsSync('/proc/self/fd')) return undefined;
   return readdirSync('/proc/self/fd').flatMap((fd) => {
@@ -26,7 +26,7 @@ function openFilesIn(path: string): string[] | undefined {
       const target = readlinkSync(`/proc/self/fd/${fd}`);
       return target.startsWith(path) ? target : [];
     } catch {
-      return []; // the folder itself
+      return []; // the descriptor that listed the folder, now closed
     }
   });
 }
@@ -42,7 +42,7 @@ const commands: readonly (readonly string[])[] = [
   ['uhash', 'mine', '--challenge', '00ff', '-d', '3', '--max-batches', '1', '--no-ledger'],
 ];
 
-test.each(commands)('%s %s whose device is not there ends its telemetry', async (...args) => {
+test.each(commands)('%s %s closes its telemetry if its device is missing', async (...args) => {
   const { status, stderr } = await millrace([...args, '--device', 'cuda:99', ...views], { cwd: folder });
   expect([status, stderr]).toEqual([expect.not.toBeOneOf([0]), expect.stringContaining('cuda:99')]);
   const [, url = ''] = /Prometheus: (\S+)/.exec(stderr) ?? [];
@@ -51,7 +51,7 @@ test.each(commands)('%s %s whose device is not there ends its telemetry', async 
   expect(JSON.parse(readFileSync(join(folder, 't.json'), 'utf8'))).toMatchObject({ otherData: { chunks: 0 } });
 });
 
-test('a port that is taken leaves no file open', async () => {
+test('a port in use leaves no file open', async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   try {

@@ -30,7 +30,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-describe("the API table has nsys' shape and arithmetic", () => {
+describe('the API table', () => {
   const known = JSON.parse(
     readFileSync(new URL('data/telemetry/seed_cuda_api_table.json', import.meta.url), 'utf8'),
   ) as {
@@ -47,7 +47,7 @@ describe("the API table has nsys' shape and arithmetic", () => {
       readonly stddev_ns: number;
     }[];
   };
-  // Shuffled: the order is the table's own doing. Means and shares are not given to it.
+  // Reversed: the table sorts the rows itself. It also computes the means and shares.
   const calls = [...known.rows].reverse().map((row) => ({
     name: row.name,
     calls: row.calls,
@@ -59,7 +59,7 @@ describe("the API table has nsys' shape and arithmetic", () => {
   }));
   const [heading = '', rule = '', ...lines] = apiTable(calls);
 
-  test('its columns', () => {
+  test('has the columns of nsys', () => {
     expect(heading.trim().split(/ {2,}/)).toEqual([
       'Time (%)',
       'Total Time (ns)',
@@ -74,7 +74,7 @@ describe("the API table has nsys' shape and arithmetic", () => {
     expect(rule).toMatch(/^ -+( {2}-+){8}$/);
   });
 
-  test("every figure of the seed's 20 rows, in its order", () => {
+  test("has every figure of the seed's 20 rows, in its order", () => {
     const cells = lines.map((line) => line.trim().split(/ {2,}/));
     const whole = (value: number) => value.toLocaleString('en');
     const tenths = (value: number) =>
@@ -105,26 +105,26 @@ const numbers = items('numbers', { buffers: { rows: rw('u32') } }, ({ item, inde
   buffers.rows.set(item, index.lo);
 });
 
-const virtual = (...natures: FaultSpec[]): VirtualDevice[] => virtualDevices(behind, natures);
+const virtual = (...faults: FaultSpec[]): VirtualDevice[] => virtualDevices(behind, faults);
 
 describe('records', () => {
-  test('each chunk is told of once, when nothing more will come of it, also where the ring is small', async () => {
+  test('each chunk is reported once, when it is final, also if the ring is small', async () => {
     const space = byTier(8000, 100_000);
     const recorder = new Recorder(8);
-    const told: Readonly<ChunkRecord>[] = [];
-    recorder.listen((record) => told.push({ ...record }));
+    const reported: Readonly<ChunkRecord>[] = [];
+    recorder.listen((record) => reported.push({ ...record }));
     const engine = new Engine(virtual({ speed: 3e6 }), { records: recorder, streams: 2 });
     let hits = 0;
     for await (const _ of search(marked, { engine, space, job: { every: 11 }, ring: 8 })) hits++;
     await engine.close();
     expect(hits).toBe(Math.ceil((space - 7) / 11));
     expect([...engine.records]).toHaveLength(8);
-    expect(told).toHaveLength(recorder.createdCount);
+    expect(reported).toHaveLength(recorder.createdCount);
     expect(recorder.finalizedCount).toBe(recorder.createdCount);
-    expect(new Set(told.map(({ sequence }) => sequence)).size).toBe(told.length);
-    expect(told.reduce((sum, { counted }) => sum + counted, 0)).toBe(space);
-    expect(told.filter(({ outcome }) => outcome === 'overflow').length).toBeGreaterThan(0);
-    for (const record of told.filter(({ outcome }) => outcome === 'counted')) {
+    expect(new Set(reported.map(({ sequence }) => sequence)).size).toBe(reported.length);
+    expect(reported.reduce((sum, { counted }) => sum + counted, 0)).toBe(space);
+    expect(reported.filter(({ outcome }) => outcome === 'overflow').length).toBeGreaterThan(0);
+    for (const record of reported.filter(({ outcome }) => outcome === 'counted')) {
       const { enqueuedNs, startedNs, endedNs, noticedNs, reapedNs, verifiedNs, committedNs } = record;
       const times = [startedNs, endedNs, noticedNs, reapedNs, verifiedNs, committedNs];
       expect(times).toEqual([...times].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0)));
@@ -133,12 +133,12 @@ describe('records', () => {
     }
   });
 
-  test('whatever becomes of devices, each chunk ends once', async () => {
+  test('each chunk ends once, whatever happens to devices', async () => {
     const recorder = new Recorder(64);
-    const told: Readonly<ChunkRecord>[] = [];
-    recorder.listen((record) => told.push({ ...record }));
-    const natures = [{ speed: 2e6 }, { speed: 2e6, liesAt: 3 }, { speed: 2e6, disappearsAt: 4 }];
-    const engine = new Engine(virtual(...natures), { records: recorder, patience: 0.05 });
+    const reported: Readonly<ChunkRecord>[] = [];
+    recorder.listen((record) => reported.push({ ...record }));
+    const faults = [{ speed: 2e6 }, { speed: 2e6, liesAt: 3 }, { speed: 2e6, disappearsAt: 4 }];
+    const engine = new Engine(virtual(...faults), { records: recorder, patience: 0.05 });
     const verify = ({ index }: { readonly index: bigint }) => index % 17n === 7n;
     const canaries = [{ start: 0n, count: 100, hits: [7n, 24n, 41n, 58n, 75n, 92n] }];
     const job = { every: 17 };
@@ -146,15 +146,15 @@ describe('records', () => {
     for await (const _ of search(marked, { engine, space: 80_000, job, verify, canaries })) hits++;
     await engine.close();
     expect(hits).toBe(Math.ceil((80_000 - 7) / 17));
-    expect(told.reduce((sum, { counted }) => sum + counted, 0)).toBe(80_000);
-    expect(new Set(told.map(({ sequence }) => sequence)).size).toBe(recorder.createdCount);
+    expect(reported.reduce((sum, { counted }) => sum + counted, 0)).toBe(80_000);
+    expect(new Set(reported.map(({ sequence }) => sequence)).size).toBe(recorder.createdCount);
     expect(recorder.finalizedCount).toBe(recorder.createdCount);
-    expect(told.every(({ outcome }) => outcome !== undefined)).toBe(true);
-    expect(told.some(({ outcome }) => outcome === 'wrong')).toBe(true);
-    expect(told.some(({ outcome }) => outcome === 'audit')).toBe(true);
+    expect(reported.every(({ outcome }) => outcome !== undefined)).toBe(true);
+    expect(reported.some(({ outcome }) => outcome === 'wrong')).toBe(true);
+    expect(reported.some(({ outcome }) => outcome === 'audit')).toBe(true);
   });
 
-  test('a search that ends early leaves nothing untold', async () => {
+  test('a search that ends early still reports every chunk', async () => {
     const recorder = new Recorder(64);
     const engine = new Engine(virtual({ speed: 1e5 }), { records: recorder });
     const found = await search(marked, { engine, space: 1_000_000, job: { every: 40_000 }, mode: 'first' }).first();
@@ -163,7 +163,7 @@ describe('records', () => {
     expect(recorder.finalizedCount).toBe(recorder.createdCount);
   });
 
-  test('a consumer that holds batches starves the device, and that is seen', async () => {
+  test('a consumer that holds batches starves the device, and the records show it', async () => {
     const [device] = virtual({});
     const engine = new Engine([device!], { streams: 1, slots: 2, records: 1000 });
     const options = { engine, space: 10_000, rowBytes: 4, batchBytes: 4000 };
@@ -175,11 +175,11 @@ describe('records', () => {
     const starved = [...engine.records].filter(({ starvedNs }) => starvedNs > 0n);
     expect(starved.length).toBeGreaterThan(2);
     for (const { free } of starved) expect(free).toBe(0);
-    // Each batch is in hand for 10 ms: who waits for its slot waits for some of them.
+    // Each batch is held for 10 ms, so waiting for its slot takes milliseconds.
     expect(starved.some(({ starvedNs }) => starvedNs > 1_000_000n)).toBe(true);
   });
 
-  test('OpenCL tells launches apart from copies, and when its commands were sent', async (ctx) => {
+  test('OpenCL separates launches from copies, and times when its commands were enqueued', async (ctx) => {
     const device = await openDevice('opencl', { telemetry: true }).catch((error: Error) => error);
     if (device instanceof Error) return ctx.skip(device.message);
     const engine = new Engine([device], { records: 1000 });
@@ -198,7 +198,7 @@ describe('records', () => {
     }
   });
 
-  test('engines tell how deep their queues are', async () => {
+  test('engines report how deep their queues are', async () => {
     const engine = new Engine(virtual({ speed: 1e5 }), { streams: 2, slots: 2 });
     const seen: { readonly queueDepth: number; readonly activeStreams: number }[] = [];
     const onProgress = () => seen.push(...engine.devices);
@@ -213,7 +213,7 @@ describe('records', () => {
 describe('a command with all views', () => {
   const input = fileURLToPath(new URL('data/block/synthetic/easy01.in', import.meta.url));
 
-  test('block solve: what was tried is what the chunks have, the trace is whole, and every view agrees', async () => {
+  test('block solve: chunks add up to the nonces tried, the trace is complete, and all views agree', async () => {
     const args = ['block', 'solve', input, 'nonces.out', '--device', 'native,wasm', '--threads', '1', '--json'];
     const views = ['--metrics', 'm.csv', '--trace', 't.json', '--pool-metrics', '--overlap', '--prometheus', '0'];
     const ran = await millrace([...args, ...views], { cwd: folder });
@@ -245,14 +245,14 @@ describe('a command with all views', () => {
     const commits = traced.filter(({ ph, args: given }) => ph === 'X' && given?.counted !== undefined);
     expect(commits.reduce((total, { args: given }) => total + Number(given?.counted), 0)).toBe(done?.tried);
     expect(about).toMatchObject({ command: 'block solve', unit: 'H' });
-    // What runs on a device begins no earlier than its chunk was taken.
+    // Work on a device starts no earlier than its chunk was submitted.
     const submits = new Map(traced.filter(({ ph }) => ph === 's').map(({ id, ts }) => [id, ts ?? 0]));
     const starts = traced.filter(({ ph, pid }) => ph === 't' && pid > 1);
     expect(starts.length).toBeGreaterThan(rows.length - 1);
     for (const { id, ts } of starts) expect(ts).toBeGreaterThanOrEqual(submits.get(id) ?? Number.POSITIVE_INFINITY);
   });
 
-  test.skipIf(isShort)('words: all of them are in its chunks', async () => {
+  test.skipIf(isShort)('words: chunks add up to all words', async () => {
     const views = ['--metrics', 'words.csv', '--trace', 'words.json'];
     const made = await millrace(['words', '?l?l?l?d', '--device', 'wasm', '--digest', ...views], { cwd: folder });
     expect(made.status).toBe(0);
@@ -262,11 +262,11 @@ describe('a command with all views', () => {
     checkTrace(readFileSync(join(folder, 'words.json'), 'utf8'));
   });
 
-  test('words for people, on stderr', async () => {
+  test('block solve: a summary for people, on stderr', async () => {
     const args = ['block', 'solve', input, 'nonces.out', '--device', 'wasm', '--threads', '1', '--nonces', '0:20000'];
     const env = { MILLRACE_METRICS: 'e.csv', QDP_ENABLE_POOL_METRICS: '1', QDP_ENABLE_OVERLAP_TRACKING: 'True' };
     const ran = await millrace(args, { cwd: folder, env });
-    // Two of its five blocks have no nonce so early.
+    // Two of the five blocks have no nonce in this range.
     expect([ran.status, ran.stdout]).toEqual([1, '']);
     expect(ran.stderr).toMatch(/^wasm {2}.*, busy .* \(fed .* %\), [\d,]+ tried, .*H\/s/m);
     expect(ran.stderr).toMatch(/^wasm {2}slots: \d to \d free, [\d,]+ acquires, \d+ waits?, .* % starved$/m);
@@ -274,7 +274,7 @@ describe('a command with all views', () => {
     expect(readFileSync(join(folder, 'e.csv'), 'utf8')).toMatch(/^seq,block,context,/);
   });
 
-  test('a file that cannot be written is told before anything runs', async () => {
+  test('a file that cannot be written is reported before anything runs', async () => {
     for (const option of ['--metrics', '--trace']) {
       const args = ['block', 'solve', input, 'never.out', '--device', 'wasm', option, 'no/such/folder/file'];
       const ran = await millrace(args, { cwd: folder });
@@ -284,7 +284,7 @@ describe('a command with all views', () => {
     }
   });
 
-  test('Prometheus reads figures while a job runs, on this machine alone', async () => {
+  test('Prometheus reads figures while a job runs, on the loopback address only', async () => {
     writeFileSync(join(folder, 'job.mjs'), zerosFile(30));
     const args = [
       'run',
@@ -338,7 +338,7 @@ describe('a command with all views', () => {
     expect(status).toBe(2);
   });
 
-  test('a port that is taken is told before anything runs', async () => {
+  test('a port in use is reported before anything runs', async () => {
     const { createServer } = await import('node:net');
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');

@@ -7,7 +7,7 @@ import { afterAll, expect, test } from 'vitest';
 import { replaceFileSync, temporaryFile, temporaryFolder } from '../src/device/cache/temporary.js';
 import { start } from './command-line.js';
 
-/** Temporary files and folders: those of processes that are gone are removed, those of live ones never. */
+/** Temporary files and folders of dead processes are removed, those of live ones never. */
 const root = await mkdtemp(join(tmpdir(), 'millrace-test-'));
 const children: ChildProcess[] = [];
 afterAll(async () => {
@@ -21,7 +21,7 @@ function folder(): string {
   return path;
 }
 
-/** Another process that makes a temporary file for a target and holds it; gives its name. */
+/** Starts another process that makes a temporary file or folder and holds it; returns its name. */
 async function holder(make: string): Promise<{ child: ChildProcess; name: string }> {
   const url = new URL('../dist/device/cache/temporary.js', import.meta.url).href;
   const text = `const t = await import('${url}'); console.log((await ${make}).path); setInterval(() => {}, 1000);`;
@@ -37,7 +37,7 @@ async function kill(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-test('a file of a killed process goes with the next for the same target; of a live process and of others it stays', async () => {
+test('a new file removes that of a killed process for the same target, and no file of a live process', async () => {
   const place = folder();
   const target = join(place, 'out.npy');
   const dead = await holder(`t.temporaryFile(${JSON.stringify(target)})`);
@@ -60,7 +60,7 @@ test('a file of a killed process goes with the next for the same target; of a li
   expect(readdirSync(place).sort()).toEqual([...before, 'out.npy'].filter((name) => name !== live.name).sort());
 });
 
-test('a folder of a killed process goes, one of this process stays until it is removed', async () => {
+test('a new folder removes that of a killed process; folders of this process stay until removed', async () => {
   const place = folder();
   const dead = await holder(`t.temporaryFolder(${JSON.stringify(place)}, '.new-')`);
   writeFileSync(join(place, dead.name, 'half'), 'a program');
@@ -77,7 +77,7 @@ test('a folder of a killed process goes, one of this process stays until it is r
   expect(readdirSync(place)).toEqual([]);
 });
 
-test('names of 255 bytes have temporary files too', async () => {
+test('a name of 255 bytes can have a temporary file', async () => {
   const place = folder();
   const name = 'n'.repeat(255);
   replaceFileSync(join(place, name), 'text');
@@ -86,7 +86,7 @@ test('names of 255 bytes have temporary files too', async () => {
   expect(readFileSync(join(place, name), 'utf8')).toBe('text');
 });
 
-test('encode -o that was killed leaves nothing once it has run again', async () => {
+test('encode -o leaves nothing behind when it was killed and has run again', async () => {
   const place = folder();
   const [samples, out] = [join(place, 'samples.f64'), join(place, 'states.npy')];
   writeFileSync(samples, new Uint8Array(Float64Array.from({ length: 2 ** 20 }, (_, i) => i + 1).buffer));

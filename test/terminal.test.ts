@@ -10,12 +10,12 @@ import { VirtualScreen } from './terminal/screen.js';
 import { byTier, isShort } from './tier.js';
 import { zerosFile } from './zeros.js';
 
-/** The command in a real pseudo-terminal: what is seen, which keys do what, and how the terminal is left behind. */
+/** The command in a real pseudo-terminal: what it shows, what keys do, and how it leaves the terminal. */
 
 let folder = '';
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'millrace-terminal-'));
-  // A hit in two million indices: some a second on one thread, and no end of it.
+  // One hit in two million indices: some per second on one thread, without end.
   writeFileSync(join(folder, 'job.mjs'), zerosFile(21));
 });
 afterAll(() => {
@@ -30,12 +30,12 @@ beforeEach((ctx) => {
 const running: TerminalOptions = { columns: 120, env: { NO_COLOR: '1' } };
 const COLOURS = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`);
 const RUN = [process.execPath, main, 'run', 'job.mjs', '--device', 'wasm', '--threads', '1', '--no-ledger'];
-/** For what is about the terminal alone: no compiler, and little load on the machine. */
+/** For tests of the terminal alone: no compiler, and little load on the machine. */
 const QUIET = [...RUN.map((word) => (word === 'wasm' ? 'interpreter' : word)), '--max-cpu', '20'];
 const start = (args: readonly string[] = [], options: TerminalOptions = running): Terminal =>
   startInTerminal([...RUN, ...args], { cwd: folder, ...options });
 
-/** Resolves when another picture of the status is drawn. */
+/** Resolves when the status has been drawn again. */
 async function nextPicture(terminal: Terminal): Promise<void> {
   const pictures = () => terminal.text.split('progress').length;
   for (const before = pictures(); pictures() <= before; ) await new Promise((next) => setTimeout(next, 10));
@@ -44,7 +44,7 @@ async function nextPicture(terminal: Terminal): Promise<void> {
 describe.concurrent('the status screen', () => {
   const labels = ['job', 'status', 'started', 'estimated', 'speed', 'total', 'hits', 'progress'];
 
-  it('has its lines in their order, below the hits, fits 40 columns, and is gone in the end', async () => {
+  it('has its lines in order, below the hits, fits 40 columns, and is removed at the end', async () => {
     const terminal = start(['--max-cpu', '20'], { ...running, rows: 40 });
     const screen = await terminal.until(/^ +(\d+) +\1$[\s\S]*^job .*[\s\S]*^hits +[1-9][\s\S]*^\[s\]tatus/m);
     expect(screen.flatMap((line) => /^([a-z]+) {2,}/.exec(line)?.[1] ?? [])).toEqual(labels);
@@ -72,7 +72,7 @@ describe.concurrent('the status screen', () => {
     for (const word of ['wasm', 'fed', '15 min n/a', '1,099,511,627,776']) expect(text).toContain(word);
   }
 
-  /** What stands there when a whole picture was drawn, and the next as well. */
+  /** The screen after two redraws of the status. */
   async function secondPicture(terminal: Terminal): Promise<readonly string[]> {
     await nextPicture(terminal);
     await nextPicture(terminal);
@@ -84,7 +84,7 @@ describe.concurrent('the status screen', () => {
     ['TERM=dumb', [], { ...running, env: { ...running.env, TERM: 'dumb' } }],
     ['--log warn', ['--log', 'warn'], running],
   ];
-  it.each(byTier(without.slice(0, 1), without))('is not there with %s', async (_, args, options) => {
+  it.each(byTier(without.slice(0, 1), without))('is not shown with %s', async (_, args, options) => {
     const terminal = startInTerminal([...QUIET, ...args, '--runtime', '0.3s'], { ...options, cwd: folder });
     expect(await terminal.ended).toEqual({ how: 'exit 4', isRestored: true });
     expect(terminal.text).not.toContain('\u001b[');
@@ -100,14 +100,14 @@ describe.concurrent('keys', () => {
     return BigInt(done.replaceAll(',', ''));
   };
 
-  it('p pauses, r goes on, s leaves a status behind, others do nothing; colours unless NO_COLOR is set', async () => {
+  it('p pauses, r resumes, s keeps a copy of the status, others do nothing; colours unless NO_COLOR is set', async () => {
     const terminal = start(['--max-cpu', '20'], { ...running, env: { NO_COLOR: '' } });
     await terminal.until(/^total/m);
     expect(terminal.text).toMatch(COLOURS);
     terminal.press('xzp');
     await terminal.until(/^status +paused$/m);
-    await terminal.until(/^speed .*paused$/m); // further down, so that it may come a moment later
-    // What was in flight ends; after that nothing moves.
+    await terminal.until(/^speed .*paused$/m); // further down, so it may appear a moment later
+    // Work in flight ends; after that nothing changes.
     let before = await doneOf(terminal);
     for (let same = 0; same < 3; ) {
       await nextPicture(terminal);
@@ -124,7 +124,7 @@ describe.concurrent('keys', () => {
     expect(await terminal.ended).toEqual({ how: 'exit 2', isRestored: true });
   });
 
-  it('c writes a checkpoint: what was done by then is not done again, whatever becomes of the process', async () => {
+  it('c writes a checkpoint: work done before it is not repeated, even after SIGKILL', async () => {
     const data = join(folder, 'data');
     const kept = (): bigint => {
       const ledger = new Ledger(data);
@@ -149,7 +149,7 @@ describe.concurrent('keys', () => {
     });
     expect(status).toBe(4);
     expect(events.find(({ event }) => event === 'job')).toMatchObject({ isResumed: true, done: Number(before) });
-    // The ledger refuses an index that is done twice; and all that was tried is new.
+    // The ledger rejects an index that is done twice, so every index tried is new.
     expect(kept()).toBe(before + BigInt(Number(events.at(-1)?.tried)));
   });
 });
@@ -165,7 +165,7 @@ describe.concurrent('the terminal is left as it was', () => {
     ['SIGHUP', (terminal) => terminal.kill('SIGHUP'), 'exit 2'],
   ];
   it.each(byTier(ends.slice(0, 2), ends))('after %s', async (what, end, how) => {
-    // At work where two interrupts follow each other: an idle one has ended by the first.
+    // Busy for two interrupts in a row: an idle command ends at the first.
     const terminal = what === twice ? start() : startInTerminal(QUIET, { ...running, cwd: folder });
     await terminal.until(/^total/m);
     end(terminal);
@@ -186,8 +186,8 @@ export default { ...job, verify: ({ index }) => { if (index > 900_000n) throw ne
     expect(terminal.text).toContain('thrown on purpose');
   });
 
-  it('while it is stopped by Ctrl-Z, and afterwards', async () => {
-    // A shell with job control: the terminal is its own again while the job is stopped.
+  it('while the command is stopped by Ctrl-Z, and afterwards', async () => {
+    // A shell with job control takes the terminal back while the job is stopped.
     const terminal = startInTerminal(
       ['sh', '-mc', `${QUIET.join(' ')}; stty -a | tr ';' '\\n' | grep -c -w -e '-icanon'; fg`],
       {
@@ -203,7 +203,7 @@ export default { ...job, verify: ({ index }) => { if (index > 900_000n) throw ne
     expect((await terminal.ended).isRestored).toBe(true);
   });
 
-  it('in the background, where it is left alone', async () => {
+  it('by a command in the background, which does not touch it', async () => {
     const script = `${QUIET.join(' ')} --runtime 0.3s & wait $!; echo ended $?`;
     const terminal = startInTerminal(['sh', '-mc', script], { ...running, cwd: folder });
     await terminal.until(/^ended 4$/m);
@@ -211,7 +211,7 @@ export default { ...job, verify: ({ index }) => { if (index > 900_000n) throw ne
   });
 });
 
-describe('the screen of these tests', () => {
+describe('the virtual screen of these tests', () => {
   it('wraps, overwrites and reflows as a terminal does', () => {
     const screen = new VirtualScreen(5, 3);
     screen.write('abcdefg\nxy\r\u001b[KZ\n');

@@ -19,7 +19,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** WebAssembly is everywhere; so little time is enough for one axis. */
+/** Uses WebAssembly, which is always available. The budget is enough for one axis. */
 async function tune(...more: string[]): Promise<Omit<Ran, 'stdout'>> {
   const given = [
     'tune',
@@ -41,7 +41,7 @@ async function tune(...more: string[]): Promise<Omit<Ran, 'stdout'>> {
 const named = (events: readonly Event[], name: string): Event[] => events.filter(({ event }) => event === name);
 
 describe('millrace tune', () => {
-  it('measures once, keeps every timing, shows, measures again and forgets', async () => {
+  it('measures once, stores and shows every timing, measures again and resets', async () => {
     const unknown = await tune('--show');
     expect(unknown.status).toBe(0);
     expect(named(unknown.events, 'tuned')).toEqual([]);
@@ -58,14 +58,14 @@ describe('millrace tune', () => {
     expect(named(shown.events, 'tuning')).toEqual([]);
     expect(named(shown.events, 'tuned')).toEqual([{ ...made, isKnown: true }]);
 
-    // What is not whole is measured again anyway; what is asked for again, too: that takes npm run test:all.
+    // An incomplete tuning is measured again anyway, and with --retune any is, in npm run test:all.
     if (!isShort) expect(named((await tune('--retune')).events, 'tuning').length).toBeGreaterThan(0);
 
     expect((await tune('--reset')).status).toBe(0);
     expect(named((await tune('--show')).events, 'tuned')).toEqual([]);
   });
 
-  it('refuses options that contradict each other, workloads and kinds of tuning that do not exist', async () => {
+  it('rejects contradictory options, unknown workloads and unknown kinds of tuning', async () => {
     const { status, stderr } = await millrace(['block', 'solve', 'in', 'out', '--tuning', 'fast']);
     expect({ status, stderr }).toMatchObject({ status: 64, stderr: expect.stringContaining('known, off') });
     expect((await tune('--reset', '--retune')).status).toBe(64);
@@ -77,7 +77,7 @@ describe('millrace tune', () => {
 describe('--tuning auto, which 0.1.0 had', () => {
   const words = ['words', '?d?d', '--device', 'wasm', '--threads', '1'];
 
-  it('is known in a config file', async () => {
+  it('is accepted in a config file', async () => {
     const config = join(folder, 'config.json');
     writeFileSync(config, JSON.stringify({ tuning: 'auto', block: { solve: { tuning: 'auto' } } }));
     const ran = await millrace([...words, '--config', config, '--data-dir', folder]);
@@ -85,7 +85,7 @@ describe('--tuning auto, which 0.1.0 had', () => {
     expect(ran.stdout.split('\n')).toHaveLength(101);
   });
 
-  it('is known in a stored job and in its environment; the help does not show it', async () => {
+  it('is accepted in a stored job and in its environment; the help does not show it', async () => {
     const place = join(folder, 'stored');
     const [flag, env] = [['--tuning', 'auto'], { MILLRACE_TUNING: 'auto' }];
     const first = await millrace([...words, ...flag, '-o', join(folder, 'words'), '--data-dir', place], { env });
@@ -99,8 +99,8 @@ describe('--tuning auto, which 0.1.0 had', () => {
   });
 });
 
-describe('what was tuned', () => {
-  /** The device, with what it is asked to compile written down. */
+describe('a stored tuning', () => {
+  /** Wraps the device and records the options of each compilation. */
   function watched(device: Device, info: DeviceInfo = device.info): { device: Device; asked: CompileOptions[] } {
     const asked: CompileOptions[] = [];
     const proxy = new Proxy(device, {
@@ -116,10 +116,10 @@ describe('what was tuned', () => {
     return { device: proxy, asked };
   }
 
-  it('is what jobs are compiled with, until the driver is another', async () => {
+  it('sets how jobs are compiled, until the driver changes', async () => {
     const device = await openDevice('wasm', { threads: 1 });
-    const shelf = new LedgerTunings(join(folder, 'library'));
-    setTuningStore(shelf);
+    const tunings = new LedgerTunings(join(folder, 'library'));
+    setTuningStore(tunings);
     try {
       const setting = { lanes: 1, perThread: 2 };
       const record = { unit: 'H', setting, gain: 1.1, rate: 1, isWhole: true, axes: [] };
@@ -131,7 +131,7 @@ describe('what was tuned', () => {
       };
       const tuned = await solve(watched(device));
       expect(tuned.asked).toEqual([{ lanes: 1 }]);
-      if (isShort) return; // the rest compiles once more, and src/engine/tune/tune.test.ts has it with a device that is played
+      if (isShort) return; // the rest compiles again; src/engine/tune/tune.test.ts tests it with a fake device
       const newer = { ...device.info, versions: { ...device.info.versions, v8: '99.0' } };
       const untuned = await solve(watched(device, newer));
       expect(untuned.asked).toEqual([{}]);
@@ -142,7 +142,7 @@ describe('what was tuned', () => {
     }
   });
 
-  it('is left aside with --tuning off, and where the ledger is not', async () => {
+  it('is ignored with --tuning off and with --no-ledger', async () => {
     const input = join(folder, 'easy.in');
     const block = ['00000001', '11'.repeat(32), '5f5e1000', '2000ffff', '1', 'aa'.repeat(32)];
     writeFileSync(input, `1\n${block.join('\n')}\n`);
@@ -153,7 +153,7 @@ describe('what was tuned', () => {
       expect(await millrace(['block', 'solve', input, out, ...given])).toMatchObject({ status: 0 });
       expect((await millrace(['block', 'verify', input, out])).status).toBe(0);
     }
-    // To look for a tuning makes no ledger.
+    // Looking for a tuning does not create a ledger.
     expect(existsSync(empty)).toBe(false);
   });
 });

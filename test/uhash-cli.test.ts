@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { millrace, type Ran, signalled } from './command-line.js';
 import { byTier, isShort } from './tier.js';
 
-/** `millrace uhash` as people and programs run it, on the CPU. */
+/** `millrace uhash` as users and programs run it, on the CPU. */
 const vectors = JSON.parse(readFileSync(new URL('./data/uhash/vectors.json', import.meta.url), 'utf8')) as {
   proof_vectors: { challenge: string; records: { leading_zero_bits: number; nonce: string; hash: string }[] }[];
 };
@@ -15,25 +15,25 @@ const env = { MILLRACE_DEVICE: 'wasm', ...byTier({ MILLRACE_THREADS: '1' }, {}) 
 const run = (...args: string[]): Promise<Ran> => millrace(['uhash', ...args], { env });
 
 describe('prove', () => {
-  test('a published proof, for people and for programs', async () => {
+  test('finds a published proof, as text and as events', async () => {
     const plain = await run('prove', '--challenge', challenge, '--difficulty', '3', '--batch-size', byTier('6', '4'));
     expect(plain).toMatchObject({ status: 0, stdout: `${proof.nonce}  ${proof.hash}\n` });
     const { status, events } = await run('prove', '--challenge', challenge, '-d', '3', '--json', '--batch-size', '6');
     const done = events.at(-1);
     expect(status).toBe(0);
-    const told = { challenge, difficulty: 3, nonce: Number(proof.nonce), hash: proof.hash };
-    expect(done).toMatchObject({ event: 'done', exit: 0, ...told });
+    const expected = { challenge, difficulty: 3, nonce: Number(proof.nonce), hash: proof.hash };
+    expect(done).toMatchObject({ event: 'done', exit: 0, ...expected });
     expect(done?.attempts).toBeGreaterThan(Number(proof.nonce));
   });
 
-  test('none within the attempts is an answer', async () => {
+  test('exits with 1 if the attempts find no proof', async () => {
     const { status, events } = await run('prove', '--challenge', '00', '-d', '200', '--max-attempts', '3', '--json');
     expect(status).toBe(1);
     expect(events.at(-1)).toMatchObject({ nonce: null, hash: null, attempts: 3 });
   });
 
-  test('nonces past the last begin at 0 again', async ({ skip }) => {
-    if (!isLong) return skip('the last nonce has six bits, and the next with more is 126: npm run test:long');
+  test('continues with nonce 0 after the last', async ({ skip }) => {
+    if (!isLong) return skip('128 hashes: npm run test:long');
     const from = (2n ** 64n - 1n).toString();
     const { events } = await run(
       ...['prove', '--challenge', challenge, '-d', '7', '--start-nonce', from, '--max-attempts', '200', '--json'],
@@ -46,7 +46,7 @@ describe('prove', () => {
 describe('mine', () => {
   const FIELDS = ['elapsed_s', 'event', 'hash', 'hashes_total', 'hashrate', 'nonce'];
 
-  test.skipIf(isShort)('an event for each proof', async () => {
+  test.skipIf(isShort)('writes an event for each proof', async () => {
     const { status, events } = await run(
       ...['mine', '--challenge', challenge, '-d', '3', '--batch-size', '6', '--max-batches', '2', '--json'],
     );
@@ -57,8 +57,8 @@ describe('mine', () => {
     expect(events.at(-1)).toMatchObject({ event: 'done', exit: 0, proofs: found.length, hashes_total: 12 });
   });
 
-  test('a signal pauses and resumes', async (ctx) => {
-    if (process.platform === 'win32') return ctx.skip('there is no such signal');
+  test('pauses and resumes on a signal', async (ctx) => {
+    if (process.platform === 'win32') return ctx.skip('Windows has no SIGUSR2');
     const args = [
       'mine',
       '--challenge',
@@ -82,12 +82,12 @@ describe('mine', () => {
       ],
       { env },
     );
-    // A job of the ledger: it ends at a checkpoint, and has ten seconds for that.
+    // The job is in the ledger, so it ends at a checkpoint, within ten seconds.
     expect(status).toBe(2);
     expect(events.at(-1)).toMatchObject({ event: 'done', exit: 2, proofs: 0 });
   });
 
-  test.skipIf(isShort)('ends with a proof where that is asked for', async () => {
+  test.skipIf(isShort)('ends at a proof with --stop-on-proof', async () => {
     const { events } = await run(
       ...['mine', '--challenge', challenge, '-d', '2', '--stop-on-proof', '--batch-size', '3', '--json'],
     );
@@ -115,8 +115,8 @@ describe('verify and inspect', () => {
   });
 });
 
-/** How values are read is tested beside the code (`given.test.ts`): here, that it reaches the one who asked. */
-describe('what makes no sense is told', () => {
+/** `options.test.ts` beside the code tests how values are parsed; this tests that users get the errors. */
+describe('reports an error for', () => {
   test.each([
     [['prove', '--challenge', 'abc', '-d', '257'], 'even number of hex digits'],
     [['mine', '--challenge', '00', '-d', '1', '--batch-size', '0'], 'from 1 to'],

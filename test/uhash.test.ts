@@ -15,7 +15,7 @@ import * as reference from '../src/workload/uhash/kernel/reference.js';
 import { bytesOf } from '../src/workload/uhash/kernel/reference-compress.js';
 import { byTier, isLong, isShort } from './tier.js';
 
-/** UniversalHash on every device that is here: published vectors, random inputs against the reference, edges. */
+/** UniversalHash on every available device: published vectors, random inputs against the reference, edge cases. */
 
 const vectors = JSON.parse(readFileSync(new URL('./data/uhash/vectors.json', import.meta.url), 'utf8')) as Vectors;
 const bytes = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text, 'hex'));
@@ -23,7 +23,7 @@ const hex = (of: Uint8Array | Uint32Array): string =>
   Buffer.from(of instanceof Uint32Array ? bytesOf(of) : of).toString('hex');
 const zeros = new Uint8Array(32);
 const { fillPad, hash, phaseOf, seedOf, zeroBits } = reference;
-/** A hash takes 0.1 s: each is computed once. */
+/** A reference hash takes 0.1 s: each is computed once. */
 const computed = new Map<string, Uint8Array>();
 function hashNonce(header: Uint8Array, nonce: bigint): Uint8Array {
   const key = `${hex(header)} ${nonce}`;
@@ -34,7 +34,7 @@ function hashNonce(header: Uint8Array, nonce: bigint): Uint8Array {
 
 const { devices, absent } = await listDevices();
 const names = ['native', 'wasm', 'opencl', 'webgpu', 'cuda'];
-/** Compilers and emulated GPUs are slow: they get some of what is the same everywhere. */
+/** Compilers and emulated GPUs are slow: they run only some of the tests that are the same everywhere. */
 const isFast = (name: string): boolean => name === 'native' || name === 'wasm';
 const idOf = (name: string): string | undefined => devices.find(({ kind }) => kind === name)?.id;
 
@@ -57,14 +57,14 @@ async function digestsOn(
 
 describe.each(names)('%s', { timeout: 600_000 }, (name) => {
   const id = idOf(name);
-  const missing = absent.find((kind) => kind.id === name)?.reason ?? `there is no ${name}`;
+  const missing = absent.find((kind) => kind.id === name)?.reason ?? `no ${name} device`;
   let device: Device;
   beforeAll(async () => {
     if (id !== undefined) device = await openDevice(id);
   });
   afterAll(() => device?.close());
 
-  // Each length of a header is a kernel of its own: all of them where that costs little. 9,992 bytes cost much everywhere.
+  // Each header length needs its own kernel: all of them run where that is cheap. 9,992 bytes are expensive everywhere.
   const few =
     {
       native: byTier<string[]>([], ['challenge32_nonce2', 'nonce_2p32', 'nonce_2p53', 'lithium_v1_form']),
@@ -76,13 +76,13 @@ describe.each(names)('%s', { timeout: 600_000 }, (name) => {
   const some = vectors.hash_vectors.filter(({ name: vector }) => isLong || few.includes(vector));
   test.for(some)('vector $name', async ({ input_hex: input, nonce, hash: expected }, { skip }) => {
     if (id === undefined) return skip(missing);
-    // Shorter inputs have a nonce of their own, and no header.
+    // Inputs below 8 bytes take their nonce from their digest, and have no header.
     const header = input.length < 16 ? new Uint8Array() : bytes(input.slice(0, -16));
     const [found] = await digestsOn(device, header, between(BigInt(nonce), BigInt(nonce) + 1n));
     expect(hex(found!.hash)).toBe(expected);
   });
 
-  test('the smallest nonce of published proofs, and no more bytes for more nonces', async (ctx) => {
+  test('finds the smallest nonce of published proofs, and reads no more bytes for more nonces', async (ctx) => {
     if (id === undefined) return ctx.skip(missing);
     const counted = countingReads(device);
     const prover = createProver(counted.device, { batch: isFast(name) ? 24 : 3 });
@@ -91,10 +91,10 @@ describe.each(names)('%s', { timeout: 600_000 }, (name) => {
       const usual = { native: byTier([3], [3, 4, 8]), wasm: [2, 3] }[name] ?? [3];
       const bits = isLong && isFast(name) ? [1, 2, 3, 4, 7, 8] : usual;
       const more = isFast(name) ? 5n : 1n;
-      const most = isLong || name === 'native' ? 1000n : 24n;
+      const maxNonce = isLong || name === 'native' ? 1000n : 24n;
       for (const { challenge, records } of [zero!, counting!]) {
         for (const record of records.filter(
-          (one) => bits.includes(one.leading_zero_bits) && BigInt(one.nonce) < most,
+          (one) => bits.includes(one.leading_zero_bits) && BigInt(one.nonce) < maxNonce,
         )) {
           const nonce = BigInt(record.nonce);
           const wanted = { header: bytes(challenge), difficulty: record.leading_zero_bits };
@@ -111,7 +111,7 @@ describe.each(names)('%s', { timeout: 600_000 }, (name) => {
     expect(counted.reads[0]).toBeLessThan(100);
   });
 
-  test('difficulties: 0 is met by the first nonce, 1 by the first that has it, 255 and 256 by none', async (ctx) => {
+  test('difficulties: 0 is met by the first nonce, 1 by the first with a zero bit, 255 and 256 by none', async (ctx) => {
     if (id === undefined) return ctx.skip(missing);
     if (!isLong && name !== 'native') return ctx.skip('the same kernel as above: npm run test:long');
     const prover = createProver(device, { batch: 6 });
@@ -131,11 +131,11 @@ describe.each(names)('%s', { timeout: 600_000 }, (name) => {
 
   test('nonces around 2^32, 2^53 and before 2^64', async (ctx) => {
     if (id === undefined) return ctx.skip(missing);
-    if (!isLong && name === 'opencl') return ctx.skip('one kernel more to compile: npm run test:long');
-    if (isShort && !isFast(name)) return ctx.skip('one kernel more to compile: npm run test:all');
+    if (!isLong && name === 'opencl') return ctx.skip('one more kernel to compile: npm run test:long');
+    if (isShort && !isFast(name)) return ctx.skip('one more kernel to compile: npm run test:all');
     const starts = [2n ** 32n - 1n, 2n ** 53n - 1n, 2n ** 64n - 5n];
     if (isShort && name === 'native') {
-      // By the kernels that are compiled already; those that give digests are a second of compiling more.
+      // Uses kernels that are compiled already; those for digests take another second to compile.
       const prover = createProver(device, { batch: 6, challenge: { header: zeros, difficulty: 0 } });
       try {
         for (const start of starts) {
@@ -155,9 +155,9 @@ describe.each(names)('%s', { timeout: 600_000 }, (name) => {
     }
   });
 
-  test('scratchpads that workgroups fill together, blocks that are read early', async (ctx) => {
+  test('scratchpads filled by workgroups together, blocks read early', async (ctx) => {
     if (id === undefined) return ctx.skip(missing);
-    if (!isLong) return ctx.skip('below on wasm; two kernels more to compile: npm run test:long');
+    if (!isLong) return ctx.skip('tested below on wasm; two more kernels to compile: npm run test:long');
     const tile = { chains: 32, blocks: 4, copies: 8, tables: 1 } as const;
     const found = await digestsOn(device, zeros, between(5n, 8n), { tile, early: true, rolled: true, pads: 2 });
     expect(found.map(({ hash: digest }) => hex(digest))).toEqual(
@@ -168,7 +168,7 @@ describe.each(names)('%s', { timeout: 600_000 }, (name) => {
   test('random headers and nonces', async (ctx) => {
     if (id === undefined) return ctx.skip(missing);
     const random = generator(20261115);
-    // Past a chunk of BLAKE3, past a block, words that are not whole.
+    // Lengths past a BLAKE3 chunk, past a block, and not a multiple of a word.
     const lengths = isLong
       ? [0, 1, 31, 61, 1015, 1017, 1020, 2049, 5000]
       : name === 'wasm'
@@ -190,7 +190,7 @@ describe('all variants give the same digests', { timeout: 600_000 }, () => {
   const expected = [...Array(count).keys()].map((at) => hex(hashNonce(zeros, 1n + BigInt(at))));
   let device: Device;
   beforeAll(async () => {
-    // A C compiler takes minutes for tables that stand in memory several times.
+    // A C compiler takes minutes for tables with several copies.
     device = await openDevice('wasm');
   });
   afterAll(() => device?.close());
@@ -213,7 +213,7 @@ describe('all variants give the same digests', { timeout: 600_000 }, () => {
     { launches: 8, fillLaunches: 16 },
     { launches: 64, chainsPerItem: 1 },
   ];
-  // Every eighth: rolled with copies, and in several pads that workgroups fill.
+  // A short run does every eighth: rolled with copies, and several pads filled by workgroups.
   const some = variants.filter((_, at) => !isShort || at % 8 === 5);
   test.each(some.map((variant) => [JSON.stringify(variant), variant] as const))('%s', async (_, variant) => {
     const found = await digestsOn(device, zeros, range, { batch: 7, ...variant });
@@ -228,7 +228,7 @@ describe('all variants give the same digests', { timeout: 600_000 }, () => {
   });
 });
 
-describe('one stage after the other, on the interpreter', { timeout: 300_000 }, () => {
+describe('each stage on the interpreter', { timeout: 300_000 }, () => {
   const of = vectors.hash_vectors.find(({ name }) => name === vectors.intermediates.for)!;
   const header = bytes(of.input_hex.slice(0, -16));
   const nonce = BigInt(of.nonce);
@@ -247,7 +247,7 @@ describe('one stage after the other, on the interpreter', { timeout: 300_000 }, 
     expect(hex(buffers.state as Uint32Array)).toBe(vectors.intermediates.chains.map(({ seed }) => seed).join(''));
   });
 
-  test.each([1, 3] as const)('the first six rounds, %i chains an item', async (chainsPerItem) => {
+  test.each([1, 3] as const)('the first six rounds, %i chains per item', async (chainsPerItem) => {
     const perPad = 12;
     const stride = (8192 * 4 + 4) * 4;
     const state = new Uint32Array(8 * perPad);
@@ -289,8 +289,8 @@ describe('a prover', { timeout: 600_000 }, () => {
   afterAll(() => device?.close());
   const threads = (): number => readdirSync('/proc/self/task').length;
 
-  test('many tiny batches: no memory and no thread is made for them', async (ctx) => {
-    if (process.platform !== 'linux') return ctx.skip('threads are counted by /proc');
+  test('runs many tiny batches without new memory or threads', async (ctx) => {
+    if (process.platform !== 'linux') return ctx.skip('needs /proc to count threads');
     const counted = countingReads(device);
     const prover = createProver(counted.device, { batch: 3, challenge: { header: zeros, difficulty: 256 } });
     try {
@@ -303,13 +303,13 @@ describe('a prover', { timeout: 600_000 }, () => {
       }
       const after = { threads: threads(), big: counted.allocated.filter((size) => size > 2 ** 20).length };
       expect(after.big).toBe(before.big);
-      expect(after.threads).toBeLessThanOrEqual(before.threads); // Node may end one of its own
+      expect(after.threads).toBeLessThanOrEqual(before.threads); // Node may end one of its own threads
     } finally {
       await prover.close();
     }
   });
 
-  test('all proofs, in order, and those of a challenge that was swapped are dropped', async () => {
+  test('finds all proofs in order, and drops those of a challenge that was replaced', async () => {
     const prover = createProver(device, { batch: byTier(3, 6), challenge: { header: zeros, difficulty: 1 } });
     const other = { header: bytes('000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f'), difficulty: 2 };
     const count = byTier(6n, 10n);
@@ -334,7 +334,7 @@ describe('a prover', { timeout: 600_000 }, () => {
     }
   });
 
-  test('finds while it mines without end', async () => {
+  test('finds a proof while it mines without end', async () => {
     const prover = createProver(device, { batch: 12, challenge: { header: zeros, difficulty: 256 } });
     const end = new AbortController();
     try {
@@ -352,7 +352,7 @@ describe('a prover', { timeout: 600_000 }, () => {
     }
   });
 
-  test('a pause holds it, and it goes on', async () => {
+  test('pauses and resumes', async () => {
     const prover = createProver(device, { batch: 3, challenge: { header: zeros, difficulty: 4 } });
     try {
       await prover.prepare('first');
@@ -371,7 +371,7 @@ describe('a prover', { timeout: 600_000 }, () => {
     }
   });
 
-  test('the last nonces are those of version 0.2.8', async () => {
+  test('hashes the last nonce as version 0.2.8 does', async () => {
     const prover = createProver(device, { batch: 3, challenge: { header: zeros, difficulty: 0 } });
     try {
       const last = 2n ** 64n - 1n;
@@ -384,7 +384,7 @@ describe('a prover', { timeout: 600_000 }, () => {
     }
   });
 
-  test('memory that is short makes batches small', async () => {
+  test('uses small batches if memory is short', async () => {
     const small = await openDevice(device.info.id, { memory: 40 * 2 ** 20 });
     const prover = createProver(small, { batch: 300, challenge: { header: zeros, difficulty: 4 } });
     try {
@@ -397,7 +397,7 @@ describe('a prover', { timeout: 600_000 }, () => {
     }
   });
 
-  test('no memory at all is told', async () => {
+  test('reports too little memory for one batch', async () => {
     const none = await openDevice(device.info.id, { memory: 2 ** 20 });
     const prover = createProver(none, { challenge: { header: zeros, difficulty: 4 } });
     try {
@@ -408,8 +408,8 @@ describe('a prover', { timeout: 600_000 }, () => {
     }
   });
 
-  test('two devices find what one does', async (ctx) => {
-    if (device.info.kind === 'wasm') return ctx.skip('there is one device');
+  test('finds the same proof on two devices', async (ctx) => {
+    if (device.info.kind === 'wasm') return ctx.skip('needs a second device');
     const beside = await openDevice('wasm');
     const prover = createProver([device, beside], { batch: 6, challenge: { header: zeros, difficulty: 7 } });
     try {
@@ -421,12 +421,12 @@ describe('a prover', { timeout: 600_000 }, () => {
   });
 });
 
-test('short inputs have a nonce of their own', () => {
+test('an input below 8 bytes takes its nonce from its digest', () => {
   const { input_hex: input, hash: expected } = vectors.hash_vectors.find(({ name }) => name === 'short7_a')!;
   expect(hex(hash(bytes(input)))).toBe(expected);
 });
 
-/** The device, and how many bytes were read from it and allocated, one entry each. */
+/** Wraps the device and records the bytes of each read and each allocation. */
 function countingReads(device: Device): { device: Device; reads: number[]; allocated: number[] } {
   const reads: number[] = [];
   const allocated: number[] = [];
@@ -458,7 +458,7 @@ function countingReads(device: Device): { device: Device; reads: number[]; alloc
   return { device: counted, reads, allocated };
 }
 
-/** xorshift32, so that a failure can be made again. */
+/** xorshift32, so that a failure can be reproduced. */
 function generator(seed: number): () => number {
   let state = seed;
   return () => {

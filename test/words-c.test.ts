@@ -15,7 +15,7 @@ const compiler = await run('cc', ['--version']).then(
   () => 'no C compiler',
 );
 
-/** The C library that `millrace words --emit-c` writes, built and used by programs of its own. */
+/** The C library that `millrace words --emit-c` writes, built and used by C programs. */
 describe('the C library', () => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-c-'));
   afterAll(() => rmSync(folder, { recursive: true }));
@@ -36,10 +36,10 @@ describe('the C library', () => {
     expect((await run(program)).stdout).toBe('ok\n');
   });
 
-  test.skipIf(isShort)('touches no memory that is not its own', async (ctx) => {
+  test.skipIf(isShort)('accesses only its own memory', async (ctx) => {
     if (compiler) return ctx.skip(compiler);
     const program = join(folder, 'sanitized');
-    // Alignment aside: the kernel stores words, which x86 and ARM take at any address.
+    // Not alignment: the kernel stores words at any address, which x86 and ARM allow.
     const sanitizers = ['-fsanitize=address,undefined', '-fno-sanitize=alignment', '-fno-sanitize-recover=all'];
     const sources = ['-DROUNDS=400', join(here, 'words.c'), join(folder, 'millrace_words.c')];
     const built = await run('cc', [...flags, ...sanitizers, '-O1', '-g', '-o', program, ...sources]).then(
@@ -50,7 +50,7 @@ describe('the C library', () => {
     expect((await run(program)).stdout).toBe('ok\n');
   });
 
-  test('declares all of the interface', () => {
+  test('declares the whole interface', () => {
     const header = readFileSync(join(folder, 'millrace_words.h'), 'utf8');
     const declared = new Set([...header.matchAll(/\b(wg_\w+)\(/g)].map(([, name]) => name));
     const single =

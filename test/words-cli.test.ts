@@ -18,7 +18,7 @@ async function words(...args: string[]): Promise<{ status: number | null; stdout
 }
 const sha256 = (text: string): string => createHash('sha256').update(text, 'latin1').digest('hex');
 
-/** Through a shell, as pipes are made. */
+/** Runs a command in a shell, for pipes. */
 function shell(command: string): { status: number | null; stdout: string; stderr: string } {
   const line = command.replaceAll('millrace words', `"${process.execPath}" "${main}" words`);
   const done = spawnSync('bash', ['-o', 'pipefail', '-c', line], { encoding: 'latin1', env, maxBuffer: 2 ** 28 });
@@ -26,13 +26,13 @@ function shell(command: string): { status: number | null; stdout: string; stderr
 }
 
 describe('words on standard output', () => {
-  test('all of them, and nothing else', async () => {
+  test('are complete, and nothing else is written', async () => {
     const all = { status: 0, stdout: 'a1\na2\na3\nb1\nb2\nb3\nc1\nc2\nc3\n', stderr: '' };
     expect(await words('-1', 'abc', '-2', '123', '?1?2')).toEqual(all);
     expect(shell("millrace words -1 abc -2 123 '?1?2' | cat")).toEqual(all);
   });
 
-  test('skip and limit, by index or by word, over increments, layouts, orders', async () => {
+  test('are skipped and limited by index or by word, over increments, layouts and orders', async () => {
     expect((await words('?d?d?d', '--skip', '998', '--limit', '50')).stdout).toBe('998\n999\n');
     expect((await words('?d?d', '--start-word', '41', '--stop-word', '43')).stdout).toBe('41\n42\n43\n');
     expect((await words('?d?d', '--increment', '1:2', '--start-word', '8', '--limit', '4')).stdout).toBe(
@@ -51,7 +51,7 @@ describe('words on standard output', () => {
     expect((await words('-1', 'abc', '?1?1', '--max-occurrence', '1')).stdout).toBe('ab\nac\nba\nbc\nca\ncb\n');
   });
 
-  test('more than a device makes at once, from far inside', async () => {
+  test('can exceed one batch of a device and start deep in the keyspace', async () => {
     const args = ['?l?l?l?l?l?l?d?d?d?d', '--skip', '2^40', '--limit', '700000'];
     const { status, stdout, stderr } = await words(...args);
     expect([status, stderr, stdout.length]).toEqual([0, '', 7_700_000]);
@@ -70,7 +70,7 @@ describe('words on standard output', () => {
     }
   });
 
-  test('files of charsets and masks', async () => {
+  test('come from charset files and mask files', async () => {
     const [chars, masks] = [join(folder, 'vowels.hcchr'), join(folder, 'some.hcmask')];
     writeFileSync(chars, 'aei\n');
     writeFileSync(masks, '# two\n?d\nxy,?1?2\n');
@@ -79,7 +79,7 @@ describe('words on standard output', () => {
     expect((await words('-2', chars, '--mask-file', masks, '--index-of', 'yi')).stdout).toBe('15\n');
   });
 
-  test('a file', async () => {
+  test('go to a file instead with -o', async () => {
     const file = join(folder, 'out');
     expect(await words('?d?d', '-o', file)).toEqual({ status: 0, stdout: '', stderr: '' });
     expect(readFileSync(file, 'latin1')).toHaveLength(300);
@@ -87,7 +87,7 @@ describe('words on standard output', () => {
 });
 
 describe('answers', () => {
-  test('how many, and where', async () => {
+  test('to --keyspace and --index-of are numbers', async () => {
     expect((await words('?a'.repeat(40), '--keyspace')).stdout).toBe(`${95n ** 40n}\n`);
     expect(await words('?l?l', '--index-of', 'ba')).toEqual({ status: 0, stdout: '26\n', stderr: '' });
     const missing = await words('?l?l', '--index-of', 'b1');
@@ -96,14 +96,14 @@ describe('answers', () => {
     expect((await words('?d'.repeat(11), '--max-occurrence', '1', '--keyspace')).stdout).toBe('0\n');
   });
 
-  test('as events, on standard error: standard output carries words', async () => {
+  test('as events go to standard error: standard output carries words', async () => {
     const { stdout, events } = await millrace(['words', '?d', '--limit', '2', '--json']);
     expect(stdout).toBe('0\n1\n');
     expect(events.at(-1)).toMatchObject({ event: 'done', exit: 0, words: 2, next: 2, bytes: 4 });
   });
 });
 
-describe('what makes no sense is told before the first byte', () => {
+describe('invalid input is reported before the first byte', () => {
   test.each([
     [['ab?'], 'ends in a single ?'],
     [['?1'], 'charset 1 is not defined'],
@@ -129,7 +129,7 @@ describe('what makes no sense is told before the first byte', () => {
     expect([64, 69]).toContain(status);
   });
 
-  test('a mask file with a mistake in its last line; files that are not there', async () => {
+  test('a mask file with a mistake in its last line; missing files', async () => {
     const masks = join(folder, 'wrong.hcmask');
     writeFileSync(masks, '?d\n?l\n?1\n');
     expect(await words('--mask-file', masks)).toMatchObject({ status: 74, stdout: '' });
@@ -138,7 +138,7 @@ describe('what makes no sense is told before the first byte', () => {
     expect(await words('?d', '-o', join(folder, 'none', 'out'))).toMatchObject({ status: 74, stdout: '' });
   });
 
-  test('bytes that look like characters are warned of', async () => {
+  test('bytes that look like characters cause a warning', async () => {
     const { stdout, stderr } = await words('-1', 'a€', '?1', '--keyspace');
     expect(stdout).toBe('4\n');
     expect(stderr).toContain('with --utf8 it has 2 characters');
@@ -147,21 +147,21 @@ describe('what makes no sense is told before the first byte', () => {
 
 describe('ends', () => {
   test.each(byTier(['?l?l?l?l?l?l?l?l'], ['?d?d?d', '?l?l?l?l?l?l?l?l']))(
-    'a reader that has seen enough: %s',
+    'if the reader closes the pipe: %s',
     (mask) => {
       expect(shell(`millrace words '${mask}' | head -n 2`)).toMatchObject({ status: 0, stderr: '' });
     },
   );
 
-  test('a full disk: how far it came, and where to go on', async () => {
+  test('on a full disk: reports how far it came, and how to resume', async () => {
     const { status, stdout, stderr } = await words('?l?l?l?l?l?l?l?l', '--skip', '5', '-o', '/dev/full');
     expect([status, stdout]).toEqual([74, '']);
     expect(stderr).toContain('the words before 5 are written');
     expect(stderr).toContain('--skip 5');
   });
 
-  test.skipIf(isShort)('a file that may not grow: whole words, and the rest makes it complete', async (ctx) => {
-    if (process.platform !== 'linux') return ctx.skip('ulimit -f in blocks of 1024 bytes');
+  test.skipIf(isShort)('at a file size limit: leaves whole words, and the rest completes the file', async (ctx) => {
+    if (process.platform !== 'linux') return ctx.skip('needs ulimit -f in blocks of 1024 bytes');
     const file = join(folder, 'short');
     // 3,000 KiB; SIGXFSZ is ignored, so that the write fails instead.
     const { status, stderr } = shell(
@@ -178,24 +178,24 @@ describe('ends', () => {
     );
   });
 
-  test('Ctrl-C while the reader sleeps: it ends, and says where to go on', async () => {
+  test('on Ctrl-C while the reader sleeps: reports how to resume', async () => {
     const child: ChildProcess = spawn(process.execPath, [main, 'words', '?l?l?l?l?l?l?l?l'], { env });
-    let said = '';
+    let stderr = '';
     child.stderr?.on('data', (text: Buffer) => {
-      said += text.toString();
+      stderr += text.toString();
     });
-    // Some bytes are read, then nobody reads any more.
+    // Reads some bytes, then stops reading.
     await once(child.stdout as NodeJS.ReadableStream, 'readable');
     (child.stdout as NodeJS.ReadableStream).pause();
     await new Promise((resolve) => setTimeout(resolve, 100));
     child.kill('SIGINT');
     const [status] = await once(child, 'exit');
     expect([2, 3]).toContain(status);
-    if (status === 2) expect(said).toMatch(/resume with --skip \d+/);
+    if (status === 2) expect(stderr).toMatch(/resume with --skip \d+/);
   });
 });
 
-test('the C library is written where it is asked for', async () => {
+test('--emit-c writes the C library to the given folder', async () => {
   const { status, stdout } = await words('--emit-c', join(folder, 'c'));
   expect(status).toBe(0);
   expect(stdout.trim().split('\n')).toEqual(

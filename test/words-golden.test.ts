@@ -8,7 +8,7 @@ import { wordBatches } from '../src/workload/words/generator/batches.js';
 import { parseRequest, type RequestOptions, type WordRequest } from '../src/workload/words/space/request.js';
 import { isShort } from './tier.js';
 
-/** What other programs wrote, as test/data/words has it. */
+/** Output of another program, as recorded in test/data/words. */
 interface Golden {
   readonly args: readonly string[];
   readonly rc: number;
@@ -26,7 +26,7 @@ type Asked =
   | { readonly mask: string; readonly options: Options; readonly asSet?: boolean }
   | { readonly skipped: string };
 
-/** maskprocessor's command line as ours. Its limits leave out words that reach them, ours those that pass them. */
+/** Translates maskprocessor's command line. Its limits drop words that reach them, ours words that exceed them. */
 function fromMp64(args: readonly string[]): Asked {
   const options: Options = { order: 'canonical', format: 'newline' };
   let mask = '';
@@ -63,15 +63,15 @@ function fromHashcat(args: readonly string[]): Asked {
   return { mask, options, asSet: !args.includes('--markov-disable') };
 }
 
-function fromCrunch([least = '', most = '', ...rest]: readonly string[]): Asked {
+function fromCrunch([min = '', max = '', ...rest]: readonly string[]): Asked {
   const options: Options = { order: 'canonical', format: 'newline' };
-  if (rest.includes('-p')) return { skipped: 'permutations are no mask' };
+  if (rest.includes('-p')) return { skipped: 'a mask cannot express permutations' };
   const after = (name: string): string | undefined => (rest.includes(name) ? rest[rest.indexOf(name) + 1] : undefined);
-  const options_ = rest.findIndex((word) => /^-[a-z]$/.test(word));
+  const firstOption = rest.findIndex((word) => /^-[a-z]$/.test(word));
   const charsets = rest
-    .slice(0, options_ < 0 ? rest.length : options_)
+    .slice(0, firstOption < 0 ? rest.length : firstOption)
     .map((text) => (text === '+' ? undefined : text));
-  // crunch has its symbols in an order of its own.
+  // crunch has its own order of symbols.
   const standard = ['?l', '?u', '?d', '!@#$%^&*()-_+=~`[]{}|\\:;"\'<>,.??/ '];
   if (rest.includes('-i')) options.order = 'hashcat';
   const pattern = after('-t');
@@ -86,12 +86,12 @@ function fromCrunch([least = '', most = '', ...rest]: readonly string[]): Asked 
     return { mask, options };
   }
   options.charset1 = charsets[0] ?? '?l';
-  options.increment = { min: Number(least), max: Number(most) };
+  options.increment = { min: Number(min), max: Number(max) };
   const [start, end, doubles] = [after('-s'), after('-e'), after('-d')];
   if (start !== undefined) options.startWord = start;
   if (end !== undefined) options.stopWord = end;
   if (doubles !== undefined) options.maxRun = Number.parseInt(doubles, 10);
-  return { mask: '?1'.repeat(Number(most)), options };
+  return { mask: '?1'.repeat(Number(max)), options };
 }
 
 const incrementOf = (text: string): { min: number; max: number } => {
@@ -105,7 +105,7 @@ async function made({ space, range, layout }: WordRequest, engine: Engine | unde
   const parts: Buffer[] = [];
   const options = {
     layout,
-    engine: async () => engine ?? Promise.reject(new Error('the host makes them all')),
+    engine: async () => engine ?? Promise.reject(new Error('the host should make all words')),
     minDeviceBytes: engine ? 0 : Number.POSITIVE_INFINITY,
   };
   for await (const batch of wordBatches(space, range, options)) {
@@ -131,7 +131,7 @@ const cases = Object.entries(tools).flatMap(([tool, translate]) =>
 );
 const right = cases.filter(({ golden, asked }) => golden.rc === 0 && !('skipped' in asked));
 
-test('most of what was recorded can be asked of us', () => {
+test('most recorded commands can be translated', () => {
   expect(cases.length - right.length).toBeLessThan(8);
   expect(right.length).toBeGreaterThan(50);
 });
@@ -139,7 +139,7 @@ test('most of what was recorded can be asked of us', () => {
 test.each(right)('$name', ({ golden, asked }) => check(golden, asked));
 
 test.each(cases.filter(({ golden, asked }) => golden.rc !== 0 && !('skipped' in asked)))(
-  '$name is refused',
+  '$name is rejected',
   ({ asked }) => {
     if ('skipped' in asked) return;
     expect(() => parseRequest(asked.mask, asked.options)).toThrow();
@@ -160,10 +160,10 @@ describe.each(devices.map(({ id }) => id))('%s', (id) => {
     await device?.close();
   });
 
-  test('every recorded output, to the byte', async () => {
-    const most = id === 'interpreter' ? 20_000 : Number.POSITIVE_INFINITY;
-    // A short run has every eighth on all devices but one.
+  test('writes every recorded output, to the byte', async () => {
+    const maxBytes = id === 'interpreter' ? 20_000 : Number.POSITIVE_INFINITY;
+    // A short run does every eighth on all devices but native.
     const some = right.filter((_, at) => !isShort || id === 'native' || at % 8 === 0);
-    for (const { golden, asked } of some) if (golden.bytes <= most) await check(golden, asked, engine);
+    for (const { golden, asked } of some) if (golden.bytes <= maxBytes) await check(golden, asked, engine);
   });
 });

@@ -43,7 +43,7 @@ async function generator(options: GeneratorOptions = {}): Promise<Generator> {
 }
 afterEach(() => Promise.all(opened.splice(0).map((one) => one.close())));
 
-/** Six letters and four digits, as the recorded digests have them. */
+/** Six letters and four digits, as in the recorded digests. */
 function configured(words: Generator, layout: Layout = 'packed'): Generator {
   words.setCharset(1, lower);
   words.setCharset(2, digits);
@@ -63,7 +63,7 @@ async function rejects(status: StatusCode, act: () => unknown, message?: string)
 }
 
 describe('the functions', () => {
-  test('create, charsets, mask, format, keyspace, buffer size', async () => {
+  test('set charsets, mask and format; give keyspace and buffer size', async () => {
     const words = await generator();
     expect([words.keyspace, words.bufferSize(10), words.format]).toEqual([0n, 0, 'newline']);
     words.setCharset(200, Uint8Array.from([0x61, 0x62, 0x61]));
@@ -73,12 +73,12 @@ describe('the functions', () => {
     expect(words.bufferSize(8)).toBe(32);
     words.setFormat('packed');
     expect(words.bufferSize(8)).toBe(24);
-    words.setCharset(7, '123'); // changes what is there already
+    words.setCharset(7, '123'); // changes the charset in the mask too
     expect(words.keyspace).toBe(12n);
     expect(words.devices.map(({ id }) => id)).toEqual([device.info.id]);
   });
 
-  test('a keyspace is exact, beyond 2^64', async () => {
+  test('give an exact keyspace beyond 2^64', async () => {
     const words = await generator();
     words.setCharset(1, lower);
     words.setMask(new Uint8Array(30).fill(1));
@@ -91,7 +91,7 @@ describe('the functions', () => {
     expect(text(words.wordAt(index))).toBe(lines[0]);
   });
 
-  test('words to the host, as the examples have them', async () => {
+  test('write words to host memory, as in the examples', async () => {
     const words = await generator();
     words.setCharset(1, 'abc');
     words.setMask([1, 1]);
@@ -104,7 +104,7 @@ describe('the functions', () => {
     expect(text(into)).toBe('aa\0ab\0ac\0');
   });
 
-  test('one batch as a view of the device’s memory', async () => {
+  test('give one batch as a view of the device’s memory', async () => {
     const words = configured(await generator());
     expect(await words.withBatch(0n, 1000, (bytes) => [bytes.length, text(bytes.subarray(0, 20))])).toEqual([
       10_000,
@@ -113,7 +113,7 @@ describe('the functions', () => {
     await rejects(Status.badParameter, () => words.withBatch(0n, 50_000_000, () => 0), 'a batch has 1 to');
   });
 
-  test('batches in order', async () => {
+  test('give batches in order', async () => {
     const words = configured(await generator({ mode: 'async', batchBytes: 1 << 18 }));
     const hash = createHash('sha256');
     let next = 0n;
@@ -126,7 +126,7 @@ describe('the functions', () => {
     expect(hash.digest('hex')).toBe('f41a70a1288fa6555fb6e61f3af5e3cfca4566fa5916ae575b3a7631f7a5e4c5');
   });
 
-  test('words on the device: a ring of two, an event each, memory of the caller’s, a kernel that reads them', async () => {
+  test('make words on the device: a ring of two, events, the caller’s memory, a kernel that reads them', async () => {
     const words = configured(await generator(), 'newline');
     const stream = device.stream();
     const sums = items('sums', { buffers: { words: read(u32), out: rw(u32) } }, ({ item, buffers }) => {
@@ -157,7 +157,7 @@ describe('the functions', () => {
     batch.free(); // the caller's memory stays
     second.free();
     second.free();
-    // The ring has come round twice: the fifth batch is in the first one's place.
+    // The ring has wrapped twice: the fifth batch is in the first one's buffer.
     await words.generateOnDevice(0n, 10);
     expect((await words.generateOnDevice(0n, 10)).buffer).toBe(first.buffer);
     own.free();
@@ -166,7 +166,7 @@ describe('the functions', () => {
     await rejects(Status.bufferTooSmall, async () => words.generateOnDevice(0n, 5000, await device.alloc(16)));
   });
 
-  test('what there is to run on', async () => {
+  test('list the devices', async () => {
     expect(wordsVersion()).toMatch(/^\d+\.\d+\.\d+/);
     const count = await deviceCount();
     const { devices } = await listDevices();
@@ -177,7 +177,7 @@ describe('the functions', () => {
     expect(await everyGpu()).toMatch(/^(auto|cuda|opencl|webgpu)/);
   });
 
-  test('closing twice is no harm, and nothing works after it', async () => {
+  test('fail after close, which may be called twice', async () => {
     const words = configured(await generator());
     await words.close();
     await words.close();
@@ -193,7 +193,7 @@ describe('errors', () => {
     ['charset 0', Status.badParameter, (words) => words.setCharset(0, 'ab')],
     ['charset 256', Status.badParameter, (words) => words.setCharset(256, 'ab')],
     ['an empty charset', Status.badParameter, (words) => words.setCharset(1, '')],
-    ['a charset of characters', Status.badParameter, (words) => words.setCharset(1, 'a€')],
+    ['a charset with a multibyte character', Status.badParameter, (words) => words.setCharset(1, 'a€')],
     ['an empty mask', Status.badParameter, (words) => words.setMask([])],
     ['a mask too long', Status.badParameter, (words) => words.setMask(new Array(257).fill(1))],
     ['an unknown charset', Status.badParameter, (words) => words.setMask([1, 9])],
@@ -234,16 +234,16 @@ describe('errors', () => {
     await rejects(Status.device, () => broken.generate(0n, 10, new Uint8Array(100)));
   });
 
-  test('a device that is not there, a ring of one', async () => {
+  test('a missing device, a ring of one', async () => {
     await rejects(Status.device, () => createGenerator({ devices: 'cuda:99' }));
     await rejects(Status.badParameter, () => createGenerator({ devices: [] }), 'no device');
     await rejects(Status.badParameter, () => createGenerator({ devices: device, ringSize: 1 }), 'ring');
   });
 });
 
-describe('the same bytes', () => {
-  /** Natures of so many devices, all alike, or with one that is slow. */
-  const natures = (count: number): FaultSpec[] =>
+describe('the same bytes come from', () => {
+  /** Specs of `count` equal devices, except that the second is slow. */
+  const specs = (count: number): FaultSpec[] =>
     Array.from({ length: count }, (_, at) => (at === 1 ? { speed: 400_000 } : {}));
   const expected = async (start: bigint, count: number): Promise<string> => {
     const words = configured(await generator());
@@ -289,7 +289,7 @@ describe('the same bytes', () => {
           ['async', 1 << 16],
           ['async', 100_000],
         ] as const) {
-          const made = virtualDevices(device, natures(devices));
+          const made = virtualDevices(device, specs(devices));
           const words = configured(await generator({ devices: made, share, mode, batchBytes }));
           const into = new Uint8Array(10 * count);
           await words.generate(start, count, into);
@@ -301,7 +301,7 @@ describe('the same bytes', () => {
     }
   });
 
-  test('also when a device disappears, hangs or garbles in the middle', async () => {
+  test('a run in which a device disappears or garbles data', async () => {
     const [start, count] = [987_654_321n, 200_000];
     const digest = await expected(start, count);
     for (const fault of [{ disappearsAt: 3 }, { garblesAt: 2 }] as FaultSpec[]) {
@@ -315,7 +315,7 @@ describe('the same bytes', () => {
   });
 });
 
-describe('what lasts', () => {
+describe('long use', () => {
   test('thousands of small batches open and allocate nothing after the first ones', async () => {
     const [virtual] = virtualDevices(device, [{}]) as [VirtualDevice];
     const words = configured(await generator({ devices: virtual }));
@@ -344,8 +344,8 @@ describe('what lasts', () => {
     expect(virtual.open).toEqual({ buffers: 0, streams: 0, host: 0 });
   });
 
-  /** With page-locked memory, several contexts of a GPU and 1,000 rounds: test/words/measure.mjs. */
-  test('memory of one device is filled by several, round after round', async () => {
+  /** test/words/measure.mjs does this with page-locked memory, several contexts of a GPU and 1,000 rounds. */
+  test('several devices fill the memory of one, round after round', async () => {
     const others = await Promise.all([openDevice(device.info.id), openDevice('wasm')]);
     const words = 640;
     const memory = await device.host(3 * words * 10);
@@ -371,7 +371,7 @@ describe('what lasts', () => {
     for (const one of others) await one.close();
   });
 
-  test('any number of generators at a time', async () => {
+  test('many generators work at a time', async () => {
     const many = await Promise.all(Array.from({ length: byTier(60, 200) }, () => createGenerator({ devices: device })));
     for (const [at, words] of many.entries()) {
       words.setCharset(1, lower.slice(0, 1 + (at % 26)));
@@ -388,7 +388,7 @@ describe('what lasts', () => {
     await Promise.all(many.map((words) => words.close()));
   });
 
-  test('many batches at once, in one thread’s order of asking', async () => {
+  test('many batches requested at once each get their words', async () => {
     const words = configured(await generator({ mode: 'async' }));
     const all = Array.from({ length: 200 }, (_, at) => new Uint8Array(10 * (at + 1)));
     await Promise.all(all.map((into, at) => words.generate(BigInt(at * 1009), at + 1, into)));
@@ -399,7 +399,7 @@ describe('what lasts', () => {
   });
 });
 
-test.skipIf(isShort)('the example finds the word that was planted', async () => {
+test.skipIf(isShort)('the example finds the planted word', async () => {
   const file = fileURLToPath(new URL('../examples/words.mjs', import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, [file, 'wasm']);
   expect(stdout).toBe('Acat2024 is word 13712024\n');

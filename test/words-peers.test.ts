@@ -11,7 +11,7 @@ import { wordBatches } from '../src/workload/words/generator/batches.js';
 import { parseRequest, type RequestOptions } from '../src/workload/words/space/request.js';
 import { byTier } from './tier.js';
 
-/** Random masks, through us and through others who are installed. */
+/** Random masks, compared with other programs if they are installed. */
 
 const isThere = (program: string): boolean => spawnSync(program, ['--help'], { stdio: 'ignore' }).error === undefined;
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
@@ -29,7 +29,7 @@ const outputLater = (program: string, args: readonly string[]): Promise<Buffer> 
 async function ours(mask: string, options: Partial<RequestOptions>): Promise<Buffer> {
   const { space, range, layout } = parseRequest(mask, { order: 'canonical', format: 'newline', ...options });
   const parts: Buffer[] = [];
-  const none = (): Promise<Engine> => Promise.reject(new Error('these are for the host'));
+  const none = (): Promise<Engine> => Promise.reject(new Error('the host should make these words'));
   for await (const batch of wordBatches(space, range, {
     layout,
     engine: none,
@@ -40,7 +40,7 @@ async function ours(mask: string, options: Partial<RequestOptions>): Promise<Buf
   return Buffer.concat(parts);
 }
 
-/** Characters that mean nothing to a shell, a mask or a tool. */
+/** Characters without a special meaning to a shell, a mask or a tool. */
 const plain = fc.uniqueArray(fc.constantFrom(...'abcdefghijklmnopqrstuvwxyzABCXYZ0123456789_=+.:'), {
   minLength: 1,
   maxLength: 9,
@@ -68,7 +68,7 @@ describe('mp64', () => {
     );
   });
 
-  test('also with increments, windows and limits on runs', async (ctx) => {
+  test('writes the same bytes with increments, windows and limits on runs', async (ctx) => {
     if (absent) return ctx.skip(absent);
     await fc.assert(
       fc.asyncProperty(
@@ -97,22 +97,22 @@ describe('mp64', () => {
 
 describe('crunch', () => {
   const absent = isThere('crunch') ? undefined : 'crunch is not installed';
-  // It waits for three seconds before it begins: few masks, each of several lengths, while other tests run.
+  // crunch waits three seconds before it starts: few masks of several lengths, run while other tests run.
   const asked = (
     [
       [1, 4, 'abc'],
       [3, 3, 'zyx01'],
     ] as const
-  ).map(([least, most, charset]) => ({
-    least,
-    most,
+  ).map(([min, max, charset]) => ({
+    min,
+    max,
     charset,
-    theirs: absent ? undefined : outputLater('crunch', [String(least), String(most), charset]),
+    theirs: absent ? undefined : outputLater('crunch', [String(min), String(max), charset]),
   }));
   test('writes the same bytes', async (ctx) => {
     if (absent) return ctx.skip(absent);
-    for (const { least, most, charset, theirs } of asked) {
-      const own = await ours('?1'.repeat(most), { charset1: charset, increment: { min: least, max: most } });
+    for (const { min, max, charset, theirs } of asked) {
+      const own = await ours('?1'.repeat(max), { charset1: charset, increment: { min, max } });
       expect(sha256(own)).toBe(sha256((await theirs) ?? Buffer.of()));
     }
   });
@@ -120,9 +120,9 @@ describe('crunch', () => {
 
 describe('hashcat', () => {
   const absent = isThere('hashcat') ? undefined : 'hashcat is not installed';
-  test('has the same words', async (ctx) => {
+  test('writes the same words', async (ctx) => {
     if (absent) return ctx.skip(absent);
-    // It takes seconds to begin: many masks in one file. In which order it has their words is its own affair.
+    // hashcat takes seconds to start, so one file has many masks. The order of its words does not matter.
     const some = fc.tuple(mask, plain, plain).filter(([places, one, two]) => {
       const sizes = { '?l': 26, '?u': 26, '?d': 10, '?s': 33, '?1': one.length, '?2': two.length };
       return places.reduce((product, place) => product * (sizes[place as '?l'] ?? 1), 1) <= 20_000;
