@@ -30,15 +30,6 @@ test('reads the load at most twice a second', () => {
   expect(reads).toBe(2);
 });
 
-test('reads the load of this machine', () => {
-  const machine = new MachineLoad();
-  const begun = performance.now();
-  while (performance.now() < begun + 600);
-  const share = machine.availableShare(performance.now());
-  expect(share).toBeGreaterThan(0.05);
-  expect(share).toBeLessThanOrEqual(1);
-});
-
 test('the share is 1 if the system reports no times', () => {
   expect(new MachineLoad(() => undefined).availableShare(1e9)).toBe(1);
 });

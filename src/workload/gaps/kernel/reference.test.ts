@@ -15,7 +15,6 @@ import {
   minGapForTarget,
   networkHeader,
   nextDifficulty,
-  ONE,
   parseHeader,
   rand,
   startOf,
@@ -111,11 +110,6 @@ describe('blocks of the chain', () => {
     expect(cases).toHaveLength(6);
     for (const { case: name, hash, shift, adder } of cases)
       expect(difficultyOf({ hash: BigInt(`0x${hash}`), shift, adder: BigInt(adder) }), name).toBe(0n);
-  });
-
-  test('targets in JSON do not fit doubles', () => {
-    const { js_number_trap: trap } = JSON.parse(data('protocol.json')) as { js_number_trap: { exact: string } };
-    expect(BigInt(trap.exact)).toBe(32n * ONE + 1n);
   });
 });
 
