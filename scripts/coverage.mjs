@@ -1,7 +1,8 @@
 // `npm run coverage [-- vitest's arguments]`: lists functions of src that no test reaches, by folder. V8 counts the calls in
 // every process and thread of a run: of src, which vitest runs, and of dist, which commands and worker threads run. A
-// function is identified by its module, its name, and its number among functions of that name. A killed process has no
-// counts, so a function that runs only in one is listed too. Functions with a reason in coverage-reasons.txt are counted but
+// function is identified by its module, its name, and its number among functions of that name. V8 does not list functions
+// within one that was never called, so they are numbered when the counts of all processes are known. A killed process has
+// no counts, so a function that runs only in one is listed too. Functions with a reason in coverage-reasons.txt are counted but
 // not listed; a reason that no longer applies is listed.
 
 import { spawnSync } from 'node:child_process';
@@ -34,24 +35,36 @@ try {
  * @returns {{ calls: Map<string, Map<string, number>> }} by module, by function
  */
 function unreached(from) {
-  /** @type {Map<string, Map<string, number>>} */
-  const calls = new Map();
+  /** @typedef {{ name: string, start: number, count: number }} Counted */
+  /** @type {Map<string, Map<string, Counted>>} by file, by place */
+  const files = new Map();
   for (const name of readdirSync(from)) {
     for (const { url, functions } of readCounts(join(from, name))) {
-      const module = moduleOf(url);
-      if (module === undefined) continue;
-      const known = calls.get(module) ?? new Map();
-      calls.set(module, known);
-      /** @type {Map<string, number>} */
-      const seen = new Map();
-      const inOrder = functions.toSorted((a, b) => (a.ranges[0]?.startOffset ?? 0) - (b.ranges[0]?.startOffset ?? 0));
-      for (const { functionName, ranges } of inOrder) {
+      if (moduleOf(url) === undefined) continue;
+      const file = url.replace(/\?.*$/, '');
+      const known = files.get(file) ?? new Map();
+      files.set(file, known);
+      for (const { functionName, ranges } of functions) {
         if (functionName === '') continue; // usually an argument of a named one
-        const nth = (seen.get(functionName) ?? 0) + 1;
-        seen.set(functionName, nth);
-        const key = nth === 1 ? functionName : `${functionName} (${nth})`;
-        known.set(key, (known.get(key) ?? 0) + (ranges[0]?.count ?? 0));
+        const { startOffset: start = 0, count = 0 } = ranges[0] ?? {};
+        const place = `${start} ${functionName}`;
+        known.set(place, { name: functionName, start, count: (known.get(place)?.count ?? 0) + count });
       }
+    }
+  }
+  /** @type {Map<string, Map<string, number>>} */
+  const calls = new Map();
+  for (const [file, functions] of files) {
+    const module = moduleOf(file) ?? '';
+    const known = calls.get(module) ?? new Map();
+    calls.set(module, known);
+    /** @type {Map<string, number>} */
+    const seen = new Map();
+    for (const { name, count } of [...functions.values()].sort((a, b) => a.start - b.start)) {
+      const nth = (seen.get(name) ?? 0) + 1;
+      seen.set(name, nth);
+      const key = nth === 1 ? name : `${name} (${nth})`;
+      known.set(key, (known.get(key) ?? 0) + count);
     }
   }
   return { calls };

@@ -1,18 +1,24 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { committedBaselines } from '../src/bench/baseline.js';
+import { recorder } from '../src/bench/frozen/recording.js';
 import type { Candidate } from '../src/bench/measure.js';
 import type { SavedReport } from '../src/bench/saved.js';
 import { showRates } from '../src/cli/tour.js';
 import { openOutput } from '../src/console/output/output.js';
 import type { Device } from '../src/device/device.js';
 import { openDevice } from '../src/device/registry.js';
+import { virtualDevices } from '../src/engine/index.js';
 import { MillraceError } from '../src/kernel/error.js';
+import { items, type Kernel, read, rw, u32 } from '../src/kernel/index.js';
 import { benchedWorkloads } from '../src/workload/cases.js';
+import { kernelRuns } from '../src/workload/frozen.js';
+import { fermatRate } from '../src/workload/gaps/bench/rate.js';
+import { residentRate } from '../src/workload/words/bench/rate.js';
 import { millrace } from './command-line.js';
 import { isShort } from './tier.js';
 
@@ -110,17 +116,61 @@ describe.skipIf(isShort)('each workload', () => {
     await sized?.close();
   });
 
-  const few = ['--threads', '1', '--runs', '5'];
+  const own = async (workload: string, ...args: string[]) => {
+    const given = ['bench', workload, '--device', cpu, '--runs', '5', ...args, '--json'];
+    const { status, stderr, events } = await millrace(given);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    return events.flatMap(({ event, name }) => (event === 'measurement' ? [String(name)] : []));
+  };
   it.each([
-    ['block', []],
     ['words', ['--only', 'resident,host']],
     ['words', ['--only', 'small,digests']],
-    ['uhash', ['--batch-size', '3', '--sweep']],
     ['gaps', ['--bits', '257', '--primes', '100000']],
   ] as const)('%s: runs its own benchmark', async (workload, args) => {
-    const { status, stderr, events } = await millrace(['bench', workload, '--device', cpu, ...few, ...args, '--json']);
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    expect(events.length).toBeGreaterThan(1);
+    expect((await own(workload, '--threads', '1', ...args)).length).toBeGreaterThan(0);
+  });
+
+  it('block: its own benchmark measures a CPU with one thread and with all', async () => {
+    const ours = (await own('block')).filter((name) => name.startsWith(cpu));
+    const several = availableParallelism() > 1;
+    expect(ours).toHaveLength(several ? 2 : 1);
+  });
+
+  it('uhash: its own benchmark measures each size of a sweep once', async () => {
+    const names = await own('uhash', '--threads', '1', '--batch-size', '3', '--sweep');
+    expect(names).toEqual([`${cpu}, batch 3`, `${cpu}, batch 6`]);
+  });
+
+  it('a device with wrong results has no rate', async () => {
+    const [garbled] = virtualDevices(device, [{ garblesAt: 0 }]);
+    const words = await residentRate(garbled!, 8, 1);
+    await expect(words.run()).rejects.toMatchObject({
+      code: 'device-failed',
+      message: expect.stringContaining('virtual:0 made wrong words: words 0 to 19999 of the batch'),
+    });
+    await words.close();
+    // Every number passes.
+    const shape = { chunk: { base: [u32, 10] }, buffers: { candidate: read(u32), prime: rw(u32) } } as const;
+    const passing = items('fermat', shape, ({ item, buffers }) => buffers.prime.set(item, 1)) as unknown as Kernel;
+    const careless = new Proxy(device, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name, target);
+        if (name === 'compile') return () => target.compile(passing);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    const gaps = await fermatRate(careless, { bits: 320, limb: 'u32', count: 8, runs: 1 });
+    await expect(gaps.run()).rejects.toMatchObject({
+      code: 'device-failed',
+      message: expect.stringMatching(`^${device.info.id} reported that \\d+ \\+ 1 passes Fermat's test`),
+    });
+    await gaps.close();
+  });
+
+  it.each(Object.entries(kernelRuns))('%s: the gate has launches of its kernel', async (_, launchKernel) => {
+    const recorded = recorder(device);
+    await launchKernel(recorded.device);
+    expect(recorded.recording().commands).toContainEqual(expect.objectContaining({ do: 'launch' }));
   });
 
   it('block: measures peers, several sizes and several devices', async () => {

@@ -8,6 +8,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { MillraceError } from '../src/kernel/error.js';
 import { EncodeError } from '../src/workload/encode/job/errors.js';
 import type { AllocateValues } from '../src/workload/encode/job/staging-pool.js';
+import { valuesIn } from '../src/workload/encode/source/parquet/values.js';
 import { openSource, type SourceOptions } from '../src/workload/encode/source/source.js';
 import { type FileLook, parquetFile, type Row } from './encode/parquet-file.js';
 import { byTier, isLong } from './tier.js';
@@ -160,6 +161,15 @@ describe('pages of every form', () => {
       runs(300),
     );
     expect(rejected).toBeGreaterThan(0);
+  });
+
+  // 0 is PLAIN, 9 is BYTE_STREAM_SPLIT.
+  test.each([0, 9])('with fewer values than they should have are refused, in encoding %i', (encoding) => {
+    const into = new Float64Array(2);
+    const page = valuesIn(new Uint8Array(Float64Array.of(1.5).buffer), encoding, undefined);
+    expect(() => page.read(into, 0, 2)).toThrow('a page has fewer values than its header says');
+    page.read(into, 0, 1);
+    expect(into[0]).toBe(1.5);
   });
 });
 

@@ -157,8 +157,13 @@ describe('search', { timeout: 120_000 }, () => {
     const fields = ['n_primes: 9', 'size: 700', 'n_candidates: 200', 'offset: 20000000'];
     writeFileSync(set, ['|== ChineseSet ==|', ...fields, ''].join('\n'));
     const args = ['gaps', 'search', '--start', '2^80', '--length', '2^36', '--crt', set, '--min-gap', '150'];
-    const { status, stdout } = await millrace([...args, '--list', 'Me', ...cpu]);
+    const ledger = ['--device', 'wasm', '--primes', '2000', '--data-dir', join(folder, 'intervals')];
+    const { status, stdout } = await millrace([...args, '--list', 'Me', ...(isShort ? cpu : ledger)]);
     expect(status).toBe(0);
+    if (!isShort) {
+      const known = await millrace([...args, '--list', 'Me', ...ledger]);
+      expect(known).toMatchObject({ status: 0, stdout, stderr: expect.stringContaining('--fresh searches again') });
+    }
     const lines = stdout.split('\n').filter((line) => line !== '');
     expect(lines.length).toBeGreaterThan(2);
     for (const line of lines) {

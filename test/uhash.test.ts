@@ -4,11 +4,15 @@ import { runKernel } from '../src/device/conformance/rig.js';
 import type { Device, Stream } from '../src/device/device.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
 import type { Range } from '../src/engine/index.js';
-import { between, Engine, search } from '../src/engine/index.js';
+import { between, Engine, search, virtualDevices } from '../src/engine/index.js';
+import { Intervals } from '../src/engine/work/intervals.js';
 import type { Kernel } from '../src/kernel/index.js';
+import { rateOf } from '../src/workload/uhash/bench/rate.js';
 import type { NonceDigest, ProofOptions } from '../src/workload/uhash/job/flow.js';
 import { proofs } from '../src/workload/uhash/job/flow.js';
+import { proofSource } from '../src/workload/uhash/job/ledger-job.js';
 import { createProver } from '../src/workload/uhash/job/prover.js';
+import { uhashTunable } from '../src/workload/uhash/job/tune.js';
 import { fill } from '../src/workload/uhash/kernel/fill.js';
 import { mix, seeds } from '../src/workload/uhash/kernel/kernel.js';
 import * as reference from '../src/workload/uhash/kernel/reference.js';
@@ -419,6 +423,46 @@ describe('a prover', { timeout: 600_000 }, () => {
       await beside.close();
     }
   });
+});
+
+describe.skipIf(isShort)('tuning', { timeout: 600_000 }, () => {
+  let device: Device;
+  beforeAll(async () => {
+    device = await openDevice(idOf('native') ?? 'wasm');
+  });
+  afterAll(() => device?.close());
+
+  test('candidates find the same proofs', async () => {
+    const settings = [{ batch: 3 }, { batch: 6, chainsPerItem: 1 as const }];
+    const digests = [];
+    for (const setting of settings) {
+      const audited = await uhashTunable.audit(device, setting);
+      const trial = await uhashTunable.open(device, setting, 'job');
+      const { work, digest } = await trial.run(0);
+      await trial.close();
+      expect(work % 12).toBe(0);
+      digests.push({ audited, work, digest });
+    }
+    expect(digests[1]).toEqual(digests[0]);
+  });
+
+  test('a tuning and a measurement report wrong digests', async () => {
+    const expected = hex(hashNonce(zeros, 0n));
+    const failure = (what: string) => ({ code: 'device-failed', message: expect.stringMatching(what) });
+    const [one, two] = virtualDevices(device, [{ garblesAt: 0 }, { garblesAt: 0 }]);
+    await expect(uhashTunable.audit(one!, { batch: 3 })).rejects.toMatchObject(
+      failure(`^candidate batch 3 reported \\w{64} for nonce 0 instead of ${expected} on virtual:0`),
+    );
+    await expect(rateOf(two!, { batch: 3, seconds: 0.01 })).rejects.toMatchObject(
+      failure(`^virtual:1 reported \\w{64} for nonce 0 instead of ${expected}`),
+    );
+  });
+});
+
+test('a proof in the ledger is read back as it was found', () => {
+  const found = { index: 5n, hash: bytes('00'.repeat(31) + 'a7') };
+  const log = { completed: Intervals.of([]), storedHits: [{ index: 5n, hash: hex(found.hash) }], add: () => undefined };
+  expect(proofSource(log, between(0n, 10n)).storedResults).toEqual([found]);
 });
 
 test('an input below 8 bytes takes its nonce from its digest', () => {

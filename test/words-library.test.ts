@@ -5,8 +5,13 @@ import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Device } from '../src/device/device.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
-import { type FaultSpec, type VirtualDevice, virtualDevices } from '../src/engine/index.js';
+import { Engine, type FaultSpec, type VirtualDevice, virtualDevices } from '../src/engine/index.js';
+import type { Job } from '../src/engine/job.js';
+import { Recorder } from '../src/engine/telemetry/record.js';
 import { items, MillraceError, read, rw, u32 } from '../src/kernel/index.js';
+import { fillFromDevices } from '../src/workload/words/generator/fill-job.js';
+import { PooledFlow } from '../src/workload/words/generator/pooled-flow.js';
+import { wordsTunable } from '../src/workload/words/generator/tune.js';
 import {
   createGenerator,
   deviceCount,
@@ -21,6 +26,8 @@ import {
   WordsError,
   wordsVersion,
 } from '../src/workload/words/index.js';
+import { Plan } from '../src/workload/words/kernel/plan.js';
+import { parseMask } from '../src/workload/words/space/mask.js';
 import { byTier, isShort } from './tier.js';
 
 const lower = 'abcdefghijklmnopqrstuvwxyz';
@@ -312,6 +319,52 @@ describe('the same bytes come from', () => {
       expect(sha256(into)).toBe(digest);
       await words.close();
     }
+  });
+});
+
+describe('a job that fills memory', () => {
+  const mask = parseMask('?d?d?d');
+  const plan = new Plan(mask, 'canonical', '');
+  const request = (into: Uint8Array) => ({
+    flow: new PooledFlow(plan, 1000n),
+    plan,
+    reference: { mask, separator: '' },
+    start: 40n,
+    count: 3,
+    into,
+  });
+
+  test('counts the bytes that are copied', async () => {
+    const records = new Recorder(8);
+    const engine = new Engine([device], { records });
+    const into = new Uint8Array(9);
+    const asked = request(into);
+    await fillFromDevices(engine, asked);
+    await engine.close();
+    asked.flow.close();
+    expect(text(into)).toBe('040041042');
+    const copied = [...records].reduce((sum, { bytesToHost }) => sum + bytesToHost, 0);
+    expect(copied).toBeGreaterThanOrEqual(9);
+  });
+
+  test('takes a part of a piece', async () => {
+    let job: Job<Uint8Array> | undefined;
+    const run = (asked: Job<Uint8Array>) => {
+      job = asked;
+      return { outcome: Promise.resolve({ kind: 'complete' }), drained: Promise.resolve() };
+    };
+    await fillFromDevices({ run } as unknown as Engine, request(new Uint8Array(9)));
+    const bytes = Buffer.from('040041042');
+    const part = job!.part({ start: 0n, count: 3 }, bytes, { start: 1n, count: 2 });
+    expect(text(part)).toBe('041042');
+  });
+});
+
+test.skipIf(isShort)('tuning reports the candidate that made a wrong word', async () => {
+  const [garbled] = virtualDevices(device, [{ garblesAt: 0 }]);
+  await expect(wordsTunable.audit(garbled!, { quads: 8 })).rejects.toMatchObject({
+    code: 'device-failed',
+    message: expect.stringMatching(/^candidate quads 8 made a wrong word on virtual:0: .*a`aaaaaaa/s),
   });
 });
 

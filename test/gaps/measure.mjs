@@ -22,10 +22,13 @@ const { values } = parseArgs({
   },
 });
 const { openDevice } = await import(`${values.dist}/device/registry.js`);
-const { fermatRate, sieveRate, searchRate } = await import(`${values.dist}/workload/gaps/bench/rate.js`);
 const { compare, measure } = await import(`${values.dist}/bench/measure.js`);
 const { gmpPower } = await import(`${values.dist}/workload/gaps/bench/peers.js`);
-const { fermatBase, intervalRate } = await import(`${values.dist}/workload/gaps/bench/rate.js`);
+const { fermatBase, fermatRate, sieveRate, searchRate } = await import(`${values.dist}/workload/gaps/bench/rate.js`);
+const { intervalsOf, parseChineseSet } = await import(`${values.dist}/workload/gaps/job/chinese-set.js`);
+const { searchIntervals } = await import(`${values.dist}/workload/gaps/job/interval-search.js`);
+const { minGapForTarget } = await import(`${values.dist}/workload/gaps/kernel/reference.js`);
+const { Engine } = await import(`${values.dist}/engine/engine.js`);
 const runs = Number(values.runs);
 
 /** Plans to try for sieve and search on a GPU; the first is the default plan. */
@@ -70,7 +73,7 @@ for (const name of values.device.split(',')) {
       }
     }
     if (what.includes('gmp')) for (const bits of values.bits.split(',').map(Number)) await besideGmp(name, bits);
-    if (what.includes('crt')) await rate('intervals of 320 bits', () => intervalRate(device, { runs }));
+    if (what.includes('crt')) await rate('intervals of 320 bits', () => intervalRate(device));
     if (what.includes('sieve'))
       for (const plan of isGpu || values.one ? plans : [{}])
         await rate(`sieve ${JSON.stringify(plan)}`, () => sieveRate(device, { ...plan, runs }));
@@ -119,6 +122,28 @@ async function besideGmp(name, bits) {
   } finally {
     await core.close();
   }
+}
+
+/**
+ * Intervals of a miners' set for numbers of 320 bits, as a job. Canaries compare the first of them with bigints.
+ * @param {any} device
+ */
+async function intervalRate(device) {
+  const count = device.info.processor === 'gpu' ? 2 ** 20 : 2 ** 11;
+  // 657 candidates in 4,872 integers.
+  const fields = ['n_primes: 14', 'size: 4872', 'n_candidates: 657', 'offset: 9009257614514959'];
+  const set = parseChineseSet(['|== ChineseSet ==|', ...fields, ''].join('\n'));
+  const start = fermatBase(320);
+  const range = { start, length: BigInt(count + 2) * set.primorial };
+  const found = intervalsOf(set, range, minGapForTarget(start, 6244144922783894n));
+  const intervals = { ...found, count: BigInt(count) };
+  const engine = new Engine([device]);
+  const run = async () => {
+    const indices = [];
+    for await (const { index } of searchIntervals({ set, intervals, start }, { engine })) indices.push(index);
+    return { work: count, digest: indices.join() };
+  };
+  return { name: `intervals, ${device.info.id}`, unit: 'intervals', runs, run, close: () => engine.close() };
 }
 
 /**

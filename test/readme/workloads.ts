@@ -175,7 +175,7 @@ export const workloads: Examples = {
     ...by(
       'test/gaps-cli.test.ts',
       "'gaps', 'search', '--start', '2^64', '--length', length, '--min-gap', '300'",
-      "'--list', 'Me', ...cpu]",
+      "'--list', 'Me', ...(isShort ? cpu : ledger)]",
       "'--min-merit', '15'",
     ),
   },

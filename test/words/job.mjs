@@ -44,12 +44,11 @@ const { createGenerator } = await load('workload/words/generator/generator.js');
 const { PooledFlow } = await load('workload/words/generator/pooled-flow.js');
 const { parseMask } = await load('workload/words/space/mask.js');
 const { Plan } = await load('workload/words/kernel/plan.js');
-const { maskOf } = await load('workload/words/bench/rate.js');
 const { referenceRow, referenceText } = await load('workload/words/kernel/reference.js');
 const { UnscheduledBatches } = await load('workload/words/reader/unscheduled-batches.js');
 const { wordsOf } = await load('workload/words/space/words.js');
 
-const mask = parseMask(maskOf(10));
+const mask = parseMask('?l?l?l?l?l?l?d?d?d?d');
 const plan = new Plan(mask, 'canonical', '');
 const { size } = wordsOf(mask);
 const FIRST = 15;

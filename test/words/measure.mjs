@@ -34,10 +34,14 @@ const dist = workerData?.dist ?? options.dist;
 const load = (/** @type {string} */ path) => import(`${dist}/${path}`);
 const { openDevice } = await load('device/registry.js');
 const { DeviceRing } = await load('workload/words/generator/device-ring.js');
-const { maskOf } = await load('workload/words/bench/rate.js');
 const { parseMask } = await load('workload/words/space/mask.js');
 const { Plan } = await load('workload/words/kernel/plan.js');
 const { wordsOf } = await load('workload/words/space/words.js');
+/** Letters, then up to four digits. */
+const maskOf = (/** @type {number} */ characters) => {
+  const digits = characters > 8 ? 4 : 0;
+  return '?l'.repeat(characters - digits) + '?d'.repeat(digits);
+};
 const words10 = wordsOf(parseMask(maskOf(10)));
 
 /** @type {Readonly<Record<string, () => Promise<void>>>} */

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { processSize } from '../../../test/process-size.mjs';
-import { byTier } from '../../../test/tier.js';
-import { items, type Kernel, read, rw, tiles } from '../../kernel/index.js';
+import { byTier, isShort } from '../../../test/tier.js';
+import { items, type Kernel, read, rw, std, tiles } from '../../kernel/index.js';
 import { type Data, type LaunchSetup, runKernel } from '../conformance/rig.js';
 import type { Device } from '../device.js';
 import { InterpreterDevice } from '../interpreter/device.js';
@@ -190,6 +190,32 @@ describe.skipIf(absent)('wasm', () => {
     expect((await stream.mark().done).complete).toBe(true);
     stream.close();
     x.free();
+  });
+
+  test.skipIf(isShort).each([1, 4])('a native body in WAT, with %i lanes', async (lanes) => {
+    const triple = std({
+      name: 'triple',
+      results: () => ['u32'],
+      generic: () => {
+        throw new Error('there is a native body');
+      },
+      native: {
+        wat: {
+          prelude: '(func $triple (param $x i32) (result i32) (i32.mul (local.get $x) (i32.const 3)))',
+          text: ({ lanes: count, args, results }) =>
+            count === 1
+              ? `(local.set ${results[0]} (call $triple (local.get ${args[0]})))`
+              : `(local.set ${results[0]} (i32x4.mul (local.get ${args[0]}) (i32x4.splat (i32.const 3))))`,
+        },
+      },
+    });
+    const kernel = items('triples', { buffers: { x: read('u32'), y: rw('u32') } }, ({ item, buffers }) => {
+      const [tripled] = triple(buffers.x.at(item));
+      buffers.y.set(item, tripled as never);
+    });
+    const x = Uint32Array.of(0, 1, 7, 0x5555_5555, 0x5555_5556, 0xffff_ffff);
+    const { buffers } = await runKernel(device, kernel as Kernel, { count: x.length, buffers: { x, y: x } }, { lanes });
+    expect(buffers.y).toEqual(Uint32Array.of(0, 3, 21, 0xffff_ffff, 2, 0xffff_fffd));
   });
 
   test('a syntax error in the text is reported with its line', async () => {

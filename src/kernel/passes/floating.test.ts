@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { items } from '../language/items.js';
 import { u32 } from '../language/types.js';
 import { sha256 } from '../std/hash/sha256.js';
-import { cachedFloatingProgram } from './floating.js';
+import { cachedFloatingProgram, prepareKernel } from './floating.js';
 
 const kernel = (body: (count: number) => void = () => undefined) => {
   let traces = 0;
@@ -19,6 +19,7 @@ describe('a kernel is traced and folded once', () => {
     const one = kernel((count) => {
       traces = count;
     });
+    prepareKernel(one);
     const first = cachedFloatingProgram(one);
     // This kernel has no native body for CUDA, nor for a CPU without SHA-256 instructions.
     expect(cachedFloatingProgram(one, new Set(['cuda'])) === first).toBe(true);

@@ -32,7 +32,7 @@ export function uhashBench(name = 'uhash'): Command {
         wholeNumberParser(1, 2 ** 20),
       ),
     )
-    .addOption(flag('--sweep', 'measure batches of 1/8, 1/4, 1/2, 1 and 2 times the default size'))
+    .addOption(flag('--sweep', 'measure batches of 1/8, 1/4, 1/2, 1 and 2 times the size'))
     .addOption(
       valueOption('--runs <n>', `measured runs, ${MIN_RUNS} or more`)
         .argParser(wholeNumberParser(MIN_RUNS, 1000))
@@ -109,5 +109,6 @@ function unpairedComparison(measurements: readonly Measurement[]): Comparison {
 function batchesOf(device: Device, { batchSize, sweep = false }: BenchOptions): (number | undefined)[] {
   if (!sweep) return [batchSize];
   const { batch } = planFor(device.info, batchSize === undefined ? {} : { batch: batchSize });
-  return [1 / 8, 1 / 4, 1 / 2, 1, 2].map((share) => Math.max(3, Math.round((batch * share) / 3) * 3));
+  const sizes = [1 / 8, 1 / 4, 1 / 2, 1, 2].map((share) => Math.max(3, Math.round((batch * share) / 3) * 3));
+  return [...new Set(sizes)];
 }

@@ -294,8 +294,7 @@ function pauseBySignal(monitor: Monitor): { end(): void } {
     isPaused = !isPaused;
     monitor.pause(isPaused);
   };
-  if (process.platform === 'win32') return { end: () => undefined };
-  process.on('SIGUSR2', toggle);
+  if (process.platform !== 'win32') process.on('SIGUSR2', toggle);
   return { end: () => void process.off('SIGUSR2', toggle) };
 }
 

@@ -5,9 +5,7 @@ import { Engine, type EngineOptions, Overflow } from '../../../engine/index.js';
 import { MillraceError } from '../../../kernel/error.js';
 import type { Kernel } from '../../../kernel/index.js';
 import { candidateFlow } from '../job/candidates.js';
-import { intervalsOf, parseChineseSet } from '../job/chinese-set.js';
 import type { PieceWork } from '../job/flow.js';
-import { searchIntervals } from '../job/interval-search.js';
 import { searchGaps } from '../job/search.js';
 import { limbs } from '../job/sieve-stage.js';
 import { fermat, limbsOf, type NumberShape } from '../kernel/chain-kernel.js';
@@ -17,8 +15,6 @@ import { passesFermat } from '../kernel/reference-primes.js';
 
 /** A measurement, with the device resources that it holds until it is closed. */
 export interface GapCandidate extends Candidate {
-  /** Of a job: the share of the time in which the device had work. */
-  fed?(): number | undefined;
   close(): void | Promise<void>;
 }
 
@@ -124,49 +120,20 @@ export async function searchRate(device: Device, options: SearchRateOptions = {}
   const { primes = DEFAULT_PRIMES, runs = 5, length = 2 ** 25, engine: given, onPiece, ...asked } = options;
   const start = HASH << 32n;
   const request = { start, length: BigInt(length), minGap: minGapForTarget(start, TARGET), primes, ...asked };
-  let share: number | undefined;
   const run = async () => {
     const found: bigint[] = [];
     const engine = new Engine([device], given); // not shared: between two runs nothing feeds the device
     const gaps = searchGaps({ ...request, ...(onPiece && { onPiece }) }, { engine });
     for await (const { offset } of gaps) found.push(offset);
-    share = engine.devices[0]?.fed;
     await engine.close();
     if (length > KNOWN_GAP_OFFSET && !found.includes(BigInt(KNOWN_GAP_OFFSET)))
       throw wrong(device, 'no gap where one is known');
     return { work: length, digest: found.join() };
   };
-  return {
-    name: `search, ${device.info.id}`,
-    unit: 'integers',
-    runs,
-    run,
-    close: () => {},
-    fed: () => share,
-  };
+  return { name: `search, ${device.info.id}`, unit: 'integers', runs, run, close: () => {} };
 }
 
 const KNOWN_GAP_OFFSET = 20_540_019;
-
-/** Intervals of a miners' set for numbers of 320 bits, as a job. Canaries compare the first of them with bigints. */
-export async function intervalRate(device: Device, options: { readonly runs?: number; readonly count?: number } = {}) {
-  const isGpu = device.info.processor === 'gpu';
-  const { runs = 5, count = isGpu ? 2 ** 20 : 2 ** 11 } = options;
-  const set = parseChineseSet(SET_64);
-  const start = HASH << 64n;
-  const range = { start, length: BigInt(count + 2) * set.primorial };
-  const intervals = { ...intervalsOf(set, range, minGapForTarget(start, TARGET)), count: BigInt(count) };
-  const engine = new Engine([device]);
-  const run = async () => {
-    const found: bigint[] = [];
-    for await (const { index } of searchIntervals({ set, intervals, start }, { engine })) found.push(index);
-    return { work: count, digest: found.join() };
-  };
-  return { name: `intervals, ${device.info.id}`, unit: 'intervals', runs, run, close: () => engine.close() };
-}
-
-/** 657 candidates in 4,872 integers. */
-const SET_64 = '|== ChineseSet ==|\nn_primes: 14\nsize: 4872\nn_candidates: 657\noffset: 9009257614514959\n';
 
 /** Digests are only compared for equality. */
 export const digestOf = (words: Uint32Array): string =>

@@ -27,10 +27,7 @@ export class StratumConnection implements Session {
   readonly #options: StratumOptions;
   /** Messages received before `listen` was called. */
   readonly #earlyMessages: Message[];
-  #onMessage: (message: Message) => boolean = (message) => {
-    this.#earlyMessages.push(message);
-    return true;
-  };
+  #onMessage: ((message: Message) => boolean) | undefined;
 
   static async open(call: PoolSessionOptions<never>, options: StratumOptions): Promise<StratumConnection> {
     const early: Message[] = [];
@@ -88,6 +85,10 @@ export class StratumConnection implements Session {
   }
 
   #dispatch(message: Message): void {
+    if (!this.#onMessage) {
+      this.#earlyMessages.push(message);
+      return;
+    }
     const { method, params, id } = message;
     const [first] = Array.isArray(params) ? (params as unknown[]) : [];
     if (method === 'client.get_version') this.#lines.answer(id, this.#options.agent);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { DeviceInfo } from '../../../device/device.js';
+import { uhashTunable } from '../job/tune.js';
 import { PAD_BYTES } from './pads.js';
 import { blocksPerLaunch, perPadOf, planFor, roundsPerLaunch } from './plan.js';
 
@@ -31,6 +32,13 @@ describe.each(infos)('on $id with $limits.nearBytes bytes of workgroup memory', 
   test('tables fit', () => {
     expect(plan.tables * plan.copies * 1024).toBeLessThanOrEqual(info.limits.nearBytes ?? 0);
     expect(plan.lanes ?? 0).toBeLessThanOrEqual(info.limits.lanes);
+  });
+
+  test('no candidate of a tuning is the plan itself', () => {
+    for (const { changes } of uhashTunable.axes(info)) {
+      for (const change of changes.filter(({ batch }) => batch === undefined))
+        expect(planFor(info, change), JSON.stringify(change)).not.toEqual(plan);
+    }
   });
 
   test('a batch fits the buffers that can be bound, its state included', () => {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, expect, test } from 'vitest';
 import { between } from '../../../engine/work/space.js';
 import { writeWords } from '../generator/write-words.js';
@@ -52,6 +53,18 @@ test('a named pipe whose reader exits is closed, not failed', async (ctx) => {
   expect(isClosed).toBe(true);
   expect(next).toBeLessThan(space.size);
   if (reader.exitCode === null) await once(reader, 'close');
+});
+
+test('a named pipe gives its reader what was written', async (ctx) => {
+  if (process.platform !== 'linux') return ctx.skip('named pipes as Linux has them');
+  const pipe = join(folder, 'read');
+  await once(spawn('mkfifo', [pipe]), 'close');
+  const reader = spawn('cat', [pipe], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const sink = fileSink(pipe);
+  await sink.write(Buffer.from('one\n'));
+  await sink.write(Buffer.from('two\n'));
+  await sink.close();
+  expect(await text(reader.stdout)).toBe('one\ntwo\n');
 });
 
 test('only pipes are enlarged', (ctx) => {
