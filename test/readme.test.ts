@@ -66,7 +66,7 @@ describe('commands of README.md, of the workloads’ READMEs and of the document
     const example = { by: { file: 'test/cli.test.ts', code: ["run(['doctor'], {"] } };
     expect(missingFrom(example, 'millrace doctor --log error')).toEqual(['--log']);
     expect(missingFrom(example, 'millrace devices')).toEqual(['devices']);
-    const title = { by: { file: 'test/cli.test.ts', code: ['tells what works, and hides where it runs'] } };
+    const title = { by: { file: 'test/cli.test.ts', code: ['reports what works, and hides secrets'] } };
     expect(missingFrom(title, 'millrace works')).toEqual(['works']);
     const gone = { by: { file: 'test/cli.test.ts', code: ["run(['no such thing'])"] } };
     expect(missingFrom(gone, 'millrace doctor')).toEqual(["run(['no such thing'])"]);

@@ -20,7 +20,7 @@ const REPORT = fileURLToPath(new URL('../../docs/measurements/reports/h200-cuda.
 /** Commands of docs/command.md, docs/tuning.md and docs/telemetry.md that the READMEs do not have. */
 export const documents: Examples = {
   'millrace COMMAND --help': conventions("millrace(['devices', '--help'], { env })"),
-  'millrace --version': by('test/cli.test.ts', "it.each(['--version', '-V'])('%s', async (flag) => {"),
+  'millrace --version': by('test/cli.test.ts', "it.each(['--version', '-V'])"),
   'millrace schema events': conventions("millrace(['schema', 'events'])"),
   'millrace completion bash': completed,
   'millrace completion zsh': completed,
