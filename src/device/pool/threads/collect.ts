@@ -15,9 +15,14 @@ function collector(): () => void {
   const v8 = node?.getBuiltinModule?.('node:v8');
   const vm = node?.getBuiltinModule?.('node:vm');
   if (!v8 || !vm) return () => undefined;
-  // The flag exposes `gc` only in contexts created while it is set: in this one alone.
-  v8.setFlagsFromString('--expose-gc');
-  const found: unknown = vm.runInNewContext('globalThis.gc');
-  v8.setFlagsFromString('--no-expose-gc');
-  return typeof found === 'function' ? () => void found() : () => undefined;
+  // The flag exposes `gc` only in contexts created while it is set: in this one alone. It belongs to the whole process:
+  // another thread that does the same may clear it in between.
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    v8.setFlagsFromString('--expose-gc');
+    const found: unknown = vm.runInNewContext('globalThis.gc');
+    v8.setFlagsFromString('--no-expose-gc');
+    if (typeof found === 'function') return () => void found();
+  }
+  return () => undefined;
 }
+const MAX_ATTEMPTS = 20;
