@@ -70,6 +70,8 @@ test('streams of a virtual device copy, and wait for each other', async () => {
   for (const one of [from, to]) one.free();
   for (const one of [first, second]) one.close();
   expectNothingLeft(device!);
+  await device!.close();
+  expect(() => device!.stream()).toThrow('has been closed');
 });
 
 describe('one of two devices', () => {

@@ -460,7 +460,7 @@ describe.skipIf(isShort)('tuning', { timeout: 600_000 }, () => {
 });
 
 test('a proof in the ledger is read back as it was found', () => {
-  const found = { index: 5n, hash: bytes('00'.repeat(31) + 'a7') };
+  const found = { index: 5n, hash: bytes('a7'.padStart(64, '0')) };
   const log = { completed: Intervals.of([]), storedHits: [{ index: 5n, hash: hex(found.hash) }], add: () => undefined };
   expect(proofSource(log, between(0n, 10n)).storedResults).toEqual([found]);
 });

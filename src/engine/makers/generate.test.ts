@@ -31,6 +31,20 @@ test('a part of a search has the hits of the part', async () => {
   expect(part?.({ start: 0n, count: 30 }, hits, { start: 10n, count: 10 })).toEqual([{ index: 10n }, { index: 19n }]);
 });
 
+test('a part of a batch has the rows of the part', async () => {
+  let part: Job<Uint8Array>['part'] | undefined;
+  const run = (job: Job<Uint8Array>): never => {
+    ({ part } = job);
+    throw new Error('not run');
+  };
+  const engine = { run } as unknown as Engine;
+  const batches = generate(squares, { engine, space: 100, rowBytes: 4, job: { plus: 0 } });
+  await expect(batches[Symbol.asyncIterator]().next()).rejects.toThrow('not run');
+  const rows = Uint32Array.from({ length: 30 }, (_, k) => k);
+  const found = part?.({ start: 50n, count: 30 }, new Uint8Array(rows.buffer), { start: 60n, count: 10 });
+  expect(found && [...new Uint32Array(found.slice().buffer)]).toEqual([...rows.slice(10, 20)]);
+});
+
 describe.each(devices.filter(({ processor }) => processor === 'cpu').map(({ id }) => id))('%s', (id) => {
   let device: Device;
   beforeAll(async () => {

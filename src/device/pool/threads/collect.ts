@@ -21,7 +21,7 @@ function collector(): () => void {
     v8.setFlagsFromString('--expose-gc');
     const found: unknown = vm.runInNewContext('globalThis.gc');
     v8.setFlagsFromString('--no-expose-gc');
-    if (typeof found === 'function') return () => void found();
+    if (typeof found === 'function') return found as () => void;
   }
   return () => undefined;
 }

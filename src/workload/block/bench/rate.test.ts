@@ -59,6 +59,10 @@ it.skipIf(isShort)(
         await trial.close();
         expect({ work, digest }).toEqual({ work: 104, digest: '2083236893' });
       }
+      marks = 0;
+      const launches = await blockTunable.open(slow, {}, 'launches');
+      expect(await launches.run(0)).toMatchObject({ digest: '2083236893' });
+      await launches.close();
     } finally {
       await device.close();
     }
