@@ -17,8 +17,11 @@ export function scaled(value: number): string {
 }
 
 /** Whole numbers with a comma at each thousand. */
-export const count = (value: number | bigint): string => WITH_COMMAS.format(value);
-const WITH_COMMAS = new Intl.NumberFormat('en-US');
+export function count(value: number | bigint): string {
+  withCommas ??= new Intl.NumberFormat('en-US'); // 20 ms, and many commands format no number
+  return withCommas.format(value);
+}
+let withCommas: Intl.NumberFormat | undefined;
 
 /** A duration in the unit that suits it: `850 µs`, `12.4 ms`, `3.21 s`, `4 min 05 s`, `2 h 03 min`, `5 d 07 h`, `12 years`. */
 export function duration(seconds: number): string {

@@ -1,4 +1,4 @@
-import { STYLE_MARK } from './style.js';
+import { ESCAPE, styleMark } from './style.js';
 
 /**
  * Escapes text for people. Parts of it come from files, servers, arguments and drivers, and must not reach the terminal
@@ -12,15 +12,19 @@ import { STYLE_MARK } from './style.js';
  * All text for people passes through here exactly once, when it is written.
  */
 export function sanitizeText(text: string, limits: TextLimits = RESULT_LIMITS): string {
-  return mapBetweenStyles(text, '\u001b[', (part) => sanitizeLines(part, limits));
+  return mapBetweenStyles(
+    text,
+    () => ESCAPE,
+    (part) => sanitizeLines(part, limits),
+  );
 }
 
 /** Escapes a cell of a table, on one line. Style marks are kept: they are replaced when the line is written. */
-export const sanitizeCell = (text: string): string => mapBetweenStyles(text, STYLE_MARK, escaped);
+export const sanitizeCell = (text: string): string => mapBetweenStyles(text, styleMark, escaped);
 
 /** Like `sanitizeText`, for a file: without styles, and not shortened. */
 export function sanitizeForFile(text: string): string {
-  const [first = '', ...styled] = text.split(STYLE_MARK);
+  const [first = '', ...styled] = partsBetweenStyles(text);
   return sanitizeLines(first + styled.map((part) => part.slice(part.indexOf('m') + 1)).join(''), NO_LIMITS);
 }
 
@@ -58,8 +62,12 @@ const unicode = (code: number): string => `\\u${code.toString(16).padStart(4, '0
 const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
 /** Applies `change` to the text between styles. */
-const mapBetweenStyles = (text: string, style: string, change: (part: string) => string): string =>
-  text.split(STYLE_MARK).map(change).join(style);
+function mapBetweenStyles(text: string, style: () => string, change: (part: string) => string): string {
+  const [first = '', ...styled] = partsBetweenStyles(text).map(change);
+  return styled.length === 0 ? first : [first, ...styled].join(style());
+}
+
+const partsBetweenStyles = (text: string): string[] => (text.includes(ESCAPE) ? text.split(styleMark()) : [text]);
 
 function sanitizeLines(text: string, limits: TextLimits): string {
   let [from, to] = [0, text.length];

@@ -1,5 +1,3 @@
-import { randomInt } from 'node:crypto';
-
 /**
  * Text with emphasis. If off, every function returns its text unchanged. If on, `sanitizeText` converts the marks to terminal
  * codes.
@@ -25,7 +23,12 @@ const plain: Style = { bold: unchanged, dim: unchanged, good: unchanged, bad: un
  * The prefix of a style until it is written. The number is random in each process, so outside text that contains terminal
  * codes cannot pass for a style.
  */
-export const STYLE_MARK = `\u001b[${randomInt(2 ** 47)};`;
+export function styleMark(): string {
+  mark ??= `${ESCAPE}${process.getBuiltinModule('node:crypto').randomInt(2 ** 47)};`; // 5 ms to load
+  return mark;
+}
+let mark: string | undefined;
+export const ESCAPE = '\u001b[';
 
-const sgr = (open: number, close: number) => (text: string) => `${STYLE_MARK}${open}m${text}${STYLE_MARK}${close}m`;
+const sgr = (open: number, close: number) => (text: string) => `${styleMark()}${open}m${text}${styleMark()}${close}m`;
 const coloured: Style = { bold: sgr(1, 22), dim: sgr(2, 22), good: sgr(32, 39), bad: sgr(31, 39), warn: sgr(33, 39) };

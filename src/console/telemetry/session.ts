@@ -12,7 +12,7 @@ import { type LineFile, openLineFile } from '../output/line-file.js';
 import type { Output } from '../output/output.js';
 import { exposition } from './exposition.js';
 import { METRICS_HEADER, metricsRow } from './metrics.js';
-import { type MetricsServer, startMetricsServer } from './metrics-server.js';
+import type { MetricsServer } from './metrics-server.js';
 import { type TelemetryOptions, withUpstreamVariables } from './options.js';
 import { type DeviceMetrics, prometheusMetrics } from './prometheus.js';
 import { deviceReport, overlapLines, poolLines, summaryLines } from './report.js';
@@ -120,6 +120,7 @@ class TelemetrySession implements Telemetry {
     }
     if (trace !== undefined) this.#trace = openTrace(trace);
     if (prometheus === undefined) return;
+    const { startMetricsServer } = await import('./metrics-server.js'); // node:http takes 20 ms
     this.#server = await startMetricsServer(prometheus, () => this.#exposition());
     this.#output.say(`metrics for Prometheus: ${this.#server.url}`);
     this.#output.event('listening', { url: this.#server.url });

@@ -1,6 +1,8 @@
 import type { DeviceProgram } from '../../device/device.js';
 import { MillraceError } from '../../kernel/error.js';
-import { type Field, type Fields, fromWords, wordsOf } from '../../kernel/index.js';
+import type { Field } from '../../kernel/ir/program.js';
+import type { Fields } from '../../kernel/language/signature.js';
+import { fromWords, wordsOf } from '../../kernel/language/types.js';
 import type { Piece } from '../work/space.js';
 import { Overflow } from './flow.js';
 import type { OutputValues } from './values.js';

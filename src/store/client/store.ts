@@ -3,7 +3,7 @@ import type { Indexed } from '../../engine/makers/reorder-buffer.js';
 import { normalized } from '../encoding.js';
 import { type Identity, jobKeyOf } from '../identity.js';
 import { LedgerUnavailableError } from '../thread/connection.js';
-import { type ExportedJob, exportText } from '../thread/exchange.js';
+import type { ExportedJob } from '../thread/exchange.js';
 import type { JobCall, JobRecord, JobRequest } from '../thread/jobs.js';
 import type { JobSummary } from '../thread/ledger.js';
 import type { JobProgress } from '../thread/progress.js';
@@ -122,6 +122,7 @@ export class Store {
 
   /** Adds an exported job, given as an object or as text. */
   async import(given: unknown): Promise<{ readonly id: string; readonly indices: bigint; readonly hits: number }> {
+    const { exportText } = await import('../thread/exchange.js');
     return this.#translateErrors(this.#thread.call('import', exportText(given)));
   }
 

@@ -23,7 +23,6 @@ import { type TelemetryOptions, withTelemetryOptions } from '../../console/telem
 import { unlessAborted } from '../../device/timeout.js';
 import { between, type Engine, endOf, type Indexed } from '../../engine/index.js';
 import { MillraceError } from '../../kernel/error.js';
-import { emitC } from './emit/emit.js';
 import { ledgerJobFor, ProgressRecorder, progressIn } from './files/progress.js';
 import { digestSink, fileSink, isStdoutPipe, type Sink, stdoutSink } from './files/sink.js';
 import type { WordOptions } from './generator/batches.js';
@@ -117,6 +116,7 @@ interface WordsOptions
 async function words(call: Call<WordsOptions & RequestOptions>): Promise<CommandResult> {
   const { output, options: opts, args } = call;
   if (opts.emitC !== undefined) {
+    const { emitC } = await import('./emit/emit.js');
     const files = emitC(opts.emitC);
     for (const file of files) output.line(file);
     return { exit: Exit.ok, answer: { files } };

@@ -1,4 +1,5 @@
-import { type Expr, mulHi } from '../../../kernel/index.js';
+import type { Expr } from '../../../kernel/language/expr.js';
+import { mulHi } from '../../../kernel/language/operations.js';
 
 /**
  * Division by a number that only the job knows, as one multiplication: n / d = (2n · magic) >> 32 >> shift for every

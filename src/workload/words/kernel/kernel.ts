@@ -1,4 +1,9 @@
-import { bitSelect, cell, type Expr, items, lit, loop, read, rw, select, u32, when } from '../../../kernel/index.js';
+import { read, rw } from '../../../kernel/language/buffers.js';
+import { cell, loop, when } from '../../../kernel/language/control.js';
+import { type Expr, lit } from '../../../kernel/language/expr.js';
+import { items } from '../../../kernel/language/items.js';
+import { bitSelect, select } from '../../../kernel/language/operations.js';
+import { u32 } from '../../../kernel/language/types.js';
 import { divide } from './divisor.js';
 
 /**
