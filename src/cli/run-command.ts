@@ -1,7 +1,5 @@
 import { CommanderError } from 'commander';
-import { startEvent } from '../console/command/action.js';
-import { loadProgramWith } from '../console/command/config.js';
-import { everyCommand } from '../console/command/conventions.js';
+import { commandLoader, everyCommand } from '../console/command/conventions.js';
 import { Exit, exitOf } from '../console/command/exit.js';
 import { type Host, withHost } from '../console/command/host.js';
 import { options } from '../console/options/options.js';
@@ -15,7 +13,7 @@ import { program } from './program.js';
  * usage error.
  */
 export function runCommand(host: Host): Promise<void> {
-  loadProgramWith(program);
+  commandLoader.loadAll = program;
   return withHost(host, () => parse(host));
 }
 
@@ -41,6 +39,7 @@ async function parse(host: Host): Promise<void> {
     if (error instanceof CommanderError && error.exitCode === 0) return;
     registerSecretsOf(args, process.env);
     const output = openOutput({ json: args.includes('--json') || options.json().envVar !== undefined });
+    const { startEvent } = await import('../console/command/action.js');
     output.event('start', startEvent(''));
     if (!(error instanceof CommanderError)) {
       host.exitCode = exitOf(error);

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError, type Option } from 'commander';
 import { MillraceError } from '../../kernel/error.js';
+import { commandLoader } from './conventions.js';
 import { configFile } from './paths.js';
 
 /**
@@ -17,7 +18,7 @@ export async function loadOptions(command: Command): Promise<Readonly<Record<str
   const file = readConfig(path, explicitPath !== undefined);
   if (file !== undefined) {
     let unknown = findUnknown(file, rootOf(command));
-    if (unknown && loadAllCommands) unknown = findUnknown(file, await loadAllCommands());
+    if (unknown && commandLoader.loadAll) unknown = findUnknown(file, await commandLoader.loadAll());
     if (unknown) throw unknownKeyError(path, unknown);
     for (const [option, value] of settingsFor(file, pathOf(command), command))
       applySetting(path, command, option, value);
@@ -54,13 +55,6 @@ const isSection = (value: unknown): value is Section =>
 const rootOf = (command: Command): Command => (command.parent === null ? command : rootOf(command.parent));
 
 const pathOf = (command: Command): Command[] => (command.parent === null ? [] : [...pathOf(command.parent), command]);
-
-let loadAllCommands: (() => Promise<Command>) | undefined;
-
-/** Sets the function that loads all commands if only one was loaded: a file may have settings for the others. */
-export function loadProgramWith(load: () => Promise<Command>): void {
-  loadAllCommands = load;
-}
 
 interface UnknownKey {
   readonly key: string;

@@ -1,6 +1,9 @@
 import type { Command, Option } from 'commander';
 import { options } from '../options/options.js';
 
+/** Loads all commands, where the program has loaded one: a config file may have settings for the others. */
+export const commandLoader: { loadAll?: () => Promise<Command> } = {};
+
 /** Adds to every command what all have in common: output options and help. */
 export function applyConventions(root: Command): void {
   everyCommand(root, (command) => {

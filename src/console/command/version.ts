@@ -1,11 +1,13 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+
+/** The package's folder, in a clone and in an installation. */
+const root = fileURLToPath(new URL('../../../', import.meta.url));
 
 /** Returns the version from the package's own package.json, the same in a clone and in an installation. */
 export function version(): string {
-  return (createRequire(import.meta.url)('millrace/package.json') as { version: string }).version;
+  return (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }).version;
 }
 
 /** Returns the version with the build: `0.1.0+1a2b3c4d5e6f`. The same sources give the same build. */
@@ -17,7 +19,7 @@ export function buildVersion(): string {
 /** Reads a file that the build writes beside its output; undefined if the sources run directly. */
 function readBuildFile(name: 'build-id' | 'commit'): string | undefined {
   try {
-    return readFileSync(join(dirname(fileURLToPath(import.meta.url)), '..', '..', name), 'utf8').trim();
+    return readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8').trim();
   } catch {
     return undefined;
   }
@@ -28,12 +30,11 @@ function readBuildFile(name: 'build-id' | 'commit'): string | undefined {
  * if files differ from it; undefined if neither is known.
  */
 export function sourceCommit(): string | undefined {
-  const root = dirname(createRequire(import.meta.url).resolve('millrace/package.json'));
-  return (existsSync(join(root, '.git')) ? commitIn(root) : undefined) ?? readBuildFile('commit');
+  return (existsSync(join(root, '.git')) ? commitIn() : undefined) ?? readBuildFile('commit');
 }
 
 /** Undefined if Git is not installed or refuses the folder. */
-function commitIn(root: string): string | undefined {
+function commitIn(): string | undefined {
   try {
     const { execFileSync } = process.getBuiltinModule('node:child_process'); // 5 ms to load, and rarely needed
     const git = (...args: string[]): string =>
