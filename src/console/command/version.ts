@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The package's folder, in a clone and in an installation. */
-const root = fileURLToPath(new URL('../../../', import.meta.url));
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 
 /** Returns the version from the package's own package.json, the same in a clone and in an installation. */
 export function version(): string {
@@ -19,7 +19,7 @@ export function buildVersion(): string {
 /** Reads a file that the build writes beside its output; undefined if the sources run directly. */
 function readBuildFile(name: 'build-id' | 'commit'): string | undefined {
   try {
-    return readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8').trim();
+    return readFileSync(join(dirname(fileURLToPath(import.meta.url)), '..', '..', name), 'utf8').trim();
   } catch {
     return undefined;
   }
