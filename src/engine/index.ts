@@ -1,6 +1,7 @@
 export { type DeviceSelection, type OpenDevices, openDevicesWith } from './devices.js';
 export { type DeviceStatus, Engine, type EngineOptions, type KernelPerDevice } from './engine.js';
 export type { Aim } from './feed/chunk-size.js';
+export type { Checked } from './flow/checked.js';
 export {
   type Flow,
   type FlowOptions,

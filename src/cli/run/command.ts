@@ -14,18 +14,21 @@ import {
 } from '../../console/ledger/job-session.js';
 import { type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor/monitor.js';
 import { type DeviceCommandOptions, withDeviceOptions } from '../../console/options/device-options.js';
-import { options, valueOption, wholeNumberParser } from '../../console/options/options.js';
+import { flag, options, valueOption, wholeNumberParser } from '../../console/options/options.js';
 import { type PipelineCommandOptions, withPipelineOptions } from '../../console/options/pipeline-options.js';
 import { age, count, duration, percent, plural, rate } from '../../console/output/format.js';
 import type { CommandResult, Output } from '../../console/output/output.js';
 import { prepareKernels } from '../../console/output/preparation.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
 import type { Device } from '../../device/device.js';
+import { hasAccesses } from '../../engine/flow/checked.js';
 import {
   type Aim,
+  type Checked,
   type Engine,
   endOf,
   type Hit,
+  type KernelPerDevice,
   type Range,
   type Search,
   type SearchMode,
@@ -59,6 +62,7 @@ export function runCommand(): Command {
     )
     .addOption(valueOption('--limit <n>', 'stop after n hits').argParser(wholeNumberParser(1, Number.MAX_SAFE_INTEGER)))
     .addOption(options.devices().default('auto', 'the best available'))
+    .addOption(flag('--no-checked', 'leave out the bounds checks of the first chunk'))
     .addHelpText('after', help);
   withJobSessionOptions(withTelemetryOptions(withMonitorOptions(withDeviceOptions(withPipelineOptions(command)))));
   command.action(action(run, { hasCheckpoints: true }));
@@ -82,6 +86,7 @@ interface RunOptions
   readonly mode?: SearchMode;
   readonly param?: readonly string[];
   readonly limit?: number;
+  readonly checked: boolean;
 }
 
 async function run(call: Call<RunOptions>): Promise<CommandResult> {
@@ -143,11 +148,22 @@ function runSearch(job: RunContext): Promise<CommandResult> {
   const { call, task } = job;
   const about = { name: `run ${task.kernel.name}`, unit: '' };
   return withEngine(call, about, async ({ engine, devices, aim, startTelemetry }) => {
-    await prepareKernels(call.output, engine, [task.kernel], call.signal);
+    const { kernel } = task;
+    const checked = checkedOf(job);
+    const trial: KernelPerDevice = {
+      name: `${kernel.name}, checked`,
+      on: async () => ({ kernel, compile: { checked: true } }),
+    };
+    const builds = checked === true ? [trial] : checked && hasAccesses(kernel) ? [kernel, trial] : [kernel];
+    await prepareKernels(call.output, engine, builds, call.signal);
     startTelemetry();
     return searchHits(job, engine, devices, aim);
   });
 }
+
+/** `--no-checked` takes precedence over the file. */
+const checkedOf = ({ call, task }: RunContext): Checked =>
+  call.options.checked ? (task.rest.checked ?? 'first') : false;
 
 async function searchHits(
   running: RunContext,
@@ -158,7 +174,7 @@ async function searchHits(
   const { call, task, space, mode, limit, session } = running;
   const { output, options: given, signal } = call;
   const { kernel, job, rest } = task;
-  const how = { ...rest, ...(aim && { aim }), ...session.searchOptions };
+  const how = { ...rest, checked: checkedOf(running), ...(aim && { aim }), ...session.searchOptions };
   const hits: Search<Hit> = search(kernel, { ...how, engine, space, mode, job, signal });
   const printer = hitPrinter(output, space, task);
   let found = 0;

@@ -33,12 +33,13 @@ type TaskOptions = Partial<
     | 'min'
     | 'max'
     | 'granularity'
+    | 'checked'
   >
 >;
 
 const OPTIONS = [
   ...(['verify', 'aim', 'ring', 'partition', 'steal', 'completed', 'buffers', 'chunk', 'canaries'] as const),
-  ...(['min', 'max', 'granularity'] as const),
+  ...(['min', 'max', 'granularity', 'checked'] as const),
 ] satisfies readonly (keyof TaskOptions)[];
 const KEYS: readonly string[] = ['kernel', 'job', 'space', 'mode', 'chance', ...OPTIONS];
 

@@ -13,6 +13,7 @@ import type {
 import type { Kernel } from '../../kernel/index.js';
 import type { ChunkShape } from '../feed/chunk-size.js';
 import { MAX_ITEMS, type Piece } from '../work/space.js';
+import { hasAccesses } from './checked.js';
 import { leasePrograms } from './programs.js';
 import { openSlot } from './slot.js';
 
@@ -85,6 +86,11 @@ export interface FlowSpec<Result, Name extends string = string> {
   readonly kernels: Readonly<Record<Name, Kernel>>;
   /** Compile options. Default: the device's choice. */
   readonly compile?: CompileOptions;
+  /**
+   * Runs chunks in a checked build until the first has completed, on each device: an access outside a buffer is then
+   * an error with its line instead of undefined behaviour. Kernels without accesses have only one build.
+   */
+  readonly checkFirst?: boolean;
   /** The kernels' job values. */
   readonly job?: JobValues<Name>;
   /** Further sets of job values, numbered from 1, for chunks with known results. */
@@ -162,10 +168,9 @@ export function flow<Result, const Name extends string = string>(spec: FlowSpec<
   return {
     name: spec.name,
     async open(device, options = {}) {
-      const kernels = Object.entries(spec.kernels) as [Name, Kernel][];
-      const { programs, release } = await leasePrograms(device, kernels, spec.compile);
+      const { programs, checked, release } = await leaseBuilds(spec, device);
       try {
-        const ready = await prepareFlow(spec, device, programs, options);
+        const ready = await prepareFlow(spec, device, { programs, checked }, options);
         const [first] = Object.values<DeviceProgram>(programs);
         return {
           device,
@@ -188,21 +193,52 @@ export function flow<Result, const Name extends string = string>(spec: FlowSpec<
   };
 }
 
+type Programs<Name extends string> = Readonly<Record<Name, DeviceProgram>>;
+
+/** Compiles the kernels; also with checks, at the same time, if the first chunk runs with them. */
+async function leaseBuilds<Result, Name extends string>(
+  { kernels: named, compile, checkFirst = false }: FlowSpec<Result, Name>,
+  device: Device,
+): Promise<{ programs: Programs<Name>; checked: Programs<Name> | undefined; release(): void }> {
+  const kernels = Object.entries(named) as [Name, Kernel][];
+  const needsChecks = checkFirst && kernels.some(([, kernel]) => hasAccesses(kernel));
+  const [plain, checked] = await Promise.allSettled([
+    leasePrograms(device, kernels, compile),
+    needsChecks ? leasePrograms(device, kernels, { ...compile, checked: true }) : undefined,
+  ]);
+  if (plain.status === 'fulfilled' && checked.status === 'fulfilled') {
+    const [{ programs }, trial] = [plain.value, checked.value];
+    const release = (): void => {
+      plain.value.release();
+      trial?.release();
+    };
+    return { programs, checked: trial?.programs, release };
+  }
+  if (plain.status === 'fulfilled') plain.value.release();
+  if (checked.status === 'fulfilled') checked.value?.release();
+  throw plain.status === 'rejected' ? plain.reason : (checked as PromiseRejectedResult).reason;
+}
+
 /** Binds the job values, writes the shared data, and opens the resident grid if there can be one. */
 async function prepareFlow<Result, Name extends string>(
   spec: FlowSpec<Result, Name>,
   device: Device,
-  programs: Readonly<Record<Name, DeviceProgram>>,
+  { programs, checked }: { programs: Programs<Name>; checked: Programs<Name> | undefined },
   options: FlowOptions,
 ): Promise<ReadyFlow<Result, Name>> {
   const names = Object.keys(programs) as Name[];
-  const bind = (job?: JobValues<Name>): BoundJobs<Name> =>
+  const bind = (build: Programs<Name>, job?: JobValues<Name>): BoundJobs<Name> =>
     Object.fromEntries(
-      names.map((name) => [name, programs[name].bind(job?.[name] ?? spec.job?.[name] ?? {})]),
+      names.map((name) => [name, build[name].bind(job?.[name] ?? spec.job?.[name] ?? {})]),
     ) as BoundJobs<Name>;
-  const jobs = [bind(), ...(spec.extraJobs ?? []).map((values) => bind(values))];
+  const bindAll = (build: Programs<Name>): BoundJobs<Name>[] => [
+    bind(build),
+    ...(spec.extraJobs ?? []).map((values) => bind(build, values)),
+  ];
+  const jobs = bindAll(programs);
+  const trial = checked && { jobs: bindAll(checked), hasPassed: false };
   const shared = await writeShared(device, spec.shared ?? {});
-  const common = { device, spec, programs, jobs, shared };
+  const common = { device, spec, programs, jobs, trial, shared };
   try {
     return { ...common, resident: await openResident(common, options) };
   } catch (error) {
@@ -218,6 +254,8 @@ export interface ReadyFlow<Result, Name extends string = string> {
   readonly programs: Readonly<Record<Name, DeviceProgram>>;
   /** Bound job values. Index 0 is the job's own set. */
   readonly jobs: readonly BoundJobs<Name>[];
+  /** The same jobs in a checked build, which chunks use until one of them has completed. */
+  readonly trial: { readonly jobs: readonly BoundJobs<Name>[]; hasPassed: boolean } | undefined;
   readonly shared: Readonly<Record<string, DeviceBuffer>>;
   readonly resident: Resident | undefined;
 }

@@ -36,19 +36,32 @@ class DeviceSlot<Result, Name extends string> implements FlowSlot<Result> {
 
   submit(piece: Piece, values = 0): Completion {
     const { rings } = this.#memory;
-    const { resident, spec } = this.#flow;
+    const { resident, spec, trial } = this.#flow;
     this.copiedBytes.toDevice = 0;
     this.copiedBytes.toHost = 0;
     const [ring] = rings.values();
+    if (trial && !trial.hasPassed) return this.#launchChecked(piece, values, trial);
     if (!resident || !spec.resident || !ring || values !== 0) return this.#launchAll(piece, values);
     return submitResident(resident, spec.resident(piece), ring.words, () => this.#launchAll(piece, values));
   }
 
-  #launchAll(piece: Piece, values: number): Completion {
+  /** Launches the checked build. Later chunks use the other one as soon as a checked chunk has completed. */
+  #launchChecked(piece: Piece, values: number, trial: NonNullable<ReadyFlow<Result, Name>['trial']>): Completion {
+    const completion = this.#launchAll(piece, values, trial.jobs);
+    completion.done.then(
+      ({ complete }) => {
+        if (complete) trial.hasPassed = true;
+      },
+      () => undefined, // the pipeline gets the error
+    );
+    return completion;
+  }
+
+  #launchAll(piece: Piece, values: number, jobs = this.#flow.jobs): Completion {
     const { host, rings } = this.#memory;
     const { spec } = this.#flow;
     for (const { buffer, headerBytes } of rings.values()) this.#stream.fill(buffer, 0, 0, headerBytes);
-    for (const step of spec.steps(piece, host)) this.#queue(step, values);
+    for (const step of spec.steps(piece, host)) this.#queue(step, jobs[values]);
     for (const { buffer, words } of rings.values()) {
       this.#stream.read(buffer, words);
       this.copiedBytes.toHost += words.byteLength;
@@ -67,7 +80,7 @@ class DeviceSlot<Result, Name extends string> implements FlowSlot<Result> {
     this.#memory.free();
   }
 
-  #queue(step: FlowStep<Name>, values: number): void {
+  #queue(step: FlowStep<Name>, jobs: ReadyFlow<Result, Name>['jobs'][number] | undefined): void {
     const stream = this.#stream;
     switch (step.do) {
       case 'fill':
@@ -85,13 +98,15 @@ class DeviceSlot<Result, Name extends string> implements FlowSlot<Result> {
         stream.copy(this.#buffer(step.from), this.#buffer(step.to), step.bytes, step.fromOffset, step.toOffset);
         break;
       case 'launch':
-        this.#launch(step, values);
+        this.#launch(step, jobs);
     }
   }
 
-  #launch(step: Extract<FlowStep<Name>, { do: 'launch' }>, values: number): void {
-    const { jobs, programs } = this.#flow;
-    const job = jobs[values]?.[step.kernel] ?? this.#refuse('kernel', step.kernel, Object.keys(programs));
+  #launch(
+    step: Extract<FlowStep<Name>, { do: 'launch' }>,
+    jobs: ReadyFlow<Result, Name>['jobs'][number] | undefined,
+  ): void {
+    const job = jobs?.[step.kernel] ?? this.#refuse('kernel', step.kernel, Object.keys(this.#flow.programs));
     const { base = 0n, chunk = {}, ring, buffers: named = {} } = step;
     const buffers: Record<string, DeviceBuffer> = {};
     for (const { name } of job.program.bindings)

@@ -49,6 +49,8 @@ export const DEFAULT_SAMPLES = 4;
 export interface BatchJob<Row> {
   readonly flow: Flow<Uint8Array>;
   readonly options: BatchOptions<Row>;
+  /** Called when iteration begins. Throws if the job cannot run. */
+  check?(): void;
   /** Makes the source. Called when iteration begins. */
   source(): ChunkSource<Uint8Array>;
   /** Returns the argument of `verify` for one row. */
@@ -75,6 +77,7 @@ class OrderedBatches<Row> implements Batches {
       verify: options.verify,
       signal: options.signal,
       outbox: this.#outbox,
+      check: () => job.check?.(),
       job: (verifier) => this.#engineJob(verifier),
       onComplete: () => this.#deliverReady(undefined),
       cleanUp: () => {

@@ -1,5 +1,6 @@
 import { MillraceError } from '../../kernel/error.js';
-import type { Kernel } from '../../kernel/index.js';
+import type { FieldValues, Kernel } from '../../kernel/index.js';
+import { checkReach } from '../flow/checked.js';
 import { MAX_ITEMS } from '../work/space.js';
 
 /** Returns the buffer that holds a kernel's output rows: the named one, or the only one the kernel writes. */
@@ -55,3 +56,17 @@ export function rowsPerBatch(rowBytes: number, batchBytes: number, length: bigin
 
 /** Returns the buffer size for `rows` rows, a multiple of 16: kernels may store 16 bytes at a time. */
 export const paddedBytes = (rows: number, rowBytes: number): number => Math.ceil((rows * rowBytes) / 16) * 16;
+
+/**
+ * Checks that the first item stays in its row of each buffer: a batch may end after any row. `rowBytes` are the bytes of a
+ * row, by buffer. Rows that are not whole words share words with their neighbours and are not checked.
+ */
+export function checkRows(
+  kernel: Kernel,
+  job: unknown,
+  index: bigint,
+  rowBytes: Readonly<Record<string, number>>,
+): void {
+  const whole = Object.fromEntries(Object.entries(rowBytes).filter(([, bytes]) => bytes % 4 === 0));
+  checkReach(kernel, [{ job: (job ?? {}) as FieldValues, index, item: 0 }], whole, 'a row of');
+}

@@ -1,10 +1,11 @@
 import type { Buffers, Fields, Kernel } from '../../kernel/index.js';
+import { type Checked, checkedFlow, checkReach, endsOf, sizesOf } from '../flow/checked.js';
 import { type Flow, flow } from '../flow/flow.js';
 import type { InputValues, RequiredIfDeclared } from '../flow/values.js';
 import { MemorySource, toRange } from '../work/source.js';
 import { launchBase, type Piece, type Range } from '../work/space.js';
 import { BATCH_BYTES, type Batches, type BatchOptions, batches } from './batches.js';
-import { outputOf, paddedBytes, rowsPerBatch } from './buffer-choice.js';
+import { checkRows, outputOf, paddedBytes, rowsPerBatch } from './buffer-choice.js';
 
 /**
  * Makes `rowBytes` bytes from each index:
@@ -24,6 +25,12 @@ export function generate<J extends Fields, C extends Fields, B extends Buffers, 
   return batches({
     flow: generateFlow(kernel, options, range),
     options,
+    check: () => {
+      const { job, buffers, items, rowBytes } = options;
+      if (items) return;
+      checkReach(kernel, endsOf(job, range), sizesOf(buffers));
+      checkRows(kernel, job, range.start, { [outputOf(kernel, options.output)]: rowBytes });
+    },
     source: () => new MemorySource(range),
     row: (index, bytes) => ({ index, bytes }),
   });
@@ -44,6 +51,8 @@ export type GenerateOptions<J extends Fields, C extends Fields> = BatchOptions<R
      */
     readonly items?: (piece: Piece) => number;
     readonly granularity?: number;
+    /** Which chunks run in a checked build. Default `first`: each device's first chunk. */
+    readonly checked?: Checked;
   };
 
 export interface Row {
@@ -78,6 +87,7 @@ function generateFlow<J extends Fields, C extends Fields, B extends Buffers, H e
     ],
     reap: ({ count }, { host }) => (host.rows as Uint8Array).subarray(0, count * rowBytes),
     max,
+    ...checkedFlow(options.checked),
     ...(buffers && { shared: buffers }),
     ...(granularity !== undefined && { granularity }),
   });

@@ -16,6 +16,8 @@ export interface JobIteratorSpec<T, Checked, Result> {
   readonly signal: AbortSignal | undefined;
   /** Receives the job's results. */
   readonly outbox: Outbox<T>;
+  /** Called when iteration begins, before devices are opened. Throws if the job cannot run. */
+  check?(): void;
   /** Makes the job for the engine. */
   job(verifier: Verifier<Checked>): Job<Result>;
   /** Called when the run has started and no index counts yet. */
@@ -48,6 +50,7 @@ export class JobIterator<T, Checked, Result> implements AsyncIterable<T> {
     if (this.#isStarted) throw iteratedTwiceError(name);
     this.#isStarted = true;
     signal?.throwIfAborted();
+    this.#spec.check?.();
     const { engine, close } = selection.engine
       ? { engine: selection.engine, close: undefined }
       : await openEngine(selection);

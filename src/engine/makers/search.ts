@@ -1,6 +1,7 @@
 import type { Buffers, Fields, Kernel } from '../../kernel/index.js';
 import type { DeviceSelection } from '../devices.js';
 import type { Aim } from '../feed/chunk-size.js';
+import { type Checked, checkedFlow, checkReach, endsOf, sizesOf } from '../flow/checked.js';
 import { type Flow, flow } from '../flow/flow.js';
 import { type Hit, hitsIn } from '../flow/ring.js';
 import type { InputValues, RequiredIfDeclared } from '../flow/values.js';
@@ -43,7 +44,8 @@ export function search(work: Kernel | Flow<readonly Indexed[]>, anyOptions: obje
   const { canaries = [] } = options;
   if ('open' in work) return new KernelSearch(work, options, canaries);
   const numbered = canaries.map((canary, at): FlowCanary => ({ ...canary, valueSet: at + 1 }));
-  return new KernelSearch(searchFlow(work, options), options, numbered);
+  const check = () => checkReach(work, endsOf(options.job, toRange(options.space)), sizesOf(options.buffers));
+  return new KernelSearch(searchFlow(work, options), options, numbered, check);
 }
 
 /**
@@ -97,6 +99,8 @@ export type KernelOptions<J extends Fields, C extends Fields> = RequiredIfDeclar
     readonly min?: number;
     readonly max?: number;
     readonly granularity?: number;
+    /** Which chunks run in a checked build. Default `first`: each device's first chunk. */
+    readonly checked?: Checked;
     /** Pieces with known hits, optionally with their own job values, used to test devices. */
     readonly canaries?: readonly (KnownHits & { readonly job?: InputValues<J> })[];
   };
@@ -118,7 +122,7 @@ export function searchFlow<J extends Fields, C extends Fields, B extends Buffers
   kernel: Kernel<J, C, B, H>,
   options: KernelOptions<J, C> & { readonly ring?: number },
 ): Flow<readonly Hit<H>[]> {
-  const { job, chunk, buffers, min, max, granularity, canaries = [], ring = RING_CAPACITY } = options;
+  const { job, chunk, buffers, min, max, granularity, checked, canaries = [], ring = RING_CAPACITY } = options;
   const values = (jobValues: unknown) => ({ [kernel.name]: (jobValues ?? {}) as InputValues<Fields> });
   const launch = (piece: Piece) => ({
     base: launchBase(piece).base,
@@ -134,6 +138,7 @@ export function searchFlow<J extends Fields, C extends Fields, B extends Buffers
     steps: (piece) => [{ do: 'launch', kernel: kernel.name, ring: 'ring', ...launch(piece) }],
     resident: launch,
     reap: (piece, { ring: read }) => hitsIn<H>(piece, read('ring')),
+    ...checkedFlow(checked),
     ...(buffers && { shared: buffers }),
     ...(min !== undefined && { min }),
     ...(max !== undefined && { max }),
@@ -149,7 +154,12 @@ class KernelSearch<T extends Indexed> implements Search<T> {
   #buffer: ReorderBuffer<T>;
   readonly #iterator: JobIterator<T, T, readonly T[]>;
 
-  constructor(hitFlow: Flow<readonly T[]>, options: SearchOptions<T>, canaries: readonly FlowCanary[]) {
+  constructor(
+    hitFlow: Flow<readonly T[]>,
+    options: SearchOptions<T>,
+    canaries: readonly FlowCanary[],
+    check: () => void = () => undefined,
+  ) {
     this.#flow = hitFlow;
     this.#options = options;
     this.#canaries = canaries;
@@ -160,6 +170,7 @@ class KernelSearch<T extends Indexed> implements Search<T> {
       verify: options.verify,
       signal: options.signal,
       outbox: this.#outbox,
+      check,
       job: (verifier) => this.#job(verifier),
       onStart: ({ frontier }) => this.#deliverStored(frontier),
       onComplete: () => this.#deliverReady(undefined),

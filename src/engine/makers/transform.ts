@@ -1,9 +1,10 @@
 import type { Buffers, Fields, Kernel } from '../../kernel/index.js';
+import { type Checked, checkedFlow } from '../flow/checked.js';
 import { type Flow, type FlowStep, flow } from '../flow/flow.js';
 import type { InputValues, RequiredIfDeclared } from '../flow/values.js';
 import { MAX_INDICES, type Piece } from '../work/space.js';
 import { BATCH_BYTES, type Batches, type BatchOptions, batches } from './batches.js';
-import { inputOf, outputOf, paddedBytes, rowsPerBatch } from './buffer-choice.js';
+import { checkRows, inputOf, outputOf, paddedBytes, rowsPerBatch } from './buffer-choice.js';
 import { type InputRows, InputSource } from './row-source.js';
 
 /**
@@ -26,6 +27,11 @@ export function transform<J extends Fields, C extends Fields, B extends Buffers,
   return batches({
     flow: transformFlow(kernel, options, input, max),
     options,
+    check: () => {
+      if (options.items) return;
+      const read = inputOf(kernel, options.input, Object.keys(options.buffers ?? {}));
+      checkRows(kernel, options.job, 0n, { [read]: inputBytes, [outputOf(kernel, options.output)]: rowBytes });
+    },
     source: () => input,
     row: (index, bytes) => ({ index, bytes, input: input.row(index) }),
   });
@@ -44,6 +50,8 @@ export type TransformOptions<J extends Fields, C extends Fields> = BatchOptions<
     /** Returns the number of items, or tiles, that make the rows of a piece. Default: one per row. */
     readonly items?: (piece: Piece) => number;
     readonly granularity?: number;
+    /** Which chunks run in a checked build. Default `first`: each device's first chunk. */
+    readonly checked?: Checked;
   };
 
 export interface TransformedRow {
@@ -86,6 +94,7 @@ function transformFlow<J extends Fields, C extends Fields, B extends Buffers, H 
     ],
     reap: ({ count }, { host }) => (host.rows as Uint8Array).subarray(0, count * rowBytes),
     max,
+    ...checkedFlow(options.checked),
     ...(granularity !== undefined && { granularity }),
   });
 }

@@ -47,6 +47,7 @@ export async function solveVersions(engine: Engine, request: VersionSearch): Pro
     chunk: ({ start }) => ({ states: states(Number(start >> 32n)), tail: words.slice(16) }),
     mode,
     max: maxNonces(target * BigInt(versions)),
+    checked: false,
     verify: ({ index, nonce, version: which }) => {
       if (BigInt(nonce) !== BigInt.asUintN(32, index)) return `but gave it as nonce ${nonce}`;
       if (which >= versions) return `but gave it as version ${which} of ${versions}`;

@@ -47,6 +47,7 @@ export async function* scanWork(engine: Engine, work: Work, options: ScanOptions
     },
     mode: 'arrival',
     max: maxNonces(limit * BigInt(perItem)),
+    checked: false,
     verify: ({ index, nonce, version: which }) => {
       if (BigInt(nonce) !== BigInt.asUintN(32, index)) return `but gave it as nonce ${nonce}`;
       if (which >= perItem) return `but gave it as version ${which} of ${perItem}`;
