@@ -21,6 +21,7 @@ import type { CommandResult, Output } from '../../console/output/output.js';
 import { prepareKernels } from '../../console/output/preparation.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
 import type { Device } from '../../device/device.js';
+import { unlessAborted } from '../../device/timeout.js';
 import { hasAccesses } from '../../engine/flow/checked.js';
 import {
   type Aim,
@@ -150,12 +151,13 @@ function runSearch(job: RunContext): Promise<CommandResult> {
   return withEngine(call, about, async ({ engine, devices, aim, startTelemetry }) => {
     const { kernel } = task;
     const checked = checkedOf(job);
-    const trial: KernelPerDevice = {
-      name: `${kernel.name}, checked`,
-      on: async () => ({ kernel, compile: { checked: true } }),
-    };
-    const builds = checked === true ? [trial] : checked && hasAccesses(kernel) ? [kernel, trial] : [kernel];
-    await prepareKernels(call.output, engine, builds, call.signal);
+    const compile = { checked: true };
+    const withChecks: KernelPerDevice = { name: kernel.name, on: async () => ({ kernel, compile }) };
+    // The search compiles both builds. If this one fails, the search decides what that means.
+    const isTwice = checked === 'first' && hasAccesses(kernel);
+    const trial = isTwice ? engine.prepare(withChecks).catch(() => undefined) : undefined;
+    await prepareKernels(call.output, engine, [checked === true ? withChecks : kernel], call.signal);
+    await unlessAborted(Promise.resolve(trial), call.signal);
     startTelemetry();
     return searchHits(job, engine, devices, aim);
   });

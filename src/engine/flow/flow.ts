@@ -10,6 +10,7 @@ import type {
   ResidentRange,
   Stream,
 } from '../../device/device.js';
+import { MillraceError } from '../../kernel/error.js';
 import type { Kernel } from '../../kernel/index.js';
 import type { ChunkShape } from '../feed/chunk-size.js';
 import { MAX_ITEMS, type Piece } from '../work/space.js';
@@ -206,8 +207,8 @@ async function leaseBuilds<Result, Name extends string>(
     leasePrograms(device, kernels, compile),
     needsChecks ? leasePrograms(device, kernels, { ...compile, checked: true }) : undefined,
   ]);
-  if (plain.status === 'fulfilled' && checked.status === 'fulfilled') {
-    const [{ programs }, trial] = [plain.value, checked.value];
+  if (plain.status === 'fulfilled' && (checked.status === 'fulfilled' || isTooLong(checked.reason))) {
+    const [{ programs }, trial] = [plain.value, checked.status === 'fulfilled' ? checked.value : undefined];
     const release = (): void => {
       plain.value.release();
       trial?.release();
@@ -218,6 +219,9 @@ async function leaseBuilds<Result, Name extends string>(
   if (checked.status === 'fulfilled') checked.value?.release();
   throw plain.status === 'rejected' ? plain.reason : (checked as PromiseRejectedResult).reason;
 }
+
+/** True if the checks make a kernel longer than its target accepts. It then runs without them. */
+const isTooLong = (error: unknown): boolean => error instanceof MillraceError && error.code === 'kernel-budget';
 
 /** Binds the job values, writes the shared data, and opens the resident grid if there can be one. */
 async function prepareFlow<Result, Name extends string>(
