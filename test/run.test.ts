@@ -146,8 +146,9 @@ export default { kernel, space: 100, job: { every: 50 }, verify };
     }
     write('wrong-checked.ts', task(10));
     const wrong = await millrace('run', 'wrong-checked.ts', '--device', 'interpreter');
-    expect(wrong.status).toBe(76);
-    expect(wrong.stderr).toContain('it reported index 57, which the check refuses');
+    expect(wrong.status).toBe(74);
+    expect(wrong.stderr).toContain('your kernel and your verify disagree at index 57');
+    expect(wrong.stderr).toContain('kernel marked: n = 57; verify: false');
   });
 
   it('may have a space beyond 64 bits if its chunk values give the upper bits', async () => {

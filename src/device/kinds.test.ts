@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { MillraceError } from '../kernel/error.js';
 import { items } from '../kernel/index.js';
@@ -201,5 +202,30 @@ test('sensors and findings come from kinds that have them; a failure gives none,
     { kind: 'cuda', findings: [{ what: 'driver', state: 'ok', found: '580' }] },
     { kind: 'opencl', findings: [{ what: 'opencl', state: 'warning', found: 'gone' }] },
     { kind: 'native', findings: [] },
+  ]);
+});
+
+test('kinds that use all cores share them in one list: the best has all but one for each of the others', async () => {
+  const opened: string[] = [];
+  const kind = (id: Kind, usesAllCores: boolean): DeviceKind => ({
+    id,
+    aliases: [],
+    usesAllCores,
+    load: async () => ({
+      probe: async () => native,
+      open: async (name, { threads } = {}) => {
+        opened.push(`${name} ${threads}`);
+        return { info: { ...info(id, 0), id: name } } as Device;
+      },
+    }),
+  });
+  const kinds = new DeviceKinds([kind('cuda', false), kind('native', true), kind('wasm', true)]);
+  const all = availableParallelism();
+  await kinds.openAll('wasm,cuda, Native');
+  await kinds.openAll('native,cuda');
+  await kinds.openAll('native,wasm', { threads: 3 });
+  expect(opened).toEqual([
+    ...['wasm 1', 'cuda undefined', `native ${Math.max(1, all - 1)}`],
+    ...['native undefined', 'cuda undefined', 'native 3', 'wasm 3'],
   ]);
 });

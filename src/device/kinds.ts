@@ -3,6 +3,7 @@ import type { Kernel } from '../kernel/index.js';
 import { limitMemory } from './checks/limited.js';
 import type { CompileOptions, Device, DeviceInfo, Sensors } from './device.js';
 import { unlessAborted, withTimeout } from './timeout.js';
+import { thisEngine } from './wasm/engine.js';
 
 export interface OpenOptions {
   /** Worker threads of a CPU device. */
@@ -68,6 +69,8 @@ export interface Diagnostic {
 export interface DeviceKind {
   readonly id: DeviceInfo['kind'];
   readonly aliases: readonly string[];
+  /** True if its threads use every core, so that two such kinds in one list must share them. */
+  readonly usesAllCores?: boolean;
   /** Loads the module. Modules are loaded on demand because some load native libraries. */
   load(): Promise<DeviceModule>;
 }
@@ -138,7 +141,8 @@ export class DeviceKinds {
         advice: 'give a device id, or auto',
       });
     }
-    const opening = list.map((name) => this.open(name, options));
+    const threads = options.threads === undefined ? this.#threadsOf(list) : () => ({});
+    const opening = list.map((name) => this.open(name, { ...options, ...threads(name) }));
     const opened = await Promise.allSettled(
       opening.map((device) => unlessAborted(device, options.signal, (late) => late.close())),
     );
@@ -147,6 +151,24 @@ export class DeviceKinds {
     if (failed === undefined) return devices;
     await Promise.all(devices.map((device) => device.close()));
     throw failed.reason;
+  }
+
+  /**
+   * Returns the threads of each device in a list if several kinds would use all cores. The best of them gets all cores
+   * but one for each of the others: threads that take turns on a core would slow the faster kind down to the mean of
+   * both.
+   */
+  #threadsOf(names: readonly string[]): (name: string) => Pick<OpenOptions, 'threads'> {
+    const kindOf = (name: string): DeviceKind | undefined => this.#resolveName(name.trim().toLowerCase()).kind;
+    const sharing = new Set(names.flatMap((name) => kindOf(name) ?? []).filter(({ usesAllCores }) => usesAllCores));
+    if (sharing.size < 2) return () => ({});
+    const best = this.#order.find(({ kind }) => [...sharing].some(({ id }) => id === kind))?.kind;
+    const cores = thisEngine().threads;
+    return (name) => {
+      const kind = kindOf(name);
+      if (kind === undefined || !sharing.has(kind)) return {};
+      return { threads: kind.id === best ? Math.max(1, cores - sharing.size + 1) : 1 };
+    };
   }
 
   /** Reads a device's sensors without opening it; undefined if it reports nothing or is absent. */

@@ -8,8 +8,8 @@ const kinds = new DeviceKinds(
     { id: 'cuda', aliases: [], load: () => import('./cuda/device.js') },
     { id: 'opencl', aliases: [], load: () => import('./opencl/device.js') },
     { id: 'webgpu', aliases: [], load: () => import('./webgpu/device.js') },
-    { id: 'native', aliases: ['cpu'], load: () => import('./native/device.js') },
-    { id: 'wasm', aliases: [], load: () => import('./wasm/device.js') },
+    { id: 'native', aliases: ['cpu'], usesAllCores: true, load: () => import('./native/device.js') },
+    { id: 'wasm', aliases: [], usesAllCores: true, load: () => import('./wasm/device.js') },
     { id: 'interpreter', aliases: [], load: () => import('./interpreter/device.js') },
   ],
   // GPU runtimes that run on a CPU come last: C and WebAssembly are several times as fast there. They exist for tests.

@@ -31,7 +31,10 @@ export interface EngineOptions {
    * the machine's processors, does not count.
    */
   readonly patience?: number;
-  /** Called once per device if a requested feature is not available there. */
+  /**
+   * Called with what the user should know while a job runs: a feature that a device lacks, a first chunk that does not
+   * end, batches that are not released. Default: a warning of the process, or of the page's console.
+   */
   readonly onWarning?: (message: string) => void;
 }
 
@@ -76,6 +79,7 @@ export class Engine {
   readonly slots: number;
   readonly #pipelines: readonly Pipeline[];
   readonly #recorder: Recorder;
+  readonly #warn: (message: string) => void;
   readonly #runs = new Set<Run>();
   #timer: ReturnType<typeof setInterval> | undefined;
   #ids = 0;
@@ -89,6 +93,7 @@ export class Engine {
     for (const [name, value] of Object.entries({ streams: this.streams, slots: this.slots })) checkCount(name, value);
     const { records } = options;
     this.#recorder = records instanceof Recorder ? records : new Recorder(records);
+    this.#warn = options.onWarning ?? printWarning;
     const shared = {
       streams: this.streams,
       slotsPerStream: this.slots,
@@ -96,7 +101,7 @@ export class Engine {
       isPersistent: pipeline === 'persistent',
       patience,
       recorder: this.#recorder,
-      onWarning: options.onWarning,
+      onWarning: this.#warn,
       onLost: (lost: Pipeline, error: MillraceError) => {
         for (const run of this.#runs) run.lost(lost, error);
       },
@@ -182,7 +187,7 @@ export class Engine {
         advice: 'make another engine',
       });
     }
-    const run = new Run(`${job.name} ${this.#ids++}`, job as Job<unknown>);
+    const run = new Run(`${job.name} ${this.#ids++}`, job as Job<unknown>, this.#warn);
     this.#runs.add(run);
     void run.drained.then(() => {
       this.#runs.delete(run);
@@ -230,6 +235,12 @@ export class Engine {
 }
 
 const TICK_MS = 50;
+
+function printWarning(message: string): void {
+  const { process: node } = globalThis as { process?: { emitWarning?(message: string, type: string): void } };
+  if (node?.emitWarning) node.emitWarning(message, 'MillraceWarning');
+  else console.warn(message);
+}
 
 function checkCount(name: string, value: number): void {
   if (Number.isInteger(value) && value >= 1 && value <= 32) return;

@@ -18,6 +18,7 @@ export type ErrorCode =
   | 'launch-range' // a launch outside what the contract allows
   | 'launch-arguments' // a launch whose parameters or buffers do not fit the program
   | 'verify-failed' // a result could not be checked: the check itself failed
+  | 'verify-disagrees' // the interpreter computes what the check refuses: kernel or check is wrong
   | 'input-format' // a malformed input file
   | 'io' // reading or writing a file failed
   | 'usage'; // an invalid command line

@@ -22,7 +22,7 @@ import { prepareKernels } from '../../console/output/preparation.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
 import type { Device } from '../../device/device.js';
 import { unlessAborted } from '../../device/timeout.js';
-import { hasAccesses } from '../../engine/flow/checked.js';
+import { needsChecks } from '../../engine/flow/checked.js';
 import {
   type Aim,
   type Checked,
@@ -154,7 +154,7 @@ function runSearch(job: RunContext): Promise<CommandResult> {
     const compile = { checked: true };
     const withChecks: KernelPerDevice = { name: kernel.name, on: async () => ({ kernel, compile }) };
     // The search compiles both builds. If this one fails, the search decides what that means.
-    const isTwice = checked === 'first' && hasAccesses(kernel);
+    const isTwice = checked === 'first' && needsChecks(kernel);
     const trial = isTwice ? engine.prepare(withChecks).catch(() => undefined) : undefined;
     await prepareKernels(call.output, engine, [checked === true ? withChecks : kernel], call.signal);
     await unlessAborted(Promise.resolve(trial), call.signal);

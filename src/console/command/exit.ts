@@ -54,6 +54,7 @@ const exitByErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   'launch-range': Exit.internal,
   'launch-arguments': Exit.internal,
   'verify-failed': Exit.internal,
+  'verify-disagrees': Exit.io,
   'input-format': Exit.io,
   io: Exit.io,
   usage: Exit.usage,

@@ -20,7 +20,7 @@ export const NO_FAULTS: FaultCounts = { wrong: 0, right: 0, missed: 0, failed: 0
  * Faults after which a device is no longer used. A missed canary is proof of a defect. Wrong hits come from cosmic rays
  * or overclocking and cost only the chunk. Errors may come from a driver update in progress.
  */
-const FAULT_LIMITS: Readonly<Record<FaultKind, number>> = { wrong: 3, missed: 1, failed: 3, stalled: 3 };
+export const FAULT_LIMITS: Readonly<Record<FaultKind, number>> = { wrong: 3, missed: 1, failed: 3, stalled: 3 };
 const RIGHT_PER_WRONG = 1000;
 
 export function recordFault(counts: FaultCounts, kind: FaultKind): FaultCounts {

@@ -26,6 +26,8 @@ export class Lane {
   readonly pipeline: Pipeline;
   /** False after `next` found no work, until the run reports that there may be some. */
   wantsWork = true;
+  /** True once the user was told that the first chunk does not end. */
+  hasWarned = false;
   throughput: Throughput = NO_THROUGHPUT;
   canaryState: CanaryState = NO_CANARY_STATE;
   /** Items in flight on the device. */
@@ -72,6 +74,11 @@ export class Lane {
 
   get freeSlots(): number {
     return this.#freeSlots.length;
+  }
+
+  /** True if it has slots and all of them are in use. */
+  get isOutOfSlots(): boolean {
+    return this.#usedSlots > 0 && this.#freeSlots.length === 0;
   }
 
   /** True while the device has enough work of this job. */

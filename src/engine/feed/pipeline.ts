@@ -3,15 +3,16 @@ import type { Completion, Device, Report, Stream } from '../../device/device.js'
 import { openStreams } from '../../device/streams.js';
 import type { MillraceError } from '../../kernel/error.js';
 import { Overflow } from '../flow/flow.js';
-import { expectedEnds } from '../run/balance.js';
+import { expectedEnds, stallLimit } from '../run/balance.js';
 import type { ChunkOutcome, ChunkRecord, Recorder } from '../telemetry/record.js';
 import { Utilization } from '../telemetry/utilization.js';
 import type { Chunk, PlannedChunk } from './chunk.js';
 import { DeviceHealth, ignoreErrors, isDeviceError } from './device-health.js';
 import { join, leave, type Rotation, roundsOf, serve } from './fairness.js';
+import { FAULT_LIMITS } from './fault-rate.js';
 import type { Lane } from './lane.js';
 import { freeSlot, openSlotPool, type SlotPool, type StreamSlot, takeSlot } from './slots.js';
-import { StallDetector } from './stall.js';
+import { StallDetector, strikeLimit } from './stall.js';
 
 export interface PipelineOptions {
   readonly streams: number;
@@ -22,7 +23,7 @@ export interface PipelineOptions {
   /** Scales the times after which a device counts as stalled. */
   readonly patience: number;
   readonly recorder: Recorder;
-  readonly onWarning?: ((message: string) => void) | undefined;
+  onWarning(message: string): void;
   /** Called when the device is no longer used. */
   onLost(pipeline: Pipeline, error: MillraceError): void;
 }
@@ -95,7 +96,7 @@ export class Pipeline {
     this.#hasWarned = true;
     const { id } = this.device.info;
     const why = this.device.resident ? `${job} cannot run as a resident grid on ${id}` : `${id} has no resident grids`;
-    this.options.onWarning?.(`${why}: pipeline persistent works like poll there`);
+    this.options.onWarning(`${why}: pipeline persistent works like poll there`);
   }
 
   /** Starts no chunk until `resume`. Chunks in flight end. */
@@ -154,7 +155,9 @@ export class Pipeline {
     const dueMs = this.#dueMs;
     let longestMs = 0;
     for (const [stream, chunks] of this.#inFlight.entries()) {
-      if (chunks.length === 0 || !this.#stallDetector.add(stream, ms, dueMs)) continue;
+      const isLate = chunks.length > 0 && this.#stallDetector.add(stream, ms, dueMs);
+      this.#warnIfEndless(chunks[0], this.#stallDetector.silentMs(stream));
+      if (!isLate) continue;
       longestMs = Math.max(longestMs, this.#stallDetector.silentMs(stream));
       for (const chunk of chunks) chunk.lane.run.overdue(chunk);
     }
@@ -163,6 +166,21 @@ export class Pipeline {
     this.health.recordFault(
       'stalled',
       `${this.device.info.id} has not answered for ${(longestMs / 1000).toFixed(1)} s`,
+    );
+  }
+
+  /** Warns, once per job, that a device's first chunk does not end. */
+  #warnIfEndless(oldest: Chunk | undefined, silentMs: number): void {
+    if (oldest === undefined || oldest.lane.perMs !== undefined || oldest.lane.hasWarned) return;
+    if (silentMs < this.options.patience * ENDLESS_MS) return;
+    const { lane, piece, isCancelled } = oldest;
+    if (isCancelled) return;
+    lane.hasWarned = true;
+    const indices = `indices ${piece.start} to ${piece.start + BigInt(piece.count)}`;
+    const hangsAfter = (this.options.patience * strikeLimit(FAULT_LIMITS.stalled, stallLimit(undefined))) / 1000;
+    this.options.onWarning(
+      `${lane.run.job.name}: ${indices} have run on ${lane.device} for ${(silentMs / 1000).toFixed(1)} s: ` +
+        `is there a loop without end? After ${hangsAfter.toFixed(0)} s the device counts as hanging`,
     );
   }
 
@@ -435,6 +453,9 @@ export class Pipeline {
 
 /** Runs callbacks after the present turn. `queueMicrotask` allocates an object for each call, which takes 1 µs. */
 const RESOLVED = Promise.resolve();
+
+/** A first chunk is meant to take some milliseconds. After this time the user is told that it has not ended. */
+const ENDLESS_MS = 5000;
 
 /** How long `close` waits for a silent device. */
 const MAX_CLOSE_MS = 500;

@@ -39,8 +39,11 @@ export class StallDetector {
     if (silence === undefined) return false;
     silence.ms += ms;
     const limit = this.#patience * stallLimit(dueMs && dueMs / this.#patience);
-    if (silence.ms <= limit * (2 ** (silence.strikes + 1) - 1)) return false;
+    if (silence.ms <= strikeLimit(silence.strikes + 1, limit)) return false;
     silence.strikes++;
     return true;
   }
 }
+
+/** Returns the silence at which the given number of limits has been exceeded. `limit` is the first. */
+export const strikeLimit = (strikes: number, limit: number): number => limit * (2 ** strikes - 1);

@@ -1,11 +1,13 @@
 import { MillraceError } from '../../kernel/error.js';
 import { bytesOf, type FieldValues, type Kernel } from '../../kernel/index.js';
+import { type Block, innerBlocks } from '../../kernel/ir/program.js';
 import { certainAccesses, type KnownItem } from '../../kernel/ir/reach.js';
 
 /**
  * Which chunks of a job trap on an access outside a buffer or table: all of them (`true`), none (`false`), or those of
  * each device until its first chunk has completed (`first`). A trap is the error `kernel-bounds` with line, index and
- * size. Without checks such an access is undefined, and on the native device it can end the process.
+ * size. Without checks such an access is undefined, and on the native device it can end the process. Checked chunks can
+ * also be cancelled in the middle of a `whileTrue`, except on WebGPU.
  */
 export type Checked = boolean | 'first';
 
@@ -18,17 +20,23 @@ export function checkedFlow(checked: Checked = 'first'): {
   return checked ? { compile: { checked: true } } : {};
 }
 
-/** True if the kernel has accesses that a checked build guards. */
-export function hasAccesses(kernel: Kernel): boolean {
-  const known = accessing.get(kernel);
+/** True if a checked build of the kernel differs: it has accesses that are guarded, or loops that may not end. */
+export function needsChecks(kernel: Kernel): boolean {
+  const known = needing.get(kernel);
   if (known !== undefined) return known;
-  const { buffers, tables, near } = kernel.trace();
-  const has = buffers.length + tables.length + near.length > 0;
-  accessing.set(kernel, has);
-  return has;
+  const { buffers, tables, near, body } = kernel.trace();
+  const needs = buffers.length + tables.length + near.length > 0 || hasOpenLoop(body);
+  needing.set(kernel, needs);
+  return needs;
 }
 
-const accessing = new WeakMap<Kernel, boolean>();
+const needing = new WeakMap<Kernel, boolean>();
+
+/** True if a loop has no fixed number of rounds and does not check whether its launch was cancelled. */
+const hasOpenLoop = (block: Block): boolean =>
+  block.some(
+    (statement) => (statement.kind === 'while' && !statement.isLong) || innerBlocks(statement).some(hasOpenLoop),
+  );
 
 /**
  * Throws `buffer-range` if one of the items is certain to access an element that its buffer does not have. `bytes` holds

@@ -14,7 +14,7 @@ import { MillraceError } from '../../kernel/error.js';
 import type { Kernel } from '../../kernel/index.js';
 import type { ChunkShape } from '../feed/chunk-size.js';
 import { MAX_ITEMS, type Piece } from '../work/space.js';
-import { hasAccesses } from './checked.js';
+import { needsChecks } from './checked.js';
 import { leasePrograms } from './programs.js';
 import { openSlot } from './slot.js';
 
@@ -89,7 +89,7 @@ export interface FlowSpec<Result, Name extends string = string> {
   readonly compile?: CompileOptions;
   /**
    * Runs chunks in a checked build until the first has completed, on each device: an access outside a buffer is then
-   * an error with its line instead of undefined behaviour. Kernels without accesses have only one build.
+   * an error with its line instead of undefined behaviour. Kernels without accesses and loops have only one build.
    */
   readonly checkFirst?: boolean;
   /** The kernels' job values. */
@@ -202,10 +202,10 @@ async function leaseBuilds<Result, Name extends string>(
   device: Device,
 ): Promise<{ programs: Programs<Name>; checked: Programs<Name> | undefined; release(): void }> {
   const kernels = Object.entries(named) as [Name, Kernel][];
-  const needsChecks = checkFirst && kernels.some(([, kernel]) => hasAccesses(kernel));
+  const isTwice = checkFirst && kernels.some(([, kernel]) => needsChecks(kernel));
   const [plain, checked] = await Promise.allSettled([
     leasePrograms(device, kernels, compile),
-    needsChecks ? leasePrograms(device, kernels, { ...compile, checked: true }) : undefined,
+    isTwice ? leasePrograms(device, kernels, { ...compile, checked: true }) : undefined,
   ]);
   if (plain.status === 'fulfilled' && (checked.status === 'fulfilled' || isTooLong(checked.reason))) {
     const [{ programs }, trial] = [plain.value, checked.status === 'fulfilled' ? checked.value : undefined];

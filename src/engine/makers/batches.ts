@@ -1,13 +1,15 @@
 import type { DeviceSelection } from '../devices.js';
 import type { Aim } from '../feed/chunk-size.js';
-import type { Flow } from '../flow/flow.js';
+import { type Flow, Overflow } from '../flow/flow.js';
 import type { CheckResult, DeliveredResult, Job } from '../job.js';
-import type { JobProgress } from '../run/run.js';
+import type { JobProgress, Run } from '../run/run.js';
+import { disagreement, formatRow, recompute } from '../verify/recompute.js';
 import { checkAll, type FailedCheck, type Verifier, type Verify } from '../verify/verify.js';
 import type { ChunkSource } from '../work/source.js';
 import { type Piece, rangeOf } from '../work/space.js';
 import { JobIterator } from './job-iterator.js';
 import { Outbox } from './outbox.js';
+import { ReleaseWatch, WARN_AFTER_S } from './release-watch.js';
 import { addHits, type Indexed, type ReorderBuffer, startReorderBuffer, takeReady } from './reorder-buffer.js';
 
 /** Consecutive rows of an output, in host memory of the device. */
@@ -55,6 +57,8 @@ export interface BatchJob<Row> {
   source(): ChunkSource<Uint8Array>;
   /** Returns the argument of `verify` for one row. */
   row(index: bigint, bytes: Uint8Array): Row;
+  /** True if each row has an item of its own, so that a row can be computed alone. */
+  readonly isPerRow?: boolean;
 }
 
 /** Runs a job whose results are bytes, and delivers them in order. */
@@ -65,6 +69,7 @@ export function batches<Row>(job: BatchJob<Row>): Batches {
 class OrderedBatches<Row> implements Batches {
   readonly #job: BatchJob<Row>;
   readonly #outbox = new Outbox<Batch>();
+  readonly #watch = new ReleaseWatch();
   #buffer: ReorderBuffer<SlotBatch> = startReorderBuffer('all');
   readonly #iterator: JobIterator<Batch, Row, Uint8Array>;
 
@@ -79,8 +84,10 @@ class OrderedBatches<Row> implements Batches {
       outbox: this.#outbox,
       check: () => job.check?.(),
       job: (verifier) => this.#engineJob(verifier),
+      onStart: (run) => this.#watchReleases(run),
       onComplete: () => this.#deliverReady(undefined),
       cleanUp: () => {
+        this.#watch.stop();
         for (const batch of [...this.#outbox.drain(), ...this.#buffer.pending]) batch.release();
       },
     });
@@ -114,19 +121,40 @@ class OrderedBatches<Row> implements Batches {
     };
   }
 
+  #watchReleases(run: Run): void {
+    const warn = (): void =>
+      run.warn(
+        `${this.#job.flow.name}: all batches of the last ${WARN_AFTER_S} s are still in use, and no device can make ` +
+          'more: call release() on each batch when you are done with its bytes, or copy them first',
+      );
+    this.#watch.start(() => this.#outbox.isAwaited && run.isOutOfSlots, warn);
+  }
+
   #verify(verifier: Verifier<Row>, piece: Piece, bytes: Uint8Array): CheckResult | Promise<CheckResult> {
     const { options, row } = this.#job;
     if (verifier.isNone) return { checked: 0 };
     const { rowBytes, samples = DEFAULT_SAMPLES } = options;
     const sampled = sampleRows(piece, typeof samples === 'number' ? samples : samples());
     const rows = sampled.map((at) => row(piece.start + BigInt(at), bytes.subarray(at * rowBytes, (at + 1) * rowBytes)));
-    const resultOf = (refused: FailedCheck<Row> | undefined): CheckResult => {
-      if (refused === undefined) return { checked: rows.length };
-      const index = piece.start + BigInt(sampled[rows.indexOf(refused.value)] ?? 0);
+    const resultOf = async (refused: FailedCheck<Row>): Promise<CheckResult> => {
+      const at = sampled[rows.indexOf(refused.value)] ?? 0;
+      const index = piece.start + BigInt(at);
+      await this.#recheck(index, bytes.subarray(at * rowBytes, (at + 1) * rowBytes), refused.reason);
       return { checked: rows.length, wrong: `row ${index} is wrong: ${refused.reason ?? 'the check refuses it'}` };
     };
+    const right = { checked: rows.length };
     const refused = checkAll(verifier, rows);
-    return refused instanceof Promise ? refused.then(resultOf) : resultOf(refused);
+    if (refused instanceof Promise) return refused.then((failed) => (failed ? resultOf(failed) : right));
+    return refused ? resultOf(refused) : right;
+  }
+
+  /** Throws if the kernel itself is the reason that the check refuses a row. */
+  async #recheck(index: bigint, row: Uint8Array, reason: string | undefined): Promise<void> {
+    const { flow, isPerRow } = this.#job;
+    if (!isPerRow) return;
+    const computed = await recompute(flow, index);
+    const isRight = !(computed instanceof Overflow) && computed.every((byte, at) => byte === row[at]);
+    if (isRight) throw disagreement(flow.name, index, formatRow(row), reason);
   }
 
   #deliver({ piece, result, release }: DeliveredResult<Uint8Array>): void {

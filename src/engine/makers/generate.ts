@@ -31,6 +31,7 @@ export function generate<J extends Fields, C extends Fields, B extends Buffers, 
       checkReach(kernel, endsOf(job, range), sizesOf(buffers));
       checkRows(kernel, job, range.start, { [outputOf(kernel, options.output)]: rowBytes });
     },
+    isPerRow: options.items === undefined,
     source: () => new MemorySource(range),
     row: (index, bytes) => ({ index, bytes }),
   });

@@ -16,6 +16,11 @@ export class Outbox<T> implements AsyncIterable<T> {
     return this.#waiting.length;
   }
 
+  /** True while the consumer waits for a value. */
+  get isAwaited(): boolean {
+    return this.#wake !== undefined;
+  }
+
   put(value: T): void {
     this.#waiting.push(value);
     this.#wake?.();
@@ -48,6 +53,7 @@ export class Outbox<T> implements AsyncIterable<T> {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
+      this.#wake = undefined;
     }
   }
 }

@@ -2,12 +2,13 @@ import type { Buffers, Fields, Kernel } from '../../kernel/index.js';
 import type { DeviceSelection } from '../devices.js';
 import type { Aim } from '../feed/chunk-size.js';
 import { type Checked, checkedFlow, checkReach, endsOf, sizesOf } from '../flow/checked.js';
-import { type Flow, flow } from '../flow/flow.js';
+import { type Flow, flow, Overflow } from '../flow/flow.js';
 import { type Hit, hitsIn } from '../flow/ring.js';
 import type { InputValues, RequiredIfDeclared } from '../flow/values.js';
 import type { Backlog, Canary, CheckResult, DeliveredResult, Job } from '../job.js';
 import type { PartitionMode } from '../run/partition.js';
 import type { JobProgress } from '../run/run.js';
+import { disagreement, formatHit, isSameHit, recompute } from '../verify/recompute.js';
 import { checkAll, type Verifier, type Verify } from '../verify/verify.js';
 import type { Intervals } from '../work/intervals.js';
 import { type ChunkSource, MemorySource, toRange } from '../work/source.js';
@@ -44,8 +45,15 @@ export function search(work: Kernel | Flow<readonly Indexed[]>, anyOptions: obje
   const { canaries = [] } = options;
   if ('open' in work) return new KernelSearch(work, options, canaries);
   const numbered = canaries.map((canary, at): FlowCanary => ({ ...canary, valueSet: at + 1 }));
-  const check = () => checkReach(work, endsOf(options.job, toRange(options.space)), sizesOf(options.buffers));
-  return new KernelSearch(searchFlow(work, options), options, numbered, check);
+  const hitFlow = searchFlow(work, options);
+  return new KernelSearch(hitFlow, options, numbered, {
+    check: () => checkReach(work, endsOf(options.job, toRange(options.space)), sizesOf(options.buffers)),
+    recheck: async (hit, reason) => {
+      const hits = await recompute(hitFlow, hit.index);
+      const isRight = !(hits instanceof Overflow) && hits.some((computed) => isSameHit(computed, hit));
+      if (isRight) throw disagreement(work.name, hit.index, formatHit(hit), reason);
+    },
+  });
 }
 
 /**
@@ -146,10 +154,19 @@ export function searchFlow<J extends Fields, C extends Fields, B extends Buffers
   });
 }
 
+/** What a search over one kernel can check without its devices. */
+interface HostChecks<T> {
+  /** Throws if the job cannot run. */
+  check?(): void;
+  /** Called with a hit that the check has refused. Throws if the kernel itself is the reason, on any device. */
+  recheck?(hit: T, reason: string | undefined): Promise<void>;
+}
+
 class KernelSearch<T extends Indexed> implements Search<T> {
   readonly #flow: Flow<readonly T[]>;
   readonly #options: SearchOptions<T>;
   readonly #canaries: readonly FlowCanary[];
+  readonly #checks: HostChecks<T>;
   readonly #outbox = new Outbox<T>(() => this.#iterator.run?.wake());
   #buffer: ReorderBuffer<T>;
   readonly #iterator: JobIterator<T, T, readonly T[]>;
@@ -158,11 +175,12 @@ class KernelSearch<T extends Indexed> implements Search<T> {
     hitFlow: Flow<readonly T[]>,
     options: SearchOptions<T>,
     canaries: readonly FlowCanary[],
-    check: () => void = () => undefined,
+    checks: HostChecks<T> = {},
   ) {
     this.#flow = hitFlow;
     this.#options = options;
     this.#canaries = canaries;
+    this.#checks = checks;
     this.#buffer = startReorderBuffer<T>(options.mode ?? 'all');
     this.#iterator = new JobIterator({
       name: `the search ${hitFlow.name}`,
@@ -170,7 +188,7 @@ class KernelSearch<T extends Indexed> implements Search<T> {
       verify: options.verify,
       signal: options.signal,
       outbox: this.#outbox,
-      check,
+      check: () => checks.check?.(),
       job: (verifier) => this.#job(verifier),
       onStart: ({ frontier }) => this.#deliverStored(frontier),
       onComplete: () => this.#deliverReady(undefined),
@@ -202,7 +220,7 @@ class KernelSearch<T extends Indexed> implements Search<T> {
       ...(partition !== 'pull' && { partition: { by: partition, steal } }),
       canaries: this.#canaries.map(canaryOf),
       hits: { capacity: ring, count: (hits) => hits.length },
-      verify: (_piece, hits) => verifyHits(verifier, hits),
+      verify: (_piece, hits) => verifyHits(verifier, hits, this.#checks.recheck),
       part: (_piece, hits, { start, count }) =>
         hits.filter(({ index }) => index >= start && index < start + BigInt(count)),
       backlog: () => this.#backlog,
@@ -269,9 +287,14 @@ class KernelSearch<T extends Indexed> implements Search<T> {
 /** While more hits wait for the reader, or for an earlier chunk, no further chunks are started. */
 const MAX_WAITING_HITS = 65_536;
 
-async function verifyHits<T extends Indexed>(verifier: Verifier<T>, hits: readonly T[]): Promise<CheckResult> {
+async function verifyHits<T extends Indexed>(
+  verifier: Verifier<T>,
+  hits: readonly T[],
+  recheck: HostChecks<T>['recheck'],
+): Promise<CheckResult> {
   const refused = await checkAll(verifier, hits);
   if (refused === undefined) return { checked: verifier.isNone ? 0 : hits.length };
+  await recheck?.(refused.value, refused.reason);
   const { value, reason = 'which the check refuses' } = refused;
   return { checked: hits.length, wrong: `it reported index ${value.index}, ${reason}` };
 }

@@ -32,6 +32,7 @@ export function transform<J extends Fields, C extends Fields, B extends Buffers,
       const read = inputOf(kernel, options.input, Object.keys(options.buffers ?? {}));
       checkRows(kernel, options.job, 0n, { [read]: inputBytes, [outputOf(kernel, options.output)]: rowBytes });
     },
+    isPerRow: options.items === undefined,
     source: () => input,
     row: (index, bytes) => ({ index, bytes, input: input.row(index) }),
   });

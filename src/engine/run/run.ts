@@ -42,6 +42,8 @@ export class Run implements ChunkOwner {
   readonly drained: Promise<void>;
   /** Devices that could not be used, or failed during the run, and why. */
   readonly unusableDevices: UnusableDevice[] = [];
+  /** Tells the user something that is not an error. */
+  readonly warn: (message: string) => void;
   readonly #tracker: WorkTracker;
   readonly #dispatcher: Dispatcher;
   readonly #canaryChecks: CanaryChecks;
@@ -59,9 +61,10 @@ export class Run implements ChunkOwner {
   readonly #onEnd: (outcome: RunOutcome) => void;
   readonly #onDrained: () => void;
 
-  constructor(id: string, job: Job<unknown>) {
+  constructor(id: string, job: Job<unknown>, warn: (message: string) => void = () => undefined) {
     this.id = id;
     this.job = job;
+    this.warn = warn;
     this.#tracker = new WorkTracker(job.source);
     this.#dispatcher = new Dispatcher(job, this.#tracker);
     this.#canaryChecks = new CanaryChecks(job.canaries, job.hits?.count);
@@ -85,6 +88,11 @@ export class Run implements ChunkOwner {
   /** True if the lowest unfinished range is not assigned to any device. */
   get isFrontierWaiting(): boolean {
     return this.#tracker.isFrontierWaiting;
+  }
+
+  /** True if results that are not released hold every slot of every device, and no chunk is in flight. */
+  get isOutOfSlots(): boolean {
+    return this.#chunks.size === 0 && this.#lanes.size > 0 && [...this.#lanes].every((lane) => lane.isOutOfSlots);
   }
 
   /** Opens the job on devices. Each starts as soon as it is ready. */

@@ -6,6 +6,7 @@ import { balancePipes, type FactorSource, type PipeShares } from '../passes/arit
 import { splitU64 } from '../passes/arithmetic/split-u64.js';
 import { cachedFloatingProgram } from '../passes/floating.js';
 import { rootsOf, topologicalOrder } from '../passes/graph.js';
+import { withLongLoops } from '../passes/shape/long-loops.js';
 import { estimatePipeShares } from '../passes/shape/pipe-shares.js';
 import { placeNodes } from '../passes/shape/place-nodes.js';
 import { cudaLanguage, cudaOptions } from '../render/gpu/cuda.js';
@@ -125,7 +126,8 @@ function lowerUncached(kernel: Kernel, options: GpuOptions): LoweredGpuKernel {
   checkWorkgroup(kernel.name, workgroup);
   const isQueue = harness === 'queue';
   if (isQueue && (options.target !== 'cuda' || checked)) throw queueUnsupported(kernel.name, options);
-  const { program: hoisted } = cachedFloatingProgram(kernel, new Set(nativeBodies ? target.nativeKeys : []), hoist);
+  const { program: floating } = cachedFloatingProgram(kernel, new Set(nativeBodies ? target.nativeKeys : []), hoist);
+  const hoisted = checked ? withLongLoops(floating) : floating;
   if (options.target === 'wgsl' && usesType(hoisted, 'f64')) throw noDoubles(kernel.name);
   // The host computes parameters and has 64-bit integers: `splitU64` changes the body alone.
   const program = balancePipes(hoisted, shares === 'nvidia' ? estimatePipeShares(hoisted) : shares, target.factor);

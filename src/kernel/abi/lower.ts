@@ -6,6 +6,7 @@ import { balancePipes, type PipeShares } from '../passes/arithmetic/balance-pipe
 import { splitU64 } from '../passes/arithmetic/split-u64.js';
 import { cachedFloatingProgram } from '../passes/floating.js';
 import { makeGang } from '../passes/shape/gang.js';
+import { withLongLoops } from '../passes/shape/long-loops.js';
 import { placeNodes } from '../passes/shape/place-nodes.js';
 import { mergeTernaryLogic } from '../passes/shape/ternary.js';
 import { renderC } from '../render/c/c.js';
@@ -53,7 +54,7 @@ export function lower(kernel: Kernel, options: LowerOptions): LoweredKernel {
   checkLanes(kernel, lanes);
   const ternaryLogic = target === 'c' && cpu.features.has('avx512f') && lanes === 16;
   // The host computes parameters and has 64-bit integers: `splitU64` changes the body alone.
-  const program = balancePipes(floating, options.pipes ?? 0);
+  const program = balancePipes(checked ? withLongLoops(floating) : floating, options.pipes ?? 0);
   const narrow = options.wide ? splitU64(program, checked) : program;
   const ganged = makeGang(placeNodes(ternaryLogic ? mergeTernaryLogic(narrow) : narrow), lanes);
   const text = target === 'wat' ? renderWat(ganged, { checked }) : renderC(ganged, { checked, ternaryLogic });
