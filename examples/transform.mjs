@@ -20,7 +20,7 @@ let pixels = 0;
 let sum = 0;
 
 for await (const batch of transform(brightness, blocks(), { devices, inputBytes: 4, rowBytes: 4 })) {
-  for (const value of new Uint32Array(batch.bytes.buffer, batch.bytes.byteOffset, batch.count)) sum += value;
+  for (const value of batch.as(u32)) sum += value;
   pixels += batch.count;
   batch.release();
 }

@@ -19,7 +19,7 @@ const entries = [
 
 /** The tasks of the first part, in order: examples/api/NAME.ts, which test/api.test.ts runs. */
 export const tasks = [
-  ...['search', 'batches', 'control', 'tiles', 'devices', 'ledger', 'text', 'device'],
+  ...['search', 'run', 'reduce', 'batches', 'control', 'tiles', 'devices', 'ledger', 'text', 'device'],
   ...['block', 'uhash', 'words', 'encode', 'gaps', 'testing'],
 ];
 

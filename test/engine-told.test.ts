@@ -61,6 +61,7 @@ test('batches that are not released are named after five seconds', async () => {
   const iterator = generate(rows, options)[Symbol.asyncIterator]();
   const { value: first } = await iterator.next();
   const second = iterator.next();
+  await pause(20);
   for (let seconds = 1; seconds < 5; seconds++) vi.advanceTimersByTime(1000);
   expect(warnings).toEqual([]);
   // A batch that is released in time ends the wait; one that is not is named once.

@@ -1,7 +1,7 @@
 // # Make rows, or rows from rows
 //
 // `generate` computes a row of bytes for each index. `transform` computes rows from rows of an iterable, in the same order.
-// `read` and `rw` declare a kernel's buffers. A batch's memory is reused after `release`.
+// `read` and `rw` declare a kernel's buffers. `batch.as(u32)` is a view of a batch's bytes, which are reused after `release`.
 
 import assert from 'node:assert';
 import { generate, items, read, rw, transform, u32 } from 'millrace';
@@ -11,7 +11,7 @@ const squares = items('squares', { buffers: { out: rw(u32) } }, ({ item, index, 
 });
 const rows: number[] = [];
 for await (const batch of generate(squares, { devices: 'wasm', space: 1000, rowBytes: 4 })) {
-  rows.push(...new Uint32Array(batch.bytes.slice().buffer));
+  rows.push(...batch.as(u32));
   batch.release();
 }
 assert.deepEqual(rows.slice(0, 4), [0, 1, 4, 9]);
@@ -25,7 +25,7 @@ for await (const batch of transform(doubled, [Uint32Array.of(1, 2), Uint32Array.
   inputBytes: 4,
   rowBytes: 4,
 })) {
-  sums.push(...new Uint32Array(batch.bytes.slice().buffer));
+  sums.push(...batch.as(u32));
   batch.release();
 }
 assert.deepEqual(sums, [2, 4, 6]);

@@ -54,6 +54,22 @@ export async function openEngine(
   }
 }
 
+/** Opens the one device of a launch. A device that is given open stays open. */
+export async function openDevice(
+  devices: Device | string = 'auto',
+): Promise<{ readonly device: Device; close(): Promise<void> }> {
+  if (typeof devices !== 'string') return { device: devices, close: async () => undefined };
+  const [device, ...others] = await opener()(devices, {});
+  if (device && others.length === 0) return { device, close: () => device.close() };
+  await Promise.all([device, ...others].map((one) => one?.close()));
+  throw new MillraceError({
+    code: 'usage',
+    message: `a launch runs on one device, not on ${others.length + 1}`,
+    asked: `devices "${devices}"`,
+    advice: 'name one device; search, generate, transform and reduce use several',
+  });
+}
+
 /** Returns how devices should detect completion with the given pipeline. */
 export const completionOf = (pipeline: EngineOptions['pipeline'] = 'poll'): 'poll' | 'callback' | 'sync' =>
   pipeline === 'persistent' ? 'poll' : pipeline;

@@ -1,6 +1,7 @@
 export { type DeviceSelection, type OpenDevices, openDevicesWith } from './devices.js';
 export { type DeviceStatus, Engine, type EngineOptions, type KernelPerDevice } from './engine.js';
 export type { Aim } from './feed/chunk-size.js';
+export type { ArrayOf, ElementType, WrittenBuffers } from './flow/arrays.js';
 export type { Checked } from './flow/checked.js';
 export {
   type Flow,
@@ -18,8 +19,10 @@ export type { InputValues, OutputValues } from './flow/values.js';
 export type { Backlog, Canary, CheckResult, DeliveredResult, Job } from './job.js';
 export type { Batch, Batches, BatchOptions } from './makers/batches.js';
 export { type GenerateOptions, generate, type Row } from './makers/generate.js';
+export { type ReduceOptions, type ReducePart, reduce } from './makers/reduce.js';
 export type { Indexed, SearchMode } from './makers/reorder-buffer.js';
 export type { InputRows } from './makers/row-source.js';
+export { type RunOptions, type RunResult, run } from './makers/run-kernel.js';
 export {
   type FlowCanary,
   type KernelOptions,

@@ -5,7 +5,7 @@ import type { ChunkSource } from './work/source.js';
 import type { Piece } from './work/space.js';
 
 /**
- * A job as `search`, `generate` or `transform` gives it to the engine: the work, how a chunk runs, how a result is
+ * A job as `search`, `generate`, `transform` or `reduce` gives it to the engine: the work, how a chunk runs, how a result is
  * checked, and where results go.
  */
 export interface Job<Result> {
@@ -19,6 +19,8 @@ export interface Job<Result> {
   readonly partition?: Partition;
   /** Results are views into their slot's memory. The slot stays reserved until they are released. */
   readonly keepsSlot?: boolean;
+  /** A result belongs to its whole piece and has no parts: it counts if no index of the piece has counted before. */
+  readonly isIndivisible?: boolean;
   readonly canaries?: readonly Canary<Result>[];
   /** The hits a ring holds, and the number of hits in a result. Chunks are sized so that rings seldom overflow. */
   readonly hits?: { readonly capacity: number; count(result: Result): number };

@@ -1,7 +1,9 @@
 import { expectTypeOf, test } from 'vitest';
 import type { Device } from '../../device/device.js';
-import { items, read, rw, u32, u64, when } from '../../kernel/index.js';
+import { atomic, f64, items, read, rw, u32, u64, when } from '../../kernel/index.js';
 import { generate } from '../makers/generate.js';
+import { reduce } from '../makers/reduce.js';
+import { run } from '../makers/run-kernel.js';
 import { search } from '../makers/search.js';
 
 // Types of jobs, derived from a kernel's signature. Nothing here runs.
@@ -49,4 +51,33 @@ test('values are asked for where the kernel declares them', () => {
   generate(bytes, { devices, space: 9n, rowBytes: 4, buffers: { x: new Uint32Array(9) } });
   // @ts-expect-error the size of a row is missing
   generate(bytes, { devices, space: 9n });
+});
+
+test('arrays have the types of the buffers that the kernel writes', async () => {
+  const mixed = items(
+    'mixed',
+    { job: { by: u32 }, buffers: { x: read(u32), y: rw(f64), n: atomic() } },
+    ({ item, job, buffers }) => buffers.y.set(item, buffers.x.at(item).add(job.by).to('f64')),
+  );
+  const x = new Uint32Array(9);
+  const made = run(mixed, { devices, count: 9, job: { by: 1 }, buffers: { x, y: 9, n: 1 } });
+  expectTypeOf(made).resolves.toEqualTypeOf<{
+    readonly y: Float64Array<ArrayBuffer>;
+    readonly n: Uint32Array<ArrayBuffer>;
+  }>();
+  // @ts-expect-error a buffer is missing
+  void run(mixed, { devices, count: 9, job: { by: 1 }, buffers: { x, y: 9 } });
+  // @ts-expect-error job values are missing
+  void run(mixed, { devices, count: 9, buffers: { x, y: 9, n: 1 } });
+  for await (const batch of generate(bytes, { devices, space: 9n, rowBytes: 4 })) {
+    expectTypeOf(batch.as(u64)).toEqualTypeOf<BigUint64Array<ArrayBuffer>>();
+  }
+});
+
+test('a reduction has the type of its initial value, or of its parts', () => {
+  const counted = items('counted', { buffers: { n: atomic() } }, ({ buffers }) => void buffers.n.add(0, 1));
+  const sum = reduce(counted, { devices, space: 9n, initial: 0n, combine: (all, [n = 0]) => all + BigInt(n) });
+  expectTypeOf(sum).resolves.toEqualTypeOf<bigint>();
+  const best = reduce(plain, { devices, space: 9n, combine: (a, b) => (a.n > b.n ? a : b) });
+  expectTypeOf(best).resolves.exclude<undefined>().toHaveProperty('n');
 });

@@ -1,5 +1,6 @@
 import type { DeviceSelection } from '../devices.js';
 import type { Aim } from '../feed/chunk-size.js';
+import { type ArrayOf, arrayView, type ElementType } from '../flow/arrays.js';
 import { type Flow, Overflow } from '../flow/flow.js';
 import type { CheckResult, DeliveredResult, Job } from '../job.js';
 import type { JobProgress, Run } from '../run/run.js';
@@ -15,6 +16,8 @@ import { addHits, type Indexed, type ReorderBuffer, startReorderBuffer, takeRead
 /** Consecutive rows of an output, in host memory of the device. */
 export interface Batch extends Piece {
   readonly bytes: Uint8Array;
+  /** Returns the bytes as an array of a type: `batch.as(u32)`. It is a view of the same memory, valid until `release`. */
+  as<T extends ElementType>(type: T): ArrayOf<T>;
   /** Frees the memory for the next batch. If batches are not released, the device runs out of slots and stops. */
   release(): void;
 }
@@ -200,6 +203,10 @@ class SlotBatch implements Batch, Indexed {
 
   get bytes(): Uint8Array {
     return this.#bytes;
+  }
+
+  as<T extends ElementType>(type: T): ArrayOf<T> {
+    return arrayView(type, this.#bytes);
   }
 
   copyOut(): void {

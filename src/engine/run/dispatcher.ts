@@ -88,7 +88,9 @@ export class Dispatcher {
     isInFlight: (id: number) => boolean,
   ): InFlightChunk | undefined {
     const { perMs } = lane;
-    if (perMs === undefined || !this.#tracker.isHandedOut || lanes.size < 2) return undefined;
+    // A part of an indivisible chunk would not count if the chunk ends first, nor the chunk if the part does.
+    if (perMs === undefined || this.#job.isIndivisible || !this.#tracker.isHandedOut || lanes.size < 2)
+      return undefined;
     const victims: Victim[] = [];
     for (const { pipeline } of lanes) {
       if (pipeline === lane.pipeline) continue;

@@ -340,6 +340,11 @@ export class Run implements ChunkOwner {
   }
 
   #count({ chunk, result, release }: UnprovenResult): void {
+    if (this.job.isIndivisible && !this.#tracker.isUncounted(chunk.id)) {
+      this.#drop({ chunk, result, release });
+      this.#giveBack(chunk.id);
+      return;
+    }
     const parts = this.#tracker.finish(chunk.id);
     const { pipeline } = chunk.lane;
     const counted = parts.reduce((sum, { count }) => sum + count, 0);

@@ -19,7 +19,7 @@ import {
 } from './coverage.js';
 import { Intervals } from './intervals.js';
 import type { ChunkSource } from './source.js';
-import { endOf, minBigint, type Piece, type Range } from './space.js';
+import { endOf, minBigint, type Piece, type Range, rangeOf } from './space.js';
 
 /**
  * Tracks a job's indices: waiting, in flight, done, stored. Takes ranges from the source as needed, and returns what is
@@ -114,6 +114,14 @@ export class WorkTracker {
   /** Returns the number of indices of a chunk in flight that no other device has. */
   unsharedCount(id: number): number {
     return unsharedIndices(this.#coverage, id).reduce((sum, { length }) => sum + Number(length), 0);
+  }
+
+  /** True if none of a chunk's indices count. */
+  isUncounted(id: number): boolean {
+    const chunk = this.#coverage.inFlight.get(id);
+    if (chunk === undefined) return false;
+    const [first] = this.#coverage.done.missing(rangeOf(chunk));
+    return first?.length === BigInt(chunk.count);
   }
 
   /**

@@ -1,0 +1,47 @@
+import { MillraceError } from '../../kernel/error.js';
+import type { Buffers } from '../../kernel/index.js';
+
+/** The typed array of each element type. */
+const ARRAYS = {
+  u8: Uint8Array,
+  u16: Uint16Array,
+  u32: Uint32Array,
+  i32: Int32Array,
+  u64: BigUint64Array,
+  i64: BigInt64Array,
+  f32: Float32Array,
+  f64: Float64Array,
+} as const;
+
+/** A type whose values an array of the host can hold. */
+export type ElementType = keyof typeof ARRAYS;
+
+/** The typed array of a type; bytes for a type that the host has no array for. */
+export type ArrayOf<T extends string> = T extends ElementType ? InstanceType<(typeof ARRAYS)[T]> : Uint8Array;
+
+/** The names of the buffers that a kernel writes. */
+export type WrittenBuffers<B extends Buffers> = {
+  [K in keyof B]: B[K] extends { readonly kind: 'read' } ? never : K;
+}[keyof B];
+
+/** Returns the bytes of one element. */
+export const elementBytes = (type: string): number => arrayClass(type).BYTES_PER_ELEMENT;
+
+/** Returns bytes as an array of a type: a view, or a copy if the bytes do not begin at a whole element. */
+export function arrayView<T extends string>(type: T, bytes: Uint8Array): ArrayOf<T> {
+  const Kind = arrayClass(type);
+  const size = Kind.BYTES_PER_ELEMENT;
+  if (bytes.byteLength % size !== 0) {
+    throw new MillraceError({
+      code: 'usage',
+      message: `${bytes.byteLength} bytes are not a whole number of ${type}`,
+      asked: `an array of ${type}`,
+      advice: `choose a type whose size divides the bytes of a row; a ${type} has ${size} bytes`,
+    });
+  }
+  const { buffer, byteOffset, byteLength } = bytes.byteOffset % size === 0 ? bytes : bytes.slice();
+  return new Kind(buffer as ArrayBuffer, byteOffset, byteLength / size) as ArrayOf<T>;
+}
+
+const arrayClass = (type: string): (typeof ARRAYS)[ElementType] =>
+  Object.hasOwn(ARRAYS, type) ? ARRAYS[type as ElementType] : Uint8Array;
