@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { BoundJob, CompileOptions, Device, DeviceProgram, Launch, Stream } from '../src/device/device.js';
-import { listDevices, openDevice } from '../src/device/registry.js';
-import { Engine, generate, search, transform } from '../src/engine/index.js';
+import { listDevices, openDevice, openDevices } from '../src/device/registry.js';
+import { Engine, generate, openDevicesWith, search, transform } from '../src/engine/index.js';
 import { items, read, rw, table, u32, when } from '../src/kernel/index.js';
 import { isShort } from './tier.js';
 
 /** Accesses outside a buffer by a user's kernel: an error with line, index and size, never a crash. */
+openDevicesWith(openDevices);
 const { devices } = await listDevices();
 const FIRST = ['interpreter', 'wasm', 'native'];
 

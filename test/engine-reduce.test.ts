@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Device } from '../src/device/device.js';
-import { listDevices, openDevice } from '../src/device/registry.js';
-import { type FaultSpec, generate, reduce, run, virtualDevices } from '../src/engine/index.js';
+import { listDevices, openDevice, openDevices } from '../src/device/registry.js';
+import { type FaultSpec, generate, openDevicesWith, reduce, run, virtualDevices } from '../src/engine/index.js';
 import { atomic, f64, items, read, rw, tiles, u8, u32, u64, when } from '../src/kernel/index.js';
 import { byTier, isShort } from './tier.js';
 
+openDevicesWith(openDevices);
 const { devices } = await listDevices();
 const FIRST = ['interpreter', 'wasm', 'native'];
 

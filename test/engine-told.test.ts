@@ -1,11 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { listDevices, openDevice } from '../src/device/registry.js';
-import { generate, search, transform } from '../src/engine/index.js';
+import { listDevices, openDevice, openDevices } from '../src/device/registry.js';
+import { generate, openDevicesWith, search, transform } from '../src/engine/index.js';
 import { cell, items, read, rw, u32, when, whileTrue } from '../src/kernel/index.js';
 import { isShort } from './tier.js';
 
 /** What a user is told when the mistake is in the kernel, the verify or the loop, and not in a device. */
+openDevicesWith(openDevices);
 const { devices } = await listDevices();
 afterEach(() => void vi.useRealTimers());
 

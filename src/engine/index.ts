@@ -17,7 +17,7 @@ export {
 export { type Hit, hitsIn } from './flow/ring.js';
 export type { InputValues, OutputValues } from './flow/values.js';
 export type { Backlog, Canary, CheckResult, DeliveredResult, Job } from './job.js';
-export type { Batch, Batches, BatchOptions } from './makers/batches.js';
+export type { Batch, Batches, BatchOptions, RowBatch } from './makers/batches.js';
 export { type GenerateOptions, generate, type Row } from './makers/generate.js';
 export { type ReduceOptions, type ReducePart, reduce } from './makers/reduce.js';
 export type { Indexed, SearchMode } from './makers/reorder-buffer.js';

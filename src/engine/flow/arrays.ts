@@ -1,7 +1,18 @@
 import { MillraceError } from '../../kernel/error.js';
 import type { Buffers } from '../../kernel/index.js';
 
-/** The typed array of each element type. */
+/** The typed array of each element type. Its memory may be shared with a device's threads. */
+interface Arrays {
+  readonly u8: Uint8Array;
+  readonly u16: Uint16Array;
+  readonly u32: Uint32Array;
+  readonly i32: Int32Array;
+  readonly u64: BigUint64Array;
+  readonly i64: BigInt64Array;
+  readonly f32: Float32Array;
+  readonly f64: Float64Array;
+}
+
 const ARRAYS = {
   u8: Uint8Array,
   u16: Uint16Array,
@@ -11,13 +22,13 @@ const ARRAYS = {
   i64: BigInt64Array,
   f32: Float32Array,
   f64: Float64Array,
-} as const;
+} satisfies Record<keyof Arrays, unknown>;
 
 /** A type whose values an array of the host can hold. */
-export type ElementType = keyof typeof ARRAYS;
+export type ElementType = keyof Arrays;
 
 /** The typed array of a type; bytes for a type that the host has no array for. */
-export type ArrayOf<T extends string> = T extends ElementType ? InstanceType<(typeof ARRAYS)[T]> : Uint8Array;
+export type ArrayOf<T extends string> = T extends ElementType ? Arrays[T] : Uint8Array;
 
 /** The names of the buffers that a kernel writes. */
 export type WrittenBuffers<B extends Buffers> = {

@@ -16,10 +16,14 @@ import { addHits, type Indexed, type ReorderBuffer, startReorderBuffer, takeRead
 /** Consecutive rows of an output, in host memory of the device. */
 export interface Batch extends Piece {
   readonly bytes: Uint8Array;
-  /** Returns the bytes as an array of a type: `batch.as(u32)`. It is a view of the same memory, valid until `release`. */
-  as<T extends ElementType>(type: T): ArrayOf<T>;
   /** Frees the memory for the next batch. If batches are not released, the device runs out of slots and stops. */
   release(): void;
+}
+
+/** A batch of `generate` or `transform`. */
+export interface RowBatch extends Batch {
+  /** Returns the bytes as an array of a type: `batch.as(u32)`. It is a view of the same memory, valid until `release`. */
+  as<T extends ElementType>(type: T): ArrayOf<T>;
 }
 
 /** Options of both `generate` and `transform`. */
@@ -42,7 +46,7 @@ export type BatchOptions<Row> = DeviceSelection & {
 };
 
 /** Batches in ascending order of index. Can be iterated once. */
-export interface Batches extends AsyncIterable<Batch> {
+export interface Batches extends AsyncIterable<RowBatch> {
   /** The job's progress. Undefined until iteration begins. */
   readonly progress: JobProgress | undefined;
 }
@@ -71,10 +75,10 @@ export function batches<Row>(job: BatchJob<Row>): Batches {
 
 class OrderedBatches<Row> implements Batches {
   readonly #job: BatchJob<Row>;
-  readonly #outbox = new Outbox<Batch>();
+  readonly #outbox = new Outbox<RowBatch>();
   readonly #watch = new ReleaseWatch();
   #buffer: ReorderBuffer<SlotBatch> = startReorderBuffer('all');
-  readonly #iterator: JobIterator<Batch, Row, Uint8Array>;
+  readonly #iterator: JobIterator<RowBatch, Row, Uint8Array>;
 
   constructor(job: BatchJob<Row>) {
     this.#job = job;
@@ -100,7 +104,7 @@ class OrderedBatches<Row> implements Batches {
     return this.#iterator.run?.progress;
   }
 
-  [Symbol.asyncIterator](): AsyncIterator<Batch, void, undefined> {
+  [Symbol.asyncIterator](): AsyncIterator<RowBatch, void, undefined> {
     return this.#iterator[Symbol.asyncIterator]();
   }
 
@@ -184,7 +188,7 @@ class OrderedBatches<Row> implements Batches {
   }
 }
 
-class SlotBatch implements Batch, Indexed {
+class SlotBatch implements RowBatch, Indexed {
   readonly start: bigint;
   readonly count: number;
   #bytes: Uint8Array;

@@ -142,10 +142,10 @@ function isIndexLow({ op, type, args: [first, second] }: Node): boolean {
 }
 
 /** Statements after which the next one is executed. A statement that could end the item is none of them. */
-const CONTINUING: ReadonlySet<string> = new Set([
-  ...['let', 'cell', 'get', 'set', 'load', 'store', 'prefetch', 'atomic', 'when', 'loop', 'while', 'break', 'emit'],
-  ...['each', 'sum', 'scan', 'once', 'native'],
-] satisfies Statement['kind'][]);
+const CONTINUING: ReadonlySet<Statement['kind']> = new Set<Statement['kind']>([
+  ...(['let', 'cell', 'get', 'set', 'load', 'store', 'prefetch', 'atomic', 'when', 'loop', 'while', 'break'] as const),
+  ...(['emit', 'each', 'sum', 'scan', 'once', 'native'] as const),
+]);
 
 const endsNormally = (statement: Statement): boolean =>
   CONTINUING.has(statement.kind) && innerBlocks(statement).every((block) => block.every(endsNormally));
