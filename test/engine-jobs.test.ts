@@ -114,7 +114,7 @@ describe('several devices on one job', () => {
     const verify = ({ n }: { n: number }): boolean => n > 1000;
     const devices = virtual({ speed: 1e6 }, { speed: 1e6 });
     const none = search(marked, { devices, space: 900, job: { every: 40 }, mode: 'any', verify });
-    await expect(none.first()).rejects.toMatchObject({ code: 'device-failed' });
+    await expect(none.first()).rejects.toMatchObject({ code: 'verify-disagrees' });
     const some = await search(marked, {
       devices: virtual({}),
       space: { start: 1000n, length: 9000n },

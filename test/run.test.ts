@@ -151,6 +151,25 @@ export default { kernel, space: 100, job: { every: 50 }, verify };
     expect(wrong.stderr).toContain('kernel marked: n = 57; verify: false');
   });
 
+  it('has its first chunk checked for accesses outside buffers, unless --no-checked is given', async () => {
+    const linked = (link: string): string => `import { items, read, u32, when } from 'millrace';
+const kernel = items('linked', { buffers: { links: read(u32) }, hit: { n: u32 } }, ({ index, buffers, emit }) => {
+  const n = buffers.links.at(buffers.links.at(index.lo.and(1)));
+  when(n.eq(1), () => emit({ n }));
+});
+export default { kernel, space: 8, buffers: { links: Uint32Array.of(1, ${link}) } };
+`;
+    write('stray.ts', linked('0x3fff0000'));
+    const run = (file: string, ...args: string[]) => millrace('run', file, '--device', 'wasm', '--no-ledger', ...args);
+    const checked = await run('stray.ts');
+    expect(checked).toMatchObject({ status: 74, stdout: '' });
+    expect(checked.stderr).toMatch(/index 1073676288 is outside its buffer or table of 2 elements[^]*stray\.ts:3:/);
+    expect((await run('stray.ts', '--no-checked')).stderr).toContain('outside all memory of device wasm');
+    write('linked.ts', linked('1'));
+    const right = await run('linked.ts', '--no-checked');
+    expect([right.status, lines(right.stdout)]).toMatchObject([0, { length: 8 }]);
+  });
+
   it('may have a space beyond 64 bits if its chunk values give the upper bits', async () => {
     write('plain.ts', MARKED);
     const beyond = ['--space', '2^64:0x10000000000000100', '--device', 'interpreter'];
