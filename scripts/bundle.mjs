@@ -11,12 +11,24 @@ await bundle('browser.js', 'millrace.js', {
   groups: [
     { name: 'kernel', test: /[\\/]kernel[\\/]/ },
     { name: 'wabt', test: /[\\/]wabt[\\/]/ },
-    { name: 'devices', test: /[\\/]device[\\/](?!conformance)/ },
+    { name: 'devices', test: isOfDevices },
   ],
 });
 await bundle(join('device', 'wasm', 'worker.js'), 'worker.js', false);
 await bundle(join('device', 'webgpu', 'worker.js'), 'webgpu-worker.js', false);
 await bundle(join('engine', 'verify', 'checker.js'), 'checker.js', false);
+
+/**
+ * True for modules that list and open devices. The self-test is apart, and so is the driver of WebGPU, which only pages without
+ * shared memory load, to run it in their own thread.
+ * @param {string} id
+ */
+function isOfDevices(id) {
+  const [, path] = /[\\/]device[\\/](.*)$/.exec(id) ?? [];
+  if (path === undefined) return false;
+  const driver = /^(gpu[\\/]worker[\\/](?!driver\.)|gpu[\\/]resident[\\/]grids|webgpu[\\/](work|driver|memory|submit)\b)/;
+  return !/^conformance/.test(path) && !driver.test(path);
+}
 
 /**
  * @param {string} from

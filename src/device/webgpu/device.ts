@@ -6,7 +6,7 @@ import { startThread, workerUrl } from '../pool/threads/threads.js';
 import { type AdapterFacts, type AdapterProbeResult as ProbedAdapters, probeAdapters } from './info.js';
 import { inNode, whyUnavailable } from './library.js';
 import { SHUTDOWN_MS } from './shut-down.js';
-import type { WebGpuStart } from './worker.js';
+import type { WebGpuStart } from './work.js';
 
 /** The default number of threads of a workgroup: enough for every GPU's schedulers. */
 const WORKGROUP = 256;
@@ -52,8 +52,9 @@ export async function open(id: string, options: OpenOptions = {}): Promise<WebGp
     );
   const startData: WebGpuStart = { number, choice: facts.choice };
   const worker = threadFile('worker.js');
+  const here = async () => (await import('./work.js')).webGpuWork;
   return new WebGpuDevice(
-    await openLink({ device: facts.info.id, worker, startData, options, joinMs: SHUTDOWN_MS }),
+    await openLink({ device: facts.info.id, worker, here, startData, options, joinMs: SHUTDOWN_MS }),
     facts,
   );
 }

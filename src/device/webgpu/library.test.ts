@@ -10,11 +10,6 @@ describe('WebGPU is unavailable', () => {
     vi.unstubAllEnvs();
   });
 
-  it('in a page that is not cross-origin isolated', () => {
-    vi.stubGlobal('SharedArrayBuffer', undefined);
-    expect(whyUnavailable()).toContain('Cross-Origin-Embedder-Policy');
-  });
-
   it('in a browser without it', () => {
     vi.stubGlobal('process', undefined);
     vi.stubGlobal('navigator', {});

@@ -27,9 +27,6 @@ export const promisesSpin = (): boolean => inNode() !== undefined;
 
 /** Why WebGPU is unavailable here, as far as that is known without starting anything. */
 export function whyUnavailable(): string | undefined {
-  if (typeof SharedArrayBuffer === 'undefined') {
-    return 'SharedArrayBuffer is not available: a page needs the headers Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp';
-  }
   const node = inNode();
   if (!node) return pageGpu() ? undefined : 'this browser has no WebGPU (navigator.gpu), or hides it from this page';
   return node.platform === 'linux' ? whyNoVulkan(node) : undefined;

@@ -2,7 +2,7 @@ import { firstLine, MillraceError } from '../../../kernel/error.js';
 import type { DeviceInfo } from '../../device.js';
 import type { OpenOptions } from '../../kinds.js';
 import { WordWatcher } from '../../pool/schedule/watch.js';
-import { atExit, startThread, type Thread } from '../../pool/threads/threads.js';
+import { atExit, startThread, type Thread, type ThreadStart } from '../../pool/threads/threads.js';
 import { type Board, LINES, newBoard, recycleBoard, stopWorker, Word, wakeWorker } from '../wire/board.js';
 import {
   deserializeError,
@@ -19,6 +19,8 @@ export interface LinkOptions<Own> {
   readonly device: string;
   /** The worker's module (`workerBeside(import.meta.url)`), which calls `serve`. */
   readonly worker: URL;
+  /** See `ThreadStart.here`. */
+  readonly here?: ThreadStart['here'];
   /** Plain data for the driver. */
   readonly startData: Own;
   readonly options: OpenOptions;
@@ -85,6 +87,7 @@ export class Link {
   constructor({
     device,
     worker,
+    here,
     startData,
     options,
     joinMs = JOIN_MS,
@@ -106,6 +109,7 @@ export class Link {
     boards.add(this.board);
     this.#thread = startThread({
       file: worker,
+      here,
       name: `millrace ${device}`,
       data,
       isKept,

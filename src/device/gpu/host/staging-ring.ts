@@ -1,3 +1,4 @@
+import { newMemory } from '../../host-memory.js';
 import type { TurnBudget } from '../../turn.js';
 import { CommandKind, TRANSFER_WORDS, writeWide } from '../wire/commands.js';
 import type { CommandWriter } from './command-writer.js';
@@ -19,7 +20,7 @@ export interface StagingOwner {
   readonly writer: CommandWriter;
   readonly turnBudget: TurnBudget;
   /** Registers the memory with the worker. Its number is set once the worker has it. */
-  shareMemory(memory: SharedArrayBuffer): { readonly number: number | undefined };
+  shareMemory(memory: ArrayBufferLike): { readonly number: number | undefined };
   /** Sends a note, which reports when everything staged so far has completed. False if that is not possible now. */
   sendNote(): boolean;
   /** Adds a read whose bytes arrive when the commands sent so far have completed. */
@@ -32,7 +33,7 @@ export interface StagingOwner {
  */
 export class StagingRing {
   readonly #owner: StagingOwner;
-  readonly #memory = new SharedArrayBuffer(STAGING_BYTES);
+  readonly #memory = newMemory(STAGING_BYTES);
   readonly #bytes = new Uint8Array(this.#memory);
   readonly #registration: { readonly number: number | undefined };
   /** Total bytes ever taken, and released. */

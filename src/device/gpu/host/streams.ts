@@ -219,7 +219,7 @@ export class Streams {
   }
 
   /** Registers shared memory with the worker, without locking it. */
-  #shareMemory(memory: SharedArrayBuffer): { readonly number: number | undefined } {
+  #shareMemory(memory: ArrayBufferLike): { readonly number: number | undefined } {
     const known: { number: number | undefined } = { number: undefined };
     const number = this.nextMemoryNumber();
     this.#link.call('share', { number, memory }).then(

@@ -383,5 +383,8 @@ class WorkerGrid {
 /** The interval of reading the flags of a grid that is leaving. */
 const LEAVING_STEP_US = 100;
 const NAP_MS = 0.1;
-const sleepWord = new Int32Array(new SharedArrayBuffer(4));
-const sleepFor = (ms: number): void => void Atomics.wait(sleepWord, 0, 0, ms);
+let sleepWord: Int32Array | undefined; // made when first needed: pages may have no shared memory, and have no grids
+function sleepFor(ms: number): void {
+  sleepWord ??= new Int32Array(new SharedArrayBuffer(4));
+  Atomics.wait(sleepWord, 0, 0, ms);
+}

@@ -1,3 +1,6 @@
+import { newMemory } from '../../host-memory.js';
+import { notifyChange } from '../../pool/schedule/signal.js';
+
 /**
  * The board: shared memory through which the main thread and the worker of a GPU device communicate. There is no lock:
  * each word has one writer, except the flags `sleeping` and `wantsSpace`, which the other thread clears. The main thread
@@ -73,7 +76,7 @@ const RING_AT = (RESULTS_AT + RESULT_CAPACITY * RESULT_DOUBLES) * 8;
 const BOARD_BYTES = RING_AT + RING_WORDS * 4;
 
 export interface Board {
-  readonly memory: SharedArrayBuffer;
+  readonly memory: ArrayBufferLike;
   readonly words: Int32Array;
   readonly doubles: Float64Array;
   readonly bigints: BigInt64Array;
@@ -82,7 +85,7 @@ export interface Board {
 
 /** Returns a zeroed board. */
 export function newBoard(): Board {
-  const board = boardIn(spareMemory.pop() ?? new SharedArrayBuffer(BOARD_BYTES));
+  const board = boardIn(spareMemory.pop() ?? newMemory(BOARD_BYTES));
   board.words.fill(0);
   return board;
 }
@@ -91,9 +94,9 @@ export function newBoard(): Board {
 export function recycleBoard({ memory }: Board): void {
   spareMemory.push(memory);
 }
-const spareMemory: SharedArrayBuffer[] = [];
+const spareMemory: ArrayBufferLike[] = [];
 
-export function boardIn(memory: SharedArrayBuffer): Board {
+export function boardIn(memory: ArrayBufferLike): Board {
   return {
     memory,
     words: new Int32Array(memory),
@@ -106,13 +109,13 @@ export function boardIn(memory: SharedArrayBuffer): Board {
 /** Wakes the worker: there is something to do. */
 export function wakeWorker(words: Int32Array): void {
   Atomics.add(words, Word.work, 1);
-  if (Atomics.exchange(words, Word.sleeping, 0) === 1) Atomics.notify(words, Word.work);
+  if (Atomics.exchange(words, Word.sleeping, 0) === 1) notifyChange(words, Word.work);
 }
 
 /** Notifies the main thread: there is something to process. */
 export function notifyMain(words: Int32Array): void {
   Atomics.add(words, Word.news, 1);
-  Atomics.notify(words, Word.news);
+  notifyChange(words, Word.news);
 }
 
 /** Cancels every launch, stops the worker and ends the watch. */

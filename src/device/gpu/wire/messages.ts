@@ -5,7 +5,7 @@ import { CompileRefusal, type GpuSource } from '../worker/driver.js';
 
 /** The data that a worker is started with. */
 export interface WorkerStart<Own = unknown> {
-  readonly board: SharedArrayBuffer;
+  readonly board: ArrayBufferLike;
   readonly completion: 'poll' | 'callback' | 'sync';
   readonly telemetry: boolean;
   /** Threads that help to copy, for runtimes that access the host's arrays. */
@@ -34,7 +34,7 @@ export interface Requests {
     answer: { readonly locked: boolean; readonly shared?: Uint8Array; readonly address?: number };
   };
   /** Registers existing shared memory under a number. */
-  share: { ask: { readonly number: number; readonly memory: SharedArrayBuffer }; answer: undefined };
+  share: { ask: { readonly number: number; readonly memory: ArrayBufferLike }; answer: undefined };
   /** Loads a program. The answer is the occupancy, if known. */
   load: { ask: GpuSource; answer: number | undefined };
   /** Opens a resident grid, under a number chosen by the main thread; false if that is not possible. */

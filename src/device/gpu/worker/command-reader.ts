@@ -17,7 +17,7 @@ export interface NumberedResources {
 
 /** Host memory that both threads see: shared, or the runtime's own. */
 export interface SharedHostMemory {
-  readonly memory: SharedArrayBuffer | undefined;
+  readonly memory: ArrayBufferLike | undefined;
   /** The driver's object, if the memory is page-locked. */
   readonly locked: LockedRegion | undefined;
 }

@@ -1,5 +1,6 @@
 import { MillraceError } from '../../../kernel/error.js';
 import type { DeviceTelemetry } from '../../device.js';
+import { newMemory } from '../../host-memory.js';
 import type { Grids } from '../resident/grids.js';
 import { ResidentMemory } from '../resident/memory.js';
 import { type Requests, serializeError, type WorkerCall, type WorkerMessage } from '../wire/messages.js';
@@ -93,8 +94,9 @@ export class RequestHandler {
 
   #host({ number, bytes }: Requests['host']['ask']): Requests['host']['answer'] {
     const locked = this.#driver.lock?.(bytes);
-    const shared = locked?.bytes ?? new Uint8Array(new SharedArrayBuffer(bytes));
-    const memory = shared.buffer instanceof SharedArrayBuffer ? shared.buffer : undefined;
+    const shared = locked?.bytes ?? new Uint8Array(newMemory(bytes));
+    // Memory of the runtime is not shared; this thread's own is, with the main thread.
+    const memory = locked && !(shared.buffer instanceof SharedArrayBuffer) ? undefined : shared.buffer;
     this.#options.hosts.add(number, { memory, locked });
     if (locked && memory === undefined) return { locked: true, address: locked.address };
     return { locked: locked !== undefined, shared };

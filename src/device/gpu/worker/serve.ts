@@ -1,4 +1,5 @@
-import { runInThread, type ThreadPort } from '../../pool/threads/threads.js';
+import { waitForChange } from '../../pool/schedule/signal.js';
+import { runInThread, type ThreadPort, type ThreadWork } from '../../pool/threads/threads.js';
 import { nextTurn } from '../../turn.js';
 import { CallTimer } from '../native/calls.js';
 import { boardIn, Word, wakeWorker } from '../wire/board.js';
@@ -15,11 +16,16 @@ import { Loop } from './loop.js';
  * Synchronous: the thread never returns to its event loop, so promises of the driver would never settle. Asynchronous:
  * the event loop runs between turns, for runtimes that answer by promises.
  */
-export function serve<Own>(
-  mode: 'synchronous' | 'asynchronous',
-  open: (own: Own, host: DriverHost) => Driver | Promise<Driver>,
-): void {
-  runInThread<WorkerStart<Own>>((start, ready, port) => {
+export function serve<Own>(mode: LoopMode, open: OpenDriver<Own>): void {
+  runInThread(serving(mode, open));
+}
+
+type LoopMode = 'synchronous' | 'asynchronous';
+type OpenDriver<Own> = (own: Own, host: DriverHost) => Driver | Promise<Driver>;
+
+/** The work of `serve`, for runtimes that may also run in the page's own thread. */
+export function serving<Own>(mode: LoopMode, open: OpenDriver<Own>): ThreadWork<WorkerStart<Own>> {
+  return (start, ready, port) => {
     const board = boardIn(start.board);
     const { words } = board;
     const post = (message: WorkerMessage): void => port.post(message);
@@ -44,7 +50,7 @@ export function serve<Own>(
       ended: (kind, error) => post({ kind, error: serializeError(error instanceof FatalError ? error.error : error) }),
     };
     return mode === 'asynchronous' ? runAsynchronous(life) : runSynchronous(life);
-  });
+  };
 }
 
 /** How long an idle worker polls for work before it sleeps: waking one costs about as much. */
@@ -124,10 +130,8 @@ async function runAsynchronous({ words, port, open, started, ended }: WorkerLife
 /** Like `sleep`, while the event loop turns at least once. */
 async function pause(words: Int32Array, seen: number, ms: number): Promise<void> {
   if (ms <= 0) return new Promise((resolve) => nextTurn(resolve));
-  if (!Atomics.waitAsync) return new Promise((resolve) => setTimeout(resolve, TIMER_MS));
   Atomics.store(words, Word.sleeping, 1);
-  const change = Atomics.waitAsync(words, Word.work, seen, Math.max(ms, TIMER_MS));
-  if (change.async) await change.value;
-  else await new Promise<void>((resolve) => nextTurn(resolve));
+  await (waitForChange(words, Word.work, seen, Math.max(ms, TIMER_MS)) ??
+    new Promise<void>((resolve) => nextTurn(resolve)));
   Atomics.store(words, Word.sleeping, 0);
 }

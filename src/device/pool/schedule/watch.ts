@@ -1,7 +1,6 @@
-/** The polling interval where Atomics.waitAsync is missing (browsers before 2025). */
-const POLL_MS = 1;
+import { notifyChange, waitForChange } from './signal.js';
 
-/** Calls `onChange` when a word of shared memory may have changed, until it returns false. */
+/** Calls `onChange` when a word of memory may have changed, until it returns false. */
 export class WordWatcher {
   readonly #words: Int32Array;
   readonly #word: number;
@@ -25,15 +24,10 @@ export class WordWatcher {
           this.#isWatching = false;
           return;
         }
-        if (!Atomics.waitAsync) {
-          setTimeout(check, POLL_MS);
-          return;
-        }
-        const change = Atomics.waitAsync(this.#words, this.#word, seen);
-        if (change.async) {
-          void change.value.then(check);
-          return;
-        }
+        const change = waitForChange(this.#words, this.#word, seen);
+        if (change === undefined) continue;
+        void change.then(check);
+        return;
       }
     };
     check();
@@ -43,7 +37,7 @@ export class WordWatcher {
   recheck(): void {
     if (this.#isWatching) {
       Atomics.add(this.#words, this.#word, 1);
-      Atomics.notify(this.#words, this.#word);
+      notifyChange(this.#words, this.#word);
     } else {
       this.start();
     }

@@ -1,4 +1,5 @@
 import { deferred } from '../../deferred.js';
+import { hasSharedMemory } from '../../host-memory.js';
 import { collectGarbage } from './collect.js';
 import { newExitHold, threadEnded, threadStarted, waitForThreads } from './hold-exit.js';
 
@@ -27,6 +28,11 @@ export interface ThreadStart {
    * threads that load koffi, which maps some MiB for each thread and never unmaps them.
    */
   readonly isKept?: boolean;
+  /**
+   * Loads the work of `file`, to run in this thread in a page without shared memory; undefined if it needs threads. Data
+   * and messages are then passed as they are, not as copies.
+   */
+  readonly here?: (() => Promise<ThreadWork<never>>) | undefined;
   /** The thread ended by itself, with an error or without. */
   died(cause: unknown): void;
   /** Called with each message that the thread posts. */
@@ -42,9 +48,13 @@ export interface ThreadPort {
   listen(heard: (message: unknown) => void): void;
 }
 
+/** What a thread does with the data it was given. It calls `ready` when it has started. */
+export type ThreadWork<T> = (data: T, ready: () => void, port: ThreadPort) => void | Promise<void>;
+
 export function startThread(start: ThreadStart): Thread {
   const threads = nodeProcess()?.getBuiltinModule?.('node:worker_threads');
-  return threads ? startInNode(threads, start) : startInPage(start);
+  if (threads) return startInNode(threads, start);
+  return start.here && !hasSharedMemory() ? startHere(start.here, start) : startInPage(start);
 }
 
 /** Runs an action when the process, or this thread, ends. Pages never call it. */
@@ -55,7 +65,7 @@ export function atExit(action: () => void): void {
 const exitActions: (() => void)[] = [];
 
 /** Inside a thread: runs its work with the data it was given, then ends the thread. */
-export function runInThread<T>(work: (data: T, ready: () => void, port: ThreadPort) => void | Promise<void>): void {
+export function runInThread<T>(work: ThreadWork<T>): void {
   const threads = nodeProcess()?.getBuiltinModule?.('node:worker_threads');
   if (threads) {
     const port = nodePort(threads);
@@ -162,7 +172,7 @@ function startInNode(threads: typeof import('node:worker_threads'), start: Threa
       else if (message !== IDLE) start.onMessage?.(message);
       else {
         keepIdle(waiting, worker);
-        over(new Error('the work of a thread has ended'), true);
+        over(workEnded(), true);
       }
     };
     worker.on('message', hear).on('error', died).on('exit', exit);
@@ -224,17 +234,17 @@ function startInPage(start: ThreadStart): Thread {
   const worker = new Worker(start.file, { type: 'module', name: start.name });
   const { promise: ended, resolve: end } = deferred<boolean>();
   const ready = new Promise<void>((resolve, reject) => {
-    worker.onmessage = ({ data }) => {
-      if (data === 'ended') end(false);
-      else if (data === 'ready') resolve();
-      else start.onMessage?.(data);
-    };
-    worker.onerror = (event) => {
-      const cause = new Error(event.message ?? `the worker ${start.file.href} cannot be loaded`);
+    const over = (cause: Error): void => {
       end(false);
       reject(cause);
       start.died(cause);
     };
+    worker.onmessage = ({ data }) => {
+      if (data === 'ended') over(workEnded());
+      else if (data === 'ready') resolve();
+      else start.onMessage?.(data);
+    };
+    worker.onerror = ({ message }) => over(new Error(message ?? `the worker ${start.file.href} cannot be loaded`));
   });
   worker.postMessage(start.data);
   return {
@@ -248,6 +258,38 @@ function startInPage(start: ThreadStart): Thread {
     post: (message) => worker.postMessage(message),
   };
 }
+
+/** Runs a thread's work in this thread. Messages arrive after the call that posts them, as they do between threads. */
+function startHere(load: () => Promise<ThreadWork<never>>, start: ThreadStart): Thread {
+  const { promise: ended, resolve: end } = deferred<boolean>();
+  const { promise: ready, resolve, reject } = deferred<void>();
+  const early: unknown[] = [];
+  let hear = (message: unknown): void => void early.push(message);
+  const port: ThreadPort = {
+    post: (message) => queueMicrotask(() => start.onMessage?.(message)),
+    listen: (heard) => {
+      hear = heard;
+      for (const message of early.splice(0)) heard(message);
+    },
+  };
+  const over = (cause: unknown): void => {
+    end(false);
+    reject(cause);
+    start.died(cause);
+  };
+  load()
+    .then((work) => work(start.data as never, resolve, port))
+    .then(() => over(workEnded()), over);
+  return {
+    ready,
+    ended,
+    keepAlive: () => undefined,
+    terminate: () => end(false), // its work was asked to stop, and nothing waits for it any more
+    post: (message) => queueMicrotask(() => hear(message)),
+  };
+}
+
+const workEnded = (): Error => new Error('the work of a thread has ended');
 
 interface PageThread {
   onmessage: (event: { data: unknown }) => void;
