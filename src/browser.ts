@@ -5,7 +5,7 @@ import { openDevicesWith } from './engine/index.js';
 /**
  * Millrace in a page: the kernel language, the engine, the devices available in a page, and the self-test. The build
  * bundles it into `dist/browser/millrace.js`, with the files of its threads in the same folder (`worker.js`,
- * `webgpu-worker.js`, `checker.js`). Threads need a page that is cross-origin isolated.
+ * `webgpu-worker.js`, `checker.js`). The threads of `wasm` need a page that is cross-origin isolated.
  */
 export type {
   ConformanceOptions,
