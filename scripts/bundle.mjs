@@ -26,7 +26,8 @@ await bundle(join('engine', 'verify', 'checker.js'), 'checker.js', false);
 function isOfDevices(id) {
   const [, path] = /[\\/]device[\\/](.*)$/.exec(id) ?? [];
   if (path === undefined) return false;
-  const driver = /^(gpu[\\/]worker[\\/](?!driver\.)|gpu[\\/]resident[\\/]grids|webgpu[\\/](work|driver|memory|submit)\b)/;
+  const driver =
+    /^(gpu[\\/]worker[\\/](?!driver\.)|gpu[\\/]resident[\\/]grids|webgpu[\\/](work|driver|memory|submit)\b)/;
   return !/^conformance/.test(path) && !driver.test(path);
 }
 
