@@ -241,12 +241,7 @@ describe('a pool that misbehaves', () => {
     const reasons = [...miner.tally.reasons.keys()].sort();
     await stop();
     expect(miner.tally.counts).toMatchObject({ rejected: 3, stale: 1 });
-    expect(reasons).toEqual([
-      'Share less than target',
-      'no',
-      'rejected without a reason',
-      'stale',
-    ]);
+    expect(reasons).toEqual(['Share less than target', 'no', 'rejected without a reason', 'stale']);
   });
 
   test('refuses the worker: the next pool is used, and sees only its own credentials', async () => {
