@@ -59,6 +59,7 @@ export const meanings: Readonly<Record<Exclude<PureOp, 'lookup'>, Meaning>> = {
   },
   rem: { word: (a, b) => (b === 0 ? 0 : a % b), big: (a, b) => (b === 0n ? 0n : a % b) },
   neg: { float: (a) => -a, word: (a) => -a, big: (a) => -a },
+  abs: { float: Math.abs, word: Math.abs },
   and: { word: (a, b) => a & b, big: (a, b) => a & b },
   or: { word: (a, b) => a | b, big: (a, b) => a | b },
   xor: { word: (a, b) => a ^ b, big: (a, b) => a ^ b },
@@ -82,6 +83,10 @@ export const meanings: Readonly<Record<Exclude<PureOp, 'lookup'>, Meaning>> = {
   lt: { any: (a, b) => a < b },
   le: { any: (a, b) => a <= b },
   sqrt: { float: Math.sqrt },
+  floor: { float: Math.floor },
+  ceil: { float: Math.ceil },
+  trunc: { float: Math.trunc },
+  round: { float: roundToEven },
   byteSwap: {
     word: (a) => (a << 24) | ((a << 8) & 0xff0000) | ((a >>> 8) & 0xff00) | (a >>> 24),
     big: (a) => {
@@ -94,6 +99,11 @@ export const meanings: Readonly<Record<Exclude<PureOp, 'lookup'>, Meaning>> = {
     big: (a, _b, _c, _d, width) => BigInt(BigInt.asUintN(Number(width), a).toString(2).replaceAll('0', '').length),
   },
   clz: { word: Math.clz32, big: (a, _b, _c, _d, width) => (a === 0n ? width : width - BigInt(a.toString(2).length)) },
+  ctz: {
+    // The lowest set bit alone; of 0 there is none.
+    word: (a) => (a === 0 ? 32 : 31 - Math.clz32(a & -a)),
+    big: (a, _b, _c, _d, width) => (a === 0n ? width : BigInt((a & -a).toString(2).length - 1)),
+  },
   mulHi: { big: (a, b, _c, _d, width) => (a * b) >> width },
   wmadHi: { big: (a, b, c, d, width) => (a * b + c + d) >> width },
   fma: { float: (a, b, c, type) => fusedMultiplyAdd(type, a, b, c) },
@@ -146,6 +156,15 @@ export function outOfBounds(at: Node | Statement, what: string, index: number | 
     asked: at.origin.line,
     advice: 'guard the access with when(), or make the buffer or table larger',
   });
+}
+
+/** Rounds to the nearest integer, ties to even. The magnitude's fraction is exact, so that nothing is rounded twice. */
+function roundToEven(x: number): number {
+  const size = Math.abs(x);
+  const below = Math.floor(size);
+  const fraction = size - below; // NaN for an infinity, which is its own floor
+  const rounded = fraction > 0.5 || (fraction === 0.5 && below % 2 === 1) ? below + 1 : below;
+  return x < 0 || Object.is(x, -0) ? -rounded : rounded;
 }
 
 function convert(from: Scalar, to: Scalar, value: Value): Value {

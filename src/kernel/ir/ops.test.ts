@@ -134,13 +134,14 @@ describe('docs/language.md', () => {
     numeric: 'numbers',
     integer: 'integers',
     unsigned: 'u32, u64',
+    signed: 'i32, floats',
     float: 'floats',
     bitwise: 'integers, bool',
     u32: 'u32',
     u64: 'u64',
     bool: 'bool',
   };
-  const made = { numbers: 'gt ge min max', u32: 'byte', u64: 'lo' };
+  const made = { numbers: 'gt ge min max clamp', u32: 'byte', u64: 'lo', floats: 'mix' };
 
   it('lists the operations of the table by operand type', () => {
     const expected = new Map<string, Set<string>>();

@@ -1,4 +1,4 @@
-import type { Float, Integer, Numeric, Scalar, Unsigned } from '../language/types.js';
+import type { Float, Integer, Numeric, Scalar, Signed, Unsigned } from '../language/types.js';
 
 /**
  * The table of operations: types, class, algebraic rules, C operator. The checker, the methods of `Expr`, the simplifier,
@@ -54,6 +54,7 @@ export interface TypeSets {
   readonly numeric: Numeric;
   readonly integer: Integer;
   readonly unsigned: Unsigned;
+  readonly signed: Signed;
   readonly float: Float;
   readonly bitwise: Integer | 'bool';
   readonly u32: 'u32';
@@ -66,6 +67,7 @@ export const typeSets: { readonly [S in keyof TypeSets]: readonly TypeSets[S][] 
   numeric: ['u32', 'i32', 'u64', 'f32', 'f64'],
   integer: ['u32', 'i32', 'u64'],
   unsigned: ['u32', 'u64'],
+  signed: ['i32', 'f32', 'f64'],
   float: ['f32', 'f64'],
   bitwise: ['u32', 'i32', 'u64', 'bool'],
   u32: ['u32'],
@@ -88,6 +90,8 @@ const rows = {
   /** x % 0 is 0; the result has the dividend's sign. */
   rem: { ...binary, on: 'integer', class: 'divisions', symbol: '%' },
   neg: { ...unary, on: 'numeric', class: 'additions', symbol: '-', isInvolution: true },
+  /** Wraps on i32: the smallest stays itself. On floats it clears the sign. */
+  abs: { ...unary, on: 'signed', class: 'other' },
 
   and: { ...binary, on: 'bitwise', class: 'logic', symbol: '&', commutes: true, identity: -1, absorbing: 0, same: 'x' },
   or: { ...binary, on: 'bitwise', class: 'logic', symbol: '|', commutes: true, identity: 0, absorbing: -1, same: 'x' },
@@ -109,10 +113,19 @@ const rows = {
   le: { ...ordered, on: 'numeric', symbol: '<=', same: 1 },
 
   sqrt: { ...unary, on: 'float', class: 'other' },
+  /** A zero result of these four has the operand's sign; infinities stay, and a NaN is a NaN. */
+  floor: { ...unary, on: 'float', class: 'other' },
+  ceil: { ...unary, on: 'float', class: 'other' },
+  /** Towards zero. */
+  trunc: { ...unary, on: 'float', class: 'other' },
+  /** To the nearest integer, ties to even. */
+  round: { ...unary, on: 'float', class: 'other' },
   byteSwap: { ...unary, on: 'unsigned', class: 'other', isInvolution: true },
   popcount: { args: ['T'], result: 'u32', on: 'integer', class: 'other', method: true },
   /** Leading zeros; the width if the operand is 0. */
   clz: { args: ['T'], result: 'u32', on: 'integer', class: 'other', method: true },
+  /** Trailing zeros; the width if the operand is 0. */
+  ctz: { args: ['T'], result: 'u32', on: 'integer', class: 'other', method: true },
 
   /** The upper half of the product. */
   mulHi: { args: ['T', 'T'], result: 'T', on: 'unsigned', class: 'multiplications', commutes: true },

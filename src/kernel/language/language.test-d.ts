@@ -3,7 +3,7 @@ import { atomic, read, rw } from './buffers.js';
 import { cell, when } from './control.js';
 import { type Expr, lit } from './expr.js';
 import { items } from './items.js';
-import { fma, mulHi, select } from './operations.js';
+import { fma, mix, mulHi, select } from './operations.js';
 import { f32, f64, i32, u8, u32, u64 } from './types.js';
 
 // Code that TypeScript itself must reject. Nothing here runs.
@@ -33,6 +33,12 @@ test('operations belong to types', () => {
   real.rem(2);
   // @ts-expect-error integers have no square root
   word.sqrt();
+  // @ts-expect-error nor are they rounded
+  word.floor();
+  // @ts-expect-error an unsigned integer has no sign
+  word.abs();
+  // @ts-expect-error mix is for floats
+  mix(word, word, word);
   // @ts-expect-error bools do not add
   truth.add(truth);
   // @ts-expect-error nor compare by order

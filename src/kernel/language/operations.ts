@@ -19,6 +19,17 @@ export function max<T extends Numeric>(a: Expr<T>, b: ExprLike<NoInfer<T>>): Exp
   return select(a.lt(other), other, a);
 }
 
+/** Returns x within [lo, hi]: min(max(x, lo), hi), so `hi` if lo > hi, and a NaN if x is one. */
+export function clamp<T extends Numeric>(x: Expr<T>, lo: ExprLike<NoInfer<T>>, hi: ExprLike<NoInfer<T>>): Expr<T> {
+  return min(max(x, lo), hi);
+}
+
+/** Returns a·(1 − t) + b·t, each step rounded: a at t = 0 and b at t = 1 if both are finite. */
+export function mix<T extends Float>(a: Expr<T>, b: ExprLike<NoInfer<T>>, t: ExprLike<NoInfer<T>>): Expr<T> {
+  const part = operand(a.type, t);
+  return apply('add', apply('mul', a, apply('sub', lit(a.type, 1), part)), apply('mul', operand(a.type, b), part));
+}
+
 /** Selects bit by bit: `ones` where the mask's bit is 1, `zeros` where it is 0. */
 export function bitSelect<T extends Unsigned>(
   mask: Expr<T>,

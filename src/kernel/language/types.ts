@@ -5,6 +5,8 @@ export type Scalar = 'u32' | 'i32' | 'u64' | 'f32' | 'f64' | 'bool';
 export type Integer = 'u32' | 'i32' | 'u64';
 export type Unsigned = 'u32' | 'u64';
 export type Float = 'f32' | 'f64';
+/** Types with negative values. */
+export type Signed = 'i32' | Float;
 export type Numeric = Integer | Float;
 
 export const u32 = 'u32';

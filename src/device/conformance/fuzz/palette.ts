@@ -52,8 +52,11 @@ function newPalette(scalars: readonly Scalar[], exact: boolean): Palette {
   };
 }
 
-/** If floats are not exact they are only moved, compared and converted to integers; none is made from other bits. */
-const inexactFloatOperations = /^(eq|ne|lt|le|gt|ge|min|max|select|to\.(u32|i32|u64|bool))\./;
+/**
+ * If floats are not exact they are only moved, compared and converted to integers. `abs` and `floor` of the small floats are
+ * exact; the other roundings give -0.
+ */
+const inexactFloatOperations = /^(eq|ne|lt|le|gt|ge|min|max|clamp|abs|floor|select|to\.(u32|i32|u64|bool))\./;
 /** Small whole numbers and halves: sums of a few of them are exact however they are rounded. */
 const smallFloats: readonly number[] = [0, 1, 2, 3, 0.5, 1.5, 7, 40, 255, 1000, -1, -2, -0.5, -300];
 

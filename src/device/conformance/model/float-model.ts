@@ -30,6 +30,15 @@ export function floatResult(op: string, kind: FloatType, args: readonly number[]
       return fusedMultiplyAdd(kind, a, b, c);
     case 'neg':
       return isNegative(a) ? magnitude(a) : -magnitude(a);
+    case 'abs':
+      return magnitude(a);
+    case 'floor':
+    case 'ceil':
+    case 'trunc':
+    case 'round':
+      return wholeNumber(op, a);
+    case 'mix':
+      return sum(kind, product(kind, a, sum(kind, 1, -c)), product(kind, b, c));
     default:
       throw new TypeError(`the model has no ${op} of floats`);
   }
@@ -71,6 +80,22 @@ function fusedMultiplyAdd(kind: FloatType, a: number, b: number, c: number): num
   const minusProduct = isNegative(a) !== isNegative(b);
   const productIsZero = a === 0 || b === 0;
   return productIsZero && c === 0 && minusProduct && isNegative(c) ? -0 : 0;
+}
+
+/** Returns the integer below, above, towards zero, or nearest (ties to even), found in the exact fraction. */
+function wholeNumber(op: 'floor' | 'ceil' | 'trunc' | 'round', a: number): number {
+  if (!areFinite(a)) return a;
+  const { numerator, denominator } = toFraction(a);
+  const rest = ((numerator % denominator) + denominator) % denominator;
+  const below = (numerator - rest) / denominator;
+  const isUp = {
+    floor: false,
+    ceil: rest > 0n,
+    trunc: rest > 0n && numerator < 0n,
+    round: 2n * rest > denominator || (2n * rest === denominator && below % 2n !== 0n),
+  }[op];
+  const whole = Number(below + (isUp ? 1n : 0n));
+  return whole === 0 ? withSign(0, isNegative(a)) : whole;
 }
 
 /** Computes an integer root with many spare bits and a sticky bit, then rounds. */

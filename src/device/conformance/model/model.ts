@@ -9,6 +9,7 @@ export function modelResult(op: string, type: Scalar, args: readonly Value[]): V
   const [a, b, c] = args as [Value, Value, Value];
   if (op === 'select') return a ? b : c;
   if (op === 'min' || op === 'max') return minOrMax(op, a, b);
+  if (op === 'clamp') return minOrMax('min', minOrMax('max', a, b), c);
   const [conversion, to] = op.split('.') as [string, Scalar?];
   if (to) return conversion === 'to' ? convert(type, to, a) : reinterpret(type, to, a);
   if (type === 'bool') return boolResult(op, args as readonly boolean[]);
@@ -109,6 +110,10 @@ function integerResult(op: string, type: Integer, args: readonly bigint[]): bigi
       return bits.toString(2).split('1').length - 1;
     case 'clz':
       return Number(w) - (bits === 0n ? 0 : bits.toString(2).length);
+    case 'ctz':
+      return bits === 0n ? Number(w) : (/0*$/.exec(bits.toString(2))?.[0].length ?? 0);
+    case 'abs':
+      return a < 0n ? -a : a;
     case 'wmadLo':
       return a * b + c + d;
     case 'wmadHi':

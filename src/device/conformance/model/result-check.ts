@@ -58,4 +58,10 @@ const maxErrors: Readonly<Record<string, MaxError>> = {
     const product = Math.abs(a * b);
     return product < 2 ** 128 ? ulp(product) + ulp(expected) + 2 ** -126 : Number.POSITIVE_INFINITY;
   },
+  // As a·(1 − t) + b·t: the error of 1 − t reaches the product with a, and each product may be flushed to 0.
+  mix: (expected, [a = 0, b = 0, t = 0]) => {
+    const [first, second] = [Math.abs(a * (1 - t)), Math.abs(b * t)];
+    if (Math.max(first, second) >= 2 ** 127) return Number.POSITIVE_INFINITY;
+    return Math.abs(a) * ulp(1 - t) + 2 * ulp(first) + ulp(second) + ulp(expected) + 2 ** -125;
+  },
 };

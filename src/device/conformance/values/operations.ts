@@ -1,11 +1,14 @@
 import {
   addChain,
   bitSelect,
+  clamp,
   type Expr,
+  type Float,
   fma,
   funnel,
   max,
   min,
+  mix,
   mulHi,
   type Numeric,
   type Scalar,
@@ -82,7 +85,11 @@ const compositeOperations: readonly Operation[] = [
     define('ge', type, ['a', 'b'], (a, b) => asNumeric(a).ge(asNumeric(b)), 'bool'),
     define('min', type, ['a', 'b'], (a, b) => min(asNumeric(a), asNumeric(b))),
     define('max', type, ['a', 'b'], (a, b) => max(asNumeric(a), asNumeric(b))),
+    define('clamp', type, ['a', 'b', 'c'], (a, b, c) => clamp(asNumeric(a), asNumeric(b), asNumeric(c))),
   ]),
+  ...typeSets.float.map((type) =>
+    define('mix', type, ['a', 'b', 'c'], (a, b, c) => mix(asFloat(a), asFloat(b), asFloat(c))),
+  ),
   ...typeSets.unsigned.flatMap((type) => {
     const limbs = (name: string, build: (...args: Limbs) => Expr<'u32'> | undefined) =>
       define(name, type, ['a', 'b', 'c', 'd'], (...args) => build(...(args as unknown as Limbs)) as Expr<'u32'>);
@@ -102,6 +109,7 @@ const compositeOperations: readonly Operation[] = [
 
 type Limbs = [Expr<'u32'>, Expr<'u32'>, Expr<'u32'>, Expr<'u32'>];
 const asNumeric = (value: Expr<Scalar>): Expr<Numeric> => value as Expr<Numeric>;
+const asFloat = (value: Expr<Scalar>): Expr<Float> => value as Expr<Float>;
 
 export const scalars: readonly Scalar[] = typeSets.any;
 

@@ -65,6 +65,10 @@ const operations: Record<
   },
   borrow: { traced: (a, b) => subChain([a, b], [b, a]).out, model: (a, b) => BigInt(a + (b << 64n) < b + (a << 64n)) },
   clz: { traced: (a) => a.clz().to(u64), model: (a) => (a === 0n ? 64n : BigInt(64 - a.toString(2).length)) },
+  ctz: {
+    traced: (a) => a.ctz().to(u64),
+    model: (a) => (a === 0n ? 64n : BigInt(a.toString(2).length - 1 - a.toString(2).lastIndexOf('1'))),
+  },
   popcount: {
     traced: (a) => a.popcount().to(u64),
     model: (a) => BigInt([...a.toString(2)].filter((digit) => digit === '1').length),

@@ -129,7 +129,8 @@ class U64Splitter {
       case 'popcount':
         return this.#make('add', 'u32', [this.#make('popcount', 'u32', [x.lo]), this.#make('popcount', 'u32', [x.hi])]);
       case 'clz':
-        return w.clz(x);
+      case 'ctz':
+        return w[node.op](x);
       case 'bits': // to f64
         return this.#make('bits', node.type, [this.#graph.operation('pack', 'u64', [x.lo, x.hi], {}, node.origin)]);
       case 'cast':

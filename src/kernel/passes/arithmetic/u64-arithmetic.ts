@@ -119,6 +119,11 @@ export class U64Arithmetic {
     return this.#u32Op('select', this.#boolOp('eq', a.hi, this.#word(0)), below, this.#u32Op('clz', a.hi));
   }
 
+  ctz(a: WordPair): Node {
+    const above = this.#u32Op('add', this.#u32Op('ctz', a.hi), this.#word(32));
+    return this.#u32Op('select', this.#boolOp('eq', a.lo, this.#word(0)), above, this.#u32Op('ctz', a.lo));
+  }
+
   /** Returns quotient and remainder; x / 0 is x and x % 0 is 0, as for a division by 1. */
   divide(a: WordPair, divisor: WordPair): { quotient: WordPair; remainder: WordPair } {
     const b = this.select(this.eq(divisor, this.zero()), { lo: this.#word(1), hi: this.#word(0) }, divisor);

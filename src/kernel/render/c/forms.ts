@@ -35,6 +35,7 @@ function scalarFunctions(): Record<string, string> {
     const suffix = type === 'u64' ? 'll' : '';
     table[`popcount_${type}`] = `(u32)__builtin_popcount${suffix}((${raw})a)`;
     table[`clz_${type}`] = `a == 0 ? ${bits}u : (u32)__builtin_clz${suffix}((${raw})a)`;
+    table[`ctz_${type}`] = `a == 0 ? ${bits}u : (u32)__builtin_ctz${suffix}((${raw})a)`;
     for (const to of typeSets.numeric) if (type !== to) table[`cast_${type}_${to}`] = `(${to})a`;
     table[`cast_${type}_bool`] = 'a != 0';
   }
@@ -49,6 +50,7 @@ function scalarFunctions(): Record<string, string> {
     table[`borrow_${type}`] = `(${twice})a < (${twice})b + c`;
     table[`bitSelect_${type}`] = '(a & b) | (~a & c)';
   }
+  table.abs_i32 = 'a < 0 ? (i32)(0u - (u32)a) : a';
   table.funnel_u32 = '(u32)(((u64)a << 32 | b) >> (c & 31))';
   table.hi_u64 = '(u32)(a >> 32)';
   table.pack_u32 = '(u64)b << 32 | a';
@@ -60,6 +62,9 @@ function scalarFunctions(): Record<string, string> {
   ] as const) {
     table[`sqrt_${type}`] = `__builtin_sqrt${suffix}(a)`;
     table[`fma_${type}`] = `__builtin_fma${suffix}(a, b, c)`;
+    table[`abs_${type}`] = `__builtin_fabs${suffix}(a)`;
+    for (const op of ['floor', 'ceil', 'trunc']) table[`${op}_${type}`] = `__builtin_${op}${suffix}(a)`;
+    table[`round_${type}`] = `__builtin_rint${suffix}(a)`; // the rounding mode is always to nearest, ties to even
     // Not -a: GCC turns -(a·b + c) into one instruction, -(a·b) - c, which gives +0 instead of -0.
     table[`neg_${type}`] = `bits_${raw}_${type}(bits_${type}_${raw}(a) ^ ${sign})`;
     Object.assign(table, fromFloat(type, suffix, '0xffffffffffffffffull', '0ull'));
@@ -120,6 +125,9 @@ function wholeGangFunctions(): Record<string, string> {
   table.pack_u32_v = `(${widened('b')} << 32) | ${widened('a')}`;
   table.neg_f32_v = '(f32v)((u32v)a ^ 0x80000000u)';
   table.neg_f64_v = '(f64v)((u64v)a ^ 0x8000000000000000ull)';
+  table.abs_f32_v = '(f32v)((u32v)a & 0x7fffffffu)';
+  table.abs_f64_v = '(f64v)((u64v)a & 0x7fffffffffffffffull)';
+  table.abs_i32_v = '(i32v)(((u32v)a ^ (u32v)(a >> 31)) - (u32v)(a >> 31))';
   for (const type of typeSets.unsigned) {
     const v = `${type}v`;
     table[`bitSelect_${type}_v`] = '(a & b) | (~a & c)';

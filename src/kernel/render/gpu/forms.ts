@@ -121,6 +121,7 @@ export function cFamily(ull: string): OperationTable {
     shl_i32_const: '(i32)((u32)$a << $b)',
   };
   const functions: Record<string, string> = {
+    abs_i32: 'a < 0 ? (i32)(0u - (u32)a) : a',
     bitSelect_u32: '(a & b) | (~a & c)',
     bitSelect_u64: '(a & b) | (~a & c)',
     wmadHi_u32: '(u32)(((u64)a * b + c + d) >> 32)',

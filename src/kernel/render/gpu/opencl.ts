@@ -48,6 +48,12 @@ const table: OperationTable = {
     ...family.forms,
     sqrt: 'sqrt($a)',
     fma: 'fma($a, $b, $c)',
+    abs_f32: 'fabs($a)',
+    abs_f64: 'fabs($a)',
+    floor: 'floor($a)',
+    ceil: 'ceil($a)',
+    trunc: 'trunc($a)',
+    round: 'rint($a)',
     bits_u32_f32: 'as_float($a)',
     bits_i32_f32: 'as_float($a)',
     bits_f32_u32: 'as_uint($a)',
@@ -79,6 +85,10 @@ const table: OperationTable = {
   },
   functions: {
     ...family.functions,
+    // ctz() is of OpenCL 2.0. The ones below the lowest set bit; all of them if there is none.
+    ctz_u32: 'popcount(~a & (a - 1u))',
+    ctz_i32: 'popcount(~(u32)a & ((u32)a - 1u))',
+    ctz_u64: '(u32)popcount(~a & (a - 1ul))',
     wmadHi_u64: 'const u64 x = a * b + c, y = x + d; return mul_hi(a, b) + (x < c) + (y < d);',
   },
 };

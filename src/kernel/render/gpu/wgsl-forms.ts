@@ -12,6 +12,11 @@ export const wgslTable: OperationTable = {
     select: 'select($c, $b, $a)',
     sqrt: 'sqrt($a)',
     fma: 'fma($a, $b, $c)',
+    abs: 'abs($a)', // of the smallest i32, itself
+    floor: 'floor($a)',
+    ceil: 'ceil($a)',
+    trunc: 'trunc($a)',
+    round: 'round($a)', // ties to even
     shl_u32_const: '$a << $bu',
     shl_i32_const: '$a << $bu',
     shr_u32_const: '$a >> $bu',
@@ -20,6 +25,8 @@ export const wgslTable: OperationTable = {
     popcount_i32: 'u32(countOneBits($a))',
     clz_u32: 'countLeadingZeros($a)',
     clz_i32: 'u32(countLeadingZeros($a))',
+    ctz_u32: 'countTrailingZeros($a)',
+    ctz_i32: 'u32(countTrailingZeros($a))',
     cast_u32_i32: 'bitcast<i32>($a)',
     cast_i32_u32: 'bitcast<u32>($a)',
     cast_u32_f32: 'f32($a)',

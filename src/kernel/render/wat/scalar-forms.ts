@@ -18,7 +18,9 @@ export function scalarForm(node: Node): string {
 }
 
 /** Operations that are a Wasm instruction with the same name, on types that have no form below. */
-const instructions: ReadonlySet<string> = new Set('add sub mul div neg sqrt and or xor eq ne lt le'.split(' '));
+const instructions: ReadonlySet<string> = new Set(
+  'add sub mul div neg abs sqrt floor ceil trunc and or xor eq ne lt le'.split(' '),
+);
 
 function isHarmlessDivision({ op, args }: Node): boolean {
   const divisor = args[1];
@@ -67,7 +69,10 @@ const upper = (x: string): string => `(i32.wrap_i64 (i64.shr_u ${x} (i64.const 3
 function makeForms(): Record<string, string> {
   const forms: Record<string, string> = { ...words(), ...doubleWords(), not_bool: '(i32.eqz A)', any_bool: 'A' };
   for (const type of typeSets.integer) Object.assign(forms, integerForms(type));
-  for (const type of typeSets.float) forms[`fma_${type}`] = `(call $fma_${type} A B C)`;
+  for (const type of typeSets.float) {
+    forms[`fma_${type}`] = `(call $fma_${type} A B C)`;
+    forms[`round_${type}`] = `(${type}.nearest A)`;
+  }
   for (const type of typeSets.any) forms[`select_${type}`] = '(select B C A)';
   return { ...forms, ...conversions() };
 }
@@ -88,11 +93,13 @@ function integerForms(type: 'u32' | 'i32' | 'u64'): Record<string, string> {
     le: `(${on}.le_${sign} A B)`,
     popcount: type === 'u64' ? '(i32.wrap_i64 (i64.popcnt A))' : '(i32.popcnt A)',
     clz: type === 'u64' ? '(i32.wrap_i64 (i64.clz A))' : '(i32.clz A)',
+    ctz: type === 'u64' ? '(i32.wrap_i64 (i64.ctz A))' : '(i32.ctz A)',
     bitSelect: `(${on}.xor C (${on}.and A (${on}.xor B C)))`,
   });
 }
 
 const words = (): Record<string, string> => ({
+  abs_i32: '(select (i32.sub (i32.const 0) A) A (i32.lt_s A (i32.const 0)))',
   byteSwap_u32:
     '(i32.or (i32.and (i32.rotl A (i32.const 8)) (i32.const 0xff00ff)) (i32.and (i32.rotr A (i32.const 8)) (i32.const 0xff00ff00)))',
   mulHi_u32: upper(`(i64.mul ${wide('A')} ${wide('B')})`),

@@ -26,7 +26,9 @@ function makeForms(): Record<string, string> {
   for (const type of typeSets.float) {
     for (const op of ['add', 'sub', 'mul', 'div', 'eq', 'ne', 'lt', 'le'])
       forms[`${op}_${type}`] = `(${shapeOf(type)}.${op} A B)`;
-    for (const op of ['neg', 'sqrt']) forms[`${op}_${type}`] = `(${shapeOf(type)}.${op} A)`;
+    for (const op of ['neg', 'abs', 'sqrt', 'floor', 'ceil', 'trunc'])
+      forms[`${op}_${type}`] = `(${shapeOf(type)}.${op} A)`;
+    forms[`round_${type}`] = `(${shapeOf(type)}.nearest A)`;
   }
   return forms;
 }
@@ -62,6 +64,11 @@ function below(a: string, b: string): string {
 }
 
 const onesInWords = '(i32x4.extadd_pairwise_i16x8_u (i16x8.extadd_pairwise_i8x16_u (i8x16.popcnt A)))';
+const onesInDoubleWords = `(i64x2.add ${onesInWords} (i64x2.shr_u ${onesInWords} (i32.const 32)))`;
+/** The ones below the lowest set bit; all of them if there is none. Their number is that of the trailing zeros. */
+const trailing = (shape: string, one: string): string => `(v128.andnot (${shape}.sub A (v128.const ${one})) A)`;
+const trailingInWords = onesInWords.replace('A', trailing('i32x4', 'i32x4 1 1 1 1'));
+const trailingInDoubleWords = onesInDoubleWords.replaceAll(/\bA\b/g, trailing('i64x2', 'i64x2 1 1'));
 
 function words(): Record<string, string> {
   const product = (half: string): string => `(i64x2.extmul_${half}_i32x4_u A B)`;
@@ -72,6 +79,9 @@ function words(): Record<string, string> {
     byteSwap_u32: '(i8x16.shuffle 3 2 1 0 7 6 5 4 11 10 9 8 15 14 13 12 A A)',
     popcount_u32: onesInWords,
     popcount_i32: onesInWords,
+    ctz_u32: trailingInWords,
+    ctz_i32: trailingInWords,
+    abs_i32: '(i32x4.abs A)',
     mulHi_u32: highWords(product('low'), product('high')),
     wmadHi_u32: highWords(sum('low'), sum('high')),
     // A mask is -1 if true.
@@ -86,7 +96,8 @@ function words(): Record<string, string> {
 const doubleWords = (): Record<string, string> => ({
   hi_u64: '(i64x2.shr_u A (i32.const 32))',
   byteSwap_u64: '(i8x16.shuffle 7 6 5 4 3 2 1 0 15 14 13 12 11 10 9 8 A A)',
-  popcount_u64: `(i64x2.add ${onesInWords} (i64x2.shr_u ${onesInWords} (i32.const 32)))`,
+  popcount_u64: onesInDoubleWords,
+  ctz_u64: trailingInDoubleWords,
   carry_u64: `(i64x2.neg (v128.or ${below('(i64x2.add A B)', 'A')} ${below('(i64x2.add (i64x2.add A B) C)', 'C')}))`,
   borrow_u64: `(i64x2.neg (v128.or ${below('A', 'B')} ${below('(i64x2.sub A B)', 'C')}))`,
 });
