@@ -12,13 +12,16 @@ export interface Case {
 
 /**
  * `exact-floats`: correctly rounded floats with NaN, infinities, -0 and denormals. WGSL guarantees neither this nor f64.
- * An OpenCL device may refuse kernels that use f32, or only f32 division and square roots (`f32-divide`).
+ * An OpenCL device may refuse kernels that use f32, only f32 division and square roots (`f32-divide`), or atomics of u64,
+ * which WGSL lacks.
  */
-export type Ability = 'f64' | 'f32' | 'f32-divide' | 'exact-floats';
+export type Ability = 'f64' | 'f32' | 'f32-divide' | 'exact-floats' | 'u64-atomics';
 
-/** Devices other than OpenCL have f32 without listing it as a capability. */
+/** Devices other than OpenCL have f32, and but for WebGPU atomics of u64, without listing them as capabilities. */
 export const hasAbility = ({ info }: Pick<Device, 'info'>, ability: Ability): boolean =>
-  info.capabilities.includes(ability) || (info.kind !== 'opencl' && (ability === 'f32' || ability === 'f32-divide'));
+  info.capabilities.includes(ability) ||
+  (info.kind !== 'opencl' && (ability === 'f32' || ability === 'f32-divide')) ||
+  (info.kind !== 'opencl' && info.kind !== 'webgpu' && ability === 'u64-atomics');
 
 /** For a case about one type. */
 export const needsOfType = (type: Scalar): readonly Ability[] => (type === 'f32' || type === 'f64' ? [type] : []);
@@ -28,6 +31,7 @@ const missingReasons: Readonly<Record<Ability, string>> = {
   f32: 'the device has no f32',
   'f32-divide': 'the device has no f32 division',
   'exact-floats': 'the device does not round floats exactly',
+  'u64-atomics': 'the device has no atomics of u64',
 };
 
 /** Thrown by a case that does not apply to a device; the message says why. */

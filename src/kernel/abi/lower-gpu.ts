@@ -70,7 +70,10 @@ const targets: Readonly<Record<GpuTarget, TargetTraits>> = {
     nativeKeys: [],
     factor: 'computed',
     compilerOptions: openclOptions,
-    language: (program, _, workgroup) => openclLanguage(usesType(program, 'f64'), workgroup),
+    language: (program, _, workgroup) => {
+      const usesWideAtomics = program.buffers.some(({ kind, type }) => kind === 'atomic' && type === 'u64');
+      return openclLanguage({ usesDoubles: usesType(program, 'f64'), usesWideAtomics }, workgroup);
+    },
   },
   wgsl: {
     nearLimit: 16 * 1024,
@@ -155,7 +158,7 @@ function broadcastTypes({ kind, body }: HoistedProgram, language: GpuLanguage): 
     for (const statement of block) {
       if (statement.kind === 'load' && language.memory.needsBroadcast(statement.place.buffer))
         types.add(statement.place.buffer.type);
-      if (statement.kind === 'atomic' && statement.op === 'load') types.add('u32');
+      if (statement.kind === 'atomic' && statement.op === 'load') types.add(statement.place.buffer.type);
       if (statement.kind === 'when') [statement.body, statement.otherwise].forEach(walk);
       if (statement.kind === 'loop') walk(statement.body);
       if (statement.kind === 'while') [statement.test, statement.body].forEach(walk);

@@ -9,6 +9,7 @@ import {
   loopIndex,
   type Node,
   nodeReadAtEnd,
+  operandsOf,
   type Program,
   readNodes,
   type Statement,
@@ -89,9 +90,11 @@ function typeProblem(statement: Statement): string | undefined {
         ? undefined
         : 'a stored value has a different type from its buffer';
     case 'atomic':
-      return statement.place.buffer.kind === 'atomic' || isNearWords(statement.place.buffer)
+      if (statement.place.buffer.kind !== 'atomic' && !isNearWords(statement.place.buffer))
+        return `atomic access to the ${statement.place.buffer.kind} buffer ${statement.place.buffer.name}`;
+      return operandsOf(statement).every((node) => node.type === statement.place.buffer.type)
         ? undefined
-        : `atomic access to the ${statement.place.buffer.kind} buffer ${statement.place.buffer.name}`;
+        : 'an operand of an atomic access has a different type from its buffer';
     case 'load':
       return statement.place.buffer.kind === 'atomic'
         ? `plain access to the atomic buffer ${statement.place.buffer.name}`

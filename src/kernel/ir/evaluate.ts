@@ -11,7 +11,7 @@ import {
 } from '../language/types.js';
 import { fusedMultiplyAdd, round } from './fused-multiply-add.js';
 import type { PureOp } from './ops.js';
-import type { Node, Statement } from './program.js';
+import type { AtomicOp, Node, Statement } from './program.js';
 
 /**
  * Evaluates a pure operation on host values. This is the language's definition: the interpreter, constant folding and all
@@ -133,6 +133,41 @@ export const meanings: Readonly<Record<Exclude<PureOp, 'lookup'>, Meaning>> = {
 const uniformMeanings = new Map(
   Object.entries(meanings).map(([op, { any, float, word, big }]: [string, Meaning]) => [op, { any, float, word, big }]),
 );
+
+/** Returns what an atomic access leaves in memory that held `before`. `expected` is that of compareExchange. */
+export function atomicResult(op: AtomicOp, before: Value, value: Value, expected: Value): Value {
+  return typeof before === 'bigint'
+    ? BigInt.asUintN(64, wideUpdates[op](before, value as bigint, expected as bigint))
+    : wordUpdates[op](before as number, value as number, expected as number) >>> 0;
+}
+
+type Updates<V> = Readonly<Record<AtomicOp, (before: V, value: V, expected: V) => V>>;
+const wordUpdates: Updates<number> = {
+  add: (before, value) => before + value,
+  sub: (before, value) => before - value,
+  and: (before, value) => before & value,
+  or: (before, value) => before | value,
+  xor: (before, value) => before ^ value,
+  min: Math.min,
+  max: Math.max,
+  exchange: (_, value) => value,
+  compareExchange: (before, value, expected) => (before === expected ? value : before),
+  load: (before) => before,
+  store: (_, value) => value,
+};
+const wideUpdates: Updates<bigint> = {
+  add: (before, value) => before + value,
+  sub: (before, value) => before - value,
+  and: (before, value) => before & value,
+  or: (before, value) => before | value,
+  xor: (before, value) => before ^ value,
+  min: (before, value) => (value < before ? value : before),
+  max: (before, value) => (value > before ? value : before),
+  exchange: (_, value) => value,
+  compareExchange: (before, value, expected) => (before === expected ? value : before),
+  load: (before) => before,
+  store: (_, value) => value,
+};
 
 /** Evaluates nodes in order, operands before users, into `known`; `earlier` holds values that are already known. */
 export function evaluateNodes(

@@ -1,7 +1,7 @@
 import { implicitValues, RING_HEADER_WORDS, ringCapacity, ringLayout } from '../abi/harness.js';
 import { type FieldValues, fieldValues } from '../language/params.js';
 import { bytesOf, fromWords, type Scalar, toWords, type Value } from '../language/types.js';
-import { evaluate, evaluateNodes, outOfBounds } from './evaluate.js';
+import { atomicResult, evaluate, evaluateNodes, outOfBounds } from './evaluate.js';
 import {
   type Block,
   type BufferDecl,
@@ -247,11 +247,12 @@ class Interpreter {
   }
 
   #atomic(statement: Extract<Statement, { kind: 'atomic' }>): void {
-    const value = statement.value ? this.#number(statement.value) : 0;
+    const value = statement.value ? this.#value(statement.value) : 0;
+    const expected = statement.expected ? this.#value(statement.expected) : 0;
     const { memory, at } = this.#locate(statement, statement.place, 1);
-    const before = memory[at] as number;
+    const before = memory[at] as Value;
     if (statement.result) this.#values.set(statement.result, before);
-    if (statement.op !== 'load') memory[at] = atomicResult(statement.op, before, value) as never;
+    memory[at] = atomicResult(statement.op, before, value, expected) as never;
   }
 
   #emit(values: readonly Node[]): void {
@@ -263,22 +264,6 @@ class Interpreter {
     if (slot >= ringCapacity(this.#program, ring.byteLength)) return;
     const words = [this.#item, ...values.flatMap((node) => toWords(node.type, this.#value(node)))];
     ring.set(words, RING_HEADER_WORDS + slot * recordWords);
-  }
-}
-
-function atomicResult(op: 'add' | 'or' | 'min' | 'max' | 'exchange' | 'store', before: number, value: number): number {
-  switch (op) {
-    case 'add':
-      return (before + value) >>> 0;
-    case 'or':
-      return (before | value) >>> 0;
-    case 'min':
-      return Math.min(before, value);
-    case 'max':
-      return Math.max(before, value);
-    case 'exchange':
-    case 'store':
-      return value;
   }
 }
 

@@ -83,7 +83,19 @@ export interface Place {
   readonly index: Node;
 }
 
-export type AtomicOp = 'add' | 'or' | 'min' | 'max' | 'exchange' | 'load' | 'store';
+/** All but `store` have the previous value as their result. */
+export type AtomicOp =
+  | 'add'
+  | 'sub'
+  | 'and'
+  | 'or'
+  | 'xor'
+  | 'min'
+  | 'max'
+  | 'exchange'
+  | 'compareExchange'
+  | 'load'
+  | 'store';
 
 /** Lanes and names of arguments and results for the target text that replaces a std function's generic body. */
 export interface NativeShape {
@@ -130,6 +142,8 @@ export type Statement = StatementBase &
         readonly op: AtomicOp;
         readonly place: Place;
         readonly value?: Node;
+        /** compareExchange: `value` is stored only if this is the previous value. */
+        readonly expected?: Node;
         readonly result?: Node;
       }
     | { readonly kind: 'when'; readonly condition: Node; readonly body: Block; readonly otherwise: Block }
@@ -267,7 +281,7 @@ function ownReads(statement: Statement): readonly Node[] {
     case 'store':
       return [...addressNodes(statement.place), ...statement.values];
     case 'atomic':
-      return statement.value ? [...addressNodes(statement.place), statement.value] : addressNodes(statement.place);
+      return [...addressNodes(statement.place), ...operandsOf(statement)];
     case 'when':
     case 'break':
       return [statement.condition];
@@ -285,6 +299,11 @@ function ownReads(statement: Statement): readonly Node[] {
     case 'native':
       return statement.args;
   }
+}
+
+/** Returns the values that an atomic access takes, in their order on all targets. */
+export function operandsOf({ expected, value }: Extract<Statement, { kind: 'atomic' }>): readonly Node[] {
+  return value ? (expected ? [expected, value] : [value]) : [];
 }
 
 /** Returns the locals that a statement defines in its block (a loop's index belongs to the loop's body). */

@@ -1,7 +1,7 @@
-import type { AtomicOp, BufferDecl, Place } from '../ir/program.js';
+import type { AtomicOp, BufferDecl, Node, Place } from '../ir/program.js';
 import { Expr, type ExprLike, operand } from './expr.js';
 import { currentTrace } from './trace.js';
-import type { Numeric } from './types.js';
+import type { Numeric, Unsigned } from './types.js';
 
 /** A buffer's declaration in a signature. */
 export interface ReadSpec<T extends Numeric | 'u8' = Numeric | 'u8'> {
@@ -12,16 +12,20 @@ export interface RwSpec<T extends Numeric = Numeric> {
   readonly kind: 'rw';
   readonly type: T;
 }
-export interface AtomicSpec {
+export interface AtomicSpec<T extends Unsigned = Unsigned> {
   readonly kind: 'atomic';
-  readonly type: 'u32';
+  readonly type: T;
 }
 export type BufferSpec = ReadSpec | RwSpec | AtomicSpec;
 
 export const read = <T extends Numeric | 'u8'>(type: T): ReadSpec<T> => ({ kind: 'read', type });
 export const rw = <T extends Numeric>(type: T): RwSpec<T> => ({ kind: 'rw', type });
-/** Declares words for atomic access only: u32, relaxed. */
-export const atomic = (): AtomicSpec => ({ kind: 'atomic', type: 'u32' });
+/** Declares elements for atomic access only, relaxed: u32, or u64 on devices that have it. */
+export function atomic(): AtomicSpec<'u32'>;
+export function atomic<T extends Unsigned>(type: T): AtomicSpec<T>;
+export function atomic(type: Unsigned = 'u32'): AtomicSpec {
+  return { kind: 'atomic', type };
+}
 
 export type BufferOf<D> =
   D extends ReadSpec<infer T>
@@ -30,8 +34,8 @@ export type BufferOf<D> =
       : ByteBuffer
     : D extends RwSpec<infer T>
       ? RwBuffer<T>
-      : D extends AtomicSpec
-        ? AtomicBuffer
+      : D extends AtomicSpec<infer T>
+        ? AtomicBuffer<T>
         : never;
 
 /** A view of a buffer from a given quad (four elements) on. A view of the whole buffer has no base. */
@@ -63,15 +67,28 @@ export class View {
   }
 
   /** Adds one atomic update; its result is the previous value. */
-  protected atomicUpdate(op: AtomicOp, index: ExprLike<'u32'>, value: ExprLike<'u32'>): Expr<'u32'> {
+  protected atomicUpdate<T extends Unsigned>(
+    op: AtomicOp,
+    index: ExprLike<'u32'>,
+    value: ExprLike<T>,
+    expected?: ExprLike<T>,
+  ): Expr<T> {
     const trace = currentTrace();
-    const node = operand('u32', value).node;
-    trace.checkUse(node);
+    const type = this.decl.type as T;
+    const checked = (given: ExprLike<T>): Node => {
+      const { node } = operand(type, given);
+      trace.checkUse(node);
+      return node;
+    };
+    const operands = {
+      ...(expected === undefined ? {} : { expected: checked(expected) }),
+      value: checked(value),
+    };
     trace.checkEffect('an atomic update');
     const place = this.place(index);
-    const result = trace.local('u32');
-    trace.add({ kind: 'atomic', op, place, value: node, result });
-    return new Expr('u32', result);
+    const result = trace.local(type);
+    trace.add({ kind: 'atomic', op, place, ...operands, result });
+    return new Expr(type, result);
   }
 }
 
@@ -153,36 +170,53 @@ export class ByteBuffer extends View {
   }
 }
 
-/** u32 words under relaxed atomics. `add`, `or`, `min`, `max` and `exchange` return the previous value. */
-export class AtomicBuffer extends View {
-  slice(firstQuad: ExprLike<'u32'> | ExprLike<'u64'>): AtomicBuffer {
+/** Elements under relaxed atomics. All methods but `store` return the previous value. */
+export class AtomicBuffer<T extends Unsigned = 'u32'> extends View {
+  get type(): T {
+    return this.decl.type as T;
+  }
+
+  slice(firstQuad: ExprLike<'u32'> | ExprLike<'u64'>): AtomicBuffer<T> {
     return new AtomicBuffer(this.decl, this.sliceBase(firstQuad));
   }
-  add(index: ExprLike<'u32'>, value: ExprLike<'u32'>): Expr<'u32'> {
+  add(index: ExprLike<'u32'>, value: ExprLike<T>): Expr<T> {
     return this.atomicUpdate('add', index, value);
   }
-  or(index: ExprLike<'u32'>, value: ExprLike<'u32'>): Expr<'u32'> {
+  sub(index: ExprLike<'u32'>, value: ExprLike<T>): Expr<T> {
+    return this.atomicUpdate('sub', index, value);
+  }
+  and(index: ExprLike<'u32'>, value: ExprLike<T>): Expr<T> {
+    return this.atomicUpdate('and', index, value);
+  }
+  or(index: ExprLike<'u32'>, value: ExprLike<T>): Expr<T> {
     return this.atomicUpdate('or', index, value);
   }
-  min(index: ExprLike<'u32'>, value: ExprLike<'u32'>): Expr<'u32'> {
+  xor(index: ExprLike<'u32'>, value: ExprLike<T>): Expr<T> {
+    return this.atomicUpdate('xor', index, value);
+  }
+  min(index: ExprLike<'u32'>, value: ExprLike<T>): Expr<T> {
     return this.atomicUpdate('min', index, value);
   }
-  max(index: ExprLike<'u32'>, value: ExprLike<'u32'>): Expr<'u32'> {
+  max(index: ExprLike<'u32'>, value: ExprLike<T>): Expr<T> {
     return this.atomicUpdate('max', index, value);
   }
-  exchange(index: ExprLike<'u32'>, value: ExprLike<'u32'>): Expr<'u32'> {
+  exchange(index: ExprLike<'u32'>, value: ExprLike<T>): Expr<T> {
     return this.atomicUpdate('exchange', index, value);
   }
-  load(index: ExprLike<'u32'>): Expr<'u32'> {
+  /** Stores `value` if the element is `expected`. It was stored if the result is `expected`; it never fails by chance. */
+  compareExchange(index: ExprLike<'u32'>, expected: ExprLike<T>, value: ExprLike<T>): Expr<T> {
+    return this.atomicUpdate('compareExchange', index, value, expected);
+  }
+  load(index: ExprLike<'u32'>): Expr<T> {
     const trace = currentTrace();
     const place = this.place(index);
-    const result = trace.local('u32');
+    const result = trace.local(this.type);
     trace.add({ kind: 'atomic', op: 'load', place, result });
-    return new Expr('u32', result);
+    return new Expr(this.type, result);
   }
-  store(index: ExprLike<'u32'>, value: ExprLike<'u32'>): void {
+  store(index: ExprLike<'u32'>, value: ExprLike<T>): void {
     const trace = currentTrace();
-    const node = operand('u32', value).node;
+    const node = operand(this.type, value).node;
     trace.checkUse(node);
     trace.checkEffect('an atomic store');
     trace.add({ kind: 'atomic', op: 'store', place: this.place(index), value: node });

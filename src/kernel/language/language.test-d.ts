@@ -63,7 +63,7 @@ test('a signature types its kernel', () => {
     'typed',
     {
       job: { seed: u32, key: [u64, 2] },
-      buffers: { x: read(f64), y: rw(f32), n: atomic(), text: read(u8) },
+      buffers: { x: read(f64), y: rw(f32), n: atomic(), wide: atomic(u64), text: read(u8) },
       hit: { at: u32 },
     },
     ({ job, buffers, emit, index }) => {
@@ -72,6 +72,10 @@ test('a signature types its kernel', () => {
       expectTypeOf(index).toEqualTypeOf<Expr<'u64'>>();
       expectTypeOf(buffers.x.at(0)).toEqualTypeOf<Expr<'f64'>>();
       expectTypeOf(buffers.text.at(0)).toEqualTypeOf<Expr<'u32'>>();
+      expectTypeOf(buffers.n.xor(0, 1)).toEqualTypeOf<Expr<'u32'>>();
+      expectTypeOf(buffers.wide.compareExchange(0, 1n, index)).toEqualTypeOf<Expr<'u64'>>();
+      // @ts-expect-error a u32 does not go into atomics of u64
+      buffers.wide.add(0, job.seed);
       // @ts-expect-error no such field
       job.other;
       // @ts-expect-error a read buffer is not written

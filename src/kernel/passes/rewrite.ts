@@ -34,6 +34,7 @@ export function rewriteStatement(statement: Statement, { read, define, block }: 
       return {
         ...statement,
         place: place(statement.place),
+        ...(statement.expected ? { expected: read(statement.expected) } : {}),
         ...(statement.value ? { value: read(statement.value) } : {}),
         ...(statement.result ? { result: define(statement.result) } : {}),
       };

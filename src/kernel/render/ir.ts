@@ -1,4 +1,13 @@
-import type { Block, CellDecl, HoistedProgram, Node, Place, Program, Statement } from '../ir/program.js';
+import {
+  type Block,
+  type CellDecl,
+  type HoistedProgram,
+  type Node,
+  operandsOf,
+  type Place,
+  type Program,
+  type Statement,
+} from '../ir/program.js';
 
 /** Prints the IR, one statement per line, after the passes that all targets share. */
 export function renderIr(program: Program | HoistedProgram): string {
@@ -82,7 +91,7 @@ export function renderIr(program: Program | HoistedProgram): string {
       case 'prefetch':
         return [`prefetch ${at(statement.place)}`];
       case 'atomic': {
-        const what = `atomic ${statement.op} ${at(statement.place)}${statement.value ? `, ${text(statement.value)}` : ''}`;
+        const what = [`atomic ${statement.op} ${at(statement.place)}`, ...operandsOf(statement).map(text)].join(', ');
         return [statement.result ? `${define(statement.result)} = ${what}` : what];
       }
       case 'when': {

@@ -22,6 +22,7 @@ import {
   type Table,
   table,
   tiles,
+  type Unsigned,
   type Value,
   when,
   whileTrue,
@@ -67,7 +68,7 @@ function buffersOf(recipe: Recipe): Record<string, BufferSpec> {
     if (step.kind === 'byte') specs.bytes = read('u8');
     if (step.kind === 'own' || step.kind === 'store' || step.kind === 'storeQuad' || step.kind === 'far')
       specs[`own-${step.type}`] = rw(step.type);
-    if (step.kind === 'tally' || step.kind === 'atomic') specs.tally = atomic();
+    if (step.kind === 'tally' || step.kind === 'atomic') specs[`tally-${step.type}`] = atomic(step.type);
     for (const block of blocksOf(step)) block.forEach(visit);
   };
   recipe.steps.forEach(visit);
@@ -165,7 +166,7 @@ class Builder {
     const { buffers } = this.#context;
     const input = (type: Numeric) => buffers[`in-${type}`] as ReadBuffer<Numeric>;
     const own = (type: Numeric) => buffers[`own-${type}`] as RwBuffer<Numeric>;
-    const tally = buffers.tally as AtomicBuffer;
+    const tallyOf = (type: Unsigned) => buffers[`tally-${type}`] as AtomicBuffer<Unsigned>;
     switch (step.kind) {
       case 'operation':
         return void define(step.id, this.#operation(byName.get(step.name) as Operation, step.args, names));
@@ -211,15 +212,21 @@ class Builder {
         if (!names.readOnlyCells?.has(step.cell)) names.cells.get(step.cell)?.set(operandOf(step.type, step.value));
         return;
       case 'tally':
-        return void tally[step.op](SHARED_ATOMICS.indexOf(step.op), operandOf('u32', step.value));
+        return void tallyOf(step.type)[step.op](SHARED_ATOMICS.indexOf(step.op), operandOf(step.type, step.value));
       case 'atomic': {
         const at = item.mul(2).add(SHARED_ATOMICS.length + step.word);
+        const tally = tallyOf(step.type);
         if (step.op === 'load') return void define(step.id, tally.load(at));
         if (step.op === 'store') {
-          tally.store(at, operandOf('u32', step.value));
+          tally.store(at, operandOf(step.type, step.value));
           return;
         }
-        return void define(step.id, tally[step.op](at, operandOf('u32', step.value)));
+        const value = operandOf(step.type, step.value);
+        if (step.op !== 'compareExchange') return void define(step.id, tally[step.op](at, value));
+        // Half of the values are the expected one: the lowest bit decides.
+        const expected: Expr<Unsigned> = operandOf(step.type, step.expected);
+        const known = select(expected.and(1).eq(1), tally.load(at), expected);
+        return void define(step.id, tally.compareExchange(at, known, value));
       }
       case 'emit':
         this.#context.emit(

@@ -67,7 +67,7 @@ function statesOf({ types }: Inputs, { buffers, ring }: Output, items: readonly 
   return items.map((item) => {
     const elements = Object.entries(buffers).flatMap(([name, data]) => {
       if (name.startsWith('own-')) return part(data, 4 * item, 4);
-      return name === 'tally' ? part(data, SHARED_ATOMICS.length + 2 * item, 2) : [];
+      return name.startsWith('tally-') ? part(data, SHARED_ATOMICS.length + 2 * item, 2) : [];
     });
     return [...elements, ...hits.filter((hit) => hit.startsWith(`item ${item},`)).sort()].join(' ');
   });

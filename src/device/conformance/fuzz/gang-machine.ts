@@ -1,5 +1,5 @@
 import { fromWords, JobParameters, type Value, wordsOf } from '../../../kernel/index.js';
-import { evaluate, outOfBounds } from '../../../kernel/ir/evaluate.js';
+import { atomicResult, evaluate, outOfBounds } from '../../../kernel/ir/evaluate.js';
 import {
   type Block,
   type BufferDecl,
@@ -283,23 +283,14 @@ class GangMachine {
   }
 
   #atomic(statement: Extract<Statement, { kind: 'atomic' }>): void {
-    const { op, place, value, result, mask } = statement;
-    const previousValues: Value[] = this.#allLanes.map(() => 0x5a5a5a5a);
+    const { op, place, value, expected, result, mask } = statement;
+    const previousValues: Value[] = this.#allLanes.map(() => (result ? inactiveValue(result) : 0));
     this.#forEachLane(mask, (lane) => {
       const { memory, at } = this.#locate(statement, place, 1, lane);
-      const before = memory[at] as number;
+      const before = memory[at] as Value;
       previousValues[lane] = before;
-      const operand = value ? (this.#lane(value, lane) as number) : 0;
-      const after = {
-        add: before + operand,
-        or: before | operand,
-        min: Math.min(before, operand),
-        max: Math.max(before, operand),
-        exchange: operand,
-        store: operand,
-        load: before,
-      }[op];
-      memory[at] = (after >>> 0) as never;
+      const operand = (node: Node | undefined) => (node ? this.#lane(node, lane) : 0);
+      memory[at] = atomicResult(op, before, operand(value), operand(expected)) as never;
     });
     if (result)
       this.#values.set(result, this.#activeLanes.length === 1 ? (previousValues[0] as Value) : previousValues);

@@ -34,7 +34,7 @@ interface Scope {
   readonly isInRegion?: boolean;
 }
 
-const ownAtomics: readonly OwnAtomic[] = ['add', 'or', 'min', 'max', 'exchange', 'load', 'store'];
+const ownAtomics: readonly OwnAtomic[] = [...SHARED_ATOMICS, 'exchange', 'compareExchange', 'load', 'store'];
 /** Maximum rounds of a loop by its nesting depth; bounds the work of an item. */
 const maxRoundsByDepth = [6, 4, 2, 2];
 
@@ -95,7 +95,7 @@ class Generator {
     }
     const last = made.values.slice(-16);
     for (const { id } of last.filter(({ type }) => type === 'bool').slice(-3)) {
-      const body: RecipeStep[] = [{ kind: 'tally', op: 'add', value: this.#literal('u32') }];
+      const body: RecipeStep[] = [{ kind: 'tally', type: 'u32', op: 'add', value: this.#literal('u32') }];
       tail.push({ kind: 'when', condition: { kind: 'value', id }, body, otherwise: [] });
     }
     for (const type of this.#palette.numeric) {
@@ -189,14 +189,17 @@ class Generator {
       if (random.chance(0.4)) return { kind: 'get', id: this.#nextId++, cell: cell.id, type: cell.type };
       return { kind: 'set', cell: cell.id, type: cell.type, value: operand(cell.type) };
     }
-    if (dice < 82) return { kind: 'tally', op: random.pick(SHARED_ATOMICS), value: operand('u32') };
+    const word = random.pick(this.#palette.atomics);
+    if (dice < 82) return { kind: 'tally', type: word, op: random.pick(SHARED_ATOMICS), value: operand(word) };
     if (dice < 83)
       return {
         kind: 'atomic',
         id: this.#nextId++,
+        type: word,
         op: random.pick(ownAtomics),
         word: random.chance(0.5) ? 1 : 0,
-        value: operand('u32'),
+        value: operand(word),
+        expected: operand(word),
       };
     if (dice < 84) return { kind: 'emit', values: this.#palette.scalars.map(operand) };
     if (dice < 90 && isInLoop) return { kind: 'break', condition: this.#condition(scope, add) };
@@ -336,9 +339,9 @@ function definition(step: RecipeStep, tables: readonly TableRecipe[]): TypedId |
     case 'own':
     case 'cell':
     case 'get':
+    case 'atomic':
       return { id: step.id, type: step.type };
     case 'byte':
-    case 'atomic':
       return { id: step.id, type: 'u32' };
     case 'lookup':
       return { id: step.id, type: tables[step.table]?.type ?? 'u32' };

@@ -1,4 +1,4 @@
-import type { Numeric, Scalar, Value } from '../../../kernel/index.js';
+import type { Numeric, Scalar, Unsigned, Value } from '../../../kernel/index.js';
 import type { Device } from '../../device.js';
 import { hasAbility, needsOfType } from '../case.js';
 import type { Random } from '../model/random.js';
@@ -11,6 +11,8 @@ export interface Palette {
   readonly numeric: readonly Numeric[];
   /** Types that tiles add up. */
   readonly sums: readonly Numeric[];
+  /** Types of atomic accesses. */
+  readonly atomics: readonly Unsigned[];
   readonly operations: readonly Operation[];
   readonly comparisons: readonly Operation[];
   /** Returns a literal, a job value or an element of a buffer. */
@@ -19,12 +21,12 @@ export interface Palette {
 
 export function paletteOf(device: Device): Palette {
   const types = fullPalette.scalars.filter((type) => needsOfType(type).every((ability) => hasAbility(device, ability)));
-  return types.includes('f64') && hasAbility(device, 'exact-floats')
-    ? fullPalette
-    : newPalette(types, hasAbility(device, 'exact-floats'));
+  const exact = hasAbility(device, 'exact-floats');
+  const wideAtomics = hasAbility(device, 'u64-atomics');
+  return types.includes('f64') && exact && wideAtomics ? fullPalette : newPalette(types, exact, wideAtomics);
 }
 
-function newPalette(scalars: readonly Scalar[], exact: boolean): Palette {
+function newPalette(scalars: readonly Scalar[], exact: boolean, wideAtomics: boolean): Palette {
   const numeric = scalars.filter((type): type is Numeric => type !== 'bool');
   const isLoose = (type: Scalar) => !exact && (type === 'f32' || type === 'f64');
   const all = operations.filter(
@@ -41,6 +43,7 @@ function newPalette(scalars: readonly Scalar[], exact: boolean): Palette {
     scalars,
     numeric,
     sums: numeric.filter((type) => !isLoose(type)),
+    atomics: wideAtomics ? ['u32', 'u64'] : ['u32'],
     operations: all,
     comparisons: all.filter(({ result, uses }) => result === 'bool' && uses.length === 2),
     value: (type, random) =>
@@ -61,4 +64,4 @@ const inexactFloatOperations = /^(eq|ne|lt|le|gt|ge|min|max|clamp|abs|floor|sele
 const smallFloats: readonly number[] = [0, 1, 2, 3, 0.5, 1.5, 7, 40, 255, 1000, -1, -2, -0.5, -300];
 
 /** The palette of a device that supports the whole language. */
-export const fullPalette: Palette = newPalette(['u32', 'i32', 'u64', 'f32', 'f64', 'bool'], true);
+export const fullPalette: Palette = newPalette(['u32', 'i32', 'u64', 'f32', 'f64', 'bool'], true, true);

@@ -78,9 +78,12 @@ function statement(step: RecipeStep, { indent, types }: PrintContext, lines: str
     case 'set':
       return void line(`c${step.cell}.set(${text(step.value, step.type)});`);
     case 'tally':
-      return void line(`tally.${step.op}(${step.op}Word, ${text(step.value, 'u32')});`);
-    case 'atomic':
-      return void line(`const v${step.id} = tally.${step.op}(ownWord${step.word}, ${text(step.value, 'u32')});`);
+      return void line(`tally.${step.type}.${step.op}(${step.op}Word, ${text(step.value, step.type)});`);
+    case 'atomic': {
+      const expected = step.op === 'compareExchange' ? `${text(step.expected, step.type)} /* itself if odd */, ` : '';
+      const what = `tally.${step.type}.${step.op}(ownWord${step.word}, ${expected}${text(step.value, step.type)})`;
+      return void line(`const v${step.id} = ${what};`);
+    }
     case 'emit':
       return void line(`emit(${step.values.map((value, i) => text(value, types[i] ?? 'u32')).join(', ')});`);
     case 'break':

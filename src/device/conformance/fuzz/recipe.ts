@@ -1,4 +1,4 @@
-import type { Numeric, Scalar, Value } from '../../../kernel/index.js';
+import type { Numeric, Scalar, Unsigned, Value } from '../../../kernel/index.js';
 import type { NearRecipe, TileStep } from './tile-recipe.js';
 
 /**
@@ -29,8 +29,8 @@ export type Operand =
   | { readonly kind: 'job'; readonly at: 0 | 1 }
   | { readonly kind: 'chunk' };
 
-export type SharedAtomic = 'add' | 'or' | 'min' | 'max';
-export type OwnAtomic = SharedAtomic | 'exchange' | 'load' | 'store';
+export type SharedAtomic = 'add' | 'sub' | 'and' | 'or' | 'xor' | 'min' | 'max';
+export type OwnAtomic = SharedAtomic | 'exchange' | 'compareExchange' | 'load' | 'store';
 
 export type RecipeStep =
   /** One operation of `operations.ts`, by its name. */
@@ -68,14 +68,17 @@ export type RecipeStep =
   | { readonly kind: 'get'; readonly id: number; readonly cell: number; readonly type: Scalar }
   | { readonly kind: 'set'; readonly cell: number; readonly type: Scalar; readonly value: Operand }
   /** On a word that all items share and that only this operation changes: the order does not matter. */
-  | { readonly kind: 'tally'; readonly op: SharedAtomic; readonly value: Operand }
+  | { readonly kind: 'tally'; readonly type: Unsigned; readonly op: SharedAtomic; readonly value: Operand }
   /** On one of the item's own two words. */
   | {
       readonly kind: 'atomic';
       readonly id: number;
+      readonly type: Unsigned;
       readonly op: OwnAtomic;
       readonly word: 0 | 1;
       readonly value: Operand;
+      /** Of compareExchange. Where its lowest bit is 1, the word's own value is expected instead. */
+      readonly expected: Operand;
     }
   | { readonly kind: 'emit'; readonly values: readonly Operand[] }
   | {
@@ -112,8 +115,8 @@ export const hitFields = (types: readonly Scalar[]): Record<string, Scalar> =>
 
 /** Elements of each input buffer and bytes of the byte buffer; a power of two. */
 export const INPUT_LENGTH = 64;
-/** Words of the tally that all items share: one per operation. Each item's own two follow. */
-export const SHARED_ATOMICS: readonly SharedAtomic[] = ['add', 'or', 'min', 'max'];
+/** The elements of a tally that all items share: one per operation. Each item's own two follow. */
+export const SHARED_ATOMICS: readonly SharedAtomic[] = ['add', 'sub', 'and', 'or', 'xor', 'min', 'max'];
 
 export function blocksOf(step: RecipeStep): readonly (readonly RecipeStep[])[] {
   switch (step.kind) {

@@ -110,6 +110,7 @@ const operandKeys: ReadonlySet<string> = new Set([
   'index',
   'base',
   'value',
+  'expected',
   'values',
   'condition',
   'which',

@@ -68,7 +68,9 @@ export function randomInputs(random: Random, palette: Palette = fullPalette, max
       ...Object.fromEntries(numeric.map((type) => [`in-${type}`, randomData(type, INPUT_LENGTH)])),
       bytes: Uint8Array.from({ length: INPUT_LENGTH }, () => random.below(256)),
       ...Object.fromEntries(numeric.map((type) => [`own-${type}`, owned(type, Math.max(4, 4 * count * owners))])),
-      tally: owned('u32', SHARED_ATOMICS.length + 2 * count * owners),
+      ...Object.fromEntries(
+        palette.atomics.map((type) => [`tally-${type}`, owned(type, SHARED_ATOMICS.length + 2 * count * owners)]),
+      ),
     },
   };
 }

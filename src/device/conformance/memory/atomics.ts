@@ -1,6 +1,6 @@
-import { atomic, items, rw, when } from '../../../kernel/index.js';
-import { type Case, check } from '../case.js';
-import { expectEqual, Rig } from '../rig.js';
+import { atomic, cell, items, rw, type Unsigned, when, whileTrue } from '../../../kernel/index.js';
+import { type Case, check, expectError, hasAbility, Skip } from '../case.js';
+import { dataOf, expectEqual, Rig, zeros } from '../rig.js';
 import { variantsOf } from '../streams/behaviour.js';
 
 const COUNT = 5000;
@@ -109,4 +109,110 @@ const before: Case = {
   },
 };
 
-export const atomics: readonly Case[] = [totals, before];
+/** An odd number of each width, whose products with 1, 2, 3 … spread over all bits. */
+const factors = { u32: 2654435761n, u64: 0x9e37_79b9_7f4a_7c15n } as const;
+
+/** Every update by every item on a few elements of its own operation, then compare-exchange in a loop. */
+const updates = (type: Unsigned): Case => ({
+  name: `atomics/${type}: every update, and sums and maxima by compare-exchange`,
+  ...(type === 'u64' ? { needs: ['u64-atomics'] } : {}),
+  run: async (device) => {
+    const N = 900;
+    const kernel = items(
+      `updates-${type}`,
+      { buffers: { all: atomic(type), own: rw(type) } },
+      ({ item, buffers: { all, own } }) => {
+        const x = item.add(1).to(type).mul(factors[type]);
+        all.add(0, x);
+        all.sub(1, x);
+        all.and(2, x.or(factors[type] >> 3n));
+        all.or(3, x.and(factors[type] >> 3n));
+        all.xor(4, x);
+        all.min(5, x);
+        all.max(6, x);
+        // A sum and a maximum by compare-exchange: every item repeats until its own update is stored.
+        const add = cell(type, all.load(7));
+        const isAdded = cell('bool', false);
+        whileTrue(
+          () => isAdded.not(),
+          () => {
+            const seen = all.compareExchange(7, add, add.add(x));
+            isAdded.set(seen.eq(add));
+            add.set(seen);
+          },
+        );
+        const seen = cell(type, all.load(8));
+        whileTrue(
+          () => seen.lt(x),
+          () => seen.set(all.compareExchange(8, seen, x)),
+        );
+        // Element 9 never has this value: nothing is stored, with or without a result.
+        all.compareExchange(9, 12345, x);
+        const fixed = all.compareExchange(9, 0, 0);
+        // The item's own element, through every update; each result is the value before.
+        const view = all.slice(4);
+        const steps = [
+          view.exchange(item, x),
+          view.compareExchange(item, x, 40),
+          view.compareExchange(item, 41, 7),
+          view.sub(item, 42),
+          view.and(item, x.not()),
+          view.xor(item, x),
+          view.load(item).add(fixed),
+        ];
+        view.store(item, x);
+        when(item.and(1).eq(0), () => view.sub(item, 1));
+        for (let quad = 0; quad < 2; quad++)
+          own.set4(item.mul(2).add(quad), [0, 1, 2, 3].map((k) => steps[4 * quad + k] ?? x));
+      },
+    );
+    const bits = type === 'u32' ? 32 : 64;
+    const wrap = (value: bigint): bigint => BigInt.asUintN(bits, value);
+    const ones = wrap(-1n);
+    const xs = Array.from({ length: N }, (_, i) => wrap(BigInt(i + 1) * factors[type]));
+    const part = factors[type] >> 3n;
+    const sum = wrap(xs.reduce((total, x) => total + x, 0n));
+    const most = xs.reduce((max, x) => (x > max ? x : max), 0n);
+    const start = [0n, 0n, ones, 0n, 0n, ones, 0n, 0n, 0n, 99n, ...Array<bigint>(6).fill(0n), ...xs.map(() => 5n)];
+    const expected = [
+      sum,
+      wrap(-sum),
+      xs.reduce((all, x) => all & (x | part), ones),
+      xs.reduce((all, x) => all | (x & part), 0n),
+      xs.reduce((all, x) => all ^ x, 0n),
+      xs.reduce((min, x) => (x < min ? x : min), ones),
+      most,
+      sum,
+      most,
+      ...start.slice(9, 16),
+      ...xs.map((x, i) => (i % 2 === 0 ? wrap(x - 1n) : x)),
+    ];
+    const before = xs.flatMap((x) => {
+      const less = wrap(40n - 42n);
+      const masked = less & wrap(~x);
+      return [5n, x, 40n, 40n, less, masked, wrap((masked ^ x) + 99n), x];
+    });
+    const asValues = (list: readonly bigint[]) => (type === 'u64' ? list : list.map(Number));
+    for (const options of variantsOf(device)) {
+      await Rig.with(device, async (rig) => {
+        const buffers = { all: dataOf(type, asValues(start)), own: zeros(type, 8 * N) };
+        const outcome = await rig.run(await device.compile(kernel, options), { count: N, buffers });
+        expectEqual(`${type} with ${JSON.stringify(options)}`, outcome.buffers.all, asValues(expected));
+        expectEqual(`the values before, with ${JSON.stringify(options)}`, outcome.buffers.own, asValues(before));
+      });
+    }
+  },
+});
+
+/** Where u64 has no atomics, the kernel is refused before it runs. */
+const refused: Case = {
+  name: 'atomics/u64 is refused with the reason where the device has none',
+  run: async (device) => {
+    if (hasAbility(device, 'u64-atomics')) throw new Skip('the device has atomics of u64');
+    const kernel = items('wide-tally', { buffers: { all: atomic('u64') } }, ({ buffers }) => buffers.all.add(0, 1n));
+    const error = await expectError('device-capability', 'a kernel with atomics of u64', () => device.compile(kernel));
+    check(/atomic access to u64/.test(error.message), () => `the message is ${error.message}`);
+  },
+};
+
+export const atomics: readonly Case[] = [totals, before, updates('u32'), updates('u64'), refused];

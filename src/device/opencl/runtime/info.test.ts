@@ -46,6 +46,12 @@ test.each<[string, Partial<ClDevice>, string[]]>([
     ['u64', 'f32', 'f32-divide', 'exact-floats', 'atomics'],
   ],
   ['has no fused multiply-add for doubles', { double: EXACT }, ['u64', 'atomics']],
+  [
+    'has atomics of u64',
+    { extensions: new Set(['cl_khr_int64_base_atomics', 'cl_khr_int64_extended_atomics']) },
+    ['u64', 'atomics', 'u64-atomics'],
+  ],
+  ['has half of the atomics of u64', { extensions: new Set(['cl_khr_int64_base_atomics']) }, ['u64', 'atomics']],
   ['has no long integers', { profile: 'EMBEDDED_PROFILE' }, ['atomics']],
   ['is PoCL for AArch64', { ...pocl, version: 'OpenCL 3.0 PoCL HSTR: pthread-aarch64-unknown-linux-gnu-(null)' }, all],
   // 32-bit ARM vectors flush denormals, as PoCL reports.

@@ -142,10 +142,12 @@ class InfoReader {
 const EXACT_DOUBLE = CL.FP_DENORM | CL.FP_INF_NAN | CL.FP_ROUND_TO_NEAREST | CL.FP_FMA;
 const EXACT_SINGLE = CL.FP_DENORM | CL.FP_INF_NAN | CL.FP_ROUND_TO_NEAREST;
 
+const wideAtomics = ['cl_khr_int64_base_atomics', 'cl_khr_int64_extended_atomics'];
+
 /**
  * The capabilities that a kernel may require. `f32`: sums and products as in IEEE 754, denormals included;
  * `f32-divide`: quotients and square roots correctly rounded too, which OpenCL leaves to the device. `exact-floats` is
- * both. Atomics on 32-bit words are in every device since OpenCL 1.1.
+ * both. Atomics on 32-bit words are in every device since OpenCL 1.1; those on u64 are two extensions.
  */
 export function capabilitiesOf(device: ClDevice): readonly string[] {
   const { profile, extensions, single, double, subgroups, architecture } = device;
@@ -160,6 +162,7 @@ export function capabilitiesOf(device: ClDevice): readonly string[] {
     ...(quotients ? ['f32-divide'] : []),
     ...(sums && quotients ? ['exact-floats'] : []),
     'atomics',
+    ...(wideAtomics.every((name) => extensions.has(name)) ? ['u64-atomics'] : []),
     ...(subgroups ? ['subgroups'] : []),
     ...(architecture === undefined ? [] : [`sm_${architecture}`]),
   ];

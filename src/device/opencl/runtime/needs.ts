@@ -8,6 +8,7 @@ const needDescriptions = {
   u64: '64-bit integers, for addresses (optional in the embedded profile)',
   f64: 'double precision (cl_khr_fp64)',
   f32: 'single precision with denormals and infinities',
+  'u64-atomics': 'atomic access to u64 (cl_khr_int64_base_atomics, cl_khr_int64_extended_atomics)',
   'f32-divide': 'correctly rounded division and square root of f32 (CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT)',
 } as const;
 type Need = keyof typeof needDescriptions;
@@ -38,6 +39,7 @@ export function needsOf({ body, buffers, near }: HoistedProgram): ReadonlySet<Ne
   const visit = (statements: readonly Statement[]): void => {
     for (const statement of statements) {
       if (statement.kind === 'cell') type(statement.cell.type);
+      if (statement.kind === 'atomic' && statement.place.buffer.type === 'u64') needs.add('u64-atomics');
       innerBlocks(statement).forEach(visit);
     }
   };

@@ -3,6 +3,7 @@ import {
   type CellDecl,
   innerBlocks,
   type Node,
+  operandsOf,
   type Program,
   type Statement,
   type TableDecl,
@@ -233,7 +234,7 @@ export function removeUnused<P extends Program>(program: P): P {
         need(...nodesOfPlace(statement.place));
         return statement;
       case 'atomic':
-        need(...nodesOfPlace(statement.place), ...(statement.value ? [statement.value] : []));
+        need(...nodesOfPlace(statement.place), ...operandsOf(statement));
         if (!statement.result || used.has(statement.result)) return statement;
         return statement.op === 'load' ? undefined : withoutResult(statement);
       case 'emit':

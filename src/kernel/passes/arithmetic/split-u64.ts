@@ -322,10 +322,12 @@ class U64Splitter {
           { ...statement, place: this.#place(statement.place, statement.place.buffer.type === 'u64' ? 1 : 0, 0) },
         ];
       case 'atomic':
+        if (statement.place.buffer.type === 'u64') throw this.#unsupported('an atomic access to u64');
         return [
           {
             ...statement,
             place: this.#place(statement.place, 0, 0),
+            ...(statement.expected ? { expected: this.#word(statement.expected) } : {}),
             ...(statement.value ? { value: this.#word(statement.value) } : {}),
             ...(statement.result ? { result: this.#word(statement.result) } : {}),
           },

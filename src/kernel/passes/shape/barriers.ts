@@ -185,6 +185,9 @@ class BarrierFinder {
   }
 }
 
+/** Atomic accesses whose order matters, even if all of them are alike. */
+const inOrder: ReadonlySet<AtomicOp> = new Set(['store', 'exchange', 'compareExchange'] as const);
+
 const writeByAll = (memory: MemoryArea): Access => ({ memory, mode: 'write', threads: 2 });
 
 /**
@@ -200,7 +203,7 @@ function accesses(block: Block, threads: ThreadSet): Access[] {
     if (statement.kind === 'load') return [{ memory, mode: 'read', threads }];
     if (statement.kind === 'store') return [{ memory, mode: 'write', threads }];
     if (statement.op === 'load') return [{ memory, mode: 'read', threads }];
-    const update = statement.result || statement.op === 'store' ? undefined : statement.op;
+    const update = statement.result || inOrder.has(statement.op) ? undefined : statement.op;
     return [{ memory, mode: 'write', threads, update }];
   });
 }

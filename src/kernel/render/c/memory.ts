@@ -1,4 +1,12 @@
-import type { AtomicOp, Block, HoistedProgram, Node, Place, TableDecl } from '../../ir/program.js';
+import {
+  type AtomicOp,
+  type Block,
+  type HoistedProgram,
+  type Node,
+  operandsOf,
+  type Place,
+  type TableDecl,
+} from '../../ir/program.js';
 import type { Origin } from '../../language/origin.js';
 import { type Scalar, type Value, wordsOf } from '../../language/types.js';
 import type { Gang } from '../../passes/shape/gang.js';
@@ -285,16 +293,17 @@ export class CMemory {
   }
 
   #atomic(statement: Extract<EffectStatement, { kind: 'atomic' }>, names: EffectNames): string[] {
-    const { place, op, value, result } = statement;
+    const { place, op, result } = statement;
+    const { type } = place.buffer;
     const at = this.#address(place, names, 1, statement.origin);
-    const operand = value && names.value(value);
+    const operands = operandsOf(statement).map((node) => names.value(node));
     const name = result && names.define(result);
     const act = (lane: string) => (address: string) => {
-      const cell = `&${element(place, address, 0)}`;
-      const call = this.#atomicCall(op, operand ? `${cell}, ${laneOf(operand, lane)}` : cell);
+      const args = [`&${element(place, address, 0)}`, ...operands.map((operand) => laneOf(operand, lane))];
+      const call = this.#atomicCall(op, type, args.join(', '));
       return name ? `${name}${lane} = ${call};` : `${call};`;
     };
-    const declared = name ? [`u32${names.mask ? 'v' : ''} ${name} = {0};`] : [];
+    const declared = name ? [`${vectorType(type, names.mask !== undefined)} ${name} = {0};`] : [];
     if (!names.mask) return [...declared, this.#guarded(at(''), act(''))];
     return [
       ...declared,
@@ -302,10 +311,13 @@ export class CMemory {
     ];
   }
 
-  #atomicCall(op: AtomicOp, args: string): string {
+  #atomicCall(op: AtomicOp, type: Scalar, args: string): string {
     switch (op) {
       case 'add':
+      case 'sub':
+      case 'and':
       case 'or':
+      case 'xor':
         return `__atomic_fetch_${op}(${args}, __ATOMIC_RELAXED)`;
       case 'exchange':
       case 'load':
@@ -313,8 +325,11 @@ export class CMemory {
         return `__atomic_${op}_n(${args}, __ATOMIC_RELAXED)`;
       case 'min':
       case 'max':
-        this.#preludes.add(atomicExtreme(op));
-        return `atomic_${op}(${args})`;
+        this.#preludes.add(atomicExtreme(op, type));
+        return `${atomicName(op, type)}(${args})`;
+      case 'compareExchange':
+        this.#preludes.add(atomicCompareExchange(type));
+        return `${atomicName(op, type)}(${args})`;
     }
   }
 
@@ -434,12 +449,22 @@ function jobTableText(table: TableDecl, at: string): string {
   }
 }
 
-function atomicExtreme(op: 'min' | 'max'): string {
+const atomicName = (op: AtomicOp, type: Scalar): string => `atomic_${op}${type === 'u32' ? '' : `_${type}`}`;
+
+function atomicExtreme(op: 'min' | 'max', type: Scalar): string {
   const better = op === 'min' ? '<' : '>';
   return (
-    `static inline u32 atomic_${op}(u32 *cell, u32 value) {\n` +
-    '  u32 seen = __atomic_load_n(cell, __ATOMIC_RELAXED);\n' +
+    `static inline ${type} ${atomicName(op, type)}(${type} *cell, ${type} value) {\n` +
+    `  ${type} seen = __atomic_load_n(cell, __ATOMIC_RELAXED);\n` +
     `  while (value ${better} seen && !__atomic_compare_exchange_n(cell, &seen, value, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}\n` +
     '  return seen;\n}'
+  );
+}
+
+function atomicCompareExchange(type: Scalar): string {
+  return (
+    `static inline ${type} ${atomicName('compareExchange', type)}(${type} *cell, ${type} expected, ${type} value) {\n` +
+    '  __atomic_compare_exchange_n(cell, &expected, value, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);\n' +
+    '  return expected;\n}'
   );
 }

@@ -105,7 +105,17 @@ const pieces = (type: Scalar, quad: string): { type: string; width: 2 | 4; at: r
   return { type: vector, width, at: width === 4 ? [quad] : [`(${quad}) * 2u`, `(${quad}) * 2u + 1u`] };
 };
 
-const calls = { add: 'atomicAdd', or: 'atomicOr', min: 'atomicMin', max: 'atomicMax', exchange: 'atomicExch' } as const;
+const calls = {
+  add: 'atomicAdd',
+  sub: 'atomicSub',
+  and: 'atomicAnd',
+  or: 'atomicOr',
+  xor: 'atomicXor',
+  min: 'atomicMin',
+  max: 'atomicMax',
+  exchange: 'atomicExch',
+  compareExchange: 'atomicCAS',
+} as const;
 
 const memory: MemoryForms = {
   address: 'u64',
@@ -130,11 +140,13 @@ const memory: MemoryForms = {
       return `((${type} *)${bufferName(decl)})[${index}] = make_${type}(${own});`;
     });
   },
-  atomic(op, decl, at, value) {
+  atomic(op, decl, at, operands) {
     const cell = `${bufferName(decl)}[${at}]`;
-    if (op === 'load') return `*(volatile u32 *)&${cell}`;
-    if (op === 'store') return `*(volatile u32 *)&${cell} = ${value}`;
-    return `${calls[op]}(&${cell}, ${value})`;
+    const plain = `*(volatile ${decl.type} *)&${cell}`;
+    if (op === 'load') return plain;
+    if (op === 'store') return `${plain} = ${operands[0]}`;
+    if (op === 'sub' && decl.type === 'u64') return `atomicAdd(&${cell}, 0ull - ${operands[0]})`; // there is no other
+    return `${calls[op]}(&${[cell, ...operands].join(', ')})`;
   },
   prefetch: (decl, quad) => {
     const bytes = bytesOf[decl.type] * 4;
@@ -210,7 +222,7 @@ export function cudaArguments({ bindings, launch }: GridShape): string[] {
     tables: () => 'const u32 *__restrict__ tables',
     read: (name, type) => `const ${type} *__restrict__ ${name}`,
     rw: (name, type) => `${type} *__restrict__ ${name}`,
-    atomic: (name) => `u32 *${name}`,
+    atomic: (name, type) => `${type} *${name}`,
   };
   return bindings.map((binding) => forms[binding.kind](bufferName(binding), binding.type));
 }

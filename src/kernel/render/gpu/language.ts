@@ -27,8 +27,10 @@ export interface MemoryForms {
   /** Returns lines that read a quad into new constants; undefined if the buffer must be read element by element. */
   readQuad(decl: BufferDecl, quad: string, names: readonly string[]): string[] | undefined;
   writeQuad(decl: BufferDecl, quad: string, values: readonly string[]): string[] | undefined;
-  /** Returns an expression whose value is the previous one. */
-  atomic(op: AtomicOp, decl: BufferDecl, at: string, value: string): string;
+  /** Returns an expression whose value is the previous one. `operands` are the value, or for compareExchange two. */
+  atomic(op: AtomicOp, decl: BufferDecl, at: string, operands: readonly string[]): string;
+  /** Returns the function that such an expression calls; undefined if the language has it. */
+  atomicFunction?(op: AtomicOp, decl: BufferDecl): string | undefined;
   prefetch(decl: BufferDecl, quad: string): string[];
   barrier(fence: Fence): string[];
   /** Reads workgroup memory at an address that is the same for all threads, in a form that marks the value as uniform. */

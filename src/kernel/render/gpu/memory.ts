@@ -1,4 +1,4 @@
-import type { Node, Place, TableDecl } from '../../ir/program.js';
+import { type Node, operandsOf, type Place, type TableDecl } from '../../ir/program.js';
 import type { Origin } from '../../language/origin.js';
 import type { EffectNames, EffectStatement, Operand } from '../c/c-like.js';
 import { lengthName, tableName } from '../names.js';
@@ -115,7 +115,7 @@ export class GpuMemory {
     const { lines, at } = this.#address(statement, names, results.length);
     const wait = memory.uniformLoadIsBarrier ? [] : memory.barrier({ near: true, global: false });
     const read = (k: number) =>
-      statement.kind === 'load' ? memory.read(buffer, plus(at, k)) : memory.atomic('load', buffer, plus(at, k), '');
+      statement.kind === 'load' ? memory.read(buffer, plus(at, k)) : memory.atomic('load', buffer, plus(at, k), []);
     return [
       ...lines,
       ...results.flatMap((node, k) => [
@@ -141,16 +141,20 @@ export class GpuMemory {
   }
 
   #atomic(statement: Extract<EffectStatement, { kind: 'atomic' }>, names: EffectNames): string[] {
-    const { place, op, value, result } = statement;
-    const { memory, syntax, typeName } = this.#language;
+    const { place, op, result } = statement;
+    const { memory, syntax, typeName, literal } = this.#language;
+    const { type } = place.buffer;
     if (!this.#scope.isParallel && op === 'load') return this.#broadcastLoad(statement, names);
-    const operand = value ? names.value(value).text : '';
+    const operands = operandsOf(statement).map((node) => names.value(node).text);
     const { lines, at } = this.#address(statement, names, 1);
-    const call = memory.atomic(op, place.buffer, at, operand);
+    const definition = memory.atomicFunction?.(op, place.buffer);
+    if (definition) this.#preludes.add(definition);
+    const call = memory.atomic(op, place.buffer, at, operands);
     if (!result) return [...lines, this.#guarded(at, `${call};`)];
     const name = names.define(result);
-    if (!this.#layout.checked) return [...lines, syntax.constant(typeName('u32'), name, call)];
-    return [...lines, syntax.variable(typeName('u32'), name, '0u'), this.#guarded(at, `${name} = ${call};`)];
+    if (!this.#layout.checked) return [...lines, syntax.constant(typeName(type), name, call)];
+    const zero = literal(type, type === 'u64' ? 0n : 0);
+    return [...lines, syntax.variable(typeName(type), name, zero), this.#guarded(at, `${name} = ${call};`)];
   }
 
   /** Prints a native body with plain names. */

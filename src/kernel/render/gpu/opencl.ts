@@ -8,8 +8,14 @@ import { cArguments, cChecks } from './cuda.js';
 import { cFamily, helperBody, type OperationTable } from './forms.js';
 import type { EntryForms, GpuLanguage, MemoryForms } from './language.js';
 
+/** Extensions that a program needs. */
+export interface OpenClUses {
+  readonly usesDoubles: boolean;
+  readonly usesWideAtomics: boolean;
+}
+
 /** Returns the language OpenCL C 1.2, which 3.0 contains. */
-export function openclLanguage(usesDoubles: boolean, workgroup: number): GpuLanguage {
+export function openclLanguage({ usesDoubles, usesWideAtomics }: OpenClUses, workgroup: number): GpuLanguage {
   return {
     syntax: cSyntax,
     typeName: (type) => type,
@@ -19,15 +25,18 @@ export function openclLanguage(usesDoubles: boolean, workgroup: number): GpuLang
     nativeBodies: false,
     // A single thread needs no barrier. PoCL splits kernels at barriers: without them tiles compile 4 to 8 times as fast.
     memory: workgroup === 1 ? { ...memory, barrier: () => [] } : memory,
-    entry: { ...entry, preamble: () => preamble(usesDoubles) },
+    entry: { ...entry, preamble: () => preamble(usesDoubles, usesWideAtomics) },
   };
 }
 
 /** Without the option, f32 division and square root are only within 3 ulp. */
 export const openclOptions: readonly string[] = ['-cl-std=CL1.2', '-cl-fp32-correctly-rounded-divide-sqrt'];
 
-const preamble = (usesDoubles: boolean): string[] => [
+const preamble = (usesDoubles: boolean, usesWideAtomics: boolean): string[] => [
   ...(usesDoubles ? ['#pragma OPENCL EXTENSION cl_khr_fp64 : enable'] : []),
+  ...(usesWideAtomics
+    ? ['base', 'extended'].map((part) => `#pragma OPENCL EXTENSION cl_khr_int64_${part}_atomics : enable`)
+    : []),
   '#pragma OPENCL FP_CONTRACT OFF',
   `typedef uint u32; typedef int i32; typedef ulong u64; typedef float f32;${usesDoubles ? ' typedef double f64;' : ''}`,
 ];
@@ -100,12 +109,17 @@ const vectors: Readonly<Partial<Record<Scalar, string>>> = {
   u64: 'ulong4',
   f64: 'double4',
 };
+/** Names of atomic functions, after `atomic_` for u32 and `atom_` for u64. */
 const calls = {
-  add: 'atomic_add',
-  or: 'atomic_or',
-  min: 'atomic_min',
-  max: 'atomic_max',
-  exchange: 'atomic_xchg',
+  add: 'add',
+  sub: 'sub',
+  and: 'and',
+  or: 'or',
+  xor: 'xor',
+  min: 'min',
+  max: 'max',
+  exchange: 'xchg',
+  compareExchange: 'cmpxchg',
 } as const;
 const quads = (decl: BufferDecl): string => {
   const constness = decl.kind === 'read' ? 'const ' : '';
@@ -124,12 +138,12 @@ const memory: MemoryForms = {
     ];
   },
   writeQuad: (decl, quad, values) => [`${quads(decl)}[${quad}] = (${vectors[decl.type]})(${values.join(', ')});`],
-  atomic(op, decl, at, value) {
+  atomic(op, decl, at, operands) {
     const cell = `${bufferName(decl)}[${at}]`;
-    const pointer = `(volatile ${decl.kind === 'near' ? '__local' : '__global'} u32 *)&${cell}`;
+    const pointer = `(volatile ${decl.kind === 'near' ? '__local' : '__global'} ${decl.type} *)&${cell}`;
     if (op === 'load') return `*${pointer}`;
-    if (op === 'store') return `*${pointer} = ${value}`;
-    return `${calls[op]}(&${cell}, ${value})`;
+    if (op === 'store') return `*${pointer} = ${operands[0]}`;
+    return `${decl.type === 'u64' ? 'atom' : 'atomic'}_${calls[op]}(&${[cell, ...operands].join(', ')})`;
   },
   prefetch: (decl, quad) => [`prefetch(&${quads(decl)}[${quad}], 1);`],
   barrier({ near, global }) {
@@ -195,7 +209,7 @@ function openclArguments({ bindings, launch }: GridShape): string[] {
     tables: () => '__global const u32 *restrict tables',
     read: (name, type) => `__global const ${type} *restrict ${name}`,
     rw: (name, type) => `__global ${type} *restrict ${name}`,
-    atomic: (name) => `__global u32 *${name}`,
+    atomic: (name, type) => `__global ${type} *${name}`,
   };
   return bindings.map((binding) => forms[binding.kind](bufferName(binding), binding.type));
 }

@@ -85,7 +85,10 @@ function helper(name: string, shape: Helper): string {
 
 const calls = {
   add: 'atomicAdd',
+  sub: 'atomicSub',
+  and: 'atomicAnd',
   or: 'atomicOr',
+  xor: 'atomicXor',
   min: 'atomicMin',
   max: 'atomicMax',
   exchange: 'atomicExchange',
@@ -118,7 +121,11 @@ function memoryForms({ atomicNear, quadOnly }: MemoryUses, checked: boolean): Me
       if (!quadOnly.has(bufferName(decl))) return undefined;
       return [`${bufferName(decl)}[${quad}] = vec4<${decl.type}>(${values.join(', ')});`];
     },
-    atomic: (op, decl, at, value) => `${calls[op]}(&${bufferName(decl)}[${at}]${op === 'load' ? '' : `, ${value}`})`,
+    atomic: (op, decl, at, operands) =>
+      op === 'compareExchange'
+        ? `${compareExchangeName(decl)}(${[at, ...operands].join(', ')})`
+        : `${calls[op]}(&${[`${bufferName(decl)}[${at}]`, ...operands].join(', ')})`,
+    atomicFunction: (op, decl) => (op === 'compareExchange' ? compareExchange(decl) : undefined),
     prefetch: () => [],
     barrier: ({ near, global }) => [...(global ? ['storageBarrier();'] : []), ...(near ? ['workgroupBarrier();'] : [])],
     uniformLoad: (place) => `workgroupUniformLoad(&${place})`,
@@ -129,6 +136,22 @@ function memoryForms({ atomicNear, quadOnly }: MemoryUses, checked: boolean): Me
     checkArguments: '',
   };
 }
+
+const compareExchangeName = (decl: BufferDecl): string => `compare_exchange_${bufferName(decl)}`;
+
+/** WGSL has only the weak form, which may fail by chance. A pointer to storage cannot be passed: one function a buffer. */
+const compareExchange = (decl: BufferDecl): string =>
+  [
+    `fn ${compareExchangeName(decl)}(at: u32, expected: u32, value: u32) -> u32 {`,
+    '  var seen = expected;',
+    '  loop {',
+    `    let tried = atomicCompareExchangeWeak(&${bufferName(decl)}[at], expected, value);`,
+    '    seen = tried.old_value;',
+    '    if (tried.exchanged || seen != expected) { break; }',
+    '  }',
+    '  return seen;',
+    '}',
+  ].join('\n');
 
 /** Records the first access out of bounds; its number is then all ones, and the access is skipped. */
 const checks = [

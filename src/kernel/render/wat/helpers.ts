@@ -51,14 +51,14 @@ const signedDivision = (name: 'div' | 'rem', special: string): string =>
   );
 
 /** Both operations return the previous value; the loop ends when no other thread has changed it. */
-const atomicExtreme = (name: 'min' | 'max'): string => `
-(func $atomic_${name} (param $at i32) (param $value i32) (result i32)
-  (local $seen i32) (local $now i32)
-  (local.set $seen (i32.atomic.load (local.get $at)))
+const atomicExtreme = (name: 'min' | 'max', on: 'i32' | 'i64'): string => `
+(func $atomic_${name}${on === 'i64' ? '_u64' : ''} (param $at i32) (param $value ${on}) (result ${on})
+  (local $seen ${on}) (local $now ${on})
+  (local.set $seen (${on}.atomic.load (local.get $at)))
   (loop $again
-    (if (i32.${name === 'min' ? 'lt' : 'gt'}_u (local.get $value) (local.get $seen)) (then
-      (local.set $now (i32.atomic.rmw.cmpxchg (local.get $at) (local.get $seen) (local.get $value)))
-      (if (i32.ne (local.get $now) (local.get $seen)) (then
+    (if (${on}.${name === 'min' ? 'lt' : 'gt'}_u (local.get $value) (local.get $seen)) (then
+      (local.set $now (${on}.atomic.rmw.cmpxchg (local.get $at) (local.get $seen) (local.get $value)))
+      (if (${on}.ne (local.get $now) (local.get $seen)) (then
         (local.set $seen (local.get $now))
         (br $again))))))
   (local.get $seen))`;
@@ -92,8 +92,10 @@ const helpers: Readonly<Record<string, string>> = {
   rem_u64: unsignedDivision('rem', 'u64'),
   div_i32: signedDivision('div', '(select (i32.sub (i32.const 0) (local.get $a)) (local.get $a) (local.get $b))'),
   rem_i32: signedDivision('rem', '(i32.const 0)'),
-  atomic_min: atomicExtreme('min'),
-  atomic_max: atomicExtreme('max'),
+  atomic_min: atomicExtreme('min', 'i32'),
+  atomic_max: atomicExtreme('max', 'i32'),
+  atomic_min_u64: atomicExtreme('min', 'i64'),
+  atomic_max_u64: atomicExtreme('max', 'i64'),
 
   byteSwap_u64: unary(
     'byteSwap_u64',

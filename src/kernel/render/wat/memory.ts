@@ -1,11 +1,12 @@
-import type { Node, Place, TableDecl } from '../../ir/program.js';
+import { type AtomicOp, type Node, operandsOf, type Place, type TableDecl } from '../../ir/program.js';
 import type { Origin } from '../../language/origin.js';
-import { bytesOf } from '../../language/types.js';
+import { bytesOf, type Scalar } from '../../language/types.js';
 import { bufferName, lengthName } from '../names.js';
 import { boundsCheck, immediates, laneAddresses, type MemoryAccess, offset, uniformAddress } from './address.js';
 import type { EffectStatement, Effects, WatBody } from './body.js';
 import { transposed } from './quads.js';
 import { get, wasmType, watLiteral } from './scalar-forms.js';
+import { shapeOf } from './simd-forms.js';
 import { laneText, type Operand } from './values.js';
 
 /**
@@ -240,20 +241,23 @@ export class WatMemory implements Effects {
 
   #atomic(statement: Extract<EffectStatement, { kind: 'atomic' }>, mask: Operand | undefined): void {
     const body = this.#body;
-    const { op, value, result } = statement;
-    const access = this.#accessOf(statement.place, 1);
-    const operand = value && body.toAtom(body.operand(value));
+    const { op, result, place } = statement;
+    const { type } = place.buffer;
+    const perRegister = 16 / bytesOf[type];
+    const access = this.#accessOf(place, 1);
+    const operands = operandsOf(statement).map((node) => body.toAtom(body.operand(node)));
     const names = result ? body.define(result) : [];
     const at = mask ? laneAddresses(this.#body, access, undefined) : () => uniformAddress(this.#body, access, true);
     const site = this.#checked ? this.#site(statement.origin) : 0;
     if (mask) for (const name of names) body.set(name, '(v128.const i32x4 0 0 0 0)');
-    else if (this.#checked) for (const name of names) body.set(name, '(i32.const 0)');
+    else if (this.#checked) for (const name of names) body.set(name, `(${wasmType(type)}.const 0)`);
     this.#eachLane(mask, access, site, (lane) => {
-      const target = names[lane >> 2] ?? '';
-      const call = atomicCall(op, at(lane), operand && laneText(operand, lane));
+      const target = names[Math.floor(lane / perRegister)] ?? '';
+      const call = atomicCall(op, type, [at(lane), ...operands.map((operand) => laneText(operand, lane))].join(' '));
+      const replaced = `(${shapeOf(type)}.replace_lane ${lane % perRegister} ${get(target)} ${call})`;
       if (op === 'store') body.line(call);
       else if (!result) body.line(`(drop ${call})`);
-      else body.set(target, mask ? `(i32x4.replace_lane ${lane & 3} ${get(target)} ${call})` : call);
+      else body.set(target, mask ? replaced : call);
     });
   }
 
@@ -293,16 +297,20 @@ export class WatMemory implements Effects {
   }
 }
 
-function atomicCall(op: string, address: string, value: string | undefined): string {
+/** Wasm's names of read-modify-write instructions that are not those of the operations. */
+const instructionNames: Partial<Record<AtomicOp, string>> = { exchange: 'xchg', compareExchange: 'cmpxchg' };
+
+/** `operands` begin with the address. */
+function atomicCall(op: AtomicOp, type: Scalar, operands: string): string {
+  const on = wasmType(type);
   switch (op) {
     case 'load':
-      return `(i32.atomic.load ${address})`;
     case 'store':
-      return `(i32.atomic.store ${address} ${value})`;
+      return `(${on}.atomic.${op} ${operands})`;
     case 'min':
     case 'max':
-      return `(call $atomic_${op} ${address} ${value})`;
+      return `(call $atomic_${op}${type === 'u32' ? '' : `_${type}`} ${operands})`;
     default:
-      return `(i32.atomic.rmw.${op === 'exchange' ? 'xchg' : op} ${address} ${value})`;
+      return `(${on}.atomic.rmw.${instructionNames[op] ?? op} ${operands})`;
   }
 }
