@@ -36,7 +36,8 @@ export interface ProgramSource {
 
 /** The parameter words of launches of one job. */
 export interface LaunchParameters {
-  words(base: bigint, ringCapacity: number, chunk: FieldValues): Uint32Array;
+  /** `bytes` are the sizes of the launch's buffers, in their order. */
+  words(base: bigint, ringCapacity: number, chunk: FieldValues, bytes: readonly number[]): Uint32Array;
 }
 
 export function sourceOf(lowered: LoweredKernel): ProgramSource {

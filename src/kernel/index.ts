@@ -25,6 +25,7 @@ export { prepareKernel } from './passes/floating.js';
 export { type AesTables, aes } from './std/hash/aes.js';
 export { type Blake3Block, blake3 } from './std/hash/blake3.js';
 export { belowTarget, type Digest, sha256 } from './std/hash/sha256.js';
+export { type DivMod, divMod } from './std/number/div-mod.js';
 export { type Montgomery, montgomery, montgomeryConstants } from './std/number/montgomery.js';
 export { type Radix, type RadixOptions, radix } from './std/number/radix.js';
 export { sincos } from './std/number/sincos.js';

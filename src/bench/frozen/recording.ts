@@ -85,7 +85,12 @@ export function recorder(device: Device): { readonly device: Device; recording()
     if (!(job instanceof PoolJob)) return unsupported('a job of another kind of device');
     const { base, count, countFrom, buffers: bound, ring, ringCapacity } = checkLaunch<BaseBuffer>(device, launch);
     if (countFrom !== undefined) return unsupported('a count from memory');
-    const words = job.parameters.words(base, ringCapacity, launch.chunk ?? {});
+    const words = job.parameters.words(
+      base,
+      ringCapacity,
+      launch.chunk ?? {},
+      bound.map((buffer) => buffer.bytes),
+    );
     return {
       do: 'launch',
       program: numberOf(programs, job.program),

@@ -54,7 +54,8 @@ export class PoolStream implements StreamCommands<PoolBuffer, PoolJob, PoolCompl
 
   launch(job: PoolJob, chunk: FieldValues, launch: CheckedLaunch<PoolBuffer>): void {
     const { base, count, countFrom, buffers, ring, ringCapacity } = launch;
-    const parameters = this.#transfers.stageWords(job.parameters.words(base, ringCapacity, chunk));
+    const bytes = buffers.map((buffer) => buffer.bytes);
+    const parameters = this.#transfers.stageWords(job.parameters.words(base, ringCapacity, chunk, bytes));
     const { epoch } = this.#queue;
     const block = this.#transfers.stageWords(
       launchBlock(parameters.address, this.#controlAddress, epoch, buffers, ring),

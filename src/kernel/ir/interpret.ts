@@ -1,5 +1,5 @@
 import { implicitValues, RING_HEADER_WORDS, ringCapacity, ringLayout } from '../abi/harness.js';
-import { type FieldValues, fieldValues } from '../language/params.js';
+import { elementsOf, type FieldValues, fieldValues } from '../language/params.js';
 import { bytesOf, fromWords, type Scalar, toWords, type Value } from '../language/types.js';
 import { atomicResult, evaluate, evaluateNodes, outOfBounds } from './evaluate.js';
 import {
@@ -61,6 +61,7 @@ class Interpreter {
       const { field = 0, element = 0 } = node.detail;
       if (node.op === 'item') return this.#item;
       if (node.op === 'active') return true;
+      if (node.op === 'length') return elementsOf(node, run.buffers?.[program.buffers[field]?.name ?? '']?.byteLength);
       const value = (node.op === 'job' ? job : chunk)[field]?.[element];
       if (value === undefined) throw new TypeError(`no value for ${node.op} field ${field}`);
       return value;

@@ -18,6 +18,7 @@ export type LeafOp =
   | 'job' // detail.field, detail.element: a value of the job
   | 'chunk' // likewise, of one launch
   | 'param' // after `hoist`: detail.word, the first parameter word
+  | 'length' // u64: the number of elements, of detail.element bytes each, of the buffer in slot detail.field
   | 'item' // u32: the item's number within the launch, from 0
   | 'active' // bool: true if this lane has an item (false in the tail of a gang)
   | 'local'; // the result of a statement: a load, a cell's snapshot, an atomic, a loop index, a native body

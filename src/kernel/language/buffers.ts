@@ -1,7 +1,8 @@
 import type { AtomicOp, BufferDecl, Node, Place } from '../ir/program.js';
 import { Expr, type ExprLike, operand } from './expr.js';
+import { select } from './operations.js';
 import { currentTrace } from './trace.js';
-import type { Numeric, Unsigned } from './types.js';
+import { bytesOf, type Numeric, type Unsigned } from './types.js';
 
 /** A buffer's declaration in a signature. */
 export interface ReadSpec<T extends Numeric | 'u8' = Numeric | 'u8'> {
@@ -66,6 +67,15 @@ export class View {
     return this.base ? this.base.add(quad) : new Expr('u64', quad.node);
   }
 
+  /** Returns the number of elements from the view's start on, at most 2^32 − 1. `parts` is the number of parts of each. */
+  protected elementCount(parts = 1): Expr<'u32'> {
+    const { slot, type } = this.decl;
+    const whole = new Expr('u64', currentTrace().leaf('length', 'u64', { field: slot, element: bytesOf[type] }));
+    const count = this.base ? remaining(whole, this.base) : whole;
+    const all = count.mul(parts);
+    return select(all.hi.eq(0), all.lo, 0xffff_ffff);
+  }
+
   /** Adds one atomic update; its result is the previous value. */
   protected atomicUpdate<T extends Unsigned>(
     op: AtomicOp,
@@ -92,9 +102,20 @@ export class View {
   }
 }
 
+/** Returns the elements of a buffer from a quad on: none if the quad is past its end. */
+function remaining(whole: Expr<'u64'>, quad: Expr<'u64'>): Expr<'u64'> {
+  const start = select(quad.le(whole.shr(2)), quad.shl(2), whole); // a quad past the end could wrap
+  return whole.sub(start);
+}
+
 class TypedView<T extends Numeric> extends View {
   get type(): T {
     return this.decl.type as T;
+  }
+
+  /** The number of elements of the buffer that is bound, at most 2^32 − 1. It is known when a launch is made. */
+  get length(): Expr<'u32'> {
+    return this.elementCount();
   }
 
   at(index: ExprLike<'u32'>): Expr<T> {
@@ -157,6 +178,11 @@ export class RwBuffer<T extends Numeric> extends TypedView<T> {
 
 /** A read-only view of bytes in words: byte i is bits 8·(i mod 4) of word i / 4. */
 export class ByteBuffer extends View {
+  /** The number of bytes of the buffer that is bound, in whole words, at most 2^32 − 1. */
+  get length(): Expr<'u32'> {
+    return this.elementCount(4);
+  }
+
   at(index: ExprLike<'u32'>): Expr<'u32'> {
     const i = operand('u32', index);
     const at = new Expr('u32', i.node);
@@ -174,6 +200,11 @@ export class ByteBuffer extends View {
 export class AtomicBuffer<T extends Unsigned = 'u32'> extends View {
   get type(): T {
     return this.decl.type as T;
+  }
+
+  /** The number of elements of the buffer that is bound, at most 2^32 − 1. */
+  get length(): Expr<'u32'> {
+    return this.elementCount();
   }
 
   slice(firstQuad: ExprLike<'u32'> | ExprLike<'u64'>): AtomicBuffer<T> {

@@ -38,13 +38,15 @@ export class JobParameters {
     }
   }
 
-  /** Returns all parameter words of one launch, in a new array. */
-  words(base: bigint, ringCapacity: number, chunk: FieldValues = {}): Uint32Array {
+  /** Returns all parameter words of one launch, in a new array. `bytes` are the sizes of its buffers, in their order. */
+  words(base: bigint, ringCapacity: number, chunk: FieldValues = {}, bytes: readonly number[] = []): Uint32Array {
     // Spreading both objects would take 6 µs instead of 0.5 µs per launch.
     const fields = Object.assign({}, chunk, implicitValues(base, ringCapacity));
     const values = fieldValues(this.#program.name, 'chunk', this.#program.chunk, fields);
     const known = new Map<Node, Value>();
-    evaluateNodes(this.#chunkNodes, (node) => fieldValue(values, node), known, this.#jobValues);
+    const leaf = (node: Node): Value =>
+      node.op === 'length' ? elementsOf(node, bytes[node.detail.field ?? -1]) : fieldValue(values, node);
+    evaluateNodes(this.#chunkNodes, leaf, known, this.#jobValues);
     const words = new Uint32Array(this.#program.jobWords + this.#program.chunkWords);
     words.set(this.#jobWords);
     for (const param of this.#chunkParams) words.set(this.#wordsOf(param.node, known), param.word);
@@ -99,6 +101,12 @@ export function fieldValues(
       throw refuse(`${field.name}: ${cause.summary}`, cause.advice ?? '');
     }
   });
+}
+
+/** Returns the value of a buffer's length. */
+export function elementsOf({ detail }: Node, bytes: number | undefined): bigint {
+  if (bytes === undefined) throw new TypeError(`no size for the buffer in slot ${detail.field}`);
+  return BigInt(Math.floor(bytes / (detail.element ?? 1)));
 }
 
 function fieldValue(values: readonly Value[][], node: Node): Value {

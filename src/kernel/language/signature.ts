@@ -2,6 +2,7 @@ import { implicitChunkFields } from '../abi/harness.js';
 import { MillraceError } from '../error.js';
 import { checkProgram } from '../ir/check.js';
 import type { BufferDecl, Field, Node, Program } from '../ir/program.js';
+import { rowAndColumn } from '../std/number/div-mod.js';
 import { AtomicBuffer, type BufferOf, type BufferSpec, ByteBuffer, ReadBuffer, RwBuffer } from './buffers.js';
 import { Expr, type ExprLike, operand } from './expr.js';
 import { u64Of } from './operations.js';
@@ -61,6 +62,11 @@ export interface KernelContext<J extends Fields, C extends Fields, B extends Buf
   readonly buffers: { readonly [K in keyof B]: BufferOf<B[K]> };
   /** The index in the whole space: the launch's base plus the item. Its high word is the same for a whole launch. */
   readonly index: Expr<'u64'>;
+  /**
+   * Column and row of the index in rows of `width`: index = y·width + x, with y modulo 2^32. A width of 0 counts as 1. With
+   * a width that is known before the launch this is a multiplication, not a division.
+   */
+  index2d(width: ExprLike<'u32'>): { readonly x: Expr<'u32'>; readonly y: Expr<'u32'> };
   /** Reports a hit. */
   emit(hit: HitValues<H>): void;
 }
@@ -114,6 +120,7 @@ export function defineKernel<J extends Fields, C extends Fields, B extends Buffe
               buffers.map((decl, i) => [decl.name, bufferView(decl, Object.values(signature.buffers ?? {})[i])]),
             ),
             index: u64Of(baseLow.add(item), baseHigh),
+            index2d: (width: ExprLike<'u32'>) => rowAndColumn(baseLow.add(item), baseHigh, width),
             emit: (values: Record<string, unknown>) => emit(trace, hit, values),
           };
           bodyCaller[BODY_CALLER_NAME](() => body(context as unknown as KernelContext<J, C, B, H>, item, trace));

@@ -50,9 +50,9 @@ export class Trace {
     return node;
   }
 
-  /** Makes a value that comes from outside: a field of the job or chunk, or the item's number. */
-  leaf(op: 'job' | 'chunk' | 'item', type: Scalar, detail: NodeDetail): Node {
-    const stage = op === 'job' ? ValueStage.job : op === 'chunk' ? ValueStage.chunk : ValueStage.varying;
+  /** Makes a value that comes from outside: a field of the job or chunk, a buffer's length, or the item's number. */
+  leaf(op: 'job' | 'chunk' | 'length' | 'item', type: Scalar, detail: NodeDetail): Node {
+    const stage = op === 'job' ? ValueStage.job : op === 'item' ? ValueStage.varying : ValueStage.chunk;
     const node = this.#node(op, type, [], stage, detail);
     if (stage === ValueStage.varying) this.#scopeOfNode.set(node, this.#root());
     return node;

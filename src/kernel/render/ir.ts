@@ -40,6 +40,8 @@ export function renderIr(program: Program | HoistedProgram): string {
         const field = (node.op === 'job' ? program.job : program.chunk)[node.detail.field ?? -1];
         return `${field?.name}${field?.array ? `[${node.detail.element}]` : ''}`;
       }
+      case 'length':
+        return `length of ${program.buffers[node.detail.field ?? -1]?.name}`;
       case 'param':
         return node.detail.name ?? `param${node.detail.word}`;
       default:

@@ -45,6 +45,46 @@ const bases: Case = {
   },
 };
 
+const positions = items(
+  'positions',
+  { job: { width: 'u32' }, buffers: { out: rw('u32') } },
+  ({ item, job, index2d, buffers }) => {
+    const [known, odd, even] = [index2d(job.width), index2d(1_000_003), index2d(4096)];
+    buffers.out.set4(item.mul(2), [known.x, known.y, odd.x, odd.y]);
+    buffers.out.set4(item.mul(2).add(1), [even.x, even.y, index2d(item.add(1)).x, index2d(0).x]);
+  },
+);
+
+const rows: Case = {
+  name: 'ranges/index2d: columns and rows of any width, across borders of rows and above 2^32',
+  run: async (device) => {
+    const count = 33;
+    const at = (index: bigint, width: bigint): number[] => [
+      Number(index % width),
+      Number(BigInt.asUintN(32, index / width)),
+    ];
+    for (const options of variantsOf(device)) {
+      await Rig.with(device, async (rig) => {
+        const program = await device.compile(positions, options);
+        for (const width of [1, 2, 3, 7, 640, 65536, 1_000_003, 0x7fff_ffff, 0x8000_0001, 0xffff_ffff]) {
+          for (const base of [0n, BORDER - 33n, 3n * BORDER, BigInt(width) * 5n - 9n, (1n << 63n) + 12345n]) {
+            const start = base < 0n ? 0n : base;
+            const first = (start & (BORDER - 1n)) + BigInt(count) > BORDER ? start - BigInt(count) : start;
+            const setup = { job: { width }, base: first, count, buffers: { out: new Uint32Array(8 * count) } };
+            const { buffers } = await rig.run(program, setup);
+            const expected = Array.from({ length: count }, (_, i) => {
+              const index = first + BigInt(i);
+              const own = at(index, BigInt(i + 1));
+              return [...at(index, BigInt(width)), ...at(index, 1_000_003n), ...at(index, 4096n), own[0] ?? 0, 0];
+            });
+            expectEqual(`rows of ${width} from ${first}`, buffers.out, expected.flat());
+          }
+        }
+      });
+    }
+  },
+};
+
 async function withProgram(
   device: Device,
   body: (rig: Rig, launch: (more: object) => void) => Promise<void>,
@@ -159,4 +199,4 @@ const names: Case = {
   },
 };
 
-export const ranges: readonly Case[] = [bases, refusals, fromMemory, names];
+export const ranges: readonly Case[] = [bases, rows, refusals, fromMemory, names];

@@ -64,7 +64,7 @@ export function build(recipe: Recipe, name = 'fuzz'): Kernel {
 function buffersOf(recipe: Recipe): Record<string, BufferSpec> {
   const specs: Record<string, BufferSpec> = {};
   const visit = (step: RecipeStep): void => {
-    if (step.kind === 'load' || step.kind === 'loadQuad') specs[`in-${step.type}`] = read(step.type);
+    if (step.kind === 'load' || step.kind === 'loadQuad' || step.kind === 'length') specs[`in-${step.type}`] = read(step.type);
     if (step.kind === 'byte') specs.bytes = read('u8');
     if (step.kind === 'own' || step.kind === 'store' || step.kind === 'storeQuad' || step.kind === 'far')
       specs[`own-${step.type}`] = rw(step.type);
@@ -184,6 +184,11 @@ class Builder {
           step.id,
           (buffers.bytes as { at(index: Expr<'u32'>): Expr<'u32'> }).at(operandOf('u32', step.index).rem(INPUT_LENGTH)),
         );
+      case 'length': {
+        const base = operandOf('u64', step.base);
+        // Half of the slices begin in the buffer.
+        return void define(step.id, input(step.type).slice(select(base.and(1n).eq(0n), base.and(31n), base)).length);
+      }
       case 'lookup': {
         const from = this.#tables[step.table];
         if (from)

@@ -81,7 +81,8 @@ class GangMachine {
     this.#gang = gang;
     this.#exitsAt = exitsAt;
     this.#count = count;
-    this.#params = new JobParameters(gang.program, job).words(base, AMPLE_RECORDS, chunk);
+    const bytes = gang.program.buffers.map(({ name }) => buffers[name]?.byteLength ?? 0);
+    this.#params = new JobParameters(gang.program, job).words(base, AMPLE_RECORDS, chunk, bytes);
     this.#allLanes = [...Array(gang.lanes).keys()];
     this.#activeLanes = gang.program.kind === 'tiles' ? [0] : this.#allLanes;
     for (const decl of gang.program.buffers) {

@@ -171,7 +171,10 @@ class Generator {
         index: operand('u32'),
         part: random.below(4),
       };
-    if (dice < 57) return { kind: 'byte', id: this.#nextId++, index: operand('u32') };
+    if (dice < 57)
+      return random.chance(0.5)
+        ? { kind: 'byte', id: this.#nextId++, index: operand('u32') }
+        : { kind: 'length', id: this.#nextId++, type: memory, base: operand('u64') };
     if (dice < 60 && this.#tables.length > 0)
       return {
         kind: 'lookup',
@@ -342,6 +345,7 @@ function definition(step: RecipeStep, tables: readonly TableRecipe[]): TypedId |
     case 'atomic':
       return { id: step.id, type: step.type };
     case 'byte':
+    case 'length':
       return { id: step.id, type: 'u32' };
     case 'lookup':
       return { id: step.id, type: tables[step.table]?.type ?? 'u32' };

@@ -59,6 +59,8 @@ function statement(step: RecipeStep, { indent, types }: PrintContext, lines: str
       );
     case 'byte':
       return void line(`const v${step.id} = bytes.at(${text(step.index, 'u32')}.rem(${INPUT_LENGTH}));`);
+    case 'length':
+      return void line(`const v${step.id} = input.${step.type}.slice(${text(step.base, 'u64')}).length;`);
     case 'lookup':
       return void line(
         `const v${step.id} = table${step.table}.at(${index(step.index, -1, step.guard).replace('-1', 'its length')});`,

@@ -53,6 +53,8 @@ export type RecipeStep =
       readonly part: number;
     }
   | { readonly kind: 'byte'; readonly id: number; readonly index: Operand }
+  /** The length of an input buffer from quad `base` on. */
+  | { readonly kind: 'length'; readonly id: number; readonly type: Numeric; readonly base: Operand }
   | {
       readonly kind: 'lookup';
       readonly id: number;

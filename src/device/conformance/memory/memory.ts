@@ -1,4 +1,4 @@
-import { cell, type Expr, items, type Numeric, read, rw, when } from '../../../kernel/index.js';
+import { atomic, cell, type Expr, items, type Numeric, read, rw, when } from '../../../kernel/index.js';
 import type { CompileOptions, Device } from '../../device.js';
 import { type Case, check, needsOfType, Skip } from '../case.js';
 import { type Data, dataOf, expectEqual, Rig, zeros } from '../rig.js';
@@ -23,6 +23,54 @@ async function inAllVariants(
 ): Promise<void> {
   for (const options of variantsOf(device)) await Rig.with(device, (rig) => body(rig, options));
 }
+
+/** Elements of 4 and 8 bytes and bytes, of whole buffers and of slices, some past the end. */
+const lengths: Case = {
+  name: 'memory/length: elements of whole buffers, and of slices before, at and past the end',
+  run: (device) =>
+    inAllVariants(device, async (rig, options) => {
+      const kernel = items(
+        'lengths',
+        {
+          job: { quad: 'u64' },
+          buffers: { words: read('u32'), wide: rw('u64'), bytes: read('u8'), tally: atomic(), out: rw('u32') },
+        },
+        ({ item, job, buffers: { words, wide, bytes, tally, out } }) => {
+          const few = [words.length, wide.length, bytes.length, tally.length];
+          const fixed = [words.slice(2).length, wide.slice(job.quad).length, bytes.slice(1).length, out.length];
+          const own = [words.slice(item).length, wide.slice(item).slice(1).length, bytes.slice(item).length];
+          out.set4(item.mul(3), few);
+          out.set4(item.mul(3).add(1), fixed);
+          out.set4(item.mul(3).add(2), [...own, tally.slice(job.quad.sub(item.to('u64'))).length]);
+        },
+      );
+      const program = await rig.device.compile(kernel, options);
+      for (const [count, quad, words, wide] of [
+        [5, 0n, 1, 1],
+        [9, 1n, 13, 6],
+        [12, (1n << 62n) + 1n, 40, 33], // four times that is 4 if it wraps
+        [3, (1n << 64n) - 1n, 7, 19],
+      ] as const) {
+        const data = {
+          words: new Uint32Array(words),
+          wide: new BigUint64Array(wide),
+          bytes: new Uint8Array(4 * words),
+          tally: new Uint32Array(wide),
+          out: new Uint32Array(12 * count),
+        };
+        const { buffers } = await rig.run(program, { job: { quad }, count, buffers: data });
+        const after = (length: number, from: bigint): number =>
+          4n * from < BigInt(length) ? length - 4 * Number(from) : 0;
+        const expected = Array.from({ length: count }, (_, i) => [
+          ...[words, wide, 4 * words, wide],
+          ...[after(words, 2n), after(wide, quad), 4 * after(words, 1n), 12 * count],
+          ...[after(words, BigInt(i)), after(wide, BigInt(i + 1)), 4 * after(words, BigInt(i))],
+          after(wide, BigInt.asUintN(64, quad - BigInt(i))),
+        ]);
+        expectEqual(`lengths with ${JSON.stringify(options)}`, buffers.out, expected.flat());
+      }
+    }),
+};
 
 const copies = (type: Numeric): Case => ({
   name: `memory/${type}: elements and quads, read, written, and changed in place`,
@@ -212,4 +260,4 @@ const tails: Case = {
   },
 };
 
-export const memory: readonly Case[] = [...numeric.map(copies), bytes, slices, large, tails];
+export const memory: readonly Case[] = [...numeric.map(copies), bytes, slices, large, tails, lengths];

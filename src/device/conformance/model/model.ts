@@ -59,8 +59,10 @@ function integerResult(op: string, type: Integer, args: readonly bigint[]): bigi
     case 'mulHi':
       return (a * b) / size;
     case 'div':
+    case 'quotient':
       return b === 0n ? a : a / b;
     case 'rem':
+    case 'remainder':
       return b === 0n ? 0n : a - (a / b) * b;
     case 'and':
       return a & b;

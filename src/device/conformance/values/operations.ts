@@ -2,6 +2,7 @@ import {
   addChain,
   bitSelect,
   clamp,
+  divMod,
   type Expr,
   type Float,
   fma,
@@ -101,6 +102,8 @@ const compositeOperations: readonly Operation[] = [
       limbs('differenceLow', (a, b, c, d) => subChain([a, b], [c, d]).limbs[0]),
       limbs('differenceHigh', (a, b, c, d) => subChain([a, b], [c, d]).limbs[1]),
       limbs('differenceOut', (a, b, c, d) => subChain([a, b], [c, d]).out),
+      define('quotient', type, ['a', 'b'], (a, b) => divMod(a as Expr<'u32'>, b as Expr<'u32'>).div),
+      define('remainder', type, ['a', 'b'], (a, b) => divMod(a as Expr<'u32'>, b as Expr<'u32'>).rem),
     ];
   }),
   ...([0, 1, 2, 3] as const).map((k) => define(`byte${k}`, 'u32', ['a'], (a) => (a as Expr<'u32'>).byte(k))),

@@ -62,11 +62,11 @@ export class GpuStream implements StreamCommands<GpuBuffer, GpuJob, LineCompleti
 
   launch(job: GpuJob, chunk: FieldValues, launch: CheckedLaunch<GpuBuffer>): void {
     const { base, count, countFrom, buffers, ring, ringCapacity } = launch;
-    const parameters = job.parameters.words(base, ringCapacity, chunk);
-    if (count === 0) return;
-    const { writer } = this.#queue;
     const bound = ring ? [...buffers, ring] : buffers;
     const bytes = bound.map((buffer) => buffer.bytes);
+    const parameters = job.parameters.words(base, ringCapacity, chunk, bytes);
+    if (count === 0) return;
+    const { writer } = this.#queue;
     const block = launchBlock(job.program.shape, { count, epoch: this.#owner.epoch(writer.line), bytes }, parameters);
     let at = writer.begin(CommandKind.launch, LAUNCH_WORDS + bound.length + block.length);
     const { words } = writer;

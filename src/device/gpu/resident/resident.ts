@@ -43,6 +43,8 @@ interface PendingRange {
 export class ResidentQueue implements Resident {
   readonly number: number;
   readonly #options: ResidentQueueOptions;
+  /** The sizes of the buffers. */
+  readonly #bytes: readonly number[];
   readonly #memory: ResidentMemory;
   readonly #clock = new ResidentClock();
   readonly #now: () => bigint;
@@ -57,6 +59,7 @@ export class ResidentQueue implements Resident {
   constructor(opening: ResidentQueueOptions) {
     this.#options = opening;
     this.number = opening.number;
+    this.#bytes = opening.buffers.map((buffer) => buffer.bytes);
     this.#memory = opening.memory;
     this.#now = opening.now ?? (() => process.hrtime.bigint());
     openMemories.add(this.#memory);
@@ -78,7 +81,7 @@ export class ResidentQueue implements Resident {
     const { device, job, hits, link } = this.#options;
     if (this.#closing) throw closedError(job.program.name);
     const { base, count, chunk } = checkResidentRange(job.program, range);
-    const words = job.parameters.words(base, hits, chunk);
+    const words = job.parameters.words(base, hits, chunk, this.#bytes);
     const entry = new Uint32Array(this.#memory.sizes.entryWords);
     entry[0] = count - 1;
     entry.set(words.subarray(job.program.params.jobWords), 1);

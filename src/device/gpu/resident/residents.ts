@@ -49,8 +49,8 @@ export class Residents {
       ringWords: hit.length === 0 ? 0 : ring.headerWords + hits * ring.recordWords,
     };
     const memory = ResidentMemory.allocate(sizes);
-    const words = job.parameters.words(0n, hits, zeros(job.program.chunk));
     const bytes = [...buffers.map((buffer) => buffer.bytes), ...(hit.length > 0 ? [4 * sizes.ringWords] : [])];
+    const words = job.parameters.words(0n, hits, zeros(job.program.chunk), bytes);
     const block = launchBlock(lowered.shape, { count: 1, epoch: 0, bytes }, words);
     const number = ++this.#lastNumber;
     const ask = { number, program, memory: memory.memory, sizes, block, buffers: buffers.map((own) => own.number) };

@@ -107,6 +107,19 @@ describe('barriers are placed', () => {
     ).toBe('|n each |n each each |n each |n each');
   });
 
+  it('between exchanges, whose order matters', () => {
+    expect(
+      outline(({ each, buffers }) => {
+        each(8, (i) => void buffers.hits.xor(0, i));
+        each(8, (i) => void buffers.hits.xor(0, i));
+        each(8, (i) => void buffers.hits.exchange(0, i));
+        each(8, (i) => void buffers.hits.exchange(0, i));
+        each(8, (i) => void buffers.hits.compareExchange(0, i, 1));
+        each(8, (i) => void buffers.hits.compareExchange(0, i, 2));
+      }),
+    ).toBe('|g each each |g each |g each |g each |g each');
+  });
+
   it('never for the ring', () => {
     expect(
       outline(({ each, emit }) => {

@@ -90,6 +90,7 @@ function uniqueNamer(program: Program): (node: Node, word: number) => string {
 }
 
 function fieldName(program: Program, node: Node): string | undefined {
+  if (node.op === 'length') return `length_${program.buffers[node.detail.field ?? -1]?.name.replaceAll('-', '_')}`;
   if (node.op !== 'job' && node.op !== 'chunk') return undefined;
   const field = (node.op === 'job' ? program.job : program.chunk)[node.detail.field ?? -1];
   const name = (field?.name ?? 'value').replace(/^\./, '').replaceAll('-', '_');
