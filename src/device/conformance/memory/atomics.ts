@@ -115,7 +115,7 @@ const factors = { u32: 2654435761n, u64: 0x9e37_79b9_7f4a_7c15n } as const;
 /** Every update by every item on a few elements of its own operation, then compare-exchange in a loop. */
 const updates = (type: Unsigned): Case => ({
   name: `atomics/${type}: every update, and sums and maxima by compare-exchange`,
-  ...(type === 'u64' ? { needs: ['u64-atomics'] } : {}),
+  ...(type === 'u64' ? { needs: ['u64-atomics'] as const } : {}),
   run: async (device) => {
     const N = 900;
     const kernel = items(
