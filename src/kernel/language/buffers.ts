@@ -22,8 +22,8 @@ export type BufferSpec = ReadSpec | RwSpec | AtomicSpec;
 export const read = <T extends Numeric | 'u8'>(type: T): ReadSpec<T> => ({ kind: 'read', type });
 export const rw = <T extends Numeric>(type: T): RwSpec<T> => ({ kind: 'rw', type });
 /** Declares elements for atomic access only, relaxed: u32, or u64 on devices that have it. */
-export function atomic(): AtomicSpec<'u32'>;
 export function atomic<T extends Unsigned>(type: T): AtomicSpec<T>;
+export function atomic(): AtomicSpec<'u32'>;
 export function atomic(type: Unsigned = 'u32'): AtomicSpec {
   return { kind: 'atomic', type };
 }

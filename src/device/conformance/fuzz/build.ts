@@ -64,7 +64,8 @@ export function build(recipe: Recipe, name = 'fuzz'): Kernel {
 function buffersOf(recipe: Recipe): Record<string, BufferSpec> {
   const specs: Record<string, BufferSpec> = {};
   const visit = (step: RecipeStep): void => {
-    if (step.kind === 'load' || step.kind === 'loadQuad' || step.kind === 'length') specs[`in-${step.type}`] = read(step.type);
+    if (step.kind === 'load' || step.kind === 'loadQuad' || step.kind === 'length')
+      specs[`in-${step.type}`] = read(step.type);
     if (step.kind === 'byte') specs.bytes = read('u8');
     if (step.kind === 'own' || step.kind === 'store' || step.kind === 'storeQuad' || step.kind === 'far')
       specs[`own-${step.type}`] = rw(step.type);

@@ -163,7 +163,10 @@ const updates = (type: Unsigned): Case => ({
         view.store(item, x);
         when(item.and(1).eq(0), () => view.sub(item, 1));
         for (let quad = 0; quad < 2; quad++)
-          own.set4(item.mul(2).add(quad), [0, 1, 2, 3].map((k) => steps[4 * quad + k] ?? x));
+          own.set4(
+            item.mul(2).add(quad),
+            [0, 1, 2, 3].map((k) => steps[4 * quad + k] ?? x),
+          );
       },
     );
     const bits = type === 'u32' ? 32 : 64;

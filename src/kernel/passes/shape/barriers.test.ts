@@ -117,7 +117,7 @@ describe('barriers are placed', () => {
         each(8, (i) => void buffers.hits.compareExchange(0, i, 1));
         each(8, (i) => void buffers.hits.compareExchange(0, i, 2));
       }),
-    ).toBe('|g each each |g each |g each |g each |g each');
+    ).toBe('each each |g each |g each |g each |g each');
   });
 
   it('never for the ring', () => {

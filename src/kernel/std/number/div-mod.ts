@@ -62,7 +62,11 @@ function divideByLiteral<T extends Unsigned>(x: Expr<T>, d: bigint): Expr<T> {
     if (m >> 64n === 0n && m * d - (1n << (64n + s)) <= 1n << s) return mulHi(x, m).shr(Number(s));
   }
   const t = mulHi(x, inverse(log) - (1n << 64n));
-  return x.sub(t).shr(1).add(t).shr(Number(log) - 1);
+  return x
+    .sub(t)
+    .shr(1)
+    .add(t)
+    .shr(Number(log) - 1);
 }
 
 /**
