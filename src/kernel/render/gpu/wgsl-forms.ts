@@ -16,7 +16,6 @@ export const wgslTable: OperationTable = {
     floor: 'floor($a)',
     ceil: 'ceil($a)',
     trunc: 'trunc($a)',
-    round: 'round($a)', // ties to even
     shl_u32_const: '$a << $bu',
     shl_i32_const: '$a << $bu',
     shr_u32_const: '$a >> $bu',
@@ -65,6 +64,7 @@ function functions(): Record<string, string> {
       'let r = (a & 0xffffu) * (b >> 16u) + (q & 0xffffu);',
       'return (a >> 16u) * (b >> 16u) + (q >> 16u) + (r >> 16u);',
     ].join(' '),
+    round_f32: 'round(a)', // ties to even; a function, since the entry has a variable of that name
     wmadHi_u32: 'let x = a * b + c; let y = x + d; return mulHi_u32(a, b) + u32(x < c) + u32(y < d);',
     carry_u32: 'u32(a + b < a) | u32(a + b + c < c)',
     borrow_u32: 'u32(a < b) | (u32(a == b) & c)',
