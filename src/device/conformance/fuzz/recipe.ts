@@ -162,5 +162,12 @@ export function withBlocks(step: RecipeStep, blocks: readonly (readonly RecipeSt
 export const hasStep = (steps: readonly RecipeStep[], kind: RecipeStep['kind']): boolean =>
   steps.some((step) => step.kind === kind || blocksOf(step).some((block) => hasStep(block, kind)));
 
+/** True if one of the steps, or a step inside them, is an atomic access to u64. */
+export const hasWideAtomics = (steps: readonly RecipeStep[]): boolean =>
+  steps.some(
+    (step) =>
+      ((step.kind === 'tally' || step.kind === 'atomic') && step.type === 'u64') || blocksOf(step).some(hasWideAtomics),
+  );
+
 export const stepCount = (steps: readonly RecipeStep[]): number =>
   steps.reduce((sum, step) => sum + 1 + blocksOf(step).reduce((inner, block) => inner + stepCount(block), 0), 0);

@@ -12,7 +12,7 @@ import { generate } from './generate.js';
 import { fullPalette, paletteOf } from './palette.js';
 import { passesDifference, passSequenceNames } from './passes.js';
 import { print } from './print.js';
-import { hasStep, type Recipe } from './recipe.js';
+import { hasStep, hasWideAtomics, type Recipe } from './recipe.js';
 import { shrink } from './shrink.js';
 import {
   deviceOutput,
@@ -152,7 +152,7 @@ async function deviceTrial(
   const random = new Random(seed);
   const palette = paletteOf(device);
   const recipe = generate(random, kind, palette);
-  const options = randomOptions(random, device, kind);
+  const options = randomOptions(random, device, kind, hasWideAtomics(recipe.steps));
   const inputs = Array.from({ length: LAUNCHES }, () =>
     (kind === 'tiles' ? randomTileInputs : randomInputs)(random, palette),
   );
@@ -268,12 +268,12 @@ async function runAndMinimize(
   ].join('\n');
 }
 
-function randomOptions(random: Random, device: Device, kind: KernelKind): CompileOptions {
+function randomOptions(random: Random, device: Device, kind: KernelKind, wideAtomics: boolean): CompileOptions {
   return {
     lanes: runsGangs(device) ? randomGang(random, device) : randomWorkgroup(random, device, kind),
     hoist: random.chance(0.8),
     checked: random.chance(0.4),
-    wide: random.chance(0.2),
+    wide: random.chance(0.2) && !wideAtomics, // which cannot be split into words
     pipes: random.chance(0.2) ? 0.5 : 0,
   };
 }
