@@ -21,8 +21,9 @@ export type BufferSpec = ReadSpec | RwSpec | AtomicSpec;
 
 export const read = <T extends Numeric | 'u8'>(type: T): ReadSpec<T> => ({ kind: 'read', type });
 export const rw = <T extends Numeric>(type: T): RwSpec<T> => ({ kind: 'rw', type });
-/** Declares elements for atomic access only, relaxed: u32, or u64 on devices that have it. */
+/** Declares elements of u32 or, on devices that have such atomics, u64, for atomic access only, relaxed. */
 export function atomic<T extends Unsigned>(type: T): AtomicSpec<T>;
+/** Declares words for atomic access only: u32, relaxed. `atomic(u64)` declares u64, on devices that have such atomics. */
 export function atomic(): AtomicSpec<'u32'>;
 export function atomic(type: Unsigned = 'u32'): AtomicSpec {
   return { kind: 'atomic', type };
