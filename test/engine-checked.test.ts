@@ -103,7 +103,7 @@ describe('the checked build', () => {
     });
   });
 
-  test('runs all chunks with `checked: true`, none with `checked: false`, and is not made for kernels without accesses', async () => {
+  test('runs all chunks or none if asked to, and is not made for kernels without accesses', async () => {
     await noting(async (device, launches, compiled) => {
       const options = { devices: device, space: 2000, max: 500, buffers: right };
       await hits(search(linked, { ...options, checked: true }));

@@ -1,9 +1,11 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { listDevices, openDevice, openDevices } from '../src/device/registry.js';
 import { generate, openDevicesWith, search, transform } from '../src/engine/index.js';
 import { cell, items, read, rw, u32, when, whileTrue } from '../src/kernel/index.js';
-import { isShort } from './tier.js';
+import { isLong, isShort } from './tier.js';
 
 /** What a user is told when the mistake is in the kernel, the verify or the loop, and not in a device. */
 openDevicesWith(openDevices);
@@ -100,6 +102,28 @@ describe('a first chunk that does not end', () => {
     await expect(all(search(endless, options))).rejects.toThrow('stopped by the user');
     expect(warned).toEqual([expect.stringMatching(/^endless: indices 0 to \d+ have run on .* for 0\.\d s: .* 8 s/)]);
     await device.close();
+  });
+
+  // The thread cannot be ended, so a process of its own has it.
+  test.runIf(isLong)('without checks on native cannot be interrupted: the job still ends with the reason', async () => {
+    const millrace = JSON.stringify(new URL('../dist/index.js', import.meta.url).href);
+    const script = `import { cell, items, search, u32, whileTrue } from ${millrace};
+const endless = items('endless', { hit: { n: u32 } }, ({ index, emit }) => {
+  const n = cell(u32, index.lo.or(1));
+  whileTrue(() => n.get().ne(0), () => n.set(n.get().add(2)));
+  emit({ n: n.get() });
+});
+const options = { devices: 'native', space: 1000, patience: 0.002, checked: false };
+await search(endless, options).first().catch((error) => console.log(error.message));`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    try {
+      const [text] = (await once(child.stdout, 'data')) as [Buffer];
+      expect(String(text)).toContain('native has not answered');
+    } finally {
+      child.kill('SIGKILL');
+    }
   });
 
   test.skipIf(isShort).for(stoppable)('ends the device %s, and with it the job', async (id) => {

@@ -179,7 +179,7 @@ export abstract class PoolDevice implements Device {
     );
   }
 
-  /** Fails the work in flight, ends the workers, then frees the memory they used. */
+  /** Fails the work in flight, ends the workers, then frees the memory they used. A worker that hangs keeps it. */
   #beginShutdown(error: MillraceError): Promise<void> {
     this.#shutdown ??= { error, done: this.#shutDown(error) };
     return this.#shutdown.done;
@@ -190,7 +190,7 @@ export abstract class PoolDevice implements Device {
       queue?.settle(); // work that finished in time counts
       queue?.fail(error);
     }
-    await this.#pool.stop(error.code === 'device-failed');
+    if (!(await this.#pool.stop(error.code === 'device-failed'))) return;
     this.#queues.fill(undefined);
     for (const code of [...this.#programs.keys()]) this.#unload(code);
     this.freeAll();

@@ -1,4 +1,5 @@
 import { MillraceError } from '../../kernel/error.js';
+import { withTimeout } from '../timeout.js';
 import { MAX_STREAMS, type PoolBoard, PoolWord, StreamWord, streamWordOffset } from './board.js';
 import { WordWatcher } from './schedule/watch.js';
 import { atExit, startThread, type Thread } from './threads/threads.js';
@@ -23,6 +24,8 @@ export interface PoolOptions {
 
 /** How long a worker may take to end normally; a slice takes about 2 ms. */
 const JOIN_MS = 2000;
+/** How long `stop` waits in all. A thread in native code cannot be terminated: a kernel may have a loop without end. */
+const ABANDON_MS = 10_000;
 
 /** The main thread's side of the worker threads: created once, joined at close. */
 export class WorkerPool {
@@ -95,8 +98,11 @@ export class WorkerPool {
     this.#workers[0]?.keepAlive(needed);
   }
 
-  /** Ends the workers, whatever they are doing, and waits for them. `force`: a worker that died may still hold the lock. */
-  async stop(force = false): Promise<void> {
+  /**
+   * Ends the workers and waits for them. `force`: a worker that died may still hold the lock. False if a worker has not
+   * ended after `ABANDON_MS` and may still use the device's memory.
+   */
+  async stop(force = false): Promise<boolean> {
     if (!this.#isStopping) {
       this.#isStopping = true;
       haltWorkers(this.board);
@@ -107,9 +113,12 @@ export class WorkerPool {
     };
     if (force) terminate();
     const late = setTimeout(terminate, JOIN_MS);
-    await Promise.all(this.#workers.map((worker) => worker.ended));
+    const ended = Promise.all(this.#workers.map((worker) => worker.ended)).then(() => true);
+    const isEnded = await withTimeout(ended, ABANDON_MS, () => false);
     clearTimeout(late);
-    openBoards.delete(this.board);
+    if (isEnded) openBoards.delete(this.board);
+    else for (const worker of this.#workers) worker.keepAlive(false);
+    return isEnded;
   }
 }
 

@@ -27,12 +27,13 @@ export class DeviceHealth {
     this.#faults = recordFault(this.#faults, kind);
     if (faultOf(this.#faults) === undefined) return;
     const { id, name } = this.#info;
+    const selftest = `run \`millrace selftest --device ${id}\`; do not use this device until it passes`;
     this.#disable(
       new MillraceError({
         code: 'device-failed',
         message,
         asked: `work on ${id} (${name})`,
-        advice: `run \`millrace selftest --device ${id}\`; do not use this device until it passes`,
+        advice: kind === 'stalled' ? `look for a loop without end in the kernel, or ${selftest}` : selftest,
       }),
     );
   }
