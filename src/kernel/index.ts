@@ -9,6 +9,7 @@ export { type InterpretOptions, interpret } from './ir/interpret.js';
 export type { OperationClass } from './ir/ops.js';
 export type { BufferDecl, Field, HoistedProgram, NativeShape, Node, Program } from './ir/program.js';
 export { type KernelStats, kernelStats, type OperationCounts, type TargetStats } from './ir/stats.js';
+export { array, ItemArray } from './language/array.js';
 export * from './language/buffers.js';
 export * from './language/control.js';
 export { Expr, type ExprLike, lit } from './language/expr.js';

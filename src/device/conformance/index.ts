@@ -5,6 +5,7 @@ import { control } from './control/control.js';
 import { nameCases } from './control/names.js';
 import { ranges } from './control/ranges.js';
 import { type FuzzOptions, type FuzzTotals, fuzzDevice } from './fuzz/run.js';
+import { arrayCases } from './memory/arrays.js';
 import { atomics } from './memory/atomics.js';
 import { bounds } from './memory/bounds.js';
 import { hits } from './memory/hits.js';
@@ -26,6 +27,7 @@ export const conformanceCases: readonly Case[] = [
   ...cellCases,
   ...memory,
   ...tables,
+  ...arrayCases,
   ...atomics,
   ...hits,
   ...ranges,

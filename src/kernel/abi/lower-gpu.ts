@@ -6,6 +6,7 @@ import { balancePipes, type FactorSource, type PipeShares } from '../passes/arit
 import { splitU64 } from '../passes/arithmetic/split-u64.js';
 import { cachedFloatingProgram } from '../passes/floating.js';
 import { rootsOf, topologicalOrder } from '../passes/graph.js';
+import { boundArrays } from '../passes/shape/bound-arrays.js';
 import { withLongLoops } from '../passes/shape/long-loops.js';
 import { estimatePipeShares } from '../passes/shape/pipe-shares.js';
 import { placeNodes } from '../passes/shape/place-nodes.js';
@@ -134,7 +135,8 @@ function lowerUncached(kernel: Kernel, options: GpuOptions): LoweredGpuKernel {
   if (options.target === 'wgsl' && usesType(hoisted, 'f64')) throw noDoubles(kernel.name);
   // The host computes parameters and has 64-bit integers: `splitU64` changes the body alone.
   const program = balancePipes(hoisted, shares === 'nvidia' ? estimatePipeShares(hoisted) : shares, target.factor);
-  const placed = placeNodes(options.target === 'wgsl' ? splitU64(program, checked) : program);
+  const bounded = checked ? program : boundArrays(program);
+  const placed = placeNodes(options.target === 'wgsl' ? splitU64(bounded, checked) : bounded);
   const language = target.language(placed, checked, workgroup);
   const layout = layoutOf(placed, {
     target: options.target,
@@ -177,6 +179,7 @@ function usesType({ body, buffers, near }: HoistedProgram, type: Scalar): boolea
   visitNodes(topologicalOrder(rootsOf(body)));
   forEachStatement(body, (statement) => {
     if (statement.kind === 'cell') found ||= statement.cell.type === type;
+    if (statement.kind === 'array') found ||= statement.array.type === type;
     if (statement.kind === 'native') visitNodes(statement.results);
   });
   return found;

@@ -5,6 +5,7 @@ import type { Kernel } from '../language/signature.js';
 import { balancePipes, type PipeShares } from '../passes/arithmetic/balance-pipes.js';
 import { splitU64 } from '../passes/arithmetic/split-u64.js';
 import { cachedFloatingProgram } from '../passes/floating.js';
+import { boundArrays } from '../passes/shape/bound-arrays.js';
 import { makeGang } from '../passes/shape/gang.js';
 import { withLongLoops } from '../passes/shape/long-loops.js';
 import { placeNodes } from '../passes/shape/place-nodes.js';
@@ -55,7 +56,8 @@ export function lower(kernel: Kernel, options: LowerOptions): LoweredKernel {
   const ternaryLogic = target === 'c' && cpu.features.has('avx512f') && lanes === 16;
   // The host computes parameters and has 64-bit integers: `splitU64` changes the body alone.
   const program = balancePipes(checked ? withLongLoops(floating) : floating, options.pipes ?? 0);
-  const narrow = options.wide ? splitU64(program, checked) : program;
+  const bounded = checked ? program : boundArrays(program);
+  const narrow = options.wide ? splitU64(bounded, checked) : bounded;
   const ganged = makeGang(placeNodes(ternaryLogic ? mergeTernaryLogic(narrow) : narrow), lanes);
   const text = target === 'wat' ? renderWat(ganged, { checked }) : renderC(ganged, { checked, ternaryLogic });
   return { program, lanes, ...text };

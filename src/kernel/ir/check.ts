@@ -22,6 +22,7 @@ import {
 export function checkProgram(program: Program): void {
   const defined = new Set<Node>();
   const cells = new Set<unknown>();
+  const arrays = new Set<BufferDecl>();
 
   const fail = (statement: Statement, message: string): never => {
     throw new MillraceError({
@@ -55,6 +56,9 @@ export function checkProgram(program: Program): void {
       if ((statement.kind === 'get' || statement.kind === 'set') && !cells.has(statement.cell)) {
         fail(statement, 'a cell is used before it is made');
       }
+      if (statement.kind === 'array') arrays.add(statement.array);
+      const used = statement.kind === 'load' || statement.kind === 'store' ? statement.place.buffer : undefined;
+      if (used?.kind === 'array' && !arrays.has(used)) fail(statement, 'an array is used before it is made');
       if (statement.kind === 'break' && !inLoop) fail(statement, 'a break is outside a loop');
       const index = loopIndex(statement);
       if (index) defined.add(index);
@@ -83,9 +87,16 @@ function typeProblem(statement: Statement): string | undefined {
       return statement.value.type === statement.cell.type
         ? undefined
         : `a ${statement.value.type} is stored in a cell of ${statement.cell.type}`;
+    case 'array':
+      if (statement.values.some((node) => node.type !== statement.array.type))
+        return `a value of an array of ${statement.array.type} has another type`;
+      return statement.values.length === 0 || statement.values.length === statement.array.length
+        ? undefined
+        : `${statement.values.length} values for an array of ${statement.array.length} elements`;
     case 'store':
-      if (statement.place.buffer.kind !== 'rw' && statement.place.buffer.kind !== 'near')
+      if (!isWritable(statement.place.buffer))
         return `a store to the ${statement.place.buffer.kind} buffer ${statement.place.buffer.name}`;
+      if (statement.place.buffer.kind === 'array' && statement.values.length !== 1) return QUAD_OF_ARRAY;
       return statement.values.every((node) => node.type === statement.place.buffer.type)
         ? undefined
         : 'a stored value has a different type from its buffer';
@@ -96,6 +107,7 @@ function typeProblem(statement: Statement): string | undefined {
         ? undefined
         : 'an operand of an atomic access has a different type from its buffer';
     case 'load':
+      if (statement.place.buffer.kind === 'array' && statement.results.length !== 1) return QUAD_OF_ARRAY;
       return statement.place.buffer.kind === 'atomic'
         ? `plain access to the atomic buffer ${statement.place.buffer.name}`
         : undefined;
@@ -115,6 +127,8 @@ function typeProblem(statement: Statement): string | undefined {
   }
 }
 
+const isWritable = ({ kind }: BufferDecl) => kind === 'rw' || kind === 'near' || kind === 'array';
+const QUAD_OF_ARRAY = 'a quad of an array';
 const isNearWords = (buffer: BufferDecl) => buffer.kind === 'near' && buffer.type === 'u32';
 
 function nodeProblem(node: Node): string | undefined {

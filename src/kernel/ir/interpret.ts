@@ -130,6 +130,15 @@ class Interpreter {
       case 'get':
         this.#values.set(statement.result, this.#cells.get(statement.cell) as Value);
         return;
+      case 'array': {
+        const { type, length = 0 } = statement.array;
+        const memory = typedArrayOf(type, new Uint8Array(length * bytesOf[type]));
+        statement.values.forEach((node, i) => {
+          memory[i] = this.#value(node) as never;
+        });
+        this.#memory.set(statement.array, memory);
+        return;
+      }
       case 'load': {
         const { memory, at } = this.#locate(statement, statement.place, statement.results.length);
         for (const [i, node] of statement.results.entries()) this.#values.set(node, memory[at + i] as Value);
@@ -242,7 +251,8 @@ class Interpreter {
     const base = place.base ? BigInt(this.#value(place.base)) * 4n : 0n; // one word after `splitU64`
     const at = base + BigInt(this.#number(place.index)) * BigInt(width);
     if (at + BigInt(width) > BigInt(memory.length)) {
-      throw outOfBounds(statement, `buffer ${place.buffer.name} of ${memory.length} elements`, at);
+      const what = place.buffer.kind === 'array' ? 'an array' : `buffer ${place.buffer.name}`;
+      throw outOfBounds(statement, `${what} of ${memory.length} elements`, at);
     }
     return { memory, at: Number(at) };
   }

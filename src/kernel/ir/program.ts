@@ -60,15 +60,16 @@ export interface TableDecl {
   readonly word?: number;
 }
 
-export type BufferKind = 'read' | 'rw' | 'atomic' | 'near';
+/** `near` belongs to a tile; `array` to an item, or to an index of a region. */
+export type BufferKind = 'read' | 'rw' | 'atomic' | 'near' | 'array';
 
 export interface BufferDecl {
   readonly name: string;
   readonly kind: BufferKind;
   readonly type: Exclude<Scalar, 'bool'>;
-  /** Position among the program's bindings; for a near array, among the near arrays. */
+  /** Position among the program's bindings; for a near array, among the near arrays; for an array, among the arrays. */
   readonly slot: number;
-  /** Elements of a near array, which belongs to a tile. */
+  /** Elements of a near array or an array. */
   readonly length?: number;
 }
 
@@ -134,6 +135,8 @@ export type Statement = StatementBase &
     | { readonly kind: 'cell'; readonly cell: CellDecl; readonly value: Node }
     | { readonly kind: 'get'; readonly cell: CellDecl; readonly result: Node }
     | { readonly kind: 'set'; readonly cell: CellDecl; readonly value: Node }
+    /** Makes an array: one value per element, or none if all are zero. Loads and stores of single elements access it. */
+    | { readonly kind: 'array'; readonly array: BufferDecl; readonly values: readonly Node[] }
     /** One result is an element, four are a quad. */
     | { readonly kind: 'load'; readonly place: Place; readonly results: readonly Node[] }
     | { readonly kind: 'store'; readonly place: Place; readonly values: readonly Node[] }
@@ -295,6 +298,7 @@ function ownReads(statement: Statement): readonly Node[] {
       return [];
     case 'while':
       return []; // the condition is read at the end of `test`
+    case 'array':
     case 'emit':
       return statement.values;
     case 'native':

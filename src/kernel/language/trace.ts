@@ -13,7 +13,10 @@ import {
   ValueStage,
 } from '../ir/program.js';
 import { Origin } from './origin.js';
-import type { Scalar, Value } from './types.js';
+import { bytesOf, type Scalar, type Value } from './types.js';
+
+/** WGSL's limit for the variables of a function, the smallest one of all targets. */
+const MAX_ARRAY_BYTES = 8192;
 
 /**
  * One run of a kernel's body with symbolic values. The trace keeps the stack of open blocks. A value made in a block can be
@@ -30,9 +33,11 @@ export class Trace {
   readonly #constants = new Map<string, Node>();
   readonly #scopes: TraceScope[] = [];
   readonly #scopeOfNode = new Map<Node, TraceScope>();
-  readonly #scopeOfCell = new Map<CellDecl, TraceScope>();
+  readonly #scopeOfCell = new Map<CellDecl | BufferDecl, TraceScope>();
   #nodeCount = 0;
   #cellCount = 0;
+  #arrayCount = 0;
+  #arrayBytes = 0;
 
   constructor(kernel: string, kind: Program['kind'], natives: ReadonlySet<string>) {
     this.kernel = kernel;
@@ -90,14 +95,33 @@ export class Trace {
     return cell;
   }
 
-  checkCellUse(cell: CellDecl, how: 'get' | 'set' = 'get'): void {
+  /** Makes an array of the item, with these values or zeros. */
+  itemArray(type: BufferDecl['type'], length: number, values: readonly Node[]): BufferDecl {
+    this.#arrayBytes += length * bytesOf[type];
+    if (this.#arrayBytes > MAX_ARRAY_BYTES) {
+      throw this.error(
+        'kernel-budget',
+        `the arrays of an item have ${this.#arrayBytes} bytes, the limit is ${MAX_ARRAY_BYTES}`,
+        'use fewer or shorter arrays, pack small values into words, or use a buffer',
+      );
+    }
+    const slot = this.#arrayCount++;
+    const decl: BufferDecl = { name: `array${slot}`, kind: 'array', type, slot, length };
+    this.#scopeOfCell.set(decl, this.#scope());
+    this.add({ kind: 'array', array: decl, values });
+    return decl;
+  }
+
+  /** Checks that a cell or an array may be used here. */
+  checkCellUse(cell: CellDecl | BufferDecl, how: 'get' | 'set' = 'get'): void {
     const home = this.#scopeOfCell.get(cell);
-    this.#checkOpen(home, () => 'a cell');
+    const what = 'kind' in cell ? 'an array' : 'a cell';
+    this.#checkOpen(home, () => what);
     const region = this.#openRegion();
     if (how === 'set' && region && home && this.#scopes.indexOf(home) < this.#scopes.indexOf(region)) {
       throw this.error(
         'kernel-scope',
-        `a cell from outside is set in ${region.kind}()`,
+        `${what} from outside is set in ${region.kind}()`,
         'values leave a region through near arrays, buffers or its result',
       );
     }

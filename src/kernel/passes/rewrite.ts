@@ -24,6 +24,8 @@ export function rewriteStatement(statement: Statement, { read, define, block }: 
       return { ...statement, value: read(statement.value) };
     case 'get':
       return { ...statement, result: define(statement.result) };
+    case 'array':
+      return { ...statement, values: statement.values.map(read) };
     case 'load':
       return { ...statement, place: place(statement.place), results: statement.results.map(define) };
     case 'store':

@@ -84,6 +84,11 @@ export function renderIr(program: Program | HoistedProgram): string {
         return [`${cell(statement.cell)} := ${text(statement.value)}`];
       case 'get':
         return [`${define(statement.result)} = ${cell(statement.cell)}`];
+      case 'array': {
+        const { name, type, length } = statement.array;
+        const values = statement.values.length > 0 ? ` := ${statement.values.map(text).join(', ')}` : '';
+        return [`${name}: ${type}[${length}]${values}`];
+      }
       case 'load': {
         const from = at(statement.place);
         return [`${statement.results.map(define).join(', ')} = ${quad(statement.results)}${from}`];

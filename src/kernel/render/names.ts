@@ -7,7 +7,7 @@ import type { Node, TableDecl } from '../ir/program.js';
  * cannot use.
  */
 export const bufferName = ({ name, kind }: NamedBuffer): string =>
-  kind === 'near' ? name : `b_${name.replaceAll('-', '_')}`;
+  kind === 'near' || kind === 'array' ? name : `b_${name.replaceAll('-', '_')}`;
 
 export interface NamedBuffer {
   readonly name: string;

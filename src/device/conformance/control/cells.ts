@@ -3,7 +3,8 @@ import type { Case } from '../case.js';
 import { dataOf } from '../rig.js';
 import { type Behaviour, behaviourCase, wordsOf } from '../streams/behaviour.js';
 
-const wordsIn = (type: Scalar, value: Value): number[] => [...new Uint32Array(dataOf(type, [value]).buffer)];
+/** Returns the words of a value in memory. */
+export const wordsIn = (type: Scalar, value: Value): number[] => [...new Uint32Array(dataOf(type, [value]).buffer)];
 
 const first: Readonly<Record<Scalar, Value>> = {
   u32: 0xffffffff,

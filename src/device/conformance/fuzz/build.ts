@@ -1,5 +1,6 @@
 import {
   type AtomicBuffer,
+  array,
   atomic,
   type BufferSpec,
   breakWhen,
@@ -7,6 +8,7 @@ import {
   cell,
   choose,
   type Expr,
+  type ItemArray,
   items,
   type Kernel,
   lit,
@@ -92,9 +94,19 @@ interface BuildContext {
 interface Bindings {
   readonly values: Map<number, Expr<Scalar>>;
   readonly cells: Map<number, Cell<Scalar>>;
-  /** Cells from outside the region: they are only read in it. */
+  readonly arrays: Map<number, ItemArray<Scalar>>;
+  /** Cells and arrays from outside the region: they are only read in it. */
   readonly readOnlyCells?: ReadonlySet<number>;
 }
+
+const noBindings = (): Bindings => ({ values: new Map(), cells: new Map(), arrays: new Map() });
+
+const copyOf = (outer: Bindings): Bindings => ({
+  ...outer,
+  values: new Map(outer.values),
+  cells: new Map(outer.cells),
+  arrays: new Map(outer.arrays),
+});
 
 class Builder {
   readonly #recipe: Recipe;
@@ -107,7 +119,7 @@ class Builder {
     this.#recipe = recipe;
     this.#context = context;
     this.#position = { item: context.item, index: context.index, owner: context.item, canWrite: true };
-    const none: Bindings = { values: new Map(), cells: new Map() };
+    const none = noBindings();
     this.#tables = recipe.tables.map(({ type, entries, plus }) => {
       const values = entries.map((entry) => this.#operand(type, entry, none) as Expr<Numeric>);
       return table(
@@ -134,8 +146,7 @@ class Builder {
     after?: (names: Bindings) => void,
   ): void {
     const before = this.#position;
-    const readOnlyCells = new Set(outer.cells.keys());
-    const names: Bindings = { values: new Map(outer.values), cells: new Map(outer.cells), readOnlyCells };
+    const names: Bindings = { ...copyOf(outer), readOnlyCells: new Set([...outer.cells.keys(), ...outer.arrays.keys()]) };
     this.#position = position;
     try {
       for (const step of steps) this.#step(step, names);
@@ -146,11 +157,11 @@ class Builder {
   }
 
   run(): void {
-    this.#block(this.#recipe.steps, { values: new Map(), cells: new Map() });
+    this.#block(this.#recipe.steps, noBindings());
   }
 
   #block(steps: readonly RecipeStep[], outer: Bindings): void {
-    const names: Bindings = { ...outer, values: new Map(outer.values), cells: new Map(outer.cells) };
+    const names = copyOf(outer);
     for (const step of steps) this.#step(step, names);
   }
 
@@ -217,6 +228,21 @@ class Builder {
       case 'set':
         if (!names.readOnlyCells?.has(step.cell)) names.cells.get(step.cell)?.set(operandOf(step.type, step.value));
         return;
+      case 'array': {
+        const values = step.values.map((value) => operandOf(step.type, value));
+        return void names.arrays.set(step.id, array<Scalar>(step.type, values.length > 0 ? values : step.length));
+      }
+      case 'arrayAt': {
+        const from = names.arrays.get(step.array);
+        const at = operandOf('u32', step.index);
+        const read = from && guarded(step.type, at, from.length, step.guard, (inside) => from.at(inside));
+        return void define(step.id, read ?? this.#missing(step.type));
+      }
+      case 'arraySet': {
+        const to = names.readOnlyCells?.has(step.array) ? undefined : names.arrays.get(step.array);
+        to?.set(operandOf('u32', step.index).rem(to.length), operandOf(step.type, step.value));
+        return;
+      }
       case 'tally':
         return void tallyOf(step.type)[step.op](SHARED_ATOMICS.indexOf(step.op), operandOf(step.type, step.value));
       case 'atomic': {
@@ -357,7 +383,7 @@ function guarded<T extends Scalar>(
   access: (at: Expr<'u32'>) => Expr<Scalar>,
 ): Expr<Scalar> {
   if (!guard) return access(index.rem(length));
-  const result = cell<Scalar>(type, 1);
+  const result = cell<Scalar>(type, type === 'bool' ? true : 1);
   when(index.lt(length), () => result.set(access(index)));
   return result.get();
 }

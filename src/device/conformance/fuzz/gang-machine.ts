@@ -62,6 +62,8 @@ class GangMachine {
   readonly #memory = new Map<BufferDecl, Data>();
   readonly #values = new Map<Node, LaneValues>();
   readonly #cells = new Map<CellDecl, LaneValues>();
+  /** One for all lanes, or one for each. */
+  readonly #arrays = new Map<BufferDecl, readonly Data[]>();
   readonly #allLanes: readonly number[];
   /** The active lanes: one between the regions of a tile. */
   #activeLanes: readonly number[];
@@ -180,7 +182,15 @@ class GangMachine {
       case 'load':
         this.#load(statement);
         return;
+      case 'array':
+        this.#array(statement);
+        return;
       case 'store':
+        if (statement.place.buffer.kind === 'array' && !this.#gang.varyingArrays.has(statement.place.buffer)) {
+          const { memory, at } = this.#locate(statement, statement.place, 1, undefined);
+          memory[at] = this.#uniform(statement.values[0] as Node) as never;
+          return;
+        }
         this.#forEachLane(statement.mask, (lane) => {
           const values = statement.values.map((node) => this.#lane(node, lane));
           const { memory, at } = this.#locate(statement, statement.place, values.length, lane);
@@ -266,6 +276,21 @@ class GangMachine {
     );
   }
 
+  #array({ array, values }: Extract<Statement, { kind: 'array' }>): void {
+    const { type, length = 0 } = array;
+    const filled = (value: (node: Node) => Value): Data => {
+      const data = zeros(type, length);
+      values.forEach((node, i) => {
+        data[i] = value(node) as never;
+      });
+      return data;
+    };
+    const lanes = this.#gang.varyingArrays.has(array)
+      ? this.#allLanes.map((lane) => filled((node) => this.#lane(node, lane)))
+      : [filled((node) => this.#uniform(node))];
+    this.#arrays.set(array, lanes);
+  }
+
   #load(statement: Extract<Statement, { kind: 'load' }>): void {
     const { place, results, mask } = statement;
     if (!this.#gang.varying.has(results[0] as Node)) {
@@ -304,10 +329,18 @@ class GangMachine {
 
   #locate(statement: Statement, place: Place, width: number, lane: number | undefined): { memory: Data; at: number } {
     const nodeValue = (node: Node) => (lane === undefined ? this.#uniform(node) : this.#lane(node, lane));
-    const memory = this.#memory.get(place.buffer) as Data;
+    const memory = place.buffer.kind === 'array' ? this.#arrayOf(place.buffer, lane) : this.#memory.get(place.buffer);
+    if (!memory) throw new TypeError(`no memory for ${place.buffer.name}`);
     const at = (place.base ? Number(nodeValue(place.base)) * 4 : 0) + Number(nodeValue(place.index)) * width;
     if (at + width > memory.length) throw outOfBounds(statement, `buffer ${place.buffer.name}`, at);
     return { memory, at };
+  }
+
+  #arrayOf(array: BufferDecl, lane: number | undefined): Data | undefined {
+    const lanes = this.#arrays.get(array);
+    if (!this.#gang.varyingArrays.has(array)) return lanes?.[0];
+    if (lane === undefined) throw new TypeError('a varying array is accessed as a uniform one');
+    return lanes?.[lane];
   }
 
   #value(node: Node): LaneValues {

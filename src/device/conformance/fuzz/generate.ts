@@ -28,6 +28,7 @@ interface TypedId {
 interface Scope {
   readonly values: readonly TypedId[];
   readonly cells: readonly TypedId[];
+  readonly arrays: readonly TypedId[];
   readonly isInLoop: boolean;
   readonly depth: number;
   /** Inside a region of a tile? */
@@ -50,6 +51,8 @@ class Generator {
   #budget: number;
   /** `hold` steps still to be drawn. */
   #holdsLeft: number;
+  /** `array` steps still to be drawn: an item's arrays have a limit. */
+  #arraysLeft = 12;
 
   constructor(random: Random, palette: Palette, near?: readonly NearRecipe[]) {
     this.#random = random;
@@ -63,7 +66,7 @@ class Generator {
   }
 
   recipe(): Recipe {
-    const steps = this.#block({ values: [], cells: [], isInLoop: false, depth: 0 }, this.#budget);
+    const steps = this.#block({ ...nothing, isInLoop: false, depth: 0 }, this.#budget);
     const tail = this.#tail(steps);
     const own = { types: this.#palette.scalars, tables: this.#tables };
     if (!this.#near) return { ...own, steps: [...steps, ...tail] };
@@ -93,6 +96,11 @@ class Generator {
       tail.push({ kind: 'get', id: read, cell: id, type });
       made.values.push({ id: read, type });
     }
+    for (const { id, type } of made.arrays) {
+      const read = this.#nextId++;
+      tail.push({ kind: 'arrayAt', id: read, array: id, type, index: { kind: 'item' }, guard: false });
+      made.values.push({ id: read, type });
+    }
     const last = made.values.slice(-16);
     for (const { id } of last.filter(({ type }) => type === 'bool').slice(-3)) {
       const body: RecipeStep[] = [{ kind: 'tally', type: 'u32', op: 'add', value: this.#literal('u32') }];
@@ -113,14 +121,13 @@ class Generator {
     return tail;
   }
 
-  #visible(steps: readonly RecipeStep[]): { values: TypedId[]; cells: TypedId[] } {
-    const values: TypedId[] = [];
-    const cells: TypedId[] = [];
+  #visible(steps: readonly RecipeStep[]): { values: TypedId[]; cells: TypedId[]; arrays: TypedId[] } {
+    const visible = { values: [] as TypedId[], cells: [] as TypedId[], arrays: [] as TypedId[] };
     for (const step of steps) {
       const made = definition(step, this.#tables);
-      if (made) (step.kind === 'cell' ? cells : values).push(made);
+      if (made) visible[listOf(step)].push(made);
     }
-    return { values, cells };
+    return visible;
   }
 
   #block(outer: Scope, budget: number): RecipeStep[] {
@@ -132,10 +139,8 @@ class Generator {
       this.#budget--;
       const made = definition(step, this.#tables);
       if (!made) return;
-      scope =
-        step.kind === 'cell'
-          ? { ...scope, cells: [...scope.cells, made] }
-          : { ...scope, values: [...scope.values, made] };
+      const list = listOf(step);
+      scope = { ...scope, [list]: [...scope[list], made] };
     };
     while (this.#budget > end) {
       const step = this.#step(() => scope, add);
@@ -153,6 +158,7 @@ class Generator {
       this.#holdsLeft--;
       return { kind: 'hold' };
     }
+    if (random.chance(0.12)) return this.#arrayStep(scope());
     const dice = random.below(100);
     const { depth, isInLoop, cells } = scope();
     const type = random.pick(this.#types);
@@ -207,6 +213,26 @@ class Generator {
     if (dice < 84) return { kind: 'emit', values: this.#palette.scalars.map(operand) };
     if (dice < 90 && isInLoop) return { kind: 'break', condition: this.#condition(scope, add) };
     return depth < 4 ? this.#nested(scope, add) : undefined;
+  }
+
+  #arrayStep(scope: Scope): RecipeStep {
+    const random = this.#random;
+    const operand = (type: Scalar) => this.#operand(type, scope);
+    const { arrays } = scope;
+    if (this.#arraysLeft > 0 && random.chance(arrays.length === 0 ? 1 : 0.15)) {
+      this.#arraysLeft--;
+      const type = random.pick(this.#types);
+      const length = random.pick([1, 2, 3, 4, 7, 8, 16, 33]);
+      const values = random.chance(0.4) ? Array.from({ length }, () => operand(type)) : [];
+      return { kind: 'array', id: this.#nextId++, type, length, values };
+    }
+    if (arrays.length === 0) return { kind: 'cell', id: this.#nextId++, type: 'u32', value: operand('u32') };
+    const { id, type } = random.pick(arrays);
+    // Every third array has constant indices only: it becomes cells.
+    const index: Operand = id % 3 === 0 ? { kind: 'literal', value: random.below(40) } : operand('u32');
+    if (random.chance(0.5))
+      return { kind: 'arrayAt', id: this.#nextId++, array: id, type, index, guard: random.chance(0.3) };
+    return { kind: 'arraySet', array: id, type, index, value: operand(type) };
   }
 
   #tileStep(near: readonly NearRecipe[], scope: () => Scope): RecipeStep | undefined {
@@ -331,7 +357,13 @@ class Generator {
   }
 }
 
-/** Returns the value or cell that a step defines for later steps. */
+const nothing = { values: [], cells: [], arrays: [] } as const;
+
+/** Returns the list of a scope to which a step's definition belongs. */
+const listOf = ({ kind }: RecipeStep): 'values' | 'cells' | 'arrays' =>
+  kind === 'cell' ? 'cells' : kind === 'array' ? 'arrays' : 'values';
+
+/** Returns the value, cell or array that a step defines for later steps. */
 function definition(step: RecipeStep, tables: readonly TableRecipe[]): TypedId | undefined {
   if (isTileStep(step)) return tileDefinition(step);
   switch (step.kind) {
@@ -343,6 +375,8 @@ function definition(step: RecipeStep, tables: readonly TableRecipe[]): TypedId |
     case 'cell':
     case 'get':
     case 'atomic':
+    case 'array':
+    case 'arrayAt':
       return { id: step.id, type: step.type };
     case 'byte':
     case 'length':

@@ -79,6 +79,18 @@ function statement(step: RecipeStep, { indent, types }: PrintContext, lines: str
       return void line(`const v${step.id} = c${step.cell}.get();`);
     case 'set':
       return void line(`c${step.cell}.set(${text(step.value, step.type)});`);
+    case 'array':
+      return void line(
+        `const a${step.id} = array(${step.type}, ${step.values.length > 0 ? `[${step.values.map((value) => text(value, step.type)).join(', ')}]` : step.length});`,
+      );
+    case 'arrayAt':
+      return void line(
+        `const v${step.id} = a${step.array}.at(${text(step.index, 'u32')} /* ${step.guard ? 'only where inside' : 'wrapped'} */);`,
+      );
+    case 'arraySet':
+      return void line(
+        `a${step.array}.set(${text(step.index, 'u32')} /* wrapped */, ${text(step.value, step.type)});`,
+      );
     case 'tally':
       return void line(`tally.${step.type}.${step.op}(${step.op}Word, ${text(step.value, step.type)});`);
     case 'atomic': {

@@ -69,6 +69,29 @@ export type RecipeStep =
   | { readonly kind: 'cell'; readonly id: number; readonly type: Scalar; readonly value: Operand }
   | { readonly kind: 'get'; readonly id: number; readonly cell: number; readonly type: Scalar }
   | { readonly kind: 'set'; readonly cell: number; readonly type: Scalar; readonly value: Operand }
+  /** An array of the item: of zeros if there are no values. Indices are wrapped, or tested if there is a `guard`. */
+  | {
+      readonly kind: 'array';
+      readonly id: number;
+      readonly type: Scalar;
+      readonly length: number;
+      readonly values: readonly Operand[];
+    }
+  | {
+      readonly kind: 'arrayAt';
+      readonly id: number;
+      readonly array: number;
+      readonly type: Scalar;
+      readonly index: Operand;
+      readonly guard: boolean;
+    }
+  | {
+      readonly kind: 'arraySet';
+      readonly array: number;
+      readonly type: Scalar;
+      readonly index: Operand;
+      readonly value: Operand;
+    }
   /** On a word that all items share and that only this operation changes: the order does not matter. */
   | { readonly kind: 'tally'; readonly type: Unsigned; readonly op: SharedAtomic; readonly value: Operand }
   /** On one of the item's own two words. */

@@ -1,4 +1,4 @@
-import { atomic, type Expr, items, loop, read, rw, table, when } from '../../../kernel/index.js';
+import { array, atomic, type Expr, items, loop, read, rw, table, when } from '../../../kernel/index.js';
 import type { CompileOptions, Device, DeviceProgram } from '../../device.js';
 import { type Case, check, expectError } from '../case.js';
 import { expectEqual, Rig } from '../rig.js';
@@ -38,6 +38,16 @@ const accesses: Readonly<Record<string, Access>> = {
   'a look-up': ({ buffers, item }, at, lines) => buffers.out.set(item, recordLine(lines, table('u32', ENTRIES)).at(at)),
   'a look-up in job values': ({ buffers, item, job }, at, lines) =>
     buffers.out.set(item, recordLine(lines, table('u32', job.entries)).at(at)),
+  'a read of an array': ({ buffers, item }, at, lines) => {
+    const own = array('u32', WORDS);
+    own.set(item.rem(WORDS), item);
+    buffers.out.set(item, recordLine(lines, own).at(at));
+  },
+  'a write of an array': ({ buffers, item }, at, lines) => {
+    const own = array('u32', WORDS);
+    recordLine(lines, own).set(at, item);
+    buffers.out.set(item, own.at(item.rem(WORDS)));
+  },
   'a slice': ({ buffers, item }, at, lines) => buffers.out.set(item, recordLine(lines, buffers.from.slice(at)).at(0)),
   'a slice so far that its address wraps': ({ buffers, item, job }, at, lines) => {
     const view = buffers.from.slice(job.far.add(at.to('u64')).sub(10));

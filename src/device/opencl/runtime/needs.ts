@@ -40,6 +40,7 @@ export function needsOf({ body, buffers, near }: HoistedProgram): ReadonlySet<Ne
     for (const statement of statements) {
       if (statement.kind === 'cell') type(statement.cell.type);
       if (statement.kind === 'atomic' && statement.place.buffer.type === 'u64') needs.add('u64-atomics');
+      if (statement.kind === 'array') type(statement.array.type);
       innerBlocks(statement).forEach(visit);
     }
   };

@@ -1,5 +1,6 @@
 import {
   type Block,
+  type BufferDecl,
   type CellDecl,
   innerBlocks,
   type Node,
@@ -10,18 +11,19 @@ import {
 } from '../../ir/program.js';
 import { Graph, isAnchored, topologicalOrder } from '../graph.js';
 import { rewriteStatement } from '../rewrite.js';
+import { arraysToCells } from '../shape/arrays-to-cells.js';
 import { Simplifier } from './simplify.js';
 import { regroupSums } from './sums.js';
 
 /**
  * Simplifies a program: folds constants and identities, shares common subexpressions, replaces cells that only name a
- * value, regroups sums so that terms known early are added first, and drops unused statements. The result *floats*: pure
- * nodes have no `let` until `placeNodes` adds it. Look-ups keep theirs, because elsewhere their index may be out of
- * bounds.
+ * value, makes cells of arrays whose indices are all constant, regroups sums so that terms known early are added first, and
+ * drops unused statements. The result *floats*: pure nodes have no `let` until `placeNodes` adds it. Look-ups keep theirs,
+ * because elsewhere their index may be out of bounds.
  */
 export function fold(program: Program): Program {
   const simplified = rebuild(program);
-  const regrouped = rebuild(regroupSums(simplified));
+  const regrouped = rebuild(regroupSums(arraysToCells(simplified)));
   return removeUnused(regrouped);
 }
 
@@ -148,10 +150,11 @@ function cellsSet(body: Block): Map<Block, Set<CellDecl>> {
   return sets;
 }
 
-/** Drops statements without effect: cells that are never read, and loads, look-ups and native bodies with unused results. */
+/** Drops statements without effect: cells and arrays that are never read, and loads, look-ups and native bodies with unused results. */
 export function removeUnused<P extends Program>(program: P): P {
   const used = new Set<Node>();
   const readCells = new Set<CellDecl>();
+  const readArrays = new Set<BufferDecl>();
   const need = (...nodes: readonly Node[]) => {
     const stack = [...nodes];
     for (let node = stack.pop(); node; node = stack.pop()) {
@@ -192,6 +195,8 @@ export function removeUnused<P extends Program>(program: P): P {
       case 'load':
       case 'native':
         if (!statement.results.some((node) => used.has(node))) return undefined;
+        if (statement.kind === 'load' && statement.place.buffer.kind === 'array')
+          readArrays.add(statement.place.buffer);
         need(...(statement.kind === 'load' ? nodesOfPlace(statement.place) : statement.args));
         return statement;
       case 'when': {
@@ -227,7 +232,12 @@ export function removeUnused<P extends Program>(program: P): P {
       case 'break':
         need(statement.condition);
         return statement;
+      case 'array':
+        if (!readArrays.has(statement.array)) return undefined;
+        need(...statement.values);
+        return statement;
       case 'store':
+        if (statement.place.buffer.kind === 'array' && !readArrays.has(statement.place.buffer)) return undefined;
         need(...nodesOfPlace(statement.place), ...statement.values);
         return statement;
       case 'prefetch':
@@ -244,8 +254,9 @@ export function removeUnused<P extends Program>(program: P): P {
   };
 
   // A cell read early in a loop keeps its set later in the loop alive: repeat until nothing new is needed.
-  for (let before = -1; before !== used.size + readCells.size; ) {
-    before = used.size + readCells.size;
+  const found = () => used.size + readCells.size + readArrays.size;
+  for (let before = -1; before !== found(); ) {
+    before = found();
     sweep(program.body);
   }
   const body = sweep(program.body);

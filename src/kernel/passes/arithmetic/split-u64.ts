@@ -22,7 +22,7 @@ import { expandU64Sums } from './u64-sums.js';
 
 /**
  * Lowers a floating program for targets without 64-bit integers: every u64 becomes two u32, in values, cells, tables,
- * buffers (an element is two words) and slices. A slice's base becomes 32 bits, since these targets bind less than 4 GiB; a
+ * buffers and arrays (an element is two words) and slices. A slice's base becomes 32 bits, since these targets bind less than 4 GiB; a
  * checked build reports a larger base. The only 64-bit values left are bit patterns of f64, on targets that have f64.
  */
 export function splitU64(program: HoistedProgram, checked = false): HoistedProgram {
@@ -312,6 +312,15 @@ class U64Splitter {
         if (statement.cell.type !== 'u64') return [rewriteStatement(statement, rewrite)];
         const [cell, pair] = [this.#cell(statement.cell), this.#pair(statement.result)];
         return two((half) => ({ ...statement, cell: cell[half], result: pair[half] }));
+      }
+      case 'array': {
+        const two = statement.array.type === 'u64';
+        const values = statement.values.flatMap((node) => {
+          if (!two) return [this.#word(node)];
+          const { lo, hi } = this.#pair(node);
+          return [lo, hi];
+        });
+        return [{ ...statement, array: this.#buffer(statement.array), values }];
       }
       case 'load':
         return this.#access(statement.place, statement.results, (place, results) => ({ ...statement, place, results }));

@@ -191,15 +191,15 @@ const inOrder: ReadonlySet<AtomicOp> = new Set(['store', 'exchange', 'compareExc
 const writeByAll = (memory: MemoryArea): Access => ({ memory, mode: 'write', threads: 2 });
 
 /**
- * Returns the accesses of a block and the blocks inside it. The ring is never read and `read` buffers never change: both are
- * left out.
+ * Returns the accesses of a block and the blocks inside it. The ring is never read, `read` buffers never change and an array
+ * belongs to one thread: they are left out.
  */
 function accesses(block: Block, threads: ThreadSet): Access[] {
   return block.flatMap((statement): Access[] => {
     if (statement.kind !== 'load' && statement.kind !== 'store' && statement.kind !== 'atomic')
       return innerBlocks(statement).flatMap((inner) => accesses(inner, threads));
     const memory = statement.place.buffer;
-    if (memory.kind === 'read' || memory.name === 'ring') return [];
+    if (memory.kind === 'read' || memory.kind === 'array' || memory.name === 'ring') return [];
     if (statement.kind === 'load') return [{ memory, mode: 'read', threads }];
     if (statement.kind === 'store') return [{ memory, mode: 'write', threads }];
     if (statement.op === 'load') return [{ memory, mode: 'read', threads }];

@@ -1,5 +1,6 @@
 import {
   type Block,
+  type BufferDecl,
   type CellDecl,
   type HoistedProgram,
   innerBlocks,
@@ -20,6 +21,13 @@ export interface Gang {
   readonly lanes: number;
   readonly varying: ReadonlySet<Node>;
   readonly varyingCells: ReadonlySet<CellDecl>;
+  /** Arrays of which each lane has its own elements. */
+  readonly varyingArrays: ReadonlySet<BufferDecl>;
+  /**
+   * The lanes for which each array was made. Under the same mask a store may also write the elements of other lanes: nobody
+   * reads them.
+   */
+  readonly arrayMasks: ReadonlyMap<BufferDecl, Node | undefined>;
   /** Values that grow by one from lane to lane: memory indexed by them is contiguous. */
   readonly consecutive: ReadonlySet<Node>;
 }
@@ -30,17 +38,28 @@ export interface Gang {
  * regions runs once. With one lane the program stays as it is.
  */
 export function makeGang(program: HoistedProgram, lanes: number): Gang {
-  if (lanes === 1) return { program, lanes, varying: new Set(), varyingCells: new Set(), consecutive: new Set() };
+  if (lanes === 1) return { program, lanes, ...noVariance };
   const variance = analyseVariance(program);
   const consecutive = findConsecutive(program, variance.nodes);
+  const masker = new Masker(variance);
   return {
-    program: { ...program, body: new Masker(variance).body(program) },
+    program: { ...program, body: masker.body(program) },
     lanes,
     varying: variance.nodes,
     varyingCells: variance.cells,
+    varyingArrays: variance.arrays,
+    arrayMasks: masker.arrayMasks,
     consecutive,
   };
 }
+
+const noVariance: Omit<Gang, 'program' | 'lanes'> = {
+  varying: new Set(),
+  varyingCells: new Set(),
+  varyingArrays: new Set(),
+  arrayMasks: new Map(),
+  consecutive: new Set(),
+};
 
 /** The state of the walk: the active lanes (undefined between regions), and the varying loop that a break would leave. */
 interface MaskContext {
@@ -51,6 +70,7 @@ interface MaskContext {
 class Masker {
   readonly #variance: Variance;
   readonly #cellMasks = new Map<CellDecl, Node | undefined>();
+  readonly arrayMasks = new Map<BufferDecl, Node | undefined>();
   #nextNode = 1 << 28; // greater than any id that tracing assigns
   #nextCell = 1 << 20;
 
@@ -102,6 +122,10 @@ class Masker {
             ? statement
             : masked(statement),
         );
+        return mask;
+      case 'array':
+        this.arrayMasks.set(statement.array, mask);
+        out.push(statement);
         return mask;
       case 'let':
         out.push(isAnchored(statement.node) ? masked(statement) : statement);

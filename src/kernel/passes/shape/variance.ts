@@ -1,5 +1,6 @@
 import {
   type Block,
+  type BufferDecl,
   type CellDecl,
   type HoistedProgram,
   innerBlocks,
@@ -8,10 +9,12 @@ import {
   type Statement,
 } from '../../ir/program.js';
 
-/** Values, cells and loops that may differ between the lanes of a gang. */
+/** Values, cells, arrays and loops that may differ between the lanes of a gang. */
 export interface Variance {
   readonly nodes: Set<Node>;
   readonly cells: Set<CellDecl>;
+  /** Arrays whose elements may differ. */
+  readonly arrays: Set<BufferDecl>;
   /** Loops that lanes may leave at different times. */
   readonly loops: Set<Statement>;
 }
@@ -22,6 +25,7 @@ export interface Variance {
 export function analyseVariance({ body, kind }: HoistedProgram): Variance {
   const nodes = new Set<Node>();
   const cells = new Set<CellDecl>();
+  const arrays = new Set<BufferDecl>();
   const loops = new Set<Statement>();
   const varies = (node: Node) => nodes.has(node) || (node.op === 'item' && kind === 'items');
   const mark = (list: readonly Node[]) => {
@@ -29,9 +33,10 @@ export function analyseVariance({ body, kind }: HoistedProgram): Variance {
   };
 
   /**
-   * `masks` counts the enclosing varying conditions; `home` records that count for each cell; `loop` is the nearest loop.
+   * `masks` counts the enclosing varying conditions; `home` records that count for each cell and array; `loop` is the nearest
+   * loop.
    */
-  const home = new Map<CellDecl, number>();
+  const home = new Map<CellDecl | BufferDecl, number>();
   const walk = (block: Block, masks: number, loop: EnclosingLoop | undefined, parallel: boolean): void => {
     for (const statement of block) {
       let differs = false;
@@ -54,8 +59,17 @@ export function analyseVariance({ body, kind }: HoistedProgram): Variance {
         case 'get':
           if (cells.has(statement.cell)) nodes.add(statement.result);
           break;
+        case 'array':
+          home.set(statement.array, masks);
+          if (differs) arrays.add(statement.array);
+          break;
+        case 'store': {
+          const { buffer } = statement.place;
+          if (buffer.kind === 'array' && (differs || masks > (home.get(buffer) ?? 0))) arrays.add(buffer);
+          break;
+        }
         case 'load':
-          if (differs) mark(statement.results);
+          if (differs || arrays.has(statement.place.buffer)) mark(statement.results);
           break;
         case 'atomic':
           if (statement.result && parallel) nodes.add(statement.result);
@@ -97,11 +111,12 @@ export function analyseVariance({ body, kind }: HoistedProgram): Variance {
       }
     }
   };
-  for (let before = -1; before !== nodes.size + cells.size + loops.size; ) {
-    before = nodes.size + cells.size + loops.size;
+  const found = () => nodes.size + cells.size + arrays.size + loops.size;
+  for (let before = -1; before !== found(); ) {
+    before = found();
     walk(body, 0, undefined, kind === 'items');
   }
-  return { nodes, cells, loops };
+  return { nodes, cells, arrays, loops };
 }
 
 /** The loop that a break would leave, and the number of masks around it. */

@@ -15,6 +15,8 @@ import type { Scalar, Value } from '../../language/types.js';
 export interface Syntax {
   constant(type: string, name: string, value: string): string;
   variable(type: string, name: string, value: string): string;
+  /** Declares an array with these values; of zeros if there are none. */
+  array(type: string, name: string, length: number, values: readonly string[]): string;
   /** The head of a loop over a u32. */
   loop(name: string, from: string, condition: string, step: string): string;
   breakIf(condition: string): string;
@@ -23,6 +25,7 @@ export interface Syntax {
 export const cSyntax: Syntax = {
   constant: (type, name, value) => `const ${type} ${name} = ${value};`,
   variable: (type, name, value) => `${type} ${name} = ${value};`,
+  array: (type, name, length, values) => `${type} ${name}[${length}] = {${values.join(', ') || '0'}};`,
   loop: (name, from, condition, step) => `for (u32 ${name} = ${from}; ${condition}; ${step})`,
   breakIf: (condition) => `if (${condition}) break;`,
 };
@@ -58,7 +61,10 @@ export interface Operand {
   readonly node: Node;
 }
 
-export type EffectStatement = Extract<Statement, { kind: 'load' | 'store' | 'prefetch' | 'atomic' | 'native' }>;
+export type EffectStatement = Extract<
+  Statement,
+  { kind: 'array' | 'load' | 'store' | 'prefetch' | 'atomic' | 'native' }
+>;
 
 export type RegionStatement = Extract<Statement, { kind: 'each' | 'sum' | 'scan' | 'once' }>;
 

@@ -11,6 +11,7 @@ import type { Origin } from '../../language/origin.js';
 import { type Scalar, type Value, wordsOf } from '../../language/types.js';
 import type { Gang } from '../../passes/shape/gang.js';
 import { bufferName, lengthName, tableName } from '../names.js';
+import { CArrays } from './arrays.js';
 import type { EffectNames, EffectStatement, Operand } from './c-like.js';
 import type { Helpers } from './helpers.js';
 import { cLiteral, vectorType } from './literal.js';
@@ -32,6 +33,7 @@ export class CMemory {
   readonly #gang: Gang;
   readonly #helpers: Helpers;
   readonly #checked: boolean;
+  readonly #arrays: CArrays;
   readonly #preludes = new Set<string>();
   /** Words that also exist as the rows of a quad (quads.ts), keyed by the first of the four. */
   readonly #rows = new Map<Node, { readonly words: readonly Node[]; readonly rows: readonly string[] }>();
@@ -43,6 +45,7 @@ export class CMemory {
     this.#gang = gang;
     this.#helpers = helpers;
     this.#checked = checked;
+    this.#arrays = new CArrays(gang, helpers, checked, (origin) => this.#site(origin));
   }
 
   prelude(): string[] {
@@ -118,10 +121,12 @@ export class CMemory {
 
   effect(statement: EffectStatement, names: EffectNames): string[] {
     switch (statement.kind) {
+      case 'array':
+        return this.#arrays.declare(statement, names);
       case 'load':
-        return this.#load(statement, names);
+        return isArray(statement.place) ? this.#arrays.load(statement, names) : this.#load(statement, names);
       case 'store':
-        return this.#store(statement, names);
+        return isArray(statement.place) ? this.#arrays.store(statement, names) : this.#store(statement, names);
       case 'prefetch':
         return this.#prefetch(statement, names);
       case 'atomic':
@@ -412,6 +417,8 @@ export class CMemory {
     return `t${this.#temporaryCount++}`;
   }
 }
+
+const isArray = ({ buffer }: Place): boolean => buffer.kind === 'array';
 
 /** True if a u32 is smaller than `length` for all operands, as for a masked byte and for the top bits of a word. */
 function isBelow({ op, args: [, by] }: Node, length: number): boolean {

@@ -1,7 +1,7 @@
 import { type Node, operandsOf, type Place, type TableDecl } from '../../ir/program.js';
 import type { Origin } from '../../language/origin.js';
 import type { EffectNames, EffectStatement, Operand } from '../c/c-like.js';
-import { lengthName, tableName } from '../names.js';
+import { bufferName, lengthName, tableName } from '../names.js';
 import type { OperationPrinter } from './forms.js';
 import type { GpuLanguage } from './language.js';
 import { broadcastName, type GpuLayout, valueOfWords, wordIndex } from './layout.js';
@@ -14,7 +14,7 @@ export interface ThreadScope {
   isParallel: boolean;
 }
 
-/** Buffers, near arrays, atomics, tables and native bodies on GPUs. */
+/** Buffers, near arrays, arrays, atomics, tables and native bodies on GPUs. */
 export class GpuMemory {
   readonly #language: GpuLanguage;
   readonly #layout: GpuLayout;
@@ -37,6 +37,12 @@ export class GpuMemory {
 
   effect(statement: EffectStatement, names: EffectNames): string[] {
     switch (statement.kind) {
+      case 'array': {
+        const { array, values } = statement;
+        const texts = values.map((node) => names.value(node).text);
+        const { syntax, typeName } = this.#language;
+        return [syntax.array(typeName(array.type), bufferName(array), array.length ?? 0, texts)];
+      }
       case 'load':
         return this.#load(statement, names);
       case 'store':
@@ -189,7 +195,8 @@ export class GpuMemory {
       return { lines: [syntax.constant(typeName(address), name, text)], at: name };
     };
     if (this.#layout.checked) {
-      const length = place.buffer.kind === 'near' ? `${place.buffer.length}u` : lengthName(place.buffer);
+      const { length: elements } = place.buffer;
+      const length = elements === undefined ? lengthName(place.buffer) : `${elements}u`;
       const args = [base ?? '0u', index, `${width}u`, length, `${this.#site(origin)}u`];
       return keep(`checked_index(${checkArguments}${args.join(', ')})`);
     }

@@ -57,6 +57,8 @@ function memoryUses({ body, buffers }: HoistedProgram, checked: boolean): Memory
 const syntax: Syntax = {
   constant: (_, name, value) => `let ${name} = ${value};`,
   variable: (type, name, value) => `var ${name}: ${type} = ${value};`,
+  array: (type, name, length, values) =>
+    `var ${name}: array<${type}, ${length}>${values.length > 0 ? ` = array<${type}, ${length}>(${values.join(', ')})` : ''};`,
   loop: (name, from, condition, step) => `for (var ${name}: u32 = ${from}; ${condition}; ${step})`,
   breakIf: (condition) => `if (${condition}) { break; }`,
 };

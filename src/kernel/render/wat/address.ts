@@ -67,7 +67,7 @@ export const immediates = (access: MemoryAccess, k: number): string =>
   `${offset(access.offset + k * bytesOf[access.type])}${access.start === '(local.get $params)' && bytesOf[access.type] === 8 ? 'align=4 ' : ''}`;
 
 /** Returns a uniform index or base in bytes. */
-function scaled({ node, texts }: Operand, stride: number): string {
+export function scaled({ node, texts }: Operand, stride: number): string {
   if (node.op === 'const')
     return watLiteral('u32', Number(BigInt.asUintN(32, BigInt(node.detail.value as number) * BigInt(stride))));
   const word = node.type === 'u64' ? `(i32.wrap_i64 ${texts[0]})` : texts[0];

@@ -16,7 +16,10 @@ import {
   splatText,
 } from './values.js';
 
-export type EffectStatement = Extract<Statement, { kind: 'load' | 'store' | 'prefetch' | 'atomic' | 'native' }>;
+export type EffectStatement = Extract<
+  Statement,
+  { kind: 'array' | 'load' | 'store' | 'prefetch' | 'atomic' | 'native' }
+>;
 
 /** Prints memory accesses: see `memory.ts`. */
 export interface Effects {
@@ -225,6 +228,7 @@ export class WatBody implements OperationContext {
       case 'break':
         this.line(`(br_if $break${this.#loops.at(-1)} ${this.#condition(statement.condition)})`);
         return;
+      case 'array':
       case 'load':
       case 'store':
       case 'prefetch':

@@ -3,6 +3,7 @@ import type { Origin } from '../../language/origin.js';
 import { bytesOf, type Scalar } from '../../language/types.js';
 import { bufferName, lengthName } from '../names.js';
 import { boundsCheck, immediates, laneAddresses, type MemoryAccess, offset, uniformAddress } from './address.js';
+import { WatArrays } from './arrays.js';
 import type { EffectStatement, Effects, WatBody } from './body.js';
 import { transposed } from './quads.js';
 import { get, wasmType, watLiteral } from './scalar-forms.js';
@@ -17,6 +18,7 @@ import { laneText, type Operand } from './values.js';
 export class WatMemory implements Effects {
   readonly sites: Origin[] = [];
   readonly preludes = new Set<string>();
+  readonly arrays: WatArrays;
   readonly #body: WatBody;
   readonly #checked: boolean;
   readonly #tables: ReadonlyMap<number, number>;
@@ -26,6 +28,7 @@ export class WatMemory implements Effects {
     this.#body = body;
     this.#checked = checked;
     this.#tables = tables;
+    this.arrays = new WatArrays(body, checked, (origin) => this.#site(origin));
   }
 
   lookup(node: Node, index: Operand, varying: boolean, mask: Operand | undefined): void {
@@ -45,14 +48,22 @@ export class WatMemory implements Effects {
 
   effect(statement: EffectStatement, mask: Operand | undefined): void {
     switch (statement.kind) {
+      case 'array':
+        this.arrays.declare(statement);
+        return;
       case 'load': {
+        if (statement.place.buffer.kind === 'array') {
+          this.arrays.load(statement, mask);
+          return;
+        }
         const varying = this.#body.isVarying(statement.results[0] as Node);
         const access = this.#accessOf(statement.place, statement.results.length);
         this.#read(access, statement.results, varying, mask, statement.origin);
         return;
       }
       case 'store':
-        this.#store(statement, mask);
+        if (statement.place.buffer.kind === 'array') this.arrays.store(statement, mask);
+        else this.#store(statement, mask);
         return;
       case 'atomic':
         this.#atomic(statement, mask);

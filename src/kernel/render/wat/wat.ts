@@ -1,5 +1,5 @@
 import { CANCEL_CHECK_INTERVAL } from '../../abi/harness.js';
-import { type HoistedProgram, SUM_PARTIALS } from '../../ir/program.js';
+import { type BufferDecl, type HoistedProgram, SUM_PARTIALS } from '../../ir/program.js';
 import type { Origin } from '../../language/origin.js';
 import { bytesOf, type Scalar } from '../../language/types.js';
 import type { Gang } from '../../passes/shape/gang.js';
@@ -42,9 +42,9 @@ export function renderWat(gang: Gang, { checked }: { readonly checked: boolean }
     return memory;
   });
   printItems(body, program, checked);
-  const { bytes: threadBytes, lines: near } = nearArrays(body, program, checked);
-  const setup = [...prologue(body, program, checked), ...near];
   const [memory] = made;
+  const { bytes: threadBytes, lines: near } = threadMemory(body, program, checked, memory?.arrays.sizes ?? new Map());
+  const setup = [...prologue(body, program, checked), ...near];
   const preludes = [...(memory?.preludes ?? [])];
   const head = [
     `;; kernel ${program.name}, ${gang.lanes} lane${gang.lanes === 1 ? '' : 's'}`,
@@ -117,8 +117,13 @@ function prologue(body: WatBody, program: HoistedProgram, checked: boolean): str
   return lines;
 }
 
-/** Lays out a tile's arrays and the memory for sums, which belong to its thread. Each begins on a cache line. */
-function nearArrays(body: WatBody, program: HoistedProgram, checked: boolean): { bytes: number; lines: string[] } {
+/** Lays out a tile's arrays, the memory for sums and the items' arrays in the thread's memory. Each begins on a cache line. */
+function threadMemory(
+  body: WatBody,
+  program: HoistedProgram,
+  checked: boolean,
+  arrays: ReadonlyMap<BufferDecl, number>,
+): { bytes: number; lines: string[] } {
   const lines: string[] = [];
   let bytes = 0;
   const place = (name: string, size: number): void => {
@@ -131,6 +136,7 @@ function nearArrays(body: WatBody, program: HoistedProgram, checked: boolean): {
     if (checked) lines.push(`(local.set ${body.local(`$${lengthName(decl)}`, 'i64')} (i64.const ${length}))`);
   }
   if (body.locals.has(PARTIALS)) place(PARTIALS, SUM_PARTIALS * 8);
+  for (const [decl, size] of arrays) place(`$${bufferName(decl)}`, size);
   return { bytes, lines };
 }
 
