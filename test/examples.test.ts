@@ -51,3 +51,8 @@ test('transform: the brightness of pixels', async () => {
   }
   expect((await run('transform', 'wasm')).toString()).toBe(`${pixels} pixels, total brightness ${sum}\n`);
 });
+
+// src/kernel/language/array.test.ts has the same key stream.
+test.skipIf(isShort)('rc4: the key of a key stream of RFC 6229', async () => {
+  expect((await run('rc4', 'wasm')).toString()).toBe('key 0102030405\n');
+});

@@ -120,7 +120,7 @@ export interface CompileOptions {
   readonly hoist?: boolean;
   /** Uses native bodies of std functions where the hardware has them (default). */
   readonly nativeBodies?: boolean;
-  /** Traps on an access outside a buffer or table; the completion rejects with `kernel-bounds`. */
+  /** Traps on an access outside a buffer, table or array; the completion rejects with `kernel-bounds`. */
   readonly checked?: boolean;
   /** Splits 64-bit integers into pairs of 32-bit words even if the target has them, to test what other targets execute. */
   readonly wide?: boolean;

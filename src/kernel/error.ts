@@ -5,7 +5,7 @@ export type ErrorCode =
   | 'kernel-value' // a literal, parameter or job value that its type cannot hold
   | 'kernel-control' // a statement in the wrong place (breakWhen outside a loop, tracing outside a kernel)
   | 'kernel-invalid' // the checker found an IR that breaks a rule
-  | 'kernel-bounds' // an access outside a buffer or table (interpreter and checked builds)
+  | 'kernel-bounds' // an access outside a buffer, table or array (interpreter and checked builds)
   | 'kernel-budget' // more statements or parameter words than the target accepts
   | 'device-unknown' // the device name is not known
   | 'device-absent' // the device is supported but not present on this machine

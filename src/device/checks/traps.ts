@@ -52,7 +52,7 @@ export class TrapExplainer {
     const size = length > 0 ? ` of ${length} elements` : '';
     return new MillraceError({
       code: 'kernel-bounds',
-      message: `kernel ${name}: index ${index} is outside its buffer or table${size}`,
+      message: `kernel ${name}: index ${index} is outside its buffer, table or array${size}`,
       asked: origin ? [...origin.helpers, origin.line].join(' > ') : `access ${site}`,
       advice: 'guard the access with when(), or make the buffer larger',
     });

@@ -189,7 +189,7 @@ export function outOfBounds(at: Node | Statement, what: string, index: number | 
     code: 'kernel-bounds',
     message: `index ${index} is outside ${what}`,
     asked: at.origin.line,
-    advice: 'guard the access with when(), or make the buffer or table larger',
+    advice: 'guard the access with when(), or make the buffer, table or array larger',
   });
 }
 
