@@ -1,4 +1,5 @@
 import { expectTypeOf, test } from 'vitest';
+import { array } from './array.js';
 import { atomic, read, rw } from './buffers.js';
 import { cell, when } from './control.js';
 import { type Expr, lit } from './expr.js';
@@ -99,4 +100,13 @@ test('a kernel can be generic over its float type', () => {
       expectTypeOf(x.mul(x)).toEqualTypeOf<Expr<T>>();
     });
   square('f32');
+});
+
+test('an array has elements of one type', () => {
+  expectTypeOf(array(u32, 3).at(word)).toEqualTypeOf<Expr<'u32'>>();
+  expectTypeOf(array(u64, [wide, 1n]).at(0)).toEqualTypeOf<Expr<'u64'>>();
+  // @ts-expect-error a u64 is no element of an array of u32
+  array(u32, 3).set(0, wide);
+  // @ts-expect-error nor is a float an index
+  array(u32, 3).at(real);
 });

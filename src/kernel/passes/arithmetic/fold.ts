@@ -150,7 +150,10 @@ function cellsSet(body: Block): Map<Block, Set<CellDecl>> {
   return sets;
 }
 
-/** Drops statements without effect: cells and arrays that are never read, and loads, look-ups and native bodies with unused results. */
+/**
+ * Drops statements without effect: cells and arrays that are never read, and loads, look-ups and native bodies with unused
+ * results.
+ */
 export function removeUnused<P extends Program>(program: P): P {
   const used = new Set<Node>();
   const readCells = new Set<CellDecl>();

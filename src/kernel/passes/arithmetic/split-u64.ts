@@ -22,8 +22,9 @@ import { expandU64Sums } from './u64-sums.js';
 
 /**
  * Lowers a floating program for targets without 64-bit integers: every u64 becomes two u32, in values, cells, tables,
- * buffers and arrays (an element is two words) and slices. A slice's base becomes 32 bits, since these targets bind less than 4 GiB; a
- * checked build reports a larger base. The only 64-bit values left are bit patterns of f64, on targets that have f64.
+ * buffers and arrays (an element is two words) and slices. A slice's base becomes 32 bits, since these targets bind less
+ * than 4 GiB; a checked build reports a larger base. The only 64-bit values left are bit patterns of f64, on targets that
+ * have f64.
  */
 export function splitU64(program: HoistedProgram, checked = false): HoistedProgram {
   return removeUnused(new U64Splitter(expandU64Sums(program), checked).program());

@@ -33,8 +33,8 @@ export function analyseVariance({ body, kind }: HoistedProgram): Variance {
   };
 
   /**
-   * `masks` counts the enclosing varying conditions; `home` records that count for each cell and array; `loop` is the nearest
-   * loop.
+   * `masks` counts the enclosing varying conditions; `home` records that count for each cell and array; `loop` is the
+   * nearest loop.
    */
   const home = new Map<CellDecl | BufferDecl, number>();
   const walk = (block: Block, masks: number, loop: EnclosingLoop | undefined, parallel: boolean): void => {

@@ -41,7 +41,8 @@ export class CArrays {
     if (operands.some(({ varying }) => varying))
       return [`${rows};`, ...operands.map((value, i) => this.#setRow(type, `${name}[${i}]`, value))];
     const isConstant = operands.every(({ node }) => node.op === 'const');
-    const list = `${isConstant ? 'static const' : 'const'} ${type} values[] = {${operands.map(({ text }) => text).join(', ')}};`;
+    const texts = operands.map(({ text }) => text).join(', ');
+    const list = `${isConstant ? 'static const' : 'const'} ${type} values[] = {${texts}};`;
     return [
       `${rows};`,
       `{ ${list} for (u32 i = 0; i < ${length}; i++) for (int l = 0; l < LANES; l++) ${name}[i][l] = values[i]; }`,

@@ -12,9 +12,9 @@ type LoadStatement = Extract<EffectStatement, { kind: 'load' }>;
 type StoreStatement = Extract<EffectStatement, { kind: 'store' }>;
 
 /**
- * Arrays of items in WAT: in the thread's own memory, at `$array0` and so on. If lanes have their own elements, a row has one
- * element of all lanes: an index that lanes share accesses whole registers, others access lane by lane. Without checks every
- * index is inside (`boundArrays`), also in lanes outside the mask.
+ * Arrays of items in WAT: in the thread's own memory, at `$array0` and so on. If lanes have their own elements, a row has
+ * one element of all lanes: an index that lanes share accesses whole registers, others access lane by lane. Without checks
+ * every index is inside (`boundArrays`), also in lanes outside the mask.
  */
 export class WatArrays {
   /** The arrays that were made, with their sizes in bytes. */
@@ -51,7 +51,8 @@ export class WatArrays {
     const site = this.#checked ? this.#site(origin) : 0;
     if (this.#checked) this.#clear(names, place.buffer, hasRows || access.index.varying);
     if (!access.index.varying) {
-      const at = this.#addressOf(access);
+      const address = this.#addressOf(access);
+      const at = names.length > 1 ? body.newVariable(address, 'i32') : address;
       this.#guarded(access, 0, site, () => {
         for (const [r, name] of names.entries())
           body.set(name, `(${hasRows ? 'v128' : wasmType(access.type)}.load ${offset(16 * r)}${at})`);

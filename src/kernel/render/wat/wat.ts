@@ -117,7 +117,7 @@ function prologue(body: WatBody, program: HoistedProgram, checked: boolean): str
   return lines;
 }
 
-/** Lays out a tile's arrays, the memory for sums and the items' arrays in the thread's memory. Each begins on a cache line. */
+/** Lays out near arrays, the memory for sums and the items' arrays in the thread's memory. Each begins on a cache line. */
 function threadMemory(
   body: WatBody,
   program: HoistedProgram,
