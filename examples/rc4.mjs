@@ -4,11 +4,14 @@
 
 import { array, cell, items, loop, search, u32, when } from 'millrace';
 
+/** @typedef {import('millrace').ExprLike<'u32'>} ExprLike */
+
 const rc4 = items('rc4', { job: { start: [u32, 3], stream: [u32, 8] }, hit: { last: u32 } }, ({ job, index, emit }) => {
   const key = array(u32, [...job.start, index.lo.byte(1), index.lo.byte(0)]);
   const s = array(u32, 256);
   loop(256, (i) => s.set(i, i));
   const j = cell(u32, 0);
+  /** @type {(i: ExprLike, k: ExprLike) => import('millrace').Expr<'u32'>} */
   const swap = (i, k) => {
     const [x, y] = [s.at(i), s.at(k)];
     s.set(i, y);
@@ -16,7 +19,12 @@ const rc4 = items('rc4', { job: { start: [u32, 3], stream: [u32, 8] }, hit: { la
     return x.add(y).and(255);
   };
   loop(256, (i) => {
-    j.set(j.add(s.at(i)).add(key.at(i.rem(5))).and(255));
+    j.set(
+      j
+        .add(s.at(i))
+        .add(key.at(i.rem(5)))
+        .and(255),
+    );
     swap(i, j.get());
   });
   const differs = cell(u32, 0);

@@ -44,7 +44,13 @@ export interface GridShape {
   readonly compilerOptions: readonly string[];
 }
 
-export type GridBindingKind = 'launch' | 'counted' | 'cancel' | 'status' | 'tables' | Exclude<BufferKind, 'near' | 'array'>;
+export type GridBindingKind =
+  | 'launch'
+  | 'counted'
+  | 'cancel'
+  | 'status'
+  | 'tables'
+  | Exclude<BufferKind, 'near' | 'array'>;
 
 export interface GridBinding {
   readonly name: string;

@@ -24,8 +24,7 @@ function failure(act: () => unknown): MillraceError {
   }
   throw new Error('nothing was thrown');
 }
-const refused = (body: Parameters<typeof items>[2]): string =>
-  failure(() => items('faulty', {}, body).trace()).message;
+const refused = (body: Parameters<typeof items>[2]): string => failure(() => items('faulty', {}, body).trace()).message;
 
 /** Runs a kernel's trace and the output of the passes; both must leave the same words. */
 function words(kernel: Kernel, count: number, perItem: number, job: Record<string, readonly number[]> = {}): number[] {
@@ -53,7 +52,12 @@ const rc4 = (keyLength: number): Kernel =>
       return x.add(y).and(255);
     };
     loop(256, (i) => {
-      j.set(j.add(s.at(i)).add(key.at(i.rem(keyLength))).and(255));
+      j.set(
+        j
+          .add(s.at(i))
+          .add(key.at(i.rem(keyLength)))
+          .and(255),
+      );
       swap(i, j.get());
     });
     j.set(0);
@@ -99,7 +103,12 @@ describe('an array', () => {
     expect(texts('c')).toContain('u32 array0[10] = {0};');
     expect(texts('wgsl')).toContain('var array0: array<u32, 10>;');
     // The loop's index and seven bits are inside; the item may not be.
-    expect(texts('cuda').match(/array0\[.*?\]/g)).toEqual(['array0[10]', 'array0[v0]', 'array0[v1]', 'array0[(item & 7u)]']);
+    expect(texts('cuda').match(/array0\[.*?\]/g)).toEqual([
+      'array0[10]',
+      'array0[v0]',
+      'array0[v1]',
+      'array0[(item & 7u)]',
+    ]);
     expect(texts('cuda')).toMatch(/v1 = .*item < 10u.*9u/);
   });
 

@@ -146,7 +146,10 @@ class Builder {
     after?: (names: Bindings) => void,
   ): void {
     const before = this.#position;
-    const names: Bindings = { ...copyOf(outer), readOnlyCells: new Set([...outer.cells.keys(), ...outer.arrays.keys()]) };
+    const names: Bindings = {
+      ...copyOf(outer),
+      readOnlyCells: new Set([...outer.cells.keys(), ...outer.arrays.keys()]),
+    };
     this.#position = position;
     try {
       for (const step of steps) this.#step(step, names);

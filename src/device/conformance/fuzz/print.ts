@@ -88,9 +88,7 @@ function statement(step: RecipeStep, { indent, types }: PrintContext, lines: str
         `const v${step.id} = a${step.array}.at(${text(step.index, 'u32')} /* ${step.guard ? 'only where inside' : 'wrapped'} */);`,
       );
     case 'arraySet':
-      return void line(
-        `a${step.array}.set(${text(step.index, 'u32')} /* wrapped */, ${text(step.value, step.type)});`,
-      );
+      return void line(`a${step.array}.set(${text(step.index, 'u32')} /* wrapped */, ${text(step.value, step.type)});`);
     case 'tally':
       return void line(`tally.${step.type}.${step.op}(${step.op}Word, ${text(step.value, step.type)});`);
     case 'atomic': {

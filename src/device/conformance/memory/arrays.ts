@@ -53,7 +53,9 @@ function ofTypes(what: string, types: readonly Scalar[]): Behaviour {
         list.set(i % 4, list.at((i + 1) % 4));
         zeroed.set(2, own);
         const read = [0, 1, 2, 3].map((k) => list.at(k));
-        return [...read, zeroed.at(i % 5), zeroed.at((i + 1) % 5), zeroed.at(4)].flatMap((value) => wordsIn(type, value));
+        return [...read, zeroed.at(i % 5), zeroed.at((i + 1) % 5), zeroed.at(4)].flatMap((value) =>
+          wordsIn(type, value),
+        );
       }),
   };
 }
@@ -82,7 +84,12 @@ const behaviours: readonly Behaviour[] = [
       const j = cell(u32, 0);
       loop(16, (i) => {
         const x = s.at(i);
-        j.set(j.add(x).add(threes.at(item.add(i))).and(15));
+        j.set(
+          j
+            .add(x)
+            .add(threes.at(item.add(i)))
+            .and(15),
+        );
         s.set(i, s.at(j));
         s.set(j, x);
       });
@@ -127,7 +134,7 @@ const behaviours: readonly Behaviour[] = [
     },
     expected: (i) => {
       const a = ArrayModel.zeros(6);
-      const b = new ArrayModel([3, i, 0, 1, 2]);
+      const b = new ArrayModel<number>([3, i, 0, 1, 2]);
       for (let k = 0; k < i % 9; k++) {
         if (k % 2 === 0) a.set(k % 6, b.at(k % 5));
         else a.set(1, a.at((k - 1) % 6) + 1);
@@ -155,7 +162,7 @@ const behaviours: readonly Behaviour[] = [
     expected: (i) => {
       let total = 0;
       for (let round = 0; round < 4; round++) {
-        const list = new ArrayModel([round, 5, i]);
+        const list = new ArrayModel<number>([round, 5, i]);
         if (i > round * 8) list.set(round % 3, 100);
         total += round + 1;
         for (let k = 0; k < 7; k++) total += list.at(k % 3);
@@ -211,7 +218,13 @@ const inTiles: Case = {
         each(LENGTH, (i) => {
           const own = array(u32, [1, 2, 3]);
           loop(i.rem(4), (k) => own.set(k.add(i).rem(3), own.at(k.rem(3)).add(steps.at(i.rem(5)))));
-          buffers.out.set(tile.mul(LENGTH).add(i), own.at(0).mul(100).add(own.at(i.rem(3))));
+          buffers.out.set(
+            tile.mul(LENGTH).add(i),
+            own
+              .at(0)
+              .mul(100)
+              .add(own.at(i.rem(3))),
+          );
         });
         const total = sum(u32, LENGTH, (i) => {
           const own = array(u32, 4);
@@ -230,10 +243,10 @@ const inTiles: Case = {
     const out = new Uint32Array(x.length);
     const totals = new Uint32Array(TILES);
     for (let tile = 0; tile < TILES; tile++) {
-      const steps = new ArrayModel([...x.slice(tile * LENGTH, tile * LENGTH + 5)]);
+      const steps = new ArrayModel<number>([...x.slice(tile * LENGTH, tile * LENGTH + 5)]);
       steps.set(tile % 5, 9);
       for (let i = 0; i < LENGTH; i++) {
-        const own = new ArrayModel([1, 2, 3]);
+        const own = new ArrayModel<number>([1, 2, 3]);
         for (let k = 0; k < i % 4; k++) own.set((k + i) % 3, own.at(k % 3) + steps.at(i % 5));
         out[tile * LENGTH + i] = own.at(0) * 100 + own.at(i % 3);
         const summed = ArrayModel.zeros(4);
@@ -260,31 +273,31 @@ const contained: Case = {
   run: async (device) => {
     if (device.info.kind === 'interpreter') throw new Skip('the interpreter checks every access');
     const lengths = [1, 3, 8, 13];
-    const kernel = items(
-      'array-outside',
-      { buffers: { far: read(u32), out: rw(u32) } },
-      ({ item, buffers }) => {
-        const arrays = lengths.map((length) => ({ before: array(u32, 4), own: array(u32, length), after: array(u32, 4) }));
-        const kept = cell(u32, item);
-        loop(4, (k) => {
-          for (const { before, own, after } of arrays) {
-            before.set(k, k.add(1));
-            after.set(k, k.add(5));
-            own.set(buffers.far.at(item.mul(4).add(k)), 0xdead);
-          }
-        });
-        const sum = cell(u32, 0);
-        loop(4, (k) => {
-          for (const { before, own, after } of arrays) {
-            sum.set(sum.add(before.at(k)).add(after.at(k).mul(16)));
-            const found = own.at(buffers.far.at(item.mul(4).add(k)));
-            when(found.ne(0).and(found.ne(0xdead)), () => sum.set(sum.add(1)));
-          }
-        });
-        buffers.out.set(item.mul(2), sum);
-        buffers.out.set(item.mul(2).add(1), kept);
-      },
-    );
+    const kernel = items('array-outside', { buffers: { far: read(u32), out: rw(u32) } }, ({ item, buffers }) => {
+      const arrays = lengths.map((length) => ({
+        before: array(u32, 4),
+        own: array(u32, length),
+        after: array(u32, 4),
+      }));
+      const kept = cell(u32, item);
+      loop(4, (k) => {
+        for (const { before, own, after } of arrays) {
+          before.set(k, k.add(1));
+          after.set(k, k.add(5));
+          own.set(buffers.far.at(item.mul(4).add(k)), 0xdead);
+        }
+      });
+      const sum = cell(u32, 0);
+      loop(4, (k) => {
+        for (const { before, own, after } of arrays) {
+          sum.set(sum.add(before.at(k)).add(after.at(k).mul(16)));
+          const found = own.at(buffers.far.at(item.mul(4).add(k)));
+          when(found.ne(0).and(found.ne(0xdead)), () => sum.set(sum.add(1)));
+        }
+      });
+      buffers.out.set(item.mul(2), sum);
+      buffers.out.set(item.mul(2).add(1), kept);
+    });
     const COUNT = 21;
     const edges = [0, 1, 4, 8, 13, 14, 16, 100, 0x7fffffff, 0x80000000, 0xfffffff0, 0xffffffff];
     const far = Uint32Array.from({ length: COUNT * 4 }, (_, i) => edges[(i * 5) % edges.length] ?? 0);

@@ -90,7 +90,12 @@ export function layoutOf(program: HoistedProgram, options: LayoutOptions): GpuLa
     { name: 'status', kind: 'status' },
     ...(constants.length > 0 ? [{ name: 'tables', kind: 'tables' } as const] : []),
     ...buffers.map(
-      ({ name, kind, slot, type }): GridBinding => ({ name, kind: kind as Exclude<typeof kind, 'near' | 'array'>, slot, type }),
+      ({ name, kind, slot, type }): GridBinding => ({
+        name,
+        kind: kind as Exclude<typeof kind, 'near' | 'array'>,
+        slot,
+        type,
+      }),
     ),
   ];
   const nearBytes = sizeOf(near);

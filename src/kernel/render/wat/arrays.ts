@@ -65,8 +65,7 @@ export class WatArrays {
     if (!this.#checked) {
       names.forEach((name, r) => {
         let text = `(v128.load${size}_zero ${at(r * perRegister)})`;
-        for (let k = 1; k < perRegister; k++)
-          text = `(v128.load${size}_lane ${at(r * perRegister + k, k)} ${text})`;
+        for (let k = 1; k < perRegister; k++) text = `(v128.load${size}_lane ${at(r * perRegister + k, k)} ${text})`;
         body.set(name, text);
       });
       return;
