@@ -57,8 +57,9 @@ function memoryUses({ body, buffers }: HoistedProgram, checked: boolean): Memory
 const syntax: Syntax = {
   constant: (_, name, value) => `let ${name} = ${value};`,
   variable: (type, name, value) => `var ${name}: ${type} = ${value};`,
-  array: (type, name, length, values) =>
-    `var ${name}: array<${type}, ${length}>${values.length > 0 ? ` = array<${type}, ${length}>(${values.join(', ')})` : ''};`,
+  // The value is written even if it is zero: Tint zeroes a variable without one when the function starts, not in each round of
+  // a loop that declares it.
+  array: (type, name, length, values) => `var ${name} = array<${type}, ${length}>(${values.join(', ')});`,
   loop: (name, from, condition, step) => `for (var ${name}: u32 = ${from}; ${condition}; ${step})`,
   breakIf: (condition) => `if (${condition}) { break; }`,
 };
