@@ -75,7 +75,7 @@ const leftToOthers: Readonly<Record<string, RegExp>> = {
 };
 /** Other devices run one form of each type. The kernels of all workloads have values that move to the host. */
 const leftOutElsewhere =
-  /^operations\/(?!.*from memory, a gang)|generic, one lane|^(memory|tables)\/(i32|f32): |^arrays\/(?!a permutation|the same|in every|without)/;
+  /^operations\/(?!.*from memory, a gang)|generic, one lane|^(memory|tables)\/(i32|f32): |^arrays\/(?!a permutation|the same|in every|without)|^std\/(?!sha256|md5)/;
 const isKept = (device: string, name: string): boolean => {
   if ((device !== 'wasm' && likeU32.test(name)) || leftToOthers[device]?.test(name)) return false;
   return compiled.includes(device) ? kept.some((pattern) => pattern.test(name)) : !leftOutElsewhere.test(name);

@@ -14,6 +14,7 @@ import { tileCases } from './memory/tiles.js';
 import { hostCases } from './streams/host.js';
 import { streams } from './streams/streams.js';
 import { arithmetic } from './values/arithmetic.js';
+import { digestCases } from './values/digests.js';
 import { hashing } from './values/hashing.js';
 import { regressionCases } from './values/regressions.js';
 import { tables } from './values/tables.js';
@@ -34,6 +35,7 @@ export const conformanceCases: readonly Case[] = [
   ...bounds,
   ...tileCases,
   ...hashing,
+  ...digestCases,
   ...regressionCases,
   ...nameCases,
   ...streams,

@@ -1,6 +1,7 @@
 import { MillraceError } from '../error.js';
 import type { HoistedProgram, Node, Statement } from '../ir/program.js';
 import type { Kernel } from '../language/signature.js';
+import { ROLLED_KEY } from '../language/std-function.js';
 import type { Scalar } from '../language/types.js';
 import { balancePipes, type FactorSource, type PipeShares } from '../passes/arithmetic/balance-pipes.js';
 import { splitU64 } from '../passes/arithmetic/split-u64.js';
@@ -124,13 +125,15 @@ function keyOfOptions({ nearLimit: _, ...options }: GpuOptions): string {
   return JSON.stringify([target, workgroup, hoist, checked, nativeBodies, shares, harness]);
 }
 
-function lowerUncached(kernel: Kernel, options: GpuOptions): LoweredGpuKernel {
+/** `isRolled`: std functions are loops where they can be, after the kernel was too long without. */
+function lowerUncached(kernel: Kernel, options: GpuOptions, isRolled = false): LoweredGpuKernel {
   const { workgroup, hoist, checked, nativeBodies, pipes: shares, harness } = { ...defaults, ...options };
   const target = targets[options.target];
   checkWorkgroup(kernel.name, workgroup);
   const isQueue = harness === 'queue';
   if (isQueue && (options.target !== 'cuda' || checked)) throw queueUnsupported(kernel.name, options);
-  const { program: floating } = cachedFloatingProgram(kernel, new Set(nativeBodies ? target.nativeKeys : []), hoist);
+  const keys = [...(nativeBodies ? target.nativeKeys : []), ...(isRolled ? [ROLLED_KEY] : [])];
+  const { program: floating } = cachedFloatingProgram(kernel, new Set(keys), hoist);
   const hoisted = checked ? withLongLoops(floating) : floating;
   if (options.target === 'wgsl' && usesType(hoisted, 'f64')) throw noDoubles(kernel.name);
   // The host computes parameters and has 64-bit integers: `splitU64` changes the body alone.
@@ -147,8 +150,10 @@ function lowerUncached(kernel: Kernel, options: GpuOptions): LoweredGpuKernel {
     broadcastTypes: broadcastTypes(placed, language),
   });
   const text = isQueue ? renderCudaQueue(layout, language) : renderGpu(layout, language);
-  if (text.statements > target.maxStatements)
+  if (text.statements > target.maxStatements) {
+    if (!isRolled) return lowerUncached(kernel, options, true);
     throw tooLong(kernel.name, options.target, text.statements, target.maxStatements);
+  }
   const shape = isQueue ? { ...layout.shape, entry: QUEUE_ENTRY_POINT } : layout.shape;
   return { program, lanes: workgroup, shape, ...text };
 }

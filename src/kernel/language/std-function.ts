@@ -25,6 +25,26 @@ export interface StdFunction {
   readonly native?: Readonly<Record<string, NativeText>>;
 }
 
+/** For std functions that can be traced as a loop of their rounds. Results are the same. */
+export interface RolledOption {
+  /**
+   * True for a loop instead of unrolled rounds: less code, some instructions more. By default rounds are unrolled, unless the
+   * kernel would exceed the number of statements that its target accepts.
+   */
+  readonly rolled?: boolean;
+}
+
+/** The key that a target adds to its native bodies to ask for loops. */
+export const ROLLED_KEY = 'rolled';
+
+/** True if a call is to be traced as a loop. What is known before the launch is not: the host computes it. */
+export const isRolled = ({ rolled }: RolledOption, args: readonly Expr<Scalar>[]): boolean =>
+  (rolled ?? currentTrace().natives.has(ROLLED_KEY)) && !areKnownEarly(args);
+
+/** True if all values are known before the launch. */
+export const areKnownEarly = (args: readonly Expr<Scalar>[]): boolean =>
+  args.every(({ node }) => node.stage < ValueStage.varying);
+
 /**
  * Defines a std function. It stays one statement if the target has a native body for it. Otherwise, or if all arguments are
  * known before the launch, its generic body is traced in place.

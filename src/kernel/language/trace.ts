@@ -216,6 +216,25 @@ export class Trace {
     return within.findLast(({ kind }) => kind === 'loop' || kind === 'test')?.kind === 'loop';
   }
 
+  /**
+   * True if a value may differ from round to round of the nearest loop; outside of loops, if it may differ from item to item.
+   */
+  changesInLoop(node: Node): boolean {
+    const nearest = this.#scopes.findLastIndex(({ kind }) => kind === 'loop' || kind === 'test');
+    if (nearest === -1) return node.stage === ValueStage.varying;
+    const inside = new Set(this.#scopes.slice(nearest));
+    const seen = new Set<Node>();
+    const stack = [node];
+    for (let next = stack.pop(); next; next = stack.pop()) {
+      const home = this.#scopeOfNode.get(next);
+      if (seen.has(next) || next.stage < ValueStage.varying || !home || !inside.has(home)) continue;
+      if (next.args.length === 0) return true;
+      seen.add(next);
+      stack.push(...next.args);
+    }
+    return false;
+  }
+
   /** Checks that a value may be used here: it must belong to this trace and to an open block. */
   checkUse(node: Node): void {
     if (node.stage < ValueStage.varying) {

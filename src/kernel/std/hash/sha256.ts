@@ -4,6 +4,8 @@ import { bitSelect } from '../../language/operations.js';
 import { std } from '../../language/std-function.js';
 import { currentTrace } from '../../language/trace.js';
 import type { Scalar } from '../../language/types.js';
+import { type MessageBytes, type MessageForm, messageBlocks } from '../digest/message.js';
+import { primeRootFractions } from '../digest/prime-roots.js';
 import { armBody } from './sha256-arm.js';
 import { armLastWordsBody } from './sha256-arm-last-words.js';
 import { shaNiBody } from './sha256-shani.js';
@@ -43,11 +45,13 @@ export const sha256 = {
     return [0x80000000, ...Array<number>(zeros).fill(0), Math.floor(bits / 2 ** 32), bits >>> 0];
   },
 
-  /** Returns the digest of a message of whole words. */
-  hash(message: readonly ExprLike<'u32'>[]): Digest {
-    const padded = [...message, ...sha256.padding(message.length * 32)];
+  /**
+   * Returns the digest of a message of `bytes` bytes. `message` holds them as words, the first byte of each at its high end;
+   * bytes of the last word past the end are ignored. A length that only the kernel knows is at most 55.
+   */
+  hash(message: readonly ExprLike<'u32'>[], bytes: MessageBytes = message.length * 4): Digest {
     let state: readonly ExprLike<'u32'>[] = sha256.iv;
-    for (let at = 0; at < padded.length; at += 16) state = sha256.compress(state, padded.slice(at, at + 16));
+    for (const block of messageBlocks(form, message, bytes)) state = sha256.compress(state, block);
     return state as Digest;
   },
 
@@ -73,6 +77,8 @@ export const sha256 = {
   },
 };
 
+const form: MessageForm = { name: 'sha256.hash', order: 'big', marker: 0x80, blockBytes: 64, lengthBytes: 8 };
+
 /** True if the digest, read as Bitcoin does (byte 31 first), is strictly below the target (most significant word first). */
 export function belowTarget(digest: Digest, target: readonly ExprLike<'u32'>[]): Expr<'bool'> {
   // From the least significant word up: a word decides unless it is equal; then the ones below it decide.
@@ -86,7 +92,7 @@ export function belowTarget(digest: Digest, target: readonly ExprLike<'u32'>[]):
 }
 
 /** Fractional parts of the cube roots of the first 64 primes. */
-export const roundConstants: readonly number[] = cubeRootFractions(64);
+export const roundConstants: readonly number[] = primeRootFractions(3, 64, 32).map(Number);
 
 const natives = { 'c-neon-sha': armBody(roundConstants), 'c-shani': shaNiBody(roundConstants) };
 
@@ -176,19 +182,3 @@ const bigSigma1 = (x: Word) => x.rotr(6).xor(x.rotr(11)).xor(x.rotr(25));
 const smallSigma0 = (x: Word) => x.rotr(7).xor(x.rotr(18)).xor(x.shr(3));
 const smallSigma1 = (x: Word) => x.rotr(17).xor(x.rotr(19)).xor(x.shr(10));
 const majority = (a: Word, b: Word, c: Word) => a.and(b).or(c.and(a.or(b)));
-
-/** Returns the first 32 fractional bits of the cube roots of the first `count` primes, by integer search. */
-function cubeRootFractions(count: number): number[] {
-  const primes: number[] = [];
-  for (let n = 2; primes.length < count; n++) if (primes.every((p) => n % p !== 0)) primes.push(n);
-  return primes.map((p) => {
-    const scaled = BigInt(p) << 96n;
-    let [low, high] = [0n, 1n << 36n];
-    while (high - low > 1n) {
-      const middle = (low + high) >> 1n;
-      if (middle ** 3n <= scaled) low = middle;
-      else high = middle;
-    }
-    return Number(low & 0xffff_ffffn);
-  });
-}
