@@ -56,3 +56,10 @@ test('transform: the brightness of pixels', async () => {
 test.skipIf(isShort)('rc4: the key of a key stream of RFC 6229', async () => {
   expect((await run('rc4', 'wasm')).toString()).toBe('key 0102030405\n');
 });
+
+test.skipIf(isShort).each(['md5', 'sha256'])('mask: a word by its %s', async (name) => {
+  const digest = createHash(name).update('dog42').digest('hex');
+  const [word, rate] = (await run('mask', 'wasm', name, '?l?l?l?d?d', digest)).toString().split('\n');
+  expect(word).toBe('dog42');
+  expect(rate).toMatch(/^[\d.e+-]+ GH\/s$|^$/);
+});
