@@ -6,15 +6,18 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { root } from './prepare.mjs';
 
-/** @typedef {{ version?: string, license?: string, dev?: boolean, devOptional?: boolean, optional?: boolean, link?: boolean }} Locked */
+/**
+ * @typedef {{ version?: string, license?: string, dev?: boolean, devOptional?: boolean, optional?: boolean, os?: string[] }} Locked
+ */
 
 export function licences() {
   /** @type {{ packages: Record<string, Locked> }} */
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
-  const rows = Object.entries(packages).flatMap(([path, { version, license, dev, devOptional, optional }]) => {
-    if (path === '' || dev || devOptional) return [];
+  const rows = Object.entries(packages).flatMap(([path, { version, license, dev, devOptional, optional, os }]) => {
+    if (path === '' || dev) return [];
     const name = path.replace(/^.*node_modules\//, '');
-    return [`| \`${name}\` | ${version} | ${license ?? 'not stated'} | ${optional ? 'on its platform' : 'always'} |`];
+    const when = os ? 'on its platform' : optional || devOptional ? 'unless optional ones are left out' : 'always';
+    return [`| \`${name}\` | ${version} | ${license ?? 'not stated'} | ${when} |`];
   });
   return `# Licences of installed packages
 

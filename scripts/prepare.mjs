@@ -114,18 +114,20 @@ function isInstalled() {
   if (!installed) return false;
   const locked = readPackages(join(root, 'package-lock.json'));
   if (!locked) return true;
+  // A clone needs the packages that a user may leave out: tests use them, and the build bundles wabt.
+  const own = new Set(Object.keys(locked['']?.optionalDependencies ?? {}).map((name) => `node_modules/${name}`));
   for (const [path, { version, optional }] of Object.entries(locked)) {
     if (path === '') continue;
     const found = installed[path];
-    // An optional package may be absent: it is a binary for another platform.
-    if (found ? found.version !== version : !optional) return false;
+    // Any other optional package may be absent: it is a binary for another platform.
+    if (found ? found.version !== version : !optional || own.has(path)) return false;
   }
   return true;
 }
 
 /**
  * @param {string} file
- * @returns {Record<string, { version: string, optional?: boolean }> | undefined}
+ * @returns {Record<string, { version: string, optional?: boolean, optionalDependencies?: object }> | undefined}
  */
 function readPackages(file) {
   try {

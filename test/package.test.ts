@@ -3,9 +3,12 @@ import {
   chmodSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -21,6 +24,7 @@ const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as
   readonly version: string;
   readonly bin: { readonly millrace: string };
   readonly dependencies: Readonly<Record<string, string>>;
+  readonly optionalDependencies: Readonly<Record<string, string>>;
 };
 
 // The package as a user gets it: packed, installed into an empty folder, run by its command name.
@@ -36,7 +40,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-test('the package holds the build, the documents and no tests', () => {
+test('the package holds the build, the documents and no tests, measurements or source maps', () => {
   const paths = packed.files.map((file) => file.path);
   expect(paths).toEqual(
     expect.arrayContaining([
@@ -51,8 +55,10 @@ test('the package holds the build, the documents and no tests', () => {
       'docs/events.schema.json',
     ]),
   );
-  const stray = /\.(test|test-d|bench)\.|^(src|test|scripts)\/|\.source-digest$/;
+  const stray = /\.(test|test-d|bench)\.|^(src|test|scripts)\/|\.source-digest$|\.map$|measurements|^docs\/releases/;
   expect(paths.filter((path) => stray.test(path))).toEqual([]);
+  const top = new Set(paths.map((path) => path.split('/')[0]));
+  expect([...top].sort()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'dist', 'docs', 'package.json']);
 });
 
 test('the package can be published as it is', (ctx) => {
@@ -101,13 +107,88 @@ test('the package installs into an empty folder without install scripts and list
   expect(names).toBe('object,object\n');
 });
 
+test('without the optional packages, each feature that needs one names it, and the rest works', () => {
+  const folder = join(scratch, 'small');
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
+  layOut(folder, join(scratch, packed.filename), Object.keys(manifest.dependencies));
+
+  const modules = join(folder, 'node_modules');
+  const installed = [
+    join(modules, 'millrace'),
+    ...Object.keys(manifest.dependencies).map((name) => join(modules, name)),
+  ];
+  const megabytes = installed.reduce((sum, path) => sum + bytesIn(realpathSync(path)), 0) / 1e6;
+  expect(megabytes).toBeLessThan(40);
+
+  writeFileSync(join(folder, 'search.mjs'), searchText);
+  const printed = JSON.parse(
+    run(folder, process.execPath, ['search.mjs', byTier('interpreter', 'interpreter,native')]),
+  );
+  expect(printed.found).toEqual([7, 5006]);
+  const reason = (name: string) => `the package ${name} is not installed: npm install ${name}`;
+  expect(printed.absent).toMatchObject({
+    cuda: reason('koffi'),
+    opencl: reason('koffi'),
+    webgpu: reason('webgpu'),
+    wasm: reason('wabt'),
+  });
+  expect(printed.refused).toEqual({ code: 'device-absent', advice: reason('wabt') });
+  expect(printed.ledger).toMatchObject({
+    code: 'io',
+    summary: 'the package libsql is not installed',
+    advice: expect.stringContaining('npm install libsql') as unknown,
+  });
+  if (isShort) return;
+
+  const millrace = (...args: string[]) => run(folder, join('node_modules', '.bin', 'millrace'), args);
+  const doctor = eventsOf(millrace('doctor', '--json'));
+  for (const name of Object.keys(manifest.optionalDependencies))
+    expect(doctor).toContainEqual(
+      expect.objectContaining({ section: 'packages', what: name, state: 'missing', advice: `npm install ${name}` }),
+    );
+  expect(doctor.at(-1)).toMatchObject({ working: expect.arrayContaining(['native', 'interpreter']) });
+  // A pipe, temporary files and a command that stores its job where it can.
+  expect(millrace('words', '?d?d', '--device', 'native').split('\n')).toContain('42');
+});
+
+/** Prints what a user without optional packages sees. */
+const searchText = `
+  import { items, listDevices, openDevice, openStore, search, when } from 'millrace';
+  const marked = items('marked', { hit: { n: 'u32' } }, ({ index, emit }) => {
+    when(index.lo.rem(4999).eq(7), () => emit({ n: index.lo }));
+  });
+  const found = [];
+  const verify = ({ index, n }) => Number(index) === n && n % 4999 === 7;
+  for await (const { n } of search(marked, { devices: process.argv[2], space: 10_000, verify })) found.push(n);
+  const { absent } = await listDevices();
+  const failure = (promise) => promise.then(String, ({ code, summary, advice }) => ({ code, summary, advice }));
+  const { code, advice } = await failure(openDevice('wasm'));
+  console.log(
+    JSON.stringify({
+      found,
+      absent: Object.fromEntries(absent.map(({ id, reason }) => [id, reason])),
+      refused: { code, advice },
+      ledger: await failure(openStore('data')),
+    }),
+  );
+`;
+
+function bytesIn(folder: string): number {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+  return entries.reduce(
+    (sum, entry) => sum + (entry.isFile() ? statSync(join(entry.parentPath, entry.name)).size : 0),
+    0,
+  );
+}
+
 /** Does what npm install does, with links to this checkout's dependencies: npm takes ten seconds to unpack them. */
-function layOut(folder: string, tarball: string): void {
+function layOut(folder: string, tarball: string, packages = allPackages): void {
   const modules = join(folder, 'node_modules');
   mkdirSync(join(modules, '.bin'), { recursive: true });
   run(modules, 'tar', ['-xzf', tarball]);
   renameSync(join(modules, 'package'), join(modules, 'millrace'));
-  for (const name of Object.keys(manifest.dependencies)) {
+  for (const name of packages) {
     mkdirSync(dirname(join(modules, name)), { recursive: true });
     symlinkSync(join(root, 'node_modules', name), join(modules, name), 'junction');
   }
@@ -115,6 +196,8 @@ function layOut(folder: string, tarball: string): void {
   chmodSync(command, 0o755);
   symlinkSync(command, join(modules, '.bin', 'millrace'));
 }
+
+const allPackages = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies });
 
 function npm(cwd: string, ...args: string[]): string {
   return run(cwd, 'npm', args);

@@ -1,7 +1,8 @@
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { DeviceInfo } from '../device/device.js';
+import { MillraceError } from '../kernel/error.js';
 import { MAX_LOSS } from './frozen/gate.js';
 import { rankSumBelow } from './frozen/rank.js';
 import { spreadOf } from './measure.js';
@@ -84,9 +85,17 @@ function deviceClass(devices: readonly KnownDevice[], id: string): string | unde
   return found && `${id.replace(/:.*/, '')}, ${found.name}, ${found.units} units`;
 }
 
-/** Returns the reports that come with the package, one per measured machine. */
+/** Returns the reports that the repository has, one per measured machine. The package has none. */
 export function committedBaselines(): SavedReport[] {
   const folder = join(dirname(createRequire(import.meta.url).resolve('millrace/package.json')), REPORTS);
+  if (!existsSync(folder)) {
+    throw new MillraceError({
+      code: 'io',
+      message: 'the reports of measured machines are in the repository, not in the package',
+      asked: '--compare without a file',
+      advice: 'give --compare a file that `millrace bench --save` wrote, or run it in a clone',
+    });
+  }
   return readdirSync(folder)
     .filter((name) => name.endsWith('.json'))
     .map((name) => readSaved(join(folder, name)));

@@ -1,12 +1,14 @@
+import { deviceAbsent } from './checks/absent.js';
 import type { Device, Sensors } from './device.js';
-import { DeviceKinds, type DeviceList, type Diagnostic, type OpenOptions } from './kinds.js';
+import { DeviceKinds, type DeviceList, type DeviceModule, type Diagnostic, type OpenOptions } from './kinds.js';
+import { type OptionalPackage, whyNotInstalled } from './packages.js';
 
 export type { DeviceKind, DeviceList, DeviceModule, Diagnostic, ExpectedKernel, OpenOptions } from './kinds.js';
 
 const kinds = new DeviceKinds(
   [
-    { id: 'cuda', aliases: [], load: () => import('./cuda/device.js') },
-    { id: 'opencl', aliases: [], load: () => import('./opencl/device.js') },
+    { id: 'cuda', aliases: [], load: () => needing('koffi', () => import('./cuda/device.js')) },
+    { id: 'opencl', aliases: [], load: () => needing('koffi', () => import('./opencl/device.js')) },
     { id: 'webgpu', aliases: [], load: () => import('./webgpu/device.js') },
     { id: 'native', aliases: ['cpu'], usesAllCores: true, load: () => import('./native/device.js') },
     { id: 'wasm', aliases: [], usesAllCores: true, load: () => import('./wasm/device.js') },
@@ -24,6 +26,13 @@ const kinds = new DeviceKinds(
     { kind: 'interpreter' },
   ],
 );
+
+/** Loads a kind's module. Its devices are absent if the package that the module needs is not installed. */
+async function needing(name: OptionalPackage, load: () => Promise<DeviceModule>): Promise<DeviceModule> {
+  const reason = whyNotInstalled(name);
+  if (reason === undefined) return load();
+  return { probe: async () => ({ reason }), open: (id) => Promise.reject(deviceAbsent(id, reason)) };
+}
 
 /** Lists the devices that `openDevice` can open here, best first, and why the other kinds are absent. */
 export const listDevices = (options?: OpenOptions): Promise<DeviceList> => kinds.list(options);

@@ -60,12 +60,12 @@ export function suiteCommand(): Command {
     ['millrace bench block words --device cuda,cpu', 'two workloads on two devices'],
     ['millrace bench --peers', 'next to OpenSSL, mp64, crunch, GMP, NumPy and others'],
     ['millrace bench --save then.json; millrace bench --compare then.json', 'has anything become slower?'],
-    ['millrace bench --compare', 'against the figures in the package, if they include this device'],
+    ['millrace bench --compare', 'against the figures in the repository, if they include this device'],
   );
 }
 
-/** The value if no file is named: the reports of the package. */
-const COMMITTED = 'those of the package';
+/** The value if no file is named: the reports of the repository. */
+const COMMITTED = 'those of the repository';
 
 interface SuiteCommandOptions extends DeviceCommandOptions {
   readonly device: string;

@@ -10,6 +10,7 @@ import { table } from '../../console/output/table.js';
 import { type Diagnostic, diagnoseDevices, listDevices } from '../../device/registry.js';
 import { cacheFindings } from './cache.js';
 import { graphicsFindings } from './graphics.js';
+import { packageFindings } from './packages.js';
 import { withoutPrivateData } from './private-data.js';
 import { environmentFindings, systemFindings } from './system.js';
 import { tryDevice } from './trial.js';
@@ -46,6 +47,7 @@ async function doctor({ output, signal }: Call<object>): Promise<CommandResult> 
   };
   const environment = environmentFindings(); // read first: drivers' modules set variables
   section('system', await systemFindings());
+  section('packages', packageFindings());
   const { devices, absent } = await listDevices();
   const found: Diagnostic[] = [];
   for (const info of devices) {

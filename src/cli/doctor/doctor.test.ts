@@ -6,6 +6,7 @@ import { styleFor } from '../../console/output/style.js';
 import { openDevice } from '../../device/registry.js';
 import { cacheFindings } from './cache.js';
 import { findingLines } from './command.js';
+import { packageFindings } from './packages.js';
 import { withoutSecrets } from './private-data.js';
 import { environmentFindings, node } from './system.js';
 import { tryDevice } from './trial.js';
@@ -88,6 +89,21 @@ it.each([
   ['20.18.3', 'warning'],
   ['18.20.0', 'warning'],
 ])('Node.js %s: %s', (running, state) => expect(node(running).state).toBe(state));
+
+it('optional packages are listed with what needs them and how to install them', () => {
+  expect(packageFindings().map(({ what, state }) => `${what} ${state}`)).toEqual([
+    'koffi ok',
+    'webgpu ok',
+    'wabt ok',
+    'libsql ok',
+  ]);
+  expect(packageFindings((name) => name === 'wabt')).toContainEqual({
+    what: 'wabt',
+    state: 'missing',
+    found: 'not installed; needed for wasm',
+    advice: 'npm install wabt',
+  });
+});
 
 it('a device is tested by a trial run', async () => {
   const { info } = await openDevice('interpreter');

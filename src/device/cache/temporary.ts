@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { lockFile } from '../native/libc.js';
+import { hasFileLocks, lockFile } from '../native/libc.js';
 
 /** A file under a temporary name until it is complete and renamed to its target. */
 export interface TemporaryFile {
@@ -148,8 +148,8 @@ function lockCreated(path: string, file: number): boolean {
   return found !== undefined && found.ino === fstatSync(file).ino;
 }
 
-/** The process id is only for human readers. */
-const randomName = (): string => `${process.pid}-${randomBytes(6).toString('hex')}`;
+/** The process id is only for human readers. What cannot be locked is named so that no process removes it. */
+const randomName = (): string => `${process.pid}-${randomBytes(6).toString('hex')}${hasFileLocks() ? '' : '-unlocked'}`;
 const RANDOM_NAME = /^\d+-[0-9a-f]{12}$/;
 
 /** Removes what no process has locked. Keeps what belongs to another user or cannot be locked. */

@@ -3,7 +3,7 @@ import { MillraceError } from '../../kernel/error.js';
 import { formatBytes } from '../checks/launch.js';
 import type { Device } from '../device.js';
 import { type BufferOwner, PoolBuffer } from '../pool/buffer.js';
-import { mapPages, unmapPages } from './libc.js';
+import type { NativeCalls } from './calls.js';
 
 /** Bytes kept mapped after a buffer's end: generated code may load a whole vector that starts at the last element. */
 const MARGIN = 64;
@@ -21,12 +21,14 @@ class NativeBuffer extends PoolBuffer {
  * zeroed, and committed only when touched, so a sparse 5 GiB costs only what is used.
  */
 export class NativeMemory implements BufferOwner {
+  readonly #calls: NativeCalls;
   readonly #totalBytes: number;
   readonly #owned = new Map<PoolBuffer, { readonly address: number; readonly mapped: number }>();
   readonly onDelayedFree: () => void;
   #allocatedBytes = 0;
 
-  constructor(total: number, onDelayedFree: () => void) {
+  constructor(calls: NativeCalls, total: number, onDelayedFree: () => void) {
+    this.#calls = calls;
     this.#totalBytes = total;
     this.onDelayedFree = onDelayedFree;
   }
@@ -34,7 +36,8 @@ export class NativeMemory implements BufferOwner {
   allocate(device: Device, bytes: number): PoolBuffer {
     const mapped = Math.ceil((bytes + MARGIN) / PAGE) * PAGE;
     if (this.#allocatedBytes + mapped > this.#totalBytes) throw this.#noMemory(device, bytes);
-    const address = mapPages(mapped);
+    // SAFETY: anonymous and private, at an address the kernel chooses; the length is a positive whole number.
+    const address = this.#calls.map(mapped);
     if (address === 0) throw this.#noMemory(device, bytes);
     const buffer = new NativeBuffer(device, bytes, address, this);
     this.#owned.set(buffer, { address, mapped });
@@ -47,7 +50,8 @@ export class NativeMemory implements BufferOwner {
     if (!owned) return;
     this.#owned.delete(buffer);
     this.#allocatedBytes -= owned.mapped;
-    unmapPages(owned.address, owned.mapped);
+    // SAFETY: this mapping is ours and no queued command refers to it any more.
+    this.#calls.unmap(owned.address, owned.mapped);
   }
 
   /** Called after the last worker has ended. */

@@ -8,15 +8,15 @@ import type { Diagnostic } from '../kinds.js';
 import { newBoard } from '../pool/board.js';
 import { PoolDevice } from '../pool/device.js';
 import type { PoolProgram } from '../pool/program.js';
+import type { HostTransfers } from '../pool/stream.js';
 import { workerUrl } from '../pool/threads/threads.js';
 import { type ProgramSource, sourceOf } from '../program.js';
 import { NativeMemory } from './buffer.js';
-import { nativeCallsSource } from './calls.js';
+import { addressOf, loadCalls, type NativeCalls, nativeCallsSource } from './calls.js';
 import { compile } from './compile.js';
 import { type Compiler, findCompiler } from './compiler.js';
 import { type Cpu, capabilities, maxLanes, thisCpu } from './cpu.js';
 import { hostTransfers } from './host.js';
-import { addressOf, loadLibrary, symbolAddress, unloadLibrary } from './libc.js';
 import { readCpuSensors } from './sensors.js';
 import type { NativeWorkerStart } from './worker.js';
 
@@ -27,21 +27,26 @@ export interface NativeOptions {
 
 /** The processors of this machine, running C compiled by the system's compiler: worker threads that share one board. */
 export class NativeDevice extends PoolDevice {
-  protected readonly transfers = hostTransfers;
+  protected readonly transfers: HostTransfers;
+  readonly #calls: NativeCalls;
   readonly #cpu: Cpu;
   readonly #compiler: Compiler;
   readonly #memory: NativeMemory;
   readonly #cache: DiskCache;
 
-  /** `calls`: the file of the addon that the workers load. */
-  constructor(cpu: Cpu, compiler: Compiler, threads: number, cache: DiskCache, calls: string) {
+  /** `addon`: the file of the addon that this thread and the workers load (`calls.ts`). */
+  constructor(cpu: Cpu, compiler: Compiler, threads: number, cache: DiskCache, addon: string) {
     const board = newBoard();
-    const data = (): NativeWorkerStart => ({ memory: board.memory, threads, calls });
+    const calls = loadCalls(addon);
+    const data = (): NativeWorkerStart => ({ memory: board.memory, threads, calls: addon });
     const file = workerUrl(import.meta.url);
-    super(nativeInfo(cpu, compiler, threads), addressOf(board.words), { device: 'native', board, threads, file, data });
+    const boardAddress = addressOf(calls, board.words);
+    super(nativeInfo(cpu, compiler, threads), boardAddress, { device: 'native', board, threads, file, data });
+    this.#calls = calls;
+    this.transfers = hostTransfers(calls);
     this.#cpu = cpu;
     this.#compiler = compiler;
-    this.#memory = new NativeMemory(cpu.memoryBytes, () => this.watchDelayedFrees());
+    this.#memory = new NativeMemory(calls, cpu.memoryBytes, () => this.watchDelayedFrees());
     this.#cache = cache;
   }
 
@@ -66,10 +71,12 @@ export class NativeDevice extends PoolDevice {
     this.checkOpen();
     const compiled = await compile(source, this.#compiler, this.#cpu, this.#cache);
     this.checkOpen();
-    const library = loadLibrary(compiled.path);
-    const unload = (): void => unloadLibrary(library);
+    const calls = this.#calls;
+    // SAFETY: generated code starts no threads, and is unloaded when no thread is in it or will enter it.
+    const library = calls.open(compiled.path);
+    const unload = (): void => calls.close(library);
     try {
-      return this.newProgram(source, symbolAddress(library, 'millrace_run'), compiled, unload);
+      return this.newProgram(source, calls.symbol(library, 'millrace_run'), compiled, unload);
     } catch (error) {
       unload();
       throw error;

@@ -1,6 +1,7 @@
+import { whyNotInstalled } from '../packages.js';
 import { api } from './api.js';
 
-/** Returns the features of this engine; or why the device is unavailable. */
+/** Returns the features of this engine; or why the device is unavailable. wabt assembles the kernels. */
 export function engineFeatures(): { readonly simd: boolean } | { readonly reason: string } {
   if (api === undefined) return { reason: 'WebAssembly is not available' };
   if (typeof SharedArrayBuffer === 'undefined') {
@@ -11,7 +12,8 @@ export function engineFeatures(): { readonly simd: boolean } | { readonly reason
   }
   if (!api.validate(testModule(0xfe, 0x10, 2, 0, 0x1a)))
     return { reason: 'this engine does not support WebAssembly threads' };
-  return { simd: api.validate(testModule(0xfd, 0x0f, 0x1a)) };
+  const reason = whyNotInstalled('wabt');
+  return reason === undefined ? { simd: api.validate(testModule(0xfd, 0x0f, 0x1a)) } : { reason };
 }
 
 /**

@@ -1,4 +1,5 @@
 import { firstLine } from '../../kernel/error.js';
+import { whyNotInstalled } from '../packages.js';
 import type { Adapter, Gpu } from './api.js';
 
 /** An adapter, and how to find the same one again. */
@@ -29,7 +30,7 @@ export const promisesSpin = (): boolean => inNode() !== undefined;
 export function whyUnavailable(): string | undefined {
   const node = inNode();
   if (!node) return pageGpu() ? undefined : 'this browser has no WebGPU (navigator.gpu), or hides it from this page';
-  return node.platform === 'linux' ? whyNoVulkan(node) : undefined;
+  return whyNotInstalled('webgpu') ?? (node.platform === 'linux' ? whyNoVulkan(node) : undefined);
 }
 
 /**

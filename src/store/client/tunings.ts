@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { whyNotInstalled } from '../../device/packages.js';
 import type { TuningRecord } from '../../engine/tune/tune.js';
 import type { TuningStore, TuningSubject } from '../../engine/tune/tuning-store.js';
 import type { Kernel } from '../../kernel/index.js';
@@ -55,7 +56,7 @@ export class LedgerTunings implements TuningStore {
   async #readAll(): Promise<readonly StoredTuning[]> {
     const path = join(this.#directory, newestLedger(this.#directory));
     const exists = (await this.#opened) !== undefined || existsSync(path);
-    return exists ? this.#withStore((store) => store.tunings()) : [];
+    return exists && whyNotInstalled('libsql') === undefined ? this.#withStore((store) => store.tunings()) : [];
   }
 
   async #withStore<T>(use: (store: Store) => Promise<T>): Promise<T> {

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import type Database from 'libsql';
+import { whyNotInstalled } from '../../device/packages.js';
 import { MillraceError } from '../../kernel/error.js';
 
 /** A row as SQLite returns it. */
@@ -168,4 +169,12 @@ const unwritableError = (path: string, reason: string, cause: unknown): Millrace
   });
 
 /** Loaded only in the thread that uses it: 10 MB of native code. */
-const loadLibrary = (): typeof Database => createRequire(import.meta.url)('libsql') as typeof Database;
+function loadLibrary(): typeof Database {
+  if (whyNotInstalled('libsql') === undefined) return createRequire(import.meta.url)('libsql') as typeof Database;
+  throw new MillraceError({
+    code: 'io',
+    message: 'the package libsql is not installed',
+    asked: 'the ledger, which stores progress and hits',
+    advice: 'npm install libsql, or use --no-ledger to store nothing',
+  });
+}

@@ -1,5 +1,5 @@
-import koffi from 'koffi';
 import { bindOnce } from '../../gpu/native/api.js';
+import { koffi } from '../../native/koffi.js';
 
 /**
  * CUDA's driver API, as a table: the symbol, then the types of its arguments. Pointers, handles and sizes are `wide`,
@@ -117,7 +117,7 @@ export function textIn(bytes: Uint8Array): string {
 /** Reads text that belongs to a library. */
 export function textAt(address: number): string {
   // SAFETY: only for the constant strings that libraries return.
-  return address === 0 ? '' : koffi.decode.string(BigInt(address));
+  return address === 0 ? '' : koffi().decode.string(BigInt(address));
 }
 
 /** Values from cuda.h. */

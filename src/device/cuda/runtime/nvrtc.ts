@@ -1,6 +1,6 @@
-import koffi from 'koffi';
 import { OutParameters } from '../../gpu/native/api.js';
 import { CompileRefusal } from '../../gpu/worker/driver.js';
+import { koffi } from '../../native/koffi.js';
 import { addressOf, preservingSignals } from '../../native/libc.js';
 import { type BoundFunctions, bind, cString, textIn } from './api.js';
 import { findLibrary } from './library.js';
@@ -112,7 +112,7 @@ export class Nvrtc {
   }
 
   #describeCode(code: number): string {
-    return `${koffi.load(this.#path).func('nvrtcGetErrorString', 'str', ['int'])(code)} (${code})`;
+    return `${koffi().load(this.#path).func('nvrtcGetErrorString', 'str', ['int'])(code)} (${code})`;
   }
 }
 

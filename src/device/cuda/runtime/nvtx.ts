@@ -1,4 +1,4 @@
-import koffi from 'koffi';
+import { koffi } from '../../native/koffi.js';
 import { addressOf } from '../../native/libc.js';
 import { uninterruptible } from '../../pool/threads/hold-exit.js';
 import { cString } from './api.js';
@@ -26,7 +26,7 @@ export function openNvtx(): Nvtx | undefined {
   const { path } = found;
   try {
     const [start, end, push, pop] = uninterruptible(() => {
-      const library = koffi.load(path);
+      const library = koffi().load(path);
       return [
         library.func('uint64_t nvtxRangeStartA(uint64_t name)'),
         library.func('void nvtxRangeEnd(uint64_t range)'),

@@ -1,4 +1,5 @@
-import koffi, { type LibraryHandle } from 'koffi';
+import type { LibraryHandle } from 'koffi';
+import { koffi } from '../../native/koffi.js';
 import { addressOf } from '../../native/libc.js';
 import { uninterruptible } from '../../pool/threads/hold-exit.js';
 
@@ -9,7 +10,7 @@ import { uninterruptible } from '../../pool/threads/hold-exit.js';
 export function bindOnce<Api>(path: string, table: object, declare: (library: LibraryHandle) => Api): Api {
   const ofTable = boundLibraries.get(table) ?? new Map<string, unknown>();
   boundLibraries.set(table, ofTable);
-  const api = ofTable.get(path) ?? uninterruptible(() => declare(koffi.load(path)));
+  const api = ofTable.get(path) ?? uninterruptible(() => declare(koffi().load(path)));
   ofTable.set(path, api);
   return api as Api;
 }

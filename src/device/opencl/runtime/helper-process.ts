@@ -1,10 +1,10 @@
 import '../../gpu/native/stack.js'; // first
-import koffi from 'koffi';
 import { MillraceError } from '../../../kernel/error.js';
 import type { DeviceInfo } from '../../device.js';
 import type { CompileResult } from '../../gpu/build/build.js';
 import type { Reply } from '../../gpu/build/helper-pool.js';
 import { CompileRefusal, FatalError } from '../../gpu/worker/driver.js';
+import { koffi } from '../../native/koffi.js';
 import { binaryOf, fromText } from './compile.js';
 import { type Context, findDevices, openContext } from './context.js';
 import { describeDevice } from './info.js';
@@ -63,7 +63,7 @@ function compile({ number, text, options }: Extract<Question, { kind: 'compile' 
 const PR_SET_PDEATHSIG = 1;
 const SIGKILL = 9;
 if (process.platform === 'linux') {
-  koffi.load(null).func('int prctl(int what, uint64_t, uint64_t, uint64_t, uint64_t)')(
+  koffi().load(null).func('int prctl(int what, uint64_t, uint64_t, uint64_t, uint64_t)')(
     PR_SET_PDEATHSIG,
     SIGKILL,
     0,

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
-import koffi from 'koffi';
+import { koffi } from '../../../device/native/koffi.js';
 import { addressOf, loadForever, symbolAddress } from '../../../device/native/libc.js';
 import { BYTES_PER_YIELD, type CodecOptions, nodeCodec } from './codec.js';
 
@@ -93,7 +93,7 @@ function loadLibrary(): Library | undefined {
     const library = loadForever(process.platform === 'darwin' ? 'libzstd.1.dylib' : 'libzstd.so.1');
     // SAFETY: the library is never unloaded, and these are its types in all of its versions 1.
     const bind = (result: string, name: string, takes: string) =>
-      koffi.decode(BigInt(symbolAddress(library, name)), koffi.proto(`${result} ${name}(${takes})`));
+      koffi().decode(BigInt(symbolAddress(library, name)), koffi().proto(`${result} ${name}(${takes})`));
     return {
       decompress: bind('size_t', 'ZSTD_decompress', 'uint64_t into, size_t capacity, uint64_t from, size_t bytes'),
       isError: bind('unsigned int', 'ZSTD_isError', 'size_t size'),

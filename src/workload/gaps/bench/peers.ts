@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import koffi from 'koffi';
 import type { Candidate } from '../../../bench/measure.js';
+import { koffi } from '../../../device/native/koffi.js';
 import { digestOf } from './rate.js';
 
 /** GMP's `mpz_powm` in one thread of this process: miners test with it. Undefined if there is no libgmp. */
@@ -66,7 +66,7 @@ function load(): Gmp | undefined {
   for (const name of ['libgmp.so.10', 'libgmp.10.dylib', 'libgmp.so']) {
     try {
       // GMP starts no threads, so it can be unloaded at exit like any other library.
-      const library = koffi.load(name);
+      const library = koffi().load(name);
       return {
         set: library.func('int __gmpz_init_set_str(void *to, const char *digits, int base)'),
         power: library.func('void __gmpz_powm(void *to, const void *base, const void *exponent, const void *modulus)'),

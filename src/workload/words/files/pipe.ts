@@ -1,4 +1,4 @@
-import koffi from 'koffi';
+import { koffiIfInstalled } from '../../../device/native/koffi.js';
 
 const F_SETPIPE_SZ = 1031;
 /** Linux's default limit for unprivileged users: /proc/sys/fs/pipe-max-size. */
@@ -10,8 +10,8 @@ const PIPE_BYTES = 1 << 20;
  */
 export function enlargePipe(file: number): number | undefined {
   if (process.platform !== 'linux') return undefined;
-  const fcntl = koffi.load(null).func('int fcntl(int file, int command, ...)');
+  const fcntl = koffiIfInstalled()?.load(null).func('int fcntl(int file, int command, ...)');
   // SAFETY: takes one int and changes nothing but the pipe's size.
-  const size = fcntl(file, F_SETPIPE_SZ, 'int', PIPE_BYTES) as number;
-  return size > 0 ? size : undefined;
+  const size = fcntl?.(file, F_SETPIPE_SZ, 'int', PIPE_BYTES) as number | undefined;
+  return size !== undefined && size > 0 ? size : undefined;
 }
