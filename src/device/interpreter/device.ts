@@ -21,7 +21,7 @@ export class InterpreterDevice implements Device {
     this.checkOpen();
     const started = performance.now();
     const program = kernel.trace();
-    return new InterpreterProgram(this, program, performance.now() - started);
+    return new InterpreterProgram(this, program, performance.now() - started, kernel.untrusted);
   }
 
   async alloc(bytes: number): Promise<DeviceBuffer> {

@@ -1,5 +1,13 @@
 import { implicitChunkFields } from '../../kernel/abi/harness.js';
-import { type Field, type FieldValues, fieldValues, type Program, ringLayout, wordsOf } from '../../kernel/index.js';
+import {
+  type Field,
+  type FieldValues,
+  fieldValues,
+  type KernelLimits,
+  type Program,
+  ringLayout,
+  wordsOf,
+} from '../../kernel/index.js';
 import { type Block, innerBlocks } from '../../kernel/ir/program.js';
 import { renderIr } from '../../kernel/render/ir.js';
 import type { BoundJob, Device, DeviceProgram, RingLayout } from '../device.js';
@@ -19,8 +27,11 @@ export class InterpreterProgram implements DeviceProgram {
   #text: string | undefined;
   readonly ring: RingLayout;
   readonly compile: { readonly milliseconds: number; readonly cached: boolean };
+  /** The limits of a kernel that came as bytes. */
+  readonly limits: KernelLimits | undefined;
 
-  constructor(device: Device, program: Program, milliseconds: number) {
+  constructor(device: Device, program: Program, milliseconds: number, limits: KernelLimits | undefined) {
+    this.limits = limits;
     this.device = device;
     this.program = program;
     this.name = program.name;

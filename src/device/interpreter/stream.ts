@@ -40,7 +40,7 @@ export class InterpreterStream implements StreamCommands<InterpreterBuffer, Inte
 
   launch(job: InterpreterJob, chunk: FieldValues, launch: CheckedLaunch<InterpreterBuffer>): void {
     const { base, count, countFrom, buffers, ring } = launch;
-    const { program, name, bindings } = job.program;
+    const { program, name, bindings, limits } = job.program;
     fieldValues(name, 'chunk', job.program.chunk, chunk);
     const run = {
       job: job.values,
@@ -50,6 +50,7 @@ export class InterpreterStream implements StreamCommands<InterpreterBuffer, Inte
         bindings.map((binding, slot) => [binding.name, buffers[slot]?.memory ?? new Uint8Array(0)]),
       ),
       ...(ring && { ring: ring.memory }),
+      ...(limits && { itemSteps: limits.itemSteps }),
     };
     const counter = countFrom && new Uint32Array(countFrom.buffer.memory.buffer, countFrom.word * 4, 1);
     const epoch = this.#epoch;

@@ -8,7 +8,7 @@ import { splitU64 } from '../passes/arithmetic/split-u64.js';
 import { cachedFloatingProgram } from '../passes/floating.js';
 import { rootsOf, topologicalOrder } from '../passes/graph.js';
 import { boundArrays } from '../passes/shape/bound-arrays.js';
-import { withLongLoops } from '../passes/shape/long-loops.js';
+import { makeLoopsLong, withLongLoops } from '../passes/shape/long-loops.js';
 import { estimatePipeShares } from '../passes/shape/pipe-shares.js';
 import { placeNodes } from '../passes/shape/place-nodes.js';
 import { cudaLanguage, cudaOptions } from '../render/gpu/cuda.js';
@@ -127,14 +127,15 @@ function keyOfOptions({ nearLimit: _, ...options }: GpuOptions): string {
 
 /** `isRolled`: std functions are loops where they can be, after the kernel was too long without. */
 function lowerUncached(kernel: Kernel, options: GpuOptions, isRolled = false): LoweredGpuKernel {
-  const { workgroup, hoist, checked, nativeBodies, pipes: shares, harness } = { ...defaults, ...options };
+  const { workgroup, hoist, nativeBodies, pipes: shares, harness, ...rest } = { ...defaults, ...options };
+  const checked = rest.checked || kernel.untrusted !== undefined;
   const target = targets[options.target];
   checkWorkgroup(kernel.name, workgroup);
   const isQueue = harness === 'queue';
   if (isQueue && (options.target !== 'cuda' || checked)) throw queueUnsupported(kernel.name, options);
   const keys = [...(nativeBodies ? target.nativeKeys : []), ...(isRolled ? [ROLLED_KEY] : [])];
   const { program: floating } = cachedFloatingProgram(kernel, new Set(keys), hoist);
-  const hoisted = checked ? withLongLoops(floating) : floating;
+  const hoisted = kernel.untrusted ? makeLoopsLong(floating) : checked ? withLongLoops(floating) : floating;
   if (options.target === 'wgsl' && usesType(hoisted, 'f64')) throw noDoubles(kernel.name);
   // The host computes parameters and has 64-bit integers: `splitU64` changes the body alone.
   const program = balancePipes(hoisted, shares === 'nvidia' ? estimatePipeShares(hoisted) : shares, target.factor);

@@ -7,7 +7,7 @@ import { splitU64 } from '../passes/arithmetic/split-u64.js';
 import { cachedFloatingProgram } from '../passes/floating.js';
 import { boundArrays } from '../passes/shape/bound-arrays.js';
 import { makeGang } from '../passes/shape/gang.js';
-import { withLongLoops } from '../passes/shape/long-loops.js';
+import { makeLoopsLong, withLongLoops } from '../passes/shape/long-loops.js';
 import { placeNodes } from '../passes/shape/place-nodes.js';
 import { mergeTernaryLogic } from '../passes/shape/ternary.js';
 import { renderC } from '../render/c/c.js';
@@ -45,9 +45,11 @@ export interface LoweredKernel {
 
 /** Lowers a kernel to text for one target: traces, runs the passes, prints. */
 export function lower(kernel: Kernel, options: LowerOptions): LoweredKernel {
-  const { target, cpu, checked } = options;
+  const { target, cpu } = options;
+  const checked = options.checked || kernel.untrusted !== undefined;
   const natives = options.nativeBodies ? nativeKeys(cpu, target) : new Set<string>();
-  const { traced, program: floating } = cachedFloatingProgram(kernel, natives, options.hoist);
+  const { traced, program: made } = cachedFloatingProgram(kernel, natives, options.hoist);
+  const floating = kernel.untrusted ? makeLoopsLong(made) : made;
   const widest = target === 'wat' ? WASM_LANES : vectorLanes(cpu);
   const best = kernel.signature.lanes ?? bestLanes(traced.body, widest);
   const requested = options.lanes === 'auto' ? best : options.lanes;

@@ -1,4 +1,5 @@
 import { implicitValues, RING_HEADER_WORDS, ringCapacity, ringLayout } from '../abi/harness.js';
+import { MillraceError } from '../error.js';
 import { elementsOf, type FieldValues, fieldValues } from '../language/params.js';
 import { bytesOf, fromWords, type Scalar, toWords, type Value } from '../language/types.js';
 import { atomicResult, evaluate, evaluateNodes, outOfBounds } from './evaluate.js';
@@ -25,6 +26,8 @@ export interface InterpretOptions {
   readonly ring?: Uint8Array;
   /** Called before each item. */
   readonly cancelled?: () => boolean;
+  /** Statements that one item may execute. */
+  readonly itemSteps?: number;
 }
 
 /**
@@ -50,9 +53,12 @@ class Interpreter {
   readonly #leafValue: (node: Node) => Value;
   #item = 0;
   #isBreaking = false;
+  readonly #itemSteps: number;
+  #stepsLeft = 0;
 
   constructor(program: Program, run: InterpretOptions) {
     this.#program = program;
+    this.#itemSteps = run.itemSteps ?? Number.POSITIVE_INFINITY;
     this.#ring = run.ring && new Uint32Array(run.ring.buffer, run.ring.byteOffset, run.ring.byteLength >> 2);
     const implicit = implicitValues(run.base ?? 0n, ringCapacity(program, run.ring?.byteLength ?? 0));
     const job = fieldValues(program.name, 'job', program.job, run.job);
@@ -95,6 +101,7 @@ class Interpreter {
         typedArrayOf(decl.type, new Uint8Array((decl.length ?? 0) * bytesOf[decl.type]).fill(0xa5)),
       );
     this.#isBreaking = false;
+    this.#stepsLeft = this.#itemSteps;
     this.#block(this.#program.body);
   }
 
@@ -119,6 +126,7 @@ class Interpreter {
   }
 
   #statement(statement: Statement): void {
+    this.#step(statement);
     switch (statement.kind) {
       case 'let':
         this.#values.set(statement.node, this.#evaluate(statement.node));
@@ -163,6 +171,7 @@ class Interpreter {
       case 'loop': {
         const count = this.#number(statement.count);
         for (let i = 0; i < count && !this.#isBreaking; i++) {
+          this.#step(statement);
           this.#values.set(statement.index, i);
           this.#block(statement.body);
         }
@@ -171,6 +180,7 @@ class Interpreter {
       }
       case 'while':
         for (;;) {
+          this.#step(statement);
           this.#block(statement.test);
           if (!this.#value(statement.condition)) break;
           this.#block(statement.body);
@@ -187,6 +197,7 @@ class Interpreter {
       case 'each': {
         const count = this.#number(statement.count);
         for (let i = 0; i < count; i++) {
+          this.#step(statement);
           this.#values.set(statement.index, i);
           this.#block(statement.body);
         }
@@ -214,6 +225,16 @@ class Interpreter {
     }
   }
 
+  #step(statement: Statement): void {
+    if (--this.#stepsLeft >= 0) return;
+    throw new MillraceError({
+      code: 'kernel-budget',
+      message: `an item takes more than ${this.#itemSteps} steps`,
+      asked: statement.origin.line,
+      advice: 'run the kernel on another device',
+    });
+  }
+
   /** Adds in the order that the language defines: partials by index, then halves. */
   #sum(statement: Extract<Statement, { kind: 'sum' }>): void {
     const { type } = statement.result;
@@ -222,6 +243,7 @@ class Interpreter {
     const partials = Array<Value>(SUM_PARTIALS).fill(zero);
     const count = this.#number(statement.count);
     for (let i = 0; i < count; i++) {
+      this.#step(statement);
       this.#values.set(statement.index, i);
       this.#block(statement.body);
       const at = i % SUM_PARTIALS;

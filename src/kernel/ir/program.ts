@@ -151,11 +151,15 @@ export type Statement = StatementBase &
         readonly result?: Node;
       }
     | { readonly kind: 'when'; readonly condition: Node; readonly body: Block; readonly otherwise: Block }
-    | { readonly kind: 'loop'; readonly count: Node; readonly index: Node; readonly body: Block }
-    /**
-     * `test` runs before each round; the round happens while `condition` holds. A long loop also checks before each round
-     * whether its launch was cancelled, and if so leaves the item.
-     */
+    /** A long loop checks before each round whether its launch was cancelled, and if so leaves the item. */
+    | {
+        readonly kind: 'loop';
+        readonly count: Node;
+        readonly index: Node;
+        readonly body: Block;
+        readonly isLong?: boolean;
+      }
+    /** `test` runs before each round; the round happens while `condition` holds. */
     | {
         readonly kind: 'while';
         readonly test: Block;

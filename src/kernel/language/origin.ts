@@ -17,6 +17,13 @@ export class Origin {
     return new Origin();
   }
 
+  /** An origin that is known as text alone. */
+  static ofLine(line: string): Origin {
+    const origin = new Origin();
+    origin.#frames = [{ name: '', position: line, owner: 'user' }];
+    return origin;
+  }
+
   /** Frames from the statement outwards, up to the kernel's body. */
   get frames(): readonly StackFrame[] {
     this.#frames ??= parse(this.#holder.stack ?? '');

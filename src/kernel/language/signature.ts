@@ -1,7 +1,9 @@
 import { implicitChunkFields } from '../abi/harness.js';
 import { MillraceError } from '../error.js';
 import { checkProgram } from '../ir/check.js';
+import type { KernelLimits } from '../ir/limits.js';
 import type { BufferDecl, Field, Node, Program } from '../ir/program.js';
+import { type Recording, recordBodies } from '../ir/recording.js';
 import { rowAndColumn } from '../std/number/div-mod.js';
 import { AtomicBuffer, type BufferOf, type BufferSpec, ByteBuffer, ReadBuffer, RwBuffer } from './buffers.js';
 import { Expr, type ExprLike, operand } from './expr.js';
@@ -83,6 +85,13 @@ export interface Kernel<
   readonly signature: Signature<J, C, B, H>;
   /** Runs the body; the same options produce the same program. */
   trace(options?: TraceOptions): Program;
+  /** Runs the body and returns what it wrote, with calls of std functions unexpanded. */
+  record(): Recording;
+  /**
+   * Present if the kernel came as bytes (`decodeKernel`). Every device then compiles it `checked`, and it has passed these
+   * limits.
+   */
+  readonly untrusted?: KernelLimits;
 }
 
 export interface TraceOptions {
@@ -97,39 +106,72 @@ export function defineKernel<J extends Fields, C extends Fields, B extends Buffe
   signature: Signature<J, C, B, H>,
   body: (context: KernelContext<J, C, B, H>, item: Expr<'u32'>, trace: Trace) => void,
 ): Kernel<J, C, B, H> {
-  checkName('kernel', name);
-  const job = fieldsOf(signature.job ?? {});
-  const chunk = [...implicitChunkFields, ...fieldsOf(signature.chunk ?? {})];
-  const hit = hitFields(signature.hit ?? {});
-  const buffers = bufferDecls(signature.buffers ?? {});
+  const { chunk, job, hit, buffers, ...declared } = declareKernel(kind, name, signature);
+  const run = (trace: Trace): void => {
+    const chunkValues = tracedFields(trace, 'chunk', chunk);
+    const item = new Expr('u32', trace.leaf('item', 'u32', {}));
+    const [baseLow, baseHigh] = chunkValues[implicitChunkFields[0].name] as [Expr<'u32'>, Expr<'u32'>];
+    const context = {
+      job: tracedFields(trace, 'job', job),
+      chunk: chunkValues,
+      buffers: Object.fromEntries(
+        buffers.map((decl, i) => [decl.name, bufferView(decl, Object.values(signature.buffers ?? {})[i])]),
+      ),
+      index: u64Of(baseLow.add(item), baseHigh),
+      index2d: (width: ExprLike<'u32'>) => rowAndColumn(baseLow.add(item), baseHigh, width),
+      emit: (values: Record<string, unknown>) => emit(trace, hit, values),
+    };
+    bodyCaller[BODY_CALLER_NAME](() => body(context as unknown as KernelContext<J, C, B, H>, item, trace));
+  };
   return {
     name,
     kind,
     signature,
-    trace({ natives = new Set<string>() } = {}) {
+    trace: ({ natives = new Set<string>() } = {}) => declared.trace(natives, run),
+    record: () => declared.record(run),
+  };
+}
+
+/** Checks a kernel's declarations. Returns them, and functions that trace and record a body. */
+export function declareKernel<J extends Fields, C extends Fields, B extends Buffers, H extends Fields>(
+  kind: Program['kind'],
+  name: string,
+  signature: Signature<J, C, B, H>,
+) {
+  checkName('kernel', name);
+  const job = fieldsOf(signature.job ?? {});
+  const ownChunk = fieldsOf(signature.chunk ?? {});
+  const chunk = [...implicitChunkFields, ...ownChunk];
+  const hit = hitFields(signature.hit ?? {});
+  const buffers = bufferDecls(signature.buffers ?? {});
+  const blockOf = (trace: Trace, run: (trace: Trace) => void) =>
+    withTrace(trace, () => trace.block('kernel', () => run(trace)));
+  return {
+    job,
+    chunk,
+    hit,
+    buffers,
+    trace(natives: ReadonlySet<string>, run: (trace: Trace) => void): Program {
       const trace = new Trace(name, kind, natives);
-      const block = withTrace(trace, () =>
-        trace.block('kernel', () => {
-          const chunkValues = tracedFields(trace, 'chunk', chunk);
-          const item = new Expr('u32', trace.leaf('item', 'u32', {}));
-          const [baseLow, baseHigh] = chunkValues[implicitChunkFields[0].name] as [Expr<'u32'>, Expr<'u32'>];
-          const context = {
-            job: tracedFields(trace, 'job', job),
-            chunk: chunkValues,
-            buffers: Object.fromEntries(
-              buffers.map((decl, i) => [decl.name, bufferView(decl, Object.values(signature.buffers ?? {})[i])]),
-            ),
-            index: u64Of(baseLow.add(item), baseHigh),
-            index2d: (width: ExprLike<'u32'>) => rowAndColumn(baseLow.add(item), baseHigh, width),
-            emit: (values: Record<string, unknown>) => emit(trace, hit, values),
-          };
-          bodyCaller[BODY_CALLER_NAME](() => body(context as unknown as KernelContext<J, C, B, H>, item, trace));
-        }),
-      );
+      const body = blockOf(trace, run);
       const { tables, near } = trace;
-      const program: Program = { name, kind, job, chunk, hit, buffers, tables, near, body: block };
+      const program: Program = { name, kind, job, chunk, hit, buffers, tables, near, body };
       checkProgram(program);
       return program;
+    },
+    record(run: (trace: Trace) => void): Recording {
+      const specs = Object.values(signature.buffers ?? {});
+      return {
+        name,
+        kind,
+        job,
+        chunk: ownChunk,
+        hit,
+        buffers: buffers.map(({ name: buffer }, i) => ({ name: buffer, ...(specs[i] as BufferSpec) })),
+        ...(signature.lanes === undefined ? {} : { lanes: signature.lanes }),
+        bodies: recordBodies((natives) => blockOf(new Trace(name, kind, natives, { isRecording: true }), run)),
+        hasOrigins: true,
+      };
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { NativeShape } from '../ir/program.js';
+import type { NativeShape, Node } from '../ir/program.js';
 import { ValueStage } from '../ir/program.js';
 import { Expr } from './expr.js';
 import { currentTrace } from './trace.js';
@@ -17,6 +17,8 @@ export interface NativeText {
 
 export interface StdFunction {
   readonly name: string;
+  /** What the definition depends on besides its arguments: with the name it identifies the function in encoded kernels. */
+  readonly parameters?: string;
   /** Types of the results for given arguments. */
   results(args: readonly Expr<Scalar>[]): readonly Scalar[];
   /** The definition, in terms of the language. */
@@ -45,18 +47,30 @@ export const isRolled = ({ rolled }: RolledOption, args: readonly Expr<Scalar>[]
 export const areKnownEarly = (args: readonly Expr<Scalar>[]): boolean =>
   args.every(({ node }) => node.stage < ValueStage.varying);
 
+/** A std function, called with traced values. */
+export interface StdCall {
+  (...args: Expr<Scalar>[]): Expr<Scalar>[];
+  readonly definition: StdFunction;
+}
+
+/** Returns the name of a std function in encoded kernels. */
+export const encodedName = ({ name, parameters }: StdFunction): string =>
+  parameters === undefined ? name : `${name} ${parameters}`;
+
 /**
  * Defines a std function. It stays one statement if the target has a native body for it. Otherwise, or if all arguments are
- * known before the launch, its generic body is traced in place.
+ * known before the launch, its generic body is traced in place. In a recording it is a call.
  */
-export function std(definition: StdFunction): (...args: Expr<Scalar>[]) => Expr<Scalar>[] {
-  return (...args) => {
+export function std(definition: StdFunction): StdCall {
+  const call = (...args: Expr<Scalar>[]): Expr<Scalar>[] => {
     const trace = currentTrace();
-    const key = Object.keys(definition.native ?? {}).find((name) => trace.natives.has(name));
-    const native = key === undefined ? undefined : definition.native?.[key];
     const nodes = args.map((arg) => arg.node);
-    if (!native || nodes.every((node) => node.stage < ValueStage.varying))
-      return trace.withCallerOrigin(() => definition.generic(...args));
+    const generic = () => trace.withCallerOrigin(() => definition.generic(...args));
+    if (nodes.every((node) => node.stage < ValueStage.varying)) return generic();
+    if (trace.isRecording) return expressions(recordCall(definition, nodes));
+    const key = nativeKeyOf(definition, trace.natives);
+    const native = key === undefined ? undefined : definition.native?.[key];
+    if (!native) return generic();
     const body = {
       name: `${definition.name} (${key})`,
       text: (shape: NativeShape) => native.text(shape),
@@ -64,6 +78,19 @@ export function std(definition: StdFunction): (...args: Expr<Scalar>[]) => Expr<
       ...(native.lanes === undefined ? {} : { lanes: native.lanes }),
       ...(native.quads === undefined ? {} : { quads: native.quads }),
     };
-    return trace.native(body, nodes, definition.results(args)).map((node) => new Expr(node.type, node));
+    return expressions(trace.native(body, nodes, definition.results(args)));
   };
+  return Object.assign(call, { definition });
 }
+
+/** Returns the key of the native body that a target uses; undefined if it has none. */
+export const nativeKeyOf = (definition: StdFunction, natives: ReadonlySet<string>): string | undefined =>
+  Object.keys(definition.native ?? {}).find((name) => natives.has(name));
+
+function recordCall(definition: StdFunction, args: readonly Node[]): Node[] {
+  const trace = currentTrace();
+  const body = (params: readonly Node[]) => definition.generic(...expressions(params)).map((result) => result.node);
+  return trace.withCallerOrigin(() => trace.call(encodedName(definition), args, body));
+}
+
+const expressions = (nodes: readonly Node[]): Expr<Scalar>[] => nodes.map((node) => new Expr(node.type, node));

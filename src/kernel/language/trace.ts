@@ -12,6 +12,7 @@ import {
   type TableDecl,
   ValueStage,
 } from '../ir/program.js';
+import { isConstantTable, type RecordedFunction, type TraceEvent } from '../ir/recording.js';
 import { Origin } from './origin.js';
 import { bytesOf, type Scalar, type Value } from './types.js';
 
@@ -30,6 +31,9 @@ export class Trace {
   readonly near: BufferDecl[] = [];
   /** Keys of the native bodies that the target has. */
   readonly natives: ReadonlySet<string>;
+  /** True if the trace is a recording, which has calls of std functions instead of their bodies. */
+  readonly isRecording: boolean;
+  readonly #maxNodes: number;
   readonly #constants = new Map<string, Node>();
   readonly #scopes: TraceScope[] = [];
   readonly #scopeOfNode = new Map<Node, TraceScope>();
@@ -39,10 +43,17 @@ export class Trace {
   #arrayCount = 0;
   #arrayBytes = 0;
 
-  constructor(kernel: string, kind: Program['kind'], natives: ReadonlySet<string>) {
+  constructor(
+    kernel: string,
+    kind: Program['kind'],
+    natives: ReadonlySet<string>,
+    { isRecording = false, maxNodes = Number.POSITIVE_INFINITY }: RecordingOptions = {},
+  ) {
     this.kernel = kernel;
     this.kind = kind;
     this.natives = natives;
+    this.isRecording = isRecording;
+    this.#maxNodes = maxNodes;
   }
 
   constant(type: Scalar, value: Value): Node {
@@ -73,7 +84,8 @@ export class Trace {
     const node = this.#node(op, type, args, stage, detail);
     const scope = stage === ValueStage.varying ? this.#scope() : this.#root();
     this.#scopeOfNode.set(node, scope);
-    scope.statements.push({ kind: 'let', node, origin: node.origin });
+    const home = this.isRecording ? this.#scope() : scope;
+    home.statements.push({ kind: 'let', node, origin: node.origin });
     return node;
   }
 
@@ -131,6 +143,7 @@ export class Trace {
   nearArray(type: BufferDecl['type'], length: number): BufferDecl {
     const decl: BufferDecl = { name: `near${this.near.length}`, kind: 'near', type, slot: this.near.length, length };
     this.near.push(decl);
+    if (this.isRecording) this.#record({ kind: 'near', near: decl, origin: this.#origin ?? Origin.here() });
     return decl;
   }
 
@@ -181,7 +194,30 @@ export class Trace {
     }
     const table: TableDecl = { id: this.tables.length, type, values, stage };
     this.tables.push(table);
+    // The calls of a kernel share the constant tables of a std function: they do not belong to the first call.
+    const isShared = this.#scopes.some(({ kind }) => kind === 'call') && isConstantTable(table);
+    if (this.isRecording && !isShared) this.#record({ kind: 'table', table, origin: this.#origin ?? Origin.here() });
     return table;
+  }
+
+  /** Records a call of a std function. `body` gets its parameters and returns its results. */
+  call(name: string, args: readonly Node[], body: (params: readonly Node[]) => readonly Node[]): Node[] {
+    for (const arg of args) this.checkUse(arg);
+    let params: readonly Node[] = [];
+    let results: readonly Node[] = [];
+    const events = this.block('call', () => {
+      params = args.map(({ type }) => this.local(type));
+      results = body(params);
+      for (const result of results) this.checkUse(result);
+    });
+    const made = results.map(({ type }) => this.local(type));
+    const callee: RecordedFunction = { name, params, events, results };
+    this.#record({ kind: 'call', callee, args, results: made, origin: this.#origin ?? Origin.here() });
+    return made;
+  }
+
+  #record(event: TraceEvent): void {
+    this.#scope().statements.push(event);
   }
 
   /** Traces `body` into a new block. */
@@ -194,13 +230,13 @@ export class Trace {
       scope.isOpen = false;
       this.#scopes.pop();
     }
-    return scope.statements;
+    return scope.statements as Statement[]; // a recording has other events among them: see `eventsOf`
   }
 
   /** Returns the latest statement of the open block. */
   lastStatement(): Statement | undefined {
     const { statements } = this.#scope();
-    return statements[statements.length - 1];
+    return statements[statements.length - 1] as Statement | undefined;
   }
 
   /** Removes the latest statement, which is then added again in another form. */
@@ -213,7 +249,7 @@ export class Trace {
     const region = this.#openRegion();
     const within = this.#scopes.slice(region ? this.#scopes.indexOf(region) : 0);
     // The condition of a loop is not part of its rounds: there is no loop to leave yet.
-    return within.findLast(({ kind }) => kind === 'loop' || kind === 'test')?.kind === 'loop';
+    return within.findLast(({ kind }) => kind === 'loop' || kind === 'test' || kind === 'call')?.kind === 'loop';
   }
 
   /**
@@ -258,8 +294,13 @@ export class Trace {
    * one origin, the user's line, which saves about 6 µs per node.
    */
   withCallerOrigin<R>(body: () => R): R {
+    return this.withOrigin(this.#origin ?? Origin.here(), body);
+  }
+
+  /** Runs `body` and attributes all its nodes to `origin`. */
+  withOrigin<R>(origin: Origin, body: () => R): R {
     const outer = this.#origin;
-    this.#origin = outer ?? Origin.here();
+    this.#origin = origin;
     try {
       return body();
     } finally {
@@ -283,6 +324,8 @@ export class Trace {
   readonly #earlyNodes = new Set<Node>();
 
   #node(op: Op, type: Scalar, args: readonly Node[], stage: ValueStage, detail: NodeDetail): Node {
+    if (this.#nodeCount >= this.#maxNodes)
+      throw this.error('kernel-budget', `more than ${this.#maxNodes} values`, 'split the kernel');
     const node: Node = { id: this.#nodeCount++, op, type, args, stage, detail, origin: this.#origin ?? Origin.here() };
     if (stage < ValueStage.varying) this.#earlyNodes.add(node);
     return node;
@@ -318,9 +361,15 @@ export class Trace {
   }
 }
 
+interface RecordingOptions {
+  readonly isRecording?: boolean;
+  /** Values that the trace may have. */
+  readonly maxNodes?: number;
+}
+
 interface TraceScope {
-  readonly kind: 'kernel' | 'when' | 'loop' | 'test' | 'each' | 'sum' | 'once';
-  readonly statements: Statement[];
+  readonly kind: 'kernel' | 'when' | 'loop' | 'test' | 'each' | 'sum' | 'once' | 'call';
+  readonly statements: TraceEvent[];
   isOpen: boolean;
 }
 

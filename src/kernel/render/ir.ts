@@ -107,7 +107,10 @@ export function renderIr(program: Program | HoistedProgram): string {
       }
       case 'loop': {
         const count = text(statement.count);
-        return [`loop ${define(statement.index)} < ${count}`, ...block(statement.body)];
+        return [
+          `loop${statement.isLong ? ', long' : ''} ${define(statement.index)} < ${count}`,
+          ...block(statement.body),
+        ];
       }
       case 'while': {
         const test = block(statement.test);

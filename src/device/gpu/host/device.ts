@@ -117,7 +117,7 @@ export abstract class GpuDevice implements Device {
     const { target, nearLimit, pipes } = this;
     const asked = gpuOptionsOf(
       { target, workgroup, pipes, ...(nearLimit === undefined ? {} : { nearLimit }) },
-      options,
+      kernel.untrusted ? { ...options, checked: true } : options,
     );
     const lowered = lowerGpu(kernel, asked);
     this.checkSupported(lowered);

@@ -233,7 +233,7 @@ class Masker {
     const now = this.#get(counter, origin, body);
     const next = this.#let('add', [now, this.#constant(1, origin)], origin, body, false);
     body.push({ kind: 'set', cell: counter, value: next, origin });
-    out.push({ kind: 'while', test, condition: some, body, origin });
+    out.push({ kind: 'while', test, condition: some, body, ...(statement.isLong && { isLong: true }), origin });
   }
 
   #break(statement: Extract<Statement, { kind: 'break' }>, context: MaskContext, out: Statement[]): Node | undefined {

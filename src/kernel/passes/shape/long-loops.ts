@@ -1,4 +1,4 @@
-import { type Block, innerBlocks, type Node, type Program } from '../../ir/program.js';
+import { type Block, type HoistedProgram, innerBlocks, type Node, type Program } from '../../ir/program.js';
 import { rewriteStatement } from '../rewrite.js';
 
 /** Makes every `while` check for cancellation before each round, so that a loop without end can be stopped. */
@@ -11,4 +11,29 @@ export function withLongLoops<P extends Program>(program: P): P {
       return made.kind === 'while' ? { ...made, isLong: true } : made;
     });
   return { ...program, body: block(program.body) };
+}
+
+/** Rounds of loops inside each other between two checks for cancellation: microseconds. */
+const MAX_ROUNDS = 4096;
+
+/**
+ * Makes loops check for cancellation, so that a launch of a kernel that nobody here wrote can always be ended. Loops with
+ * few rounds, known while compiling, need no check.
+ */
+export function makeLoopsLong<P extends HoistedProgram>(program: P): P {
+  return { ...program, body: longLoops(program.body, 1) };
+}
+
+function longLoops(body: Block, rounds: number): Block {
+  const same = <N>(node: N): N => node;
+  return body.map((statement) => {
+    const inside = (inner: number) => (block: Block) => longLoops(block, inner);
+    const rewritten = (inner: number) =>
+      rewriteStatement(statement, { read: same, define: same, block: inside(inner) });
+    if (statement.kind !== 'loop' && statement.kind !== 'while') return rewritten(rounds);
+    const known =
+      statement.kind === 'loop' && statement.count.op === 'const' ? Number(statement.count.detail.value) : undefined;
+    if (known !== undefined && known * rounds <= MAX_ROUNDS) return rewritten(known * rounds);
+    return { ...rewritten(1), isLong: true };
+  });
 }

@@ -233,7 +233,14 @@ export class CLikePrinter {
         const index = this.#define(statement.index);
         const count = this.#operand(statement.count).text;
         const head = this.#dialect.syntax.loop(index, '0', `${index} < ${count}`, `${index}++`);
-        this.braces(head, () => this.block(statement.body), origin);
+        this.braces(
+          head,
+          () => {
+            for (const text of statement.isLong ? this.#dialect.cancelCheck : []) this.line(text, origin);
+            this.block(statement.body);
+          },
+          origin,
+        );
         return;
       }
       case 'while':

@@ -168,7 +168,10 @@ const hasScan = (body: Block): boolean => hasStatement(body, ({ kind }) => kind 
 
 /** True if a loop of the program checks for cancellation before each round. */
 export const hasLongLoop = (body: Block): boolean =>
-  hasStatement(body, (statement) => statement.kind === 'while' && statement.isLong === true);
+  hasStatement(
+    body,
+    (statement) => (statement.kind === 'while' || statement.kind === 'loop') && statement.isLong === true,
+  );
 
 function hasStatement(body: Block, matches: (statement: Statement) => boolean): boolean {
   let found = false;

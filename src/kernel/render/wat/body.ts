@@ -309,10 +309,10 @@ export class WatBody implements OperationContext {
     this.nest(
       `(block $break${number} (loop $again${number}`,
       () => {
+        if (statement.isLong) this.line(this.cancelCheck);
         if (counted) {
           this.line(`(br_if $break${number} (i32.ge_u ${get(counted.index)} ${counted.count}))`);
         } else if (statement.kind === 'while') {
-          if (statement.isLong) this.line(this.cancelCheck);
           this.block(statement.test);
           this.line(`(br_if $break${number} (i32.eqz ${this.#condition(statement.condition)}))`);
         }

@@ -33,7 +33,7 @@ export const aes = {
   rounds(state: Words, keys: readonly Words[], { copies = 1, lane = 0, tables = 1 }: AesTables = {}): Word[] {
     const words = [...state, ...keys.flat()].map((word) => operand('u32', word));
     const isPlain = copies === 1 && tables === 1;
-    return isPlain ? (rounds(...words) as Word[]) : roundsByTable(words, { copies, lane, tables });
+    return isPlain ? (aesRounds(...words) as Word[]) : roundsByTable(words, { copies, lane, tables });
   },
 
   /** Does the last round of AES, without MixColumns: x86's AESENCLAST. */
@@ -65,7 +65,7 @@ export interface AesTables {
   readonly tables?: 1 | 2 | 4;
 }
 
-const rounds = std({
+export const aesRounds = std({
   name: 'aes.rounds',
   results: () => Array<Scalar>(4).fill('u32'),
   generic: (...args) => roundsByTable(args as Word[], { copies: 1, lane: 0, tables: 1 }),

@@ -96,7 +96,7 @@ function chunk(message: Chaining, bytes: number, number: number, root: number): 
 const xorHalves = (v: readonly Word[]): Word[] => v.slice(0, 8).map((word, i) => word.xor(v[i + 8] as Word));
 
 const runRounds = (state: readonly ExprLike<'u32'>[], block: readonly ExprLike<'u32'>[]): Word[] =>
-  rounds(...[...state, ...block].map((word) => operand('u32', word))) as Word[];
+  blake3Rounds(...[...state, ...block].map((word) => operand('u32', word))) as Word[];
 
 /** The position of each message word in the next round. */
 const permutation = [2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8];
@@ -113,7 +113,7 @@ const quarters = [
 ] as const;
 
 /** Takes sixteen working words and sixteen message words; returns the working words after seven rounds. */
-const rounds = std({
+export const blake3Rounds = std({
   name: 'blake3.rounds',
   results: () => Array<Scalar>(16).fill('u32'),
   generic(...args) {

@@ -11,7 +11,7 @@ type Word = Expr<'u32'>;
  * are bytes then need not split them into words if instructions take four words at a time.
  */
 export const compressBytes = (state: readonly ExprLike<'u32'>[], block: readonly ExprLike<'u32'>[]): Word[] =>
-  compress(...[...state, ...block].map((word) => operand('u32', word))) as Word[];
+  compressBytesFunction(...[...state, ...block].map((word) => operand('u32', word))) as Word[];
 
 const swapped = (words: readonly Word[]): Word[] => words.map((word) => word.byteSwap());
 
@@ -29,7 +29,7 @@ const armBody: NativeText = {
   text: (shape) => (shape.rows ? byRows(shape) : byLanes(shape)),
 };
 
-const compress = std({
+export const compressBytesFunction = std({
   name: 'sha256.compressBytes',
   results: () => Array<Scalar>(8).fill('u32'),
   generic: (...args) => {

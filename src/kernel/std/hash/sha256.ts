@@ -140,6 +140,9 @@ const restOfDouble = std({
   native: { [LAST_WORDS_KEY]: armLastWordsBody({ ...sha256, constants: roundConstants }, SHARED_ARGS) },
 });
 
+/** The functions with native bodies. */
+export const sha256Functions = [compress, restOfDouble];
+
 /** Returns the terms that the first rounds add: a message word plus the round's constant. */
 const expand = (block: readonly Word[], count = 64): Word[] =>
   extend(block, count)

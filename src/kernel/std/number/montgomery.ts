@@ -2,7 +2,7 @@ import { MillraceError } from '../../error.js';
 import { type Cell, cell, cells, loop, when } from '../../language/control.js';
 import { Expr, type ExprLike, lit, operand } from '../../language/expr.js';
 import { min, select } from '../../language/operations.js';
-import { type NativeText, std } from '../../language/std-function.js';
+import { encodedName, type NativeText, type StdCall, std } from '../../language/std-function.js';
 import type { Scalar, Unsigned } from '../../language/types.js';
 import { adxLadder, adxText } from './montgomery-adx.js';
 import {
@@ -43,10 +43,10 @@ export class Montgomery<L extends Unsigned> {
   readonly limbs: number;
   readonly #width: 32 | 64;
   readonly #shape: LimbShape<L>;
-  readonly #multiply: (...args: Expr<Scalar>[]) => Expr<Scalar>[];
-  readonly #square: (...args: Expr<Scalar>[]) => Expr<Scalar>[];
-  readonly #doubleIf: (...args: Expr<Scalar>[]) => Expr<Scalar>[];
-  readonly #ladder: (...args: Expr<Scalar>[]) => Expr<Scalar>[];
+  readonly #multiply: StdCall;
+  readonly #square: StdCall;
+  readonly #doubleIf: StdCall;
+  readonly #ladder: StdCall;
 
   constructor(limb: L, bits: number) {
     this.limb = limb;
@@ -61,8 +61,10 @@ export class Montgomery<L extends Unsigned> {
       limb === 'u64'
         ? { 'c-adx': adxText(kind, this.#shape), 'c-int128': int128Text(kind, this.#shape) }
         : { cuda: ptxText(kind, this.#shape) };
+    const parameters = `${limb} ${bits}`;
     this.#multiply = std({
       name: 'montgomery.multiply',
+      parameters,
       results,
       generic: (...args) =>
         genericMultiply(this.#shape, number(args, 0), number(args, 1), number(args, 2), last(args)) as Expr<Scalar>[],
@@ -70,12 +72,14 @@ export class Montgomery<L extends Unsigned> {
     });
     this.#square = std({
       name: 'montgomery.square',
+      parameters,
       results,
       generic: (...args) => genericSquare(this.#shape, number(args, 0), number(args, 1), last(args)) as Expr<Scalar>[],
       native: natives('square'),
     });
     this.#doubleIf = std({
       name: 'montgomery.doubleIf',
+      parameters,
       results,
       generic: (...args) =>
         genericDoubleIf(this.#shape, number(args, 0), last(args), number(args, 1)) as Expr<Scalar>[],
@@ -83,6 +87,7 @@ export class Montgomery<L extends Unsigned> {
     });
     this.#ladder = std({
       name: 'montgomery.ladder',
+      parameters,
       results,
       generic: (...args) => {
         const [inverse, word, bits] = args.slice(2 * this.limbs) as unknown as [Expr<L>, Expr<L>, Expr<'u32'>];
@@ -90,6 +95,11 @@ export class Montgomery<L extends Unsigned> {
       },
       native: limb === 'u64' && !hasLazyReduction(this.#shape) ? { 'c-adx': adxLadder(this.#shape) } : {},
     });
+  }
+
+  /** The std functions of this size. */
+  get functions(): readonly StdCall[] {
+    return [this.#multiply, this.#square, this.#doubleIf, this.#ladder];
   }
 
   /** −1/n modulo one limb, from n's lowest limb: Newton's iteration from 3n xor 2, which is correct in 5 bits. */
@@ -265,6 +275,15 @@ export class Montgomery<L extends Unsigned> {
       throw montgomeryError(`a number of ${number.length} limbs`, `give ${this.limbs} limbs`);
     return number.map((limb) => operand(this.limb, limb));
   }
+}
+
+/** Returns a function by its name in encoded kernels: `montgomery.square u64 320`. */
+export function montgomeryFunction(name: string): StdCall | undefined {
+  const [, limb, bits] = /^montgomery\.\w+ (u32|u64) ([1-9]\d{0,3})$/.exec(name) ?? [];
+  if (limb === undefined || Number(bits) < 2) return undefined;
+  return montgomery(limb as Unsigned, Number(bits)).functions.find(
+    ({ definition }) => encodedName(definition) === name,
+  );
 }
 
 /** Returns the constants that a host needs for a known modulus. */

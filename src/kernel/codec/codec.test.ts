@@ -1,0 +1,316 @@
+import { describe, expect, test } from 'vitest';
+import { plainCpu } from '../abi/cpu.js';
+import { kernelText, lower } from '../abi/lower.js';
+import type { KernelLimits } from '../ir/limits.js';
+import type { Node, Statement } from '../ir/program.js';
+import type { RecordedFunction, Recording, TraceEvent } from '../ir/recording.js';
+import { read, rw } from '../language/buffers.js';
+import { cell, loop, when } from '../language/control.js';
+import type { Expr } from '../language/expr.js';
+import { items } from '../language/items.js';
+import { Origin } from '../language/origin.js';
+import type { Kernel } from '../language/signature.js';
+import { std } from '../language/std-function.js';
+import { tiles } from '../language/tiles.js';
+import { f32, type Scalar, u32, u64 } from '../language/types.js';
+import { encodeRecording } from './encode.js';
+import { decodeKernel, encodeKernel } from './index.js';
+
+const doubled = items(
+  'doubled',
+  { job: { by: u32 }, buffers: { a: read(u32), out: rw(u32) } },
+  ({ item, job, buffers }) => buffers.out.set(item, buffers.a.at(item).mul(job.by)),
+) as unknown as Kernel;
+
+/** Replaces the events of a kernel's body, encodes it, and decodes it. */
+function decodeWith(
+  change: (events: TraceEvent[]) => readonly TraceEvent[],
+  kernel = doubled,
+  also: Partial<Recording> = {},
+) {
+  const recording = kernel.record();
+  const bodies = recording.bodies.map(({ natives, events }) => ({ natives, events: change([...events]) }));
+  return decodeKernel(encodeRecording({ ...recording, bodies, ...also }));
+}
+
+const find = <K extends TraceEvent['kind']>(events: readonly TraceEvent[], kind: K) =>
+  events.find((event) => event.kind === kind) as Extract<TraceEvent, { kind: K }>;
+const replaced = (events: readonly TraceEvent[], old: TraceEvent, made: TraceEvent): TraceEvent[] =>
+  events.map((event) => (event === old ? made : event));
+const refused = (code: string, message: string | RegExp) =>
+  expect.objectContaining({ name: 'MillraceError', code, summary: expect.stringMatching(message) });
+const origin = Origin.ofLine('here.ts:1:1');
+const local = (type: Scalar): Node => ({ id: 0, op: 'local', type, args: [], stage: 3, detail: {}, origin });
+const constant = (type: Scalar, value: number | boolean): Node => ({
+  ...local(type),
+  op: 'const',
+  stage: 0,
+  detail: { value },
+});
+
+describe('the encoding', () => {
+  test('of a small kernel', () => {
+    const bytes = encodeKernel(doubled, { origins: false });
+    expect(Buffer.from(bytes).toString('hex')).toBe(
+      // MRK, version 1, no features; strings doubled by a out; the signature
+      '4d524b01000407646f75626c65640262790161036f7574' +
+        '00000001010000' +
+        '0000' +
+        '0202000003' +
+        '0100' +
+        // no tables, no functions, one body: base + item, pack, load a, mul by, store out
+        '0000' +
+        '0100' +
+        '4001010000' +
+        '0102' +
+        '5d02010100' +
+        '01' +
+        '05000501' +
+        '4202010000' +
+        '00' +
+        '06020801' +
+        '02' +
+        '00',
+    );
+  });
+
+  test('keeps the source line', () => {
+    const site = (kernel: Kernel) =>
+      lower(kernel, { target: 'c', lanes: 1, hoist: true, checked: true, cpu: plainCpu, nativeBodies: true }).sites[0]
+        ?.line;
+    expect(site(decodeKernel(encodeKernel(doubled)))).toMatch(/codec\.test\.ts:\d+:\d+$/);
+    expect(site(decodeKernel(encodeKernel(doubled)))).toBe(site(doubled));
+    expect(site(decodeKernel(encodeKernel(doubled, { origins: false })))).toBe('an unknown line');
+  });
+
+  test('of the same body at several calls is one function', () => {
+    const twice = std({
+      name: 'twice',
+      results: () => ['u32'],
+      generic: (x) => [(x as Expr<'u32'>).add(x as Expr<'u32'>)],
+    });
+    const kernel = items('calls', { buffers: { out: rw(u32) } }, ({ item, buffers }) =>
+      buffers.out.set(item, twice(...twice(...twice(item)))[0] as Expr<'u32'>),
+    ) as unknown as Kernel;
+    const decoded = decodeKernel(encodeKernel(kernel));
+    expect((decoded.record() as { functions?: readonly RecordedFunction[] }).functions).toHaveLength(1);
+    expect(kernelText({ ...decoded, untrusted: undefined } as unknown as Kernel, { target: 'ir' })).toBe(
+      kernelText(kernel, { target: 'ir' }),
+    );
+  });
+});
+
+describe('native bodies', () => {
+  const define = (added: number, text: string) =>
+    std({
+      name: 'odd',
+      results: () => ['u32'],
+      generic: (x) => [(x as Expr<'u32'>).add(added)],
+      native: { 'c-int128': { text: ({ args, results }) => `${results[0]} = ${text}(${args[0]});` } },
+    });
+  const sent = define(1, 'theirs');
+  const kernel = items('odd', { buffers: { out: rw(u32) } }, ({ item, buffers }) =>
+    buffers.out.set(item, sent(item)[0] as Expr<'u32'>),
+  ) as unknown as Kernel;
+  const textWith = (...functions: (typeof sent)[]) =>
+    kernelText(decodeKernel(encodeKernel(kernel), { functions }), {
+      target: 'c',
+      lanes: 1,
+      cpu: { arch: 'arm', features: new Set() },
+    });
+
+  test("are the reader's own, and only if its function has the same generic body", () => {
+    expect(textWith(define(1, 'mine'))).toContain('mine(');
+    expect(textWith(define(2, 'mine'))).not.toContain('mine(');
+    expect(textWith()).not.toContain('theirs');
+  });
+});
+
+describe('a program that the language could not have made is refused', () => {
+  test.each<[string, string, RegExp, () => unknown]>([
+    [
+      'a store to a read buffer',
+      'kernel-invalid',
+      /store to the read buffer/,
+      () =>
+        decodeWith((events) => {
+          const store = find(events, 'store');
+          return replaced(events, store, {
+            ...store,
+            place: { ...store.place, buffer: { ...store.place.buffer, slot: 0 } },
+          });
+        }),
+    ],
+    [
+      'a value of another type',
+      'kernel-invalid',
+      /different type from its buffer/,
+      () =>
+        decodeWith((events) => {
+          const store = find(events, 'store');
+          return replaced(events, store, { ...store, values: [constant('bool', true)] });
+        }),
+    ],
+    [
+      'an index that is not a u32',
+      'kernel-invalid',
+      /index of type f32/,
+      () =>
+        decodeWith((events) => {
+          const load = find(events, 'load');
+          return replaced(events, load, { ...load, place: { ...load.place, index: constant('f32', 0) } });
+        }),
+    ],
+    [
+      'a break outside a loop',
+      'kernel-invalid',
+      /outside a loop/,
+      () => decodeWith((events) => [...events, { kind: 'break', condition: constant('bool', true), origin }]),
+    ],
+    [
+      'a hit that is not declared',
+      'kernel-invalid',
+      /other fields than its declaration/,
+      () => decodeWith((events) => [...events, { kind: 'emit', values: [], origin }]),
+    ],
+    [
+      'a region in a kernel of items',
+      'kernel-invalid',
+      /kernel of items/,
+      () => decodeWith((events) => [...events, { kind: 'once', body: [], origin }]),
+    ],
+    [
+      'a near array in a kernel of items',
+      'kernel-invalid',
+      /kernel of items/,
+      () =>
+        decodeWith((events) => [
+          ...events,
+          { kind: 'near', near: { name: 'near0', kind: 'near', type: 'u32', slot: 0, length: 4 }, origin },
+        ]),
+    ],
+    [
+      'bits of another width',
+      'kernel-invalid',
+      /not an operation/,
+      () =>
+        decodeWith((events) => {
+          const node: Node = { ...local('u64'), op: 'bits', args: [constant('f32', 1)], stage: 0 };
+          return [...events, { kind: 'let', node, origin }];
+        }),
+    ],
+    [
+      'an operation that only passes make',
+      'kernel-invalid',
+      /operation any cannot be encoded/,
+      () =>
+        decodeWith((events) => {
+          const node: Node = { ...local('bool'), op: 'any', args: [constant('bool', true)] };
+          return [...events, { kind: 'let', node, origin }];
+        }),
+    ],
+    [
+      'a native body',
+      'kernel-invalid',
+      /native body cannot be encoded/,
+      () =>
+        decodeWith((events) => [
+          ...events,
+          { kind: 'native', body: { name: 'x', text: () => 'system("x");' }, args: [], results: [], origin },
+        ]),
+    ],
+    [
+      'a name with a line break',
+      'kernel-value',
+      /not a valid kernel name/,
+      () => decodeWith((events) => events, doubled, { name: 'a\nb' }),
+    ],
+    [
+      'a field that is declared twice',
+      'input-format',
+      /used twice/,
+      () => decodeWith((events) => events, doubled, { job: [doubled.record().job[0]!, doubled.record().job[0]!] }),
+    ],
+  ])('%s', (_, code, message, decode) => {
+    expect(decode).toThrow(refused(code, message));
+  });
+
+  test('a value that is used outside its block', () => {
+    const leaking = items('leaking', { buffers: { out: rw(u32) } }, ({ item, buffers }) => {
+      when(item.eq(3), () => buffers.out.set(1, item.mul(7)));
+      buffers.out.set(0, 1);
+    }) as unknown as Kernel;
+    const inner = (events: readonly TraceEvent[]) => find(find(events, 'when').body, 'let').node;
+    const leak = () =>
+      decodeWith((events) => {
+        const store = events.at(-1) as Extract<Statement, { kind: 'store' }>;
+        return replaced(events, store, { ...store, values: [inner(events)] });
+      }, leaking);
+    expect(leak).toThrow(refused('kernel-invalid', /used outside the when/));
+  });
+
+  test('effects outside the regions of a tile', () => {
+    const tile = tiles('tile', { buffers: { out: rw(u32) } }, ({ tile: at, buffers, once }) =>
+      once(() => buffers.out.set(at, 1)),
+    ) as unknown as Kernel;
+    const moved = () =>
+      decodeWith((events) => [...events.filter(({ kind }) => kind !== 'once'), ...find(events, 'once').body], tile);
+    expect(moved).toThrow(refused('kernel-invalid', /outside each\(\) and once\(\)/));
+  });
+
+  test('a source line that could end a comment', () => {
+    const bytes = encodeKernel(doubled);
+    const at = Buffer.from(bytes).indexOf('codec.test.ts');
+    bytes.set(Buffer.from('*/'), at);
+    expect(() => decodeKernel(bytes)).toThrow(refused('input-format', /unusual characters/));
+  });
+
+  test('every prefix of a kernel, and a kernel with more after it', () => {
+    const bytes = encodeKernel(doubled);
+    for (let length = 0; length < bytes.length; length++)
+      expect(() => decodeKernel(bytes.slice(0, length)), `${length} bytes`).toThrow(refused('input-format', ''));
+    expect(() => decodeKernel(Uint8Array.from([...bytes, 0]))).toThrow(refused('input-format', /follow it/));
+    expect(() => decodeKernel(Uint8Array.from([0x4d, 0x52, 0x4b, 2]))).toThrow(refused('input-format', /version 2/));
+    expect(() => decodeKernel(Uint8Array.from([0x4d, 0x52, 0x4b, 1, 2]))).toThrow(
+      refused('input-format', /features 2/),
+    );
+  });
+});
+
+describe('limits', () => {
+  const limited = (kernel: Kernel, limits: Partial<KernelLimits>) => () =>
+    decodeKernel(encodeKernel(kernel), { limits });
+
+  test('of size, parameters, near arrays and depth', () => {
+    expect(limited(doubled, { bytes: 10 })).toThrow(refused('kernel-budget', /bytes, the limit is 10/));
+    expect(limited(doubled, { statements: 3 })).toThrow(refused('kernel-budget', /4 statements/));
+    expect(limited(doubled, { parameterWords: 0 })).toThrow(refused('kernel-budget', /1 parameter words/));
+    const near = tiles('near', {}, ({ near: array, once }) => {
+      const words = array(u64, 1000);
+      once(() => words.set(0, 1));
+    }) as unknown as Kernel;
+    expect(limited(near, { nearBytes: 7999 })).toThrow(refused('kernel-budget', /8000 bytes of near arrays/));
+    const deep = items('deep', {}, ({ item }) => {
+      const nest = (depth: number): void => loop(item, () => (depth > 0 ? nest(depth - 1) : void cell(f32, 0)));
+      nest(101);
+    }) as unknown as Kernel;
+    expect(limited(deep, {})).toThrow(refused('kernel-budget', /blocks inside each other/));
+  });
+
+  test('hold for functions that double eight times', () => {
+    let double: (x: Expr<Scalar>) => Expr<Scalar>[] = (x) => [(x as Expr<'u32'>).add(1)];
+    for (let level = 0; level < 8; level++) {
+      const inner = double;
+      double = std({
+        name: `level ${level}`,
+        results: () => ['u32'],
+        generic: (x) => inner(inner(x as never)[0] as never),
+      });
+    }
+    const kernel = items('bomb', { buffers: { out: rw(u32) } }, ({ item, buffers }) =>
+      buffers.out.set(item, double(item as Expr<Scalar>)[0] as Expr<'u32'>),
+    ) as unknown as Kernel;
+    expect(encodeKernel(kernel).length).toBeLessThan(2000);
+    expect(limited(kernel, { statements: 400 })).toThrow(refused('kernel-budget', /statements, the limit is 400/));
+  });
+});

@@ -1,0 +1,1 @@
+export { type DecodeKernelOptions, decodeKernel, type EncodeKernelOptions, encodeKernel } from './kernel.js';
