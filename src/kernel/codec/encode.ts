@@ -1,6 +1,15 @@
 import { MillraceError } from '../error.js';
 import { rowOf } from '../ir/ops.js';
-import { type BufferDecl, type CellDecl, type Field, type Node, operandsOf, type Place, type Statement, type TableDecl } from '../ir/program.js';
+import {
+  type BufferDecl,
+  type CellDecl,
+  type Field,
+  type Node,
+  operandsOf,
+  type Place,
+  type Statement,
+  type TableDecl,
+} from '../ir/program.js';
 import {
   type CallEvent,
   eventsOf,

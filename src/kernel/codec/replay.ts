@@ -89,7 +89,11 @@ class Replayer {
       }
       case 'store':
         if (event.place.buffer.kind !== 'array') trace.checkEffect('a store');
-        return void trace.add({ kind: 'store', place: this.#place(event.place, 'set'), values: event.values.map(this.#read) });
+        return void trace.add({
+          kind: 'store',
+          place: this.#place(event.place, 'set'),
+          values: event.values.map(this.#read),
+        });
       case 'prefetch':
         return void trace.add({ kind: 'prefetch', place: this.#place(event.place) });
       case 'atomic': {
@@ -217,7 +221,8 @@ class Replayer {
   #value(node: Node): Node {
     const { op, type, detail } = node;
     if (op === 'const') return this.#trace.constant(type, detail.value as Value);
-    if (op !== 'job' && op !== 'chunk' && op !== 'item' && op !== 'length') return this.#values.get(node) ?? this.#missing();
+    if (op !== 'job' && op !== 'chunk' && op !== 'item' && op !== 'length')
+      return this.#values.get(node) ?? this.#missing();
     const key = `${op} ${detail.field} ${detail.element}`;
     const known = this.#values.get(key);
     if (known) return known;
