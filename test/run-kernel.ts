@@ -18,14 +18,18 @@ export interface Runner {
  * For the tests of std functions: the interpreter, which defines the language, and the native device where there is a
  * compiler.
  */
-export async function kernelRunners(): Promise<{ interpreter: Runner; native: Runner }> {
+export const kernelRunners = (): Promise<{ interpreter: Runner; native: Runner }> => runnersOn('interpreter', 'native');
+
+/** Opens devices for the tests of a file. One that is absent here has a reason and runs nothing. */
+export async function runnersOn<Id extends string>(...ids: readonly Id[]): Promise<Record<Id, Runner>> {
   const open: Device[] = [];
   afterAll(async () => {
     for (const device of open) await device.close();
   });
   const { devices, absent } = await listDevices();
   const runner = async (id: string): Promise<Runner> => {
-    if (!devices.some((info) => info.id === id)) {
+    // `opencl` is the first device of its kind.
+    if (!devices.some((info) => info.id === id || info.kind === id)) {
       const reason = absent.find((kind) => kind.id === id)?.reason ?? `there is no device ${id}`;
       console.warn(`skipped on ${id}: ${reason}`);
       return { id, absent: reason, run: () => Promise.reject(new Error(reason)) };
@@ -37,7 +41,9 @@ export async function kernelRunners(): Promise<{ interpreter: Runner; native: Ru
       run: async (kernel, setup, options) => (await runKernel(device, kernel, setup, options)).buffers,
     };
   };
-  return { interpreter: await runner('interpreter'), native: await runner('native') };
+  const runners: Partial<Record<Id, Runner>> = {};
+  for (const id of ids) runners[id] = await runner(id);
+  return runners as Record<Id, Runner>;
 }
 
 /** The little-endian words of a hexadecimal string. */

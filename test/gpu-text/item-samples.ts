@@ -1,24 +1,35 @@
 import {
   aes,
+  atan2,
   blake3,
   type Expr,
+  exp,
+  exp2,
   f32,
   f64,
   i32,
   items,
   lit,
+  log,
+  log2,
   montgomery,
   montgomeryConstants,
+  pow,
   radix,
+  random,
   read,
   rw,
   sha256,
   sincos,
   table,
+  tan,
+  tanh,
   u32,
   u64,
 } from '../../src/kernel/index.js';
 import { type Sample, words } from './sample.js';
+
+type Word = Expr<'u32'>;
 
 /** Quads in buffers that are accessed only by quads and in one that is not; slices; several buffers. */
 function quads(): Sample {
@@ -109,6 +120,25 @@ function angle(type: 'f32' | 'f64'): Sample {
   return { kernel, needs, setup: { count: 64, buffers: { x, out } } };
 }
 
+/** The functions of std/math, on numbers of every kind. */
+function functions(type: 'f32' | 'f64'): Sample {
+  const kernel = items(`math-${type}`, { buffers: { x: read(type), out: rw(type) } }, ({ item, buffers }) => {
+    const [x, y] = [buffers.x.at(item), buffers.x.at(item.mul(7).add(3).rem(angles.length))];
+    const values = [exp(x), exp2(x), log(x), log2(x), pow(x, y), tan(x), atan2(x, y), tanh(x)];
+    values.forEach((value, k) => {
+      buffers.out.set(item.mul(8).add(k), value);
+    });
+  });
+  const edges = [0, -0, 1, -1, 2, -3, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN, 1e-310, 1e-40, -1e-42, 1e38, 709, -104, 1e300];
+  const list = angles.map((angle, i) => (i % 4 === 0 ? (edges[i / 4] as number) : angle));
+  const [x, out] =
+    type === 'f32'
+      ? [Float32Array.from(list), new Float32Array(8 * list.length)]
+      : [Float64Array.from(list), new Float64Array(8 * list.length)];
+  const needs = type === 'f64' ? (['f64', 'exact-floats'] as const) : (['f32-divide', 'exact-floats'] as const);
+  return { kernel, needs, setup: { count: list.length, buffers: { x, out } } };
+}
+
 /** Products modulo a 256-bit prime, in limbs of 32 bits: carry chains, and PTX on CUDA. */
 function products(): Sample {
   const n = 2n ** 255n - 19n;
@@ -149,4 +179,9 @@ export const stdSamples: readonly Sample[] = [
   products(),
   angle(f32),
   angle(f64),
+  functions(f32),
+  functions(f64),
+  overWords('philox4x32', 6, 4, ([a, b, c, d, k, l]) =>
+    random.philox4x32([a, b, c, d] as [Word, Word, Word, Word], [k, l] as [Word, Word]),
+  ),
 ];

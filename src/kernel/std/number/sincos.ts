@@ -2,6 +2,7 @@ import { type Expr, lit } from '../../language/expr.js';
 import { fma, select } from '../../language/operations.js';
 import { std } from '../../language/std-function.js';
 import type { Float } from '../../language/types.js';
+import { polynomial } from '../math/format.js';
 
 /**
  * Computes sine and cosine together, with one polynomial for all targets. It uses correctly rounded operations only, so the
@@ -18,7 +19,7 @@ export function sincos<T extends Float>(x: Expr<T>): { sin: Expr<T>; cos: Expr<T
 }
 
 /** Numbers of one precision. Bits are worked on as an integer type of the same width. */
-interface Precision {
+export interface Precision {
   readonly bits: 'u32' | 'u64';
   readonly width: 32 | 64;
   /** Quiet NaN; or-ing it turns any value into a NaN. */
@@ -39,7 +40,7 @@ interface Precision {
  * and |r| ≤ 0.793 in f32, the latter since 2/π in f32 puts r that far off at 2^17. Each coefficient was rounded before
  * the ones after it were fitted again. Relative error left: 2^-57.9 and 2^-63.9 in f64, 2^-27.8 and 2^-32.7 in f32.
  */
-const precisions: Readonly<Record<Float, Precision>> = {
+export const precisions: Readonly<Record<Float, Precision>> = {
   f64: {
     bits: 'u64',
     width: 64,
@@ -84,7 +85,7 @@ function generic<T extends Float>(x: Expr<T>): Expr<T>[] {
   const size = all.xor(sign).bits(x.type);
 
   const { r, rest, quadrant } = reduceRange(size, p);
-  const [s, c] = sincosNearZero(r, rest, p);
+  const { sine: s, cosine: c } = sincosNearZero(r, rest, p);
 
   const isOdd = quadrant.and(1).ne(0);
   const bad = select(size.le(p.limit), lit(p.bits, 0), p.nan);
@@ -105,7 +106,7 @@ function generic<T extends Float>(x: Expr<T>): Expr<T>[] {
  * · halfPi[0] are both multiples of halfPi[0]'s last bit (for x < 1 and n = 1, of half of it), and their difference is below
  * 1. The second keeps its rounding error; the third adds the remaining part of π/2.
  */
-function reduceRange<T extends Float>(x: Expr<T>, p: Precision) {
+export function reduceRange<T extends Float>(x: Expr<T>, p: Precision) {
   const shifted = fma(x, p.twoOverPi, p.rounder);
   const n = shifted.sub(p.rounder);
   const minus = n.neg();
@@ -121,23 +122,18 @@ function reduceRange<T extends Float>(x: Expr<T>, p: Precision) {
   return { r, rest, quadrant: shifted.bits(p.bits) };
 }
 
-/** Sine and cosine of r + rest. */
-function sincosNearZero<T extends Float>(r: Expr<T>, rest: Expr<T>, p: Precision): [Expr<T>, Expr<T>] {
+/** Sine and cosine of r + rest, as r + sineTail and one + cosineTail. */
+export function sincosNearZero<T extends Float>(r: Expr<T>, rest: Expr<T>, p: Precision) {
   const z = r.mul(r);
   const zRest = fma(r, r, z.neg());
   const half = z.mul(0.5);
-  const sine = r.add(fma(r.mul(z), polynomial(z, p.sine), fma(half.neg(), rest, rest)));
+  const sineTail = fma(r.mul(z), polynomial(z, p.sine), fma(half.neg(), rest, rest));
+  const sine = r.add(sineTail);
 
   // The rounding error of 1 − z/2 is kept: without it, and without z's own error, the cosine would be 0.8 ulp off.
   const one = lit(r.type, 1).sub(half);
   const oneRest = lit(r.type, 1).sub(one).sub(half);
   const tail = fma(z.mul(z), polynomial(z, p.cosine), fma(r.neg(), rest, zRest.mul(-0.5)));
-  return [sine, one.add(oneRest.add(tail))];
-}
-
-function polynomial<T extends Float>(z: Expr<T>, coefficients: readonly number[]): Expr<T> {
-  const last = coefficients.length - 1;
-  let sum: Expr<T> = lit(z.type, coefficients[last] ?? 0);
-  for (let k = last - 1; k >= 0; k--) sum = fma(sum, z, coefficients[k] ?? 0);
-  return sum;
+  const cosineTail = oneRest.add(tail);
+  return { sine, sineTail, cosine: one.add(cosineTail), one, cosineTail };
 }

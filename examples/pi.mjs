@@ -1,0 +1,31 @@
+// π by Monte Carlo: the share of random points of a square that are inside the circle. The numbers depend on the index and the
+// seed alone, so every device gives the same answer: `node examples/pi.mjs 100000 cuda:0,cpu`.
+
+import { cell, generate, items, loop, random, rw, u32 } from 'millrace';
+
+/** Each index draws this many blocks of four random words, which are two points each. */
+const BLOCKS = 256;
+
+const inside = items(
+  'inside',
+  { job: { seed: u32 }, buffers: { out: rw(u32) } },
+  ({ job, index, item, buffers }) => {
+    const count = cell(u32, 0);
+    loop(BLOCKS, (block) => {
+      const words = random.philox4x32([index.lo, index.hi, block, 0], [job.seed, 0]);
+      const [a, b, c, d] = words.map((word) => random.uniform('f32', word));
+      for (const [x, y] of [[a, b], [c, d]]) count.set(count.get().add(x.mul(x).add(y.mul(y)).lt(1).to(u32)));
+    });
+    buffers.out.set(item, count.get());
+  },
+);
+
+const [, , rows = '10000', devices = 'auto'] = process.argv;
+let hits = 0;
+for await (const batch of generate(inside, { devices, space: BigInt(rows), rowBytes: 4, job: { seed: 26 } })) {
+  const counts = new Uint32Array(batch.bytes.buffer, batch.bytes.byteOffset, batch.bytes.length / 4);
+  for (const count of counts) hits += count;
+  batch.release();
+}
+const points = Number(rows) * BLOCKS * 2;
+console.log(`${hits} of ${points} points: π is about ${((4 * hits) / points).toFixed(5)}`);
