@@ -1,24 +1,26 @@
 // π by Monte Carlo: the share of random points of a square that are inside the circle. The numbers depend on the index and the
 // seed alone, so every device gives the same answer: `node examples/pi.mjs 100000 cuda:0,cpu`.
 
-import { cell, generate, items, loop, random, rw, u32 } from 'millrace';
+import { cell, f32, generate, items, loop, random, rw, u32 } from 'millrace';
 
 /** Each index draws this many blocks of four random words, which are two points each. */
 const BLOCKS = 256;
 
-const inside = items(
-  'inside',
-  { job: { seed: u32 }, buffers: { out: rw(u32) } },
-  ({ job, index, item, buffers }) => {
-    const count = cell(u32, 0);
-    loop(BLOCKS, (block) => {
-      const words = random.philox4x32([index.lo, index.hi, block, 0], [job.seed, 0]);
-      const [a, b, c, d] = words.map((word) => random.uniform('f32', word));
-      for (const [x, y] of [[a, b], [c, d]]) count.set(count.get().add(x.mul(x).add(y.mul(y)).lt(1).to(u32)));
-    });
-    buffers.out.set(item, count.get());
-  },
-);
+/** @param {import('millrace').Expr<'u32'>} a @param {import('millrace').Expr<'u32'>} b */
+function pointIsInside(a, b) {
+  const [x, y] = [random.uniform(f32, a), random.uniform(f32, b)];
+  return x.mul(x).add(y.mul(y)).lt(1);
+}
+
+const inside = items('inside', { job: { seed: u32 }, buffers: { out: rw(u32) } }, ({ job, index, item, buffers }) => {
+  const count = cell(u32, 0);
+  loop(BLOCKS, (block) => {
+    const [a, b, c, d] = random.philox4x32([index.lo, index.hi, block, 0], [job.seed, 0]);
+    const points = pointIsInside(a, b).to(u32).add(pointIsInside(c, d).to(u32));
+    count.set(count.get().add(points));
+  });
+  buffers.out.set(item, count.get());
+});
 
 const [, , rows = '10000', devices = 'auto'] = process.argv;
 let hits = 0;

@@ -1,6 +1,6 @@
 \\ Prints the reference values of the tests of src/kernel/std/math, computed with 60 digits:
 \\   gp -q scripts/math/reference.gp > test/data/math/reference.txt
-\\ With COUNT=10000 before it, more points. A line `exp f64` begins a list. Its lines have the bits of the arguments, the bits of
+\\ With COUNT=4000 before it and -s 1G, more points. A line `exp f64` begins a list. Its lines have the bits of the arguments, the bits of
 \\ the nearest float, and how far the exact value is from that float, in units of the last place of the exact value.
 
 default(realprecision, 60);

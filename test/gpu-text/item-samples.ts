@@ -129,7 +129,24 @@ function functions(type: 'f32' | 'f64'): Sample {
       buffers.out.set(item.mul(8).add(k), value);
     });
   });
-  const edges = [0, -0, 1, -1, 2, -3, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN, 1e-310, 1e-40, -1e-42, 1e38, 709, -104, 1e300];
+  const edges = [
+    0,
+    -0,
+    1,
+    -1,
+    2,
+    -3,
+    Number.POSITIVE_INFINITY,
+    Number.NEGATIVE_INFINITY,
+    Number.NaN,
+    1e-310,
+    1e-40,
+    -1e-42,
+    1e38,
+    709,
+    -104,
+    1e300,
+  ];
   const list = angles.map((angle, i) => (i % 4 === 0 ? (edges[i / 4] as number) : angle));
   const [x, out] =
     type === 'f32'

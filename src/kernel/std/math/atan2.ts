@@ -79,7 +79,8 @@ const atan2Function = floatFunction('atan2', (y, x) => {
   const isTiny = a.le(b.mul(tiny));
   const t = select(isTiny, a.div(b), ratio.hi);
   const square = t.mul(t);
-  const tail = fma(t.mul(square), polynomial(square, coefficients), select(isTiny, 0, ratio.lo));
+  const low = select(isTiny, 0, ratio.lo);
+  const tail = fma(t.mul(square), polynomial(square, coefficients), fma(square.neg(), low, low));
 
   const isLeft = xSign.ne(0);
   const ofOctant = select(isNearDiagonal, 1, lit(y.type, 0));

@@ -33,13 +33,13 @@ export const constants: Readonly<Record<Float, Constants>> = {
   f64: {
     limits: [-750, 712],
     limits2: [-1080, 1025],
-    log2e: 1.4426950408889634,
+    log2e: Math.LOG2E,
     shortLn2: [0.6931471805598903, 5.497923018708371e-14],
-    ln2: [0.6931471805599453, 2.3190468138462996e-17],
+    ln2: [Math.LN2, 2.3190468138462996e-17],
     coefficients: [
       0.5, 0.1666666666666668, 0.041666666666666415, 0.008333333333319268, 0.0013888888889032577,
-      0.00019841269891837735, 2.4801587024980487e-5, 2.7557238733770468e-6, 2.755752785335927e-7,
-      2.5110856929915928e-8, 2.0837697764013383e-9,
+      0.00019841269891837735, 2.4801587024980487e-5, 2.7557238733770468e-6, 2.755752785335927e-7, 2.5110856929915928e-8,
+      2.0837697764013383e-9,
     ],
   },
   f32: {
@@ -72,7 +72,14 @@ const exp2Function = floatFunction('exp2', (x) => {
 export function reduceToInteger<T extends Float>(x: Expr<T>) {
   const { rounder } = formats[x.type];
   const shifted = x.add(rounder);
-  return { shifted, rest: x.sub(shifted.sub(rounder)) };
+  return { shifted, rest: x.sub(integerOf(shifted)) };
+}
+
+/** The integer n of rounder + n. Compilers of WGSL take (x + c) − c for x, so there it comes from the bits. */
+function integerOf<T extends Float>(shifted: Expr<T>): Expr<T> {
+  const { bits, rounder, rounderBits } = formats[shifted.type];
+  if (shifted.type === 'f64') return shifted.sub(rounder);
+  return shifted.bits(bits).sub(rounderBits).to('i32').to(shifted.type);
 }
 
 /**
@@ -83,7 +90,7 @@ export function reduceByLn2<T extends Float>(x: Expr<T>) {
   const { log2e, shortLn2 } = constants[x.type];
   const { rounder } = formats[x.type];
   const shifted = fma(x, log2e, rounder);
-  const n = shifted.sub(rounder);
+  const n = integerOf(shifted);
   const first = fma(n.neg(), shortLn2[0], x);
   const product = n.mul(shortLn2[1]);
   const r = first.sub(product);

@@ -21,22 +21,15 @@ const { interpreter, webgpu, ...exact } = await runnersOn(
 );
 
 /** The functions, with the bounds of docs/language.md in ulp. */
-const bounds = {
-  exp: { f64: 0.6, f32: 0.6 },
-  exp2: { f64: 0.6, f32: 0.6 },
-  log: { f64: 0.6, f32: 0.6 },
-  log2: { f64: 0.6, f32: 0.6 },
-  pow: { f64: 0.6, f32: 0.6 },
-  tan: { f64: 0.6, f32: 0.6 },
-  atan2: { f64: 0.6, f32: 0.6 },
-  tanh: { f64: 0.6, f32: 0.6 },
-} as const;
+const bounds = { exp: 0.65, exp2: 0.65, log: 0.55, log2: 0.55, pow: 0.65, tan: 0.9, atan2: 0.7, tanh: 0.75 };
+/** The bound of denormal results, which are rounded twice. */
+const DENORMAL_BOUND = 0.8;
 type Name = keyof typeof bounds;
 const names = Object.keys(bounds) as Name[];
 
 const formats = {
-  f64: { array: Float64Array, fraction: 52, least: -1074 },
-  f32: { array: Float32Array, fraction: 23, least: -149 },
+  f64: { array: Float64Array, fraction: 52, least: -1074, minNormal: 2 ** -1022 },
+  f32: { array: Float32Array, fraction: 23, least: -149, minNormal: 2 ** -126 },
 } as const;
 
 /** All functions of the same two arguments: one program a type. */
@@ -63,7 +56,7 @@ type Pair = readonly [x: number, y: number];
 
 function setupOf(type: Float, pairs: readonly Pair[]) {
   const { array } = formats[type];
-  const [x, y] = [array.from(pairs, ([x]) => x), array.from(pairs, ([, y]) => y)];
+  const [x, y] = [array.from(pairs.map(([x]) => x)), array.from(pairs.map(([, y]) => y))];
   return { count: pairs.length, buffers: { x, y, out: new array(pairs.length * names.length) } };
 }
 
@@ -119,14 +112,14 @@ function checkErrors(
   type: Float,
   points: readonly Reference[],
   out: Floats,
-  boundOf: (name: Name) => number,
+  boundOf: (point: Reference) => number,
 ): Partial<Record<Name, number>> {
   const worst: Partial<Record<Name, number>> = {};
   points.forEach((point, i) => {
     const { name, args } = point;
     const got = out[i * names.length + names.indexOf(name)]!;
     const error = errorOf(type, got, point);
-    if (error > boundOf(name)) {
+    if (error > boundOf(point)) {
       expect.fail(`${name}(${args.join(', ')}) in ${type} is ${got}, ${error} ulp from near ${point.nearest}`);
     }
     worst[name] = Math.max(worst[name] ?? 0, error);
@@ -217,7 +210,7 @@ const angles: readonly (readonly [number, number, number])[] = [
       [inf, inf, 1 / 4],
       [5, 5, 1 / 4],
       [5, -5, 3 / 4],
-      [1e-300, 1e-300, 1 / 4],
+      [1e-40, 1e-40, 1 / 4],
       [3e38, 3e38, 1 / 4],
     ].map(([y = 0, x = 0, angle = 0]) => [sign * y, x, sign * angle] as const),
   ),
@@ -241,7 +234,9 @@ describe.each(['f64', 'f32'] as const)('%s', (type) => {
   });
 
   test('every function is within its bound', () => {
-    const worst = checkErrors(type, points, wanted, (name) => bounds[name][type]);
+    const { minNormal } = formats[type];
+    const boundOf = ({ name, nearest }: Reference) => (Math.abs(nearest) < minNormal ? DENORMAL_BOUND : bounds[name]);
+    const worst = checkErrors(type, points, wanted, boundOf);
     expect(Object.keys(worst).sort()).toEqual([...names].sort());
     console.info(`${type}, ${points.length} points, ulp: ${JSON.stringify(worst)}`);
   });
@@ -269,11 +264,23 @@ describe.each(['f64', 'f32'] as const)('%s', (type) => {
   });
 });
 
-test('exact powers and logarithms of two', async () => {
+test.skipIf(isShort)('exact powers and logarithms of two', async () => {
   const whole = Array.from({ length: 149 + 128 }, (_, i) => i - 149);
   for (const type of ['f32', 'f64'] as const) {
-    const { out: ofExponents } = await interpreter.run(kernelOf(type), setupOf(type, whole.map((e): Pair => [e, 1])));
-    const { out: ofPowers } = await interpreter.run(kernelOf(type), setupOf(type, whole.map((e): Pair => [2 ** e, 1])));
+    const { out: ofExponents } = await interpreter.run(
+      kernelOf(type),
+      setupOf(
+        type,
+        whole.map((e): Pair => [e, 1]),
+      ),
+    );
+    const { out: ofPowers } = await interpreter.run(
+      kernelOf(type),
+      setupOf(
+        type,
+        whole.map((e): Pair => [2 ** e, 1]),
+      ),
+    );
     const at = (out: unknown, name: Name, i: number) => (out as Floats)[i * names.length + names.indexOf(name)];
     whole.forEach((exponent, i) => {
       expect([at(ofExponents, 'exp2', i), at(ofPowers, 'log2', i), at(ofPowers, 'pow', i)]).toEqual([
@@ -285,13 +292,19 @@ test('exact powers and logarithms of two', async () => {
   }
 });
 
-// WGSL may compute fma as two roundings, divide with 2.5 ulp and flush denormals.
+// WGSL may compute fma as two roundings, divide with 2.5 ulp, flush denormals, and take (c + x) − c for x.
 test.skipIf(isShort)('f32 on WebGPU', { timeout: 300_000 }, async (ctx) => {
   if (webgpu.absent) return ctx.skip(webgpu.absent);
   const isNormal = (x: number) => Math.abs(x) > 2 ** -125;
   const points = references.f32.filter(({ args, nearest }) => args.every(isNormal) && isNormal(nearest));
-  const { out } = await webgpu.run(kernelOf('f32'), setupOf('f32', points.map(({ args }) => args)));
-  const worst = checkErrors('f32', points, out as Floats, (name) => (name === 'pow' ? 1000 : 4));
+  const { out } = await webgpu.run(
+    kernelOf('f32'),
+    setupOf(
+      'f32',
+      points.map(({ args }) => args),
+    ),
+  );
+  const worst = checkErrors('f32', points, out as Floats, ({ name }) => (name === 'pow' ? 100 : 2));
   console.info(`f32 on WebGPU, ${points.length} points, ulp: ${JSON.stringify(worst)}`);
 });
 
@@ -300,7 +313,7 @@ test('a function of an integer is refused with what to do', () => {
     items('wrong', { buffers: { out: rw('f32') } }, ({ item, buffers }) => {
       buffers.out.set(0, exp(item as unknown as Expr<'f32'>));
     });
-  expect(wrong).toThrow(/exp is not defined for u32/);
+  expect(() => wrong().trace()).toThrow(/exp is not defined for u32/);
 });
 
 test('a literal is taken as second argument, and constants are computed on the host', async () => {

@@ -79,9 +79,8 @@ function log2Of<T extends Float>(x: Expr<T>) {
 function parity<T extends Float>(y: Expr<T>) {
   const { bits, fraction } = formats[y.type];
   const { size } = splitSign(y);
-  const isLarge = size.ge(2 ** fraction);
-  const shifted = select(isLarge, size, size.add(2 ** fraction));
-  const isInteger = isLarge.or(shifted.sub(2 ** fraction).eq(size));
-  const isOdd = isInteger.and(size.lt(2 ** (fraction + 1))).and(shifted.bits(bits).and(1).ne(0));
+  const whole = size.to(bits);
+  const isInteger = size.ge(2 ** fraction).or(whole.to(y.type).eq(size));
+  const isOdd = isInteger.and(size.lt(2 ** (fraction + 1))).and(whole.and(1).ne(0));
   return { isInteger, isOdd };
 }

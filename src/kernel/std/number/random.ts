@@ -23,9 +23,19 @@ export const random = {
    * of `more` if it is given. Every value is a multiple of 2^-24, 2^-32 or 2^-53, and all are equally likely.
    */
   uniform<T extends Float>(type: T, word: Word, more?: Word): Expr<T> {
-    if (type === 'f32') return word.shr(8).to(type).mul(2 ** -24);
+    if (type === 'f32')
+      return word
+        .shr(8)
+        .to(type)
+        .mul(2 ** -24);
     const high = word.to(type).mul(2 ** -32);
-    return more ? more.shr(11).to(type).mul(2 ** -53).add(high) : high;
+    return more
+      ? more
+          .shr(11)
+          .to(type)
+          .mul(2 ** -53)
+          .add(high)
+      : high;
   },
 };
 
