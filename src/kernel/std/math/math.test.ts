@@ -13,12 +13,8 @@ import { pow } from './pow.js';
 import { tan } from './tan.js';
 import { tanh } from './tanh.js';
 
-const others = ['wasm', 'native', 'opencl', 'cuda'] as const;
-const { interpreter, webgpu, ...exact } = await runnersOn(
-  'interpreter',
-  ...(isShort ? (['wasm'] as const) : others),
-  'webgpu',
-);
+const others = ['wasm', ...(isShort ? [] : (['native', 'opencl', 'cuda', 'webgpu'] as const))] as const;
+const { interpreter, webgpu, ...exact } = await runnersOn('interpreter', ...others);
 
 /** The functions, with the bounds of docs/language.md in ulp. */
 const bounds = { exp: 0.65, exp2: 0.65, log: 0.55, log2: 0.55, pow: 0.65, tan: 0.9, atan2: 0.7, tanh: 0.75 };
@@ -226,7 +222,7 @@ const edges: readonly number[] = [0, -0, 1, -1, 0.5, -3, 1e-45, -5e-324, 1e-310,
 const pairsOfEdges = edges.flatMap((x) => edges.map((y): Pair => [x, y]));
 
 describe.each(['f64', 'f32'] as const)('%s', (type) => {
-  const points = references[type].filter((_, i) => i % byTier(40, 1) === 0);
+  const points = references[type].filter((_, i) => i % byTier(60, 1) === 0);
   const setup = setupOf(type, [...points.map(({ args }) => args), ...(isShort ? [] : pairsOfEdges)]);
   let wanted: Floats;
   beforeAll(async () => {
@@ -246,7 +242,7 @@ describe.each(['f64', 'f32'] as const)('%s', (type) => {
     expect((await runner.run(kernelOf(type), setup)).out).toEqual(wanted);
   });
 
-  test('has the special values of C99', async () => {
+  test.skipIf(isShort && type === 'f32')('has the special values of C99', async () => {
     const { array } = formats[type];
     const pairs = [...specials.map(([x]): Pair => [x!, 1]), ...[...powers, ...angles].map(([x, y]): Pair => [x, y])];
     const { out } = await interpreter.run(kernelOf(type), setupOf(type, pairs));
