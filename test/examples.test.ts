@@ -63,6 +63,7 @@ test.skipIf(isShort).each(['md5', 'sha256'])('mask: a word by its %s', async (na
   expect(word).toBe('dog42');
   expect(rate).toMatch(/^[\d.e+-]+ GH\/s$|^$/);
 });
+
 test.skipIf(isShort)('pi: the same points as the generator in bigint', async () => {
   const inside = (x: number, y: number) => Math.fround(Math.fround(x * x) + Math.fround(y * y)) < 1;
   let hits = 0;
