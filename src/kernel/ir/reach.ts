@@ -119,7 +119,7 @@ class Walk {
   #access({ origin }: Statement, { buffer, base, index }: Place, width: number): void {
     const at = this.#value(index);
     const slice = base === undefined ? 0n : this.#value(base);
-    if (at === undefined || slice === undefined || buffer.kind === 'near') return;
+    if (at === undefined || slice === undefined || buffer.kind === 'near' || buffer.kind === 'array') return;
     const element = BigInt(slice) * 4n + BigInt(at) * BigInt(width) + BigInt(width - 1);
     this.accesses.push({ buffer, element, origin });
   }
@@ -144,7 +144,7 @@ function isIndexLow({ op, type, args: [first, second] }: Node): boolean {
 /** Statements after which the next one is executed. A statement that could end the item is none of them. */
 const CONTINUING: ReadonlySet<Statement['kind']> = new Set<Statement['kind']>([
   ...(['let', 'cell', 'get', 'set', 'load', 'store', 'prefetch', 'atomic', 'when', 'loop', 'while', 'break'] as const),
-  ...(['emit', 'each', 'sum', 'scan', 'once', 'native'] as const),
+  ...(['array', 'emit', 'each', 'sum', 'scan', 'once', 'native'] as const),
 ]);
 
 const endsNormally = (statement: Statement): boolean =>
