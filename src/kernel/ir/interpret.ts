@@ -55,6 +55,7 @@ class Interpreter {
   #isBreaking = false;
   readonly #itemSteps: number;
   #stepsLeft = 0;
+  #hasReturned = false;
 
   constructor(program: Program, run: InterpretOptions) {
     this.#program = program;
@@ -102,6 +103,7 @@ class Interpreter {
       );
     this.#isBreaking = false;
     this.#stepsLeft = this.#itemSteps;
+    this.#hasReturned = false;
     this.#block(this.#program.body);
   }
 
@@ -121,7 +123,7 @@ class Interpreter {
   #block(block: Block): void {
     for (const statement of block) {
       this.#statement(statement);
-      if (this.#isBreaking) return;
+      if (this.#isBreaking || this.#hasReturned) return;
     }
   }
 
@@ -170,7 +172,7 @@ class Interpreter {
         return;
       case 'loop': {
         const count = this.#number(statement.count);
-        for (let i = 0; i < count && !this.#isBreaking; i++) {
+        for (let i = 0; i < count && !this.#isBreaking && !this.#hasReturned; i++) {
           this.#step(statement);
           this.#values.set(statement.index, i);
           this.#block(statement.body);
@@ -184,12 +186,15 @@ class Interpreter {
           this.#block(statement.test);
           if (!this.#value(statement.condition)) break;
           this.#block(statement.body);
-          if (this.#isBreaking) break;
+          if (this.#isBreaking || this.#hasReturned) break;
         }
         this.#isBreaking = false;
         return;
       case 'break':
         this.#isBreaking = this.#value(statement.condition) as boolean;
+        return;
+      case 'return':
+        this.#hasReturned = true;
         return;
       case 'emit':
         this.#emit(statement.values);

@@ -169,6 +169,8 @@ export type Statement = StatementBase &
       }
     /** Leaves the nearest loop. */
     | { readonly kind: 'break'; readonly condition: Node }
+    /** Ends the item. `lowerReturns` replaces it. */
+    | { readonly kind: 'return' }
     | { readonly kind: 'emit'; readonly values: readonly Node[] }
     /** Tiles: runs `body` for all indices below `count` in parallel. All threads see its stores afterwards. */
     | { readonly kind: 'each'; readonly count: Node; readonly index: Node; readonly body: Block }
@@ -299,6 +301,7 @@ function ownReads(statement: Statement): readonly Node[] {
       return [statement.count]; // the value of a sum is read at the end of its body
     case 'scan':
     case 'once':
+    case 'return':
       return [];
     case 'while':
       return []; // the condition is read at the end of `test`

@@ -130,6 +130,13 @@ export function breakWhen(condition: Expr<'bool'>): void {
   trace.add({ kind: 'break', condition: node });
 }
 
+/** Ends the item: nothing after it runs. Use it inside `when`. Hits and stores made before it stay. */
+export function returnItem(): void {
+  const trace = currentTrace();
+  trace.checkReturn();
+  trace.add({ kind: 'return' });
+}
+
 /** A read-only table of constants or job values, looked up by a varying index. The target decides where it is stored. */
 export class Table<T extends Scalar> {
   readonly type: T;

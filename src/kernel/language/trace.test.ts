@@ -2,10 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { MillraceError } from '../error.js';
 import { sha256 } from '../std/hash/sha256.js';
 import { atomic, rw } from './buffers.js';
-import { breakWhen, type Cell, cell, loop, table, when } from './control.js';
+import { breakWhen, type Cell, cell, loop, returnItem, table, when, whileTrue } from './control.js';
 import { type Expr, lit } from './expr.js';
 import { items } from './items.js';
 import { select, wmad } from './operations.js';
+import { tiles } from './tiles.js';
 import { f32, u32, u64 } from './types.js';
 
 /** The error that tracing a kernel throws. */
@@ -165,5 +166,22 @@ describe('tracing', () => {
   it('works for the next kernel after one has failed', () => {
     expect(failure(({ item }) => void item.add(0.5)).code).toBe('kernel-value');
     expect(() => items('fine', {}, ({ item }) => void item.add(1)).trace()).not.toThrow();
+  });
+});
+
+describe('returnItem', () => {
+  it('is refused in a tile and in the condition of a loop', () => {
+    const tile = tiles('tile', {}, ({ each }) => each(3, (i) => void when(i.eq(1), () => returnItem())));
+    expect(() => tile.trace()).toThrow(/returnItem\(\) is in a tile, whose threads must stay together/);
+    const inCondition = failure(({ item }) =>
+      whileTrue(
+        () => {
+          when(item.eq(1), () => returnItem());
+          return item.eq(2);
+        },
+        () => undefined,
+      ),
+    );
+    expect(inCondition.message).toContain('returnItem() is in the condition of a loop');
   });
 });

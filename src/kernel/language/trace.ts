@@ -271,6 +271,24 @@ export class Trace {
     return false;
   }
 
+  /** Checks that an item can end here: a tile cannot, since its threads stay together, nor can a loop's condition. */
+  checkReturn(): void {
+    if (this.kind === 'tiles') {
+      throw this.error(
+        'kernel-control',
+        'returnItem() is in a tile, whose threads must stay together',
+        'put the rest of the region into when()',
+      );
+    }
+    if (this.#scopes.some(({ kind }) => kind === 'test')) {
+      throw this.error(
+        'kernel-control',
+        'returnItem() is in the condition of a loop',
+        'return from the body of the loop instead',
+      );
+    }
+  }
+
   /** Checks that a value may be used here: it must belong to this trace and to an open block. */
   checkUse(node: Node): void {
     if (node.stage < ValueStage.varying) {

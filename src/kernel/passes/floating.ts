@@ -3,13 +3,14 @@ import type { HoistedProgram, Program } from '../ir/program.js';
 import type { Kernel } from '../language/signature.js';
 import { fold } from './arithmetic/fold.js';
 import { hoist } from './shape/hoist.js';
+import { lowerReturns } from './shape/lower-returns.js';
 
 /**
  * Runs the passes that are the same for all targets: ring, fold, hoist. Pure values float until `placeNodes` assigns them
  * to blocks.
  */
 export function floatingProgram(program: Program, compute = true): HoistedProgram {
-  return hoist(fold(withRing(program)), compute);
+  return hoist(fold(lowerReturns(withRing(program))), compute);
 }
 
 export interface FloatingKernel {

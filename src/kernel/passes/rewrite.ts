@@ -68,6 +68,8 @@ export function rewriteStatement(statement: Statement, { read, define, block }: 
       return { ...statement, result: define(statement.result) };
     case 'once':
       return { ...statement, body: block(statement.body) };
+    case 'return':
+      return statement;
     case 'emit':
       return { ...statement, values: statement.values.map(read) };
     case 'native':

@@ -136,6 +136,8 @@ export function renderIr(program: Program | HoistedProgram): string {
         return [`${define(statement.result)} = scan ${statement.near.name}, ${statement.length}`];
       case 'once':
         return ['once', ...block(statement.body)];
+      case 'return':
+        return ['return'];
       case 'emit':
         return [`emit ${statement.values.map(text).join(', ')}`];
       case 'native': {

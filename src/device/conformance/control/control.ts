@@ -1,9 +1,53 @@
-import { cell, choose, when } from '../../../kernel/index.js';
+import { cell, choose, loop, returnItem, when, whileTrue } from '../../../kernel/index.js';
 import type { Case } from '../case.js';
 import { type Behaviour, behaviourCase } from '../streams/behaviour.js';
 import { loops } from './loops.js';
 
 const branches: readonly Behaviour[] = [
+  {
+    name: 'items return from branches, from loops and after them',
+    body: ({ item, few }) => {
+      const x = cell('u32', few);
+      when(item.rem(5).eq(2), () => returnItem());
+      loop(item.rem(7), (i) => {
+        when(i.eq(3), () => {
+          x.set(x.add(100));
+          when(item.gt(20), () => returnItem()).otherwise(() => x.set(x.add(1)));
+        });
+        loop(2, (k) => when(item.eq(18).and(i.eq(1)).and(k.eq(1)), () => returnItem()));
+        x.set(x.add(i));
+      });
+      whileTrue(
+        () => x.lt(item),
+        () => {
+          x.set(x.add(7));
+          when(x.eq(few.add(14)), () => returnItem());
+        },
+      );
+      when(item.eq(0), () => returnItem()).otherwise(() => x.set(x.mul(2)));
+      return [x.get(), item.add(1)];
+    },
+    expected: (i) => {
+      const row = ((): number | undefined => {
+        let x = 3;
+        if (i % 5 === 2) return undefined;
+        for (let k = 0; k < i % 7; k++) {
+          if (k === 3) {
+            if (i > 20) return undefined;
+            x += 101;
+          }
+          if (i === 18 && k === 1) return undefined;
+          x += k;
+        }
+        while (x < i) {
+          x += 7;
+          if (x === 17) return undefined;
+        }
+        return i === 0 ? undefined : 2 * x;
+      })();
+      return row === undefined ? [0, 0] : [row, i + 1];
+    },
+  },
   {
     name: 'when and otherwise, nested',
     body: ({ item, many }) => {

@@ -18,6 +18,7 @@ import {
   type ReadBuffer,
   type RwBuffer,
   read,
+  returnItem,
   rw,
   type Scalar,
   select,
@@ -280,7 +281,7 @@ class Builder {
   }
 
   #control(
-    step: Extract<RecipeStep, { kind: 'when' | 'choose' | 'loop' | 'while' | 'hold' | 'break' }>,
+    step: Extract<RecipeStep, { kind: 'when' | 'choose' | 'loop' | 'while' | 'hold' | 'break' | 'return' }>,
     names: Bindings,
   ): void {
     const operandOf = <T extends Scalar>(type: T, operand: Operand): Expr<T> =>
@@ -325,6 +326,9 @@ class Builder {
           () => undefined,
           { isLong: true },
         );
+        return;
+      case 'return':
+        when(operandOf('bool', step.condition), () => returnItem());
         return;
       case 'break':
         breakWhen(operandOf('bool', step.condition));

@@ -158,6 +158,7 @@ class Generator {
       this.#holdsLeft--;
       return { kind: 'hold' };
     }
+    if (!this.#near && random.chance(0.015)) return { kind: 'return', condition: this.#condition(scope, add) };
     if (random.chance(0.12)) return this.#arrayStep(scope());
     const dice = random.below(100);
     const { depth, isInLoop, cells } = scope();

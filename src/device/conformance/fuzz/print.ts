@@ -98,6 +98,8 @@ function statement(step: RecipeStep, { indent, types }: PrintContext, lines: str
     }
     case 'emit':
       return void line(`emit(${step.values.map((value, i) => text(value, types[i] ?? 'u32')).join(', ')});`);
+    case 'return':
+      return void line(`when(${text(step.condition, 'bool')}, () => returnItem());`);
     case 'break':
       return void line(`breakWhen(${text(step.condition, 'bool')});`);
     case 'when':

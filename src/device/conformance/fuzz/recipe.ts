@@ -132,6 +132,8 @@ export type RecipeStep =
   /** An empty long loop: endless if the job value `hold` is not 0, as in the launch that is cancelled. Items only. */
   | { readonly kind: 'hold' }
   | { readonly kind: 'break'; readonly condition: Operand }
+  /** Items only. */
+  | { readonly kind: 'return'; readonly condition: Operand }
   | TileStep;
 
 /** Returns the fields of a hit: one of each type. */

@@ -250,6 +250,8 @@ export function removeUnused<P extends Program>(program: P): P {
         need(...nodesOfPlace(statement.place), ...operandsOf(statement));
         if (!statement.result || used.has(statement.result)) return statement;
         return statement.op === 'load' ? undefined : withoutResult(statement);
+      case 'return':
+        return statement;
       case 'emit':
         need(...statement.values);
         return statement;

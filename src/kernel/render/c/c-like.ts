@@ -272,8 +272,9 @@ export class CLikePrinter {
         });
         this.statements++;
         return;
+      case 'return':
       case 'emit':
-        throw new TypeError('emit is lowered by the harness before printing');
+        throw new TypeError(`${statement.kind} is lowered before printing`);
       default: {
         const names: EffectNames = {
           value: (node) => this.#named(node),

@@ -244,8 +244,9 @@ export class WatBody implements OperationContext {
         printRegion(this, statement);
         this.statements++;
         return;
+      case 'return':
       case 'emit':
-        throw new TypeError('emit is lowered by the harness before printing');
+        throw new TypeError(`${statement.kind} is lowered before printing`);
     }
   }
 
