@@ -377,6 +377,8 @@ class BodyDecoder {
         const isLong = this.#shared.value('bool') === true;
         return { kind, test: inner(), condition: this.operand(), body: inner(), ...(isLong && { isLong }), origin };
       }
+      case 'return':
+        return { kind, origin };
       case 'break':
         return { kind, condition: this.operand(), origin };
       case 'emit':

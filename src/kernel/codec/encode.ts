@@ -246,6 +246,8 @@ class BodyEncoder {
         this.#block(event.test);
         this.#operand(event.condition);
         return void this.#block(event.body);
+      case 'return':
+        return;
       case 'break':
         return void this.#operand(event.condition);
       case 'emit':

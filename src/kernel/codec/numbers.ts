@@ -124,6 +124,7 @@ export const statementNumbers: Readonly<Record<RecordedKind, number>> = {
   table: 19,
   near: 20,
   array: 21,
+  return: 22,
 };
 export const FIRST_OPERATION = 64;
 

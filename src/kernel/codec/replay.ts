@@ -133,6 +133,9 @@ class Replayer {
         const long = event.isLong ? { isLong: true } : {};
         return void trace.add({ kind: 'while', test, condition: condition as unknown as Node, body, ...long });
       }
+      case 'return':
+        trace.checkReturn();
+        return void trace.add({ kind: 'return' });
       case 'break':
         if (!trace.inLoop)
           throw trace.error('kernel-control', 'a break is outside a loop', 'use it inside a loop only');
