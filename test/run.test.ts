@@ -163,7 +163,9 @@ export default { kernel, space: 8, buffers: { links: Uint32Array.of(1, ${link}) 
     const run = (file: string, ...args: string[]) => millrace('run', file, '--device', 'wasm', '--no-ledger', ...args);
     const checked = await run('stray.ts');
     expect(checked).toMatchObject({ status: 74, stdout: '' });
-    expect(checked.stderr).toMatch(/index 1073676288 is outside its buffer or table of 2 elements[\s\S]*stray\.ts:3:/);
+    expect(checked.stderr).toMatch(
+      /index 1073676288 is outside its buffer, table or array of 2 elements[\s\S]*stray\.ts:3:/,
+    );
     // Undefined, and harmless in WebAssembly's memory.
     expect((await run('stray.ts', '--no-checked')).stderr).not.toContain('of 2 elements');
     write('linked.ts', linked('1'));

@@ -113,7 +113,7 @@ function integerResult(op: string, type: Integer, args: readonly bigint[]): bigi
     case 'clz':
       return Number(w) - (bits === 0n ? 0 : bits.toString(2).length);
     case 'ctz':
-      return bits === 0n ? Number(w) : (/0*$/.exec(bits.toString(2))?.[0].length ?? 0);
+      return bits === 0n ? Number(w) : bits.toString(2).length - 1 - bits.toString(2).lastIndexOf('1');
     case 'abs':
       return a < 0n ? -a : a;
     case 'wmadLo':
