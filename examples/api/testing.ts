@@ -12,7 +12,8 @@ const kernel = items('sevens', { hit: { n: u32 } }, ({ index, emit }) => {
 const device = await openDevice('interpreter');
 const engine = new Engine(virtualDevices(device, [{ speed: 1e6 }, { speed: 1e6, liesAt: 2 }]));
 let hits = 0;
-for await (const _ of search(kernel, { engine, space: 10_000, verify: ({ index }) => index % 7n === 0n })) hits++;
+const verify = ({ index, n }: { index: bigint; n: number }): boolean => BigInt(n) === index && n % 7 === 0;
+for await (const _ of search(kernel, { engine, space: 10_000, verify })) hits++;
 assert.equal(hits, 1429); // none is missing, none is wrong
 await engine.close();
 await device.close();
