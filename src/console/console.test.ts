@@ -148,7 +148,7 @@ describe('the end of a command', () => {
   /** The handler that the command has added. */
   const handler = (name: string) => process.listeners(name as 'SIGINT').at(-1) as (given: unknown) => void;
 
-  it('tells an error that nothing caught, and ends in done', async () => {
+  it('reports an uncaught error, then done', async () => {
     const { exits, events } = await ended(() => handler('uncaughtException')(error));
     expect(exits).toEqual([69]);
     expect(events.slice(1, 3)).toEqual([

@@ -1,6 +1,5 @@
 /**
- * Packages that npm installs with Millrace unless it is told to leave optional ones out (`npm install --omit=optional`), and
- * what needs them.
+ * Optional packages and what needs them. npm installs them unless it is called with `--omit=optional`.
  */
 export const optionalPackages = {
   koffi: 'cuda, opencl and locks on temporary files',

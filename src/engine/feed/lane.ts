@@ -26,7 +26,7 @@ export class Lane {
   readonly pipeline: Pipeline;
   /** False after `next` found no work, until the run reports that there may be some. */
   wantsWork = true;
-  /** True once the user was told that the first chunk does not end. */
+  /** True after the warning that the first chunk does not end. */
   hasWarned = false;
   throughput: Throughput = NO_THROUGHPUT;
   canaryState: CanaryState = NO_CANARY_STATE;

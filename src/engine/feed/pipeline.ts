@@ -454,7 +454,7 @@ export class Pipeline {
 /** Runs callbacks after the present turn. `queueMicrotask` allocates an object for each call, which takes 1 µs. */
 const RESOLVED = Promise.resolve();
 
-/** A first chunk is meant to take some milliseconds. After this time the user is told that it has not ended. */
+/** A first chunk is planned to take some milliseconds. After this time a warning says that it has not ended. */
 const ENDLESS_MS = 5000;
 
 /** How long `close` waits for a silent device. */

@@ -3,7 +3,7 @@ import { MillraceError } from '../../kernel/error.js';
 import type { Flow, Overflow } from '../flow/flow.js';
 
 /**
- * Computes the result of one index on the interpreter, which defines the language and is no hardware that could fail. It
+ * Computes the result of one index on the interpreter, which defines the language and cannot fail like hardware. It
  * takes about as long as the check that has just refused the index.
  */
 export async function recompute<Result>(flow: Flow<Result>, index: bigint): Promise<Result | Overflow> {

@@ -105,8 +105,8 @@ test('a kernel can be generic over its float type', () => {
 test('an array has elements of one type', () => {
   expectTypeOf(array(u32, 3).at(word)).toEqualTypeOf<Expr<'u32'>>();
   expectTypeOf(array(u64, [wide, 1n]).at(0)).toEqualTypeOf<Expr<'u64'>>();
-  // @ts-expect-error a u64 is no element of an array of u32
+  // @ts-expect-error an array of u32 takes no u64
   array(u32, 3).set(0, wide);
-  // @ts-expect-error nor is a float an index
+  // @ts-expect-error an index is a u32
   array(u32, 3).at(real);
 });

@@ -24,8 +24,8 @@ export interface Gang {
   /** Arrays of which each lane has its own elements. */
   readonly varyingArrays: ReadonlySet<BufferDecl>;
   /**
-   * The lanes for which each array was made. Under the same mask a store may also write the elements of other lanes: nobody
-   * reads them.
+   * The lanes for which each array was made. Under the same mask a store may also write the elements of other lanes: they
+   * are never read.
    */
   readonly arrayMasks: ReadonlyMap<BufferDecl, Node | undefined>;
   /** Values that grow by one from lane to lane: memory indexed by them is contiguous. */

@@ -17,7 +17,7 @@ export function withLongLoops<P extends Program>(program: P): P {
 const MAX_ROUNDS = 4096;
 
 /**
- * Makes loops check for cancellation, so that a launch of a kernel that nobody here wrote can always be ended. Loops with
+ * Makes loops check for cancellation, so that a launch of an untrusted kernel can always be ended. Loops with
  * few rounds, known while compiling, need no check.
  */
 export function makeLoopsLong<P extends HoistedProgram>(program: P): P {

@@ -13,8 +13,8 @@ import { rewriteStatement } from '../rewrite.js';
 
 /**
  * Replaces `return` by a cell that says that the item is done: loops around it break, and what follows in other blocks
- * depends on the cell. Gangs then mask lanes whose item is done like lanes that left a loop, and a GPU's thread goes on to
- * its next item. Runs on traces.
+ * depends on the cell. Gangs then mask lanes whose item is done like lanes that left a loop, and a GPU's thread continues
+ * with its next item. Runs on traces.
  */
 export function lowerReturns(program: Program): Program {
   if (!hasReturn(program.body)) return program;

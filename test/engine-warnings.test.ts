@@ -7,7 +7,7 @@ import { generate, openDevicesWith, search, transform } from '../src/engine/inde
 import { cell, items, read, rw, u32, when, whileTrue } from '../src/kernel/index.js';
 import { isLong, isShort } from './tier.js';
 
-/** What a user is told when the mistake is in the kernel, the verify or the loop, and not in a device. */
+/** Errors and warnings about mistakes in the kernel, the verify or the loop, not in a device. */
 openDevicesWith(openDevices);
 const { devices } = await listDevices();
 afterEach(() => void vi.useRealTimers());
