@@ -54,3 +54,26 @@ test(`${RUNS} processes end cleanly`, { timeout: patience(RUNS * 20_000) }, asyn
   expect(await wrongEndings(runs, LIMIT_MS)).toEqual([]);
   expect(await orphans()).toEqual([]);
 });
+
+// PoCL keeps a cache of its own. If compilers share it, one in eight runs of three processes aborts.
+const ROUNDS = byTier(0, 3, 30);
+test.skipIf(ROUNDS === 0)(
+  'processes that compile the same kernel at the same time do not disturb each other',
+  {
+    timeout: patience(ROUNDS * 30_000),
+  },
+  async (ctx) => {
+    if ('reason' in here) return ctx.skip(here.reason);
+    for (let round = 0; round < ROUNDS; round++) {
+      const folder = (name: string): string => join(cacheDirectory, `${round}-${name}`);
+      const runs = ['a', 'b', 'c'].map((name) => ({
+        way: 'natural',
+        want: ways.natural!,
+        delay: 0,
+        args: [child, 'natural', '0'],
+        env: { MILLRACE_CACHE_DIR: folder(name), POCL_CACHE_DIR: folder('pocl') },
+      }));
+      expect(await wrongEndings(runs, LIMIT_MS)).toEqual([]);
+    }
+  },
+);

@@ -1,6 +1,7 @@
 import { fork } from 'node:child_process';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { type TemporaryFolder, temporaryFolder } from '../../cache/temporary.js';
 import { type Helper, HelperPool, type Reply } from '../../gpu/build/helper-pool.js';
 import { atExit, workerUrl } from '../../pool/threads/threads.js';
 import type { Answers, Question } from './helper-process.js';
@@ -26,10 +27,24 @@ export const ask: typeof helperPool.ask = helperPool.ask.bind(helperPool);
 /** An exiting process ends its helpers. A killed one cannot: they notice by themselves. */
 atExit(() => helperPool.end());
 
+/**
+ * A folder for PoCL's own cache. Processes that compile the same kernel at the same time must not share one: PoCL may
+ * return a binary made of files that another process is still writing, and loading it aborts the process.
+ */
+function privateCache(): TemporaryFolder | undefined {
+  try {
+    return temporaryFolder(tmpdir(), 'millrace-opencl-');
+  } catch {
+    return undefined; // where no temporary folder can be made, the shared cache is used
+  }
+}
+
 function startHelper(replied: (reply: Reply) => void, gone: (reason: string) => void): Helper {
+  const cache = privateCache();
   const child = fork(fileURLToPath(workerUrl(import.meta.url, 'helper-process.js')), {
     serialization: 'advanced',
     execArgv: [],
+    env: { ...process.env, ...(cache && { POCL_CACHE_DIR: cache.path }) },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
   /** The end of its stderr: compilers print there before they crash. */
@@ -43,7 +58,10 @@ function startHelper(replied: (reply: Reply) => void, gone: (reason: string) => 
   });
   child.on('message', (reply) => replied(reply as Reply));
   child.on('error', (error) => lost(error.message));
-  child.on('exit', (code, signal) => lost(`it ended with ${signal ?? `code ${code}`}`));
+  child.on('exit', (code, signal) => {
+    cache?.remove();
+    lost(`it ended with ${signal ?? `code ${code}`}`);
+  });
   return {
     ask: (question) => {
       child.send(question as Question, (error) => {
