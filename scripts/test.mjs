@@ -21,7 +21,7 @@ ensureDebianPackages((text) => process.stderr.write(`millrace: ${text}\n`));
 const total = { passed: 0, failed: 0, skipped: 0, reasons: {} };
 // A failed build does not end the run: the type check reports the same errors, and the other tests are still useful.
 step('build', build);
-step('type check', () => node('typescript/bin/tsc', ['--project', 'tsconfig.json']));
+step('type check', () => node('typescript/bin/tsc', ['--project', 'tsconfig.json', '--incremental']));
 step('lint', () => node('@biomejs/biome/bin/biome', ['check', '--error-on-warnings']));
 step('tests', tests);
 report();

@@ -45,12 +45,13 @@ const leftOutOn: Readonly<Record<string, RegExp>> = {
 };
 
 /**
- * Cases of a short run on devices that compile slowly: every operation in a gang, all of streams,
- * and from each other group the case with the most device-specific code.
+ * Cases of a short run on devices that compile slowly, and on the interpreter, which computes what others are compared
+ * with: every operation in a gang, all of streams, and from each other group the case with the most device-specific code.
  */
 const kept = [
   /^operations\/.*from memory, a gang/,
-  /^control\/break: /,
+  /^control\/(break: |items return)/,
+  /^arrays\/a permutation/,
   /^cells\/integers/,
   /^memory\/bytes/,
   /^tables\/thousands/,
@@ -73,12 +74,12 @@ const leftToOthers: Readonly<Record<string, RegExp>> = {
   opencl: new RegExp(`^operations/(u64|f32)|${onGpus}`),
   webgpu: new RegExp(`^operations/(u32|f64)|${onGpus}`),
 };
-/** Other devices run one form of each type. The kernels of all workloads have values that move to the host. */
-const leftOutElsewhere =
+/** wasm runs one form of each type. The kernels of all workloads have values that move to the host. */
+const leftOutOnWasm =
   /^operations\/(?!.*from memory, a gang)|generic, one lane|^(memory|tables)\/(i32|f32): |^arrays\/(?!a permutation|the same|in every|without)|^std\/(?!sha256|md5)/;
 const isKept = (device: string, name: string): boolean => {
   if ((device !== 'wasm' && likeU32.test(name)) || leftToOthers[device]?.test(name)) return false;
-  return compiled.includes(device) ? kept.some((pattern) => pattern.test(name)) : !leftOutElsewhere.test(name);
+  return device === 'wasm' ? !leftOutOnWasm.test(name) : kept.some((pattern) => pattern.test(name));
 };
 
 describe.each(names)('%s', (name) => {

@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import koffi from 'koffi';
-import { findCompiler } from '../../src/device/native/compiler.js';
+import { type Compiler, findCompiler } from '../../src/device/native/compiler.js';
 
 /** The fake libraries of `fake-*.c`, compiled; this process and its children find them by the variables in `environment`. */
 export interface Fake {
@@ -36,12 +36,8 @@ export async function buildFake({ code = true } = {}): Promise<Fake | { readonly
   if ('reason' in compiler) return compiler;
   if (process.platform !== 'linux') return { reason: 'the fake CUDA is for Linux' };
   const folder = await mkdtemp(join(tmpdir(), 'millrace-fake-'));
-  const source = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
   const library = (name: string): string => join(folder, `lib${name}.so`);
-  for (const name of ['fake-cuda', 'fake-nvrtc', 'fake-nvml']) {
-    const flags = ['-O1', '-g', '-Wall', '-Werror', '-shared', '-fPIC', '-o', library(name), source(`${name}.c`)];
-    execFileSync(compiler.path, [...compiler.arguments, ...flags, '-lpthread', '-ldl'], { stdio: 'pipe' });
-  }
+  for (const name of ['fake-cuda', 'fake-nvrtc', 'fake-nvml']) await copyFile(built(compiler, name), library(name));
   const log = join(folder, 'calls');
   writeFileSync(log, '');
   const environment = {
@@ -71,6 +67,19 @@ export async function buildFake({ code = true } = {}): Promise<Fake | { readonly
     clearCalls: () => writeFileSync(log, ''),
     remove: () => rm(folder, { recursive: true, force: true }),
   };
+}
+
+const source = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+
+/** The library as compiled once for all files of a run. */
+function built(compiler: Compiler, name: string): string {
+  const library = join(process.env.XDG_DATA_HOME!, `lib${name}.so`);
+  if (existsSync(library)) return library;
+  const unfinished = `${library}.${process.pid}`;
+  const flags = ['-O1', '-g', '-Wall', '-Werror', '-shared', '-fPIC', '-o', unfinished, source(`${name}.c`)];
+  execFileSync(compiler.path, [...compiler.arguments, ...flags, '-lpthread', '-ldl'], { stdio: 'pipe' });
+  renameSync(unfinished, library);
+  return library;
 }
 
 export function callsIn(text: string): Call[] {
