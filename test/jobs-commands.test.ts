@@ -138,7 +138,7 @@ describe.concurrent('words -o FILE', () => {
     truncateSync(join(place, 'out'));
   });
 
-  it('resumes after a full disk and writes the same bytes', async (ctx) => {
+  it.skipIf(isShort)('resumes after a full disk and writes the same bytes', async (ctx) => {
     if (process.platform !== 'linux') return ctx.skip('needs ulimit -f in blocks of 1024 bytes');
     const { place, options, job } = placeOf('full');
     const args = ['words', '?l?l?l?l?l?l', '--limit', '500000', '-o', 'out'];

@@ -16,7 +16,7 @@ import { RegtestChain } from './network/chain.js';
 import { gapNode, gapPool, mineAt, mineGaps, PAYOUT, SCRIPT, useVerifier } from './network/gap-rig.js';
 import { NodeServer } from './network/node-server.js';
 import { engine, type Mining, mine, mineFor, mineFrom, pool } from './network/rig.js';
-import { byTier, patience } from './tier.js';
+import { byTier, isShort, patience } from './tier.js';
 
 /** Mining stops promptly while a server is silent, in every state of a connection. */
 
@@ -103,7 +103,7 @@ describe('mining stops while a pool is silent', () => {
     await stopsSoon(mining);
   });
 
-  test('while thousands of easy shares wait to be sent', async () => {
+  test.skipIf(isShort)('while thousands of easy shares wait to be sent', async () => {
     const server = await pool();
     server.difficulty = '0.0000000003';
     server.misdeed = ({ method }) => method === 'mining.submit';

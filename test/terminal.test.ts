@@ -205,7 +205,7 @@ export default { ...job, verify: ({ index }) => { if (index > 900_000n) throw ne
     expect((await terminal.ended).isRestored).toBe(true);
   });
 
-  it('by a command in the background, which does not touch it', async () => {
+  it.skipIf(isShort)('by a command in the background, which does not touch it', async () => {
     const script = `${QUIET.join(' ')} --runtime 0.3s & wait $!; echo ended $?`;
     const terminal = startInTerminal(['sh', '-mc', script], { ...running, cwd: folder });
     await terminal.until(/^ended 4$/m);

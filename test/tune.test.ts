@@ -85,7 +85,7 @@ describe('--tuning auto, which 0.1.0 had', () => {
     expect(ran.stdout.split('\n')).toHaveLength(101);
   });
 
-  it('is accepted in a stored job and in its environment; the help does not show it', async () => {
+  it.skipIf(isShort)('is accepted in a stored job and in its environment; the help does not show it', async () => {
     const place = join(folder, 'stored');
     const [flag, env] = [['--tuning', 'auto'], { MILLRACE_TUNING: 'auto' }];
     const first = await millrace([...words, ...flag, '-o', join(folder, 'words'), '--data-dir', place], { env });

@@ -217,8 +217,8 @@ describe('all variants give the same digests', { timeout: 600_000 }, () => {
     { launches: 8, fillLaunches: 16 },
     { launches: 64, chainsPerItem: 1 },
   ];
-  // A short run does every eighth: rolled with copies, and several pads filled by workgroups.
-  const some = variants.filter((_, at) => !isShort || at % 8 === 5);
+  // A short run does one: rolled, with copies.
+  const some = variants.filter((_, at) => !isShort || at === 5);
   test.each(some.map((variant) => [JSON.stringify(variant), variant] as const))('%s', async (_, variant) => {
     const found = await digestsOn(device, zeros, range, { batch: 7, ...variant });
     expect(found.map(({ hash: digest }) => hex(digest))).toEqual(expected);
