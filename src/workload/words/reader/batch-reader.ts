@@ -108,6 +108,7 @@ export class BatchReader {
       const slotRef = this.#takeSlot();
       try {
         const { done } = slotRef.slot.submit(piece);
+        done.catch(NOOP); // handled when it is this chunk's turn
         this.#inFlight.push({ piece, slotRef, done, expected: undefined });
       } catch {
         this.#free.push(slotRef);
