@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
 import { orphans, type Want, wrongEndings } from '../ending.js';
 import { eventsOf } from '../events.js';
-import { byTier, patience } from '../tier.js';
+import { byTier, isShort, patience } from '../tier.js';
 import { buildFake, type Call, callsIn, type Fake } from './fake.js';
 
 /**
@@ -53,30 +53,34 @@ test(`${RUNS} processes end cleanly`, { timeout: patience(RUNS * 10_000) }, asyn
   expect(await orphans()).toEqual([]);
 });
 
-test('block solve writes its answer and closes its device', { timeout: patience(60_000) }, async ({ skip }) => {
-  if (missing !== undefined) return skip(missing);
-  const [main, blocks] = ['../../dist/cli/main.js', '../data/block/synthetic/easy00.in'].map((path) =>
-    fileURLToPath(new URL(path, import.meta.url)),
-  ) as [string, string];
-  const [out, log] = [join(fake.folder, 'out'), join(fake.folder, 'calls')];
-  const args = ['block', 'solve', blocks, out, '--device', 'cuda', '--nonces', '0:1000', '--no-ledger', '--json'];
-  const env = { ...process.env, ...fake.environment, FAKE_CUDA_LOG: log };
-  const { code, stdout } = await new Promise<{ code: number | null; stdout: string }>((resolve) => {
-    const child = execFile(process.execPath, [main, ...args], { env }, (_error, stdout) =>
-      resolve({ code: child.exitCode, stdout }),
-    );
-  });
-  // Kernels of a fake without a compiler find nothing, so the block is unsolved.
-  expect(code).toBe(1);
-  expect(eventsOf(stdout).at(-1)).toMatchObject({ exit: 1, unsolved: 1 });
-  expect(readFileSync(out, 'latin1')).toBe('1\n00000000\n');
-  const calls = callsIn(readFileSync(log, 'utf8'));
-  const count = (wanted: Call['name']): number => calls.filter(({ name }) => name === wanted).length;
-  // One for the words and cells of the device's thread, one for the rings of all slots.
-  expect([count('cuMemHostRegister'), count('cuMemHostUnregister')]).toEqual([2, 2]);
-  expect([count('cuDevicePrimaryCtxRetain'), count('cuDevicePrimaryCtxRelease')]).toEqual([1, 1]);
-  expect(count('MISUSE')).toBe(0);
-});
+test.skipIf(isShort)(
+  'block solve writes its answer and closes its device',
+  { timeout: patience(60_000) },
+  async ({ skip }) => {
+    if (missing !== undefined) return skip(missing);
+    const [main, blocks] = ['../../dist/cli/main.js', '../data/block/synthetic/easy00.in'].map((path) =>
+      fileURLToPath(new URL(path, import.meta.url)),
+    ) as [string, string];
+    const [out, log] = [join(fake.folder, 'out'), join(fake.folder, 'calls')];
+    const args = ['block', 'solve', blocks, out, '--device', 'cuda', '--nonces', '0:1000', '--no-ledger', '--json'];
+    const env = { ...process.env, ...fake.environment, FAKE_CUDA_LOG: log };
+    const { code, stdout } = await new Promise<{ code: number | null; stdout: string }>((resolve) => {
+      const child = execFile(process.execPath, [main, ...args], { env }, (_error, stdout) =>
+        resolve({ code: child.exitCode, stdout }),
+      );
+    });
+    // Kernels of a fake without a compiler find nothing, so the block is unsolved.
+    expect(code).toBe(1);
+    expect(eventsOf(stdout).at(-1)).toMatchObject({ exit: 1, unsolved: 1 });
+    expect(readFileSync(out, 'latin1')).toBe('1\n00000000\n');
+    const calls = callsIn(readFileSync(log, 'utf8'));
+    const count = (wanted: Call['name']): number => calls.filter(({ name }) => name === wanted).length;
+    // One for the words and cells of the device's thread, one for the rings of all slots.
+    expect([count('cuMemHostRegister'), count('cuMemHostUnregister')]).toEqual([2, 2]);
+    expect([count('cuDevicePrimaryCtxRetain'), count('cuDevicePrimaryCtxRelease')]).toEqual([1, 1]);
+    expect(count('MISUSE')).toBe(0);
+  },
+);
 
 /** Returns the misuse that the fake logged in a process that closed its device. */
 function misuse({ way, env }: { readonly way: string; readonly env?: NodeJS.ProcessEnv }): string[] | undefined {
