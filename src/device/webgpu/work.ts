@@ -22,7 +22,7 @@ export const webGpuWork = serving<WebGpuStart>('asynchronous', (own, host) => {
 
 async function open({ number, choice }: WebGpuStart, host: DriverHost): Promise<WebGpuDriver> {
   const found = await findAdapter(choice);
-  if (!found) throw deviceAbsent(`webgpu:${number}`, 'its adapter is no longer available');
+  if (!found) throw deviceAbsent(`webgpu:${number}`, 'its adapter is gone');
   pinDrivers();
   const { adapter, gpu } = found;
   const { info } = describeAdapter(found, number);

@@ -9,7 +9,8 @@ import { Trace, withTrace } from '../language/trace.js';
 import { bytesOf, type Scalar } from '../language/types.js';
 import { findStdFunction } from '../std/registry.js';
 import { malformed } from './bytes.js';
-import { type DecodedRecording, decodeRecording, overLimit } from './decode.js';
+import { type DecodedRecording, decodeRecording } from './decode.js';
+import { overLimit } from './decode-context.js';
 import { encodeFunction, encodeRecording } from './encode.js';
 import { replay } from './replay.js';
 
@@ -116,7 +117,7 @@ const MAX_RECORDED_VALUES = 2_000_000;
 
 /**
  * Finds the functions that this version has under the same name and with the same body. Only their native bodies may be used:
- * a kernel then computes the same on every device, whoever made it.
+ * a kernel from another program then computes the same on every device.
  */
 function knownFunctions(
   { functions, sizes, buffers }: DecodedRecording,

@@ -145,7 +145,7 @@ const memory: MemoryForms = {
     const plain = `*(volatile ${decl.type} *)&${cell}`;
     if (op === 'load') return plain;
     if (op === 'store') return `${plain} = ${operands[0]}`;
-    if (op === 'sub' && decl.type === 'u64') return `atomicAdd(&${cell}, 0ull - ${operands[0]})`; // there is no other
+    if (op === 'sub' && decl.type === 'u64') return `atomicAdd(&${cell}, 0ull - ${operands[0]})`; // atomicSub has no u64
     return `${calls[op]}(&${[cell, ...operands].join(', ')})`;
   },
   prefetch: (decl, quad) => {
