@@ -44,6 +44,10 @@ test('values are asked for where the kernel declares them', () => {
   search(key, { devices, space: 9n, job: { salt: [1, 2], limit: 3n } });
   // @ts-expect-error of the wrong type
   search(key, { devices, space: 9n, chunk, job: { salt: ['a', 'b'], limit: 3n } });
+  // @ts-expect-error no such mode
+  search(plain, { devices, space: 9n, mode: 'frist' });
+  // @ts-expect-error the kernel declares no hits
+  search(bytes, { devices, space: 9n });
   search(plain, { devices, space: 9n });
   search(plain, { devices: 'cuda:0,cpu', streams: 4, space: { start: 2n ** 64n, length: 5n } });
   // @ts-expect-error an engine has its devices

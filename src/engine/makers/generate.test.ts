@@ -19,13 +19,47 @@ const doubles = items('doubles', { buffers: { x: read(u32), y: rw(u32) } }, ({ i
   buffers.y.set(item.mul(2).add(1), buffers.x.at(item).mul(2));
 });
 
+const everything = items('everything', { hit: { n: u32 } }, ({ item, emit }) => emit({ n: item }));
+
+test('a search needs a kernel with hits', () => {
+  expect(() => search(squares as unknown as typeof everything, { devices: 'interpreter', space: 100 })).toThrow(
+    expect.objectContaining({
+      code: 'launch-arguments',
+      message: [
+        'kernel squares declares no hits: a search would find nothing',
+        '  asked:  search(squares)',
+        '  advice: declare `hit` in its signature and call emit(), or use generate() for its buffers',
+      ].join('\n'),
+    }),
+  );
+});
+
+test('kernels of one factory have one name and run with their own arguments', async () => {
+  const times = (factor: number) =>
+    items('times', { hit: { n: u32 } }, ({ index, emit }) => emit({ n: index.lo.mul(factor) }));
+  const device = await openDevice('interpreter');
+  try {
+    const found = [3, 5].map(async (factor) => {
+      const products: number[] = [];
+      for await (const { n } of search(times(factor), { devices: device, space: 4 })) products.push(n);
+      return products;
+    });
+    expect(await Promise.all(found)).toEqual([
+      [0, 3, 6, 9],
+      [0, 5, 10, 15],
+    ]);
+  } finally {
+    await device.close();
+  }
+});
+
 test('a part of a search has the hits of the part', async () => {
   let part: Job<readonly { readonly index: bigint }[]>['part'] | undefined;
   const run = (job: Job<readonly { readonly index: bigint }[]>): never => {
     ({ part } = job);
     throw new Error('not run');
   };
-  const found = search(squares, { engine: { run } as unknown as Engine, space: 100, job: { plus: 0 } });
+  const found = search(everything, { engine: { run } as unknown as Engine, space: 100 });
   await expect(found.first()).rejects.toThrow('not run');
   const hits = [9n, 10n, 19n, 20n].map((index) => ({ index }));
   expect(part?.({ start: 0n, count: 30 }, hits, { start: 10n, count: 10 })).toEqual([{ index: 10n }, { index: 19n }]);

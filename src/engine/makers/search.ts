@@ -1,3 +1,4 @@
+import { MillraceError } from '../../kernel/error.js';
 import type { Buffers, Fields, Kernel } from '../../kernel/index.js';
 import type { DeviceSelection } from '../devices.js';
 import type { Aim } from '../feed/chunk-size.js';
@@ -32,18 +33,22 @@ import {
  * Hits come in ascending order, each when everything below it is done, independent of devices and timing. With a flow
  * of hits instead of a kernel, a chunk is a chain of launches.
  */
-export function search<J extends Fields, C extends Fields, B extends Buffers, H extends Fields>(
-  kernel: Kernel<J, C, B, H>,
-  options: SearchOptions<Hit<H>> & KernelOptions<J, C>,
-): Search<Hit<H>>;
-export function search<T extends Indexed>(
-  hits: Flow<readonly T[]>,
-  options: SearchOptions<T> & { readonly canaries?: readonly FlowCanary[] },
-): Search<T>;
+export function search<W extends Kernel | Flow<readonly Indexed[]>>(
+  work: W & MustDeclareHits<W>,
+  options: SearchOptions<FoundBy<W>> & OptionsFor<W>,
+): Search<FoundBy<W>>;
 export function search(work: Kernel | Flow<readonly Indexed[]>, anyOptions: object): Search<Indexed> {
   const options = anyOptions as SearchOptions<Indexed> & KernelOptions<Fields, Fields>;
   const { canaries = [] } = options;
   if ('open' in work) return new KernelSearch(work, options, canaries);
+  if (Object.keys(work.signature.hit ?? {}).length === 0) {
+    throw new MillraceError({
+      code: 'launch-arguments',
+      message: `kernel ${work.name} declares no hits: a search would find nothing`,
+      asked: `search(${work.name})`,
+      advice: 'declare `hit` in its signature and call emit(), or use generate() for its buffers',
+    });
+  }
   const numbered = canaries.map((canary, at): FlowCanary => ({ ...canary, valueSet: at + 1 }));
   const hitFlow = searchFlow(work, options);
   return new KernelSearch(hitFlow, options, numbered, {
@@ -55,6 +60,28 @@ export function search(work: Kernel | Flow<readonly Indexed[]>, anyOptions: obje
     },
   });
 }
+
+/** What a search with a kernel or flow delivers. */
+type FoundBy<W> =
+  W extends Kernel<Fields, Fields, Buffers, infer H>
+    ? Hit<H>
+    : W extends Flow<readonly (infer T extends Indexed)[]>
+      ? T
+      : never;
+
+/** The options that depend on the kernel. */
+type OptionsFor<W> =
+  W extends Kernel<infer J, infer C, Buffers, Fields>
+    ? KernelOptions<J, C>
+    : { readonly canaries?: readonly FlowCanary[] };
+
+/** A type that no kernel has, and that says why, if the kernel declares no hits. */
+type MustDeclareHits<W> =
+  W extends Kernel<Fields, Fields, Buffers, infer H>
+    ? keyof H extends never
+      ? 'search() needs a kernel that declares `hit` in its signature'
+      : unknown
+    : unknown;
 
 /**
  * A search. Can be iterated once. It starts when the first hit is requested and stops when the consumer leaves the

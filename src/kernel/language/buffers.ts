@@ -1,7 +1,7 @@
 import type { AtomicOp, BufferDecl, Node, Place } from '../ir/program.js';
 import { Expr, type ExprLike, operand } from './expr.js';
 import { select } from './operations.js';
-import { currentTrace } from './trace.js';
+import { currentTrace, Traced } from './trace.js';
 import { bytesOf, type Numeric, type Unsigned } from './types.js';
 
 /** A buffer's declaration in a signature. */
@@ -30,24 +30,30 @@ export function atomic(type: Unsigned = 'u32'): AtomicSpec {
 }
 
 export type BufferOf<D> =
-  D extends ReadSpec<infer T>
-    ? T extends Numeric
-      ? ReadBuffer<T>
-      : ByteBuffer
-    : D extends RwSpec<infer T>
-      ? RwBuffer<T>
-      : D extends AtomicSpec<infer T>
-        ? AtomicBuffer<T>
-        : never;
+  // Types of elements are inferred, never compared: a kernel's own type parameter must not leave the answer open.
+  D extends ReadSpec<infer T extends Numeric>
+    ? ReadBuffer<T>
+    : D extends ReadSpec<'u8'>
+      ? ByteBuffer
+      : D extends RwSpec<infer T>
+        ? RwBuffer<T>
+        : D extends AtomicSpec<infer T>
+          ? AtomicBuffer<T>
+          : never;
 
 /** A view of a buffer from a given quad (four elements) on. A view of the whole buffer has no base. */
-export class View {
+export class View extends Traced {
   readonly decl: BufferDecl;
   readonly base: Expr<'u64'> | undefined;
 
   constructor(decl: BufferDecl, base?: Expr<'u64'>) {
+    super();
     this.decl = decl;
     this.base = base;
+  }
+
+  protected override describe(): string {
+    return this.decl.kind === 'near' ? `a near array of ${this.decl.type}` : `the buffer ${this.decl.name}`;
   }
 
   protected place(index: ExprLike<'u32'>): Place {

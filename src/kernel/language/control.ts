@@ -1,6 +1,7 @@
 import type { CellDecl as CellNode, Node, TableDecl as TableNode } from '../ir/program.js';
 import { Expr, type ExprLike, make, operand } from './expr.js';
-import { currentTrace } from './trace.js';
+import { callers } from './origin.js';
+import { currentTrace, Traced } from './trace.js';
 import type { Scalar } from './types.js';
 
 /** A mutable variable. Using it takes a snapshot: the value does not change when the cell is set afterwards. */
@@ -10,6 +11,10 @@ export class Cell<T extends Scalar> extends Expr<T> {
   constructor(type: T, cell: CellNode) {
     super(type, undefined);
     this.#cell = cell;
+  }
+
+  protected override describe(): string {
+    return `a cell of ${this.type}`;
   }
 
   override get node(): Node {
@@ -54,7 +59,7 @@ export function when(condition: Expr<'bool'>, body: () => void): Otherwise {
   const trace = currentTrace();
   const node = operand('bool', condition).node;
   trace.checkUse(node);
-  const traced = trace.block('when', body);
+  const traced = trace.block('when', () => callers.callBlockBody(body));
   const statement = { kind: 'when' as const, condition: node, body: traced, otherwise: [] as typeof traced };
   trace.add(statement);
   const added = trace.lastStatement();
@@ -69,7 +74,7 @@ export function when(condition: Expr<'bool'>, body: () => void): Otherwise {
       }
       // Removed first: values of the branch that are known early are added to the outermost block, which may be this one.
       trace.removeLast();
-      trace.add({ ...statement, otherwise: trace.block('when', other) });
+      trace.add({ ...statement, otherwise: trace.block('when', () => callers.callBlockBody(other)) });
     },
   };
 }
@@ -80,7 +85,7 @@ export function choose(which: Expr<'u32'>, cases: readonly (() => void)[]): void
   const chooseFrom = (first: number): void => {
     const body = cases[first];
     if (!body) return;
-    if (first === cases.length - 1) body();
+    if (first === cases.length - 1) callers.callBlockBody(body);
     else when(chosen.eq(first), body).otherwise(() => chooseFrom(first + 1));
   };
   chooseFrom(0);
@@ -94,7 +99,7 @@ export function loop(count: ExprLike<'u32'>, body: (i: Expr<'u32'>) => void): vo
   let index: Node | undefined;
   const block = trace.block('loop', () => {
     index = trace.local('u32');
-    body(new Expr('u32', index));
+    callers.callBlockBody(body, new Expr('u32', index));
   });
   trace.add({ kind: 'loop', count: node, index: index as unknown as Node, body: block });
 }
@@ -113,11 +118,12 @@ export function whileTrue(
   const trace = currentTrace();
   let result: Node | undefined;
   const test = trace.block('test', () => {
-    result = operand('bool', condition()).node;
+    result = operand('bool', callers.callBlockBody(condition)).node;
     trace.checkUse(result);
   });
   const holds = result as unknown as Node;
-  trace.add({ kind: 'while', test, condition: holds, body: trace.block('loop', body), ...(isLong && { isLong }) });
+  const round = trace.block('loop', () => callers.callBlockBody(body));
+  trace.add({ kind: 'while', test, condition: holds, body: round, ...(isLong && { isLong }) });
 }
 
 /** Leaves the nearest loop if the condition holds. */
@@ -138,15 +144,20 @@ export function returnItem(): void {
 }
 
 /** A read-only table of constants or job values, looked up by a varying index. The target decides where it is stored. */
-export class Table<T extends Scalar> {
+export class Table<T extends Scalar> extends Traced {
   readonly type: T;
   readonly length: number;
   readonly #table: TableNode;
 
   constructor(type: T, table: TableNode) {
+    super();
     this.type = type;
     this.length = table.values.length;
     this.#table = table;
+  }
+
+  protected override describe(): string {
+    return `a table of ${this.type}`;
   }
 
   at(index: ExprLike<'u32'>): Expr<T> {

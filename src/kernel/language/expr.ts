@@ -1,7 +1,7 @@
 import type { MillraceError } from '../error.js';
 import { type MethodRows, methods, type Operation, ops, type PureOp, type TypeSets, typeSets } from '../ir/ops.js';
 import type { Node, NodeDetail, Op } from '../ir/program.js';
-import { currentTrace } from './trace.js';
+import { currentTrace, Traced } from './trace.js';
 import { literal, type Numeric, type Scalar } from './types.js';
 
 /** A value of type T as an operand: a traced value or a literal. */
@@ -21,7 +21,7 @@ type ResultOf<Row extends Operation, T> = Row['result'] extends Scalar ? Row['re
 /** A method for each row of `ir/ops.ts` that has `method`. */
 export type Methods = { readonly [Op in keyof MethodRows]: Method<MethodRows[Op]> };
 
-class WithMethods {}
+abstract class WithMethods extends Traced {}
 for (const op of methods) {
   const method = function (this: Expr<Scalar>, ...others: ExprLike<Scalar>[]): Expr<Scalar> {
     return apply(op, this, ...others);
@@ -33,7 +33,7 @@ for (const op of methods) {
  * An immutable traced value. A method adds one operation to the kernel being traced and returns its result. The `this`
  * parameter of a method states which types have it, so that TypeScript rejects the others.
  */
-export class Expr<T extends Scalar> extends (WithMethods as new () => Methods) {
+export class Expr<T extends Scalar> extends (WithMethods as abstract new () => Methods & Traced) {
   readonly type: T;
   readonly #node: Node | undefined;
 
@@ -47,6 +47,10 @@ export class Expr<T extends Scalar> extends (WithMethods as new () => Methods) {
   get node(): Node {
     if (!this.#node) throw new TypeError('a value without a node');
     return this.#node;
+  }
+
+  protected override describe(): string {
+    return `${/^[fi]/.test(this.type) ? 'an' : 'a'} ${this.type}`;
   }
 
   gt<N extends Numeric>(this: Expr<N>, other: ExprLike<NoInfer<N>>): Expr<'bool'> {

@@ -1,4 +1,5 @@
 import type { Expr } from './expr.js';
+import { callers } from './origin.js';
 import {
   type Buffers,
   defineKernel,
@@ -25,5 +26,5 @@ export function items<
   signature: Signature<J, C, B, H>,
   body: (context: ItemContext<J, C, B, H>) => void,
 ): Kernel<J, C, B, H> {
-  return defineKernel('items', name, signature, (context, item) => body({ ...context, item }));
+  return defineKernel('items', name, signature, (context, item) => callers.callBlockBody(body, { ...context, item }));
 }

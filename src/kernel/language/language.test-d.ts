@@ -1,11 +1,12 @@
 import { expectTypeOf, test } from 'vitest';
 import { array } from './array.js';
-import { atomic, read, rw } from './buffers.js';
+import { atomic, type ReadSpec, type RwSpec, read, rw } from './buffers.js';
 import { cell, when } from './control.js';
 import { type Expr, lit } from './expr.js';
 import { items } from './items.js';
 import { fma, mix, mulHi, select } from './operations.js';
-import { f32, f64, i32, u8, u32, u64 } from './types.js';
+import { tiles } from './tiles.js';
+import { type Float, f32, f64, i32, u8, u32, u64 } from './types.js';
 
 // Code that TypeScript itself must reject. Nothing here runs.
 declare const word: Expr<'u32'>;
@@ -94,12 +95,27 @@ test('a signature types its kernel', () => {
 });
 
 test('a kernel can be generic over its float type', () => {
-  const square = <T extends 'f32' | 'f64'>(real: T) =>
-    items('square', { buffers: { x: read(real), y: rw(real) } }, ({ item, buffers }) => {
-      const x = (buffers.x as unknown as { at(i: Expr<'u32'>): Expr<T> }).at(item);
-      expectTypeOf(x.mul(x)).toEqualTypeOf<Expr<T>>();
+  const square = <F extends Float>(real: F) =>
+    items('square', { job: { scale: f64 }, buffers: { x: read(real), y: rw(real) } }, ({ item, job, buffers }) => {
+      const x = buffers.x.at(item);
+      expectTypeOf(x).toEqualTypeOf<Expr<F>>();
+      const total = cell(real, 0);
+      total.set(fma(x, x, total).add(lit(real, 0.5)).mul(job.scale.to(real)));
+      buffers.y.set(item, select(x.lt(0), total, x.neg()));
+      // @ts-expect-error a word is no float
+      buffers.y.set(item, item);
     });
-  square('f32');
+  expectTypeOf(square('f32').signature.buffers).toEqualTypeOf<
+    { readonly x: ReadSpec<'f32'>; readonly y: RwSpec<'f32'> } | undefined
+  >();
+  const norm = <F extends Float>(real: F) =>
+    tiles('norm', { buffers: { x: read(real), y: rw(real) } }, ({ tile, near, each, sum, once, buffers }) => {
+      const squares = near(real, 256);
+      each(256, (i) => squares.set(i, buffers.x.at(i).mul(buffers.x.at(i))));
+      const total = sum(real, 256, (i) => squares.at(i));
+      once(() => buffers.y.set(tile, total.sqrt()));
+    });
+  norm('f64');
 });
 
 test('an array has elements of one type', () => {

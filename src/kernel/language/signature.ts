@@ -4,11 +4,12 @@ import { checkProgram } from '../ir/check.js';
 import type { KernelLimits } from '../ir/limits.js';
 import type { BufferDecl, Field, Node, Program } from '../ir/program.js';
 import { type Recording, recordBodies } from '../ir/recording.js';
+import { unusedBools } from '../ir/unused.js';
 import { rowAndColumn } from '../std/number/div-mod.js';
 import { AtomicBuffer, type BufferOf, type BufferSpec, ByteBuffer, ReadBuffer, RwBuffer } from './buffers.js';
 import { Expr, type ExprLike, operand } from './expr.js';
 import { u64Of } from './operations.js';
-import { BODY_CALLER_NAME } from './origin.js';
+import { callers } from './origin.js';
 import { Trace, withTrace } from './trace.js';
 import type { Scalar } from './types.js';
 
@@ -121,7 +122,7 @@ export function defineKernel<J extends Fields, C extends Fields, B extends Buffe
       index2d: (width: ExprLike<'u32'>) => rowAndColumn(baseLow.add(item), baseHigh, width),
       emit: (values: Record<string, unknown>) => emit(trace, hit, values),
     };
-    bodyCaller[BODY_CALLER_NAME](() => body(context as unknown as KernelContext<J, C, B, H>, item, trace));
+    callers.callKernelBody(() => body(context as unknown as KernelContext<J, C, B, H>, item, trace));
   };
   return {
     name,
@@ -157,6 +158,8 @@ export function declareKernel<J extends Fields, C extends Fields, B extends Buff
       const { tables, near } = trace;
       const program: Program = { name, kind, job, chunk, hit, buffers, tables, near, body };
       checkProgram(program);
+      const unused = unusedBools(program).find((node) => !trace.isFromStd(node));
+      if (unused) throw unusedError(trace, unused);
       return program;
     },
     record(run: (trace: Trace) => void): Recording {
@@ -176,8 +179,14 @@ export function declareKernel<J extends Fields, C extends Fields, B extends Buff
   };
 }
 
-/** Marks in the stack where the kernel's frames begin. */
-const bodyCaller = { [BODY_CALLER_NAME]: (body: () => void) => body() };
+function unusedError(trace: Trace, { origin }: Node): MillraceError {
+  return trace.error(
+    'kernel-control',
+    `the bool made at ${origin.line} is never used: \`when\`, not \`if\`?`,
+    'write when() for if, select() for ?:, not(), and(), or() for ! && ||; leave it out if nothing needs it',
+    origin,
+  );
+}
 
 function fieldsOf(fields: Fields): Field[] {
   return Object.entries(fields).map(([name, spec]) => {

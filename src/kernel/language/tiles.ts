@@ -1,6 +1,7 @@
 import type { BufferDecl, Node } from '../ir/program.js';
 import { View } from './buffers.js';
 import { Expr, type ExprLike, operand } from './expr.js';
+import { callers } from './origin.js';
 import {
   type Buffers,
   defineKernel,
@@ -44,7 +45,7 @@ export function tiles<
   body: (context: TileContext<J, C, B, H>) => void,
 ): Kernel<J, C, B, H> {
   return defineKernel('tiles', name, signature, (context, tile, trace) =>
-    body({ ...context, tile, ...tileOperations(trace) }),
+    callers.callBlockBody(body, { ...context, tile, ...tileOperations(trace) }),
   );
 }
 
@@ -103,7 +104,7 @@ function tileOperations(trace: Trace) {
       let index: Node | undefined;
       const block = trace.region('each', () => {
         index = trace.local('u32');
-        body(new Expr('u32', index));
+        callers.callBlockBody(body, new Expr('u32', index));
       });
       trace.add({ kind: 'each', count: node, index: index as unknown as Node, body: block });
     },
@@ -113,7 +114,7 @@ function tileOperations(trace: Trace) {
       let term: Node | undefined;
       const block = trace.region('sum', () => {
         index = trace.local('u32');
-        term = operand(type, value(new Expr('u32', index))).node;
+        term = operand(type, callers.callBlockBody(value, new Expr('u32', index))).node;
         trace.checkUse(term);
       });
       const result = trace.local(type);
@@ -141,7 +142,7 @@ function tileOperations(trace: Trace) {
       return new Expr('u32', result);
     },
     once(body: () => void): void {
-      trace.add({ kind: 'once', body: trace.region('once', body) });
+      trace.add({ kind: 'once', body: trace.region('once', () => callers.callBlockBody(body)) });
     },
   };
 }

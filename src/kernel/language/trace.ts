@@ -319,6 +319,7 @@ export class Trace {
   withOrigin<R>(origin: Origin, body: () => R): R {
     const outer = this.#origin;
     this.#origin = origin;
+    this.#sharedOrigins.add(origin);
     try {
       return body();
     } finally {
@@ -326,10 +327,15 @@ export class Trace {
     }
   }
   #origin: Origin | undefined;
+  readonly #sharedOrigins = new Set<Origin>();
+
+  /** True if a std function made the value, not the kernel's author. */
+  isFromStd({ origin }: Node): boolean {
+    return this.#sharedOrigins.has(origin) || origin.isInStd;
+  }
 
   /** Makes an error that names the kernel, the helper functions and the user's line. */
-  error(code: ErrorCode, message: string, advice: string): MillraceError {
-    const origin = Origin.here();
+  error(code: ErrorCode, message: string, advice: string, origin = Origin.here()): MillraceError {
     const chain = [this.kernel, ...origin.helpers].join(' > ');
     return new MillraceError({
       code,
@@ -418,4 +424,56 @@ export function withTrace<R>(trace: Trace, body: () => R): R {
   } finally {
     active = undefined;
   }
+}
+
+/** Node calls the method of this name to print an object. */
+const inspect: unique symbol = Symbol.for('nodejs.util.inspect.custom');
+
+/**
+ * The base of what stands for values that exist only while a kernel runs. JavaScript's own operators need such a value
+ * while the kernel is traced: every conversion throws, and the error says what to write instead.
+ */
+export abstract class Traced {
+  /** Returns its name in messages, with an article. */
+  protected abstract describe(): string;
+
+  [Symbol.toPrimitive](hint: 'number' | 'string' | 'default'): never {
+    throw conversionError(this.describe(), hint);
+  }
+  valueOf(): never {
+    throw conversionError(this.describe(), 'number');
+  }
+  toString(): never {
+    throw conversionError(this.describe(), 'string');
+  }
+  toJSON(): never {
+    throw conversionError(this.describe(), 'json');
+  }
+
+  [inspect](): string {
+    return `[${this.describe()}]`;
+  }
+}
+
+/** What JavaScript does with a value when it converts it in this way, and what to write instead. */
+const conversions = {
+  number: {
+    does: 'JavaScript calculates with',
+    advice: 'write lt(), le(), gt(), ge() for < and >, sub(), mul(), and() for - * &; decide with when() or select()',
+  },
+  default: { does: 'JavaScript adds or compares', advice: 'write add() for + and eq() for ==' },
+  string: {
+    does: 'JavaScript makes text of',
+    advice: 'leave it out of texts and keys; to look up a value by it, write table(type, values).at(index)',
+  },
+  json: { does: 'JSON.stringify() writes', advice: 'leave it out; results leave a kernel through buffers and emit()' },
+};
+
+function conversionError(what: string, how: keyof typeof conversions): MillraceError {
+  const { does, advice } = conversions[how];
+  const message = `${does} ${what}, which has a value only while the kernel runs`;
+  return (
+    active?.error('kernel-type', message, advice) ??
+    new MillraceError({ code: 'kernel-type', message, asked: Origin.here().line, advice })
+  );
 }

@@ -46,4 +46,15 @@ describe('a kernel is traced and folded once', () => {
     const [one, other] = [cachedFloatingProgram(kernel()), cachedFloatingProgram(kernel())];
     expect(one === other).toBe(false);
   });
+
+  test('for each call of a factory, with its arguments', () => {
+    const times = (factor: number) =>
+      items('times', { hit: { word: u32 } }, ({ index, emit }) => emit({ word: index.lo.mul(factor) }));
+    const factors = [3, 5, 3].map((factor) =>
+      cachedFloatingProgram(times(factor)).traced.body.flatMap((statement) =>
+        statement.kind === 'let' && statement.node.op === 'mul' ? statement.node.args[1]?.detail.value : [],
+      ),
+    );
+    expect(factors).toEqual([[3], [5], [3]]);
+  });
 });

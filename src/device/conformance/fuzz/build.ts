@@ -30,6 +30,7 @@ import {
   when,
   whileTrue,
 } from '../../../kernel/index.js';
+import { currentTrace } from '../../../kernel/language/trace.js';
 import { type Operation, operations, slotType } from '../values/operations.js';
 import {
   blocksOf,
@@ -54,13 +55,17 @@ export function build(recipe: Recipe, name = 'fuzz'): Kernel {
     buffers: buffersOf(recipe),
     hit: hitFields(types),
   };
+  // As in a std function, values need not be used: recipes make more than they use.
+  const asStd = (body: () => void): void => currentTrace().withCallerOrigin(body);
   if (recipe.near)
-    return tiles(name, signature, (context) => {
-      new Builder(recipe, { ...context, item: context.tile } as unknown as BuildContext, context as never).run();
-    });
-  return items(name, signature, (context) => {
-    new Builder(recipe, context as unknown as BuildContext).run();
-  });
+    return tiles(name, signature, (context) =>
+      asStd(() =>
+        new Builder(recipe, { ...context, item: context.tile } as unknown as BuildContext, context as never).run(),
+      ),
+    );
+  return items(name, signature, (context) =>
+    asStd(() => new Builder(recipe, context as unknown as BuildContext).run()),
+  );
 }
 
 /** Returns the buffers that the recipe names: GPUs bind few, and each is transferred in every launch. */
