@@ -9,11 +9,13 @@ export function unusedBools({ body }: Program): Node[] {
   const read = new Set<Node>();
   const walk = (block: Block): void => {
     for (const statement of block) {
-      for (const node of readNodes(statement)) if (node.type === 'bool') read.add(node);
       if (statement.kind === 'let') {
+        // Nearly all statements are lets.
+        for (const arg of statement.node.args) if (arg.type === 'bool') read.add(arg);
         if (statement.node.type === 'bool') made.push(statement.node);
-        continue; // nearly all statements
+        continue;
       }
+      for (const node of readNodes(statement)) read.add(node);
       if (statement.kind === 'get' && statement.result.type === 'bool') made.push(statement.result);
       const last = nodeReadAtEnd(statement)?.node;
       if (last) read.add(last);

@@ -11,6 +11,7 @@ import {
   type Scalar,
   table,
 } from '../../../kernel/index.js';
+import { currentTrace } from '../../../kernel/language/trace.js';
 import type { CompileOptions, Device, FieldValues } from '../../device.js';
 import { type Case, needsOfType } from '../case.js';
 import { resultCheckFor } from '../model/result-check.js';
@@ -77,9 +78,9 @@ const inputData = (type: Scalar, rows: readonly Row[]): Record<string, Data> => 
   ),
 });
 
-/** Loads each operand once. */
+/** Loads each operand once. As in a std function, those that no operation uses need not be used. */
 function inputs(type: Scalar, buffers: Buffers, row: Expr<'u32'>): Record<Slot, Expr<Scalar>> {
-  const asBool = (word: Expr<'u32'>) => word.ne(0);
+  const asBool = (word: Expr<'u32'>) => currentTrace().withCallerOrigin(() => word.ne(0));
   const quad = (buffers.operands as ReadBuffer<'u32'>).at4(row);
   const [a, b, c, d] = type === 'bool' ? (quad.map(asBool) as Expr<Scalar>[]) : quad;
   const word = (k: number) => (buffers.words as ReadBuffer<'u32'>).at(row.mul(2).add(k));
