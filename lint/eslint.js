@@ -85,7 +85,7 @@ const contextKinds = {
   scan: 'maker',
   near: 'arrays',
 };
-const importedKinds = { loop: 'each', table: 'arrays' };
+const importedKinds = { loop: 'each', table: 'arrays', array: 'arrays' };
 for (const name of ['bitSelect', 'cell', 'fma', 'funnel', 'lit', 'mulHi', 'select', 'u64Of'])
   importedKinds[name] = 'maker';
 /** Methods that nothing but a value of the kernel has. */

@@ -1,21 +1,26 @@
 import type { BufferDecl, Place } from '../ir/program.js';
 import { Expr, type ExprLike, operand } from './expr.js';
-import { currentTrace } from './trace.js';
+import { currentTrace, Traced } from './trace.js';
 import type { Numeric, Scalar } from './types.js';
 
 /**
  * An array that belongs to one item and is indexed at run time. Like a cell, it can be used in the block that made it and in
  * blocks inside it. A value that was read does not change when the element is set afterwards.
  */
-export class ItemArray<T extends Scalar> {
+export class ItemArray<T extends Scalar> extends Traced {
   readonly type: T;
   readonly length: number;
   readonly #array: BufferDecl;
 
   constructor(type: T, array: BufferDecl) {
+    super();
     this.type = type;
     this.length = array.length ?? 0;
     this.#array = array;
+  }
+
+  protected override describe(): string {
+    return `an array of ${this.type}`;
   }
 
   at(index: ExprLike<'u32'>): Expr<T> {
