@@ -192,7 +192,7 @@ describe.skipIf(isShort)("Biome's rule", () => {
   ];
 
   test('names each mistake and what to write instead, and accepts what is right', () => {
-    const text = kernel(found.map(([code]) => code)) + kernel(right, 'tiles') + 'if (x.eq(3)) f();\n';
+    const text = `${kernel(found.map(([code]) => code))}${kernel(right, 'tiles')}if (x.eq(3)) f();\n`;
     expect(biome(text)).toEqual(found.map(([, message], at) => ({ line: at + 2, text: message })));
   });
 });

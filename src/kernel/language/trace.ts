@@ -329,7 +329,7 @@ export class Trace {
   #origin: Origin | undefined;
   readonly #sharedOrigins = new Set<Origin>();
 
-  /** True if a std function made the value, not the kernel's author. */
+  /** True if a std function or the text of an encoded kernel made the value, not code of the author. */
   isFromStd({ origin }: Node): boolean {
     return this.#sharedOrigins.has(origin) || origin.isInStd;
   }
