@@ -299,6 +299,55 @@ describe('Ctrl-C', () => {
   }
 });
 
+describe('a kernel under the magnifying glass', () => {
+  const COLLATZ = `import { cell, items, u32, when, whileTrue } from 'millrace';
+export default items('steps', { job: { least: u32 }, hit: { steps: u32 } }, ({ job, index, emit }) => {
+  const limit = job.least.add(1);
+  const n = cell(u32, index.lo);
+  const steps = cell(u32, 0);
+  whileTrue(
+    () => n.gt(1),
+    () => {
+      const half = n.shr(1);
+      when(n.and(1).eq(1), () => n.set(n.mul(3).add(1))).otherwise(() => n.set(half));
+      steps.set(steps.add(1));
+    },
+  );
+  when(steps.ge(limit), () => emit({ steps }));
+});
+`;
+
+  it('--explain shows the values of each line that an index executes', async () => {
+    write('collatz.ts', COLLATZ);
+    const { status, stdout, stderr } = await millrace('run', 'collatz.ts', '--explain', '6', '--param', 'least=7');
+    expect([status, stderr]).toEqual([0, 'index 6: 1 hit\n']);
+    const valuesAt = (line: number): string[] =>
+      lines(stdout).flatMap((row) => new RegExp(`^collatz\\.ts:${line} .* {2}(.*)$`).exec(row)?.[1] ?? []);
+    expect(valuesAt(3)).toEqual(['8']);
+    // 6, 3, 10, 5, 16, 8, 4, 2, 1
+    expect(valuesAt(9)).toEqual(['3', '1', '5', '2', '8', '4', '2', '1']);
+    expect(valuesAt(11)).toEqual(['1', '2', '3', '4', '5', '6', '7', '8']);
+    expect(valuesAt(14)).toEqual(['true', 'hit steps = 8']);
+    expect((await millrace('run', 'collatz.ts', '--explain', 'six')).status).toBe(64);
+  });
+
+  it('--hot counts the operations of each line', async () => {
+    write('collatz-hot.ts', COLLATZ);
+    const args = ['run', 'collatz-hot.ts', '--hot', '--space', '1:9', '--param', 'least=7', '--json'];
+    const { status, events } = await millrace(...args);
+    expect(status).toBe(0);
+    // Steps of 1 to 8: 0, 1, 7, 2, 5, 8, 16, 3, together 42.
+    const { indices, lines: hot } = events.at(-1) as unknown as {
+      indices: number;
+      lines: { place: string; operations: number }[];
+    };
+    expect(indices).toBe(8);
+    const half = hot.find(({ place }) => place === 'collatz-hot.ts:9');
+    expect(half?.operations).toBeCloseTo((42 / 8) * 2); // reads n and shifts it
+    expect(hot.some(({ place }) => place === 'collatz-hot.ts:3')).toBe(false); // computed once for the job
+  });
+});
+
 describe('`kernel show` and `kernel stats` of a file', () => {
   const SEVERAL = `import { items, rw, u32, when } from 'millrace';
 const stored = items('stored', { buffers: { x: rw(u32) } }, ({ item, buffers }) => buffers.x.set(item, item.mul(7)));
@@ -329,6 +378,20 @@ export { stored };
     const { status, events } = await millrace('kernel', 'stats', join(folder, 'marked-too.ts'), '--json');
     expect(status).toBe(0);
     expect(events.at(-1)).toMatchObject({ event: 'done', always: { divisions: 1 } });
+  });
+
+  it('show the lines of the source as comments, and all targets at once', async () => {
+    write('marked-all.ts', MARKED);
+    const { status, stdout } = await show('marked-all.ts', '--target', 'all');
+    expect(status).toBe(0);
+    const texts = Object.fromEntries(
+      stdout.split(/^==> /m).flatMap((part) => (part === '' ? [] : [part.split(' <==\n') as [string, string]])),
+    );
+    expect(Object.keys(texts)).toEqual(['c', 'wat', 'cuda', 'opencl', 'wgsl', 'ir']);
+    for (const target of ['c', 'cuda', 'opencl', 'wgsl'])
+      expect(texts[target]).toMatch(/% .* \/\/ marked-all\.ts:3 {2}when\(index\.lo\.rem\(job\.every\)/);
+    expect(texts.wat).toMatch(/rem_u.* ;; marked-all\.ts:3 {2}when\(index/);
+    expect((await show('marked-all.ts', '--no-comments')).stdout).not.toContain('marked-all.ts');
   });
 
   it('choose one of several kernels by name, and call a function with parameters', async () => {

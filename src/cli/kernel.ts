@@ -8,9 +8,18 @@ import type { CommandResult } from '../console/output/output.js';
 import { table } from '../console/output/table.js';
 import { thisCpu } from '../device/native/cpu.js';
 import { MillraceError } from '../kernel/error.js';
-import { type Kernel, type KernelStats, kernelStats, kernelText, type OperationClass } from '../kernel/index.js';
+import {
+  type Kernel,
+  type KernelStats,
+  kernelStats,
+  kernelText,
+  type OperationClass,
+  type Origin,
+  type TextOptions,
+} from '../kernel/index.js';
 import { kernels } from '../workload/index.js';
 import { kernelFile, loadKernel } from './run/kernels.js';
+import { Sources } from './run/sources.js';
 import { paramsOf } from './run/values.js';
 
 /** `millrace kernel …` */
@@ -22,9 +31,12 @@ export function kernelCommand(): Command {
     .command('show')
     .description("a kernel's generated text; CPU text is for this machine's CPU")
     .argument('<name>', NAME)
-    .addOption(valueOption('--target <target>', 'the language to show').choices(targets).default('c'))
+    .addOption(
+      valueOption('--target <target>', 'the language to show, or all').choices([...targets, 'all']).default('c'),
+    )
     .addOption(valueOption('--lanes <n>', 'lanes of a gang').argParser(wholeNumberParser(1, 64)))
     .addOption(flag('--no-hoist', 'keep job and chunk values in the kernel'))
+    .addOption(flag('--no-comments', 'leave out the lines of the source'))
     .addOption(param())
     .action(action(show));
   withExamples(
@@ -32,6 +44,7 @@ export function kernelCommand(): Command {
     ['millrace kernel show block --target cuda'],
     ['millrace kernel show kernel.ts --target wgsl', 'your own kernel, in a file as `millrace run` takes it'],
     ['millrace kernel show kernels.ts#scan', 'one of several, by the name of its export or of the kernel'],
+    ['millrace kernel show kernel.ts --target all', 'in every language'],
   );
   const counting = kernel
     .command('stats')
@@ -57,26 +70,46 @@ async function list({ output }: Call<object>): Promise<CommandResult> {
 }
 
 const targets = ['c', 'wat', 'cuda', 'opencl', 'wgsl', 'ir'] as const;
+type Target = (typeof targets)[number];
 
 interface ParamOptions {
   readonly param?: readonly string[];
 }
 
 interface ShowOptions extends ParamOptions {
-  readonly target: (typeof targets)[number];
+  readonly target: Target | 'all';
   readonly lanes?: number;
   readonly hoist: boolean;
+  readonly comments: boolean;
 }
 
-async function show({
-  output,
-  options: { target, lanes, hoist, param: params },
-  args: [name = ''],
-}: Call<ShowOptions>): Promise<CommandResult> {
-  const options = { target, hoist, cpu: thisCpu(), ...(lanes === undefined ? {} : { lanes }) };
-  const text = kernelText(await findKernel(name, params), options);
-  output.data(text.trimEnd());
-  return { exit: Exit.ok, answer: { kernel: name, target, text } };
+async function show({ output, options, args: [name = ''] }: Call<ShowOptions>): Promise<CommandResult> {
+  const { target, lanes, hoist, comments, param: params } = options;
+  const kernel = await findKernel(name, params);
+  const sources = new Sources();
+  const comment = (origin: Origin): string => {
+    const { place, source } = sources.at(origin.line);
+    return `${place}  ${source}`.trimEnd();
+  };
+  const how = { hoist, cpu: thisCpu(), ...(lanes !== undefined && { lanes }), ...(comments && { comment }) };
+  if (target !== 'all') {
+    const text = kernelText(kernel, { ...how, target });
+    output.data(text.trimEnd());
+    return { exit: Exit.ok, answer: { kernel: name, target, text } };
+  }
+  const texts = targets.map((each) => ({ target: each, ...textOrReason(kernel, { ...how, target: each }) }));
+  for (const { target: each, text, reason } of texts) output.data(`==> ${each} <==\n${(text ?? reason ?? '').trimEnd()}\n`);
+  return { exit: Exit.ok, answer: { kernel: name, target, texts } };
+}
+
+/** A target may lack what the kernel needs: 64-bit floats, for example. */
+function textOrReason(kernel: Kernel, options: TextOptions): { readonly text?: string; readonly reason?: string } {
+  try {
+    return { text: kernelText(kernel, options) };
+  } catch (error) {
+    if (error instanceof MillraceError) return { reason: error.summary };
+    throw error;
+  }
 }
 
 async function stats({

@@ -6,7 +6,7 @@ export { type GpuOptions, type GpuTarget, type LoweredGpuKernel, lowerAhead, low
 export { type DecodeKernelOptions, decodeKernel, type EncodeKernelOptions, encodeKernel } from './codec/index.js';
 export { type ErrorCode, type ErrorDetails, MillraceError } from './error.js';
 export { checkProgram } from './ir/check.js';
-export { type InterpretOptions, interpret } from './ir/interpret.js';
+export { type InterpretObserver, type InterpretOptions, interpret } from './ir/interpret.js';
 export { defaultKernelLimits, type KernelLimits } from './ir/limits.js';
 export type { OperationClass } from './ir/ops.js';
 export type { BufferDecl, Field, HoistedProgram, NativeShape, Node, Program } from './ir/program.js';

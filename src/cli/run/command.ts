@@ -39,9 +39,10 @@ import { toRange } from '../../engine/work/source.js';
 import { shareOf } from '../../engine/work/space.js';
 import { MillraceError } from '../../kernel/error.js';
 import { columnsOf } from './columns.js';
+import { reportExplanation, reportHotLines } from './explain-report.js';
 import { identityOf } from './identity.js';
 import { errorInFile } from './module.js';
-import { parseSpace } from './space.js';
+import { parseIndex, parseSpace } from './space.js';
 import { loadTask, type Task } from './task.js';
 import { paramsOf } from './values.js';
 
@@ -64,6 +65,12 @@ export function runCommand(): Command {
     .addOption(valueOption('--limit <n>', 'stop after n hits').argParser(wholeNumberParser(1, Number.MAX_SAFE_INTEGER)))
     .addOption(options.devices().default('auto', 'the best available'))
     .addOption(flag('--no-checked', 'leave out the bounds checks of the first chunk'))
+    .addOption(
+      valueOption('--explain <index>', 'run one index on the interpreter and show the values of each line').argParser(
+        parseIndex,
+      ),
+    )
+    .addOption(flag('--hot', 'run a thousand indices on the interpreter and count the operations of each line'))
     .addHelpText('after', help);
   withJobSessionOptions(withTelemetryOptions(withMonitorOptions(withDeviceOptions(withPipelineOptions(command)))));
   command.action(action(run, { hasCheckpoints: true }));
@@ -73,6 +80,7 @@ export function runCommand(): Command {
     ['millrace run kernel.ts --mode first --device cuda:0,cpu', 'find the smallest index that hits'],
     ['millrace run kernel.ts --runtime 10m --max-temp 80 --json'],
     ['millrace run kernel.ts --on-hit ./notify.sh', 'start a program for each hit'],
+    ['millrace run kernel.ts --explain 42', 'show what the kernel computes at index 42, line by line'],
   );
 }
 
@@ -88,6 +96,8 @@ interface RunOptions
   readonly param?: readonly string[];
   readonly limit?: number;
   readonly checked: boolean;
+  readonly explain?: bigint;
+  readonly hot?: boolean;
 }
 
 async function run(call: Call<RunOptions>): Promise<CommandResult> {
@@ -97,7 +107,9 @@ async function run(call: Call<RunOptions>): Promise<CommandResult> {
   } = call;
   const path = resolve(file);
   const task = await loadTask(path, paramsOf(given.param));
+  if (given.explain !== undefined) return reportExplanation(call.output, task, given.explain);
   const space = spaceOf(given, task, file);
+  if (given.hot) return reportHotLines(call.output, task, space);
   const description = { command: 'run', name: `run ${file}`, space, ...identityOf(task, space) };
   const session = await openJobSession<Hit>(call, description);
   const mode = given.mode ?? task.mode ?? 'all';

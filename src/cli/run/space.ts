@@ -14,3 +14,12 @@ export function parseSpace(text: string): Range {
   }
   return between(from, to);
 }
+
+/** Parses one index. */
+export function parseIndex(text: string): bigint {
+  const index = parseWholeNumber(text);
+  if (index === undefined || index < 0n || index >= 1n << 128n) {
+    throw new InvalidArgumentError('Expected an index, as in 42, 2^40 or 0x1000; below 2^128.');
+  }
+  return index;
+}

@@ -11,6 +11,7 @@ import { makeLoopsLong, withLongLoops } from '../passes/shape/long-loops.js';
 import { placeNodes } from '../passes/shape/place-nodes.js';
 import { mergeTernaryLogic } from '../passes/shape/ternary.js';
 import { renderC } from '../render/c/c.js';
+import { withComments } from '../render/comments.js';
 import { renderIr } from '../render/ir.js';
 import { renderWat } from '../render/wat/wat.js';
 import { bestLanes, type CpuFeatures, nativeKeys, plainCpu, vectorLanes, WASM_LANES } from './cpu.js';
@@ -70,23 +71,21 @@ export interface TextOptions {
   readonly lanes?: number | 'auto';
   readonly hoist?: boolean;
   readonly cpu?: CpuFeatures;
+  /** Returns the comment for lines that were made from this place of the source. Not for the IR. */
+  readonly comment?: (origin: Origin) => string;
 }
 
 /** Returns the text for a target. */
 export function kernelText(
   kernel: Kernel,
-  { target, lanes = 'auto', hoist: compute = true, cpu = plainCpu }: TextOptions,
+  { target, lanes = 'auto', hoist: compute = true, cpu = plainCpu, comment }: TextOptions,
 ): string {
   if (target === 'ir') return renderIr(placeNodes(cachedFloatingProgram(kernel, new Set(), compute).program));
-  if (target !== 'c' && target !== 'wat') return lowerGpu(kernel, { target, hoist: compute }).text;
-  return lower(kernel, {
-    target,
-    lanes,
-    hoist: compute,
-    checked: false,
-    cpu,
-    nativeBodies: true,
-  }).text;
+  const { text, lineOrigins } =
+    target === 'c' || target === 'wat'
+      ? lower(kernel, { target, lanes, hoist: compute, checked: false, cpu, nativeBodies: true })
+      : lowerGpu(kernel, { target, hoist: compute });
+  return comment ? withComments(text, lineOrigins, target === 'wat' ? ';;' : '//', comment) : text;
 }
 
 function checkLanes(kernel: Kernel, lanes: number): void {

@@ -28,6 +28,15 @@ export interface InterpretOptions {
   readonly cancelled?: () => boolean;
   /** Statements that one item may execute. */
   readonly itemSteps?: number;
+  readonly observer?: InterpretObserver;
+}
+
+/** Is told of each statement that an item executes. `valueOf` reads values that are known by then. */
+export interface InterpretObserver {
+  before?(statement: Statement, valueOf: (node: Node) => Value): void;
+  /** A round of a loop or region starts: its index is known. */
+  round?(statement: Statement, valueOf: (node: Node) => Value): void;
+  after?(statement: Statement, valueOf: (node: Node) => Value): void;
 }
 
 /**
@@ -54,12 +63,14 @@ class Interpreter {
   #item = 0;
   #isBreaking = false;
   readonly #itemSteps: number;
+  readonly #observer: InterpretObserver | undefined;
   #stepsLeft = 0;
   #hasReturned = false;
 
   constructor(program: Program, run: InterpretOptions) {
     this.#program = program;
     this.#itemSteps = run.itemSteps ?? Number.POSITIVE_INFINITY;
+    this.#observer = run.observer;
     this.#ring = run.ring && new Uint32Array(run.ring.buffer, run.ring.byteOffset, run.ring.byteLength >> 2);
     const implicit = implicitValues(run.base ?? 0n, ringCapacity(program, run.ring?.byteLength ?? 0));
     const job = fieldValues(program.name, 'job', program.job, run.job);
@@ -122,10 +133,14 @@ class Interpreter {
 
   #block(block: Block): void {
     for (const statement of block) {
+      this.#observer?.before?.(statement, this.#valueOf);
       this.#statement(statement);
+      this.#observer?.after?.(statement, this.#valueOf);
       if (this.#isBreaking || this.#hasReturned) return;
     }
   }
+
+  readonly #valueOf = (node: Node): Value => this.#value(node);
 
   #statement(statement: Statement): void {
     this.#step(statement);
@@ -175,6 +190,7 @@ class Interpreter {
         for (let i = 0; i < count && !this.#isBreaking && !this.#hasReturned; i++) {
           this.#step(statement);
           this.#values.set(statement.index, i);
+          this.#observer?.round?.(statement, this.#valueOf);
           this.#block(statement.body);
         }
         this.#isBreaking = false;
@@ -204,6 +220,7 @@ class Interpreter {
         for (let i = 0; i < count; i++) {
           this.#step(statement);
           this.#values.set(statement.index, i);
+          this.#observer?.round?.(statement, this.#valueOf);
           this.#block(statement.body);
         }
         return;
@@ -250,6 +267,7 @@ class Interpreter {
     for (let i = 0; i < count; i++) {
       this.#step(statement);
       this.#values.set(statement.index, i);
+      this.#observer?.round?.(statement, this.#valueOf);
       this.#block(statement.body);
       const at = i % SUM_PARTIALS;
       partials[at] = evaluate(add, [partials[at] as Value, this.#value(statement.value)]);

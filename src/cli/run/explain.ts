@@ -1,0 +1,187 @@
+import { launchBase, type Range } from '../../engine/work/space.js';
+import { ringLayout } from '../../kernel/abi/harness.js';
+import { type InterpretObserver, interpret } from '../../kernel/ir/interpret.js';
+import { type Node, type Program, type Statement, ValueStage } from '../../kernel/ir/program.js';
+import type { Value } from '../../kernel/language/types.js';
+import { Sources } from './sources.js';
+import type { Task } from './task.js';
+
+/** A line of the user's source, and a value that was computed there. */
+export interface ExplainedLine {
+  /** `kernel.ts:12` */
+  readonly place: string;
+  readonly source: string;
+  /** The last value of the line, a condition, or a hit. */
+  readonly value: string;
+}
+
+export interface Explanation {
+  readonly lines: readonly ExplainedLine[];
+  /** Lines that were executed after the last one shown. */
+  readonly omitted: number;
+  readonly hits: number;
+}
+
+/** Runs one index on the interpreter. A line appears each time it is executed, with its last value. */
+export function explain(task: Task, index: bigint): Explanation {
+  const { program } = task;
+  const sources = new Sources();
+  const lines: { place: string; source: string; value: string }[] = [];
+  let [omitted, hits, lastPlace] = [0, 0, ''];
+  const show = (statement: Statement, value: string, isNewLine: boolean): void => {
+    const { place, source } = sources.at(statement.origin.line);
+    const last = lines.at(-1);
+    if (!isNewLine && place === lastPlace && omitted === 0 && last) last.value = value;
+    else if (lines.length < MAX_LINES) lines.push({ place, source, value });
+    else if (isNewLine || place !== lastPlace) omitted++;
+    lastPlace = place;
+  };
+  runItem(task, index, {
+    before: (statement, valueOf) => {
+      if (statement.kind === 'when') show(statement, formatValue(valueOf(statement.condition)), false);
+    },
+    round: (statement, valueOf) => {
+      if ('index' in statement) show(statement, `round ${formatValue(valueOf(statement.index))}`, true);
+    },
+    after: (statement, valueOf) => {
+      if (statement.kind === 'emit') hits++;
+      const value = valueText(statement, program, valueOf);
+      if (value !== undefined) show(statement, value, statement.kind === 'emit');
+    },
+  });
+  return { lines, omitted, hits };
+}
+
+const MAX_LINES = 1000;
+
+/** How often the lines of a kernel are executed. */
+export interface HotLine {
+  readonly place: string;
+  readonly source: string;
+  /** Operations of an item, on average. */
+  readonly operations: number;
+  /** Their share of all operations of the kernel. */
+  readonly share: number;
+}
+
+export interface HotLines {
+  readonly lines: readonly HotLine[];
+  /** Indices that were run. */
+  readonly items: number;
+  /** Operations of an item, on average. */
+  readonly operations: number;
+}
+
+/**
+ * Counts the operations that each line executes, on the interpreter, for indices spread over the space. Values that are
+ * computed once for a job or a launch do not count.
+ */
+export function hotLines(task: Task, { start, length }: Range): HotLines {
+  const counts = new Map<string, number>();
+  const wanted = length < HOT_ITEMS ? length : HOT_ITEMS;
+  const end = performance.now() + HOT_MS;
+  let items = 0;
+  for (let i = 0n; i < wanted && (items === 0 || performance.now() < end); i++, items++) {
+    runItem(task, start + (i * length) / wanted, {
+      before: (statement) => {
+        if (statement.kind === 'let' && statement.node.stage < ValueStage.varying) return;
+        const { line } = statement.origin;
+        counts.set(line, (counts.get(line) ?? 0) + 1);
+      },
+    });
+  }
+  return { items, ...inSourceOrder(counts, items) };
+}
+
+const HOT_ITEMS = 1000n;
+const HOT_MS = 2000;
+
+function inSourceOrder(counts: ReadonlyMap<string, number>, items: number): Omit<HotLines, 'items'> {
+  const sources = new Sources();
+  const lines = new Map<string, { file: string; row: number; place: string; source: string; count: number }>();
+  let total = 0;
+  for (const [position, count] of counts) {
+    const { file, row, place, source } = sources.at(position);
+    const key = `${file}:${row}`;
+    const known = lines.get(key) ?? { file, row, place, source, count: 0 };
+    known.count += count;
+    lines.set(key, known);
+    total += count;
+  }
+  const sorted = [...lines.values()].sort((a, b) => a.file.localeCompare(b.file) || a.row - b.row);
+  return {
+    lines: sorted.map(({ place, source, count }) => ({
+      place,
+      source,
+      operations: count / items,
+      share: count / total,
+    })),
+    operations: total / items,
+  };
+}
+
+/** Runs an item on copies of the task's buffers. */
+function runItem({ program, job, rest }: Task, index: bigint, observer: InterpretObserver): void {
+  const piece = { start: index, count: 1 };
+  const { headerWords, recordWords } = ringLayout(program);
+  const buffers = Object.fromEntries(
+    Object.entries(rest.buffers ?? {}).map(([name, { buffer, byteOffset, byteLength }]) => [
+      name,
+      new Uint8Array(buffer, byteOffset, byteLength).slice(),
+    ]),
+  );
+  interpret(program, {
+    job,
+    chunk: rest.chunk?.(piece) ?? {},
+    base: launchBase(piece).base,
+    count: 1,
+    buffers,
+    ring: new Uint8Array(4 * (headerWords + RING_RECORDS * recordWords)),
+    observer,
+  });
+}
+
+const RING_RECORDS = 64;
+
+/** The value that a statement computes or stores; undefined if it has none of interest. */
+function valueText(
+  statement: Statement,
+  { hit }: Program,
+  valueOf: (node: Node) => Value,
+): string | undefined {
+  const list = (nodes: readonly Node[]): string => nodes.map((node) => formatValue(valueOf(node))).join(', ');
+  switch (statement.kind) {
+    case 'let':
+      return formatValue(valueOf(statement.node));
+    case 'get':
+    case 'sum':
+    case 'scan':
+      return formatValue(valueOf(statement.result));
+    case 'cell':
+    case 'set':
+      return formatValue(valueOf(statement.value));
+    case 'load':
+      return list(statement.results);
+    case 'store':
+      return list(statement.values);
+    case 'atomic':
+      return statement.result && `${formatValue(valueOf(statement.result))} before`;
+    case 'break':
+      return formatValue(valueOf(statement.condition));
+    case 'return':
+      return 'the item ends';
+    case 'emit': {
+      const values = [...statement.values];
+      const fields = hit.map(({ name, length }) => `${name} = ${list(values.splice(0, length))}`);
+      return `hit ${fields.join(', ')}`;
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** Large integers are most often bits: they are written in hex too. */
+function formatValue(value: Value): string {
+  const isLarge = typeof value === 'bigint' ? value > 0xffffn : Number.isInteger(value) && Number(value) > 0xffff;
+  return isLarge ? `${value} (0x${value.toString(16)})` : Object.is(value, -0) ? '-0' : String(value);
+}
