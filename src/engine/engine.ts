@@ -4,6 +4,7 @@ import type { Kernel } from '../kernel/index.js';
 import { MachineLoad } from './feed/machine-load.js';
 import { type LaunchSize, Pipeline } from './feed/pipeline.js';
 import { SLOTS_PER_STREAM, STREAMS } from './feed/slots.js';
+import { type OnPrint, printToConsole } from './flow/prints.js';
 import { leaseProgram } from './flow/programs.js';
 import type { Job } from './job.js';
 import { Run } from './run/run.js';
@@ -36,6 +37,8 @@ export interface EngineOptions {
    * end, batches that are not released. Default: a warning of the process, or of the page's console.
    */
   readonly onWarning?: (message: string) => void;
+  /** Receives what kernels print with `print()`. Default: the console. */
+  readonly onPrint?: OnPrint;
 }
 
 /** The kernel to compile on each device. Without `compile` the device chooses the options. */
@@ -102,6 +105,7 @@ export class Engine {
       patience,
       recorder: this.#recorder,
       onWarning: this.#warn,
+      onPrint: options.onPrint ?? printToConsole,
       onLost: (lost: Pipeline, error: MillraceError) => {
         for (const run of this.#runs) run.lost(lost, error);
       },

@@ -22,6 +22,7 @@ export { type GenerateOptions, generate, type Row } from './makers/generate.js';
 export { type ReduceOptions, type ReducePart, reduce } from './makers/reduce.js';
 export type { Indexed, SearchMode } from './makers/reorder-buffer.js';
 export type { InputRows } from './makers/row-source.js';
+export type { OnPrint, Printed } from './flow/prints.js';
 export { type RunOptions, type RunResult, run } from './makers/run-kernel.js';
 export {
   type FlowCanary,

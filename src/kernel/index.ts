@@ -6,6 +6,7 @@ export { type GpuOptions, type GpuTarget, type LoweredGpuKernel, lowerAhead, low
 export { type DecodeKernelOptions, decodeKernel, type EncodeKernelOptions, encodeKernel } from './codec/index.js';
 export { type ErrorCode, type ErrorDetails, MillraceError } from './error.js';
 export { checkProgram } from './ir/check.js';
+export { MAX_PRINTS, PRINT_BUFFER, PRINT_BYTES, type PrintCall, type PrintedValue, printedIn } from './ir/prints.js';
 export { type InterpretObserver, type InterpretOptions, interpret } from './ir/interpret.js';
 export { defaultKernelLimits, type KernelLimits } from './ir/limits.js';
 export type { OperationClass } from './ir/ops.js';
@@ -19,6 +20,7 @@ export { Expr, type ExprLike, lit } from './language/expr.js';
 export { type ItemContext, items } from './language/items.js';
 export * from './language/operations.js';
 export { Origin } from './language/origin.js';
+export { print } from './language/print.js';
 export { type FieldValues, fieldValues, JobParameters } from './language/params.js';
 export type { Buffers, Fields, Kernel, Signature, TraceOptions } from './language/signature.js';
 export { type RolledOption, type StdCall, type StdFunction, std } from './language/std-function.js';

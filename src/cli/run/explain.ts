@@ -1,6 +1,7 @@
 import { launchBase, type Range } from '../../engine/work/space.js';
 import { ringLayout } from '../../kernel/abi/harness.js';
 import { type InterpretObserver, interpret } from '../../kernel/ir/interpret.js';
+import { PRINT_BUFFER, PRINT_BYTES } from '../../kernel/ir/prints.js';
 import { type Node, type Program, type Statement, ValueStage } from '../../kernel/ir/program.js';
 import type { Value } from '../../kernel/language/types.js';
 import { Sources } from './sources.js';
@@ -135,7 +136,7 @@ function runItem({ program, job, rest }: Task, index: bigint, observer: Interpre
     chunk: rest.chunk?.(piece) ?? {},
     base: launchBase(piece).base,
     count: 1,
-    buffers,
+    buffers: { ...buffers, [PRINT_BUFFER]: new Uint8Array(PRINT_BYTES) },
     ring: new Uint8Array(4 * (headerWords + RING_RECORDS * recordWords)),
     observer,
   });

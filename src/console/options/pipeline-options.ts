@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { OpenOptions } from '../../device/registry.js';
 import { completionOf } from '../../engine/devices.js';
 import type { EngineOptions } from '../../engine/engine.js';
+import { formatPrinted, type OnPrint } from '../../engine/flow/prints.js';
 import type { Output } from '../output/output.js';
 import { options } from './options.js';
 
@@ -22,16 +23,20 @@ export interface PipelineSetup {
   readonly isSet: boolean;
 }
 
-/** `output` receives a warning for each feature that a device lacks. */
+/** `output` receives a warning for each feature that a device lacks, and what kernels print. */
 export function pipelineSetup(
   { pipeline, streams, slots }: PipelineCommandOptions,
-  output: Pick<Output, 'warn'>,
+  output: Pick<Output, 'warn' | 'say' | 'event'>,
 ): PipelineSetup {
   const given = {
     ...(pipeline !== undefined && { pipeline }),
     ...(streams !== undefined && { streams }),
     ...(slots !== undefined && { slots }),
   };
-  const engine = { ...given, onWarning: (message: string) => output.warn(message) };
+  const onPrint: OnPrint = (printed) => {
+    output.say(formatPrinted(printed));
+    output.event('print', { ...printed });
+  };
+  const engine = { ...given, onWarning: (message: string) => output.warn(message), onPrint };
   return { engine, driver: { completion: completionOf(pipeline) }, isSet: Object.keys(given).length > 0 };
 }

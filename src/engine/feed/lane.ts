@@ -114,8 +114,8 @@ export class Lane {
   async open(): Promise<void> {
     const { device, streams, options } = this.pipeline;
     const { flow: maker, aim = 'batch' } = this.run.job;
-    const { isPersistent: persistent, slotsPerStream } = options;
-    const opening = maker.open(device, { persistent, slots: streams.length * slotsPerStream });
+    const { isPersistent: persistent, slotsPerStream, onPrint } = options;
+    const opening = maker.open(device, { persistent, slots: streams.length * slotsPerStream, onPrint });
     // An `await` here would leave the device idle for some turns of the event loop before the first chunk.
     const flow = opening instanceof Promise ? await opening : opening;
     this.#flow = flow;

@@ -3,6 +3,7 @@ import type { Completion, Device, Report, Stream } from '../../device/device.js'
 import { openStreams } from '../../device/streams.js';
 import type { MillraceError } from '../../kernel/error.js';
 import { Overflow } from '../flow/flow.js';
+import type { OnPrint } from '../flow/prints.js';
 import { expectedEnds, stallLimit } from '../run/balance.js';
 import type { ChunkOutcome, ChunkRecord, Recorder } from '../telemetry/record.js';
 import { Utilization } from '../telemetry/utilization.js';
@@ -24,6 +25,7 @@ export interface PipelineOptions {
   readonly patience: number;
   readonly recorder: Recorder;
   onWarning(message: string): void;
+  readonly onPrint: OnPrint;
   /** Called when the device is no longer used. */
   onLost(pipeline: Pipeline, error: MillraceError): void;
 }

@@ -15,6 +15,7 @@ import type { Kernel } from '../../kernel/index.js';
 import type { ChunkShape } from '../feed/chunk-size.js';
 import { MAX_ITEMS, type Piece } from '../work/space.js';
 import { needsChecks } from './checked.js';
+import { type OnPrint, printCalls } from './prints.js';
 import { leasePrograms } from './programs.js';
 import { openSlot } from './slot.js';
 
@@ -33,6 +34,8 @@ export interface FlowOptions {
   readonly persistent?: boolean;
   /** Maximum number of chunks in flight. */
   readonly slots?: number;
+  /** Receives what the kernels print. */
+  readonly onPrint?: OnPrint;
 }
 
 /** A flow on one device: compiled, with the data that all slots share. */
@@ -242,7 +245,7 @@ async function prepareFlow<Result, Name extends string>(
   const jobs = bindAll(programs);
   const trial = checked && { jobs: bindAll(checked), hasPassed: false };
   const shared = await writeShared(device, spec.shared ?? {});
-  const common = { device, spec, programs, jobs, trial, shared };
+  const common = { device, spec, programs, jobs, trial, shared, onPrint: options.onPrint };
   try {
     return { ...common, resident: await openResident(common, options) };
   } catch (error) {
@@ -261,6 +264,7 @@ export interface ReadyFlow<Result, Name extends string = string> {
   /** The same jobs in a checked build, which chunks use until one of them has completed. */
   readonly trial: { readonly jobs: readonly BoundJobs<Name>[]; hasPassed: boolean } | undefined;
   readonly shared: Readonly<Record<string, DeviceBuffer>>;
+  readonly onPrint: OnPrint | undefined;
   readonly resident: Resident | undefined;
 }
 
@@ -288,7 +292,7 @@ async function openResident<Result, Name extends string>(
 ): Promise<Resident | undefined> {
   const [ring, ...others] = Object.values(spec.rings ?? {});
   const job = ring && jobs[0]?.[ring.kernel];
-  if (!persistent || !spec.resident || !job || others.length > 0) return undefined;
+  if (!persistent || !spec.resident || !job || others.length > 0 || printCalls(job.program)) return undefined;
   return device.resident?.(job, { entries: slots, hits: ring.hits, buffers: shared });
 }
 

@@ -2,6 +2,7 @@ import type { Completion, DeviceBuffer, DeviceProgram, HostMemory, Stream } from
 import { MillraceError } from '../../kernel/error.js';
 import type { Piece } from '../work/space.js';
 import type { FlowSlot, FlowStep, Overflow, ReadyFlow } from './flow.js';
+import { PrintMemory } from './prints.js';
 import { submitResident } from './resident.js';
 
 /** Allocates one slot of a flow: its buffers, its rings, its host memory. */
@@ -58,20 +59,23 @@ class DeviceSlot<Result, Name extends string> implements FlowSlot<Result> {
   }
 
   #launchAll(piece: Piece, values: number, jobs = this.#flow.jobs): Completion {
-    const { host, rings } = this.#memory;
+    const { host, rings, prints } = this.#memory;
     const { spec } = this.#flow;
     for (const { buffer, headerBytes } of rings.values()) this.#stream.fill(buffer, 0, 0, headerBytes);
+    for (const memory of prints.values()) memory.clear(this.#stream);
     for (const step of spec.steps(piece, host)) this.#queue(step, jobs[values]);
     for (const { buffer, words } of rings.values()) {
       this.#stream.read(buffer, words);
       this.copiedBytes.toHost += words.byteLength;
     }
+    for (const memory of prints.values()) memory.read(this.#stream);
     return this.#stream.mark();
   }
 
   reap(piece: Piece): Result | Overflow {
-    const { host, rings } = this.#memory;
-    const { spec, programs } = this.#flow;
+    const { host, rings, prints } = this.#memory;
+    const { spec, programs, onPrint } = this.#flow;
+    if (onPrint) for (const memory of prints.values()) memory.report(piece.start, onPrint);
     const ring = (name: string): SlotRing => rings.get(name) ?? this.#refuse('ring', name, [...rings.keys()]);
     return spec.reap(piece, { host, programs, ring });
   }
@@ -109,8 +113,8 @@ class DeviceSlot<Result, Name extends string> implements FlowSlot<Result> {
     const job = jobs?.[step.kernel] ?? this.#refuse('kernel', step.kernel, Object.keys(this.#flow.programs));
     const { base = 0n, chunk = {}, ring, buffers: named = {} } = step;
     const buffers: Record<string, DeviceBuffer> = {};
-    for (const { name } of job.program.bindings)
-      buffers[name] = this.#buffer((Object.hasOwn(named, name) ? named[name] : undefined) ?? name);
+    for (const { name, prints } of job.program.bindings)
+      buffers[name] = (prints && this.#memory.prints.get(step.kernel)?.buffer) ?? this.#buffer((Object.hasOwn(named, name) ? named[name] : undefined) ?? name);
     const count =
       typeof step.count === 'number' ? step.count : { ...step.count, buffer: this.#buffer(step.count.buffer) };
     if (ring === undefined) this.#stream.launch({ job, base, chunk, count, buffers });
@@ -148,6 +152,8 @@ interface SlotRing {
 class SlotMemory {
   readonly buffers = new Map<string, DeviceBuffer>();
   readonly rings = new Map<string, SlotRing>();
+  /** By kernel. */
+  readonly prints = new Map<string, PrintMemory>();
   readonly host: Record<string, Uint8Array> = {};
   readonly #hostMemory: HostMemory[] = [];
 
@@ -168,11 +174,16 @@ class SlotMemory {
       this.rings.set(name, { buffer, words, program, hits, headerBytes: headerWords * 4 });
     }
     for (const [name, bytes] of Object.entries(spec.host ?? {})) this.host[name] = await lock(bytes);
+    for (const [name, program] of Object.entries<DeviceProgram>(programs)) {
+      const memory = await PrintMemory.for(device, program);
+      if (memory) this.prints.set(name, memory);
+    }
   }
 
   free(): void {
     for (const buffer of this.buffers.values()) buffer.free();
     for (const { buffer } of this.rings.values()) buffer.free();
+    for (const memory of this.prints.values()) memory.free();
     for (const memory of this.#hostMemory) memory.free();
   }
 }

@@ -1,9 +1,11 @@
 import type { Device, DeviceBuffer, Launch, Stream } from '../../device/device.js';
 import { MillraceError } from '../../kernel/error.js';
 import type { Buffers, Fields, FieldValues, Kernel } from '../../kernel/index.js';
+import { PRINT_BUFFER } from '../../kernel/ir/prints.js';
 import { openDevice } from '../devices.js';
 import { type ArrayOf, arrayView, elementBytes, type WrittenBuffers } from '../flow/arrays.js';
 import { checkReach } from '../flow/checked.js';
+import { type OnPrint, PrintMemory, printToConsole } from '../flow/prints.js';
 import { leaseProgram } from '../flow/programs.js';
 import type { InputValues, RequiredIfDeclared } from '../flow/values.js';
 
@@ -34,7 +36,7 @@ export async function run<J extends Fields, C extends Fields, B extends Buffers,
     const { program, release } = await leaseProgram(device, kernel, checked ? { checked } : {});
     try {
       const launch = { job: program.bind(job), count, chunk: (options.chunk ?? {}) as FieldValues };
-      await launchOnce(device, memory, launch, signal);
+      await launchOnce(device, memory, launch, options);
     } finally {
       release();
     }
@@ -62,6 +64,8 @@ export type RunOptions<J extends Fields, C extends Fields, B extends Buffers> = 
     readonly devices?: Device | string;
     /** False runs without bounds checks, which is faster. Default true: a job of one launch has only a first chunk. */
     readonly checked?: boolean;
+    /** Receives what the kernel prints with `print()`. Default: the console. */
+    readonly onPrint?: OnPrint;
     readonly signal?: AbortSignal;
   };
 
@@ -115,9 +119,10 @@ async function launchOnce(
   device: Device,
   memory: readonly HostBuffer[],
   launch: Launch,
-  signal: AbortSignal | undefined,
+  { signal, onPrint = printToConsole }: { readonly signal?: AbortSignal; readonly onPrint?: OnPrint },
 ): Promise<void> {
   const buffers: Record<string, DeviceBuffer> = {};
+  const prints = await PrintMemory.for(device, launch.job.program);
   const stream = device.stream();
   const abort = (): void => stream.cancel();
   try {
@@ -127,14 +132,18 @@ async function launchOnce(
       stream.write(buffer, bytes);
     }
     signal?.addEventListener('abort', abort, { once: true });
-    stream.launch({ ...launch, buffers });
+    prints?.clear(stream);
+    stream.launch({ ...launch, buffers: { ...buffers, ...(prints && { [PRINT_BUFFER]: prints.buffer }) } });
+    prints?.read(stream);
     for (const { name, result } of memory) {
       const buffer = buffers[name];
       if (result && buffer) stream.read(buffer, result);
     }
     await completed(stream, signal);
+    prints?.report(0n, onPrint);
   } finally {
     signal?.removeEventListener('abort', abort);
+    prints?.free();
     for (const buffer of Object.values(buffers)) buffer.free();
     stream.close();
   }

@@ -1,6 +1,7 @@
 import type { Origin } from '../language/origin.js';
 import type { Scalar, Value } from '../language/types.js';
 import type { PureOp } from './ops.js';
+import type { PrintCall } from './prints.js';
 
 /**
  * The typed IR. A program is a tree of blocks; a block is a list of statements; a pure value is a `Node`, and the statement
@@ -71,6 +72,8 @@ export interface BufferDecl {
   readonly slot: number;
   /** Elements of a near array or an array. */
   readonly length?: number;
+  /** The buffer of `print`: its calls, by number. */
+  readonly prints?: readonly PrintCall[];
 }
 
 export interface CellDecl {

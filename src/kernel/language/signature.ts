@@ -153,10 +153,11 @@ export function declareKernel<J extends Fields, C extends Fields, B extends Buff
     hit,
     buffers,
     trace(natives: ReadonlySet<string>, run: (trace: Trace) => void): Program {
-      const trace = new Trace(name, kind, natives);
+      const trace = new Trace(name, kind, natives, { bufferCount: buffers.length });
       const body = blockOf(trace, run);
-      const { tables, near } = trace;
-      const program: Program = { name, kind, job, chunk, hit, buffers, tables, near, body };
+      const { tables, near, printBuffer } = trace;
+      const all = printBuffer ? [...buffers, printBuffer] : buffers;
+      const program: Program = { name, kind, job, chunk, hit, buffers: all, tables, near, body };
       checkProgram(program);
       const unused = unusedBools(program).find((node) => !trace.isFromStd(node));
       if (unused) throw unusedError(trace, unused);

@@ -12,6 +12,7 @@ import {
   type TableDecl,
   ValueStage,
 } from '../ir/program.js';
+import { PRINT_BUFFER, type PrintCall } from '../ir/prints.js';
 import { isConstantTable, type RecordedFunction, type TraceEvent } from '../ir/recording.js';
 import { Origin } from './origin.js';
 import { bytesOf, type Scalar, type Value } from './types.js';
@@ -34,6 +35,9 @@ export class Trace {
   /** True if the trace is a recording, which has calls of std functions instead of their bodies. */
   readonly isRecording: boolean;
   readonly #maxNodes: number;
+  readonly #bufferCount: number;
+  readonly #prints: PrintCall[] = [];
+  #printBuffer: BufferDecl | undefined;
   readonly #constants = new Map<string, Node>();
   readonly #scopes: TraceScope[] = [];
   readonly #scopeOfNode = new Map<Node, TraceScope>();
@@ -47,13 +51,14 @@ export class Trace {
     kernel: string,
     kind: Program['kind'],
     natives: ReadonlySet<string>,
-    { isRecording = false, maxNodes = Number.POSITIVE_INFINITY }: RecordingOptions = {},
+    { isRecording = false, maxNodes = Number.POSITIVE_INFINITY, bufferCount = 0 }: RecordingOptions = {},
   ) {
     this.kernel = kernel;
     this.kind = kind;
     this.natives = natives;
     this.isRecording = isRecording;
     this.#maxNodes = maxNodes;
+    this.#bufferCount = bufferCount;
   }
 
   constant(type: Scalar, value: Value): Node {
@@ -137,6 +142,21 @@ export class Trace {
         'values leave a region through near arrays, buffers or its result',
       );
     }
+  }
+
+  /** The buffer of `print`, which follows the kernel's own; undefined if nothing is printed. */
+  get printBuffer(): BufferDecl | undefined {
+    return this.#printBuffer;
+  }
+
+  /** Adds a call of `print`. Returns its number. */
+  addPrint(label: string, type: Scalar): { readonly buffer: BufferDecl; readonly call: number } {
+    if (this.isRecording)
+      throw this.error('kernel-control', 'a kernel that prints cannot be encoded', 'remove its calls of print()');
+    const [slot, prints] = [this.#bufferCount, this.#prints];
+    this.#printBuffer ??= { name: PRINT_BUFFER, kind: 'atomic', type: 'u32', slot, prints };
+    prints.push({ label, type, line: (this.#origin ?? Origin.here()).line });
+    return { buffer: this.#printBuffer, call: prints.length - 1 };
   }
 
   /** Declares an array that belongs to a tile. */
@@ -389,6 +409,8 @@ interface RecordingOptions {
   readonly isRecording?: boolean;
   /** Values that the trace may have. */
   readonly maxNodes?: number;
+  /** The kernel's own buffers. */
+  readonly bufferCount?: number;
 }
 
 interface TraceScope {

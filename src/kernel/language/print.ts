@@ -1,0 +1,38 @@
+import { MAX_PRINTS, PRINT_HEADER_WORDS, PRINT_RECORD_WORDS } from '../ir/prints.js';
+import { AtomicBuffer } from './buffers.js';
+import { when } from './control.js';
+import { Expr } from './expr.js';
+import { currentTrace } from './trace.js';
+import type { Numeric, Scalar } from './types.js';
+
+/**
+ * Shows a value while a kernel is being developed: the engine reports label, value, index and line when the chunk is
+ * complete, up to 1,024 values of a chunk. Whoever launches a kernel without the engine binds the buffer `_prints`.
+ */
+export function print(label: string, value: Expr<Scalar>): void {
+  const trace = currentTrace();
+  trace.checkEffect('print()');
+  const { buffer, call } = trace.addPrint(label, value.type);
+  const prints = new AtomicBuffer<'u32'>(buffer);
+  const item = new Expr('u32', trace.leaf('item', 'u32', {}));
+  const words = [item, call, ...wordsOf(value)];
+  const slot = prints.add(0, 1);
+  when(slot.lt(MAX_PRINTS), () => {
+    const start = slot.mul(PRINT_RECORD_WORDS).add(PRINT_HEADER_WORDS);
+    for (const [at, word] of words.entries()) prints.store(start.add(at), word);
+  });
+}
+
+function wordsOf(value: Expr<Scalar>): (Expr<'u32'> | number)[] {
+  switch (value.type) {
+    case 'bool':
+      return [value.to('u32'), 0];
+    case 'u64':
+    case 'f64': {
+      const bits = (value as Expr<Numeric>).bits('u64');
+      return [bits.lo, bits.hi];
+    }
+    default:
+      return [(value as Expr<Numeric>).bits('u32'), 0];
+  }
+}
