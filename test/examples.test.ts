@@ -1,5 +1,8 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
@@ -76,6 +79,34 @@ test.skipIf(isShort)('pi: the same points as the generator in bigint', async () 
   const pi = ((4 * hits) / 4096).toFixed(5);
   expect((await run('pi', '8', 'wasm')).toString()).toBe(`${hits} of 4096 points: π is about ${pi}\n`);
   expect(Math.abs(Number(pi) - Math.PI)).toBeLessThan(0.1); // four deviations of 4,096 points
+});
+
+test.skipIf(isShort)('image: the Mandelbrot set', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-image-'));
+  try {
+    const file = join(folder, 'small.pgm');
+    expect((await run('image', file, '48', '32', 'wasm')).toString()).toMatch(/small\.pgm: 48 × 32, \d+\.\d % inside\n$/);
+    const bytes = readFileSync(file);
+    expect(bytes.subarray(0, 13).toString()).toBe('P5 48 32 255\n');
+    const scale = 2.4 / 32;
+    const wanted = Array.from({ length: 48 * 32 }, (_, at) => {
+      const [cx, cy] = [(at % 48) * scale + (-0.7 - (scale * 48) / 2), Math.floor(at / 48) * scale - 1.2];
+      let [zx, zy, rounds] = [0, 0, 0];
+      while (zx * zx + zy * zy < 4 && rounds < 255) [zx, zy, rounds] = [zx * zx - zy * zy + cx, zx * zy * 2 + cy, rounds + 1];
+      return 255 - rounds;
+    });
+    expect([...bytes.subarray(13)]).toEqual(wanted);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test.skipIf(isShort)('flow: primes by two kernels', async () => {
+  expect((await run('flow', '1000000', 'wasm')).toString()).toBe('78498 primes below 1000000, the largest is 999983\n');
+});
+
+test.skipIf(isShort)('device: two streams without the engine', async () => {
+  expect((await run('device', 'wasm')).toString()).toBe('wasm: 2097152 of 2097152 words are right\n');
 });
 
 /** Philox-4x32-10 as the paper writes it. */
