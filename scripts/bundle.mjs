@@ -1,22 +1,57 @@
 // Bundles the files that a page loads into the folder `browser` of tsc's output, which is the argument. A page imports
-// `millrace.js`. The kernel language is a separate file, so that errors can distinguish its lines from the user's. `wabt.js`
-// is loaded with the first kernel. Threads: `worker.js` (wasm), `webgpu-worker.js`, `checker.js` (`verify` modules).
+// `millrace.js`. The kernel language is a separate file, so that errors can distinguish its lines from the user's;
+// `language.js` exports it alone. `wabt.js` is loaded with the first kernel. Threads: `millrace-wasm-worker.js`,
+// `millrace-webgpu-worker.js`, `millrace-check-worker.js` (`verify` modules); `worker-texts.js` has their texts again, for
+// pages that cannot load the files.
 
 import { join } from 'node:path';
 import { rolldown } from 'rolldown';
 
 const [, , folder = 'dist'] = process.argv;
 
-await bundle('browser.js', 'millrace.js', {
-  groups: [
-    { name: 'kernel', test: /[\\/]kernel[\\/]/ },
-    { name: 'wabt', test: /[\\/]wabt[\\/]/ },
-    { name: 'devices', test: isOfDevices },
-  ],
-});
-await bundle(join('device', 'wasm', 'worker.js'), 'worker.js', false);
-await bundle(join('device', 'webgpu', 'worker.js'), 'webgpu-worker.js', false);
-await bundle(join('engine', 'verify', 'checker.js'), 'checker.js', false);
+/** @type {import('rolldown').Plugin} */
+const workerTexts = {
+  name: 'worker texts',
+  load(id) {
+    return /[\\/]worker-texts\.js$/.test(id) ? `export const workerTexts = ${JSON.stringify(texts)};` : undefined;
+  },
+};
+
+/**
+ * wabt requires `fs` in Node only.
+ * @type {import('rolldown').Plugin}
+ */
+const noFileSystem = {
+  name: 'no file system',
+  resolveId: (id) => (id === 'fs' ? '\0fs' : undefined),
+  load: (id) => (id === '\0fs' ? 'module.exports = {};' : undefined),
+};
+
+/** The name that `startThread` knows a worker by, its module, and its file. */
+const workers = [
+  { name: 'worker.js', from: join('device', 'wasm', 'worker.js'), to: 'millrace-wasm-worker' },
+  { name: 'webgpu-worker.js', from: join('device', 'webgpu', 'worker.js'), to: 'millrace-webgpu-worker' },
+  { name: 'checker.js', from: join('engine', 'verify', 'checker.js'), to: 'millrace-check-worker' },
+];
+
+/** @type {Record<string, string>} */
+const texts = {};
+for (const { name, from, to } of workers) {
+  await bundle({ [to]: from }, { codeSplitting: false });
+  texts[name] = await textOf(from);
+}
+await bundle(
+  { millrace: 'browser.js', language: join('kernel', 'index.js') },
+  {
+    codeSplitting: {
+      groups: [
+        { name: 'kernel', test: /[\\/]kernel[\\/]/ },
+        { name: 'wabt', test: /[\\/]wabt[\\/]/ },
+        { name: 'devices', test: isOfDevices },
+      ],
+    },
+  },
+);
 
 /**
  * True for modules that list and open devices. The self-test is apart, and so is the driver of WebGPU, which only pages without
@@ -32,22 +67,39 @@ function isOfDevices(id) {
 }
 
 /**
- * @param {string} from
- * @param {string} to
- * @param {NonNullable<import('rolldown').OutputOptions['codeSplitting']>} codeSplitting
+ * @param {Record<string, string>} entries
+ * @param {import('rolldown').OutputOptions} options
  */
-async function bundle(from, to, codeSplitting) {
-  const build = await rolldown({
-    input: { [to.replace(/\.js$/, '')]: join(folder, from) },
+async function bundle(entries, options) {
+  const build = await open(entries);
+  const names = { entryFileNames: '[name].js', chunkFileNames: '[name].js' };
+  await build.write({ dir: join(folder, 'browser'), format: 'esm', ...names, ...options });
+  await build.close();
+}
+
+/**
+ * Returns the small form of a worker, as text.
+ * @param {string} from
+ */
+async function textOf(from) {
+  const build = await open({ worker: from });
+  const { output } = await build.generate({ format: 'esm', codeSplitting: false, minify: true });
+  await build.close();
+  return output[0].code;
+}
+
+/** @param {Record<string, string>} entries */
+function open(entries) {
+  return rolldown({
+    input: Object.fromEntries(Object.entries(entries).map(([name, from]) => [name, join(folder, from)])),
     platform: 'browser',
-    external: ['fs'], // wabt imports it in Node only
+    // wabt asks for them in Node only; webpack says that they exist, and does not give them.
+    transform: { define: { __filename: 'undefined', __dirname: 'undefined' } },
+    plugins: [workerTexts, noFileSystem],
     onLog(_level, { code, message }) {
       // A page could not load any other unresolved import.
       if (code === 'UNRESOLVED_IMPORT') throw new Error(message);
       process.stderr.write(`${message}\n`);
     },
   });
-  const names = { entryFileNames: '[name].js', chunkFileNames: '[name].js' };
-  await build.write({ dir: join(folder, 'browser'), format: 'esm', ...names, codeSplitting });
-  await build.close();
 }

@@ -1,11 +1,12 @@
 import type { Device } from './device/device.js';
 import { DeviceKinds, type DeviceList, type OpenOptions } from './device/kinds.js';
+import { definePageWorkers, type PageWorker } from './device/pool/threads/threads.js';
 import { openDevicesWith } from './engine/index.js';
 
 /**
  * Millrace in a page: the kernel language, the engine, the devices available in a page, and the self-test. The build
- * bundles it into `dist/browser/millrace.js`, with the files of its threads in the same folder (`worker.js`,
- * `webgpu-worker.js`, `checker.js`). The threads of `wasm` need a page that is cross-origin isolated.
+ * bundles it into `dist/browser/millrace.js`, with the files of its threads in the same folder. Threads of `wasm` need a
+ * page that is cross-origin isolated (docs/browser.md).
  */
 export type {
   ConformanceOptions,
@@ -32,5 +33,21 @@ export const listDevices = (options?: OpenOptions): Promise<DeviceList> => kinds
 
 /** Opens a device by its name: `auto`, `webgpu`, `wasm`, `interpreter`. */
 export const openDevice = (name: string, options?: OpenOptions): Promise<Device> => kinds.open(name, options);
+
+declare const Worker: new (file: URL, options: { readonly type: 'module'; readonly name: string }) => PageWorker;
+
+// Literally in this form, by which bundlers find workers. The files are beside the bundle (scripts/bundle.mjs); their
+// names are long because an app may have a worker.js of its own.
+definePageWorkers(
+  {
+    'worker.js': () =>
+      new Worker(new URL('./millrace-wasm-worker.js', import.meta.url), { type: 'module', name: 'millrace wasm' }),
+    'webgpu-worker.js': () =>
+      new Worker(new URL('./millrace-webgpu-worker.js', import.meta.url), { type: 'module', name: 'millrace webgpu' }),
+    'checker.js': () =>
+      new Worker(new URL('./millrace-check-worker.js', import.meta.url), { type: 'module', name: 'millrace check' }),
+  },
+  async () => (await import('./worker-texts.js')).workerTexts,
+);
 
 openDevicesWith((names, options) => kinds.openAll(names, options));

@@ -1,23 +1,24 @@
-import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { extname, join, normalize } from 'node:path';
+import type { Server } from 'node:http';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { DeviceList } from '../src/device/kinds.js';
+import { addressOf, executable, isolated, launchChromium, serve } from './page.js';
 import { byTier, patience } from './tier.js';
 
 /** The files that the build makes for web pages, in headless Chromium. */
 const dist = fileURLToPath(new URL('../dist/browser/', import.meta.url));
-const executable = findChromium();
 
 describe('the files for a page', () => {
   test('need nothing that a page lacks', () => {
     const files = readdirSync(dist);
     expect(files).toEqual(
-      expect.arrayContaining(['millrace.js', 'kernel.js', 'worker.js', 'webgpu-worker.js', 'checker.js', 'wabt.js']),
+      expect.arrayContaining([
+        ...['millrace.js', 'language.js', 'kernel.js', 'devices.js', 'wabt.js', 'worker-texts.js'],
+        ...['millrace-wasm-worker.js', 'millrace-webgpu-worker.js', 'millrace-check-worker.js'],
+      ]),
     );
     for (const name of files) {
       const text = readFileSync(join(dist, name), 'utf8');
@@ -27,9 +28,8 @@ describe('the files for a page', () => {
       for (const [, from, alone] of imports) expect(files, name).toContain((from ?? alone)?.replace(/^\.\//, ''));
       const code = text.replace(/\/\*[\s\S]*?\*\//g, ''); // comments may name modules that Node loads
       expect(code, name).not.toMatch(/\bkoffi\b|dawn\.node/);
-      // wabt requires `fs` when it runs in Node; no other file may require anything.
       const required = [...text.matchAll(/\b_*require\(\s*['"]([^'"]+)['"]/g)].map(([, what]) => what);
-      expect(required, name).toEqual(name === 'wabt.js' ? ['fs'] : []);
+      expect(required, name).toEqual([]);
     }
   });
 });
@@ -41,20 +41,11 @@ describe.skipIf(!executable)('in Chromium', () => {
   const complaints: string[] = [];
 
   beforeAll(async () => {
-    server = await serve();
-    browser = await chromium.launch({
-      executablePath: executable ?? '',
-      args: [
-        ...['--headless', '--no-sandbox', '--disable-quic', '--no-first-run'],
-        ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
-        ...['--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader', '--enable-features=Vulkan'],
-        // SwiftShader writes zeros a word at a time, which takes most of its compile time.
-        '--disable-dawn-features=use_vulkan_zero_initialize_workgroup_memory_extension',
-      ],
-    });
+    server = await serve(dist, (path) => (path === '/open' ? {} : isolated));
+    browser = await launchChromium();
     page = await browser.newPage();
     page.on('pageerror', (error) => complaints.push(String(error)));
-    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    await page.goto(`${addressOf(server)}/`);
   }, patience(60_000));
 
   afterAll(async () => {
@@ -116,7 +107,7 @@ describe.skipIf(!executable)('in Chromium', () => {
   }, async () => {
     const open = await browser.newPage();
     open.on('pageerror', (error) => complaints.push(String(error)));
-    await open.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/open`);
+    await open.goto(`${addressOf(server)}/open`);
     expect(await open.evaluate('typeof SharedArrayBuffer')).toBe('undefined');
     const list = "import('/millrace.js').then((millrace) => millrace.listDevices())";
     const { devices, absent } = (await open.evaluate(list)) as DeviceList;
@@ -256,39 +247,3 @@ const endWork = `(async () => {
     }
   }
 })()`;
-
-/** Serves the build's files. Every page but `/open` is cross-origin isolated, as shared memory requires. */
-function serve(): Promise<Server> {
-  const types: Readonly<Record<string, string>> = { '.js': 'text/javascript' };
-  const isolated = {
-    'Cross-Origin-Opener-Policy': 'same-origin',
-    'Cross-Origin-Embedder-Policy': 'require-corp',
-    'Cross-Origin-Resource-Policy': 'same-origin',
-  };
-  const server = createServer(({ url = '/' }, response) => {
-    const headers = url === '/open' ? {} : isolated;
-    if (extname(url) === '') {
-      response
-        .writeHead(200, { 'Content-Type': 'text/html', ...headers })
-        .end('<!doctype html><title>millrace</title>');
-      return;
-    }
-    try {
-      const body = readFileSync(join(dist, normalize(`/${url}`)));
-      response
-        .writeHead(200, { 'Content-Type': types[extname(url)] ?? 'application/octet-stream', ...headers })
-        .end(body);
-    } catch {
-      response.writeHead(404).end();
-    }
-  });
-  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
-}
-
-function findChromium(): string | undefined {
-  try {
-    return execFileSync('sh', ['-c', 'command -v chromium'], { encoding: 'utf8' }).trim();
-  } catch {
-    return undefined;
-  }
-}

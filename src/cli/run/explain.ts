@@ -30,6 +30,7 @@ export function explain(task: Task, index: bigint): Explanation {
   const lines: { place: string; source: string; value: string }[] = [];
   let [omitted, hits, lastPlace] = [0, 0, ''];
   const show = (statement: Statement, value: string, isNewLine: boolean): void => {
+    if (!isUsers(statement)) return;
     const { place, source } = sources.at(statement.origin.line);
     const last = lines.at(-1);
     if (!isNewLine && place === lastPlace && omitted === 0 && last) last.value = value;
@@ -55,7 +56,6 @@ export function explain(task: Task, index: bigint): Explanation {
 
 const MAX_LINES = 1000;
 
-/** How often the lines of a kernel are executed. */
 export interface HotLine {
   readonly place: string;
   readonly source: string;
@@ -85,7 +85,7 @@ export function hotLines(task: Task, { start, length }: Range): HotLines {
   for (let i = 0n; i < wanted && (items === 0 || performance.now() < end); i++, items++) {
     runItem(task, start + (i * length) / wanted, {
       before: (statement) => {
-        if (statement.kind === 'let' && statement.node.stage < ValueStage.varying) return;
+        if (!isUsers(statement) || (statement.kind === 'let' && statement.node.stage < ValueStage.varying)) return;
         const { line } = statement.origin;
         counts.set(line, (counts.get(line) ?? 0) + 1);
       },
@@ -143,6 +143,9 @@ function runItem({ program, job, rest }: Task, index: bigint, observer: Interpre
 }
 
 const RING_RECORDS = 64;
+
+/** False for what every kernel has, such as the computation of its index. */
+const isUsers = ({ origin }: Statement): boolean => origin.frames.some(({ owner }) => owner === 'user');
 
 /** The value that a statement computes or stores; undefined if it has none of interest. */
 function valueText(

@@ -98,7 +98,7 @@ const DRIVER_ZEROING = 'use_vulkan_zero_initialize_workgroup_memory_extension';
 async function openDawn(node: NodeJS.Process): Promise<Runtime | string> {
   let dawn: { create(options: string[]): Gpu };
   try {
-    dawn = await import(PACKAGE);
+    dawn = await import(/* webpackIgnore: true */ /* @vite-ignore */ PACKAGE);
   } catch (error) {
     return `the package ${PACKAGE} cannot be loaded on ${node.platform}-${node.arch}: ${firstLine(error)}`;
   }

@@ -3,7 +3,7 @@ import type { CheckerStart, CheckReply, CheckRequest } from './verify.js';
 
 /** The thread that checks results with a function of a module. */
 runInThread<CheckerStart>(async ({ module, name, data }, ready, port) => {
-  const exports = (await import(module)) as Record<string, unknown>;
+  const exports = (await import(/* webpackIgnore: true */ /* @vite-ignore */ module)) as Record<string, unknown>;
   const check = exports[name];
   if (typeof check !== 'function') throw new TypeError(`${module} does not export a function called ${name}`);
   const answer = async ({ id, given }: CheckRequest): Promise<CheckReply> => {

@@ -122,7 +122,8 @@ function nodePort({ parentPort, receiveMessageOnPort }: typeof import('node:work
  * The URL of `worker.js`, or another file, beside a module. Workers are started from compiled code: under vitest the
  * module is TypeScript, and its compiled counterpart is in dist.
  */
-export function workerUrl(module: string, name = 'worker.js'): URL {
+export function workerUrl(module: string | undefined, name = 'worker.js'): URL {
+  if (module === undefined) return new URL(`page:/${name}`); // bundled as a script, which has no URL
   const file = new URL(`./${name}`, module);
   if (!module.endsWith('.ts')) return file;
   const at = file.href.lastIndexOf('/src/');
@@ -229,35 +230,129 @@ function keepIdle(waiting: IdleWorkers, worker: NodeWorker): void {
   worker.unref();
 }
 
+/** How a page starts its workers, by the name of their file. */
+export interface PageWorkers {
+  readonly [file: string]: (() => PageWorker) | undefined;
+}
+
+/** The part of the browser's `Worker` that is used here. */
+export interface PageWorker {
+  onmessage: ((event: { data: unknown }) => void) | null;
+  onerror: ((event: { message?: string }) => void) | null;
+  postMessage(data: unknown): void;
+  terminate(): void;
+}
+
+let pageWorkers: PageWorkers = {};
+let loadTexts: () => Promise<Readonly<Record<string, string>>> = async () => ({});
+
+/**
+ * For the entry of a page. Bundlers find workers only where they are made from a literal URL, so the entry makes them.
+ * `texts` loads the text of each file, for pages that cannot load the file: esbuild does not bundle workers, and a page
+ * may not start workers of another origin.
+ */
+export function definePageWorkers(workers: PageWorkers, texts: typeof loadTexts): void {
+  pageWorkers = workers;
+  loadTexts = texts;
+}
+
 function startInPage(start: ThreadStart): Thread {
-  const { Worker } = globalThis as unknown as { Worker: new (file: URL, options: object) => PageThread };
-  const worker = new Worker(start.file, { type: 'module', name: start.name });
+  const file = start.file.href.slice(start.file.href.lastIndexOf('/') + 1);
   const { promise: ended, resolve: end } = deferred<boolean>();
-  const ready = new Promise<void>((resolve, reject) => {
-    const over = (cause: Error): void => {
-      end(false);
-      reject(cause);
-      start.died(cause);
-    };
-    worker.onmessage = ({ data }) => {
+  const { promise: ready, resolve, reject } = deferred<void>();
+  /** What was posted before the worker answered, for another one in its place. */
+  const posted: unknown[] = [start.data];
+  let isHeard = false;
+  let isOver = false;
+  let worker: PageWorker | undefined;
+  const over = (cause: unknown): void => {
+    isOver = true;
+    end(false);
+    reject(cause);
+    start.died(cause);
+  };
+  const use = (made: PageWorker, isFromText: boolean): void => {
+    worker = made;
+    made.onmessage = ({ data }) => {
+      isHeard = true;
       if (data === 'ended') over(workEnded());
       else if (data === 'ready') resolve();
       else start.onMessage?.(data);
     };
-    worker.onerror = ({ message }) => over(new Error(message ?? `the worker ${start.file.href} cannot be loaded`));
-  });
-  worker.postMessage(start.data);
+    made.onerror = ({ message }) => {
+      // Without a message the file could not be loaded.
+      if (message !== undefined || isHeard || isFromText)
+        over(new Error(message ?? `the worker ${file} cannot be loaded`));
+      else void useText();
+    };
+    for (const message of posted) made.postMessage(message);
+  };
+  const useText = async (): Promise<void> => {
+    worker = undefined;
+    try {
+      const made = workerOfText(await textOf(file));
+      if (isOver) made.terminate();
+      else use(made, true);
+    } catch (cause) {
+      over(cause);
+    }
+  };
+  const first = textWorkers.has(file) ? undefined : madeFromFile(file);
+  if (first) use(first, false);
+  else void useText();
   return {
     ready,
     ended,
     keepAlive: () => undefined, // pages need no thread to stay alive
     terminate: () => {
-      worker.terminate();
+      isOver = true;
+      worker?.terminate();
       end(false);
     },
-    post: (message) => worker.postMessage(message),
+    post: (message) => {
+      if (!isHeard) posted.push(message);
+      worker?.postMessage(message);
+    },
   };
 }
+
+/** Files that were not found: the next worker is made from the text at once. */
+const textWorkers = new Map<string, Promise<string>>();
+
+function textOf(file: string): Promise<string> {
+  const known = textWorkers.get(file);
+  if (known) return known;
+  const loading = loadTexts().then(({ [file]: text }) => {
+    if (text === undefined) throw new Error(`the worker ${file} cannot be loaded`);
+    return text;
+  });
+  textWorkers.set(file, loading);
+  return loading;
+}
+
+/** Undefined if the URL is not valid here, or belongs to another origin. */
+function madeFromFile(file: string): PageWorker | undefined {
+  try {
+    return pageWorkers[file]?.();
+  } catch {
+    return undefined;
+  }
+}
+
+function workerOfText(text: string): PageWorker {
+  const { Worker, URL, Blob } = globalThis as unknown as {
+    Worker: new (url: string, options: object) => PageWorker;
+    URL: { createObjectURL(blob: object): string; revokeObjectURL(url: string): void };
+    Blob: new (parts: string[], options: object) => object;
+  };
+  const url = URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
+  const worker = new Worker(url, { type: 'module' });
+  setTimeout(() => URL.revokeObjectURL(url), TEXT_URL_MS);
+  return worker;
+}
+
+/** A worker reads its text soon after it was made. */
+const TEXT_URL_MS = 60_000;
 
 /** Runs a thread's work in this thread. Messages arrive after the call that posts them, as they do between threads. */
 function startHere(load: () => Promise<ThreadWork<never>>, start: ThreadStart): Thread {
@@ -290,13 +385,6 @@ function startHere(load: () => Promise<ThreadWork<never>>, start: ThreadStart): 
 }
 
 const workEnded = (): Error => new Error('the work of a thread has ended');
-
-interface PageThread {
-  onmessage: (event: { data: unknown }) => void;
-  onerror: (event: { message?: string }) => void;
-  postMessage(data: unknown): void;
-  terminate(): void;
-}
 
 interface PageThreadScope {
   onmessage: (event: { data: unknown }) => void;
