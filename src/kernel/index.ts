@@ -20,6 +20,7 @@ export { Expr, type ExprLike, lit } from './language/expr.js';
 export { type ItemContext, items } from './language/items.js';
 export * from './language/operations.js';
 export { Origin } from './language/origin.js';
+export { PackedBuffer, type PackedValue, RwPackedBuffer } from './language/packed-buffers.js';
 export { print } from './language/print.js';
 export { type FieldValues, fieldValues, JobParameters } from './language/params.js';
 export type { Buffers, Fields, Kernel, Signature, TraceOptions } from './language/signature.js';

@@ -11,7 +11,7 @@ import type {
 } from '../device.js';
 
 /** Contents of buffers, on the host's side. */
-export type Data = Uint8Array | Uint32Array | Int32Array | BigUint64Array | Float32Array | Float64Array;
+export type Data = Uint8Array | Uint16Array | Uint32Array | Int32Array | BigUint64Array | Float32Array | Float64Array;
 
 export interface LaunchSetup {
   readonly job?: FieldValues;

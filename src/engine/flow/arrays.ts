@@ -5,6 +5,8 @@ import type { Buffers } from '../../kernel/index.js';
 interface Arrays {
   readonly u8: Uint8Array;
   readonly u16: Uint16Array;
+  /** Bits: not every host has an array of such floats. */
+  readonly f16: Uint16Array;
   readonly u32: Uint32Array;
   readonly i32: Int32Array;
   readonly u64: BigUint64Array;
@@ -16,6 +18,7 @@ interface Arrays {
 const ARRAYS = {
   u8: Uint8Array,
   u16: Uint16Array,
+  f16: Uint16Array,
   u32: Uint32Array,
   i32: Int32Array,
   u64: BigUint64Array,

@@ -7,6 +7,7 @@ import {
   type RecordedBuffer,
   type RecordedFunction,
   type Recording,
+  storedAs,
 } from '../ir/recording.js';
 import { bytesOf, wordsOf } from '../language/types.js';
 import { malformed } from './bytes.js';
@@ -98,14 +99,14 @@ class Decoder extends DecodeContext {
       const name = this.#name();
       const kind = this.pick(bufferKinds, this.reader.byte(), 'kind of buffer');
       const type = this.pick(bufferTypes, this.reader.byte(), 'type of a buffer');
-      if ((kind === 'atomic' && type !== 'u32' && type !== 'u64') || (type === 'u8' && kind !== 'read'))
+      if (kind === 'atomic' && type !== 'u32' && type !== 'u64')
         throw malformed(`buffer ${name} is ${kind} ${type}`);
       return { name, kind, type };
     });
     checkDistinct(buffers);
     if (buffers.length > this.limits.buffers) throw overLimit('buffers', buffers.length, this.limits.buffers);
-    for (const [slot, { name, kind, type }] of buffers.entries())
-      this.buffers.push({ name, kind, type: type === 'u8' ? 'u32' : type, slot });
+    for (const [slot, buffer] of buffers.entries())
+      this.buffers.push({ name: buffer.name, ...storedAs(buffer), slot });
     return buffers;
   }
 

@@ -27,6 +27,8 @@ export const bufferTypeNumbers: Readonly<Record<RecordedBuffer['type'], number>>
   f32: 3,
   f64: 4,
   u8: 16,
+  u16: 17,
+  f16: 18,
 };
 
 export const bufferKindNumbers: Readonly<Record<RecordedBuffer['kind'], number>> = { read: 0, rw: 1, atomic: 2 };

@@ -1,15 +1,16 @@
 import type { AtomicOp, BufferDecl, Node, Place } from '../ir/program.js';
 import { Expr, type ExprLike, operand } from './expr.js';
 import { select } from './operations.js';
+import type { PackedBuffer, RwPackedBuffer } from './packed-buffers.js';
 import { currentTrace, Traced } from './trace.js';
-import { bytesOf, type Numeric, type Unsigned } from './types.js';
+import { bytesOf, type Numeric, type Packed, type Unsigned } from './types.js';
 
 /** A buffer's declaration in a signature. */
-export interface ReadSpec<T extends Numeric | 'u8' = Numeric | 'u8'> {
+export interface ReadSpec<T extends Numeric | Packed = Numeric | Packed> {
   readonly kind: 'read';
   readonly type: T;
 }
-export interface RwSpec<T extends Numeric = Numeric> {
+export interface RwSpec<T extends Numeric | Packed = Numeric | Packed> {
   readonly kind: 'rw';
   readonly type: T;
 }
@@ -19,8 +20,8 @@ export interface AtomicSpec<T extends Unsigned = Unsigned> {
 }
 export type BufferSpec = ReadSpec | RwSpec | AtomicSpec;
 
-export const read = <T extends Numeric | 'u8'>(type: T): ReadSpec<T> => ({ kind: 'read', type });
-export const rw = <T extends Numeric>(type: T): RwSpec<T> => ({ kind: 'rw', type });
+export const read = <T extends Numeric | Packed>(type: T): ReadSpec<T> => ({ kind: 'read', type });
+export const rw = <T extends Numeric | Packed>(type: T): RwSpec<T> => ({ kind: 'rw', type });
 /** Declares elements of u32 or, on devices that have such atomics, u64, for atomic access only, relaxed. */
 export function atomic<T extends Unsigned>(type: T): AtomicSpec<T>;
 /** Declares words for atomic access only: u32, relaxed. `atomic(u64)` declares u64, on devices that have such atomics. */
@@ -33,13 +34,15 @@ export type BufferOf<D> =
   // Types of elements are inferred, never compared: a kernel's own type parameter must not leave the answer open.
   D extends ReadSpec<infer T extends Numeric>
     ? ReadBuffer<T>
-    : D extends ReadSpec<'u8'>
-      ? ByteBuffer
-      : D extends RwSpec<infer T>
+    : D extends ReadSpec<infer P extends Packed>
+      ? PackedBuffer<P>
+      : D extends RwSpec<infer T extends Numeric>
         ? RwBuffer<T>
-        : D extends AtomicSpec<infer T>
-          ? AtomicBuffer<T>
-          : never;
+        : D extends RwSpec<infer P extends Packed>
+          ? RwPackedBuffer<P>
+          : D extends AtomicSpec<infer T>
+            ? AtomicBuffer<T>
+            : never;
 
 /** A view of a buffer from a given quad (four elements) on. A view of the whole buffer has no base. */
 export class View extends Traced {
@@ -180,26 +183,6 @@ export class RwBuffer<T extends Numeric> extends TypedView<T> {
     for (const node of nodes) trace.checkUse(node);
     trace.checkEffect('a store');
     trace.add({ kind: 'store', place: this.place(index), values: nodes });
-  }
-}
-
-/** A read-only view of bytes in words: byte i is bits 8·(i mod 4) of word i / 4. */
-export class ByteBuffer extends View {
-  /** The number of bytes of the buffer that is bound, in whole words, at most 2^32 − 1. */
-  get length(): Expr<'u32'> {
-    return this.elementCount(4);
-  }
-
-  at(index: ExprLike<'u32'>): Expr<'u32'> {
-    const i = operand('u32', index);
-    const at = new Expr('u32', i.node);
-    const word = new ReadBuffer<'u32'>(this.decl, this.base).at(at.shr(2));
-    return word.shr(at.and(3).shl(3)).and(0xff);
-  }
-
-  /** Returns the buffer from a quad of words (16 bytes) on. */
-  slice(firstQuad: ExprLike<'u32'> | ExprLike<'u64'>): ByteBuffer {
-    return new ByteBuffer(this.decl, this.sliceBase(firstQuad));
   }
 }
 

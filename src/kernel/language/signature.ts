@@ -3,15 +3,16 @@ import { MillraceError } from '../error.js';
 import { checkProgram } from '../ir/check.js';
 import type { KernelLimits } from '../ir/limits.js';
 import type { BufferDecl, Field, Node, Program } from '../ir/program.js';
-import { type Recording, recordBodies } from '../ir/recording.js';
+import { type Recording, recordBodies, storedAs } from '../ir/recording.js';
 import { unusedBools } from '../ir/unused.js';
 import { rowAndColumn } from '../std/number/div-mod.js';
-import { AtomicBuffer, type BufferOf, type BufferSpec, ByteBuffer, ReadBuffer, RwBuffer } from './buffers.js';
+import { AtomicBuffer, type BufferOf, type BufferSpec, ReadBuffer, RwBuffer } from './buffers.js';
 import { Expr, type ExprLike, operand } from './expr.js';
 import { u64Of } from './operations.js';
 import { callers } from './origin.js';
+import { PackedBuffer, RwPackedBuffer } from './packed-buffers.js';
 import { Trace, withTrace } from './trace.js';
-import type { Scalar } from './types.js';
+import { isPacked, type Scalar } from './types.js';
 
 /** Named values: a type, or `[type, n]` for n of them. */
 export type Fields = Readonly<Record<string, Scalar | readonly [Scalar, number]>>;
@@ -223,14 +224,15 @@ function bufferDecls(buffers: Buffers): BufferDecl[] {
         message: 'a buffer cannot be called ring',
         advice: 'choose another name: the ring of hits has this one',
       });
-    return { name, kind: spec.kind, type: spec.type === 'u8' ? 'u32' : spec.type, slot };
+    return { name, ...storedAs(spec), slot };
   });
 }
 
 function bufferView(decl: BufferDecl, spec: BufferSpec | undefined): unknown {
+  if (spec && isPacked(spec.type))
+    return spec.kind === 'rw' ? new RwPackedBuffer(decl, spec.type) : new PackedBuffer(decl, spec.type);
   if (decl.kind === 'atomic') return new AtomicBuffer(decl);
-  if (decl.kind === 'rw') return new RwBuffer(decl);
-  return spec?.type === 'u8' ? new ByteBuffer(decl) : new ReadBuffer(decl);
+  return decl.kind === 'rw' ? new RwBuffer(decl) : new ReadBuffer(decl);
 }
 
 function tracedFields(

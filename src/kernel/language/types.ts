@@ -15,8 +15,13 @@ export const u64 = 'u64';
 export const f32 = 'f32';
 export const f64 = 'f64';
 export const bool = 'bool';
-/** A type for buffers only: `read(u8)` is a view of words for reading bytes. */
+/** Types for buffers only: elements of words. Values are u32, those of f16 are f32. */
+export type Packed = 'u8' | 'u16' | 'f16';
 export const u8 = 'u8';
+export const u16 = 'u16';
+export const f16 = 'f16';
+
+export const isPacked = (type: string): type is Packed => type === 'u8' || type === 'u16' || type === 'f16';
 
 /** A value on the host: u32 and i32 are exact numbers in range, f32 is already rounded. */
 export type Value = number | bigint | boolean;

@@ -139,6 +139,71 @@ const bytes: Case = {
     }),
 };
 
+/** Neighbours in one word are stored by different items, and elements beside them stay as they are. */
+const packed: Case = {
+  name: 'memory/packed: stores of u8, u16 and f16 beside each other',
+  run: (device) =>
+    inAllVariants(device, async (rig, options) => {
+      const kernel = items(
+        'packed',
+        { buffers: { bytes: rw('u8'), pairs: rw('u16'), halves: rw('f16'), from: read('f16'), out: rw('f32') } },
+        ({ item, buffers }) => {
+          when(item.rem(5).ne(3), () => {
+            buffers.bytes.set(item, item.mul(37).add(250));
+            buffers.pairs.set(item, item.mul(4099).add(buffers.pairs.at(item)));
+            buffers.halves.slice(1).set(item, item.to('f32').mul(1025 / 1024));
+          });
+          buffers.out.set(item, buffers.from.at(item.add(1)));
+        },
+      );
+      const bytes = new Uint8Array(COUNT + 1).fill(7);
+      const pairs = new Uint16Array(COUNT + 1).fill(1000);
+      const halves = new Uint16Array(COUNT + 9).fill(0x5555);
+      const from = Uint16Array.from({ length: COUNT + 1 }, (_, i) => halfOf(i * 0.7 - 9));
+      const { buffers } = await rig.run(await rig.device.compile(kernel, options), {
+        count: COUNT,
+        buffers: { bytes, pairs, halves, from, out: new Float32Array(COUNT) },
+      });
+      const isStored = (i: number): boolean => i >= 0 && i < COUNT && i % 5 !== 3;
+      expectEqual(
+        'bytes',
+        buffers.bytes,
+        Array.from(bytes, (old, i) => (isStored(i) ? (i * 37 + 250) % 256 : old)),
+      );
+      expectEqual(
+        'pairs',
+        buffers.pairs,
+        Array.from(pairs, (old, i) => (isStored(i) ? (i * 4099 + 1000) % 65_536 : old)),
+      );
+      expectEqual(
+        'halves',
+        buffers.halves,
+        Array.from(halves, (old, i) => (isStored(i - 8) ? halfOf(((i - 8) * 1025) / 1024) : old)),
+      );
+      expectEqual(
+        'loads',
+        buffers.out,
+        Array.from({ length: COUNT }, (_, i) => floatOf(from[i + 1] as number)),
+      );
+    }),
+};
+
+/** The float of 16 bits. */
+const floatOf = (bits: number): number => {
+  const [sign, exponent, fraction] = [bits & 0x8000 ? -1 : 1, (bits >> 10) & 31, bits & 1023];
+  return sign * (exponent === 0 ? fraction * 2 ** -24 : (1024 + fraction) * 2 ** (exponent - 25));
+};
+
+/** The nearest float of 16 bits, found by trying all that are finite; the even one of two. */
+const halfOf = (value: number): number => {
+  let best = 0;
+  for (let bits = 0; bits < 0x7c00; bits++) {
+    const [distance, least] = [bits, best].map((each) => Math.abs(floatOf(each) - Math.abs(value))) as [number, number];
+    if (distance < least || (distance === least && bits % 2 === 0)) best = bits;
+  }
+  return value < 0 ? best | 0x8000 : best;
+};
+
 const slices: Case = {
   name: 'memory/slices: u32 and u64 bases, of slices, of cells',
   run: (device) =>
@@ -260,4 +325,4 @@ const tails: Case = {
   },
 };
 
-export const memory: readonly Case[] = [...numeric.map(copies), bytes, slices, large, tails, lengths];
+export const memory: readonly Case[] = [...numeric.map(copies), bytes, packed, slices, large, tails, lengths];
