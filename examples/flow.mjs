@@ -37,7 +37,7 @@ const primes = flow({
   reap: (piece, { ring }) => {
     const hits = hitsIn(piece, ring('found'));
     if (hits instanceof Overflow) return hits;
-    return hits.map(({ prime }) => ({ index: BigInt(prime) })).sort((a, b) => Number(a.index - b.index));
+    return hits.map(({ prime }) => ({ index: BigInt(Number(prime)) })).sort((a, b) => Number(a.index - b.index));
   },
 });
 

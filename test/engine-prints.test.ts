@@ -1,10 +1,22 @@
 import { describe, expect, test } from 'vitest';
-import { listDevices, openDevice } from '../src/device/registry.js';
-import { Engine } from '../src/engine/engine.js';
-import type { OnPrint, Printed } from '../src/engine/flow/prints.js';
-import { run } from '../src/engine/makers/run-kernel.js';
-import { search } from '../src/engine/makers/search.js';
-import { f64, i32, items, MAX_PRINTS, print, rw, u32, u64, when } from '../src/kernel/index.js';
+import {
+  Engine,
+  f64,
+  i32,
+  items,
+  listDevices,
+  MAX_PRINTS,
+  type OnPrint,
+  openDevice,
+  type Printed,
+  print,
+  run,
+  rw,
+  search,
+  u32,
+  u64,
+  when,
+} from '../src/index.js';
 import { isShort } from './tier.js';
 
 /** `print` in kernels, on every device that is here. */

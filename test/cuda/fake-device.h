@@ -112,6 +112,19 @@ static int __syncthreads_or(int value) {
   __syncthreads();
   return fake_told;
 }
+// Integers only. All threads shuffle at the same time, as a barrier demands.
+static _Thread_local unsigned long long fake_lanes[FAKE_MOST];
+static unsigned long long fake_shuffle(unsigned long long value, unsigned from) {
+  fake_lanes[fake_at] = value;
+  __syncthreads();
+  const unsigned long long result = fake_lanes[from];
+  __syncthreads();
+  return result;
+}
+#define __shfl_xor_sync(mask, value, by) ((__typeof__(value))fake_shuffle((unsigned long long)(value), fake_at ^ (by)))
+#define __shfl_up_sync(mask, value, by) \
+  ((__typeof__(value))fake_shuffle((unsigned long long)(value), fake_at % 32 < (by) ? fake_at : fake_at - (by)))
+
 static void fake_thread(void) {
   fake_call(fake_params);
   fake_done[fake_at] = 1;

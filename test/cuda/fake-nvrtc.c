@@ -96,7 +96,7 @@ static char *compile(Program *p, const char *entry, char types[64][128], int cou
   text = replaced(text, "asm volatile(\"mov.u64 %0, %%globaltimer;\" : \"=l\"", "FAKE_TIME(");
   text = replaced(text, "asm volatile(", "FAKE_ASM(");
   FILE *file = fopen(path, "w");
-  fprintf(file, "#define FAKE_BARRIERS %d\n#define FAKE_QUEUE %d\n#include \"%s\"\n#line 1 \"kernel.cu\"\n%s\n", strstr(text, "__syncthreads()") != NULL, !strcmp(entry, QUEUE_ENTRY), getenv("FAKE_NVRTC_HEADER"), text);
+  fprintf(file, "#define FAKE_BARRIERS %d\n#define FAKE_QUEUE %d\n#include \"%s\"\n#line 1 \"kernel.cu\"\n%s\n", strstr(text, "__syncthreads()") || strstr(text, "__shfl"), !strcmp(entry, QUEUE_ENTRY), getenv("FAKE_NVRTC_HEADER"), text);
   fprintf(file, "static void fake_call(void **p) { %s(", entry);
   for (int i = 0; i < count; i++) fprintf(file, "%s*(%s*)p[%d]", i ? ", " : "", types[i], i);
   fprintf(file, "); }\n");

@@ -40,7 +40,9 @@ export function explain(task: Task, index: bigint): Explanation {
   };
   runItem(task, index, {
     before: (statement, valueOf) => {
-      if (statement.kind === 'when') show(statement, formatValue(valueOf(statement.condition)), false);
+      if (statement.kind !== 'when') return;
+      show(statement, formatValue(valueOf(statement.condition)), false);
+      lastPlace = ''; // what the branch does on the same line is another row
     },
     round: (statement, valueOf) => {
       if ('index' in statement) show(statement, `round ${formatValue(valueOf(statement.index))}`, true);
@@ -48,7 +50,7 @@ export function explain(task: Task, index: bigint): Explanation {
     after: (statement, valueOf) => {
       if (statement.kind === 'emit') hits++;
       const value = valueText(statement, program, valueOf);
-      if (value !== undefined) show(statement, value, statement.kind === 'emit');
+      if (value !== undefined) show(statement, value, false);
     },
   });
   return { lines, omitted, hits };

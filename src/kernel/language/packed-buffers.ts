@@ -1,6 +1,6 @@
+import { floatOfHalf, halfOfFloat } from '../std/number/half.js';
 import { AtomicBuffer, ReadBuffer, View } from './buffers.js';
 import { Expr, type ExprLike, lit, operand } from './expr.js';
-import { floatOfHalf, halfOfFloat } from './half.js';
 import type { Packed } from './types.js';
 
 /** The type of an element's value: floats of 16 bits are computed with as f32. */

@@ -4,7 +4,7 @@ import { cSyntax } from '../c/c-like.js';
 import { cLiteral } from '../c/literal.js';
 import { bufferName } from '../names.js';
 import { cFamily, type Helper, helperBody, type OperationTable } from './forms.js';
-import type { EntryForms, GpuLanguage, MemoryForms } from './language.js';
+import type { EntryForms, GpuLanguage, MemoryForms, SubgroupForms } from './language.js';
 import { type GpuLayout, hasLongLoop, sizeOf } from './layout.js';
 
 /** Returns the language CUDA C++ for nvcc and NVRTC, from compute capability 7.0. */
@@ -19,8 +19,16 @@ export function cudaLanguage(): GpuLanguage {
     nativeBodies: true,
     memory,
     entry,
+    subgroups,
   };
 }
+
+/** A warp. Every thread of the workgroup takes part. */
+const subgroups: SubgroupForms = {
+  size: 32,
+  swapped: (value, by) => `__shfl_xor_sync(0xffffffffu, ${value}, ${by})`,
+  before: (value, by) => `__shfl_up_sync(0xffffffffu, ${value}, ${by})`,
+};
 
 export const cArguments = ({ args }: Helper): string => args.map((type, i) => `${type} ${'abcd'[i]}`).join(', ');
 

@@ -16,6 +16,18 @@ export interface GpuLanguage {
   readonly nativeBodies: boolean;
   readonly memory: MemoryForms;
   readonly entry: EntryForms;
+  /** Absent if the language has no subgroups that every device supports. */
+  readonly subgroups?: SubgroupForms;
+}
+
+/** Threads that exchange values without memory and barriers. All threads of the workgroup must get there. */
+export interface SubgroupForms {
+  /** Threads of a subgroup. */
+  readonly size: number;
+  /** Returns the value of the thread whose number differs in the bit `by`. */
+  swapped(value: string, by: number): string;
+  /** Returns the value of the thread `by` places before; of no use to the first `by` threads. */
+  before(value: string, by: number): string;
 }
 
 /** Forms of memory access. `at` is text: the number of an element, or of a quad where stated. */

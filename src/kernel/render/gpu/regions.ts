@@ -1,7 +1,8 @@
 import { SUM_PARTIALS } from '../../ir/program.js';
+import { isInteger } from '../../language/types.js';
 import type { RegionPrinter, RegionStatement } from '../c/c-like.js';
 import type { OperationPrinter } from './forms.js';
-import type { GpuLanguage } from './language.js';
+import type { GpuLanguage, SubgroupForms } from './language.js';
 import { type GpuLayout, partialsName, TOTALS_NAME } from './layout.js';
 import type { ThreadScope } from './memory.js';
 
@@ -14,6 +15,8 @@ export class GpuRegions {
   readonly #forms: OperationPrinter;
   readonly #scope: ThreadScope;
   readonly #threads: number;
+  /** Defined if the threads are whole subgroups. */
+  readonly #subgroups: SubgroupForms | undefined;
   #regions = 0;
 
   constructor(language: GpuLanguage, layout: GpuLayout, forms: OperationPrinter, scope: ThreadScope) {
@@ -21,6 +24,8 @@ export class GpuRegions {
     this.#forms = forms;
     this.#scope = scope;
     this.#threads = layout.shape.workgroup;
+    const { subgroups } = language;
+    this.#subgroups = subgroups && this.#threads % subgroups.size === 0 ? subgroups : undefined;
   }
 
   print(statement: RegionStatement, printer: RegionPrinter): void {
@@ -36,7 +41,8 @@ export class GpuRegions {
         printer.braces('if (thread == 0u)', () => this.#inside(printer));
         return;
       case 'sum':
-        this.#sum(statement, printer);
+        if (this.#subgroups && isInteger(statement.result.type)) this.#integerSum(statement, printer, this.#subgroups);
+        else this.#sum(statement, printer);
         return;
       case 'scan':
         this.#scan(statement, printer);
@@ -86,6 +92,36 @@ export class GpuRegions {
     printer.line(syntax.constant(typeName, printer.define(statement.result), memory.uniformLoad(`${partials}[0]`)));
   }
 
+  /** A sum of integers has one result in any order: each thread adds its indices, each subgroup its threads. */
+  #integerSum(
+    statement: Extract<RegionStatement, { kind: 'sum' }>,
+    printer: RegionPrinter,
+    subgroups: SubgroupForms,
+  ): void {
+    const sum = `sum${this.#regions++}`;
+    const { type } = statement.result;
+    const { syntax, literal } = this.#language;
+    const typeName = this.#language.typeName(type);
+    const partials = partialsName(type);
+    const add = (a: string, b: string) => `${a} = ${this.#forms.apply(`add_${type}`, [a, b])};`;
+    const count = printer.uniform(statement.count);
+    const index = printer.define(statement.index);
+    printer.line(syntax.variable(typeName, sum, literal(type, type === 'u64' ? 0n : 0)));
+    this.#stride(printer, index, 'thread', count, this.#threads, () => {
+      this.#inside(printer);
+      printer.line(add(sum, printer.uniform(statement.value)));
+    });
+    for (let by = subgroups.size / 2; by >= 1; by /= 2) printer.line(add(sum, subgroups.swapped(sum, by)));
+    const groups = this.#threads / subgroups.size;
+    if (groups > 1) {
+      printer.line(`if (thread % ${subgroups.size}u == 0u) { ${partials}[thread / ${subgroups.size}u] = ${sum}; }`);
+      this.#wait(printer);
+      printer.line(`${sum} = ${partials}[0];`);
+      for (let group = 1; group < groups; group++) printer.line(add(sum, `${partials}[${group}]`));
+    }
+    printer.line(syntax.constant(typeName, printer.define(statement.result), sum));
+  }
+
   /** Each thread adds up a piece, the pieces' totals are summed in doubling steps, then each thread fills its piece. */
   #scan({ near, length, result }: Extract<RegionStatement, { kind: 'scan' }>, printer: RegionPrinter): void {
     const number = this.#regions++;
@@ -99,27 +135,51 @@ export class GpuRegions {
       this.#forms.apply('select_u32', [condition, yes, no]);
     const smaller = (a: string) => select(`(${a} < ${length}u)`, a, `${length}u`);
     const over = (inner: () => void) => printer.braces(syntax.loop(at, from, `${at} < ${to}`, `${at}++`), inner);
-    const lastTotal = `${TOTALS_NAME}[${this.#threads - 1}]`;
 
     printer.line(syntax.constant(word, from, smaller(`(thread * ${piece}u)`)));
     printer.line(syntax.constant(word, to, smaller(`(thread * ${piece}u + ${piece}u)`)));
     printer.line(syntax.variable(word, before, '0u'));
     over(() => printer.line(`${before} += ${memory.read(near, at)};`));
-    printer.line(`${TOTALS_NAME}[thread] = ${before};`);
-    this.#wait(printer);
-    printer.braces(syntax.loop(step, '1u', `${step} < ${this.#threads}u`, `${step} *= 2u`), () => {
-      printer.line(syntax.variable(word, add, '0u'));
-      printer.line(`if (thread >= ${step}) { ${add} = ${TOTALS_NAME}[thread - ${step}]; }`);
+    let total: string;
+    if (this.#subgroups) {
+      total = `total${number}`;
+      this.#addBefore(printer, before, total, step, this.#subgroups);
+    } else {
+      total = memory.uniformLoad(`${TOTALS_NAME}[${this.#threads - 1}]`);
+      printer.line(`${TOTALS_NAME}[thread] = ${before};`);
       this.#wait(printer);
-      printer.line(`${TOTALS_NAME}[thread] += ${add};`);
-      this.#wait(printer);
-    });
-    printer.line(`${before} = ${TOTALS_NAME}[thread] - ${before};`);
+      printer.braces(syntax.loop(step, '1u', `${step} < ${this.#threads}u`, `${step} *= 2u`), () => {
+        printer.line(syntax.variable(word, add, '0u'));
+        printer.line(`if (thread >= ${step}) { ${add} = ${TOTALS_NAME}[thread - ${step}]; }`);
+        this.#wait(printer);
+        printer.line(`${TOTALS_NAME}[thread] += ${add};`);
+        this.#wait(printer);
+      });
+      printer.line(`${before} = ${TOTALS_NAME}[thread] - ${before};`);
+    }
     over(() => {
       printer.line(syntax.constant(word, add, memory.read(near, at)));
       printer.line(memory.write(near, at, before));
       printer.line(`${before} += ${add};`);
     });
-    printer.line(syntax.constant(word, printer.define(result), memory.uniformLoad(lastTotal)));
+    printer.line(syntax.constant(word, printer.define(result), total));
+  }
+
+  /** Replaces each thread's sum, in `before`, by the sum of all threads before it. Defines `total`, the sum of all. */
+  #addBefore(printer: RegionPrinter, before: string, total: string, own: string, subgroups: SubgroupForms): void {
+    const { size } = subgroups;
+    const { syntax } = this.#language;
+    const word = this.#language.typeName('u32');
+    printer.line(syntax.constant(word, own, before));
+    for (let by = 1; by < size; by *= 2)
+      printer.line(
+        `{ ${syntax.constant(word, 'other', subgroups.before(before, by))} if (thread % ${size}u >= ${by}u) ${before} += other; }`,
+      );
+    printer.line(`if (thread % ${size}u == ${size - 1}u) { ${TOTALS_NAME}[thread / ${size}u] = ${before}; }`);
+    this.#wait(printer);
+    printer.line(syntax.variable(word, total, '0u'));
+    printer.line(`${before} -= ${own};`);
+    for (let group = 0; group < this.#threads / size; group++)
+      printer.line(`if (thread / ${size}u == ${group}u) ${before} += ${total}; ${total} += ${TOTALS_NAME}[${group}];`);
   }
 }

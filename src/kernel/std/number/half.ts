@@ -1,6 +1,5 @@
-import type { Expr } from './expr.js';
-import { lit } from './expr.js';
-import { select } from './operations.js';
+import { type Expr, lit } from '../../language/expr.js';
+import { select } from '../../language/operations.js';
 
 /** Conversions between f32 and the bits of a float of 16 bits (IEEE 754 binary16), exact on every target. */
 

@@ -1,9 +1,9 @@
-import { MAX_PRINTS, PRINT_HEADER_WORDS, PRINT_RECORD_WORDS } from '../ir/prints.js';
-import { AtomicBuffer } from './buffers.js';
-import { when } from './control.js';
-import { Expr } from './expr.js';
-import { currentTrace } from './trace.js';
-import type { Numeric, Scalar } from './types.js';
+import { MAX_PRINTS, PRINT_HEADER_WORDS, PRINT_RECORD_WORDS } from '../../ir/prints.js';
+import { AtomicBuffer } from '../../language/buffers.js';
+import { when } from '../../language/control.js';
+import { Expr } from '../../language/expr.js';
+import { currentTrace } from '../../language/trace.js';
+import type { Numeric, Scalar } from '../../language/types.js';
 
 /**
  * Shows a value while a kernel is being developed: the engine reports label, value, index and line when the chunk is
