@@ -35,6 +35,9 @@ const { rounds } = await run(mandelbrot, {
   job: { width, scale, left: -0.7 - (scale * width) / 2, top: -1.2 },
   buffers: { rounds: width * height },
 });
-writeFileSync(file, Buffer.concat([Buffer.from(`P5 ${width} ${height} 255\n`), Uint8Array.from(rounds, (n) => 255 - n)]));
+writeFileSync(
+  file,
+  Buffer.concat([Buffer.from(`P5 ${width} ${height} 255\n`), Uint8Array.from(rounds, (n) => 255 - n)]),
+);
 const inside = rounds.reduce((sum, n) => sum + (n === ROUNDS ? 1 : 0), 0);
 console.log(`${file}: ${width} × ${height}, ${((100 * inside) / rounds.length).toFixed(1)} % inside`);

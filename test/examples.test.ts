@@ -85,14 +85,17 @@ test.skipIf(isShort)('image: the Mandelbrot set', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-image-'));
   try {
     const file = join(folder, 'small.pgm');
-    expect((await run('image', file, '48', '32', 'wasm')).toString()).toMatch(/small\.pgm: 48 × 32, \d+\.\d % inside\n$/);
+    expect((await run('image', file, '48', '32', 'wasm')).toString()).toMatch(
+      /small\.pgm: 48 × 32, \d+\.\d % inside\n$/,
+    );
     const bytes = readFileSync(file);
     expect(bytes.subarray(0, 13).toString()).toBe('P5 48 32 255\n');
     const scale = 2.4 / 32;
     const wanted = Array.from({ length: 48 * 32 }, (_, at) => {
       const [cx, cy] = [(at % 48) * scale + (-0.7 - (scale * 48) / 2), Math.floor(at / 48) * scale - 1.2];
       let [zx, zy, rounds] = [0, 0, 0];
-      while (zx * zx + zy * zy < 4 && rounds < 255) [zx, zy, rounds] = [zx * zx - zy * zy + cx, zx * zy * 2 + cy, rounds + 1];
+      while (zx * zx + zy * zy < 4 && rounds < 255)
+        [zx, zy, rounds] = [zx * zx - zy * zy + cx, zx * zy * 2 + cy, rounds + 1];
       return 255 - rounds;
     });
     expect([...bytes.subarray(13)]).toEqual(wanted);

@@ -22,11 +22,13 @@ interface Block {
   readonly output: string | undefined;
 }
 
-const found = [...guide.matchAll(/^```(\w+) ?(\S*)\n([\s\S]*?)^```$/gm)].map(([, language = '', file = '', code = '']) => ({
-  language,
-  file,
-  code,
-}));
+const found = [...guide.matchAll(/^```(\w+) ?(\S*)\n([\s\S]*?)^```$/gm)].map(
+  ([, language = '', file = '', code = '']) => ({
+    language,
+    file,
+    code,
+  }),
+);
 const blocks: Block[] = found.flatMap((block, at) => {
   const next = found[at + 1];
   return block.language === 'text' ? [] : { ...block, output: next?.language === 'text' ? next.code : undefined };

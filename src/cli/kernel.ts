@@ -32,7 +32,9 @@ export function kernelCommand(): Command {
     .description("a kernel's generated text; CPU text is for this machine's CPU")
     .argument('<name>', NAME)
     .addOption(
-      valueOption('--target <target>', 'the language to show, or all').choices([...targets, 'all']).default('c'),
+      valueOption('--target <target>', 'the language to show, or all')
+        .choices([...targets, 'all'])
+        .default('c'),
     )
     .addOption(valueOption('--lanes <n>', 'lanes of a gang').argParser(wholeNumberParser(1, 64)))
     .addOption(flag('--no-hoist', 'keep job and chunk values in the kernel'))
@@ -98,7 +100,8 @@ async function show({ output, options, args: [name = ''] }: Call<ShowOptions>): 
     return { exit: Exit.ok, answer: { kernel: name, target, text } };
   }
   const texts = targets.map((each) => ({ target: each, ...textOrReason(kernel, { ...how, target: each }) }));
-  for (const { target: each, text, reason } of texts) output.data(`==> ${each} <==\n${(text ?? reason ?? '').trimEnd()}\n`);
+  for (const { target: each, text, reason } of texts)
+    output.data(`==> ${each} <==\n${(text ?? reason ?? '').trimEnd()}\n`);
   return { exit: Exit.ok, answer: { kernel: name, target, texts } };
 }
 

@@ -14,6 +14,7 @@ export {
   Overflow,
   type ReapContext,
 } from './flow/flow.js';
+export type { OnPrint, Printed } from './flow/prints.js';
 export { type Hit, hitsIn } from './flow/ring.js';
 export type { InputValues, OutputValues } from './flow/values.js';
 export type { Backlog, Canary, CheckResult, DeliveredResult, Job } from './job.js';
@@ -22,7 +23,6 @@ export { type GenerateOptions, generate, type Row } from './makers/generate.js';
 export { type ReduceOptions, type ReducePart, reduce } from './makers/reduce.js';
 export type { Indexed, SearchMode } from './makers/reorder-buffer.js';
 export type { InputRows } from './makers/row-source.js';
-export type { OnPrint, Printed } from './flow/prints.js';
 export { type RunOptions, type RunResult, run } from './makers/run-kernel.js';
 export {
   type FlowCanary,

@@ -6,10 +6,10 @@ export { type GpuOptions, type GpuTarget, type LoweredGpuKernel, lowerAhead, low
 export { type DecodeKernelOptions, decodeKernel, type EncodeKernelOptions, encodeKernel } from './codec/index.js';
 export { type ErrorCode, type ErrorDetails, MillraceError } from './error.js';
 export { checkProgram } from './ir/check.js';
-export { MAX_PRINTS, PRINT_BUFFER, PRINT_BYTES, type PrintCall, type PrintedValue, printedIn } from './ir/prints.js';
 export { type InterpretObserver, type InterpretOptions, interpret } from './ir/interpret.js';
 export { defaultKernelLimits, type KernelLimits } from './ir/limits.js';
 export type { OperationClass } from './ir/ops.js';
+export { MAX_PRINTS, PRINT_BUFFER, PRINT_BYTES, type PrintCall, type PrintedValue, printedIn } from './ir/prints.js';
 export type { BufferDecl, Field, HoistedProgram, NativeShape, Node, Program } from './ir/program.js';
 export type { Recording } from './ir/recording.js';
 export { type KernelStats, kernelStats, type OperationCounts, type TargetStats } from './ir/stats.js';

@@ -39,17 +39,17 @@ export function explain(task: Task, index: bigint): Explanation {
     lastPlace = place;
   };
   runItem(task, index, {
-    before: (statement, valueOf) => {
+    before: (statement, read) => {
       if (statement.kind !== 'when') return;
-      show(statement, formatValue(valueOf(statement.condition)), false);
+      show(statement, formatValue(read(statement.condition)), false);
       lastPlace = ''; // what the branch does on the same line is another row
     },
-    round: (statement, valueOf) => {
-      if ('index' in statement) show(statement, `round ${formatValue(valueOf(statement.index))}`, true);
+    round: (statement, read) => {
+      if ('index' in statement) show(statement, `round ${formatValue(read(statement.index))}`, true);
     },
-    after: (statement, valueOf) => {
+    after: (statement, read) => {
       if (statement.kind === 'emit') hits++;
-      const value = valueText(statement, program, valueOf);
+      const value = valueText(statement, program, read);
       if (value !== undefined) show(statement, value, false);
     },
   });
@@ -150,30 +150,26 @@ const RING_RECORDS = 64;
 const isUsers = ({ origin }: Statement): boolean => origin.frames.some(({ owner }) => owner === 'user');
 
 /** The value that a statement computes or stores; undefined if it has none of interest. */
-function valueText(
-  statement: Statement,
-  { hit }: Program,
-  valueOf: (node: Node) => Value,
-): string | undefined {
-  const list = (nodes: readonly Node[]): string => nodes.map((node) => formatValue(valueOf(node))).join(', ');
+function valueText(statement: Statement, { hit }: Program, read: (node: Node) => Value): string | undefined {
+  const list = (nodes: readonly Node[]): string => nodes.map((node) => formatValue(read(node))).join(', ');
   switch (statement.kind) {
     case 'let':
-      return formatValue(valueOf(statement.node));
+      return formatValue(read(statement.node));
     case 'get':
     case 'sum':
     case 'scan':
-      return formatValue(valueOf(statement.result));
+      return formatValue(read(statement.result));
     case 'cell':
     case 'set':
-      return formatValue(valueOf(statement.value));
+      return formatValue(read(statement.value));
     case 'load':
       return list(statement.results);
     case 'store':
       return list(statement.values);
     case 'atomic':
-      return statement.result && `${formatValue(valueOf(statement.result))} before`;
+      return statement.result && `${formatValue(read(statement.result))} before`;
     case 'break':
-      return formatValue(valueOf(statement.condition));
+      return formatValue(read(statement.condition));
     case 'return':
       return 'the item ends';
     case 'emit': {

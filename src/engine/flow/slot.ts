@@ -114,7 +114,9 @@ class DeviceSlot<Result, Name extends string> implements FlowSlot<Result> {
     const { base = 0n, chunk = {}, ring, buffers: named = {} } = step;
     const buffers: Record<string, DeviceBuffer> = {};
     for (const { name, prints } of job.program.bindings)
-      buffers[name] = (prints && this.#memory.prints.get(step.kernel)?.buffer) ?? this.#buffer((Object.hasOwn(named, name) ? named[name] : undefined) ?? name);
+      buffers[name] =
+        (prints && this.#memory.prints.get(step.kernel)?.buffer) ??
+        this.#buffer((Object.hasOwn(named, name) ? named[name] : undefined) ?? name);
     const count =
       typeof step.count === 'number' ? step.count : { ...step.count, buffer: this.#buffer(step.count.buffer) };
     if (ring === undefined) this.#stream.launch({ job, base, chunk, count, buffers });

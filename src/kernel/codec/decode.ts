@@ -99,14 +99,12 @@ class Decoder extends DecodeContext {
       const name = this.#name();
       const kind = this.pick(bufferKinds, this.reader.byte(), 'kind of buffer');
       const type = this.pick(bufferTypes, this.reader.byte(), 'type of a buffer');
-      if (kind === 'atomic' && type !== 'u32' && type !== 'u64')
-        throw malformed(`buffer ${name} is ${kind} ${type}`);
+      if (kind === 'atomic' && type !== 'u32' && type !== 'u64') throw malformed(`buffer ${name} is ${kind} ${type}`);
       return { name, kind, type };
     });
     checkDistinct(buffers);
     if (buffers.length > this.limits.buffers) throw overLimit('buffers', buffers.length, this.limits.buffers);
-    for (const [slot, buffer] of buffers.entries())
-      this.buffers.push({ name: buffer.name, ...storedAs(buffer), slot });
+    for (const [slot, buffer] of buffers.entries()) this.buffers.push({ name: buffer.name, ...storedAs(buffer), slot });
     return buffers;
   }
 

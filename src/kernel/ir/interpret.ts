@@ -31,12 +31,12 @@ export interface InterpretOptions {
   readonly observer?: InterpretObserver;
 }
 
-/** Is told of each statement that an item executes. `valueOf` reads values that are known by then. */
+/** Is told of each statement that an item executes. `read` reads values that are known by then. */
 export interface InterpretObserver {
-  before?(statement: Statement, valueOf: (node: Node) => Value): void;
+  before?(statement: Statement, read: (node: Node) => Value): void;
   /** A round of a loop or region starts: its index is known. */
-  round?(statement: Statement, valueOf: (node: Node) => Value): void;
-  after?(statement: Statement, valueOf: (node: Node) => Value): void;
+  round?(statement: Statement, read: (node: Node) => Value): void;
+  after?(statement: Statement, read: (node: Node) => Value): void;
 }
 
 /**

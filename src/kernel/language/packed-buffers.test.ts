@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { interpret } from '../ir/interpret.js';
 import { read, rw } from './buffers.js';
 import { items } from './items.js';
-import { f16, f32, u16, u8 } from './types.js';
+import { f16, f32, u8, u16 } from './types.js';
 
 /** The conversions of f16, against arithmetic of doubles. test/conformance.test.ts runs packed buffers on every device. */
 const floatOf = (bits: number): number => {
@@ -31,7 +31,8 @@ describe('f16', () => {
     const x = Uint16Array.from({ length: 65_536 }, (_, bits) => bits);
     const y = new Float32Array(65_536);
     interpret(widen.trace(), { job: {}, count: 65_536, buffers: { x: bytesOf(x), y: bytesOf(y) } });
-    for (const [bits, value] of y.entries()) if (!Object.is(value, floatOf(bits))) expect([bits, value]).toEqual([bits, floatOf(bits)]);
+    for (const [bits, value] of y.entries())
+      if (!Object.is(value, floatOf(bits))) expect([bits, value]).toEqual([bits, floatOf(bits)]);
     const finite = [...y.entries()].filter(([, value]) => !Number.isNaN(value));
     expect(finite).toHaveLength(65_536 - 2 * 1023);
     expect(narrowed(finite.map(([, value]) => value))).toEqual(finite.map(([bits]) => bits));

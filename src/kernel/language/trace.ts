@@ -1,4 +1,5 @@
 import { type ErrorCode, MillraceError } from '../error.js';
+import { PRINT_BUFFER, type PrintCall } from '../ir/prints.js';
 import {
   type Block,
   type BufferDecl,
@@ -12,7 +13,6 @@ import {
   type TableDecl,
   ValueStage,
 } from '../ir/program.js';
-import { PRINT_BUFFER, type PrintCall } from '../ir/prints.js';
 import { isConstantTable, type RecordedFunction, type TraceEvent } from '../ir/recording.js';
 import { Origin } from './origin.js';
 import { bytesOf, type Scalar, type Value } from './types.js';

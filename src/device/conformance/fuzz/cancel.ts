@@ -54,8 +54,9 @@ export function cancelDifference(
   return undefined;
 }
 
-/** Other loops count their rounds. */
-const isHold = (loop: Statement): boolean => loop.kind === 'while' && loop.body.length === 0;
+/** Other loops count their rounds, unless they have none. */
+const isHold = (loop: Statement): boolean =>
+  loop.kind === 'while' && loop.body.length === 0 && loop.condition.op !== 'const';
 
 /** Returns the state of each item as text: its elements, its words of the tally, its hits. */
 function statesOf({ types }: Inputs, { buffers, ring }: Output, items: readonly number[]): string[] {

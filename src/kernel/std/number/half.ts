@@ -18,7 +18,10 @@ export function floatOfHalf(bits: Expr<'u32'>): Expr<'f32'> {
   const sign = bits.and(0x8000).shl(16);
   const magnitude = bits.and(0x7fff);
   const exponent = magnitude.shr(EXPONENT_SHIFT);
-  const subnormal = magnitude.to('f32').mul(2 ** -24).bits('u32');
+  const subnormal = magnitude
+    .to('f32')
+    .mul(2 ** -24)
+    .bits('u32');
   const normal = magnitude.shl(13).add(BIAS);
   const special = magnitude.shl(13).or(F32_INFINITY);
   const absolute = select(exponent.eq(0), subnormal, select(exponent.eq(31), special, normal));
@@ -35,10 +38,6 @@ export function halfOfFloat(value: Expr<'f32'>): Expr<'u32'> {
   const isOdd = magnitude.shr(13).and(1);
   const normal = magnitude.sub(BIAS).add(0xfff).add(isOdd).shr(13);
   const large = select(magnitude.gt(F32_INFINITY), lit('u32', HALF_NAN), HALF_INFINITY);
-  const rounded = select(
-    magnitude.lt(SMALLEST_NORMAL),
-    subnormal,
-    select(magnitude.ge(TOO_LARGE), large, normal),
-  );
+  const rounded = select(magnitude.lt(SMALLEST_NORMAL), subnormal, select(magnitude.ge(TOO_LARGE), large, normal));
   return rounded.or(sign);
 }
