@@ -40,7 +40,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-test('the package holds the build, the documents and no tests, measurements or source maps', () => {
+test('the package holds the build, the documents, the lint rules and no tests, measurements or source maps', () => {
   const paths = packed.files.map((file) => file.path);
   expect(paths).toEqual(
     expect.arrayContaining([
@@ -58,7 +58,7 @@ test('the package holds the build, the documents and no tests, measurements or s
   const stray = /\.(test|test-d|bench)\.|^(src|test|scripts)\/|\.source-digest$|\.map$|measurements|^docs\/releases/;
   expect(paths.filter((path) => stray.test(path))).toEqual([]);
   const top = new Set(paths.map((path) => path.split('/')[0]));
-  expect([...top].sort()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'dist', 'docs', 'package.json']);
+  expect([...top].sort()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'dist', 'docs', 'lint', 'package.json']);
 });
 
 test('the package can be published as it is', (ctx) => {
