@@ -46,7 +46,7 @@ function world(modules: Partial<Record<Kind, Partial<DeviceModule> | ProbeResult
     };
   });
   const order = [
-    { kind: 'cuda' },
+    { kind: 'cuda', processor: 'gpu' },
     { kind: 'opencl', processor: 'gpu' },
     { kind: 'native' },
     { kind: 'opencl' },
@@ -87,6 +87,16 @@ describe('auto', () => {
     const { asked, kinds } = world(modules);
     await kinds.open('auto');
     expect(asked).toEqual(wanted);
+  });
+
+  test('on a given processor, does not probe kinds that are on another', async () => {
+    const { asked, kinds } = world({
+      cuda: { infos: [info('cuda', 0)] },
+      opencl: gpu,
+      native: { reason: 'no compiler' },
+    });
+    const device = await kinds.open('auto', { processor: 'cpu' });
+    expect([...asked, device.info.id]).toEqual(['probe native', 'probe opencl', 'open opencl:1', 'opencl:1']);
   });
 
   test('reports every reason if there is no device', async () => {

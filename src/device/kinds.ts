@@ -8,6 +8,8 @@ import { thisEngine } from './wasm/engine.js';
 export interface OpenOptions {
   /** Worker threads of a CPU device. */
   readonly threads?: number;
+  /** `auto` chooses among the devices on this kind of processor only. */
+  readonly processor?: DeviceInfo['processor'];
   /** The most bytes that the device's buffers may take. */
   readonly memory?: number;
   /** The most streams that may be open at a time. */
@@ -198,12 +200,14 @@ export class DeviceKinds {
    */
   async #openBest(options: OpenOptions): Promise<Device> {
     const answers = new Map<string, ProbeResult>();
-    for (const preference of this.#order) {
+    const wanted = ({ processor }: Partial<DeviceInfo>): boolean =>
+      processor === undefined || options.processor === undefined || processor === options.processor;
+    for (const preference of this.#order.filter(wanted)) {
       const kind = this.#kinds.find(({ id }) => id === preference.kind);
       if (!kind) continue;
       const answer = answers.get(kind.id) ?? (await probeKind(kind, options));
       answers.set(kind.id, answer);
-      const first = 'infos' in answer && answer.infos.find((info) => isPreferred(preference, info));
+      const first = 'infos' in answer && answer.infos.find((info) => isPreferred(preference, info) && wanted(info));
       if (first) return this.#registerOpener(await openAndPrepare(await kind.load(), first.id, options), options);
     }
     const reasons = [...answers].map(

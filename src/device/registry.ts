@@ -16,7 +16,7 @@ const kinds = new DeviceKinds(
   ],
   // GPU runtimes that run on a CPU come last: C and WebAssembly are several times as fast there. They exist for tests.
   [
-    { kind: 'cuda' },
+    { kind: 'cuda', processor: 'gpu' },
     { kind: 'opencl', processor: 'gpu' },
     { kind: 'webgpu', processor: 'gpu' },
     { kind: 'native' },

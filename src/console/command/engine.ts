@@ -23,6 +23,8 @@ export interface EngineSetup extends JobLabel {
   readonly device?: string;
   /** Threads of CPU devices. Default: all; `--threads` overrides it. */
   readonly threads?: number;
+  /** The processor of the device that `auto` chooses. Default: any. */
+  readonly processor?: OpenOptions['processor'];
   /** Default: the command's options. */
   readonly feeding?: PipelineCommandOptions;
   /** Kernels that devices may compile while they open. */
@@ -98,13 +100,14 @@ class EngineSession {
 
   async open(): Promise<OpenedEngine> {
     const { output, options: given } = this.#call;
-    const { device = given.device ?? 'auto', expect, ledger, make } = this.#setup;
+    const { device = given.device ?? 'auto', processor, expect, ledger, make } = this.#setup;
     const { tuning, dataDir } = given;
     if (tuning !== undefined && dataDir !== undefined) useStoredTunings({ tuning, dataDir }, output, ledger);
     const devices = await openDevices(device, {
       ...this.#deviceSetup.options,
       ...this.#telemetry.openOptions,
       ...(expect && { expect }),
+      ...(processor && { processor }),
     });
     this.#devices = devices;
     const engine = (await make?.(devices, this.#engineOptions)) ?? new Engine(devices, this.#engineOptions);
