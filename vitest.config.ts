@@ -40,7 +40,7 @@ const harmless = /^src\/(?!device\/gpu\/device)|^test\/(api|block|engine|licen|s
 const putBack = [
   /^src\/device\/(kinds|registry|cache\/cache|native\/compile|gpu\/worker\/settle)\.test/,
   /^src\/store\/thread\/(damage|exchange)\.test/,
-  /^test\/(engine-(reader|slow)|hostile-text|network-|signals|store-|structure|temporary)/,
+  /^test\/(engine-(reader|slow)|hostile-text|mutated-|network-|signals|store-|structure|temporary)/,
 ];
 const light = [...namesIn('src'), ...namesIn('test')].filter(
   (name) =>

@@ -6,23 +6,16 @@ import { Random } from '../src/device/conformance/model/random.js';
 import type { Device } from '../src/device/device.js';
 import { openDevice } from '../src/device/registry.js';
 import {
-  aes,
   type CpuFeatures,
-  checkProgram,
   decodeKernel,
   encodeKernel,
-  type Field,
-  interpret,
   items,
   type Kernel,
   kernelText,
-  loop,
   lower,
   lowerGpu,
   MillraceError,
-  type Program,
   plainCpu,
-  RING_HEADER_WORDS,
   rw,
   sha256,
   u32,
@@ -148,91 +141,7 @@ describe('a decoded kernel has the text of its source', () => {
   });
 });
 
-/** Runs a kernel from elsewhere for two items on small inputs, and prints it. Only errors of Millrace may come of it. */
-function exercise(kernel: Kernel, program: Program): void {
-  const valuesOf = (fields: readonly Field[]) =>
-    Object.fromEntries(
-      fields
-        .filter(({ name }) => !name.startsWith('.'))
-        .map(({ name, type, length, array }) => {
-          const value = type === 'bool' ? true : type === 'u64' ? 3n : 3;
-          return [name, array ? Array.from({ length }, () => value) : value];
-        }),
-    );
-  const attempt = (action: () => unknown) => {
-    try {
-      action();
-    } catch (error) {
-      if (!(error instanceof MillraceError)) throw error;
-    }
-  };
-  const buffers = Object.fromEntries(program.buffers.map(({ name }) => [name, new Uint8Array(4096)]));
-  const ring = new Uint8Array(4096 + RING_HEADER_WORDS);
-  const [job, chunk] = [valuesOf(program.job), valuesOf(program.chunk)];
-  attempt(() => interpret(program, { job, chunk, count: 2, buffers, ring, itemSteps: 2000 }));
-  for (const target of byTier(['c'] as const, ['c', 'wat', 'cuda', 'wgsl'] as const))
-    attempt(() => kernelText(kernel, { target }));
-}
-
-/** Changes, inserts, removes or repeats a few bytes. */
-function mutate(random: Random, bytes: Uint8Array, others: readonly Uint8Array[]): Uint8Array {
-  let result = [...bytes];
-  for (let left = 1 + random.below(3); left > 0; left--) {
-    const at = random.below(result.length);
-    const length = 1 + random.below(8);
-    const other = random.pick(others);
-    const from = random.below(other.length);
-    const changes = [
-      () => (result[at] = random.below(256)),
-      () => (result[at] = ((result[at] ?? 0) + random.pick([1, 2, 3, 255, 254])) & 255),
-      () => (result[at] = (result[at] ?? 0) ^ (1 << random.below(8))),
-      () => result.splice(at, 0, random.below(256)),
-      () => result.splice(at, length),
-      () => result.splice(at, 0, ...result.slice(at, at + length)),
-      () => result.splice(at, length, ...other.slice(from, from + length)),
-      () => (result = result.slice(0, at + 1)),
-    ];
-    random.pick(changes)();
-  }
-  return Uint8Array.from(result);
-}
-
 describe('bytes from elsewhere', () => {
-  test('are refused, or are a kernel that can be run', { timeout: patience(14_400_000) }, () => {
-    const seeds = byTier([2, 5], [2, 3, 5, 8, 13, 21]);
-    const sources = [
-      ...seeds.map((seed) => build(generate(new Random(seed), seed % 2 === 0 ? 'tiles' : 'items'))),
-      items('hashes', { buffers: { out: rw(u32) } }, ({ item, buffers }) =>
-        loop(3, (i) => buffers.out.set(i, aes.round([item, i, 1, 2], [item, 5, 6, 7])[0]!)),
-      ) as unknown as Kernel,
-    ];
-    const encoded = sources.flatMap((kernel) => [encodeKernel(kernel), encodeKernel(kernel, { origins: false })]);
-    const random = new Random(26);
-    let valid = 0;
-    const count = byTier(150, 6000, 1_000_000);
-    for (let i = 0; i < count; i++) {
-      const bytes = mutate(random, random.pick(encoded), encoded);
-      let kernel: Kernel;
-      try {
-        kernel = decodeKernel(bytes, { limits: { statements: 20_000 } });
-      } catch (error) {
-        if (error instanceof MillraceError) continue;
-        throw new Error(`mutation ${i}: ${Buffer.from(bytes).toString('hex')}`, { cause: error });
-      }
-      valid++;
-      try {
-        const program = kernel.trace();
-        checkProgram(program);
-        expect(Buffer.from(encodeKernel(kernel)).equals(bytes)).toBe(true);
-        if (valid % byTier(4, 2, 10) === 0) exercise(kernel, program);
-      } catch (error) {
-        throw new Error(`mutation ${i}: ${Buffer.from(bytes).toString('hex')}`, { cause: error });
-      }
-    }
-    expect(valid).toBeGreaterThan(count / 50); // else the mutations test the format alone
-    expect(valid).toBeLessThan(count);
-  });
-
   test('are compiled checked, and their launches can be cancelled', async () => {
     const decoded = decodeKernel(
       encodeKernel(

@@ -5,7 +5,7 @@ import type { KernelLimits } from '../ir/limits.js';
 import type { Node, Statement } from '../ir/program.js';
 import type { RecordedFunction, Recording, TraceEvent } from '../ir/recording.js';
 import { read, rw } from '../language/buffers.js';
-import { cell, loop, when } from '../language/control.js';
+import { cell, loop, table, when } from '../language/control.js';
 import type { Expr } from '../language/expr.js';
 import { items } from '../language/items.js';
 import { Origin } from '../language/origin.js';
@@ -81,6 +81,30 @@ describe('the encoding', () => {
     expect(site(decodeKernel(encodeKernel(doubled)))).toMatch(/codec\.test\.ts:\d+:\d+$/);
     expect(site(decodeKernel(encodeKernel(doubled)))).toBe(site(doubled));
     expect(site(decodeKernel(encodeKernel(doubled, { origins: false })))).toBe('an unknown line');
+  });
+
+  test('of an otherwise() that follows early values and tables', () => {
+    const kernel = items('early', { job: { by: u32 }, buffers: { out: rw(u32) } }, ({ item, job, buffers }) =>
+      when(item.lt(9), () => {
+        const first = when(item.eq(3), () => buffers.out.set(item, 1));
+        const values = table(u32, [5, job.by.add(1)]);
+        first.otherwise(() => buffers.out.set(item, values.at(item.and(1))));
+      }),
+    ) as unknown as Kernel;
+    const text = (of: Kernel) => kernelText({ ...of, untrusted: undefined } as unknown as Kernel, { target: 'c' });
+    expect(text(decodeKernel(encodeKernel(kernel)))).toBe(text(kernel));
+    const outermost = items('outermost', { job: { by: u32 }, buffers: { out: rw(u32) } }, ({ item, job, buffers }) => {
+      const first = when(item.eq(3), () => buffers.out.set(item, 1));
+      const value = job.by.add(1);
+      first.otherwise(() => buffers.out.set(item, value));
+    }) as unknown as Kernel;
+    expect(text(decodeKernel(encodeKernel(outermost)))).toBe(text(outermost));
+    const varying = items('varying', { buffers: { out: rw(u32) } }, ({ item, buffers }) => {
+      const first = when(item.eq(3), () => buffers.out.set(item, 1));
+      buffers.out.set(item, 2);
+      first.otherwise(() => buffers.out.set(item, 3));
+    }) as unknown as Kernel;
+    expect(() => encodeKernel(varying)).toThrow(refused('kernel-control', /does not follow its when/));
   });
 
   test('of the same body at several calls is one function', () => {
@@ -263,6 +287,22 @@ describe('a program that the language could not have made is refused', () => {
     const at = Buffer.from(bytes).indexOf('codec.test.ts');
     bytes.set(Buffer.from('*/'), at);
     expect(() => decodeKernel(bytes)).toThrow(refused('input-format', /unusual characters/));
+  });
+
+  test('bodies that leave a target without one, or with two', () => {
+    const [body] = doubled.record().bodies;
+    const events = body!.events;
+    const form = (...natives: [string, boolean][]) => ({ natives: new Map(natives), events });
+    const decode = (...bodies: ReturnType<typeof form>[]) =>
+      decodeKernel(encodeRecording({ ...doubled.record(), bodies }));
+    const message = /no body, or several/;
+    expect(() => decode(form(['c-neon', true]))).toThrow(refused('input-format', message));
+    expect(() => decode(form(), form())).toThrow(refused('input-format', message));
+    expect(() => decode(form(['c-neon', false]), form(['c-sha', true]))).toThrow(refused('input-format', message));
+    expect(() => decode(form(['c-neon', false]), form(['c-neon', true], ['c-sha', true]))).toThrow(
+      refused('input-format', message),
+    );
+    decode(form(['c-neon', false]), form(['c-neon', true], ['c-sha', true]), form(['c-neon', true], ['c-sha', false]));
   });
 
   test('every prefix of a kernel, and a kernel with more after it', () => {

@@ -2,6 +2,7 @@ import { MillraceError } from '../error.js';
 import type { KernelLimits } from '../ir/limits.js';
 import { type Field, type Program, type TableDecl, ValueStage } from '../ir/program.js';
 import {
+  haveEveryAnswer,
   MAX_BODIES,
   type RecordedBody,
   type RecordedBuffer,
@@ -150,6 +151,7 @@ class Decoder extends DecodeContext {
       return { natives, events: body.block(0) };
     });
     if (bodies.length === 0 || bodies.length > MAX_BODIES) throw malformed(`it has ${bodies.length} bodies`);
+    if (!haveEveryAnswer(bodies)) throw malformed('some targets have no body, or several');
     return bodies;
   }
 }

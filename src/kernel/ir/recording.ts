@@ -112,6 +112,27 @@ export function recordBodies(record: (natives: ReadonlySet<string>) => readonly 
   return bodies;
 }
 
+/** True if every target has exactly one of the bodies: all ask the same first question, and so on for each answer to it. */
+export function haveEveryAnswer(bodies: readonly RecordedBody[]): boolean {
+  const covers = (forms: readonly (readonly (readonly [string, boolean])[])[], at: number): boolean => {
+    const question = forms[0]?.[at]?.[0];
+    if (question === undefined) return forms.length === 1;
+    return (
+      forms.every((answers) => answers[at]?.[0] === question) &&
+      [false, true].every((has) =>
+        covers(
+          forms.filter((answers) => answers[at]?.[1] === has),
+          at + 1,
+        ),
+      )
+    );
+  };
+  return covers(
+    bodies.map(({ natives }) => [...natives]),
+    0,
+  );
+}
+
 /** A set with given answers; what else it is asked for it does not have. */
 class AnsweringSet extends Set<string> {
   readonly answers: Map<string, boolean>;

@@ -61,19 +61,17 @@ export function when(condition: Expr<'bool'>, body: () => void): Otherwise {
   trace.checkUse(node);
   const traced = trace.block('when', () => callers.callBlockBody(body));
   const statement = { kind: 'when' as const, condition: node, body: traced, otherwise: [] as typeof traced };
-  trace.add(statement);
-  const added = trace.lastStatement();
+  const added = trace.add(statement);
   return {
     otherwise(other) {
-      if (trace.lastStatement() !== added || currentTrace() !== trace) {
+      // Removed first: values of the branch that are known early are added to the outermost block, which may be this one.
+      if (currentTrace() !== trace || !trace.remove(added)) {
         throw trace.error(
           'kernel-control',
           'otherwise() does not follow its when()',
           'chain it directly: when(…).otherwise(…)',
         );
       }
-      // Removed first: values of the branch that are known early are added to the outermost block, which may be this one.
-      trace.removeLast();
       trace.add({ ...statement, otherwise: trace.block('when', () => callers.callBlockBody(other)) });
     },
   };

@@ -101,8 +101,10 @@ export class Trace {
     return node;
   }
 
-  add(statement: StatementWithoutOrigin): void {
-    this.#scope().statements.push({ ...statement, origin: this.#origin ?? Origin.here() } as Statement);
+  add(statement: StatementWithoutOrigin): Statement {
+    const added = { ...statement, origin: this.#origin ?? Origin.here() } as Statement;
+    this.#scope().statements.push(added);
+    return added;
   }
 
   cell(type: Scalar, value: Node): CellDecl {
@@ -253,15 +255,16 @@ export class Trace {
     return scope.statements as Statement[]; // a recording has other events among them: see `eventsOf`
   }
 
-  /** Returns the latest statement of the open block. */
-  lastStatement(): Statement | undefined {
+  /**
+   * Removes a statement of the open block, which is then added again in another form. What follows it may only be early
+   * values and declarations, which are not computed there. Returns false if anything else follows it.
+   */
+  remove(statement: Statement): boolean {
     const { statements } = this.#scope();
-    return statements[statements.length - 1] as Statement | undefined;
-  }
-
-  /** Removes the latest statement, which is then added again in another form. */
-  removeLast(): void {
-    this.#scope().statements.pop();
+    const at = statements.lastIndexOf(statement);
+    if (at < 0 || !statements.slice(at + 1).every(isBeforeLaunch)) return false;
+    statements.splice(at, 1);
+    return true;
   }
 
   /** True if there is a loop to leave, inside the current region if there is one. */
@@ -418,6 +421,10 @@ interface TraceScope {
   readonly statements: TraceEvent[];
   isOpen: boolean;
 }
+
+/** True for an event of a recording that is done before the launch. */
+const isBeforeLaunch = (event: TraceEvent): boolean =>
+  event.kind === 'let' ? event.node.stage < ValueStage.varying : event.kind === 'table' || event.kind === 'near';
 
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
 type StatementWithoutOrigin = DistributiveOmit<Statement, 'origin'>;
