@@ -98,6 +98,32 @@ describe.each(devices.map(({ id }) => id))('on %s', (id) => {
   });
 });
 
+/** Prints each item's number, then stores to the element that the buffer names. */
+const counting = items('counting', { buffers: { out: rw(u32) } }, ({ item, buffers }) => {
+  print('n', item);
+  buffers.out.set(buffers.out.at(item), item);
+});
+
+test('the interpreter reports a value when its item prints it, before a later item fails', async () => {
+  const found = collector();
+  const out = Uint32Array.of(0, 0, 0, 0, 0, 99, 0, 0, 0);
+  const failing = run(counting, { count: 9, buffers: { out }, devices: 'interpreter', onPrint: found.onPrint });
+  await expect(failing).rejects.toThrow(expect.objectContaining({ code: 'kernel-bounds' }));
+  expect(found.lines).toEqual([0, 1, 2, 3, 4, 5].map((n) => `n ${n} at ${n} in engine-prints.test.ts:N`));
+});
+
+test('the interpreter reports a value before the next item starts', async () => {
+  const stop = new AbortController();
+  const seen: bigint[] = [];
+  const onPrint: OnPrint = (printed) => {
+    if ('index' in printed) seen.push(printed.index);
+    if (seen.length === 3) stop.abort();
+  };
+  const options = { count: 2 ** 20, buffers: { out: 2 ** 20 }, devices: 'interpreter', signal: stop.signal, onPrint };
+  await expect(run(counting, options)).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }));
+  expect(seen).toEqual([0n, 1n, 2n]);
+});
+
 test('values of all types are reported exactly', async () => {
   const kinds = items('kinds', { buffers: { x: rw(f64) } }, ({ item, buffers }) => {
     print('f64', buffers.x.at(0));

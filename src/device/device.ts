@@ -1,5 +1,6 @@
 import type { MillraceError } from '../kernel/error.js';
 import type { BufferDecl, Field, FieldValues, Kernel, PipeShares, RingLayout } from '../kernel/index.js';
+import type { PrintedValue } from '../kernel/ir/prints.js';
 
 export type { FieldValues, RingLayout } from '../kernel/index.js';
 
@@ -187,6 +188,8 @@ export interface Launch {
   readonly buffers?: Readonly<Record<string, DeviceBuffer>>;
   /** Required for kernels that emit. */
   readonly ring?: DeviceBuffer;
+  /** Receives what the kernel prints while it runs. Only the interpreter calls it; everywhere the print buffer has all. */
+  readonly onPrint?: (printed: PrintedValue) => void;
 }
 
 export interface Stream {

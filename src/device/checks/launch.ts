@@ -171,6 +171,7 @@ export interface CheckedLaunch<B extends BaseBuffer> {
   readonly ring: B | undefined;
   /** The capacity of the ring, in records. */
   readonly ringCapacity: number;
+  readonly onPrint: Launch['onPrint'];
 }
 
 export function checkLaunch<B extends BaseBuffer>(device: Device, launch: Launch): CheckedLaunch<B> {
@@ -181,7 +182,7 @@ export function checkLaunch<B extends BaseBuffer>(device: Device, launch: Launch
   const { ring, ringCapacity } = checkRing<B>(device, program, launch.ring, buffers);
   const { count, countFrom } = checkCount<B>(device, program, launch.count);
   checkBase(program, base, count);
-  return { base, count, countFrom, buffers, ring, ringCapacity };
+  return { base, count, countFrom, buffers, ring, ringCapacity, onPrint: launch.onPrint };
 }
 
 /** Checks a range for a resident grid of the program and fills in the defaults. */

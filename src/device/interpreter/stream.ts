@@ -39,7 +39,7 @@ export class InterpreterStream implements StreamCommands<InterpreterBuffer, Inte
   }
 
   launch(job: InterpreterJob, chunk: FieldValues, launch: CheckedLaunch<InterpreterBuffer>): void {
-    const { base, count, countFrom, buffers, ring } = launch;
+    const { base, count, countFrom, buffers, ring, onPrint } = launch;
     const { program, name, bindings, limits } = job.program;
     fieldValues(name, 'chunk', job.program.chunk, chunk);
     const run = {
@@ -51,6 +51,7 @@ export class InterpreterStream implements StreamCommands<InterpreterBuffer, Inte
       ),
       ...(ring && { ring: ring.memory }),
       ...(limits && { itemSteps: limits.itemSteps }),
+      ...(onPrint && { onPrint }),
     };
     const counter = countFrom && new Uint32Array(countFrom.buffer.memory.buffer, countFrom.word * 4, 1);
     const epoch = this.#epoch;

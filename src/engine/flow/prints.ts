@@ -1,5 +1,11 @@
 import type { Device, DeviceBuffer, DeviceProgram, HostMemory, Stream } from '../../device/device.js';
-import { PRINT_BYTES, PRINT_HEADER_WORDS, type PrintCall, printedIn } from '../../kernel/ir/prints.js';
+import {
+  PRINT_BYTES,
+  PRINT_HEADER_WORDS,
+  type PrintCall,
+  type PrintedValue,
+  printedIn,
+} from '../../kernel/ir/prints.js';
 import type { Value } from '../../kernel/language/types.js';
 
 /** A value that a kernel has printed. */
@@ -12,7 +18,10 @@ export interface Printed {
   readonly line: string;
 }
 
-/** Receives what the kernels of a job print, chunk by chunk, or the number of values that did not fit. */
+/**
+ * Receives what the kernels of a job print, or the number of values that did not fit: on the interpreter at once, on other
+ * devices when a chunk is complete.
+ */
 export type OnPrint = (printed: Printed | { readonly kernel: string; readonly omitted: number }) => void;
 
 /** Returns what is printed for people: `kernel.ts:12: x = 42 at index 7`. */
@@ -37,6 +46,8 @@ export class PrintMemory {
   readonly #host: HostMemory;
   readonly #kernel: string;
   readonly #calls: readonly PrintCall[];
+  /** Values of the chunk that are reported already. */
+  #reported = 0;
 
   constructor(buffer: DeviceBuffer, host: HostMemory, kernel: string, calls: readonly PrintCall[]) {
     this.buffer = buffer;
@@ -59,6 +70,7 @@ export class PrintMemory {
   }
 
   clear(stream: Stream): void {
+    this.#reported = 0;
     stream.fill(this.buffer, 0, 0, PRINT_HEADER_WORDS * 4);
   }
 
@@ -66,14 +78,24 @@ export class PrintMemory {
     stream.read(this.buffer, this.#host.bytes.subarray(0, PRINT_BYTES));
   }
 
-  /** Reports what was read. `start` is the index of item 0. */
+  /** Returns what a launch that runs on this thread calls for each value. `start` is the index of item 0. */
+  reporter(start: bigint, onPrint: OnPrint): (printed: PrintedValue) => void {
+    return (printed) => {
+      this.#reported++;
+      this.#report(start, printed, onPrint);
+    };
+  }
+
+  /** Reports what was read and is not reported yet. */
   report(start: bigint, onPrint: OnPrint): void {
     const { buffer, byteOffset } = this.#host.bytes;
     const { values, omitted } = printedIn(new Uint32Array(buffer, byteOffset, PRINT_BYTES / 4), this.#calls);
-    const kernel = this.#kernel;
-    for (const { call, item, value } of values)
-      onPrint({ kernel, label: call.label, value, index: start + BigInt(item), line: call.line });
-    if (omitted > 0) onPrint({ kernel, omitted });
+    for (const printed of values.slice(this.#reported)) this.#report(start, printed, onPrint);
+    if (omitted > 0) onPrint({ kernel: this.#kernel, omitted });
+  }
+
+  #report(start: bigint, { call, item, value }: PrintedValue, onPrint: OnPrint): void {
+    onPrint({ kernel: this.#kernel, label: call.label, value, index: start + BigInt(item), line: call.line });
   }
 
   free(): void {

@@ -63,7 +63,7 @@ class DeviceSlot<Result, Name extends string> implements FlowSlot<Result> {
     const { spec } = this.#flow;
     for (const { buffer, headerBytes } of rings.values()) this.#stream.fill(buffer, 0, 0, headerBytes);
     for (const memory of prints.values()) memory.clear(this.#stream);
-    for (const step of spec.steps(piece, host)) this.#queue(step, jobs[values]);
+    for (const step of spec.steps(piece, host)) this.#queue(step, piece, jobs[values]);
     for (const { buffer, words } of rings.values()) {
       this.#stream.read(buffer, words);
       this.copiedBytes.toHost += words.byteLength;
@@ -84,7 +84,7 @@ class DeviceSlot<Result, Name extends string> implements FlowSlot<Result> {
     this.#memory.free();
   }
 
-  #queue(step: FlowStep<Name>, jobs: ReadyFlow<Result, Name>['jobs'][number] | undefined): void {
+  #queue(step: FlowStep<Name>, piece: Piece, jobs: ReadyFlow<Result, Name>['jobs'][number] | undefined): void {
     const stream = this.#stream;
     switch (step.do) {
       case 'fill':
@@ -102,25 +102,34 @@ class DeviceSlot<Result, Name extends string> implements FlowSlot<Result> {
         stream.copy(this.#buffer(step.from), this.#buffer(step.to), step.bytes, step.fromOffset, step.toOffset);
         break;
       case 'launch':
-        this.#launch(step, jobs);
+        this.#launch(step, piece, jobs);
     }
   }
 
   #launch(
     step: Extract<FlowStep<Name>, { do: 'launch' }>,
+    piece: Piece,
     jobs: ReadyFlow<Result, Name>['jobs'][number] | undefined,
   ): void {
     const job = jobs?.[step.kernel] ?? this.#refuse('kernel', step.kernel, Object.keys(this.#flow.programs));
     const { base = 0n, chunk = {}, ring, buffers: named = {} } = step;
     const buffers: Record<string, DeviceBuffer> = {};
+    const { onPrint } = this.#flow;
+    const printed = this.#memory.prints.get(step.kernel);
     for (const { name, prints } of job.program.bindings)
       buffers[name] =
-        (prints && this.#memory.prints.get(step.kernel)?.buffer) ??
-        this.#buffer((Object.hasOwn(named, name) ? named[name] : undefined) ?? name);
+        (prints && printed?.buffer) ?? this.#buffer((Object.hasOwn(named, name) ? named[name] : undefined) ?? name);
     const count =
       typeof step.count === 'number' ? step.count : { ...step.count, buffer: this.#buffer(step.count.buffer) };
-    if (ring === undefined) this.#stream.launch({ job, base, chunk, count, buffers });
-    else this.#stream.launch({ job, base, chunk, count, buffers, ring: this.#buffer(ring) });
+    this.#stream.launch({
+      job,
+      base,
+      chunk,
+      count,
+      buffers,
+      ...(ring !== undefined && { ring: this.#buffer(ring) }),
+      ...(onPrint && printed && { onPrint: printed.reporter(piece.start, onPrint) }),
+    });
   }
 
   #buffer(name: string): DeviceBuffer {

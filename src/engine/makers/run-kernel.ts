@@ -133,7 +133,11 @@ async function launchOnce(
     }
     signal?.addEventListener('abort', abort, { once: true });
     prints?.clear(stream);
-    stream.launch({ ...launch, buffers: { ...buffers, ...(prints && { [PRINT_BUFFER]: prints.buffer }) } });
+    stream.launch({
+      ...launch,
+      buffers: { ...buffers, ...(prints && { [PRINT_BUFFER]: prints.buffer }) },
+      ...(prints && { onPrint: prints.reporter(0n, onPrint) }),
+    });
     prints?.read(stream);
     for (const { name, result } of memory) {
       const buffer = buffers[name];

@@ -3,6 +3,7 @@ import { MillraceError } from '../error.js';
 import { elementsOf, type FieldValues, fieldValues } from '../language/params.js';
 import { bytesOf, fromWords, type Scalar, toWords, type Value } from '../language/types.js';
 import { atomicResult, evaluate, evaluateNodes, outOfBounds } from './evaluate.js';
+import { type PrintedValue, printedWith } from './prints.js';
 import {
   type Block,
   type BufferDecl,
@@ -29,6 +30,8 @@ export interface InterpretOptions {
   /** Statements that one item may execute. */
   readonly itemSteps?: number;
   readonly observer?: InterpretObserver;
+  /** Receives a value as soon as it is printed. */
+  readonly onPrint?: (printed: PrintedValue) => void;
 }
 
 /** Is told of each statement that an item executes. `read` reads values that are known by then. */
@@ -64,6 +67,7 @@ class Interpreter {
   #isBreaking = false;
   readonly #itemSteps: number;
   readonly #observer: InterpretObserver | undefined;
+  readonly #onPrint: InterpretOptions['onPrint'];
   #stepsLeft = 0;
   #hasReturned = false;
 
@@ -71,6 +75,7 @@ class Interpreter {
     this.#program = program;
     this.#itemSteps = run.itemSteps ?? Number.POSITIVE_INFINITY;
     this.#observer = run.observer;
+    this.#onPrint = run.onPrint;
     this.#ring = run.ring && new Uint32Array(run.ring.buffer, run.ring.byteOffset, run.ring.byteLength >> 2);
     const implicit = implicitValues(run.base ?? 0n, ringCapacity(program, run.ring?.byteLength ?? 0));
     const job = fieldValues(program.name, 'job', program.job, run.job);
@@ -309,6 +314,9 @@ class Interpreter {
     const before = memory[at] as Value;
     if (statement.result) this.#values.set(statement.result, before);
     memory[at] = atomicResult(statement.op, before, value, expected) as never;
+    const { prints } = statement.place.buffer;
+    const printed = this.#onPrint && prints && printedWith(memory as Uint32Array, at, prints);
+    if (printed) this.#onPrint?.(printed);
   }
 
   #emit(values: readonly Node[]): void {

@@ -33,10 +33,18 @@ export function printedIn(
 ): { readonly values: readonly PrintedValue[]; readonly omitted: number } {
   const count = words[0] ?? 0;
   const recorded = Math.min(count, MAX_PRINTS);
-  const values = Array.from({ length: recorded }, (_, record) => {
-    const at = PRINT_HEADER_WORDS + record * PRINT_RECORD_WORDS;
-    const call = calls[words[at + 1] ?? 0];
-    return call ? [{ call, item: words[at] ?? 0, value: fromWords(call.type, words, at + 2) }] : [];
-  }).flat();
+  const values = Array.from({ length: recorded }, (_, record) => printedAt(words, record, calls) ?? []).flat();
   return { values: values.sort((a, b) => a.item - b.item), omitted: count - recorded };
+}
+
+/** Returns the record that is complete with the store to word `at`; undefined if that is not the last word of one. */
+export function printedWith(words: Uint32Array, at: number, calls: readonly PrintCall[]): PrintedValue | undefined {
+  const record = (at + 1 - PRINT_HEADER_WORDS) / PRINT_RECORD_WORDS - 1;
+  return Number.isInteger(record) && record >= 0 ? printedAt(words, record, calls) : undefined;
+}
+
+function printedAt(words: Uint32Array, record: number, calls: readonly PrintCall[]): PrintedValue | undefined {
+  const at = PRINT_HEADER_WORDS + record * PRINT_RECORD_WORDS;
+  const call = calls[words[at + 1] ?? 0];
+  return call && { call, item: words[at] ?? 0, value: fromWords(call.type, words, at + 2) };
 }
