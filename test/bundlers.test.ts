@@ -54,7 +54,7 @@ describe.skipIf(isShort || !executable)('an app in Chromium, built by', () => {
     writeFileSync(join(folder, 'main.js'), app);
     writeFileSync(join(folder, 'index.html'), page);
     browser = await launchChromium();
-  }, patience(120_000));
+  }, patience(300_000));
 
   afterAll(async () => {
     await browser?.close();
@@ -93,7 +93,7 @@ describe.skipIf(isShort || !executable)('an app in Chromium, built by', () => {
     }
   }
 
-  test('Vite, in development', { timeout: patience(120_000) }, async () => {
+  test('Vite, in development', { timeout: patience(300_000) }, async () => {
     const { createServer } = await import('vite');
     const server = await createServer({ root: folder, logLevel: 'error', server: { headers: isolated, port: 0 } });
     try {
@@ -104,7 +104,7 @@ describe.skipIf(isShort || !executable)('an app in Chromium, built by', () => {
     }
   });
 
-  test('Vite, built', { timeout: patience(120_000) }, async () => {
+  test('Vite, built', { timeout: patience(300_000) }, async () => {
     const { build } = await import('vite');
     await build({ root: folder, logLevel: 'error', build: { outDir: 'vite' } });
     expect(await openFolder('vite')).toEqual(everywhere);
@@ -115,7 +115,7 @@ describe.skipIf(isShort || !executable)('an app in Chromium, built by', () => {
     expect(await openFolder('vite', 'files', { ...isolated, 'Content-Security-Policy': policy })).toEqual(everywhere);
   });
 
-  test('webpack', { timeout: patience(120_000) }, async () => {
+  test('webpack', { timeout: patience(300_000) }, async () => {
     const output = { path: join(folder, 'webpack'), filename: 'main.js' };
     const { default: webpack } = await import('webpack');
     // Without its remarks on the sizes of files.
@@ -130,7 +130,7 @@ describe.skipIf(isShort || !executable)('an app in Chromium, built by', () => {
     expect(await openFolder('webpack')).toEqual(everywhere);
   });
 
-  test.for(['esm', 'iife'] as const)('esbuild, format %s', { timeout: patience(120_000) }, async (format) => {
+  test.for(['esm', 'iife'] as const)('esbuild, format %s', { timeout: patience(300_000) }, async (format) => {
     const name = `esbuild-${format}`;
     const outfile = join(folder, name, 'main.js');
     const { build } = await import('esbuild');
