@@ -6,7 +6,7 @@
 // A kernel that never ends is a failure too: its seed is printed. Compiled programs go to a temporary folder.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -132,6 +132,7 @@ async function child(count) {
     seconds: Number(values.seconds),
     kind: values.kind,
     timeoutMs: 60_000,
+    parallelKernels: Math.max(2, availableParallelism()),
     /** @param {string} name */
     onStart(name) {
       if (process.connected) process.send?.({ name });

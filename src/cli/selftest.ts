@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { Command } from 'commander';
 import { action, type Call } from '../console/command/action.js';
 import { withExamples } from '../console/command/conventions.js';
@@ -134,7 +135,9 @@ async function fuzz(
   output.say(output.stderrStyle.dim(`${id}: random kernels from seed ${seed}`));
   output.event('fuzz', { device: id, seed, seconds });
   const tally = new CaseTally(output, id, 'kernels', signal);
-  await runFuzz(device, { seed, seconds, onResult: (result) => tally.add(result) });
+  // Most of the time goes to compilers, each on a core.
+  const parallelKernels = Math.max(2, availableParallelism());
+  await runFuzz(device, { seed, seconds, parallelKernels, onResult: (result) => tally.add(result) });
   tally.end();
   return tally.failed;
 }

@@ -1,6 +1,6 @@
 import { firstLine } from '../../../kernel/error.js';
 import { type Kernel, MillraceError, type Program } from '../../../kernel/index.js';
-import type { CompileOptions, Device } from '../../device.js';
+import type { CompileOptions, Device, DeviceProgram } from '../../device.js';
 import { withTimeout } from '../../timeout.js';
 import { type CaseResult, inParallel, Skip, type Totals } from '../case.js';
 import { Random } from '../model/random.js';
@@ -19,6 +19,7 @@ import {
   difference,
   type Inputs,
   interpretInputs,
+  type Output,
   randomInputs,
   randomTileInputs,
   showInputs,
@@ -47,39 +48,7 @@ export type FuzzTotals = Totals & { readonly firstFailure?: string };
 /** Compares random kernels on a device with the interpreter. */
 export function fuzzDevice(device: Device, options: FuzzOptions): Promise<FuzzTotals> {
   const { timeoutMs = TIMEOUT_MS } = options;
-  const lock = new SharedLock();
-  return repeat({ parallelKernels: 2, ...options }, (seed, kind) => {
-    const trial = () => deviceTrial(device, seed, kind, timeoutMs);
-    return needsCancel(device, seed, kind) ? lock.runExclusive(trial) : lock.runShared(trial);
-  });
-}
-
-/**
- * True if a trial has a launch that only `cancel()` ends. While it runs, nothing else may use the device: CUDA loads and
- * frees other programs when running kernels have ended, and its thread, which waits for that, could not send the cancel.
- */
-function needsCancel(device: Device, seed: number, kind: KernelKind): boolean {
-  const { steps } = generate(new Random(seed), kind, paletteOf(device));
-  return supportsCancel(device) && hasStep(steps, 'hold');
-}
-
-/** A lock: shared work runs in parallel, exclusive work alone, in the order of the calls. */
-class SharedLock {
-  #exclusive: Promise<unknown> = Promise.resolve();
-  #shared: Promise<unknown>[] = [];
-
-  runShared<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#exclusive.then(work);
-    this.#shared.push(done.catch(() => undefined));
-    return done;
-  }
-
-  runExclusive<T>(work: () => Promise<T>): Promise<T> {
-    const done = Promise.all([this.#exclusive, ...this.#shared]).then(work);
-    this.#exclusive = done.catch(() => undefined);
-    this.#shared = [];
-    return done;
-  }
+  return repeat({ parallelKernels: 2, ...options }, (seed, kind) => deviceTrial(device, seed, kind, timeoutMs));
 }
 
 /** Runs random kernels through the passes and interprets them before and after. Needs no device. */
@@ -87,8 +56,13 @@ export function fuzzPasses(options: FuzzOptions): Promise<FuzzTotals> {
   return repeat({ parallelKernels: 1, ...options }, passesTrial);
 }
 
-/** Returns a description of the failure; `Skip` if the device need not run the kernel. */
-type Trial = (seed: number, kind: KernelKind) => Promise<string | undefined | Skip>;
+/** A description of the failure; undefined if there is none; `Skip` if the device need not run the kernel. */
+type Outcome = string | undefined | Skip;
+/** Tries a kernel while others are tried. Returns the rest of the trial if that must run alone. */
+type Trial = (seed: number, kind: KernelKind) => Promise<Outcome | (() => Promise<Outcome>)>;
+
+/** Kernels that are tried before the rests of their trials, for each kernel that runs at a time. */
+const KERNELS_PER_ROUND = 8;
 
 async function repeat(
   {
@@ -109,26 +83,42 @@ async function repeat(
   let firstFailure: string | undefined;
   let next = 0;
   let hung = false;
-  const runOne = async (kernelSeed: number): Promise<void> => {
-    const started = performance.now();
+  const mayStart = (): boolean => !hung && next < count && performance.now() < end;
+  const runOne = async (kernelSeed: number, rests: (() => Promise<void>)[]): Promise<void> => {
     const kernelKind = kind ?? (kernelSeed % 2 === 0 ? 'items' : 'tiles');
     const name = `seed ${kernelSeed} (${kernelKind})`;
+    let ms = 0;
+    const timed = async <T>(work: () => Promise<T>): Promise<T | string> => {
+      const started = performance.now();
+      try {
+        return await work();
+      } catch (error) {
+        if (!(error instanceof DeviceHung)) throw error;
+        hung = true;
+        return `${name}: ${error.message}; the run ends here`;
+      } finally {
+        ms += performance.now() - started;
+      }
+    };
+    const report = (outcome: Outcome): void => {
+      const status = outcome === undefined ? 'passed' : outcome instanceof Skip ? 'skipped' : 'failed';
+      totals[status]++;
+      if (typeof outcome === 'string') firstFailure ??= outcome;
+      const reason = outcome instanceof Skip ? outcome.message : outcome;
+      const result = { name, status, ms } as const;
+      onResult?.(reason === undefined ? result : { ...result, reason });
+    };
     onStart?.(name);
-    const outcome = await trial(kernelSeed, kernelKind).catch((error) => {
-      if (!(error instanceof DeviceHung)) throw error;
-      hung = true;
-      return `${name}: ${error.message}; the run ends here`;
-    });
-    const status = outcome === undefined ? 'passed' : outcome instanceof Skip ? 'skipped' : 'failed';
-    totals[status]++;
-    if (typeof outcome === 'string') firstFailure ??= outcome;
-    const reason = outcome instanceof Skip ? outcome.message : outcome;
-    const result = { name, status, ms: performance.now() - started } as const;
-    onResult?.(reason === undefined ? result : { ...result, reason });
+    const tried = await timed(() => trial(kernelSeed, kernelKind));
+    if (typeof tried === 'function') rests.push(async () => report(await timed(tried)));
+    else report(tried);
   };
-  await inParallel(parallelKernels, () =>
-    !hung && next < count && performance.now() < end ? runOne(seed + next++) : undefined,
-  );
+  while (mayStart()) {
+    const rests: (() => Promise<void>)[] = [];
+    let left = KERNELS_PER_ROUND * parallelKernels;
+    await inParallel(parallelKernels, () => (left-- > 0 && mayStart() ? runOne(seed + next++, rests) : undefined));
+    for (const rest of rests) if (!hung) await rest();
+  }
   return firstFailure === undefined ? totals : { ...totals, firstFailure };
 }
 
@@ -143,6 +133,11 @@ const MAX_DEVICE_TRIES = 150;
 const MAX_PASSES_TRIES = 3000;
 const LAUNCHES = 3;
 
+/**
+ * Compiles a kernel and compares its launches. The rest, which runs alone, is a launch that only `cancel()` ends, and the
+ * search for a small kernel that fails. CUDA loads and frees other programs when running kernels have ended, and its thread,
+ * which waits for that, could not send the cancel.
+ */
 async function deviceTrial(
   device: Device,
   seed: number,
@@ -157,46 +152,62 @@ async function deviceTrial(
     (kind === 'tiles' ? randomTileInputs : randomInputs)(random, palette),
   );
   const cancelAfterMs = random.below(8);
-  const find = async (candidate: Recipe, launches: readonly Inputs[]): Promise<FuzzFailure | undefined> => {
-    const kernel = withCachedTrace(build(candidate));
-    const expected = launches.map((one) => interpretInputs(kernel.trace(), one));
-    const compare = async (rig: Rig): Promise<FuzzFailure | undefined> => {
-      const program = await device.compile(kernel, options);
-      for (const [i, one] of launches.entries()) {
-        const text = difference(one, expected[i] as never, await deviceOutput(rig, program, one));
-        if (text) return { text, inputs: one };
-      }
-      const [first] = launches;
-      if (!first || !hasStep(candidate.steps, 'hold') || !supportsCancel(device)) return undefined;
-      const held = endlessInputs(first);
-      const text = cancelDifference(kernel, program, held, await deviceOutput(rig, program, held, cancelAfterMs));
-      return text === undefined ? undefined : { text, inputs: first };
-    };
+  const onRig = async <T>(work: (rig: Rig) => Promise<T>, first: Inputs | undefined): Promise<T | FuzzFailure> => {
     try {
       const late = (): never => {
         throw new DeviceHung(`no result within ${timeoutMs / 1000} s`);
       };
-      return await withTimeout(Rig.with(device, compare), timeoutMs, late);
+      return await withTimeout(Rig.with(device, work), timeoutMs, late);
     } catch (error) {
       if (error instanceof DeviceHung) throw error;
       if (isUnsupported(error)) throw new Skip(firstLine(error));
-      return { text: error instanceof Error ? error.message : String(error), inputs: launches[0] };
+      return { text: error instanceof Error ? error.message : String(error), inputs: first };
     }
   };
+  const begin = async (candidate: Recipe, launches: readonly Inputs[]): Promise<BegunTrial> => {
+    const kernel = withCachedTrace(build(candidate));
+    const expected = launches.map((one) => interpretInputs(kernel.trace(), one));
+    const [first] = launches;
+    const held = first && hasStep(candidate.steps, 'hold') && supportsCancel(device) ? endlessInputs(first) : undefined;
+    return onRig(async (rig) => {
+      const program = await device.compile(kernel, options);
+      const failure = await firstDifference(rig, program, launches, expected);
+      if (failure || !held) {
+        program.close();
+        return failure;
+      }
+      return () =>
+        onRig(async (alone) => {
+          const output = await deviceOutput(alone, program, held, cancelAfterMs);
+          program.close();
+          const text = cancelDifference(kernel, program, held, output);
+          return text === undefined ? undefined : { text, inputs: first };
+        }, first);
+    }, first);
+  };
   const where = `${device.info.id} with ${JSON.stringify(options)}`;
-  try {
-    return await runAndMinimize(`${seed} (${kind})`, recipe, inputs, where, find, MAX_DEVICE_TRIES);
-  } catch (error) {
-    if (error instanceof Skip) return error;
-    throw error;
+  return tryAndMinimize(`${seed} (${kind})`, recipe, inputs, where, begin, MAX_DEVICE_TRIES);
+}
+
+/** Launches a program once for each of the inputs, until the results of one differ. */
+async function firstDifference(
+  rig: Rig,
+  program: DeviceProgram,
+  launches: readonly Inputs[],
+  expected: readonly Output[],
+): Promise<FuzzFailure | undefined> {
+  for (const [i, inputs] of launches.entries()) {
+    const text = difference(inputs, expected[i] as Output, await deviceOutput(rig, program, inputs));
+    if (text) return { text, inputs };
   }
+  return undefined;
 }
 
 /** True if a kernel needs more statements, bindings or workgroup memory than the device has. A device may refuse it. */
 const isUnsupported = (error: unknown): error is MillraceError =>
   error instanceof MillraceError && (error.code === 'device-capability' || error.code === 'kernel-budget');
 
-async function passesTrial(seed: number, kind: KernelKind = 'items'): Promise<string | undefined> {
+async function passesTrial(seed: number, kind: KernelKind = 'items'): ReturnType<Trial> {
   const random = new Random(seed);
   const recipe = generate(random, kind);
   // There are no lanes here: few items are enough.
@@ -204,7 +215,7 @@ async function passesTrial(seed: number, kind: KernelKind = 'items'): Promise<st
     (kind === 'tiles' ? randomTileInputs : randomInputs)(random, fullPalette, kind === 'tiles' ? 3 : 9),
   );
   const sequences = passSequenceNames.filter((_, i) => i === 0 || random.chance(0.4));
-  const find = async (candidate: Recipe, launches: readonly Inputs[]): Promise<FuzzFailure | undefined> => {
+  const begin = async (candidate: Recipe, launches: readonly Inputs[]): Promise<BegunTrial> => {
     const kernel = withCachedTrace(build(candidate));
     const text = passesDifference(
       kernel,
@@ -214,7 +225,7 @@ async function passesTrial(seed: number, kind: KernelKind = 'items'): Promise<st
     );
     return text === undefined ? undefined : { text, inputs: launches[0] };
   };
-  return runAndMinimize(`${seed} (${kind})`, recipe, inputs, 'the passes', find, MAX_PASSES_TRIES);
+  return tryAndMinimize(`${seed} (${kind})`, recipe, inputs, 'the passes', begin, MAX_PASSES_TRIES);
 }
 
 /** Caches the trace: tracing takes longer than most uses of the trace here. */
@@ -231,41 +242,57 @@ interface FuzzFailure {
   readonly text: string;
   readonly inputs: Inputs | undefined;
 }
-type FindFailure = (recipe: Recipe, inputs: readonly Inputs[]) => Promise<FuzzFailure | undefined>;
+/** What failed; undefined if nothing did; or the part of the trial that runs alone. */
+type BegunTrial = FuzzFailure | undefined | (() => Promise<FuzzFailure | undefined>);
 
 /** Runs a recipe. If it fails, minimizes it and returns a report. */
-async function runAndMinimize(
+async function tryAndMinimize(
   seed: string,
   recipe: Recipe,
   inputs: readonly Inputs[],
   where: string,
-  find: FindFailure,
+  begin: (recipe: Recipe, inputs: readonly Inputs[]) => Promise<BegunTrial>,
   tries: number,
-): Promise<string | undefined> {
-  let found: FuzzFailure | undefined;
-  try {
-    found = await find(recipe, inputs);
-  } catch (error) {
-    if (error instanceof Skip || error instanceof DeviceHung) throw error;
-    return `seed ${seed}: the interpreter itself failed: ${error instanceof Error ? error.stack : String(error)}\n${print(recipe)}`;
-  }
-  if (!found) return undefined;
-  // A failure that a single launch shows is minimized with that launch alone.
-  const alone = found.inputs ? [found.inputs] : [];
-  const retry = (candidate: Recipe, launches: readonly Inputs[]) =>
-    find(candidate, launches).catch((error) => {
+): ReturnType<Trial> {
+  const orOutcome = async <T>(work: () => Promise<T>): Promise<T | string | Skip> => {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof Skip) return error;
       if (error instanceof DeviceHung) throw error;
-      return undefined;
-    });
-  const launches = alone.length > 0 && (await retry(recipe, alone)) ? alone : inputs;
-  const small = await shrink(recipe, async (candidate) => (await retry(candidate, launches)) !== undefined, tries);
-  const last = (await retry(small, launches)) ?? found;
-  return [
-    `seed ${seed}, on ${where}:`,
-    last.text,
-    print(small),
-    ...(last.inputs ? [showInputs(last.inputs)] : []),
-  ].join('\n');
+      return `seed ${seed}: the interpreter itself failed: ${error instanceof Error ? error.stack : String(error)}\n${print(recipe)}`;
+    }
+  };
+  const begun = await orOutcome(() => begin(recipe, inputs));
+  if (begun === undefined || typeof begun === 'string' || begun instanceof Skip) return begun;
+  return async () => {
+    const found = typeof begun === 'function' ? await orOutcome(begun) : begun;
+    if (found === undefined || typeof found === 'string' || found instanceof Skip) return found;
+    return minimized(found);
+  };
+
+  async function minimized(found: FuzzFailure): Promise<string> {
+    const retry = async (candidate: Recipe, launches: readonly Inputs[]): Promise<FuzzFailure | undefined> => {
+      try {
+        const again = await begin(candidate, launches);
+        return typeof again === 'function' ? await again() : again;
+      } catch (error) {
+        if (error instanceof DeviceHung) throw error;
+        return undefined;
+      }
+    };
+    // A failure that a single launch shows is minimized with that launch alone.
+    const alone = found.inputs ? [found.inputs] : [];
+    const launches = alone.length > 0 && (await retry(recipe, alone)) ? alone : inputs;
+    const small = await shrink(recipe, async (candidate) => (await retry(candidate, launches)) !== undefined, tries);
+    const last = (await retry(small, launches)) ?? found;
+    return [
+      `seed ${seed}, on ${where}:`,
+      last.text,
+      print(small),
+      ...(last.inputs ? [showInputs(last.inputs)] : []),
+    ].join('\n');
+  }
 }
 
 function randomOptions(random: Random, device: Device, kind: KernelKind, wideAtomics: boolean): CompileOptions {
