@@ -5,7 +5,8 @@ import { addressOf, bytesAt } from '../../src/device/native/libc.js';
 import type { Script } from './driver.mjs';
 
 export interface ScriptedOptions extends OpenOptions {
-  readonly script?: Script & { readonly refuse?: string };
+  readonly script?: Script & { readonly refuse?: string; readonly closeMs?: number };
+  readonly joinMs?: number;
   /** Uses promises and shared memory, like a runtime that needs an event loop. */
   readonly asynchronous?: boolean;
 }
@@ -15,10 +16,15 @@ export class ScriptedDevice extends GpuDevice {
   protected readonly target = 'opencl';
   protected readonly nearLimit = undefined;
 
-  static async open({ script = {}, asynchronous = false, ...options }: ScriptedOptions = {}): Promise<ScriptedDevice> {
+  static async open({
+    script = {},
+    asynchronous = false,
+    joinMs,
+    ...options
+  }: ScriptedOptions = {}): Promise<ScriptedDevice> {
     const worker = new URL(asynchronous ? 'worker-async.mjs' : 'worker.mjs', import.meta.url);
     const startData = { ...script, asynchronous };
-    const link = await openLink({ device: 'scripted', worker, startData, options });
+    const link = await openLink({ device: 'scripted', worker, startData, options, ...(joinMs && { joinMs }) });
     return asynchronous ? new ScriptedDevice(link) : new ScriptedDevice(link, addressOf, bytesAt);
   }
 

@@ -1,5 +1,6 @@
 // Opens the scripted driver for the workers of the simulated device, with the real clock.
 import { FatalError } from '../../dist/device/gpu/worker/driver.js';
+import { koffi } from '../../dist/device/native/koffi.js';
 import { addressOf, copyBytes, mapPages } from '../../dist/device/native/libc.js';
 import { MillraceError } from '../../dist/kernel/index.js';
 import { ScriptedDriver } from './driver.mjs';
@@ -7,7 +8,8 @@ import { ScriptedDriver } from './driver.mjs';
 /** @import { Script } from './driver.mjs' */
 
 /**
- * @typedef {Script & { asynchronous?: boolean, refuse?: string }} Start
+ * `closeMs`: how long the driver's `close` stays in a call of the system.
+ * @typedef {Script & { asynchronous?: boolean, refuse?: string, closeMs?: number }} Start
  */
 
 /** @param {number} ms */
@@ -44,6 +46,10 @@ export function open(start, host) {
   driver.onBlock = ({ end }) => {
     for (let ms = 0; ms >= 0; ms = end / 1000 - performance.now()) hold(ms);
   };
+  if (start.closeMs) {
+    const sleep = koffi().load(null).func('int usleep(uint32_t microseconds)');
+    driver.close = () => void sleep(1000 * (start.closeMs ?? 0));
+  }
   const api = host.calls.wrap({ scriptedLaunch: () => undefined });
   const launch = driver.launch.bind(driver);
   driver.launch = (line, what) => {

@@ -1,7 +1,7 @@
 import type { MillraceError } from '../../kernel/error.js';
 import type { DeviceInfo, Sensors } from '../device.js';
 import { newCopyMemory, ParallelCopier } from '../gpu/host/parallel-copier.js';
-import { type MarkTimes, NativeDriver } from '../gpu/native/driver.js';
+import { CLOSE_MS, endsInTime, type MarkTimes, NativeDriver, sleep } from '../gpu/native/driver.js';
 import { type StatusSlot, StatusSlots, splitSlots } from '../gpu/native/status-slots.js';
 import { type Driver, type DriverHost, FatalError, type GpuSource } from '../gpu/worker/driver.js';
 import { addressOf, loadForever, symbolAddress } from '../native/libc.js';
@@ -27,8 +27,6 @@ export interface CudaStart {
   readonly signal?: { readonly library: string; readonly symbol: string };
 }
 
-/** How long `close` waits for launches to notice that they are cancelled. */
-const CLOSE_MS = 5000;
 /** Status slots are allocated 512 at a time, in 16 KiB. */
 const SLOTS_BYTES = 2 ** 14;
 
@@ -227,11 +225,7 @@ export class CudaDriver
     this.grids.stop();
     const own = [...this.lines].map(({ queue }) => queue);
     const streams = [this.resources.service, this.#epochs.control, ...this.grids.streams, ...own];
-    for (let waited = 0; !streams.every((stream) => stream.isIdle()); waited++) {
-      if (waited >= CLOSE_MS) return false;
-      sleep(1);
-    }
-    return true; // also if the device is lost: then nothing runs
+    return endsInTime(() => streams.every((stream) => stream.isIdle())); // also if the device is lost: then nothing runs
   }
 }
 
@@ -256,6 +250,3 @@ function openSensors({ busId }: Gpu): CardSensors | undefined {
   nvml?.close();
   return undefined;
 }
-
-const sleepWord = new Int32Array(new SharedArrayBuffer(4));
-const sleep = (milliseconds: number): void => void Atomics.wait(sleepWord, 0, 0, milliseconds);

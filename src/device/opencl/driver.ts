@@ -1,7 +1,15 @@
 import type { MillraceError } from '../../kernel/error.js';
 import type { DeviceInfo } from '../device.js';
 import { newCopyMemory, ParallelCopier } from '../gpu/host/parallel-copier.js';
-import { hex, ignoreDeviceErrors, laterOf, type MarkTimes, NativeDriver } from '../gpu/native/driver.js';
+import {
+  CLOSE_MS,
+  endsInTime,
+  hex,
+  ignoreDeviceErrors,
+  laterOf,
+  type MarkTimes,
+  NativeDriver,
+} from '../gpu/native/driver.js';
 import { HostClock } from '../gpu/native/host-clock.js';
 import type { LockedRegion } from '../gpu/native/locked-memory.js';
 import { StatusSlots } from '../gpu/native/status-slots.js';
@@ -14,7 +22,7 @@ import { type DeviceResources, OpenClLine, type OpenClMark } from './line.js';
 import { DeviceMemory, type Memory } from './memory.js';
 import { PinnedMemory } from './pinned.js';
 import { OpenClProgram } from './program.js';
-import { CommandQueue } from './queue.js';
+import { CommandQueue, type Event } from './queue.js';
 import { type Context, openContext } from './runtime/context.js';
 import { describeDevice } from './runtime/info.js';
 import { StatusMemory } from './status.js';
@@ -25,9 +33,6 @@ export interface OpenClStart {
   /** Copies to and from a device that shares the host's memory as well, to test what GPUs execute. */
   readonly forceCopies?: boolean;
 }
-
-/** How long an exiting process waits for launches and transfers in flight; a kernel may never check whether to stop. */
-const CLOSE_MS = 5000;
 
 /** The OpenCL driver for the loop in `gpu/worker/loop.ts`. */
 export class OpenClDriver
@@ -48,7 +53,8 @@ export class OpenClDriver
 
   constructor({ number, forceCopies }: OpenClStart, host: DriverHost) {
     super(host);
-    // The platform's threads access arrays of this process until everything has been released.
+    // The platform's threads access arrays of this process until everything has been released. An exiting process waits for
+    // that, but a kernel may never check whether to stop.
     this.cleanups.push(holdExit(CLOSE_MS));
     try {
       const context = openContext(number, (api) => host.calls.wrap(api), forceCopies);
@@ -95,13 +101,51 @@ export class OpenClDriver
     for (const status of mark.statuses.values()) slots.release(status);
   }
 
-  close(): void {
-    if (this.cleanups.length === 0) return;
+  close(): boolean {
+    if (this.cleanups.length === 0) return true;
     for (const { epoch } of this.lines) ignoreDeviceErrors(() => epoch.stop());
-    for (const { queue } of this.lines) queue.finish();
-    for (const queue of this.#queues) queue.finish();
-    this.releaseAll();
-    this.host.log(`context ${hex(this.#context.handle)} released`);
+    const isQuiet = this.#context.sharesHostMemory ? this.#finishAll() : this.#endsInTime();
+    if (isQuiet) this.releaseAll();
+    this.host.log(
+      isQuiet
+        ? `context ${hex(this.#context.handle)} released`
+        : `launches did not end within ${CLOSE_MS} ms: their memory is freed with the process`,
+    );
+    return isQuiet;
+  }
+
+  get #allQueues(): CommandQueue[] {
+    return [...[...this.lines].map(({ queue }) => queue), ...this.#queues];
+  }
+
+  /** Waits for ever if a kernel does not end: on a CPU it accesses this thread's memory until then. */
+  #finishAll(): true {
+    for (const queue of this.#allQueues) queue.finish();
+    return true;
+  }
+
+  /** False if something does not stop. True also if the device is lost: then nothing runs. */
+  #endsInTime(): boolean {
+    const { events } = this.resources;
+    const running = new Set<Event>();
+    ignoreDeviceErrors(() => {
+      for (const queue of this.#allQueues) {
+        running.add(queue.marker());
+        queue.flush();
+      }
+    });
+    return endsInTime(() => {
+      for (const event of running) {
+        let code = 0;
+        ignoreDeviceErrors(() => {
+          code = events.status(event);
+        });
+        if (code > 0) continue;
+        events.release(event);
+        running.delete(event);
+      }
+      return running.size === 0;
+    });
   }
 
   protected tables(words: Uint32Array): Memory {

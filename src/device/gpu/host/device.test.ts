@@ -23,6 +23,17 @@ const open = async (options?: ScriptedOptions): Promise<ScriptedDevice> => {
 const stepped = (counts: readonly number[]): number => counts.reduce((x, count) => (Math.imul(x, 3) + count) >>> 0, 0);
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
+test.skipIf(isShort)('close gives up on a worker that a call of its driver does not leave', async () => {
+  const closeMs = patience(4000);
+  const device = await ScriptedDevice.open({ script: { closeMs }, joinMs: 100 });
+  const began = performance.now();
+  const mark = device.stream().mark();
+  const failed = expect(mark.done).rejects.toThrow(expect.objectContaining({ code: 'device-closed' }));
+  await device.close();
+  expect(performance.now() - began).toBeLessThan(closeMs);
+  await failed;
+});
+
 describe.each([false, true])('asynchronous: %s', (asynchronous) => {
   // Shared by the tests that leave it unchanged.
   let device: ScriptedDevice;

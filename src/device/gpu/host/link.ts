@@ -1,4 +1,5 @@
 import { firstLine, MillraceError } from '../../../kernel/error.js';
+import { deferred } from '../../deferred.js';
 import type { DeviceInfo } from '../../device.js';
 import type { OpenOptions } from '../../kinds.js';
 import { WordWatcher } from '../../pool/schedule/watch.js';
@@ -46,6 +47,8 @@ export interface LinkEvents {
 
 /** How long a worker may take to release its runtime before it is terminated. */
 const JOIN_MS = 10_000;
+/** How long a terminated worker may take to end: it ends at once unless it is inside a call. */
+const TERMINATE_MS = 500;
 
 /** The default limit of open streams; at most half of the board's lines. */
 const DEFAULT_STREAMS = 32;
@@ -188,18 +191,32 @@ export class Link {
     this.#keepAlive();
   }
 
-  /** Ends the worker and waits for it; calls in flight reject. */
+  /** Ends the worker and waits for it, but not for one that a call of its driver never leaves. Calls in flight reject. */
   async stop(error?: Error): Promise<void> {
     this.#isStopping = true;
     stopWorker(this.board);
     this.#rejectCalls(error ?? new Error('the worker has ended'));
     this.#thread.keepAlive(true);
-    const late = setTimeout(() => this.#thread.terminate(), this.#joinMs);
-    const isIdle = await this.#thread.ended;
-    clearTimeout(late);
+    const isIdle = await this.#join();
     await this.#copyThreads?.stop();
-    // If the thread was not kept for reuse, its runtime may still access the board.
+    // If the thread has not ended, its runtime may still access the board.
+    if (isIdle === undefined) return;
     if (boards.delete(this.board) && isIdle) recycleBoard(this.board);
+  }
+
+  /** Resolves to true if the thread waits to be reused, false if it has ended; undefined if it does not end. */
+  async #join(): Promise<boolean | undefined> {
+    const { promise: given, resolve: giveUp } = deferred<undefined>();
+    let late = setTimeout(() => {
+      this.#thread.terminate();
+      late = setTimeout(() => {
+        this.#thread.keepAlive(false);
+        giveUp(undefined);
+      }, TERMINATE_MS);
+    }, this.#joinMs);
+    const isIdle = await Promise.race([this.#thread.ended, given]);
+    clearTimeout(late);
+    return isIdle;
   }
 
   #rejectCalls(error: Error): void {

@@ -212,6 +212,22 @@ export function ignoreDeviceErrors(step: () => void): void {
   }
 }
 
+const sleepWord = new Int32Array(new SharedArrayBuffer(4));
+/** Blocks this thread. */
+export const sleep = (milliseconds: number): void => void Atomics.wait(sleepWord, 0, 0, milliseconds);
+
+/** How long `close` waits for launches to notice that they are cancelled. */
+export const CLOSE_MS = 5000;
+
+/** Waits until all work has ended; false if it has not within CLOSE_MS. */
+export function endsInTime(hasEnded: () => boolean): boolean {
+  for (let waited = 0; !hasEnded(); waited++) {
+    if (waited >= CLOSE_MS) return false;
+    sleep(1);
+  }
+  return true;
+}
+
 export const laterOf = (a: bigint, b: bigint): bigint => (a > b ? a : b);
 
 export const hex = (handle: number): string => `0x${handle.toString(16)}`;
