@@ -1,6 +1,7 @@
-import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { CudaDriver } from '../../src/device/cuda/driver.js';
 import { signalLibrary } from '../../src/device/cuda/runtime/signal.js';
+import { epochWord } from '../../src/device/gpu/wire/board.js';
 import { FatalError } from '../../src/device/gpu/worker/driver.js';
 import { launchBlock } from '../../src/kernel/abi/grid.js';
 import { MillraceError } from '../../src/kernel/error.js';
@@ -237,6 +238,25 @@ describe.skipIf(missing !== undefined)(`the CUDA driver on the fake${missing ? `
         await settled(driver, mark);
         driver.release(mark);
       }
+    });
+
+    test.each([true, false])('keep their stream until they have ended (native: %s)', async (native) => {
+      const host = hostOf('callback');
+      const { driver, line, launch } = rig(host, native ? { signal: await signalLibrary() } : {});
+      fake.set('callback_us', 20_000);
+      launch(1);
+      const mark = driver.mark(line);
+      expect(await signalled(driver, mark)).toBe(true);
+      expect(driver.poll(mark)).toMatchObject({ kind: 'passed' });
+      driver.release(mark);
+      driver.closeLine(line); // the callback has set its word, but has not returned
+      expect(names()).not.toContain('cuStreamDestroy');
+      const other = driver.openLine(2, epochWord(2));
+      await vi.waitFor(() => {
+        driver.closeLine(driver.openLine(3, epochWord(3)));
+        expect(fake.calls().filter(({ name }) => name === 'cuStreamDestroy').length).toBeGreaterThan(1);
+      });
+      driver.closeLine(other);
     });
 
     test('are not requested when polling', () => {

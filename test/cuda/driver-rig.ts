@@ -60,6 +60,7 @@ const SETTINGS: Readonly<Record<string, number>> = {
   lost_code: 999,
   event_us: 0,
   lose_callbacks: 0,
+  callback_us: 0,
   host_func: 0,
   devices: 1,
   init: 0,

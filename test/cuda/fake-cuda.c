@@ -50,6 +50,7 @@ static struct { const char *name; long value; } settings[] = {
   {"lost_code", 999},
   {"event_us", 0},       // delay of events
   {"lose_callbacks", 0}, // number of callbacks to lose
+  {"callback_us", 0},    // time of a callback, or a write for a mark, after it has set its word
   {"host_func", OK},     // result of cuLaunchHostFunc
   {"misuse", 0},         // counted
   {"calls", 0},          // counted
@@ -242,8 +243,8 @@ static void perform(Op *op) {
     case FILL8: memset((void *)op->to, (int)op->word, op->bytes); break;
     case FILL32: for (Address i = 0; i < op->bytes / 4; i++) ((uint32_t *)op->to)[i] = op->word; break;
     case LAUNCH: run_launch(op); break;
-    case CALL: op->call((void *)op->to); break;
-    case STORE: __atomic_store_n((uint32_t *)op->to, op->word, __ATOMIC_RELEASE); break;
+    case CALL: op->call((void *)op->to); pause_us(*setting("callback_us")); break;
+    case STORE: __atomic_store_n((uint32_t *)op->to, op->word, __ATOMIC_RELEASE); pause_us(*setting("callback_us")); break;
     case RECORD: if (*setting("event_us")) pause_us(*setting("event_us")); break;
   }
 }

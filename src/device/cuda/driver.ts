@@ -44,6 +44,8 @@ export class CudaDriver
   readonly #context: Context;
   readonly #clock: EventClock;
   readonly #epochs: Epochs;
+  /** Closed lines whose stream is not idle. The next line that is closed, or the device, ends them. */
+  readonly #closing = new Set<CudaLine>();
   #sensors: CardSensors | undefined | 'unknown' = 'unknown';
 
   constructor(start: CudaStart, host: DriverHost) {
@@ -103,6 +105,16 @@ export class CudaDriver
 
   lock(bytes: number): PinnedRegion | undefined {
     return this.resources.pinned.allocShared(bytes);
+  }
+
+  /** In `callback` mode the stream of a line may still be in the callback that reported its last mark. */
+  override closeLine(line: CudaLine): void {
+    this.#closing.add(line);
+    for (const one of this.#closing) {
+      if (this.resources.signal && !one.queue.isIdle()) continue;
+      this.#closing.delete(one);
+      super.closeLine(one);
+    }
   }
 
   occupancy({ occupancy }: CudaProgram): number {
