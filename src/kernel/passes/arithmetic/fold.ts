@@ -156,6 +156,7 @@ function cellsSet(body: Block): Map<Block, Set<CellDecl>> {
  */
 export function removeUnused<P extends Program>(program: P): P {
   const used = new Set<Node>();
+  const usedTables = new Set<TableDecl>();
   const readCells = new Set<CellDecl>();
   const readArrays = new Set<BufferDecl>();
   const need = (...nodes: readonly Node[]) => {
@@ -163,6 +164,7 @@ export function removeUnused<P extends Program>(program: P): P {
     for (let node = stack.pop(); node; node = stack.pop()) {
       if (used.has(node)) continue;
       used.add(node);
+      if (node.detail.table) usedTables.add(node.detail.table);
       stack.push(...node.args);
     }
   };
@@ -265,11 +267,7 @@ export function removeUnused<P extends Program>(program: P): P {
     sweep(program.body);
   }
   const body = sweep(program.body);
-  return {
-    ...program,
-    body,
-    tables: program.tables.filter((table) => [...used].some((node) => node.detail.table === table)),
-  };
+  return { ...program, body, tables: program.tables.filter((table) => usedTables.has(table)) };
 }
 
 function nodesOfPlace(place: { readonly index: Node; readonly base?: Node }): Node[] {
