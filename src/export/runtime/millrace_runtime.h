@@ -169,7 +169,8 @@ typedef struct mr_variant {
   uint32_t chunk_words;
   void (*job)(const void *job, uint32_t *words);
   void (*chunk)(const void *job, const void *chunk, const mr_place *place, uint32_t *words);
-  uint32_t indices;        /* indices that one item processes (at least 1) */
+  uint32_t indices;        /* indices that one item processes, and items that one index takes: at least 1, and one of */
+  uint32_t items;          /* the two is 1 */
 } mr_variant;
 
 typedef enum mr_access { MR_READ = 0, MR_WRITE = 1, MR_ATOMIC = 2 } mr_access;
@@ -197,7 +198,7 @@ typedef struct mr_kernel {
 
 /* ---- raw launches ---- */
 
-/* A job's values and its parameter words for one device, made by mr_params(). */
+/* A job's values and its parameter words for one device, made by mr_job_open(). */
 typedef struct mr_job mr_job;
 
 /* Computes the parameter words that depend on the job alone, and compiles the kernel for the device if that has not
@@ -205,8 +206,8 @@ typedef struct mr_job mr_job;
 int mr_job_open(mr_device *device, const mr_kernel *kernel, const void *job, mr_job **made);
 /* Null is ignored. Not before the launches that use it have run. */
 void mr_job_close(mr_job *job);
-/* Indices that one item of this device's variant processes. 0 if the handle is bad. */
-uint32_t mr_job_indices(const mr_job *job);
+/* The variant that the device uses. Null if the handle is bad. */
+const mr_variant *mr_job_variant(const mr_job *job);
 
 typedef struct mr_launch {
   const void *chunk; /* the launch's values; may be null if the kernel declares none */

@@ -1,0 +1,107 @@
+import { Command, InvalidArgumentError } from 'commander';
+import { action, type Call } from '../console/command/action.js';
+import { withExamples } from '../console/command/conventions.js';
+import { Exit } from '../console/command/exit.js';
+import { valueOption } from '../console/options/options.js';
+import type { CommandResult } from '../console/output/output.js';
+import { type ExportedFile, type ExportRequest, type ExportTarget, exportTargets } from '../export/request.js';
+import { writeFiles } from '../export/write.js';
+import { MillraceError } from '../kernel/error.js';
+import { exportedKernels, refusedKernels } from '../workload/exported.js';
+import { kernelFile, loadKernel } from './run/kernels.js';
+import { paramsOf } from './run/values.js';
+
+/** `millrace export` */
+export function exportCommand(): Command {
+  const command = new Command('export')
+    .description('a kernel as C source that needs nothing of Millrace: CPU, CUDA and OpenCL in one library')
+    .argument('<kernel>', `${Object.keys(exportedKernels).join(', ')}, or your own file: FILE or FILE#NAME`)
+    .addOption(valueOption('--out <dir>', 'folder to write to').makeOptionMandatory())
+    .addOption(
+      valueOption('--targets <list>', 'kinds of devices that the library runs on')
+        .argParser(parseTargets)
+        .default(exportTargets, exportTargets.join(',')),
+    )
+    .addOption(
+      valueOption('--language <name>', 'the language of the exported source')
+        .choices(Object.keys(languages))
+        .default('c'),
+    )
+    .addOption(valueOption('--name <name>', "prefix of files and functions (default: the kernel's name)"))
+    .addOption(
+      valueOption('--param <name=value>', 'parameter for a kernel, or for a file that exports a function').argParser(
+        (text, before: readonly string[] = []) => [...before, text],
+      ),
+    )
+    .action(action(exportKernel));
+  return withExamples(
+    command,
+    ['millrace export block --out miner', 'then make -C miner'],
+    ['millrace export kernel.ts --out search --targets cpu,cuda'],
+    ['millrace export encode --param qubits=10 --out encoder'],
+  );
+}
+
+/** Each language's exporter, loaded when it is chosen. */
+const languages: Readonly<Record<string, () => Promise<Exporter>>> = {
+  c: async () => (await import('../export/c.js')).exportC,
+};
+type Exporter = (request: ExportRequest) => readonly ExportedFile[];
+
+interface ExportOptions {
+  readonly out: string;
+  readonly targets: readonly ExportTarget[];
+  readonly language: string;
+  readonly name?: string;
+  readonly param?: readonly string[];
+}
+
+async function exportKernel({ output, options, args: [given = ''] }: Call<ExportOptions>): Promise<CommandResult> {
+  const { out, targets, language, param = [] } = options;
+  const kernel = await findKernel(given, param);
+  const name = options.name ?? identifier(kernel.gpu.kernel.name);
+  checkName(name);
+  const exporter = await languages[language]?.();
+  if (!exporter) throw new TypeError(`no exporter for ${language}`);
+  const files = writeFiles(out, exporter({ kernel, name, targets }));
+  for (const file of files) output.line(file);
+  return { exit: Exit.ok, answer: { kernel: given, language, targets, files } };
+}
+
+async function findKernel(given: string, param: readonly string[]): Promise<ExportRequest['kernel']> {
+  const params = paramsOf(param);
+  const known = Object.hasOwn(exportedKernels, given) ? exportedKernels[given] : undefined;
+  if (known) return known(params);
+  const refused = Object.hasOwn(refusedKernels, given) ? refusedKernels[given] : undefined;
+  const file = refused ? undefined : kernelFile(given);
+  if (!file) {
+    throw new MillraceError({
+      code: 'usage',
+      message: refused ?? `unknown kernel ${JSON.stringify(given)}`,
+      asked: `to export ${given}`,
+      advice: `kernels: ${Object.keys(exportedKernels).join(', ')}; for a file of your own, give its path: ./kernel.ts`,
+    });
+  }
+  const kernel = await loadKernel(file, params);
+  return { source: given, cpu: { kernel }, gpu: { kernel } };
+}
+
+function parseTargets(text: string): ExportTarget[] {
+  const names = text.split(',').map((name) => name.trim());
+  const targets = names.filter((name): name is ExportTarget => exportTargets.some((target) => target === name));
+  if (targets.length === names.length && new Set(targets).size === names.length) return targets;
+  throw new InvalidArgumentError(`Expected different names of ${exportTargets.join(', ')}, separated by commas.`);
+}
+
+/** Returns a kernel's name as an identifier of C. */
+const identifier = (name: string): string => name.replaceAll(/\W/g, '_');
+
+function checkName(name: string): void {
+  if (/^[A-Za-z]\w{0,62}$/.test(name) && !name.startsWith('mr_')) return;
+  throw new MillraceError({
+    code: 'usage',
+    message: `${JSON.stringify(name)} cannot be the prefix of C functions`,
+    asked: `--name ${name}`,
+    advice: 'use letters, digits and underscores, beginning with a letter; mr_ is the prefix of the runtime',
+  });
+}

@@ -1,0 +1,41 @@
+import type { Kernel } from '../kernel/index.js';
+
+/** The kinds of devices that an exported library runs on. */
+export const exportTargets = ['cpu', 'cuda', 'opencl'] as const;
+export type ExportTarget = (typeof exportTargets)[number];
+
+/** A kernel to export. Processors may have different kernels, which give the same results. */
+export interface ExportKernel {
+  /** The command that wrote it, for the files' heads: `block`, or a file's name. */
+  readonly source: string;
+  readonly cpu: ExportVariant;
+  readonly gpu: ExportVariant;
+  /** The variant for ARM with SHA-2 instructions, if another is faster there. */
+  readonly armSha2?: ExportVariant;
+  /** The hit's field that holds the low word of its index. Needed if an item processes several indices. */
+  readonly indexField?: string;
+  /** Bytes of a buffer's row for each index, where they are always the same. Others are arguments. */
+  readonly rowBytes?: Readonly<Record<string, number>>;
+}
+
+export interface ExportVariant {
+  readonly kernel: Kernel;
+  /** Indices that one item processes; default 1. */
+  readonly indices?: number;
+  /** Items, or tiles, that one index takes; default 1. */
+  readonly items?: number;
+}
+
+export interface ExportRequest {
+  readonly kernel: ExportKernel;
+  /** The prefix of files, functions and types. */
+  readonly name: string;
+  readonly targets: readonly ExportTarget[];
+}
+
+/** A file of the exported folder. */
+export interface ExportedFile {
+  /** Relative to the folder. */
+  readonly path: string;
+  readonly text: string;
+}
