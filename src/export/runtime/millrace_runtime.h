@@ -171,6 +171,7 @@ typedef struct mr_variant {
   void (*chunk)(const void *job, const void *chunk, const mr_place *place, uint32_t *words);
   uint32_t indices;        /* indices that one item processes, and items that one index takes: at least 1, and one of */
   uint32_t items;          /* the two is 1 */
+  uint32_t item_bytes;     /* generate: bytes of output that one item makes, if that is not a row; 0: it is */
 } mr_variant;
 
 typedef enum mr_access { MR_READ = 0, MR_WRITE = 1, MR_ATOMIC = 2 } mr_access;
@@ -236,15 +237,18 @@ typedef struct mr_data {
 } mr_data;
 
 typedef struct mr_task_options {
-  /* Fills in the values of a launch over the indices [start, start + count). Called on a device's thread; may be null
-     if the kernel declares none. A result other than 0 ends the task (MR_CANCELLED). */
-  int (*chunk)(void *user, uint64_t start, uint64_t count, void *values);
+  /* Fills in the values of a launch over the indices [start, start + count), and its own data if launch_bytes is not 0.
+     Returns how many bytes of the data it has written. A negative result ends the task (MR_CANCELLED). Called on a
+     device's thread, for several devices at the same time; may be null if the kernel declares no values. */
+  int64_t (*chunk)(void *user, uint64_t start, uint64_t count, void *values, void *data);
   /* Called after each finished range; may be null. A result other than 0 ends the task (MR_CANCELLED). */
   int (*progress)(void *user, uint64_t done, uint64_t total);
   void *user;
-  uint64_t ring_hits;   /* hits of one launch before it is split; 0: 4096 */
-  uint64_t max_indices; /* of one launch; 0: chosen by measured speed */
-  uint64_t min_indices; /* ranges begin at multiples of this from the start; 0: 1 */
+  uint64_t ring_hits;     /* hits of one launch before it is split; 0: 4096 */
+  uint64_t max_indices;   /* of one launch; 0: chosen by measured speed */
+  uint64_t min_indices;   /* ranges begin at multiples of this from the start; 0: 1 */
+  uint64_t launch_bytes;  /* size of the data of one launch, and the buffer that it is for */
+  uint32_t launch_buffer;
 } mr_task_options;
 
 /* Searches the indices [start, start + count). The hits are all there when the task is done: a launch with more hits than
