@@ -162,7 +162,6 @@ typedef struct mr_variant {
   uint32_t sizes_at;
   uint32_t parameters_at;
   uint32_t by_value;       /* 1: the launch block is passed by value (CUDA) */
-  uint32_t has_ring;       /* 1: the ring is the last binding */
   const uint32_t *tables;  /* constants for the binding `tables`; null: there is none */
   uint32_t table_words;
   uint32_t job_words;      /* parameter words of the job, then of the launch */
