@@ -3,7 +3,7 @@
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { withLock } from './lock.mjs';
@@ -53,6 +53,7 @@ export function ensureBuilt({ force = false } = {}) {
     const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
     tool(process.execPath, [tsc, '--project', 'tsconfig.build.json', '--outDir', next], 'building failed');
     tool(process.execPath, [join(root, 'scripts', 'bundle.mjs'), next], 'bundling for browsers failed');
+    cpSync(join(root, 'src', 'export', 'runtime'), join(next, 'export', 'runtime'), { recursive: true });
     writeFileSync(join(next, STAMP), digest);
     writeFileSync(join(next, 'build-id'), `${digest.slice(0, 12)}\n`); // shown by `millrace --version`
     recordCommit(next);

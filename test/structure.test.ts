@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** A folder may import from itself and from folders before it. */
-const order = ['kernel', 'device', 'engine', 'store', 'network', 'console', 'bench', 'workload', 'cli'];
+const order = ['kernel', 'device', 'engine', 'store', 'network', 'console', 'export', 'bench', 'workload', 'cli'];
 
 describe('import direction', () => {
   test('finds every form of import', () => {

@@ -34,6 +34,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   run: async () => (await import('./run/command.js')).runCommand(),
   jobs: async () => (await import('./jobs/command.js')).jobsCommand(),
   kernel: async () => (await import('./kernel.js')).kernelCommand(),
+  export: async () => (await import('./export.js')).exportCommand(),
   bench: async () => (await import('./bench/command.js')).benchCommand(),
   tune: async () => (await import('./tune.js')).tuneCommand(),
   block: async () => (await import('../workload/block/command.js')).blockCommand(),

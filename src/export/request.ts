@@ -1,4 +1,4 @@
-import type { Kernel } from '../kernel/index.js';
+import type { FieldValues, Kernel } from '../kernel/index.js';
 
 /** The kinds of devices that an exported library runs on. */
 export const exportTargets = ['cpu', 'cuda', 'opencl'] as const;
@@ -16,6 +16,8 @@ export interface ExportKernel {
   readonly indexField?: string;
   /** Bytes of a buffer's row for each index, where they are always the same. Others are arguments. */
   readonly rowBytes?: Readonly<Record<string, number>>;
+  /** A search for the example program; by default over the first indices with zeros for the job. */
+  readonly example?: { readonly job: FieldValues; readonly start: bigint; readonly count: bigint };
 }
 
 export interface ExportVariant {
@@ -24,6 +26,8 @@ export interface ExportVariant {
   readonly indices?: number;
   /** Items, or tiles, that one index takes; default 1. */
   readonly items?: number;
+  /** Bytes of output that one item makes, if that is not a row. The kernel's position then comes from its chunk values. */
+  readonly itemBytes?: number;
 }
 
 export interface ExportRequest {

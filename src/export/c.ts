@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { buildVersion } from '../console/command/version.js';
+import { exampleText } from './c/example.js';
+import { headerText } from './c/header.js';
+import { kernelFiles } from './c/kernel-files.js';
+import { projectFiles } from './c/project.js';
+import { runtimeHeader, runtimeSource } from './c/runtime.js';
+import { signatureOf } from './c/signature.js';
+import { kernelHeader, sourceText } from './c/source.js';
+import { type VariantOptions, variantsOf } from './c/variants.js';
+import type { ExportedFile, ExportRequest } from './request.js';
+
+/** Exports a kernel as a C library with its build files. */
+export function exportC(request: ExportRequest, options?: VariantOptions): ExportedFile[] {
+  const { kernel, targets, name } = request;
+  const signature = signatureOf(request);
+  const variants = variantsOf(request, options);
+  const abi = abiVersion();
+  const version = buildVersion();
+  const hash = createHash('sha256').update(JSON.stringify([signature, version, abi]));
+  for (const { id, text } of variants) hash.update(`${id}\n${text}`);
+  const digest = hash.digest('hex');
+  const lines = [
+    `${name}: the kernel ${signature.kernel}, written by Millrace ${version} (millrace export ${kernel.source}).`,
+    `ABI version ${abi}, kernel digest ${digest}.`,
+    'SPDX-License-Identifier: Apache-2.0',
+  ];
+  const head = `/* ${lines.join('\n   ')} */`;
+  const files = kernelFiles(signature, variants, head);
+  const sources = [`${name}.c`, ...files.files.map(({ path }) => path)];
+  const command = `millrace export ${kernel.source} --targets ${targets.join(',')}`;
+  const project = { signature, sources, version, abi, digest, command, targets };
+  return [
+    { path: `${name}.h`, text: headerText(signature, head) },
+    { path: `${name}.c`, text: sourceText(signature, files, { digest, head, spec: kernel }) },
+    { path: `${name}_kernel.h`, text: kernelHeader(signature, files, head) },
+    ...files.files,
+    { path: 'millrace_runtime.h', text: `${head}\n${runtimeHeader()}` },
+    { path: 'millrace_runtime.c', text: `${head}\n${runtimeSource()}` },
+    { path: 'example.c', text: exampleText(signature, kernel, head).replaceAll('NAME', name) },
+    ...projectFiles(project, (begin) => lines.map((line) => `${begin} ${line}`).join('\n')),
+    { path: 'LICENSE', text: readFileSync(new URL('../../LICENSE', import.meta.url), 'utf8') },
+  ];
+}
+
+/** The version in the runtime's header. */
+function abiVersion(): number {
+  return Number(/#define MR_ABI_VERSION (\d+)/.exec(runtimeHeader())?.[1]);
+}
