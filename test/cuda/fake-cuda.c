@@ -431,6 +431,21 @@ CUresult cuDevicePrimaryCtxRelease_v2(int device) {
   }
   return leave(OK);
 }
+/** Contexts under the current one, as callers push and pop them. */
+static _Thread_local Context *below[16];
+static _Thread_local int depth;
+CUresult cuCtxPushCurrent_v2(Address context) {
+  if (context == 0 || depth == 16) return INVALID_CONTEXT;
+  below[depth++] = current;
+  current = (Context *)context;
+  return OK;
+}
+CUresult cuCtxPopCurrent_v2(Address *context) {
+  if (depth == 0) { misuse("a context is popped that was not pushed"); return INVALID_CONTEXT; }
+  *context = (Address)current;
+  current = below[--depth];
+  return OK;
+}
 CUresult cuCtxSetCurrent(Address context) { current = (Context *)context; note("cuCtxSetCurrent %d", context != 0); return OK; }
 
 // Memory -------------------------------------------------------------------------------------------------------------

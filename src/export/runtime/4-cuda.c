@@ -425,14 +425,20 @@ static CUresult load_module(Device *device, Program *program, const char *image,
   program->resident_groups = (uint64_t)(groups < 1 ? 1 : groups) * device->info.units;
   if (code == 0 && variant->tables != NULL) {
     const size_t bytes = variant->table_words * sizeof(uint32_t);
+    void *staging = NULL;
     *call = "cuMemAlloc";
     code = CUDA(cuMemAlloc_v2, &program->tables, bytes);
     if (code != 0) program->tables = 0;
-    else {
+    if (code == 0) *call = "cuMemHostAlloc", code = CUDA(cuMemHostAlloc, &staging, bytes, HOST_PORTABLE | HOST_DEVICE_MAP);
+    if (code == 0) {
+      memcpy(staging, variant->tables, bytes);
       *call = "cuMemcpyHtoDAsync";
       pthread_mutex_lock(&own->lock);
-      code = serviced(own, CUDA(cuMemcpyHtoDAsync_v2, program->tables, variant->tables, bytes, own->service));
+      code = CUDA(cuMemcpyHtoDAsync_v2, program->tables, staging, bytes, own->service);
+      if (code == 0) *call = "cuStreamSynchronize", code = CUDA(cuStreamSynchronize, own->service);
+      else cuda.cuStreamSynchronize(own->service);
       pthread_mutex_unlock(&own->lock);
+      cuda.cuMemFreeHost(staging);
     }
   }
   return code;
@@ -441,10 +447,7 @@ static CUresult load_module(Device *device, Program *program, const char *image,
 static void cuda_unload(Device *device, Program *program) {
   const CudaDevice *own = device->state;
   if (program->module == NULL || cuda.cuCtxPushCurrent_v2(own->context) != 0) return;
-  if (program->tables != 0) {
-    cuda.cuStreamSynchronize(own->service);
-    cuda.cuMemFree_v2(program->tables);
-  }
+  if (program->tables != 0) cuda.cuMemFree_v2(program->tables);
   cuda.cuModuleUnload(program->module);
   leave_context();
 }

@@ -480,18 +480,28 @@ static int collect(Task *task, Part *part, Device *device, const mr_variant *var
 
 /* ---- a part of a task ---- */
 
-/* Copies the data that all launches share to the device. */
+/* Copies the data that all launches share to the device, through page-locked memory. */
 static int send_data(Task *task, Device *device, Stream *stream, Buffer **shared) {
   int status = MR_OK;
   for (uint32_t i = 0; i < task->kernel->buffer_count && status == MR_OK; i++) {
     if (rows_of(task, i) != NULL || (task->options.launch_bytes > 0 && task->options.launch_buffer == i)) continue;
     const mr_data *data = &task->data[i];
     shared[i] = alloc_buffer(device, data->size, &status);
-    if (status == MR_OK && data->bytes != NULL && data->size > 0)
-      status = device->backend->write(stream, shared[i], 0, data->bytes, data->size);
+    if (status != MR_OK || data->bytes == NULL || data->size == 0) continue;
+    const void *from = data->bytes;
+    void *staging = NULL;
+    if (!is_direct(device, from, data->size)) {
+      status = alloc_host(device, data->size, &staging);
+      if (status != MR_OK) break;
+      from = memcpy(staging, data->bytes, (size_t)data->size);
+    }
+    status = device->backend->write(stream, shared[i], 0, from, data->size);
+    /* The copy must not be in flight when another stream reads it. */
+    const int waited = device->backend->wait(stream);
+    if (status == MR_OK) status = waited;
+    if (staging != NULL) free_host(device, staging);
   }
-  /* The copy must not be in flight when another stream reads it. */
-  return status == MR_OK ? device->backend->wait(stream) : status;
+  return status;
 }
 
 /* Waits until there is a range to take, or the task is over. False if it is over. */
