@@ -129,7 +129,7 @@ static void *new_object(ObjectType type, size_t bytes, Device *device) {
 /* Takes the object out of its device's list and frees it. Its handle is invalid from here on. */
 static void delete_object(Object *object) {
   remove_handle(object);
-  if (object->device != NULL && object->next != NULL) {
+  if (object->device != NULL) {
     pthread_mutex_lock(&object->device->lock);
     object->next->previous = object->previous;
     object->previous->next = object->next;

@@ -499,7 +499,8 @@ static int send_data(Task *task, Device *device, Stream *stream, Buffer **shared
     /* The copy must not be in flight when another stream reads it. */
     const int waited = device->backend->wait(stream);
     if (status == MR_OK) status = waited;
-    if (staging != NULL) free_host(device, staging);
+    /* After a failed wait the copy may still run: the memory is freed with the device. */
+    if (staging != NULL && waited == MR_OK) free_host(device, staging);
   }
   return status;
 }
