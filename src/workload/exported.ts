@@ -21,7 +21,11 @@ export const exportedKernels: Readonly<Record<string, (params: ExportParams) => 
       gpu: { kernel: headerScan({ topWordZero: false }) },
       armSha2: { kernel: headerScan({ topWordZero: false, perThread: 32 }), indices: 32 },
       indexField: 'nonce',
-      example: { job: jobValues(headerPrefix(genesis), targetFromBits(genesis.bits)), start: 2083230000n, count: 10000n },
+      example: {
+        job: jobValues(headerPrefix(genesis), targetFromBits(genesis.bits)),
+        start: 2083230000n,
+        count: 10000n,
+      },
     };
   },
   words: (params) => {

@@ -36,8 +36,11 @@ ${values}${body}
 function jobText(job: readonly CField[], values: FieldValues | undefined): string {
   const rows = job.map(({ name, array }) => {
     const given = values?.[name];
-    const list = given === undefined ? [0] : typeof given === 'object' ? Array.from(given as ArrayLike<number>) : [given];
-    const texts = list.map((value) => (Number.isInteger(Number(value)) && Number(value) > 9 ? `0x${BigInt(value).toString(16)}` : String(value)));
+    const list =
+      given === undefined ? [0] : typeof given === 'object' ? Array.from(given as ArrayLike<number>) : [given];
+    const texts = list.map((value) =>
+      Number.isInteger(Number(value)) && Number(value) > 9 ? `0x${BigInt(value).toString(16)}` : String(value),
+    );
     const text = array ? `{${texts.join(', ')}}` : (texts[0] ?? '0');
     return `      .${name} = ${text},`;
   });
@@ -47,7 +50,9 @@ function jobText(job: readonly CField[], values: FieldValues | undefined): strin
 /** Kernels with values for each launch are driven by their caller: the example shows that they compile. */
 function compileOnly(signature: Signature): string {
   const { name } = signature;
-  const given = commonArguments(signature).slice(1).map(() => '&job');
+  const given = commonArguments(signature)
+    .slice(1)
+    .map(() => '&job');
   return replaced(
     name,
     `  mr_job *params;
@@ -60,7 +65,8 @@ function compileOnly(signature: Signature): string {
 function runOnce(signature: Signature, example: ExportKernel['example']): string {
   const { name, job, shapes, hit, buffers } = signature;
   const own = job.length > 0 ? ['&job'] : [];
-  const [shape] = shapes.includes('transform') && rowBuffers(signature).length === buffers.length ? ['transform'] : shapes;
+  const [shape] =
+    shapes.includes('transform') && rowBuffers(signature).length === buffers.length ? ['transform'] : shapes;
   if (shape === 'search') {
     const { start = 0n, count = 1n << 16n } = example ?? {};
     const data = buffers.length > 0 ? ['&data'] : [];
@@ -97,12 +103,12 @@ function transformText(signature: Signature, own: readonly string[]): string {
   const rows = rowBuffers(signature);
   const bytes = (rowBytes: number | undefined): number => rowBytes ?? 16;
   const arrays = rows.map(
-    ({ name, type, rowBytes }) =>
-      `  ${cTypes[type]} *${name} = calloc(${EXAMPLE_ROWS}, ${bytes(rowBytes)});`,
+    ({ name, type, rowBytes }) => `  ${cTypes[type]} *${name} = calloc(${EXAMPLE_ROWS}, ${bytes(rowBytes)});`,
   );
   const given = rows.flatMap(({ name, rowBytes }) => [name, ...(rowBytes === undefined ? ['16'] : [])]);
   const input = rows.find(({ kind }) => kind === 'read');
-  const output = rows.find(({ kind, name }) => kind === 'rw' && name !== 'norms') ?? rows.find(({ kind }) => kind === 'rw');
+  const output =
+    rows.find(({ kind, name }) => kind === 'rw' && name !== 'norms') ?? rows.find(({ kind }) => kind === 'rw');
   const elements = (type: string, rowBytes: number | undefined): string =>
     `${EXAMPLE_ROWS} * ${bytes(rowBytes)} / sizeof(${type})`;
   return `${arrays.join('\n')}

@@ -92,14 +92,9 @@ function bodyOf(signature: Signature, full: string): string {
   const rowBytes = output?.rowBytes === undefined ? 'row_bytes' : String(output.rowBytes);
   const outputNumber = output ? buffers.indexOf(output) : 0;
   const forwarded = (...list: string[]): string =>
-    [
-      'device',
-      ...(job.length > 0 ? ['job'] : []),
-      ...(hasData ? ['data'] : []),
-      ...list,
-      'options',
-      '&task',
-    ].join(', ');
+    ['device', ...(job.length > 0 ? ['job'] : []), ...(hasData ? ['data'] : []), ...list, 'options', '&task'].join(
+      ', ',
+    );
   const sizeArgument = output?.rowBytes === undefined ? ['row_bytes'] : [];
   const rows = rowBuffers(signature);
   const rowNames = rows.flatMap((row) => [row.name, ...(row.rowBytes === undefined ? [`${row.name}_row_bytes`] : [])]);

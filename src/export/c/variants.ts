@@ -129,9 +129,7 @@ function cpuVariants(kernel: ExportRequest['kernel'], options: VariantOptions): 
     });
   // The compiler makes better code for AVX2 than for SSE2 from the same text, but not from more instruction sets yet.
   const isBase = ({ set }: Variant): boolean => set?.id === 'avx2' || set?.needs.length === 0;
-  return made.filter(
-    (variant, at) => isBase(variant) || !made.slice(at + 1).some((other) => isSame(variant, other)),
-  );
+  return made.filter((variant, at) => isBase(variant) || !made.slice(at + 1).some((other) => isSame(variant, other)));
 }
 
 /** True if the other variant, for fewer instruction sets of the same processor, is the same. */

@@ -44,6 +44,8 @@ struct Task {
   size_t part_count;
   pthread_mutex_t lock;
   pthread_cond_t changed;
+  pthread_mutex_t report; /* held while the progress function runs */
+  uint64_t reported;
   /* Under the lock: */
   uint64_t next, done, delivered;
   Range *returned; /* ranges to do again: too many hits, or the device failed */
@@ -174,6 +176,23 @@ static bool take_range(Task *task, Part *part, const Program *program, bool is_c
   return found;
 }
 
+/* Calls the progress function: one call at a time, with rising numbers. */
+static void report_progress(Task *task) {
+  pthread_mutex_lock(&task->report);
+  pthread_mutex_lock(&task->lock);
+  const uint64_t done = task->done;
+  pthread_mutex_unlock(&task->lock);
+  if (done > task->reported) {
+    task->reported = done;
+    const bool stops = task->options.progress(task->options.user, done, task->count) != 0;
+    pthread_mutex_lock(&task->lock);
+    if (stops && done < task->count) stop_task(task, MR_CANCELLED, "stopped by the progress function");
+    pthread_cond_broadcast(&task->changed);
+    pthread_mutex_unlock(&task->lock);
+  }
+  pthread_mutex_unlock(&task->report);
+}
+
 /* Counts a finished range and reports the progress. */
 static void finish_range(Task *task, Part *part, const Slot *slot) {
   const double end = now_ns(), began = slot->began > part->last_end ? slot->began : part->last_end;
@@ -183,13 +202,9 @@ static void finish_range(Task *task, Part *part, const Slot *slot) {
   part->last_count = slot->range.count;
   part->last_end = end;
   task->done += slot->range.count;
-  const uint64_t done = task->done;
-  if (done == task->count) pthread_cond_broadcast(&task->changed);
+  if (task->options.progress == NULL && task->done == task->count) pthread_cond_broadcast(&task->changed);
   pthread_mutex_unlock(&task->lock);
-  if (task->options.progress == NULL || task->options.progress(task->options.user, done, task->count) == 0) return;
-  pthread_mutex_lock(&task->lock);
-  if (done < task->count) stop_task(task, MR_CANCELLED, "stopped by the progress function");
-  pthread_mutex_unlock(&task->lock);
+  if (task->options.progress != NULL) report_progress(task);
 }
 
 /* ---- memory of a slot ---- */
@@ -737,6 +752,7 @@ static void cancel_task(Task *task) {
 
 static void free_task(Task *task) {
   pthread_cond_destroy(&task->changed);
+  pthread_mutex_destroy(&task->report);
   pthread_mutex_destroy(&task->lock);
   free(task->job);
   free(task->data);
@@ -823,6 +839,7 @@ static int start_task(mr_device *handle, const TaskSpec *spec, mr_task **made) {
   Task *task = new_object(TASK, sizeof *task, device);
   if (task == NULL) return no_memory(device, sizeof *task);
   pthread_mutex_init(&task->lock, NULL);
+  pthread_mutex_init(&task->report, NULL);
   pthread_cond_init(&task->changed, NULL);
   task->kind = spec->kind;
   task->kernel = kernel;

@@ -240,7 +240,8 @@ typedef struct mr_task_options {
      Returns how many bytes of the data it has written. A negative result ends the task (MR_CANCELLED). Called on a
      device's thread, for several devices at the same time; may be null if the kernel declares no values. */
   int64_t (*chunk)(void *user, uint64_t start, uint64_t count, void *values, void *data);
-  /* Called after each finished range; may be null. A result other than 0 ends the task (MR_CANCELLED). */
+  /* Called after finished ranges, one call at a time, with rising numbers; may be null. A result other than 0 ends the
+     task (MR_CANCELLED). */
   int (*progress)(void *user, uint64_t done, uint64_t total);
   void *user;
   uint64_t ring_hits;     /* hits of one launch before it is split; 0: 4096 */

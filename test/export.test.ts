@@ -1,0 +1,218 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { exportC } from '../src/export/c.js';
+import { writeFiles } from '../src/export/write.js';
+import { EASY_SCAN, GENESIS_NONCES, genesis } from '../src/workload/block/kernel/genesis.js';
+import { checkNonce, headerPrefix, targetFromBits, targetText } from '../src/workload/block/kernel/reference.js';
+import { exportedKernels } from '../src/workload/exported.js';
+import { millrace } from './command-line.js';
+import { build, compiler, exportTo, run, thisArch } from './export/build.js';
+import { probe, scale } from './export/kernels.js';
+import { isShort, patience } from './tier.js';
+
+const minutes = (n: number): number => patience(n * 60_000);
+const folder = mkdtempSync(join(tmpdir(), 'millrace-export-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const environment = { ...process.env, MILLRACE_EXPORT_CACHE: join(folder, 'cache') };
+
+describe('millrace export', () => {
+  test('writes a library for a file, which builds with make and runs', { timeout: minutes(5) }, async (ctx) => {
+    const file = join(folder, 'zeros.ts');
+    writeFileSync(
+      file,
+      `import { items, u32, when } from 'millrace';
+       export default items('ze-ros', { job: { bits: u32 }, hit: { zeros: u32 } }, ({ job, index, emit }) => {
+         const zeros = index.lo.mul(0x9e3779b9).clz();
+         when(zeros.ge(job.bits), () => emit({ zeros }));
+       });`,
+    );
+    const out = join(folder, 'zeros');
+    const { status, events } = await millrace(['export', file, '--out', out, '--targets', 'cpu', '--json']);
+    expect(status).toBe(0);
+    expect(events.at(-1)).toMatchObject({ event: 'done', language: 'c', targets: ['cpu'] });
+    const names = readdirSync(out);
+    for (const name of [
+      'ze_ros.h',
+      'ze_ros.c',
+      'millrace_runtime.c',
+      'Makefile',
+      'CMakeLists.txt',
+      'README.md',
+      'LICENSE',
+    ])
+      expect(names).toContain(name);
+    for (const name of names.filter((each) => each !== 'LICENSE')) {
+      const text = readFileSync(join(out, name), 'utf8');
+      expect(text, name).toMatch(/Apache-2\.0/);
+      expect(text, name).toMatch(/ABI version 1, kernel digest/);
+      expect(text, name).toMatch(/Millrace \d+\.\d+\.\d+/);
+    }
+    if (compiler) return ctx.skip(compiler);
+    if (isShort) return;
+    await run('make', ['-C', out, 'CC=gcc', 'CFLAGS=-Wall -Wextra -Werror'], { env: environment });
+    expect(readFileSync(join(out, 'example.out'), 'utf8')).toMatch(/^cpu: 65536 hits\n {2}index 0 zeros 32/);
+    await run('make', ['-C', out, 'install', `PREFIX=${join(folder, 'usr')}`], { env: environment });
+    expect(readFileSync(join(folder, 'usr/lib/pkgconfig/ze_ros.pc'), 'utf8')).toContain(
+      `prefix=${join(folder, 'usr')}`,
+    );
+  });
+
+  test('refuses with words', async () => {
+    const refused = async (...args: string[]): Promise<string> => {
+      const { status, stderr } = await millrace(['export', ...args, '--out', join(folder, 'refused')]);
+      expect(status).toBe(64);
+      return stderr;
+    };
+    expect(await refused('uhash')).toMatch(/uhash is a chain of launches.*cannot be exported/s);
+    expect(await refused('gaps')).toMatch(/gaps is a chain of launches/);
+    expect(await refused('nonsense')).toMatch(/unknown kernel "nonsense".*block, words, encode/s);
+    expect(await refused('block', '--targets', 'cpu,webgpu')).toMatch(/cpu, cuda, opencl/);
+    expect(await refused('block', '--name', '9lives')).toMatch(/cannot be the prefix of C functions/);
+    expect(await refused('block', '--param', 'x=1')).toMatch(/no parameter x/);
+    expect(await refused('encode', '--param', 'encoding=iqp')).toMatch(/iqp is a chain of launches/);
+    expect(await refused('encode', '--param', 'qubits=99')).toMatch(/99 is not a number of qubits/);
+  });
+});
+
+describe('an exported library', () => {
+  const own = join(folder, 'own');
+  beforeAll(() => {
+    exportTo(own, 'probe', probe, { arch: thisArch });
+    exportTo(own, 'scale', scale, { arch: thisArch });
+  });
+
+  test('has headers for C and C++', { timeout: minutes(2) }, async (ctx) => {
+    if (compiler) return ctx.skip(compiler);
+    const text =
+      '#include "probe.h"\n#include "scale.h"\nint main(void) { return probe_kernel.abi == MR_ABI_VERSION; }\n';
+    writeFileSync(join(own, 'caller.c.txt'), text);
+    const flags = ['-Wall', '-Wextra', '-Wconversion', '-Werror', '-fsyntax-only', `-I${own}`];
+    for (const [name, ...language] of [
+      ['gcc', '-x', 'c', '-std=c11'],
+      ['g++', '-x', 'c++', '-std=c++17'],
+    ] as const)
+      await run(name, [...flags, ...language, join(own, 'caller.c.txt')]);
+    expect(readFileSync(join(own, 'probe.h'), 'utf8')).toContain('float half[2];');
+  });
+
+  test('runs raw launches, and refuses bad arguments', { timeout: minutes(5) }, async (ctx) => {
+    if (compiler) return ctx.skip(compiler);
+    const program = await build(own, 'raw', { optimize: '-O0' });
+    expect((await run(program, ['cpu:2'], { env: environment })).stdout).toBe('ok\n');
+    if (!isShort && (await hasOpenCl()))
+      expect((await run(program, ['opencl'], { env: environment })).stdout).toBe('ok\n');
+  });
+
+  describe.skipIf(isShort)('in the tier all', { timeout: minutes(30) }, () => {
+    test.for(['cpu:3', 'cpu:1,cpu:2', 'opencl', 'opencl,cpu'])(
+      'searches, generates and transforms on %s',
+      async (device, ctx) => {
+        if (compiler) return ctx.skip(compiler);
+        if (device.includes('opencl') && !(await hasOpenCl())) return ctx.skip('no OpenCL');
+        const program = await build(own, 'tasks');
+        expect((await run(program, [device], { env: environment })).stdout).toBe('ok\n');
+      },
+    );
+
+    const sanitizers = {
+      'address,undefined': ['-fsanitize=address,undefined', '-fno-sanitize=alignment', '-fno-sanitize-recover=all'],
+      thread: ['-fsanitize=thread'],
+    };
+    test.for(Object.entries(sanitizers))('is clean with -fsanitize=%s', async ([, flags], ctx) => {
+      if (compiler) return ctx.skip(compiler);
+      const program = await build(own, 'tasks', { flags });
+      for (const device of ['cpu:3', 'cpu:1,cpu:2'])
+        expect((await run(program, [device], { env: environment })).stdout).toBe('ok\n');
+    });
+
+    test('is clean under valgrind', async (ctx) => {
+      const reason = await run('valgrind', ['--version']).then(
+        () => compiler,
+        () => 'no valgrind',
+      );
+      if (reason) return ctx.skip(reason);
+      const program = await build(own, 'raw');
+      const { stdout } = await run('valgrind', ['-q', '--error-exitcode=9', '--leak-check=full', program, 'cpu:2'], {
+        env: environment,
+      });
+      expect(stdout).toBe('ok\n');
+    });
+
+    test('turns each failure of the system into a status and a text', async (ctx) => {
+      if (compiler) return ctx.skip(compiler);
+      const program = await build(own, 'faults', { flags: sanitizers['address,undefined'], faults: true });
+      for (const device of ['cpu:2', 'cpu:1,cpu:1']) {
+        const { stdout } = await run(program, [device], { env: environment });
+        expect(Number(/^ok, \d+ calls, (\d+) failures/.exec(stdout)?.[1])).toBeGreaterThan(20);
+      }
+    });
+  });
+});
+
+describe.skipIf(isShort)('block in C', { timeout: minutes(30) }, () => {
+  const own = join(folder, 'block');
+
+  test.for(['cpu', 'opencl'])('finds the published nonces on %s', async (device, ctx) => {
+    if (compiler) return ctx.skip(compiler);
+    if (device === 'opencl' && !(await hasOpenCl())) return ctx.skip('no OpenCL');
+    const request = { kernel: exportedKernels.block!(new Map()), name: 'block', targets: ['cpu', 'opencl'] as const };
+    writeFiles(own, exportC(request, { arch: thisArch }));
+    const program = await build(own, 'block', { optimize: '-O2' });
+    const prefix = Buffer.from(headerPrefix(genesis)).toString('hex');
+    const lines = [
+      ...published.map(({ header, target, chain_nonce: nonce }) => {
+        const start = Math.max(0, nonce - 40);
+        return {
+          line: `${header.slice(0, 152)} ${target} ${start} ${Math.min(100, 2 ** 32 - start)}`,
+          nonces: [nonce],
+        };
+      }),
+      ...GENESIS_NONCES.map((nonce) => ({
+        line: `${prefix} ${targetText(targetFromBits(genesis.bits))} ${nonce - 777} 1000`,
+        nonces: [nonce],
+      })),
+    ];
+    const easy = `${prefix} ${targetText(EASY_SCAN.target)} 0 ${EASY_SCAN.count}`;
+    const input = [...lines.map(({ line }) => line), easy].join('\n');
+    const answers = (await runWith(program, [device], `${input}\n`)).trimEnd().split('\n');
+    expect(answers).toHaveLength(lines.length + 1);
+    lines.forEach(({ nonces }, at) => {
+      expect(answers[at]!.split(' ').map(Number)).toEqual(nonces);
+    });
+    const found = answers.at(-1)!.split(' ').map(Number);
+    expect(found).toHaveLength(EASY_SCAN.hits);
+    for (const nonce of found) expect(checkNonce(headerPrefix(genesis), EASY_SCAN.target, nonce).valid).toBe(true);
+  });
+});
+
+interface PublishedBlock {
+  readonly header: string;
+  readonly target: string;
+  readonly chain_nonce: number;
+}
+const published = JSON.parse(
+  readFileSync(new URL('data/block/mainnet/vectors.json', import.meta.url), 'utf8'),
+) as readonly PublishedBlock[];
+
+/** Runs a program with a text on its standard input. */
+async function runWith(program: string, args: readonly string[], input: string): Promise<string> {
+  const running = run(program, args, { env: environment });
+  running.child.stdin?.end(input);
+  return (await running).stdout;
+}
+
+let openCl: Promise<boolean> | undefined;
+const hasOpenCl = (): Promise<boolean> => {
+  openCl ??= (async () => {
+    const file = join(folder, 'opencl.c');
+    writeFileSync(file, '#include <dlfcn.h>\nint main(void) { return dlopen("libOpenCL.so.1", RTLD_NOW) == 0; }\n');
+    await run('gcc', ['-o', join(folder, 'opencl'), file, '-ldl']);
+    return run(join(folder, 'opencl')).then(
+      () => true,
+      () => false,
+    );
+  })();
+  return openCl;
+};
