@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { buildVersion } from '../console/command/version.js';
 import { exampleText } from './c/example.js';
 import { headerText } from './c/header.js';
@@ -10,6 +12,9 @@ import { signatureOf } from './c/signature.js';
 import { kernelHeader, sourceText } from './c/source.js';
 import { type VariantOptions, variantsOf } from './c/variants.js';
 import type { ExportedFile, ExportRequest } from './request.js';
+
+/** The package's licence, in a clone and in an installation. */
+const LICENSE = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'LICENSE');
 
 /** Exports a kernel as a C library with its build files. */
 export function exportC(request: ExportRequest, options?: VariantOptions): ExportedFile[] {
@@ -40,7 +45,7 @@ export function exportC(request: ExportRequest, options?: VariantOptions): Expor
     { path: 'millrace_runtime.c', text: `${head}\n${runtimeSource()}` },
     { path: 'example.c', text: exampleText(signature, kernel, head).replaceAll('NAME', name) },
     ...projectFiles(project, (begin) => lines.map((line) => `${begin} ${line}`).join('\n')),
-    { path: 'LICENSE', text: readFileSync(new URL('../../LICENSE', import.meta.url), 'utf8') },
+    { path: 'LICENSE', text: readFileSync(LICENSE, 'utf8') },
   ];
 }
 

@@ -17,7 +17,7 @@ const TUNE = `const given = [
 
 const REPORT = fileURLToPath(new URL('../../docs/measurements/reports/h200-cuda.json', import.meta.url));
 
-/** Commands of docs/command.md, docs/tuning.md and docs/telemetry.md that the READMEs do not have. */
+/** Commands of docs/command.md, docs/export.md, docs/tuning.md and docs/telemetry.md that the READMEs do not have. */
 export const documents: Examples = {
   'millrace COMMAND --help': conventions("millrace(['devices', '--help'], { env })"),
   'millrace --version': by('test/cli.test.ts', "it.each(['--version', '-V'])"),
@@ -32,6 +32,21 @@ export const documents: Examples = {
   ),
   'millrace kernel list': by('test/cli.test.ts', "millrace('kernel', 'list')"),
   'millrace devices --json': by('test/cli.test.ts', "millrace('devices', '--json')"),
+
+  'millrace export block --out miner': {
+    all: {
+      check: (_, folder) => expect(readFileSync(join(folder, 'miner', 'Makefile'), 'utf8')).toContain('libblock.so'),
+    },
+  },
+  'millrace export kernel.ts --out search --targets cpu,cuda': {
+    all: {
+      given: async (folder) => {
+        expect((await millrace(['init', 'kernel.ts'], { cwd: folder })).status).toBe(0);
+      },
+      check: (_, folder) =>
+        expect(readFileSync(join(folder, 'search', 'zeros_cuda.c'), 'utf8')).toContain('__global__'),
+    },
+  },
 
   'millrace tune': tuned('const first = await tune();'),
   'millrace tune words --device cuda,cpu': tuned('const first = await tune();'),
