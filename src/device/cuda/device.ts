@@ -1,4 +1,5 @@
 import { access, constants, readdir } from 'node:fs/promises';
+import { cudaLowering } from '../../kernel/abi/lower-gpu.js';
 import { type Kernel, lowerAhead } from '../../kernel/index.js';
 import { DiskCache } from '../cache/cache.js';
 import { deviceAbsent, deviceNumber } from '../checks/absent.js';
@@ -27,10 +28,6 @@ import { findLibrary } from './runtime/library.js';
 import { targetFor } from './runtime/nvrtc.js';
 import { signalLibrary } from './runtime/signal.js';
 
-/** Threads of a workgroup: two warps for each of a multiprocessor's four schedulers. */
-const WORKGROUP = 256;
-const PIPES = 'nvidia';
-
 /** An NVIDIA GPU through the driver API. A worker thread owns its context; NVRTC compiles in other threads. */
 export class CudaDevice extends GpuDevice {
   protected readonly target = 'cuda';
@@ -46,12 +43,12 @@ export class CudaDevice extends GpuDevice {
     this.#cache.catch(() => undefined); // reported where it is used
   }
 
-  protected override get pipes(): typeof PIPES {
-    return PIPES;
+  protected override get pipes(): 'nvidia' {
+    return cudaLowering.pipes;
   }
 
   protected workgroup(_kind: Kernel['kind']): number {
-    return WORKGROUP;
+    return cudaLowering.workgroup;
   }
 
   adopt(pointer: number, bytes: number): Promise<DeviceBuffer> {
@@ -103,8 +100,8 @@ export async function open(id: string, options: OpenOptions = {}): Promise<Devic
 
 export function prepare(kernel: Kernel, options: CompileOptions = {}): void {
   const { lanes = 'auto' } = options;
-  const workgroup = lanes === 'auto' ? WORKGROUP : lanes;
-  lowerAhead(kernel, gpuOptionsOf({ target: 'cuda', workgroup, pipes: PIPES }, options));
+  const workgroup = lanes === 'auto' ? cudaLowering.workgroup : lanes;
+  lowerAhead(kernel, gpuOptionsOf({ ...cudaLowering, workgroup }, options));
 }
 
 async function startWorker(ordinal: number, options: OpenOptions): Promise<Link> {

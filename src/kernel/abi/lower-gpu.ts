@@ -88,6 +88,8 @@ const targets: Readonly<Record<GpuTarget, TargetTraits>> = {
 };
 
 export const DEFAULT_WORKGROUP = 256;
+/** How kernels are lowered for CUDA devices: two warps for each of a multiprocessor's four schedulers. */
+export const cudaLowering = { target: 'cuda', workgroup: 256, pipes: 'nvidia' } as const;
 const defaults = {
   workgroup: DEFAULT_WORKGROUP,
   hoist: true,

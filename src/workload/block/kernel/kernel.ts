@@ -45,6 +45,28 @@ export interface ScanSpec {
 }
 
 /**
+ * The same search, given the state after the header's first block. Its text for a device is that of `headerScan`; its host
+ * part is short enough to be read, which `millrace export --language cu` needs.
+ */
+export const midstateScan = ({ topWordZero }: Pick<ScanSpec, 'topWordZero'>) =>
+  items(
+    'block',
+    {
+      // bytes 64 to 76 of the header as message words
+      job: { state: [u32, 8], tail: [u32, 3], target: [u32, 8] },
+      hit: { nonce: u32 },
+    },
+    ({ job, index, emit }) => {
+      const nonce = index.lo;
+      const block = [...job.tail, nonce.byteSwap(), ...sha256.padding(640)];
+      const digest = sha256.hash(sha256.compress(job.state, block));
+      when(maybeBelow(digest[7], job.target, topWordZero), () =>
+        when(belowTarget(digest, job.target), () => emit({ nonce })),
+      );
+    },
+  );
+
+/**
  * Tries one nonce with several versions of the header per item. The versions differ in the first block only. The message
  * schedule of the second block depends on the nonce, not on the version, and is computed once for all: of the 1,804
  * shifts, rotations and logic of a hash 304 are shared, so that 1,652 are left with two versions and 1,576 with four. The
