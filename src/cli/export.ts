@@ -4,7 +4,14 @@ import { withExamples } from '../console/command/conventions.js';
 import { Exit } from '../console/command/exit.js';
 import { valueOption } from '../console/options/options.js';
 import type { CommandResult } from '../console/output/output.js';
-import { type ExportedFile, type ExportRequest, type ExportTarget, exportTargets } from '../export/request.js';
+import {
+  type CuPipeline,
+  cuPipelines,
+  type ExportedFile,
+  type ExportRequest,
+  type ExportTarget,
+  exportTargets,
+} from '../export/request.js';
 import { writeFiles } from '../export/write.js';
 import { MillraceError } from '../kernel/error.js';
 import { exportedKernels, refusedKernels } from '../workload/exported.js';
@@ -27,6 +34,7 @@ export function exportCommand(): Command {
         .choices(Object.keys(languages))
         .default('c'),
     )
+    .addOption(valueOption('--pipeline <name>', 'how a CUDA program (cu) feeds the GPU').choices([...cuPipelines]))
     .addOption(valueOption('--name <name>', "prefix of files and functions (default: the kernel's name)"))
     .addOption(
       valueOption('--param <name=value>', 'parameter for a kernel, or for a file that exports a function').argParser(
@@ -38,6 +46,7 @@ export function exportCommand(): Command {
     command,
     ['millrace export block --out miner', 'then make -C miner'],
     ['millrace export kernel.ts --out search --targets cpu,cuda'],
+    ['millrace export block --language cu --out miner', 'a CUDA program for `nvcc -O3 -arch=native`'],
     ['millrace export encode --param qubits=10 --out encoder'],
   );
 }
@@ -45,6 +54,7 @@ export function exportCommand(): Command {
 /** Each language's exporter, loaded when it is chosen. */
 const languages: Readonly<Record<string, () => Promise<Exporter>>> = {
   c: async () => (await import('../export/c.js')).exportC,
+  cu: async () => (await import('../export/cu/cu.js')).exportCu,
 };
 type Exporter = (request: ExportRequest) => readonly ExportedFile[];
 
@@ -52,18 +62,20 @@ interface ExportOptions {
   readonly out: string;
   readonly targets: readonly ExportTarget[];
   readonly language: string;
+  readonly pipeline?: CuPipeline;
   readonly name?: string;
   readonly param?: readonly string[];
 }
 
 async function exportKernel({ output, options, args: [given = ''] }: Call<ExportOptions>): Promise<CommandResult> {
-  const { out, targets, language, param = [] } = options;
+  const { out, targets, language, pipeline, param = [] } = options;
+  if (pipeline !== undefined && language !== 'cu') throw pipelineUnused(pipeline, language);
   const kernel = await findKernel(given, param);
   const name = options.name ?? identifier(kernel.gpu.kernel.name);
   checkName(name);
   const exporter = await languages[language]?.();
   if (!exporter) throw new TypeError(`no exporter for ${language}`);
-  const files = writeFiles(out, exporter({ kernel, name, targets }));
+  const files = writeFiles(out, exporter({ kernel, name, targets, ...(pipeline && { pipeline }) }));
   for (const file of files) output.line(file);
   return { exit: Exit.ok, answer: { kernel: given, language, targets, files } };
 }
@@ -92,6 +104,14 @@ function parseTargets(text: string): ExportTarget[] {
   if (targets.length === names.length && new Set(targets).size === names.length) return targets;
   throw new InvalidArgumentError(`Expected different names of ${exportTargets.join(', ')}, separated by commas.`);
 }
+
+const pipelineUnused = (pipeline: string, language: string): MillraceError =>
+  new MillraceError({
+    code: 'usage',
+    message: `--pipeline is for CUDA programs; ${language} has none`,
+    asked: `--pipeline ${pipeline} --language ${language}`,
+    advice: 'leave it out, or add --language cu',
+  });
 
 /** Returns a kernel's name as an identifier of C. */
 const identifier = (name: string): string => name.replaceAll(/\W/g, '_');

@@ -4,6 +4,10 @@ import type { FieldValues, Kernel } from '../kernel/index.js';
 export const exportTargets = ['cpu', 'cuda', 'opencl'] as const;
 export type ExportTarget = (typeof exportTargets)[number];
 
+/** How a CUDA program feeds the GPU: by launches, or by a queue that a grid on the GPU reads. */
+export const cuPipelines = ['poll', 'persistent'] as const;
+export type CuPipeline = (typeof cuPipelines)[number];
+
 /** A kernel to export. Processors may have different kernels, which give the same results. */
 export interface ExportKernel {
   /** The command that wrote it, for the files' heads: `block`, or a file's name. */
@@ -16,6 +20,8 @@ export interface ExportKernel {
   readonly indexField?: string;
   /** Bytes of a buffer's row for each index, where they are always the same. Others are arguments. */
   readonly rowBytes?: Readonly<Record<string, number>>;
+  /** The kernel of the CUDA program. Absent if there is no program for this kernel. */
+  readonly program?: Kernel;
   /** A search for the example program; by default over the first indices with zeros for the job. */
   readonly example?: { readonly job: FieldValues; readonly start: bigint; readonly count: bigint };
 }
@@ -35,6 +41,8 @@ export interface ExportRequest {
   /** The prefix of files, functions and types. */
   readonly name: string;
   readonly targets: readonly ExportTarget[];
+  /** Of a CUDA program; default `poll`. */
+  readonly pipeline?: CuPipeline;
 }
 
 /** A file of the exported folder. */

@@ -1,7 +1,7 @@
 import type { ExportKernel } from '../export/request.js';
 import { MillraceError } from '../kernel/error.js';
 import { genesis } from './block/kernel/genesis.js';
-import { headerScan } from './block/kernel/kernel.js';
+import { headerScan, midstateScan } from './block/kernel/kernel.js';
 import { headerPrefix, targetFromBits } from './block/kernel/reference.js';
 import { jobValues } from './block/kernel/scan.js';
 import { exportedEncode } from './encode/kernel/exported.js';
@@ -21,6 +21,7 @@ export const exportedKernels: Readonly<Record<string, (params: ExportParams) => 
       gpu: { kernel: headerScan({ topWordZero: false }) },
       armSha2: { kernel: headerScan({ topWordZero: false, perThread: 32 }), indices: 32 },
       indexField: 'nonce',
+      program: midstateScan({ topWordZero: false }),
       example: {
         job: jobValues(headerPrefix(genesis), targetFromBits(genesis.bits)),
         start: 2083230000n,

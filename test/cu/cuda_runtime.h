@@ -193,7 +193,7 @@ inline cudaError_t cudaStreamQuery(cudaStream_t stream) {
 }
 inline cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   FAKE_CALL;
-  stream->wait();
+  if (stream != nullptr) stream->wait();
   return cudaSuccess;
 }
 inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned) {

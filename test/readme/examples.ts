@@ -56,6 +56,12 @@ export const examples: Examples = {
     },
     long: { swap: { 'cuda:0,cpu': 'cpu' }, given: theirKernel, check: zeroBits(24) },
   },
+  'millrace export block --language cu --out miner': {
+    all: {
+      check: (_, folder) =>
+        expect(readFileSync(join(folder, 'miner', 'block.cu'), 'utf8')).toContain('search_nonces<<<'),
+    },
+  },
   'millrace jobs list': by('test/store-faults.test.ts', "millrace(folder, 'jobs', 'list')"),
   'millrace jobs resume': by('test/jobs-commands.test.ts', "millraceProcess(['jobs', 'resume', 'last'], options)"),
   'millrace devices': { all: { check: says(/^wasm /m, /^interpreter /m) } },

@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto';
-import { type CuPipeline, deviceText, kernelNames } from './device-text.js';
+import { buildVersion } from '../../console/command/version.js';
+import { type Kernel, MillraceError } from '../../kernel/index.js';
+import type { CuPipeline, ExportedFile, ExportRequest } from '../request.js';
+import { deviceText } from './device-text.js';
 import { errors } from './text/errors.js';
 import { files } from './text/files.js';
 import { gpu, main } from './text/main.js';
@@ -8,7 +11,23 @@ import { poll } from './text/poll.js';
 import { search } from './text/search.js';
 import { sha256 } from './text/sha256.js';
 
-export interface CuOptions {
+/** Exports the CUDA program of a kernel that has one: a single file. */
+export function exportCu({ kernel, name, pipeline = 'poll' }: ExportRequest): readonly ExportedFile[] {
+  if (kernel.program) {
+    const text = cuText({ kernel: kernel.program, pipeline, name, version: buildVersion() });
+    return [{ path: `${name}.cu`, text }];
+  }
+  throw new MillraceError({
+    code: 'usage',
+    message: `there is no CUDA program for ${kernel.source}`,
+    asked: `${kernel.source} with --language cu`,
+    advice: 'export block, or leave out --language cu: the C library runs on CUDA too',
+  });
+}
+
+interface CuRequest {
+  /** The kernel `midstateScan` for all targets: this program's host code fits no other. */
+  readonly kernel: Kernel;
   readonly pipeline: CuPipeline;
   /** The file's name without its extension. */
   readonly name: string;
@@ -17,9 +36,9 @@ export interface CuOptions {
 }
 
 /** Returns the text of a CUDA program that solves the course's files: one file, which needs nothing but nvcc. */
-export function cuText({ pipeline, name, version }: CuOptions): string {
-  const device = deviceText(pipeline);
-  const digest = createHash('sha256').update(device.kernels).digest('hex').slice(0, 16);
+export function cuText({ kernel, pipeline, name, version }: CuRequest): string {
+  const device = deviceText(kernel, pipeline);
+  const digest = createHash('sha256').update(device.kernel).digest('hex').slice(0, 16);
   return [
     head(name, pipeline, version, digest),
     includes[pipeline],
@@ -28,12 +47,16 @@ export function cuText({ pipeline, name, version }: CuOptions): string {
     section('1', 'Errors', errors),
     section('2', 'SHA-256 on the host', sha256),
     section('3', 'Blocks and files', files),
-    section('4', 'The kernels and their words', launchText(device.words, device.declarations)),
+    section('4', 'The kernel and its words', launchText(device.words, device.declaration)),
     section('5', 'The search of a block', search),
     section('6', 'The GPU', gpu),
     section('7', `The pipeline: ${titles[pipeline]}`, pipeline === 'poll' ? poll : persistent),
     section('8', 'The program', main.replace('usage: block', `usage: ${name}`)),
-    section('9', 'Generated code', generated(device.hostPart, device.kernels)),
+    section(
+      '9',
+      'Generated code',
+      generated(device.hostPart, pipeline === 'persistent' ? `${pragma}\n${device.kernel}` : device.kernel),
+    ),
     '',
   ].join('\n');
 }
@@ -60,11 +83,11 @@ function head(name: string, pipeline: CuPipeline, version: string, digest: strin
 // Exit status: 0 all solved, 1 a block without a nonce, 64 usage, 69 no GPU, 70 internal error, 74 a file that cannot be
 // read, written or parsed, 76 the GPU failed or gave a wrong result.
 //
-// Contents: 1 errors, 2 SHA-256 on the host, 3 blocks and files, 4 the kernels and their words, 5 the search of a block,
+// Contents: 1 errors, 2 SHA-256 on the host, 3 blocks and files, 4 the kernel and its words, 5 the search of a block,
 // 6 the GPU, 7 the pipeline (${pipeline}), 8 main, 9 the generated code.
 //
 // Written by millrace ${version}: millrace export block --language cu${pipeline === 'poll' ? '' : ` --pipeline ${pipeline}`}
-// Kernels ${digest}. SPDX-License-Identifier: Apache-2.0`;
+// Kernel ${digest}. SPDX-License-Identifier: Apache-2.0`;
 }
 
 const commonHeaders =
@@ -88,8 +111,7 @@ const includes: Readonly<Record<CuPipeline, string>> = {
 const section = (number: string, title: string, text: string): string =>
   `\n// ${'-'.repeat(117)}\n// ${number}. ${title}\n\n${text}`;
 
-const launchText = (words: string, declarations: string): string => `${declarations}
-using Kernel = decltype(&${kernelNames.hard});
+const launchText = (words: string, declaration: string): string => `${declaration}
 constexpr u32 THREADS = 256;  // of a thread block
 
 ${words}
@@ -110,17 +132,19 @@ static Launch make_launch(const Block &block, u32 ring_capacity) {
   return launch;
 }`;
 
+const pragma = '#pragma nv_diag_suppress 186  // here "least" is always 0, and comparing it is pointless';
+
 const generated = (
   hostPart: string,
-  kernels: string,
+  kernel: string,
 ): string => `// Millrace made the rest of this file from a description of SHA-256d. Whatever does not depend on the nonce is in job_words;
-// the kernels are left with 1,804 shifts, rotations and logic operations and 1,045 additions for each nonce.
+// the kernel is left with about 1,800 shifts, rotations and logic operations and 1,050 additions for each nonce.
 //
 // An NVIDIA multiprocessor has a pipe for integers and one for multiply-adds. Rotations and logic fill the first. So some
-// additions x + y are written x * one + y, where one is 1 but only known when the kernel runs, and are done by the second.
+// additions x + y are written x * one + y, where one is 1, but known only when the kernel runs. The second pipe does them.
 
 static void job_words(const u32 *state, const u32 *tail, const u32 *target, u32 *words) {
 ${hostPart}
 }
 
-${kernels}`;
+${kernel}`;

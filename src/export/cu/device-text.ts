@@ -1,83 +1,62 @@
 import { LaunchHeader } from '../../kernel/abi/grid.js';
-import { QueueHeader, QueueState } from '../../kernel/abi/resident-abi.js';
 import { cudaLowering, type LoweredGpuKernel, lowerGpu } from '../../kernel/abi/lower-gpu.js';
+import { QueueHeader, QueueState } from '../../kernel/abi/resident-abi.js';
+import type { Kernel } from '../../kernel/index.js';
 import { queueEntryWords } from '../../kernel/render/gpu/cuda-queue.js';
 import { roundConstants } from '../../kernel/std/hash/sha256.js';
-import { midstateScan } from '../../workload/block/kernel/kernel.js';
-import { hex32 } from '../../workload/block/kernel/reference.js';
+import type { CuPipeline } from '../request.js';
+import { hex32 } from './hex.js';
 import { hostPart } from './host-part.js';
-
-export type CuPipeline = 'poll' | 'persistent';
 
 /** The generated parts of the file. */
 export interface DeviceText {
-  /** Types and the launch block. */
+  /** Types, and the launch block. */
   readonly types: string;
-  /** Names of the words that the host and the kernels share. */
+  /** Names of the words that the host and the kernel share. */
   readonly words: string;
-  /** The kernels without bodies. */
-  readonly declarations: string;
+  /** The kernel without its body. */
+  readonly declaration: string;
   /** The body of the function that computes the job's words. */
   readonly hostPart: string;
-  /** Functions of the kernels, and the kernels. */
-  readonly kernels: string;
+  /** Functions of the device, and the kernel. */
+  readonly kernel: string;
 }
 
-/**
- * The kernels by the names they have in the file: for targets below 2^224, and for all. Their text is what a CUDA device of
- * the engine compiles, with names for words of memory and with comments.
- */
-export const kernelNames = { hard: 'search_hard_targets', easy: 'search_easy_targets' } as const;
+/** The kernel's name in the file. */
+const ENTRY = 'search_nonces';
 
-export function deviceText(pipeline: CuPipeline): DeviceText {
-  const names = namesOf(pipeline);
-  const lowered = [true, false].map((topWordZero) => lowerBlock(pipeline, topWordZero)) as [Lowered, Lowered];
-  const [hard, easy] = lowered.map(({ text, shape }, at) => {
-    const name = at === 0 ? kernelNames.hard : kernelNames.easy;
-    return splitText(text.replace(shape.entry, name), names);
-  }) as [SplitText, SplitText];
-  const [{ program, shape }, other] = lowered;
-  const params = hostPart(program);
-  // Both kernels have the same launch block: the host fills it in without knowing which it is for.
-  if (hostPart(other.program).join() !== params.join() || shape.launch.words !== other.shape.launch.words)
-    throw new TypeError('the kernels differ in their parameters');
+/**
+ * Lowers the kernel as CUDA devices of the engine do. The text is theirs, with names for words of memory and with comments.
+ */
+export function deviceText(kernel: Kernel, pipeline: CuPipeline): DeviceText {
+  const lowered = lowerGpu(kernel, { ...cudaLowering, harness: pipeline === 'persistent' ? 'queue' : 'range' });
+  const { program, shape } = lowered;
+  const names = namesOf(lowered, pipeline);
+  const lines = lowered.text.replace(shape.entry, ENTRY).trimEnd().split('\n');
+  const at = lines.findIndex((line) => line.startsWith('extern "C"'));
+  const prelude = lines.slice(0, at).filter((line) => line !== '' && !line.startsWith('//'));
+  const isFunction = (line: string) => line.startsWith('__device__');
+  const head = wrapped((lines[at] ?? '').replace(/ \{$/, ''));
+  const body = lines.slice(at + 1).map((line) => nameWords(line, names));
   return {
-    types: [...hard.types, ...easy.types.filter((line) => !hard.types.includes(line))].join('\n'),
+    types: prelude.filter((line) => !isFunction(line)).join('\n'),
     words: wordNames(names, pipeline === 'persistent' ? queueEntryWords({ program }) : undefined),
-    declarations: [hard, easy].map(({ head }) => `${head};`).join('\n'),
-    hostPart: params.map((line) => `  ${line}`).join('\n'),
-    kernels: [
-      ...new Set([...hard.functions, ...easy.functions]),
-      '',
-      '// The kernel for targets below 2^224: the hash must begin with 32 zero bits.',
-      `${hard.head} {`,
-      ...annotate(hard.body, pipeline),
-      '',
-      "// The kernel for all other targets: it compares the hash's first 32 bits with the target's.",
-      `${easy.head} {`,
-      ...annotate(easy.body, pipeline),
-    ].join('\n'),
+    declaration: `${head};`,
+    hostPart: hostPart(program)
+      .map((line) => `  ${line}`)
+      .join('\n'),
+    kernel: [...prelude.filter(isFunction), '', `${head} {`, ...annotate(body, pipeline)].join('\n'),
   };
 }
 
-type Lowered = LoweredGpuKernel;
-
-const lowerBlock = (pipeline: CuPipeline, topWordZero: boolean): Lowered =>
-  lowerGpu(midstateScan({ topWordZero }), {
-    ...cudaLowering,
-    harness: pipeline === 'persistent' ? 'queue' : 'range',
-  });
-
 /** Names of words, by their index: of the launch block, of the grid's state, of an entry. */
-export interface WordNames {
+interface WordNames {
   readonly launch: ReadonlyMap<number, string>;
   readonly state: ReadonlyMap<number, string>;
   readonly entry: ReadonlyMap<number, string>;
 }
 
-/** Returns the names of words of a pipeline's kernels. */
-export function namesOf(pipeline: CuPipeline): WordNames {
-  const { shape, program } = lowerBlock(pipeline, true);
+function namesOf({ shape, program }: LoweredGpuKernel, pipeline: CuPipeline): WordNames {
   const isQueue = pipeline === 'persistent';
   const header: readonly (readonly [number, string])[] = isQueue
     ? [
@@ -99,9 +78,21 @@ export function namesOf(pipeline: CuPipeline): WordNames {
     .filter(({ word }) => word >= program.jobWords)
     .map(({ word, name }) => [word, chunkNames[name] ?? name] as const);
   return {
-    launch: new Map([...header, [parametersAt, 'JOB'], ...chunk.map(([word, name]) => [parametersAt + word, name] as const)]),
-    state: new Map(isQueue ? Object.entries(stateNames).map(([name, text]) => [QueueState[name as keyof typeof QueueState], text]) : []),
-    entry: new Map(isQueue ? chunk.filter(([, name]) => name === 'BASE').map(([word]) => [1 + word - program.jobWords, 'ENTRY_BASE']) : []),
+    launch: new Map([
+      ...header,
+      [parametersAt, 'JOB'],
+      ...chunk.map(([word, name]) => [parametersAt + word, name] as const),
+    ]),
+    state: new Map(
+      isQueue
+        ? Object.entries(stateNames).map(([name, text]) => [QueueState[name as keyof typeof QueueState], text])
+        : [],
+    ),
+    entry: new Map(
+      isQueue
+        ? chunk.filter(([, name]) => name === 'BASE').map(([word]) => [1 + word - program.jobWords, 'ENTRY_BASE'])
+        : [],
+    ),
   };
 }
 
@@ -130,27 +121,6 @@ function wordNames({ launch, state, entry }: WordNames, entryWords: number | und
   ].join('\n');
 }
 
-interface SplitText {
-  readonly types: readonly string[];
-  readonly functions: readonly string[];
-  readonly head: string;
-  readonly body: readonly string[];
-}
-
-/** Splits a kernel's text: its types, its functions, the entry's head, the lines of the body. */
-function splitText(text: string, names: WordNames): SplitText {
-  const lines = text.trimEnd().split('\n');
-  const at = lines.findIndex((line) => line.startsWith('extern "C"'));
-  const prelude = lines.slice(0, at).filter((line) => line !== '' && !line.startsWith('//'));
-  const isFunction = (line: string) => line.startsWith('__device__');
-  return {
-    types: prelude.filter((line) => !isFunction(line)),
-    functions: prelude.filter(isFunction),
-    head: wrapped((lines[at] ?? '').replace(/ \{$/, '')),
-    body: lines.slice(at + 1).map((line) => nameWords(line, names)),
-  };
-}
-
 /** Breaks the list of a head's arguments into lines. */
 function wrapped(head: string): string {
   const [name = '', list = ''] = head.split(/(?<=^[^(]*\([^(]*\([^(]*|^[^(]*\(\d+\) \w+)\(/);
@@ -165,8 +135,7 @@ function wrapped(head: string): string {
 
 function nameWords(line: string, { launch, state, entry }: WordNames): string {
   const jobAt = [...launch].find(([, name]) => name === 'JOB')?.[0] ?? 0;
-  const launchWord = (index: number) =>
-    launch.get(index) ?? (index > jobAt ? `JOB + ${index - jobAt}` : String(index));
+  const launchWord = (index: number) => launch.get(index) ?? (index > jobAt ? `JOB + ${index - jobAt}` : String(index));
   return line
     .replace(/launch\.words\[(\d+)\]/g, (_, index) => `launch.words[${launchWord(Number(index))}]`)
     .replace(/\bstate\[(\d+)\]/g, (_, index) => `state[${state.get(Number(index)) ?? index}]`)
@@ -181,8 +150,8 @@ const itemNotes: readonly Note[] = [
   [/const u32 p_job_0 = /, "The block's words."],
   [/const u32 v0 = item \+ /, 'The nonce; then its bytes, as SHA-256 reads them. Each line of the rest is one value.'],
   [
-    /^ *if \(v\d+ == 0xa41f32e7u\)|^ *if \(v\d+ <= p_target_0\)/,
-    "Round 60 has given the hash's first 32 bits. Nearly every nonce ends here; the others have the last three rounds.",
+    /^ *if \(v\d+ <= p_target_0\)/,
+    "The hash's top 32 bits are known after round 60. Nearly all nonces end here; the others have the last three rounds.",
   ],
   [/^ *const u32 v\d+ = atomicAdd\(&b_ring\[0u\]/, 'A hit. It is counted, and stored if there is room.'],
 ];

@@ -59,7 +59,7 @@ class HostDialect implements Dialect {
   effect(...[statement, names]: Parameters<Dialect['effect']>): string[] {
     if (statement.kind !== 'store') throw new TypeError(`no text for ${statement.kind}`);
     const { place, values } = statement;
-    const bare = (value: Node) => names.value(value).text.replace(/^\((.*)\)$/, "$1");
+    const bare = (value: Node) => names.value(value).text.replace(/^\((.*)\)$/, '$1');
     return values.map((value) => `words[${place.index.detail.value}] = ${bare(value)};`);
   }
   region(): never {

@@ -1,5 +1,5 @@
 /** Errors as exceptions, and owners of CUDA's objects. */
-export const errors = String.raw`// The exit statuses. 0: every block has a nonce.
+export const errors = `// The exit statuses. 0: every block has a nonce.
 enum Status { NO_NONCE = 1, BAD_USAGE = 64, NO_DEVICE = 69, INTERNAL = 70, BAD_FILE = 74, DEVICE_FAILED = 76 };
 
 // An error that ends the program.
@@ -13,8 +13,8 @@ struct Failure {
 
 static void check_cuda(cudaError_t code, const char *call, int line) {
   if (code == cudaSuccess) return;
-  std::string text = "line " + std::to_string(line) + ": " + call + " failed: " + cudaGetErrorString(code) + " (" +
-                     cudaGetErrorName(code) + ")";
+  std::string text = std::string(__FILE__) + ", line " + std::to_string(line) + ": " + call + " failed: " +
+                     cudaGetErrorString(code) + " (" + cudaGetErrorName(code) + ")";
   if (code == cudaErrorNoKernelImageForDevice) text += "; build this program with -arch=native";
   const bool is_missing = code == cudaErrorNoDevice || code == cudaErrorInsufficientDriver ||
                           code == cudaErrorNoKernelImageForDevice;
@@ -46,6 +46,7 @@ static DeviceArray<Type> make_device_array(size_t count) {
   CUDA(cudaMalloc(&memory, count * sizeof(Type)));
   DeviceArray<Type> array(static_cast<Type *>(memory));
   CUDA(cudaMemset(memory, 0, count * sizeof(Type)));
+  CUDA(cudaStreamSynchronize(nullptr));  // our streams do not wait for the one that zeroes it
   return array;
 }
 

@@ -1,32 +1,22 @@
-/** The GPU and the kernels that are loaded on it. */
-export const gpu = String.raw`// A kernel, and how many of its thread blocks the GPU holds at a time.
-struct LoadedKernel {
-  Kernel entry;
-  u32 resident;
-};
-
-// The first GPU that CUDA lists. CUDA_VISIBLE_DEVICES chooses another one.
-class Gpu {
- public:
+/** The GPU and its properties. */
+export const gpu = `// The first GPU that CUDA lists. CUDA_VISIBLE_DEVICES chooses another one.
+struct Gpu {
   Gpu() {
-    int count = 0;
-    CUDA(cudaGetDeviceCount(&count));
     CUDA(cudaSetDevice(0));
     cudaDeviceProp properties;
     CUDA(cudaGetDeviceProperties(&properties, 0));
     name = properties.name;
     processors = attribute(cudaDevAttrMultiProcessorCount);
     limits_run_time = attribute(cudaDevAttrKernelExecTimeout) != 0;
-    hard_ = load(search_hard_targets);
-    easy_ = load(search_easy_targets);
+    int blocks = 0;
+    CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, search_nonces, THREADS, 0));
+    resident_blocks = static_cast<u32>(blocks) * processors;
   }
-
-  // The kernel for hard targets, below 2^224, is faster: the hash's first word must be zero.
-  const LoadedKernel &kernel_for(const Block &block) const { return block.target[0] == 0 ? hard_ : easy_; }
 
   std::string name;
   u32 processors;
-  bool limits_run_time;
+  u32 resident_blocks;   // thread blocks of the kernel that the GPU holds at a time
+  bool limits_run_time;  // a display: launches that take some seconds are ended
 
  private:
   static u32 attribute(cudaDeviceAttr which) {
@@ -34,14 +24,6 @@ class Gpu {
     CUDA(cudaDeviceGetAttribute(&value, which, 0));
     return static_cast<u32>(value);
   }
-
-  LoadedKernel load(Kernel entry) const {
-    int blocks = 0;
-    CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, entry, THREADS, 0));
-    return {entry, static_cast<u32>(blocks) * processors};
-  }
-
-  LoadedKernel hard_, easy_;
 };`;
 
 /** The entry point of the program. */
@@ -56,9 +38,7 @@ static int run(const fs::path &in, const fs::path &out) {
   std::vector<Search> searches;
   searches.reserve(blocks.size());
   for (const Block &block : blocks) searches.emplace_back(block, searches.size());
-  Pace pace;
-  solve(searches, gpu, pace);
-  const double seconds = pace.seconds();
+  const Total total = solve(searches, gpu);
 
   std::string text = std::to_string(blocks.size()) + "\n";
   size_t solved = 0;
@@ -69,7 +49,7 @@ static int run(const fs::path &in, const fs::path &out) {
   }
   output.replace(text);
   std::fprintf(stderr, "%zu of %zu blocks solved on %s: %llu nonces in %.3f s, %.3f GH/s\n", solved, blocks.size(),
-               gpu.name.c_str(), pace.tried(), seconds, static_cast<double>(pace.tried()) / seconds / 1e9);
+               gpu.name.c_str(), total.nonces, total.seconds, static_cast<double>(total.nonces) / total.seconds / 1e9);
   return solved == blocks.size() ? 0 : NO_NONCE;
 }
 

@@ -1,8 +1,8 @@
 import { GridOrder, QUEUE_STATE_WORDS } from '../../../kernel/abi/resident-abi.js';
 
 /** The pipeline `persistent`: one grid stays on the GPU and takes ranges from a queue in the host's memory. */
-export const persistent = String.raw`// One grid of thread blocks stays on the GPU while a block is searched. The host writes ranges, called entries, to a queue in
-// its own memory and raises the queue's tail. One thread block, the watch, polls the tail and copies new entries to the
+export const persistent = `// One grid of thread blocks stays on the GPU while a block is searched. The host writes ranges, called entries, to a queue
+// in its own memory and raises the queue's tail. One thread block, the watch, polls the tail and copies new entries to the
 // device. The others share each entry: they take its parts by a counter. The one that finishes an entry's last part copies
 // the hits to the host's memory and raises the entry's flag. No thread waits for the host between two ranges.
 
@@ -12,7 +12,7 @@ constexpr u32 CAPACITY_LOG = 3, CAPACITY = 1u << CAPACITY_LOG;
 // The host's orders to a grid. A grid that leaves takes no more parts; one that stops also drops the parts it has taken.
 enum Order : u64 { RUN = ${GridOrder.run}, LEAVE = ${GridOrder.leave}, STOP = ${GridOrder.stop} };
 
-// A system with a display ends launches that take some seconds. There a grid leaves before that and is launched again.
+// Where a launch must not take long, the grid leaves after this time, and the next one resumes its work.
 constexpr double MAX_LAUNCH_SECONDS = 0.5;
 // A grid that has work and finishes nothing for this long has failed.
 constexpr double MAX_ENTRY_SECONDS = 10;
@@ -38,9 +38,8 @@ class Queue {
 
   // Launches a grid for a block, with an empty queue.
   void launch(const Search &search, const Gpu &gpu) {
-    const LoadedKernel &kernel = gpu.kernel_for(search.block);
     Launch launch = search.launch;
-    launch.words[PARTS_LOG] = static_cast<u32>(std::ceil(std::log2(4 * kernel.resident)));  // four for each thread block
+    launch.words[PARTS_LOG] = static_cast<u32>(std::ceil(std::log2(4 * gpu.resident_blocks)));  // four for each thread block
     launch.words[SLOTS_LOG] = CAPACITY_LOG;
     launch.words[WORDS_OF_RING] = RING_WORDS;
     launch.words[PROCESSORS] = launch.words[OWN_PROCESSORS] = gpu.processors;
@@ -53,7 +52,9 @@ class Queue {
     CUDA(cudaMemsetAsync(state_.get(), 0, STATE_WORDS * sizeof(u64), stream));
     CUDA(cudaMemsetAsync(done_.get(), 0, CAPACITY * sizeof(u32), stream));
     CUDA(cudaMemsetAsync(found_.get(), 0, CAPACITY * RING_WORDS * sizeof(u32), stream));
-    kernel.entry<<<kernel.resident, THREADS, 0, stream>>>(launch, state_.get(), done_.get(), queue_.get(), found_.get(), tail_and_order(), entries_.get(), times_.get(), flags_.get(), rings_.get());
+    search_nonces<<<gpu.resident_blocks, THREADS, 0, stream>>>(
+        launch, state_.get(), done_.get(), queue_.get(), found_.get(), reinterpret_cast<const u32 *>(control_.get()),
+        entries_.get(), times_.get(), flags_.get(), rings_.get());
     CUDA(cudaGetLastError());
   }
 
@@ -110,8 +111,6 @@ class Queue {
   };
   static constexpr u32 STATE_WORDS = ${QUEUE_STATE_WORDS};
 
-  const u32 *tail_and_order() const { return reinterpret_cast<const u32 *>(control_.get()); }
-
   u64 tail_ = 0;
   Order order_ = STOP;
   std::array<Entry, CAPACITY> pending_ = {};
@@ -133,12 +132,11 @@ class Queue {
 
 // Runs one grid until its block is decided, or until the grid leaves: what it did not finish is then searched by the next.
 static void run_grid(Search &search, Queue &queue, const Gpu &gpu, Pace &pace) {
-  const u32 resident = gpu.kernel_for(search.block).resident;
   const double begin = pace.seconds();
   double last_progress = begin;
   queue.launch(search, gpu);
   while (!queue.has_ended()) {
-    while (search.has_work() && queue.has_room()) queue.push(search.take(pace.count(resident)));
+    while (search.has_work() && queue.has_room()) queue.push(search.take(pace.count(gpu.resident_blocks)));
     if (queue.collect(search, pace) > 0) last_progress = pace.seconds();
     else nap();
     if (search.is_decided()) queue.give(STOP);
@@ -150,10 +148,13 @@ static void run_grid(Search &search, Queue &queue, const Gpu &gpu, Pace &pace) {
   queue.give_back(search);
 }
 
-static void solve(std::vector<Search> &searches, const Gpu &gpu, Pace &pace) {
+// Runs the searches until all are decided, one after the other.
+static Total solve(std::vector<Search> &searches, const Gpu &gpu) {
   Queue queue;
+  Pace pace;
   for (Search &search : searches) {
     while (!search.is_decided()) run_grid(search, queue, gpu, pace);
     report(search, searches.size());
   }
+  return pace.total();
 }`;

@@ -1,5 +1,5 @@
 /** The pipeline `poll`: launches on several streams, whose ends the host polls. */
-export const poll = String.raw`// Ranges run as launches, SLOTS of them at a time, each on its own stream: while one ends, the next already runs. The host
+export const poll = `// Ranges run as launches, SLOTS of them at a time, each on its own stream: while one ends, the next already runs. The host
 // asks each stream's event whether it has passed and never waits for one of them.
 
 constexpr int SLOTS = 4;
@@ -35,9 +35,8 @@ static u32 grid_size(u64 nonces, u64 resident) {
 }
 
 static void start(Slot &slot, Search &search, const Gpu &gpu, const Pace &pace) {
-  const LoadedKernel &kernel = gpu.kernel_for(search.block);
   slot.search = &search;
-  slot.range = search.take(pace.count(kernel.resident));
+  slot.range = search.take(pace.count(gpu.resident_blocks));
   slot.is_cancelled = false;
   Launch launch = search.launch;
   launch.words[LAST] = static_cast<u32>(slot.range.count - 1);
@@ -46,8 +45,8 @@ static void start(Slot &slot, Search &search, const Gpu &gpu, const Pace &pace) 
   u32 *const words = slot.words.get();
   const cudaStream_t stream = slot.stream.get();
   CUDA(cudaMemsetAsync(words, 0, (Slot::STATUS_WORDS + RING_HEADER) * sizeof(u32), stream));
-  const u32 blocks = grid_size(slot.range.count, kernel.resident);
-  kernel.entry<<<blocks, THREADS, 0, stream>>>(launch, nullptr, slot.epoch.get(), words, words + Slot::STATUS_WORDS);
+  const u32 blocks = grid_size(slot.range.count, gpu.resident_blocks);
+  search_nonces<<<blocks, THREADS, 0, stream>>>(launch, nullptr, slot.epoch.get(), words, words + Slot::STATUS_WORDS);
   CUDA(cudaGetLastError());
   CUDA(cudaMemcpyAsync(slot.copy.get(), words, Slot::WORDS * sizeof(u32), cudaMemcpyDeviceToHost, stream));
   CUDA(cudaEventRecord(slot.done.get(), stream));
@@ -99,10 +98,12 @@ class Turns {
   size_t opened_ = 0;
 };
 
-static void solve(std::vector<Search> &searches, const Gpu &gpu, Pace &pace) {
+// Runs the searches until all are decided.
+static Total solve(std::vector<Search> &searches, const Gpu &gpu) {
   std::array<Slot, SLOTS> slots;
   const Stream control = make_stream();
   Turns turns(searches);
+  Pace pace;
   for (;;) {
     bool is_busy = false, has_started = false;
     for (Slot &slot : slots) {
@@ -121,7 +122,7 @@ static void solve(std::vector<Search> &searches, const Gpu &gpu, Pace &pace) {
       if (slot.range.from >= slot.search->best() && !slot.is_cancelled) cancel(slot, control);
       is_busy = true;
     }
-    if (!is_busy) return;
+    if (!is_busy) return pace.total();
     if (!has_started) nap();
   }
 }`;

@@ -89,8 +89,14 @@ class Search {
   std::set<u64> running_;      // where running ranges begin
 };
 
-// Chooses how long ranges are: as many nonces as the GPU tries in RANGE_SECONDS, by its rate so far. Long ranges keep the
-// GPU busy, short ones waste less after a hit.
+// What all searches took.
+struct Total {
+  u64 nonces;
+  double seconds;
+};
+
+// Counts nonces from the first launch on, and chooses how long ranges are: as many nonces as the GPU tries in RANGE_SECONDS,
+// by its rate so far. Long ranges keep the GPU busy, short ones waste less after a hit.
 class Pace {
  public:
   // The first ranges, before a rate is known, have 32 nonces for each thread that runs at a time.
@@ -100,7 +106,7 @@ class Pace {
     return std::max<u64>(wanted / THREADS, 1) * THREADS;
   }
   void add(u64 nonces) { tried_ += nonces; }
-  u64 tried() const { return tried_; }
+  Total total() const { return {tried_, seconds()}; }
   double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
 
  private:
@@ -115,6 +121,8 @@ static void nap() { std::this_thread::sleep_for(std::chrono::microseconds(50)); 
 // Reports a block that is decided.
 static void report(const Search &search, size_t blocks) {
   const std::string which = "block " + std::to_string(search.number + 1) + " of " + std::to_string(blocks);
-  if (search.best() < NONCES) std::fprintf(stderr, "%s: %s\n", which.c_str(), nonce_text(static_cast<u32>(search.best())).c_str());
-  else std::fprintf(stderr, "warning: %s has no valid nonce; 00000000 stands in its place\n", which.c_str());
+  const std::string text = search.best() < NONCES
+                               ? which + ": " + nonce_text(static_cast<u32>(search.best()))
+                               : "warning: " + which + " has no valid nonce; 00000000 stands in its place";
+  std::fprintf(stderr, "%s\n", text.c_str());
 }`;

@@ -1,5 +1,5 @@
-import { roundConstants, sha256 as functions } from '../../../kernel/std/hash/sha256.js';
-import { hex32 } from '../../../workload/block/kernel/reference.js';
+import { sha256 as functions, roundConstants } from '../../../kernel/std/hash/sha256.js';
+import { hex32 } from '../hex.js';
 
 /** Returns the rows of a table of words. */
 function table(words: readonly number[]): string {
@@ -9,7 +9,7 @@ function table(words: readonly number[]): string {
 }
 
 /** SHA-256 as its standard defines it. It checks the GPU's answers, and so shares nothing with the kernels. */
-export const sha256 = String.raw`// Plain SHA-256, by the standard (FIPS 180-4). It hashes the merkle tree, and checks every nonce that the GPU finds.
+export const sha256 = `// Plain SHA-256, by the standard (FIPS 180-4). It hashes the merkle tree, and checks every nonce that the GPU finds.
 
 using State = std::array<u32, 8>;
 using Hash = std::array<unsigned char, 32>;
