@@ -11,7 +11,7 @@ import { parseInput, parseOutput } from '../src/workload/block/files/file.js';
 import { headerScan } from '../src/workload/block/kernel/kernel.js';
 import { type Block, checkNonce, headerPrefix, targetFromBits } from '../src/workload/block/kernel/reference.js';
 import { millrace } from './command-line.js';
-import { isShort, patience } from './tier.js';
+import { byTier, isShort, patience } from './tier.js';
 
 const run = promisify(execFile);
 const MINUTES = patience(60_000);
@@ -24,8 +24,8 @@ const noNvcc = hasTool('nvcc') ? undefined : 'nvcc is not installed';
 const folder = mkdtempSync(join(tmpdir(), 'millrace-cu-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const pipelines = ['poll', 'persistent'] as const;
-type Pipeline = (typeof pipelines)[number];
+type Pipeline = 'poll' | 'persistent';
+const pipelines = byTier<readonly Pipeline[]>(['poll'], ['poll', 'persistent']);
 
 /** The exported files, by pipeline. */
 const files = {} as Record<Pipeline, string>;
