@@ -212,7 +212,7 @@ describe.skipIf(isShort).each(pipelines)('on an emulated GPU, pipeline %s', (pip
         const [, line = '', what = ''] =
           /block\.cu, line (\d+): (.*) failed: fake error \(cudaErrorFake\)/.exec(stderr) ?? [];
         const [told] = what.split('(');
-        if (what !== 'state') expect(source[Number(line) - 1]).toContain(`CUDA(${told}(`);
+        expect(source[Number(line) - 1]).toMatch(new RegExp(`(CUDA|IS_READY)\\(${told}\\(`));
         expect(stderr).not.toContain('leak');
       }
     }
@@ -338,7 +338,7 @@ function refusal(malformed: string, name: string): string {
 
 /** The functions of the CUDA runtime whose failure ends the program. */
 function functionsUsed(pipeline: Pipeline): string[] {
-  const called = [...text(pipeline).matchAll(/(?:CUDA\(| = )(cuda\w+)\(/g)].map(([, name = '']) => name);
+  const called = [...text(pipeline).matchAll(/(?:CUDA|IS_READY)\((cuda\w+)\(/g)].map(([, name = '']) => name);
   return [...new Set(called), 'cudaLaunchKernel'].filter((name) => name !== 'cudaGetLastError');
 }
 

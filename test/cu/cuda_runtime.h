@@ -83,6 +83,18 @@ inline cudaError_t fake_call(const std::string &name) {
 #define FAKE_CALL \
   if (const cudaError_t fault = fake_call(__func__)) return fault
 
+inline thread_local cudaError_t fake_last_error = cudaSuccess;
+inline cudaError_t cudaGetLastError() {
+  const cudaError_t error = fake_last_error;
+  fake_last_error = cudaSuccess;
+  return error;
+}
+
+// The runtime records "not ready" as its last error.
+inline cudaError_t fake_readiness(bool is_ready) {
+  return is_ready ? cudaSuccess : fake_last_error = cudaErrorNotReady;
+}
+
 // --- Objects: each must be freed before the program ends ------------------------------------------------------------
 
 struct FakeObjects {
@@ -189,7 +201,7 @@ inline cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 inline cudaError_t cudaStreamQuery(cudaStream_t stream) {
   FAKE_CALL;
-  return stream->is_idle() ? cudaSuccess : cudaErrorNotReady;
+  return fake_readiness(stream->is_idle());
 }
 inline cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   FAKE_CALL;
@@ -216,7 +228,7 @@ inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 inline cudaError_t cudaEventQuery(cudaEvent_t event) {
   FAKE_CALL;
-  return event->passed == event->recorded ? cudaSuccess : cudaErrorNotReady;
+  return fake_readiness(event->passed == event->recorded);
 }
 
 // --- Memory -----------------------------------------------------------------------------------------------------------
@@ -389,13 +401,6 @@ class FakeBlock {
   size_t size_ = 0;
 };
 inline thread_local FakeBlock *FakeBlock::current = nullptr;
-
-inline thread_local cudaError_t fake_last_error = cudaSuccess;
-inline cudaError_t cudaGetLastError() {
-  const cudaError_t error = fake_last_error;
-  fake_last_error = cudaSuccess;
-  return error;
-}
 
 template <class... Types, class... Values>
 void fake_launch(void (*kernel)(Types...), unsigned blocks, unsigned threads, cudaStream_t stream, Values... values) {

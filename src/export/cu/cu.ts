@@ -41,6 +41,7 @@ export function cuText({ kernel, pipeline, name, version }: CuRequest): string {
   const digest = createHash('sha256').update(device.kernel).digest('hex').slice(0, 16);
   return [
     head(name, pipeline, version, digest),
+    '',
     includes[pipeline],
     '',
     device.types,

@@ -21,6 +21,16 @@ static void check_cuda(cudaError_t code, const char *call, int line) {
   throw Failure{is_missing ? NO_DEVICE : DEVICE_FAILED, text};
 }
 
+// True if an event or a stream has nothing left to do. The runtime also records "not ready" as its last error, which must
+// not be taken for an error of the next launch.
+#define IS_READY(query) is_ready(query, #query, __LINE__)
+
+static bool is_ready(cudaError_t code, const char *query, int line) {
+  if (code != cudaErrorNotReady) check_cuda(code, query, line);
+  else cudaGetLastError();
+  return code == cudaSuccess;
+}
+
 // Owners of CUDA's objects, which are freed on every way out. If freeing fails, an error was reported before.
 template <auto release>
 struct Release {

@@ -58,11 +58,7 @@ class Queue {
     CUDA(cudaGetLastError());
   }
 
-  bool has_ended() const {
-    const cudaError_t state = cudaStreamQuery(stream_.get());
-    if (state != cudaErrorNotReady) CUDA(state);
-    return state == cudaSuccess;
-  }
+  bool has_ended() const { return IS_READY(cudaStreamQuery(stream_.get())); }
 
   bool has_room() const { return order_ == RUN && !pending_[tail_ % CAPACITY].is_pending; }
 

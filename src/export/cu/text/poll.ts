@@ -52,12 +52,6 @@ static void start(Slot &slot, Search &search, const Gpu &gpu, const Pace &pace) 
   CUDA(cudaEventRecord(slot.done.get(), stream));
 }
 
-static bool is_finished(const Slot &slot) {
-  const cudaError_t state = cudaEventQuery(slot.done.get());
-  if (state != cudaErrorNotReady) CUDA(state);
-  return state == cudaSuccess;
-}
-
 static void collect(Slot &slot, Pace &pace) {
   Search &search = *slot.search;
   slot.search = nullptr;
@@ -107,7 +101,7 @@ static Total solve(std::vector<Search> &searches, const Gpu &gpu) {
   for (;;) {
     bool is_busy = false, has_started = false;
     for (Slot &slot : slots) {
-      if (slot.search != nullptr && is_finished(slot)) {
+      if (slot.search != nullptr && IS_READY(cudaEventQuery(slot.done.get()))) {
         const Search &search = *slot.search;
         const bool was_decided = search.is_decided();
         collect(slot, pace);
