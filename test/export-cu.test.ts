@@ -40,6 +40,12 @@ beforeAll(async () => {
   }
 });
 
+test('kernels without a CUDA program are refused', async () => {
+  const { status, stderr } = await millrace(['export', 'words', '--language', 'cu', '--out', join(folder, 'words')]);
+  expect(status).toBe(64);
+  expect(stderr).toContain('there is no CUDA program for words');
+});
+
 describe.each(pipelines)('the CUDA program, pipeline %s', (pipeline) => {
   const text = () => readFileSync(files[pipeline], 'utf8');
 

@@ -34,7 +34,9 @@ export function exportCommand(): Command {
         .choices(Object.keys(languages))
         .default('c'),
     )
-    .addOption(valueOption('--pipeline <name>', 'how a CUDA program (cu) feeds the GPU').choices([...cuPipelines]))
+    .addOption(
+      valueOption('--pipeline <name>', 'with --language cu: how the program feeds the GPU').choices([...cuPipelines]),
+    )
     .addOption(valueOption('--name <name>', "prefix of files and functions (default: the kernel's name)"))
     .addOption(
       valueOption('--param <name=value>', 'parameter for a kernel, or for a file that exports a function').argParser(
@@ -69,7 +71,6 @@ interface ExportOptions {
 
 async function exportKernel({ output, options, args: [given = ''] }: Call<ExportOptions>): Promise<CommandResult> {
   const { out, targets, language, pipeline, param = [] } = options;
-  if (pipeline !== undefined && language !== 'cu') throw pipelineUnused(pipeline, language);
   const kernel = await findKernel(given, param);
   const name = options.name ?? identifier(kernel.gpu.kernel.name);
   checkName(name);
@@ -104,14 +105,6 @@ function parseTargets(text: string): ExportTarget[] {
   if (targets.length === names.length && new Set(targets).size === names.length) return targets;
   throw new InvalidArgumentError(`Expected different names of ${exportTargets.join(', ')}, separated by commas.`);
 }
-
-const pipelineUnused = (pipeline: string, language: string): MillraceError =>
-  new MillraceError({
-    code: 'usage',
-    message: `--pipeline is for CUDA programs; ${language} has none`,
-    asked: `--pipeline ${pipeline} --language ${language}`,
-    advice: 'leave it out, or add --language cu',
-  });
 
 /** Returns a kernel's name as an identifier of C. */
 const identifier = (name: string): string => name.replaceAll(/\W/g, '_');
