@@ -3,7 +3,7 @@ import type { HostViews } from '../../../engine/flow/flow.js';
 import { type Flow, type FlowStep, flow, hitsIn, Overflow, type Piece } from '../../../engine/index.js';
 import { LruCache } from '../../../engine/telemetry/lru-cache.js';
 import type { Kernel } from '../../../kernel/index.js';
-import { chains, limbsOf, type NumberShape } from '../kernel/chain-kernel.js';
+import { limbsOf, type NumberShape } from '../kernel/chain-kernel.js';
 import { CACHED_SHAPES, type Plan, type PlanOptions, planFor } from '../kernel/plan.js';
 import { withPlanted } from '../kernel/planted.js';
 import { bitsOf } from '../kernel/reference.js';
@@ -21,6 +21,7 @@ import {
   windowAt,
   wordsOf,
 } from './sieve-stage.js';
+import { cellStage, chainStage, type TestedPiece, type TestKernel } from './test-stages.js';
 import type { PlantedGaps } from './verifier-tasks.js';
 
 /** A number that passes Fermat's test, followed by none that does in the next `minGap` − 1. */
@@ -62,8 +63,8 @@ export interface PieceWork {
 }
 
 /**
- * Gaps as a flow for `search`: a piece is some windows, each sieved and listed, then chains over the whole list, sized by a
- * count that stays on the device. The host sends the piece's base; the hits come back.
+ * Gaps as a flow for `search`: a piece is some windows, each sieved and listed, then tests over the whole list. The host
+ * sends the piece's base; the hits come back.
  */
 export function gapFlow(numbers: Numbers, options: GapFlowOptions = {}): Flow<readonly FoundGap[]> {
   const { onSubmit, onPiece, onPlan, planted, traced = false, ...planOptions } = options;
@@ -103,36 +104,39 @@ function flowOf(
   isTraced: boolean,
 ) {
   const { start, length, minGap } = numbers;
-  const { limb, perChain, threads } = plan;
-  const { room } = sieve;
+  const { limb, perChain } = plan;
+  const { room, density, maxOwned } = sieve;
   const shape: NumberShape = { limb, bits: bitsOf(start + length + BigInt(minGap)) };
-  const maxThreads = (piece: Piece): number =>
-    Math.min(threads, piece === special?.piece ? piece.count : Math.ceil(room / perChain));
+  const largest = [
+    { owned: maxOwned, minGap },
+    ...(special ? [{ owned: sieve.windowsOf(special.piece).owned, minGap: special.minGap }] : []),
+  ];
+  const stage = (usesCells(plan, shape, minGap) ? cellStage : chainStage)({ shape, room, largest, density }, plan);
+  const testedPiece = (piece: Piece): TestedPiece => {
+    const { base, owned } = sieve.windowsOf(piece);
+    const own = piece === special?.piece ? special : { minGap, perChain };
+    const number = limbs(base, limb === 'u32' ? 32 : 64, limbsOf(shape));
+    return { base: number, owned, minGap: own.minGap, perChain: own.perChain };
+  };
   const traceBytes = isTraced ? { trace: MAX_TRACES * traceWords(shape) * 4 } : {};
   return flow<readonly FoundGap[], GapKernel>({
     name: 'gaps',
-    kernels: { ...kernelsFor(shape, isTraced), ...sieve.kernels } as Readonly<Record<GapKernel, Kernel>>,
+    kernels: { ...stage.kernels, ...(isTraced && { trace: traceKernel(shape) }), ...sieve.kernels } as Readonly<
+      Record<GapKernel, Kernel>
+    >,
     shared: sieve.shared,
-    buffers: { ...sieve.buffers, ...traceBytes },
-    rings: { ring: { kernel: 'chains', hits: RING_HITS } },
+    buffers: { ...sieve.buffers, ...stage.buffers, ...traceBytes },
+    rings: { ring: { kernel: stage.emits, hits: RING_HITS } },
     host: { ...sieve.host, ...traceBytes, tally: TALLY_WORDS * 4 },
     ...sieve.shape,
     steps: (piece, host) => {
       if (piece !== special?.piece) onSubmit?.(piece);
-      const { base, owned } = sieve.windowsOf(piece);
-      const own = piece === special?.piece ? special : { minGap, perChain };
-      const number = limbs(base, limb === 'u32' ? 32 : 64, limbsOf(shape));
+      const tested = testedPiece(piece);
       return [
         ...sieve.steps(piece, host),
-        {
-          do: 'launch',
-          kernel: 'chains',
-          count: { buffer: 'tally', word: TallyIndex.threads, max: maxThreads(piece) },
-          chunk: { base: number, half: own.minGap / 2, owned, perChain: own.perChain, room },
-          ring: 'ring',
-        },
+        ...stage.steps(tested),
         { do: 'read', buffer: 'tally', into: tallyIn(host) },
-        ...(isTraced && piece !== special?.piece ? traceSteps(number, room, host) : []),
+        ...(isTraced && piece !== special?.piece ? traceSteps(tested.base, room, host) : []),
       ];
     },
     reap: (piece, slot) => {
@@ -141,7 +145,7 @@ function flowOf(
       if (candidates > room) return new Overflow(candidates, room);
       const { base, owned, windows } = sieve.windowsOf(piece);
       const ring = slot.ring('ring');
-      const hits = hitsIn<typeof hit>({ start: 0n, count: maxThreads(piece) }, ring);
+      const hits = hitsIn<typeof hit>({ start: 0n, count: stage.emitters(testedPiece(piece)) }, ring);
       if (!Array.isArray(hits)) return hits as Overflow;
       const first = piece === special?.piece ? special.start : start;
       const starts = [...windows.map(({ from }) => from), owned];
@@ -170,7 +174,11 @@ function flowOf(
 const hit = { place: 'u32' } as const;
 const RING_HITS = 4096;
 
-type GapKernel = SieveKernel | 'chains' | 'trace';
+type GapKernel = SieveKernel | TestKernel | 'trace';
+
+/** Gaps below the mean distance of primes would need more cells than there is memory for. */
+const usesCells = ({ width }: Plan, { bits }: NumberShape, minGap: number): boolean =>
+  width > 0 && minGap >= bits * Math.LN2;
 
 function traceSteps(base: bigint[], room: number, host: HostViews): FlowStep<'trace'>[] {
   return [
@@ -182,8 +190,5 @@ function traceSteps(base: bigint[], room: number, host: HostViews): FlowStep<'tr
 /** One kernel for each shape, so that its program is compiled once. */
 const kernelCache = new LruCache<Kernel>(CACHED_SHAPES);
 
-function kernelsFor(shape: NumberShape, isTraced: boolean): Readonly<Record<string, Kernel>> {
-  const kernel = (name: string, make: (shape: NumberShape) => unknown): Kernel =>
-    kernelCache.get(`${name} ${shape.limb} ${shape.bits}`, () => make(shape) as Kernel);
-  return { chains: kernel('chains', chains), ...(isTraced && { trace: kernel('trace', traces) }) };
-}
+const traceKernel = (shape: NumberShape): Kernel =>
+  kernelCache.get(`${shape.limb} ${shape.bits}`, () => traces(shape) as unknown as Kernel);

@@ -55,6 +55,10 @@ export interface SieveStage {
   };
   /** Capacity of the list, in candidates. */
   readonly room: number;
+  /** The share of odd numbers that are candidates. */
+  readonly density: number;
+  /** The most places of a piece. */
+  readonly maxOwned: number;
   steps(piece: Piece, host: HostViews): FlowStep<SieveKernel>[];
   windowsOf(piece: Piece): PieceWindows;
 }
@@ -142,6 +146,8 @@ export function sieveStage(numbers: Numbers, asked: Plan, { hostSieve, special }
       expectedPerMs: expectedPerMs(plan, bitsOf(start)),
     },
     room,
+    density: table.density,
+    maxOwned: windowPlaces * depth + 1,
     windowsOf: split,
     steps: (piece, host) => {
       const parts = split(piece);

@@ -157,7 +157,7 @@ function lastBelow(
 }
 
 /** Returns the test of the number at a place: base + 2·place + 1. */
-function primalityTest<L extends Unsigned>(
+export function primalityTest<L extends Unsigned>(
   { limb, bits }: { readonly limb: L; readonly bits: number },
   base: readonly Expr<L>[],
 ): (place: Expr<'u32'>) => Expr<'bool'> {

@@ -16,6 +16,8 @@ export interface Plan {
   readonly perChain: number;
   /** Items that share the chains. A CPU's items do one chain each, since the first item would take them all. */
   readonly threads: number;
+  /** Tests in a round of a search by cells; 0 for a search by chains. A CPU follows chains, which need fewer tests. */
+  readonly width: number;
   /** Estimated integers of 288 bits searched per millisecond, for the first pieces. */
   readonly perMs: number;
 }
@@ -43,6 +45,7 @@ export function planFor({ info }: Pick<Device, 'info'>, options: PlanOptions = {
     depth,
     perChain: options.perChain ?? (isGpu ? 512 : 2048),
     threads: options.threads ?? (isGpu ? units * GPU_THREADS : 2 ** 31),
+    width: options.width ?? (isGpu && options.perChain === undefined ? units * ROUND_TESTS : 0),
     perMs: options.perMs ?? units * (isGpu ? GPU_PER_MS : CPU_PER_MS),
   };
 }
@@ -79,6 +82,9 @@ const LIST_BYTES = 0.16;
 
 /** Items per multiprocessor: about as many as its registers hold, with 80 of them each. */
 const GPU_THREADS = 768;
+
+/** Tests per multiprocessor that keep its pipes busy. */
+const ROUND_TESTS = 512;
 
 function tileBitsOf(kind: Device['info']['kind'], nearBytes = 2 ** 15): number {
   if (kind === 'interpreter') return 2 ** 13;

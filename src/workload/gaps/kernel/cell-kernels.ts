@@ -1,0 +1,249 @@
+import {
+  atomic,
+  cell,
+  type Expr,
+  items,
+  lit,
+  max,
+  min,
+  read,
+  rw,
+  tiles,
+  type Unsigned,
+  when,
+  whileTrue,
+} from '../../../kernel/index.js';
+import { limbsOf, primalityTest } from './chain-kernel.js';
+import { TALLY_WORDS, TallyIndex } from './sieve-kernels.js';
+
+/**
+ * The search by cells, for devices with thousands of threads. The places of a piece are cut into cells that are not longer
+ * than the minimum gap, so a gap that is long enough can only follow the last prime of a cell. First the last prime of every
+ * cell is searched for, downwards. If the last primes of two neighbours are closer than the minimum gap, nothing is left to
+ * do; otherwise any prime between, less than the minimum gap after the first, is searched for. If there is none, the gap is
+ * long enough.
+ *
+ * Searches run in rounds: each open search contributes its next candidates to one launch of tests, then the closed ones are
+ * removed from the list. So every thread of a launch has exactly one test. While many searches are open each contributes one
+ * candidate, later several, so that a round always has enough tests for the device.
+ */
+
+/** Words of `tally` after those that the host reads: the number of open searches in each round, of both kinds of search. */
+export const MAX_ROUNDS = 64;
+export const CELL_TALLY_WORDS = TALLY_WORDS + 2 * MAX_ROUNDS;
+/** The word of a round: `second` selects the searches between neighbours. */
+export const roundWord = (round: number, second: boolean): number => TALLY_WORDS + (second ? MAX_ROUNDS : 0) + round;
+
+/** Cuts the places into cells: one item for each, and one for the end of the last. All searches are open. */
+export const cells = items(
+  'gaps-cells',
+  {
+    chunk: { length: 'u32', cells: 'u32', owned: 'u32', room: 'u32' },
+    buffers: {
+      candidate: read('u32'),
+      tally: atomic(),
+      /** For each cell: the index of its first candidate, the end of those that are not tested yet, the last prime. */
+      first: rw('u32'),
+      upper: rw('u32'),
+      best: rw('u32'),
+      live: rw('u32'),
+    },
+  },
+  ({ item, chunk, buffers: { candidate, tally, first, upper, best, live } }) => {
+    const total = min(tally.load(TallyIndex.candidates), chunk.room);
+    const at = countBelow(candidate, lit('u32', 0), total, min(item.mul(chunk.length), chunk.owned));
+    first.set(item, at);
+    when(item.ne(0), () => upper.set(item.sub(1), at)).otherwise(() => tally.store(roundWord(0, false), chunk.cells));
+    when(item.lt(chunk.cells), () => {
+      best.set(item, 0);
+      live.set(item, item);
+    });
+  },
+);
+
+/**
+ * One round of tests. Each of the open searches in `live` has as many items as fit `width`, at least one: its candidates
+ * from the highest on. `best` is the highest index that passes, plus 1, or 0. In the last round items go on until their
+ * search is decided; by then few are open, and each has an item for all of its candidates.
+ */
+export const roundTests = <L extends Unsigned>(shape: { readonly limb: L; readonly bits: number }) =>
+  items(
+    'gaps-round-tests',
+    {
+      chunk: { base: [shape.limb, limbsOf(shape)] as [L, number], width: 'u32', round: 'u32', isLast: 'u32' },
+      buffers: {
+        candidate: read('u32'),
+        tally: atomic(),
+        live: read('u32'),
+        lower: read('u32'),
+        upper: read('u32'),
+        best: atomic(),
+      },
+    },
+    ({ item, chunk, buffers: { candidate, tally, live, lower, upper, best } }) => {
+      const { width, round, isLast } = chunk as unknown as Readonly<Record<'width' | 'round' | 'isLast', Expr<'u32'>>>;
+      const passes = primalityTest(shape, chunk.base as unknown as readonly Expr<L>[]);
+      const open = tally.load(round);
+      const share = shareOf(width, open);
+      const slot = item.div(share);
+      when(slot.lt(open), () => {
+        const search = live.at(slot);
+        const low = lower.at(search);
+        const all = upper.at(search).sub(low);
+        /** The item's next candidate is number `rest` − 1 from `low` on; 0 if there is none. */
+        const rest = cell('u32', all.sub(min(all, item.sub(slot.mul(share)))));
+        const extra = cell('u32', 0);
+        whileTrue(
+          () => rest.ne(0),
+          () => {
+            const end = low.add(rest);
+            const next = cell('u32', rest.get().sub(min(rest.get(), share)).mul(isLast));
+            when(passes(candidate.at(end.sub(1))), () => {
+              best.max(search, end);
+              next.set(0);
+            });
+            // Whether another item has found a prime above the next candidate.
+            when(next.ne(0), () => {
+              when(best.load(search).gt(low.add(next)), () => next.set(0)).otherwise(() => extra.set(extra.add(1)));
+            });
+            rest.set(next);
+          },
+          { isLong: true }, // in the last round an item may have hundreds of tests
+        );
+        when(extra.ne(0), () => tally.add(TallyIndex.tests, extra));
+      });
+    },
+  );
+
+/** Ends a round: counts its tests, and lists the searches that are still open in `next`. */
+export const closeRound = tiles(
+  'gaps-close-round',
+  {
+    chunk: { width: 'u32', round: 'u32' },
+    buffers: {
+      tally: atomic(),
+      live: read('u32'),
+      lower: read('u32'),
+      upper: rw('u32'),
+      best: read('u32'),
+      next: rw('u32'),
+    },
+  },
+  ({ tile, chunk, near, each, sum, scan, once, buffers: { tally, live, lower, upper, best, next } }) => {
+    const counts = near('u32', CLOSED_AT_ONCE);
+    const to = near('u32', 1);
+    const open = tally.load(chunk.round);
+    const share = shareOf(chunk.width, open);
+    const first = tile.mul(CLOSED_AT_ONCE);
+    const own = min(open.sub(min(open, first)), CLOSED_AT_ONCE);
+    const searchAt = (i: Expr<'u32'>) => live.at(first.add(i));
+    const left = (search: Expr<'u32'>) => upper.at(search).sub(lower.at(search));
+    const isOpen = (search: Expr<'u32'>) => best.at(search).eq(0).and(left(search).ne(0));
+
+    const tests = sum('u32', own, (i) => min(left(searchAt(i)), share));
+    const primes = sum('u32', own, (i) => min(best.at(searchAt(i)), 1));
+    each(CLOSED_AT_ONCE, (i) => {
+      counts.set(i, 0);
+      when(i.lt(own), () => {
+        const search = searchAt(i);
+        upper.set(search, upper.at(search).sub(min(left(search), share)));
+        counts.set(i, isOpen(search).to('u32'));
+      });
+    });
+    const total = scan(CLOSED_AT_ONCE, counts);
+    once(() => {
+      to.set(0, tally.add(chunk.round.add(1), total));
+      tally.add(TallyIndex.tests, tests);
+      tally.add(TallyIndex.primes, primes);
+    });
+    each(own, (i) => {
+      const search = searchAt(i);
+      when(isOpen(search), () => next.set(to.at(0).add(counts.at(i)), search));
+    });
+  },
+);
+/** Searches that one tile closes. */
+export const CLOSED_AT_ONCE = 1024;
+
+/**
+ * Opens the searches between neighbours, one item per cell. From the last prime of a cell to the next cell that has a prime
+ * there are none. If the last prime there is near enough, `answer` is 1; otherwise 0, and the search is opened if there are
+ * candidates between.
+ */
+export const neighbours = items(
+  'gaps-neighbours',
+  {
+    chunk: { cells: 'u32', half: 'u32', room: 'u32' },
+    buffers: {
+      candidate: read('u32'),
+      tally: atomic(),
+      first: read('u32'),
+      best: read('u32'),
+      lower: rw('u32'),
+      upper: rw('u32'),
+      answer: rw('u32'),
+      live: rw('u32'),
+    },
+  },
+  ({ item, chunk, buffers: { candidate, tally, first, best, lower, upper, answer, live } }) => {
+    const own = best.at(item);
+    answer.set(item, 1);
+    when(own.ne(0), () => {
+      const total = min(tally.load(TallyIndex.candidates), chunk.room);
+      const limit = candidate.at(own.sub(1)).add(chunk.half);
+      const [next, found] = [cell('u32', item.add(1)), cell('u32', 0)];
+      whileTrue(
+        () => next.lt(chunk.cells).and(found.eq(0)),
+        () => {
+          found.set(best.at(next));
+          next.set(next.add(found.eq(0).to('u32')));
+        },
+      );
+      const isNear = cell('bool', lit('bool', false));
+      when(found.ne(0), () => isNear.set(candidate.at(found.sub(1)).lt(limit)));
+      when(isNear.get().not(), () => {
+        const low = first.at(next);
+        const end = countBelow(candidate, low, max(low, min(low.add(chunk.half), total)), limit);
+        answer.set(item, 0);
+        when(end.gt(low), () => {
+          lower.set(item, low);
+          upper.set(item, end);
+          live.set(tally.add(roundWord(0, true), 1), item);
+        });
+      });
+    });
+  },
+);
+
+/** Emits the last prime of each cell whose search between neighbours found none. */
+export const cellGaps = items(
+  'gaps-cell-gaps',
+  {
+    buffers: { candidate: read('u32'), best: read('u32'), answer: read('u32') },
+    hit: { place: 'u32' },
+  },
+  ({ item, buffers: { candidate, best, answer }, emit }) => {
+    when(answer.at(item).eq(0), () => emit({ place: candidate.at(best.at(item).sub(1)) }));
+  },
+);
+
+/** Items of each search in a round. */
+const shareOf = (width: Expr<'u32'>, open: Expr<'u32'>): Expr<'u32'> => max(width.div(max(open, 1)), 1);
+
+/** The first index in [low, high] whose place is not below `limit`, or `high`. */
+function countBelow(
+  candidate: { at(index: Expr<'u32'>): Expr<'u32'> },
+  low: Expr<'u32'>,
+  high: Expr<'u32'>,
+  limit: Expr<'u32'>,
+): Expr<'u32'> {
+  const [lower, upper] = [cell('u32', low), cell('u32', high)];
+  whileTrue(
+    () => lower.lt(upper),
+    () => {
+      const middle = lower.add(upper).shr(1); // both are below 2^31
+      when(candidate.at(middle).lt(limit), () => lower.set(middle.add(1))).otherwise(() => upper.set(middle));
+    },
+  );
+  return lower.get();
+}
