@@ -7,6 +7,7 @@ import {
   loop,
   max,
   min,
+  mulHi,
   read,
   rw,
   select,
@@ -35,20 +36,47 @@ export const place = (limbs: number) =>
     { chunk: { base: ['u32', limbs] }, buffers: { prime: read('u32'), start: rw('u32') } },
     ({ item, chunk, buffers }) => {
       const p = buffers.prime.at(item);
-      // Bit by bit: primes are below 2^31, so a doubled remainder fits its word. Divisions of 64 by 32 bits would take as
-      // long on a CPU, which has no vector form of them, and much code where 64-bit integers are made of two words.
-      const rest = cell('u32', 0);
-      for (const limb of [...(chunk.base as readonly Expr<'u32'>[])].reverse()) {
-        loop(32, (i) => {
-          const next = rest.shl(1).or(limb.shr(lit('u32', 31).sub(i)).and(1));
-          rest.set(select(next.ge(p), next.sub(p), next));
-        });
-      }
+      const rest = remainder(chunk.base as readonly Expr<'u32'>[], p);
       // base + 2i + 1 = 0 modulo p: 2i + 1 is −base, plus p if that is even.
       const odd = p.sub(rest);
       buffers.start.set(item, select(odd.and(1).eq(0), odd.add(p), odd).shr(1));
     },
   );
+
+/**
+ * A number of several words, the least significant first, modulo an odd p below 2^31: by Montgomery's reductions, a word at
+ * a time. Bit by bit it would take five times as long, and divisions of 64 by 32 bits are slower still on a CPU, which has
+ * no vector form of them.
+ */
+function remainder(words: readonly Expr<'u32'>[], p: Expr<'u32'>): Expr<'u32'> {
+  // 1/p modulo 2^32 by Newton's steps: 5, 10, 20, 40 bits.
+  let inverse = p.mul(3).xor(2);
+  for (let bits = 5; bits < 32; bits *= 2) inverse = inverse.mul(lit('u32', 2).sub(p.mul(inverse)));
+  const negated = inverse.neg();
+  /** low / 2^32 modulo p, at most p. */
+  const reduce = (low: Expr<'u32'>): Expr<'u32'> => mulHi(low.mul(negated), p).add(low.ne(0).to('u32'));
+  const below = (x: Expr<'u32'>): Expr<'u32'> => min(x, x.sub(p)); // x is below 2p
+  /** a·b / 2^32 modulo p, where one factor is below p and the other at most p + 1. */
+  const multiply = (a: Expr<'u32'>, b: Expr<'u32'>): Expr<'u32'> => below(mulHi(a, b).add(reduce(a.mul(b))));
+  /** The number / 2^(32·words), at most p + 1. */
+  const quotient = words.reduce(
+    (sum, word) => {
+      const low = sum.add(word);
+      return reduce(low).add(low.lt(word).to('u32'));
+    },
+    lit('u32', 0),
+  );
+  // 2^64 modulo p, by doublings and squarings, stands for 2^32; its powers for what the quotient is multiplied by.
+  let radix = p.neg().rem(p);
+  for (let exponent = 32; exponent < 36; exponent++) radix = below(radix.add(radix));
+  for (let exponent = 36; exponent < 64; exponent = 2 * exponent - 32) radix = multiply(radix, radix);
+  const digits = [...words.length.toString(2)].slice(1);
+  const power = digits.reduce((x, digit) => {
+    const squared = multiply(x, x);
+    return digit === '1' ? multiply(squared, radix) : squared;
+  }, radix);
+  return multiply(quotient, power);
+}
 
 /** Sieves with the primes larger than a tile: one item each, over a whole window. Updates `start` for the next window. */
 export const far = items(
