@@ -72,7 +72,7 @@ export function chainStage({ shape, room }: TestSize, { threads }: Plan): TestSt
 }
 
 /** Rounds of tests over cells, with all threads in use; see `cells`. */
-export function cellStage({ shape, room, largest, density }: TestSize, { width }: Plan): TestStage {
+export function cellStage({ shape, room, largest, density }: TestSize, { threads, width }: Plan): TestStage {
   const mean = (shape.bits * Math.LN2) / 2;
   const searchFor = (minGap: number): CellSearch => ({
     half: minGap / 2,
@@ -109,6 +109,7 @@ export function cellStage({ shape, room, largest, density }: TestSize, { width }
       const count = cellsOf(tested);
       const rounds = (second: boolean, buffers: Readonly<Record<string, string>>): FlowStep<TestKernel>[] => {
         const searches = second ? expectedDistant(count, length, search) : count;
+        const testers = Math.min(threads, Math.max(count, width));
         const all = roundsFor(searches, length, width, search);
         return Array.from({ length: all }, (_, at): FlowStep<TestKernel>[] => {
           const chunk: FieldValues = { width, round: roundWord(at, second) };
@@ -118,8 +119,8 @@ export function cellStage({ shape, room, largest, density }: TestSize, { width }
             {
               do: 'launch',
               kernel: 'roundTests',
-              count: Math.max(count, width),
-              chunk: { ...chunk, base, isLast: at === all - 1 ? 1 : 0 },
+              count: testers,
+              chunk: { ...chunk, base, threads: testers, isLast: at === all - 1 ? 1 : 0 },
               buffers: bound,
             },
             {

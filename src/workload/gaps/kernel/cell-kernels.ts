@@ -62,15 +62,21 @@ export const cells = items(
 );
 
 /**
- * One round of tests. Each of the open searches in `live` has as many items as fit `width`, at least one: its candidates
- * from the highest on. `best` is the highest index that passes, plus 1, or 0. In the last round items go on until their
- * search is decided; by then few are open, and each has an item for all of its candidates.
+ * One round of tests, shared by `threads` items. Each of the open searches in `live` has as many tests as fit `width`, at
+ * least one: its candidates from the highest on. `best` is the highest index that passes, plus 1, or 0. In the last round
+ * items go on until their search is decided; by then few are open, and each has a test for all of its candidates.
  */
 export const roundTests = <L extends Unsigned>(shape: { readonly limb: L; readonly bits: number }) =>
   items(
     'gaps-round-tests',
     {
-      chunk: { base: [shape.limb, limbsOf(shape)] as [L, number], width: 'u32', round: 'u32', isLast: 'u32' },
+      chunk: {
+        base: [shape.limb, limbsOf(shape)] as [L, number],
+        threads: 'u32',
+        width: 'u32',
+        round: 'u32',
+        isLast: 'u32',
+      },
       buffers: {
         candidate: read('u32'),
         tally: atomic(),
@@ -81,39 +87,46 @@ export const roundTests = <L extends Unsigned>(shape: { readonly limb: L; readon
       },
     },
     ({ item, chunk, buffers: { candidate, tally, live, lower, upper, best } }) => {
-      const { width, round, isLast } = chunk as unknown as Readonly<Record<'width' | 'round' | 'isLast', Expr<'u32'>>>;
+      const { threads, width, round, isLast } = chunk as unknown as Readonly<Record<RoundField, Expr<'u32'>>>;
       const passes = primalityTest(shape, chunk.base as unknown as readonly Expr<L>[]);
       const open = tally.load(round);
       const share = shareOf(width, open);
-      const slot = item.div(share);
-      when(slot.lt(open), () => {
-        const search = live.at(slot);
-        const low = lower.at(search);
-        const all = upper.at(search).sub(low);
-        /** The item's next candidate is number `rest` − 1 from `low` on; 0 if there is none. */
-        const rest = cell('u32', all.sub(min(all, item.sub(slot.mul(share)))));
-        const extra = cell('u32', 0);
-        whileTrue(
-          () => rest.ne(0),
-          () => {
-            const end = low.add(rest);
-            const next = cell('u32', rest.get().sub(min(rest.get(), share)).mul(isLast));
-            when(passes(candidate.at(end.sub(1))), () => {
-              best.max(search, end);
-              next.set(0);
-            });
-            // Whether another item has found a prime above the next candidate.
-            when(next.ne(0), () => {
-              when(best.load(search).gt(low.add(next)), () => next.set(0)).otherwise(() => extra.set(extra.add(1)));
-            });
-            rest.set(next);
-          },
-          { isLong: true }, // in the last round an item may have hundreds of tests
-        );
-        when(extra.ne(0), () => tally.add(TallyIndex.tests, extra));
-      });
+      const test = cell('u32', item);
+      whileTrue(
+        () => test.lt(open.mul(share)),
+        () => {
+          const slot = test.get().div(share);
+          const search = live.at(slot);
+          const low = lower.at(search);
+          const all = upper.at(search).sub(low);
+          /** The next candidate is number `rest` − 1 from `low` on; 0 if there is none. */
+          const rest = cell('u32', all.sub(min(all, test.get().sub(slot.mul(share)))));
+          whileTrue(
+            () => rest.ne(0),
+            () => {
+              const end = low.add(rest);
+              const next = cell('u32', rest.get().sub(min(rest.get(), share)).mul(isLast));
+              when(passes(candidate.at(end.sub(1))), () => {
+                best.max(search, end);
+                next.set(0);
+              });
+              // Another item may have found a prime above the next candidate.
+              when(next.ne(0), () => {
+                when(best.load(search).gt(low.add(next)), () => next.set(0)).otherwise(() => {
+                  tally.add(TallyIndex.tests, 1);
+                });
+              });
+              rest.set(next);
+            },
+            { isLong: true }, // a test takes up to a millisecond
+          );
+          test.set(test.add(threads));
+        },
+      );
     },
   );
+
+type RoundField = 'threads' | 'width' | 'round' | 'isLast';
 
 /** Ends a round: counts its tests, and lists the searches that are still open in `next`. */
 export const closeRound = tiles(
