@@ -132,9 +132,9 @@ function carryText(carries: Uint32Array, wordCount: number): string {
 
 /** Logs a device's plan. */
 export function diagnosePlan(output: Output, { info: { id } }: Device, plan: Plan): void {
-  const { window, depth, tileBits, perChain, threads, limb } = plan;
+  const { window, depth, tileBits, perChain, threads, width, limb } = plan;
   output.diagnose?.(
-    `plan of ${id}: window=${window} depth=${depth} tile=${tileBits} chain=${perChain} threads=${threads} limb=${limb}`,
+    `plan of ${id}: window=${window} depth=${depth} tile=${tileBits} ${width > 0 ? `round=${width}` : `chain=${perChain}`} threads=${threads} limb=${limb}`,
   );
 }
 
