@@ -176,7 +176,7 @@ export const closeRound = tiles(
   },
 );
 /** Searches that one tile closes. */
-export const CLOSED_AT_ONCE = 1024;
+export const CLOSED_AT_ONCE = 256;
 
 /**
  * Opens the searches between neighbours, one item per cell. From the last prime of a cell to the next cell that has a prime
