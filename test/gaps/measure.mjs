@@ -24,7 +24,9 @@ const { values } = parseArgs({
 const { openDevice } = await import(`${values.dist}/device/registry.js`);
 const { compare, measure } = await import(`${values.dist}/bench/measure.js`);
 const { gmpPower } = await import(`${values.dist}/workload/gaps/bench/peers.js`);
-const { fermatBase, fermatRate, sieveRate, searchRate } = await import(`${values.dist}/workload/gaps/bench/rate.js`);
+const { fermatBase, fermatRate, sieveRate, searchLength, searchRate } = await import(
+  `${values.dist}/workload/gaps/bench/rate.js`
+);
 const { intervalsOf, parseChineseSet } = await import(`${values.dist}/workload/gaps/job/chinese-set.js`);
 const { searchIntervals } = await import(`${values.dist}/workload/gaps/job/interval-search.js`);
 const { minGapForTarget } = await import(`${values.dist}/workload/gaps/kernel/reference.js`);
@@ -50,10 +52,10 @@ const searches = values.one
       {},
       { depth: 2 },
       { depth: 8 },
-      { perChain: 256 },
-      { perChain: 1024 },
-      { perChain: 4096 },
-      { threads: 132 * 1024 },
+      { perChain: 512 },
+      { width: 2 ** 14 },
+      { width: 2 ** 16 },
+      { threads: 2 ** 16 },
       { primes: 400_000 },
     ];
 
@@ -79,7 +81,7 @@ for (const name of values.device.split(',')) {
         await rate(`sieve ${JSON.stringify(plan)}`, () => sieveRate(device, { ...plan, runs }));
     if (what.includes('search'))
       for (const plan of isGpu || values.one ? searches : [{}]) {
-        const length = Number(values.length ?? (isGpu ? 2 ** 34 : 2 ** 25));
+        const length = Number(values.length ?? searchLength(device));
         const sum = { tests: 0, candidates: 0, primes: 0, pieces: 0, windows: 0, bytes: 0, integers: 0 };
         const onPiece = (/** @type {any} */ work) => {
           sum.pieces++;

@@ -16,7 +16,7 @@ import type { Output } from '../../console/output/output.js';
 import type { Device } from '../../device/device.js';
 import { type OpenOptions, openDevice, openDevices } from '../../device/registry.js';
 import { gmpPower } from './bench/peers.js';
-import { fermatBase, fermatRate, type GapCandidate, searchRate, sieveRate } from './bench/rate.js';
+import { fermatBase, fermatRate, type GapCandidate, searchLength, searchRate, sieveRate } from './bench/rate.js';
 import { DEFAULT_PRIMES, MAX_PRIMES, MIN_PRIMES } from './kernel/plan.js';
 
 /** `millrace bench gaps` */
@@ -112,11 +112,11 @@ function candidatesFor(
   engine: object,
 ): (() => Promise<GapCandidate>)[] {
   const isGpu = device.info.processor === 'gpu';
-  // About a tenth of a second on an H200, and on a core.
+  // The first two take about a tenth of a second on an H200 and on a core, the search about a second.
   return [
     () => fermatRate(device, { bits, runs, count: isGpu ? 2 ** 23 : 2 ** 12 }),
     () => sieveRate(device, { primes, runs, ...(!isGpu && { depth: 1 }) }),
-    () => searchRate(device, { primes, runs, engine, length: isGpu ? 2 ** 34 : 2 ** 25 }),
+    () => searchRate(device, { primes, runs, engine, length: searchLength(device) }),
   ];
 }
 

@@ -6,7 +6,7 @@ import { Engine } from '../../../engine/index.js';
 import { MillraceError } from '../../../kernel/error.js';
 import { searchGaps } from '../job/search.js';
 import { gmpPower, pariPower } from './peers.js';
-import { fermatBase, fermatRate, searchRate, sieveRate } from './rate.js';
+import { fermatBase, fermatRate, searchLength, searchRate, sieveRate } from './rate.js';
 
 const isGpu = ({ info }: Device): boolean => info.processor === 'gpu';
 
@@ -55,12 +55,6 @@ export const gapsCases: WorkloadBench = {
     }
   },
 };
-
-/** About a second on an H200, with WebGPU too, and on a core. */
-function searchLength(device: Device): number {
-  if (!isGpu(device)) return 2 ** 25;
-  return device.info.kind === 'webgpu' ? 2 ** 31 : 2 ** 34;
-}
 
 /** Candidates that `ReferenceSieve` leaves, by number of integers from the sieve's start, plus the minimum gap after them. */
 const CANDIDATES = new Map([

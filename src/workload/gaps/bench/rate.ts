@@ -133,6 +133,12 @@ export async function searchRate(device: Device, options: SearchRateOptions = {}
   return { name: `search, ${device.info.id}`, unit: 'integers', runs, run, close: () => {} };
 }
 
+/** About a second on an H200, with WebGPU too, and on a core. */
+export function searchLength(device: Device): number {
+  if (device.info.processor === 'cpu') return 2 ** 25;
+  return device.info.kind === 'webgpu' ? 2 ** 33 : 2 ** 36;
+}
+
 const KNOWN_GAP_OFFSET = 20_540_019;
 
 /** Digests are only compared for equality. */

@@ -36,13 +36,13 @@ export function withPlanOptions(command: Command): Command {
     .addOption(valueOption('-s, --sieve-size <n>', '--window').argParser(size).hideHelp())
     .addOption(valueOption('-i, --sieve-primes <n>', '--primes').argParser(primes).hideHelp())
     .addOption(
-      valueOption('-w, --work-items <n>', 'chains in flight, in groups of 512')
+      valueOption('-w, --work-items <n>', 'tests in flight, in groups of 512')
         .argParser(wholeNumberParser(1, 2 ** 20))
         .hideHelp(),
     )
     .addOption(valueOption('-z, --queue-size <n>', '--slots').argParser(wholeNumberParser(1, 32)).hideHelp())
     .addOption(
-      valueOption('-n, --num-gpu-tests <n>', 'length of chains, in units of 64 candidates')
+      valueOption('-n, --num-gpu-tests <n>', 'search by chains of this length, in units of 64 candidates')
         .argParser(wholeNumberParser(1, 2 ** 16))
         .hideHelp(),
     )

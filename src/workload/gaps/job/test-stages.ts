@@ -92,13 +92,12 @@ export function cellStage({ shape, room, largest, density }: TestSize, { threads
     })),
     buffers: {
       tally: CELL_TALLY_WORDS * 4,
+      bounds: 2 * array,
+      between: 2 * array,
+      best: array,
+      answer: array,
       live: array,
       next: array,
-      first: array,
-      best: array,
-      upper: array,
-      lower: array,
-      answer: array,
     },
     emits: 'cellGaps',
     emitters: cellsOf,
@@ -135,9 +134,9 @@ export function cellStage({ shape, room, largest, density }: TestSize, { threads
       };
       return [
         { do: 'launch', kernel: 'cells', count: count + 1, chunk: { length, cells: count, owned, room } },
-        ...rounds(false, { lower: 'first' }),
+        ...rounds(false, {}),
         { do: 'launch', kernel: 'neighbours', count, chunk: { cells: count, half: search.half, room } },
-        ...rounds(true, { best: 'answer' }),
+        ...rounds(true, { bounds: 'between', best: 'answer' }),
         { do: 'launch', kernel: 'cellGaps', count, ring: 'ring' },
       ];
     },

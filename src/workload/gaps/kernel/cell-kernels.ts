@@ -42,18 +42,21 @@ export const cells = items(
     buffers: {
       candidate: read('u32'),
       tally: atomic(),
-      /** For each cell: the index of its first candidate, the end of those that are not tested yet, the last prime. */
-      first: rw('u32'),
-      upper: rw('u32'),
+      /** Two words for each search: the index of the first candidate, and the end of those that are not tested yet. */
+      bounds: rw('u32'),
+      /** The index of the prime that a search has found, plus 1, or 0. */
       best: rw('u32'),
+      /** The open searches. */
       live: rw('u32'),
     },
   },
-  ({ item, chunk, buffers: { candidate, tally, first, upper, best, live } }) => {
+  ({ item, chunk, buffers: { candidate, tally, bounds, best, live } }) => {
     const total = min(tally.load(TallyIndex.candidates), chunk.room);
     const at = countBelow(candidate, lit('u32', 0), total, min(item.mul(chunk.length), chunk.owned));
-    first.set(item, at);
-    when(item.ne(0), () => upper.set(item.sub(1), at)).otherwise(() => tally.store(roundWord(0, false), chunk.cells));
+    bounds.set(lowerOf(item), at);
+    when(item.ne(0), () => bounds.set(upperOf(item.sub(1)), at)).otherwise(() => {
+      tally.store(roundWord(0, false), chunk.cells);
+    });
     when(item.lt(chunk.cells), () => {
       best.set(item, 0);
       live.set(item, item);
@@ -63,8 +66,8 @@ export const cells = items(
 
 /**
  * One round of tests, shared by `threads` items. Each of the open searches in `live` has as many tests as fit `width`, at
- * least one: its candidates from the highest on. `best` is the highest index that passes, plus 1, or 0. In the last round
- * items go on until their search is decided; by then few are open, and each has a test for all of its candidates.
+ * least one: its candidates from the highest on. `best` becomes the highest that passes. In the last round items go on until
+ * their search is decided; by then few are open, and each has a test for all of its candidates.
  */
 export const roundTests = <L extends Unsigned>(shape: { readonly limb: L; readonly bits: number }) =>
   items(
@@ -80,13 +83,12 @@ export const roundTests = <L extends Unsigned>(shape: { readonly limb: L; readon
       buffers: {
         candidate: read('u32'),
         tally: atomic(),
-        live: read('u32'),
-        lower: read('u32'),
-        upper: read('u32'),
+        bounds: read('u32'),
         best: atomic(),
+        live: read('u32'),
       },
     },
-    ({ item, chunk, buffers: { candidate, tally, live, lower, upper, best } }) => {
+    ({ item, chunk, buffers: { candidate, tally, bounds, best, live } }) => {
       const { threads, width, round, isLast } = chunk as unknown as Readonly<Record<RoundField, Expr<'u32'>>>;
       const passes = primalityTest(shape, chunk.base as unknown as readonly Expr<L>[]);
       const open = tally.load(round);
@@ -97,8 +99,8 @@ export const roundTests = <L extends Unsigned>(shape: { readonly limb: L; readon
         () => {
           const slot = test.get().div(share);
           const search = live.at(slot);
-          const low = lower.at(search);
-          const all = upper.at(search).sub(low);
+          const low = bounds.at(lowerOf(search));
+          const all = bounds.at(upperOf(search)).sub(low);
           /** The next candidate is number `rest` − 1 from `low` on; 0 if there is none. */
           const rest = cell('u32', all.sub(min(all, test.get().sub(slot.mul(share)))));
           whileTrue(
@@ -135,14 +137,13 @@ export const closeRound = tiles(
     chunk: { width: 'u32', round: 'u32' },
     buffers: {
       tally: atomic(),
-      live: read('u32'),
-      lower: read('u32'),
-      upper: rw('u32'),
+      bounds: rw('u32'),
       best: read('u32'),
+      live: read('u32'),
       next: rw('u32'),
     },
   },
-  ({ tile, chunk, near, each, sum, scan, once, buffers: { tally, live, lower, upper, best, next } }) => {
+  ({ tile, chunk, near, each, sum, scan, once, buffers: { tally, bounds, best, live, next } }) => {
     const counts = near('u32', CLOSED_AT_ONCE);
     const to = near('u32', 1);
     const open = tally.load(chunk.round);
@@ -150,7 +151,7 @@ export const closeRound = tiles(
     const first = tile.mul(CLOSED_AT_ONCE);
     const own = min(open.sub(min(open, first)), CLOSED_AT_ONCE);
     const searchAt = (i: Expr<'u32'>) => live.at(first.add(i));
-    const left = (search: Expr<'u32'>) => upper.at(search).sub(lower.at(search));
+    const left = (search: Expr<'u32'>) => bounds.at(upperOf(search)).sub(bounds.at(lowerOf(search)));
     const isOpen = (search: Expr<'u32'>) => best.at(search).eq(0).and(left(search).ne(0));
 
     const tests = sum('u32', own, (i) => min(left(searchAt(i)), share));
@@ -159,7 +160,7 @@ export const closeRound = tiles(
       counts.set(i, 0);
       when(i.lt(own), () => {
         const search = searchAt(i);
-        upper.set(search, upper.at(search).sub(min(left(search), share)));
+        bounds.set(upperOf(search), bounds.at(upperOf(search)).sub(min(left(search), share)));
         counts.set(i, isOpen(search).to('u32'));
       });
     });
@@ -181,7 +182,7 @@ export const CLOSED_AT_ONCE = 256;
 /**
  * Opens the searches between neighbours, one item per cell. From the last prime of a cell to the next cell that has a prime
  * there are none. If the last prime there is near enough, `answer` is 1; otherwise 0, and the search is opened if there are
- * candidates between.
+ * candidates between; `between` are its bounds.
  */
 export const neighbours = items(
   'gaps-neighbours',
@@ -190,15 +191,14 @@ export const neighbours = items(
     buffers: {
       candidate: read('u32'),
       tally: atomic(),
-      first: read('u32'),
+      bounds: read('u32'),
       best: read('u32'),
-      lower: rw('u32'),
-      upper: rw('u32'),
+      between: rw('u32'),
       answer: rw('u32'),
       live: rw('u32'),
     },
   },
-  ({ item, chunk, buffers: { candidate, tally, first, best, lower, upper, answer, live } }) => {
+  ({ item, chunk, buffers: { candidate, tally, bounds, best, between, answer, live } }) => {
     const own = best.at(item);
     answer.set(item, 1);
     when(own.ne(0), () => {
@@ -215,12 +215,12 @@ export const neighbours = items(
       const isNear = cell('bool', lit('bool', false));
       when(found.ne(0), () => isNear.set(candidate.at(found.sub(1)).lt(limit)));
       when(isNear.get().not(), () => {
-        const low = first.at(next);
+        const low = bounds.at(lowerOf(next));
         const end = countBelow(candidate, low, max(low, min(low.add(chunk.half), total)), limit);
         answer.set(item, 0);
         when(end.gt(low), () => {
-          lower.set(item, low);
-          upper.set(item, end);
+          between.set(lowerOf(item), low);
+          between.set(upperOf(item), end);
           live.set(tally.add(roundWord(0, true), 1), item);
         });
       });
@@ -240,7 +240,10 @@ export const cellGaps = items(
   },
 );
 
-/** Items of each search in a round. */
+const lowerOf = (search: Expr<'u32'>): Expr<'u32'> => search.shl(1);
+const upperOf = (search: Expr<'u32'>): Expr<'u32'> => search.shl(1).add(1);
+
+/** Tests of each search in a round. */
 const shareOf = (width: Expr<'u32'>, open: Expr<'u32'>): Expr<'u32'> => max(width.div(max(open, 1)), 1);
 
 /** The first index in [low, high] whose place is not below `limit`, or `high`. */

@@ -14,7 +14,7 @@ export interface Plan {
   readonly depth: number;
   /** Candidates per chain. */
   readonly perChain: number;
-  /** Items that share the chains. A CPU's items do one chain each, since the first item would take them all. */
+  /** Items that share the chains or tests. A CPU's items do one chain each, since the first item would take them all. */
   readonly threads: number;
   /** Tests in a round of a search by cells; 0 for a search by chains. A CPU follows chains, which need fewer tests. */
   readonly width: number;
@@ -50,8 +50,8 @@ export function planFor({ info }: Pick<Device, 'info'>, options: PlanOptions = {
   };
 }
 
-/** An H200 reached 1e5 per multiprocessor, a Neoverse N1 core 9,000. */
-const GPU_PER_MS = 50_000;
+/** An H200 reached 3e5 per multiprocessor, a Neoverse N1 core 9,000. */
+const GPU_PER_MS = 100_000;
 const CPU_PER_MS = 5000;
 
 /**
