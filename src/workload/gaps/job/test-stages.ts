@@ -11,6 +11,7 @@ import {
   neighbours,
   roundTests,
   roundWord,
+  WORKGROUP,
 } from '../kernel/cell-kernels.js';
 import { type CellSearch, cellLength, expectedDistant, roundsFor } from '../kernel/cells.js';
 import { chains, type NumberShape } from '../kernel/chain-kernel.js';
@@ -108,10 +109,10 @@ export function cellStage({ shape, room, largest, density }: TestSize, { threads
       const count = cellsOf(tested);
       const rounds = (second: boolean, buffers: Readonly<Record<string, string>>): FlowStep<TestKernel>[] => {
         const searches = second ? expectedDistant(count, length, search) : count;
-        const testers = Math.min(threads, Math.max(count, width));
+        const testers = Math.ceil(Math.min(threads, Math.max(count, width)) / WORKGROUP) * WORKGROUP;
         const all = roundsFor(searches, length, width, search);
         return Array.from({ length: all }, (_, at): FlowStep<TestKernel>[] => {
-          const chunk: FieldValues = { width, round: roundWord(at, second) };
+          const chunk: FieldValues = { width, round: roundWord(at, second), isLast: at === all - 1 ? 1 : 0 };
           const lists = at % 2 === 0 ? { live: 'live', next: 'next' } : { live: 'next', next: 'live' };
           const bound = { ...lists, ...buffers };
           return [
@@ -119,7 +120,7 @@ export function cellStage({ shape, room, largest, density }: TestSize, { threads
               do: 'launch',
               kernel: 'roundTests',
               count: testers,
-              chunk: { ...chunk, base, threads: testers, isLast: at === all - 1 ? 1 : 0 },
+              chunk: { ...chunk, base, threads: testers },
               buffers: bound,
             },
             {
@@ -136,6 +137,7 @@ export function cellStage({ shape, room, largest, density }: TestSize, { threads
         { do: 'launch', kernel: 'cells', count: count + 1, chunk: { length, cells: count, owned, room } },
         ...rounds(false, {}),
         { do: 'launch', kernel: 'neighbours', count, chunk: { cells: count, half: search.half, room } },
+        { do: 'fill', buffer: 'answer', word: 0, offset: 0, bytes: count * 4 },
         ...rounds(true, { bounds: 'between', best: 'answer' }),
         { do: 'launch', kernel: 'cellGaps', count, ring: 'ring' },
       ];

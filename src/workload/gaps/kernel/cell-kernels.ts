@@ -8,6 +8,7 @@ import {
   min,
   read,
   rw,
+  select,
   tiles,
   type Unsigned,
   when,
@@ -23,9 +24,9 @@ import { TALLY_WORDS, TallyIndex } from './sieve-kernels.js';
  * do; otherwise any prime between, less than the minimum gap after the first, is searched for. If there is none, the gap is
  * long enough.
  *
- * Searches run in rounds: each open search contributes its next candidates to one launch of tests, then the closed ones are
- * removed from the list. So every thread of a launch has exactly one test. While many searches are open each contributes one
- * candidate, later several, so that a round always has enough tests for the device.
+ * Searches run in rounds: open searches contribute their next candidates to one launch of tests, then the closed ones are
+ * removed from the list. While more than `width` searches are open, each contributes one candidate, and the number of tests
+ * is a multiple of `width`: the others wait for the next round, as threads would otherwise. Later each contributes several.
  */
 
 /** Words of `tally` after those that the host reads: the number of open searches in each round, of both kinds of search. */
@@ -65,9 +66,10 @@ export const cells = items(
 );
 
 /**
- * One round of tests, shared by `threads` items. Each of the open searches in `live` has as many tests as fit `width`, at
- * least one: its candidates from the highest on. `best` becomes the highest that passes. In the last round items go on until
- * their search is decided; by then few are open, and each has a test for all of its candidates.
+ * One round of tests, shared by `threads` items, a multiple of `WORKGROUP`. Tests are dealt out to all workgroups, a warp's at
+ * a time: so a round with fewer tests than threads occupies all multiprocessors. `best` becomes the highest index that
+ * passes, plus 1. In the last round items go on until their search is decided; by then few are open, and each has a test for
+ * all of its candidates.
  */
 export const roundTests = <L extends Unsigned>(shape: { readonly limb: L; readonly bits: number }) =>
   items(
@@ -91,11 +93,15 @@ export const roundTests = <L extends Unsigned>(shape: { readonly limb: L; readon
     ({ item, chunk, buffers: { candidate, tally, bounds, best, live } }) => {
       const { threads, width, round, isLast } = chunk as unknown as Readonly<Record<RoundField, Expr<'u32'>>>;
       const passes = primalityTest(shape, chunk.base as unknown as readonly Expr<L>[]);
-      const open = tally.load(round);
-      const share = shareOf(width, open);
-      const test = cell('u32', item);
+      const { share, taken } = roundOf(width, tally.load(round), isLast);
+      const warp = item
+        .shr(5)
+        .and(WORKGROUP / 32 - 1)
+        .mul(threads.div(WORKGROUP))
+        .add(item.div(WORKGROUP));
+      const test = cell('u32', warp.shl(5).add(item.and(31)));
       whileTrue(
-        () => test.lt(open.mul(share)),
+        () => test.lt(taken.mul(share)),
         () => {
           const slot = test.get().div(share);
           const search = live.at(slot);
@@ -129,12 +135,14 @@ export const roundTests = <L extends Unsigned>(shape: { readonly limb: L; readon
   );
 
 type RoundField = 'threads' | 'width' | 'round' | 'isLast';
+/** Threads of a workgroup on a GPU. */
+export const WORKGROUP = 256;
 
 /** Ends a round: counts its tests, and lists the searches that are still open in `next`. */
 export const closeRound = tiles(
   'gaps-close-round',
   {
-    chunk: { width: 'u32', round: 'u32' },
+    chunk: { width: 'u32', round: 'u32', isLast: 'u32' },
     buffers: {
       tally: atomic(),
       bounds: rw('u32'),
@@ -147,20 +155,23 @@ export const closeRound = tiles(
     const counts = near('u32', CLOSED_AT_ONCE);
     const to = near('u32', 1);
     const open = tally.load(chunk.round);
-    const share = shareOf(chunk.width, open);
+    const { share, taken } = roundOf(chunk.width, open, chunk.isLast);
     const first = tile.mul(CLOSED_AT_ONCE);
-    const own = min(open.sub(min(open, first)), CLOSED_AT_ONCE);
+    const ownOf = (count: Expr<'u32'>) => min(count.sub(min(count, first)), CLOSED_AT_ONCE);
+    const [own, tested] = [ownOf(open), ownOf(taken)];
     const searchAt = (i: Expr<'u32'>) => live.at(first.add(i));
     const left = (search: Expr<'u32'>) => bounds.at(upperOf(search)).sub(bounds.at(lowerOf(search)));
     const isOpen = (search: Expr<'u32'>) => best.at(search).eq(0).and(left(search).ne(0));
 
-    const tests = sum('u32', own, (i) => min(left(searchAt(i)), share));
-    const primes = sum('u32', own, (i) => min(best.at(searchAt(i)), 1));
+    const tests = sum('u32', tested, (i) => min(left(searchAt(i)), share));
+    const primes = sum('u32', tested, (i) => min(best.at(searchAt(i)), 1));
     each(CLOSED_AT_ONCE, (i) => {
       counts.set(i, 0);
       when(i.lt(own), () => {
         const search = searchAt(i);
-        bounds.set(upperOf(search), bounds.at(upperOf(search)).sub(min(left(search), share)));
+        when(i.lt(tested), () => {
+          bounds.set(upperOf(search), bounds.at(upperOf(search)).sub(min(left(search), share)));
+        });
         counts.set(i, isOpen(search).to('u32'));
       });
     });
@@ -181,8 +192,8 @@ export const CLOSED_AT_ONCE = 256;
 
 /**
  * Opens the searches between neighbours, one item per cell. From the last prime of a cell to the next cell that has a prime
- * there are none. If the last prime there is near enough, `answer` is 1; otherwise 0, and the search is opened if there are
- * candidates between; `between` are its bounds.
+ * there are none. If the last prime there is too far away, the search is opened; its bounds are those in `between`. Otherwise
+ * they are in the wrong order.
  */
 export const neighbours = items(
   'gaps-neighbours',
@@ -194,13 +205,12 @@ export const neighbours = items(
       bounds: read('u32'),
       best: read('u32'),
       between: rw('u32'),
-      answer: rw('u32'),
       live: rw('u32'),
     },
   },
-  ({ item, chunk, buffers: { candidate, tally, bounds, best, between, answer, live } }) => {
+  ({ item, chunk, buffers: { candidate, tally, bounds, best, between, live } }) => {
     const own = best.at(item);
-    answer.set(item, 1);
+    const [low, end] = [cell('u32', 1), cell('u32', 0)];
     when(own.ne(0), () => {
       const total = min(tally.load(TallyIndex.candidates), chunk.room);
       const limit = candidate.at(own.sub(1)).add(chunk.half);
@@ -215,36 +225,38 @@ export const neighbours = items(
       const isNear = cell('bool', lit('bool', false));
       when(found.ne(0), () => isNear.set(candidate.at(found.sub(1)).lt(limit)));
       when(isNear.get().not(), () => {
-        const low = bounds.at(lowerOf(next));
-        const end = countBelow(candidate, low, max(low, min(low.add(chunk.half), total)), limit);
-        answer.set(item, 0);
-        when(end.gt(low), () => {
-          between.set(lowerOf(item), low);
-          between.set(upperOf(item), end);
-          live.set(tally.add(roundWord(0, true), 1), item);
-        });
+        const first = bounds.at(lowerOf(next));
+        low.set(first);
+        end.set(countBelow(candidate, first, max(first, min(first.add(chunk.half), total)), limit));
       });
     });
+    between.set(lowerOf(item), low);
+    between.set(upperOf(item), end);
+    when(low.lt(end), () => live.set(tally.add(roundWord(0, true), 1), item));
   },
 );
 
-/** Emits the last prime of each cell whose search between neighbours found none. */
+/** Emits the last prime of each cell with a search between neighbours that found none; `answer` are its results. */
 export const cellGaps = items(
   'gaps-cell-gaps',
   {
-    buffers: { candidate: read('u32'), best: read('u32'), answer: read('u32') },
+    buffers: { candidate: read('u32'), best: read('u32'), between: read('u32'), answer: read('u32') },
     hit: { place: 'u32' },
   },
-  ({ item, buffers: { candidate, best, answer }, emit }) => {
-    when(answer.at(item).eq(0), () => emit({ place: candidate.at(best.at(item).sub(1)) }));
+  ({ item, buffers: { candidate, best, between, answer }, emit }) => {
+    const wasSearched = between.at(lowerOf(item)).le(between.at(upperOf(item)));
+    when(wasSearched.and(answer.at(item).eq(0)), () => emit({ place: candidate.at(best.at(item).sub(1)) }));
   },
 );
 
 const lowerOf = (search: Expr<'u32'>): Expr<'u32'> => search.shl(1);
 const upperOf = (search: Expr<'u32'>): Expr<'u32'> => search.shl(1).add(1);
 
-/** Tests of each search in a round. */
-const shareOf = (width: Expr<'u32'>, open: Expr<'u32'>): Expr<'u32'> => max(width.div(max(open, 1)), 1);
+/** The tests of each search in a round, and the number of searches that take part. */
+function roundOf(width: Expr<'u32'>, open: Expr<'u32'>, isLast: Expr<'u32'>) {
+  const share = max(width.div(max(open, 1)), 1);
+  return { share, taken: select(open.lt(width).or(isLast.ne(0)), open, open.sub(open.rem(width))) };
+}
 
 /** The first index in [low, high] whose place is not below `limit`, or `high`. */
 function countBelow(

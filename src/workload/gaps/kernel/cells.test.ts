@@ -45,8 +45,9 @@ test('rounds end when every open search has a test for each of its candidates', 
     let open: number = searches;
     for (let round = 1; round < rounds; round++) {
       const share = Math.max(1, Math.floor(width / open));
-      let left = 0;
-      for (let i = 0; i < open; i++) if (random() < (1 - search.primeShare) ** share) left++;
+      const taken = open < width ? open : open - (open % width);
+      let left = open - taken;
+      for (let i = 0; i < taken; i++) if (random() < (1 - search.primeShare) ** share) left++;
       open = left;
     }
     expect(open * candidates).toBeLessThanOrEqual(width);

@@ -39,8 +39,10 @@ export const expectedDistant = (cells: number, length: number, { half, mean }: C
 export function roundsFor(searches: number, length: number, width: number, { mean, primeShare }: CellSearch): number {
   const candidates = (MARGIN * length) / mean / primeShare;
   let [open, rounds] = [searches, 1];
-  for (; open * candidates > width && rounds < MAX_ROUNDS; rounds++)
-    open *= (1 - primeShare) ** Math.max(1, Math.floor(width / open));
+  for (; open * candidates > width && rounds < MAX_ROUNDS; rounds++) {
+    const taken = open < width ? open : open - (open % width);
+    open -= taken * (1 - (1 - primeShare) ** Math.max(1, Math.floor(width / open)));
+  }
   return rounds;
 }
 /** Cells differ in the number of their candidates. */

@@ -34,9 +34,11 @@ const MAX_INTEGERS = 2 ** 31;
 export const MAX_WINDOW = 2 ** 30;
 
 export function planFor({ info }: Pick<Device, 'info'>, options: PlanOptions = {}): Plan {
-  const { kind, processor, units, limits, memoryBytes } = info;
+  const { kind, processor, limits, memoryBytes } = info;
   const isGpu = processor === 'gpu';
-  const window = options.window ?? (isGpu ? windowWithin(memoryBytes) : 2 ** 24);
+  const units = isGpu && kind === 'webgpu' ? UNKNOWN_UNITS : info.units;
+  const known = kind === 'webgpu' ? 2 * memoryBytes : memoryBytes; // WebGPU only reports the size of the largest buffer
+  const window = options.window ?? (isGpu ? windowWithin(known) : 2 ** 24);
   const depth = Math.max(1, Math.min(options.depth ?? DEFAULT_DEPTH, MAX_DEPTH, Math.floor(MAX_INTEGERS / window)));
   return {
     limb: options.limb ?? (kind === 'native' ? 'u64' : 'u32'),
@@ -80,11 +82,14 @@ function windowWithin(memoryBytes: number): number {
 /** Bytes of the candidate list per integer: 900,000 primes leave 3.4 candidates in a hundred integers. */
 const LIST_BYTES = 0.16;
 
-/** Items per multiprocessor: about as many as its registers hold, with 80 of them each. */
-const GPU_THREADS = 768;
+/** WebGPU does not say how many multiprocessors there are: with so many, rounds suit large GPUs and small ones. */
+const UNKNOWN_UNITS = 64;
 
-/** Tests per multiprocessor that keep its pipes busy. */
-const ROUND_TESTS = 512;
+/** Items per multiprocessor: with more, tests are no faster, and the sieve of another piece finds no registers. */
+const GPU_THREADS = 512;
+
+/** Tests per multiprocessor that keep its pipes busy: two warps for each scheduler. */
+const ROUND_TESTS = 256;
 
 function tileBitsOf(kind: Device['info']['kind'], nearBytes = 2 ** 15): number {
   if (kind === 'interpreter') return 2 ** 13;
