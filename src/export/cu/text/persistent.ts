@@ -9,6 +9,10 @@ export const persistent = `// One grid of thread blocks stays on the GPU while a
 // Entries that the queue holds. Entry n is in slot n mod CAPACITY.
 constexpr u32 CAPACITY_LOG = 3, CAPACITY = 1u << CAPACITY_LOG;
 
+// The least number of parts that an entry has for each thread block of the grid. Without small parts, the last one would
+// keep an entry waiting.
+constexpr u32 PARTS_PER_BLOCK = 4;
+
 // The host's orders to a grid. A grid that leaves takes no more parts; one that stops also drops the parts it has taken.
 enum Order : u64 { RUN = ${GridOrder.run}, LEAVE = ${GridOrder.leave}, STOP = ${GridOrder.stop} };
 
@@ -39,7 +43,7 @@ class Queue {
   // Launches a grid for a block, with an empty queue.
   void launch(const Search &search, const Gpu &gpu) {
     Launch launch = search.launch;
-    launch.words[PARTS_LOG] = static_cast<u32>(std::ceil(std::log2(4 * gpu.resident_blocks)));  // four for each thread block
+    launch.words[PARTS_LOG] = static_cast<u32>(std::ceil(std::log2(PARTS_PER_BLOCK * gpu.resident_blocks)));
     launch.words[SLOTS_LOG] = CAPACITY_LOG;
     launch.words[WORDS_OF_RING] = RING_WORDS;
     launch.words[PROCESSORS] = launch.words[OWN_PROCESSORS] = gpu.processors;
@@ -65,7 +69,7 @@ class Queue {
   void push(const Range &range) {
     const u32 slot = tail_ % CAPACITY;
     pending_[slot] = {range, tail_, true};
-    entries_[slot * ENTRY_WORDS] = static_cast<u32>(range.count - 1);
+    entries_[slot * ENTRY_WORDS + ENTRY_LAST] = static_cast<u32>(range.count - 1);
     entries_[slot * ENTRY_WORDS + ENTRY_BASE] = static_cast<u32>(range.from);
     publish(control_[0], ++tail_);
   }
