@@ -50,7 +50,15 @@ export class OpenClDevice extends GpuDevice {
   }
 
   protected override get pipes(): 0 | 'nvidia' {
-    return this.info.details?.vendor?.startsWith('NVIDIA') ? 'nvidia' : 0;
+    return this.#isNvidia ? 'nvidia' : 0;
+  }
+
+  protected override get inlinePtx(): boolean {
+    return this.#isNvidia;
+  }
+
+  get #isNvidia(): boolean {
+    return this.info.details?.vendor?.startsWith('NVIDIA') ?? false;
   }
 
   protected workgroup(_kind: Kernel['kind']): number {

@@ -1,7 +1,7 @@
 import { MillraceError } from '../error.js';
 import type { HoistedProgram, Node, Statement } from '../ir/program.js';
 import type { Kernel } from '../language/signature.js';
-import { ROLLED_KEY } from '../language/std-function.js';
+import { NARROW_KEY, ROLLED_KEY } from '../language/std-function.js';
 import type { Scalar } from '../language/types.js';
 import { balancePipes, type FactorSource, type PipeShares } from '../passes/arithmetic/balance-pipes.js';
 import { splitU64 } from '../passes/arithmetic/split-u64.js';
@@ -38,6 +38,8 @@ export interface GpuOptions {
    * for NVIDIA.
    */
   readonly pipes?: number | PipeShares | 'nvidia';
+  /** OpenCL: true if the compiler accepts inline PTX, as NVIDIA's does. */
+  readonly inlinePtx?: boolean;
   /** The code around the kernel: `range`, or on CUDA `queue`. */
   readonly harness?: 'range' | 'queue';
 }
@@ -80,7 +82,7 @@ const targets: Readonly<Record<GpuTarget, TargetTraits>> = {
   wgsl: {
     nearLimit: 16 * 1024,
     maxStatements: 5000,
-    nativeKeys: [],
+    nativeKeys: [NARROW_KEY],
     factor: 'loaded',
     compilerOptions: [],
     language: wgslLanguage,
@@ -96,6 +98,7 @@ const defaults = {
   checked: false,
   nativeBodies: true,
   pipes: 0,
+  inlinePtx: false,
   harness: 'range',
 } as const;
 const MAX_THREADS = 1024;
@@ -123,19 +126,29 @@ const loweredAhead = new WeakMap<Kernel, { readonly optionsKey: string; readonly
 
 /** Returns a key of all options that the text depends on, except the limit of workgroup memory. */
 function keyOfOptions({ nearLimit: _, ...options }: GpuOptions): string {
-  const { target, workgroup, hoist, checked, nativeBodies, pipes: shares, harness } = { ...defaults, ...options };
-  return JSON.stringify([target, workgroup, hoist, checked, nativeBodies, shares, harness]);
+  const {
+    target,
+    workgroup,
+    hoist,
+    checked,
+    nativeBodies,
+    pipes: shares,
+    inlinePtx,
+    harness,
+  } = { ...defaults, ...options };
+  return JSON.stringify([target, workgroup, hoist, checked, nativeBodies, shares, inlinePtx, harness]);
 }
 
 /** `isRolled`: std functions are loops where they can be, after the kernel was too long without. */
 function lowerUncached(kernel: Kernel, options: GpuOptions, isRolled = false): LoweredGpuKernel {
-  const { workgroup, hoist, nativeBodies, pipes: shares, harness, ...rest } = { ...defaults, ...options };
+  const { workgroup, hoist, nativeBodies, pipes: shares, inlinePtx, harness, ...rest } = { ...defaults, ...options };
   const checked = rest.checked || kernel.untrusted !== undefined;
   const target = targets[options.target];
   checkWorkgroup(kernel.name, workgroup);
   const isQueue = harness === 'queue';
   if (isQueue && (options.target !== 'cuda' || checked)) throw queueUnsupported(kernel.name, options);
-  const keys = [...(nativeBodies ? target.nativeKeys : []), ...(isRolled ? [ROLLED_KEY] : [])];
+  const ptxKeys = inlinePtx && options.target === 'opencl' ? ['opencl-ptx'] : [];
+  const keys = [...(nativeBodies ? [...target.nativeKeys, ...ptxKeys] : []), ...(isRolled ? [ROLLED_KEY] : [])];
   const { program: floating } = cachedFloatingProgram(kernel, new Set(keys), hoist);
   const hoisted = kernel.untrusted ? makeLoopsLong(floating) : checked ? withLongLoops(floating) : floating;
   if (options.target === 'wgsl' && usesType(hoisted, 'f64')) throw noDoubles(kernel.name);

@@ -39,6 +39,9 @@ export interface RolledOption {
 /** The key that a target adds to its native bodies to ask for loops. */
 export const ROLLED_KEY = 'rolled';
 
+/** The key of a target whose products of 32 bits have no upper half. */
+export const NARROW_KEY = 'narrow';
+
 /** True if a call is to be traced as a loop. What is known before the launch is not: the host computes it. */
 export const isRolled = ({ rolled }: RolledOption, args: readonly Expr<Scalar>[]): boolean =>
   (rolled ?? currentTrace().natives.has(ROLLED_KEY)) && !areKnownEarly(args);

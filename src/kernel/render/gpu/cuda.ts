@@ -16,7 +16,6 @@ export function cudaLanguage(): GpuLanguage {
     table,
     helper: (name, helper) =>
       `__device__ __forceinline__ ${helper.result} ${name}(${cArguments(helper)}) { ${helperBody(helper)} }`,
-    nativeBodies: true,
     memory,
     entry,
     subgroups,

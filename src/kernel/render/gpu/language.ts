@@ -12,8 +12,6 @@ export interface GpuLanguage {
   literal(type: Scalar, value: Value): string;
   readonly table: OperationTable;
   helper(name: string, helper: Helper): string;
-  /** True if std functions may have native bodies in this language. */
-  readonly nativeBodies: boolean;
   readonly memory: MemoryForms;
   readonly entry: EntryForms;
   /** Absent if the language has no subgroups that every device supports. */

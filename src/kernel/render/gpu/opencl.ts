@@ -22,7 +22,6 @@ export function openclLanguage({ usesDoubles, usesWideAtomics }: OpenClUses, wor
     literal,
     table,
     helper: (name, helper) => `static inline ${helper.result} ${name}(${cArguments(helper)}) { ${helperBody(helper)} }`,
-    nativeBodies: false,
     // A single thread needs no barrier. PoCL splits kernels at barriers: without them tiles compile 4 to 8 times as fast.
     memory: workgroup === 1 ? { ...memory, barrier: () => [] } : memory,
     entry: { ...entry, preamble: () => preamble(usesDoubles, usesWideAtomics) },

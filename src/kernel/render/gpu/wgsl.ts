@@ -19,7 +19,6 @@ export function wgslLanguage(program: HoistedProgram, checked: boolean): GpuLang
     literal,
     table: wgslTable,
     helper,
-    nativeBodies: false,
     memory: memoryForms(uses, checked),
     entry: { ...entry, globals: (layout) => globals(layout, uses) },
   };

@@ -11,21 +11,24 @@ const MASK = 0xffff_ffffn;
 /** Simulates the instructions, with the carry flag that chains share. */
 function simulate(list: readonly PtxInstruction[], registers: Map<string, bigint>): void {
   let flag = 0n;
-  for (const { op, to, from } of list) {
+  for (const { op, to, from, when } of list) {
+    if (when !== undefined && registers.get(when) === 0n) continue;
     const [x = 0n, y = 0n, z = 0n] = from.map((name) => {
       const value = /^[a-z]/.test(name) ? registers.get(name) : BigInt(name);
       if (value === undefined) throw new Error(`${op} ${to} reads ${name}, which is not set`);
       return value;
     });
     const [name, ...marks] = op.split('.') as [string, ...string[]];
-    const carryIn = name.endsWith('c') && name !== 'select' ? flag : 0n;
+    const carryIn = /^(mad|add|sub)c$/.test(name) ? flag : 0n;
     let wide: bigint;
     if (name.startsWith('mad')) wide = (marks.includes('hi') ? (x * y) >> 32n : (x * y) & MASK) + z + carryIn;
     else if (name.startsWith('add')) wide = x + y + carryIn;
     else if (name.startsWith('sub')) wide = x - y - carryIn;
     else if (name === 'mul') wide = (x * y) & MASK;
-    else if (name === 'shl') wide = (x << y) & MASK;
+    else if (name === 'and') wide = x & y;
     else if (name === 'shf') wide = ((y << z) | (x >> (32n - z))) & MASK;
+    else if (op === 'setp.ne') wide = x !== y ? 1n : 0n;
+    else if (op === 'setp.lt.s32') wide = BigInt.asIntN(32, x) < BigInt.asIntN(32, y) ? 1n : 0n;
     else wide = x !== 0n ? y : z;
     if (marks.includes('cc')) flag = wide < 0n || wide > MASK ? 1n : 0n;
     // Instructions that set no flag must not lose a carry (a borrow gives all ones, as intended).
@@ -38,14 +41,12 @@ function run(kind: PtxKind, limbs: number, spare: number, a: bigint, b: bigint, 
   let inverse = 1n;
   for (let i = 0; i < 5; i++) inverse = BigInt.asUintN(32, inverse * (2n - n * inverse));
   const registers = new Map([['k', BigInt.asUintN(32, -inverse)]]);
-  for (let j = 0; j < limbs; j++) {
-    for (const [name, x] of [
-      ['a', a],
-      ['b', b],
-      ['n', n],
-    ] as const)
-      registers.set(`${name}${j}`, (x >> BigInt(32 * j)) & MASK);
-  }
+  for (const [name, x, count] of [
+    ['a', a, kind === 'fold' ? limbs + 1 : limbs],
+    ['b', b, limbs],
+    ['n', n, limbs],
+  ] as const)
+    for (let j = 0; j < count; j++) registers.set(`${name}${j}`, (x >> BigInt(32 * j)) & MASK);
   simulate(ptxInstructions(kind, limbs, spare), registers);
   let result = 0n;
   for (let j = limbs - 1; j >= 0; j--) result = (result << 32n) | (registers.get(`r${j}`) as bigint);
@@ -88,6 +89,32 @@ describe('PTX carry chains', () => {
               expect((result * r) % n).toBe(product % n);
               expect(result < (loose ? 2n * n : n)).toBe(true);
             }
+          }
+        }
+      }
+    });
+  }
+
+  for (const limbs of byTier([2, 3, 10], [2, 3, 4, 5, 8, 9, 10, 11, 16, 24])) {
+    test(`square and reduce ${limbs} limbs below R, simulated`, () => {
+      for (const spare of [0, 1, 2, 7]) {
+        const bits = 32 * limbs - spare;
+        const r = 1n << BigInt(32 * limbs);
+        const largest = (1n << BigInt(bits)) - 1n;
+        const bound = spare < 2 ? r : r / 2n;
+        for (const n of [largest, (1n << BigInt(bits - 1)) + 1n, 3n, random(bits) | 1n, random(bits) | 1n]) {
+          const all = [bound - 1n, 0n, 1n, ...Array.from({ length: 6 }, () => random(32 * limbs) % bound)];
+          for (const a of all) {
+            const squared = run('loose', limbs, spare, a, 0n, n);
+            expect((squared * r) % n).toBe((a * a) % n);
+            expect(squared < bound).toBe(true);
+            const longer = a << BigInt(Math.floor(Math.random() * 32));
+            const folded = run('fold', limbs, spare, longer, 0n, n);
+            expect((folded << 32n) % n).toBe(longer % n);
+            expect(folded < bound).toBe(true);
+            const left = run('leave', limbs, spare, a, 0n, n);
+            expect((left * r) % n).toBe(a % n);
+            expect(left <= n).toBe(true);
           }
         }
       }

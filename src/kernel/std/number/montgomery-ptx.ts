@@ -12,13 +12,22 @@ export function ptxText(kind: PtxKind, shape: Omit<LimbShape, 'limb'>): NativeTe
   return { text: (names) => asmBlock(ptxInstructions(kind, shape.limbs, shape.spare), names) };
 }
 
-export type PtxKind = 'multiply' | 'square';
+/**
+ * `multiply` and `square` return numbers below n, or below 2n with four spare bits. The others take and return numbers below
+ * R, or below R/2 with two spare bits: `loose` squares, `fold` divides a number with one limb more by 2^32, `leave` divides
+ * by R.
+ */
+export type PtxKind = 'multiply' | 'square' | 'loose' | 'fold' | 'leave';
 
-/** One instruction; `to` and `from` are registers or literals. `select` is `setp` and `selp`: from[0] ≠ 0 ? from[1] : from[2]. */
+/**
+ * One instruction; `to` and `from` are registers or literals. `select` is `setp` and `selp`: from[0] ≠ 0 ? from[1] : from[2].
+ * `when` names a predicate.
+ */
 export interface PtxInstruction {
   readonly op: PtxOp;
   readonly to: string;
   readonly from: readonly string[];
+  readonly when?: string;
 }
 export type PtxOp =
   | 'mad.lo.cc'
@@ -31,9 +40,11 @@ export type PtxOp =
   | 'sub.cc'
   | 'subc.cc'
   | 'subc'
-  | 'shl'
+  | 'and'
   | 'shf.l.wrap'
-  | 'select';
+  | 'select'
+  | 'setp.ne'
+  | 'setp.lt.s32';
 
 /** Returns the instructions. Registers of the arguments: a0…, b0… (not for squares), n0…, k; of the results: r0…. */
 export function ptxInstructions(kind: PtxKind, limbs: number, spare: number): PtxInstruction[] {
@@ -65,14 +76,45 @@ class PtxBuilder {
     this.#finish();
   }
 
-  /** Row i holds the square of limb i and its products with the limbs above, which are doubled first. */
   square(): void {
+    this.#squareRows(this.#spare === 0 ? this.#limbs + 1 : this.#limbs); // without a spare bit, doubling adds a limb
+    this.#finish();
+  }
+
+  loose(): void {
     const limbs = this.#limbs;
-    const end = this.#spare === 0 ? limbs + 1 : limbs; // without a spare bit, doubling adds a limb
+    const isWide = this.#spare < 2;
+    this.#squareRows(limbs);
+    this.#sum(limbs, isWide);
+    if (!isWide) return;
+    // The bit that doubling moves out of the top limb stands for the limbs below it, R times.
+    this.#emit('setp.lt.s32', 'isHigh', `a${limbs - 1}`, '0');
+    this.#chainIf('isHigh', ['add.cc', 'addc.cc', 'addc'], (j) => (j < limbs - 1 ? `a${j}` : '0'));
+    this.#subtractIfOver();
+  }
+
+  fold(): void {
+    const isWide = this.#spare < 2;
+    for (let j = 0; j <= this.#limbs; j++) this.#words[0].set(j, `a${j}`);
+    this.#reduce(0);
+    this.#sum(1, isWide);
+    if (isWide) this.#subtractIfOver();
+  }
+
+  leave(): void {
+    for (let j = 0; j < this.#limbs; j++) this.#words[0].set(j, `a${j}`);
+    for (let j = 0; j < this.#limbs; j++) this.#reduce(j);
+    this.#sum(this.#limbs, false); // at most n
+  }
+
+  /** Row i holds the square of limb i and its products with the limbs above, which are doubled first: d1 to d(end − 1). */
+  #squareRows(end: number): void {
+    const limbs = this.#limbs;
     for (let j = 1; j < end; j++) {
       const own = j < limbs ? `a${j}` : '0';
       this.#emit('shf.l.wrap', `d${j}`, `a${j - 1}`, own, '1');
-      if (j < limbs) this.#emit('shl', `f${j}`, own, '1'); // directly above limb i: without the bit from limb i
+      // Directly above limb i: without the bit from limb i. A shift would go to the pipe of the products.
+      if (j < limbs) this.#emit('and', `f${j}`, `d${j}`, '0xfffffffe');
     }
     for (let i = 0; i < limbs; i++) {
       const isTop = i === limbs - 1;
@@ -82,7 +124,6 @@ class PtxBuilder {
       // Positions below 2i + 2 are complete now. Clearing them at once keeps fewer registers alive.
       for (const place of [2 * i, 2 * i + 1]) if (place < limbs) this.#reduce(place);
     }
-    this.#finish();
   }
 
   /** Returns the products of every second limb of a number, starting at `first`, with a factor. */
@@ -116,7 +157,7 @@ class PtxBuilder {
       for (const half of [0, 1]) {
         const place = start + 2 * i + half;
         const before = words.get(place) ?? this.#takeCarry(place);
-        const register = words.get(place) ?? `${start % 2 ? 'o' : 'e'}${place}`;
+        const register = `${start % 2 ? 'o' : 'e'}${place}`;
         this.#emit(half === 0 ? op : 'madc.hi.cc', register, x, y, before);
         words.set(place, register);
         // An upper word of 0 cannot overflow: (2^32 − 1)² + 2^32 − 1 + 1 is below 2^64.
@@ -139,31 +180,42 @@ class PtxBuilder {
 
   /** Adds both accumulators and the carries, and subtracts n if the sum is not below it. */
   #finish(): void {
-    const { instructions } = this;
-    const [even, odd] = this.#words;
     const isTight = this.#spare === 0;
-    const places = Array.from({ length: this.#limbs }, (_, j) => this.#limbs + j);
-    const sum = (terms: (place: number) => readonly [string, string]) => {
+    this.#sum(this.#limbs, isTight);
+    if (hasLazyReduction({ spare: this.#spare })) return;
+    for (let j = 0; j < this.#limbs; j++) this.#emit(j === 0 ? 'sub.cc' : 'subc.cc', `s${j}`, `r${j}`, `n${j}`);
+    this.#emit('subc', 'less', isTight ? 'top' : '0', '0'); // all ones if the sum was smaller than n
+    for (let j = 0; j < this.#limbs; j++) this.#emit('select', `r${j}`, 'less', `r${j}`, `s${j}`);
+  }
+
+  /** Adds both accumulators and the carries, from a place on; `top` is the carry out if the sum may have one. */
+  #sum(first: number, hasTop: boolean): void {
+    const [even, odd] = this.#words;
+    const places = Array.from({ length: this.#limbs }, (_, j) => first + j);
+    const add = (terms: (place: number) => readonly [string, string]) => {
       places.forEach((place, j) => {
-        const last = j === places.length - 1 && !isTight;
+        const last = j === places.length - 1 && !hasTop;
         this.#emit(j === 0 ? 'add.cc' : last ? 'addc' : 'addc.cc', `r${j}`, ...terms(place));
       });
     };
-    sum((place) => [even.get(place) ?? '0', odd.get(place) ?? '0']);
-    const top = 2 * this.#limbs;
-    if (isTight) this.#emit('addc', 'top', this.#carries.get(top) ?? '0', '0');
+    add((place) => [even.get(place) ?? '0', odd.get(place) ?? '0']);
+    if (hasTop) this.#emit('addc', 'top', this.#carries.get(first + this.#limbs) ?? '0', '0');
     if (places.some((place) => this.#carries.has(place))) {
-      sum((place) => [`r${place - this.#limbs}`, this.#carries.get(place) ?? '0']);
-      if (isTight) this.#emit('addc', 'top', 'top', '0');
+      add((place) => [`r${place - first}`, this.#carries.get(place) ?? '0']);
+      if (hasTop) this.#emit('addc', 'top', 'top', '0');
     }
-    if (hasLazyReduction({ spare: this.#spare })) return;
-    places.forEach((_, j) => {
-      instructions.push({ op: j === 0 ? 'sub.cc' : 'subc.cc', to: `s${j}`, from: [`r${j}`, `n${j}`] });
-    });
-    this.#emit('subc', 'less', isTight ? 'top' : '0', '0'); // all ones if the sum was smaller than n
-    places.forEach((_, j) => {
-      this.#emit('select', `r${j}`, 'less', `r${j}`, `s${j}`);
-    });
+  }
+
+  #subtractIfOver(): void {
+    this.#emit('setp.ne', 'isOver', 'top', '0');
+    this.#chainIf('isOver', ['sub.cc', 'subc.cc', 'subc'], (j) => `n${j}`);
+  }
+
+  /** Adds to the result, or subtracts from it, if a predicate holds. What leaves the top limb changes `top`, if added. */
+  #chainIf(when: string, [first, middle, last]: readonly [PtxOp, PtxOp, PtxOp], term: (j: number) => string): void {
+    for (let j = 0; j < this.#limbs; j++)
+      this.instructions.push({ op: j === 0 ? first : middle, to: `r${j}`, from: [`r${j}`, term(j)], when });
+    if (last === 'addc') this.instructions.push({ op: last, to: 'top', from: ['top', '0'], when });
   }
 
   #emit(op: PtxOp, to: string, ...from: string[]): void {
@@ -177,24 +229,36 @@ type Product = readonly [string, string];
 function asmBlock(list: readonly PtxInstruction[], { args, results }: NativeShape): string {
   const limbs = results.length;
   const numbers = (args.length - 1) / limbs === 3 ? ['a', 'b', 'n'] : ['a', 'n'];
+  const inputs = numbers.flatMap((number) => Array.from({ length: limbs }, (_, j) => `${number}${j}`));
+  return limbBlock(list, { inputs: [...inputs, 'k'], args, results });
+}
+
+/** Prints inline assembly whose results are r0…; `inputs` are the registers of the arguments. */
+export function limbBlock(
+  list: readonly PtxInstruction[],
+  names: { readonly inputs: readonly string[]; readonly args: readonly string[]; readonly results: readonly string[] },
+): string {
   const operands = new Map<string, string>();
   const bind = (register: string) => operands.set(register, `%${operands.size}`);
-  for (let j = 0; j < limbs; j++) bind(`r${j}`);
-  for (const number of numbers) for (let j = 0; j < limbs; j++) bind(`${number}${j}`);
-  bind('k');
+  names.results.forEach((_, j) => {
+    bind(`r${j}`);
+  });
+  names.inputs.forEach(bind);
   const inner = new Set(
     list.flatMap(({ to, from }) => [to, ...from]).filter((name) => /^[a-z]/.test(name) && !operands.has(name)),
   );
   const text = (name: string) => operands.get(name) ?? name;
-  const lines = list.map(({ op, to, from }) => {
+  const lines = list.map(({ op, to, from, when }) => {
     if (op === 'select')
       return `setp.ne.u32 isLess, ${text(from[0] ?? '')}, 0; selp.b32 ${text(to)}, ${text(from[1] ?? '')}, ${text(from[2] ?? '')}, isLess;`;
-    const type = op === 'shl' || op === 'shf.l.wrap' ? 'b32' : 'u32';
-    return `${op}.${type} ${[to, ...from].map(text).join(', ')};`;
+    const type = op === 'and' || op === 'shf.l.wrap' ? '.b32' : op.endsWith('32') ? '' : '.u32';
+    return `${when ? `@${when} ` : ''}${op}${type} ${[to, ...from].map(text).join(', ')};`;
   });
-  const head = `.reg .u32 ${[...inner].join(', ')}; .reg .pred isLess;`;
+  const predicates = [...inner].filter((name) => name.startsWith('is'));
+  const words = [...inner].filter((name) => !name.startsWith('is'));
+  const head = `.reg .u32 ${words.join(', ')}; .reg .pred ${['isLess', ...predicates].join(', ')};`;
+  const outputs = names.results.map((name) => `"=&r"(${name})`).join(', ');
+  const inputs = names.args.map((name) => `"r"(${name})`).join(', ');
   const quoted = ['{', head, ...lines, '}'].map((line) => `  "${line}\\n\\t"`);
-  const outputs = results.map((name) => `"=&r"(${name})`).join(', ');
-  const inputs = args.map((name) => `"r"(${name})`).join(', ');
   return ['asm(', ...quoted, `  : ${outputs}`, `  : ${inputs});`].join('\n');
 }

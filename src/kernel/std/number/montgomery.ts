@@ -2,8 +2,11 @@ import { MillraceError } from '../../error.js';
 import { type Cell, cell, cells, loop, when } from '../../language/control.js';
 import { Expr, type ExprLike, lit, operand } from '../../language/expr.js';
 import { min, select } from '../../language/operations.js';
-import { encodedName, type NativeText, type StdCall, std } from '../../language/std-function.js';
+import { encodedName, NARROW_KEY, type NativeText, type StdCall, std } from '../../language/std-function.js';
+import { currentTrace } from '../../language/trace.js';
 import type { Scalar, Unsigned } from '../../language/types.js';
+import { hasDigits, passesByDigits } from './fermat-digits.js';
+import { fermatText, MIN_PTX_LIMBS } from './fermat-ptx.js';
 import { adxLadder, adxText } from './montgomery-adx.js';
 import {
   genericDoubleIf,
@@ -47,6 +50,7 @@ export class Montgomery<L extends Unsigned> {
   readonly #square: StdCall;
   readonly #doubleIf: StdCall;
   readonly #ladder: StdCall;
+  readonly #passes: StdCall;
 
   constructor(limb: L, bits: number) {
     this.limb = limb;
@@ -95,11 +99,21 @@ export class Montgomery<L extends Unsigned> {
       },
       native: limb === 'u64' && !hasLazyReduction(this.#shape) ? { 'c-adx': adxLadder(this.#shape) } : {},
     });
+    this.#passes = std({
+      name: 'montgomery.passes',
+      parameters,
+      results: () => ['bool'],
+      generic: (...args) => [this.#passesFermat(number(args, 0), bits)],
+      native:
+        limb === 'u32' && this.limbs >= MIN_PTX_LIMBS
+          ? { cuda: fermatText(this.#shape, 'cuda'), 'opencl-ptx': fermatText(this.#shape, 'opencl') }
+          : {},
+    });
   }
 
   /** The std functions of this size. */
   get functions(): readonly StdCall[] {
-    return [this.#multiply, this.#square, this.#doubleIf, this.#ladder];
+    return [this.#multiply, this.#square, this.#doubleIf, this.#ladder, this.#passes];
   }
 
   /** −1/n modulo one limb, from n's lowest limb: Newton's iteration from 3n xor 2, which is correct in 5 bits. */
@@ -183,6 +197,15 @@ export class Montgomery<L extends Unsigned> {
 
   /** True if n passes Fermat's test to base 2. */
   isProbablePrime(n: Limbs<L>): Expr<'bool'> {
+    return this.#passes(...this.#checkedLimbs(n))[0] as Expr<'bool'>;
+  }
+
+  #passesFermat(n: Limbs<L>, bits: number): Expr<'bool'> {
+    if (this.limb === 'u32' && hasDigits(bits) && currentTrace().natives.has(NARROW_KEY)) {
+      const modulus = snapshot(n) as unknown as Expr<'u32'>[];
+      const inverse = this.negInverse(n[0] as Expr<L>) as unknown as Expr<'u32'>;
+      return passesByDigits(bits, modulus, inverse);
+    }
     const [lowest, ...others] = this.fermat(n) as [Expr<L>, ...Expr<L>[]];
     return others.reduce((rest, limb) => rest.or(limb), lowest.xor(1)).eq(0);
   }
