@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cudaLowering } from '../src/kernel/abi/lower-gpu.js';
 import { lowerGpu, MillraceError } from '../src/kernel/index.js';
@@ -165,6 +166,44 @@ describe.skipIf(isShort).each(pipelines)('on an emulated GPU, pipeline %s', (pip
       expect(stderr).toBe(`error: ${refusal(text, file)}\n`);
       expect([status, written]).toEqual([74, '']);
     }
+  });
+
+  test('reads mutated files as `millrace block` does', { timeout: 2 * MINUTES }, async ({ skip }) => {
+    if (noCompiler) return skip(noCompiler);
+    const original = readFileSync(join(data, 'mainnet/mainnet-100000.in'), 'latin1');
+    const pieces = fc.constantFrom(
+      '0',
+      '1',
+      'f',
+      'F',
+      'g',
+      '\n',
+      '\r\n',
+      ' ',
+      '\0',
+      '\u00e9',
+      '00ffff',
+      'ab'.repeat(32),
+    );
+    const mutation = fc.record({
+      at: fc.nat(original.length),
+      cut: fc.oneof(fc.constant(0), fc.nat(70)),
+      put: fc.array(pieces, { maxLength: 3 }).map((list) => list.join('')),
+    });
+    const file = join(folder, `${pipeline}-mutated.in`);
+    await fc.assert(
+      fc.asyncProperty(fc.array(mutation, { minLength: 1, maxLength: 3 }), async (mutations) => {
+        let mutated = original;
+        for (const { at, cut, put } of mutations) mutated = mutated.slice(0, at) + put + mutated.slice(at + cut);
+        writeFileSync(file, mutated, 'latin1');
+        // Without a GPU a file that was read is not searched.
+        const { status, stderr } = await solve(program, file, { FAKE_FAIL: 'cudaSetDevice:1:100' });
+        const expected = refusal(mutated, file);
+        expect(status).toBe(expected === undefined ? 69 : 74);
+        if (expected !== undefined) expect(stderr).toBe(`error: ${expected}\n`);
+      }),
+      { numRuns: 300 },
+    );
   });
 
   test('accepts the targets that `millrace block` accepts', async ({ skip }) => {
@@ -331,15 +370,15 @@ function writeInput(name: string, blocks: readonly string[][]): string {
   return file;
 }
 
-/** The words with which `millrace block` refuses a file. */
-function refusal(malformed: string, name: string): string {
+/** The words with which `millrace block` refuses a file; undefined if it does not. */
+function refusal(given: string, name: string): string | undefined {
   try {
-    parseInput(malformed, name);
+    parseInput(given, name);
+    return undefined;
   } catch (error) {
     if (error instanceof MillraceError) return error.summary;
     throw error;
   }
-  throw new Error(`accepted: ${JSON.stringify(malformed)}`);
 }
 
 /** The functions of the CUDA runtime whose failure ends the program. */
