@@ -13,7 +13,7 @@ import {
   roundWord,
   WORKGROUP,
 } from '../kernel/cell-kernels.js';
-import { type CellSearch, cellLength, expectedDistant, roundsFor } from '../kernel/cells.js';
+import { type CellSearch, cellLength, expectedDistant, expectedRounds } from '../kernel/cells.js';
 import { chains, type NumberShape } from '../kernel/chain-kernel.js';
 import { CACHED_SHAPES, type Plan } from '../kernel/plan.js';
 import { TallyIndex } from '../kernel/sieve-kernels.js';
@@ -109,10 +109,12 @@ export function cellStage({ shape, room, largest, density }: TestSize, { threads
       const count = cellsOf(tested);
       const rounds = (second: boolean, buffers: Readonly<Record<string, string>>): FlowStep<TestKernel>[] => {
         const searches = second ? expectedDistant(count, length, search) : count;
-        const testers = Math.ceil(Math.min(threads, Math.max(count, width)) / WORKGROUP) * WORKGROUP;
-        const all = roundsFor(searches, length, width, search);
-        return Array.from({ length: all }, (_, at): FlowStep<TestKernel>[] => {
-          const chunk: FieldValues = { width, round: roundWord(at, second), isLast: at === all - 1 ? 1 : 0 };
+        const expected = expectedRounds(searches, length, width, search);
+        return expected.flatMap((open, at): FlowStep<TestKernel>[] => {
+          const isLast = at === expected.length - 1 ? 1 : 0;
+          const chunk: FieldValues = { width, round: roundWord(at, second), isLast };
+          // With a small round there is space for the workgroups of another piece.
+          const testers = workgroups(open <= width ? width : Math.min(threads, Math.max(count, width)));
           const lists = at % 2 === 0 ? { live: 'live', next: 'next' } : { live: 'next', next: 'live' };
           const bound = { ...lists, ...buffers };
           return [
@@ -131,7 +133,7 @@ export function cellStage({ shape, room, largest, density }: TestSize, { threads
               buffers: bound,
             },
           ];
-        }).flat();
+        });
       };
       return [
         { do: 'launch', kernel: 'cells', count: count + 1, chunk: { length, cells: count, owned, room } },
@@ -144,6 +146,9 @@ export function cellStage({ shape, room, largest, density }: TestSize, { threads
     },
   };
 }
+
+/** As many items as fill workgroups. */
+const workgroups = (count: number): number => Math.ceil(count / WORKGROUP) * WORKGROUP;
 
 /** One kernel for each shape, so that its program is compiled once. */
 const kernelCache = new LruCache<TestStage['kernels']>(CACHED_SHAPES);

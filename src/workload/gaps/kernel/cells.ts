@@ -33,13 +33,18 @@ export const expectedDistant = (cells: number, length: number, { half, mean }: C
   (cells * Math.exp((length - half) / mean)) / 2;
 
 /**
- * The number of rounds until each open search has an item for every candidate, which is the last one. It is an estimate:
- * the last round also completes searches that have more.
+ * The expected number of open searches in each round, up to the one in which each has a test for every candidate: the last,
+ * which also completes searches that have more.
  */
-export function roundsFor(searches: number, length: number, width: number, { mean, primeShare }: CellSearch): number {
+export function expectedRounds(
+  searches: number,
+  length: number,
+  width: number,
+  { mean, primeShare }: CellSearch,
+): number[] {
   const candidates = (MARGIN * length) / mean / primeShare;
-  let [open, rounds] = [searches, 1];
-  for (; open * candidates > width && rounds < MAX_ROUNDS; rounds++) {
+  const rounds = [searches];
+  for (let open = searches; open * candidates > width && rounds.length < MAX_ROUNDS; rounds.push(open)) {
     const taken = open < width ? open : open - (open % width);
     open -= taken * (1 - (1 - primeShare) ** Math.max(1, Math.floor(width / open)));
   }
