@@ -5,6 +5,7 @@ import { openDevice } from '../../../device/registry.js';
 import { Engine } from '../../../engine/index.js';
 import { MillraceError } from '../../../kernel/error.js';
 import { searchGaps } from '../job/search.js';
+import { searchStreams } from '../kernel/plan.js';
 import { gmpPower, pariPower } from './peers.js';
 import { fermatBase, fermatRate, searchLength, searchRate, sieveRate } from './rate.js';
 
@@ -83,7 +84,7 @@ function counted(device: Device, rated: OpenCase): OpenCase {
 
 /** A search over all devices; measures scaling. Its gaps are checked by bigints. */
 async function sizedOn(devices: readonly Device[], maxWork?: number): Promise<ScalableWork> {
-  const engine = new Engine([...devices]);
+  const engine = new Engine([...devices], searchStreams(devices));
   const request = { start: fermatBase(288), minGap: 5_000 };
   const run = async (work: number): Promise<number> => {
     const begun = performance.now();

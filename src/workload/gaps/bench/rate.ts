@@ -9,7 +9,7 @@ import type { PieceWork } from '../job/flow.js';
 import { searchGaps } from '../job/search.js';
 import { limbs } from '../job/sieve-stage.js';
 import { fermat, limbsOf, type NumberShape } from '../kernel/chain-kernel.js';
-import { DEFAULT_PRIMES, type PlanOptions, planFor } from '../kernel/plan.js';
+import { DEFAULT_PRIMES, type PlanOptions, planFor, searchStreams } from '../kernel/plan.js';
 import { minGapForTarget } from '../kernel/reference.js';
 import { passesFermat } from '../kernel/reference-primes.js';
 
@@ -122,7 +122,7 @@ export async function searchRate(device: Device, options: SearchRateOptions = {}
   const request = { start, length: BigInt(length), minGap: minGapForTarget(start, TARGET), primes, ...asked };
   const run = async () => {
     const found: bigint[] = [];
-    const engine = new Engine([device], given); // not shared: between two runs nothing feeds the device
+    const engine = new Engine([device], { ...searchStreams([device]), ...given }); // not shared: between two runs nothing feeds the device
     const gaps = searchGaps({ ...request, ...(onPiece && { onPiece }) }, { engine });
     for await (const { offset } of gaps) found.push(offset);
     await engine.close();

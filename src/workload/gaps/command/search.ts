@@ -17,7 +17,7 @@ import type { FoundGap, GapFlowOptions, PieceWork } from '../job/flow.js';
 import { emptyChance, knownIntervals, searchIntervals } from '../job/interval-search.js';
 import { type Gap, type GapSearchOptions, knownGaps, searchGaps } from '../job/search.js';
 import { type Odds, SearchStats } from '../job/search-stats.js';
-import type { Plan } from '../kernel/plan.js';
+import { type Plan, searchStreams } from '../kernel/plan.js';
 import { bitsOf } from '../kernel/reference.js';
 import { type NumberOptions, type SearchSpec, searchSpecOf } from './number-options.js';
 import { type PlanCommandOptions, pipelineOptionsOf, planOptionsOf, warnWithoutGpu } from './plan-options.js';
@@ -126,7 +126,7 @@ function searchOnDevices(call: Call<SearchOptions>, task: Task, session: JobSess
     make: (devices: readonly Device[], options: EngineOptions) => {
       warnWithoutGpu(opts, output, devices);
       if (options.records instanceof Recorder) records = options.records;
-      return new Engine(devices, { ...options, records });
+      return new Engine(devices, { ...searchStreams(devices), ...options, records });
     },
   };
   return withEngine(call, setup, async ({ engine, devices, startTelemetry }) => {

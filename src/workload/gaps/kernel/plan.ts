@@ -52,6 +52,13 @@ export function planFor({ info }: Pick<Device, 'info'>, options: PlanOptions = {
   };
 }
 
+/**
+ * Streams of an engine for searches, if not the engine's default: the last rounds of a piece leave a GPU half empty, and two
+ * others fill it. WebGPU has one queue.
+ */
+export const searchStreams = (devices: readonly Pick<Device, 'info'>[]): { readonly streams?: number } =>
+  devices.some(({ info }) => info.processor === 'gpu' && info.kind !== 'webgpu') ? { streams: 3 } : {};
+
 /** An H200 reached 3e5 per multiprocessor, a Neoverse N1 core 9,000. */
 const GPU_PER_MS = 100_000;
 const CPU_PER_MS = 5000;
@@ -82,8 +89,8 @@ function windowWithin(memoryBytes: number): number {
 /** Bytes of the candidate list per integer: 900,000 primes leave 3.4 candidates in a hundred integers. */
 const LIST_BYTES = 0.16;
 
-/** WebGPU does not say how many multiprocessors there are: with so many, rounds suit large GPUs and small ones. */
-const UNKNOWN_UNITS = 64;
+/** WebGPU does not say how many multiprocessors there are. On a small GPU rounds have more tests than needed. */
+const UNKNOWN_UNITS = 128;
 
 /** Items per multiprocessor: with more, tests are no faster, and the sieve of another piece finds no registers. */
 const GPU_THREADS = 512;
