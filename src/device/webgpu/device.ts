@@ -25,6 +25,10 @@ export class WebGpuDevice extends GpuDevice {
     return this.info.details?.vendor === 'nvidia' ? 'nvidia' : 0;
   }
 
+  protected override get subgroups(): boolean {
+    return this.info.capabilities.includes('subgroups');
+  }
+
   protected workgroup(_kind: Kernel['kind']): number {
     return Math.min(WORKGROUP, this.info.limits.lanes);
   }

@@ -40,6 +40,8 @@ export interface GpuOptions {
   readonly pipes?: number | PipeShares | 'nvidia';
   /** OpenCL: true if the compiler accepts inline PTX, as NVIDIA's does. */
   readonly inlinePtx?: boolean;
+  /** True if the device has WebGPU's subgroups: sums of integers and scans use them. CUDA has them always. */
+  readonly subgroups?: boolean;
   /** The code around the kernel: `range`, or on CUDA `queue`. */
   readonly harness?: 'range' | 'queue';
 }
@@ -55,7 +57,7 @@ interface TargetTraits {
   readonly nativeKeys: readonly string[];
   readonly factor: FactorSource;
   readonly compilerOptions: readonly string[];
-  language(program: HoistedProgram, checked: boolean, workgroup: number): GpuLanguage;
+  language(program: HoistedProgram, checked: boolean, workgroup: number, subgroups: boolean): GpuLanguage;
 }
 
 /** Defaults per target if the device reports nothing: minimum limits that every device of its kind has. */
@@ -85,7 +87,7 @@ const targets: Readonly<Record<GpuTarget, TargetTraits>> = {
     nativeKeys: [NARROW_KEY],
     factor: 'loaded',
     compilerOptions: [],
-    language: wgslLanguage,
+    language: (program, checked, _, subgroups) => wgslLanguage(program, checked, subgroups),
   },
 };
 
@@ -124,8 +126,8 @@ export function lowerAhead(kernel: Kernel, options: GpuOptions): void {
 
 const loweredAhead = new WeakMap<Kernel, { readonly optionsKey: string; readonly lowered: LoweredGpuKernel }>();
 
-/** Returns a key of all options that the text depends on, except the limit of workgroup memory. */
-function keyOfOptions({ nearLimit: _, ...options }: GpuOptions): string {
+/** Returns a key of all options that the text depends on, except those for kernels with workgroup memory. */
+function keyOfOptions({ nearLimit: _, subgroups: __, ...options }: GpuOptions): string {
   const {
     target,
     workgroup,
@@ -156,7 +158,7 @@ function lowerUncached(kernel: Kernel, options: GpuOptions, isRolled = false): L
   const program = balancePipes(hoisted, shares === 'nvidia' ? estimatePipeShares(hoisted) : shares, target.factor);
   const bounded = checked ? program : boundArrays(program);
   const placed = placeNodes(options.target === 'wgsl' ? splitU64(bounded, checked) : bounded);
-  const language = target.language(placed, checked, workgroup);
+  const language = target.language(placed, checked, workgroup, options.subgroups ?? false);
   const layout = layoutOf(placed, {
     target: options.target,
     workgroup,

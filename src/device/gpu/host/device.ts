@@ -108,6 +108,10 @@ export abstract class GpuDevice implements Device {
   protected get inlinePtx(): boolean {
     return false;
   }
+  /** True if kernels may use subgroups; see `GpuOptions`. */
+  protected get subgroups(): boolean {
+    return false;
+  }
   /** Throws `device-capability` if the device lacks what the kernel needs. */
   protected checkSupported(_lowered: LoweredGpuKernel): void {}
   /** Compiles outside the worker, before the driver loads the result; returns no binary if the driver compiles itself. */
@@ -118,9 +122,9 @@ export abstract class GpuDevice implements Device {
     const started = performance.now();
     const { lanes = 'auto' } = options;
     const workgroup = lanes === 'auto' ? this.workgroup(kernel.kind) : this.#workgroup(kernel, lanes);
-    const { target, nearLimit, pipes, inlinePtx } = this;
+    const { target, nearLimit, pipes, inlinePtx, subgroups } = this;
     const asked = gpuOptionsOf(
-      { target, workgroup, pipes, inlinePtx, ...(nearLimit === undefined ? {} : { nearLimit }) },
+      { target, workgroup, pipes, inlinePtx, subgroups, ...(nearLimit === undefined ? {} : { nearLimit }) },
       kernel.untrusted ? { ...options, checked: true } : options,
     );
     const lowered = lowerGpu(kernel, asked);

@@ -331,6 +331,32 @@ describe('tiles on GPUs', () => {
       "
     `);
   });
+  it('use subgroups where a WebGPU device has them, and only for integers', () => {
+    const kernel = tiles('reduced', { buffers: { out: rw(f32) } }, ({ tile, sum, near, scan, once, buffers }) => {
+      const words = near(u32, 8);
+      const total = scan(8, words).add(sum(u32, 100, (i) => i));
+      const exact = sum(f32, 100, (i) => i.to(f32));
+      once(() => buffers.out.set(tile, exact.add(total.to(f32))));
+    });
+    const print = (subgroups: boolean, workgroup = 64) =>
+      lowerGpu(kernel, { target: 'wgsl', workgroup, subgroups }).text;
+    expect(print(false)).not.toContain('subgroup');
+    expect(print(true, 1024)).not.toContain('subgroupAdd');
+    const lines = print(true).split('\n');
+    expect(lines[1]).toBe('enable subgroups;');
+    expect(lines.filter((line) => line.includes('subgroup')).map((line) => line.trim())).toMatchInlineSnapshot(`
+      [
+        "enable subgroups;",
+        "let lanes0 = subgroupAdd(1u);",
+        "let first0 = subgroupExclusiveAdd(1u) * share0;",
+        "var step0: u32 = subgroupExclusiveAdd(own0);",
+        "let stores0 = subgroupAny(thread == 0u);",
+        "let lanes1 = subgroupAdd(1u);",
+        "let first1 = subgroupExclusiveAdd(1u) * share1;",
+        "let all1 = subgroupAdd(own1);",
+      ]
+    `);
+  });
   it('mark uniform values in WGSL', () => {
     const scanned = tiles('scans', { buffers: { out: rw(u32) } }, ({ tile, near, each, scan, buffers }) => {
       const counts = near(u32, 100);

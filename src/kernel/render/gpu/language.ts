@@ -14,8 +14,10 @@ export interface GpuLanguage {
   helper(name: string, helper: Helper): string;
   readonly memory: MemoryForms;
   readonly entry: EntryForms;
-  /** Absent if the language has no subgroups that every device supports. */
+  /** Absent if the language has no subgroups whose threads are known. */
   readonly subgroups?: SubgroupForms;
+  /** Absent if the language or the device has none. */
+  readonly lanes?: LaneForms;
 }
 
 /** Threads that exchange values without memory and barriers. All threads of the workgroup must get there. */
@@ -26,6 +28,17 @@ export interface SubgroupForms {
   swapped(value: string, by: number): string;
   /** Returns the value of the thread `by` places before; of no use to the first `by` threads. */
   before(value: string, by: number): string;
+}
+
+/**
+ * Subgroups of which only the device knows the size, and which threads are in one. Each form is over all lanes of a subgroup,
+ * and all threads of the workgroup must get there.
+ */
+export interface LaneForms {
+  sum(value: string): string;
+  /** Returns the sum of the lanes before. */
+  sumBefore(value: string): string;
+  any(condition: string): string;
 }
 
 /** Forms of memory access. `at` is text: the number of an element, or of a quad where stated. */

@@ -173,7 +173,7 @@ export const hasLongLoop = (body: Block): boolean =>
     (statement) => (statement.kind === 'while' || statement.kind === 'loop') && statement.isLong === true,
   );
 
-function hasStatement(body: Block, matches: (statement: Statement) => boolean): boolean {
+export function hasStatement(body: Block, matches: (statement: Statement) => boolean): boolean {
   let found = false;
   forEachStatement(body, (statement) => {
     found ||= matches(statement);

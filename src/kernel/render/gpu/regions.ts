@@ -1,8 +1,8 @@
 import { SUM_PARTIALS } from '../../ir/program.js';
-import { isInteger } from '../../language/types.js';
+import { isInteger, type Scalar } from '../../language/types.js';
 import type { RegionPrinter, RegionStatement } from '../c/c-like.js';
 import type { OperationPrinter } from './forms.js';
-import type { GpuLanguage, SubgroupForms } from './language.js';
+import type { GpuLanguage, LaneForms, SubgroupForms } from './language.js';
 import { type GpuLayout, partialsName, TOTALS_NAME } from './layout.js';
 import type { ThreadScope } from './memory.js';
 
@@ -17,6 +17,8 @@ export class GpuRegions {
   readonly #threads: number;
   /** Defined if the threads are whole subgroups. */
   readonly #subgroups: SubgroupForms | undefined;
+  /** Defined if there is a word of memory for each thread. */
+  readonly #lanes: LaneForms | undefined;
   #regions = 0;
 
   constructor(language: GpuLanguage, layout: GpuLayout, forms: OperationPrinter, scope: ThreadScope) {
@@ -26,6 +28,7 @@ export class GpuRegions {
     this.#threads = layout.shape.workgroup;
     const { subgroups } = language;
     this.#subgroups = subgroups && this.#threads % subgroups.size === 0 ? subgroups : undefined;
+    this.#lanes = this.#threads <= SUM_PARTIALS ? language.lanes : undefined;
   }
 
   print(statement: RegionStatement, printer: RegionPrinter): void {
@@ -41,7 +44,7 @@ export class GpuRegions {
         printer.braces('if (thread == 0u)', () => this.#inside(printer));
         return;
       case 'sum':
-        if (this.#subgroups && isInteger(statement.result.type)) this.#integerSum(statement, printer, this.#subgroups);
+        if (isInteger(statement.result.type) && (this.#subgroups || this.#lanes)) this.#integerSum(statement, printer);
         else this.#sum(statement, printer);
         return;
       case 'scan':
@@ -93,33 +96,73 @@ export class GpuRegions {
   }
 
   /** A sum of integers has one result in any order: each thread adds its indices, each subgroup its threads. */
-  #integerSum(
-    statement: Extract<RegionStatement, { kind: 'sum' }>,
-    printer: RegionPrinter,
-    subgroups: SubgroupForms,
-  ): void {
-    const sum = `sum${this.#regions++}`;
+  #integerSum(statement: Extract<RegionStatement, { kind: 'sum' }>, printer: RegionPrinter): void {
+    const number = this.#regions++;
+    const sum = `${this.#subgroups ? 'sum' : 'part'}${number}`; // `splitU64` names arrays `sum`
     const { type } = statement.result;
     const { syntax, literal } = this.#language;
     const typeName = this.#language.typeName(type);
-    const partials = partialsName(type);
-    const add = (a: string, b: string) => `${a} = ${this.#forms.apply(`add_${type}`, [a, b])};`;
     const count = printer.uniform(statement.count);
     const index = printer.define(statement.index);
     printer.line(syntax.variable(typeName, sum, literal(type, type === 'u64' ? 0n : 0)));
     this.#stride(printer, index, 'thread', count, this.#threads, () => {
       this.#inside(printer);
-      printer.line(add(sum, printer.uniform(statement.value)));
+      printer.line(this.#add(type, sum, printer.uniform(statement.value)));
     });
-    for (let by = subgroups.size / 2; by >= 1; by /= 2) printer.line(add(sum, subgroups.swapped(sum, by)));
-    const groups = this.#threads / subgroups.size;
+    const result = this.#subgroups
+      ? this.#addThreads(printer, sum, type, this.#subgroups)
+      : this.#lanes
+        ? this.#addLanes(printer, number, sum, type, this.#lanes)
+        : sum;
+    printer.line(syntax.constant(typeName, printer.define(statement.result), result));
+  }
+
+  #add(type: Scalar, a: string, b: string): string {
+    return `${a} = ${this.#forms.apply(`add_${type}`, [a, b])};`;
+  }
+
+  /** Adds up `sum` of all threads. Returns the result. */
+  #addThreads(printer: RegionPrinter, sum: string, type: Scalar, { size, swapped }: SubgroupForms): string {
+    const partials = partialsName(type);
+    for (let by = size / 2; by >= 1; by /= 2) printer.line(this.#add(type, sum, swapped(sum, by)));
+    const groups = this.#threads / size;
     if (groups > 1) {
-      printer.line(`if (thread % ${subgroups.size}u == 0u) { ${partials}[thread / ${subgroups.size}u] = ${sum}; }`);
+      printer.line(`if (thread % ${size}u == 0u) { ${partials}[thread / ${size}u] = ${sum}; }`);
       this.#wait(printer);
       printer.line(`${sum} = ${partials}[0];`);
-      for (let group = 1; group < groups; group++) printer.line(add(sum, `${partials}[${group}]`));
+      for (let group = 1; group < groups; group++) printer.line(this.#add(type, sum, `${partials}[${group}]`));
     }
-    printer.line(syntax.constant(typeName, printer.define(statement.result), sum));
+    return sum;
+  }
+
+  /** The same: every subgroup adds up the sums of all threads. */
+  #addLanes(printer: RegionPrinter, number: number, sum: string, type: Scalar, lanes: LaneForms): string {
+    const { syntax, memory, literal } = this.#language;
+    const typeName = this.#language.typeName(type);
+    const partials = partialsName(type);
+    const [own, all] = [`own${number}`, `all${number}`];
+    printer.line(`${partials}[thread] = ${sum};`);
+    this.#wait(printer);
+    const share = this.#share(printer, number, lanes);
+    printer.line(syntax.variable(typeName, own, literal(type, 0)));
+    share((at) => printer.line(this.#add(type, own, `${partials}[${at}]`)));
+    printer.line(syntax.constant(typeName, all, lanes.sum(own)));
+    this.#wait(printer); // all have read
+    printer.line(`if (thread == 0u) { ${partials}[0] = ${all}; }`);
+    return memory.uniformLoad(`${partials}[0]`);
+  }
+
+  /** Divides the numbers of all threads among the lanes of each subgroup. Returns what prints a loop over a lane's own. */
+  #share(printer: RegionPrinter, number: number, lanes: LaneForms): (inner: (at: string) => void) => void {
+    const { syntax } = this.#language;
+    const word = this.#language.typeName('u32');
+    const [count, share] = [`lanes${number}`, `share${number}`];
+    const [first, at] = [`first${number}`, `lane${number}`];
+    printer.line(syntax.constant(word, count, lanes.sum('1u')));
+    printer.line(syntax.constant(word, share, `(${this.#threads}u + ${count} - 1u) / ${count}`));
+    printer.line(syntax.constant(word, first, `${lanes.sumBefore('1u')} * ${share}`));
+    const isOwn = `${at} < ${first} + ${share} && ${at} < ${this.#threads}u`;
+    return (inner) => printer.braces(syntax.loop(at, first, isOwn, `${at}++`), () => inner(at));
   }
 
   /** Each thread adds up a piece, the pieces' totals are summed in doubling steps, then each thread fills its piece. */
@@ -148,13 +191,16 @@ export class GpuRegions {
       total = memory.uniformLoad(`${TOTALS_NAME}[${this.#threads - 1}]`);
       printer.line(`${TOTALS_NAME}[thread] = ${before};`);
       this.#wait(printer);
-      printer.braces(syntax.loop(step, '1u', `${step} < ${this.#threads}u`, `${step} *= 2u`), () => {
-        printer.line(syntax.variable(word, add, '0u'));
-        printer.line(`if (thread >= ${step}) { ${add} = ${TOTALS_NAME}[thread - ${step}]; }`);
-        this.#wait(printer);
-        printer.line(`${TOTALS_NAME}[thread] += ${add};`);
-        this.#wait(printer);
-      });
+      if (this.#lanes) this.#addUpLanes(printer, number, step, this.#lanes);
+      else {
+        printer.braces(syntax.loop(step, '1u', `${step} < ${this.#threads}u`, `${step} *= 2u`), () => {
+          printer.line(syntax.variable(word, add, '0u'));
+          printer.line(`if (thread >= ${step}) { ${add} = ${TOTALS_NAME}[thread - ${step}]; }`);
+          this.#wait(printer);
+          printer.line(`${TOTALS_NAME}[thread] += ${add};`);
+          this.#wait(printer);
+        });
+      }
       printer.line(`${before} = ${TOTALS_NAME}[thread] - ${before};`);
     }
     over(() => {
@@ -163,6 +209,26 @@ export class GpuRegions {
       printer.line(`${before} += ${add};`);
     });
     printer.line(syntax.constant(word, printer.define(result), total));
+  }
+
+  /** Replaces each total by the sum of the totals up to it: every subgroup adds up all of them, and one stores the sums. */
+  #addUpLanes(printer: RegionPrinter, number: number, sum: string, lanes: LaneForms): void {
+    const { syntax } = this.#language;
+    const word = this.#language.typeName('u32');
+    const [own, stores] = [`own${number}`, `stores${number}`];
+    const share = this.#share(printer, number, lanes);
+    printer.line(syntax.variable(word, own, '0u'));
+    share((at) => printer.line(`${own} += ${TOTALS_NAME}[${at}];`));
+    printer.line(syntax.variable(word, sum, lanes.sumBefore(own)));
+    printer.line(syntax.constant(this.#language.typeName('bool'), stores, lanes.any('thread == 0u')));
+    this.#wait(printer); // all have read
+    printer.braces(`if (${stores})`, () =>
+      share((at) => {
+        printer.line(`${sum} += ${TOTALS_NAME}[${at}];`);
+        printer.line(`${TOTALS_NAME}[${at}] = ${sum};`);
+      }),
+    );
+    this.#wait(printer);
   }
 
   /** Replaces each thread's sum, in `before`, by the sum of all threads before it. Defines `total`, the sum of all. */

@@ -1,18 +1,19 @@
 import { type GridBinding, type GridBindingKind, LaunchHeader, LaunchStatus, STATUS_WORDS } from '../../abi/grid.js';
-import type { BufferDecl, HoistedProgram, Node } from '../../ir/program.js';
-import { type Scalar, toWords, type Value } from '../../language/types.js';
+import type { BufferDecl, HoistedProgram, Node, Statement } from '../../ir/program.js';
+import { isInteger, type Scalar, toWords, type Value } from '../../language/types.js';
 import { rootsOf, topologicalOrder } from '../../passes/graph.js';
 import type { Syntax } from '../c/c-like.js';
 import { cLiteral } from '../c/literal.js';
 import { bufferName } from '../names.js';
 import { type Helper, helperBody } from './forms.js';
-import type { EntryForms, GpuLanguage, MemoryForms } from './language.js';
-import { forEachStatement, type GpuLayout } from './layout.js';
+import type { EntryForms, GpuLanguage, LaneForms, MemoryForms } from './language.js';
+import { forEachStatement, type GpuLayout, hasStatement } from './layout.js';
 import { wgslTable } from './wgsl-forms.js';
 
 /** Returns the WGSL language. A program's accesses to its memory determine how the memory is declared. */
-export function wgslLanguage(program: HoistedProgram, checked: boolean): GpuLanguage {
+export function wgslLanguage(program: HoistedProgram, checked: boolean, hasSubgroups: boolean): GpuLanguage {
   const uses = memoryUses(program, checked);
+  const usesLanes = hasSubgroups && hasStatement(program.body, isIntegerReduction);
   return {
     syntax,
     typeName: (type) => type,
@@ -20,9 +21,23 @@ export function wgslLanguage(program: HoistedProgram, checked: boolean): GpuLang
     table: wgslTable,
     helper,
     memory: memoryForms(uses, checked),
-    entry: { ...entry, globals: (layout) => globals(layout, uses) },
+    entry: {
+      ...entry,
+      preamble: () => (usesLanes ? ['enable subgroups;'] : []),
+      globals: (layout) => globals(layout, uses),
+    },
+    ...(usesLanes && { lanes }),
   };
 }
+
+const isIntegerReduction = (statement: Statement): boolean =>
+  statement.kind === 'scan' || (statement.kind === 'sum' && isInteger(statement.result.type));
+
+const lanes: LaneForms = {
+  sum: (value) => `subgroupAdd(${value})`,
+  sumBefore: (value) => `subgroupExclusiveAdd(${value})`,
+  any: (condition) => `subgroupAny(${condition})`,
+};
 
 interface MemoryUses {
   /** Names of near arrays with atomic updates: every access to them is atomic. */
@@ -206,8 +221,7 @@ function globals({ shape, near }: GpuLayout, { atomicNear, quadOnly, nonFiniteFl
 const word = ({ shape }: GpuLayout, index: number): string =>
   shape.launch.byValue ? `launch[${index >> 2}].${'xyzw'[index & 3]}` : `launch[${index}]`;
 
-const entry: Omit<EntryForms, 'globals'> = {
-  preamble: () => [],
+const entry: Omit<EntryForms, 'globals' | 'preamble'> = {
   head: ({ shape }) =>
     `@compute @workgroup_size(${shape.workgroup}) fn ${shape.entry}(@builtin(workgroup_id) place: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>, @builtin(local_invocation_index) thread: u32)`,
   // A grid of more than 65,535 workgroups is folded into rows.
