@@ -104,6 +104,37 @@ describe('a first chunk that does not end', () => {
     await device.close();
   });
 
+  test('is cancelled before unused memory is freed: a driver may free only when the kernel has ended', async () => {
+    const device = await openDevice('wasm', { threads: 1 });
+    const calls: string[] = [];
+    const { alloc, stream: open } = device;
+    device.alloc = async (bytes) => {
+      const buffer = await alloc.call(device, bytes);
+      const { free } = buffer;
+      buffer.free = () => {
+        calls.push('free');
+        free.call(buffer);
+      };
+      return buffer;
+    };
+    device.stream = () => {
+      const stream = open.call(device);
+      const { cancel } = stream;
+      stream.cancel = () => {
+        calls.push('cancel');
+        cancel.call(stream);
+      };
+      return stream;
+    };
+    const abort = new AbortController();
+    const onWarning = (): void => abort.abort(new Error('stopped by the user'));
+    const options = { devices: device, space: 1000, patience: 0.02, onWarning, signal: abort.signal };
+    await expect(all(search(endless, options))).rejects.toThrow('stopped by the user');
+    expect(calls[0]).toBe('cancel');
+    expect(calls).toContain('free');
+    await device.close();
+  });
+
   // The thread cannot be ended, so a process of its own has it.
   test.runIf(isLong)('without checks on native cannot be interrupted: the job still ends with the reason', async () => {
     const millrace = JSON.stringify(new URL('../dist/index.js', import.meta.url).href);

@@ -426,6 +426,8 @@ export class Run implements ChunkOwner {
     for (const lane of this.#lanes) {
       this.#discardUnproven(lane);
       lane.pipeline.leave(lane);
+      // Before memory is freed: NVIDIA's OpenCL frees when running kernels have ended, and sends no cancel until then.
+      lane.pipeline.cancelUnneeded();
       lane.close();
     }
     this.#settle();

@@ -121,6 +121,7 @@ export class Loop {
   /** Handles a message. Takes the commands that were written before it first. */
   handleCall(call: WorkerCall): void {
     this.#drain();
+    this.#cancel(); // first: some drivers free when running launches have ended
     this.#releaseUnused();
     this.#requests.handle(call);
   }

@@ -7,7 +7,7 @@ import { atExit, workerUrl } from '../../pool/threads/threads.js';
 import type { Answers, Question } from './helper-process.js';
 
 const helperPool = new HelperPool<Question, Answers>({
-  maxHelpers: Math.max(1, Math.min(4, availableParallelism())), // compilers of OpenCL platforms use one core each
+  maxHelpers: Math.max(1, Math.min(8, availableParallelism())), // compilers of OpenCL platforms use one core each
   idleMs: 5000, // a platform's compiler holds some 100 MB, NVIDIA's context more
   start: startHelper,
   failure: {
