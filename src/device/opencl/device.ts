@@ -14,6 +14,7 @@ import { build } from './build.js';
 import type { OpenClStart } from './driver.js';
 import { deviceListText } from './runtime/context.js';
 import { ask } from './runtime/helper-pool.js';
+import { acceptsPtx } from './runtime/info.js';
 import { icdFiles, vendorsFolder } from './runtime/library.js';
 import { checkNeeds } from './runtime/needs.js';
 
@@ -50,15 +51,11 @@ export class OpenClDevice extends GpuDevice {
   }
 
   protected override get pipes(): 0 | 'nvidia' {
-    return this.#isNvidia ? 'nvidia' : 0;
+    return this.info.details?.vendor?.startsWith('NVIDIA') ? 'nvidia' : 0;
   }
 
   protected override get inlinePtx(): boolean {
-    return this.#isNvidia;
-  }
-
-  get #isNvidia(): boolean {
-    return this.info.details?.vendor?.startsWith('NVIDIA') ?? false;
+    return acceptsPtx(this.info);
   }
 
   protected workgroup(_kind: Kernel['kind']): number {

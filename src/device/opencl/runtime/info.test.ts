@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { CL } from './api.js';
-import { type ClDevice, capabilitiesOf } from './info.js';
+import { acceptsPtx, type ClDevice, capabilitiesOf, describeDevice } from './info.js';
 
 const NEAREST = CL.FP_INF_NAN | CL.FP_ROUND_TO_NEAREST;
 const EXACT = NEAREST | CL.FP_DENORM;
@@ -62,4 +62,12 @@ test.each<[string, Partial<ClDevice>, string[]]>([
   ],
 ])('the capabilities of a device that %s', (_, given, capabilities) => {
   expect(capabilitiesOf(device(given))).toEqual(capabilities);
+});
+
+test.each<[boolean, Partial<ClDevice>]>([
+  [true, { platform: { name: 'NVIDIA CUDA', version: 'OpenCL 3.0 CUDA 13.0' }, vendor: 'NVIDIA Corporation' }],
+  [false, { platform: pocl.platform, vendor: 'NVIDIA Corporation' }],
+  [false, {}],
+])('inline PTX is accepted: %j', (isAccepted, given) => {
+  expect(acceptsPtx(describeDevice(device(given)))).toBe(isAccepted);
 });

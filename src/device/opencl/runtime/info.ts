@@ -176,6 +176,9 @@ export function capabilitiesOf(device: ClDevice): readonly string[] {
 const underreportsFloats = ({ isCpu, platform, version }: ClDevice): boolean =>
   isCpu && platform.name === 'Portable Computing Language' && /\baarch64\b/.test(version);
 
+/** True if the platform is NVIDIA's own. PoCL has NVIDIA's devices too, with another compiler. */
+export const acceptsPtx = ({ details }: DeviceInfo): boolean => details?.platform?.startsWith('NVIDIA') ?? false;
+
 /** The most threads of a workgroup that texts are written for. */
 const MAX_THREADS = 1024;
 
