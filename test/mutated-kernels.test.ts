@@ -31,7 +31,7 @@ setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
 /** The most processor time that one input may take: decoding it, and running and printing what came of it. */
-const MAX_MS = patience(5000);
+const MAX_MS = patience(2000);
 /** The most that all inputs together may add to the process's peak, garbage included, and to the heap without garbage. */
 const MAX_PEAK_BYTES = 512 << 20;
 const MAX_HEAP_BYTES = 32 << 20;
