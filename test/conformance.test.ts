@@ -33,10 +33,10 @@ function turnsOn(name: string): <R>(work: () => Promise<R>) => Promise<R> {
  */
 const compiled = ['native', 'opencl', 'webgpu'];
 const leftOut = [
-  /^operations\/(i32|u64|f32|bool)\/(from memory, one lane|.*multiply-adds, one lane|one operand|.*hoist off)/,
+  /^operations\/(i32|u64|i64|f16|f32|bool)\/(from memory, one lane|.*multiply-adds, one lane|one operand|.*hoist off)/,
   /^operations\/(i32|bool)\/of the job and chunk/,
-  /^operations\/(i32|f32|bool)\/.*multiply-adds, a gang/,
-  /^(memory|tables)\/(i32|f32): /,
+  /^operations\/(i32|f16|f32|bool)\/.*multiply-adds, a gang/,
+  /^(memory|tables)\/(i32|f32): |^tables\/(i64|f16): /,
 ];
 const leftOutOn: Readonly<Record<string, RegExp>> = {
   native: /^std\/sha256: .*generic, a gang/,
@@ -62,8 +62,11 @@ const kept = [
   /^tiles\/scan/,
   /^streams\//,
 ];
-/** Types whose operations differ least from those of u32: a short run has them only on wasm, where they compile fastest. */
-const likeU32 = /^operations\/(i32|bool)/;
+/**
+ * Types whose operations differ least from those of u32, or are made of other operations while tracing: a short run has them
+ * only on wasm, where they compile fastest.
+ */
+const likeU32 = /^operations\/(i32|i64|f16|bool)/;
 /**
  * Cases that a short run leaves to other devices. Each emulated GPU has the operations of two types here, one cancellation
  * and one transfer of host memory. test/fuzz.test.ts covers other types and cells, and test/uhash.test.ts large tables.
@@ -76,7 +79,7 @@ const leftToOthers: Readonly<Record<string, RegExp>> = {
 };
 /** wasm runs one form of each type. The kernels of all workloads have values that move to the host. */
 const leftOutOnWasm =
-  /^operations\/(?!.*from memory, a gang)|generic, one lane|^(memory|tables)\/(i32|f32): |^arrays\/(?!a permutation|the same|in every|without)|^std\/(?!sha256|md5)/;
+  /^operations\/(?!.*from memory, a gang)|generic, one lane|^(memory|tables)\/(i32|i64|f16|f32): |^cells\/i64|^arrays\/(?!a permutation|the same|in every|without)|^std\/(?!sha256|md5)/;
 const isKept = (device: string, name: string): boolean => {
   if ((device !== 'wasm' && likeU32.test(name)) || leftToOthers[device]?.test(name)) return false;
   return device === 'wasm' ? !leftOutOnWasm.test(name) : kept.some((pattern) => pattern.test(name));

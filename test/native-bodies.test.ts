@@ -1,8 +1,20 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { items, type Kernel, kernelText, read, rw, sha256, u32 } from '../src/kernel/index.js';
+import {
+  f16,
+  f16Bits,
+  f16Of,
+  f32,
+  items,
+  type Kernel,
+  kernelText,
+  read,
+  rw,
+  sha256,
+  u32,
+} from '../src/kernel/index.js';
 import { armWithAes, type Foreign, missing, runForeign } from './foreign.js';
-import { byTier } from './tier.js';
+import { byTier, isShort } from './tier.js';
 
 /**
  * Native bodies for instructions that only some processors have, each in its own programs. They run if the processor has
@@ -128,4 +140,45 @@ test('sha256.doubleLastWords has no native body for nonces that all items share,
 
 function wordsOf(bytes: Buffer): number[] {
   return Array.from({ length: bytes.length / 4 }, (_, i) => bytes.readUInt32BE(4 * i));
+}
+
+describe.each([
+  ['c-f16c', f16c(['avx2']), '_mm256_cvtps_ph', 8],
+  ['c-f16c with AVX-512', f16c(['avx2', 'avx512f']), '_mm512_cvtps_ph', 16],
+  ['c-neon', armWithAes, 'vcvt_f16_f32', 4],
+] as const)('f16, %s', (_, foreign, instruction, widest) => {
+  test.skipIf(isShort).for([1, 2, 4, 8, 16].filter((lanes) => lanes <= widest))(
+    '%i lanes: same bits as without it',
+    (lanes, ctx) => {
+      const absent = missing(foreign);
+      if (absent) return ctx.skip(absent);
+      const kernel = items('halves', { buffers: { words: read(u32), out: rw(u32) } }, ({ item, buffers }) => {
+        const word = buffers.words.at(item);
+        buffers.out.set(item.mul(2), f16Bits(word.bits(f32).to(f16)));
+        buffers.out.set(item.mul(2).add(1), f16Of(word).to(f32).bits(u32));
+      });
+      expect(kernelText(kernel, { target: 'c', lanes: widest, cpu: foreign.cpu })).toContain(instruction);
+
+      // Floats of 16 bits, what is halfway between them, and their neighbours; none is a NaN, whose bits may differ.
+      const spread = Array.from({ length: 4000 }, (_, i) => (i * 104_729 * 19) % 0x7f80_0000);
+      const words = Uint32Array.from(
+        spread.flatMap((bits, i) => {
+          const half = 0x3300_0000 + (bits % 0x1480_0000) - (bits % 0x1000);
+          return [bits + (i % 2) * 0x8000_0000, half, half + 1, half - 1].filter((word) => word % 0x8000 < 0x7c01);
+        }),
+      );
+      const buffers = { words, out: new Uint32Array(2 * words.length) };
+      const generic = { ...foreign, cpu: { arch: foreign.cpu.arch, features: new Set<string>() } };
+      expect(runForeign(foreign, kernel, lanes, words.length, buffers)).toEqual(
+        runForeign(generic, kernel, lanes, words.length, buffers),
+      );
+    },
+  );
+});
+
+function f16c(more: readonly string[]): Foreign {
+  return {
+    cpu: { arch: 'x86', features: new Set(['sse4_1', 'f16c', ...more]) },
+    compiler: ['gcc', '-msse4.1', '-mf16c', ...more.map((name) => `-m${name}`)],
+  };
 }

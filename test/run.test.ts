@@ -331,6 +331,20 @@ export default items('steps', { job: { least: u32 }, hit: { steps: u32 } }, ({ j
     expect((await millrace('run', 'collatz.ts', '--explain', 'six')).status).toBe(64);
   });
 
+  it.skipIf(isShort)('--explain and hits show an i64 with its sign', async () => {
+    const source = `import { i64, items, when } from 'millrace';
+export default items('below', { job: { by: i64 }, hit: { at: i64 } }, ({ job, index, emit }) => {
+  const at = index.to(i64).mul(job.by);
+  when(at.lt(-20), () => emit({ at }));
+});
+`;
+    write('below.ts', source);
+    const { stdout } = await millrace('run', 'below.ts', '--explain', '6', '--param', 'by=-5');
+    expect(lines(stdout).map((row) => row.replace(/^.* {2}/, ''))).toEqual(['-30', 'true', 'hit at = -30']);
+    const found = await millrace('run', 'below.ts', '--space', '7', '--param', 'by=-5', '--device', 'interpreter');
+    expect(found.stdout).toMatch(/^ +5 +-25\n +6 +-30$/m);
+  });
+
   it('--hot counts the operations of each line', async () => {
     write('collatz-hot.ts', COLLATZ);
     const args = ['run', 'collatz-hot.ts', '--hot', '--space', '1:9', '--param', 'least=7', '--json'];

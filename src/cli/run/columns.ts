@@ -1,5 +1,5 @@
 import type { Range } from '../../engine/index.js';
-import type { Field, Scalar } from '../../kernel/index.js';
+import type { Field, Type } from '../../kernel/index.js';
 
 /** Formats hits as lines of text with columns of fixed width. */
 export interface Columns {
@@ -42,5 +42,14 @@ function columnOf({ name, type, array, length }: Field): Column {
   };
 }
 
-const HEX_DIGITS: Readonly<Partial<Record<Scalar, number>>> = { u32: 8, u64: 16 };
-const WIDTH: Readonly<Record<Scalar, number>> = { u32: 10, i32: 11, u64: 20, f32: 12, f64: 22, bool: 5 };
+const HEX_DIGITS: Readonly<Partial<Record<Type, number>>> = { u32: 8, u64: 16 };
+const WIDTH: Readonly<Record<Type, number>> = {
+  u32: 10,
+  i32: 11,
+  u64: 20,
+  i64: 20,
+  f16: 12,
+  f32: 12,
+  f64: 22,
+  bool: 5,
+};

@@ -3,6 +3,7 @@ import { ringLayout } from '../../kernel/abi/harness.js';
 import { type InterpretObserver, interpret } from '../../kernel/ir/interpret.js';
 import { PRINT_BUFFER, PRINT_BYTES } from '../../kernel/ir/prints.js';
 import { type Node, type Program, type Statement, ValueStage } from '../../kernel/ir/program.js';
+import { writtenType } from '../../kernel/language/expr.js';
 import type { Value } from '../../kernel/language/types.js';
 import { Sources } from './sources.js';
 import type { Task } from './task.js';
@@ -41,11 +42,11 @@ export function explain(task: Task, index: bigint): Explanation {
   runItem(task, index, {
     before: (statement, read) => {
       if (statement.kind !== 'when') return;
-      show(statement, formatValue(read(statement.condition)), false);
+      show(statement, shown(statement.condition, read), false);
       lastPlace = ''; // what the branch does on the same line is another row
     },
     round: (statement, read) => {
-      if ('index' in statement) show(statement, `round ${formatValue(read(statement.index))}`, true);
+      if ('index' in statement) show(statement, `round ${shown(statement.index, read)}`, true);
     },
     after: (statement, read) => {
       if (statement.kind === 'emit') hits++;
@@ -151,25 +152,25 @@ const isUsers = ({ origin }: Statement): boolean => origin.frames.some(({ owner 
 
 /** The value that a statement computes or stores; undefined if it has none of interest. */
 function valueText(statement: Statement, { hit }: Program, read: (node: Node) => Value): string | undefined {
-  const list = (nodes: readonly Node[]): string => nodes.map((node) => formatValue(read(node))).join(', ');
+  const list = (nodes: readonly Node[]): string => nodes.map((node) => shown(node, read)).join(', ');
   switch (statement.kind) {
     case 'let':
-      return formatValue(read(statement.node));
+      return shown(statement.node, read);
     case 'get':
     case 'sum':
     case 'scan':
-      return formatValue(read(statement.result));
+      return shown(statement.result, read);
     case 'cell':
     case 'set':
-      return formatValue(read(statement.value));
+      return shown(statement.value, read);
     case 'load':
       return list(statement.results);
     case 'store':
       return list(statement.values);
     case 'atomic':
-      return statement.result && `${formatValue(read(statement.result))} before`;
+      return statement.result && `${shown(statement.result, read)} before`;
     case 'break':
-      return formatValue(read(statement.condition));
+      return shown(statement.condition, read);
     case 'return':
       return 'the item ends';
     case 'emit': {
@@ -182,8 +183,10 @@ function valueText(statement: Statement, { hit }: Program, read: (node: Node) =>
   }
 }
 
-/** Large integers are most often bits: they are written in hex too. */
-function formatValue(value: Value): string {
+/** Returns a value as the kernel's author knows it: in the program an i64 has no sign. Large integers are in hex too. */
+function shown(node: Node, read: (node: Node) => Value): string {
+  const bits = read(node);
+  const value = typeof bits === 'bigint' && writtenType(node) === 'i64' ? BigInt.asIntN(64, bits) : bits;
   const isLarge = typeof value === 'bigint' ? value > 0xffffn : Number.isInteger(value) && Number(value) > 0xffff;
   return isLarge ? `${value} (0x${value.toString(16)})` : Object.is(value, -0) ? '-0' : String(value);
 }

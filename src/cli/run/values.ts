@@ -1,5 +1,5 @@
 import { MillraceError } from '../../kernel/error.js';
-import type { Field, FieldValues, Scalar } from '../../kernel/index.js';
+import type { Field, FieldValues, Integer } from '../../kernel/index.js';
 
 /** `--param name=value` as given: texts by name. */
 export type Params = ReadonlyMap<string, string>;
@@ -63,6 +63,7 @@ function scalar(field: Field, text: string): Value {
     case 'bool':
       if (!/^(true|false|0|1)$/.test(text)) throw valueError(field, text, 'give true or false');
       return text === 'true' || text === '1';
+    case 'f16':
     case 'f32':
     case 'f64':
       if (!FLOAT.test(text)) throw valueError(field, text, 'give a number');
@@ -73,15 +74,16 @@ function scalar(field: Field, text: string): Value {
       if (whole === undefined || whole < low || whole > high) {
         throw valueError(field, text, `give a whole number from ${low} to ${high}`);
       }
-      return field.type === 'u64' ? whole : Number(whole);
+      return field.type === 'u64' || field.type === 'i64' ? whole : Number(whole);
     }
   }
 }
 
-const BOUNDS: Readonly<Record<Exclude<Scalar, 'bool' | 'f32' | 'f64'>, readonly [bigint, bigint]>> = {
+const BOUNDS: Readonly<Record<Integer, readonly [bigint, bigint]>> = {
   u32: [0n, 2n ** 32n - 1n],
   i32: [-(2n ** 31n), 2n ** 31n - 1n],
   u64: [0n, 2n ** 64n - 1n],
+  i64: [-(2n ** 63n), 2n ** 63n - 1n],
 };
 
 const FLOAT = /^[+-]?(\d+(?:\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;

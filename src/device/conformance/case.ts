@@ -1,4 +1,4 @@
-import type { Scalar } from '../../kernel/index.js';
+import type { Type } from '../../kernel/index.js';
 import type { Device } from '../device.js';
 import { withTimeout } from '../timeout.js';
 
@@ -24,7 +24,8 @@ export const hasAbility = ({ info }: Pick<Device, 'info'>, ability: Ability): bo
   (info.kind !== 'opencl' && info.kind !== 'webgpu' && ability === 'u64-atomics');
 
 /** For a case about one type. */
-export const needsOfType = (type: Scalar): readonly Ability[] => (type === 'f32' || type === 'f64' ? [type] : []);
+export const needsOfType = (type: Type): readonly Ability[] =>
+  type === 'f64' ? ['f64'] : type === 'f32' || type === 'f16' ? ['f32'] : [];
 
 const missingReasons: Readonly<Record<Ability, string>> = {
   f64: 'the device has no f64',

@@ -1,4 +1,4 @@
-import type { Kernel, Scalar, Value } from '../../kernel/index.js';
+import type { Kernel, Type, Value } from '../../kernel/index.js';
 import type {
   CompileOptions,
   Device,
@@ -9,9 +9,18 @@ import type {
   Report,
   Stream,
 } from '../device.js';
+import { halfBits, halfValue } from './model/float-model.js';
 
 /** Contents of buffers, on the host's side. */
-export type Data = Uint8Array | Uint16Array | Uint32Array | Int32Array | BigUint64Array | Float32Array | Float64Array;
+export type Data =
+  | Uint8Array
+  | Uint16Array
+  | Uint32Array
+  | Int32Array
+  | BigUint64Array
+  | BigInt64Array
+  | Float32Array
+  | Float64Array;
 
 export interface LaunchSetup {
   readonly job?: FieldValues;
@@ -120,21 +129,29 @@ const arrays = {
   u32: Uint32Array,
   i32: Int32Array,
   u64: BigUint64Array,
+  i64: BigInt64Array,
+  f16: Uint16Array,
   f32: Float32Array,
   f64: Float64Array,
   bool: Uint32Array,
 } as const;
 
 /** Values as a device's memory holds them; a bool is a word. */
-export function dataOf(type: Scalar, values: readonly Value[]): Data {
+export function dataOf(type: Type, values: readonly Value[]): Data {
   const data = new arrays[type](values.length);
   values.forEach((value, i) => {
-    data[i] = (type === 'bool' ? Number(value) : value) as never;
+    data[i] = (type === 'bool' ? Number(value) : type === 'f16' ? halfBits(value as number) : value) as never;
   });
   return data;
 }
 
-export const zeros = (type: Scalar, length: number): Data => new arrays[type](length);
+/** Returns an element as a value of its type: in memory an f16 is its bits. */
+export function elementOf(type: Type, data: Data | undefined, at: number): Value | undefined {
+  const element = data?.[at];
+  return type === 'f16' && element !== undefined ? halfValue(Number(element)) : element;
+}
+
+export const zeros = (type: Type, length: number): Data => new arrays[type](length);
 
 /** True if the values are the same; all NaNs are equal. */
 export function isSameValue(a: Value | undefined, b: Value | undefined): boolean {
@@ -142,8 +159,9 @@ export function isSameValue(a: Value | undefined, b: Value | undefined): boolean
 }
 
 /** Formats a value for messages: floats with their exact bits. */
-export function formatValue(type: Scalar, value: Value | undefined): string {
+export function formatValue(type: Type, value: Value | undefined): string {
   if (value === undefined) return 'nothing';
+  if (type === 'f16') return `${Object.is(value, -0) ? '-0' : value} (bits ${halfBits(value as number).toString(16)})`;
   if (type === 'f32' || type === 'f64') {
     const view = new DataView(new ArrayBuffer(8));
     if (type === 'f32') view.setFloat32(0, value as number);

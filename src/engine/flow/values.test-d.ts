@@ -75,6 +75,7 @@ test('arrays have the types of the buffers that the kernel writes', async () => 
   void run(mixed, { devices, count: 9, buffers: { x, y: 9, n: 1 } });
   for await (const batch of generate(bytes, { devices, space: 9n, rowBytes: 4 })) {
     expectTypeOf(batch.as(u64)).toEqualTypeOf<BigUint64Array>();
+    expectTypeOf(batch.as('i64')).toEqualTypeOf<BigInt64Array>();
   }
 });
 

@@ -1,5 +1,5 @@
 import type { FieldValues } from '../../device/device.js';
-import type { Fields, Scalar } from '../../kernel/index.js';
+import type { Fields, Type } from '../../kernel/index.js';
 
 /** Types of the values that a kernel's fields accept and return, derived from the kernel's signature. */
 
@@ -7,20 +7,20 @@ import type { Fields, Scalar } from '../../kernel/index.js';
 export type InputValues<F extends Fields> = Fields extends F
   ? FieldValues
   : {
-      readonly [K in keyof F]: F[K] extends readonly [infer T extends Scalar, number]
+      readonly [K in keyof F]: F[K] extends readonly [infer T extends Type, number]
         ? ArrayLike<InputScalar<T>>
-        : F[K] extends Scalar
+        : F[K] extends Type
           ? InputScalar<F[K]>
           : never;
     };
 
 /** Values returned in declared fields: arrays for those declared `[type, n]`. */
 export type OutputValues<F extends Fields> = Fields extends F
-  ? Readonly<Record<string, OutputScalar<Scalar> | readonly OutputScalar<Scalar>[]>>
+  ? Readonly<Record<string, OutputScalar<Type> | readonly OutputScalar<Type>[]>>
   : {
-      readonly [K in keyof F]: F[K] extends readonly [infer T extends Scalar, number]
+      readonly [K in keyof F]: F[K] extends readonly [infer T extends Type, number]
         ? readonly OutputScalar<T>[]
-        : F[K] extends Scalar
+        : F[K] extends Type
           ? OutputScalar<F[K]>
           : never;
     };
@@ -32,5 +32,5 @@ export type RequiredIfDeclared<Name extends string, F extends Fields, Value> = F
     ? { readonly [K in Name]?: Value }
     : { readonly [K in Name]: Value };
 
-type InputScalar<T extends Scalar> = T extends 'u64' ? bigint | number : T extends 'bool' ? boolean : number;
-type OutputScalar<T extends Scalar> = T extends 'u64' ? bigint : T extends 'bool' ? boolean : number;
+type InputScalar<T extends Type> = T extends 'u64' | 'i64' ? bigint | number : T extends 'bool' ? boolean : number;
+type OutputScalar<T extends Type> = T extends 'u64' | 'i64' ? bigint : T extends 'bool' ? boolean : number;

@@ -1,5 +1,5 @@
 import { MillraceError } from '../../kernel/error.js';
-import type { BufferDecl, Field, Program, Scalar } from '../../kernel/index.js';
+import { type BufferDecl, type Field, type Program, type Type, wordsOf } from '../../kernel/index.js';
 import type { ExportRequest } from '../request.js';
 
 /** A kernel's declarations as C sees them. */
@@ -17,7 +17,7 @@ export interface Signature {
 
 export interface CField {
   readonly name: string;
-  readonly type: Scalar;
+  readonly type: Type;
   readonly length: number;
   readonly array: boolean;
 }
@@ -25,22 +25,25 @@ export interface CField {
 export interface CBuffer {
   readonly name: string;
   readonly kind: 'read' | 'rw' | 'atomic';
-  readonly type: BufferDecl['type'];
+  readonly type: BufferDecl['type'] | 'i64';
   /** Bytes of a row for each index, if always the same. */
   readonly rowBytes: number | undefined;
 }
 
-export const cTypes: Readonly<Record<Scalar, string>> = {
+/** An f16 is a float for callers: job values are rounded, hits are exact. */
+export const cTypes: Readonly<Record<Type, string>> = {
   u32: 'uint32_t',
   i32: 'int32_t',
   u64: 'uint64_t',
+  i64: 'int64_t',
+  f16: 'float',
   f32: 'float',
   f64: 'double',
   bool: 'uint32_t',
 };
 
 /** Words of a field, as hits and parameters hold it. */
-export const fieldWords = ({ type, length }: CField): number => length * (type === 'u64' || type === 'f64' ? 2 : 1);
+export const fieldWords = ({ type, length }: CField): number => length * wordsOf(type);
 
 export function signatureOf({ kernel, name }: ExportRequest): Signature {
   // A CPU's kernel may declare floats where a GPU's stores words: callers see the floats.
@@ -53,7 +56,7 @@ export function signatureOf({ kernel, name }: ExportRequest): Signature {
     ({ name: buffer, kind, type }): CBuffer => ({
       name: identifier(buffer),
       kind: kind as CBuffer['kind'],
-      type,
+      type: kernel.cpu.kernel.signature.buffers?.[buffer]?.type === 'i64' ? 'i64' : type,
       rowBytes: kernel.rowBytes?.[buffer],
     }),
   );

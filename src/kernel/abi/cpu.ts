@@ -32,6 +32,7 @@ export function nativeKeys({ arch, features }: CpuFeatures, target: 'c' | 'wat' 
     keys.add('c-shani');
   if (arch === 'arm' && features.has('aes')) keys.add('c-neon-aes');
   if (arch === 'arm' && features.has('neon')) keys.add('c-neon');
+  if (arch === 'x86' && features.has('f16c')) keys.add('c-f16c');
   if (arch === 'x86' && features.has('aes') && features.has('sse4_1')) keys.add('c-aesni');
   if (arch === 'x86' && features.has('vaes') && (features.has('avx512f') || features.has('avx2'))) keys.add('c-vaes');
   if (arch !== 'other') keys.add('c-int128');

@@ -12,7 +12,7 @@ import { Origin } from '../language/origin.js';
 import type { Kernel } from '../language/signature.js';
 import { std } from '../language/std-function.js';
 import { tiles } from '../language/tiles.js';
-import { f32, type Scalar, u32, u64 } from '../language/types.js';
+import { f32, type Scalar, type Type, u32, u64 } from '../language/types.js';
 import { encodeRecording } from './encode.js';
 import { decodeKernel, encodeKernel } from './index.js';
 
@@ -338,7 +338,7 @@ describe('limits', () => {
   });
 
   test('hold for functions that double eight times', () => {
-    let double: (x: Expr<Scalar>) => Expr<Scalar>[] = (x) => [(x as Expr<'u32'>).add(1)];
+    let double: (x: Expr<Type>) => Expr<Type>[] = (x) => [(x as Expr<'u32'>).add(1)];
     for (let level = 0; level < 8; level++) {
       const inner = double;
       double = std({
@@ -348,7 +348,7 @@ describe('limits', () => {
       });
     }
     const kernel = items('bomb', { buffers: { out: rw(u32) } }, ({ item, buffers }) =>
-      buffers.out.set(item, double(item as Expr<Scalar>)[0] as Expr<'u32'>),
+      buffers.out.set(item, double(item as Expr<Type>)[0] as Expr<'u32'>),
     ) as unknown as Kernel;
     expect(encodeKernel(kernel).length).toBeLessThan(2000);
     expect(limited(kernel, { statements: 400 })).toThrow(refused('kernel-budget', /statements, the limit is 400/));

@@ -11,7 +11,7 @@ import {
 } from '../ir/program.js';
 import type { TraceEvent } from '../ir/recording.js';
 import { Origin } from '../language/origin.js';
-import { bytesOf, type Scalar } from '../language/types.js';
+import { bytesOf, type Scalar, scalarOf } from '../language/types.js';
 import { type ByteReader, malformed } from './bytes.js';
 import { type DecodeContext, overLimit } from './decode-context.js';
 import {
@@ -216,7 +216,7 @@ export class BodyDecoder {
     }
     const [field, element] = [this.#reader.number(), this.#reader.number()];
     const { type } = this.#shared.field(op, field, element);
-    return this.#shared.node(op, type, [], ValueStage[op], { field, element }, this.#origin);
+    return this.#shared.node(op, scalarOf(type), [], ValueStage[op], { field, element }, this.#origin);
   }
 
   #local(type: Scalar): Node {

@@ -19,6 +19,7 @@ import {
   bufferTypeNumbers,
   byNumber,
   Feature,
+  fieldTypeNumbers,
   kindNumbers,
   knownFeatures,
   MAGIC,
@@ -26,6 +27,7 @@ import {
 } from './numbers.js';
 
 const bufferTypes = byNumber(bufferTypeNumbers);
+const fieldTypes = byNumber(fieldTypeNumbers);
 const bufferKinds = byNumber(bufferKindNumbers);
 const kinds = byNumber<Program['kind']>(kindNumbers);
 
@@ -83,7 +85,7 @@ class Decoder extends DecodeContext {
   #fieldList(kind: 'job' | 'chunk' | 'hit'): Field[] {
     const fields = this.list((): Field => {
       const name = this.#name();
-      const type = this.type();
+      const type = this.pick(fieldTypes, this.reader.byte(), 'type of a field');
       const length = this.reader.number();
       this.#words += Math.max(1, length) * wordsOf(type);
       if (this.#words > this.limits.parameterWords)

@@ -28,6 +28,7 @@ import {
   END,
   Feature,
   FIRST_OPERATION,
+  fieldTypeNumbers,
   kindNumbers,
   LATEST_VALUE,
   leafNumbers,
@@ -123,7 +124,7 @@ class Encoder {
     out.number(fields.length);
     for (const { name, type, length, array } of fields) {
       out.number(this.string(name));
-      out.byte(typeNumbers[type]);
+      out.byte(fieldTypeNumbers[type]);
       out.number(array ? length : 0);
     }
   }

@@ -3,6 +3,7 @@ import { defaultKernelLimits, type KernelLimits } from '../ir/limits.js';
 import type { Field, Program } from '../ir/program.js';
 import type { CallEvent, RecordedFunction } from '../ir/recording.js';
 import { Expr } from '../language/expr.js';
+import { lowerings } from '../language/lowered/lowerings.js';
 import { type Buffers, declareKernel, type Fields, type Kernel } from '../language/signature.js';
 import { encodedName, type StdCall } from '../language/std-function.js';
 import { Trace, withTrace } from '../language/trace.js';
@@ -144,7 +145,7 @@ function knownFunctions(
  * or if its body has more values than `maxNodes`.
  */
 function recordFunction(call: StdCall, types: readonly Scalar[], maxNodes: number): RecordedFunction | undefined {
-  const trace = new Trace(call.definition.name, 'items', new Set(), { isRecording: true, maxNodes });
+  const trace = new Trace(call.definition.name, 'items', new Set(), { lowerings, isRecording: true, maxNodes });
   let events: readonly unknown[];
   try {
     events = withTrace(trace, () =>

@@ -1,7 +1,7 @@
 import type { PureOp } from '../ir/ops.js';
 import type { AtomicOp, LeafOp } from '../ir/program.js';
 import type { RecordedBuffer, TraceEvent } from '../ir/recording.js';
-import type { Scalar } from '../language/types.js';
+import type { Scalar, Type } from '../language/types.js';
 
 /**
  * The numbers of the format, version 1. A number keeps its meaning for ever: additions take new ones, and what is removed
@@ -20,12 +20,16 @@ export const knownFeatures = Object.values(Feature).reduce((all, bit) => all | b
 
 export const typeNumbers: Readonly<Record<Scalar, number>> = { u32: 0, i32: 1, u64: 2, f32: 3, f64: 4, bool: 5 };
 
+/** Types of values that cross a kernel's border. */
+export const fieldTypeNumbers: Readonly<Record<Type, number>> = { ...typeNumbers, i64: 6, f16: 18 };
+
 export const bufferTypeNumbers: Readonly<Record<RecordedBuffer['type'], number>> = {
   u32: 0,
   i32: 1,
   u64: 2,
   f32: 3,
   f64: 4,
+  i64: 6,
   u8: 16,
   u16: 17,
   f16: 18,

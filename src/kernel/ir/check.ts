@@ -1,5 +1,5 @@
 import { MillraceError } from '../error.js';
-import { bytesOf, type Scalar } from '../language/types.js';
+import { bytesOf, type Scalar, scalarOf } from '../language/types.js';
 import { operandType, resultType, rowOf, typeSets } from './ops.js';
 import {
   type AtomicOp,
@@ -203,7 +203,7 @@ const countProblem = ({ count, index }: { readonly count: Node; readonly index: 
 /** After `withRing` there is no `emit`. */
 function hitProblem({ hit }: Program, statement: Statement): string | undefined {
   if (statement.kind !== 'emit') return undefined;
-  const types = hit.flatMap(({ type, length }) => Array<Scalar>(length).fill(type));
+  const types = hit.flatMap(({ type, length }) => Array<Scalar>(length).fill(scalarOf(type)));
   const fits =
     types.length > 0 &&
     types.length === statement.values.length &&

@@ -1,12 +1,12 @@
 import { MillraceError } from '../error.js';
 import {
-  type Float,
   fromWords,
   type Integer,
   isFloat,
   type Scalar,
   toWords,
   type Value,
+  type WideFloat,
   wrap,
 } from '../language/types.js';
 import { fusedMultiplyAdd, round } from './fused-multiply-add.js';
@@ -33,14 +33,14 @@ export function evaluate(node: Node, args: readonly Value[]): Value {
   }
   if (!big) return throwUndefined(node);
   const result = big(BigInt(a), BigInt(b), BigInt(c), BigInt(d), type === 'u64' ? 64n : 32n, node);
-  return node.type === 'bool' ? (result & 1n) === 1n : wrap(node.type as Integer, result);
+  return node.type === 'bool' ? (result & 1n) === 1n : wrap(node.type as Integer & Scalar, result);
 }
 
 interface Meaning {
   /** For all types, on values as they are. */
   readonly any?: (a: Value, b: Value, c: Value, node: Node) => Value;
   /** For floats. The result is rounded to an f32 if that is the type. */
-  readonly float?: (a: number, b: number, c: number, type: Float) => number;
+  readonly float?: (a: number, b: number, c: number, type: WideFloat) => number;
   /** For integers of any width. Bits beyond the width are dropped. */
   readonly big?: (a: bigint, b: bigint, c: bigint, d: bigint, width: bigint, node: Node) => bigint;
   /** The same for u32, i32 and bool, for which bigints would be slow. */

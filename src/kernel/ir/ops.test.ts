@@ -134,7 +134,7 @@ describe('docs/language.md', () => {
     numeric: 'numbers',
     integer: 'integers',
     unsigned: 'u32, u64',
-    signed: 'i32, floats',
+    signed: 'i32, i64, floats',
     float: 'floats',
     bitwise: 'integers, bool',
     u32: 'u32',

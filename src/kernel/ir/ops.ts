@@ -1,4 +1,4 @@
-import type { Float, Integer, Numeric, Scalar, Signed, Unsigned } from '../language/types.js';
+import type { Float, Integer, Numeric, Scalar, Signed, Type, Unsigned } from '../language/types.js';
 
 /**
  * The table of operations: types, class, algebraic rules, C operator. The checker, the methods of `Expr`, the simplifier,
@@ -48,9 +48,9 @@ export const operationClasses = [
 /** Classes of operations, as processors distinguish them. */
 export type OperationClass = (typeof operationClasses)[number];
 
-/** Sets of types that operations accept. */
+/** Sets of types that operations accept in the language. */
 export interface TypeSets {
-  readonly any: Scalar;
+  readonly any: Type;
   readonly numeric: Numeric;
   readonly integer: Integer;
   readonly unsigned: Unsigned;
@@ -62,7 +62,8 @@ export interface TypeSets {
   readonly bool: 'bool';
 }
 
-export const typeSets: { readonly [S in keyof TypeSets]: readonly TypeSets[S][] } = {
+/** The types of a program in these sets: without those that tracing lowers. */
+export const typeSets: { readonly [S in keyof TypeSets]: readonly (TypeSets[S] & Scalar)[] } = {
   any: ['u32', 'i32', 'u64', 'f32', 'f64', 'bool'],
   numeric: ['u32', 'i32', 'u64', 'f32', 'f64'],
   integer: ['u32', 'i32', 'u64'],
@@ -73,6 +74,17 @@ export const typeSets: { readonly [S in keyof TypeSets]: readonly TypeSets[S][] 
   u32: ['u32'],
   u64: ['u64'],
   bool: ['bool'],
+};
+
+/** The types of the language in these sets. */
+export const languageSets: { readonly [S in keyof TypeSets]: readonly TypeSets[S][] } = {
+  ...typeSets,
+  any: [...typeSets.any, 'i64', 'f16'],
+  numeric: [...typeSets.numeric, 'i64', 'f16'],
+  integer: [...typeSets.integer, 'i64'],
+  signed: [...typeSets.signed, 'i64', 'f16'],
+  float: [...typeSets.float, 'f16'],
+  bitwise: [...typeSets.bitwise, 'i64'],
 };
 
 const binary = { args: ['T', 'T'], result: 'T', method: true } as const;

@@ -1,4 +1,4 @@
-import { fromWords, type Scalar, type Value } from '../language/types.js';
+import { fromWords, type Type, type Value } from '../language/types.js';
 
 /**
  * What kernels print is collected in a buffer, which a kernel that prints has after its own. Word 0 counts the calls. A record
@@ -14,7 +14,7 @@ export const PRINT_BYTES = 4 * (PRINT_HEADER_WORDS + MAX_PRINTS * PRINT_RECORD_W
 /** A call of `print` in the source of a kernel. */
 export interface PrintCall {
   readonly label: string;
-  readonly type: Scalar;
+  readonly type: Type;
   /** `file:line:column` */
   readonly line: string;
 }

@@ -1,5 +1,5 @@
 import type { Origin } from '../language/origin.js';
-import type { Scalar, Value } from '../language/types.js';
+import type { Scalar, Type, Value } from '../language/types.js';
 import type { PureOp } from './ops.js';
 import type { PrintCall } from './prints.js';
 
@@ -209,7 +209,7 @@ export const SUM_PARTIALS = 256;
 /** A named value, or `length` of them, in a signature. */
 export interface Field {
   readonly name: string;
-  readonly type: Scalar;
+  readonly type: Type;
   readonly length: number;
   /** Declared as `[type, n]`: an array even if n is 1. */
   readonly array: boolean;

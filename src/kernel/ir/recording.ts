@@ -1,6 +1,6 @@
 import { MillraceError } from '../error.js';
 import type { Origin } from '../language/origin.js';
-import { isPacked, type Packed, type Scalar } from '../language/types.js';
+import { isPacked, type Packed, scalarOf, type Type } from '../language/types.js';
 import type { BufferDecl, BufferKind, Field, Node, Program, Statement, TableDecl } from './program.js';
 
 /**
@@ -25,13 +25,13 @@ export interface Recording {
 export interface RecordedBuffer {
   readonly name: string;
   readonly kind: Exclude<BufferKind, 'near' | 'array'>;
-  readonly type: Exclude<Scalar, 'bool'> | Packed;
+  readonly type: Exclude<Type, 'bool'> | Packed;
 }
 
 /** Returns how a declared buffer is accessed. Packed elements are parts of words, in which other items may store too. */
 export function storedAs({ kind, type }: Pick<RecordedBuffer, 'kind' | 'type'>): Pick<BufferDecl, 'kind' | 'type'> {
-  if (!isPacked(type)) return { kind, type };
-  return { kind: kind === 'rw' ? 'atomic' : kind, type: 'u32' };
+  if (isPacked(type) || type === 'f16') return { kind: kind === 'rw' ? 'atomic' : kind, type: 'u32' };
+  return { kind, type: scalarOf(type) };
 }
 
 /** One form of the body. A body that asks which native bodies its target has has a form for each set of answers. */

@@ -1,13 +1,13 @@
-import type { BufferDecl, Place } from '../ir/program.js';
+import type { BufferDecl, Node, Place } from '../ir/program.js';
 import { Expr, type ExprLike, operand } from './expr.js';
 import { currentTrace, Traced } from './trace.js';
-import type { Numeric, Scalar } from './types.js';
+import { type Scalar, scalarOf, type Type } from './types.js';
 
 /**
  * An array that belongs to one item and is indexed at run time. Like a cell, it can be used in the block that made it and in
  * blocks inside it. A value that was read does not change when the element is set afterwards.
  */
-export class ItemArray<T extends Scalar> extends Traced {
+export class ItemArray<T extends Type> extends Traced {
   readonly type: T;
   readonly length: number;
   readonly #array: BufferDecl;
@@ -28,7 +28,7 @@ export class ItemArray<T extends Scalar> extends Traced {
     const place = this.#place(index, 'get');
     const result = trace.local(this.#array.type);
     trace.add({ kind: 'load', place, results: [result] });
-    return fromElement(this.type, new Expr(this.#array.type, result));
+    return fromElement(this.type, result);
   }
 
   set(index: ExprLike<'u32'>, value: ExprLike<T>): void {
@@ -58,7 +58,7 @@ export class ItemArray<T extends Scalar> extends Traced {
  * Makes an array of `length` zeros (false for bools), or of the given values. It costs registers if all its indices are
  * known while tracing, local memory otherwise.
  */
-export function array<T extends Scalar>(type: T, content: number | readonly ExprLike<T>[]): ItemArray<T> {
+export function array<T extends Type>(type: T, content: number | readonly ExprLike<T>[]): ItemArray<T> {
   const trace = currentTrace();
   const length = typeof content === 'number' ? content : content.length;
   if (!Number.isInteger(length) || length < 1) {
@@ -74,9 +74,9 @@ export function array<T extends Scalar>(type: T, content: number | readonly Expr
 }
 
 /** The type in memory: a bool is a word. */
-const elementType = (type: Scalar): Numeric => (type === 'bool' ? 'u32' : type);
+const elementType = (type: Type): Exclude<Scalar, 'bool'> => (type === 'bool' ? 'u32' : scalarOf(type));
 
-const toElement = (value: Expr<Scalar>): Expr<Scalar> => (value.type === 'bool' ? value.to('u32') : value);
+const toElement = (value: Expr<Type>): Expr<Type> => (value.type === 'bool' ? value.to('u32') : value);
 
-const fromElement = <T extends Scalar>(type: T, element: Expr<Numeric>): Expr<T> =>
-  (type === 'bool' ? (element as Expr<'u32'>).ne(0) : element) as Expr<Scalar> as Expr<T>;
+const fromElement = <T extends Type>(type: T, element: Node): Expr<T> =>
+  type === 'bool' ? (new Expr('u32', element).ne(0) as Expr<Type> as Expr<T>) : new Expr(type, element);

@@ -3,7 +3,7 @@ import { Expr, type ExprLike, operand } from './expr.js';
 import { select } from './operations.js';
 import type { PackedBuffer, RwPackedBuffer } from './packed-buffers.js';
 import { currentTrace, Traced } from './trace.js';
-import { bytesOf, type Numeric, type Packed, type Unsigned } from './types.js';
+import { bytesOf, type Numeric, type Packed, type Type, type Unsigned } from './types.js';
 
 /** A buffer's declaration in a signature. */
 export interface ReadSpec<T extends Numeric | Packed = Numeric | Packed> {
@@ -68,21 +68,24 @@ export class View extends Traced {
     return { buffer: this.decl, base: this.base.node, index: node };
   }
 
-  protected sliceBase(firstQuad: ExprLike<'u32'> | ExprLike<'u64'>): Expr<'u64'> {
+  protected sliceBase(firstQuad: ExprLike<'u32'> | ExprLike<'u64'>, base = this.base): Expr<'u64'> {
     const quad =
       firstQuad instanceof Expr && firstQuad.type === 'u32'
         ? (firstQuad as Expr<'u32'>).to('u64')
         : operand('u64', firstQuad as ExprLike<'u64'>);
     // Takes a snapshot of a cell: the view does not move if the cell is set afterwards.
-    return this.base ? this.base.add(quad) : new Expr('u64', quad.node);
+    return base ? base.add(quad) : new Expr('u64', quad.node);
   }
 
-  /** Returns the number of elements from the view's start on, at most 2^32 − 1. `parts` is the number of parts of each. */
-  protected elementCount(parts = 1): Expr<'u32'> {
+  /**
+   * Returns the number of elements from the view's start on, at most 2^32 − 1. `parts` is the number of parts of each, which
+   * are counted; the view may start at a quad of these instead.
+   */
+  protected elementCount(parts = 1, start?: Expr<'u64'>): Expr<'u32'> {
     const { slot, type } = this.decl;
     const whole = new Expr('u64', currentTrace().leaf('length', 'u64', { field: slot, element: bytesOf[type] }));
-    const count = this.base ? remaining(whole, this.base) : whole;
-    const all = count.mul(parts);
+    const count = this.base && !start ? remaining(whole, this.base) : whole;
+    const all = start ? remaining(count.mul(parts), start) : count.mul(parts);
     return select(all.hi.eq(0), all.lo, 0xffff_ffff);
   }
 
@@ -119,8 +122,11 @@ function remaining(whole: Expr<'u64'>, quad: Expr<'u64'>): Expr<'u64'> {
 }
 
 class TypedView<T extends Numeric> extends View {
-  get type(): T {
-    return this.decl.type as T;
+  readonly type: T;
+
+  constructor(decl: BufferDecl, base?: Expr<'u64'>, type: Type = decl.type) {
+    super(decl, base);
+    this.type = type as T;
   }
 
   /** The number of elements of the buffer that is bound, at most 2^32 − 1. It is known when a launch is made. */
@@ -142,10 +148,10 @@ class TypedView<T extends Numeric> extends View {
     currentTrace().add({ kind: 'prefetch', place: this.place(quad) });
   }
 
-  private load(index: ExprLike<'u32'>, count: 1 | 4): Expr<T>[] {
+  protected load(index: ExprLike<'u32'>, count: 1 | 4): Expr<T>[] {
     const trace = currentTrace();
     const place = this.place(index);
-    const results = Array.from({ length: count }, () => trace.local(this.type));
+    const results = Array.from({ length: count }, () => trace.local(this.decl.type));
     trace.add({ kind: 'load', place, results });
     return results.map((node) => new Expr(this.type, node));
   }
@@ -157,27 +163,27 @@ export class ReadBuffer<T extends Numeric> extends TypedView<T> {
    * indices.
    */
   slice(firstQuad: ExprLike<'u32'> | ExprLike<'u64'>): ReadBuffer<T> {
-    return new ReadBuffer(this.decl, this.sliceBase(firstQuad));
+    return new ReadBuffer(this.decl, this.sliceBase(firstQuad), this.type);
   }
 }
 
 export class RwBuffer<T extends Numeric> extends TypedView<T> {
   slice(firstQuad: ExprLike<'u32'> | ExprLike<'u64'>): RwBuffer<T> {
-    return new RwBuffer(this.decl, this.sliceBase(firstQuad));
+    return new RwBuffer(this.decl, this.sliceBase(firstQuad), this.type);
   }
 
   set(index: ExprLike<'u32'>, value: ExprLike<T>): void {
-    this.#store(index, [value]);
+    this.store(index, [value]);
   }
 
   set4(quad: ExprLike<'u32'>, values: readonly ExprLike<T>[]): void {
     if (values.length !== 4) {
       throw currentTrace().error('kernel-value', `set4 takes four values, not ${values.length}`, 'pad the quad');
     }
-    this.#store(quad, values);
+    this.store(quad, values);
   }
 
-  #store(index: ExprLike<'u32'>, values: readonly ExprLike<T>[]): void {
+  protected store(index: ExprLike<'u32'>, values: readonly ExprLike<T>[]): void {
     const trace = currentTrace();
     const nodes = values.map((value) => operand(this.type, value).node);
     for (const node of nodes) trace.checkUse(node);

@@ -2,10 +2,10 @@ import type { CellDecl as CellNode, Node, TableDecl as TableNode } from '../ir/p
 import { Expr, type ExprLike, make, operand } from './expr.js';
 import { callers } from './origin.js';
 import { currentTrace, Traced } from './trace.js';
-import type { Scalar } from './types.js';
+import { scalarOf, type Type } from './types.js';
 
 /** A mutable variable. Using it takes a snapshot: the value does not change when the cell is set afterwards. */
-export class Cell<T extends Scalar> extends Expr<T> {
+export class Cell<T extends Type> extends Expr<T> {
   readonly #cell: CellNode;
 
   constructor(type: T, cell: CellNode) {
@@ -20,7 +20,7 @@ export class Cell<T extends Scalar> extends Expr<T> {
   override get node(): Node {
     const trace = currentTrace();
     trace.checkCellUse(this.#cell);
-    const result = trace.local(this.type);
+    const result = trace.local(scalarOf(this.type));
     trace.add({ kind: 'get', cell: this.#cell, result });
     return result;
   }
@@ -39,14 +39,14 @@ export class Cell<T extends Scalar> extends Expr<T> {
   }
 }
 
-export function cell<T extends Scalar>(type: T, value: ExprLike<T>): Cell<T> {
+export function cell<T extends Type>(type: T, value: ExprLike<T>): Cell<T> {
   const trace = currentTrace();
   const node = operand(type, value).node;
   trace.checkUse(node);
-  return new Cell(type, trace.cell(type, node));
+  return new Cell(type, trace.cell(scalarOf(type), node));
 }
 
-export function cells<T extends Scalar>(type: T, values: readonly ExprLike<T>[]): Cell<T>[] {
+export function cells<T extends Type>(type: T, values: readonly ExprLike<T>[]): Cell<T>[] {
   return values.map((value) => cell(type, value));
 }
 
@@ -142,7 +142,7 @@ export function returnItem(): void {
 }
 
 /** A read-only table of constants or job values, looked up by a varying index. The target decides where it is stored. */
-export class Table<T extends Scalar> extends Traced {
+export class Table<T extends Type> extends Traced {
   readonly type: T;
   readonly length: number;
   readonly #table: TableNode;
@@ -171,10 +171,10 @@ export class Table<T extends Scalar> extends Traced {
   }
 }
 
-export function table<T extends Exclude<Scalar, 'bool'>>(type: T, values: readonly ExprLike<T>[]): Table<T> {
+export function table<T extends Exclude<Type, 'bool'>>(type: T, values: readonly ExprLike<T>[]): Table<T> {
   const trace = currentTrace();
   const nodes = values.map((value) => operand(type, value).node);
   for (const node of nodes) trace.checkUse(node);
   if (nodes.length === 0) throw trace.error('kernel-value', 'a table needs at least one value', 'leave it out');
-  return new Table(type, trace.table(type, nodes));
+  return new Table(type, trace.table(scalarOf(type), nodes));
 }

@@ -1,4 +1,5 @@
 import { expectTypeOf, test } from 'vitest';
+import { exp } from '../std/math/exp.js';
 import { array } from './array.js';
 import { atomic, type ReadSpec, type RwSpec, read, rw } from './buffers.js';
 import { cell, when } from './control.js';
@@ -6,7 +7,7 @@ import { type Expr, lit } from './expr.js';
 import { items } from './items.js';
 import { fma, mix, mulHi, select } from './operations.js';
 import { tiles } from './tiles.js';
-import { type Float, f32, f64, i32, u8, u32, u64 } from './types.js';
+import { type Float, f16, f32, f64, i32, i64, u8, u32, u64 } from './types.js';
 
 // Code that TypeScript itself must reject. Nothing here runs.
 declare const word: Expr<'u32'>;
@@ -116,6 +117,36 @@ test('a kernel can be generic over its float type', () => {
       once(() => buffers.y.set(tile, total.sqrt()));
     });
   norm('f64');
+  square('f16');
+  norm('f16');
+});
+
+test('i64 and f16 are types of their own', () => {
+  expectTypeOf(wide.to(i64)).toEqualTypeOf<Expr<'i64'>>();
+  expectTypeOf(lit(i64, -1).shr(3).abs()).toEqualTypeOf<Expr<'i64'>>();
+  expectTypeOf(lit(f16, 0.5).sqrt().to(f32)).toEqualTypeOf<Expr<'f32'>>();
+  expectTypeOf(exp(lit(f16, 0.5))).toEqualTypeOf<Expr<'f16'>>();
+  // @ts-expect-error an i64 does not add to a u64
+  wide.add(lit(i64, 1));
+  // @ts-expect-error it has no words: write bits(u64)
+  mulHi(lit(i64, 1), 2);
+  // @ts-expect-error an f32 does not add to an f16
+  lit(f16, 1).add(real);
+  // @ts-expect-error an i64 has no square root
+  lit(i64, 4).sqrt();
+  items(
+    'lowered',
+    { job: { at: i64 }, buffers: { x: read(i64), y: rw(f16) }, hit: { n: i64 } },
+    ({ buffers, job, emit }) => {
+      expectTypeOf(buffers.x.at(0)).toEqualTypeOf<Expr<'i64'>>();
+      expectTypeOf(buffers.y.at(0)).toEqualTypeOf<Expr<'f16'>>();
+      emit({ n: job.at });
+      // @ts-expect-error a u64 is no i64
+      emit({ n: wide });
+      // @ts-expect-error an f32 is rounded by to(f16)
+      buffers.y.set(0, real);
+    },
+  );
 });
 
 test('an array has elements of one type', () => {

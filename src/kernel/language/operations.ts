@@ -1,10 +1,10 @@
 import { apply, type Expr, type ExprLike, lit, operand, typeError } from './expr.js';
-import type { Float, Numeric, Scalar, Unsigned } from './types.js';
+import type { Float, Numeric, Type, Unsigned } from './types.js';
 
 /** Returns `yes` if the condition holds, else `no`. Both are computed. One of the two may be a literal. */
-export function select<T extends Scalar>(condition: Expr<'bool'>, yes: Expr<T>, no: ExprLike<NoInfer<T>>): Expr<T>;
-export function select<T extends Scalar>(condition: Expr<'bool'>, yes: ExprLike<NoInfer<T>>, no: Expr<T>): Expr<T>;
-export function select<T extends Scalar>(condition: Expr<'bool'>, yes: ExprLike<T>, no: ExprLike<T>): Expr<T> {
+export function select<T extends Type>(condition: Expr<'bool'>, yes: Expr<T>, no: ExprLike<NoInfer<T>>): Expr<T>;
+export function select<T extends Type>(condition: Expr<'bool'>, yes: ExprLike<NoInfer<T>>, no: Expr<T>): Expr<T>;
+export function select<T extends Type>(condition: Expr<'bool'>, yes: ExprLike<T>, no: ExprLike<T>): Expr<T> {
   return apply('select', condition, yes, no);
 }
 

@@ -13,10 +13,10 @@ const floatOf = (bits: number): number => {
 };
 
 const widen = items('widen', { buffers: { x: read(f16), y: rw(f32) } }, ({ item, buffers }) => {
-  buffers.y.set(item, buffers.x.at(item));
+  buffers.y.set(item, buffers.x.at(item).to(f32));
 });
 const narrow = items('narrow', { buffers: { x: read(f32), y: rw(f16) } }, ({ item, buffers }) => {
-  buffers.y.set(item, buffers.x.at(item));
+  buffers.y.set(item, buffers.x.at(item).to(f16));
 });
 
 /** Each value of f16, or in the short tier every 31st with both ends of each exponent's range. */

@@ -1,10 +1,6 @@
-import { floatOfHalf, halfOfFloat } from '../std/number/half.js';
 import { AtomicBuffer, ReadBuffer, View } from './buffers.js';
 import { Expr, type ExprLike, lit, operand } from './expr.js';
 import type { Packed } from './types.js';
-
-/** The type of an element's value: floats of 16 bits are computed with as f32. */
-export type PackedValue<P extends Packed> = P extends 'f16' ? 'f32' : 'u32';
 
 /** Elements of 8 or 16 bits in words: element i is in word i / n, from its lowest bits on, if a word has n of them. */
 export class PackedBuffer<P extends Packed> extends View {
@@ -24,10 +20,9 @@ export class PackedBuffer<P extends Packed> extends View {
     return this.elementCount(32 / PACKED_BITS[this.#type]);
   }
 
-  at(index: ExprLike<'u32'>): Expr<PackedValue<P>> {
+  at(index: ExprLike<'u32'>): Expr<'u32'> {
     const at = snapshot(index);
-    const bits = this.#load(this.wordOf(at)).shr(this.shiftOf(at)).and(this.mask);
-    return (this.#type === 'f16' ? floatOfHalf(bits) : bits) as Expr<PackedValue<P>>;
+    return this.#load(this.wordOf(at)).shr(this.shiftOf(at)).and(this.mask);
   }
 
   /** Returns the buffer from a quad of words (16 bytes) on. */
@@ -65,12 +60,9 @@ export class RwPackedBuffer<P extends Packed> extends PackedBuffer<P> {
     return new RwPackedBuffer(this.decl, this.type, this.sliceBase(firstQuad));
   }
 
-  /** Stores the low bits of an integer, or a float rounded to the nearest of 16 bits, ties to even. */
-  set(index: ExprLike<'u32'>, value: ExprLike<PackedValue<P>>): void {
-    const bits =
-      this.type === 'f16'
-        ? halfOfFloat(operand('f32', value as ExprLike<'f32'>))
-        : operand('u32', value as ExprLike<'u32'>);
+  /** Stores the low bits of an integer. */
+  set(index: ExprLike<'u32'>, value: ExprLike<'u32'>): void {
+    const bits = operand('u32', value);
     const at = snapshot(index);
     const [word, shift] = [this.wordOf(at), this.shiftOf(at)];
     // Other items may store in the same word at the same time.
@@ -79,4 +71,4 @@ export class RwPackedBuffer<P extends Packed> extends PackedBuffer<P> {
   }
 }
 
-const PACKED_BITS: Readonly<Record<Packed, 8 | 16>> = { u8: 8, u16: 16, f16: 16 };
+const PACKED_BITS: Readonly<Record<Packed, 8 | 16>> = { u8: 8, u16: 16 };

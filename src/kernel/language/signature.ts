@@ -8,14 +8,16 @@ import { unusedBools } from '../ir/unused.js';
 import { rowAndColumn } from '../std/number/div-mod.js';
 import { AtomicBuffer, type BufferOf, type BufferSpec, ReadBuffer, RwBuffer } from './buffers.js';
 import { Expr, type ExprLike, operand } from './expr.js';
+import { HalfBuffer, RwHalfBuffer } from './lowered/half-buffers.js';
+import { lowerings } from './lowered/lowerings.js';
 import { u64Of } from './operations.js';
 import { callers } from './origin.js';
 import { PackedBuffer, RwPackedBuffer } from './packed-buffers.js';
 import { Trace, withTrace } from './trace.js';
-import { isPacked, type Scalar } from './types.js';
+import { isPacked, scalarOf, type Type } from './types.js';
 
 /** Named values: a type, or `[type, n]` for n of them. */
-export type Fields = Readonly<Record<string, Scalar | readonly [Scalar, number]>>;
+export type Fields = Readonly<Record<string, Type | readonly [Type, number]>>;
 export type Buffers = Readonly<Record<string, BufferSpec>>;
 
 /** A tuple of N if N is a small literal, else an array. */
@@ -29,17 +31,17 @@ type TupleOf<T, N extends number, Had extends readonly T[] = []> = number extend
 
 /** Traced values of declared fields. */
 export type TracedFields<F extends Fields> = {
-  readonly [K in keyof F]: F[K] extends readonly [infer T extends Scalar, infer N extends number]
+  readonly [K in keyof F]: F[K] extends readonly [infer T extends Type, infer N extends number]
     ? TupleOf<Expr<T>, N>
-    : F[K] extends Scalar
+    : F[K] extends Type
       ? Expr<F[K]>
       : never;
 };
 /** The argument of `emit` for declared fields. */
 export type HitValues<F extends Fields> = {
-  readonly [K in keyof F]: F[K] extends readonly [infer T extends Scalar, number]
+  readonly [K in keyof F]: F[K] extends readonly [infer T extends Type, number]
     ? readonly ExprLike<T>[]
-    : F[K] extends Scalar
+    : F[K] extends Type
       ? ExprLike<F[K]>
       : never;
 };
@@ -154,7 +156,7 @@ export function declareKernel<J extends Fields, C extends Fields, B extends Buff
     hit,
     buffers,
     trace(natives: ReadonlySet<string>, run: (trace: Trace) => void): Program {
-      const trace = new Trace(name, kind, natives, { bufferCount: buffers.length });
+      const trace = new Trace(name, kind, natives, { lowerings, bufferCount: buffers.length });
       const body = blockOf(trace, run);
       const { tables, near, printBuffer } = trace;
       const all = printBuffer ? [...buffers, printBuffer] : buffers;
@@ -174,7 +176,9 @@ export function declareKernel<J extends Fields, C extends Fields, B extends Buff
         hit,
         buffers: buffers.map(({ name: buffer }, i) => ({ name: buffer, ...(specs[i] as BufferSpec) })),
         ...(signature.lanes === undefined ? {} : { lanes: signature.lanes }),
-        bodies: recordBodies((natives) => blockOf(new Trace(name, kind, natives, { isRecording: true }), run)),
+        bodies: recordBodies((natives) =>
+          blockOf(new Trace(name, kind, natives, { lowerings, isRecording: true }), run),
+        ),
         hasOrigins: true,
       };
     },
@@ -229,33 +233,37 @@ function bufferDecls(buffers: Buffers): BufferDecl[] {
 }
 
 function bufferView(decl: BufferDecl, spec: BufferSpec | undefined): unknown {
-  if (spec && isPacked(spec.type))
-    return spec.kind === 'rw' ? new RwPackedBuffer(decl, spec.type) : new PackedBuffer(decl, spec.type);
-  if (decl.kind === 'atomic') return new AtomicBuffer(decl);
-  return decl.kind === 'rw' ? new RwBuffer(decl) : new ReadBuffer(decl);
+  const { kind, type } = spec ?? decl;
+  if (isPacked(type)) return kind === 'rw' ? new RwPackedBuffer(decl, type) : new PackedBuffer(decl, type);
+  if (type === 'f16') return kind === 'rw' ? new RwHalfBuffer(decl) : new HalfBuffer(decl);
+  if (kind === 'atomic') return new AtomicBuffer(decl);
+  return kind === 'rw' ? new RwBuffer(decl, undefined, type) : new ReadBuffer(decl, undefined, type);
 }
 
 function tracedFields(
   trace: Trace,
   op: 'job' | 'chunk',
   fields: readonly Field[],
-): Record<string, Expr<Scalar> | Expr<Scalar>[]> {
+): Record<string, Expr<Type> | Expr<Type>[]> {
   return Object.fromEntries(
     fields.map((field, index) => {
-      const values = Array.from(
-        { length: field.length },
-        (_, element) => new Expr(field.type, trace.leaf(op, field.type, { field: index, element })),
+      const values = Array.from({ length: field.length }, (_, element) =>
+        fieldValue(field.type, trace.leaf(op, scalarOf(field.type), { field: index, element })),
       );
-      return [field.name, field.array ? values : (values[0] as Expr<Scalar>)];
+      return [field.name, field.array ? values : (values[0] as Expr<Type>)];
     }),
   );
 }
+
+/** Whoever launches a kernel may give any f32 for an f16. */
+const fieldValue = (type: Type, leaf: Node): Expr<Type> =>
+  type === 'f16' ? new Expr('f32', leaf).to(type) : new Expr(type, leaf);
 
 function emit(trace: Trace, fields: readonly Field[], values: Record<string, unknown>): void {
   const nodes: Node[] = [];
   for (const field of fields) {
     const entry = Object.hasOwn(values, field.name) ? values[field.name] : undefined;
-    const list = (field.array ? entry : [entry]) as readonly ExprLike<Scalar>[];
+    const list = (field.array ? entry : [entry]) as readonly ExprLike<Type>[];
     if (!Array.isArray(list) || list.length !== field.length || list.includes(undefined as never)) {
       throw trace.error(
         'kernel-type',

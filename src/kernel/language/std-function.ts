@@ -2,7 +2,7 @@ import type { NativeShape, Node } from '../ir/program.js';
 import { ValueStage } from '../ir/program.js';
 import { Expr } from './expr.js';
 import { currentTrace } from './trace.js';
-import type { Scalar } from './types.js';
+import { scalarOf, type Type } from './types.js';
 
 /** A native body's key names the target's text and the instructions it needs: `c-shani`, `c-neon-sha`. */
 export interface NativeText {
@@ -20,9 +20,9 @@ export interface StdFunction {
   /** What the definition depends on besides its arguments: with the name it identifies the function in encoded kernels. */
   readonly parameters?: string;
   /** Types of the results for given arguments. */
-  results(args: readonly Expr<Scalar>[]): readonly Scalar[];
+  results(args: readonly Expr<Type>[]): readonly Type[];
   /** The definition, in terms of the language. */
-  generic(...args: Expr<Scalar>[]): Expr<Scalar>[];
+  generic(...args: Expr<Type>[]): Expr<Type>[];
   /** Native text per target. In a gang, the text gets the names of all lanes' values and may interleave them. */
   readonly native?: Readonly<Record<string, NativeText>>;
 }
@@ -43,16 +43,16 @@ export const ROLLED_KEY = 'rolled';
 export const NARROW_KEY = 'narrow';
 
 /** True if a call is to be traced as a loop. What is known before the launch is not: the host computes it. */
-export const isRolled = ({ rolled }: RolledOption, args: readonly Expr<Scalar>[]): boolean =>
+export const isRolled = ({ rolled }: RolledOption, args: readonly Expr<Type>[]): boolean =>
   (rolled ?? currentTrace().natives.has(ROLLED_KEY)) && !areKnownEarly(args);
 
 /** True if all values are known before the launch. */
-export const areKnownEarly = (args: readonly Expr<Scalar>[]): boolean =>
+export const areKnownEarly = (args: readonly Expr<Type>[]): boolean =>
   args.every(({ node }) => node.stage < ValueStage.varying);
 
 /** A std function, called with traced values. */
 export interface StdCall {
-  (...args: Expr<Scalar>[]): Expr<Scalar>[];
+  (...args: Expr<Type>[]): Expr<Type>[];
   readonly definition: StdFunction;
 }
 
@@ -65,12 +65,12 @@ export const encodedName = ({ name, parameters }: StdFunction): string =>
  * known before the launch, its generic body is traced in place. In a recording it is a call.
  */
 export function std(definition: StdFunction): StdCall {
-  const call = (...args: Expr<Scalar>[]): Expr<Scalar>[] => {
+  const call = (...args: Expr<Type>[]): Expr<Type>[] => {
     const trace = currentTrace();
     const nodes = args.map((arg) => arg.node);
     const generic = () => trace.withCallerOrigin(() => definition.generic(...args));
     if (nodes.every((node) => node.stage < ValueStage.varying)) return generic();
-    if (trace.isRecording) return expressions(recordCall(definition, nodes));
+    if (trace.isRecording) return recordCall(definition, args, nodes);
     const key = nativeKeyOf(definition, trace.natives);
     const native = key === undefined ? undefined : definition.native?.[key];
     if (!native) return generic();
@@ -81,7 +81,8 @@ export function std(definition: StdFunction): StdCall {
       ...(native.lanes === undefined ? {} : { lanes: native.lanes }),
       ...(native.quads === undefined ? {} : { quads: native.quads }),
     };
-    return expressions(trace.native(body, nodes, definition.results(args)));
+    const types = definition.results(args);
+    return expressions(trace.native(body, nodes, types.map(scalarOf)), types);
   };
   return Object.assign(call, { definition });
 }
@@ -90,10 +91,19 @@ export function std(definition: StdFunction): StdCall {
 export const nativeKeyOf = (definition: StdFunction, natives: ReadonlySet<string>): string | undefined =>
   Object.keys(definition.native ?? {}).find((name) => natives.has(name));
 
-function recordCall(definition: StdFunction, args: readonly Node[]): Node[] {
+/** The recorded body has its parameters' types as the caller has them: a program knows scalars only. */
+function recordCall(definition: StdFunction, args: readonly Expr<Type>[], nodes: readonly Node[]): Expr<Type>[] {
   const trace = currentTrace();
-  const body = (params: readonly Node[]) => definition.generic(...expressions(params)).map((result) => result.node);
-  return trace.withCallerOrigin(() => trace.call(encodedName(definition), args, body));
+  const types = args.map(({ type }) => type);
+  let results: readonly Type[] = [];
+  const body = (params: readonly Node[]) => {
+    const made = definition.generic(...expressions(params, types));
+    results = made.map(({ type }) => type);
+    return made.map(({ node }) => node);
+  };
+  const made = trace.withCallerOrigin(() => trace.call(encodedName(definition), nodes, body));
+  return expressions(made, results);
 }
 
-const expressions = (nodes: readonly Node[]): Expr<Scalar>[] => nodes.map((node) => new Expr(node.type, node));
+const expressions = (nodes: readonly Node[], types: readonly Type[]): Expr<Type>[] =>
+  nodes.map((node, i) => new Expr(types[i] ?? node.type, node));

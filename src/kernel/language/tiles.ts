@@ -11,7 +11,7 @@ import {
   type Signature,
 } from './signature.js';
 import { currentTrace, type Trace } from './trace.js';
-import type { Numeric } from './types.js';
+import { type Numeric, scalarOf } from './types.js';
 
 /**
  * The operations of a tile. Code between regions is the same for the whole tile. Threads exist only inside `each`, `sum` and
@@ -51,9 +51,13 @@ export function tiles<
 
 /** A tile's array. It works like a buffer; `or` and `add` are for words that several threads may update. */
 export class Near<T extends Numeric> extends View {
-  get type(): T {
-    return this.decl.type as T;
+  readonly type: T;
+
+  constructor(decl: BufferDecl, type: T) {
+    super(decl);
+    this.type = type;
   }
+
   get length(): number {
     return this.decl.length ?? 0;
   }
@@ -61,7 +65,7 @@ export class Near<T extends Numeric> extends View {
   at(index: ExprLike<'u32'>): Expr<T> {
     const trace = currentTrace();
     const place = this.place(index);
-    const result = trace.local(this.type);
+    const result = trace.local(this.decl.type);
     trace.add({ kind: 'load', place, results: [result] });
     return new Expr(this.type, result);
   }
@@ -97,7 +101,7 @@ function tileOperations(trace: Trace) {
           'give a whole number of at least 1, known while tracing',
         );
       }
-      return new Near(trace.nearArray(type, length) as BufferDecl);
+      return new Near(trace.nearArray(scalarOf(type), length), type);
     },
     each(count: ExprLike<'u32'>, body: (i: Expr<'u32'>) => void): void {
       const node = checkedNode(count);
@@ -117,7 +121,8 @@ function tileOperations(trace: Trace) {
         term = operand(type, callers.callBlockBody(value, new Expr('u32', index))).node;
         trace.checkUse(term);
       });
-      const result = trace.local(type);
+      const scalar = scalarOf(type);
+      const result = trace.local(scalar);
       trace.add({
         kind: 'sum',
         count: node,
@@ -126,7 +131,8 @@ function tileOperations(trace: Trace) {
         value: term as unknown as Node,
         result,
       });
-      return new Expr(type, result);
+      // A sum of f16 is one of f32, rounded once at the end.
+      return type === 'f16' ? new Expr('f32', result).to(type) : new Expr(type, result);
     },
     scan(length: number, counts: Near<'u32'>): Expr<'u32'> {
       if (!Number.isInteger(length) || length < 1 || length > counts.length) {

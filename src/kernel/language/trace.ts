@@ -14,8 +14,9 @@ import {
   ValueStage,
 } from '../ir/program.js';
 import { isConstantTable, type RecordedFunction, type TraceEvent } from '../ir/recording.js';
+import type { Lowerings } from './expr.js';
 import { Origin } from './origin.js';
-import { bytesOf, type Scalar, type Value } from './types.js';
+import { bytesOf, type Scalar, type Type, type Value } from './types.js';
 
 /** WGSL's limit for the variables of a function, the smallest one of all targets. */
 const MAX_ARRAY_BYTES = 8192;
@@ -34,6 +35,8 @@ export class Trace {
   readonly natives: ReadonlySet<string>;
   /** True if the trace is a recording, which has calls of std functions instead of their bodies. */
   readonly isRecording: boolean;
+  /** How operations on types that programs do not have are traced. */
+  readonly lowerings: Lowerings;
   readonly #maxNodes: number;
   readonly #bufferCount: number;
   readonly #prints: PrintCall[] = [];
@@ -51,12 +54,13 @@ export class Trace {
     kernel: string,
     kind: Program['kind'],
     natives: ReadonlySet<string>,
-    { isRecording = false, maxNodes = Number.POSITIVE_INFINITY, bufferCount = 0 }: RecordingOptions = {},
+    { lowerings, isRecording = false, maxNodes = Number.POSITIVE_INFINITY, bufferCount = 0 }: TracingOptions,
   ) {
     this.kernel = kernel;
     this.kind = kind;
     this.natives = natives;
     this.isRecording = isRecording;
+    this.lowerings = lowerings;
     this.#maxNodes = maxNodes;
     this.#bufferCount = bufferCount;
   }
@@ -152,7 +156,7 @@ export class Trace {
   }
 
   /** Adds a call of `print`. Returns its number. */
-  addPrint(label: string, type: Scalar): { readonly buffer: BufferDecl; readonly call: number } {
+  addPrint(label: string, type: Type): { readonly buffer: BufferDecl; readonly call: number } {
     if (this.isRecording)
       throw this.error('kernel-control', 'a kernel that prints cannot be encoded', 'remove its calls of print()');
     const [slot, prints] = [this.#bufferCount, this.#prints];
@@ -408,7 +412,8 @@ export class Trace {
   }
 }
 
-interface RecordingOptions {
+interface TracingOptions {
+  readonly lowerings: Lowerings;
   readonly isRecording?: boolean;
   /** Values that the trace may have. */
   readonly maxNodes?: number;

@@ -1,23 +1,27 @@
-import { cell, cells, type Expr, loop, type Scalar, type Value, when, whileTrue } from '../../../kernel/index.js';
+import { cell, cells, type Expr, loop, type Type, type Value, when, whileTrue } from '../../../kernel/index.js';
 import type { Case } from '../case.js';
 import { dataOf } from '../rig.js';
 import { type Behaviour, behaviourCase, wordsOf } from '../streams/behaviour.js';
 
 /** Returns the words of a value in memory. */
-export const wordsIn = (type: Scalar, value: Value): number[] => [...new Uint32Array(dataOf(type, [value]).buffer)];
+export const wordsIn = (type: Type, value: Value): number[] =>
+  type === 'f16' ? [Number(dataOf(type, [value])[0])] : [...new Uint32Array(dataOf(type, [value]).buffer)];
 
-const first: Readonly<Record<Scalar, Value>> = {
+const first: Readonly<Record<Type, Value>> = {
   u32: 0xffffffff,
   i32: -5,
   u64: 2n ** 63n + 1n,
+  i64: -(2n ** 63n) + 5n,
+  f16: -2.5,
   f32: -0.5,
   f64: 1e300,
   bool: false,
 };
-const others: Readonly<Record<Exclude<Scalar, 'f32'>, Value>> = {
+const others: Readonly<Record<Exclude<Type, 'f32' | 'f16'>, Value>> = {
   u32: 0,
   i32: -(2 ** 31),
   u64: 2n ** 32n - 1n,
+  i64: -1n,
   f64: -5e-324,
   bool: true,
 };
@@ -117,26 +121,27 @@ const behaviours: readonly Behaviour[] = [
   },
   ofTypes('integers and bools', ['u32', 'i32', 'u64', 'bool']),
   { ...ofTypes('f32', ['f32']), needs: ['f32'] },
+  { ...ofTypes('i64 and f16', ['i64', 'f16']), needs: ['f32'] },
   { ...ofTypes('floats to the last bit', ['f32', 'f64'], 2 ** -149), needs: ['f64', 'exact-floats'] },
 ];
 
 /** Set under a branch and in a loop. */
-function ofTypes(what: string, types: readonly Scalar[], single = 1.25): Behaviour {
-  const second = { ...others, f32: single };
+function ofTypes(what: string, types: readonly Type[], single = 1.25): Behaviour {
+  const second = { ...others, f16: 1.25, f32: single };
   return {
     name: `${what}, set under a branch and in a loop`,
     body: ({ item }) => {
       const odd = item.and(1).eq(1);
       return types.flatMap((type) => {
-        const x = cell<Scalar>(type, first[type] as number);
+        const x = cell<Type>(type, first[type] as number);
         when(odd, () => x.set(second[type] as number));
-        loop(item.rem(3), (i) => when(i.eq(1), () => x.set(item.to(type) as Expr<Scalar>)));
+        loop(item.rem(3), (i) => when(i.eq(1), () => x.set(item.to(type) as Expr<Type>)));
         return wordsOf(x.get());
       });
     },
     expected: (i) =>
       types.flatMap((type) => {
-        const last: Value = type === 'bool' ? i !== 0 : type === 'u64' ? BigInt(i) : i;
+        const last: Value = type === 'bool' ? i !== 0 : type === 'u64' || type === 'i64' ? BigInt(i) : i;
         return wordsIn(type, i % 3 === 2 ? last : ((i % 2 === 1 ? second : first)[type] as Value));
       }),
   };

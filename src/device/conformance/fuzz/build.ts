@@ -20,9 +20,9 @@ import {
   read,
   returnItem,
   rw,
-  type Scalar,
   select,
   type Table,
+  type Type,
   table,
   tiles,
   type Unsigned,
@@ -89,18 +89,18 @@ function buffersOf(recipe: Recipe): Record<string, BufferSpec> {
 }
 
 interface BuildContext {
-  readonly job: Readonly<Record<`job-${Scalar}`, readonly Expr<Scalar>[]>> & { readonly hold: Expr<'u32'> };
-  readonly chunk: Readonly<Record<string, Expr<Scalar>>>;
+  readonly job: Readonly<Record<`job-${Type}`, readonly Expr<Type>[]>> & { readonly hold: Expr<'u32'> };
+  readonly chunk: Readonly<Record<string, Expr<Type>>>;
   readonly buffers: Readonly<Record<string, unknown>>;
   readonly item: Expr<'u32'>;
   readonly index: Expr<'u64'>;
-  emit(hit: Readonly<Record<string, Expr<Scalar>>>): void;
+  emit(hit: Readonly<Record<string, Expr<Type>>>): void;
 }
 
 interface Bindings {
-  readonly values: Map<number, Expr<Scalar>>;
-  readonly cells: Map<number, Cell<Scalar>>;
-  readonly arrays: Map<number, ItemArray<Scalar>>;
+  readonly values: Map<number, Expr<Type>>;
+  readonly cells: Map<number, Cell<Type>>;
+  readonly arrays: Map<number, ItemArray<Type>>;
   /** Cells and arrays from outside the region: they are only read in it. */
   readonly readOnlyCells?: ReadonlySet<number>;
 }
@@ -135,7 +135,7 @@ class Builder {
     });
     if (!tile) return;
     this.#tiles = new TileBuilder<Bindings>(recipe, tile, {
-      operand: <T extends Scalar>(type: T, operand: Operand, names: Bindings) =>
+      operand: <T extends Type>(type: T, operand: Operand, names: Bindings) =>
         this.#operand(type, operand, names) as Expr<T>,
       define: (id, value, names) => void names.values.set(id, value),
       traceAt: (position, steps, names, after) => this.#traceAt(position, steps, names, after),
@@ -175,9 +175,9 @@ class Builder {
   }
 
   #step(step: RecipeStep, names: Bindings): void {
-    const operandOf = <T extends Scalar>(type: T, operand: Operand): Expr<T> =>
+    const operandOf = <T extends Type>(type: T, operand: Operand): Expr<T> =>
       this.#operand(type, operand, names) as Expr<T>;
-    const define = (id: number, value: Expr<Scalar>) => names.values.set(id, value);
+    const define = (id: number, value: Expr<Type>) => names.values.set(id, value);
     if (isTileStep(step)) {
       this.#tiles?.step(step, names);
       return;
@@ -198,7 +198,7 @@ class Builder {
         );
       case 'loadQuad': {
         const view = input(step.type).slice(operandOf('u64', step.base).and(7n));
-        return void define(step.id, view.at4(operandOf('u32', step.index).and(7))[step.part] as Expr<Scalar>);
+        return void define(step.id, view.at4(operandOf('u32', step.index).and(7))[step.part] as Expr<Type>);
       }
       case 'byte':
         return void define(
@@ -231,7 +231,7 @@ class Builder {
         );
         return;
       case 'cell':
-        return void names.cells.set(step.id, cell<Scalar>(step.type, operandOf(step.type, step.value)));
+        return void names.cells.set(step.id, cell<Type>(step.type, operandOf(step.type, step.value)));
       case 'get':
         return void define(step.id, names.cells.get(step.cell)?.get() ?? this.#missing(step.type));
       case 'set':
@@ -239,7 +239,7 @@ class Builder {
         return;
       case 'array': {
         const values = step.values.map((value) => operandOf(step.type, value));
-        return void names.arrays.set(step.id, array<Scalar>(step.type, values.length > 0 ? values : step.length));
+        return void names.arrays.set(step.id, array<Type>(step.type, values.length > 0 ? values : step.length));
       }
       case 'arrayAt': {
         const from = names.arrays.get(step.array);
@@ -289,7 +289,7 @@ class Builder {
     step: Extract<RecipeStep, { kind: 'when' | 'choose' | 'loop' | 'while' | 'hold' | 'break' | 'return' }>,
     names: Bindings,
   ): void {
-    const operandOf = <T extends Scalar>(type: T, operand: Operand): Expr<T> =>
+    const operandOf = <T extends Type>(type: T, operand: Operand): Expr<T> =>
       this.#operand(type, operand, names) as Expr<T>;
     switch (step.kind) {
       case 'when': {
@@ -341,17 +341,17 @@ class Builder {
     }
   }
 
-  #operation(operation: Operation, args: readonly Operand[], names: Bindings): Expr<Scalar> {
+  #operation(operation: Operation, args: readonly Operand[], names: Bindings): Expr<Type> {
     const operands = operation.uses.map((slot, i) =>
       this.#operand(slotType(slot, operation.on), args[i] as Operand, names),
     );
     if (!operation.name.startsWith('bits.')) return operation.build(operands);
-    const [x] = operands as [Expr<Scalar>];
-    if (x.type !== 'f32' && x.type !== 'f64') return operation.build(operands);
+    const [x] = operands as [Expr<Type>];
+    if (x.type !== 'f16' && x.type !== 'f32' && x.type !== 'f64') return operation.build(operands);
     return operation.build([select(x.ne(x), lit(x.type, 0), x)]); // the bits of a NaN are unspecified
   }
 
-  #operand(type: Scalar, operand: Operand, names: Bindings): Expr<Scalar> {
+  #operand(type: Type, operand: Operand, names: Bindings): Expr<Type> {
     const { job, chunk } = this.#context;
     const { item, index } = this.#position;
     const ofJob = (at: number) => job[`job-${type}`]?.[at] ?? this.#missing(type);
@@ -372,7 +372,7 @@ class Builder {
   }
 
   /** Returns the replacement for a value that was removed from the recipe. */
-  #missing(type: Scalar): Expr<Scalar> {
+  #missing(type: Type): Expr<Type> {
     return lit(type, type === 'bool' ? true : 1);
   }
 }
@@ -387,15 +387,15 @@ const memoryWrites: ReadonlySet<RecipeStep['kind']> = new Set([
 ] as const);
 
 /** `access` within bounds: by wrapping the index, or only where it is inside. */
-function guarded<T extends Scalar>(
+function guarded<T extends Type>(
   type: T,
   index: Expr<'u32'>,
   length: number,
   guard: boolean,
-  access: (at: Expr<'u32'>) => Expr<Scalar>,
-): Expr<Scalar> {
+  access: (at: Expr<'u32'>) => Expr<Type>,
+): Expr<Type> {
   if (!guard) return access(index.rem(length));
-  const result = cell<Scalar>(type, type === 'bool' ? true : 1);
+  const result = cell<Type>(type, type === 'bool' ? true : 1);
   when(index.lt(length), () => result.set(access(index)));
   return result.get();
 }

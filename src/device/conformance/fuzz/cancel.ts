@@ -1,10 +1,10 @@
-import type { Kernel } from '../../../kernel/index.js';
+import type { Kernel, Type } from '../../../kernel/index.js';
 import type { Statement } from '../../../kernel/ir/program.js';
 import { floatingProgram } from '../../../kernel/passes/floating.js';
 import { makeGang } from '../../../kernel/passes/shape/gang.js';
 import { placeNodes } from '../../../kernel/passes/shape/place-nodes.js';
 import type { Device, DeviceProgram } from '../../device.js';
-import type { Data, LaunchOutcome } from '../rig.js';
+import { type Data, elementOf, type LaunchOutcome } from '../rig.js';
 import { runsGangs } from '../streams/behaviour.js';
 import { runGangWatched } from './gang-machine.js';
 import { SHARED_ATOMICS } from './recipe.js';
@@ -60,15 +60,17 @@ const isHold = (loop: Statement): boolean =>
 
 /** Returns the state of each item as text: its elements, its words of the tally, its hits. */
 function statesOf({ types }: Inputs, { buffers, ring }: Output, items: readonly number[]): string[] {
-  const part = (data: Data, from: number, count: number): string[] =>
-    Array.from(data.subarray(from, from + count) as ArrayLike<number | bigint>, (value) =>
-      Object.is(value, -0) ? '-0' : String(value),
-    );
+  const part = (type: Type, data: Data, from: number, count: number): string[] =>
+    Array.from({ length: count }, (_, i) => {
+      const value = elementOf(type, data, from + i);
+      return Object.is(value, -0) ? '-0' : String(value);
+    });
   const hits = recordsIn(ring, types, ring[0] ?? 0);
   return items.map((item) => {
     const elements = Object.entries(buffers).flatMap(([name, data]) => {
-      if (name.startsWith('own-')) return part(data, 4 * item, 4);
-      return name.startsWith('tally-') ? part(data, SHARED_ATOMICS.length + 2 * item, 2) : [];
+      const type = name.split('-')[1] as Type;
+      if (name.startsWith('own-')) return part(type, data, 4 * item, 4);
+      return name.startsWith('tally-') ? part(type, data, SHARED_ATOMICS.length + 2 * item, 2) : [];
     });
     return [...elements, ...hits.filter((hit) => hit.startsWith(`item ${item},`)).sort()].join(' ');
   });

@@ -51,6 +51,12 @@ export function runGangWatched(
   return output;
 }
 
+/** Views the memory of a buffer as the program does: elements of words as words, i64 as u64. */
+function asStored({ type }: BufferDecl, data: Data): Data {
+  if (type === 'u32') return new Uint32Array(data.buffer, data.byteOffset, data.byteLength / 4);
+  return type === 'u64' ? new BigUint64Array(data.buffer, data.byteOffset, data.byteLength / 8) : data;
+}
+
 /** Thrown to unwind a gang that leaves its items. */
 class GangExit extends Error {}
 
@@ -88,8 +94,7 @@ class GangMachine {
     this.#allLanes = [...Array(gang.lanes).keys()];
     this.#activeLanes = gang.program.kind === 'tiles' ? [0] : this.#allLanes;
     for (const decl of gang.program.buffers) {
-      const data = buffers[decl.name] as Data;
-      this.#memory.set(decl, data instanceof Uint8Array ? new Uint32Array(data.buffer) : data);
+      this.#memory.set(decl, asStored(decl, buffers[decl.name] as Data));
     }
   }
 

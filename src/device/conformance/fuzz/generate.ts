@@ -1,4 +1,4 @@
-import type { Scalar, Value } from '../../../kernel/index.js';
+import type { Type, Value } from '../../../kernel/index.js';
 import type { Random } from '../model/random.js';
 import { shiftCounts } from '../values/edges.js';
 import { type Operation, operations, slotType } from '../values/operations.js';
@@ -21,7 +21,7 @@ export function generate(random: Random, kind: 'items' | 'tiles' = 'items', pale
 
 interface TypedId {
   readonly id: number;
-  readonly type: Scalar;
+  readonly type: Type;
 }
 
 /** What a step can use at its position. */
@@ -46,7 +46,7 @@ class Generator {
   /** Of a tile. */
   readonly #near: readonly NearRecipe[] | undefined;
   /** The types that this kernel favours. With all types, few expressions would combine values of one type. */
-  readonly #types: readonly Scalar[];
+  readonly #types: readonly Type[];
   #nextId = 1;
   #budget: number;
   /** `hold` steps still to be drawn. */
@@ -164,7 +164,7 @@ class Generator {
     const { depth, isInLoop, cells } = scope();
     const type = random.pick(this.#types);
     const memory = type === 'bool' ? 'u32' : type;
-    const operand = (operandType: Scalar) => this.#operand(operandType, scope());
+    const operand = (operandType: Type) => this.#operand(operandType, scope());
     if (dice < 50)
       return this.#operation(random.pick(this.#palette.operations.filter(({ on }) => on === type)), scope());
     if (dice < 54)
@@ -218,7 +218,7 @@ class Generator {
 
   #arrayStep(scope: Scope): RecipeStep {
     const random = this.#random;
-    const operand = (type: Scalar) => this.#operand(type, scope);
+    const operand = (type: Type) => this.#operand(type, scope);
     const { arrays } = scope;
     if (this.#arraysLeft > 0 && random.chance(arrays.length === 0 ? 1 : 0.15)) {
       this.#arraysLeft--;
@@ -334,7 +334,7 @@ class Generator {
     return { kind: 'operation', id: this.#nextId++, name: operation.name, args };
   }
 
-  #operand(type: Scalar, scope: Scope): Operand {
+  #operand(type: Type, scope: Scope): Operand {
     const random = this.#random;
     const fitting = scope.values.filter((value) => value.type === type);
     const dice = random.below(100);
@@ -349,11 +349,11 @@ class Generator {
     return this.#literal(type);
   }
 
-  #literal(type: Scalar): Operand {
+  #literal(type: Type): Operand {
     return { kind: 'literal', value: this.#value(type) };
   }
 
-  #value(type: Scalar): Value {
+  #value(type: Type): Value {
     return this.#palette.value(type, this.#random);
   }
 }
@@ -390,4 +390,4 @@ function definition(step: RecipeStep, tables: readonly TableRecipe[]): TypedId |
 }
 
 const results = new Map(operations.map(({ name, result }) => [name, result]));
-const resultOf = (name: string): Scalar => results.get(name) ?? 'u32';
+const resultOf = (name: string): Type => results.get(name) ?? 'u32';

@@ -1,4 +1,4 @@
-import type { Scalar, Value } from '../../../kernel/index.js';
+import type { Type, Value } from '../../../kernel/index.js';
 import { operations, slotType } from '../values/operations.js';
 import { blocksOf, INPUT_LENGTH, type Operand, type Recipe, type RecipeStep } from './recipe.js';
 import { INDICES_PER_TILE, usedNearArrays } from './tile-recipe.js';
@@ -30,7 +30,7 @@ const tablesIn = (steps: readonly RecipeStep[]): number[] =>
 interface PrintContext {
   readonly indent: string;
   /** Of the recipe. */
-  readonly types: readonly Scalar[];
+  readonly types: readonly Type[];
 }
 
 function block(steps: readonly RecipeStep[], where: PrintContext, lines: string[]): void {
@@ -40,7 +40,7 @@ function block(steps: readonly RecipeStep[], where: PrintContext, lines: string[
 function statement(step: RecipeStep, { indent, types }: PrintContext, lines: string[]): void {
   const line = (text: string) => lines.push(indent + text);
   const inner = (steps: readonly RecipeStep[]) => block(steps, { indent: `${indent}  `, types }, lines);
-  const text = (ref: Operand, type: Scalar) => operand(ref, type);
+  const text = (ref: Operand, type: Type) => operand(ref, type);
   const index = (ref: Operand, length: number, guard: boolean) =>
     guard ? `${text(ref, 'u32')} /* only where below ${length} */` : `${text(ref, 'u32')}.rem(${length})`;
   switch (step.kind) {
@@ -165,7 +165,7 @@ function statement(step: RecipeStep, { indent, types }: PrintContext, lines: str
   }
 }
 
-function operand(ref: Operand, type: Scalar): string {
+function operand(ref: Operand, type: Type): string {
   switch (ref.kind) {
     case 'value':
       return `v${ref.id}`;

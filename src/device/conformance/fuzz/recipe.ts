@@ -1,4 +1,4 @@
-import type { Numeric, Scalar, Unsigned, Value } from '../../../kernel/index.js';
+import type { Numeric, Type, Unsigned, Value } from '../../../kernel/index.js';
 import type { NearRecipe, TileStep } from './tile-recipe.js';
 
 /**
@@ -7,7 +7,7 @@ import type { NearRecipe, TileStep } from './tile-recipe.js';
  */
 export interface Recipe {
   /** The types in use: of job and chunk values, buffers and hits. */
-  readonly types: readonly Scalar[];
+  readonly types: readonly Type[];
   readonly tables: readonly TableRecipe[];
   readonly steps: readonly RecipeStep[];
   /** The near arrays; only in recipes of `tiles` kernels. */
@@ -66,14 +66,14 @@ export type RecipeStep =
   | { readonly kind: 'own'; readonly id: number; readonly type: Numeric; readonly slot: number }
   | { readonly kind: 'store'; readonly type: Numeric; readonly slot: number; readonly value: Operand }
   | { readonly kind: 'storeQuad'; readonly type: Numeric; readonly values: readonly Operand[] }
-  | { readonly kind: 'cell'; readonly id: number; readonly type: Scalar; readonly value: Operand }
-  | { readonly kind: 'get'; readonly id: number; readonly cell: number; readonly type: Scalar }
-  | { readonly kind: 'set'; readonly cell: number; readonly type: Scalar; readonly value: Operand }
+  | { readonly kind: 'cell'; readonly id: number; readonly type: Type; readonly value: Operand }
+  | { readonly kind: 'get'; readonly id: number; readonly cell: number; readonly type: Type }
+  | { readonly kind: 'set'; readonly cell: number; readonly type: Type; readonly value: Operand }
   /** An array of the item: of zeros if there are no values. Indices are wrapped, or tested if there is a `guard`. */
   | {
       readonly kind: 'array';
       readonly id: number;
-      readonly type: Scalar;
+      readonly type: Type;
       readonly length: number;
       readonly values: readonly Operand[];
     }
@@ -81,14 +81,14 @@ export type RecipeStep =
       readonly kind: 'arrayAt';
       readonly id: number;
       readonly array: number;
-      readonly type: Scalar;
+      readonly type: Type;
       readonly index: Operand;
       readonly guard: boolean;
     }
   | {
       readonly kind: 'arraySet';
       readonly array: number;
-      readonly type: Scalar;
+      readonly type: Type;
       readonly index: Operand;
       readonly value: Operand;
     }
@@ -137,7 +137,7 @@ export type RecipeStep =
   | TileStep;
 
 /** Returns the fields of a hit: one of each type. */
-export const hitFields = (types: readonly Scalar[]): Record<string, Scalar> =>
+export const hitFields = (types: readonly Type[]): Record<string, Type> =>
   Object.fromEntries(types.map((type) => [`hit-${type}`, type]));
 
 /** Elements of each input buffer and bytes of the byte buffer; a power of two. */

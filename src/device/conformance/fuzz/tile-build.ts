@@ -5,8 +5,8 @@ import {
   type Near,
   type Numeric,
   type RwBuffer,
-  type Scalar,
   type TileContext,
+  type Type,
   when,
 } from '../../../kernel/index.js';
 import { blocksOf, INPUT_LENGTH, type Operand, type Recipe, type RecipeStep } from './recipe.js';
@@ -23,17 +23,17 @@ export interface StepPosition {
 
 /** Functions of the step builder that this builder uses. */
 export interface StepBuilder<Names> {
-  operand<T extends Scalar>(type: T, operand: Operand, names: Names): Expr<T>;
-  define(id: number, value: Expr<Scalar>, names: Names): void;
+  operand<T extends Type>(type: T, operand: Operand, names: Names): Expr<T>;
+  define(id: number, value: Expr<Type>, names: Names): void;
   /** Traces steps at another position; `after` gets the names that they define. */
   traceAt(position: StepPosition, steps: readonly RecipeStep[], names: Names, after?: (names: Names) => void): void;
   guarded(
-    type: Scalar,
+    type: Type,
     index: Expr<'u32'>,
     length: number,
     guard: boolean,
-    access: (at: Expr<'u32'>) => Expr<Scalar>,
-  ): Expr<Scalar>;
+    access: (at: Expr<'u32'>) => Expr<Type>,
+  ): Expr<Type>;
 }
 
 type AnyTile = TileContext<Record<never, never>, Record<never, never>, Record<never, never>, Record<never, never>>;
@@ -75,7 +75,7 @@ export class TileBuilder<Names> {
   }
 
   step(step: TileStep, names: Names): void {
-    const operandOf = <T extends Scalar>(type: T, operand: Operand) => this.#builder.operand(type, operand, names);
+    const operandOf = <T extends Type>(type: T, operand: Operand) => this.#builder.operand(type, operand, names);
     switch (step.kind) {
       case 'each':
         this.#tile.each(min(operandOf('u32', step.rounds), step.maxRounds), (item) =>
@@ -143,7 +143,7 @@ export class TileBuilder<Names> {
   #access(step: Extract<TileStep, { kind: 'nearAt' | 'nearSet' | 'nearTotal' }>, names: Names): void {
     const near = this.#near[step.near];
     if (!near) return;
-    const operandOf = <T extends Scalar>(type: T, operand: Operand) => this.#builder.operand(type, operand, names);
+    const operandOf = <T extends Type>(type: T, operand: Operand) => this.#builder.operand(type, operand, names);
     const region = this.#region;
     const role = region?.writes.near.get(step.near);
     const { length, type } = near;

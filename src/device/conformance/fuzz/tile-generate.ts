@@ -1,4 +1,4 @@
-import type { Numeric, Scalar } from '../../../kernel/index.js';
+import type { Numeric, Type } from '../../../kernel/index.js';
 import type { Random } from '../model/random.js';
 import type { Palette } from './palette.js';
 import type { Operand, RecipeStep } from './recipe.js';
@@ -9,11 +9,11 @@ export interface StepSource {
   readonly random: Random;
   readonly palette: Palette;
   id(): number;
-  operand(type: Scalar): Operand;
+  operand(type: Type): Operand;
   /** Generates an inner block; returns it and the values that it defines. */
   block(more: { readonly isInRegion: boolean }): {
     readonly steps: RecipeStep[];
-    readonly values: readonly { readonly id: number; readonly type: Scalar }[];
+    readonly values: readonly { readonly id: number; readonly type: Type }[];
   };
 }
 
@@ -108,7 +108,7 @@ function randomRounds({ random, operand }: StepSource): { rounds: Operand; maxRo
 /** Writes some of the latest values; otherwise a region would have no effect. */
 function writeSomeValues(
   near: readonly NearRecipe[],
-  values: readonly { readonly id: number; readonly type: Scalar }[],
+  values: readonly { readonly id: number; readonly type: Type }[],
   source: StepSource,
 ): RecipeStep[] {
   const { random } = source;
@@ -140,8 +140,8 @@ function nearWrite(near: number, type: Numeric, value: Operand, { random, operan
 
 /** Returns one of the latest values of the type, or another operand if there is none. */
 function recentValue(
-  values: readonly { readonly id: number; readonly type: Scalar }[],
-  type: Scalar,
+  values: readonly { readonly id: number; readonly type: Type }[],
+  type: Type,
   source: StepSource,
 ): Operand {
   const fitting = values.filter((value) => value.type === type).slice(-3);

@@ -1,4 +1,4 @@
-import type { Numeric, Scalar } from '../../../kernel/index.js';
+import type { Numeric, Type } from '../../../kernel/index.js';
 import type { Operand, RecipeStep } from './recipe.js';
 
 /**
@@ -107,7 +107,7 @@ export function regionWrites(
 }
 
 /** Returns the value that a step defines for later steps. */
-export function tileDefinition(step: TileStep): { id: number; type: Scalar } | undefined {
+export function tileDefinition(step: TileStep): { id: number; type: Type } | undefined {
   if (step.kind === 'scan') return { id: step.id, type: 'u32' };
   return 'id' in step ? { id: step.id, type: step.type } : undefined;
 }

@@ -1,7 +1,7 @@
-import { interpret, type Program, type Scalar, type Value } from '../../../kernel/index.js';
+import { fromWords, interpret, type Program, type Type, type Value, wordsOf } from '../../../kernel/index.js';
 import type { DeviceProgram, FieldValues } from '../../device.js';
 import type { Random } from '../model/random.js';
-import { type Data, dataOf, formatValue, isSameValue, type LaunchOutcome, type Rig, zeros } from '../rig.js';
+import { type Data, dataOf, elementOf, formatValue, isSameValue, type LaunchOutcome, type Rig, zeros } from '../rig.js';
 import { fullPalette, type Palette } from './palette.js';
 import { INPUT_LENGTH, SHARED_ATOMICS } from './recipe.js';
 import { INDICES_PER_TILE } from './tile-recipe.js';
@@ -15,7 +15,7 @@ export interface Inputs {
   /** Records that the ring holds. */
   readonly capacity: number;
   /** Of the recipe: a hit has one of each. */
-  readonly types: readonly Scalar[];
+  readonly types: readonly Type[];
   /** Buffers of every type; a kernel gets those that it names. */
   readonly buffers: Readonly<Record<string, Data>>;
 }
@@ -27,15 +27,14 @@ export interface Output {
 }
 
 const HEADER = 4;
-const recordWords = (types: readonly Scalar[]): number =>
-  types.reduce((words, type) => words + (type === 'u64' || type === 'f64' ? 2 : 1), 1);
+const recordWords = (types: readonly Type[]): number => types.reduce((words, type) => words + wordsOf(type), 1);
 /** More hits than most kernels emit. If there are more, only their number is compared. */
 export const AMPLE_RECORDS = 1000;
 export const RING_WORDS = HEADER + AMPLE_RECORDS * recordWords(fullPalette.scalars);
 
 /** `owners` is the number of owners of memory per index of the launch: 1, or the indices of a tile's regions. */
 export function randomInputs(random: Random, palette: Palette = fullPalette, maxCount = 40, owners = 1): Inputs {
-  const value = (type: Scalar): Value => palette.value(type, random);
+  const value = (type: Type): Value => palette.value(type, random);
   const { scalars, numeric } = palette;
   const count = random.chance(0.1) ? random.below(3) : 1 + random.below(maxCount);
   const bases = [0n, random.u64(), ((random.u64() >> 32n) << 32n) - BigInt(count), BigInt(random.u32())].map((base) =>
@@ -44,13 +43,13 @@ export function randomInputs(random: Random, palette: Palette = fullPalette, max
   const start = random.pick(bases);
   const remaining = (1n << 32n) - (start & 0xffff_ffffn);
   const base = remaining >= BigInt(count) ? start : start - BigInt(count);
-  const randomData = (type: Scalar, length: number) =>
+  const randomData = (type: Type, length: number) =>
     dataOf(
       type,
       Array.from({ length }, () => value(type)),
     );
   /** Repeats 61 values: the memory of a tile is large. */
-  const repeated = (type: Scalar, length: number) => {
+  const repeated = (type: Type, length: number) => {
     const few = randomData(type, 61);
     const all = zeros(type, length);
     for (let i = 0; i < length; i++) all[i] = few[i % few.length] as never;
@@ -114,12 +113,13 @@ export function difference(inputs: Inputs, expected: Output, actual: Output): st
     const got = actual.buffers[name] ?? zeros('u32', 0);
     if (sameBytes(expectedData, got)) continue;
     for (let i = 0; i < expectedData.length; i++) {
-      if (isSameValue(expectedData[i], got[i])) continue;
-      const type = (name.split('-')[1] ?? 'u32') as Scalar;
+      const type = (name.split('-')[1] ?? 'u32') as Type;
+      const [isNow, shouldBe] = [elementOf(type, got, i), elementOf(type, expectedData, i)];
+      if (isSameValue(shouldBe, isNow)) continue;
       const where = name.startsWith('own-')
         ? `item ${Math.floor(i / 4)}, slot ${i % 4} of ${name}`
         : `word ${i} of ${name}`;
-      return `${where} is ${formatValue(type, got[i])}, not ${formatValue(type, expectedData[i])}`;
+      return `${where} is ${formatValue(type, isNow)}, not ${formatValue(type, shouldBe)}`;
     }
   }
   return hitDifference(inputs, expected.ring, actual.ring);
@@ -146,25 +146,14 @@ function hitDifference({ capacity, types }: Inputs, expected: Uint32Array, actua
 }
 
 /** Records as text, with all NaNs alike. */
-export function recordsIn(ring: Uint32Array, types: readonly Scalar[], count: number): string[] {
-  const view = new DataView(ring.buffer, ring.byteOffset);
+export function recordsIn(ring: Uint32Array, types: readonly Type[], count: number): string[] {
   return Array.from({ length: count }, (_, k) => {
-    let at = (HEADER + k * recordWords(types)) * 4;
-    const words = [`item ${view.getUint32(at, true)}`];
-    at += 4;
+    let at = HEADER + k * recordWords(types);
+    const words = [`item ${ring[at++]}`];
     for (const type of types) {
-      const wide = type === 'u64' || type === 'f64';
-      const value = wide
-        ? type === 'u64'
-          ? view.getBigUint64(at, true)
-          : view.getFloat64(at, true)
-        : type === 'f32'
-          ? view.getFloat32(at, true)
-          : type === 'i32'
-            ? view.getInt32(at, true)
-            : view.getUint32(at, true);
+      const value = type === 'bool' ? (ring[at] as number) : fromWords(type, ring, at);
       words.push(Object.is(value, -0) ? '-0' : String(value));
-      at += wide ? 8 : 4;
+      at += wordsOf(type);
     }
     return words.join(', ');
   });

@@ -7,7 +7,7 @@ import {
   loop,
   read,
   rw,
-  type Scalar,
+  type Type,
   tiles,
   u32,
   type Value,
@@ -20,33 +20,36 @@ import { ArrayModel } from '../model/array-model.js';
 import { expectEqual, Rig } from '../rig.js';
 import { type Behaviour, behaviourCase, distinctOptions, variantsOf, wordsOf } from '../streams/behaviour.js';
 
-const listed: Readonly<Record<Scalar, readonly Value[]>> = {
+const listed: Readonly<Record<Type, readonly Value[]>> = {
   u32: [7, 0xffffffff, 0, 0x80000000],
   i32: [-5, 0, -(2 ** 31), 2 ** 31 - 1],
   u64: [2n ** 63n + 1n, 0n, 2n ** 32n - 1n, 2n ** 32n],
+  i64: [-(2n ** 63n), -1n, 2n ** 63n - 1n, 2n ** 32n],
+  f16: [-0.5, 65504, 2 ** -24, 3.25],
   f32: [-0.5, 0, 1024, 3.25],
   f64: [1e300, -5e-324, 0.1, 2 ** -1074],
   bool: [true, false, false, true],
 };
 
 /** Values of every type are listed, zeroed, moved by varying indices, and read by constant and varying ones. */
-function ofTypes(what: string, types: readonly Scalar[]): Behaviour {
+function ofTypes(what: string, types: readonly Type[]): Behaviour {
   return {
     name: `${what}, listed and zeroed, by varying and constant indices`,
     body: ({ item }) =>
       types.flatMap((type) => {
-        const list = array<Scalar>(type, listed[type] as readonly number[]);
-        const zeroed = array<Scalar>(type, 5);
+        const list = array<Type>(type, listed[type] as readonly number[]);
+        const zeroed = array<Type>(type, 5);
         zeroed.set(item.rem(5), list.at(item.rem(3)));
         list.set(item.rem(4), list.at(item.add(1).rem(4)));
-        zeroed.set(2, item.to(type) as Expr<Scalar>);
+        zeroed.set(2, item.to(type) as Expr<Type>);
         const read = [0, 1, 2, 3].map((k) => list.at(k));
         return [...read, zeroed.at(item.rem(5)), zeroed.at(item.add(1).rem(5)), zeroed.at(4)].flatMap(wordsOf);
       }),
     expected: (i) =>
       types.flatMap((type) => {
-        const zero: Value = type === 'u64' ? 0n : type === 'bool' ? false : 0;
-        const own: Value = type === 'u64' ? BigInt(i) : type === 'bool' ? i !== 0 : i;
+        const isWide = type === 'u64' || type === 'i64';
+        const zero: Value = isWide ? 0n : type === 'bool' ? false : 0;
+        const own: Value = isWide ? BigInt(i) : type === 'bool' ? i !== 0 : i;
         const list = new ArrayModel<Value>(listed[type]);
         const zeroed = new ArrayModel<Value>(Array<Value>(5).fill(zero));
         zeroed.set(i % 5, list.at(i % 3));
@@ -63,6 +66,7 @@ function ofTypes(what: string, types: readonly Scalar[]): Behaviour {
 const behaviours: readonly Behaviour[] = [
   ofTypes('integers and bools', ['u32', 'i32', 'u64', 'bool']),
   { ...ofTypes('f32', ['f32']), needs: ['f32'] },
+  { ...ofTypes('i64 and f16', ['i64', 'f16']), needs: ['f32'] },
   { ...ofTypes('f64', ['f64']), needs: ['f64', 'exact-floats'] },
   {
     name: 'constant indices alone',

@@ -23,7 +23,17 @@ const everyType = (floats: boolean): Case => ({
       'record',
       {
         job: { scale: floats ? 'f64' : 'f32' },
-        hit: { a: 'u32', b: 'i32', c: 'u64', d: 'f32', e: floats ? 'f64' : 'f32', f: 'bool', g: ['u32', 3] },
+        hit: {
+          a: 'u32',
+          b: 'i32',
+          c: 'u64',
+          d: 'f32',
+          e: floats ? 'f64' : 'f32',
+          f: 'bool',
+          g: ['u32', 3],
+          h: 'i64',
+          k: 'f16',
+        },
       },
       ({ item, index, job, emit }) => {
         when(item.rem(7).eq(3), () => {
@@ -35,6 +45,8 @@ const everyType = (floats: boolean): Case => ({
             e: floats ? (job.scale as Expr<'f64'>).mul(item.to('f64')) : job.scale,
             f: item.and(1).eq(1),
             g: [lit('u32', 7), item.not(), 0],
+            h: index.to('i64').neg(),
+            k: item.to('f16').mul(-0.25),
           });
         });
       },
@@ -56,6 +68,8 @@ const everyType = (floats: boolean): Case => ({
         7,
         ~i >>> 0,
         0,
+        ...words('i64', -index),
+        ...words('f32', -i / 4),
       ];
     };
     const hits = Array.from({ length: 40 }, (_, i) => i).filter((i) => i % 7 === 3);

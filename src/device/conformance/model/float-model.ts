@@ -3,10 +3,10 @@
  * independent of the language's own evaluation, which it checks.
  */
 
-type FloatType = 'f32' | 'f64';
-const precision = { f32: 24, f64: 53 } as const;
-const minUnit = { f32: -149, f64: -1074 } as const;
-const maxUnit = { f32: 104, f64: 971 } as const;
+type FloatType = 'f16' | 'f32' | 'f64';
+const precision = { f16: 11, f32: 24, f64: 53 } as const;
+const minUnit = { f16: -24, f32: -149, f64: -1074 } as const;
+const maxUnit = { f16: 5, f32: 104, f64: 971 } as const;
 
 interface Fraction {
   readonly numerator: bigint;
@@ -153,6 +153,34 @@ export function toFraction(x: number): Fraction {
   return exponent >= 0
     ? { numerator: numerator << BigInt(exponent), denominator: 1n }
     : { numerator, denominator: 1n << BigInt(-exponent) };
+}
+
+/** Returns the nearest float of a type to a number. */
+export const nearestTo = (kind: FloatType, x: number): number =>
+  Number.isFinite(x) && x !== 0 ? nearestFloat(kind, toFraction(x)) : x;
+
+/** Returns the value of a float of 16 bits: a sign, five bits of the exponent, ten of the fraction. */
+export function halfValue(bits: number): number {
+  const [exponent, fraction] = [Math.floor(bits / 1024) % 32, bits % 1024];
+  const size =
+    exponent === 31
+      ? fraction === 0
+        ? Number.POSITIVE_INFINITY
+        : Number.NaN
+      : exponent === 0
+        ? fraction * 2 ** -24
+        : (1024 + fraction) * 2 ** (exponent - 25);
+  return withSign(size, bits >= 0x8000);
+}
+
+/** Returns the bits of a float of 16 bits. */
+export function halfBits(value: number): number {
+  if (Number.isNaN(value)) return 0x7e00;
+  const size = magnitude(value);
+  // The bits of positive floats, and their values, are in the same order.
+  let bits = 0;
+  for (let bit = 0x4000; bit > 0; bit >>= 1) if (bits + bit <= 0x7c00 && halfValue(bits + bit) <= size) bits += bit;
+  return bits + (isNegative(value) ? 0x8000 : 0);
 }
 
 const add = (a: Fraction, b: Fraction): Fraction => ({

@@ -1,20 +1,21 @@
-import type { Integer, Scalar, Value } from '../../../kernel/index.js';
-import { floatResult, nearestFloat, toFraction } from './float-model.js';
+import type { Float, Integer, Type, Value } from '../../../kernel/index.js';
+import { floatResult, halfBits, halfValue, nearestFloat, nearestTo, toFraction } from './float-model.js';
 
 /**
  * Computes the result of each operation by the table of semantics, with bigints and fractions. It shares no code with the
  * language's evaluation, the interpreter or a target.
  */
-export function modelResult(op: string, type: Scalar, args: readonly Value[]): Value {
+export function modelResult(op: string, type: Type, args: readonly Value[]): Value {
   const [a, b, c] = args as [Value, Value, Value];
   if (op === 'select') return a ? b : c;
   if (op === 'min' || op === 'max') return minOrMax(op, a, b);
   if (op === 'clamp') return minOrMax('min', minOrMax('max', a, b), c);
-  const [conversion, to] = op.split('.') as [string, Scalar?];
+  const [conversion, to] = op.split('.') as [string, Type?];
   if (to) return conversion === 'to' ? convert(type, to, a) : reinterpret(type, to, a);
   if (type === 'bool') return boolResult(op, args as readonly boolean[]);
   if (op in comparisons) return (comparisons[op] as Comparison)(args[0] as number, args[1] as number);
-  if (type === 'f32' || type === 'f64') return floatResult(op, type, args as readonly number[]);
+  if (isFloat(type)) return floatResult(op, type, args as readonly number[]);
+  if (op === 'half') return halfValue(Number(a) % 65536);
   const result = integerResult(
     op,
     type,
@@ -33,14 +34,17 @@ const comparisons: Readonly<Record<string, Comparison>> = {
   ge: (a, b) => a > b || a === b,
 };
 
-const width = (type: Integer): bigint => (type === 'u64' ? 64n : 32n);
+const width = (type: Integer): bigint => (type === 'u64' || type === 'i64' ? 64n : 32n);
+const isSigned = (type: Integer): boolean => type === 'i32' || type === 'i64';
+const isFloat = (type: Type): type is Float => type === 'f16' || type === 'f32' || type === 'f64';
 const modulo = (x: bigint, m: bigint): bigint => ((x % m) + m) % m;
 
 /** Returns a whole number wrapped to a type, as the host represents it. */
 function wrapTo(type: Integer, x: bigint): Value {
-  const wrapped = modulo(x, 1n << width(type));
-  if (type === 'u64') return wrapped;
-  return Number(type === 'i32' && wrapped >= 1n << 31n ? wrapped - (1n << 32n) : wrapped);
+  const [bits, size] = [width(type), 1n << width(type)];
+  const pattern = modulo(x, size);
+  const wrapped = isSigned(type) && pattern >= size / 2n ? pattern - size : pattern;
+  return bits === 64n ? wrapped : Number(wrapped);
 }
 
 function integerResult(op: string, type: Integer, args: readonly bigint[]): bigint | number {
@@ -157,16 +161,15 @@ function minOrMax(op: 'min' | 'max', a: Value, b: Value): Value {
 }
 
 /** Converts by value. */
-function convert(from: Scalar, to: Scalar, value: Value): Value {
+function convert(from: Type, to: Type, value: Value): Value {
   if (to === 'bool') return typeof value === 'boolean' ? value : value !== 0 && value !== 0n;
-  const isFloat = (type: Scalar): type is 'f32' | 'f64' => type === 'f32' || type === 'f64';
   if (isFloat(to)) {
-    if (isFloat(from))
-      return Number.isFinite(value as number) && value !== 0 ? nearestFloat(to, toFraction(value as number)) : value;
+    if (isFloat(from)) return nearestTo(to, value as number);
     return nearestFloat(to, { numerator: BigInt(value), denominator: 1n });
   }
   if (!isFloat(from)) return wrapTo(to, BigInt(value));
-  const [min, max] = to === 'i32' ? [-(2n ** 31n), 2n ** 31n - 1n] : [0n, 2n ** width(to) - 1n];
+  const half = 2n ** (width(to) - 1n);
+  const [min, max] = isSigned(to) ? [-half, half - 1n] : [0n, 2n * half - 1n];
   if (Number.isNaN(value as number)) return wrapTo(to, 0n);
   if (!Number.isFinite(value as number)) return wrapTo(to, (value as number) < 0 ? min : max);
   const { numerator, denominator } = toFraction(value as number);
@@ -175,14 +178,17 @@ function convert(from: Scalar, to: Scalar, value: Value): Value {
 }
 
 /** Reinterprets the bits as another type. */
-function reinterpret(from: Scalar, to: Scalar, value: Value): Value {
+function reinterpret(from: Type, to: Type | 'u16', value: Value): Value {
+  if (to === 'u16') return halfBits(value as number);
   const view = new DataView(new ArrayBuffer(8));
   if (from === 'u32' || from === 'i32') view.setUint32(0, Number(value) >>> 0);
   else if (from === 'u64') view.setBigUint64(0, value as bigint);
+  else if (from === 'i64') view.setBigInt64(0, value as bigint);
   else if (from === 'f32') view.setFloat32(0, value as number);
   else view.setFloat64(0, value as number);
   if (to === 'u32') return view.getUint32(0);
   if (to === 'i32') return view.getInt32(0);
   if (to === 'u64') return view.getBigUint64(0);
+  if (to === 'i64') return view.getBigInt64(0);
   return to === 'f32' ? view.getFloat32(0) : view.getFloat64(0);
 }

@@ -1,4 +1,4 @@
-import type { Value } from '../../../kernel/index.js';
+import type { Type, Value } from '../../../kernel/index.js';
 import type { Device } from '../../device.js';
 import { hasAbility } from '../case.js';
 import { isSameValue } from '../rig.js';
@@ -24,16 +24,30 @@ const isExact: ResultCheck = (operation, args, expected, got) =>
 /** Accepts any result if NaN, infinities, -0 or denormals go in or should come out: WGSL specifies none of them. */
 const isWithinBounds: ResultCheck = (operation, args, expected, got) => {
   const odd = operation.uses.some(
-    (slot, i) => slotType(slot, operation.on) === 'f32' && !isNormalOrZero(args[i] as number),
+    (slot, i) => isSmallFloat(slotType(slot, operation.on)) && !isNormalOrZero(args[i] as number),
   );
   if (odd) return true;
-  if (operation.result !== 'f32') return isExact(operation, args, expected, got);
+  if (!isSmallFloat(operation.result)) return isExact(operation, args, expected, got);
   const value = expected as number;
+  if (operation.result === 'f16') return isNearHalf(operation, args, value, got as number);
   // Around the smallest normal number a device may flush before or after rounding.
   if (!Number.isFinite(value) || (value !== 0 && Math.abs(value) <= 2 ** -126)) return true;
   const [name = ''] = operation.name.split(`.${operation.on}`);
   return Math.abs((got as number) - value) <= (maxErrors[name] ?? noError)(value, args as readonly number[]);
 };
+
+const isSmallFloat = (type: Type): boolean => type === 'f32' || type === 'f16';
+
+/** An f16 is an f32 that is rounded again: where WGSL permits two f32, they may be rounded to two neighbours. */
+function isNearHalf({ name }: Operation, args: readonly Value[], expected: number, got: number): boolean {
+  if (!Number.isFinite(expected)) return true;
+  const unit = (x: number): number => 2 ** (Math.max(Math.floor(Math.log2(Math.abs(x))), -14) - 10);
+  const error = Math.abs(got - expected);
+  if (!/^mix\./.test(name))
+    return error === 0 || (/^(add|sub|mul|div|sqrt|fma|to)\./.test(name) && error <= unit(expected));
+  const [a = 0, b = 0, t = 0] = args as readonly number[];
+  return error <= Math.abs(a) * unit(1 - t) + unit(a * (1 - t)) + unit(b * t) + unit(expected);
+}
 
 /** Returns the maximum error of a result. */
 type MaxError = (expected: number, args: readonly number[]) => number;

@@ -2,12 +2,13 @@ import {
   type AtomicBuffer,
   atomic,
   type Expr,
+  f16Bits,
   type ItemContext,
   items,
   type ReadBuffer,
   read,
   rw,
-  type Scalar,
+  type Type,
 } from '../../../kernel/index.js';
 import type { CompileOptions, Device, FieldValues } from '../../device.js';
 import type { Ability, Case } from '../case.js';
@@ -121,7 +122,7 @@ type BufferSpecs = {
 const kernelName = (name: string): string => `k-${name.replaceAll(/[^a-zA-Z0-9]+/g, '-')}`.replace(/-$/, '');
 
 /** Returns the bits of a value as words, so that a result can have any type. */
-export function wordsOf(value: Expr<Scalar>): Expr<'u32'>[] {
+export function wordsOf(value: Expr<Type>): Expr<'u32'>[] {
   switch (value.type) {
     case 'u32':
       return [value as Expr<'u32'>];
@@ -130,6 +131,10 @@ export function wordsOf(value: Expr<Scalar>): Expr<'u32'>[] {
     case 'i32':
     case 'f32':
       return [(value as Expr<'i32'>).bits('u32')];
+    case 'f16':
+      return [f16Bits(value as Expr<'f16'>)];
+    case 'i64':
+      return wordsOf((value as Expr<'i64'>).bits('u64'));
     case 'u64':
       return [(value as Expr<'u64'>).lo, (value as Expr<'u64'>).hi];
     case 'f64': {

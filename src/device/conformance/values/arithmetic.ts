@@ -8,7 +8,7 @@ import {
   type ReadBuffer,
   type RwBuffer,
   read,
-  type Scalar,
+  type Type,
   table,
 } from '../../../kernel/index.js';
 import { currentTrace } from '../../../kernel/language/trace.js';
@@ -30,7 +30,7 @@ export const arithmetic: readonly Case[] = scalars.flatMap((type) =>
   casesOn(type).map((one) => ({ ...one, needs: needsOfType(type) })),
 );
 
-function casesOn(type: Scalar): Case[] {
+function casesOn(type: Type): Case[] {
   return [
     ...([1, 'auto'] as const).map(
       (lanes): Case => ({
@@ -62,12 +62,12 @@ function casesOn(type: Scalar): Case[] {
 }
 
 /** Operands in as few buffers as possible, since some devices bind 8: a to d as quads, n and p as words. */
-const inputSpecs = (type: Scalar): Record<string, BufferSpec> => ({
+const inputSpecs = (type: Type): Record<string, BufferSpec> => ({
   operands: read(memoryType(type) as 'u32'),
   words: read('u32'),
 });
 
-const inputData = (type: Scalar, rows: readonly Row[]): Record<string, Data> => ({
+const inputData = (type: Type, rows: readonly Row[]): Record<string, Data> => ({
   operands: dataOf(
     type,
     rows.flatMap(({ a, b, c, d }) => [a, b, c, d]),
@@ -79,15 +79,15 @@ const inputData = (type: Scalar, rows: readonly Row[]): Record<string, Data> => 
 });
 
 /** Loads each operand once. As in a std function, those that no operation uses need not be used. */
-function inputs(type: Scalar, buffers: Buffers, row: Expr<'u32'>): Record<Slot, Expr<Scalar>> {
+function inputs(type: Type, buffers: Buffers, row: Expr<'u32'>): Record<Slot, Expr<Type>> {
   const asBool = (word: Expr<'u32'>) => currentTrace().withCallerOrigin(() => word.ne(0));
   const quad = (buffers.operands as ReadBuffer<'u32'>).at4(row);
-  const [a, b, c, d] = type === 'bool' ? (quad.map(asBool) as Expr<Scalar>[]) : quad;
+  const [a, b, c, d] = type === 'bool' ? (quad.map(asBool) as Expr<Type>[]) : quad;
   const word = (k: number) => (buffers.words as ReadBuffer<'u32'>).at(row.mul(2).add(k));
-  return { a, b, c, d, n: word(0), p: asBool(word(1)) } as Record<Slot, Expr<Scalar>>;
+  return { a, b, c, d, n: word(0), p: asBool(word(1)) } as Record<Slot, Expr<Type>>;
 }
 
-async function runVarying(device: Device, type: Scalar, options: CompileOptions): Promise<void> {
+async function runVarying(device: Device, type: Type, options: CompileOptions): Promise<void> {
   const rows = allRows(type);
   const sheet = new ResultLayout();
   const results = operationsOn(type, device).map(
@@ -109,7 +109,7 @@ async function runVarying(device: Device, type: Scalar, options: CompileOptions)
 }
 
 /** Results as tables of constants: cheap to compile however many there are, and every kind of literal is printed. */
-async function runConstant(device: Device, type: Scalar): Promise<void> {
+async function runConstant(device: Device, type: Type): Promise<void> {
   // A GPU's workgroups each copy the tables; in software that takes seconds.
   const rows = someRows(type, device.info.processor === 'gpu' || runsGangs(device) ? 60 : 20);
   const sheet = new ResultLayout();
@@ -118,7 +118,7 @@ async function runConstant(device: Device, type: Scalar): Promise<void> {
   );
   for (const result of results) sheet.add(result);
   const kernel = items(`constant-${type}`, { buffers: sheet.specs }, ({ buffers }) => {
-    const entries = new Map<Scalar, Expr<Scalar>[]>();
+    const entries = new Map<Type, Expr<Type>[]>();
     rows.forEach((row, r) => {
       for (const result of results) {
         const { operation } = result;
@@ -130,7 +130,7 @@ async function runConstant(device: Device, type: Scalar): Promise<void> {
       }
     });
     for (const [outType, list] of entries) {
-      const filled = Array.from(list, (value) => value ?? (list[0] as Expr<Scalar>)); // quads may be partly filled
+      const filled = Array.from(list, (value) => value ?? (list[0] as Expr<Type>)); // quads may be partly filled
       const constants = table(outType as 'u32', filled as Expr<'u32'>[]);
       loop(list.length, (i) => (buffers[`out-${outType}`] as unknown as RwBuffer<'u32'>).set(i, constants.at(i)));
     }
@@ -146,7 +146,7 @@ interface Variant {
 /**
  * Makes each operand constant in turn. Compilers are slow with hundreds of stores in a gang or on a GPU: fewer constants.
  */
-async function runHalfConstant(device: Device, type: Scalar, options: CompileOptions): Promise<void> {
+async function runHalfConstant(device: Device, type: Type, options: CompileOptions): Promise<void> {
   const rows = someRows(type, 48);
   const constants = someRows(type, options.lanes !== 1 ? 3 : runsGangs(device) ? 28 : 8);
   const sheet = new ResultLayout();
@@ -187,10 +187,10 @@ async function runHalfConstant(device: Device, type: Scalar, options: CompileOpt
 /** Slots that come with the job; the others come with the chunk. */
 const ofJob: readonly Slot[] = ['a', 'c', 'p'];
 
-async function runUniform(device: Device, type: Scalar, options: CompileOptions): Promise<void> {
+async function runUniform(device: Device, type: Type, options: CompileOptions): Promise<void> {
   const rows = someRows(type, 24);
   const LAUNCHES = 24;
-  const fields = (isJob: boolean): Record<string, Scalar> =>
+  const fields = (isJob: boolean): Record<string, Type> =>
     Object.fromEntries(
       slots.filter((slot) => ofJob.includes(slot) === isJob).map((slot) => [slot, slotType(slot, type)]),
     );
@@ -210,7 +210,7 @@ async function runUniform(device: Device, type: Scalar, options: CompileOptions)
     const signature = { job: fields(true), chunk: fields(false), buffers: { ...inputSpecs(type), ...sheet.specs } };
     const kernel = items(`uniform-${type}`, signature, ({ item, job, chunk, buffers }) => {
       const varying = inputs(type, buffers, item);
-      const early = { ...job, ...chunk } as Record<Slot, Expr<Scalar>>;
+      const early = { ...job, ...chunk } as Record<Slot, Expr<Type>>;
       sheet.store(buffers, item, ({ operation }) =>
         operation.build(operation.uses.map((slot) => (isUniform(slot, operation) ? early : varying)[slot])),
       );

@@ -1,6 +1,7 @@
-import type { Scalar, Value } from '../../../kernel/index.js';
+import type { Type, Value } from '../../../kernel/index.js';
 import type { Device } from '../../device.js';
 import { hasAbility } from '../case.js';
+import { halfValue } from '../model/float-model.js';
 import type { Random } from '../model/random.js';
 
 /** Values where operations change their behaviour. */
@@ -100,10 +101,16 @@ const f32Edges: readonly number[] = [
   1 / 3,
 ].map(Math.fround);
 
+const f16Edges: readonly number[] = [
+  ...[0, -0, 1, -1, 0.5, 1.5, 2.5, 819 / 8192, 1 + 2 ** -10, 1 - 2 ** -11, -(1 + 2 ** -10)],
+  ...[2 ** -24, -(2 ** -24), 3 * 2 ** -24, 2 ** -14, 2 ** -14 - 2 ** -24, 65504, -65504],
+  ...[Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN, 2050, 1365 / 4096],
+];
+
 /** Counts for shifts: around 0, around the width, and far beyond it. */
 export const shiftCounts: readonly number[] = [0, 1, 31, 32, 33, 63, 64, 65, 7, 2 ** 31, 2 ** 32 - 1, 2 ** 31 + 5];
 
-export function edges(type: Scalar): readonly Value[] {
+export function edges(type: Type): readonly Value[] {
   switch (type) {
     case 'u32':
       return u32Edges;
@@ -111,6 +118,10 @@ export function edges(type: Scalar): readonly Value[] {
       return u32Edges.map((x) => x | 0);
     case 'u64':
       return u64Edges;
+    case 'i64':
+      return u64Edges.map((x) => BigInt.asIntN(64, x));
+    case 'f16':
+      return f16Edges;
     case 'f32':
       return f32Edges;
     case 'f64':
@@ -121,8 +132,10 @@ export function edges(type: Scalar): readonly Value[] {
 }
 
 /** Returns the edge values that a device must preserve. */
-export const edgesOn = (type: Scalar, device: Device): readonly Value[] =>
-  type === 'f32' && !hasAbility(device, 'exact-floats') ? f32Edges.filter(isNormalOrZero) : edges(type);
+export const edgesOn = (type: Type, device: Device): readonly Value[] =>
+  (type === 'f32' || type === 'f16') && !hasAbility(device, 'exact-floats')
+    ? edges(type).filter((x) => isNormalOrZero(x as number))
+    : edges(type);
 
 /** True for an ordinary float or 0: not a NaN, infinity, -0 or denormal. All hardware treats these alike. */
 export const isNormalOrZero = (x: number): boolean =>
@@ -150,6 +163,9 @@ export function conversionEdges(type: 'f32' | 'f64'): readonly number[] {
     (2 - 2 ** -24) * 2 ** 127,
   ])
     list.push(x, -x);
+  // Halves between neighbouring f16, and values so near them that an f64 rounded to f32 first becomes one.
+  for (const half of [1 + 2 ** -11, 1 + 3 * 2 ** -11, 2049, 65520, 2 ** -25, 3 * 2 ** -25, 2 ** -14 - 2 ** -25])
+    for (const near of [half, half * (1 - ulp), half * (1 + ulp), half * (1 + 2 ** -30)]) list.push(near, -near);
   return type === 'f32' ? list.map(Math.fround) : list;
 }
 
@@ -177,7 +193,7 @@ export const roundingTraps: readonly bigint[] = [
 ];
 
 /** Returns a random value of a type; all exponents of floats are equally likely. */
-export function randomValue(type: Scalar, random: Random): Value {
+export function randomValue(type: Type, random: Random): Value {
   switch (type) {
     case 'u32':
       return random.u32();
@@ -185,6 +201,10 @@ export function randomValue(type: Scalar, random: Random): Value {
       return random.u32() | 0;
     case 'u64':
       return random.u64();
+    case 'i64':
+      return BigInt.asIntN(64, random.u64());
+    case 'f16':
+      return halfValue(random.below(65536));
     case 'bool':
       return random.chance(0.5);
     case 'f32':

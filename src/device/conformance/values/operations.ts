@@ -5,6 +5,8 @@ import {
   divMod,
   type Expr,
   type Float,
+  f16Bits,
+  f16Of,
   fma,
   funnel,
   max,
@@ -12,14 +14,14 @@ import {
   mix,
   mulHi,
   type Numeric,
-  type Scalar,
   select,
   subChain,
+  type Type,
   u64Of,
   type Value,
   wmad,
 } from '../../../kernel/index.js';
-import { ops, type PureOp, typeSets } from '../../../kernel/ir/ops.js';
+import { languageSets, ops, type PureOp } from '../../../kernel/ir/ops.js';
 import type { Device } from '../../device.js';
 import { hasAbility, needsOfType } from '../case.js';
 import { modelResult } from '../model/model.js';
@@ -31,19 +33,19 @@ export type Slot = 'a' | 'b' | 'c' | 'd' | 'n' | 'p';
 export interface Operation {
   /** `add.u32`, `to.f64.i32`. */
   readonly name: string;
-  readonly on: Scalar;
+  readonly on: Type;
   readonly uses: readonly Slot[];
-  readonly result: Scalar;
-  build(args: readonly Expr<Scalar>[]): Expr<Scalar>;
+  readonly result: Type;
+  build(args: readonly Expr<Type>[]): Expr<Type>;
   model(args: readonly Value[]): Value;
 }
 
-export const slotType = (slot: Slot, on: Scalar): Scalar => (slot === 'n' ? 'u32' : slot === 'p' ? 'bool' : on);
+export const slotType = (slot: Slot, on: Type): Type => (slot === 'n' ? 'u32' : slot === 'p' ? 'bool' : on);
 
-type Build = (...args: [Expr<Scalar>, Expr<Scalar>, Expr<Scalar>, Expr<Scalar>]) => Expr<Scalar>;
+type Build = (...args: [Expr<Type>, Expr<Type>, Expr<Type>, Expr<Type>]) => Expr<Type>;
 
 /** Returns an operation whose model is found by its name. */
-function define(name: string, on: Scalar, uses: readonly Slot[], build: Build, result: Scalar = on): Operation {
+function define(name: string, on: Type, uses: readonly Slot[], build: Build, result: Type = on): Operation {
   return {
     name: `${name}.${on}`,
     on,
@@ -74,24 +76,24 @@ export function operationsOf(op: PureOp): Operation[] {
   if (!build) return [];
   const own: Slot[] = ['a', 'b', 'c', 'd'];
   const uses = row.args.map((type, i) => (i === row.count ? 'n' : type === 'bool' ? 'p' : (own.shift() as Slot)));
-  return typeSets[row.on].map((on) =>
-    define(op, on, uses, build as Build, row.result === 'T' ? on : (row.result as Scalar)),
+  return languageSets[row.on].map((on) =>
+    define(op, on, uses, build as Build, row.result === 'T' ? on : (row.result as Type)),
   );
 }
 
 /** Functions made of several operations of the table. */
 const compositeOperations: readonly Operation[] = [
-  ...typeSets.numeric.flatMap((type) => [
+  ...languageSets.numeric.flatMap((type) => [
     define('gt', type, ['a', 'b'], (a, b) => asNumeric(a).gt(asNumeric(b)), 'bool'),
     define('ge', type, ['a', 'b'], (a, b) => asNumeric(a).ge(asNumeric(b)), 'bool'),
     define('min', type, ['a', 'b'], (a, b) => min(asNumeric(a), asNumeric(b))),
     define('max', type, ['a', 'b'], (a, b) => max(asNumeric(a), asNumeric(b))),
     define('clamp', type, ['a', 'b', 'c'], (a, b, c) => clamp(asNumeric(a), asNumeric(b), asNumeric(c))),
   ]),
-  ...typeSets.float.map((type) =>
+  ...languageSets.float.map((type) =>
     define('mix', type, ['a', 'b', 'c'], (a, b, c) => mix(asFloat(a), asFloat(b), asFloat(c))),
   ),
-  ...typeSets.unsigned.flatMap((type) => {
+  ...languageSets.unsigned.flatMap((type) => {
     const limbs = (name: string, build: (...args: Limbs) => Expr<'u32'> | undefined) =>
       define(name, type, ['a', 'b', 'c', 'd'], (...args) => build(...(args as unknown as Limbs)) as Expr<'u32'>);
     return [
@@ -108,13 +110,15 @@ const compositeOperations: readonly Operation[] = [
   }),
   ...([0, 1, 2, 3] as const).map((k) => define(`byte${k}`, 'u32', ['a'], (a) => (a as Expr<'u32'>).byte(k))),
   define('lo', 'u64', ['a'], (a) => a.lo, 'u32'),
+  define('half', 'u32', ['a'], (a) => f16Of(a as Expr<'u32'>), 'f16'),
+  define('bits.u16', 'f16', ['a'], (a) => f16Bits(a as Expr<'f16'>), 'u32'),
 ];
 
 type Limbs = [Expr<'u32'>, Expr<'u32'>, Expr<'u32'>, Expr<'u32'>];
-const asNumeric = (value: Expr<Scalar>): Expr<Numeric> => value as Expr<Numeric>;
-const asFloat = (value: Expr<Scalar>): Expr<Float> => value as Expr<Float>;
+const asNumeric = (value: Expr<Type>): Expr<Numeric> => value as Expr<Numeric>;
+const asFloat = (value: Expr<Type>): Expr<Float> => value as Expr<Float>;
 
-export const scalars: readonly Scalar[] = typeSets.any;
+export const scalars: readonly Type[] = languageSets.any;
 
 /** Conversions by value between all types, and by bits between those of one width. */
 const conversions: readonly Operation[] = scalars.flatMap((from) =>
@@ -128,8 +132,8 @@ const conversions: readonly Operation[] = scalars.flatMap((from) =>
     ]),
 );
 
-function widthOf(type: Scalar): number {
-  return type === 'bool' ? 1 : type === 'u64' || type === 'f64' ? 64 : 32;
+function widthOf(type: Type): number {
+  return type === 'bool' ? 1 : type === 'f16' ? 16 : type === 'u64' || type === 'i64' || type === 'f64' ? 64 : 32;
 }
 
 /** All operations. */
@@ -140,7 +144,7 @@ export const operations: readonly Operation[] = [
 ];
 
 /** Returns the operations on a type that a device supports, without those whose float results it cannot compute. */
-export const operationsOn = (type: Scalar, device: Device): readonly Operation[] =>
+export const operationsOn = (type: Type, device: Device): readonly Operation[] =>
   operations.filter(
     ({ name, on, result }) =>
       on === type &&
@@ -148,4 +152,4 @@ export const operationsOn = (type: Scalar, device: Device): readonly Operation[]
       (!quotients.includes(name) || hasAbility(device, 'f32-divide')),
   );
 
-const quotients: readonly string[] = ['div.f32', 'sqrt.f32'];
+const quotients: readonly string[] = ['div.f32', 'sqrt.f32', 'div.f16', 'sqrt.f16'];

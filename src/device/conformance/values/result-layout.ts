@@ -1,6 +1,6 @@
-import { type BufferSpec, type Expr, type RwBuffer, rw, type Scalar, type Value } from '../../../kernel/index.js';
+import { type BufferSpec, type Expr, type RwBuffer, rw, type Type, type Value } from '../../../kernel/index.js';
 import type { ResultCheck } from '../model/result-check.js';
-import { type Data, formatValue, zeros } from '../rig.js';
+import { type Data, elementOf, formatValue, zeros } from '../rig.js';
 import { type Operation, slotType } from './operations.js';
 import type { Row } from './rows.js';
 
@@ -18,9 +18,9 @@ export interface Result {
  * quads. They are stored as quads: in a gang each store is a loop over the lanes, which compilers are slow with.
  */
 export class ResultLayout {
-  readonly #results = new Map<Scalar, Result[]>();
+  readonly #results = new Map<Type, Result[]>();
 
-  add(result: Result): { readonly type: Scalar; readonly at: number } {
+  add(result: Result): { readonly type: Type; readonly at: number } {
     const type = memoryType(result.operation.result);
     const list = this.#results.get(type) ?? [];
     this.#results.set(type, list);
@@ -32,7 +32,7 @@ export class ResultLayout {
     return Object.fromEntries([...this.#results.keys()].map((type) => [`out-${type}`, rw(type as 'u32')]));
   }
 
-  width(type: Scalar): number {
+  width(type: Type): number {
     return Math.ceil((this.#results.get(memoryType(type))?.length ?? 0) / 4) * 4;
   }
 
@@ -43,7 +43,7 @@ export class ResultLayout {
   }
 
   /** Stores an item's results, made in the order in which they were placed. */
-  store(buffers: Buffers, row: Expr<'u32'>, build: (result: Result) => Expr<Scalar>): void {
+  store(buffers: Buffers, row: Expr<'u32'>, build: (result: Result) => Expr<Type>): void {
     for (const [type, list] of this.#results) {
       const out = buffers[`out-${type}`] as RwBuffer<'u32'>;
       const first = row.mul(this.width(type) / 4);
@@ -68,7 +68,7 @@ export class ResultLayout {
           const { operation } = result;
           const args = result.operands(row);
           const expected = operation.model(args);
-          const raw = data?.[r * this.width(type) + k];
+          const raw = elementOf(type, data, r * this.width(type) + k);
           const got = operation.result === 'bool' ? raw === 1 || (raw === 0 ? false : undefined) : raw;
           if (isAcceptable(operation, args, expected, got)) return;
           wrong++;
@@ -86,8 +86,8 @@ export class ResultLayout {
   }
 }
 
-export const memoryType = (type: Scalar): Scalar => (type === 'bool' ? 'u32' : type);
+export const memoryType = (type: Type): Type => (type === 'bool' ? 'u32' : type);
 export type Buffers = Readonly<Record<string, unknown>>;
 
 /** A bool is a word in memory. */
-export const inMemory = (value: Expr<Scalar>): Expr<Scalar> => (value.type === 'bool' ? value.to('u32') : value);
+export const inMemory = (value: Expr<Type>): Expr<Type> => (value.type === 'bool' ? value.to('u32') : value);

@@ -92,10 +92,10 @@ function simplify(op: Op, type: Scalar, args: readonly Node[], build: NodeBuilde
     case 'sub':
       return y.op === 'const' ? build.op('add', x, build.op('neg', y)) : undefined;
     case 'mul':
-      return simplifyProduct(type as Integer, x, y, build);
+      return simplifyProduct(type as Integer & Scalar, x, y, build);
     case 'div':
     case 'rem':
-      return simplifyDivision(op, type as Integer, x, y, build);
+      return simplifyDivision(op, type as Integer & Scalar, x, y, build);
     case 'xor':
       return isConstant(y, -1) ? build.op('not', x) : undefined;
     case 'eq':
@@ -107,7 +107,7 @@ function simplify(op: Op, type: Scalar, args: readonly Node[], build: NodeBuilde
     case 'shr':
     case 'rotl':
     case 'rotr':
-      return simplifyShift(op, type as Integer, x, y, build);
+      return simplifyShift(op, type as Integer & Scalar, x, y, build);
     case 'cast':
       if (type === 'u32' && x.op === 'pack') return x.args[0];
       return type === 'u32' && x.op === 'cast' && x.args[0]?.type === 'u32' && x.type === 'u64' ? x.args[0] : undefined;
@@ -159,7 +159,7 @@ function simplifyNot(x: Node, build: NodeBuilder): Node | undefined {
   return x.op === 'le' && total ? build.op('lt', b, a) : undefined;
 }
 
-function simplifyShift(op: Op, type: Integer, x: Node, y: Node, build: NodeBuilder): Node | undefined {
+function simplifyShift(op: Op, type: Integer & Scalar, x: Node, y: Node, build: NodeBuilder): Node | undefined {
   if (y.op !== 'const') return undefined;
   const width = bitsOf(type);
   const count = Number(constantOf(y)) % width;
@@ -168,13 +168,19 @@ function simplifyShift(op: Op, type: Integer, x: Node, y: Node, build: NodeBuild
   return count === Number(constantOf(y)) ? undefined : build.op(op, x, build.lit('u32', count));
 }
 
-function simplifyProduct(type: Integer, x: Node, y: Node, build: NodeBuilder): Node | undefined {
+function simplifyProduct(type: Integer & Scalar, x: Node, y: Node, build: NodeBuilder): Node | undefined {
   const power = y.op === 'const' ? log2(type, constantOf(y) as Value) : undefined;
   return power === undefined ? undefined : build.op('shl', x, build.lit('u32', power));
 }
 
 /** Division by a constant becomes shifts, or for u32 a multiplication by its scaled inverse. */
-function simplifyDivision(op: 'div' | 'rem', type: Integer, x: Node, y: Node, build: NodeBuilder): Node | undefined {
+function simplifyDivision(
+  op: 'div' | 'rem',
+  type: Integer & Scalar,
+  x: Node,
+  y: Node,
+  build: NodeBuilder,
+): Node | undefined {
   if (y.op !== 'const') return undefined;
   if (isZero(y)) return op === 'div' ? x : y;
   if (isConstant(y, 1)) return build.op('sub', x, x);
@@ -211,7 +217,7 @@ function divideByInverse(x: Node, divisor: number, build: NodeBuilder): Node {
   return build.op('shr', build.op('add', half, t), build.lit('u32', Number(s) - 1));
 }
 
-function log2(type: Integer, value: Value): number | undefined {
+function log2(type: Integer & Scalar, value: Value): number | undefined {
   const big = BigInt.asUintN(bitsOf(type), BigInt(value as bigint));
   return big !== 0n && (big & (big - 1n)) === 0n ? big.toString(2).length - 1 : undefined;
 }

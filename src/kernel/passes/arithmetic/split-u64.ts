@@ -345,7 +345,9 @@ class U64Splitter {
       case 'scan':
         return [{ ...statement, near: this.#buffer(statement.near), result: this.#word(statement.result) }];
       case 'native':
-        throw this.#unsupported(`the native body ${statement.body.name}`);
+        if ([...statement.args, ...statement.results].some(({ type }) => type === 'u64'))
+          throw this.#unsupported(`the native body ${statement.body.name}`);
+        return [rewriteStatement(statement, rewrite)];
       default:
         return [rewriteStatement(statement, rewrite)];
     }

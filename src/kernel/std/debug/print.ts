@@ -1,15 +1,15 @@
 import { MAX_PRINTS, PRINT_HEADER_WORDS, PRINT_RECORD_WORDS } from '../../ir/prints.js';
 import { AtomicBuffer } from '../../language/buffers.js';
 import { when } from '../../language/control.js';
-import { Expr } from '../../language/expr.js';
+import { asScalar, Expr } from '../../language/expr.js';
 import { currentTrace } from '../../language/trace.js';
-import type { Numeric, Scalar } from '../../language/types.js';
+import type { Numeric, Type } from '../../language/types.js';
 
 /**
  * Shows a value while a kernel is being developed: the engine reports label, value, index and line, on the interpreter at
  * once, on other devices when the chunk is complete; up to 1,024 values of a chunk. Whoever launches a kernel without the engine binds the buffer `_prints`.
  */
-export function print(label: string, value: Expr<Scalar>): void {
+export function print(label: string, value: Expr<Type>): void {
   const trace = currentTrace();
   trace.checkEffect('print()');
   const { buffer, call } = trace.addPrint(label, value.type);
@@ -23,16 +23,17 @@ export function print(label: string, value: Expr<Scalar>): void {
   });
 }
 
-function wordsOf(value: Expr<Scalar>): (Expr<'u32'> | number)[] {
+function wordsOf(value: Expr<Type>): (Expr<'u32'> | number)[] {
   switch (value.type) {
     case 'bool':
       return [value.to('u32'), 0];
+    case 'i64':
     case 'u64':
     case 'f64': {
       const bits = (value as Expr<Numeric>).bits('u64');
       return [bits.lo, bits.hi];
     }
     default:
-      return [(value as Expr<Numeric>).bits('u32'), 0];
+      return [(asScalar(value) as Expr<Numeric>).bits('u32'), 0];
   }
 }

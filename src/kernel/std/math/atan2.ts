@@ -1,6 +1,6 @@
 import { type Expr, type ExprLike, lit } from '../../language/expr.js';
 import { fma, select } from '../../language/operations.js';
-import type { Float } from '../../language/types.js';
+import type { Float, WideFloat } from '../../language/types.js';
 import { exactSum, quotient } from './double-word.js';
 import { floatFunction, formats, polynomial, splitSign } from './format.js';
 
@@ -27,7 +27,7 @@ interface Constants {
 }
 
 /** From scripts/math/coefficients.gp. The polynomials leave a relative error of 2^-63.8 in f64 and 2^-33.9 in f32. */
-const constants: Readonly<Record<Float, Constants>> = {
+const constants: Readonly<Record<WideFloat, Constants>> = {
   f64: {
     tiny: 2 ** -30,
     large: 2 ** 500,
@@ -95,7 +95,7 @@ const atan2Function = floatFunction('atan2', (y, x) => {
 });
 
 /** a and b ≥ a with the same angle, finite and not both 0. */
-function finitePair<T extends Float>(a: Expr<T>, b: Expr<T>) {
+function finitePair<T extends WideFloat>(a: Expr<T>, b: Expr<T>) {
   const isInfinite = b.eq(Number.POSITIVE_INFINITY);
   const one = lit(a.type, 1);
   const atInfinity = select(a.eq(Number.POSITIVE_INFINITY), one, 0);
@@ -103,7 +103,7 @@ function finitePair<T extends Float>(a: Expr<T>, b: Expr<T>) {
 }
 
 /** a and b times a power of two. a loses bits only if a/b is tiny. */
-function scaledPair<T extends Float>(a: Expr<T>, b: Expr<T>) {
+function scaledPair<T extends WideFloat>(a: Expr<T>, b: Expr<T>) {
   const { large, small, down, up } = constants[a.type];
   const one = lit(a.type, 1);
   const scale = select(b.gt(large), down, select(b.lt(small), up, one));

@@ -1,6 +1,6 @@
 import { type Expr, lit } from '../../language/expr.js';
 import { fma, max, min } from '../../language/operations.js';
-import type { Float } from '../../language/types.js';
+import type { Float, WideFloat } from '../../language/types.js';
 import { exactProduct, exactSum } from './double-word.js';
 import { floatFunction, formats, polynomial } from './format.js';
 
@@ -29,7 +29,7 @@ interface Constants {
 }
 
 /** From scripts/math/coefficients.gp. The polynomials leave a relative error of 2^-63.8 in f64 and 2^-33.3 in f32. */
-export const constants: Readonly<Record<Float, Constants>> = {
+export const constants: Readonly<Record<WideFloat, Constants>> = {
   f64: {
     limits: [-750, 712],
     limits2: [-1080, 1025],
@@ -69,14 +69,14 @@ const exp2Function = floatFunction('exp2', (x) => {
 });
 
 /** x as n + rest, with the integer n in the low bits of `shifted`. */
-export function reduceToInteger<T extends Float>(x: Expr<T>) {
+export function reduceToInteger<T extends WideFloat>(x: Expr<T>) {
   const { rounder } = formats[x.type];
   const shifted = x.add(rounder);
   return { shifted, rest: x.sub(integerOf(shifted)) };
 }
 
 /** The integer n of rounder + n. Compilers of WGSL take (x + c) − c for x, so there it comes from the bits. */
-function integerOf<T extends Float>(shifted: Expr<T>): Expr<T> {
+function integerOf<T extends WideFloat>(shifted: Expr<T>): Expr<T> {
   const { bits, rounder, rounderBits } = formats[shifted.type];
   if (shifted.type === 'f64') return shifted.sub(rounder);
   return shifted.bits(bits).sub(rounderBits).to('i32').to(shifted.type);
@@ -86,7 +86,7 @@ function integerOf<T extends Float>(shifted: Expr<T>): Expr<T> {
  * x as n · ln 2 + r + rest, with the integer n in the low bits of `shifted`, |r| just above ln 2 / 2 and |rest| at most
  * half an ulp of r. The first step is exact, even where fma rounds twice: the product has few bits.
  */
-export function reduceByLn2<T extends Float>(x: Expr<T>) {
+export function reduceByLn2<T extends WideFloat>(x: Expr<T>) {
   const { log2e, shortLn2 } = constants[x.type];
   const { rounder } = formats[x.type];
   const shifted = fma(x, log2e, rounder);
@@ -98,12 +98,12 @@ export function reduceByLn2<T extends Float>(x: Expr<T>) {
 }
 
 /** e^(r + rest) − 1 − r. */
-export function expTail<T extends Float>(r: Expr<T>, rest: Expr<T>): Expr<T> {
+export function expTail<T extends WideFloat>(r: Expr<T>, rest: Expr<T>): Expr<T> {
   return fma(r.mul(r), polynomial(r, constants[r.type].coefficients), fma(r, rest, rest));
 }
 
 /** e^(r + rest) · 2^n, n as in `reduceByLn2`. The power of two has two factors, since 2^n alone may not be a float. */
-export function expOf<T extends Float>(r: Expr<T>, rest: Expr<T>, shifted: Expr<T>): Expr<T> {
+export function expOf<T extends WideFloat>(r: Expr<T>, rest: Expr<T>, shifted: Expr<T>): Expr<T> {
   const { bits, fraction, bias, rounderBits } = formats[r.type];
   const sum = exactSum(lit(r.type, 1), r);
   const value = sum.hi.add(sum.lo.add(expTail(r, rest)));

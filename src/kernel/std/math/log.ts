@@ -1,6 +1,6 @@
 import { type Expr, lit } from '../../language/expr.js';
 import { fma, select } from '../../language/operations.js';
-import type { Float } from '../../language/types.js';
+import type { Float, WideFloat } from '../../language/types.js';
 import { type DoubleWord, exactProduct, exactSum, quotient } from './double-word.js';
 import { constants as expConstants } from './exp.js';
 import { floatFunction, formats, polynomial } from './format.js';
@@ -25,7 +25,7 @@ export interface Series {
 }
 
 /** From scripts/math/coefficients.gp. They leave a relative error of 2^-66 in f64 and 2^-35 in f32. */
-const natural: Readonly<Record<Float, Series>> = {
+const natural: Readonly<Record<WideFloat, Series>> = {
   f64: {
     coefficients: [
       2, 0.6666666666666666, 0.40000000000004915, 0.28571428569414664, 0.2222222260642357, 0.18181778397326964,
@@ -38,7 +38,7 @@ const natural: Readonly<Record<Float, Series>> = {
     low: [0],
   },
 };
-const binary: Readonly<Record<Float, Series>> = {
+const binary: Readonly<Record<WideFloat, Series>> = {
   f64: {
     coefficients: [
       2.8853900817779268, 0.9617966939259754, 0.5770780163557324, 0.4121985830613469, 0.32059890632050603,
@@ -53,7 +53,7 @@ const binary: Readonly<Record<Float, Series>> = {
 };
 
 /** Differences of the bits of 1 and √½. */
-const aboveSqrtHalf: Readonly<Record<Float, bigint>> = {
+const aboveSqrtHalf: Readonly<Record<WideFloat, bigint>> = {
   f64: 0x3ff0_0000_0000_0000n - 0x3fe6_a09e_667f_3bcdn,
   f32: 0x3f80_0000n - 0x3f35_04f3n,
 };
@@ -72,7 +72,7 @@ const log2Function = floatFunction('log2', (x) => {
 });
 
 /** The logarithm of 2^k · m, where `series` is that of m. x is positive and finite. */
-export function logarithm<T extends Float>(x: Expr<T>, { coefficients, low }: Series) {
+export function logarithm<T extends WideFloat>(x: Expr<T>, { coefficients, low }: Series) {
   const { bits, fraction, bias, one, minNormal } = formats[x.type];
   const isSmall = x.lt(minNormal);
   const all = select(isSmall, x.mul(2 ** (fraction + 2)), x).bits(bits);
@@ -90,7 +90,7 @@ export function logarithm<T extends Float>(x: Expr<T>, { coefficients, low }: Se
 }
 
 /** c₀ + c₁s² + c₂s⁴ + … The innermost sum of two floats needs its inner part to one float only, since s² is below 0.03. */
-function sumOfPowers<T extends Float>(
+function sumOfPowers<T extends WideFloat>(
   s: DoubleWord<T>,
   coefficients: readonly number[],
   low: readonly number[],
@@ -112,7 +112,7 @@ function sumOfPowers<T extends Float>(
 }
 
 /** The results for arguments that have no finite logarithm. */
-function withEdges<T extends Float>(x: Expr<T>, value: Expr<T>): Expr<T> {
+function withEdges<T extends WideFloat>(x: Expr<T>, value: Expr<T>): Expr<T> {
   const finite = select(x.lt(Number.POSITIVE_INFINITY), value, x);
   return select(x.gt(0), finite, select(x.eq(0), Number.NEGATIVE_INFINITY, lit(x.type, Number.NaN)));
 }

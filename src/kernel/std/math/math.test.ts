@@ -5,7 +5,7 @@ import { byTier, isShort } from '../../../../test/tier.js';
 import { read, rw } from '../../language/buffers.js';
 import { type Expr, lit } from '../../language/expr.js';
 import { items } from '../../language/items.js';
-import type { Float } from '../../language/types.js';
+import type { WideFloat } from '../../language/types.js';
 import { atan2 } from './atan2.js';
 import { exp, exp2 } from './exp.js';
 import { log, log2 } from './log.js';
@@ -29,10 +29,10 @@ const formats = {
 } as const;
 
 /** All functions of the same two arguments: one program a type. */
-const kernelOf = (type: Float) =>
+const kernelOf = (type: WideFloat) =>
   items(`math-${type}`, { buffers: { x: read(type), y: read(type), out: rw(type) } }, ({ item, buffers }) => {
     const [x, y] = [buffers.x.at(item), buffers.y.at(item)];
-    const values: Record<Name, Expr<Float>> = {
+    const values: Record<Name, Expr<WideFloat>> = {
       exp: exp(x),
       exp2: exp2(x),
       log: log(x),
@@ -50,7 +50,7 @@ const kernelOf = (type: Float) =>
 type Floats = Float32Array | Float64Array;
 type Pair = readonly [x: number, y: number];
 
-function setupOf(type: Float, pairs: readonly Pair[]) {
+function setupOf(type: WideFloat, pairs: readonly Pair[]) {
   const { array } = formats[type];
   const [x, y] = [array.from(pairs.map(([x]) => x)), array.from(pairs.map(([, y]) => y))];
   return { count: pairs.length, buffers: { x, y, out: new array(pairs.length * names.length) } };
@@ -66,14 +66,14 @@ interface Reference {
 
 /** Reference values of PARI/GP with 60 digits, made by scripts/math/reference.gp. */
 const references = readReferences();
-function readReferences(): Record<Float, Reference[]> {
-  const all: Record<Float, Reference[]> = { f32: [], f64: [] };
+function readReferences(): Record<WideFloat, Reference[]> {
+  const all: Record<WideFloat, Reference[]> = { f32: [], f64: [] };
   const text = readFileSync(new URL('../../../../test/data/math/reference.txt', import.meta.url), 'utf8');
-  let [name, type]: [Name, Float] = ['exp', 'f64'];
+  let [name, type]: [Name, WideFloat] = ['exp', 'f64'];
   for (const line of text.trimEnd().split('\n')) {
     const words = line.split(' ');
     if (words.length === 2) {
-      [name, type] = words as [Name, Float];
+      [name, type] = words as [Name, WideFloat];
       continue;
     }
     const away = Number(words.pop());
@@ -84,7 +84,7 @@ function readReferences(): Record<Float, Reference[]> {
   return all;
 }
 
-function floatOf(type: Float, hex: string): number {
+function floatOf(type: WideFloat, hex: string): number {
   const view = new DataView(new ArrayBuffer(8));
   if (type === 'f64') view.setBigUint64(0, BigInt(`0x${hex}`));
   else view.setUint32(0, Number(`0x${hex}`));
@@ -92,7 +92,7 @@ function floatOf(type: Float, hex: string): number {
 }
 
 /** The error of a result in units of the exact value's last place. */
-function errorOf(type: Float, got: number, { nearest, away }: Reference): number {
+function errorOf(type: WideFloat, got: number, { nearest, away }: Reference): number {
   if (Object.is(got, nearest)) return Math.abs(away);
   const { fraction, least } = formats[type];
   const size = Math.abs(nearest);
@@ -105,7 +105,7 @@ function errorOf(type: Float, got: number, { nearest, away }: Reference): number
 
 /** Fails if a function is further off than its bound; returns the largest errors. */
 function checkErrors(
-  type: Float,
+  type: WideFloat,
   points: readonly Reference[],
   out: Floats,
   boundOf: (point: Reference) => number,

@@ -1,6 +1,6 @@
 import { type Expr, type ExprLike, lit } from '../../language/expr.js';
 import { fma, max, min, select } from '../../language/operations.js';
-import type { Float } from '../../language/types.js';
+import type { Float, WideFloat } from '../../language/types.js';
 import { exactProduct, exactSum } from './double-word.js';
 import { constants as expConstants, expOf, reduceToInteger } from './exp.js';
 import { floatFunction, formats, splitSign } from './format.js';
@@ -23,7 +23,7 @@ interface Constants extends Series {
  * log₂ m, from scripts/math/coefficients.gp. y · log₂ x is as large as 1,075, so its relative error must be that much
  * smaller than that of the result: 2^-70 in f64, 2^-35 in f32.
  */
-const constants: Readonly<Record<Float, Constants>> = {
+const constants: Readonly<Record<WideFloat, Constants>> = {
   f64: {
     maxExponent: 2 ** 70,
     coefficients: [
@@ -68,7 +68,7 @@ const powFunction = floatFunction('pow', (x, y) => {
 });
 
 /** log₂ x as a double word for x ≥ 0; −∞ and ∞ for 0 and ∞, NaN for NaN. */
-function log2Of<T extends Float>(x: Expr<T>) {
+function log2Of<T extends WideFloat>(x: Expr<T>) {
   const { k, series } = logarithm(x, constants[x.type]);
   const sum = exactSum(k, series.hi);
   const finite = select(x.eq(0), Number.NEGATIVE_INFINITY, sum.hi);
@@ -76,7 +76,7 @@ function log2Of<T extends Float>(x: Expr<T>) {
 }
 
 /** Floats from 2^fraction on are integers, those from 2^(fraction + 1) on even ones. */
-function parity<T extends Float>(y: Expr<T>) {
+function parity<T extends WideFloat>(y: Expr<T>) {
   const { bits, fraction } = formats[y.type];
   const { size } = splitSign(y);
   const whole = size.to(bits);

@@ -1,6 +1,6 @@
 import { type Expr, lit } from '../../language/expr.js';
 import { min } from '../../language/operations.js';
-import type { Float } from '../../language/types.js';
+import type { Float, WideFloat } from '../../language/types.js';
 import { exactSum, quotient } from './double-word.js';
 import { expTail, reduceByLn2 } from './exp.js';
 import { floatFunction, formats, splitSign } from './format.js';
@@ -11,7 +11,7 @@ export function tanh<T extends Float>(x: Expr<T>): Expr<T> {
 }
 
 /** For larger 2|x| the result rounds to 1. */
-const limits: Readonly<Record<Float, number>> = { f64: 44, f32: 20 };
+const limits: Readonly<Record<WideFloat, number>> = { f64: 44, f32: 20 };
 
 /** (e^2x − 1) / (e^2x + 1), with e^2x = 2^n · (1 + p) and both sums as double words. */
 const tanhFunction = floatFunction('tanh', (x) => {

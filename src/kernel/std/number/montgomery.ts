@@ -4,7 +4,7 @@ import { Expr, type ExprLike, lit, operand } from '../../language/expr.js';
 import { min, select } from '../../language/operations.js';
 import { encodedName, NARROW_KEY, type NativeText, type StdCall, std } from '../../language/std-function.js';
 import { currentTrace } from '../../language/trace.js';
-import type { Scalar, Unsigned } from '../../language/types.js';
+import type { Type, Unsigned } from '../../language/types.js';
 import { hasDigits, passesByDigits } from './fermat-digits.js';
 import { fermatText, MIN_PTX_LIMBS } from './fermat-ptx.js';
 import { adxLadder, adxText } from './montgomery-adx.js';
@@ -57,10 +57,10 @@ export class Montgomery<L extends Unsigned> {
     this.#width = limb === 'u32' ? 32 : 64;
     this.limbs = Math.ceil(bits / this.#width);
     this.#shape = { limb, limbs: this.limbs, spare: this.limbs * this.#width - bits };
-    const number = (args: readonly Expr<Scalar>[], i: number) =>
+    const number = (args: readonly Expr<Type>[], i: number) =>
       args.slice(i * this.limbs, (i + 1) * this.limbs) as unknown as Limbs<L>;
-    const last = (args: readonly Expr<Scalar>[]) => args[args.length - 1] as unknown as Expr<L>;
-    const results = () => Array<Scalar>(this.limbs).fill(limb);
+    const last = (args: readonly Expr<Type>[]) => args[args.length - 1] as unknown as Expr<L>;
+    const results = () => Array<Type>(this.limbs).fill(limb);
     const natives = (kind: 'multiply' | 'square'): Record<string, NativeText> =>
       limb === 'u64'
         ? { 'c-adx': adxText(kind, this.#shape), 'c-int128': int128Text(kind, this.#shape) }
@@ -71,22 +71,21 @@ export class Montgomery<L extends Unsigned> {
       parameters,
       results,
       generic: (...args) =>
-        genericMultiply(this.#shape, number(args, 0), number(args, 1), number(args, 2), last(args)) as Expr<Scalar>[],
+        genericMultiply(this.#shape, number(args, 0), number(args, 1), number(args, 2), last(args)) as Expr<Type>[],
       native: natives('multiply'),
     });
     this.#square = std({
       name: 'montgomery.square',
       parameters,
       results,
-      generic: (...args) => genericSquare(this.#shape, number(args, 0), number(args, 1), last(args)) as Expr<Scalar>[],
+      generic: (...args) => genericSquare(this.#shape, number(args, 0), number(args, 1), last(args)) as Expr<Type>[],
       native: natives('square'),
     });
     this.#doubleIf = std({
       name: 'montgomery.doubleIf',
       parameters,
       results,
-      generic: (...args) =>
-        genericDoubleIf(this.#shape, number(args, 0), last(args), number(args, 1)) as Expr<Scalar>[],
+      generic: (...args) => genericDoubleIf(this.#shape, number(args, 0), last(args), number(args, 1)) as Expr<Type>[],
       native: limb === 'u64' && !hasLazyReduction(this.#shape) ? { 'c-adx': adxText('doubleIf', this.#shape) } : {},
     });
     this.#ladder = std({
@@ -95,7 +94,7 @@ export class Montgomery<L extends Unsigned> {
       results,
       generic: (...args) => {
         const [inverse, word, bits] = args.slice(2 * this.limbs) as unknown as [Expr<L>, Expr<L>, Expr<'u32'>];
-        return this.#ladderSteps(number(args, 0), number(args, 1), inverse, word, bits) as Expr<Scalar>[];
+        return this.#ladderSteps(number(args, 0), number(args, 1), inverse, word, bits) as Expr<Type>[];
       },
       native: limb === 'u64' && !hasLazyReduction(this.#shape) ? { 'c-adx': adxLadder(this.#shape) } : {},
     });
@@ -187,7 +186,7 @@ export class Montgomery<L extends Unsigned> {
     loop(head.value, () => assign(x, this.#doubleReduced(x, n)));
     if (this.limb === 'u64' && !hasLazyReduction(this.#shape)) {
       this.#eachLimbFromTop(exponent, head.bits, (word, bits) => {
-        const args = [...this.#checkedLimbs(x), ...n, inverse, word, bits] as unknown as Expr<Scalar>[];
+        const args = [...this.#checkedLimbs(x), ...n, inverse, word, bits] as unknown as Expr<Type>[];
         assign(x, this.#ladder(...args) as unknown as Expr<L>[]);
       });
     } else

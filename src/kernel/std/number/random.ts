@@ -1,7 +1,7 @@
 import { type Expr, type ExprLike, operand } from '../../language/expr.js';
 import { mulHi } from '../../language/operations.js';
 import { std } from '../../language/std-function.js';
-import type { Float } from '../../language/types.js';
+import type { WideFloat } from '../../language/types.js';
 
 type Word = Expr<'u32'>;
 
@@ -22,7 +22,7 @@ export const random = {
    * Returns a float in [0, 1): the upper 24 bits of `word` in f32. In f64 the 32 bits of `word`, followed by the upper 21 bits
    * of `more` if it is given. Every value is a multiple of 2^-24, 2^-32 or 2^-53, and all are equally likely.
    */
-  uniform<T extends Float>(type: T, word: Word, more?: Word): Expr<T> {
+  uniform<T extends WideFloat>(type: T, word: Word, more?: Word): Expr<T> {
     if (type === 'f32')
       return word
         .shr(8)

@@ -3,12 +3,12 @@ import { kernelRunners } from '../../../../test/run-kernel.js';
 import { byTier } from '../../../../test/tier.js';
 import { read, rw } from '../../language/buffers.js';
 import { items } from '../../language/items.js';
-import type { Float } from '../../language/types.js';
+import type { WideFloat } from '../../language/types.js';
 import { sincos } from './sincos.js';
 
 const { interpreter, native } = await kernelRunners();
 
-const kernelOf = (type: Float) =>
+const kernelOf = (type: WideFloat) =>
   items('sincos', { buffers: { x: read(type), sin: rw(type), cos: rw(type) } }, ({ item, buffers }) => {
     const { sin, cos } = sincos(buffers.x.at(item));
     buffers.sin.set(item, sin);
@@ -21,7 +21,7 @@ const formats = {
 } as const;
 
 /** Difficult points: random ones of every size, multiples of π/2 with their neighbours, and powers of two. */
-function points(type: Float, count: number): number[] {
+function points(type: WideFloat, count: number): number[] {
   const { limit, next, array } = formats[type];
   const round = (x: number) => new array([x])[0]!;
   const random = generator(type === 'f64' ? 1 : 2);
@@ -95,7 +95,7 @@ describe.each(['f64', 'f32'] as const)('%s', (type) => {
 });
 
 /** Measures errors against sine and cosine in fixed point, by Taylor's series. */
-function judge(type: Float) {
+function judge(type: WideFloat) {
   const { bits, least, fixed } = formats[type];
   const halfPi = piOver2(fixed + 60n);
   const worst = { sin: { error: 0, at: 0 }, cos: { error: 0, at: 0 } };

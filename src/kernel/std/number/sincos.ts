@@ -1,8 +1,8 @@
 import { type Expr, lit } from '../../language/expr.js';
 import { fma, select } from '../../language/operations.js';
 import { std } from '../../language/std-function.js';
-import type { Float } from '../../language/types.js';
-import { polynomial } from '../math/format.js';
+import type { Float, WideFloat } from '../../language/types.js';
+import { byWideFloat, polynomial } from '../math/format.js';
 
 /**
  * Computes sine and cosine together, with one polynomial for all targets. It uses correctly rounded operations only, so the
@@ -14,7 +14,7 @@ import { polynomial } from '../math/format.js';
  * denormals are their own sine.
  */
 export function sincos<T extends Float>(x: Expr<T>): { sin: Expr<T>; cos: Expr<T> } {
-  const [sin, cos] = sincosFunction(x) as [Expr<T>, Expr<T>];
+  const [sin, cos] = byWideFloat('sincos', [x], sincosFunction) as unknown as [Expr<T>, Expr<T>];
   return { sin, cos };
 }
 
@@ -40,7 +40,7 @@ export interface Precision {
  * and |r| ≤ 0.793 in f32, the latter since 2/π in f32 puts r that far off at 2^17. Each coefficient was rounded before
  * the ones after it were fitted again. Relative error left: 2^-57.9 and 2^-63.9 in f64, 2^-27.8 and 2^-32.7 in f32.
  */
-export const precisions: Readonly<Record<Float, Precision>> = {
+export const precisions: Readonly<Record<WideFloat, Precision>> = {
   f64: {
     bits: 'u64',
     width: 64,
@@ -74,10 +74,10 @@ export const precisions: Readonly<Record<Float, Precision>> = {
 const sincosFunction = std({
   name: 'sincos',
   results: ([x]) => [x?.type ?? 'f64', x?.type ?? 'f64'],
-  generic: (x) => generic(x as Expr<Float>),
+  generic: (x) => generic(x as Expr<WideFloat>),
 });
 
-function generic<T extends Float>(x: Expr<T>): Expr<T>[] {
+function generic<T extends WideFloat>(x: Expr<T>): Expr<T>[] {
   const p = precisions[x.type];
   const top = p.width - 1;
   const all = x.bits(p.bits);
@@ -106,7 +106,7 @@ function generic<T extends Float>(x: Expr<T>): Expr<T>[] {
  * · halfPi[0] are both multiples of halfPi[0]'s last bit (for x < 1 and n = 1, of half of it), and their difference is below
  * 1. The second keeps its rounding error; the third adds the remaining part of π/2.
  */
-export function reduceRange<T extends Float>(x: Expr<T>, p: Precision) {
+export function reduceRange<T extends WideFloat>(x: Expr<T>, p: Precision) {
   const shifted = fma(x, p.twoOverPi, p.rounder);
   const n = shifted.sub(p.rounder);
   const minus = n.neg();
@@ -123,7 +123,7 @@ export function reduceRange<T extends Float>(x: Expr<T>, p: Precision) {
 }
 
 /** Sine and cosine of r + rest, as r + sineTail and one + cosineTail. */
-export function sincosNearZero<T extends Float>(r: Expr<T>, rest: Expr<T>, p: Precision) {
+export function sincosNearZero<T extends WideFloat>(r: Expr<T>, rest: Expr<T>, p: Precision) {
   const z = r.mul(r);
   const zRest = fma(r, r, z.neg());
   const half = z.mul(0.5);

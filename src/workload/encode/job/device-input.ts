@@ -1,6 +1,6 @@
 import type { BoundJob, Completion, Device, DeviceBuffer, Stream } from '../../../device/device.js';
 import { programOf } from '../../../engine/flow/programs.js';
-import { type Expr, type Float, type Kernel, lit, read, rw, select, tiles } from '../../../kernel/index.js';
+import { type Expr, type Kernel, lit, read, rw, select, tiles, type WideFloat } from '../../../kernel/index.js';
 import type { Precision, StateShape } from '../kernel/encoding.js';
 import type { EncodePlan } from '../kernel/plan.js';
 import { EncodeError } from './errors.js';
@@ -104,17 +104,17 @@ function rowArray({ encoding, length }: StateShape, precision: Precision): Float
   return precision === 'f64' ? new Float64Array(length) : new Float32Array(length);
 }
 
-function invalidValueCounts({ encoding, qubits, length }: StateShape, real: Float, maxAngle: number) {
+function invalidValueCounts({ encoding, qubits, length }: StateShape, real: WideFloat, maxAngle: number) {
   const type = encoding === 'basis' ? 'u32' : real;
   const max = encoding === 'amplitude' ? maxFinite[real] : maxAngle;
   return tiles(
     'encode-check',
     { buffers: { x: read(type), counts: rw('u32') }, lanes: 1 },
     ({ tile, sum, once, buffers: { x, counts } }) => {
-      const isBad = (value: Expr<'u32'> | Expr<Float>): Expr<'bool'> =>
-        value.type === 'u32' ? (value as Expr<'u32'>).gt(2 ** qubits - 1) : isOutOfRange(value as Expr<Float>, max);
+      const isBad = (value: Expr<'u32'> | Expr<WideFloat>): Expr<'bool'> =>
+        value.type === 'u32' ? (value as Expr<'u32'>).gt(2 ** qubits - 1) : isOutOfRange(value as Expr<WideFloat>, max);
       const bad = sum('u32', length, (i) => {
-        const value = x.at(tile.mul(length).add(i)) as Expr<'u32'> | Expr<Float>;
+        const value = x.at(tile.mul(length).add(i)) as Expr<'u32'> | Expr<WideFloat>;
         return select(isBad(value), lit('u32', 1), 0);
       });
       once(() => counts.set(tile, bad));
@@ -125,7 +125,7 @@ function invalidValueCounts({ encoding, qubits, length }: StateShape, real: Floa
 const maxFinite = { f64: Number.MAX_VALUE, f32: (2 - 2 ** -23) * 2 ** 127 } as const;
 
 /** True if |value| > max, infinite or NaN. Without the sign, bits are ordered as values, infinity and NaN last. */
-function isOutOfRange(value: Expr<Float>, max: number): Expr<'bool'> {
+function isOutOfRange(value: Expr<WideFloat>, max: number): Expr<'bool'> {
   const limit = new DataView(new ArrayBuffer(8));
   if (value.type === 'f32') {
     limit.setFloat32(0, max);

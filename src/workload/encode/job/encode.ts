@@ -6,7 +6,7 @@ import { paddedBytes, rowsPerBatch } from '../../../engine/makers/buffer-choice.
 import { InputSource } from '../../../engine/makers/row-source.js';
 import type { Verify } from '../../../engine/verify/verify.js';
 import { MAX_INDICES } from '../../../engine/work/space.js';
-import type { Float } from '../../../kernel/index.js';
+import type { WideFloat } from '../../../kernel/index.js';
 import { type Precision, type QubitOrder, type StateShape, stateBytes } from '../kernel/encoding.js';
 import { bindingOf, type EncodePlan, planFor } from '../kernel/plan.js';
 import { referenceStates } from '../kernel/reference.js';
@@ -112,9 +112,9 @@ async function* checkedRows(
 
 /** Invalid sums of squares, by sample. A sample that is encoded twice gives the same sum. */
 class BadNorms {
-  readonly #bad = new Map<bigint, { readonly squares: number; readonly accumulated: Float }>();
+  readonly #bad = new Map<bigint, { readonly squares: number; readonly accumulated: WideFloat }>();
 
-  record(shape: StateShape, start: bigint, squares: ArrayLike<number>, accumulated: Float): void {
+  record(shape: StateShape, start: bigint, squares: ArrayLike<number>, accumulated: WideFloat): void {
     for (let at = 0; at < squares.length; at++) {
       const own = squares[at] ?? Number.NaN;
       try {
@@ -197,7 +197,7 @@ const launches = (plan: EncodePlan, samples: number): FlowStep[] =>
     ),
   }));
 
-function realsIn({ buffer, byteOffset }: Uint8Array, type: Float, count: number): Float64Array | Float32Array {
+function realsIn({ buffer, byteOffset }: Uint8Array, type: WideFloat, count: number): Float64Array | Float32Array {
   return type === 'f64' ? new Float64Array(buffer, byteOffset, count) : new Float32Array(buffer, byteOffset, count);
 }
 

@@ -2,7 +2,6 @@ import {
   cell,
   type Expr,
   type ExprLike,
-  type Float,
   lit,
   loop,
   min,
@@ -13,6 +12,7 @@ import {
   type TileContext,
   tiles,
   u64Of,
+  type WideFloat,
   when,
 } from '../../../kernel/index.js';
 import {
@@ -120,7 +120,7 @@ export function scaledPieces(spec: AmplitudeSpec, sumsPerSample: number) {
 }
 
 const indexIn =
-  (real: Float): PieceOfState['indexOf'] =>
+  (real: WideFloat): PieceOfState['indexOf'] =>
   (quad, k) =>
     quad.mul(amplitudesPerQuad(real)).add(k);
 
@@ -132,15 +132,15 @@ type SumContext = Pick<
 
 function squares(
   { sum, each, near }: SumContext,
-  x: ReadBuffer<Float>,
+  x: ReadBuffer<WideFloat>,
   spec: AmplitudeSpec,
   firstOfSample: Expr<'u32'>,
   piece: ExprLike<'u32'>,
-): Expr<Float> {
+): Expr<WideFloat> {
   const { real, wide, length, store } = spec;
   const start = lit('u32', PIECE).mul(piece);
   const from = valuesFrom(x, spec, firstOfSample.add(start));
-  const squareAt = (i: Expr<'u32'>): Expr<Float> => {
+  const squareAt = (i: Expr<'u32'>): Expr<WideFloat> => {
     const value = from.at(i).to(wide);
     return value.mul(value);
   };
@@ -172,20 +172,20 @@ function squares(
 
 /** Returns the values from `first` on; on a CPU as a slice if samples have a multiple of four values, see `storeQuad`. */
 function valuesFrom(
-  x: ReadBuffer<Float>,
+  x: ReadBuffer<WideFloat>,
   { store, length }: AmplitudeSpec,
   first: Expr<'u32'>,
-): { at(i: ExprLike<'u32'>): Expr<Float> } {
+): { at(i: ExprLike<'u32'>): Expr<WideFloat> } {
   return store === 'floats' && length % 4 === 0 ? x.slice(first.shr(2)) : { at: (i) => x.at(first.add(i)) };
 }
 
 function storeScaled(
   each: SumContext['each'],
-  { states, x }: { readonly states: StatesBuffer; readonly x: ReadBuffer<Float> },
+  { states, x }: { readonly states: StatesBuffer; readonly x: ReadBuffer<WideFloat> },
   spec: AmplitudeSpec,
   firstValue: Expr<'u32'>,
   { firstQuad, indexOf, quads }: Pick<PieceOfState, 'firstQuad' | 'indexOf' | 'quads'>,
-  inverse: Expr<Float>,
+  inverse: Expr<WideFloat>,
 ): void {
   const { qubits, real, order, length, store } = spec;
   const isFull = length === 2 ** qubits;
@@ -225,8 +225,9 @@ function storeScaled(
  * Returns 0, computed so that it depends on all of these values. Otherwise NVIDIA's assembler moves each load down to its
  * store, one at a time. The assembler does not know that a norm is never negative.
  */
-function zeroAfter(values: readonly Expr<Float>[], inverse: Expr<Float>): Expr<Float> {
-  const word = (value: Expr<Float>): Expr<'u32'> => (value.type === 'f32' ? value.bits('u32') : value.bits('u64').lo);
+function zeroAfter(values: readonly Expr<WideFloat>[], inverse: Expr<WideFloat>): Expr<WideFloat> {
+  const word = (value: Expr<WideFloat>): Expr<'u32'> =>
+    value.type === 'f32' ? value.bits('u32') : value.bits('u64').lo;
   const any = values.map(word).reduce((all, one) => all.or(one));
   const none = select(inverse.lt(0), any, 0);
   return values[0]?.type === 'f32' ? none.bits('f32') : u64Of(none, 0).bits('f64');

@@ -1,7 +1,6 @@
 import {
   type Expr,
   type ExprLike,
-  type Float,
   fma,
   lit,
   type Near,
@@ -11,6 +10,7 @@ import {
   type TileContext,
   tiles,
   type Unsigned,
+  type WideFloat,
 } from '../../../kernel/index.js';
 import { type Amplitude, amplitudesPerQuad, loadQuad, type StateSpec, statesOf, storeQuad } from './kernel.js';
 
@@ -46,7 +46,7 @@ export function passesOf({ qubits, tileBits }: IqpSpec): Pass[] {
 }
 
 /** Workgroup memory of the first pass: values, angles, and four small tables. */
-export function nearBytesOf(qubits: number, real: Float, tileBits: number): number {
+export function nearBytesOf(qubits: number, real: WideFloat, tileBits: number): number {
   const low = Math.min(qubits, tileBits);
   const half = Math.ceil(low / 2);
   const angles = qubits + (qubits * (qubits - 1)) / 2 + 2 * qubits + 2 * 2 ** half + (low - half) * 2 ** half;
@@ -123,13 +123,13 @@ type NearContext = Pick<
   'near' | 'each'
 >;
 
-const amplitudesIn = (re: Near<Float>, im: Near<Float>, first: Expr<'u32'>, count: number): Amplitude[] =>
+const amplitudesIn = (re: Near<WideFloat>, im: Near<WideFloat>, first: Expr<'u32'>, count: number): Amplitude[] =>
   Array.from({ length: count }, (_, k) => ({ re: re.at(first.add(k)), im: im.at(first.add(k)) }));
 
 /** Transforms bits `from` to `to` of an index of `all` bits, two bits per region: each thread owns four values. */
 function transformNear(
   { each }: NearContext,
-  parts: readonly Near<Float>[],
+  parts: readonly Near<WideFloat>[],
   from: number,
   to: number,
   all: number,
@@ -144,9 +144,9 @@ function transformNear(
         .add(i.and(2 ** bit - 1));
       for (const part of parts) {
         const values = Array.from({ length: own }, (_, k) => part.at(first.add(k * 2 ** bit)));
-        const pairs = (list: readonly Expr<Float>[], step: number): Expr<Float>[] =>
+        const pairs = (list: readonly Expr<WideFloat>[], step: number): Expr<WideFloat>[] =>
           list.map((value, k) => {
-            const other = list[k ^ step] as Expr<Float>;
+            const other = list[k ^ step] as Expr<WideFloat>;
             return k & step ? other.sub(value) : value.add(other);
           });
         const once = pairs(values, 1);
@@ -243,7 +243,7 @@ const constants = {
 } as const;
 
 /** Converts an angle to a fraction of a turn. */
-function angleToTurns(angle: Expr<Float>, wide: Float, type: Unsigned): Expr<Unsigned> {
+function angleToTurns(angle: Expr<WideFloat>, wide: WideFloat, type: Unsigned): Expr<Unsigned> {
   const { turn, rounder } = constants[wide];
   const x = angle.to(wide);
   const whole = fma(x, turn[0], rounder).sub(rounder);
@@ -254,7 +254,7 @@ function angleToTurns(angle: Expr<Float>, wide: Float, type: Unsigned): Expr<Uns
 }
 
 /** Converts a fraction of a turn to a complex number of magnitude `scale`. */
-function turnsToComplex(turns: Expr<Unsigned>, real: Float, scale: number): Required<Amplitude> {
+function turnsToComplex(turns: Expr<Unsigned>, real: WideFloat, scale: number): Required<Amplitude> {
   const width = turns.type === 'u64' ? 64 : 32;
   const isBehind = turns.shr(width - 1).ne(0);
   const size = select(isBehind, lit(turns.type, 0).sub(turns), turns);

@@ -1,4 +1,4 @@
-import { type Expr, type Float, lit, type RwBuffer, rw, u64Of } from '../../../kernel/index.js';
+import { type Expr, lit, type RwBuffer, rw, u64Of, type WideFloat } from '../../../kernel/index.js';
 import type { QubitOrder } from './encoding.js';
 
 /**
@@ -8,9 +8,9 @@ import type { QubitOrder } from './encoding.js';
  */
 export interface StateSpec {
   readonly qubits: number;
-  readonly real: Float;
+  readonly real: WideFloat;
   /** The type of sums, sines and tables: f64 if the device has it, so that f32 is rounded once. */
-  readonly wide: Float;
+  readonly wide: WideFloat;
   readonly order: QubitOrder;
   readonly store: 'quads' | 'floats';
   /** log2 of the amplitudes in a tile's piece of a state; does not change results. */
@@ -20,7 +20,7 @@ export interface StateSpec {
 /** On GPUs 8192, so that 64 states of 16 qubits are 512 workgroups. More on CPUs, which reuse their tables longer. */
 export const pieceBitsFor = (processor: 'cpu' | 'gpu'): number => (processor === 'cpu' ? 16 : 13);
 
-export const amplitudesPerQuad = (real: Float): 1 | 2 => (real === 'f64' ? 1 : 2);
+export const amplitudesPerQuad = (real: WideFloat): 1 | 2 => (real === 'f64' ? 1 : 2);
 
 /** A tile's piece of the states: the sample, and the position in its state. */
 export interface PieceOfState {
@@ -55,12 +55,12 @@ export function pieceOfState(tile: Expr<'u32'>, { qubits, real, pieceBits }: Sta
 
 /** One amplitude; an imaginary part that is always 0 is left out. */
 export interface Amplitude {
-  readonly re: Expr<Float>;
-  readonly im?: Expr<Float>;
+  readonly re: Expr<WideFloat>;
+  readonly im?: Expr<WideFloat>;
 }
 
 /** The buffer of states. */
-export type StatesBuffer = RwBuffer<'u32'> | RwBuffer<Float>;
+export type StatesBuffer = RwBuffer<'u32'> | RwBuffer<WideFloat>;
 type WordsSpec = ReturnType<typeof rw<'u32'>>;
 
 /** Declares the buffer of states, typed as words even if it has floats: `storeQuad` and `loadQuad` handle both. */
@@ -91,10 +91,10 @@ export function storeQuad(
 }
 
 /** Loads the amplitudes of a quad. */
-export function loadQuad(states: StatesBuffer, quad: Expr<'u32'>, real: Float): Required<Amplitude>[] {
+export function loadQuad(states: StatesBuffer, quad: Expr<'u32'>, real: WideFloat): Required<Amplitude>[] {
   if (states.type !== 'u32') {
     const count = amplitudesPerQuad(real);
-    const part = (k: number): Expr<Float> => states.at(quad.mul(2 * count).add(k));
+    const part = (k: number): Expr<WideFloat> => states.at(quad.mul(2 * count).add(k));
     return Array.from({ length: count }, (_, k) => ({ re: part(2 * k), im: part(2 * k + 1) }));
   }
   const [a, b, c, d] = states.at4(quad);
@@ -105,7 +105,7 @@ export function loadQuad(states: StatesBuffer, quad: Expr<'u32'>, real: Float): 
   ];
 }
 
-function wordsOf(value: Expr<Float>): Expr<'u32'>[] {
+function wordsOf(value: Expr<WideFloat>): Expr<'u32'>[] {
   if (value.type === 'f32') return [value.bits('u32')];
   const bits = value.bits('u64');
   return [bits.lo, bits.hi];

@@ -1,6 +1,6 @@
 import type { DeviceInfo } from '../../../device/device.js';
 import { MillraceError } from '../../../kernel/error.js';
-import type { Float, Kernel } from '../../../kernel/index.js';
+import type { Kernel, WideFloat } from '../../../kernel/index.js';
 import { MAX_SUMS, pieceNorms, piecesOfSample, scaledPieces, totalNorms, wholeAmplitude } from './amplitude.js';
 import { type Precision, type QubitOrder, realBytes, type StateShape, stateBytes } from './encoding.js';
 import { hadamardPass, type IqpSpec, iqpPhases, nearBytesOf, passesOf } from './iqp.js';
@@ -14,7 +14,7 @@ export interface EncodePlan {
   /** Names the chosen kernels, for reports. */
   readonly path: string;
   /** The type of the norms' sums; undefined if there are no norms. */
-  readonly norm: Float | undefined;
+  readonly norm: WideFloat | undefined;
   readonly kernels: Readonly<Record<string, Kernel>>;
   readonly launches: readonly PlannedLaunch[];
   /** Bytes of each buffer for each sample. */

@@ -1,4 +1,4 @@
-import { type Expr, type Float, lit, loop, type Near, read, select, sincos, tiles } from '../../../kernel/index.js';
+import { type Expr, lit, loop, type Near, read, select, sincos, tiles, type WideFloat } from '../../../kernel/index.js';
 import {
   type Amplitude,
   amplitudesPerQuad,
@@ -22,7 +22,7 @@ export function productState(encoding: 'angle' | 'phase' | 'iqp-z', spec: StateS
   return tiles(`encode-${encoding}`, { buffers, lanes: 1 }, ({ tile, near, each, buffers: { x, states } }) => {
     const own = pieceOfState(tile, spec);
     const highs = (own.quads * amplitudesPerQuad(real)) / 2 ** low;
-    const table = (type: Float, length: number): FactorTable => ({
+    const table = (type: WideFloat, length: number): FactorTable => ({
       re: near(type, length),
       im: isReal ? undefined : near(type, length),
     });
@@ -110,14 +110,16 @@ export function basisState(spec: StateSpec) {
 const LOW_BITS = 8;
 
 interface FactorTable {
-  readonly re: Near<Float>;
-  readonly im: Near<Float> | undefined;
+  readonly re: Near<WideFloat>;
+  readonly im: Near<WideFloat> | undefined;
 }
 
 type PartialProduct = Amplitude | undefined;
 
 /** The factors of a qubit for bit 0 and for bit 1. */
-const factorsOf: Readonly<Record<'angle' | 'phase' | 'iqp-z', (x: Expr<Float>) => readonly [Amplitude, Amplitude]>> = {
+const factorsOf: Readonly<
+  Record<'angle' | 'phase' | 'iqp-z', (x: Expr<WideFloat>) => readonly [Amplitude, Amplitude]>
+> = {
   angle: (x) => {
     const { sin, cos } = sincos(x);
     return [{ re: cos }, { re: sin }];
@@ -144,7 +146,7 @@ const factorAt = ({ re, im }: FactorTable, index: Expr<'u32'>): Amplitude => ({
   ...(im && { im: im.at(index) }),
 });
 
-function storeFactor({ re, im }: FactorTable, index: Expr<'u32'>, value: PartialProduct, type: Float): void {
+function storeFactor({ re, im }: FactorTable, index: Expr<'u32'>, value: PartialProduct, type: WideFloat): void {
   if (value === undefined) throw new TypeError('a product of no factors');
   re.set(index, value.re.to(type));
   if (im && value.im) im.set(index, value.im.to(type));
