@@ -95,6 +95,13 @@ const ROUNDED_TIMES = 'timestamp_quantization';
  */
 const DRIVER_ZEROING = 'use_vulkan_zero_initialize_workgroup_memory_extension';
 
+/**
+ * Leaves out Dawn's own checks: the clamp of every index and the counter of every loop. A build that needs checks has
+ * those of Millrace (`checked`): the first chunk of a job, and every chunk of a kernel that was decoded. A page's kernels
+ * keep the browser's, which cannot be left out.
+ */
+const UNCHECKED_ACCESS = 'disable_robustness';
+
 async function openDawn(node: NodeJS.Process): Promise<Runtime | string> {
   let dawn: { create(options: string[]): Gpu };
   try {
@@ -110,6 +117,7 @@ async function openDawn(node: NodeJS.Process): Promise<Runtime | string> {
         ...(backend === undefined ? [] : [`backend=${backend}`]),
         ...(name === undefined ? [] : [`adapter=${name}`]),
         `disable-dawn-features=${ROUNDED_TIMES}${softwareNames.test(name ?? '') ? `,${DRIVER_ZEROING}` : ''}`,
+        `enable-dawn-features=${UNCHECKED_ACCESS}`,
       ]),
     versions: { dawn: version, node: node.versions.node },
   };

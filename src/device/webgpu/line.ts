@@ -10,9 +10,8 @@ export class WebGpuLine {
   /** Progress of a command that was postponed: bytes of a transfer, slices of a launch. */
   doneBytes = 0;
   slicedLaunch: SlicedLaunch | undefined;
-  /** Slices in the queue, and their expected time. */
+  /** Slices in the queue. */
   slices = 0;
-  expectedMs = 0;
   /** The end of the last mark. */
   endedNs = 0n;
 }

@@ -9,9 +9,11 @@ import { SlicedLaunch, UNKNOWN_MS } from './slice.js';
 import { MarkInterval, type StatusSlots } from './status.js';
 import type { Timeline } from './timeline.js';
 
-/** The most milliseconds of slices that one stream may have in the queue, and all together: cancelling waits for them. */
-const MAX_LINE_MS = 45;
-const MAX_QUEUE_MS = 60;
+/**
+ * Milliseconds of work that wait in the queue behind what runs: more than the host takes to submit the next slice, and
+ * no more, since cancelling waits for them.
+ */
+const AHEAD_MS = 4;
 const MAX_LINE_SLICES = 32;
 /** A slice that takes longer than this is submitted at once; shorter ones are batched. */
 const BATCH_MAX_MS = 0.5;
@@ -72,7 +74,7 @@ export class Launches {
     { program, count, countFrom, buffers, block }: Launch,
   ): boolean {
     const next = run.next();
-    if (!next || !this.#maySubmit(line, next.expectedMs ?? UNKNOWN_MS)) return false;
+    if (!next || !this.#maySubmit(line)) return false;
     const { shape, pipeline } = program;
     const first = next.first * shape.itemsPerGroup;
     const last = Math.min(first + next.groups * shape.itemsPerGroup, count) - 1;
@@ -89,13 +91,11 @@ export class Launches {
       const at = offset + LaunchHeader.count * 4;
       recording.encoder.copyBufferToBuffer(countFrom.memory.buffer, countFrom.offset, buffer, at, 4);
     }
-    const assumedMs = next.expectedMs ?? UNKNOWN_MS;
     line.slices++;
-    line.expectedMs += assumedMs;
     recording.expectedMs += next.expectedMs ?? 0;
+    recording.assumedMs += next.expectedMs ?? UNKNOWN_MS;
     recording.onEnd(() => {
       line.slices--;
-      line.expectedMs -= assumedMs;
     });
     const ownLaunch = buffer !== this.#blocks.ring;
     const bound = { launch: buffer, ownLaunch, cancel: this.#zeroBuffer, status: this.#slots.buffer, buffers };
@@ -109,13 +109,8 @@ export class Launches {
   }
 
   /** True if this stream may put more into the queue. Its first slice is always allowed, so streams take turns. */
-  #maySubmit(line: WebGpuLine, ms: number): boolean {
+  #maySubmit(line: WebGpuLine): boolean {
     if (!this.#timeline.hasSpace) return false;
-    if (line.slices === 0) return true;
-    return (
-      line.slices < MAX_LINE_SLICES &&
-      line.expectedMs + ms <= MAX_LINE_MS &&
-      this.#timeline.backlogMs + ms <= MAX_QUEUE_MS
-    );
+    return line.slices === 0 || (line.slices < MAX_LINE_SLICES && this.#timeline.waitingMs < AHEAD_MS);
   }
 }

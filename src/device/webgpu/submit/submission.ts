@@ -20,8 +20,10 @@ export class Submission {
   readonly page: Page;
   readonly #last: LastPass;
   readonly #toHost: (ns: bigint) => bigint;
-  /** The expected time of its commands on the device. */
+  /** The expected time of its commands on the device, as far as known. */
   expectedMs = 0;
+  /** The same of its launches alone, with `UNKNOWN_MS` for those of an unknown pace. */
+  assumedMs = 0;
   /** Bytes of writes that the runtime holds for it. */
   stagedBytes = 0;
   submittedMs = 0;

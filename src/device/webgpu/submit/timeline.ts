@@ -86,9 +86,12 @@ export class Timeline {
     return this.#inFlight.length < MAX_IN_FLIGHT && this.#stagedBytes < MAX_STAGED_BYTES;
   }
 
-  /** Milliseconds of work in the queue, as far as known. */
-  get backlogMs(): number {
-    return this.#inFlight.reduce((sum, { expectedMs }) => sum + expectedMs, 0);
+  /** Milliseconds of launches that wait for the submission that runs. */
+  get waitingMs(): number {
+    const running = this.#inFlight.findIndex(({ assumedMs }) => assumedMs > 0);
+    if (running < 0) return 0;
+    const waiting = this.#inFlight.slice(running + 1).reduce((sum, { assumedMs }) => sum + assumedMs, 0);
+    return waiting + (this.#open?.assumedMs ?? 0);
   }
 
   /** A direct write to the queue comes after everything that was recorded before. */
