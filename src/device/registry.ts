@@ -9,7 +9,7 @@ const kinds = new DeviceKinds(
   [
     { id: 'cuda', aliases: [], load: () => needing('koffi', () => import('./cuda/device.js')) },
     { id: 'opencl', aliases: [], load: () => needing('koffi', () => import('./opencl/device.js')) },
-    { id: 'webgpu', aliases: [], load: () => import('./webgpu/device.js') },
+    { id: 'webgpu', aliases: [], load: () => import('./webgpu/node/device.js') },
     { id: 'native', aliases: ['cpu'], usesAllCores: true, load: () => import('./native/device.js') },
     { id: 'wasm', aliases: [], usesAllCores: true, load: () => import('./wasm/device.js') },
     { id: 'interpreter', aliases: [], load: () => import('./interpreter/device.js') },

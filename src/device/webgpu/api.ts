@@ -40,7 +40,7 @@ export interface Device {
   readonly queue: GpuQueue;
   readonly lost: Promise<{ readonly reason: string; readonly message: string }>;
   onuncapturederror: ((event: { readonly error: GpuError }) => void) | null;
-  createBuffer(wanted: { readonly size: number; readonly usage: number }): Buffer;
+  createBuffer(wanted: { readonly size: number; readonly usage: number; readonly mappedAtCreation?: boolean }): Buffer;
   createQuerySet(wanted: { readonly type: 'timestamp'; readonly count: number }): QuerySet;
   createShaderModule(wanted: { readonly code: string }): ShaderModule;
   createBindGroupLayout(wanted: { readonly entries: readonly LayoutEntry[] }): BindGroupLayout;
@@ -136,6 +136,7 @@ export interface QuerySet {
 /** Buffer flags, as the specification numbers them. */
 export const Usage = {
   mapRead: 0x1,
+  mapWrite: 0x2,
   copySource: 0x4,
   copyTarget: 0x8,
   uniform: 0x40,
@@ -143,6 +144,7 @@ export const Usage = {
   queryResolve: 0x200,
 } as const;
 export const MAP_READ = 1;
+export const MAP_WRITE = 2;
 export const VISIBLE_IN_COMPUTE = 4;
 
 /** The alignment of dynamic offsets of bindings, on every device. */

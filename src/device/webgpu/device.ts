@@ -1,5 +1,6 @@
 import { type Kernel, prepareKernel } from '../../kernel/index.js';
 import { deviceAbsent } from '../checks/absent.js';
+import type { CopyThreads } from '../gpu/host/copy-threads.js';
 import { type BuildResult, GpuDevice, type Link, openLink } from '../gpu/host/device.js';
 import type { Diagnostic, OpenOptions, ProbeResult } from '../kinds.js';
 import { startThread, workerUrl } from '../pool/threads/threads.js';
@@ -44,7 +45,15 @@ export async function probe(): Promise<ProbeResult> {
   return 'reason' in found ? found : { infos: found.facts.map(({ info }) => info) };
 }
 
-export async function open(id: string, options: OpenOptions = {}): Promise<WebGpuDevice> {
+/** What Node adds to the device of a page. */
+export interface NodeParts {
+  readonly worker: URL;
+  readonly copyThreads: CopyThreads;
+}
+
+export const open = (id: string, options?: OpenOptions): Promise<WebGpuDevice> => openWebGpu(id, options);
+
+export async function openWebGpu(id: string, options: OpenOptions = {}, node?: NodeParts): Promise<WebGpuDevice> {
   const found = await adapters();
   if ('reason' in found) throw deviceAbsent(id, found.reason);
   const number = found.facts.findIndex(({ info }) => id === 'webgpu' || info.id === id);
@@ -56,11 +65,9 @@ export async function open(id: string, options: OpenOptions = {}): Promise<WebGp
     );
   const startData: WebGpuStart = { number, choice: facts.choice };
   const worker = threadFile('worker.js');
-  const here = async () => (await import('./work.js')).webGpuWork;
-  return new WebGpuDevice(
-    await openLink({ device: facts.info.id, worker, here, startData, options, joinMs: SHUTDOWN_MS }),
-    facts,
-  );
+  const here = async () => (await import('./work.js')).webGpuWork();
+  const link = { device: facts.info.id, worker, here, startData, options, joinMs: SHUTDOWN_MS, ...node };
+  return new WebGpuDevice(await openLink(link), facts);
 }
 
 export const prepare = prepareKernel;

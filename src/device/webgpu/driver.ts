@@ -16,7 +16,7 @@ import { deviceLost, unexpected } from './errors.js';
 import { WebGpuLine } from './line.js';
 import { BlockRing } from './memory/blocks.js';
 import { DeviceMemory, type Memory } from './memory/memory.js';
-import { Transfers } from './memory/transfers.js';
+import { type CopyBytes, Transfers } from './memory/transfers.js';
 import { WordWriter } from './memory/words.js';
 import { WebGpuProgram } from './program.js';
 import { Launches } from './submit/launches.js';
@@ -33,6 +33,8 @@ export interface DriverParts {
   readonly timestamps: boolean;
   /** See `promisesSpin`. */
   readonly spins: boolean;
+  /** See `Transfers`. */
+  readonly copy: CopyBytes | undefined;
 }
 
 /** Workgroups that the largest GPU holds at a time; few on a CPU, where each copies its tables. */
@@ -63,7 +65,7 @@ export class WebGpuDriver implements Driver<Memory, WebGpuProgram, WebGpuLine, M
   #closing: Promise<void> | undefined;
 
   private constructor(
-    { gpu, device, limits, info, timestamps, spins }: DriverParts,
+    { gpu, device, limits, info, timestamps, spins, copy }: DriverParts,
     words: WordWriter,
     host: DriverHost,
   ) {
@@ -82,7 +84,7 @@ export class WebGpuDriver implements Driver<Memory, WebGpuProgram, WebGpuLine, M
     this.#memory = new DeviceMemory(device, info.id);
     this.#builder = new Builder(device, limits);
     this.#slots = new StatusSlots(device);
-    this.#transfers = new Transfers(device, this.#timeline, blocks, words);
+    this.#transfers = new Transfers(device, this.#timeline, blocks, words, copy);
     this.#launches = new Launches(device, this.#timeline, blocks, this.#slots, (shape, count) =>
       info.processor === 'gpu' ? balancedGridSize(shape, count, RESIDENT_GROUPS) : gridSize(shape, count, CPU_GROUPS),
     );

@@ -1,4 +1,4 @@
 import { runInThread } from '../pool/threads/threads.js';
 import { webGpuWork } from './work.js';
 
-runInThread(webGpuWork);
+runInThread(webGpuWork());

@@ -126,7 +126,8 @@ export class GpuStream implements StreamCommands<GpuBuffer, GpuJob, LineCompleti
     const { addressOf } = this.#owner;
     const host = this.#owner.hostNumber(view.buffer);
     if (!addressOf && host === undefined) return false;
-    if (host === undefined) this.#owner.expectStaging?.(view.byteLength);
+    // Runtimes that take no addresses copy shared memory too.
+    if (host === undefined || !addressOf) this.#owner.expectStaging?.(view.byteLength);
     // SAFETY: the array is held until a mark after this command has completed.
     this.#queue.hold(view);
     sendTransfer(this.#queue.writer, kind, {

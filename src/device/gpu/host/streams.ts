@@ -31,7 +31,7 @@ export interface StreamsOptions {
   readonly link: StreamsLink;
   readonly addressOf: ((view: ArrayBufferView) => number) | undefined;
   explain(program: number, trap: Trap): MillraceError;
-  /** Called when `bytes` bytes that are not page-locked go to the worker by their address. */
+  /** Called when the worker is about to copy `bytes` bytes that are not page-locked. */
   expectStaging?(bytes: number): void;
 }
 

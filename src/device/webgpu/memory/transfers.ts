@@ -4,14 +4,19 @@ import type { WebGpuLine } from '../line.js';
 import type { Submission } from '../submit/submission.js';
 import type { Timeline } from '../submit/timeline.js';
 import type { BlockRing } from './blocks.js';
-import { StagingPool } from './staging.js';
+import { StagingPool, UploadPool } from './staging.js';
 import { type WordWriter, wordsBlock } from './words.js';
 
-/** Writes go to the queue in pieces of this size; a read piece at least as large is submitted at once. */
+/** Writes go to the queue in pieces of this size; a piece of another transfer that is as large is submitted at once. */
 const PIECE_BYTES = 2 ** 20;
+/** Shorter writes go to the queue, if larger ones go through mapped buffers. */
+const MIN_MAPPED_BYTES = 2 ** 16;
 /** Copies inside one buffer, which WebGPU does not support, go through another of this size. */
 const COPY_BUFFER_BYTES = 2 ** 20;
 const ALL_BITS = 0xffff_ffff;
+
+/** Copies bytes between the host's memory and a mapped buffer. The lengths are equal. */
+export type CopyBytes = (to: Uint8Array, from: Uint8Array) => void;
 
 /**
  * Transfers. WebGPU moves words; a length that ends inside a word is rounded up when read, and merged on the device
@@ -22,34 +27,71 @@ export class Transfers {
   readonly #timeline: Timeline;
   readonly #blocks: BlockRing;
   readonly #words: WordWriter;
+  readonly #copy: CopyBytes;
   readonly #staging: StagingPool;
+  /** Undefined in a page, where a mapped buffer is memory of another process. */
+  readonly #uploads: UploadPool | undefined;
   /** Dawn must not see shared memory (see `api.ts`), so writes are copied once more. */
   readonly #scratch = new Uint8Array(PIECE_BYTES);
   #copyBuffer: Buffer | undefined;
 
-  constructor(device: Device, timeline: Timeline, blocks: BlockRing, words: WordWriter) {
+  /** `copy`: how large pieces are copied, if their writes are to go through mapped buffers. */
+  constructor(device: Device, timeline: Timeline, blocks: BlockRing, words: WordWriter, copy?: CopyBytes) {
     this.#device = device;
     this.#timeline = timeline;
     this.#blocks = blocks;
     this.#words = words;
+    this.#copy = copy ?? ((to, from) => to.set(from));
     this.#staging = new StagingPool(device);
+    this.#uploads = copy && new UploadPool(device);
   }
 
   write(line: WebGpuLine, to: Buffer, offset: number, from: HostBytes): boolean {
     const view = viewOf(from);
-    for (; line.doneBytes < view.length; line.doneBytes += PIECE_BYTES) {
-      if (!this.#timeline.hasSpace) return false;
-      const piece = view.subarray(line.doneBytes, line.doneBytes + PIECE_BYTES);
-      const whole = piece.length & ~3;
+    while (line.doneBytes < view.length) {
+      const rest = view.subarray(line.doneBytes);
+      const isMapped = this.#uploads !== undefined && rest.length >= MIN_MAPPED_BYTES;
       const at = offset + line.doneBytes;
-      // The partial word goes first: if there is no space for it, nothing of the piece has been done.
-      if (whole < piece.length && !this.#writePartialWord(to, at + whole, piece.subarray(whole))) return false;
-      if (whole === 0) continue;
-      this.#scratch.set(piece.subarray(0, whole));
-      this.#timeline.write(whole, () => this.#device.queue.writeBuffer(to, at, this.#scratch, 0, whole));
+      const written = isMapped ? this.#writeMapped(to, at, rest) : this.#writeQueued(to, at, rest);
+      if (written === 0) return false;
+      line.doneBytes += written;
     }
     line.doneBytes = 0;
     return true;
+  }
+
+  /** Writes the first piece of `bytes` through a mapped buffer; returns its length, 0 if there is no space. */
+  #writeMapped(to: Buffer, offset: number, bytes: Uint8Array): number {
+    const upload = this.#timeline.hasSpace ? this.#uploads?.acquire() : undefined;
+    if (!upload) return 0;
+    const { buffer } = upload;
+    const piece = bytes.subarray(0, buffer.size);
+    const whole = piece.length & ~3;
+    if (whole < piece.length && !this.#writePartialWord(to, offset + whole, piece.subarray(whole))) {
+      this.#uploads?.release(upload);
+      return 0;
+    }
+    this.#copy(upload.bytes.subarray(0, whole), piece.subarray(0, whole));
+    buffer.unmap();
+    const recording = this.#recording();
+    recording.encoder.copyBufferToBuffer(buffer, 0, to, offset, whole);
+    recording.mapForWriting(buffer, (range) => this.#uploads?.release({ buffer, bytes: new Uint8Array(range) }));
+    if (whole >= PIECE_BYTES) this.#timeline.flush();
+    return piece.length;
+  }
+
+  /** The same, directly to the queue. */
+  #writeQueued(to: Buffer, offset: number, bytes: Uint8Array): number {
+    if (!this.#timeline.hasSpace) return 0;
+    const piece = bytes.subarray(0, PIECE_BYTES);
+    const whole = piece.length & ~3;
+    // The partial word goes first: if there is no space for it, nothing of the piece has been done.
+    if (whole < piece.length && !this.#writePartialWord(to, offset + whole, piece.subarray(whole))) return 0;
+    if (whole > 0) {
+      this.#scratch.set(piece.subarray(0, whole));
+      this.#timeline.write(whole, () => this.#device.queue.writeBuffer(to, offset, this.#scratch, 0, whole));
+    }
+    return piece.length;
   }
 
   read(line: WebGpuLine, from: Buffer, offset: number, into: HostBytes): boolean {
@@ -60,7 +102,7 @@ export class Transfers {
       const piece = view.subarray(line.doneBytes, line.doneBytes + staging.size);
       const recording = this.#recording();
       recording.encoder.copyBufferToBuffer(from, offset + line.doneBytes, staging, 0, 4 * Math.ceil(piece.length / 4));
-      recording.map(staging, (range) => piece.set(new Uint8Array(range, 0, piece.length)));
+      recording.map(staging, (range) => this.#copy(piece, new Uint8Array(range, 0, piece.length)));
       recording.onEnd(() => this.#staging.release(staging));
       line.doneBytes += piece.length;
       if (piece.length >= PIECE_BYTES) this.#timeline.flush();

@@ -1,4 +1,4 @@
-import { type Buffer, type Device, type Encoder, MAP_READ, type Pass } from '../api.js';
+import { type Buffer, type Device, type Encoder, MAP_READ, MAP_WRITE, type Pass } from '../api.js';
 import { MAX_STAMPS, type Page, TICKET_BYTES } from '../memory/pages.js';
 
 /** When the host saw a submission begin and end, in milliseconds of its clock. */
@@ -33,7 +33,7 @@ export class Submission {
   isUsed = false;
   readonly #stamps: ((ns: bigint) => void)[] = [];
   readonly #wordReads: { readonly at: number; use(words: Uint32Array): void }[] = [];
-  readonly #maps: { readonly buffer: Buffer; use(bytes: ArrayBuffer): void }[] = [];
+  readonly #maps: { readonly buffer: Buffer; readonly mode: number; use(bytes: ArrayBuffer): void }[] = [];
   readonly #endActions: ((times: HostTimes) => void)[] = [];
   #ticketUsed = STAMP_BYTES;
 
@@ -101,7 +101,12 @@ export class Submission {
 
   /** Maps a buffer at the end and passes its bytes to `use`. */
   map(buffer: Buffer, use: (bytes: ArrayBuffer) => void): void {
-    this.#maps.push({ buffer, use });
+    this.#maps.push({ buffer, mode: MAP_READ, use });
+  }
+
+  /** Maps a buffer at the end, for bytes of the host; it stays mapped. */
+  mapForWriting(buffer: Buffer, use: (bytes: ArrayBuffer) => void): void {
+    this.#maps.push({ buffer, mode: MAP_WRITE, use });
   }
 
   onEnd(use: (times: HostTimes) => void): void {
@@ -125,9 +130,8 @@ export class Submission {
    * used.
    */
   async waitForEnd(): Promise<void> {
-    await Promise.all(
-      [this.page.ticket, ...this.#maps.map(({ buffer }) => buffer)].map((buffer) => buffer.mapAsync(MAP_READ)),
-    );
+    const maps = [{ buffer: this.page.ticket, mode: MAP_READ }, ...this.#maps];
+    await Promise.all(maps.map(({ buffer, mode }) => buffer.mapAsync(mode)));
   }
 
   /** Distributes the results. A mapped range can be taken only once. */
@@ -140,9 +144,9 @@ export class Submission {
     });
     for (const { at, use } of this.#wordReads) use(new Uint32Array(range, at));
     ticket.unmap();
-    for (const { buffer, use } of this.#maps) {
+    for (const { buffer, mode, use } of this.#maps) {
       use(buffer.getMappedRange());
-      buffer.unmap();
+      if (mode === MAP_READ) buffer.unmap();
     }
     for (const use of this.#endActions) use(times);
   }

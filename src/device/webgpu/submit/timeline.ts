@@ -145,8 +145,10 @@ export class Timeline {
 
   #requestMaps(): void {
     if (this.#closed) return;
-    for (const submission of this.#inFlight) {
+    for (const [place, submission] of this.#inFlight.entries()) {
       if (!submission.isAwaited) {
+        // Transfers behind the first are mapped with it: the promise that waits for it spins already.
+        if (this.#options.spins && place > 0 && submission.expectedMs > 0) return;
         if (this.#dueMs(submission) > this.#options.now()) return;
         submission.isAwaited = true;
         this.track(submission.waitForEnd()).then(
@@ -154,7 +156,6 @@ export class Timeline {
           (cause) => this.#closed || this.#options.failed(cause),
         );
       }
-      if (this.#options.spins) return;
     }
   }
 
