@@ -52,8 +52,8 @@ export class Submission {
 
   /** Records the time at this point, in nanoseconds. */
   stamp(edge: 'start' | 'end', received: (ns: bigint) => void): void {
-    const use = (ns: bigint): void => received(this.#toHost(ns));
     const { queries } = this.page;
+    const use = (ns: bigint): void => received(this.#toHost(edge === 'start' && queries ? this.#since(ns) : ns));
     if (!queries) {
       this.#endActions.push(({ startedMs, endedMs }) =>
         use(BigInt(Math.round((edge === 'start' ? startedMs : endedMs) * 1e6))),
@@ -65,11 +65,7 @@ export class Submission {
     this.encoder.beginComputePass({ timestampWrites: { querySet: queries.set, ...at } }).end();
   }
 
-  /**
-   * Begins a pass and measures its time: on the device's clock, or on the host's, which sees the whole submission. A
-   * device may record the beginning when it reads the command, while the previous pass still runs: that time is
-   * excluded.
-   */
+  /** Begins a pass and measures its time: on the device's clock, or on the host's, which sees the whole submission. */
   timedPass(use: (ms: number) => void): Pass {
     this.isUsed = true;
     const { queries } = this.page;
@@ -84,7 +80,7 @@ export class Submission {
         began = ns;
       }),
       endOfPassWriteIndex: this.#query((ns) => {
-        const since = began > this.#last.endedNs ? began : this.#last.endedNs;
+        const since = this.#since(began);
         this.#last.endedNs = ns;
         use(Math.max(0, Number(ns - since) / 1e6));
       }),
@@ -149,6 +145,11 @@ export class Submission {
       if (mode === MAP_READ) buffer.unmap();
     }
     for (const use of this.#endActions) use(times);
+  }
+
+  /** A device may record a beginning when it reads the command, while the previous pass still runs: its end counts. */
+  #since(began: bigint): bigint {
+    return began > this.#last.endedNs ? began : this.#last.endedNs;
   }
 
   #query(use: (ns: bigint) => void): number {

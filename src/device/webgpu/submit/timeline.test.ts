@@ -91,6 +91,27 @@ describe('asking whether submissions have ended', () => {
     expect(timeline.flushAndRequest()).toBeUndefined();
   });
 
+  it('includes transfers behind the first, which end with it, but no launches', async () => {
+    const { timeline, clock, log, submit, back } = rig({ spins: true });
+    const ends: string[] = [];
+    for (const [what, ms] of [
+      ['launch', 20],
+      ['read', 0],
+      ['write', 0],
+      ['next launch', 20],
+      ['next read', 0],
+    ] as const)
+      submit(ms, () => ends.push(what));
+    expect(log).not.toContain('asked');
+    clock.ms += 18;
+    timeline.flushAndRequest();
+    expect(log.filter((one) => one === 'asked').length).toBe(3);
+    for (let i = 0; i < 3; i++) await back();
+    expect(ends).toEqual(['launch', 'read', 'write']);
+    expect(log.filter((one) => one === 'asked').length).toBe(3);
+    expect(timeline.flushAndRequest()).toBe(18);
+  });
+
   it('happens at once if waiting is free, and ends are reported in order', async () => {
     const { log, submit, back } = rig({ spins: false });
     const ends: number[] = [];
@@ -111,6 +132,25 @@ describe('asking whether submissions have ended', () => {
 });
 
 describe('the queue', () => {
+  it('knows how much work waits behind what runs', async () => {
+    const { timeline, submit, back } = rig({ spins: false });
+    const launch = (ms: number): void => {
+      timeline.recording().assumedMs = ms;
+      submit(ms);
+    };
+    expect(timeline.waitingMs).toBe(0);
+    submit(0); // a transfer is not work
+    launch(7);
+    expect(timeline.waitingMs).toBe(0);
+    launch(3);
+    submit(0);
+    timeline.recording().assumedMs = 2; // not submitted yet
+    expect(timeline.waitingMs).toBe(5);
+    await back();
+    await back();
+    expect(timeline.waitingMs).toBe(2);
+  });
+
   it('writes after the commands recorded before, and counts the bytes held', () => {
     const { timeline, log, submit } = rig({ spins: true });
     timeline.recording().isUsed = true;
