@@ -34,7 +34,7 @@ export interface DriverParts {
   /** See `promisesSpin`. */
   readonly spins: boolean;
   /** See `Transfers`. */
-  readonly copy: CopyBytes | undefined;
+  readonly copy?: CopyBytes | undefined;
 }
 
 /** Workgroups that the largest GPU holds at a time; few on a CPU, where each copies its tables. */
@@ -190,6 +190,10 @@ export class WebGpuDriver implements Driver<Memory, WebGpuProgram, WebGpuLine, M
   nextCallMs(): number | undefined {
     this.#check();
     return this.#timeline.flushAndRequest();
+  }
+
+  get napMs(): number {
+    return this.#timeline.napMs;
   }
 
   close(): Promise<void> {

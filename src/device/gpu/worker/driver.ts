@@ -100,6 +100,12 @@ export interface Driver<Memory = unknown, Program = unknown, Line = unknown, Mar
   /** When the driver itself needs to be called next, in ms from now (slices, maps to request); undefined: not at all. */
   nextCallMs?(): number | undefined;
 
+  /**
+   * How long the thread may block between turns, in ms, for a runtime whose promises keep the event loop turning; 0: not
+   * at all.
+   */
+  readonly napMs?: number;
+
   /** Blocks until this mark has completed: the last resort at the poll limit. Counted by the loop. */
   block?(mark: Mark): void;
 

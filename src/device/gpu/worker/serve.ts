@@ -118,7 +118,10 @@ async function runAsynchronous({ words, port, open, started, ended }: WorkerLife
     while (Atomics.load(words, Word.stop) === 0) {
       const seen = Atomics.load(words, Word.work);
       for (let call = calls.shift(); call; call = calls.shift()) loop.handleCall(call);
-      await pause(words, seen, loop.runTurn());
+      const ms = loop.runTurn();
+      const napMs = Math.min(ms, driver.napMs ?? 0);
+      if (napMs > 0) sleep(words, seen, napMs, false);
+      await pause(words, seen, napMs > 0 ? 0 : ms);
     }
     loop.drainForClose();
   } catch (error) {

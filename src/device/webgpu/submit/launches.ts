@@ -15,7 +15,7 @@ import type { Timeline } from './timeline.js';
  */
 const AHEAD_MS = 4;
 const MAX_LINE_SLICES = 32;
-/** A slice that takes longer than this is submitted at once; shorter ones are batched. */
+/** Slices that take longer than this are submitted one by one, each with the reads and marks behind it. */
 const BATCH_MAX_MS = 0.5;
 
 type Launch = DriverLaunch<Memory, WebGpuProgram>;
@@ -82,6 +82,7 @@ export class Launches {
     block[LaunchHeader.last] = last;
     block[LaunchHeader.epoch] = 0;
     block[LaunchHeader.isCounted] = countFrom ? 1 : 0;
+    if (this.#timeline.recordedMs > BATCH_MAX_MS) this.#timeline.flush();
     const recording = this.#timeline.recording(2);
     const placed = this.#blocks.put(block, recording);
     if (!placed) return false;
@@ -104,7 +105,6 @@ export class Launches {
     pass.setBindGroup(0, program.bindGroup(bound), [offset, status]);
     pass.dispatchWorkgroups(...foldGrid(this.#groups(shape, last - first + 1)));
     pass.end();
-    if (next.expectedMs === undefined || next.expectedMs > BATCH_MAX_MS) this.#timeline.flush();
     return true;
   }
 

@@ -8,21 +8,29 @@ import type { Submission } from './submission.js';
 
 const SLOTS = 1024;
 
-/** Status words on the device: a slot for each program launched before a mark. */
+/** Status words on the device: a slot for each program launched before a mark. Free ones are zero, or will be. */
 export class StatusSlots {
   readonly buffer: Buffer;
   readonly #free = Array.from({ length: SLOTS }, (_, i) => i * OFFSET_GRAIN);
+  readonly #dirty = new Set<number>();
 
   constructor(device: Device) {
     const usage = Usage.storage | Usage.copySource | Usage.copyTarget;
     this.buffer = device.createBuffer({ size: SLOTS * OFFSET_GRAIN, usage });
   }
 
-  acquire(): number | undefined {
-    return this.#free.pop();
+  /** Returns the offset of zeroed words. */
+  acquire(submission: Submission): number {
+    const offset = this.#free.pop();
+    if (offset === undefined) throw tooManyPrograms();
+    if (this.#dirty.delete(offset)) submission.encoder.clearBuffer(this.buffer, offset, STATUS_WORDS * 4);
+    return offset;
   }
-  release(offset: number): void {
+
+  /** `words`: what the launches left there. Almost always zero, so they are not cleared each time. */
+  release(offset: number, words: Uint32Array): void {
     this.#free.push(offset);
+    if (words.some((word) => word !== 0)) this.#dirty.add(offset);
   }
 }
 
@@ -41,14 +49,12 @@ export class MarkInterval {
     this.#slots = slots;
   }
 
-  /** Returns the offset of the program's status words; its first launch zeroes them. */
+  /** Returns the offset of the program's status words. */
   slot(program: WebGpuProgram, submission: Submission): number {
     const known = this.#slotOf.get(program);
     if (known !== undefined) return known;
-    const offset = this.#slots.acquire();
-    if (offset === undefined) throw tooManyPrograms();
+    const offset = this.#slots.acquire(submission);
     this.#slotOf.set(program, offset);
-    submission.encoder.clearBuffer(this.#slots.buffer, offset, STATUS_WORDS * 4);
     return offset;
   }
 
@@ -57,7 +63,7 @@ export class MarkInterval {
     for (const [program, offset] of this.#slotOf) {
       recording(STATUS_WORDS * 4).readWords(this.#slots.buffer, offset, STATUS_WORDS, (words) => {
         this.#note(program, words);
-        this.#slots.release(offset);
+        this.#slots.release(offset, words);
       });
     }
   }

@@ -14,8 +14,14 @@ export interface TimelineOptions {
   failed(cause: unknown): void;
 }
 
-/** The share of the expected time before a promise is requested that occupies a core until it settles. */
-const ASLEEP = 0.9;
+/**
+ * The share of the expected time before a promise is requested that occupies a core until it settles. Work may end much
+ * sooner than expected, and the device must not be idle then.
+ */
+const ASLEEP = 0.5;
+/** From then on the thread sleeps for this share of the expected time, at most MAX_NAP_MS, between turns. */
+const NAP = 0.04;
+const MAX_NAP_MS = 0.5;
 /** The resolution of timers. */
 const TIMER_MS = 1;
 /** The most submissions in flight; beyond that, commands wait. */
@@ -86,12 +92,17 @@ export class Timeline {
     return this.#inFlight.length < MAX_IN_FLIGHT && this.#stagedBytes < MAX_STAGED_BYTES;
   }
 
+  /** Milliseconds of launches that are recorded, but not submitted. */
+  get recordedMs(): number {
+    return this.#open?.assumedMs ?? 0;
+  }
+
   /** Milliseconds of launches that wait for the submission that runs. */
   get waitingMs(): number {
     const running = this.#inFlight.findIndex(({ assumedMs }) => assumedMs > 0);
     if (running < 0) return 0;
     const waiting = this.#inFlight.slice(running + 1).reduce((sum, { assumedMs }) => sum + assumedMs, 0);
-    return waiting + (this.#open?.assumedMs ?? 0);
+    return waiting + this.recordedMs;
   }
 
   /** A direct write to the queue comes after everything that was recorded before. */
@@ -119,6 +130,16 @@ export class Timeline {
     this.#requestMaps();
     const first = this.#inFlight[0];
     return first && !first.isAwaited ? Math.max(0, this.#dueMs(first) - this.#options.now()) : undefined;
+  }
+
+  /**
+   * How long the thread may block between two turns of its event loop, in milliseconds: an open promise would keep it
+   * turning. 0 if it must not, because what is awaited is short.
+   */
+  get napMs(): number {
+    const [first] = this.#inFlight;
+    if (!this.#options.spins || !first?.isAwaited || first.expectedMs <= TIMER_MS) return 0;
+    return Math.min(MAX_NAP_MS, NAP * first.expectedMs);
   }
 
   /** Tracks promises of the runtime, so that `close` can wait for them. */
