@@ -42,6 +42,8 @@ const RESIDENT_GROUPS = 2048;
 const CPU_GROUPS = 1024;
 /** How many programs are unloaded between garbage collections. */
 const COLLECT_EVERY = 32;
+/** A shorter fill takes no time: rings and counters before a launch. */
+const QUICK_FILL_BYTES = 2 ** 20;
 /** How long the report of a loss may take, after work in flight has failed because of it. */
 const LOSS_MS = 100;
 
@@ -125,28 +127,26 @@ export class WebGpuDriver implements Driver<Memory, WebGpuProgram, WebGpuLine, M
   }
   closeLine(): void {}
 
+  /** Its start is stamped with the first command that takes time: a launch may have to wait for other streams. */
   begin(line: WebGpuLine): void {
-    const interval = new MarkInterval(this.#slots);
-    line.interval = interval;
-    this.#timeline.recording(1).stamp('start', (ns) => {
-      interval.startedNs = ns;
-    });
+    line.interval = new MarkInterval(this.#slots);
   }
 
   write(line: WebGpuLine, to: Memory, offset: number, from: HostBytes): boolean {
-    this.#check();
+    this.#start(line);
     return this.#transfers.write(line, to.buffer, offset, from);
   }
   read(line: WebGpuLine, from: Memory, offset: number, into: HostBytes): boolean {
-    this.#check();
+    this.#start(line);
     return this.#transfers.read(line, from.buffer, offset, into);
   }
-  copy(_: WebGpuLine, from: Memory, fromOffset: number, to: Memory, toOffset: number, bytes: number): boolean {
-    this.#check();
+  copy(line: WebGpuLine, from: Memory, fromOffset: number, to: Memory, toOffset: number, bytes: number): boolean {
+    this.#start(line);
     return this.#transfers.copy(from.buffer, fromOffset, to.buffer, toOffset, bytes);
   }
-  fill(_: WebGpuLine, memory: Memory, offset: number, word: number, bytes: number): boolean {
-    this.#check();
+  fill(line: WebGpuLine, memory: Memory, offset: number, word: number, bytes: number): boolean {
+    if (bytes > QUICK_FILL_BYTES) this.#start(line);
+    else this.#check();
     return this.#transfers.fill(memory.buffer, offset, word, bytes);
   }
   launch(line: WebGpuLine, launch: DriverLaunch<Memory, WebGpuProgram>): boolean {
@@ -162,6 +162,7 @@ export class WebGpuDriver implements Driver<Memory, WebGpuProgram, WebGpuLine, M
   mark(line: WebGpuLine): MarkInterval {
     const interval = line.interval ?? new MarkInterval(this.#slots);
     line.interval = undefined;
+    interval.stampStart(() => this.#timeline.recording(1));
     interval.read((bytes) => this.#timeline.recording(0, bytes));
     const recording = this.#timeline.recording(1);
     let endedNs = 0n;
@@ -205,6 +206,11 @@ export class WebGpuDriver implements Driver<Memory, WebGpuProgram, WebGpuLine, M
   #waitFailed(cause: unknown): void {
     const error = new FatalError(unexpected(this.info.id, 'waiting for the queue failed', cause));
     setTimeout(() => this.#fail(error), LOSS_MS);
+  }
+
+  #start(line: WebGpuLine): void {
+    this.#check();
+    line.interval?.stampStart(() => this.#timeline.recording(1));
   }
 
   #check(): void {

@@ -53,11 +53,18 @@ export type Aim = keyof typeof AIM_MS;
 export const MAX_CHUNK_MS = 1000;
 /** The display of a browser or desktop uses the same device. */
 export const WEBGPU_MAX_CHUNK_MS = 20;
+/** The same as `AIM_MS.interactive` for a GPU that cannot stop a chunk: a search waits for the chunks behind its hit. */
+export const WEBGPU_INTERACTIVE_MS = 4;
 /** N of C3. */
 const COMPLETIONS_TO_DOUBLE = 4;
 
-export function chunkRules(shape: ChunkShape, aim: Aim, maxMs: number = MAX_CHUNK_MS): ChunkRules {
-  return { ...shape, aimMs: Math.min(AIM_MS[aim], maxMs), maxMs };
+export function chunkRules(
+  shape: ChunkShape,
+  aim: Aim,
+  maxMs: number = MAX_CHUNK_MS,
+  interactiveMs: number = AIM_MS.interactive,
+): ChunkRules {
+  return { ...shape, aimMs: Math.min(aim === 'interactive' ? interactiveMs : AIM_MS[aim], maxMs), maxMs };
 }
 
 /**

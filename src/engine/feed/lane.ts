@@ -13,6 +13,7 @@ import {
   halved,
   MAX_CHUNK_MS,
   sizeForBatch,
+  WEBGPU_INTERACTIVE_MS,
   WEBGPU_MAX_CHUNK_MS,
 } from './chunk-size.js';
 import { ignoreErrors } from './device-health.js';
@@ -120,8 +121,10 @@ export class Lane {
     const flow = opening instanceof Promise ? await opening : opening;
     this.#flow = flow;
     if (persistent && !flow.isResident) this.pipeline.warnNotResident(this.run.job.name);
-    const maxMs = device.info.kind === 'webgpu' ? WEBGPU_MAX_CHUNK_MS : MAX_CHUNK_MS;
-    this.#rules = chunkRules(flow.shape, aim, maxMs);
+    const { kind, processor } = device.info;
+    const maxMs = kind === 'webgpu' ? WEBGPU_MAX_CHUNK_MS : MAX_CHUNK_MS;
+    const interactiveMs = kind === 'webgpu' && processor === 'gpu' ? WEBGPU_INTERACTIVE_MS : undefined;
+    this.#rules = chunkRules(flow.shape, aim, maxMs, interactiveMs);
     try {
       for (let index = 0; index < slotsPerStream && !this.#isClosed; index++) {
         for (const [stream, queue] of streams.entries()) {

@@ -4,7 +4,7 @@ import type { WebGpuLine } from '../line.js';
 import type { Submission } from '../submit/submission.js';
 import type { Timeline } from '../submit/timeline.js';
 import type { BlockRing } from './blocks.js';
-import { StagingPool, UploadPool } from './staging.js';
+import { type BufferPool, type MappedBuffer, readBuffers, writeBuffers } from './staging.js';
 import { type WordWriter, wordsBlock } from './words.js';
 
 /** Writes go to the queue in pieces of this size; a piece of another transfer that is as large is submitted at once. */
@@ -28,9 +28,9 @@ export class Transfers {
   readonly #blocks: BlockRing;
   readonly #words: WordWriter;
   readonly #copy: CopyBytes;
-  readonly #staging: StagingPool;
+  readonly #staging: BufferPool<Buffer>;
   /** Undefined in a page, where a mapped buffer is memory of another process. */
-  readonly #uploads: UploadPool | undefined;
+  readonly #uploads: BufferPool<MappedBuffer> | undefined;
   /** Dawn must not see shared memory (see `api.ts`), so writes are copied once more. */
   readonly #scratch = new Uint8Array(PIECE_BYTES);
   #copyBuffer: Buffer | undefined;
@@ -42,8 +42,8 @@ export class Transfers {
     this.#blocks = blocks;
     this.#words = words;
     this.#copy = copy ?? ((to, from) => to.set(from));
-    this.#staging = new StagingPool(device);
-    this.#uploads = copy && new UploadPool(device);
+    this.#staging = readBuffers(device);
+    this.#uploads = copy && writeBuffers(device);
   }
 
   write(line: WebGpuLine, to: Buffer, offset: number, from: HostBytes): boolean {
@@ -62,10 +62,10 @@ export class Transfers {
 
   /** Writes the first piece of `bytes` through a mapped buffer; returns its length, 0 if there is no space. */
   #writeMapped(to: Buffer, offset: number, bytes: Uint8Array): number {
-    const upload = this.#timeline.hasSpace ? this.#uploads?.acquire() : undefined;
+    const upload = this.#timeline.hasSpace ? this.#uploads?.acquire(bytes.length) : undefined;
     if (!upload) return 0;
-    const { buffer } = upload;
-    const piece = bytes.subarray(0, buffer.size);
+    const { buffer, size } = upload;
+    const piece = bytes.subarray(0, size);
     const whole = piece.length & ~3;
     if (whole < piece.length && !this.#writePartialWord(to, offset + whole, piece.subarray(whole))) {
       this.#uploads?.release(upload);
@@ -75,7 +75,7 @@ export class Transfers {
     buffer.unmap();
     const recording = this.#recording();
     recording.encoder.copyBufferToBuffer(buffer, 0, to, offset, whole);
-    recording.mapForWriting(buffer, (range) => this.#uploads?.release({ buffer, bytes: new Uint8Array(range) }));
+    recording.mapForWriting(buffer, (range) => this.#uploads?.release({ buffer, size, bytes: new Uint8Array(range) }));
     if (whole >= PIECE_BYTES) this.#timeline.flush();
     return piece.length;
   }

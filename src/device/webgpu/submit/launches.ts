@@ -13,7 +13,7 @@ import type { Timeline } from './timeline.js';
  * Milliseconds of work that wait in the queue behind what runs: more than the host takes to submit the next slice, and
  * no more, since cancelling waits for them.
  */
-const AHEAD_MS = 4;
+const AHEAD_MS = 2;
 const MAX_LINE_SLICES = 32;
 /** Slices that take longer than this are submitted one by one, each with the reads and marks behind it. */
 const BATCH_MAX_MS = 0.5;
@@ -83,6 +83,7 @@ export class Launches {
     block[LaunchHeader.epoch] = 0;
     block[LaunchHeader.isCounted] = countFrom ? 1 : 0;
     if (this.#timeline.recordedMs > BATCH_MAX_MS) this.#timeline.flush();
+    interval.stampStart(() => this.#timeline.recording(1));
     const recording = this.#timeline.recording(2);
     const placed = this.#blocks.put(block, recording);
     if (!placed) return false;

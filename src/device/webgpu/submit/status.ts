@@ -40,6 +40,7 @@ export class MarkInterval {
   isCut = false;
   result: MarkResult | undefined;
   startedNs = 0n;
+  #isStamped = false;
   #trap: TrapResult | undefined;
   #isIncomplete = false;
   readonly #slots: StatusSlots;
@@ -47,6 +48,15 @@ export class MarkInterval {
 
   constructor(slots: StatusSlots) {
     this.#slots = slots;
+  }
+
+  /** Called before each command that takes time: the first is the start. `recording` returns a submission with space. */
+  stampStart(recording: () => Submission): void {
+    if (this.#isStamped) return;
+    this.#isStamped = true;
+    recording().stamp('start', (ns) => {
+      this.startedNs = ns;
+    });
   }
 
   /** Returns the offset of the program's status words. */

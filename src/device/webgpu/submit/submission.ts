@@ -127,7 +127,9 @@ export class Submission {
    */
   async waitForEnd(): Promise<void> {
     const maps = [{ buffer: this.page.ticket, mode: MAP_READ }, ...this.#maps];
-    await Promise.all(maps.map(({ buffer, mode }) => buffer.mapAsync(mode)));
+    // Settles when the last of them has: none may be open when the thread ends (`shut-down.ts`).
+    const settled = await Promise.allSettled(maps.map(({ buffer, mode }) => buffer.mapAsync(mode)));
+    for (const map of settled) if (map.status === 'rejected') throw map.reason;
   }
 
   /** Distributes the results. A mapped range can be taken only once. */

@@ -45,7 +45,7 @@ function defaultPlan({ kind, processor, units, limits, details }: DeviceInfo): P
     // WebGPU does not report the GPU's size, so the plan takes all buffers that kernels can bind.
     const pads = (limits.buffers ?? 6) - 1;
     const lanes = Math.min(details?.vendor === 'nvidia' ? 32 : 64, limits.lanes);
-    const three = { chainsPerItem: 3, early: true, lanes } as const;
+    const three = { chainsPerItem: 3, early: true, rolled: true, lanes } as const;
     return { ...own, ...webgpuLaunches, ...three, pads, batch: Number.POSITIVE_INFINITY, slots: 1 };
   }
   // PoCL runs one item after the other, SwiftShader four at once; its dispatches cannot be stopped. Their compilers take
