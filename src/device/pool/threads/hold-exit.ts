@@ -7,7 +7,7 @@
  * - Dawn's Node binding aborts if its thread is ended while one of its promises is open.
  *
  * So a thread declares while it must not be ended, and the process's exit waits for that: some 20 ms for koffi,
- * milliseconds for a runtime. Once the process is ending, no thread can start a new declaration.
+ * milliseconds for a runtime. Once the process is ending, no thread that has none can start a new declaration.
  */
 
 /** Words that the two threads share. */
@@ -106,11 +106,13 @@ export function onProcessEnding(action: () => void): void {
   });
 }
 
-/** If the process is ending, no action is begun: the thread sleeps until it is ended. */
+/**
+ * If the process is ending, no action is begun: the thread sleeps until it is ended. Unless the process waits for it
+ * already, because of another declaration, which the thread could not take back in its sleep.
+ */
 function beginHold(words: Int32Array): void {
   // The order matters; the main thread's is the opposite one. So at least one of the two sees the other.
-  Atomics.add(words, ExitWord.holds, 1);
-  if (Atomics.load(words, ExitWord.ending) === 0) return;
+  if (Atomics.add(words, ExitWord.holds, 1) > 0 || Atomics.load(words, ExitWord.ending) === 0) return;
   endHold(words);
   for (;;) Atomics.wait(words, ExitWord.ending, 1);
 }
