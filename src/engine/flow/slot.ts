@@ -179,9 +179,16 @@ class SlotMemory {
       const program = programs[kernel];
       const { headerWords, recordWords } = program.ring;
       const bytes = (headerWords + hits * recordWords) * 4;
-      const { buffer: memory, byteOffset } = await lock(bytes);
+      // Together: a search allocates all of its rings before its first chunk.
+      const [locked, allocated] = await Promise.allSettled([lock(bytes), device.alloc(bytes)]);
+      if (allocated.status === 'rejected') throw allocated.reason;
+      const { value: buffer } = allocated;
+      if (locked.status === 'rejected') {
+        buffer.free();
+        throw locked.reason;
+      }
+      const { buffer: memory, byteOffset } = locked.value;
       const words = new Uint32Array(memory, byteOffset, bytes / 4);
-      const buffer = await device.alloc(bytes);
       this.rings.set(name, { buffer, words, program, hits, headerBytes: headerWords * 4 });
     }
     for (const [name, bytes] of Object.entries(spec.host ?? {})) this.host[name] = await lock(bytes);
