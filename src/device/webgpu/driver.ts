@@ -1,4 +1,4 @@
-import { balancedGridSize, gridSize } from '../../kernel/abi/grid.js';
+import { balancedGridSize, type GridShape, gridSize } from '../../kernel/abi/grid.js';
 import type { DeviceInfo } from '../device.js';
 import {
   type Driver,
@@ -87,9 +87,9 @@ export class WebGpuDriver implements Driver<Memory, WebGpuProgram, WebGpuLine, M
     this.#builder = new Builder(device, limits);
     this.#slots = new StatusSlots(device);
     this.#transfers = new Transfers(device, this.#timeline, blocks, words, copy);
-    this.#launches = new Launches(device, this.#timeline, blocks, this.#slots, (shape, count) =>
-      info.processor === 'gpu' ? balancedGridSize(shape, count, RESIDENT_GROUPS) : gridSize(shape, count, CPU_GROUPS),
-    );
+    const groups = (shape: GridShape, count: number): number =>
+      info.processor === 'gpu' ? balancedGridSize(shape, count, RESIDENT_GROUPS) : gridSize(shape, count, CPU_GROUPS);
+    this.#launches = new Launches(device, this.#timeline, blocks, this.#slots, groups, spins ? 'thread' : 'page');
     device.onuncapturederror = ({ error }) =>
       this.#fail(new FatalError(unexpected(info.id, 'the runtime refused a command', error)));
     void device.lost.then(({ reason, message }) => this.#fail(new FatalError(deviceLost(info.id, reason, message))));

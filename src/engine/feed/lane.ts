@@ -121,9 +121,10 @@ export class Lane {
     const flow = opening instanceof Promise ? await opening : opening;
     this.#flow = flow;
     if (persistent && !flow.isResident) this.pipeline.warnNotResident(this.run.job.name);
-    const { kind, processor } = device.info;
+    const { kind, processor, versions } = device.info;
     const maxMs = kind === 'webgpu' ? WEBGPU_MAX_CHUNK_MS : MAX_CHUNK_MS;
-    const interactiveMs = kind === 'webgpu' && processor === 'gpu' ? WEBGPU_INTERACTIVE_MS : undefined;
+    // In a page each chunk costs more, and goes through another process.
+    const interactiveMs = 'dawn' in versions && processor === 'gpu' ? WEBGPU_INTERACTIVE_MS : undefined;
     this.#rules = chunkRules(flow.shape, aim, maxMs, interactiveMs);
     try {
       for (let index = 0; index < slotsPerStream && !this.#isClosed; index++) {

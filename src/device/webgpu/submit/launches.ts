@@ -11,9 +11,9 @@ import type { Timeline } from './timeline.js';
 
 /**
  * Milliseconds of work that wait in the queue behind what runs: more than the host takes to submit the next slice, and
- * no more, since cancelling waits for them.
+ * no more, since cancelling waits for them. A page's thread has other work.
  */
-const AHEAD_MS = 2;
+const AHEAD_MS = { thread: 2, page: 20 } as const;
 const MAX_LINE_SLICES = 32;
 /** Slices that take longer than this are submitted one by one, each with the reads and marks behind it. */
 const BATCH_MAX_MS = 0.5;
@@ -31,6 +31,7 @@ export class Launches {
    */
   readonly #zeroBuffer: Buffer;
   readonly #groups: (shape: GridShape, count: number) => number;
+  readonly #aheadMs: number;
 
   /** `groups` returns the workgroups of one dispatch over `count` items; each strides over the rest of its slice. */
   constructor(
@@ -39,12 +40,14 @@ export class Launches {
     blocks: BlockRing,
     slots: StatusSlots,
     groups: (shape: GridShape, count: number) => number,
+    host: keyof typeof AHEAD_MS,
   ) {
     this.#timeline = timeline;
     this.#blocks = blocks;
     this.#slots = slots;
     this.#zeroBuffer = device.createBuffer({ size: 16, usage: Usage.uniform });
     this.#groups = groups;
+    this.#aheadMs = AHEAD_MS[host];
   }
 
   /** False if the rest has to wait; `line.slicedLaunch` holds the progress. */
@@ -112,6 +115,6 @@ export class Launches {
   /** True if this stream may put more into the queue. Its first slice is always allowed, so streams take turns. */
   #maySubmit(line: WebGpuLine): boolean {
     if (!this.#timeline.hasSpace) return false;
-    return line.slices === 0 || (line.slices < MAX_LINE_SLICES && this.#timeline.waitingMs < AHEAD_MS);
+    return line.slices === 0 || (line.slices < MAX_LINE_SLICES && this.#timeline.waitingMs < this.#aheadMs);
   }
 }
