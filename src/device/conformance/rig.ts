@@ -151,6 +151,12 @@ export function elementOf(type: Type, data: Data | undefined, at: number): Value
   return type === 'f16' && element !== undefined ? halfValue(Number(element)) : element;
 }
 
+/** Returns the elements as values: the bits of a NaN are unspecified. */
+export const valuesIn = (type: Type, data: Data | undefined): Data | undefined =>
+  type === 'f16' && data
+    ? Float32Array.from({ length: data.length }, (_, i) => elementOf(type, data, i) as number)
+    : data;
+
 export const zeros = (type: Type, length: number): Data => new arrays[type](length);
 
 /** True if the values are the same; all NaNs are equal. */
