@@ -1,4 +1,4 @@
-// ESLint's rule for kernels: `millrace/no-native-operators`. In the body of items() and tiles(), a value of the kernel is an
+// ESLint's rule for kernels: `millrace/no-native-operators`. In the body of items(), tiles() and fn(), a value of the kernel is an
 // object that stands for a number of the device. JavaScript's own operators do not see that number:
 //
 //   if (item.eq(0)) …         always taken              when(item.eq(0), () => …)
@@ -91,18 +91,28 @@ for (const name of ['bitSelect', 'cell', 'fma', 'funnel', 'lit', 'mulHi', 'selec
 /** Methods that nothing but a value of the kernel has. */
 const comparisons = new Set(['eq', 'ne', 'lt', 'le', 'gt', 'ge']);
 
-/** Returns the operators in a call of items() or tiles() that do not see their operands. */
-function mistakesIn({ callee, arguments: given }) {
-  const [, , body] = given;
-  if (callee.type !== 'Identifier' || !/^(items|tiles)$/.test(callee.name)) return [];
-  if (given.length !== 3 || !isFunction(body)) return [];
+/** The kinds of what the bodies of a kernel and of its functions get. */
+const bodyKinds = { items: 'context', tiles: 'context', fn: 'fields' };
+
+/** Returns the operators in a call of items(), tiles() or fn() that do not see their operands. */
+function mistakesIn(call) {
+  if (!hasBody(call)) return [];
+  const { callee, arguments: given } = call;
   const found = [];
-  visitFunction(body, new Map(), found, 'context');
+  visitFunction(given[2], new Map(), found, bodyKinds[callee.name]);
   return found;
 }
 
+const hasBody = ({ type, callee, arguments: given }) =>
+  type === 'CallExpression' &&
+  callee.type === 'Identifier' &&
+  Object.hasOwn(bodyKinds, callee.name) &&
+  given.length === 3 &&
+  isFunction(given[2]);
+
 /** Visits a node. `scope` maps the names that the body declares to their kinds. */
 function visit(node, scope, found) {
+  if (hasBody(node)) return; // it is judged by itself
   check(node, scope, found);
   if (isFunction(node) || node.type === 'FunctionDeclaration') return visitFunction(node, scope, found);
   if (node.type === 'VariableDeclarator') {

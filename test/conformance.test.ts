@@ -79,7 +79,7 @@ const leftToOthers: Readonly<Record<string, RegExp>> = {
 };
 /** wasm runs one form of each type. The kernels of all workloads have values that move to the host. */
 const leftOutOnWasm =
-  /^operations\/(?!.*from memory, a gang)|generic, one lane|^(memory|tables)\/(i32|i64|f16|f32): |^cells\/i64|^arrays\/(?!a permutation|the same|in every|without)|^std\/(?!sha256|md5)/;
+  /^operations\/(?!.*from memory, a gang)|generic, one lane|^(memory|tables)\/(i32|i64|f16|f32): |^cells\/i64|^arrays\/(?!a permutation|the same|in every|without)|^functions\/(?!several|cancel)|^std\/(?!sha256|md5)/;
 const isKept = (device: string, name: string): boolean => {
   if ((device !== 'wasm' && likeU32.test(name)) || leftToOthers[device]?.test(name)) return false;
   return device === 'wasm' ? !leftOutOnWasm.test(name) : kept.some((pattern) => pattern.test(name));

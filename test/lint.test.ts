@@ -105,6 +105,13 @@ describe("ESLint's rule", () => {
     expect(eslint('kernel.ts', whole).map(({ line }) => line)).toEqual([2, 3]);
   });
 
+  test('works in fn(), also inside a kernel', () => {
+    const text =
+      "fn('f', { x: u32, key: [u32, 2] }, ({ x, key }) => {\nif (x) return key[0];\nreturn x.lt(3) ? x : key[1];\n});";
+    expect(eslint('kernel.ts', text).map(({ line }) => line)).toEqual([2, 3]);
+    expect(eslint('kernel.ts', kernel([`const f = ${text}`])).map(({ line }) => line)).toEqual([3, 4]);
+  });
+
   test('accepts what is right, and code outside a kernel', () => {
     expect(eslint('kernel.ts', kernel(right))).toEqual([]);
     expect(eslint('other.ts', 'if (item.eq(0)) f(); items(3); items(list, (item) => item === 3);')).toEqual([]);
@@ -192,7 +199,10 @@ describe.skipIf(isShort)("Biome's rule", () => {
   ];
 
   test('names each mistake and what to write instead, and accepts what is right', () => {
-    const text = `${kernel(found.map(([code]) => code))}${kernel(right, 'tiles')}if (x.eq(3)) f();\n`;
-    expect(biome(text)).toEqual(found.map(([, message], at) => ({ line: at + 2, text: message })));
+    const inFunction = "fn('f', { x: u32 }, ({ x }) => (x.eq(1) ? x : y));\n";
+    const text = `${kernel(found.map(([code]) => code))}${inFunction}${kernel(right, 'tiles')}if (x.eq(3)) f();\n`;
+    const expected = [...found, found.find(([code]) => code.includes('?')) as (typeof found)[number]];
+    const lines = expected.map((_, at) => (at < found.length ? at + 2 : at + 3));
+    expect(biome(text)).toEqual(expected.map(([, message], at) => ({ line: lines[at], text: message })));
   });
 });

@@ -11,6 +11,7 @@ import {
   decodeKernel,
   encodeKernel,
   type Field,
+  fn,
   interpret,
   items,
   type Kernel,
@@ -71,10 +72,17 @@ const hashes = items('hashes', { job: { seed: [u32, 2] }, buffers: { out: rw(u32
   });
 }) as unknown as Kernel;
 
+const calls = items('calls', { job: { n: u32 }, buffers: { out: rw(u32) } }, ({ item, job, buffers }) => {
+  const inner = fn('inner', { x: u32 }, ({ x }) => x.mul(3).add(1));
+  const outer = fn('outer', { x: u32, y: u32 }, ({ x, y }) => ({ sum: inner({ x }).add(inner({ x: y })), y }));
+  const { sum, y } = outer({ x: item, y: job.n });
+  buffers.out.set(item, outer({ x: sum, y }).sum);
+}) as unknown as Kernel;
+
 test('mutated bytes are refused, or are a kernel that can be run', { timeout: patience(14_400_000) }, () => {
   const seeds = byTier([2, 5], [2, 3, 5, 8, 13, 21]);
   const sources = seeds.map((seed) => build(generate(new Random(seed), seed % 2 === 0 ? 'tiles' : 'items')));
-  const encoded = [...sources, hashes].flatMap(encodings);
+  const encoded = [...sources, hashes, calls].flatMap(encodings);
   const random = new Random(26);
   const count = byTier(100, 6000, 1_000_000);
   const sizes = () => ({ heap: process.memoryUsage().heapUsed, peak: process.resourceUsage().maxRSS * 1024 });

@@ -17,6 +17,7 @@ export { array, ItemArray } from './language/array.js';
 export * from './language/buffers.js';
 export * from './language/control.js';
 export { Expr, type ExprLike, lit } from './language/expr.js';
+export { type FunctionResult, fn, type KernelFunction, type Returned } from './language/functions/fn.js';
 export { type ItemContext, items } from './language/items.js';
 export { f16Bits, f16Of } from './language/lowered/f16.js';
 export * from './language/operations.js';

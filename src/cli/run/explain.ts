@@ -164,6 +164,7 @@ function valueText(statement: Statement, { hit }: Program, read: (node: Node) =>
     case 'set':
       return shown(statement.value, read);
     case 'load':
+    case 'invoke':
       return list(statement.results);
     case 'store':
       return list(statement.values);

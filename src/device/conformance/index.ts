@@ -2,6 +2,7 @@ import type { Device } from '../device.js';
 import { type Case, type CaseResult, inParallel, runCase, type Totals } from './case.js';
 import { cellCases } from './control/cells.js';
 import { control } from './control/control.js';
+import { functionCases } from './control/functions.js';
 import { nameCases } from './control/names.js';
 import { ranges } from './control/ranges.js';
 import { type FuzzOptions, type FuzzTotals, fuzzDevice } from './fuzz/run.js';
@@ -26,6 +27,7 @@ export const conformanceCases: readonly Case[] = [
   ...arithmetic,
   ...control,
   ...cellCases,
+  ...functionCases,
   ...memory,
   ...tables,
   ...arrayCases,

@@ -1,5 +1,5 @@
 import { MillraceError } from '../error.js';
-import type { HoistedProgram } from '../ir/program.js';
+import type { HoistedProgram, Program } from '../ir/program.js';
 import type { Origin } from '../language/origin.js';
 import type { Kernel } from '../language/signature.js';
 import { balancePipes, type PipeShares } from '../passes/arithmetic/balance-pipes.js';
@@ -7,6 +7,7 @@ import { splitU64 } from '../passes/arithmetic/split-u64.js';
 import { cachedFloatingProgram } from '../passes/floating.js';
 import { boundArrays } from '../passes/shape/bound-arrays.js';
 import { makeGang } from '../passes/shape/gang.js';
+import { canInlineAll } from '../passes/shape/inline.js';
 import { makeLoopsLong, withLongLoops } from '../passes/shape/long-loops.js';
 import { placeNodes } from '../passes/shape/place-nodes.js';
 import { mergeTernaryLogic } from '../passes/shape/ternary.js';
@@ -49,12 +50,17 @@ export function lower(kernel: Kernel, options: LowerOptions): LoweredKernel {
   const { target, cpu } = options;
   const checked = options.checked || kernel.untrusted !== undefined;
   const natives = options.nativeBodies ? nativeKeys(cpu, target) : new Set<string>();
-  const { traced, program: made } = cachedFloatingProgram(kernel, natives, options.hoist);
-  const floating = kernel.untrusted ? makeLoopsLong(made) : made;
   const widest = target === 'wat' ? WASM_LANES : vectorLanes(cpu);
-  const best = kernel.signature.lanes ?? bestLanes(traced.body, widest);
-  const requested = options.lanes === 'auto' ? best : options.lanes;
-  const lanes = target === 'wat' && requested === 2 ? WASM_LANES : requested; // half a register is not a gang
+  const lanesOf = (traced: Program): number => {
+    if (!canInlineAll(traced)) return 1; // a gang has no functions
+    const best = kernel.signature.lanes ?? bestLanes(traced.body, widest);
+    const requested = options.lanes === 'auto' ? best : options.lanes;
+    return target === 'wat' && requested === 2 ? WASM_LANES : requested; // half a register is not a gang
+  };
+  const keepsFunctions = (traced: Program): boolean => lanesOf(traced) === 1;
+  const { traced, program: made } = cachedFloatingProgram(kernel, natives, options.hoist, keepsFunctions);
+  const lanes = lanesOf(traced);
+  const floating = kernel.untrusted ? makeLoopsLong(made) : made;
   checkLanes(kernel, lanes);
   const ternaryLogic = target === 'c' && cpu.features.has('avx512f') && lanes === 16;
   // The host computes parameters and has 64-bit integers: `splitU64` changes the body alone.

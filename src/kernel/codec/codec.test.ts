@@ -2,17 +2,19 @@ import { describe, expect, test } from 'vitest';
 import { plainCpu } from '../abi/cpu.js';
 import { kernelText, lower } from '../abi/lower.js';
 import type { KernelLimits } from '../ir/limits.js';
-import type { Node, Statement } from '../ir/program.js';
+import { functionsOf, type Node, type Statement } from '../ir/program.js';
 import type { RecordedFunction, Recording, TraceEvent } from '../ir/recording.js';
 import { read, rw } from '../language/buffers.js';
 import { cell, loop, table, when } from '../language/control.js';
 import type { Expr } from '../language/expr.js';
+import { fn } from '../language/functions/fn.js';
 import { items } from '../language/items.js';
 import { Origin } from '../language/origin.js';
 import type { Kernel } from '../language/signature.js';
 import { std } from '../language/std-function.js';
 import { tiles } from '../language/tiles.js';
 import { f32, type Scalar, type Type, u32, u64 } from '../language/types.js';
+import { canInlineAll } from '../passes/shape/inline.js';
 import { encodeRecording } from './encode.js';
 import { decodeKernel, encodeKernel } from './index.js';
 
@@ -311,9 +313,87 @@ describe('a program that the language could not have made is refused', () => {
       expect(() => decodeKernel(bytes.slice(0, length)), `${length} bytes`).toThrow(refused('input-format', ''));
     expect(() => decodeKernel(Uint8Array.from([...bytes, 0]))).toThrow(refused('input-format', /follow it/));
     expect(() => decodeKernel(Uint8Array.from([0x4d, 0x52, 0x4b, 2]))).toThrow(refused('input-format', /version 2/));
-    expect(() => decodeKernel(Uint8Array.from([0x4d, 0x52, 0x4b, 1, 2]))).toThrow(
-      refused('input-format', /features 2/),
+    expect(() => decodeKernel(Uint8Array.from([0x4d, 0x52, 0x4b, 1, 4]))).toThrow(
+      refused('input-format', /features 4/),
     );
+  });
+});
+
+describe('functions of a kernel', () => {
+  const next = fn('next', { x: u32 }, ({ x }) => x.add(1));
+  const step = fn('step', { x: u32, w: u64 }, ({ x, w }) => {
+    const y = cell(u32, next({ x }));
+    for (let k = 0; k < 20; k++) y.set(y.mul(w.lo).xor(k));
+    return [next({ x: y }), w.add(1n)];
+  });
+  const calls = items('calls', { job: { n: u64 }, buffers: { out: rw(u32) } }, ({ item, job, buffers }) => {
+    const [a, b] = step({ x: item, w: job.n });
+    buffers.out.set(item, step({ x: a, w: b })[0]);
+  }) as unknown as Kernel;
+  /** Changes the first function that the kernel calls. */
+  const decodeChanged = (change: (callee: RecordedFunction) => Partial<RecordedFunction>) => () =>
+    decodeWith((events) => {
+      const call = find(events, 'call');
+      const callee = { ...call.callee, ...change(call.callee) };
+      const first = events.slice(0, events.indexOf(call) + 1);
+      return replaced(first, call, { ...call, callee });
+    }, calls);
+
+  test('are stored once, with their own lines', () => {
+    const bytes = encodeKernel(calls);
+    expect(bytes[4]).toBe(3); // source lines, functions
+    const decoded = decodeKernel(bytes);
+    expect((decoded.record() as { functions?: readonly RecordedFunction[] }).functions).toMatchObject([
+      { name: 'next', isOwn: true },
+      { name: 'step', isOwn: true },
+    ]);
+    const plain = { ...decoded, untrusted: undefined } as unknown as Kernel;
+    for (const target of ['ir', 'c', 'cuda', 'wgsl', 'wat'] as const) {
+      const text = kernelText(calls, { target, lanes: 1 });
+      expect(kernelText(plain, { target, lanes: 1 })).toBe(text);
+      expect(text).toMatch(/fn1_step|function step/);
+    }
+    const lines = (kernel: Kernel) => functionsOf(kernel.trace()).map(({ body }) => body[1]?.origin.line);
+    expect(lines(decoded)).toEqual(lines(calls));
+    expect(lines(decodeKernel(encodeKernel(calls, { origins: false })))).toEqual([
+      'an unknown line',
+      'an unknown line',
+    ]);
+  });
+
+  test.each<[string, string, RegExp, () => unknown]>([
+    [
+      'that uses a job value',
+      'kernel-invalid',
+      /function step uses a job value/,
+      decodeChanged(() => ({ results: [{ ...local('u64'), op: 'job', stage: 1, detail: { field: 0, element: 0 } }] })),
+    ],
+    [
+      'that stores in a buffer',
+      'kernel-invalid',
+      /a store is in function step/,
+      decodeChanged(({ params: [x = local('u32')], events }) => {
+        const buffer = { name: 'out', kind: 'rw', type: 'u32', slot: 0 } as const;
+        return { events: [...events, { kind: 'store', place: { buffer, index: x }, values: [x], origin }] };
+      }),
+    ],
+    ['without results', 'kernel-invalid', /function step has other/, decodeChanged(() => ({ results: [] }))],
+    ['with another name', 'kernel-value', /not a valid function name/, decodeChanged(() => ({ name: 'a(' }))],
+  ])('%s are refused', (_, code, message, decode) => {
+    expect(decode).toThrow(refused(code, message));
+  });
+
+  test('count in full against the limit of statements', () => {
+    let double: (args: { x: Expr<'u32'> }) => Expr<'u32'> = next;
+    for (let level = 0; level < 20; level++) {
+      const inner = double;
+      double = fn(`level-${level}`, { x: u32 }, ({ x }) => inner({ x: inner({ x }) }));
+    }
+    const bomb = items('bomb', { buffers: { out: rw(u32) } }, ({ item, buffers }) =>
+      buffers.out.set(item, double({ x: item })),
+    ) as unknown as Kernel;
+    expect(canInlineAll(bomb.trace())).toBe(false);
+    expect(() => decodeKernel(encodeKernel(bomb))).toThrow(refused('kernel-budget', /statements, the limit is 250000/));
   });
 });
 

@@ -10,6 +10,7 @@ import {
   type Recording,
   storedAs,
 } from '../ir/recording.js';
+import { checkName } from '../language/signature.js';
 import { bytesOf, wordsOf } from '../language/types.js';
 import { malformed } from './bytes.js';
 import { BodyDecoder } from './decode-body.js';
@@ -20,6 +21,7 @@ import {
   byNumber,
   Feature,
   fieldTypeNumbers,
+  functionKinds,
   kindNumbers,
   knownFeatures,
   MAGIC,
@@ -74,7 +76,8 @@ class Decoder extends DecodeContext {
     this.tables = this.#tableList();
     const functionCount = reader.count();
     if (functionCount > this.limits.functions) throw overLimit('functions', functionCount, this.limits.functions);
-    while (this.functions.length < functionCount) this.#function();
+    const hasOwn = (features & Feature.functions) !== 0;
+    while (this.functions.length < functionCount) this.#function(hasOwn && this.#isOwn(), hasOrigins);
     const bodies = this.#bodies(hasOrigins);
     if (reader.left > 0) throw malformed(`${reader.left} bytes follow it`);
     const { functions, sizes } = this;
@@ -129,13 +132,18 @@ class Decoder extends DecodeContext {
     return tables;
   }
 
-  #function(): void {
-    const body = new BodyDecoder(this, false);
+  #isOwn(): boolean {
+    return this.pick(byNumber(functionKinds), this.reader.byte(), 'kind of function') === 'own';
+  }
+
+  #function(isOwn: boolean, hasOrigins: boolean): void {
+    const body = new BodyDecoder(this, isOwn && hasOrigins);
     const name = this.#name();
+    if (isOwn) checkName('function', name); // it appears in generated text
     const params = this.list(() => body.define(this.node('local', this.type(), [], ValueStage.varying)));
     const events = body.block(0);
     const results = this.list(() => body.operand());
-    const callee: RecordedFunction = { name, params, events, results };
+    const callee: RecordedFunction = { name, params, events, results, ...(isOwn && { isOwn }) };
     this.functions.push(callee);
     this.sizes.set(callee, body.size);
     this.depths.set(callee, body.depth);

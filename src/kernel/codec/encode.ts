@@ -29,6 +29,7 @@ import {
   Feature,
   FIRST_OPERATION,
   fieldTypeNumbers,
+  functionKinds,
   kindNumbers,
   LATEST_VALUE,
   leafNumbers,
@@ -37,6 +38,7 @@ import {
   NEW_LEAF,
   ORIGIN,
   opNumbers,
+  type RecordedKind,
   type RecordedLeaf,
   type RecordedOp,
   statementNumbers,
@@ -47,7 +49,7 @@ import { originText, splitOrigin } from './origins.js';
 
 /** Encodes a recording. A recording has one encoding. */
 export function encodeRecording(recording: Recording): Uint8Array {
-  const encoder = new Encoder(recording.name, recording.buffers.length);
+  const encoder = new Encoder(recording.name, recording.buffers.length, recording.hasOrigins);
   const signature = new ByteWriter();
   encoder.signature(recording, signature);
   const bodies = new ByteWriter();
@@ -63,7 +65,7 @@ export function encodeRecording(recording: Recording): Uint8Array {
   const out = new ByteWriter();
   for (const byte of MAGIC) out.byte(byte);
   out.byte(VERSION);
-  out.number(recording.hasOrigins ? Feature.origins : 0);
+  out.number((recording.hasOrigins ? Feature.origins : 0) | (encoder.hasOwnFunctions ? Feature.functions : 0));
   encoder.sections(out, signature.bytes);
   out.raw(bodies.bytes);
   return out.bytes;
@@ -71,7 +73,7 @@ export function encodeRecording(recording: Recording): Uint8Array {
 
 /** Encodes a function by itself. Two functions are the same if the bytes are. */
 export function encodeFunction(callee: RecordedFunction, buffers = 0): Uint8Array {
-  const encoder = new Encoder(callee.name, buffers);
+  const encoder = new Encoder(callee.name, buffers, false);
   encoder.functionNumber(callee);
   const out = new ByteWriter();
   encoder.sections(out, new Uint8Array());
@@ -84,13 +86,19 @@ class Encoder {
   readonly buffers: number;
   readonly #strings = new Map<string, number>();
   readonly #tables = new Map<TableDecl, number>();
-  readonly #functions: Uint8Array[] = [];
+  readonly #hasOrigins: boolean;
+  readonly #functions: { readonly bytes: Uint8Array; readonly isOwn: boolean }[] = [];
   readonly #numbers = new Map<RecordedFunction, number>();
   readonly #byContent = new Map<string, number>();
 
-  constructor(kernel: string, buffers: number) {
+  constructor(kernel: string, buffers: number, hasOrigins: boolean) {
     this.kernel = kernel;
     this.buffers = buffers;
+    this.#hasOrigins = hasOrigins;
+  }
+
+  get hasOwnFunctions(): boolean {
+    return this.#functions.some(({ isOwn }) => isOwn);
   }
 
   sections(out: ByteWriter, signature: Uint8Array): void {
@@ -104,7 +112,10 @@ class Encoder {
       for (const { detail } of values) writeValue(out, type, detail.value as Value);
     }
     out.number(this.#functions.length);
-    for (const bytes of this.#functions) out.raw(bytes);
+    for (const { bytes, isOwn } of this.#functions) {
+      if (this.hasOwnFunctions) out.byte(isOwn ? functionKinds.own : functionKinds.std);
+      out.raw(bytes);
+    }
   }
 
   signature({ name, kind, lanes = 0, job, chunk, hit, buffers }: Recording, out: ByteWriter): void {
@@ -139,19 +150,23 @@ class Encoder {
     return known !== undefined || !isConstantTable(table) ? known : numberOf(this.#tables, table);
   }
 
-  /** Returns the number of a function. Calls with the same body have one function; its callees come before it. */
+  /**
+   * Returns the number of a function; its callees come before it. Calls of a std function with the same body have one
+   * function.
+   */
   functionNumber(callee: RecordedFunction): number {
     const known = this.#numbers.get(callee);
     if (known !== undefined) return known;
-    const body = new BodyEncoder(this, false);
+    const { isOwn = false } = callee;
+    const body = new BodyEncoder(this, isOwn && this.#hasOrigins);
     body.function(callee);
     const { bytes } = body.out;
     const content = new TextDecoder('latin1').decode(bytes);
-    let number = this.#byContent.get(content);
+    let number = isOwn ? undefined : this.#byContent.get(content);
     if (number === undefined) {
       number = this.#functions.length;
-      this.#functions.push(bytes);
-      this.#byContent.set(content, number);
+      this.#functions.push({ bytes, isOwn });
+      if (!isOwn) this.#byContent.set(content, number);
     }
     this.#numbers.set(callee, number);
     return number;
@@ -202,7 +217,8 @@ class BodyEncoder {
 
   #event(event: TraceEvent): void {
     if (event.kind === 'let') return void this.#operation(event.node);
-    if (event.kind === 'native') throw this.#notEncodable('a native body', event.origin);
+    if (!isRecorded(event))
+      throw this.#notEncodable(`a ${event.kind === 'native' ? 'native body' : event.kind}`, event.origin);
     this.out.byte(statementNumbers[event.kind]);
     switch (event.kind) {
       case 'cell':
@@ -390,10 +406,13 @@ class BodyEncoder {
       code: 'kernel-invalid',
       message: `kernel ${this.#shared.kernel}: ${what} cannot be encoded`,
       asked: `encodeKernel(), for ${origin.line}`,
-      advice: 'a std function uses its arguments and its own values only',
+      advice: 'a function uses its arguments and its own values only',
     });
   }
 }
+
+const isRecorded = (event: TraceEvent): event is Extract<TraceEvent, { kind: RecordedKind }> =>
+  event.kind in statementNumbers;
 
 /** Equal constants and leaves are one value. */
 function valueKey(node: Node): Node | string {

@@ -127,6 +127,7 @@ function knownFunctions(
   const known = new Map<RecordedFunction, StdCall>();
   let valuesLeft = MAX_RECORDED_VALUES;
   for (const callee of functions) {
+    if (callee.isOwn) continue;
     const call = own.find(({ definition }) => encodedName(definition) === callee.name) ?? findStdFunction(callee.name);
     if (!call || Object.keys(call.definition.native ?? {}).length === 0) continue;
     const types = callee.params.map(({ type }) => type);

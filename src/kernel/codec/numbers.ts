@@ -15,7 +15,7 @@ export const VERSION = 1;
  * Properties of an encoded kernel, one bit each. A reader refuses bits that it does not know, so an addition that old
  * readers cannot skip takes a bit.
  */
-export const Feature = { origins: 1 } as const;
+export const Feature = { origins: 1, functions: 2 } as const;
 export const knownFeatures = Object.values(Feature).reduce((all, bit) => all | bit, 0);
 
 export const typeNumbers: Readonly<Record<Scalar, number>> = { u32: 0, i32: 1, u64: 2, f32: 3, f64: 4, bool: 5 };
@@ -107,8 +107,14 @@ export const atomicNumbers: Readonly<Record<AtomicOp, number>> = {
 export const END = 0;
 export const ORIGIN = 1;
 
+/** Whose a function is, in kernels with functions of their own (`Feature.functions`). */
+export const functionKinds = { std: 0, own: 1 } as const;
+
 /** Statements of a recording. A `let` has the code of its operation, `FIRST_OPERATION` and more. */
-export type RecordedKind = Exclude<TraceEvent['kind'], 'let' | 'native'>;
+export type RecordedKind = Exclude<
+  TraceEvent['kind'],
+  'let' | 'native' | 'function' | 'parameters' | 'results' | 'invoke'
+>;
 export const statementNumbers: Readonly<Record<RecordedKind, number>> = {
   cell: 2,
   get: 3,

@@ -178,7 +178,9 @@ class Replayer {
       case 'call': {
         const { callee, results } = event;
         const args = event.args.map(this.#read);
-        const made = this.#nativeCall(callee, args) ?? this.#expand(callee, args, caller ?? event.origin);
+        const made = callee.isOwn
+          ? this.#invoke(callee, args)
+          : (this.#nativeCall(callee, args) ?? this.#expand(callee, args, caller ?? event.origin));
         for (const [i, result] of results.entries()) this.#set(result, made[i] as Node);
         return;
       }
@@ -196,8 +198,8 @@ class Replayer {
         this.#arrays.set(event.array, trace.itemArray(type, length, event.values.map(this.#read)));
         return;
       }
-      case 'native':
-        throw trace.error('kernel-invalid', 'a recording has a native body', 'native bodies belong to a target');
+      default:
+        throw trace.error('kernel-invalid', `a recording has the statement ${event.kind}`, 'record the kernel again');
     }
   }
 
@@ -213,6 +215,17 @@ class Replayer {
     for (const [i, param] of params.entries()) this.#set(param, args[i] as Node);
     this.events(events, origin);
     return results.map(this.#read);
+  }
+
+  /** Calls a function of the kernel. Its events have their own lines. */
+  #invoke(callee: RecordedFunction, args: readonly Node[]): Node[] {
+    const { name, params: recorded, events, results } = callee;
+    const params = recorded.map(({ type }) => type);
+    return this.#trace.functions.invoke({ key: callee, name, params }, args, (nodes) => {
+      for (const [i, param] of recorded.entries()) this.#set(param, nodes[i] as Node);
+      this.events(events);
+      return results.map(this.#read);
+    });
   }
 
   readonly #read = (node: Node): Node => {

@@ -1,5 +1,6 @@
 import { MillraceError } from '../error.js';
 import { bytesOf, type Scalar, scalarOf } from '../language/types.js';
+import { functionProblem, hasTypes } from './function-check.js';
 import { operandType, resultType, rowOf, typeSets } from './ops.js';
 import {
   type AtomicOp,
@@ -7,6 +8,8 @@ import {
   type BufferDecl,
   type CellDecl,
   definedNodes,
+  type FunctionDecl,
+  functionsOf,
   innerBlocks,
   loopIndex,
   type Node,
@@ -22,7 +25,8 @@ import {
 
 /**
  * Checks the rules of a valid program: every value is computed before it is used, in an enclosing block; operand and result
- * types fit the operation; stores do not go to read-only buffers; regions belong to tiles and do not nest. Runs after tracing
+ * types fit the operation; stores do not go to read-only buffers; regions belong to tiles and do not nest; a function uses
+ * nothing from outside and calls only functions before it. Runs after tracing
  * and, in tests, after each pass. A traced program that passes can be lowered and interpreted, wherever it came from.
  */
 export function checkProgram(program: Program): void {
@@ -30,6 +34,8 @@ export function checkProgram(program: Program): void {
   const cells = new Set<unknown>();
   const arrays = new Set<BufferDecl>();
   const tables = new Map<TableDecl, string | undefined>();
+  const functions = new Set<FunctionDecl>();
+  let inFunction = false;
 
   const failProgram = (message: string, asked?: string): never => {
     throw new MillraceError({
@@ -67,6 +73,11 @@ export function checkProgram(program: Program): void {
         continue;
       }
       const problem = typeProblem(statement) ?? hitProblem(program, statement);
+      if (statement.kind === 'function') fail(statement, 'a function is inside a block');
+      if ((statement.kind === 'parameters' || statement.kind === 'results') && !inFunction)
+        fail(statement, 'the parameters or results of a function are outside of it');
+      if (statement.kind === 'invoke' && !functions.has(statement.callee))
+        fail(statement, 'a function is called before it is defined');
       if (problem) fail(statement, problem);
       if (statement.kind === 'cell') {
         cells.add(statement.cell);
@@ -106,7 +117,15 @@ export function checkProgram(program: Program): void {
     if (!Number.isInteger(length) || length < 1 || length > 0xffff_ffff)
       failProgram(`${near.name} has ${length} elements`);
   }
-  walk(program.body, false, false);
+  for (const statement of functionsOf(program)) {
+    const wrong = functionProblem(statement);
+    if (wrong) fail(statement, `function ${statement.callee.name} ${wrong}`);
+    inFunction = true;
+    walk(statement.body, false, false);
+    inFunction = false;
+    functions.add(statement.callee);
+  }
+  walk(functions.size === 0 ? program.body : program.body.filter(({ kind }) => kind !== 'function'), false, false);
 }
 
 const regions: ReadonlySet<Statement['kind']> = new Set<Statement['kind']>(['each', 'sum', 'once', 'scan']);
@@ -158,6 +177,12 @@ function typeProblem(statement: Statement): string | undefined {
       if (statement.result.type === 'bool') return 'a sum of bools';
       if (statement.value.type !== statement.result.type) return 'a sum has a different type from its terms';
       return countProblem(statement);
+    case 'invoke': {
+      const { callee, args, results } = statement;
+      return hasTypes(args, callee.params) && hasTypes(results, callee.results)
+        ? undefined
+        : `a call of function ${callee.name} with other types`;
+    }
     case 'scan':
       if (!isNearWords(statement.near)) return 'a scan needs a near array of u32';
       return statement.length >= 1 && statement.length <= (statement.near.length ?? 0)

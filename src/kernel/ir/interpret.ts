@@ -8,6 +8,8 @@ import {
   type Block,
   type BufferDecl,
   type CellDecl,
+  type FunctionDecl,
+  functionsOf,
   type HoistedProgram,
   type Node,
   type Place,
@@ -70,9 +72,13 @@ class Interpreter {
   readonly #onPrint: InterpretOptions['onPrint'];
   #stepsLeft = 0;
   #hasReturned = false;
+  readonly #functions: ReadonlyMap<FunctionDecl, Block>;
+  /** The results of the function that ended last. */
+  #results: readonly Value[] = [];
 
   constructor(program: Program, run: InterpretOptions) {
     this.#program = program;
+    this.#functions = new Map(functionsOf(program).map(({ callee, body }) => [callee, body]));
     this.#itemSteps = run.itemSteps ?? Number.POSITIVE_INFINITY;
     this.#observer = run.observer;
     this.#onPrint = run.onPrint;
@@ -138,6 +144,11 @@ class Interpreter {
 
   #block(block: Block): void {
     for (const statement of block) {
+      if (statement.kind === 'function' || statement.kind === 'parameters') continue;
+      if (statement.kind === 'results') {
+        this.#results = statement.values.map(this.#valueOf);
+        return;
+      }
       this.#observer?.before?.(statement, this.#valueOf);
       this.#statement(statement);
       this.#observer?.after?.(statement, this.#valueOf);
@@ -247,9 +258,26 @@ class Interpreter {
       case 'once':
         this.#block(statement.body);
         return;
+      case 'invoke':
+        this.#invoke(statement);
+        return;
+      case 'function':
+      case 'parameters':
+      case 'results':
+        return; // see `#block`
       case 'native':
         throw new TypeError('native bodies are for compiled targets; trace without them to interpret');
     }
+  }
+
+  #invoke({ callee, args, results }: Extract<Statement, { kind: 'invoke' }>): void {
+    const body = this.#functions.get(callee) ?? [];
+    const [first] = body;
+    const values = args.map((node) => this.#value(node));
+    if (first?.kind === 'parameters')
+      for (const [i, node] of first.nodes.entries()) this.#values.set(node, values[i] as Value);
+    this.#block(body);
+    for (const [i, node] of results.entries()) this.#values.set(node, this.#results[i] as Value);
   }
 
   #step(statement: Statement): void {

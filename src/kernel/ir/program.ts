@@ -81,6 +81,14 @@ export interface CellDecl {
   readonly type: Scalar;
 }
 
+/** What the calls of a function need to know of it: its name, and the types of its parameters and results. */
+export interface FunctionDecl {
+  readonly id: number;
+  readonly name: string;
+  readonly params: readonly Scalar[];
+  readonly results: readonly Scalar[];
+}
+
 /** The address of a buffer's element. `base` is a slice's first quad (four elements); a quad access counts in quads. */
 export interface Place {
   readonly buffer: BufferDecl;
@@ -196,9 +204,28 @@ export type Statement = StatementBase &
         readonly args: readonly Node[];
         readonly results: readonly Node[];
       }
+    /**
+     * Defines a function, in the outermost block and before its calls. Its body begins with `parameters` and ends with
+     * `results`. It computes with these values alone, in cells and arrays of its own: a call has no other effect. Passes treat
+     * it as any inner block.
+     */
+    | { readonly kind: 'function'; readonly callee: FunctionDecl; readonly body: Block }
+    | { readonly kind: 'parameters'; readonly nodes: readonly Node[] }
+    | { readonly kind: 'results'; readonly values: readonly Node[] }
+    /** Calls a function of the program. */
+    | {
+        readonly kind: 'invoke';
+        readonly callee: FunctionDecl;
+        readonly args: readonly Node[];
+        readonly results: readonly Node[];
+      }
   );
 
 export type Block = readonly Statement[];
+
+type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+/** A statement that is about to be added to a trace. */
+export type NewStatement = DistributiveOmit<Statement, 'origin'>;
 
 /**
  * A sum over a tile has the same order on every device: element i goes to partial i mod 256. Each partial starts at zero and
@@ -262,6 +289,7 @@ export function innerBlocks(statement: Statement): readonly Block[] {
     case 'each':
     case 'sum':
     case 'once':
+    case 'function':
       return [statement.body];
     case 'while':
       return [statement.test, statement.body];
@@ -305,13 +333,17 @@ function ownReads(statement: Statement): readonly Node[] {
     case 'scan':
     case 'once':
     case 'return':
+    case 'function':
+    case 'parameters':
       return [];
     case 'while':
       return []; // the condition is read at the end of `test`
     case 'array':
     case 'emit':
+    case 'results':
       return statement.values;
     case 'native':
+    case 'invoke':
       return statement.args;
   }
 }
@@ -330,7 +362,10 @@ export function definedNodes(statement: Statement): readonly Node[] {
       return [statement.result];
     case 'load':
     case 'native':
+    case 'invoke':
       return statement.results;
+    case 'parameters':
+      return statement.nodes;
     case 'atomic':
       return statement.result ? [statement.result] : [];
     case 'sum':
@@ -353,6 +388,12 @@ export function loopIndex(statement: Statement): Node | undefined {
     ? statement.index
     : undefined;
 }
+
+export type FunctionStatement = Extract<Statement, { kind: 'function' }>;
+
+/** Returns the functions of a program. Each comes before its callers. */
+export const functionsOf = ({ body }: Pick<Program, 'body'>): FunctionStatement[] =>
+  body.filter((statement) => statement.kind === 'function');
 
 /** True if the statement's body runs more than once. */
 export function isRepeating(statement: Statement): boolean {

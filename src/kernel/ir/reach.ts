@@ -144,7 +144,19 @@ function isIndexLow({ op, type, args: [first, second] }: Node): boolean {
 /** Statements after which the next one is executed. A statement that could end the item is none of them. */
 const CONTINUING: ReadonlySet<Statement['kind']> = new Set<Statement['kind']>([
   ...(['let', 'cell', 'get', 'set', 'load', 'store', 'prefetch', 'atomic', 'when', 'loop', 'while', 'break'] as const),
-  ...(['array', 'emit', 'each', 'sum', 'scan', 'once', 'native'] as const),
+  ...([
+    'array',
+    'emit',
+    'each',
+    'sum',
+    'scan',
+    'once',
+    'native',
+    'function',
+    'parameters',
+    'results',
+    'invoke',
+  ] as const),
 ]);
 
 const endsNormally = (statement: Statement): boolean =>

@@ -43,11 +43,11 @@ export interface RecordedBody {
 
 /**
  * What a body adds to its trace. Values that are known before the launch have their `let` where they were made, not in the
- * outermost block. The blocks of a recorded statement are lists of events too: see `eventsOf`.
+ * outermost block. A call of a function (`invoke`) is a call event. The blocks of a recorded statement are lists of events too: see `eventsOf`.
  */
 export type TraceEvent = Statement | CallEvent | TableEvent | NearEvent;
 
-/** A call of a std function. The results are locals. */
+/** A call of a std function, or of a function of the kernel. The results are locals. */
 export interface CallEvent {
   readonly kind: 'call';
   readonly callee: RecordedFunction;
@@ -70,10 +70,15 @@ export interface NearEvent {
   readonly origin: Origin;
 }
 
-/** A std function's generic body. It uses its parameters and its own values only. All its lines are the caller's line. */
+/**
+ * A std function's generic body, or a function of the kernel (`fn`). It uses its parameters and its own values only. All lines
+ * of a std function are the caller's line.
+ */
 export interface RecordedFunction {
-  /** The function's name and parameters (`StdFunction`). */
+  /** The function's name; for a std function with its parameters (`StdFunction`). */
   readonly name: string;
+  /** True for a function of the kernel: a trace has it once, with its own lines. */
+  readonly isOwn?: boolean;
   readonly params: readonly Node[];
   readonly events: readonly TraceEvent[];
   readonly results: readonly Node[];

@@ -4,6 +4,7 @@ import { firstLine, MillraceError } from '../error.js';
 import type { Kernel } from '../language/signature.js';
 import { isFloat, wordsOf } from '../language/types.js';
 import { floatingProgram } from '../passes/floating.js';
+import { canInlineAll } from '../passes/shape/inline.js';
 import { placeNodes } from '../passes/shape/place-nodes.js';
 import { mergeTernaryLogic } from '../passes/shape/ternary.js';
 import { type OperationClass, operationClasses, rowOf } from './ops.js';
@@ -37,7 +38,8 @@ export interface TargetStats {
 
 /** Counts a kernel's operations in the program that all targets share. */
 export function kernelStats(kernel: Kernel, targets: readonly (LowerOptions | GpuOptions)[] = []): KernelStats {
-  const program = placeNodes(mergeTernaryLogic(floatingProgram(kernel.trace())));
+  const traced = kernel.trace();
+  const program = placeNodes(mergeTernaryLogic(floatingProgram(traced, true, !canInlineAll(traced))));
   const always = emptyCounts();
   const underTests = emptyCounts();
   const paramsAlways = new Set<Node>();

@@ -4,6 +4,7 @@ import { array } from './array.js';
 import { atomic, type ReadSpec, type RwSpec, read, rw } from './buffers.js';
 import { cell, when } from './control.js';
 import { type Expr, lit } from './expr.js';
+import { fn } from './functions/fn.js';
 import { items } from './items.js';
 import { fma, mix, mulHi, select } from './operations.js';
 import { tiles } from './tiles.js';
@@ -147,6 +148,31 @@ test('i64 and f16 are types of their own', () => {
       buffers.y.set(0, real);
     },
   );
+});
+
+test('a function takes its parameters and gives what its body returns', () => {
+  const one = fn('one', { x: u32, key: [u64, 2] }, ({ x, key }) => {
+    expectTypeOf(x).toEqualTypeOf<Expr<'u32'>>();
+    expectTypeOf(key).toEqualTypeOf<readonly [Expr<'u64'>, Expr<'u64'>]>();
+    return x.add(key[1].lo);
+  });
+  expectTypeOf(one({ x: word, key: [wide, 1n] })).toEqualTypeOf<Expr<'u32'>>();
+  expectTypeOf(fn('cell', {}, () => cell(f32, 1))({})).toEqualTypeOf<Expr<'f32'>>();
+  const pair = fn('pair', { x: f32 }, ({ x }) => [x.neg(), x.lt(0)])({ x: 0.5 });
+  expectTypeOf(pair).toEqualTypeOf<readonly [Expr<'f32'>, Expr<'bool'>]>();
+  const record = fn('record', { x: u64 }, ({ x }) => ({ low: x.lo, parts: [x, cell(u32, 1)] }))({ x: 3 });
+  expectTypeOf(record.low).toEqualTypeOf<Expr<'u32'>>();
+  expectTypeOf(record.parts).toEqualTypeOf<readonly [Expr<'u64'>, Expr<'u32'>]>();
+  const many = fn('many', { x: u32 }, ({ x }) => Array.from({ length: 3 }, () => x))({ x: word });
+  expectTypeOf(many).toEqualTypeOf<readonly Expr<'u32'>[]>();
+  // @ts-expect-error a parameter is missing
+  one({ x: word });
+  // @ts-expect-error a parameter has its own type
+  one({ x: wide, key: [wide, wide] });
+  // @ts-expect-error no such parameter
+  one({ x: word, key: [wide, wide], other: word });
+  // @ts-expect-error a function returns values
+  fn('none', { x: u32 }, () => 3);
 });
 
 test('an array has elements of one type', () => {

@@ -157,8 +157,9 @@ export function declareKernel<J extends Fields, C extends Fields, B extends Buff
     buffers,
     trace(natives: ReadonlySet<string>, run: (trace: Trace) => void): Program {
       const trace = new Trace(name, kind, natives, { lowerings, bufferCount: buffers.length });
-      const body = blockOf(trace, run);
-      const { tables, near, printBuffer } = trace;
+      const block = blockOf(trace, run);
+      const { tables, near, printBuffer, functions } = trace;
+      const body = functions.statements.length === 0 ? block : [...functions.statements, ...block];
       const all = printBuffer ? [...buffers, printBuffer] : buffers;
       const program: Program = { name, kind, job, chunk, hit, buffers: all, tables, near, body };
       checkProgram(program);
@@ -194,7 +195,7 @@ function unusedError(trace: Trace, { origin }: Node): MillraceError {
   );
 }
 
-function fieldsOf(fields: Fields): Field[] {
+export function fieldsOf(fields: Fields): Field[] {
   return Object.entries(fields).map(([name, spec]) => {
     checkName('field', name);
     const [type, length] = typeof spec === 'string' ? [spec, 1] : spec;
@@ -245,12 +246,23 @@ function tracedFields(
   op: 'job' | 'chunk',
   fields: readonly Field[],
 ): Record<string, Expr<Type> | Expr<Type>[]> {
+  const values = fields.flatMap(({ type, length }, field) =>
+    Array.from({ length }, (_, element) => fieldValue(type, trace.leaf(op, scalarOf(type), { field, element }))),
+  );
+  return fieldValuesOf(fields, values);
+}
+
+/** Returns values by the names of their fields. */
+export function fieldValuesOf(
+  fields: readonly Field[],
+  values: readonly Expr<Type>[],
+): Record<string, Expr<Type> | Expr<Type>[]> {
+  let at = 0;
   return Object.fromEntries(
-    fields.map((field, index) => {
-      const values = Array.from({ length: field.length }, (_, element) =>
-        fieldValue(field.type, trace.leaf(op, scalarOf(field.type), { field: index, element })),
-      );
-      return [field.name, field.array ? values : (values[0] as Expr<Type>)];
+    fields.map(({ name, length, array }) => {
+      const own = values.slice(at, at + length);
+      at += length;
+      return [name, array ? own : (own[0] as Expr<Type>)];
     }),
   );
 }
@@ -259,17 +271,19 @@ function tracedFields(
 const fieldValue = (type: Type, leaf: Node): Expr<Type> =>
   type === 'f16' ? new Expr('f32', leaf).to(type) : new Expr(type, leaf);
 
-function emit(trace: Trace, fields: readonly Field[], values: Record<string, unknown>): void {
+/** Returns the nodes of values that are given by the names of their fields. `use` is for the error if one is missing. */
+export function fieldNodes(
+  trace: Trace,
+  fields: readonly Field[],
+  values: Readonly<Record<string, unknown>>,
+  use: { readonly what: string; readonly advice: string },
+): Node[] {
   const nodes: Node[] = [];
   for (const field of fields) {
     const entry = Object.hasOwn(values, field.name) ? values[field.name] : undefined;
     const list = (field.array ? entry : [entry]) as readonly ExprLike<Type>[];
     if (!Array.isArray(list) || list.length !== field.length || list.includes(undefined as never)) {
-      throw trace.error(
-        'kernel-type',
-        `emit() needs ${field.length} value(s) for ${field.name}`,
-        "give every field that the signature's `hit` names",
-      );
+      throw trace.error('kernel-type', `${use.what} needs ${field.length} value(s) for ${field.name}`, use.advice);
     }
     for (const value of list) {
       const node = operand(field.type, value).node;
@@ -277,6 +291,12 @@ function emit(trace: Trace, fields: readonly Field[], values: Record<string, unk
       nodes.push(node);
     }
   }
+  return nodes;
+}
+
+function emit(trace: Trace, fields: readonly Field[], values: Record<string, unknown>): void {
+  const advice = "give every field that the signature's `hit` names";
+  const nodes = fieldNodes(trace, fields, values, { what: 'emit()', advice });
   if (fields.length === 0)
     throw trace.error('kernel-type', 'emit() in a kernel without hits', 'declare `hit` in the signature');
   trace.checkEffect('emit()');
@@ -284,7 +304,7 @@ function emit(trace: Trace, fields: readonly Field[], values: Record<string, unk
 }
 
 /** Throws if a name cannot appear in generated text. */
-function checkName(what: string, name: string): void {
+export function checkName(what: string, name: string): void {
   if (!/^[a-zA-Z][a-zA-Z0-9-]*$/.test(name)) {
     throw new MillraceError({
       code: 'kernel-value',

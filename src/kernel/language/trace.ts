@@ -5,6 +5,7 @@ import {
   type BufferDecl,
   type CellDecl,
   type NativeBody,
+  type NewStatement,
   type Node,
   type NodeDetail,
   type Op,
@@ -15,6 +16,7 @@ import {
 } from '../ir/program.js';
 import { isConstantTable, type RecordedFunction, type TraceEvent } from '../ir/recording.js';
 import type { Lowerings } from './expr.js';
+import { FunctionTrace } from './functions/function-trace.js';
 import { Origin } from './origin.js';
 import { bytesOf, type Scalar, type Type, type Value } from './types.js';
 
@@ -42,7 +44,9 @@ export class Trace {
   readonly #prints: PrintCall[] = [];
   #printBuffer: BufferDecl | undefined;
   readonly #constants = new Map<string, Node>();
-  readonly #scopes: TraceScope[] = [];
+  #scopes: TraceScope[] = [];
+  /** The functions of the kernel. */
+  readonly functions: FunctionTrace = new FunctionTrace(this);
   readonly #scopeOfNode = new Map<Node, TraceScope>();
   readonly #scopeOfCell = new Map<CellDecl | BufferDecl, TraceScope>();
   #nodeCount = 0;
@@ -77,6 +81,7 @@ export class Trace {
 
   /** Makes a value that comes from outside: a field of the job or chunk, a buffer's length, or the item's number. */
   leaf(op: 'job' | 'chunk' | 'length' | 'item', type: Scalar, detail: NodeDetail): Node {
+    this.functions.refuseLeaf(op);
     const stage = op === 'job' ? ValueStage.job : op === 'item' ? ValueStage.varying : ValueStage.chunk;
     const node = this.#node(op, type, [], stage, detail);
     if (stage === ValueStage.varying) this.#scopeOfNode.set(node, this.#root());
@@ -90,6 +95,7 @@ export class Trace {
       this.checkUse(arg);
       if (arg.stage > stage) stage = arg.stage;
     }
+    if (this.functions.current && detail.table) for (const value of detail.table.values) this.checkUse(value);
     const node = this.#node(op, type, args, stage, detail);
     const scope = stage === ValueStage.varying ? this.#scope() : this.#root();
     this.#scopeOfNode.set(node, scope);
@@ -105,7 +111,8 @@ export class Trace {
     return node;
   }
 
-  add(statement: StatementWithoutOrigin): Statement {
+  add(statement: NewStatement): Statement {
+    this.functions.refuseStatement(statement);
     const added = { ...statement, origin: this.#origin ?? Origin.here() } as Statement;
     this.#scope().statements.push(added);
     return added;
@@ -139,6 +146,7 @@ export class Trace {
   checkCellUse(cell: CellDecl | BufferDecl, how: 'get' | 'set' = 'get'): void {
     const home = this.#scopeOfCell.get(cell);
     const what = 'kind' in cell ? 'an array' : 'a cell';
+    if (this.functions.current) this.#checkOwn(home, what);
     this.#checkOpen(home, () => what);
     const region = this.#openRegion();
     if (how === 'set' && region && home && this.#scopes.indexOf(home) < this.#scopes.indexOf(region)) {
@@ -167,6 +175,7 @@ export class Trace {
 
   /** Declares an array that belongs to a tile. */
   nearArray(type: BufferDecl['type'], length: number): BufferDecl {
+    this.functions.refuse('near()');
     const decl: BufferDecl = { name: `near${this.near.length}`, kind: 'near', type, slot: this.near.length, length };
     this.near.push(decl);
     if (this.isRecording) this.#record({ kind: 'near', near: decl, origin: this.#origin ?? Origin.here() });
@@ -175,6 +184,7 @@ export class Trace {
 
   /** Traces the body of a parallel region; regions do not nest. */
   region(kind: 'each' | 'sum' | 'once', body: () => void): Block {
+    this.functions.refuse(`${kind}()`);
     const outer = this.#openRegion();
     if (outer)
       throw this.error(
@@ -189,6 +199,7 @@ export class Trace {
    * Checks that an effect may be added here. In a tile an effect belongs to a region; otherwise every thread would do it.
    */
   checkEffect(what: string): void {
+    this.functions.refuse(what);
     const region = this.#openRegion();
     if (this.kind === 'tiles' && !region) {
       throw this.error(
@@ -237,13 +248,33 @@ export class Trace {
       for (const result of results) this.checkUse(result);
     });
     const made = results.map(({ type }) => this.local(type));
-    const callee: RecordedFunction = { name, params, events, results };
-    this.#record({ kind: 'call', callee, args, results: made, origin: this.#origin ?? Origin.here() });
+    this.recordCall({ name, params, events, results }, args, made);
     return made;
+  }
+
+  /** Adds a call to a recording. */
+  recordCall(callee: RecordedFunction, args: readonly Node[], results: readonly Node[]): void {
+    this.#record({ kind: 'call', callee, args, results, origin: this.origin() });
+  }
+
+  /** The line that is being traced. */
+  origin(): Origin {
+    return this.#origin ?? Origin.here();
   }
 
   #record(event: TraceEvent): void {
     this.#scope().statements.push(event);
+  }
+
+  /** Traces the body of a function, which sees no block but its own. */
+  functionBlock(body: () => void): Block {
+    const outer = this.#scopes;
+    this.#scopes = [];
+    try {
+      return this.block('function', body);
+    } finally {
+      this.#scopes = outer;
+    }
   }
 
   /** Traces `body` into a new block. */
@@ -300,6 +331,7 @@ export class Trace {
 
   /** Checks that an item can end here: a tile cannot, since its threads stay together, nor can a loop's condition. */
   checkReturn(): void {
+    this.functions.refuse('returnItem()');
     if (this.kind === 'tiles') {
       throw this.error(
         'kernel-control',
@@ -318,6 +350,7 @@ export class Trace {
 
   /** Checks that a value may be used here: it must belong to this trace and to an open block. */
   checkUse(node: Node): void {
+    if (this.functions.current) this.#checkOwn(this.#scopeOfNode.get(node), node);
     if (node.stage < ValueStage.varying) {
       if (node.op !== 'const' && !this.#scopeOfNode.has(node) && !this.#earlyNodes.has(node)) this.#throwForeign();
       return;
@@ -400,13 +433,21 @@ export class Trace {
     );
   }
 
+  /** Checks that a value, a cell or an array belongs to the function whose body is traced. */
+  #checkOwn(home: TraceScope | undefined, what: Node | string): void {
+    const isConstant = typeof what !== 'string' && what.op === 'const';
+    if (!isConstant && (!home || (home.isOpen && !this.#scopes.includes(home)))) this.functions.throwCaptured(what);
+  }
+
   #checkOpen(home: TraceScope | undefined, what: () => string): void {
     if (!home) this.#throwForeign();
     if (!home.isOpen) {
       throw this.error(
         'kernel-scope',
         `${what()} is used outside the ${home.kind} that made it`,
-        'to pass a value out of a block, set a cell made outside of the block',
+        home.kind === 'function'
+          ? 'return it from the function'
+          : 'to pass a value out of a block, set a cell made outside of the block',
       );
     }
   }
@@ -422,7 +463,7 @@ interface TracingOptions {
 }
 
 interface TraceScope {
-  readonly kind: 'kernel' | 'when' | 'loop' | 'test' | 'each' | 'sum' | 'once' | 'call';
+  readonly kind: 'kernel' | 'function' | 'when' | 'loop' | 'test' | 'each' | 'sum' | 'once' | 'call';
   readonly statements: TraceEvent[];
   isOpen: boolean;
 }
@@ -430,9 +471,6 @@ interface TraceScope {
 /** True for an event of a recording that is done before the launch. */
 const isBeforeLaunch = (event: TraceEvent): boolean =>
   event.kind === 'let' ? event.node.stage < ValueStage.varying : event.kind === 'table' || event.kind === 'near';
-
-type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
-type StatementWithoutOrigin = DistributiveOmit<Statement, 'origin'>;
 
 let active: Trace | undefined;
 

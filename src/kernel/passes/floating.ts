@@ -1,16 +1,17 @@
 import { withRing } from '../abi/harness.js';
-import type { HoistedProgram, Program } from '../ir/program.js';
+import { functionsOf, type HoistedProgram, type Program } from '../ir/program.js';
 import type { Kernel } from '../language/signature.js';
 import { fold } from './arithmetic/fold.js';
 import { hoist } from './shape/hoist.js';
+import { inlineCalls } from './shape/inline.js';
 import { lowerReturns } from './shape/lower-returns.js';
 
 /**
- * Runs the passes that are the same for all targets: ring, fold, hoist. Pure values float until `placeNodes` assigns them
- * to blocks.
+ * Runs the passes that are the same for all targets: inlining, ring, fold, hoist. Pure values float until `placeNodes` assigns
+ * them to blocks. Unless `keepsFunctions` is set all calls are inlined.
  */
-export function floatingProgram(program: Program, compute = true): HoistedProgram {
-  return hoist(fold(lowerReturns(withRing(program))), compute);
+export function floatingProgram(program: Program, compute = true, keepsFunctions = false): HoistedProgram {
+  return hoist(fold(lowerReturns(withRing(inlineCalls(program, !keepsFunctions)))), compute);
 }
 
 export interface FloatingKernel {
@@ -26,15 +27,19 @@ export function cachedFloatingProgram(
   kernel: Kernel,
   natives: ReadonlySet<string> = new Set(),
   compute = true,
+  keepsFunctions: (traced: Program) => boolean = () => true,
 ): FloatingKernel {
   const cached = floatingCache.get(kernel) ?? [];
-  const match = cached.find(
+  const likely = cached.filter(
     (entry) => entry.compute === compute && [...entry.requested].every(([key, has]) => natives.has(key) === has),
   );
+  const match = likely.find(({ traced, keeps }) => keeps === undefined || keeps === keepsFunctions(traced));
   if (match) return match;
   const watched = new RecordingSet(natives);
   const traced = kernel.trace({ natives: watched });
-  const made = { traced, program: floatingProgram(traced, compute), compute, requested: watched.requested };
+  const keeps = functionsOf(traced).length === 0 ? undefined : keepsFunctions(traced);
+  const program = floatingProgram(traced, compute, keeps);
+  const made = { traced, program, compute, keeps, requested: watched.requested };
   floatingCache.set(kernel, [...cached, made]);
   return made;
 }
@@ -44,6 +49,8 @@ export const prepareKernel = (kernel: Kernel): void => void cachedFloatingProgra
 
 interface CachedProgram extends FloatingKernel {
   readonly compute: boolean;
+  /** Whether functions were kept; undefined if the kernel has none. */
+  readonly keeps: boolean | undefined;
   /** The native bodies that the trace asked for, and whether the target had them. The trace depends on nothing else. */
   readonly requested: ReadonlyMap<string, boolean>;
 }

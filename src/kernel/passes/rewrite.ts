@@ -72,7 +72,14 @@ export function rewriteStatement(statement: Statement, { read, define, block }: 
       return statement;
     case 'emit':
       return { ...statement, values: statement.values.map(read) };
+    case 'function':
+      return { ...statement, body: block(statement.body) };
+    case 'parameters':
+      return { ...statement, nodes: statement.nodes.map(define) };
+    case 'results':
+      return { ...statement, values: statement.values.map(read) };
     case 'native':
+    case 'invoke':
       return { ...statement, args: statement.args.map(read), results: statement.results.map(define) };
   }
 }

@@ -140,6 +140,16 @@ export function renderIr(program: Program | HoistedProgram): string {
         return ['return'];
       case 'emit':
         return [`emit ${statement.values.map(text).join(', ')}`];
+      case 'function':
+        return [`function ${statement.callee.name}`, ...block(statement.body)];
+      case 'parameters':
+        return [`takes ${statement.nodes.map(define).join(', ')}`];
+      case 'results':
+        return [`gives ${statement.values.map(text).join(', ')}`];
+      case 'invoke': {
+        const args = statement.args.map(text).join(', ');
+        return [`${statement.results.map(define).join(', ')} = ${statement.callee.name}(${args})`];
+      }
       case 'native': {
         const args = statement.args.map(text).join(', ');
         return [`${statement.results.map(define).join(', ')} = ${statement.body.name} ${args}`];

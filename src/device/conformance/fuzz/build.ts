@@ -32,8 +32,11 @@ import {
 } from '../../../kernel/index.js';
 import { currentTrace } from '../../../kernel/language/trace.js';
 import { type Operation, operations, slotType } from '../values/operations.js';
+import { type BuiltFunction, buildFunction } from './functions/function-build.js';
+import { isFunctionStep } from './functions/function-recipe.js';
 import {
   blocksOf,
+  type FunctionRecipe,
   hitFields,
   INPUT_LENGTH,
   type Operand,
@@ -101,11 +104,17 @@ interface Bindings {
   readonly values: Map<number, Expr<Type>>;
   readonly cells: Map<number, Cell<Type>>;
   readonly arrays: Map<number, ItemArray<Type>>;
+  readonly functions: Map<number, BuiltFunction>;
   /** Cells and arrays from outside the region: they are only read in it. */
   readonly readOnlyCells?: ReadonlySet<number>;
 }
 
-const noBindings = (): Bindings => ({ values: new Map(), cells: new Map(), arrays: new Map() });
+const noBindings = (): Bindings => ({
+  values: new Map(),
+  cells: new Map(),
+  arrays: new Map(),
+  functions: new Map(),
+});
 
 const copyOf = (outer: Bindings): Bindings => ({
   ...outer,
@@ -120,6 +129,7 @@ class Builder {
   readonly #tables: Table<Numeric>[];
   readonly #tiles: TileBuilder<Bindings> | undefined;
   #position: StepPosition;
+  #isInFunction = false;
 
   constructor(recipe: Recipe, context: BuildContext, tile?: ConstructorParameters<typeof TileBuilder>[1]) {
     this.#recipe = recipe;
@@ -178,6 +188,7 @@ class Builder {
     const operandOf = <T extends Type>(type: T, operand: Operand): Expr<T> =>
       this.#operand(type, operand, names) as Expr<T>;
     const define = (id: number, value: Expr<Type>) => names.values.set(id, value);
+    if (this.#isInFunction && !isFunctionStep(step, this.#recipe.tables)) return;
     if (isTileStep(step)) {
       this.#tiles?.step(step, names);
       return;
@@ -269,6 +280,15 @@ class Builder {
         const known = select(expected.and(1).eq(1), tally.load(at), expected);
         return void define(step.id, tally.compareExchange(at, known, value));
       }
+      case 'function':
+        return void names.functions.set(step.id, this.#function(step, new Map(names.functions)));
+      case 'call': {
+        const types = this.#recipe.steps.find((one) => one.kind === 'function' && one.id === step.function);
+        const params = types?.kind === 'function' ? types.params : [];
+        const args = params.map(({ type }, i) => [`p${i}`, operandOf(type, step.args[i] as Operand)]);
+        const results = names.functions.get(step.function)?.(Object.fromEntries(args));
+        return void define(step.id, results?.[step.result] ?? this.#missing(step.type));
+      }
       case 'emit':
         this.#context.emit(
           Object.fromEntries(
@@ -283,6 +303,20 @@ class Builder {
         this.#control(step, names);
         return;
     }
+  }
+
+  #function(step: FunctionRecipe, functions: Bindings['functions']): BuiltFunction {
+    return buildFunction(step, (params) => {
+      const names = { ...noBindings(), values: new Map(params), functions };
+      const before = this.#isInFunction;
+      this.#isInFunction = true;
+      try {
+        for (const inner of step.body) this.#step(inner, names);
+        return step.types.map((type, i) => this.#operand(type, step.values[i] as Operand, names));
+      } finally {
+        this.#isInFunction = before;
+      }
+    });
   }
 
   #control(
@@ -354,6 +388,7 @@ class Builder {
   #operand(type: Type, operand: Operand, names: Bindings): Expr<Type> {
     const { job, chunk } = this.#context;
     const { item, index } = this.#position;
+    if (this.#isInFunction && operand.kind !== 'value' && operand.kind !== 'literal') return this.#missing(type);
     const ofJob = (at: number) => job[`job-${type}`]?.[at] ?? this.#missing(type);
     switch (operand.kind) {
       case 'value': {

@@ -2,8 +2,11 @@ import type { Type, Value } from '../../../kernel/index.js';
 import type { Random } from '../model/random.js';
 import { shiftCounts } from '../values/edges.js';
 import { type Operation, operations, slotType } from '../values/operations.js';
+import { randomCall, randomFunctions } from './functions/function-generate.js';
+import { isFunctionStep } from './functions/function-recipe.js';
 import { fullPalette, type Palette } from './palette.js';
 import {
+  type FunctionRecipe,
   type Operand,
   type OwnAtomic,
   type Recipe,
@@ -33,6 +36,7 @@ interface Scope {
   readonly depth: number;
   /** Inside a region of a tile? */
   readonly isInRegion?: boolean;
+  readonly isInFunction?: boolean;
 }
 
 const ownAtomics: readonly OwnAtomic[] = [...SHARED_ATOMICS, 'exchange', 'compareExchange', 'load', 'store'];
@@ -53,6 +57,7 @@ class Generator {
   #holdsLeft: number;
   /** `array` steps still to be drawn: an item's arrays have a limit. */
   #arraysLeft = 12;
+  readonly #functions: FunctionRecipe[] = [];
 
   constructor(random: Random, palette: Palette, near?: readonly NearRecipe[]) {
     this.#random = random;
@@ -66,12 +71,28 @@ class Generator {
   }
 
   recipe(): Recipe {
-    const steps = this.#block({ ...nothing, isInLoop: false, depth: 0 }, this.#budget);
-    const tail = this.#tail(steps);
+    this.#drawFunctions();
     const own = { types: this.#palette.scalars, tables: this.#tables };
+    const made = this.#block({ ...nothing, isInLoop: false, depth: 0 }, this.#budget);
+    const steps = [...this.#functions, ...made];
+    const tail = this.#tail(steps);
     if (!this.#near) return { ...own, steps: [...steps, ...tail] };
     const ending = tileTail(this.#near, tail, () => this.#nextId++);
     return { ...own, near: this.#near, steps: [...steps, ...ending] };
+  }
+
+  #drawFunctions(): void {
+    const left = this.#budget;
+    const body = (params: FunctionRecipe['params'], types: readonly Type[]) => {
+      this.#budget = 2 + this.#random.below(this.#random.chance(0.5) ? 40 : 12);
+      const scope: Scope = { ...nothing, values: params, isInLoop: false, depth: 2, isInFunction: true };
+      const steps = this.#block(scope, this.#budget);
+      const values = [...params, ...this.#visible(steps).values];
+      return { body: steps, values: types.map((type) => this.#operand(type, { ...scope, values })) };
+    };
+    const context = { random: this.#random, types: this.#types, id: () => this.#nextId++, body };
+    randomFunctions(context, (made) => this.#functions.push(made));
+    this.#budget = left;
   }
 
   #table(): TableRecipe {
@@ -144,7 +165,7 @@ class Generator {
     };
     while (this.#budget > end) {
       const step = this.#step(() => scope, add);
-      if (step) add(step);
+      if (step && (!scope.isInFunction || isFunctionStep(step, this.#tables))) add(step);
     }
     return steps;
   }
@@ -152,13 +173,17 @@ class Generator {
   /** Returns a step that is valid here. Steps that must precede it (a condition's operands) are passed to `add`. */
   #step(scope: () => Scope, add: (step: RecipeStep) => void): RecipeStep | undefined {
     const random = this.#random;
-    const special = this.#near && this.#tileStep(this.#near, scope);
+    const isOutside = !scope().isInFunction;
+    const special = isOutside && this.#near && this.#tileStep(this.#near, scope);
     if (special) return special;
-    if (this.#holdsLeft > 0 && random.chance(0.1)) {
+    if (this.#functions.length > 0 && random.chance(0.12))
+      return randomCall(this.#functions, { random, id: () => this.#nextId++ }, (type) => this.#operand(type, scope()));
+    if (isOutside && this.#holdsLeft > 0 && random.chance(0.1)) {
       this.#holdsLeft--;
       return { kind: 'hold' };
     }
-    if (!this.#near && random.chance(0.015)) return { kind: 'return', condition: this.#condition(scope, add) };
+    if (isOutside && !this.#near && random.chance(0.015))
+      return { kind: 'return', condition: this.#condition(scope, add) };
     if (random.chance(0.12)) return this.#arrayStep(scope());
     const dice = random.below(100);
     const { depth, isInLoop, cells } = scope();
@@ -343,6 +368,7 @@ class Generator {
       const back = Math.min(random.below(fitting.length), random.below(fitting.length));
       return { kind: 'value', id: (fitting[fitting.length - 1 - back] as TypedId).id };
     }
+    if (scope.isInFunction) return this.#literal(type);
     if (dice < 75) return { kind: 'item' };
     if (dice < 83) return { kind: 'job', at: random.chance(0.5) ? 1 : 0 };
     if (dice < 87) return { kind: 'chunk' };
@@ -378,6 +404,7 @@ function definition(step: RecipeStep, tables: readonly TableRecipe[]): TypedId |
     case 'atomic':
     case 'array':
     case 'arrayAt':
+    case 'call':
       return { id: step.id, type: step.type };
     case 'byte':
     case 'length':

@@ -10,6 +10,7 @@ import {
 import { balancePipes } from '../../../kernel/passes/arithmetic/balance-pipes.js';
 import { splitU64 } from '../../../kernel/passes/arithmetic/split-u64.js';
 import { floatingProgram } from '../../../kernel/passes/floating.js';
+import { boundArrays } from '../../../kernel/passes/shape/bound-arrays.js';
 import { makeGang } from '../../../kernel/passes/shape/gang.js';
 import { placeNodes } from '../../../kernel/passes/shape/place-nodes.js';
 import { mergeTernaryLogic } from '../../../kernel/passes/shape/ternary.js';
@@ -25,6 +26,8 @@ const passSequences: Readonly<Record<string, (program: Program) => HoistedProgra
   'two words for u64': (program) => placeNodes(splitU64(floatingProgram(program))),
   'two words for u64, hoisting off, three-input logic': (program) =>
     placeNodes(mergeTernaryLogic(splitU64(floatingProgram(program, false)))),
+  'functions kept': (program) => placeNodes(boundArrays(balancePipes(floatingProgram(program, true, true), 0.5))),
+  'functions kept, two words for u64': (program) => placeNodes(splitU64(floatingProgram(program, true, true))),
 };
 
 export const passSequenceNames: readonly string[] = Object.keys(passSequences);

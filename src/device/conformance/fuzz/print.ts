@@ -96,6 +96,17 @@ function statement(step: RecipeStep, { indent, types }: PrintContext, lines: str
       const what = `tally.${step.type}.${step.op}(ownWord${step.word}, ${expected}${text(step.value, step.type)})`;
       return void line(`const v${step.id} = ${what};`);
     }
+    case 'function': {
+      const params = step.params.map(({ id, type }) => `v${id}: ${type}`).join(', ');
+      line(`const f${step.id} = fn('made-${step.id}', { ${params} }, () => {`);
+      inner(step.body);
+      line(`  return [${step.values.map((value, i) => text(value, step.types[i] ?? 'u32')).join(', ')}];`);
+      return void line('});');
+    }
+    case 'call':
+      return void line(
+        `const v${step.id} = f${step.function}(${step.args.map((arg) => text(arg, 'u32')).join(', ')})[${step.result}];`,
+      );
     case 'emit':
       return void line(`emit(${step.values.map((value, i) => text(value, types[i] ?? 'u32')).join(', ')});`);
     case 'return':

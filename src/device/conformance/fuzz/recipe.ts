@@ -134,7 +134,31 @@ export type RecipeStep =
   | { readonly kind: 'break'; readonly condition: Operand }
   /** Items only. */
   | { readonly kind: 'return'; readonly condition: Operand }
+  | FunctionStep
   | TileStep;
+
+/** Steps about functions: their definitions, at the top level, and their calls. */
+export type FunctionStep =
+  | {
+      readonly kind: 'function';
+      readonly id: number;
+      readonly params: readonly { readonly id: number; readonly type: Type }[];
+      readonly body: readonly RecipeStep[];
+      readonly types: readonly Type[];
+      /** The results, of these types. */
+      readonly values: readonly Operand[];
+    }
+  /** One result of a call is kept. */
+  | {
+      readonly kind: 'call';
+      readonly id: number;
+      readonly function: number;
+      readonly result: number;
+      readonly type: Type;
+      readonly args: readonly Operand[];
+    };
+
+export type FunctionRecipe = Extract<FunctionStep, { kind: 'function' }>;
 
 /** Returns the fields of a hit: one of each type. */
 export const hitFields = (types: readonly Type[]): Record<string, Type> =>
@@ -155,6 +179,7 @@ export function blocksOf(step: RecipeStep): readonly (readonly RecipeStep[])[] {
     case 'each':
     case 'sum':
     case 'once':
+    case 'function':
       return [step.body];
     case 'while':
       return [step.test, step.body];
@@ -175,6 +200,7 @@ export function withBlocks(step: RecipeStep, blocks: readonly (readonly RecipeSt
     case 'each':
     case 'sum':
     case 'once':
+    case 'function':
       return { ...step, body: first };
     case 'while':
       return { ...step, test: first, body: second };

@@ -1,5 +1,5 @@
 import { ONE_FIELD } from '../../abi/harness.js';
-import { type Block, type HoistedProgram, type Node, ValueStage } from '../../ir/program.js';
+import { type Block, functionsOf, type HoistedProgram, type Node, ValueStage } from '../../ir/program.js';
 import { countUses, rootsOf, topologicalOrder } from '../graph.js';
 import { rewriteStatement } from '../rewrite.js';
 import { hoistRotations } from './hoist-rotations.js';
@@ -74,7 +74,7 @@ const isWord = (node: Node) => node.type === 'u32' && node.stage === ValueStage.
 const isShift = (node: Node) =>
   (node.op === 'shr' || node.op === 'shl' || node.op === 'rotr') && isWord(node) && node.args[1]?.op === 'const';
 
-/** Returns all nodes of a program in order, and the additions that could move. */
+/** Returns all nodes of a program in order, and the additions that could move. A function cannot read the factor. */
 export function movableAdditions(program: HoistedProgram): { nodes: Node[]; additions: Node[] } {
   const roots = rootsOf(program.body);
   const nodes = topologicalOrder(roots);
@@ -83,7 +83,10 @@ export function movableAdditions(program: HoistedProgram): { nodes: Node[]; addi
   // A shift or rotation and the addition of its result are already one instruction.
   const joins = (node: Node) => isShift(node) && uses.get(node) === 1;
   const joined = new Set(sums.flatMap((sum) => sum.args.filter(joins)));
-  const additions = sums.filter((sum) => sum.args.every((arg) => isWord(arg) && !joined.has(arg)));
+  const ofFunctions = new Set(topologicalOrder(functionsOf(program).flatMap(({ body }) => rootsOf(body))));
+  const additions = sums.filter(
+    (sum) => !ofFunctions.has(sum) && sum.args.every((arg) => isWord(arg) && !joined.has(arg)),
+  );
   return { nodes, additions };
 }
 

@@ -2,6 +2,7 @@ import {
   type Block,
   type BufferDecl,
   type CellDecl,
+  type FunctionDecl,
   innerBlocks,
   type Node,
   operandsOf,
@@ -151,14 +152,15 @@ function cellsSet(body: Block): Map<Block, Set<CellDecl>> {
 }
 
 /**
- * Drops statements without effect: cells and arrays that are never read, and loads, look-ups and native bodies with unused
- * results.
+ * Drops statements without effect: cells and arrays that are never read, loads, look-ups, calls and native bodies with
+ * unused results, and functions without calls.
  */
 export function removeUnused<P extends Program>(program: P): P {
   const used = new Set<Node>();
   const usedTables = new Set<TableDecl>();
   const readCells = new Set<CellDecl>();
   const readArrays = new Set<BufferDecl>();
+  const called = new Set<FunctionDecl>();
   const need = (...nodes: readonly Node[]) => {
     const stack = [...nodes];
     for (let node = stack.pop(); node; node = stack.pop()) {
@@ -199,9 +201,11 @@ export function removeUnused<P extends Program>(program: P): P {
         return statement;
       case 'load':
       case 'native':
+      case 'invoke':
         if (!statement.results.some((node) => used.has(node))) return undefined;
         if (statement.kind === 'load' && statement.place.buffer.kind === 'array')
           readArrays.add(statement.place.buffer);
+        if (statement.kind === 'invoke') called.add(statement.callee);
         need(...(statement.kind === 'load' ? nodesOfPlace(statement.place) : statement.args));
         return statement;
       case 'when': {
@@ -253,15 +257,19 @@ export function removeUnused<P extends Program>(program: P): P {
         if (!statement.result || used.has(statement.result)) return statement;
         return statement.op === 'load' ? undefined : withoutResult(statement);
       case 'return':
+      case 'parameters':
         return statement;
+      case 'function': // its calls come after it
+        return called.has(statement.callee) ? { ...statement, body: sweep(statement.body) } : undefined;
       case 'emit':
+      case 'results':
         need(...statement.values);
         return statement;
     }
   };
 
   // A cell read early in a loop keeps its set later in the loop alive: repeat until nothing new is needed.
-  const found = () => used.size + readCells.size + readArrays.size;
+  const found = () => used.size + readCells.size + readArrays.size + called.size;
   for (let before = -1; before !== found(); ) {
     before = found();
     sweep(program.body);

@@ -4,6 +4,7 @@ import type {
   Block,
   BufferDecl,
   CellDecl,
+  FunctionDecl,
   HoistedProgram,
   Node,
   Op,
@@ -22,7 +23,7 @@ import { expandU64Sums } from './u64-sums.js';
 
 /**
  * Lowers a floating program for targets without 64-bit integers: every u64 becomes two u32, in values, cells, tables,
- * buffers and arrays (an element is two words) and slices. A slice's base becomes 32 bits, since these targets bind less
+ * buffers and arrays (an element is two words), slices, and parameters and results of functions. A slice's base becomes 32 bits, since these targets bind less
  * than 4 GiB; a checked build reports a larger base. The only 64-bit values left are bit patterns of f64, on targets that
  * have f64.
  */
@@ -42,6 +43,7 @@ class U64Splitter {
   readonly #cells = new Map<CellDecl, { lo: CellDecl; hi: CellDecl }>();
   readonly #buffers = new Map<BufferDecl, BufferDecl>();
   readonly #tables = new Map<TableDecl, TableDecl>();
+  readonly #functions = new Map<FunctionDecl, FunctionDecl>();
   readonly #checked: boolean;
   #nextCell = 1 << 22;
   #origin: Origin;
@@ -280,6 +282,26 @@ class U64Splitter {
     return halves;
   }
 
+  #function(old: FunctionDecl): FunctionDecl {
+    let decl = this.#functions.get(old);
+    if (!decl) {
+      const split = (types: readonly Scalar[]) =>
+        types.flatMap((type): Scalar[] => (type === 'u64' ? ['u32', 'u32'] : [type]));
+      decl = { ...old, params: split(old.params), results: split(old.results) };
+      this.#functions.set(old, decl);
+    }
+    return decl;
+  }
+
+  /** The words of values, two for a u64. */
+  #wordsOf(nodes: readonly Node[]): Node[] {
+    return nodes.flatMap((node) => {
+      if (node.type !== 'u64') return [this.#word(node)];
+      const { lo, hi } = this.#pair(node);
+      return [lo, hi];
+    });
+  }
+
   #block(block: Block): Block {
     return block.flatMap((statement) => {
       this.#origin = statement.origin;
@@ -314,14 +336,18 @@ class U64Splitter {
         const [cell, pair] = [this.#cell(statement.cell), this.#pair(statement.result)];
         return two((half) => ({ ...statement, cell: cell[half], result: pair[half] }));
       }
-      case 'array': {
-        const two = statement.array.type === 'u64';
-        const values = statement.values.flatMap((node) => {
-          if (!two) return [this.#word(node)];
-          const { lo, hi } = this.#pair(node);
-          return [lo, hi];
-        });
-        return [{ ...statement, array: this.#buffer(statement.array), values }];
+      case 'array':
+        return [{ ...statement, array: this.#buffer(statement.array), values: this.#wordsOf(statement.values) }];
+      case 'function':
+        return [{ ...statement, callee: this.#function(statement.callee), body: this.#block(statement.body) }];
+      case 'parameters':
+        return [{ ...statement, nodes: this.#wordsOf(statement.nodes) }];
+      case 'results':
+        return [{ ...statement, values: this.#wordsOf(statement.values) }];
+      case 'invoke': {
+        const callee = this.#function(statement.callee);
+        const [args, results] = [this.#wordsOf(statement.args), this.#wordsOf(statement.results)];
+        return [{ ...statement, callee, args, results }];
       }
       case 'load':
         return this.#access(statement.place, statement.results, (place, results) => ({ ...statement, place, results }));

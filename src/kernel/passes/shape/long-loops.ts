@@ -1,4 +1,12 @@
-import { type Block, type HoistedProgram, innerBlocks, type Node, type Program } from '../../ir/program.js';
+import {
+  type Block,
+  type FunctionDecl,
+  type HoistedProgram,
+  innerBlocks,
+  type Node,
+  type Program,
+  type Statement,
+} from '../../ir/program.js';
 import { rewriteStatement } from '../rewrite.js';
 
 /** Makes every `while` check for cancellation before each round, so that a loop without end can be stopped. */
@@ -21,13 +29,22 @@ const MAX_ROUNDS = 4096;
  * few rounds, known while compiling, need no check.
  */
 export function makeLoopsLong<P extends HoistedProgram>(program: P): P {
-  return { ...program, body: longLoops(program.body, 1) };
+  // The rounds around the calls of a function. Its callers come after it, so the program is walked backwards.
+  const callRounds = new Map<FunctionDecl, number>();
+  const backwards: Statement[] = [];
+  for (const statement of [...program.body].reverse()) {
+    const rounds = statement.kind === 'function' ? (callRounds.get(statement.callee) ?? 1) : 1;
+    backwards.push(...longLoops([statement], rounds, callRounds));
+  }
+  return { ...program, body: backwards.reverse() };
 }
 
-function longLoops(body: Block, rounds: number): Block {
+function longLoops(body: Block, rounds: number, callRounds: Map<FunctionDecl, number>): Block {
   const same = <N>(node: N): N => node;
   return body.map((statement) => {
-    const inside = (inner: number) => (block: Block) => longLoops(block, inner);
+    if (statement.kind === 'invoke')
+      callRounds.set(statement.callee, Math.max(rounds, callRounds.get(statement.callee) ?? 1));
+    const inside = (inner: number) => (block: Block) => longLoops(block, inner, callRounds);
     const rewritten = (inner: number) =>
       rewriteStatement(statement, { read: same, define: same, block: inside(inner) });
     if (statement.kind !== 'loop' && statement.kind !== 'while') return rewritten(rounds);

@@ -1,6 +1,9 @@
 import {
   type Block,
   type CellDecl,
+  type FunctionDecl,
+  type FunctionStatement,
+  functionsOf,
   innerBlocks,
   type Node,
   nodeReadAtEnd,
@@ -10,6 +13,14 @@ import {
 } from '../../ir/program.js';
 import type { Origin } from '../../language/origin.js';
 import type { Scalar, Value } from '../../language/types.js';
+import {
+  type ContextParameter,
+  type FunctionNeeds,
+  type FunctionSyntax,
+  functionName,
+  functionNeeds,
+  resultTypeOf,
+} from './functions.js';
 
 /** A language's syntax for the parts of every program. Types are given as text. */
 export interface Syntax {
@@ -37,6 +48,9 @@ export interface Dialect {
   before?(statement: Statement): readonly string[];
   /** Lines at the start of a long loop's round. They leave the item if the launch was cancelled. */
   readonly cancelCheck: readonly string[];
+  readonly functions: FunctionSyntax;
+  /** Returns the memory of the launch that a function gets in addition to its arguments. */
+  functionContext(needs: FunctionNeeds): readonly ContextParameter[];
   /** Returns the type of a variable; `varying` if each lane has its own value. */
   typeName(type: Scalar, varying: boolean): string;
   literal(type: Scalar, value: Value): string;
@@ -102,6 +116,10 @@ export class CLikePrinter {
   readonly #names = new Map<Node, string>();
   readonly #inline = new Map<Node, { text: string; size: number }>();
   readonly #usedOnce: ReadonlySet<Node>;
+  readonly #program: Program;
+  readonly #needs: ReadonlyMap<FunctionDecl, FunctionNeeds>;
+  /** The function that is being printed. */
+  #function: FunctionDecl | undefined;
   readonly #cellNames = new Map<CellDecl, string>();
   readonly #lines: string[] = [];
   readonly #origins: (Origin | undefined)[] = [];
@@ -113,6 +131,8 @@ export class CLikePrinter {
 
   constructor(program: Program, dialect: Dialect) {
     this.#dialect = dialect;
+    this.#program = program;
+    this.#needs = functionNeeds(program);
     this.#usedOnce = usedOnceInTheirBlock(program.body);
   }
 
@@ -135,6 +155,90 @@ export class CLikePrinter {
     inner();
     this.#indent--;
     this.line('}');
+  }
+
+  /** Prints the program's functions, which the rest of the text calls. */
+  functions(): void {
+    for (const statement of functionsOf(this.#program)) this.#printFunction(statement);
+  }
+
+  #printFunction({ callee, body, origin }: FunctionStatement): void {
+    const { functions } = this.#dialect;
+    const [first] = body;
+    const params = first?.kind === 'parameters' ? first.nodes : [];
+    const result = resultTypeOf(callee, (type) => this.#typeName(type));
+    if (callee.results.length > 1)
+      this.line(
+        functions.structure(
+          result,
+          callee.results.map((type) => this.#typeName(type)),
+        ),
+        origin,
+      );
+    const declared = [
+      ...this.#context(callee).map(({ declaration }) => declaration),
+      ...params.map((node) => functions.param(this.#typeName(node.type), this.#define(node))),
+    ];
+    this.#function = callee;
+    this.braces(functions.head(functionName(callee), result, declared), () => this.block(body), origin);
+    this.#function = undefined;
+  }
+
+  #typeName(type: Scalar): string {
+    return this.#dialect.typeName(type, false);
+  }
+
+  #context(callee: FunctionDecl): readonly ContextParameter[] {
+    return this.#dialect.functionContext(this.#needs.get(callee) as FunctionNeeds);
+  }
+
+  #return(values: readonly Node[], origin: Origin): void {
+    const [value] = values;
+    const all = () => this.#returnAll(values.map((node) => this.#fullText(node, false)));
+    this.line(value && values.length === 1 ? `return ${this.#fullText(value, false)};` : all(), origin);
+    this.statements++;
+  }
+
+  #returnAll(texts: readonly string[]): string {
+    const callee = this.#function as FunctionDecl;
+    return this.#dialect.functions.returnAll(
+      resultTypeOf(callee, (type) => this.#typeName(type)),
+      texts,
+    );
+  }
+
+  #invoke({ callee, args, results, origin }: Extract<Statement, { kind: 'invoke' }>): void {
+    const passed = [
+      ...this.#context(callee).map(({ name }) => name),
+      ...args.map((node) => this.#fullText(node, false)),
+    ];
+    const call = `${functionName(callee)}(${passed.join(', ')})`;
+    const { constant } = this.#dialect.syntax;
+    const [result] = results;
+    if (result && results.length === 1) this.#declare(result, call, origin);
+    else {
+      const all = `r${this.#valueCount}`;
+      this.line(
+        constant(
+          resultTypeOf(callee, (type) => this.#typeName(type)),
+          all,
+          call,
+        ),
+        origin,
+      );
+      for (const [i, node] of results.entries()) this.#declare(node, `${all}.r${i}`, origin);
+    }
+    if (this.#needs.get(callee)?.cancels) this.#cancelCheck(origin);
+  }
+
+  /** In a function the lines that leave the item return to the caller, which checks again. */
+  #cancelCheck(origin: Origin): void {
+    const isSingle = this.#function?.results.length === 1;
+    for (const text of this.#dialect.cancelCheck)
+      this.line(
+        this.#function ? text.replace(/return[^;]*;/, isSingle ? 'return 0;' : this.#returnAll([])) : text,
+        origin,
+      );
   }
 
   block(block: Block): void {
@@ -236,7 +340,7 @@ export class CLikePrinter {
         this.braces(
           head,
           () => {
-            for (const text of statement.isLong ? this.#dialect.cancelCheck : []) this.line(text, origin);
+            if (statement.isLong) this.#cancelCheck(origin);
             this.block(statement.body);
           },
           origin,
@@ -247,7 +351,7 @@ export class CLikePrinter {
         this.braces(
           'for (;;)',
           () => {
-            for (const text of statement.isLong ? this.#dialect.cancelCheck : []) this.line(text, origin);
+            if (statement.isLong) this.#cancelCheck(origin);
             this.block(statement.test);
             this.line(this.#dialect.syntax.breakIf(`!(${this.#fullText(statement.condition, false)})`), origin);
             this.block(statement.body);
@@ -271,6 +375,15 @@ export class CLikePrinter {
           braces: (head, inner) => this.braces(head, inner, origin),
         });
         this.statements++;
+        return;
+      case 'function':
+      case 'parameters':
+        return; // see `functions`
+      case 'results':
+        this.#return(statement.values, origin);
+        return;
+      case 'invoke':
+        this.#invoke(statement);
         return;
       case 'return':
       case 'emit':

@@ -6,6 +6,7 @@ import { paramsOf } from '../../passes/graph.js';
 import type { Gang } from '../../passes/shape/gang.js';
 import { parameterName } from '../names.js';
 import { CLikePrinter, cSyntax, type Dialect, type Operand } from './c-like.js';
+import { type ContextParameter, cFunctions, type FunctionNeeds } from './functions.js';
 import { Helpers } from './helpers.js';
 import { cLiteral, vectorType } from './literal.js';
 import { CMemory } from './memory.js';
@@ -30,8 +31,9 @@ export function renderC(gang: Gang, options: COptions): CText {
   const { program, lanes } = gang;
   const helpers = new Helpers(lanes, options.ternaryLogic);
   const memory = new CMemory(gang, helpers, options.checked);
-  const dialect = new CDialect(gang, helpers, memory);
+  const dialect = new CDialect(gang, helpers, memory, options.checked);
   const body = new CLikePrinter(program, dialect);
+  body.functions();
   entry(program, lanes, body, memory);
 
   const head = [
@@ -99,12 +101,15 @@ function paramText(type: Scalar, word: number): string {
 class CDialect implements Dialect {
   readonly syntax = cSyntax;
   readonly cancelCheck = [`if (${CANCELLED}) return first - begin;`];
+  readonly functions = cFunctions('static');
   readonly #gang: Gang;
   readonly #helpers: Helpers;
   readonly #memory: CMemory;
   readonly #regions: CRegions;
+  readonly #checked: boolean;
 
-  constructor(gang: Gang, helpers: Helpers, memory: CMemory) {
+  constructor(gang: Gang, helpers: Helpers, memory: CMemory, checked: boolean) {
+    this.#checked = checked;
     this.#gang = gang;
     this.#helpers = helpers;
     this.#memory = memory;
@@ -115,6 +120,12 @@ class CDialect implements Dialect {
     }
   }
 
+  functionContext({ cancels }: FunctionNeeds): ContextParameter[] {
+    return [
+      ...(this.#checked || cancels ? [{ name: 'control', declaration: 'u32 *const control' }] : []),
+      ...(cancels ? [{ name: 'epoch', declaration: 'const u32 epoch' }] : []),
+    ];
+  }
   isVarying(node: Node): boolean {
     return this.#gang.varying.has(node);
   }

@@ -4,6 +4,7 @@ import { Origin } from '../../language/origin.js';
 import { type Scalar, toWords, type Value } from '../../language/types.js';
 import { topologicalOrder } from '../../passes/graph.js';
 import { CLikePrinter, cSyntax, type Dialect, type EffectNames, type EffectStatement, type Operand } from './c-like.js';
+import { cFunctions } from './functions.js';
 import { Helpers } from './helpers.js';
 import { cLiteral } from './literal.js';
 
@@ -79,6 +80,7 @@ const wordNumber = {
 class HostDialect implements Dialect {
   readonly syntax = cSyntax;
   readonly cancelCheck = [];
+  readonly functions = cFunctions('static');
   readonly #names: HostNames;
   readonly #helpers: Helpers;
 
@@ -87,6 +89,9 @@ class HostDialect implements Dialect {
     this.#helpers = helpers;
   }
 
+  functionContext(): never {
+    throw new TypeError('no functions on the host');
+  }
   isVarying(): boolean {
     return false;
   }

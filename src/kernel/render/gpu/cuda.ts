@@ -1,6 +1,7 @@
 import { type GridBindingKind, type GridShape, LaunchStatus } from '../../abi/grid.js';
 import { bytesOf, type Scalar, toWords, type Value } from '../../language/types.js';
 import { cSyntax } from '../c/c-like.js';
+import { cFunctions } from '../c/functions.js';
 import { cLiteral } from '../c/literal.js';
 import { bufferName } from '../names.js';
 import { cFamily, type Helper, helperBody, type OperationTable } from './forms.js';
@@ -19,6 +20,14 @@ export function cudaLanguage(): GpuLanguage {
     memory,
     entry,
     subgroups,
+    functions: cFunctions('static __device__'),
+    functionContext: {
+      status: 'u32 *status',
+      cancel: 'const volatile u32 *cancel',
+      epoch: 'const u32 epoch',
+      tables: 'const u32 *__restrict__ tables',
+      nearTable: (type, name) => `const ${type} *${name}`,
+    },
   };
 }
 

@@ -5,6 +5,7 @@ import { bytesOf, type Scalar, type Value } from '../../language/types.js';
 import { paramsOf } from '../../passes/graph.js';
 import { type Fence, findBarriers } from '../../passes/shape/barriers.js';
 import { CLikePrinter, type Dialect, type Operand, type Syntax } from '../c/c-like.js';
+import type { ContextParameter, FunctionNeeds, FunctionSyntax } from '../c/functions.js';
 import { lengthName, parameterName, tableName } from '../names.js';
 import { OperationPrinter } from './forms.js';
 import type { GpuLanguage } from './language.js';
@@ -47,12 +48,15 @@ export class GpuPrinter {
     this.layout = layout;
     this.language = language;
     this.#forms = new OperationPrinter(language.table, (name, helper) => language.helper(name, helper));
-    const scope: ThreadScope = { isParallel: layout.program.kind === 'items' };
+    const scope: ThreadScope = { isParallel: layout.program.kind === 'items', isInFunction: false };
     this.#memory = new GpuMemory(language, layout, this.#forms, scope);
     this.body = new CLikePrinter(
       layout.program,
       new GpuDialect(layout, language, this.#forms, this.#memory, scope, cancelCheck),
     );
+    scope.isInFunction = true;
+    this.body.functions();
+    scope.isInFunction = false;
   }
 
   /** Prints the entry of the `range` harness: a workgroup strides over the launch's blocks of items, or its tiles. */
@@ -182,6 +186,8 @@ export class GpuPrinter {
 class GpuDialect implements Dialect {
   readonly syntax: Syntax;
   readonly cancelCheck: readonly string[];
+  readonly functions: FunctionSyntax;
+  readonly #layout: GpuLayout;
   readonly #language: GpuLanguage;
   readonly #forms: OperationPrinter;
   readonly #memory: GpuMemory;
@@ -199,6 +205,8 @@ class GpuDialect implements Dialect {
   ) {
     this.syntax = language.syntax;
     this.cancelCheck = cancelCheck;
+    this.functions = language.functions;
+    this.#layout = layout;
     this.#language = language;
     this.#forms = forms;
     this.#memory = memory;
@@ -207,6 +215,23 @@ class GpuDialect implements Dialect {
     this.#kind = layout.program.kind;
   }
 
+  functionContext({ cancels, tables }: FunctionNeeds): ContextParameter[] {
+    const forms = this.#language.functionContext;
+    if (!forms) return [];
+    const given = (name: 'status' | 'cancel' | 'epoch' | 'tables') => ({ name, declaration: forms[name] });
+    const { nearTable } = forms;
+    const near = nearTable ? [...tables].filter((table) => this.#layout.tables.get(table)?.near) : [];
+    const checksCancel = cancels && this.cancelCheck.length > 0;
+    return [
+      ...(this.#layout.checked || checksCancel ? [given('status')] : []),
+      ...(checksCancel ? [given('cancel'), given('epoch')] : []),
+      ...(near.length < tables.size ? [given('tables')] : []),
+      ...near.map((table) => {
+        const name = tableName(table);
+        return { name, declaration: nearTable?.(table.type, name) ?? '' };
+      }),
+    ];
+  }
   before(statement: Statement): readonly string[] {
     const fence = this.#fences.get(statement);
     return fence ? this.#language.memory.barrier(fence) : [];

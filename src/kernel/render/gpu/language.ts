@@ -2,6 +2,7 @@ import type { AtomicOp, BufferDecl } from '../../ir/program.js';
 import type { Scalar, Value } from '../../language/types.js';
 import type { Fence } from '../../passes/shape/barriers.js';
 import type { Syntax } from '../c/c-like.js';
+import type { FunctionSyntax } from '../c/functions.js';
 import type { Helper, OperationTable } from './forms.js';
 import type { GpuLayout } from './layout.js';
 
@@ -14,10 +15,25 @@ export interface GpuLanguage {
   helper(name: string, helper: Helper): string;
   readonly memory: MemoryForms;
   readonly entry: EntryForms;
+  readonly functions: FunctionSyntax;
+  /** How functions declare memory of the launch that they get; absent if they see it anyway. */
+  readonly functionContext?: FunctionContext;
   /** Absent if the language has no subgroups whose threads are known. */
   readonly subgroups?: SubgroupForms;
   /** Absent if the language or the device has none. */
   readonly lanes?: LaneForms;
+}
+
+export interface FunctionContext {
+  readonly status: string;
+  readonly cancel: string;
+  readonly epoch: string;
+  readonly tables: string;
+  /**
+   * A table in workgroup memory. Absent if functions read `tables` instead: PoCL 3.1 passes a wrong address of workgroup
+   * memory to functions.
+   */
+  nearTable?(type: Scalar, name: string): string;
 }
 
 /** Threads that exchange values without memory and barriers. All threads of the workgroup must get there. */

@@ -12,6 +12,8 @@ import { broadcastName, type GpuLayout, valueOfWords, wordIndex } from './layout
  */
 export interface ThreadScope {
   isParallel: boolean;
+  /** True while functions are printed. */
+  isInFunction: boolean;
 }
 
 /** Buffers, near arrays, arrays, atomics, tables and native bodies on GPUs. */
@@ -62,7 +64,9 @@ export class GpuMemory {
     const at = this.#layout.checked
       ? `checked_entry(${this.#language.memory.checkArguments}${index.text}, ${table.values.length}u, ${this.#site(node.origin)}u)`
       : index.text;
-    if (!this.#layout.tables.get(table)?.near) return this.tableEntry(table, at);
+    const { functionContext } = this.#language;
+    const isHidden = this.#scope.isInFunction && functionContext !== undefined && !functionContext.nearTable;
+    if (isHidden || !this.#layout.tables.get(table)?.near) return this.tableEntry(table, at);
     const entry = `${tableName(table)}[${at}]`;
     return this.#scope.isParallel ? entry : this.#language.memory.uniformLoad(entry);
   }

@@ -2,6 +2,7 @@ import { type GridBindingKind, type GridShape, LaunchStatus, MAX_VALUE_WORDS } f
 import type { BufferDecl } from '../../ir/program.js';
 import { type Scalar, toWords, type Value } from '../../language/types.js';
 import { cSyntax } from '../c/c-like.js';
+import { cFunctions } from '../c/functions.js';
 import { cLiteral } from '../c/literal.js';
 import { bufferName } from '../names.js';
 import { cArguments, cChecks } from './cuda.js';
@@ -25,6 +26,13 @@ export function openclLanguage({ usesDoubles, usesWideAtomics }: OpenClUses, wor
     // A single thread needs no barrier. PoCL splits kernels at barriers: without them tiles compile 4 to 8 times as fast.
     memory: workgroup === 1 ? { ...memory, barrier: () => [] } : memory,
     entry: { ...entry, preamble: () => preamble(usesDoubles, usesWideAtomics) },
+    functions: cFunctions('static'),
+    functionContext: {
+      status: '__global u32 *status',
+      cancel: '__global const volatile u32 *cancel',
+      epoch: 'const u32 epoch',
+      tables: '__global const u32 *restrict tables',
+    },
   };
 }
 

@@ -3,6 +3,7 @@ import type { BufferDecl, HoistedProgram, Node, Statement } from '../../ir/progr
 import { isInteger, type Scalar, toWords, type Value } from '../../language/types.js';
 import { rootsOf, topologicalOrder } from '../../passes/graph.js';
 import type { Syntax } from '../c/c-like.js';
+import type { FunctionSyntax } from '../c/functions.js';
 import { cLiteral } from '../c/literal.js';
 import { bufferName } from '../names.js';
 import { type Helper, helperBody } from './forms.js';
@@ -27,6 +28,7 @@ export function wgslLanguage(program: HoistedProgram, checked: boolean, hasSubgr
       globals: (layout) => globals(layout, uses),
     },
     ...(usesLanes && { lanes }),
+    functions,
   };
 }
 
@@ -76,6 +78,13 @@ const syntax: Syntax = {
   array: (type, name, length, values) => `var ${name} = array<${type}, ${length}>(${values.join(', ')});`,
   loop: (name, from, condition, step) => `for (var ${name}: u32 = ${from}; ${condition}; ${step})`,
   breakIf: (condition) => `if (${condition}) { break; }`,
+};
+
+const functions: FunctionSyntax = {
+  head: (name, result, params) => `fn ${name}(${params.join(', ')}) -> ${result}`,
+  param: (type, name) => `${name}: ${type}`,
+  structure: (name, types) => `struct ${name} { ${types.map((type, i) => `r${i}: ${type}`).join(', ')} }`,
+  returnAll: (type, values) => `return ${type}(${values.join(', ')});`,
 };
 
 function literal(type: Scalar, value: Value): string {

@@ -3,7 +3,9 @@ import type { Origin } from '../../language/origin.js';
 import type { Scalar, Value } from '../../language/types.js';
 import type { Gang } from '../../passes/shape/gang.js';
 import { usedOnceInTheirBlock } from '../c/c-like.js';
+import { functionName } from '../c/functions.js';
 import { parameterName } from '../names.js';
+import type { WatFunctions } from './functions.js';
 import { calledIn } from './helpers.js';
 import { printRegion } from './regions.js';
 import { get, wasmType, watLiteral } from './scalar-forms.js';
@@ -50,6 +52,7 @@ export class WatBody implements OperationContext {
   /** The text that ends a cancelled launch; long loops have it before each round. */
   cancelCheck = '';
   readonly #effects: Effects;
+  readonly #functions: WatFunctions;
   readonly #locals = new Map<string, string>();
   readonly #known = new Map<Node, Operand>();
   readonly #sizes = new Map<Node, number>();
@@ -61,8 +64,9 @@ export class WatBody implements OperationContext {
   #loopCount = 0;
   #origin: Origin | undefined;
 
-  constructor(gang: Gang, effects: (body: WatBody) => Effects) {
+  constructor(gang: Gang, effects: (body: WatBody) => Effects, functions: WatFunctions) {
     this.gang = gang;
+    this.#functions = functions;
     this.lanes = gang.lanes;
     this.#usedOnce = usedOnceInTheirBlock(gang.program.body);
     this.#effects = effects(this);
@@ -244,10 +248,35 @@ export class WatBody implements OperationContext {
         printRegion(this, statement);
         this.statements++;
         return;
+      case 'function':
+      case 'parameters':
+        return; // see `WatFunctions`
+      case 'results':
+        for (const node of statement.values) this.line(this.operand(node).texts[0] ?? '');
+        this.statements++;
+        return;
+      case 'invoke':
+        this.#invoke(statement);
+        return;
       case 'return':
       case 'emit':
         throw new TypeError(`${statement.kind} is lowered before printing`);
     }
+  }
+
+  /** Several results are on the stack after the call, the last one on top. */
+  #invoke({ callee, args, results }: Extract<Statement, { kind: 'invoke' }>): void {
+    const values = args.map((node) => this.operand(node).texts[0] ?? '');
+    const call = `(call ${[`$${functionName(callee)}`, ...this.#functions.context(callee).map(get), ...values].join(' ')})`;
+    const names = results.flatMap((node) => this.define(node));
+    const [name] = names;
+    if (name && names.length === 1) this.set(name, call);
+    else {
+      this.line(call);
+      for (const each of names.reverse()) this.line(`(local.set ${each})`);
+    }
+    this.statements++;
+    if (this.#functions.cancels(callee)) this.line(this.cancelCheck);
   }
 
   #let(node: Node, mask: Operand | undefined): void {

@@ -16,16 +16,23 @@ import { laneText, type Operand } from './values.js';
  * index before each access.
  */
 export class WatMemory implements Effects {
-  readonly sites: Origin[] = [];
-  readonly preludes = new Set<string>();
+  readonly sites: Origin[];
+  readonly preludes: Set<string>;
   readonly arrays: WatArrays;
   readonly #body: WatBody;
   readonly #checked: boolean;
   readonly #tables: ReadonlyMap<number, number>;
 
-  /** `tables` holds the position of each table within the constants. */
-  constructor(body: WatBody, checked: boolean, tables: ReadonlyMap<number, number>) {
+  /** `tables` holds the position of each table within the constants. Bodies of one module have one list of sites. */
+  constructor(
+    body: WatBody,
+    checked: boolean,
+    tables: ReadonlyMap<number, number>,
+    { sites, preludes }: { readonly sites: Origin[]; readonly preludes: Set<string> },
+  ) {
     this.#body = body;
+    this.sites = sites;
+    this.preludes = preludes;
     this.#checked = checked;
     this.#tables = tables;
     this.arrays = new WatArrays(body, checked, (origin) => this.#site(origin));

@@ -5,6 +5,7 @@ import { bytesOf, type Scalar } from '../../language/types.js';
 import type { Gang } from '../../passes/shape/gang.js';
 import { bufferName, lengthName } from '../names.js';
 import { WatBody } from './body.js';
+import { CANCELLED, WatFunctions } from './functions.js';
 import { calledIn, helperText } from './helpers.js';
 import { WatMemory } from './memory.js';
 import { laneLoop, PARTIALS } from './regions.js';
@@ -35,17 +36,28 @@ export interface WatText {
 export function renderWat(gang: Gang, { checked }: { readonly checked: boolean }): WatText {
   const { program } = gang;
   const tables = constantTables(program.tables);
-  const made: WatMemory[] = [];
-  const body = new WatBody(gang, (text) => {
-    const memory = new WatMemory(text, checked, tables.at);
-    made.push(memory);
+  const shared = { sites: [] as Origin[], preludes: new Set<string>() };
+  const arraysOf = new Map<WatBody, WatMemory['arrays']['sizes']>();
+  const effects = (text: WatBody): WatMemory => {
+    const memory = new WatMemory(text, checked, tables.at, shared);
+    arraysOf.set(text, memory.arrays.sizes);
     return memory;
-  });
+  };
+  const functions = new WatFunctions(gang, checked);
+  const own = functions.print(gang, effects);
+  const body = new WatBody(gang, effects, functions);
   printItems(body, program, checked);
-  const [memory] = made;
-  const { bytes: threadBytes, lines: near } = threadMemory(body, program, checked, memory?.arrays.sizes ?? new Map());
-  const setup = [...prologue(body, program, checked), ...near];
-  const preludes = [...(memory?.preludes ?? [])];
+  const bodies = [body, ...own.map((one) => one.body)];
+  const memory = new ThreadMemory();
+  const near = nearArrays(body, program, checked, memory);
+  const setups = new Map(bodies.map((one) => [one, memory.arrays(one, arraysOf.get(one) ?? new Map())]));
+  const setup = [...prologue(body, program, checked), ...near, ...(setups.get(body) ?? [])];
+  const printed = own.map(({ body: text, head, origin, params }) => {
+    const variables = new Map([...text.locals].filter(([name]) => !params.has(name)));
+    const begin = [head, ...declarations(variables), ...constants(text), ...(setups.get(text) ?? [])];
+    return { lines: [...begin, ...text.lines, ')'], origins: [...begin.map(() => origin), ...text.origins, origin] };
+  });
+  const preludes = [...shared.preludes];
   const head = [
     `;; kernel ${program.name}, ${gang.lanes} lane${gang.lanes === 1 ? '' : 's'}`,
     '(module',
@@ -53,19 +65,30 @@ export function renderWat(gang: Gang, { checked }: { readonly checked: boolean }
     '(import "millrace" "constants" (global $constants i32))',
     '(import "millrace" "near" (global $near i32))',
     ...(tables.bytes > 0 ? [`(data (global.get $constants) "${tables.text}")`] : []),
-    ...functions(body.called, preludes),
+    ...helperFunctions(
+      bodies.flatMap(({ called }) => [...called]),
+      preludes,
+    ),
+  ];
+  const ownFunctions = printed.flatMap(({ lines }) => lines);
+  const run = [
     '(func (export "run") (param $launch i32) (param $begin i64) (param $end i64) (result i64)',
     ...declarations(body.locals),
     ...setup,
   ];
   const tail = ['(i64.sub (local.get $end) (local.get $begin))))'];
   return {
-    text: `${[...head, ...body.lines, ...tail].join('\n')}\n`,
-    lineOrigins: [...head.map(() => undefined), ...body.origins],
-    statements: body.statements,
-    sites: memory?.sites ?? [],
+    text: `${[...head, ...ownFunctions, ...run, ...body.lines, ...tail].join('\n')}\n`,
+    lineOrigins: [
+      ...head.map(() => undefined),
+      ...printed.flatMap(({ origins }) => origins),
+      ...run.map(() => undefined),
+      ...body.origins,
+    ],
+    statements: bodies.reduce((sum, { statements }) => sum + statements, 0),
+    sites: shared.sites,
     constantBytes: tables.bytes,
-    threadBytes,
+    threadBytes: memory.bytes,
   };
 }
 
@@ -75,7 +98,7 @@ function printItems(body: WatBody, program: HoistedProgram, checked: boolean): v
   const item = body.registers('$item', 'u32', !tiles && body.lanes > 1);
   laneLoop(body, get('$begin'), get('$end'), tiles ? 1 : body.lanes, item, (first) => {
     const done = `(i64.sub ${get(first)} (local.get $begin))`;
-    const cancelled = `(if (i32.ne (i32.atomic.load (local.get $control)) (local.get $epoch)) (then (return ${done})))`;
+    const cancelled = `${CANCELLED} (then (return ${done})))`;
     body.line(
       tiles
         ? cancelled
@@ -87,10 +110,10 @@ function printItems(body: WatBody, program: HoistedProgram, checked: boolean): v
   });
 }
 
-/** Returns the functions that the text calls, and those of native bodies. */
-function functions(called: ReadonlySet<string>, preludes: readonly string[]): string[] {
+/** Returns the functions that the text calls, except the kernel's own, and those of native bodies. */
+function helperFunctions(called: readonly string[], preludes: readonly string[]): string[] {
   const own = new Set(preludes.flatMap((text) => [...text.matchAll(/\(func \$(\w+)/g)].map(([, name]) => name)));
-  const needed = [...called, ...preludes.flatMap(calledIn)].filter((name) => !own.has(name));
+  const needed = [...called, ...preludes.flatMap(calledIn)].filter((name) => !own.has(name) && !/^fn\d/.test(name));
   return [...helperText(needed), ...preludes.flatMap((text) => text.trim().split('\n'))];
 }
 
@@ -104,7 +127,7 @@ function prologue(body: WatBody, program: HoistedProgram, checked: boolean): str
   set('$params', 'i32', word(0));
   set('$control', 'i32', word(1));
   set('$epoch', 'i32', word(2));
-  if (body.locals.has('$constants')) set('$constants', 'i32', '(global.get $constants)');
+  lines.push(...constants(body));
   for (const decl of program.buffers) {
     const { slot, type } = decl;
     set(`$${bufferName(decl)}`, 'i32', word(3 + 2 * slot));
@@ -117,27 +140,37 @@ function prologue(body: WatBody, program: HoistedProgram, checked: boolean): str
   return lines;
 }
 
-/** Lays out near arrays, the memory for sums and the items' arrays in the thread's memory. Each begins on a cache line. */
-function threadMemory(
-  body: WatBody,
-  program: HoistedProgram,
-  checked: boolean,
-  arrays: ReadonlyMap<BufferDecl, number>,
-): { bytes: number; lines: string[] } {
+/** Reads the address of the constants, if the text uses them. */
+const constants = ({ locals }: Pick<WatBody, 'locals'>): string[] =>
+  locals.has('$constants') ? ['(local.set $constants (global.get $constants))'] : [];
+
+/** The layout of a thread's memory. Each part begins on a cache line. */
+class ThreadMemory {
+  bytes = 0;
+
+  /** Returns the line that sets a variable to the address of a new part. */
+  place(body: WatBody, name: string, size: number): string {
+    const line = `(local.set ${body.local(name, 'i32')} (i32.add (global.get $near) (i32.const ${this.bytes})))`;
+    this.bytes += Math.ceil(size / 64) * 64;
+    return line;
+  }
+
+  /** Places the arrays of an item. Functions do not call themselves, so each array has one place. */
+  arrays(body: WatBody, sizes: ReadonlyMap<BufferDecl, number>): string[] {
+    return [...sizes].map(([decl, size]) => this.place(body, `$${bufferName(decl)}`, size));
+  }
+}
+
+/** Places near arrays and the memory for sums. */
+function nearArrays(body: WatBody, program: HoistedProgram, checked: boolean, memory: ThreadMemory): string[] {
   const lines: string[] = [];
-  let bytes = 0;
-  const place = (name: string, size: number): void => {
-    lines.push(`(local.set ${body.local(name, 'i32')} (i32.add (global.get $near) (i32.const ${bytes})))`);
-    bytes += Math.ceil(size / 64) * 64;
-  };
   for (const decl of program.near) {
     const { type, length = 0 } = decl;
-    place(`$${bufferName(decl)}`, length * bytesOf[type]);
+    lines.push(memory.place(body, `$${bufferName(decl)}`, length * bytesOf[type]));
     if (checked) lines.push(`(local.set ${body.local(`$${lengthName(decl)}`, 'i64')} (i64.const ${length}))`);
   }
-  if (body.locals.has(PARTIALS)) place(PARTIALS, SUM_PARTIALS * 8);
-  for (const [decl, size] of arrays) place(`$${bufferName(decl)}`, size);
-  return { bytes, lines };
+  if (body.locals.has(PARTIALS)) lines.push(memory.place(body, PARTIALS, SUM_PARTIALS * 8));
+  return lines;
 }
 
 function paramText(type: Scalar, word: number): string {
