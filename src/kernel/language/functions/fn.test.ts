@@ -86,7 +86,7 @@ describe('a function', () => {
       const isOne = h.eq(1); // 1.0001 is not an f16
       buffers.out.set(
         item,
-        x.shr(63).lo.and(8).add(isLess.to(u32)).add(again.to(u32).mul(2)).add(isOne.to(u32).mul(4)),
+        x.shr(63).to(u32).and(8).add(isLess.to(u32)).add(again.to(u32).mul(2)).add(isOne.to(u32).mul(4)),
       );
     });
     const out = new Uint32Array(4);
