@@ -72,7 +72,8 @@ interface ExportOptions {
 async function exportKernel({ output, options, args: [given = ''] }: Call<ExportOptions>): Promise<CommandResult> {
   const { out, targets, language, pipeline, param = [] } = options;
   const kernel = await findKernel(given, param);
-  const name = options.name ?? identifier(kernel.gpu.kernel.name);
+  const isOwn = Object.hasOwn(exportedKernels, given);
+  const name = options.name ?? identifier(isOwn ? given : kernel.gpu.kernel.name);
   checkName(name);
   const exporter = await languages[language]?.();
   if (!exporter) throw new TypeError(`no exporter for ${language}`);

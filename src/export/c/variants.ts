@@ -3,6 +3,7 @@ import {
   type GridShape,
   type HoistedProgram,
   type Kernel,
+  type LowerOptions,
   lower,
   lowerGpu,
 } from '../../kernel/index.js';
@@ -88,13 +89,14 @@ export function variantsOf({ kernel, targets }: ExportRequest, options: VariantO
   return targets.flatMap((target) => {
     if (target === 'cpu') return cpuVariants(kernel, options);
     const { checked = false, hoist = true, nativeBodies = true, workgroup } = options;
+    const { pipes = target === 'cuda' ? 'nvidia' : 0 } = options;
     const { text, program, lanes, shape } = lowerGpu(kernel.gpu.kernel, {
       target,
       checked,
       hoist,
       nativeBodies,
       ...(workgroup !== undefined && { workgroup }),
-      pipes: target === 'cuda' ? 'nvidia' : 0,
+      pipes,
     });
     return [{ id: target, kind: target, text, program, lanes, use: kernel.gpu, shape }];
   });
@@ -107,12 +109,14 @@ export interface VariantOptions {
   readonly nativeBodies?: boolean;
   readonly lanes?: number | 'auto';
   readonly workgroup?: number;
+  readonly wide?: boolean;
+  readonly pipes?: LowerOptions['pipes'];
   /** Only instruction sets of this processor, to save time. */
   readonly arch?: CpuFeatures['arch'];
 }
 
 function cpuVariants(kernel: ExportRequest['kernel'], options: VariantOptions): Variant[] {
-  const { checked = false, hoist = true, nativeBodies = true, lanes = 'auto', arch } = options;
+  const { checked = false, hoist = true, nativeBodies = true, lanes = 'auto', wide = false, arch } = options;
   const made = instructionSets
     .filter(({ cpu }) => arch === undefined || cpu.arch === arch)
     .map((set): Variant => {
@@ -124,6 +128,8 @@ function cpuVariants(kernel: ExportRequest['kernel'], options: VariantOptions): 
         checked,
         cpu: set.cpu,
         nativeBodies,
+        wide,
+        ...(options.pipes !== undefined && { pipes: options.pipes }),
       });
       return { id: `cpu_${set.id}`, kind: 'cpu', set, use, ...lowered };
     });
