@@ -1,3 +1,5 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fuzzDevice } from '../src/device/conformance/fuzz/run.js';
@@ -5,9 +7,11 @@ import { conformanceCases, runCase } from '../src/device/conformance/index.js';
 import type { Device } from '../src/device/device.js';
 import { DeviceKinds } from '../src/device/kinds.js';
 import { listDevices } from '../src/device/registry.js';
+import type { Kernel } from '../src/kernel/index.js';
 import { buildFake, type Fake } from './cuda/fake.js';
-import { compiler } from './export/build.js';
+import { build, compiler, exportTo, run, thisArch } from './export/build.js';
 import { buildRuntime, describeExported, ExportedDevice, type ExportedKind, removeRuntime } from './export/device.js';
+import { probe, scale } from './export/kernels.js';
 import { byTier, isLong, isShort, patience } from './tier.js';
 
 /** The conformance suite and the fuzzer through exported libraries: the same bits as in Node. */
@@ -21,17 +25,21 @@ const missing: Readonly<Record<ExportedKind, string | undefined>> = {
 };
 
 /**
- * GCC compiles each kernel, and PoCL takes seconds for some. Short runs have one case of each kind of input to a launch; the
- * rest of the suite differs only by the text of kernels, which test/conformance.test.ts runs on the same compilers.
+ * GCC compiles each kernel, PoCL takes seconds for some, and the fake GPU is one thread. A short run has one case; others have
+ * those about launches. The rest of the suite differs by the text of kernels, which test/conformance.test.ts runs on the same
+ * compilers; long runs have it on the CPU.
  */
-const short = /^hits\/a ring/;
-const kept = [
-  /^operations\/(u64|f64)\/(from memory, a gang|of the job and chunk)/,
-  /^operations\/(u32|i32|f32|bool)\/of the job and chunk/,
-  /^(control|arrays|cells|memory|tables|atomics|hits|ranges|bounds|names|streams|host)\//,
-  /^tiles\/(scan|sum|near)/,
-];
-const isKept = (name: string): boolean => (isShort ? short.test(name) : isLong || kept.some((one) => one.test(name)));
+const launches =
+  /^(streams|hits|host|ranges\/(count|bases)|bounds\/a load|memory\/bytes|tables\/thousands|tiles\/scan)/;
+const kept: Readonly<Record<ExportedKind, RegExp>> = {
+  cpu: isShort
+    ? /^hits\/a ring/
+    : isLong
+      ? /./
+      : /^operations\/(u64|f64)\/from memory, a gang|^operations\/.*of the job and chunk|^(control|cells|memory|tables|atomics|hits|ranges|bounds|names|streams|host|tiles)\//,
+  opencl: launches,
+  cuda: launches,
+};
 
 let folder = '';
 beforeAll(async () => {
@@ -41,6 +49,29 @@ beforeAll(async () => {
 afterAll(async () => {
   removeRuntime(folder);
   if (!('reason' in fake)) await (fake as Fake).remove();
+});
+
+/** Programs in C on the fake driver, which reports what a real one would ignore or crash on. */
+describe.skipIf(isShort)('a C program on the fake CUDA', { timeout: patience(20 * 60_000) }, () => {
+  const own = mkdtempSync(join(tmpdir(), 'millrace-export-cuda-'));
+  afterAll(() => rmSync(own, { recursive: true, force: true }));
+  const sanitized = ['-fsanitize=address,undefined', '-fno-sanitize=alignment', '-fno-sanitize-recover=all'];
+
+  test.for(['raw', 'tasks', 'faults'] as const)('%s.c', async (name, ctx) => {
+    if (missing.cuda) return ctx.skip(missing.cuda);
+    const { environment, calls, clearCalls } = fake as Fake;
+    for (const [kernel, value] of Object.entries({ probe, scale }))
+      exportTo(own, kernel, value as Kernel, { arch: thisArch });
+    const program = await build(own, name, { flags: sanitized, faults: name === 'faults' });
+    const suppressions = join(own, 'suppressions');
+    writeFileSync(suppressions, 'leak:libfake-cuda\n'); // it keeps what was destroyed, to find later uses
+    clearCalls();
+    const env = { ...process.env, ...environment, LSAN_OPTIONS: `suppressions=${suppressions}:print_suppressions=0` };
+    const { stdout } = await run(program, ['cuda', ...(name === 'faults' ? ['3'] : [])], { env });
+    expect(stdout).toMatch(/^ok/);
+    // A wait that was made to fail has not waited: then the fake finds work in flight.
+    if (name !== 'faults') expect(calls().filter((call) => call.name === 'MISUSE')).toEqual([]);
+  });
 });
 
 describe.each(isShort ? (['cpu'] as const) : (['cpu', 'opencl', 'cuda'] as const))('exported, %s', (kind) => {
@@ -55,7 +86,7 @@ describe.each(isShort ? (['cpu'] as const) : (['cpu', 'opencl', 'cuda'] as const
   });
   afterAll(() => device?.close());
 
-  test.for(conformanceCases.filter(({ name }) => isKept(name)))(
+  test.for(conformanceCases.filter(({ name }) => kept[kind].test(name)))(
     '$name',
     { timeout: patience(300_000) },
     async (one, ctx) => {

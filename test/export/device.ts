@@ -67,6 +67,9 @@ export async function buildRuntime(): Promise<string> {
 
 type Handle = bigint;
 
+/** Of all devices: they share a folder. */
+let kernelCount = 0;
+
 /** The functions of the runtime that the device calls; handles are numbers. */
 function bindRuntime(folder: string) {
   const library = koffi.load(join(folder, 'libruntime.so'));
@@ -162,9 +165,8 @@ export class ExportedDevice implements Device {
   readonly #kind: ExportedKind;
   readonly #folder: string;
   readonly #streams = new Set<ExportedStream>();
-  readonly #jobs: Handle[] = [];
+  readonly #libraries: unknown[] = [];
   #closed: MillraceError | undefined;
-  #kernels = 0;
 
   /** `folder` has the runtime, and gets the kernels. */
   constructor(kind: ExportedKind, folder: string, info: DeviceInfo) {
@@ -197,7 +199,7 @@ export class ExportedDevice implements Device {
       this.#kind === 'cpu'
         ? lower(kernel, { ...common, target: 'c', lanes, wide, cpu: thisCpu(), pipes: pipes ?? 0 })
         : lowerGpu(kernel, { ...common, target: this.#kind, pipes: pipes ?? (this.#kind === 'cuda' ? 'nvidia' : 0) });
-    const name = `k${++this.#kernels}_${process.pid}`;
+    const name = `k${++kernelCount}`;
     const folder = join(this.#folder, name);
     const variants = { ...common, lanes, wide, arch: thisArch, ...(pipes !== undefined && { pipes }) } as const;
     const request = { kernel: { source: name, cpu: { kernel }, gpu: { kernel } }, name, targets: [this.#kind] };
@@ -209,20 +211,17 @@ export class ExportedDevice implements Device {
     this.checkOpen();
     const source = sourceOf(lowered);
     const arguments_ = ['uint64_t', ...(source.job.length > 0 ? ['void *'] : []), 'void *'];
-    const open = koffi.load(library).func(`${name}_params_from_job`, 'int', arguments_) as (
-      ...given: unknown[]
-    ) => number;
+    const loaded = koffi.load(library);
+    this.#libraries.push(loaded); // koffi unloads a library that nothing refers to, with its tables
+    const open = loaded.func(`${name}_params_from_job`, 'int', arguments_) as (...given: unknown[]) => number;
     const openJob = (values: FieldValues): Handle => {
       const given = source.job.length > 0 ? [packed(source.name, 'job', source.job, values)] : [];
-      const job = this.made('params_from_job', (out) => open(this.handle, ...given, out));
-      this.#jobs.push(job);
-      return job;
+      return this.made('params_from_job', (out) => open(this.handle, ...given, out));
     };
     const number = this.traps.add({ name: source.name, sites: source.sites });
     // The driver's compiler runs when the first job is opened: a refusal belongs to compile(). Zeros are values of all types.
     const zeros = Object.fromEntries(source.job.map((field) => [field.name, zerosOf(field)]));
     this.api.jobClose(openJob(zeros));
-    this.#jobs.pop();
     return new ExportedProgram(this, source, performance.now() - began, number, openJob);
   }
 
@@ -326,10 +325,10 @@ class ExportedStream implements StreamCommands<ExportedBuffer, ExportedJob, Mark
       }
       const list = BigUint64Array.from(buffers, ({ handle: buffer }) => buffer);
       const words = BigUint64Array.from([
-        values.length > 0 ? koffi.address(values) : 0n,
+        values.length > 0 ? addressOf(values) : 0n,
         base,
         BigInt(count),
-        list.length > 0 ? koffi.address(list) : 0n,
+        list.length > 0 ? addressOf(list) : 0n,
         BigInt(list.length),
         ring?.handle ?? 0n,
         countFrom?.buffer.handle ?? 0n,
@@ -391,7 +390,7 @@ class ExportedStream implements StreamCommands<ExportedBuffer, ExportedJob, Mark
       try {
         await command();
       } catch (error) {
-        this.#failure = error;
+        this.#failure ??= error;
       }
     });
   }
@@ -430,6 +429,12 @@ class ExportedStream implements StreamCommands<ExportedBuffer, ExportedJob, Mark
       if (!this.#isAbandoned) api.hostFree(handle, address);
     }
   }
+}
+
+/** Reading `.buffer` moves a small array off V8's heap, where the collector would move it. */
+function addressOf(view: Uint8Array | BigUint64Array): bigint {
+  void view.buffer;
+  return koffi.address(view);
 }
 
 const bytesOf = (view: ArrayBufferView): Uint8Array => new Uint8Array(view.buffer, view.byteOffset, view.byteLength);

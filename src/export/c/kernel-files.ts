@@ -171,7 +171,7 @@ function declared(name: string, { id, kind, shape }: Variant): string[] {
 }
 
 function initializer(name: string, variant: Variant, host: string): string {
-  const { id, kind, lanes, program, shape, set, use } = variant;
+  const { id, kind, lanes, program, shape, use, needs } = variant;
   const common = {
     kind: { cpu: 'MR_CPU', cuda: 'MR_CUDA', opencl: 'MR_OPENCL' }[kind],
     lanes,
@@ -183,6 +183,7 @@ function initializer(name: string, variant: Variant, host: string): string {
     indices: use.indices ?? 1,
     items: use.items ?? 1,
     ...(use.itemBytes !== undefined && { item_bytes: use.itemBytes }),
+    ...(needs.length > 0 && { features: cString(needs.join(' ')) }),
   };
   const own = shape
     ? {
@@ -198,7 +199,6 @@ function initializer(name: string, variant: Variant, host: string): string {
       }
     : {
         run: `${name}_${id}`,
-        ...(set && set.needs.length > 0 && { features: cString(set.needs.join(' ')) }),
       };
   const fields = Object.entries({ ...common, ...own }).map(([field, value]) => `.${field} = ${value}`);
   return `{${fields.join(', ')}},`;

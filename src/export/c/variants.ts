@@ -1,5 +1,6 @@
 import {
   type CpuFeatures,
+  type GpuOptions,
   type GridShape,
   type HoistedProgram,
   type Kernel,
@@ -23,6 +24,8 @@ export interface Variant {
   readonly shape?: GridShape;
   /** CPUs. */
   readonly set?: InstructionSet;
+  /** What the device must have, checked when the kernel is loaded. */
+  readonly needs: readonly string[];
 }
 
 /** Instruction sets that a variant for CPUs is compiled for. */
@@ -89,16 +92,21 @@ export function variantsOf({ kernel, targets }: ExportRequest, options: VariantO
   return targets.flatMap((target) => {
     if (target === 'cpu') return cpuVariants(kernel, options);
     const { checked = false, hoist = true, nativeBodies = true, workgroup } = options;
-    const { pipes = target === 'cuda' ? 'nvidia' : 0 } = options;
-    const { text, program, lanes, shape } = lowerGpu(kernel.gpu.kernel, {
-      target,
-      checked,
-      hoist,
-      nativeBodies,
-      ...(workgroup !== undefined && { workgroup }),
-      pipes,
-    });
-    return [{ id: target, kind: target, text, program, lanes, use: kernel.gpu, shape }];
+    const made = (id: string, pipes: GpuOptions['pipes'], needs: readonly string[] = []): Variant => {
+      const { text, program, lanes, shape } = lowerGpu(kernel.gpu.kernel, {
+        target,
+        checked,
+        hoist,
+        nativeBodies,
+        ...(workgroup !== undefined && { workgroup }),
+        pipes: options.pipes ?? pipes ?? 0,
+      });
+      return { id, kind: target, text, program, lanes, use: kernel.gpu, shape, needs };
+    };
+    if (target === 'cuda') return [made('cuda', 'nvidia')];
+    // NVIDIA's OpenCL gets the same shares of multiply-adds as CUDA, as in Node.
+    const [forNvidia, plain] = [made('opencl_nvidia', 'nvidia', ['nvidia']), made('opencl', 0)];
+    return forNvidia.text === plain.text ? [plain] : [forNvidia, plain];
   });
 }
 
@@ -131,7 +139,7 @@ function cpuVariants(kernel: ExportRequest['kernel'], options: VariantOptions): 
         wide,
         ...(options.pipes !== undefined && { pipes: options.pipes }),
       });
-      return { id: `cpu_${set.id}`, kind: 'cpu', set, use, ...lowered };
+      return { id: `cpu_${set.id}`, kind: 'cpu', set, use, needs: set.needs, ...lowered };
     });
   // The compiler makes better code for AVX2 than for SSE2 from the same text, but not from more instruction sets yet.
   const isBase = ({ set }: Variant): boolean => set?.id === 'avx2' || set?.needs.length === 0;

@@ -14,6 +14,7 @@ enum {
   ATTRIBUTE_MULTIPROCESSORS = 16,
   ATTRIBUTE_MAJOR = 75,
   ATTRIBUTE_MINOR = 76,
+  ATTRIBUTE_MEMORY_POOLS = 115,
   FUNCTION_DYNAMIC_SHARED = 8,
   SCHEDULE_BLOCKING = 4,
   STREAM_NON_BLOCKING = 1,
@@ -57,6 +58,8 @@ enum {
                      void **, void **))                                                                                \
   F(cuMemAlloc_v2, (CUdeviceptr *, size_t))                                                                            \
   F(cuMemFree_v2, (CUdeviceptr))                                                                                       \
+  F(cuMemAllocAsync, (CUdeviceptr *, size_t, CUhandle))                                                                \
+  F(cuMemFreeAsync, (CUdeviceptr, CUhandle))                                                                           \
   F(cuMemHostAlloc, (void **, size_t, unsigned))                                                                       \
   F(cuMemFreeHost, (void *))                                                                                           \
   F(cuMemHostGetDevicePointer_v2, (CUdeviceptr *, void *, unsigned))                                                   \
@@ -105,8 +108,12 @@ typedef struct CudaDevice {
   CUdevice device;
   CUhandle context;
   bool is_primary;
+  bool has_pools;
   CUhandle service, control; /* streams: one zeroes memory and sends tables, one sends epochs */
-  CUhandle zeroed, sent;     /* events behind the last commands of each */
+  CUhandle reaper;           /* a stream that frees memory when the others have passed the point of the free */
+  CUhandle zeroed, sent;     /* events behind the last commands of service and control */
+  CUhandle joined;           /* event: what the reaper waits for */
+  void *spare_pages;         /* page-locked memory of closed streams: each begins with the address of the next */
   uint64_t allocations;      /* number of commands on `service` that other streams must wait for */
   pthread_mutex_t lock;      /* of the two streams */
 } CudaDevice;
@@ -223,10 +230,16 @@ static void cuda_close(Device *device) {
   CudaDevice *own = device->state;
   if (own == NULL) return;
   if (own->context != NULL && cuda.cuCtxPushCurrent_v2(own->context) == 0) {
-    if (own->service != NULL) cuda.cuStreamDestroy_v2(own->service);
-    if (own->control != NULL) cuda.cuStreamDestroy_v2(own->control);
-    if (own->zeroed != NULL) cuda.cuEventDestroy_v2(own->zeroed);
-    if (own->sent != NULL) cuda.cuEventDestroy_v2(own->sent);
+    for (void *page; (page = own->spare_pages) != NULL;) {
+      memcpy(&own->spare_pages, page, sizeof page);
+      cuda.cuMemFreeHost(page);
+    }
+    const CUhandle streams[] = {own->service, own->control, own->reaper};
+    const CUhandle events[] = {own->zeroed, own->sent, own->joined};
+    for (int i = 0; i < 3; i++) {
+      if (streams[i] != NULL) cuda.cuStreamSynchronize(streams[i]), cuda.cuStreamDestroy_v2(streams[i]);
+      if (events[i] != NULL) cuda.cuEventDestroy_v2(events[i]);
+    }
     leave_context();
   }
   if (own->is_primary) cuda.cuDevicePrimaryCtxRelease_v2(own->device);
@@ -257,8 +270,12 @@ static int cuda_open(Device *device, void *context, int ordinal) {
     const char *call = "cuStreamCreate";
     CUresult code = CUDA(cuStreamCreate, &own->service, STREAM_NON_BLOCKING);
     if (code == 0) code = CUDA(cuStreamCreate, &own->control, STREAM_NON_BLOCKING);
+    if (code == 0) code = CUDA(cuStreamCreate, &own->reaper, STREAM_NON_BLOCKING);
     if (code == 0) call = "cuEventCreate", code = CUDA(cuEventCreate, &own->zeroed, EVENT_NO_TIMING);
     if (code == 0) code = CUDA(cuEventCreate, &own->sent, EVENT_NO_TIMING);
+    if (code == 0) code = CUDA(cuEventCreate, &own->joined, EVENT_NO_TIMING);
+    int pools = 0; /* old drivers do not know the attribute */
+    own->has_pools = CUDA(cuDeviceGetAttribute, &pools, ATTRIBUTE_MEMORY_POOLS, own->device) == 0 && pools != 0;
     if (code != 0) status = cuda_fail(device, call, code, "opening the device");
     leave_context();
   }
@@ -273,6 +290,48 @@ static CUresult serviced(CudaDevice *own, CUresult code) {
   if (code == 0) code = CUDA(cuEventRecord, own->zeroed, own->service);
   if (code == 0) __atomic_add_fetch(&own->allocations, 1, __ATOMIC_RELEASE);
   return code;
+}
+
+/* Allocates zeroed memory. In a pool, since a plain free waits for everything that the GPU is doing. Under the lock. */
+static CUresult alloc_zeroed(CudaDevice *own, CUdeviceptr *memory, size_t bytes, const char **call) {
+  *call = own->has_pools ? "cuMemAllocAsync" : "cuMemAlloc";
+  CUresult code = own->has_pools ? CUDA(cuMemAllocAsync, memory, bytes, own->service) : CUDA(cuMemAlloc_v2, memory, bytes);
+  if (code != 0) {
+    *memory = 0;
+    return code;
+  }
+  *call = "cuMemsetD8Async";
+  code = serviced(own, CUDA(cuMemsetD8Async, *memory, 0, bytes, own->service));
+  if (code == 0) return 0;
+  cuda.cuStreamSynchronize(own->service);
+  if (own->has_pools) cuda.cuMemFreeAsync(*memory, own->service);
+  else cuda.cuMemFree_v2(*memory);
+  *memory = 0;
+  return code;
+}
+
+/* Frees memory when the commands queued so far on all streams have run. */
+static void free_later(Device *device, CUdeviceptr memory) {
+  CudaDevice *own = device->state;
+  if (!own->has_pools) {
+    cuda.cuStreamSynchronize(own->service); /* which may still be zeroing it */
+    cuda.cuMemFree_v2(memory);
+    return;
+  }
+  pthread_mutex_lock(&device->lock);
+  pthread_mutex_lock(&own->lock);
+  cuda.cuEventRecord(own->joined, own->service);
+  cuda.cuStreamWaitEvent(own->reaper, own->joined, 0);
+  for (const Object *object = device->objects.next; object != &device->objects; object = object->next) {
+    if (object->type != STREAM) continue;
+    const Stream *stream = (const Stream *)object;
+    if (stream->native == NULL && !stream->is_adopted) continue;
+    cuda.cuEventRecord(own->joined, stream->native);
+    cuda.cuStreamWaitEvent(own->reaper, own->joined, 0);
+  }
+  cuda.cuMemFreeAsync(memory, own->reaper);
+  pthread_mutex_unlock(&own->lock);
+  pthread_mutex_unlock(&device->lock);
 }
 
 /* Delays the stream until all memory that was allocated so far is zeroed. */
@@ -294,15 +353,10 @@ static int cuda_buffer_alloc(Buffer *buffer) {
   const int status = enter_context(device);
   if (status != MR_OK) return status;
   const size_t bytes = buffer->bytes == 0 ? 4 : (size_t)buffer->bytes;
-  const char *call = "cuMemAlloc";
-  CUresult code = CUDA(cuMemAlloc_v2, &buffer->address, bytes);
-  if (code == 0) {
-    call = "cuMemsetD8Async";
-    pthread_mutex_lock(&own->lock);
-    code = serviced(own, CUDA(cuMemsetD8Async, buffer->address, 0, bytes, own->service));
-    pthread_mutex_unlock(&own->lock);
-    if (code != 0) cuda.cuMemFree_v2(buffer->address);
-  }
+  const char *call = "";
+  pthread_mutex_lock(&own->lock);
+  const CUresult code = alloc_zeroed(own, &buffer->address, bytes, &call);
+  pthread_mutex_unlock(&own->lock);
   leave_context();
   return code == 0 ? MR_OK : cuda_fail(device, call, code, "allocating memory");
 }
@@ -312,12 +366,10 @@ static int cuda_buffer_adopt(Buffer *buffer) {
   return MR_OK;
 }
 
-/* The driver waits for the work that uses the memory. */
 static void cuda_buffer_free(Buffer *buffer) {
   const CudaDevice *own = buffer->object.device->state;
   if (buffer->is_adopted || cuda.cuCtxPushCurrent_v2(own->context) != 0) return;
-  cuda.cuStreamSynchronize(own->service); /* which may still be zeroing it */
-  cuda.cuMemFree_v2(buffer->address);
+  free_later(buffer->object.device, buffer->address);
   leave_context();
 }
 
@@ -426,9 +478,9 @@ static CUresult load_module(Device *device, Program *program, const char *image,
   if (code == 0 && variant->tables != NULL) {
     const size_t bytes = variant->table_words * sizeof(uint32_t);
     void *staging = NULL;
-    *call = "cuMemAlloc";
-    code = CUDA(cuMemAlloc_v2, &program->tables, bytes);
-    if (code != 0) program->tables = 0;
+    pthread_mutex_lock(&own->lock);
+    code = alloc_zeroed(own, &program->tables, bytes, call);
+    pthread_mutex_unlock(&own->lock);
     if (code == 0) *call = "cuMemHostAlloc", code = CUDA(cuMemHostAlloc, &staging, bytes, HOST_PORTABLE | HOST_DEVICE_MAP);
     if (code == 0) {
       memcpy(staging, variant->tables, bytes);
@@ -447,7 +499,7 @@ static CUresult load_module(Device *device, Program *program, const char *image,
 static void cuda_unload(Device *device, Program *program) {
   const CudaDevice *own = device->state;
   if (program->module == NULL || cuda.cuCtxPushCurrent_v2(own->context) != 0) return;
-  if (program->tables != 0) cuda.cuMemFree_v2(program->tables);
+  if (program->tables != 0) free_later(device, program->tables);
   cuda.cuModuleUnload(program->module);
   leave_context();
 }
@@ -497,17 +549,35 @@ static int cuda_compile(Device *device, Program *program) {
 /* One page of page-locked memory for each stream: its status words, then the source of its epoch. */
 #define STREAM_BYTES 256
 
+/* Keeps a page for the next stream: freeing it would wait for everything that the GPU is doing. */
+static void keep_page(CudaDevice *own, void *page) {
+  pthread_mutex_lock(&own->lock);
+  memcpy(page, &own->spare_pages, sizeof page);
+  own->spare_pages = page;
+  pthread_mutex_unlock(&own->lock);
+}
+
+static void *spare_page(CudaDevice *own) {
+  pthread_mutex_lock(&own->lock);
+  void *page = own->spare_pages;
+  if (page != NULL) memcpy(&own->spare_pages, page, sizeof page);
+  pthread_mutex_unlock(&own->lock);
+  return page;
+}
+
 static void cuda_stream_close(Stream *stream) {
   Device *device = stream->object.device;
-  const CudaDevice *own = device->state;
+  CudaDevice *own = device->state;
   if (cuda.cuCtxPushCurrent_v2(own->context) != 0) return;
   if (stream->native != NULL || stream->is_adopted) cuda.cuStreamSynchronize(stream->native);
   cuda.cuStreamSynchronize(own->control);
   if (stream->native != NULL && !stream->is_adopted) cuda.cuStreamDestroy_v2(stream->native);
-  if (stream->status != NULL) cuda.cuMemFreeHost(stream->status);
-  if (stream->epoch_device != 0) cuda.cuMemFree_v2(stream->epoch_device);
+  stream->native = NULL;
+  stream->is_adopted = false;
+  if (stream->status != NULL) keep_page(own, stream->status);
+  if (stream->epoch_device != 0) free_later(device, stream->epoch_device);
   if (stream->block != NULL) cuda.cuMemFreeHost(stream->block);
-  if (stream->block_device != 0) cuda.cuMemFree_v2(stream->block_device);
+  if (stream->block_device != 0) free_later(device, stream->block_device);
   leave_context();
 }
 
@@ -518,8 +588,11 @@ static int cuda_stream_open(Stream *stream) {
   if (status != MR_OK) return status;
   const char *call = "cuStreamCreate";
   CUresult code = stream->is_adopted ? 0 : CUDA(cuStreamCreate, &stream->native, STREAM_NON_BLOCKING);
-  void *page = NULL;
-  if (code == 0) call = "cuMemHostAlloc", code = CUDA(cuMemHostAlloc, &page, STREAM_BYTES, HOST_PORTABLE | HOST_DEVICE_MAP);
+  void *page = code == 0 ? spare_page(own) : NULL;
+  if (code == 0 && page == NULL) {
+    call = "cuMemHostAlloc";
+    code = CUDA(cuMemHostAlloc, &page, STREAM_BYTES, HOST_PORTABLE | HOST_DEVICE_MAP);
+  }
   if (code == 0) {
     memset(page, 0, STREAM_BYTES);
     stream->status = page;
@@ -528,14 +601,8 @@ static int cuda_stream_open(Stream *stream) {
     code = CUDA(cuMemHostGetDevicePointer_v2, &stream->status_device, page, 0);
   }
   if (code == 0) {
-    call = "cuMemAlloc";
-    code = CUDA(cuMemAlloc_v2, &stream->epoch_device, 128);
-    if (code != 0) stream->epoch_device = 0;
-  }
-  if (code == 0) {
-    call = "cuMemsetD8Async";
     pthread_mutex_lock(&own->lock);
-    code = serviced(own, CUDA(cuMemsetD8Async, stream->epoch_device, 0, 128, own->service));
+    code = alloc_zeroed(own, &stream->epoch_device, 128, &call);
     pthread_mutex_unlock(&own->lock);
   }
   leave_context();
@@ -595,7 +662,7 @@ static CUresult send_block(Stream *stream, uint32_t epoch, const Job *job, const
   stream->is_block_busy = false;
   if (stream->block_words < words) {
     if (stream->block != NULL) cuda.cuMemFreeHost(stream->block);
-    if (stream->block_device != 0) cuda.cuMemFree_v2(stream->block_device);
+    if (stream->block_device != 0) free_later(stream->object.device, stream->block_device);
     stream->block = NULL;
     stream->block_device = 0;
     stream->block_words = 0;
@@ -604,13 +671,15 @@ static CUresult send_block(Stream *stream, uint32_t epoch, const Job *job, const
     code = CUDA(cuMemHostAlloc, &page, words * sizeof(uint32_t), HOST_PORTABLE | HOST_DEVICE_MAP);
     if (code != 0) return code;
     stream->block = page;
-    *call = "cuMemAlloc";
-    code = CUDA(cuMemAlloc_v2, &stream->block_device, words * sizeof(uint32_t));
-    if (code != 0) {
-      stream->block_device = 0;
-      return code;
-    }
+    CudaDevice *own = stream->object.device->state;
+    pthread_mutex_lock(&own->lock);
+    code = alloc_zeroed(own, &stream->block_device, words * sizeof(uint32_t), call);
+    pthread_mutex_unlock(&own->lock);
+    if (code != 0) return code;
     stream->block_words = words;
+    *call = "cuStreamWaitEvent";
+    code = await_memory(stream);
+    if (code != 0) return code;
   }
   write_block(stream->block, epoch, job, launch);
   *call = "cuMemcpyHtoDAsync";

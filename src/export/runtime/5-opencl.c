@@ -20,6 +20,7 @@ enum {
   CL_DEVICE_AVAILABLE = 0x1027,
   CL_DEVICE_COMPILER = 0x1028,
   CL_DEVICE_NAME = 0x102b,
+  CL_DEVICE_VENDOR = 0x102c,
   CL_DRIVER_VERSION = 0x102d,
   CL_DEVICE_VERSION = 0x102f,
   CL_ROUNDED_DIVIDE = 1 << 7,
@@ -215,6 +216,14 @@ static int describe_opencl(int ordinal, cl_handle *device, mr_info *info) {
 static bool has_opencl_gpu(void) {
   cl_handle list[MAX_CL_DEVICES];
   return list_opencl(list) > 0 && (cl_number(list[0], CL_DEVICE_TYPE) & CL_TYPE_CPU) == 0;
+}
+
+/* What a variant may ask for: `nvidia`, whose processors add by multiplying, too. */
+static const char *opencl_features(const Device *device) {
+  const ClDevice *own = device->state;
+  char vendor[128];
+  cl_text(own->device, CL_DEVICE_VENDOR, vendor, sizeof vendor);
+  return strstr(vendor, "NVIDIA") != NULL ? "nvidia" : "";
 }
 
 static void opencl_close(Device *device) {

@@ -562,8 +562,9 @@ int mr_stream_follow(mr_stream *stream_handle, mr_event *event_handle) {
 
 /* The first variant that the device can run. */
 static const mr_variant *choose_variant(const Device *device, const mr_kernel *kernel) {
-  char features[256];
-  cpu_features(features, sizeof features);
+  char features[256] = "";
+  if (device->info.kind == MR_CPU) cpu_features(features, sizeof features);
+  if (device->info.kind == MR_OPENCL) snprintf(features, sizeof features, "%s", opencl_features(device));
   for (uint32_t i = 0; i < kernel->variant_count; i++) {
     const mr_variant *variant = &kernel->variants[i];
     if (variant->kind != device->info.kind) continue;

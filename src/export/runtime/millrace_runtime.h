@@ -147,7 +147,8 @@ typedef struct mr_place {
 /* The kernel's text for one kind of device, or its machine code for one instruction set. */
 typedef struct mr_variant {
   mr_kind kind;
-  /* Instruction sets that the processor must have, separated by spaces; null: none. The first variant that fits is used. */
+  /* Instruction sets that the processor must have, or the vendor of an OpenCL device (nvidia), separated by spaces; null:
+     none. The first variant that fits is used. */
   const char *features;
   /* CPU: processes the items from begin to end; returns how many it did. */
   uint64_t (*run)(const uint64_t *launch, uint64_t begin, uint64_t end);
