@@ -7,6 +7,8 @@ import { writeFiles } from '../src/export/write.js';
 import { EASY_SCAN, GENESIS_NONCES, genesis } from '../src/workload/block/kernel/genesis.js';
 import { checkNonce, headerPrefix, targetFromBits, targetText } from '../src/workload/block/kernel/reference.js';
 import { exportedKernels } from '../src/workload/exported.js';
+import { Plan } from '../src/workload/words/kernel/plan.js';
+import { parseMask } from '../src/workload/words/space/mask.js';
 import { millrace } from './command-line.js';
 import { build, compiler, exportTo, run, thisArch } from './export/build.js';
 import { probe, scale } from './export/kernels.js';
@@ -187,6 +189,87 @@ describe.skipIf(isShort)('block in C', { timeout: minutes(30) }, () => {
     for (const nonce of found) expect(checkNonce(headerPrefix(genesis), EASY_SCAN.target, nonce).valid).toBe(true);
   });
 });
+
+describe.skipIf(isShort)('words and encode in C', { timeout: minutes(30) }, () => {
+  test('words are those of maskprocessor, up to the border of 2^64', async (ctx) => {
+    if (compiler) return ctx.skip(compiler);
+    const own = join(folder, 'words');
+    const request = { kernel: exportedKernels.words!(new Map()), name: 'words', targets: ['cpu', 'opencl'] as const };
+    writeFiles(own, exportC(request, { arch: thisArch }));
+    const program = await build(own, 'words', { optimize: '-O2' });
+    const windows = golden<WordWindow[]>('words/golden_index_windows.json').filter(
+      ({ custom }) => Object.keys(custom).length === 0,
+    );
+    expect(windows.length).toBeGreaterThan(10);
+    const devices = ['cpu', ...((await hasOpenCl()) ? ['opencl'] : [])];
+    for (const { mask, start, words } of windows) {
+      const stride = writeTables(own, mask, BigInt(start), words.length);
+      for (const device of devices) {
+        await run(program, [device, own, String(stride), String(words.length)], { env: environment });
+        expect(readFileSync(join(own, 'out'), 'latin1'), `${mask} from ${start} on ${device}`).toBe(words.join(''));
+      }
+    }
+  });
+
+  test.for(['amplitude', 'angle'])('%s gives the published states', async (encoding, ctx) => {
+    if (compiler) return ctx.skip(compiler);
+    const QUBITS = 2;
+    const samples = golden<{ single: EncodedSample[] }>(`encode/${encoding}.json`).single.filter(
+      ({ num_qubits: qubits, input }) => qubits === QUBITS && input.length === (encoding === 'angle' ? QUBITS : 4),
+    );
+    expect(samples.length).toBeGreaterThan(2);
+    const own = join(folder, encoding);
+    const params = new Map([
+      ['encoding', encoding],
+      ['qubits', String(QUBITS)],
+    ]);
+    const targets = ['cpu', 'opencl'] as const;
+    writeFiles(own, exportC({ kernel: exportedKernels.encode!(params), name: 'encode', targets }, { arch: thisArch }));
+    const bytes = { in: 8 * samples[0]!.input.length, out: 16 * 2 ** QUBITS };
+    const flags = [`-DIN_BYTES=${bytes.in}`, `-DOUT_BYTES=${bytes.out}`, ...(encoding === 'angle' ? [] : ['-DNORMS'])];
+    const program = await build(own, 'encode', { flags });
+    const [input, output] = [join(own, 'x.bin'), join(own, 'states.bin')];
+    writeFileSync(input, Float64Array.from(samples.flatMap((sample) => sample.input)));
+    const right = samples.flatMap(({ re, im }) => re.flatMap((value, at) => [value, im[at] ?? 0]));
+    for (const device of ['cpu', ...((await hasOpenCl()) ? ['opencl'] : [])]) {
+      await run(program, [device, input, output, String(samples.length)], { env: environment });
+      const states = new Float64Array(new Uint8Array(readFileSync(output)).buffer);
+      expect(states).toHaveLength(right.length);
+      for (const [at, value] of right.entries()) expect(states[at]).toBeCloseTo(value, 14);
+    }
+  });
+});
+
+interface WordWindow {
+  readonly mask: string;
+  readonly custom: Readonly<Record<string, string>>;
+  readonly start: string;
+  readonly words: readonly string[];
+}
+interface EncodedSample {
+  readonly num_qubits: number;
+  readonly input: readonly number[];
+  readonly re: readonly number[];
+  readonly im: readonly number[];
+}
+const golden = <T>(name: string): T => JSON.parse(readFileSync(new URL(`data/${name}`, import.meta.url), 'utf8')) as T;
+
+/** Writes the tables of one launch as test/export/words.c reads them; returns the bytes of a word. */
+function writeTables(into: string, mask: string, start: bigint, count: number): number {
+  const plan = new Plan(parseMask(mask), 'canonical', '');
+  const quads = Math.ceil((count * plan.stride) / 256) * 16; // whole items of the CPU's kernel
+  const { chunk, far } = plan.launch(start, quads, new Uint8Array(plan.farBytes(quads)));
+  const { block, period, phases, rows, periods, step } = plan.job;
+  const files = {
+    job: Uint32Array.from([...block, ...period, ...phases, ...rows, periods, step]),
+    chunk: Uint32Array.from([chunk.quad, chunk.shift, chunk.block, chunk.row]),
+    near: plan.near,
+    middle: plan.middle,
+    far,
+  };
+  for (const [name, bytes] of Object.entries(files)) writeFileSync(join(into, name), bytes);
+  return plan.stride;
+}
 
 interface PublishedBlock {
   readonly header: string;

@@ -106,6 +106,7 @@ ${begin}#pragma GCC diagnostic ignored "-Wunused-variable"
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #pragma GCC diagnostic ignored "-Wsign-compare"
 #pragma GCC diagnostic ignored "-Wparentheses"
+#pragma GCC diagnostic ignored "-Wpsabi"
 ${code}${end}#else
 typedef int ${name}_${id}_is_empty; /* a file of C has at least one declaration */
 #endif

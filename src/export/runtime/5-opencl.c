@@ -489,6 +489,19 @@ static int opencl_compile(Device *device, Program *program) {
 /* ---- streams ----
    On a CPU the kernels read the epoch and write their status in the stream's own memory. A GPU has both in its memory. */
 
+/* Called when no launch of the stream is in flight. */
+static void free_blocks(Stream *stream) {
+  if (stream->block_device != 0) cl.clReleaseMemObject(cl_memory(stream->block_device));
+  for (int i = 0; i < BLOCK_COPIES; i++) {
+    if (stream->copy_events[i] != NULL) cl.clReleaseEvent(stream->copy_events[i]);
+    free(stream->copies[i]);
+    stream->copies[i] = NULL;
+    stream->copy_events[i] = NULL;
+  }
+  stream->block_device = 0;
+  stream->block_words = 0;
+}
+
 static void opencl_stream_close(Stream *stream) {
   ClDevice *own = stream->object.device->state;
   if (stream->native != NULL) cl.clFinish(stream->native);
@@ -497,7 +510,8 @@ static void opencl_stream_close(Stream *stream) {
   pthread_mutex_unlock(&own->lock);
   if (stream->status_device != 0) cl.clReleaseMemObject(cl_memory(stream->status_device));
   if (stream->epoch_device != 0) cl.clReleaseMemObject(cl_memory(stream->epoch_device));
-  if (stream->block_device != 0) cl.clReleaseMemObject(cl_memory(stream->block_device));
+  if (stream->counter_device != 0) cl.clReleaseMemObject(cl_memory(stream->counter_device));
+  free_blocks(stream);
   if (stream->last_event != NULL) cl.clReleaseEvent(stream->last_event);
   if (stream->native != NULL && !stream->is_adopted) cl.clReleaseCommandQueue(stream->native);
   free(stream->status);
@@ -529,7 +543,7 @@ static int opencl_stream_open(Stream *stream) {
   if (code == 0) code = shared_words(own, stream->epoch_source, 64, &stream->epoch_device);
   if (code == 0) {
     cl_handle counter = CL_NEW(clCreateBuffer, &code, own->context, CL_READ_WRITE, 64, NULL);
-    if (code == 0) stream->block_device = (uint64_t)(uintptr_t)counter;
+    if (code == 0) stream->counter_device = (uint64_t)(uintptr_t)counter;
   }
   if (code == 0) return MR_OK;
   const int failed = cl_fail(device, call, code, "opening a stream");
@@ -592,22 +606,54 @@ static cl_int set_argument(cl_handle kernel, cl_uint index, uint64_t address) {
   return CL(clSetKernelArg, kernel, index, sizeof memory, address == 0 ? NULL : &memory);
 }
 
+/* Makes the memory for launch blocks of a kernel: one on the device, since launches run in order, and several copies on the
+   host, which must stay until they have been sent. */
+static int need_blocks(Stream *stream, uint32_t words) {
+  Device *device = stream->object.device;
+  const ClDevice *own = device->state;
+  if (stream->block_words >= words) return MR_OK;
+  cl_int code = CL(clFinish, stream->native);
+  if (code != 0) return cl_fail(device, "clFinish", code, "a launch block");
+  free_blocks(stream);
+  cl_handle block = CL_NEW(clCreateBuffer, &code, own->context, CL_READ_WRITE, words * sizeof(uint32_t), NULL);
+  if (code != 0) return cl_fail(device, "clCreateBuffer", code, "a launch block");
+  stream->block_device = (uint64_t)(uintptr_t)block;
+  for (int i = 0; i < BLOCK_COPIES; i++) {
+    stream->copies[i] = allocate(words, sizeof(uint32_t));
+    if (stream->copies[i] == NULL) return no_memory(device, words * sizeof(uint32_t));
+  }
+  stream->block_words = words;
+  return MR_OK;
+}
+
+/* Queues the launch's block. Waits if too many are on their way. */
+static cl_int send_launch_block(Stream *stream, uint32_t epoch, const Job *job, const Launch *launch, const char **call) {
+  const uint32_t at = stream->next_copy++ % BLOCK_COPIES;
+  cl_int code = 0;
+  if (stream->copy_events[at] != NULL) {
+    *call = "clWaitForEvents";
+    code = CL(clWaitForEvents, 1, &stream->copy_events[at]);
+    cl.clReleaseEvent(stream->copy_events[at]);
+    stream->copy_events[at] = NULL;
+  }
+  if (code != 0) return code;
+  write_block(stream->copies[at], epoch, job, launch);
+  *call = "clEnqueueWriteBuffer";
+  return CL(clEnqueueWriteBuffer, stream->native, cl_memory(stream->block_device), 0, 0,
+            job->program->variant->launch_words * sizeof(uint32_t), stream->copies[at], 0, NULL,
+            &stream->copy_events[at]);
+}
+
 static int opencl_launch(Stream *stream, Job *job, const Launch *launch) {
   Device *device = stream->object.device;
   ClDevice *own = device->state;
   Program *program = job->program;
   const mr_variant *variant = program->variant;
-  uint32_t *words = allocate(variant->launch_words, sizeof *words);
-  if (words == NULL) return no_memory(device, variant->launch_words * sizeof *words);
+  const int status = need_blocks(stream, variant->launch_words);
+  if (status != MR_OK) return status;
   const uint32_t epoch = __atomic_load_n(&stream->epoch, __ATOMIC_ACQUIRE);
-  write_block(words, epoch, job, launch);
-  cl_int code = 0;
-  const char *call = "clCreateBuffer";
-  /* The block belongs to this launch: the platform keeps it until the kernel has run. */
-  cl_handle block = CL_NEW(clCreateBuffer, &code, own->context, CL_READ_WRITE | CL_COPY_HOST_PTR,
-                           variant->launch_words * sizeof *words, words);
-  free(words);
-  if (code != 0) return cl_fail(device, call, code, program->kernel->name);
+  const char *call;
+  cl_int code;
   call = "clEnqueueBarrierWithWaitList";
   code = await_zeroed(stream);
   if (code == 0 && __atomic_exchange_n(&stream->is_epoch_sent, false, __ATOMIC_ACQUIRE)) {
@@ -616,16 +662,17 @@ static int opencl_launch(Stream *stream, Job *job, const Launch *launch) {
     code = CL(clFinish, own->control);
     pthread_mutex_unlock(&own->lock);
   }
+  if (code == 0) code = send_launch_block(stream, epoch, job, launch, &call);
   if (code == 0 && launch->count_buffer != NULL) {
     call = "clEnqueueCopyBuffer";
     code = CL(clEnqueueCopyBuffer, stream->native, cl_memory(launch->count_buffer->address),
-              cl_memory(stream->block_device), (size_t)(4 * launch->count_word), 0, 4, 0, NULL, NULL);
+              cl_memory(stream->counter_device), (size_t)(4 * launch->count_word), 0, 4, 0, NULL, NULL);
   }
   cl_handle event = NULL;
   pthread_mutex_lock(&program->lock);
   if (code == 0) {
     call = "clSetKernelArg";
-    const uint64_t fixed[] = {(uint64_t)(uintptr_t)block, launch->count_buffer == NULL ? 0 : stream->block_device,
+    const uint64_t fixed[] = {stream->block_device, launch->count_buffer == NULL ? 0 : stream->counter_device,
                               stream->epoch_device, stream->status_device, program->tables};
     cl_uint at = 0;
     for (; code == 0 && at < (variant->tables == NULL ? 4u : 5u); at++)
@@ -642,7 +689,6 @@ static int opencl_launch(Stream *stream, Job *job, const Launch *launch) {
     code = CL(clEnqueueNDRangeKernel, stream->native, program->function, 1, NULL, &global, &local, 0, NULL, &event);
   }
   pthread_mutex_unlock(&program->lock);
-  cl.clReleaseMemObject(block);
   return cl_commanded(stream, call, code, event, program->kernel->name);
 }
 

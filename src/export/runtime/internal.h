@@ -90,6 +90,8 @@ typedef struct Launch {
 enum { LAUNCH_LAST = 0, LAUNCH_EPOCH = 1, LAUNCH_FIRST = 4 };
 enum { STATUS_INCOMPLETE = 0, STATUS_TRAPPED = 1, STATUS_SITE = 2, STATUS_INDEX = 3, STATUS_LENGTH = 5, STATUS_WORDS = 8 };
 
+#define BLOCK_COPIES 16
+
 struct Stream {
   Object object;
   bool is_adopted;
@@ -113,6 +115,12 @@ struct Stream {
   uint32_t block_words;
   bool is_block_busy;
   void *last_event; /* OpenCL */
+  /* OpenCL: the launch block, and the host's copies of those that are on their way to it, each with the event of its
+     write. */
+  uint32_t *copies[BLOCK_COPIES];
+  void *copy_events[BLOCK_COPIES];
+  uint32_t next_copy;
+  uint64_t counter_device;
 };
 
 struct Backend {
