@@ -92,21 +92,24 @@ export function variantsOf({ kernel, targets }: ExportRequest, options: VariantO
   return targets.flatMap((target) => {
     if (target === 'cpu') return cpuVariants(kernel, options);
     const { checked = false, hoist = true, nativeBodies = true, workgroup } = options;
-    const made = (id: string, pipes: GpuOptions['pipes'], needs: readonly string[] = []): Variant => {
+    const made = (id: string, own: Pick<GpuOptions, 'pipes' | 'workgroup'>, needs: readonly string[] = []): Variant => {
       const { text, program, lanes, shape } = lowerGpu(kernel.gpu.kernel, {
         target,
         checked,
         hoist,
         nativeBodies,
+        ...own,
         ...(workgroup !== undefined && { workgroup }),
-        pipes: options.pipes ?? pipes ?? 0,
+        ...(options.pipes !== undefined && { pipes: options.pipes }),
       });
       return { id, kind: target, text, program, lanes, use: kernel.gpu, shape, needs };
     };
-    if (target === 'cuda') return [made('cuda', 'nvidia')];
+    if (target === 'cuda') return [made('cuda', { pipes: 'nvidia' })];
     // NVIDIA's OpenCL gets the same shares of multiply-adds as CUDA, as in Node.
-    const [forNvidia, plain] = [made('opencl_nvidia', 'nvidia', ['nvidia']), made('opencl', 0)];
-    return forNvidia.text === plain.text ? [plain] : [forNvidia, plain];
+    const [forNvidia, plain] = [made('opencl_nvidia', { pipes: 'nvidia' }, ['nvidia']), made('opencl', {})];
+    // On a CPU a workgroup has one thread: PoCL 3.1 runs several incorrectly if a barrier is inside a loop.
+    const forCpu = made('opencl_cpu', { workgroup: 1 }, ['cpu']);
+    return [...(forNvidia.text === plain.text ? [] : [forNvidia]), forCpu, plain];
   });
 }
 

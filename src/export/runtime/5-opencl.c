@@ -218,9 +218,11 @@ static bool has_opencl_gpu(void) {
   return list_opencl(list) > 0 && (cl_number(list[0], CL_DEVICE_TYPE) & CL_TYPE_CPU) == 0;
 }
 
-/* What a variant may ask for: `nvidia`, whose processors add by multiplying, too. */
+/* What a variant may ask for: `nvidia`, whose processors add by multiplying, too; `cpu`, whose platforms run a workgroup
+   as a loop. */
 static const char *opencl_features(const Device *device) {
   const ClDevice *own = device->state;
+  if (own->is_cpu) return "cpu";
   char vendor[128];
   cl_text(own->device, CL_DEVICE_VENDOR, vendor, sizeof vendor);
   return strstr(vendor, "NVIDIA") != NULL ? "nvidia" : "";

@@ -147,7 +147,7 @@ typedef struct mr_place {
 /* The kernel's text for one kind of device, or its machine code for one instruction set. */
 typedef struct mr_variant {
   mr_kind kind;
-  /* Instruction sets that the processor must have, or the vendor of an OpenCL device (nvidia), separated by spaces; null:
+  /* Instruction sets that the processor must have, or the kind of an OpenCL device (nvidia, cpu), separated by spaces; null:
      none. The first variant that fits is used. */
   const char *features;
   /* CPU: processes the items from begin to end; returns how many it did. */
