@@ -53,7 +53,7 @@ export function ensureBuilt({ force = false } = {}) {
     const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
     tool(process.execPath, [tsc, '--project', 'tsconfig.build.json', '--outDir', next], 'building failed');
     tool(process.execPath, [join(root, 'scripts', 'bundle.mjs'), next], 'bundling for browsers failed');
-    cpSync(join(root, 'src', 'export', 'runtime'), join(next, 'export', 'runtime'), { recursive: true });
+    for (const folder of ['export/runtime', 'workload/words/library']) copyC(folder, next);
     writeFileSync(join(next, STAMP), digest);
     writeFileSync(join(next, 'build-id'), `${digest.slice(0, 12)}\n`); // shown by `millrace --version`
     recordCommit(next);
@@ -62,6 +62,16 @@ export function ensureBuilt({ force = false } = {}) {
     renameSync(next, DIST);
     rmSync(old, { recursive: true, force: true });
   });
+}
+
+/**
+ * Copies the C files of a folder of src into the output.
+ * @param {string} folder
+ * @param {string} output
+ */
+function copyC(folder, output) {
+  const filter = (/** @type {string} */ path) => !path.endsWith('.ts');
+  cpSync(join(root, 'src', folder), join(output, folder), { recursive: true, filter });
 }
 
 /**

@@ -33,14 +33,16 @@ export function exportC(request: ExportRequest, options?: VariantOptions): Expor
   ];
   const head = `/* ${lines.join('\n   ')} */`;
   const files = kernelFiles(signature, variants, head);
-  const sources = [`${name}.c`, ...files.files.map(({ path }) => path)];
+  const own = kernel.interface?.(name, version) ?? [];
+  const sources = [`${name}.c`, ...files.files.map(({ path }) => path), ...namesOf(own, '.c')];
   const command = `millrace export ${kernel.source} --targets ${targets.join(',')}`;
-  const project = { signature, sources, version, abi, digest, command, targets };
+  const project = { signature, sources, headers: namesOf(own, '.h'), version, abi, digest, command, targets };
   return [
     { path: `${name}.h`, text: headerText(signature, head) },
     { path: `${name}.c`, text: sourceText(signature, files, { digest, head, spec: kernel }) },
     { path: `${name}_kernel.h`, text: kernelHeader(signature, files, head) },
     ...files.files,
+    ...own.map(({ path, text }) => ({ path, text: `${head}\n${text}` })),
     { path: 'millrace_runtime.h', text: `${head}\n${runtimeHeader()}` },
     { path: 'millrace_runtime.c', text: `${head}\n${runtimeSource()}` },
     { path: 'example.c', text: exampleText(signature, kernel, head).replaceAll('NAME', name) },
@@ -48,6 +50,9 @@ export function exportC(request: ExportRequest, options?: VariantOptions): Expor
     { path: 'LICENSE', text: readFileSync(LICENSE, 'utf8') },
   ];
 }
+
+const namesOf = (files: readonly ExportedFile[], end: string): string[] =>
+  files.map(({ path }) => path).filter((path) => path.endsWith(end));
 
 /** The version in the runtime's header. */
 function abiVersion(): number {

@@ -22,6 +22,8 @@ export interface ExportKernel {
   readonly rowBytes?: Readonly<Record<string, number>>;
   /** The kernel of the CUDA program. Absent if there is no program for this kernel. */
   readonly program?: Kernel;
+  /** Hand-written C files that are built into the library; their headers are installed. `name` is the prefix of functions. */
+  readonly interface?: (name: string, version: string) => readonly ExportedFile[];
   /** A search for the example program; by default over the first indices with zeros for the job. */
   readonly example?: { readonly job: FieldValues; readonly start: bigint; readonly count: bigint };
 }

@@ -5,7 +5,7 @@ import { headerScan, midstateScan } from './block/kernel/kernel.js';
 import { headerPrefix, targetFromBits } from './block/kernel/reference.js';
 import { jobValues } from './block/kernel/scan.js';
 import { exportedEncode } from './encode/kernel/exported.js';
-import { wordPieces } from './words/kernel/kernel.js';
+import { exportedWords } from './words/library/exported.js';
 
 /** `--param name=value` of `millrace export`. */
 export type ExportParams = ReadonlyMap<string, string>;
@@ -31,11 +31,7 @@ export const exportedKernels: Readonly<Record<string, (params: ExportParams) => 
   },
   words: (params) => {
     checkParams('words', params, []);
-    return {
-      source: 'words',
-      cpu: { kernel: wordPieces(16), itemBytes: 256 },
-      gpu: { kernel: wordPieces(1), itemBytes: 16 },
-    };
+    return exportedWords();
   },
   encode: (params) => {
     checkParams('encode', params, ['encoding', 'qubits', 'precision', 'order']);

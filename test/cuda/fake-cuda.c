@@ -446,6 +446,14 @@ CUresult cuCtxPopCurrent_v2(Address *context) {
   current = below[--depth];
   return OK;
 }
+CUresult cuCtxSynchronize(void) {
+  CUresult code = enter("cuCtxSynchronize");
+  for (Stream *s = streams; s;) {
+    if (s->head || s->running) { pthread_cond_wait(&changed, &lock); s = streams; }
+    else s = s->next;
+  }
+  return leave(code);
+}
 CUresult cuCtxSetCurrent(Address context) { current = (Context *)context; note("cuCtxSetCurrent %d", context != 0); return OK; }
 
 // Memory -------------------------------------------------------------------------------------------------------------
@@ -522,6 +530,14 @@ CUresult cuMemFreeHost(Address at) {
   note("cuMemFreeHost 0x%lx", (long)at);
   Range *r = drop_range(at, PINNED, "cuMemFreeHost");
   if (r) { munmap((void *)r->at, r->bytes); free(r); }
+  return leave(code);
+}
+CUresult cuMemHostGetFlags(unsigned *flags, Address at) {
+  CUresult code = enter("cuMemHostGetFlags");
+  int found = 0;
+  for (Range *r = ranges; r && !found; r = r->next) found = r->kind != DEVICE_MEMORY && at >= r->at && at < r->at + r->bytes;
+  if (!code && !found) code = INVALID_VALUE;
+  *flags = 0;
   return leave(code);
 }
 CUresult cuMemHostRegister_v2(Address at, size_t bytes, unsigned flags) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "millrace_words.h"
+#include "wordlist_generator.h"
 
 #define CHECK(condition)                                                    \
   do {                                                                      \

@@ -9,21 +9,21 @@ int main(void) {
 
   wg_batch_device_t first, second, third;
   CHECK(wg_generate_batch_device(words, 0, 27, &first) == 0);
-  CHECK(first.word_count == 27 && first.word_length == 3 && first.stride == 4 && first.total_bytes == 108);
-  CHECK(first.format == WG_FORMAT_NEWLINES && first.address % 16 == 0);
+  CHECK(first.count == 27 && first.word_length == 3 && first.stride == 4 && first.total_bytes == 108);
+  CHECK(first.format == WG_FORMAT_NEWLINES && first.data % 16 == 0);
   /* Two batches at a time: the first stays valid. */
   CHECK(wg_set_output_format(words, WG_FORMAT_PACKED) == 0);
   CHECK(wg_generate_batch_stream(words, NULL, 9, 9, &second) == 0);
-  CHECK(second.stride == 3 && second.total_bytes == 27 && second.address != first.address);
+  CHECK(second.stride == 3 && second.total_bytes == 27 && second.data != first.data);
   char expected[4] = "";
   for (uint64_t k = 0; k < 27; k++) {
     naive(sets, 3, k, expected);
-    CHECK(memcmp((char *)(uintptr_t)first.address + k * first.stride, expected, 3) == 0);
+    CHECK(memcmp((char *)(uintptr_t)first.data + k * first.stride, expected, 3) == 0);
     if (k < 9 || k >= 18) continue;
-    CHECK(memcmp((char *)(uintptr_t)second.address + (k - 9) * second.stride, expected, 3) == 0);
+    CHECK(memcmp((char *)(uintptr_t)second.data + (k - 9) * second.stride, expected, 3) == 0);
   }
   wg_free_batch_device(words, &second);
-  CHECK(second.address == 0 && second.word_count == 0 && second.total_bytes == 0);
+  CHECK(second.data == 0 && second.count == 0 && second.total_bytes == 0);
   wg_free_batch_device(words, &second); /* twice is allowed */
   wg_free_batch_device(words, NULL);
   for (int k = 0; k < 1000; k++) CHECK(wg_generate_batch_device(words, 0, 27, &third) == 0);
@@ -36,7 +36,7 @@ int main(void) {
   CHECK(strlen(wg_get_version()) > 0 && wg_cuda_available() == 0 && wg_get_device_count() == 1);
   CHECK(wg_get_device_info(0, name, &major, &minor, &bytes) == 0 && strlen(name) > 0 && bytes > 0);
   CHECK(major == 0 && minor == 0);
-  CHECK(wg_get_device_properties(0, &properties) == 0 && properties.threads >= 1);
+  CHECK(wg_get_device_properties(0, &properties) == 0 && properties.units >= 1);
   CHECK(strcmp(properties.name, name) == 0 && properties.total_bytes == bytes);
 
   /* A thousand generators at the same time. */

@@ -18,7 +18,7 @@ static void *alone(void *given) {
   (void)given;
   for (int k = 0; k < 200; k++) {
     wg_handle_t words = wg_create(NULL, 0);
-    CHECK(wg_generate_batch_host(words, 0, 1, byte, 2) == WG_NOT_CONFIGURED && wg_get_error(words) != NULL);
+    CHECK(wg_generate_batch_host(words, 0, 1, byte, 2) == WG_ERROR_NOT_CONFIGURED && wg_get_error(words) != NULL);
     CHECK(wg_set_charset(words, 1, LOWER, 26) == 0 && wg_set_mask(words, ids, 1) == 0);
     CHECK(wg_generate_batch_host(words, (uint64_t)k % 26, 1, byte, 2) == 2 && byte[0] == 'a' + k % 26);
     CHECK(wg_get_error(words) == NULL);
@@ -35,8 +35,8 @@ int main(void) {
   CHECK(several != NULL && single != NULL);
   CHECK(wg_multigpu_get_device_count(several) >= 1 && wg_multigpu_get_device_count(single) == 1);
   char byte[8];
-  CHECK(wg_multigpu_generate(several, 0, 1, byte, 8) == WG_NOT_CONFIGURED);
-  CHECK(wg_multigpu_generate(several, 0, 1, NULL, 8) == WG_BAD_PARAMETER);
+  CHECK(wg_multigpu_generate(several, 0, 1, byte, 8) == WG_ERROR_NOT_CONFIGURED);
+  CHECK(wg_multigpu_generate(several, 0, 1, NULL, 8) == WG_ERROR_INVALID_PARAM);
 
   const size_t room = 7000001;
   unsigned char *expected = malloc(room), *got = malloc(room);
@@ -52,8 +52,8 @@ int main(void) {
   }
   /* The seed's figure: a million words of four letters and two digits, packed. */
   CHECK(wg_multigpu_generate(several, 0, 1000000, got, room) == 6000000);
-  CHECK(wg_multigpu_generate(several, 0, 1000000, got, 5999999) == WG_BUFFER_TOO_SMALL);
-  CHECK(wg_multigpu_generate(several, 45697600, 1, got, room) == WG_OUT_OF_RANGE);
+  CHECK(wg_multigpu_generate(several, 0, 1000000, got, 5999999) == WG_ERROR_BUFFER_TOO_SMALL);
+  CHECK(wg_multigpu_generate(several, 45697600, 1, got, room) == WG_ERROR_KEYSPACE_OVERFLOW);
 
   pthread_t threads[8];
   for (int k = 0; k < 8; k++) CHECK(pthread_create(&threads[k], NULL, alone, NULL) == 0);

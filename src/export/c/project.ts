@@ -7,6 +7,8 @@ export interface Project {
   readonly signature: Signature;
   /** Names of the generated C files, without the runtime and the example. */
   readonly sources: readonly string[];
+  /** Headers of the kernel's own interface. */
+  readonly headers: readonly string[];
   readonly version: string;
   readonly abi: number;
   readonly digest: string;
@@ -28,7 +30,7 @@ export function projectFiles(project: Project, head: (begin: string) => string):
   ];
 }
 
-const makefile = ({ signature: { name }, sources }: Project, head: string): string => `${head}
+const makefile = ({ signature: { name }, sources, headers }: Project, head: string): string => `${head}
 # make          builds lib${name}.a, lib${name}.so and the example, and runs it on the CPU
 # make install  installs to PREFIX (default /usr/local)
 CC ?= cc
@@ -46,7 +48,7 @@ lib${name}.a: $(OBJECTS)
 lib${name}.so: $(OBJECTS)
 	$(CC) $(LDFLAGS) -shared -o $@ $(OBJECTS) -lm -ldl -lpthread
 
-%.o: %.c ${name}.h ${name}_kernel.h millrace_runtime.h
+%.o: %.c ${[`${name}.h`, `${name}_kernel.h`, ...headers].join(' ')} millrace_runtime.h
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(KERNEL_FLAGS) -c -o $@ $<
 
 millrace_runtime.o: millrace_runtime.c millrace_runtime.h
@@ -64,7 +66,7 @@ ${name}.pc: ${name}.pc.in
 
 install: lib${name}.a lib${name}.so ${name}.pc
 	mkdir -p $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
-	cp ${name}.h millrace_runtime.h $(DESTDIR)$(PREFIX)/include
+	cp ${[`${name}.h`, ...headers].join(' ')} millrace_runtime.h $(DESTDIR)$(PREFIX)/include
 	cp lib${name}.a lib${name}.so $(DESTDIR)$(PREFIX)/lib
 	cp ${name}.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig
 
@@ -74,7 +76,7 @@ clean:
 .PHONY: all install clean
 `;
 
-const cmake = ({ signature: { name }, sources }: Project, head: string): string => `${head}
+const cmake = ({ signature: { name }, sources, headers }: Project, head: string): string => `${head}
 cmake_minimum_required(VERSION 3.13)
 project(${name} C)
 find_package(Threads REQUIRED)
@@ -89,7 +91,7 @@ target_link_libraries(${name}_example PRIVATE ${name})
 enable_testing()
 add_test(NAME example COMMAND ${name}_example cpu)
 install(TARGETS ${name} DESTINATION lib)
-install(FILES ${name}.h millrace_runtime.h DESTINATION include)
+install(FILES ${[`${name}.h`, ...headers].join(' ')} millrace_runtime.h DESTINATION include)
 `;
 
 const pkgConfig = ({ signature: { name, kernel }, version }: Project, head: string): string => `${head}
@@ -105,7 +107,7 @@ Libs: -L\${libdir} -l${name}
 Libs.private: -lm -ldl -lpthread
 `;
 
-function readme({ signature, version, abi, digest, command, targets }: Project): string {
+function readme({ signature, headers, version, abi, digest, command, targets }: Project): string {
   const { name, kernel, shapes } = signature;
   const entry = ({ text, comment }: CFunction): string =>
     `\`\`\`c\n${text};\n\`\`\`\n\n${comment.replaceAll(/\n +/g, ' ')}\n`;
@@ -129,7 +131,7 @@ if (mr_open(NULL, &device) != MR_OK) fprintf(stderr, "%s\\n", mr_error(NULL));
 
 ## Functions
 
-${functions(signature).map(entry).join('\n')}
+${headers.map((header) => `\`${header}\` declares the library's own interface, with comments. Below are the functions of the kernel alone.\n\n`).join('')}${functions(signature).map(entry).join('\n')}
 Functions return \`MR_OK\` (0) or a negative \`mr_status\`; \`mr_error(device)\` is the text. ${
     shapes.length > 0
       ? 'A task is waited for by `mr_task_wait`, watched by `mr_task_progress`, stopped by `mr_task_cancel` and freed by `mr_task_close`.'

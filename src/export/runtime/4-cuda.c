@@ -40,6 +40,7 @@ enum {
   F(cuDevicePrimaryCtxRelease_v2, (CUdevice))                                                                          \
   F(cuCtxPushCurrent_v2, (CUhandle))                                                                                   \
   F(cuCtxPopCurrent_v2, (CUhandle *))                                                                                  \
+  F(cuCtxSynchronize, (void))                                                                                          \
   F(cuStreamCreate, (CUhandle *, unsigned))                                                                            \
   F(cuStreamDestroy_v2, (CUhandle))                                                                                    \
   F(cuStreamQuery, (CUhandle))                                                                                         \
@@ -63,6 +64,7 @@ enum {
   F(cuMemHostAlloc, (void **, size_t, unsigned))                                                                       \
   F(cuMemFreeHost, (void *))                                                                                           \
   F(cuMemHostGetDevicePointer_v2, (CUdeviceptr *, void *, unsigned))                                                   \
+  F(cuMemHostGetFlags, (unsigned *, void *))                                                                           \
   F(cuMemcpyHtoDAsync_v2, (CUdeviceptr, const void *, size_t, CUhandle))                                               \
   F(cuMemcpyDtoHAsync_v2, (void *, CUdeviceptr, size_t, CUhandle))                                                     \
   F(cuMemcpyDtoDAsync_v2, (CUdeviceptr, CUdeviceptr, size_t, CUhandle))                                                \
@@ -544,6 +546,16 @@ static int cuda_compile(Device *device, Program *program) {
   return status;
 }
 
+/* True if all of the memory is page-locked, by whoever allocated it. */
+static bool cuda_is_locked(Device *device, const char *memory, uint64_t bytes) {
+  unsigned flags;
+  if (enter_context(device) != MR_OK) return false;
+  const bool found = CUDA(cuMemHostGetFlags, &flags, (void *)(uintptr_t)memory) == 0 &&
+                     CUDA(cuMemHostGetFlags, &flags, (void *)(uintptr_t)(memory + bytes - 1)) == 0;
+  leave_context();
+  return found;
+}
+
 /* ---- streams ---- */
 
 /* One page of page-locked memory for each stream: its status words, then the source of its epoch. */
@@ -569,7 +581,9 @@ static void cuda_stream_close(Stream *stream) {
   Device *device = stream->object.device;
   CudaDevice *own = device->state;
   if (cuda.cuCtxPushCurrent_v2(own->context) != 0) return;
-  if (stream->native != NULL || stream->is_adopted) cuda.cuStreamSynchronize(stream->native);
+  /* The caller may have destroyed its stream already. */
+  if (stream->is_adopted) cuda.cuCtxSynchronize();
+  else if (stream->native != NULL) cuda.cuStreamSynchronize(stream->native);
   cuda.cuStreamSynchronize(own->control);
   if (stream->native != NULL && !stream->is_adopted) cuda.cuStreamDestroy_v2(stream->native);
   stream->native = NULL;

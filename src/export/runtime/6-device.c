@@ -129,13 +129,15 @@ static void list_all(char *list, size_t bytes) {
   snprintf(list + length, bytes - length, "cpu");
 }
 
+/* The device that is used if none is named. */
+static const char *default_name(void) { return cuda_count() > 0 ? "cuda" : has_opencl_gpu() ? "opencl" : "cpu"; }
+
 int mr_open(const char *name, mr_device **handle) {
   if (handle == NULL) return fail(NULL, MR_ERROR_ARGUMENT, "mr_open: no place for the device");
   *handle = NULL;
   char list[512];
   if (name == NULL || *name == 0) name = getenv("MILLRACE_DEVICE");
-  if (name == NULL || *name == 0 || strcmp(name, "auto") == 0)
-    name = cuda_count() > 0 ? "cuda" : has_opencl_gpu() ? "opencl" : "cpu";
+  if (name == NULL || *name == 0 || strcmp(name, "auto") == 0) name = default_name();
   else if (strcmp(name, "all") == 0) {
     list_all(list, sizeof list);
     name = list;
@@ -237,6 +239,7 @@ int mr_device_count(mr_kind kind) {
 
 int mr_probe(const char *name, mr_info *info) {
   if (name == NULL || info == NULL) return fail(NULL, MR_ERROR_ARGUMENT, "mr_probe: a name and a place are needed");
+  if (strcmp(name, "auto") == 0) name = default_name();
   mr_kind kind;
   int number, status = parse_name(name, strlen(name), &kind, &number);
   if (status != MR_OK) return status;

@@ -246,6 +246,15 @@ static bool is_direct(Device *device, const void *memory, uint64_t bytes) {
   return is_in_list(device->group->members[0], memory, bytes) || is_in_list(device, memory, bytes);
 }
 
+int mr_host_is_locked(mr_device *handle, const void *memory, uint64_t bytes) {
+  Device *device = find_object(handle, DEVICE);
+  if (device == NULL) return bad_handle("device");
+  device = first_member(device);
+  if (memory == NULL || bytes == 0) return 0;
+  if (is_in_list(device, memory, bytes)) return 1;
+  return device->info.kind == MR_CUDA && cuda_is_locked(device, memory, bytes) ? 1 : 0;
+}
+
 /* ---- launches ---- */
 
 static const mr_rows *rows_of(const Task *task, uint32_t buffer) {

@@ -73,7 +73,7 @@ const char *mr_error(const mr_device *device);
 
 /* The number of devices of a kind. 0 if its driver is not installed. */
 int mr_device_count(mr_kind kind);
-/* Describes a device by its name without opening it. */
+/* Describes a device by its name without opening it; `auto` is the one that mr_open() takes if none is named. */
 int mr_probe(const char *name, mr_info *info);
 /* Describes an open device; of several members the first. */
 int mr_device_info(const mr_device *device, mr_info *info);
@@ -99,6 +99,9 @@ uint64_t mr_buffer_address(const mr_buffer *buffer);
 int mr_host_alloc(mr_device *device, uint64_t bytes, void **memory);
 /* Call after the last transfer that uses it. Null is ignored. */
 void mr_host_free(mr_device *device, void *memory);
+/* 1 if a device can transfer the memory without an intermediate copy: it is from mr_host_alloc(), or on CUDA page-locked by
+   another library. Otherwise 0, or a negative status. */
+int mr_host_is_locked(mr_device *device, const void *memory, uint64_t bytes);
 
 /* ---- streams ---- */
 

@@ -22,12 +22,15 @@ import type { CommandResult } from '../../console/output/output.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
 import { unlessAborted } from '../../device/timeout.js';
 import { between, type Engine, endOf, type Indexed } from '../../engine/index.js';
+import { exportTargets } from '../../export/request.js';
+import { writeFiles } from '../../export/write.js';
 import { MillraceError } from '../../kernel/error.js';
 import { ledgerJobFor, ProgressRecorder, progressIn } from './files/progress.js';
 import { digestSink, fileSink, isStdoutPipe, type Sink, stdoutSink } from './files/sink.js';
 import type { WordOptions } from './generator/batches.js';
 import { kernelOn } from './generator/flow.js';
 import { type WriteProgress, writeWords } from './generator/write-words.js';
+import { exportedWords } from './library/exported.js';
 import { layoutNames } from './space/layout.js';
 import { MAX_WORD_BYTES } from './space/mask.js';
 import { orders } from './space/order.js';
@@ -79,7 +82,7 @@ export function wordsCommand(): Command {
     .addOption(flag('--keyspace', 'only print the number of words'))
     .addOption(valueOption('--index-of <word>', 'only print the index of a word'))
     .addOption(flag('--digest', 'only print the SHA-256 of the output'))
-    .addOption(valueOption('--emit-c <dir>', 'write a C library that makes words, with its header, to a folder'))
+    .addOption(valueOption('--emit-c <dir>', 'the same as `millrace export words --out <dir>`: words as a C library'))
     .addOption(options.devices())
     .addOption(flag('--async', 'several chunks at a time on each device (default)'))
     .addOption(flag('--sync', 'one chunk at a time'));
@@ -113,11 +116,16 @@ interface WordsOptions
   readonly startIndex?: bigint;
 }
 
+/** The same as `millrace export words --out DIR`. */
+async function exportWords(folder: string): Promise<string[]> {
+  const { exportC } = await import('../../export/c.js');
+  return writeFiles(folder, exportC({ kernel: exportedWords(), name: 'words', targets: exportTargets }));
+}
+
 async function words(call: Call<WordsOptions & RequestOptions>): Promise<CommandResult> {
   const { output, options: opts, args } = call;
   if (opts.emitC !== undefined) {
-    const { emitC } = await import('./emit/emit.js');
-    const files = emitC(opts.emitC);
+    const files = await exportWords(opts.emitC);
     for (const file of files) output.line(file);
     return { exit: Exit.ok, answer: { files } };
   }
