@@ -1,58 +1,155 @@
-import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { type ExecFileOptions, execFile, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { emitC } from '../src/workload/words/emit/emit.js';
+import { exportC } from '../src/export/c.js';
+import { exportTargets } from '../src/export/request.js';
+import { writeFiles } from '../src/export/write.js';
+import { exportedWords } from '../src/workload/words/library/exported.js';
+import { parseMask } from '../src/workload/words/space/mask.js';
+import { PlainWords } from '../src/workload/words/space/plain.js';
+import { parseRequest } from '../src/workload/words/space/request.js';
+import { buildFake, type Fake } from './cuda/fake.js';
+import { compiler, thisArch } from './export/build.js';
 import { byTier, isShort } from './tier.js';
+import { right } from './words/goldens.js';
 
 const run = promisify(execFile);
 const here = fileURLToPath(new URL('words-c', import.meta.url));
-const compiler = await run('cc', ['--version']).then(
-  () => undefined,
-  () => 'no C compiler',
-);
+const KERNEL_FLAGS = ['-std=gnu11', '-fno-strict-aliasing', '-fwrapv'];
+const STRICT = ['-std=c11', '-Wall', '-Wextra', '-Wconversion', '-Werror'];
 
-/** The C library that `millrace words --emit-c` writes, built and used by C programs. */
+/** The C library of `millrace export words`, built and used by C programs. */
 describe('the C library', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'millrace-c-'));
-  afterAll(() => rmSync(folder, { recursive: true }));
-  const flags = ['-std=c11', '-Wall', '-Wextra', '-Werror', '-fno-strict-aliasing', '-pthread', `-I${folder}`];
-
-  /** Compiled once for all programs. */
-  const library = join(folder, 'millrace_words.o');
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-words-c-'));
+  const request = { kernel: exportedWords(), name: 'words', targets: exportTargets };
+  let fake: Fake | { readonly reason: string };
   beforeAll(async () => {
-    emitC(folder);
-    if (!compiler) await run('cc', [...flags, '-O2', '-c', '-o', library, join(folder, 'millrace_words.c')]);
+    writeFiles(folder, exportC(request, { arch: thisArch }));
+    if (!compiler) await compile('plain', ['-O1']);
+    fake = isShort ? { reason: 'a short run' } : await buildFake();
+  });
+  afterAll(async () => {
+    rmSync(folder, { recursive: true });
+    if (fake && 'remove' in fake) await fake.remove();
   });
 
-  test.for(['words', 'errors', 'device', 'several'])('%s.c builds and passes', async (name, ctx) => {
+  const objects = (kind: string): string[] => {
+    const at = join(folder, kind);
+    return readdirSync(at).map((name) => join(at, name));
+  };
+  /** Compiles the library once for all programs. */
+  async function compile(kind: string, flags: readonly string[]): Promise<void> {
+    mkdirSync(join(folder, kind));
+    const sources = readdirSync(folder).filter((name) => name.endsWith('.c') && name !== 'example.c');
+    for (const name of sources) {
+      const own = /^(millrace_runtime|wordlist_generator)\.c$/.test(name) ? STRICT : KERNEL_FLAGS;
+      const out = join(folder, kind, `${name}.o`);
+      await run('gcc', [...own, ...flags, '-g', `-I${folder}`, '-c', '-o', out, join(folder, name)]);
+    }
+  }
+  async function link(name: string, kind = 'plain', flags: readonly string[] = []): Promise<string> {
+    const out = join(folder, `${name}.${kind}`);
+    const common = ['-std=c11', '-Wall', '-Wextra', '-Werror', '-O1', '-g', ...flags, `-I${folder}`];
+    const sizes = [`-DROUNDS=${byTier(20, 300)}`, `-DMANY=${byTier(200_000, 8_000_000)}`, `-DTURNS=${byTier(2, 20)}`];
+    const source = join(here, `${name}.c`);
+    await run('gcc', [...common, ...sizes, '-o', out, source, ...objects(kind), '-lm', '-ldl', '-lpthread']);
+    return out;
+  }
+
+  /** The environment of a device, or why it is not here. */
+  async function environmentOf(device: string): Promise<ExecFileOptions['env'] | { readonly reason: string }> {
+    const common = { ...process.env, MILLRACE_DEVICE: device, MILLRACE_EXPORT_CACHE: join(folder, 'cache') };
+    if (device.startsWith('cuda')) return 'reason' in fake ? fake : { ...common, ...fake.environment };
+    if (!device.startsWith('opencl')) return common;
+    const { status } = spawnSync(await link('caller'), { env: common });
+    return status === 0 ? common : { reason: 'no OpenCL' };
+  }
+
+  const devices = byTier(['cpu:2'], ['cpu:2', 'opencl', 'cuda']);
+  const programs = byTier(['words', 'errors'], ['words', 'errors', 'device', 'several', 'threads', 'caller']);
+  test.for(devices.flatMap((device) => programs.map((name) => [name, device] as const)))(
+    '%s.c passes on %s',
+    async ([name, device], ctx) => {
+      if (compiler) return ctx.skip(compiler);
+      const env = await environmentOf(device);
+      if (env && 'reason' in env) return ctx.skip(String(env.reason));
+      expect((await run(await link(name), { env })).stdout).toBe('ok\n');
+      if (device === 'cuda' && 'calls' in fake) expect(fake.calls().filter((call) => call.name === 'MISUSE')).toEqual([]);
+    },
+  );
+
+  test.skipIf(isShort)('several kinds of devices share a batch', async (ctx) => {
     if (compiler) return ctx.skip(compiler);
-    const program = join(folder, name);
-    const rounds = `-DROUNDS=${byTier(100, 400)}`;
-    await run('cc', [...flags, '-O2', rounds, '-o', program, join(here, `${name}.c`), library]);
-    expect((await run(program)).stdout).toBe('ok\n');
+    const env = await environmentOf('cpu:1,cpu:2');
+    expect((await run(await link('several'), { env: env as NodeJS.ProcessEnv })).stdout).toBe('ok\n');
   });
 
-  test.skipIf(isShort)('accesses only its own memory', async (ctx) => {
+  test.skipIf(isShort)('uses a caller’s context and stream', async (ctx) => {
     if (compiler) return ctx.skip(compiler);
-    const program = join(folder, 'sanitized');
-    // Not alignment: the kernel stores words at any address, which x86 and ARM allow.
-    const sanitizers = ['-fsanitize=address,undefined', '-fno-sanitize=alignment', '-fno-sanitize-recover=all'];
-    const sources = ['-DROUNDS=400', join(here, 'words.c'), join(folder, 'millrace_words.c')];
-    const built = await run('cc', [...flags, ...sanitizers, '-O1', '-g', '-o', program, ...sources]).then(
+    const env = await environmentOf('cuda');
+    if (env && 'reason' in env) return ctx.skip(String(env.reason));
+    expect((await run(await link('stream'), { env })).stdout).toBe('ok\n');
+  });
+
+  test.skipIf(isShort).for(devices)('writes the recorded words on %s', async (device, ctx) => {
+    if (compiler) return ctx.skip(compiler);
+    const env = await environmentOf(device);
+    if (env && 'reason' in env) return ctx.skip(String(env.reason));
+    const cases = recorded();
+    expect(cases.length).toBeGreaterThan(40);
+    const lines = cases.map(({ mask, format, start, count }, at) => {
+      const way = ['host', 'device', 'several'][at % 3];
+      const sets = mask.map((charset) => Buffer.from(charset.join(''), 'latin1').toString('hex'));
+      return [format, start, count, way, mask.length, ...sets].join(' ');
+    });
+    const { stdout, status } = spawnSync(await link('golden'), {
+      env: env as NodeJS.ProcessEnv,
+      input: `${lines.join('\n')}\n`,
+      maxBuffer: 1 << 30,
+    });
+    expect(status).toBe(0);
+    let at = 0;
+    for (const { mask, format, count, sha256 } of cases) {
+      const bytes = stdout.subarray(at, at + Number(count) * (mask.length + (format === 2 ? 0 : 1)));
+      expect(createHash('sha256').update(bytes).digest('hex')).toBe(sha256);
+      at += bytes.length;
+    }
+    expect(at).toBe(stdout.length);
+  });
+
+  test.skipIf(isShort).for([
+    ['address', ['-fsanitize=address,undefined', '-fno-sanitize=alignment', '-fno-sanitize-recover=all']],
+    ['thread', ['-fsanitize=thread']],
+  ] as const)('passes with the sanitizer of %s', async ([kind, flags], ctx) => {
+    if (compiler) return ctx.skip(compiler);
+    const built = await compile(kind, ['-O1', ...flags]).then(
       () => true,
       () => false,
     );
     if (!built) return ctx.skip('the compiler has no sanitizers');
-    expect((await run(program)).stdout).toBe('ok\n');
+    const env = { ...process.env, MILLRACE_DEVICE: 'cpu:2' };
+    for (const name of ['errors', 'device', 'several', 'threads'])
+      expect((await run(await link(name, kind, flags), { env })).stdout).toBe('ok\n');
+  });
+
+  test.skipIf(isShort)('has a header for C99 and C++17, with and without the CUDA toolkit', async (ctx) => {
+    if (compiler) return ctx.skip(compiler);
+    const flags = ['-Wall', '-Wextra', '-Werror', '-fsyntax-only', `-I${folder}`];
+    const toolkit = '/usr/local/cuda/include';
+    for (const include of [[], [`-I${toolkit}`]]) {
+      await run('gcc', ['-std=c99', ...flags, ...include, join(here, 'caller.c')]);
+      await run('g++', ['-std=c++17', '-x', 'c++', ...flags, ...include, join(here, 'caller.c')]);
+    }
   });
 
   test('declares the whole interface', () => {
-    const header = readFileSync(join(folder, 'millrace_words.h'), 'utf8');
-    const declared = new Set([...header.matchAll(/\b(wg_\w+)\(/g)].map(([, name]) => name));
+    const header = readFileSync(join(folder, 'wordlist_generator.h'), 'utf8');
+    const declared = new Set([...header.matchAll(/^[\w ]+\W(wg_\w+)\(/gm)].map(([, name]) => name));
     const single =
       'create destroy set_charset set_mask set_format keyspace_size calculate_buffer_size get_error generate_batch_host generate_batch_device free_batch_device generate_batch_stream get_version cuda_available get_device_count get_device_info';
     const several = 'create create_with_devices set_charset set_mask set_format generate get_device_count destroy';
@@ -64,4 +161,60 @@ describe('the C library', () => {
     expect(names).toHaveLength(27);
     expect([...declared].sort()).toEqual(names.sort());
   });
+
+  test('takes the name of the export', () => {
+    const files = exportC({ ...request, name: 'other', targets: ['cpu'] }, { arch: thisArch });
+    const source = files.find(({ path }) => path === 'wordlist_generator.c')?.text ?? '';
+    expect(source).toContain('#include "other.h"');
+    expect(source).toContain('other_launch(stream');
+    expect(source).not.toMatch(/\bwords_(job|chunk|buffers|launch|params_from_job)\b/);
+    expect(files.find(({ path }) => path === 'Makefile')?.text).toContain('cp other.h wordlist_generator.h');
+  });
 });
+
+interface Recorded {
+  readonly mask: readonly (readonly string[])[];
+  readonly format: 0 | 1 | 2;
+  readonly start: bigint;
+  readonly count: bigint;
+  readonly sha256: string;
+}
+
+/** The recorded words that the interface can express: one mask, canonical order, single bytes, indices below 2^64. */
+function recorded(): Recorded[] {
+  const data = (name: string): string => readFileSync(new URL(`data/words/${name}`, import.meta.url), 'utf8');
+  const commands = right.flatMap(({ golden, asked }): Recorded[] => {
+    if ('skipped' in asked || asked.asSet) return [];
+    const { space, range } = parseRequest(asked.mask, asked.options);
+    if (!(space instanceof PlainWords) || space.order !== 'canonical' || range.length === 0n) return [];
+    const { start, length: count } = range;
+    return [{ mask: space.mask, format: 0, start, count, sha256: golden.sha256 }];
+  });
+  interface Window {
+    readonly mask: string;
+    readonly custom: Readonly<Record<string, string>>;
+    readonly start: string;
+    readonly words: readonly string[];
+  }
+  const windows = (JSON.parse(data('golden_index_windows.json')) as Window[]).flatMap(
+    ({ mask, custom, start, words }): Recorded[] => {
+      const options = Object.fromEntries(Object.entries(custom).map(([id, text]) => [`charset${id}`, text]));
+      const { space } = parseRequest(mask, { order: 'canonical', format: 'newline', ...options });
+      if (!(space instanceof PlainWords) || BigInt(start) + BigInt(words.length) > 1n << 64n) return [];
+      const text = words.map((word) => `${word}\n`).join('');
+      const sha256 = createHash('sha256').update(text, 'latin1').digest('hex');
+      return [{ mask: space.mask, format: 0, start: BigInt(start), count: BigInt(words.length), sha256 }];
+    },
+  );
+  const formats: Readonly<Record<string, 0 | 1 | 2>> = { newlines: 0, fixed_nul: 1, packed: 2 };
+  const batches = data('golden_batches.tsv')
+    .trim()
+    .split('\n')
+    .slice(1)
+    .flatMap((line): Recorded[] => {
+      const [mask = '', count = '', , format = '', , sha256 = ''] = line.split('\t');
+      if (Number(count) > 1_000_000) return [];
+      return [{ mask: parseMask(mask), format: formats[format] ?? 0, start: 0n, count: BigInt(count), sha256 }];
+    });
+  return [...commands, ...windows, ...batches];
+}

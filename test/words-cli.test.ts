@@ -197,7 +197,7 @@ describe('ends', () => {
 test('--emit-c writes the C library to the given folder', async () => {
   const { status, stdout } = await words('--emit-c', join(folder, 'c'));
   expect(status).toBe(0);
-  expect(stdout.trim().split('\n')).toEqual(
-    ['millrace_words.h', 'millrace_words.c'].map((name) => join(folder, 'c', name)),
-  );
+  const written = stdout.trim().split('\n');
+  for (const name of ['words.h', 'words.c', 'wordlist_generator.h', 'wordlist_generator.c', 'Makefile'])
+    expect(written).toContain(join(folder, 'c', name));
 });
