@@ -26,7 +26,10 @@ function generatorFiles(name: string, version: string): ExportedFile[] {
     .filter((file) => /^\d+-.*\.c$/.test(file))
     .sort()
     .map((file) => read(file).replace('#include "internal.h"\n', ''));
-  const source = [read('internal.h').replace('#include <pthread.h>', `#define WG_VERSION "${version}"\n\n$&`), ...parts];
+  const source = [
+    read('internal.h').replace('#include <pthread.h>', `#define WG_VERSION "${version}"\n\n$&`),
+    ...parts,
+  ];
   return [
     { path: 'wordlist_generator.h', text: read('wordlist_generator.h') },
     { path: 'wordlist_generator.c', text: source.join('\n').replaceAll(KERNEL_NAMES, name) },
