@@ -24,6 +24,7 @@ import {
   lower,
   lowerGpu,
   type Value,
+  wordsOf,
 } from '../../src/kernel/index.js';
 import { thisArch } from './build.js';
 
@@ -440,14 +441,14 @@ function addressOf(view: Uint8Array | BigUint64Array): bigint {
 const bytesOf = (view: ArrayBufferView): Uint8Array => new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
 
 const zerosOf = ({ type, length, array }: Field): Value | Value[] => {
-  const zero = type === 'u64' ? 0n : type === 'bool' ? false : 0;
+  const zero = type === 'u64' || type === 'i64' ? 0n : type === 'bool' ? false : 0;
   return array ? Array<Value>(length).fill(zero) : zero;
 };
 
 /** The bytes of a C struct with these fields. */
 function packed(kernel: string, kind: 'job' | 'chunk', fields: readonly Field[], values: FieldValues): Uint8Array {
   const lists = fieldValues(kernel, kind, fields, values);
-  const sizes = fields.map(({ type }) => (type === 'u64' || type === 'f64' ? 8 : 4));
+  const sizes = fields.map(({ type }) => 4 * wordsOf(type));
   const align = (at: number, size: number): number => Math.ceil(at / size) * size;
   const end = fields.reduce((at, { length }, i) => align(at, sizes[i]!) + length * sizes[i]!, 0);
   const bytes = new Uint8Array(align(end, 8));
@@ -456,9 +457,9 @@ function packed(kernel: string, kind: 'job' | 'chunk', fields: readonly Field[],
   fields.forEach(({ type }, i) => {
     at = align(at, sizes[i]!);
     for (const value of lists[i]!) {
-      if (type === 'u64') view.setBigUint64(at, BigInt(value), true);
+      if (type === 'u64' || type === 'i64') view.setBigUint64(at, BigInt.asUintN(64, BigInt(value)), true);
       else if (type === 'f64') view.setFloat64(at, Number(value), true);
-      else if (type === 'f32') view.setFloat32(at, Number(value), true);
+      else if (type === 'f32' || type === 'f16') view.setFloat32(at, Number(value), true);
       else if (type === 'i32') view.setInt32(at, Number(value), true);
       else view.setUint32(at, Number(value), true);
       at += sizes[i]!;

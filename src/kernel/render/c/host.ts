@@ -167,5 +167,8 @@ const wordCount = (type: Scalar): number => toWords(type, type === 'bool' ? fals
 /** The last word of a NaN, in hexadecimal. */
 const nanWord = (type: 'f32' | 'f64'): string => (toWords(type, Number.NaN).at(-1) ?? 0).toString(16);
 
-/** A bool is a word in the caller's struct, of which any value but 0 is true. */
-const asType = (type: Scalar, text: string): string => (type === 'bool' ? `(${text} != 0)` : text);
+/** A bool is a word in the caller's struct, of which any value but 0 is true. An i64 is signed there, a u64 in a program. */
+function asType(type: Scalar, text: string): string {
+  if (type === 'bool') return `(${text} != 0)`;
+  return type === 'u64' ? `((u64)${text})` : text;
+}
