@@ -38,6 +38,13 @@ export const documents: Examples = {
       check: (_, folder) => expect(readFileSync(join(folder, 'miner', 'Makefile'), 'utf8')).toContain('libblock.so'),
     },
   },
+  'millrace export words --out DIR': {
+    all: {
+      check: (_, folder) =>
+        expect(readFileSync(join(folder, 'DIR', 'wordlist_generator.h'), 'utf8')).toContain('wg_create'),
+    },
+  },
+  'millrace words --emit-c DIR': by('test/words-cli.test.ts', "words('--emit-c', join(folder, 'c'))"),
   'millrace export kernel.ts --out search --targets cpu,cuda': {
     all: {
       given: async (folder) => {
