@@ -40,8 +40,9 @@ export const documents: Examples = {
   },
   'millrace export words --out DIR': {
     all: {
+      swap: { DIR: 'words' },
       check: (_, folder) =>
-        expect(readFileSync(join(folder, 'DIR', 'wordlist_generator.h'), 'utf8')).toContain('wg_create'),
+        expect(readFileSync(join(folder, 'words', 'wordlist_generator.h'), 'utf8')).toContain('wg_create'),
     },
   },
   'millrace words --emit-c DIR': by('test/words-cli.test.ts', "words('--emit-c', join(folder, 'c'))"),
