@@ -350,10 +350,13 @@ describe.skipIf(missing !== undefined)(`the CUDA device on the fake${missing ? `
     { completion: 'callback', wanted: /^streams\// },
     { completion: 'sync', wanted: /^streams\// },
   ] as const;
+  /** The fake compiles no PTX, by which floats of 16 bits are converted. */
+  const needsPtx = /f16|^hits\/records/;
   test.for(byTier(all.slice(0, 1), [...all]))('conforms ($completion)', async ({ completion, wanted }) => {
     const device = await open({ completion });
     const results = [];
-    for (const one of conformanceCases) if (wanted.test(one.name)) results.push(await runCase(one, device));
+    for (const one of conformanceCases.filter(({ name }) => wanted.test(name) && !needsPtx.test(name)))
+      results.push(await runCase(one, device));
     expect(results.filter(({ status }) => status === 'failed')).toEqual([]);
     expect(results.filter(({ status }) => status === 'passed').length).toBeGreaterThan(7);
   });

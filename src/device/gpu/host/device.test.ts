@@ -27,11 +27,17 @@ test.skipIf(isShort)('close gives up on a worker that a call of its driver does 
   const closeMs = patience(4000);
   const device = await ScriptedDevice.open({ script: { closeMs }, joinMs: 100 });
   const began = performance.now();
-  const mark = device.stream().mark();
-  const failed = expect(mark.done).rejects.toThrow(expect.objectContaining({ code: 'device-closed' }));
+  // The worker may still have answered before it hangs.
+  const answer = device
+    .stream()
+    .mark()
+    .done.then(
+      () => 'done',
+      ({ code }) => code,
+    );
   await device.close();
   expect(performance.now() - began).toBeLessThan(closeMs);
-  await failed;
+  expect(['done', 'device-closed']).toContain(await answer);
 });
 
 describe.each([false, true])('asynchronous: %s', (asynchronous) => {
