@@ -122,9 +122,10 @@ export class Lane {
     this.#flow = flow;
     if (persistent && !flow.isResident) this.pipeline.warnNotResident(this.run.job.name);
     const { kind, processor, versions } = device.info;
-    const maxMs = kind === 'webgpu' ? WEBGPU_MAX_CHUNK_MS : MAX_CHUNK_MS;
-    // In a page each chunk costs more, and goes through another process.
-    const interactiveMs = 'dawn' in versions && processor === 'gpu' ? WEBGPU_INTERACTIVE_MS : undefined;
+    const isWebGpu = kind === 'webgpu';
+    const maxMs = isWebGpu ? WEBGPU_MAX_CHUNK_MS : MAX_CHUNK_MS;
+    // In a page, without Dawn as a library, each chunk costs more, and goes through another process.
+    const interactiveMs = isWebGpu && processor === 'gpu' && 'dawn' in versions ? WEBGPU_INTERACTIVE_MS : undefined;
     this.#rules = chunkRules(flow.shape, aim, maxMs, interactiveMs);
     try {
       for (let index = 0; index < slotsPerStream && !this.#isClosed; index++) {
