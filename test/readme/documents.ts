@@ -45,7 +45,11 @@ export const documents: Examples = {
         expect(readFileSync(join(folder, 'words', 'wordlist_generator.h'), 'utf8')).toContain('wg_create'),
     },
   },
-  'millrace words --emit-c DIR': by('test/words-cli.test.ts', "words('--emit-c', join(folder, 'c'))"),
+  'millrace words --emit-c DIR': by(
+    'test/words-cli.test.ts',
+    "words('--emit-c', join(folder, 'c'))",
+    "millrace(['words', ...args]",
+  ),
   'millrace export kernel.ts --out search --targets cpu,cuda': {
     all: {
       given: async (folder) => {
