@@ -105,7 +105,7 @@ describe('on a device with inexact floats', () => {
 
   test('random kernels lower to WGSL and use only exact float operations', () => {
     const palette = paletteOf(device(['u64'], undefined, 'webgpu'));
-    expect(palette.scalars).toEqual(['u32', 'i32', 'u64', 'f32', 'bool']);
+    expect(palette.scalars).toEqual(['u32', 'i32', 'u64', 'f32', 'bool', 'i64', 'f16']);
     const onFloats = palette.operations.filter(({ on }) => on === 'f32').map(({ name }) => name);
     expect(onFloats).toEqual(expect.arrayContaining(['select.f32', 'min.f32', 'lt.f32', 'to.u32.f32']));
     expect(onFloats).not.toEqual(expect.arrayContaining(['add.f32']));
