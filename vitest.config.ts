@@ -14,7 +14,7 @@ const slower = slowness();
 
 /** The slowest files, which start first: started last, one would run alone while the other workers are idle. */
 const slow = [
-  'conformance uhash jobs block-devices gaps run jobs-commands words-cli encode-devices browser store-faults readme',
+  'conformance playground uhash jobs block-devices gaps run jobs-commands words-cli encode-devices browser store-faults readme',
   'network-stopping tune package cli gaps-cli uhash-cli device conventions terminal network-pool network-gaps-solo contract',
   'engine growth gaps-crt fuzz batches telemetry simulation network-gaps-pool hostile-text teardown block-files crash damage',
 ].flatMap((names) => names.split(' '));

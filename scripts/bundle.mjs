@@ -3,8 +3,11 @@
 // `language.js` exports it alone. `wabt.js` is loaded with the first kernel. Threads: `millrace-wasm-worker.js`,
 // `millrace-webgpu-worker.js`, `millrace-check-worker.js` (`verify` modules); `worker-texts.js` has their texts again, for
 // pages that cannot load the files.
+//
+// Also joins the modules of commands into few files, in the folder `command`: `command.js` runs one, `start.js` starts a GPU
+// before it is loaded. Worker threads and packages are loaded from where they are.
 
-import { join } from 'node:path';
+import { join, relative, resolve, sep } from 'node:path';
 import { rolldown } from 'rolldown';
 
 const [, , folder = 'dist'] = process.argv;
@@ -52,6 +55,46 @@ await bundle(
     },
   },
 );
+
+await bundleCommands();
+
+/** The kernel language is a separate file, as for pages. */
+async function bundleCommands() {
+  const output = join(folder, 'command');
+  const build = await rolldown({
+    input: {
+      start: join(folder, 'device', 'cuda', 'runtime', 'start.js'),
+      command: join(folder, 'cli', 'run-command.js'),
+    },
+    platform: 'node',
+    external: (id) => !/^[./\\]|^[A-Za-z]:/.test(id),
+    plugins: [
+      {
+        name: 'places of modules',
+        // A module finds its files, packages and threads from where it was.
+        transform(code, id) {
+          if (!code.includes('import.meta.url')) return undefined;
+          const place = relative(resolve(output), id).split(sep).join('/');
+          return code.replaceAll('import.meta.url', `new URL(${JSON.stringify(place)}, import.meta.url).href`);
+        },
+      },
+    ],
+    onLog: (_level, { message }) => process.stderr.write(`${message}\n`),
+  });
+  await build.write({
+    dir: output,
+    format: 'esm',
+    entryFileNames: '[name].js',
+    chunkFileNames: '[name]-[hash].js',
+    codeSplitting: { groups: [{ name: 'kernel', test: isOfLanguage }] },
+  });
+  await build.close();
+}
+
+/** @param {string} id */
+function isOfLanguage(id) {
+  return relative(resolve(folder), id).split(sep)[0] === 'kernel';
+}
 
 /**
  * True for modules that list and open devices. The self-test is apart, and so is the driver of WebGPU, which only pages without

@@ -34,6 +34,11 @@ const needs = [
   { probe: 'command -v openssl', packages: ['openssl'], without: 'comparisons with OpenSSL' },
   { probe: 'command -v gp', packages: ['pari-gp'], without: 'comparisons of primes with PARI/GP' },
   {
+    probe: 'PATH="$PATH:/usr/sbin" command -v nats-server',
+    packages: ['nats-server'],
+    without: 'tests of fleets with a real server',
+  },
+  {
     probe: "python3 -c 'import numpy'",
     packages: ['python3-numpy'],
     without: 'comparisons of encode with NumPy, and files that it wrote',

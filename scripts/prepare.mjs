@@ -52,8 +52,10 @@ export function ensureBuilt({ force = false } = {}) {
     rmSync(old, { recursive: true, force: true });
     const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
     tool(process.execPath, [tsc, '--project', 'tsconfig.build.json', '--outDir', next], 'building failed');
-    tool(process.execPath, [join(root, 'scripts', 'bundle.mjs'), next], 'bundling for browsers failed');
-    for (const folder of ['export/runtime', 'workload/words/library']) copyC(folder, next);
+    tool(process.execPath, [join(root, 'scripts', 'bundle.mjs'), next], 'bundling failed');
+    tool(process.execPath, [join(root, 'scripts', 'bundle-web.mjs'), next], 'bundling the pages failed');
+    tool(process.execPath, [join(root, 'scripts', 'bundle-playground.mjs'), next], 'bundling the playground failed');
+    for (const folder of handWritten) copyTexts(folder, next);
     writeFileSync(join(next, STAMP), digest);
     writeFileSync(join(next, 'build-id'), `${digest.slice(0, 12)}\n`); // shown by `millrace --version`
     recordCommit(next);
@@ -64,13 +66,16 @@ export function ensureBuilt({ force = false } = {}) {
   });
 }
 
+/** Folders of src with texts of other languages that `millrace export` writes. */
+const handWritten = ['export/runtime', 'export/python/text', 'workload/words/library', 'workload/encode/library'];
+
 /**
- * Copies the C files of a folder of src into the output.
+ * Copies the C and Python files of a folder of src into the output.
  * @param {string} folder
  * @param {string} output
  */
-function copyC(folder, output) {
-  const filter = (/** @type {string} */ path) => !path.endsWith('.ts');
+function copyTexts(folder, output) {
+  const filter = (/** @type {string} */ path) => !/\.ts$|__pycache__/.test(path);
   cpSync(join(root, 'src', folder), join(output, folder), { recursive: true, filter });
 }
 
@@ -152,7 +157,7 @@ function isBuilt() {
   // An unpacked release has dist and no src.
   if (!existsSync(join(root, 'src'))) return true;
   try {
-    return readFileSync(join(DIST, STAMP), 'utf8') === sourceDigest();
+    return existsSync(join(DIST, 'command')) && readFileSync(join(DIST, STAMP), 'utf8') === sourceDigest();
   } catch {
     return false;
   }
@@ -162,9 +167,14 @@ function isBuilt() {
 function sourceDigest() {
   const hash = createHash('sha256');
   const installed = readPackages(join(root, 'node_modules', '.package-lock.json'));
-  for (const name of ['typescript', 'rolldown', 'wabt'])
-    hash.update(`${name} ${installed?.[`node_modules/${name}`]?.version}\n`);
-  const files = ['tsconfig.json', 'tsconfig.build.json', 'scripts/bundle.mjs'].map((name) => join(root, name));
+  const named = ['typescript', 'rolldown', 'wabt', 'preact', '@preact/signals', '@preact/signals-core', 'uplot'];
+  const editor = Object.keys(installed ?? {}).filter((path) => /^node_modules\/@(codemirror|lezer)\//.test(path));
+  for (const path of [...named.map((name) => `node_modules/${name}`), ...editor])
+    hash.update(`${path} ${installed?.[path]?.version}\n`);
+  const settings = ['tsconfig.json', 'tsconfig.build.json'];
+  const scripts = ['bundle.mjs', 'bundle-web.mjs', 'bundle-playground.mjs', 'completion-data.mjs'];
+  const shown = readdirSync(join(root, 'examples', 'playground')).map((name) => `examples/playground/${name}`);
+  const files = [...settings, ...scripts.map((name) => `scripts/${name}`), ...shown].map((name) => join(root, name));
   for (const entry of readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })) {
     if (entry.isFile() && !/\.(test|test-d|bench)\.ts$/.test(entry.name))
       files.push(join(entry.parentPath, entry.name));

@@ -1,9 +1,9 @@
 // `npm run watch FILE…`: reruns the tests that depend on a file of src or test whenever it is saved. vitest runs src itself;
 // worker threads and commands run dist, so a changed file of src is written there too, with its types stripped, which takes
-// a few milliseconds. Types are not checked and files for browsers are not bundled: `npm test` does both.
+// a few milliseconds. Types are not checked and nothing is bundled: `npm test` does both.
 
 import { spawn } from 'node:child_process';
-import { mkdirSync, readFileSync, watch, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { transformSync } from '@swc/wasm-typescript';
 import { ensureBuilt, ensureInstalled, orExit, root } from './prepare.mjs';
@@ -11,6 +11,7 @@ import { ensureBuilt, ensureInstalled, orExit, root } from './prepare.mjs';
 orExit(() => {
   ensureInstalled();
   ensureBuilt();
+  rmSync(join(root, 'dist', 'command'), { recursive: true, force: true }); // commands then run the modules that change
 });
 
 const isSource = (/** @type {string} */ name) => name.endsWith('.ts') && !/\.(test|test-d|bench|d)\.ts$/.test(name);

@@ -6,6 +6,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { DeviceList } from '../src/device/kinds.js';
 import { addressOf, executable, isolated, launchChromium, serve } from './page.js';
+import { Playground } from './playground/page.js';
 import { byTier, patience } from './tier.js';
 
 /** The files that the build makes for web pages, in headless Chromium. */
@@ -78,7 +79,7 @@ describe.skipIf(!executable)('in Chromium', () => {
     // SwiftShader in a page takes a minute for all cases, and test/conformance.test.ts runs them too.
     const some = device === 'wasm' ? [''] : ['u32', 'control/', 'hits/', 'tiles/', 'streams/'];
     const few = ['u32/from memory, a gang', 'hits/a ring', 'tiles/scan', 'streams/'];
-    const parts = byTier(device === 'wasm' ? [...few, 'cells/', 'memory/', 'bounds/'] : few, some, ['']);
+    const parts = byTier(few, some, ['']);
     const result = (await page.evaluate(selfTest(device, parts))) as {
       info: unknown;
       passed: number;
@@ -88,6 +89,20 @@ describe.skipIf(!executable)('in Chromium', () => {
     expect(result.failures).toEqual([]);
     expect(result.passed).toBeGreaterThan(byTier(14, 40));
     expect(complaints).toEqual([]);
+  });
+
+  test('the playground compiles and runs what is written in it', { timeout: patience(60_000) }, async () => {
+    const files = fileURLToPath(new URL('../dist/web/files/', import.meta.url));
+    const pages = await serve(files, () => isolated);
+    const playground = await Playground.open(browser, `${addressOf(pages)}/playground.html`);
+    await playground.settled();
+    expect(await playground.fault()).toBeUndefined();
+    // Among the numbers up to 100,000 the one with most steps is 77,031, with 350.
+    const { hits } = await playground.run('page wasm');
+    expect(hits).toContainEqual(['77030', '350']);
+    expect(playground.complaints).toEqual([]);
+    await playground.close();
+    pages.close();
   });
 
   // SwiftShader takes four seconds for its kernels, which test/uhash.test.ts runs too.

@@ -409,6 +409,15 @@ describe('the benchmark', () => {
     expect(refused.status).toBe(64);
   });
 
+  test('measures a loop end to end, with the same rows', async () => {
+    const sizes = ['--qubits', '4', '--batch-size', '2', '--batches', '4', '--trials', '5', '--source', 'loop'];
+    const { status, stdout } = await millrace(['bench', 'encode', '--device', 'wasm', ...sizes]);
+    expect(status).toBe(0);
+    for (const row of ['Throughput (vectors/sec)', 'Latency (ms/request), 16 in flight', '1 ÷ throughput (ms/vector)'])
+      expect(stdout).toContain(`| ${row} |`);
+    expect(stdout).toContain('- source: loop');
+  });
+
   test('reports that nothing was gathered if two requests exceed the limit', async () => {
     const large = ['--device', 'wasm', '--qubits', '12', '--batch-size', '130', '--batches', '1', '--trials', '5'];
     const { status, stdout } = await millrace(['bench', 'encode', ...large, '--source', 'plain', '--coalesced']);

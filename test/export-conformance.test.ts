@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -9,7 +9,7 @@ import { DeviceKinds } from '../src/device/kinds.js';
 import { listDevices } from '../src/device/registry.js';
 import type { Kernel } from '../src/kernel/index.js';
 import { buildFake, type Fake } from './cuda/fake.js';
-import { build, compiler, exportTo, run, thisArch } from './export/build.js';
+import { build, compiler, exportTo, ownLeaks, run, thisArch } from './export/build.js';
 import { buildRuntime, describeExported, ExportedDevice, type ExportedKind, removeRuntime } from './export/device.js';
 import { probe, scale } from './export/kernels.js';
 import { isLong, isShort, patience } from './tier.js';
@@ -56,16 +56,14 @@ describe.skipIf(isShort)('a C program on the fake CUDA', { timeout: patience(20 
   afterAll(() => rmSync(own, { recursive: true, force: true }));
   const sanitized = ['-fsanitize=address,undefined', '-fno-sanitize=alignment', '-fno-sanitize-recover=all'];
 
-  test.for(['raw', 'tasks', 'faults'] as const)('%s.c', async (name, ctx) => {
+  test.for(['raw', 'bad', 'tasks', 'faults'] as const)('%s.c', async (name, ctx) => {
     if (missing.cuda) return ctx.skip(missing.cuda);
     const { environment, calls, clearCalls } = fake as Fake;
     for (const [kernel, value] of Object.entries({ probe, scale }))
       exportTo(own, kernel, value as Kernel, { arch: thisArch });
     const program = await build(own, name, { flags: sanitized, faults: name === 'faults' });
-    const suppressions = join(own, 'suppressions');
-    writeFileSync(suppressions, 'leak:libfake-cuda\n'); // it keeps what was destroyed, to find later uses
     clearCalls();
-    const env = { ...process.env, ...environment, LSAN_OPTIONS: `suppressions=${suppressions}:print_suppressions=0` };
+    const env = { ...process.env, ...environment, LSAN_OPTIONS: ownLeaks };
     const { stdout } = await run(program, ['cuda', ...(name === 'faults' ? ['3'] : [])], { env });
     expect(stdout).toMatch(/^ok/);
     // A wait that was made to fail has not waited: then the fake finds work in flight.

@@ -44,7 +44,7 @@ beforeAll(async () => {
 test('kernels without a CUDA program are refused', async () => {
   const { status, stderr } = await millrace(['export', 'words', '--language', 'cu', '--out', join(folder, 'words')]);
   expect(status).toBe(64);
-  expect(stderr).toContain('there is no CUDA program for words');
+  expect(stderr).toContain('words cannot be exported as a CUDA program');
 });
 
 describe.each(pipelines)('the CUDA program, pipeline %s', (pipeline) => {

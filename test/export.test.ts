@@ -10,8 +10,9 @@ import { exportedKernels } from '../src/workload/exported.js';
 import { Plan } from '../src/workload/words/kernel/plan.js';
 import { parseMask } from '../src/workload/words/space/mask.js';
 import { millrace } from './command-line.js';
-import { build, compiler, exportTo, run, thisArch } from './export/build.js';
+import { build, clang, compiler, exportTo, run, thisArch } from './export/build.js';
 import { probe, scale } from './export/kernels.js';
+import { openClShim } from './export/opencl.js';
 import { isShort, patience } from './tier.js';
 
 const minutes = (n: number): number => patience(n * 60_000);
@@ -56,10 +57,44 @@ describe('millrace export', () => {
     await run('make', ['-C', out, 'CC=gcc', 'CFLAGS=-Wall -Wextra -Werror'], { env: environment });
     expect(readFileSync(join(out, 'example.out'), 'utf8')).toMatch(/^cpu: 65536 hits\n {2}index 0 zeros 32/);
     await run('make', ['-C', out, 'install', `PREFIX=${join(folder, 'usr')}`], { env: environment });
-    expect(readFileSync(join(folder, 'usr/lib/pkgconfig/ze_ros.pc'), 'utf8')).toContain(
-      `prefix=${join(folder, 'usr')}`,
-    );
+    await useInstalled(join(folder, 'usr'));
+    const [cmake, prefix] = [join(folder, 'cmake'), join(folder, 'cmake-usr')];
+    if (await isMissing('cmake')) return ctx.skip('no cmake');
+    await run('cmake', ['-S', out, '-B', cmake, '-DCMAKE_BUILD_TYPE=Debug', `-DCMAKE_INSTALL_PREFIX=${prefix}`]);
+    await run('cmake', ['--build', cmake]);
+    await run('ctest', ['--test-dir', cmake, '--output-on-failure'], { env: environment });
+    await run('cmake', ['--install', cmake]);
+    await useInstalled(prefix);
   });
+
+  /** Builds a C++ program against an installed library, as pkg-config says, and runs it. */
+  async function useInstalled(prefix: string): Promise<void> {
+    const file = join(prefix, 'caller.cpp');
+    writeFileSync(
+      file,
+      `#include <ze_ros.h>
+       #include <cstdio>
+       int main() {
+         mr_device *device;
+         const ze_ros_job job = {20};
+         ze_ros_hit hits[8];
+         size_t found;
+         if (mr_open("cpu:1", &device) != MR_OK) return 1;
+         if (ze_ros_search(device, &job, 0, 1000, nullptr, hits, 8, &found) != MR_OK) return 2;
+         std::printf("%zu %u\\n", found, hits[0].zeros);
+         mr_close(device);
+       }`,
+    );
+    const paths = { ...environment, PKG_CONFIG_PATH: join(prefix, 'lib/pkgconfig') };
+    const flags = (await isMissing('pkg-config'))
+      ? [`-I${prefix}/include`, `-L${prefix}/lib`, '-lze_ros', '-lm', '-ldl', '-lpthread']
+      : (await run('pkg-config', ['--cflags', '--libs', '--static', 'ze_ros'], { env: paths })).stdout
+          .trim()
+          .split(/\s+/);
+    await run('g++', ['-std=c++17', '-Wall', '-Wextra', '-Werror', file, '-o', `${file}.out`, ...flags]);
+    const { stdout } = await run(`${file}.out`, { env: { ...environment, LD_LIBRARY_PATH: join(prefix, 'lib') } });
+    expect(stdout).toBe('1 32\n'); // only index 0 has 20 leading zeros and more
+  }
 
   test('refuses with words', async () => {
     const refused = async (...args: string[]): Promise<string> => {
@@ -91,20 +126,23 @@ describe('an exported library', () => {
       '#include "probe.h"\n#include "scale.h"\nint main(void) { return probe_kernel.abi == MR_ABI_VERSION; }\n';
     writeFileSync(join(own, 'caller.c.txt'), text);
     const flags = ['-Wall', '-Wextra', '-Wconversion', '-Werror', '-fsyntax-only', `-I${own}`];
-    for (const [name, ...language] of [
-      ['gcc', '-x', 'c', '-std=c11'],
-      ['g++', '-x', 'c++', '-std=c++17'],
-    ] as const)
-      await run(name, [...flags, ...language, join(own, 'caller.c.txt')]);
+    for (const name of ['gcc', ...(clang ? [] : ['clang'])])
+      for (const language of [
+        ['-x', 'c', '-std=c11'],
+        ['-x', 'c++', '-std=c++17'],
+      ])
+        await run(name, [...flags, ...language, join(own, 'caller.c.txt')]);
     expect(readFileSync(join(own, 'probe.h'), 'utf8')).toContain('float half[2];');
   });
 
   test('runs raw launches, and refuses bad arguments', { timeout: minutes(5) }, async (ctx) => {
     if (isShort) return ctx.skip('it compiles the runtime, as test/words-c.test.ts does: npm run test:all');
     if (compiler) return ctx.skip(compiler);
-    const program = await build(own, 'raw', { optimize: '-O0' });
-    expect((await run(program, ['cpu:2'], { env: environment })).stdout).toBe('ok\n');
-    if (await hasOpenCl()) expect((await run(program, ['opencl'], { env: environment })).stdout).toBe('ok\n');
+    for (const name of ['raw', 'bad']) {
+      const program = await build(own, name, { optimize: '-O0' });
+      expect(await run(program, ['cpu:2'], { env: environment })).toEqual(ok);
+      for (const env of await openClEnvironments()) expect(await run(program, ['opencl'], { env })).toEqual(ok);
+    }
   });
 
   describe.skipIf(isShort)('in the tier all', { timeout: minutes(30) }, () => {
@@ -112,11 +150,19 @@ describe('an exported library', () => {
       'searches, generates and transforms on %s',
       async (device, ctx) => {
         if (compiler) return ctx.skip(compiler);
-        if (device.includes('opencl') && !(await hasOpenCl())) return ctx.skip('no OpenCL');
+        const environments = device.includes('opencl') ? await openClEnvironments() : [environment];
+        if (environments.length === 0) return ctx.skip('no OpenCL');
         const program = await build(own, 'tasks');
-        expect((await run(program, [device], { env: environment })).stdout).toBe('ok\n');
+        for (const env of environments) expect(await run(program, [device], { env })).toEqual(ok);
       },
     );
+
+    test('builds with clang', async (ctx) => {
+      if (clang) return ctx.skip(clang);
+      const program = await build(own, 'raw', { cc: 'clang' });
+      expect(await run(program, ['cpu:2'], { env: environment })).toEqual(ok);
+      expect(await run(await build(own, 'tasks', { cc: 'clang' }), ['cpu:3'], { env: environment })).toEqual(ok);
+    });
 
     const sanitizers = {
       'address,undefined': ['-fsanitize=address,undefined', '-fno-sanitize=alignment', '-fno-sanitize-recover=all'],
@@ -135,20 +181,23 @@ describe('an exported library', () => {
         () => 'no valgrind',
       );
       if (reason) return ctx.skip(reason);
-      const program = await build(own, 'raw');
-      const { stdout } = await run('valgrind', ['-q', '--error-exitcode=9', '--leak-check=full', program, 'cpu:2'], {
-        env: environment,
-      });
-      expect(stdout).toBe('ok\n');
+      const flags = ['-q', '--error-exitcode=9', '--leak-check=full'];
+      for (const name of ['raw', 'bad'])
+        expect((await run('valgrind', [...flags, await build(own, name), 'cpu:2'], { env: environment })).stdout).toBe(
+          'ok\n',
+        );
     });
 
     test('turns each failure of the system into a status and a text', async (ctx) => {
       if (compiler) return ctx.skip(compiler);
       const program = await build(own, 'faults', { flags: sanitizers['address,undefined'], faults: true });
-      for (const device of ['cpu:2', 'cpu:1,cpu:1']) {
-        const { stdout } = await run(program, [device], { env: environment });
+      const attempt = async (device: string, env: NodeJS.ProcessEnv): Promise<void> => {
+        const { stdout, stderr } = await run(program, [device], { env });
+        expect(stderr).toBe('');
         expect(Number(/^ok, \d+ calls, (\d+) failures/.exec(stdout)?.[1])).toBeGreaterThan(20);
-      }
+      };
+      for (const device of ['cpu:2', 'cpu:1,cpu:1']) await attempt(device, environment);
+      for (const env of await openClEnvironments()) await attempt('opencl', env);
     });
   });
 });
@@ -287,16 +336,19 @@ async function runWith(program: string, args: readonly string[], input: string):
   return (await running).stdout;
 }
 
-let openCl: Promise<boolean> | undefined;
-const hasOpenCl = (): Promise<boolean> => {
-  openCl ??= (async () => {
-    const file = join(folder, 'opencl.c');
-    writeFileSync(file, '#include <dlfcn.h>\nint main(void) { return dlopen("libOpenCL.so.1", RTLD_NOW) == 0; }\n');
-    await run('gcc', ['-o', join(folder, 'opencl'), file, '-ldl']);
-    return run(join(folder, 'opencl')).then(
-      () => true,
-      () => false,
-    );
-  })();
-  return openCl;
-};
+const ok = { stdout: 'ok\n', stderr: '' };
+
+const isMissing = (program: string): Promise<boolean> =>
+  run(program, ['--version']).then(
+    () => false,
+    () => true,
+  );
+
+let shim: ReturnType<typeof openClShim> | undefined;
+/** The environments in which programs use OpenCL; none if it is not here. */
+async function openClEnvironments(): Promise<NodeJS.ProcessEnv[]> {
+  shim ??= openClShim(folder);
+  const found = await shim;
+  return 'reason' in found ? [] : (['own', 'gpu'] as const).map((face) => ({ ...environment, ...found(face) }));
+}
+const hasOpenCl = async (): Promise<boolean> => (await openClEnvironments()).length > 0;

@@ -118,9 +118,10 @@ describe('a job', () => {
     const id = idIn(here);
     const shown = (await jobs('show', id.slice(0, 6), '--ranges')).stdout;
     expect(shown).toContain('run planted.mjs');
-    expect(shown).toContain('{"job":{"every":20011}}');
+    expect(shown).toMatch(/^params +every=20011$/m);
     expect(shown).toMatch(/state +open: stopped/);
-    expect(shown).toMatch(/^ {2}7 {2}{"n":7}$/m);
+    expect(shown).toMatch(/^ {2}7 {2}n=7$/m);
+    expect((await jobs('list')).stdout).toMatch(new RegExp(`^${id} .* run planted\\.mjs {2}\\w+ {2}every=20011$`, 'm'));
     expect(await ofNow(important)).toMatchObject({ state: 'interrupted' });
     expect((await jobs('priority', important, '5')).status).toBe(0);
     expect((await listed()).slice(0, 1)).toMatchObject([{ id: important, priority: 5 }]);
@@ -143,7 +144,10 @@ describe('a job', () => {
       expect(ended.exit).toBe(2);
       return idIn(ended);
     };
-    const [id] = [await stopped(20_015), await stopped(20_021)];
+    const [id, other] = [await stopped(20_015), await stopped(20_021)];
+    // Limits are for one run, and are not stored.
+    expect(resume(folder, other, '--runtime', '0.3s', '--max-cpu', '1').status).toBe(4);
+    expect((await jobs('show', other)).stdout).not.toMatch(/--runtime|--max-cpu/);
     const { status, stdout, stderr } = resume(folder, id);
     expect(status).toBe(0);
     expect([...stderr.matchAll(/^job (\w+): millrace run/gm)].map((match) => match[1])).toEqual([id]);

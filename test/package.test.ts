@@ -58,7 +58,16 @@ test('the package holds the build, the documents, the lint rules and no tests, m
   const stray = /\.(test|test-d|bench)\.|^(src|test|scripts)\/|\.source-digest$|\.map$|measurements|^docs\/releases/;
   expect(paths.filter((path) => stray.test(path))).toEqual([]);
   const top = new Set(paths.map((path) => path.split('/')[0]));
-  expect([...top].sort()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'dist', 'docs', 'lint', 'package.json']);
+  expect([...top].sort()).toEqual([
+    'CHANGELOG.md',
+    'LICENSE',
+    'README.md',
+    'SECURITY.md',
+    'dist',
+    'docs',
+    'lint',
+    'package.json',
+  ]);
 });
 
 test('the package can be published as it is', (ctx) => {

@@ -44,7 +44,19 @@ describe('commands of README.md, of the workloads’ READMEs and of the document
   const readmes = readdirSync(join(root, 'src', 'workload'), { recursive: true, encoding: 'utf8' })
     .filter((name) => basename(name) === 'README.md')
     .map((name) => join('src', 'workload', name));
-  const docs = ['benchmarks', 'command', 'engine', 'export', 'ledger', 'network', 'telemetry', 'tuning'];
+  const docs = [
+    'benchmarks',
+    'command',
+    'dashboard',
+    'engine',
+    'export',
+    'fleet',
+    'ledger',
+    'network',
+    'python',
+    'telemetry',
+    'tuning',
+  ];
   const files = ['README.md', ...readmes, ...docs.map((name) => `docs/${name}.md`)];
   const documented = files.flatMap((file) => commandsOf(file, readFileSync(join(root, file), 'utf8')));
   const first = (command: string) => documented.find((one) => one.command === command);

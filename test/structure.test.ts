@@ -7,7 +7,20 @@ import { describe, expect, test } from 'vitest';
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** A folder may import from itself and from folders before it. */
-const order = ['kernel', 'device', 'engine', 'store', 'network', 'console', 'export', 'bench', 'workload', 'cli'];
+const order = [
+  'kernel',
+  'device',
+  'engine',
+  'store',
+  'network',
+  'fleet',
+  'console',
+  'export',
+  'bench',
+  'workload',
+  'web',
+  'cli',
+];
 
 describe('import direction', () => {
   test('finds every form of import', () => {
@@ -56,6 +69,7 @@ describe('folders', () => {
         specifiers(withoutLater(values ? withoutTypes(text) : text))
           .filter((specifier) => specifier.startsWith('.'))
           .map((specifier) => posix.join(posix.dirname(path), specifier).replace(/\.js$/, '.ts'))
+          .map((target) => (paths.has(target) ? target : target.replace(/\.ts$/, '.tsx')))
           .filter((target) => paths.has(target) && target !== path),
       ]),
     );
@@ -258,7 +272,7 @@ const testFiles = () => [...sources(), ...sources('test')].filter(({ path }) => 
 function sources(name = 'src'): { path: string; text: string }[] {
   const folder = resolve(root, name);
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts'))
+    .filter((file) => /\.tsx?$/.test(file))
     .map((file) => ({
       path: relative(folder, resolve(folder, file)).split(sep).join('/'),
       text: readFileSync(resolve(folder, file), 'utf8'),

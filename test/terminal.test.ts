@@ -37,19 +37,19 @@ const start = (args: readonly string[] = [], options: TerminalOptions = running)
 
 /** Resolves when the status has been drawn again. */
 async function nextPicture(terminal: Terminal): Promise<void> {
-  const pictures = () => terminal.text.split('progress').length;
+  const pictures = () => terminal.text.split('indices').length; // the last line that changes
   for (const before = pictures(); pictures() <= before; ) await new Promise((next) => setTimeout(next, 10));
 }
 
 describe.concurrent('the status screen', () => {
-  const labels = ['job', 'status', 'started', 'estimated', 'speed', 'total', 'hits', 'progress'];
+  const labels = ['job', 'status', 'started', 'estimated', 'speed', 'total', 'hits', 'progress', 'indices'];
 
   it('has its lines in order, below the hits, fits 40 columns, and is removed at the end', async () => {
     const terminal = start(['--max-cpu', '20'], { ...running, rows: 40 });
     const screen = await terminal.until(/^ +(\d+) +\1$[\s\S]*^job .*[\s\S]*^hits +[1-9][\s\S]*^\[s\]tatus/m);
     expect(screen.flatMap((line) => /^([a-z]+) {2,}/.exec(line)?.[1] ?? [])).toEqual(labels);
     expect(screen.join('\n')).toMatch(/^speed +wasm +[\d.]+ [kM]?\/s +[\d.]+ m?s +\d+ × [\d.]+ [kM]? .*fed [\d.]+ %/m);
-    expect(screen.join('\n')).toMatch(/^total .* 10 s (n\/a|[\d.]+ [kM]?) {2}60 s n\/a {2}15 min n\/a$/m);
+    expect(screen.join('\n')).toMatch(/^total +[\d.]+ [kM]?\/s( {2}10 s [\d.]+ [kM]? {2}max [\d.]+ [kM]?)?$/m);
     expect(screen).toContain('[s]tatus [p]ause [r]esume [q]uit');
     await terminal.resize(40, 40);
     expectNarrow(await secondPicture(terminal));
@@ -71,7 +71,7 @@ describe.concurrent('the status screen', () => {
     const status = screen.slice(screen.findIndex((line) => line.startsWith('job ')));
     expect(Math.max(...status.map((line) => line.length))).toBeLessThan(40);
     for (const label of labels) expect(text.match(new RegExp(`^${label} `, 'gm')), label).toHaveLength(1);
-    for (const word of ['wasm', 'fed', '15 min n/a', '1,099,511,627,776']) expect(text).toContain(word);
+    for (const word of ['wasm', 'fed', 'streams', '1,099,511,627,776']) expect(text).toContain(word);
   }
 
   /** The screen after two redraws of the status. */
@@ -80,6 +80,26 @@ describe.concurrent('the status screen', () => {
     await nextPicture(terminal);
     return terminal.until(/^job [\s\S]*^(keys: s p r q|\[s\]tatus \[p\]ause \[r\]esume \[q\]uit)$/m);
   }
+
+  it.skipIf(isShort)('stays while hits are printed above it', async () => {
+    writeFileSync(join(folder, 'many.mjs'), zerosFile(12));
+    const command = RUN.map((word) => (word === 'job.mjs' ? 'many.mjs' : word));
+    const terminal = startInTerminal([...command, '--max-cpu', '20'], { ...running, rows: 40, cwd: folder });
+    await terminal.until(/^hits +[1-9][\s\S]*^\[s\]tatus/m);
+    const before = terminal.text.length;
+    let missing = 0;
+    const isShown = (): boolean => /^job [\s\S]*^\[s\]tatus/m.test(terminal.screen.slice(-15).join('\n'));
+    for (let sample = 0; sample < 60; sample++) {
+      await new Promise((next) => setTimeout(next, 50));
+      // A long write is read in two parts; the second comes at once.
+      if (!isShown()) await new Promise((next) => setTimeout(next, 10));
+      if (!isShown()) missing++;
+    }
+    expect(terminal.text.slice(before).match(/^ +\d+ +\d+\r?$/gm)?.length).toBeGreaterThan(20);
+    expect(missing).toBeLessThanOrEqual(1);
+    terminal.press('q');
+    await terminal.ended;
+  });
 
   const without: readonly [how: string, args: readonly string[], options: TerminalOptions][] = [
     ['--json', ['--json'], running],

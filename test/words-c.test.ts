@@ -1,6 +1,6 @@
 import { type ExecFileOptions, execFile, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,7 +14,8 @@ import { type Mask, parseMask } from '../src/workload/words/space/mask.js';
 import { PlainWords } from '../src/workload/words/space/plain.js';
 import { parseRequest, type WordRequest } from '../src/workload/words/space/request.js';
 import { buildFake, type Fake } from './cuda/fake.js';
-import { compiler, thisArch } from './export/build.js';
+import { clang, compiler, ownLeaks, thisArch } from './export/build.js';
+import { openClShim } from './export/opencl.js';
 import { byTier, isShort } from './tier.js';
 import { right } from './words/goldens.js';
 
@@ -28,10 +29,12 @@ describe('the C library', () => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-words-c-'));
   const request = { kernel: exportedWords(), name: 'words', targets: exportTargets };
   let fake: Fake | { readonly reason: string };
+  let shim: Awaited<ReturnType<typeof openClShim>>;
   beforeAll(async () => {
     writeFiles(folder, exportC(request, { arch: thisArch }));
     if (!compiler) await compile('plain', byTier(['-O0'], ['-O1']));
     fake = isShort ? { reason: 'a short run' } : await buildFake();
+    shim = isShort || compiler ? { reason: 'a short run' } : await openClShim(folder);
   });
   afterAll(async () => {
     rmSync(folder, { recursive: true });
@@ -43,44 +46,43 @@ describe('the C library', () => {
     return readdirSync(at).map((name) => join(at, name));
   };
   /** Compiles the library once for all programs. */
-  async function compile(kind: string, flags: readonly string[]): Promise<void> {
+  async function compile(kind: string, flags: readonly string[], cc = 'gcc'): Promise<void> {
     mkdirSync(join(folder, kind));
     const sources = readdirSync(folder).filter((name) => name.endsWith('.c') && name !== 'example.c');
     for (const name of sources) {
       const own = /^(millrace_runtime|wordlist_generator)\.c$/.test(name) ? STRICT : KERNEL_FLAGS;
       const out = join(folder, kind, `${name}.o`);
-      await run('gcc', [...own, ...flags, '-g', `-I${folder}`, '-c', '-o', out, join(folder, name)]);
+      await run(cc, [...own, ...flags, '-g', `-I${folder}`, '-c', '-o', out, join(folder, name)]);
     }
   }
   async function link(name: string, kind = 'plain', flags: readonly string[] = []): Promise<string> {
     const out = join(folder, `${name}.${kind}`);
     const common = ['-std=c11', '-Wall', '-Wextra', '-Werror', '-O1', '-g', ...flags, `-I${folder}`];
-    const sizes = [`-DROUNDS=${byTier(20, 300)}`, `-DMANY=${byTier(200_000, 8_000_000)}`, `-DTURNS=${byTier(2, 20)}`];
+    const many = kind === 'small' ? 200_000 : byTier(200_000, 8_000_000);
+    const sizes = [`-DROUNDS=${byTier(20, 300)}`, `-DMANY=${many}`, `-DTURNS=${byTier(2, 20)}`];
     const source = join(here, `${name}.c`);
     await run('gcc', [...common, ...sizes, '-o', out, source, ...objects(kind), '-lm', '-ldl', '-lpthread']);
     return out;
   }
 
   /** The environment of a device, or why it is not here. */
-  async function environmentOf(device: string): Promise<ExecFileOptions['env'] | { readonly reason: string }> {
-    const common = { ...process.env, MILLRACE_DEVICE: device, MILLRACE_EXPORT_CACHE: join(folder, 'cache') };
+  function environmentOf(device: string): ExecFileOptions['env'] | { readonly reason: string } {
+    const [name = '', face] = device.split(' as ');
+    const common = { ...process.env, MILLRACE_DEVICE: name, MILLRACE_EXPORT_CACHE: join(folder, 'cache') };
     if (device.startsWith('cuda')) return 'reason' in fake ? fake : { ...common, ...fake.environment };
     if (!device.startsWith('opencl')) return common;
-    const { status } = spawnSync(await link('caller'), { env: common });
-    return status === 0 ? common : { reason: 'no OpenCL' };
+    return 'reason' in shim ? shim : { ...common, ...shim(face === 'gpu' ? 'gpu' : 'own') };
   }
 
-  const devices = byTier(['cpu:2'], ['cpu:2', 'opencl', 'cuda']);
+  const devices = byTier(['cpu:2'], ['cpu:2', 'opencl', 'opencl as gpu', 'cuda']);
   const programs = byTier(['words', 'errors'], ['words', 'errors', 'device', 'several', 'threads', 'caller']);
   test.for(devices.flatMap((device) => programs.map((name) => [name, device] as const)))(
     '%s.c passes on %s',
     async ([name, device], ctx) => {
       if (compiler) return ctx.skip(compiler);
-      if (device === 'cuda' && /several|threads/.test(name))
-        return ctx.skip('many threads at a time end streams that the fake CUDA still works on');
-      const env = await environmentOf(device);
+      const env = environmentOf(device);
       if (env && 'reason' in env) return ctx.skip(String(env.reason));
-      expect((await run(await link(name), { env })).stdout).toBe('ok\n');
+      expect(await run(await link(name), { env })).toEqual({ stdout: 'ok\n', stderr: '' });
       if (device === 'cuda' && 'calls' in fake)
         expect(fake.calls().filter((call) => call.name === 'MISUSE')).toEqual([]);
     },
@@ -88,20 +90,28 @@ describe('the C library', () => {
 
   test.skipIf(isShort)('several kinds of devices share a batch', async (ctx) => {
     if (compiler) return ctx.skip(compiler);
-    const env = await environmentOf('cpu:1,cpu:2');
+    const env = environmentOf('cpu:1,cpu:2');
     expect((await run(await link('several'), { env: env as NodeJS.ProcessEnv })).stdout).toBe('ok\n');
   });
 
   test.skipIf(isShort)('uses a caller’s context and stream', async (ctx) => {
     if (compiler) return ctx.skip(compiler);
-    const env = await environmentOf('cuda');
+    const env = environmentOf('cuda');
     if (env && 'reason' in env) return ctx.skip(String(env.reason));
+    if ('calls' in fake) fake.clearCalls();
     expect((await run(await link('stream'), { env })).stdout).toBe('ok\n');
+    const calls = 'calls' in fake ? fake.calls() : [];
+    const count = (name: string): number => calls.filter((call) => call.name === name).length;
+    expect(calls.filter((call) => call.name === 'MISUSE')).toEqual([]);
+    // 200 batches in turns allocate and open nothing.
+    expect(count('cuLaunchKernel')).toBeGreaterThan(200);
+    expect(count('cuMemAllocAsync') + count('cuMemAlloc')).toBeLessThan(20);
+    expect([count('cuStreamCreate'), count('cuMemHostAlloc')].every((number) => number < 20)).toBe(true);
   });
 
   test.skipIf(isShort).for(devices)('writes the recorded words on %s', async (device, ctx) => {
     if (compiler) return ctx.skip(compiler);
-    const env = await environmentOf(device);
+    const env = environmentOf(device);
     if (env && 'reason' in env) return ctx.skip(String(env.reason));
     const cases = recorded();
     expect(cases.length).toBeGreaterThan(50);
@@ -137,19 +147,72 @@ describe('the C library', () => {
       () => false,
     );
     if (!built) return ctx.skip('the compiler has no sanitizers');
-    const env = { ...process.env, MILLRACE_DEVICE: 'cpu:2' };
-    for (const name of ['errors', 'device', 'several', 'threads'])
-      expect((await run(await link(name, kind, flags), { env })).stdout).toBe('ok\n');
+    // The fake CUDA has a thread for each stream.
+    for (const device of kind === 'thread' ? ['cpu:2', 'cuda'] : ['cpu:2']) {
+      const env = environmentOf(device);
+      if (env && 'reason' in env) continue;
+      for (const name of ['errors', 'device', 'several', 'threads'])
+        expect((await run(await link(name, kind, flags), { env })).stdout).toBe('ok\n');
+    }
+  });
+
+  test.skipIf(isShort)('joins the parts of batches that take many launches', async (ctx) => {
+    if (compiler) return ctx.skip(compiler);
+    const sizes = {
+      MAX_LAUNCH_BYTES: 65536,
+      DIRECT_BYTES: 20000,
+      STAGED_BYTES: 7000,
+      COPY_BYTES: 500,
+      CPU_BYTES: 30000,
+    };
+    const small = Object.entries(sizes).map(([name, bytes]) => `-D${name}=${bytes}`);
+    await compile('small', ['-O1', ...small]);
+    for (const device of ['cpu:2', 'cuda']) {
+      const env = environmentOf(device);
+      if (env && 'reason' in env) continue;
+      for (const name of ['words', 'device', 'several'])
+        expect((await run(await link(name, 'small'), { env })).stdout).toBe('ok\n');
+    }
+  });
+
+  test.skipIf(isShort)('turns each failure of the system into a code and a text', async (ctx) => {
+    if (compiler) return ctx.skip(compiler);
+    const hook = join(folder, 'fault.h');
+    writeFileSync(hook, 'int fault(const char *what);\n#define MR_FAULT(what) fault(what)\n');
+    const flags = ['-fsanitize=address,undefined', '-fno-sanitize=alignment', '-fno-sanitize-recover=all'];
+    const built = await compile('faults', ['-O1', ...flags, '-include', hook]).then(
+      () => true,
+      () => false,
+    );
+    if (!built) return ctx.skip('the compiler has no sanitizers');
+    for (const device of ['cpu:2', 'cpu:1,cpu:2', 'opencl', 'opencl as gpu', 'cuda']) {
+      const env = environmentOf(device);
+      if (env && 'reason' in env) continue;
+      const { stdout, stderr } = await run(await link('faults', 'faults', flags), {
+        env: { ...env, LSAN_OPTIONS: ownLeaks },
+      });
+      expect(stderr).toBe('');
+      expect(Number(/^ok, \d+ calls, (\d+) failures/.exec(stdout)?.[1])).toBeGreaterThan(100);
+    }
   });
 
   test.skipIf(isShort)('has a header for C99 and C++17, with and without the CUDA toolkit', async (ctx) => {
     if (compiler) return ctx.skip(compiler);
     const flags = ['-Wall', '-Wextra', '-Werror', '-fsyntax-only', `-I${folder}`];
     const toolkit = '/usr/local/cuda/include';
-    for (const include of [[], [`-I${toolkit}`]]) {
-      await run('gcc', ['-std=c99', ...flags, ...include, join(here, 'caller.c')]);
-      await run('g++', ['-std=c++17', '-x', 'c++', ...flags, ...include, join(here, 'caller.c')]);
-    }
+    for (const cc of ['gcc', ...(clang ? [] : ['clang'])])
+      for (const include of [[], [`-I${toolkit}`]])
+        for (const language of [['-std=c99'], ['-std=c11'], ['-std=c++17', '-x', 'c++']])
+          await run(cc, [...language, ...flags, ...include, join(here, 'caller.c')]);
+  });
+
+  test.skipIf(isShort)('builds with clang', async (ctx) => {
+    if (clang) return ctx.skip(clang);
+    await compile('clang', ['-O1'], 'clang');
+    for (const name of ['words', 'errors'])
+      expect((await run(await link(name, 'clang'), { env: environmentOf('cpu:2') as NodeJS.ProcessEnv })).stdout).toBe(
+        'ok\n',
+      );
   });
 
   test('declares the whole interface', () => {

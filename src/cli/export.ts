@@ -50,6 +50,7 @@ export function exportCommand(): Command {
     ['millrace export kernel.ts --out search --targets cpu,cuda'],
     ['millrace export block --language cu --out miner', 'a CUDA program for `nvcc -O3 -arch=native`'],
     ['millrace export encode --param qubits=10 --out encoder'],
+    ['millrace export kernel.ts --language python --out search', 'then pip install ./search'],
   );
 }
 
@@ -57,6 +58,7 @@ export function exportCommand(): Command {
 const languages: Readonly<Record<string, () => Promise<Exporter>>> = {
   c: async () => (await import('../export/c.js')).exportC,
   cu: async () => (await import('../export/cu/cu.js')).exportCu,
+  python: async () => (await import('../export/python/python.js')).exportPython,
 };
 type Exporter = (request: ExportRequest) => readonly ExportedFile[];
 

@@ -1,7 +1,21 @@
 #!/usr/bin/env node
-import { processHost } from '../console/command/host.js';
-import { endOnClosedPipe } from '../console/output/output.js';
-import { runCommand } from './run-command.js';
+import { existsSync } from 'node:fs';
+import { expectedGpu, isBundled } from './start/early-start.js';
 
-endOnClosedPipe();
-await runCommand(processHost);
+type Start = typeof import('../device/cuda/runtime/start.js');
+type Command = typeof import('./run-command.js');
+
+const args = process.argv.slice(2);
+// The build joins the modules of some commands (scripts/bundle.mjs). Coverage is counted by module.
+const bundle = new URL('../command/', import.meta.url);
+const fromBundle = isBundled(args) && process.env.NODE_V8_COVERAGE === undefined && existsSync(bundle);
+const load = <T>(module: string, bundled: string): Promise<T> =>
+  import((fromBundle ? new URL(bundled, bundle) : new URL(module, import.meta.url)).href);
+
+// Before anything else is loaded: opening a GPU takes longer than all the rest of a start.
+const gpu = expectedGpu(args, process.env);
+const start = gpu === undefined ? undefined : await load<Start>('../device/cuda/runtime/start.js', 'start.js');
+if (gpu !== undefined) start?.startEarly(gpu);
+const { runProcess } = await load<Command>('./run-command.js', 'command.js');
+await runProcess();
+await start?.closeEarly();

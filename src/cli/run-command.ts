@@ -1,12 +1,19 @@
 import { CommanderError } from 'commander';
 import { commandLoader, everyCommand } from '../console/command/conventions.js';
 import { Exit, exitOf } from '../console/command/exit.js';
-import { type Host, withHost } from '../console/command/host.js';
+import { type Host, processHost, withHost } from '../console/command/host.js';
+import { dashboardLoader } from '../console/live/dashboard-loader.js';
 import { options } from '../console/options/options.js';
-import { openOutput, reportError } from '../console/output/output.js';
+import { endOnClosedPipe, openOutput, reportError } from '../console/output/output.js';
 import { registerSecretsOf } from '../console/output/redact.js';
 import { routeBench } from './bench/route.js';
 import { program } from './program.js';
+
+/** Runs the command line of this process. */
+export async function runProcess(): Promise<void> {
+  endOnClosedPipe();
+  await runCommand(processHost);
+}
 
 /**
  * Runs one command line and sets the host's exit status. Actions report their own errors; a rejection by commander is a
@@ -14,6 +21,7 @@ import { program } from './program.js';
  */
 export function runCommand(host: Host): Promise<void> {
   commandLoader.loadAll = program;
+  dashboardLoader.start = async (...given) => (await import('../web/live/start.js')).startCommandDashboard(...given);
   return withHost(host, () => parse(host));
 }
 

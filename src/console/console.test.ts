@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventsIn } from '../../test/events.js';
+import { VirtualScreen } from '../../test/terminal/screen.js';
 import type { Device } from '../device/device.js';
 import { MillraceError } from '../kernel/error.js';
 import { action } from './command/action.js';
@@ -50,6 +51,11 @@ describe('numbers for people', () => {
   it('counts, bytes, shares, plurals', () => {
     expect(count(2083236893)).toBe('2,083,236,893');
     expect(count(1n << 64n)).toBe('18,446,744,073,709,551,616');
+    const english = new Intl.NumberFormat('en-US');
+    for (const value of [0, 7, 42, 999, 1000, 12_345, 123_456, 1_234_567, 1e21, 2.5, 0.4]) {
+      expect(count(value)).toBe(english.format(Math.round(value)));
+      expect(count(-Math.ceil(value))).toBe(english.format(-BigInt(Math.ceil(value))));
+    }
     expect(bytes(512)).toBe('512 B');
     expect(bytes(16_768_000_000)).toBe('15.6 GiB');
     expect(percent(0.0123)).toBe('1.23 %');
@@ -240,6 +246,25 @@ describe('a screen', () => {
     live.clear();
     live.clear();
     expect(text.slice(1)).toEqual(['\u001b[3A\r\u001b[J']);
+  });
+
+  it('stays on the screen while text is written above it', async () => {
+    const screen = new VirtualScreen(40, 100);
+    const write = (part: string) => screen.write(part.replaceAll('\n', '\r\n')); // as a terminal does
+    const stream = { isTTY: true, columns: 40, rows: 24, write };
+    const live = openLiveLines(stream);
+    live.show(['status', 'help']);
+    const hits = Array.from({ length: 200 }, (_, at) => `hit ${at}`);
+    for (const hit of hits) {
+      live.writeAbove(`${hit}\n`, stream);
+      expect(screen.lines.slice(-3)).toEqual(['status', 'help', '']);
+      if (hit.endsWith('50')) await new Promise((next) => setTimeout(next, 60)); // between two writes
+    }
+    live.show(['other']);
+    expect(screen.lines).toEqual([...hits, 'other', '']);
+    live.writeAbove('last\n', stream);
+    live.clear();
+    expect(screen.lines).toEqual([...hits, 'last', '']);
   });
 
   it('is cut by visible width, with colours closed', () => {

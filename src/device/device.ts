@@ -60,6 +60,10 @@ export interface DeviceInfo {
     readonly nearBytes?: number;
     /** The most buffers that a kernel can have, if that number is small (WebGPU). */
     readonly buffers?: number;
+    /** The most milliseconds that a chunk should take. Absent: a second. */
+    readonly chunkMs?: number;
+    /** The same for a chunk of an interactive job. Absent: 10. */
+    readonly interactiveMs?: number;
   };
   /** Versions of the compiler, the driver and so on, for reports and cache keys. */
   readonly versions: Readonly<Record<string, string>>;
@@ -72,6 +76,11 @@ export interface HostMemory {
   readonly bytes: Uint8Array;
   /** True if page-locked: transfers then run at bus speed and concurrently with other work. */
   readonly locked: boolean;
+  /**
+   * The same bytes as a buffer, if the device's kernels can access them (`native`). What a launch stores there is in `bytes`
+   * when its completion resolves. `free` of the memory frees it.
+   */
+  readonly buffer?: DeviceBuffer;
   /** Call after the last transfer that uses the memory. `bytes` and other views may be empty afterwards. */
   free(): void;
 }

@@ -6,6 +6,8 @@ export const optionalPackages = {
   webgpu: 'webgpu',
   wabt: 'wasm',
   libsql: 'the ledger',
+  '@nats-io/transport-node': 'fleets',
+  '@nats-io/jetstream': 'fleets',
 } as const;
 
 export type OptionalPackage = keyof typeof optionalPackages;

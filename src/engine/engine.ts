@@ -9,6 +9,7 @@ import { leaseProgram } from './flow/programs.js';
 import type { Job } from './job.js';
 import { Run } from './run/run.js';
 import { type ChunkRecord, Recorder } from './telemetry/record.js';
+import type { WorkCoverage } from './work/bins.js';
 
 export interface EngineOptions {
   /** Streams per device. Chunk k goes to stream k mod streams. Default 2. */
@@ -132,6 +133,12 @@ export class Engine {
       ...pipeline.health.counts,
       fault: pipeline.health.fault,
     }));
+  }
+
+  /** Where the indices of the running job are. Undefined if there is none, or several. */
+  get coverage(): WorkCoverage | undefined {
+    const [run, ...others] = this.#runs;
+    return others.length === 0 ? run?.coverage : undefined;
   }
 
   /** The latest chunk records, oldest first. */

@@ -50,6 +50,7 @@ export {
 } from './tune/tune.js';
 export { saveTuning, setTuningStore, settingFor, type TuningStore, tunedFlow, tuningFor } from './tune/tuning-store.js';
 export type { Check, CheckModule, Verify, VerifyResult } from './verify/verify.js';
+export type { WorkCoverage } from './work/bins.js';
 export { Intervals } from './work/intervals.js';
 export { type ChunkSource, MemorySource } from './work/source.js';
 export { between, endOf, launchBase, type Piece, type Range, rangeOf } from './work/space.js';

@@ -8,7 +8,7 @@ import { headerText } from './c/header.js';
 import { kernelFiles } from './c/kernel-files.js';
 import { projectFiles } from './c/project.js';
 import { runtimeHeader, runtimeSource } from './c/runtime.js';
-import { signatureOf } from './c/signature.js';
+import { type Signature, signatureOf } from './c/signature.js';
 import { kernelHeader, sourceText } from './c/source.js';
 import { type VariantOptions, variantsOf } from './c/variants.js';
 import type { ExportedFile, ExportRequest } from './request.js';
@@ -16,9 +16,21 @@ import type { ExportedFile, ExportRequest } from './request.js';
 /** The package's licence, in a clone and in an installation. */
 const LICENSE = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'LICENSE');
 
-/** Exports a kernel as a C library with its build files. */
-export function exportC(request: ExportRequest, options?: VariantOptions): ExportedFile[] {
-  const { kernel, targets, name } = request;
+/** The generated C of one kernel: tables, functions, and its text for each target. */
+export interface KernelSources {
+  readonly signature: Signature;
+  readonly files: readonly ExportedFile[];
+  /** Names of the C files among them. */
+  readonly sources: readonly string[];
+  /** The lines that all files begin with. */
+  readonly head: readonly string[];
+  readonly version: string;
+  readonly abi: number;
+  readonly digest: string;
+}
+
+export function kernelSources(request: ExportRequest, options?: VariantOptions): KernelSources {
+  const { kernel, name } = request;
   const signature = signatureOf(request);
   const variants = variantsOf(request, options);
   const abi = abiVersion();
@@ -26,28 +38,57 @@ export function exportC(request: ExportRequest, options?: VariantOptions): Expor
   const hash = createHash('sha256').update(JSON.stringify([signature, version, abi]));
   for (const { id, text } of variants) hash.update(`${id}\n${text}`);
   const digest = hash.digest('hex');
-  const lines = [
+  const head = [
     `${name}: the kernel ${signature.kernel}, written by Millrace ${version} (millrace export ${kernel.source}).`,
     `ABI version ${abi}, kernel digest ${digest}.`,
     'SPDX-License-Identifier: Apache-2.0',
   ];
-  const head = `/* ${lines.join('\n   ')} */`;
-  const files = kernelFiles(signature, variants, head);
+  const comment = blockComment(head);
+  const made = kernelFiles(signature, variants, comment);
+  const files = [
+    { path: `${name}.h`, text: headerText(signature, comment) },
+    { path: `${name}.c`, text: sourceText(signature, made, { digest, head: comment, spec: kernel }) },
+    { path: `${name}_kernel.h`, text: kernelHeader(signature, made, comment) },
+    ...made.files,
+  ];
+  const sources = [`${name}.c`, ...made.files.map(({ path }) => path)];
+  return { signature, files, sources, head, version, abi, digest };
+}
+
+/** The runtime that all exported kernels share. */
+export const runtimeFiles = (head: readonly string[]): ExportedFile[] => [
+  { path: 'millrace_runtime.h', text: `${blockComment(head)}\n${runtimeHeader()}` },
+  { path: 'millrace_runtime.c', text: `${blockComment(head)}\n${runtimeSource()}` },
+];
+
+export const licenseFile = (): ExportedFile => ({ path: 'LICENSE', text: readFileSync(LICENSE, 'utf8') });
+
+export const blockComment = (lines: readonly string[]): string => `/* ${lines.join('\n   ')} */`;
+
+/** Exports a kernel as a C library with its build files. */
+export function exportC(request: ExportRequest, options?: VariantOptions): ExportedFile[] {
+  const { kernel, targets, name } = request;
+  const { signature, files, sources, head, version, abi, digest } = kernelSources(request, options);
+  const comment = blockComment(head);
   const own = kernel.interface?.(name, version) ?? [];
-  const sources = [`${name}.c`, ...files.files.map(({ path }) => path), ...namesOf(own, '.c')];
   const command = `millrace export ${kernel.source} --targets ${targets.join(',')}`;
-  const project = { signature, sources, headers: namesOf(own, '.h'), version, abi, digest, command, targets };
+  const project = {
+    signature,
+    sources: [...sources, ...namesOf(own, '.c')],
+    headers: namesOf(own, '.h'),
+    version,
+    abi,
+    digest,
+    command,
+    targets,
+  };
   return [
-    { path: `${name}.h`, text: headerText(signature, head) },
-    { path: `${name}.c`, text: sourceText(signature, files, { digest, head, spec: kernel }) },
-    { path: `${name}_kernel.h`, text: kernelHeader(signature, files, head) },
-    ...files.files,
-    ...own.map(({ path, text }) => ({ path, text: `${head}\n${text}` })),
-    { path: 'millrace_runtime.h', text: `${head}\n${runtimeHeader()}` },
-    { path: 'millrace_runtime.c', text: `${head}\n${runtimeSource()}` },
-    { path: 'example.c', text: exampleText(signature, kernel, head).replaceAll('NAME', name) },
-    ...projectFiles(project, (begin) => lines.map((line) => `${begin} ${line}`).join('\n')),
-    { path: 'LICENSE', text: readFileSync(LICENSE, 'utf8') },
+    ...files,
+    ...own.map(({ path, text }) => ({ path, text: `${comment}\n${text}` })),
+    ...runtimeFiles(head),
+    { path: 'example.c', text: exampleText(signature, kernel, comment).replaceAll('NAME', name) },
+    ...projectFiles(project, (begin) => head.map((line) => `${begin} ${line}`).join('\n')),
+    licenseFile(),
   ];
 }
 

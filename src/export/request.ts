@@ -20,10 +20,12 @@ export interface ExportKernel {
   readonly indexField?: string;
   /** Bytes of a buffer's row for each index, where they are always the same. Others are arguments. */
   readonly rowBytes?: Readonly<Record<string, number>>;
-  /** The kernel of the CUDA program. Absent if there is no program for this kernel. */
+  /** The kernel of the CUDA program that `--language cu` writes. Undefined if it cannot write one. */
   readonly program?: Kernel;
   /** Hand-written C files that are built into the library; their headers are installed. `name` is the prefix of functions. */
   readonly interface?: (name: string, version: string) => readonly ExportedFile[];
+  /** The kernels and hand-written files of a Python package, if it is more than a module of this kernel. */
+  readonly engine?: ExportEngine;
   /** A search for the example program; by default over the first indices with zeros for the job. */
   readonly example?: { readonly job: FieldValues; readonly start: bigint; readonly count: bigint };
 }
@@ -36,6 +38,17 @@ export interface ExportVariant {
   readonly items?: number;
   /** Bytes of output that one item makes, if that is not a row. The kernel's position then comes from its chunk values. */
   readonly itemBytes?: number;
+}
+
+/** A Python package over several kernels. */
+export interface ExportEngine {
+  readonly summary: string;
+  /** The kernels; their names are suffixes of the package's. */
+  readonly kernels: readonly (Pick<ExportKernel, 'cpu' | 'gpu'> & { readonly name: string })[];
+  /** Hand-written C files of the library. */
+  readonly sources: (name: string) => readonly ExportedFile[];
+  /** The Python files of the package's folder. */
+  readonly files: (name: string) => readonly ExportedFile[];
 }
 
 export interface ExportRequest {

@@ -20,13 +20,16 @@ export interface FieldReader {
 }
 
 /** `what` names the message: "mining.notify", "the block template". */
-export function fieldReader(what: string): FieldReader {
+export function fieldReader(
+  what: string,
+  advice = 'the server does not follow the protocol; use another one',
+): FieldReader {
   const wrong = (field: string, why: string): never => {
     throw new MillraceError({
       code: 'input-format',
       message: `${what}: ${field} ${why}`,
       asked: `to read ${what}`,
-      advice: 'the server does not follow the protocol; use another one',
+      advice,
     });
   };
   const text: FieldReader['text'] = (value, field, maxLength) => {

@@ -4,7 +4,14 @@ export { LedgerSource, partOf, type WorkLog, type WorkLogPart } from './client/w
 export { decode } from './encoding.js';
 export { type Identity, programText } from './identity.js';
 export type { ExportedJob } from './thread/exchange.js';
-export { FINAL_STATES, type JobCall, type JobRecord, type JobRequest, type JobState } from './thread/jobs.js';
+export {
+  FINAL_STATES,
+  type HitField,
+  type JobCall,
+  type JobRecord,
+  type JobRequest,
+  type JobState,
+} from './thread/jobs.js';
 export type { JobSummary } from './thread/ledger.js';
-export type { JobProgress as StoredProgress, StoredHit } from './thread/progress.js';
+export type { HitPage, HitQuery, JobProgress as StoredProgress, StoredHit } from './thread/progress.js';
 export type { StoredTuning, TuningKey, TuningResult } from './thread/tuning.js';

@@ -5,6 +5,7 @@ import { headerScan, midstateScan } from './block/kernel/kernel.js';
 import { headerPrefix, targetFromBits } from './block/kernel/reference.js';
 import { jobValues } from './block/kernel/scan.js';
 import { exportedEncode } from './encode/kernel/exported.js';
+import { encodeEngine } from './encode/library/engine.js';
 import { exportedWords } from './words/library/exported.js';
 
 /** `--param name=value` of `millrace export`. */
@@ -35,7 +36,7 @@ export const exportedKernels: Readonly<Record<string, (params: ExportParams) => 
   },
   encode: (params) => {
     checkParams('encode', params, ['encoding', 'qubits', 'precision', 'order']);
-    return exportedEncode(params);
+    return { ...exportedEncode(params), ...(params.size === 0 && { engine: encodeEngine() }) };
   },
 };
 

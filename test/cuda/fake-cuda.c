@@ -147,7 +147,8 @@ typedef struct Op {
   struct Op *next;
 } Op;
 typedef struct Context { int uses; unsigned flags; volatile CUresult sticky; } Context;
-typedef struct Stream { pthread_t thread; Context *context; Op *head, *tail, *running; int ended; struct Stream *next; } Stream;
+/** `more`: it has work, or ends. A condition of its own, so that work of one stream does not wake the threads of all. */
+typedef struct Stream { pthread_t thread; pthread_cond_t more; Context *context; Op *head, *tail, *running; int ended; struct Stream *next; } Stream;
 static Stream *streams;
 
 static Context contexts[8];
@@ -253,7 +254,7 @@ static void *work(void *given) {
   Stream *s = given;
   pthread_mutex_lock(&lock);
   for (;;) {
-    while (!s->head && !s->ended) pthread_cond_wait(&changed, &lock);
+    while (!s->head && !s->ended) pthread_cond_wait(&s->more, &lock);
     Op *op = s->head;
     if (!op) break;
     s->running = op;
@@ -294,7 +295,7 @@ static CUresult send(Stream *s, Op op) {
   own->next = NULL;
   if (s->tail) s->tail->next = own; else s->head = own;
   s->tail = own;
-  pthread_cond_broadcast(&changed);
+  pthread_cond_signal(&s->more);
   return OK;
 }
 
@@ -303,7 +304,10 @@ static CUresult enter(const char *call) {
   pthread_mutex_lock(&lock);
   ++*setting("calls");
   if (!current) { misuse("%s on a thread without a context", call); return INVALID_CONTEXT; }
-  if (due("lost_at")) current->sticky = *setting("lost_code");
+  if (due("lost_at")) {
+    current->sticky = *setting("lost_code");
+    pthread_cond_broadcast(&changed);
+  }
   return current->sticky;
 }
 static CUresult leave(CUresult code) {
@@ -446,14 +450,6 @@ CUresult cuCtxPopCurrent_v2(Address *context) {
   current = below[--depth];
   return OK;
 }
-CUresult cuCtxSynchronize(void) {
-  CUresult code = enter("cuCtxSynchronize");
-  for (Stream *s = streams; s;) {
-    if (s->head || s->running) { pthread_cond_wait(&changed, &lock); s = streams; }
-    else s = s->next;
-  }
-  return leave(code);
-}
 CUresult cuCtxSetCurrent(Address context) { current = (Context *)context; note("cuCtxSetCurrent %d", context != 0); return OK; }
 
 // Memory -------------------------------------------------------------------------------------------------------------
@@ -532,12 +528,14 @@ CUresult cuMemFreeHost(Address at) {
   if (r) { munmap((void *)r->at, r->bytes); free(r); }
   return leave(code);
 }
-CUresult cuMemHostGetFlags(unsigned *flags, Address at) {
-  CUresult code = enter("cuMemHostGetFlags");
-  int found = 0;
-  for (Range *r = ranges; r && !found; r = r->next) found = r->kind != DEVICE_MEMORY && at >= r->at && at < r->at + r->bytes;
-  if (!code && !found) code = INVALID_VALUE;
-  *flags = 0;
+/** Only the memory's type, which is none for memory that CUDA does not know. */
+CUresult cuPointerGetAttributes(unsigned count, const int *what, void **values, Address at) {
+  CUresult code = enter("cuPointerGetAttributes");
+  if (count != 1 || what[0] != 2) misuse("cuPointerGetAttributes of other attributes");
+  unsigned type = 0;
+  for (Range *r = ranges; r && !type; r = r->next)
+    if (at >= r->at && at < r->at + r->bytes) type = r->kind == DEVICE_MEMORY ? 2 : 1;
+  memcpy(values[0], &type, sizeof type);
   return leave(code);
 }
 CUresult cuMemHostRegister_v2(Address at, size_t bytes, unsigned flags) {
@@ -598,6 +596,7 @@ CUresult cuStreamCreate(Address *out, unsigned flags) {
   CUresult code = enter("cuStreamCreate");
   if (code) return leave(code);
   Stream *s = calloc(1, sizeof *s);
+  pthread_cond_init(&s->more, NULL);
   s->context = current;
   s->next = streams;
   streams = s;
@@ -615,7 +614,7 @@ CUresult cuStreamDestroy_v2(Address stream) {
   for (Op *op = s->head; op; op = op->next) busy |= op->kind != FREE;
   if ((busy || (s->running && s->running->kind != FREE)) && !code) misuse("a stream is destroyed with work in flight");
   s->ended = 1;
-  pthread_cond_broadcast(&changed);
+  pthread_cond_signal(&s->more);
   pthread_mutex_unlock(&lock);
   pthread_join(s->thread, NULL);
   pthread_mutex_lock(&lock);

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
@@ -58,29 +58,68 @@ test.skipIf(isShort)(
   { timeout: patience(60_000) },
   async ({ skip }) => {
     if (missing !== undefined) return skip(missing);
-    const [main, blocks] = ['../../dist/cli/main.js', '../data/block/synthetic/easy00.in'].map((path) =>
-      fileURLToPath(new URL(path, import.meta.url)),
-    ) as [string, string];
-    const [out, log] = [join(fake.folder, 'out'), join(fake.folder, 'calls')];
-    const args = ['block', 'solve', blocks, out, '--device', 'cuda', '--nonces', '0:1000', '--no-ledger', '--json'];
-    const env = { ...process.env, ...fake.environment, FAKE_CUDA_LOG: log };
-    const { code, stdout } = await new Promise<{ code: number | null; stdout: string }>((resolve) => {
-      const child = execFile(process.execPath, [main, ...args], { env }, (_error, stdout) =>
-        resolve({ code: child.exitCode, stdout }),
-      );
-    });
+    const out = join(fake.folder, 'out');
+    const { code, stdout, count } = await solve(blocks, out);
     // Kernels of a fake without a compiler find nothing, so the block is unsolved.
     expect(code).toBe(1);
     expect(eventsOf(stdout).at(-1)).toMatchObject({ exit: 1, unsolved: 1 });
     expect(readFileSync(out, 'latin1')).toBe('1\n00000000\n');
-    const calls = callsIn(readFileSync(log, 'utf8'));
-    const count = (wanted: Call['name']): number => calls.filter(({ name }) => name === wanted).length;
     // One for the words and cells of the device's thread, one for the rings of all slots.
     expect([count('cuMemHostRegister'), count('cuMemHostUnregister')]).toEqual([2, 2]);
     expect([count('cuDevicePrimaryCtxRetain'), count('cuDevicePrimaryCtxRelease')]).toEqual([1, 1]);
     expect(count('MISUSE')).toBe(0);
   },
 );
+
+test.skipIf(isShort)(
+  'a device that a command starts early is closed if the command does not use it, or uses another',
+  { timeout: patience(60_000) },
+  async ({ skip }) => {
+    if (missing !== undefined) return skip(missing);
+    const out = join(fake.folder, 'unused');
+    const unused = await solve(join(fake.folder, 'absent.in'), out);
+    expect(unused.code).toBe(74);
+    const { count } = unused;
+    expect([count('cuDevicePrimaryCtxRetain'), count('cuDevicePrimaryCtxRelease'), count('MISUSE')]).toEqual([1, 1, 0]);
+    // The table needs a worker that times its calls.
+    const other = await solve(blocks, out, '--api-table');
+    expect(other.code).toBe(1);
+    expect([other.count('cuDevicePrimaryCtxRetain'), other.count('cuDevicePrimaryCtxRelease')]).toEqual([2, 2]);
+    expect(other.count('MISUSE')).toBe(0);
+  },
+);
+
+const [main, blocks] = ['../../dist/cli/main.js', '../data/block/synthetic/easy00.in'].map((path) =>
+  fileURLToPath(new URL(path, import.meta.url)),
+) as [string, string];
+
+/** Runs `block solve` on the fake device. */
+async function solve(input: string, out: string, ...more: readonly string[]) {
+  const log = join(fake.folder, 'calls');
+  writeFileSync(log, '');
+  const args = [
+    'block',
+    'solve',
+    input,
+    out,
+    '--device',
+    'cuda',
+    '--nonces',
+    '0:1000',
+    '--no-ledger',
+    '--json',
+    ...more,
+  ];
+  const env = { ...process.env, ...fake.environment, FAKE_CUDA_LOG: log };
+  const { code, stdout } = await new Promise<{ code: number | null; stdout: string }>((resolve) => {
+    const child = execFile(process.execPath, [main, ...args], { env }, (_error, stdout) =>
+      resolve({ code: child.exitCode, stdout }),
+    );
+  });
+  const calls = callsIn(readFileSync(log, 'utf8'));
+  const count = (wanted: Call['name']): number => calls.filter(({ name }) => name === wanted).length;
+  return { code, stdout, count };
+}
 
 /** Returns the misuse that the fake logged in a process that closed its device. */
 function misuse({ way, env }: { readonly way: string; readonly env?: NodeJS.ProcessEnv }): string[] | undefined {

@@ -17,6 +17,15 @@ export const compiler = await run('gcc', ['--version']).then(
   () => 'no GCC',
 );
 
+/** Why tests with clang cannot run. */
+export const clang = await run('clang', ['--version']).then(
+  () => undefined,
+  () => 'no clang',
+);
+
+/** LSAN_OPTIONS with which drivers may keep memory: PoCL and LLVM until the end, the fake CUDA to find later uses. */
+export const ownLeaks = `suppressions=${join(here, 'drivers.supp')}:print_suppressions=0`;
+
 /** Exports a kernel to a folder; several may share it, and then share the runtime. */
 export function exportTo(
   folder: string,
@@ -33,6 +42,7 @@ export const thisArch = process.arch === 'arm64' ? 'arm' : 'x86';
 const KERNEL_FLAGS = ['-std=gnu11', '-fno-strict-aliasing', '-fwrapv', '-ffp-contract=off', '-fno-math-errno'];
 
 export interface BuildOptions {
+  readonly cc?: 'gcc' | 'clang';
   readonly optimize?: string;
   /** For all files: sanitizers. */
   readonly flags?: readonly string[];
@@ -42,8 +52,8 @@ export interface BuildOptions {
 
 /** Compiles the exported folder and a test program against it; returns the program's path. */
 export async function build(folder: string, program: string, options: BuildOptions = {}): Promise<string> {
-  const { optimize = '-O1', flags = [], faults = false } = options;
-  const out = join(folder, program);
+  const { cc = 'gcc', optimize = '-O1', flags = [], faults = false } = options;
+  const out = join(folder, `${program}.${cc}`);
   const objects = `${out}.objects`;
   await run('mkdir', ['-p', objects]);
   const hook = join(folder, 'fault.h');
@@ -54,11 +64,11 @@ export async function build(folder: string, program: string, options: BuildOptio
     (name) => name.endsWith('.c') && name !== 'millrace_runtime.c' && name !== 'example.c',
   );
   const compile = (file: string, own: readonly string[]): Promise<unknown> =>
-    run('gcc', [...common, ...own, '-c', '-o', join(objects, `${file}.o`), join(folder, file)]);
+    run(cc, [...common, ...own, '-c', '-o', join(objects, `${file}.o`), join(folder, file)]);
   await compile('millrace_runtime.c', [...strict, '-Wconversion', ...(faults ? ['-include', hook] : [])]);
   for (const name of kernels) await compile(name, [...KERNEL_FLAGS, '-Wall', '-Wextra', '-Werror']);
   const list = readdirSync(objects).map((name) => join(objects, name));
   const source = join(here, `${program}.c`);
-  await run('gcc', [...common, ...strict, '-o', out, source, ...list, '-lm', '-ldl', '-lpthread']);
+  await run(cc, [...common, ...strict, '-o', out, source, ...list, '-lm', '-ldl', '-lpthread']);
   return out;
 }

@@ -5,6 +5,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "opencl-shim.h"
+
 static atomic_long left = -1;
 static const char *_Atomic failed_call;
 
@@ -63,6 +65,25 @@ static int attempt(const char *name) {
   return status;
 }
 
+/* OpenCL: commands that the driver accepts, and that fail while they run. Returns their number. */
+static long fail_commands(const char *name) {
+  void (*fail_at)(long) = (void (*)(long))(uintptr_t)shim_function("shim_fail_at");
+  long (*commands_left)(void) = (long (*)(void))(uintptr_t)shim_function("shim_commands_left");
+  if (fail_at == NULL || commands_left == NULL) return 0;
+  long failures = 0;
+  for (long n = 0;; n++) {
+    fail_at(n);
+    const int status = attempt(name);
+    const bool was_made = commands_left() < 0;
+    fail_at(-1);
+    if (getenv("VERBOSE")) fprintf(stderr, "command %ld: %d %s\n", n, status, status ? mr_error(NULL) : "");
+    if (!was_made) break;
+    failures += status != MR_OK;
+  }
+  CHECK(failures > 10 && attempt(name) == MR_OK);
+  return failures;
+}
+
 int main(int count, char **arguments) {
   const char *name = count > 1 ? arguments[1] : "cpu:2";
   const long step = count > 2 ? atol(arguments[2]) : 1;
@@ -83,6 +104,7 @@ int main(int count, char **arguments) {
     if (getenv("VERBOSE")) fprintf(stderr, "%ld %s: %d %s\n", calls, atomic_load(&failed_call), status, status ? mr_error(NULL) : "");
   }
   CHECK(attempt(name) == MR_OK); /* a device that failed can be opened again */
+  failures += fail_commands(name);
   printf("ok, %ld calls, %ld failures\n", calls, failures);
   return 0;
 }

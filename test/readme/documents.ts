@@ -17,7 +17,11 @@ const TUNE = `const given = [
 
 const REPORT = fileURLToPath(new URL('../../docs/measurements/reports/h200-cuda.json', import.meta.url));
 
-/** Commands of docs/command.md, docs/export.md, docs/tuning.md and docs/telemetry.md that the READMEs do not have. */
+/** Of docs/fleet.md. */
+const onFleet = (...code: readonly string[]) => by('test/fleet/fleet.ts', ...code);
+const viewed = (...code: readonly string[]) => by('test/fleet.test.ts', ...code);
+
+/** Commands of docs/command.md, docs/export.md, docs/fleet.md, docs/tuning.md and docs/telemetry.md that the READMEs do not have. */
 export const documents: Examples = {
   'millrace COMMAND --help': conventions("millrace(['devices', '--help'], { env })"),
   'millrace --version': by('test/cli.test.ts', "it.each(['--version', '-V'])"),
@@ -30,6 +34,34 @@ export const documents: Examples = {
     "'--space', '3e3', '--param', 'bits=6', ...feeding, '--json']",
     "millrace('run', 'kernel.mjs', ...args)",
   ),
+  'millrace run kernel.ts --space 2^40 --dashboard': by(
+    'test/dashboard.test.ts',
+    "'run', 'all.mjs', '--space'",
+    "'run', 'slow.mjs', ...QUIET, '--dashboard'",
+  ),
+  'millrace dashboard': by('test/dashboard.test.ts', "commands.start('dashboard')"),
+  'millrace fleet serve': onFleet("this.start('fleet', 'serve')"),
+  'millrace fleet join': onFleet("this.start('fleet', 'join', '--device', 'wasm', '--threads', '1', '--name', name)"),
+  'millrace fleet join --name attic': onFleet("'fleet', 'join', '--device', 'wasm', '--threads', '1', '--name', name"),
+  'millrace fleet join INVITE': viewed("its.start('fleet', 'join', line, '--device', 'wasm'"),
+  'millrace run kernel.ts --space 2^32 --fleet': onFleet(
+    "this.start('run', 'kernel.mjs', ...given)",
+    "['--space', String(space), '--param',",
+    "'--fleet', ...more]",
+  ),
+  'millrace run FILE --fleet': onFleet("this.start('run', 'kernel.mjs', ...given)", "'--fleet', ...more"),
+  'millrace gaps search --start 2^280 --length 2^30 --min-merit 15 --fleet': viewed(
+    "['gaps', 'search', '--start', '2^100', '--length', '2^17', '--min-merit', '4']",
+    "fleet.start(...job, '--fleet')",
+  ),
+  'millrace fleet invite': viewed("millrace(['fleet', 'invite'], { env })"),
+  'millrace fleet status': viewed("millrace(['fleet', 'status'], { env })"),
+  'millrace fleet drain attic': viewed("millrace(['fleet', 'drain', 'attic'], { env })"),
+  'millrace fleet drain NAME': viewed("millrace(['fleet', 'drain', 'attic'], { env })"),
+  'node scripts/fleet-load.mjs 2000': {
+    long: { swap: { 2000: '100' }, more: ['5'], check: says(/^ {2}cancel reached 100 workers/m) },
+  },
+  'node scripts/fleet-cost.mjs': { all: { more: ['100'], check: says(/^100 workers: µs beat \d/m) } },
   'millrace kernel list': by('test/cli.test.ts', "millrace('kernel', 'list')"),
   'millrace devices --json': by('test/cli.test.ts', "millrace('devices', '--json')"),
 
@@ -49,6 +81,16 @@ export const documents: Examples = {
     'test/words-cli.test.ts',
     "words('--emit-c', join(folder, 'c'))",
     "millrace(['words', ...args]",
+  ),
+  'millrace export encode --language python --out encoder': {
+    all: {
+      check: (_, folder) =>
+        expect(readFileSync(join(folder, 'encoder', 'encode', 'engine.py'), 'utf8')).toContain('class QdpEngine'),
+    },
+  },
+  'millrace export kernel.ts --language python --out search': by(
+    'test/export-python.test.ts',
+    "['export', file, '--language', 'python', '--out', out, '--targets', 'cpu']",
   ),
   'millrace export kernel.ts --out search --targets cpu,cuda': {
     all: {

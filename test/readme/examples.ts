@@ -72,6 +72,7 @@ export const examples: Examples = {
   },
   'millrace cache': by('test/cache-upgrade.test.ts', "millrace(['cache', '--json']"),
   'millrace kernel show block --target c': { short: { check: says(/^void |^static /m) } },
+  'millrace playground': by('test/playground-server.test.ts', "new RunningCommand(tmpdir(), ['playground', '--json'])"),
   'millrace kernel stats block': {
     // The numbers in the workload's README.
     all: { check: says(/^additions +1,045 /m, /^rotations +1,020 /m) },

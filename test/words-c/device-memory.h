@@ -52,19 +52,25 @@ static inline void read_cuda(uint64_t from, void *to, size_t bytes) {
   CHECK(cuCtxPopCurrent_v2(&context) == 0 && cuDevicePrimaryCtxRelease_v2(0) == 0);
 }
 
-static inline void read_opencl(uint64_t from, void *to, size_t bytes) {
+/* Makes a queue in the context of a batch's memory. */
+static inline void *opencl_queue(uint64_t data) {
   DRIVER(clGetMemObjectInfo, void *, unsigned, size_t, void *, size_t *);
   DRIVER(clGetContextInfo, void *, unsigned, size_t, void *, size_t *);
-  DRIVER(clEnqueueReadBuffer, void *, void *, unsigned, size_t, size_t, void *, unsigned, const void *, void *);
-  DRIVER(clReleaseCommandQueue, void *);
   void *(*create)(void *, void *, uint64_t, int *) =
       (void *(*)(void *, void *, uint64_t, int *))(uintptr_t)driver_function("clCreateCommandQueue");
-  void *memory = (void *)(uintptr_t)from, *context, *device;
+  void *context, *device;
   int code;
-  CHECK(clGetMemObjectInfo(memory, 0x1106, sizeof context, &context, NULL) == 0);
+  CHECK(clGetMemObjectInfo((void *)(uintptr_t)data, 0x1106, sizeof context, &context, NULL) == 0);
   CHECK(clGetContextInfo(context, 0x1081, sizeof device, &device, NULL) == 0);
   void *queue = create(context, device, 0, &code);
-  CHECK(queue != NULL && clEnqueueReadBuffer(queue, memory, 1, 0, bytes, to, 0, NULL, NULL) == 0);
+  CHECK(queue != NULL);
+  return queue;
+}
+
+static inline void read_opencl(void *queue, uint64_t from, void *to, size_t bytes) {
+  DRIVER(clEnqueueReadBuffer, void *, void *, unsigned, size_t, size_t, void *, unsigned, const void *, void *);
+  DRIVER(clReleaseCommandQueue, void *);
+  CHECK(clEnqueueReadBuffer(queue, (void *)(uintptr_t)from, 1, 0, bytes, to, 0, NULL, NULL) == 0);
   CHECK(clReleaseCommandQueue(queue) == 0);
 }
 
@@ -73,7 +79,7 @@ static inline unsigned char *read_batch(const struct wg_BatchDevice *batch) {
   unsigned char *bytes = malloc(batch->total_bytes + 1);
   CHECK(bytes != NULL);
   if (device_is("cuda")) read_cuda(batch->data, bytes, batch->total_bytes);
-  else if (device_is("opencl")) read_opencl(batch->data, bytes, batch->total_bytes);
+  else if (device_is("opencl")) read_opencl(opencl_queue(batch->data), batch->data, bytes, batch->total_bytes);
   else memcpy(bytes, (const void *)(uintptr_t)batch->data, batch->total_bytes);
   return bytes;
 }

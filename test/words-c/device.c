@@ -34,6 +34,18 @@ int main(void) {
   wg_free_batch_device(words, &second); /* twice is allowed */
   wg_free_batch_device(words, NULL);
   for (int k = 0; k < 1000; k++) CHECK(wg_generate_batch_device(words, 0, 27, &third) == 0 && third.data != 0);
+  /* On a queue of the caller, who releases it before the generator. */
+  if (device_is("opencl")) {
+    void *queue = opencl_queue(third.data);
+    unsigned char *bytes = malloc(81);
+    CHECK(wg_generate_batch_stream(words, (CUstream)queue, 0, 27, &third) == 0 && third.total_bytes == 81);
+    read_opencl(queue, third.data, bytes, 81);
+    for (uint64_t k = 0; k < 27; k++) {
+      naive(sets, 3, k, expected);
+      CHECK(memcmp(bytes + 3 * k, expected, 3) == 0);
+    }
+    free(bytes);
+  }
   wg_destroy(words); /* with a batch that was not freed */
 
   char name[256];

@@ -96,6 +96,8 @@ it('optional packages are listed with what needs them and how to install them', 
     'webgpu ok',
     'wabt ok',
     'libsql ok',
+    '@nats-io/transport-node ok',
+    '@nats-io/jetstream ok',
   ]);
   expect(packageFindings((name) => name === 'wabt')).toContainEqual({
     what: 'wabt',

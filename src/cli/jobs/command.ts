@@ -45,11 +45,15 @@ export function jobsCommand(): Command {
       new Command('resume')
         .description('resume paused jobs in their processes, and others by running their commands, one at a time')
         .argument('[job...]', ID)
-        .addOption(flag('--all', 'resume all open jobs, highest priority first')),
+        .addOption(flag('--all', 'resume all open jobs, highest priority first'))
+        .addOption(options.runtime())
+        .addOption(options.maxTemp())
+        .addOption(options.maxPower())
+        .addOption(options.maxCpu()),
       resume,
     ),
     ['millrace jobs resume last'],
-    ['millrace jobs resume --all'],
+    ['millrace jobs resume --all --runtime 8h --max-temp 80', 'limits apply to each of them'],
   );
   withExamples(add(several('pause', 'pause jobs: the processes that run them start no more work'), pause), [
     'millrace jobs pause last',

@@ -1,4 +1,6 @@
+import { hostname } from 'node:os';
 import { Exit } from '../../console/command/exit.js';
+import { controlProcess, liveProcesses } from '../../console/live/processes.js';
 import { plural } from '../../console/output/format.js';
 import type { CommandResult, Output } from '../../console/output/output.js';
 import type { JobSummary, Store } from '../../store/index.js';
@@ -9,7 +11,7 @@ export async function pause({ output, args, store }: StoreCall<StoreOptions>): P
   return forEach(args, store, async (summary) => {
     const { id } = summary.job;
     if (!summary.isRunning) return report(output, id, 'no process runs it', false);
-    await store.request(id, 'pause');
+    await send(store, summary, 'pause');
     const isDone = await waitUntil(store, id, ({ job, isRunning }) => job.state === 'paused' || !isRunning);
     return report(output, id, isDone ? 'paused' : 'pause requested, no answer yet', isDone);
   });
@@ -23,10 +25,24 @@ export async function cancel({ output, args, store }: StoreCall<StoreOptions>): 
       await store.cancel(id);
       return report(output, id, 'cancelled');
     }
-    await store.request(id, 'cancel');
+    await send(store, summary, 'cancel');
     const isDone = await waitUntil(store, id, ({ isRunning }) => !isRunning);
     return report(output, id, isDone ? 'cancelled' : 'cancellation requested, no answer yet', isDone);
   });
+}
+
+/**
+ * Asks the process that runs a job: on its socket, which it answers at once, or by the ledger, which it reads once a second,
+ * if it does not listen or runs on another machine.
+ */
+export async function send(store: Store, { job }: JobSummary, action: 'pause' | 'resume' | 'cancel'): Promise<void> {
+  const process = liveProcesses(store.directory).find(({ pid }) => pid === job.owner?.pid);
+  try {
+    if (!process || job.owner?.host !== hostname()) throw new Error('it does not listen');
+    await controlProcess(store.directory, process, { action });
+  } catch {
+    await store.request(job.id, action);
+  }
 }
 
 /** `millrace jobs remove` */

@@ -3,15 +3,16 @@ import { fileURLToPath } from 'node:url';
 import { Exit, type ExitCode } from '../../console/command/exit.js';
 import { host } from '../../console/command/host.js';
 import { RESUMED_JOB_VARIABLE } from '../../console/ledger/job-opening.js';
+import type { MonitorOptions } from '../../console/monitor/monitor.js';
 import type { CommandResult } from '../../console/output/output.js';
 import { MillraceError } from '../../kernel/error.js';
 import type { JobRecord, JobSummary } from '../../store/index.js';
 import type { StoreCall, StoreOptions } from './command.js';
-import { waitUntil } from './control.js';
+import { send, waitUntil } from './control.js';
 
 /**
  * `millrace jobs resume`: a paused job resumes in the process that holds it; a job without a process is run by its own
- * command in its own folder. Several jobs run one after the other; the first that fails determines the exit status.
+ * command in its own folder, with the limits given here. Several jobs run one after the other; the first that fails determines the exit status.
  */
 export async function resume({
   output,
@@ -27,32 +28,40 @@ export async function resume({
       ({ job, isRunning }) => !isRunning && ['open', 'running', 'paused'].includes(job.state),
     );
   const jobs = options.all ? await open() : await Promise.all(given.map((id) => store.find(id)));
-  for (const { job, isRunning } of jobs) {
+  for (const summary of jobs) {
+    const { job, isRunning } = summary;
     if (signal.aborted) return Exit.stopped;
     if (isRunning) {
-      await store.request(job.id, 'resume');
+      await send(store, summary, 'resume');
       const isResumed = await waitUntil(store, job.id, ({ job: { state } }) => state === 'running');
       output.say(`job ${job.id}: ${isResumed ? 'resumed' : 'resume requested, no answer yet'}`);
       continue;
     }
     output.say(`job ${job.id}: millrace ${job.call.args.join(' ')}`);
-    const exit = await run(job, options.dataDir, signal);
+    const exit = await run(job, options, signal);
     if (exit !== Exit.ok && exit !== Exit.no) return exit as ExitCode;
     if (!options.all && jobs.length === 1) return exit as ExitCode;
   }
   return Exit.ok;
 }
 
-interface ResumeOptions extends StoreOptions {
+interface ResumeOptions extends StoreOptions, MonitorOptions {
   readonly all?: boolean;
 }
 
+/** Returns the limits as the words of a command, which override those that the job was started with. */
+function limitWords({ runtime, maxTemp, maxPower, maxCpu }: ResumeOptions): string[] {
+  const limits = { runtime, 'max-temp': maxTemp, 'max-power': maxPower, 'max-cpu': maxCpu && maxCpu * 100 };
+  return Object.entries(limits).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, String(value)]));
+}
+
 /** Runs the job's command in a child process. */
-function run({ id, call }: JobRecord, dataDir: string, signal: AbortSignal): Promise<number> {
+function run({ id, call }: JobRecord, options: ResumeOptions, signal: AbortSignal): Promise<number> {
+  const { dataDir } = options;
   const main = fileURLToPath(new URL('../main.js', import.meta.url));
   if (call.args.length === 0) throw noCommandError(id);
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [main, ...call.args], {
+    const child = spawn(process.execPath, [main, ...call.args, ...limitWords(options)], {
       ...(call.folder !== '' && { cwd: call.folder }),
       env: { ...process.env, ...call.environment, MILLRACE_DATA_DIR: dataDir, [RESUMED_JOB_VARIABLE]: id },
       stdio: 'inherit',

@@ -1,8 +1,10 @@
 import { Exit } from '../../console/command/exit.js';
+import { hitTexts } from '../../console/ledger/hit-text.js';
+import { paramsText } from '../../console/ledger/params-text.js';
 import { age, count, duration, percent, plural } from '../../console/output/format.js';
-import { type CommandResult, jsonLine } from '../../console/output/output.js';
+import type { CommandResult } from '../../console/output/output.js';
 import { table } from '../../console/output/table.js';
-import { endOf, shareOf } from '../../engine/work/space.js';
+import { endOf, type Range, shareOf } from '../../engine/work/space.js';
 import { decode, FINAL_STATES, type JobSummary } from '../../store/index.js';
 import type { StoreCall, StoreOptions } from './command.js';
 
@@ -11,7 +13,7 @@ export async function list({ output, options, store }: StoreCall<ListOptions>): 
   const all = await store.jobs();
   const shown = all.filter(({ job }) => (options.open ? !FINAL_STATES.includes(job.state) : job.state !== 'replaced'));
   for (const summary of shown) output.event('job', eventOf(summary));
-  const heading = ['id', 'state', 'done', 'hits', 'worked', 'last', 'prio', 'job'].map(output.style.dim);
+  const heading = ['id', 'state', 'done', 'hits', 'worked', 'last', 'prio', 'space', 'job'].map(output.style.dim);
   const rows = shown.map((summary) => {
     const { job, done, hits } = summary;
     return [
@@ -22,10 +24,11 @@ export async function list({ output, options, store }: StoreCall<ListOptions>): 
       duration(job.elapsedMs / 1000),
       age(Date.now() - job.lastActiveMs),
       String(job.priority),
-      job.name,
+      spaceText(job.space),
+      [job.name, job.call.kernel, output.style.dim(paramsText(job.params))].filter((text) => text).join('  '),
     ];
   });
-  if (rows.length > 0) for (const line of table([heading, ...rows], { right: [2, 3, 4, 5, 6] })) output.line(line);
+  if (rows.length > 0) for (const line of table([heading, ...rows], { right: [2, 3, 4, 5, 6, 7] })) output.line(line);
   else output.say(`no jobs in ${store.directory}`);
   return Exit.ok;
 }
@@ -55,7 +58,8 @@ export async function show({
   line('worked', `${duration(job.elapsedMs / 1000)}${job.devices.length > 0 ? ` on ${job.devices.join(', ')}` : ''}`);
   line('started', `${age(Date.now() - job.createdMs)} ago, last worked on ${age(Date.now() - job.lastActiveMs)} ago`);
   line('priority', String(job.priority));
-  line('params', jsonLine(job.params));
+  if (job.call.kernel !== undefined) line('kernel', job.call.kernel);
+  line('params', paramsText(job.params, Number.POSITIVE_INFINITY) || 'none');
   line('command', `millrace ${job.call.args.join(' ')}`);
   if (job.call.folder !== '') line('folder', job.call.folder);
   if (options.ranges) {
@@ -65,9 +69,10 @@ export async function show({
     }
   }
   for (const { index, fields } of progress.hits) {
-    const values = decode(fields) as object;
+    const values = decode(fields) as Record<string, unknown>;
     output.event('hit', { index, hit: values });
-    output.line(`  ${index}  ${jsonLine(values)}`);
+    const texts = Object.entries(hitTexts(values, job.call.hit)).map(([name, text]) => `${name}=${text}`);
+    output.line(`  ${index}  ${texts.join(' ')}`);
   }
   return Exit.ok;
 }
@@ -75,6 +80,17 @@ export async function show({
 interface ShowOptions extends StoreOptions {
   readonly ranges?: boolean;
 }
+
+/** `2^40`, `1,000,000`, or `FROM:TO`, as --space takes it. */
+function spaceText({ start, length }: Range): string {
+  const digits = length.toString(2);
+  const isPower = digits.length > MIN_POWER && /^10*$/.test(digits);
+  if (start > 0n) return `${start}:${start + length}`;
+  return isPower ? `2^${digits.length - 1}` : count(length);
+}
+
+/** Smaller powers of two are easier to read as numbers. */
+const MIN_POWER = 16;
 
 /** Returns a job's state; `interrupted` if it is recorded as running or paused but no process holds it. */
 function stateOf({ job, isRunning }: JobSummary): string {

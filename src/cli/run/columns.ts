@@ -1,3 +1,4 @@
+import { HEX_DIGITS, valueText } from '../../console/ledger/hit-text.js';
 import type { Range } from '../../engine/index.js';
 import type { Field, Type } from '../../kernel/index.js';
 
@@ -27,22 +28,12 @@ interface Column {
   text(value: unknown): string;
 }
 
-/** Arrays of unsigned integers are most often a hash: they are written in hex, without separators. */
-function columnOf({ name, type, array, length }: Field): Column {
-  const digits = HEX_DIGITS[type];
-  if (!array) return { name, width: Math.max(name.length, WIDTH[type]), text: String };
-  if (digits === undefined) {
-    return { name, width: name.length, text: (value) => (value as readonly unknown[]).join(',') };
-  }
-  const hex = (word: number | bigint): string => word.toString(16).padStart(digits, '0');
-  return {
-    name,
-    width: Math.max(name.length, digits * length),
-    text: (value) => (value as readonly (number | bigint)[]).map(hex).join(''),
-  };
+function columnOf(field: Field): Column {
+  const { name, type, array, length } = field;
+  const width = array ? (HEX_DIGITS[type] ?? 0) * length : WIDTH[type];
+  return { name, width: Math.max(name.length, width), text: (value) => valueText(field, value) };
 }
 
-const HEX_DIGITS: Readonly<Partial<Record<Type, number>>> = { u32: 8, u64: 16 };
 const WIDTH: Readonly<Record<Type, number>> = {
   u32: 10,
   i32: 11,

@@ -64,6 +64,7 @@ export function runCommand(): Command {
     )
     .addOption(valueOption('--limit <n>', 'stop after n hits').argParser(wholeNumberParser(1, Number.MAX_SAFE_INTEGER)))
     .addOption(options.devices().default('auto', 'the best available'))
+    .addOption(options.fleet())
     .addOption(flag('--no-checked', 'leave out the bounds checks of the first chunk'))
     .addOption(
       valueOption('--explain <index>', 'run one index on the interpreter and show the values of each line').argParser(
@@ -91,6 +92,7 @@ interface RunOptions
     TelemetryOptions,
     JobSessionOptions {
   readonly device: string;
+  readonly fleet?: string | boolean;
   readonly space?: Range;
   readonly mode?: SearchMode;
   readonly param?: readonly string[];
@@ -110,11 +112,17 @@ async function run(call: Call<RunOptions>): Promise<CommandResult> {
   if (given.explain !== undefined) return reportExplanation(call.output, task, given.explain);
   const space = spaceOf(given, task, file);
   if (given.hot) return reportHotLines(call.output, task, space);
-  const description = { command: 'run', name: `run ${file}`, space, ...identityOf(task, space) };
-  const session = await openJobSession<Hit>(call, description);
+  const about = { name: `run ${file}`, kernelName: task.kernel.name, hit: task.program.hit };
+  const description = { command: 'run', space, ...about, ...identityOf(task, space) };
+  // A job of a fleet is in the ledger of its coordinator.
+  const session = await openJobSession<Hit>(call, given.fleet === undefined ? description : undefined);
   const mode = given.mode ?? task.mode ?? 'all';
   const job = { call, task, space, mode, limit: given.limit ?? Number.POSITIVE_INFINITY, session };
   try {
+    if (given.fleet !== undefined) {
+      const { runOnFleet } = await import('./on-fleet.js');
+      return await runOnFleet({ ...job, print: hitPrinter(call.output, space, task).print });
+    }
     const known = session.storedAnswer(mode, job.limit);
     return known ? await reportStored(job, known) : await runSearch(job);
   } catch (error) {
@@ -195,9 +203,10 @@ async function searchHits(
   const monitored = {
     name: kernel.name,
     unit: '',
-    length: space.length,
+    ...space,
     before: session.completed.total,
     progress: () => hits.progress,
+    coverage: () => engine.coverage,
     devices: () => engine.devices,
     hits: () => found,
     ...(task.chance !== undefined && { chance: task.chance }),

@@ -2,9 +2,8 @@ import { launchBase, type Range } from '../../engine/work/space.js';
 import { ringLayout } from '../../kernel/abi/harness.js';
 import { type InterpretObserver, interpret } from '../../kernel/ir/interpret.js';
 import { PRINT_BUFFER, PRINT_BYTES } from '../../kernel/ir/prints.js';
-import { type Node, type Program, type Statement, ValueStage } from '../../kernel/ir/program.js';
-import { writtenType } from '../../kernel/language/expr.js';
-import type { Value } from '../../kernel/language/types.js';
+import { type Statement, ValueStage } from '../../kernel/ir/program.js';
+import { statementValue, valueText } from '../../kernel/ir/value-text.js';
 import { Sources } from './sources.js';
 import type { Task } from './task.js';
 
@@ -42,15 +41,15 @@ export function explain(task: Task, index: bigint): Explanation {
   runItem(task, index, {
     before: (statement, read) => {
       if (statement.kind !== 'when') return;
-      show(statement, shown(statement.condition, read), false);
+      show(statement, valueText(statement.condition, read), false);
       lastPlace = ''; // what the branch does on the same line is another row
     },
     round: (statement, read) => {
-      if ('index' in statement) show(statement, `round ${shown(statement.index, read)}`, true);
+      if ('index' in statement) show(statement, `round ${valueText(statement.index, read)}`, true);
     },
     after: (statement, read) => {
       if (statement.kind === 'emit') hits++;
-      const value = valueText(statement, program, read);
+      const value = statementValue(statement, program, read);
       if (value !== undefined) show(statement, value, false);
     },
   });
@@ -149,45 +148,3 @@ const RING_RECORDS = 64;
 
 /** False for what every kernel has, such as the computation of its index. */
 const isUsers = ({ origin }: Statement): boolean => origin.frames.some(({ owner }) => owner === 'user');
-
-/** The value that a statement computes or stores; undefined if it has none of interest. */
-function valueText(statement: Statement, { hit }: Program, read: (node: Node) => Value): string | undefined {
-  const list = (nodes: readonly Node[]): string => nodes.map((node) => shown(node, read)).join(', ');
-  switch (statement.kind) {
-    case 'let':
-      return shown(statement.node, read);
-    case 'get':
-    case 'sum':
-    case 'scan':
-      return shown(statement.result, read);
-    case 'cell':
-    case 'set':
-      return shown(statement.value, read);
-    case 'load':
-    case 'invoke':
-      return list(statement.results);
-    case 'store':
-      return list(statement.values);
-    case 'atomic':
-      return statement.result && `${shown(statement.result, read)} before`;
-    case 'break':
-      return shown(statement.condition, read);
-    case 'return':
-      return 'the item ends';
-    case 'emit': {
-      const values = [...statement.values];
-      const fields = hit.map(({ name, length }) => `${name} = ${list(values.splice(0, length))}`);
-      return `hit ${fields.join(', ')}`;
-    }
-    default:
-      return undefined;
-  }
-}
-
-/** Returns a value as the kernel's author knows it: in the program an i64 has no sign. Large integers are in hex too. */
-function shown(node: Node, read: (node: Node) => Value): string {
-  const bits = read(node);
-  const value = typeof bits === 'bigint' && writtenType(node) === 'i64' ? BigInt.asIntN(64, bits) : bits;
-  const isLarge = typeof value === 'bigint' ? value > 0xffffn : Number.isInteger(value) && Number(value) > 0xffff;
-  return isLarge ? `${value} (0x${value.toString(16)})` : Object.is(value, -0) ? '-0' : String(value);
-}

@@ -2,12 +2,14 @@ import type { Device } from '../../device/device.js';
 import { type OpenOptions, openDevices } from '../../device/registry.js';
 import { type Aim, Engine, type EngineOptions } from '../../engine/index.js';
 import type { Store } from '../../store/index.js';
+import { announce } from '../live/announce.js';
 import { type DeviceCommandOptions, type DeviceSetup, setUpDevices } from '../options/device-options.js';
 import { type PipelineCommandOptions, pipelineSetup } from '../options/pipeline-options.js';
 import { type TuningOptions, useStoredTunings } from '../options/tuning-options.js';
 import type { TelemetryOptions } from '../telemetry/options.js';
 import { type JobLabel, type Telemetry, withTelemetry } from '../telemetry/session.js';
 import type { Call } from './action.js';
+import { defaultDataDirectory } from './paths.js';
 
 /**
  * Options of a command that uses an engine. With `tuning`, its devices use the settings that `millrace tune` found best.
@@ -67,9 +69,11 @@ export function withLazyEngine<Result>(
 ): Promise<Result> {
   return withTelemetry(call.options, call.output, setup, async (telemetry) => {
     const session = new EngineSession(call, setup, telemetry);
+    const announcement = announce(call.options.dataDir ?? defaultDataDirectory(), call.output);
     try {
       return await work(() => session.open());
     } finally {
+      announcement.end();
       await session.end();
     }
   });

@@ -7,6 +7,10 @@ import { join } from 'node:path';
 export const dataDirectory = (environment: NodeJS.ProcessEnv = process.env): string =>
   join(base(environment.XDG_DATA_HOME, '.local', 'share'), 'millrace');
 
+/** The data directory of a command without `--data-dir`. */
+export const defaultDataDirectory = (): string =>
+  process.env.MILLRACE_DATA_DIR ?? process.env.MILLRACE_HOME ?? dataDirectory();
+
 /** Settings. */
 export const configFile = (environment: NodeJS.ProcessEnv = process.env): string =>
   join(base(environment.XDG_CONFIG_HOME, '.config'), 'millrace', 'config.json');

@@ -1,7 +1,14 @@
 import type { Indexed } from '../../engine/index.js';
 import { shareOf } from '../../engine/work/space.js';
 import { firstLine, MillraceError } from '../../kernel/error.js';
-import { type JobLedger, type JobSpec, openStore, type Store } from '../../store/index.js';
+import {
+  type Identity,
+  type JobLedger,
+  type JobRecord,
+  type JobSpec,
+  openStore,
+  type Store,
+} from '../../store/index.js';
 import type { Call } from '../command/action.js';
 import { host } from '../command/host.js';
 import { age, duration, percent, plural } from '../output/format.js';
@@ -18,7 +25,7 @@ export interface OpenedJob<T extends Indexed> {
 
 export async function openLedger<T extends Indexed>(
   { options: given, output }: Pick<Call<JobSessionOptions>, 'options' | 'output'>,
-  { hasOutput, ...description }: JobDescription,
+  { hasOutput, kernelName, hit, ...description }: JobDescription,
   isOptional: boolean,
 ): Promise<OpenedJob<T> | undefined> {
   const store = await openStore(given.dataDir, { warn: output.warn }).catch((error: unknown) => {
@@ -27,10 +34,19 @@ export async function openLedger<T extends Indexed>(
   });
   if (!store) return undefined;
   try {
-    await checkResumed(store, description);
+    const resumed = await findResumed(store, description);
     const spec: JobSpec = {
       ...description,
-      call: { args: resumableArgs(host().args), folder: process.cwd(), environment: storedVariables(process.env) },
+      call: {
+        // Limits that `jobs resume` adds are for one run.
+        ...(resumed?.call ?? {
+          args: resumableArgs(host().args),
+          folder: process.cwd(),
+          environment: storedVariables(process.env),
+        }),
+        ...(kernelName !== undefined && { kernel: kernelName }),
+        ...(hit && { hit: hit.map(({ name, type, array }) => ({ name, type, array })) }),
+      },
       ...(given.priority !== undefined && { priority: given.priority }),
       ...(given.fresh !== undefined && { restart: given.fresh }),
     };
@@ -48,13 +64,10 @@ export async function openLedger<T extends Indexed>(
 
 /** Reports the job. The returned function announces that it resumes, and is called once there is work for it. */
 export function announceJob(output: Output, ledger: JobLedger<Indexed>): () => void {
-  const { previous, id, job, completed, storedHits } = ledger;
-  const done = completed.total;
-  const hits = storedHits.length;
-  const isResumed = previous !== undefined && previous.id === id && done > 0n;
-  const elapsedSeconds = job.elapsedMs / 1000;
-  output.event('job', { id, name: job.name, isResumed, done, length: job.space.length, hits, elapsedSeconds });
-  if (!isResumed) return () => undefined;
+  const { previous, id, job } = ledger;
+  const { isResumed, done, hits, elapsedSeconds } = jobFields(ledger);
+  output.event('job', jobFields(ledger));
+  if (!isResumed || previous === undefined) return () => undefined;
   const share = percent(shareOf(done, job.space.length));
   return () => {
     const since = age(Date.now() - previous.lastActiveMs);
@@ -63,15 +76,24 @@ export function announceJob(output: Output, ledger: JobLedger<Indexed>): () => v
   };
 }
 
+/** A job as an event. */
+export function jobFields({ previous, id, job, completed, storedHits }: JobLedger<Indexed>, priority = job.priority) {
+  const { name, space, elapsedMs } = job;
+  const done = completed.total;
+  const isResumed = previous !== undefined && previous.id === id && done > 0n;
+  const hits = storedHits.length;
+  return { id, name, isResumed, done, length: space.length, hits, elapsedSeconds: elapsedMs / 1000, priority };
+}
+
 /**
- * Throws if `jobs resume` requested another job: a command that now describes a different one must not start that
- * silently.
+ * Returns the job that `jobs resume` requested; undefined if it did not start this command. Throws if it requested another:
+ * a command that now describes a different one must not start that silently.
  */
-async function checkResumed(store: Store, description: Omit<JobDescription, 'hasOutput'>): Promise<void> {
+async function findResumed(store: Store, description: Identity): Promise<JobRecord | undefined> {
   const resumedId = process.env[RESUMED_JOB_VARIABLE];
-  if (resumedId === undefined) return;
+  if (resumedId === undefined) return undefined;
   const known = await store.findByIdentity(description);
-  if (known?.id === resumedId) return;
+  if (known?.id === resumedId) return known;
   throw new MillraceError({
     code: 'usage',
     message: `the command of job ${resumedId} describes another job now: its file, its parameters or Millrace changed`,

@@ -7,11 +7,17 @@ import { Intervals } from '../../engine/index.js';
 import { between } from '../../engine/work/space.js';
 import type { JobLedger, Store } from '../../store/index.js';
 import type { Call } from '../command/action.js';
+import { EventHub } from '../live/event-hub.js';
 import type { Output } from '../output/output.js';
 import { JobSession, type JobSessionOptions, parsePriority } from './job-session.js';
 import { HitProgram, hitVariables } from './on-hit.js';
 
-const silent = { event: () => undefined, say: () => undefined, warn: () => undefined } as unknown as Output;
+const silent = {
+  hub: new EventHub(),
+  event: () => undefined,
+  say: () => undefined,
+  warn: () => undefined,
+} as unknown as Output;
 
 describe('a stored answer', () => {
   /** Asks a ledger of the space 0 to 100 with the ranges `done` and hits at the indices `found`. */

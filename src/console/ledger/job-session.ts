@@ -3,13 +3,21 @@ import type { ChunkSource, Engine, Indexed, SearchMode } from '../../engine/inde
 import { Intervals } from '../../engine/work/intervals.js';
 import { endOf, type Range } from '../../engine/work/space.js';
 import { firstLine } from '../../kernel/error.js';
-import { type JobLedger, type JobListener, type JobSpec, LedgerSource, type Store } from '../../store/index.js';
+import {
+  type HitField,
+  type JobLedger,
+  type JobListener,
+  type JobSpec,
+  LedgerSource,
+  type Store,
+} from '../../store/index.js';
 import type { Call } from '../command/action.js';
 import { Exit } from '../command/exit.js';
 import { enginePauseControls, type Monitor, type MonitorControls } from '../monitor/monitor.js';
 import { flag, options, valueOption, wholeNumberParser } from '../options/options.js';
-import { announceJob, type OpenedJob, openLedger, RESUMED_JOB_VARIABLE } from './job-opening.js';
+import { announceJob, jobFields, type OpenedJob, openLedger, RESUMED_JOB_VARIABLE } from './job-opening.js';
 import { HitProgram, hitVariables } from './on-hit.js';
+import { shownParams } from './params-text.js';
 
 /** Options of the command line for a job in the ledger. */
 export interface JobSessionOptions {
@@ -52,6 +60,10 @@ export function withJobSessionOptions(command: Command, { hits = true } = {}): C
 export type JobDescription = Omit<JobSpec, 'call' | 'priority' | 'restart'> & {
   /** True if the output of the finished work is still in its file. If not, the job restarts from the beginning. */
   hasOutput?(completed: Intervals): boolean | Promise<boolean>;
+  /** The name of the kernel, for showing the job later. */
+  readonly kernelName?: string;
+  /** The fields of a hit, for showing hits later. */
+  readonly hit?: readonly HitField[];
 };
 
 export interface JobSessionTraits {
@@ -123,7 +135,9 @@ export class JobSession<T extends Indexed> {
     this.ledger = opened?.ledger;
     this.store = opened?.store;
     this.completed = opened?.ledger.completed ?? Intervals.none;
-    if (opened) this.#announceResumed = announceJob(call.output, opened.ledger);
+    if (!opened) return;
+    call.output.hub.hasStoredHits = true;
+    this.#announceResumed = announceJob(call.output, opened.ledger);
   }
 
   /** For `search`. */
@@ -168,6 +182,16 @@ export class JobSession<T extends Indexed> {
         ledger.setPaused(isPaused).catch(() => undefined); // a failure is reported with the next hit
       },
       checkpoint: () => ledger.checkpoint(),
+      restorePoint: () => {
+        const { indices, atMs } = ledger.stored;
+        return { done: indices, secondsAgo: (performance.now() - atMs) / 1000 };
+      },
+      cancel: () => this.#cancel(),
+      setPriority: async (priority) => {
+        await this.store?.setPriority(ledger.id, priority);
+        this.#call.output.hub.publish('job', jobFields(ledger, priority));
+      },
+      params: shownParams(ledger.job.params),
       stop: call.stop,
       signal: call.signal,
     };
@@ -175,14 +199,11 @@ export class JobSession<T extends Indexed> {
 
   /** Starts handling requests of other processes. */
   listen(monitor: Monitor): void {
-    const { output, stop } = this.#call;
+    const { output } = this.#call;
     const listener: JobListener = {
       onRequest: (request) => {
-        if (request === 'cancel') {
-          this.#isCancelled = true;
-          output.say('cancelled by another process');
-          stop(Exit.stopped);
-        } else {
+        if (request === 'cancel') this.#cancel();
+        else {
           output.say(`${request === 'pause' ? 'paused' : 'resumed'} by another process`);
           monitor.pause(request === 'pause');
         }
@@ -198,6 +219,12 @@ export class JobSession<T extends Indexed> {
       },
     };
     this.ledger?.listen(listener);
+  }
+
+  #cancel(): void {
+    this.#isCancelled = true;
+    this.#call.output.say('cancelled by another process');
+    this.#call.stop(Exit.stopped);
   }
 
   /**

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import type { DeviceInfo, Sensors } from '../../device/device.js';
 import { readSensors } from '../../device/registry.js';
 import type { DeviceStatus } from '../../engine/index.js';
+import { addEnergySample, type Energy, NO_ENERGY } from '../../engine/telemetry/energy.js';
 import { host } from '../command/host.js';
 import type { Output } from '../output/output.js';
 import {
@@ -53,6 +54,7 @@ export class Limiter {
   readonly #pauseReasons: PauseReasons;
   readonly #host: MonitorHost;
   readonly #sensors = new Map<string, Sensors | undefined>();
+  readonly #energy = new Map<string, Energy>();
   readonly #pauses = new Map<string, LimitPause>();
   readonly #timers: NodeJS.Timeout[] = [];
   #cpu: CpuBudget = FULL_BUDGET;
@@ -74,16 +76,22 @@ export class Limiter {
 
   start(): void {
     const { maxTemp, maxPower, maxCpu } = this.#limits;
-    const isWatched = this.#output.live.isEnabled || this.#output.hasEvents;
-    if (isWatched || maxTemp !== undefined || maxPower !== undefined) {
-      this.#timers.push(setInterval(() => void this.#pollSensors(), SENSORS_MS));
-      void this.#pollSensors();
-    }
+    const isAlways =
+      this.#output.live.isEnabled || this.#output.hasEvents || maxTemp !== undefined || maxPower !== undefined;
+    const poll = (): void => {
+      if (isAlways || this.#output.hub.isWatched) void this.#pollSensors();
+    };
+    this.#timers.push(setInterval(poll, SENSORS_MS));
+    poll();
     if (maxCpu !== undefined && maxCpu < 1) this.#watchCpu(maxCpu);
   }
 
   sensorsOf(device: string): Sensors | undefined {
     return this.#sensors.get(device);
+  }
+
+  energyOf(device: string): Energy {
+    return this.#energy.get(device) ?? NO_ENERGY;
   }
 
   end(): void {
@@ -100,6 +108,7 @@ export class Limiter {
     if (this.#isOver) return;
     if (!this.#sensors.has(id)) this.#warnNoSensor(id, sensors);
     this.#sensors.set(id, sensors);
+    this.#energy.set(id, addEnergySample(this.energyOf(id), sensors, performance.now()));
     const { cause, ...rest } = nextPause(this.#pauses.get(id) ?? NOT_PAUSED, sensors, this.#limits, performance.now());
     this.#pauses.set(id, { cause, ...rest });
     for (const reason of ['too hot', 'too much power'] as const) {

@@ -147,7 +147,7 @@ describe('without a terminal', () => {
     expect(lines).toHaveLength(2);
     for (const line of lines)
       expect(line).toMatch(
-        /^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\] {2}zeros {2}speed 10s\/60s\/15m [\d.]+ [kM]?H\/s \/ .*n\/a {2}/,
+        /^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\] {2}zeros {2}speed 10s(\/60s)? [\d.]+ [kM]?H\/s( \/ [\d.]+ [kM]?H\/s)? {2}[\d.]+ % {2}/,
       );
     monitor.end();
   });

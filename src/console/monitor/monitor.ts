@@ -1,13 +1,14 @@
 import type { Command } from 'commander';
 import type { Engine } from '../../engine/index.js';
 import { Exit, type ExitCode } from '../command/exit.js';
+import { LiveTask } from '../live/live-task.js';
 import { options } from '../options/options.js';
 import { duration } from '../output/format.js';
 import type { Output } from '../output/output.js';
 import { readKeys } from './keys.js';
 import { Limiter, type LimiterOptions, type MonitorHost, thisMachine } from './limiter.js';
 import { type PauseControls, PauseReasons } from './pause-reasons.js';
-import { type MonitoredJob, type Status, StatusMeter } from './status.js';
+import { type MonitoredJob, type RestorePoint, type Status, StatusMeter } from './status.js';
 import { statusLine, statusLines } from './status-lines.js';
 
 /** A job's limits, and how often its progress is reported. */
@@ -37,6 +38,14 @@ export interface MonitorControls extends PauseControls {
   stop(exit: ExitCode): void;
   /** Aborted when the job should end. */
   readonly signal?: AbortSignal;
+  /** What is stored; omitted if nothing is. */
+  restorePoint?(): RestorePoint;
+  /** Cancels the job in the ledger; omitted if there is none. */
+  cancel?(): void;
+  /** Sets the priority of the job in the ledger; omitted if there is none. */
+  setPriority?(priority: number): Promise<void>;
+  /** The values that define the job, for people. */
+  readonly params?: Readonly<Record<string, unknown>>;
 }
 
 export interface Monitor {
@@ -94,6 +103,7 @@ class JobMonitor implements Monitor {
   readonly #pauseReasons: PauseReasons;
   readonly #limiter: Limiter;
   readonly #stdin: NodeJS.ReadStream | undefined;
+  readonly #live: LiveTask;
   readonly #reportedLost = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #keys: { end(): void } = { end: () => {} };
@@ -122,10 +132,15 @@ class JobMonitor implements Monitor {
     this.#pauseReasons = new PauseReasons(controls);
     this.#limiter = new Limiter(output, given, () => job.devices(), this.#pauseReasons, monitorHost);
     this.#stdin = monitorHost.stdin;
+    this.#live = new LiveTask(output.hub, job, controls, (isPaused) => {
+      output.say(isPaused ? 'paused on request' : 'resumed on request');
+      this.pause(isPaused);
+    });
     this.#nextLineS = Math.min(FIRST_LINE_S, given.status ?? LINE_INTERVAL_S);
   }
 
   start(): void {
+    this.#live.start();
     this.#timer = setInterval(() => this.#poll(), POLL_MS);
     this.#limiter.start();
     if (this.#output.live.isEnabled && this.#stdin) {
@@ -143,6 +158,7 @@ class JobMonitor implements Monitor {
     if (this.#isOver) return;
     this.#isOver = true;
     clearInterval(this.#timer);
+    this.#live.end();
     this.#limiter.end();
     this.#pauseReasons.release();
     process.off('SIGWINCH', this.#draw);
@@ -155,10 +171,12 @@ class JobMonitor implements Monitor {
 
   #status(): Status {
     const state = this.#controls.signal?.aborted ? 'stopping' : this.#paused.size > 0 ? 'paused' : 'running';
-    return this.#meter.measure(state, (device) => ({
+    const conditions = (device: string) => ({
       sensors: this.#limiter.sensorsOf(device),
+      energy: this.#limiter.energyOf(device),
       pauseReason: this.#pauseReasons.reasonOf(device),
-    }));
+    });
+    return this.#meter.measure(state, conditions, performance.now(), this.#controls.restorePoint?.());
   }
 
   #poll(): void {
@@ -170,6 +188,7 @@ class JobMonitor implements Monitor {
     if (nowMs - this.#lastEventMs >= EVENT_MS) {
       this.#lastEventMs = nowMs;
       this.#output.event('progress', progressFields(status));
+      this.#live.publishCoverage();
     }
     const { runtime, status: every = LINE_INTERVAL_S } = this.#given;
     if (!this.#output.live.isEnabled && status.seconds >= this.#nextLineS) {
@@ -260,8 +279,14 @@ class JobMonitor implements Monitor {
 }
 
 /** Returns a status as the fields of a `progress` event. */
-function progressFields({ name: _, unit: __, notes: ___, ...fields }: Status): Readonly<Record<string, unknown>> {
-  return { ...fields };
+export function progressFields({
+  name: _,
+  unit: __,
+  notes: ___,
+  current,
+  ...fields
+}: Status): Readonly<Record<string, unknown>> {
+  return { ...fields, current: current === 'none' ? undefined : current };
 }
 
 /** Formats the local time to the millisecond. */

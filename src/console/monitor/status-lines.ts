@@ -1,4 +1,5 @@
-import { count, duration, percent, plural, rate, scaled } from '../output/format.js';
+import { shareOf } from '../../engine/work/space.js';
+import { age, count, duration, percent, plural, rate, scaled } from '../output/format.js';
 import type { Style } from '../output/style.js';
 import { table, width } from '../output/table.js';
 import type { DeviceProgress, Rates, Status } from './status.js';
@@ -23,9 +24,11 @@ export function statusLines(status: Status, style: Style, columns: number, now =
     ...line('started', clock(started, now), `${duration(seconds)} ago`),
     ...line(...endEstimate(status, now)),
     ...speedLines(status, style, columns),
-    ...line('total', rateText(status.perSecond, status.unit), ...ratesTexts(status.rates).map(style.dim)),
+    ...line('total', rateText(status.perSecond, status.unit), ...ratesTexts(status).map(style.dim)),
     ...line('hits', count(hits)),
-    ...wrapCells(style.dim('progress'.padEnd(LABEL)), progressCells(status), columns, ' '),
+    ...wrapCells(style.dim('progress'.padEnd(LABEL)), progressCells(status.done, status), columns, ' '),
+    ...currentLines(status, style, columns),
+    ...restoreLines(status, style, columns),
   ];
 }
 
@@ -37,7 +40,7 @@ export function statusLine(status: Status): string {
     return `${id}${share === undefined ? '' : ` fed ${percent(share)}`}${heat}${held === undefined ? '' : ` ${held}`}`;
   });
   return [
-    `speed 10s/60s/15m ${threeRates(rates, unit)}`,
+    speedText(rates, status.perSecond, unit),
     ...(state === 'running' ? [] : [state]),
     fraction === undefined ? count(done) : percent(fraction),
     ...(etaSeconds === undefined ? [] : [timeLeft(etaSeconds, odds)]),
@@ -95,7 +98,7 @@ function cellsOf(device: DeviceProgress, unit: string, style: Style): string[] {
     chunkMs === undefined ? '' : duration(chunkMs / 1000),
     items === undefined ? '' : `${lanes === undefined ? '' : `${lanes} × `}${scaled(items).trimEnd()}`,
     fed === undefined ? '' : `fed ${percent(fed)}`,
-    queueDepth === undefined ? '' : `${queueDepth} queued on ${activeStreams}`,
+    queueDepth === undefined ? '' : `${plural(queueDepth, 'chunk')} on ${plural(activeStreams ?? 0, 'stream')}`,
     occupancy === undefined ? '' : `${percent(occupancy)} full`,
     temperatureC === undefined ? '' : `${Math.round(temperatureC)} °C`,
     powerW === undefined ? '' : `${Math.round(powerW)} W`,
@@ -113,7 +116,7 @@ const timeLeft = (seconds: number, odds: Status['odds']): string =>
 /** The estimated end; for a search that ends with a hit, the expected time of one. */
 function endEstimate({ odds, etaSeconds }: Status, now: Date): LabelledCells {
   if (odds === undefined) {
-    if (etaSeconds === undefined) return ['estimated', 'n/a'];
+    if (etaSeconds === undefined) return ['estimated', UNKNOWN];
     const end = new Date(now.getTime() + etaSeconds * 1000);
     const isFar = Number.isNaN(end.getTime()) || etaSeconds > FAR_S;
     return ['estimated', isFar ? undefined : clock(end, now), timeLeft(etaSeconds, odds)];
@@ -122,38 +125,67 @@ function endEstimate({ odds, etaSeconds }: Status, now: Date): LabelledCells {
   const isKnown = expectedSeconds !== undefined || etaSeconds !== undefined;
   return [
     'expected',
-    isKnown ? undefined : 'n/a',
+    isKnown ? undefined : UNKNOWN,
     expectedSeconds === undefined ? undefined : `a hit in ${duration(expectedSeconds)}`,
     etaSeconds === undefined ? undefined : timeLeft(etaSeconds, odds),
     `${expectedHits.toFixed(expectedHits < 10 ? 2 : 0)} by now`,
-    `luck ${luck === undefined ? 'n/a' : percent(luck)}`,
+    luck === undefined ? undefined : `luck ${percent(luck)}`,
   ];
 }
 
 /** A date that many years away is not informative. */
 const FAR_S = 50 * 365 * 86_400;
 
-function progressCells({ done, length, fraction }: Status): string[] {
-  if (length === undefined || fraction === undefined) return [count(done)];
-  // People see the share; numbers of forty digits are for programs.
-  const number = (value: bigint): string => (length >= 10n ** 15n ? scaled(Number(value)).trimEnd() : count(value));
-  return [number(done), 'of', number(length), `(${percent(fraction)})`];
+function progressCells(done: bigint, { length }: Status): string[] {
+  if (length === undefined) return [count(done)];
+  return [indexText(done, length), 'of', indexText(length, length), `(${percent(shareOf(done, length))})`];
 }
 
-const rateText = (perSecond: number | undefined, unit: string): string =>
-  perSecond === undefined ? 'n/a' : rate(perSecond, unit);
+/** People see the share; numbers of forty digits are for programs. */
+const indexText = (value: bigint, length: bigint): string =>
+  length >= 10n ** 15n ? scaled(Number(value)).trimEnd() : count(value);
 
-const ratesTexts = ({ tenSeconds, minute, quarterHour }: Rates): string[] => [
-  `10 s ${shortRate(tenSeconds)}`,
-  `60 s ${shortRate(minute)}`,
-  `15 min ${shortRate(quarterHour)}`,
+/** The indices on devices now. */
+function currentLines({ current }: Status, style: Style, columns: number): string[] {
+  if (current === undefined) return [];
+  const cells = current === 'none' ? [current] : [count(current.from), 'to', count(current.to)];
+  return wrapCells(style.dim('indices'.padEnd(LABEL)), cells, columns, ' ');
+}
+
+/** Where the next run would resume if this one were killed now. */
+function restoreLines(status: Status, style: Style, columns: number): string[] {
+  const { restorePoint } = status;
+  if (restorePoint === undefined) return [];
+  const cells = [...progressCells(restorePoint.done, status), `stored ${age(restorePoint.secondsAgo * 1000)} ago`];
+  return wrapCells(style.dim('restore'.padEnd(LABEL)), cells, columns, ' ');
+}
+
+/** Shown until there is a figure. */
+const UNKNOWN = 'measuring';
+
+const rateText = (perSecond: number | undefined, unit: string): string =>
+  perSecond === undefined ? UNKNOWN : rate(perSecond, unit);
+
+/** Rates over the windows that the job has run for, and the highest. */
+const ratesTexts = ({ rates, maxPerSecond }: Status): string[] => [
+  ...knownRates(rates).map(({ name, perSecond }) => `${name} ${scaled(perSecond).trimEnd()}`),
+  ...(maxPerSecond === undefined ? [] : [`max ${scaled(maxPerSecond).trimEnd()}`]),
 ];
 
-const shortRate = (perSecond: number | undefined): string =>
-  perSecond === undefined ? 'n/a' : scaled(perSecond).trimEnd();
+/** `speed 10s/60s 20.0 MH/s / 19.8 MH/s`; before 10 s the rate since the start. */
+function speedText(rates: Rates, perSecond: number | undefined, unit: string): string {
+  const known = knownRates(rates);
+  if (known.length === 0) return `speed ${rateText(perSecond, unit)}`;
+  const names = known.map(({ short }) => short).join('/');
+  return `speed ${names} ${known.map((one) => rate(one.perSecond, unit)).join(' / ')}`;
+}
 
-const threeRates = ({ tenSeconds, minute, quarterHour }: Rates, unit: string): string =>
-  [tenSeconds, minute, quarterHour].map((one) => rateText(one, unit)).join(' / ');
+const knownRates = ({ tenSeconds, minute, quarterHour }: Rates) =>
+  [
+    { name: '10 s', short: '10s', perSecond: tenSeconds },
+    { name: '60 s', short: '60s', perSecond: minute },
+    { name: '15 min', short: '15m', perSecond: quarterHour },
+  ].flatMap(({ perSecond, ...names }) => (perSecond === undefined ? [] : { ...names, perSecond }));
 
 /** Formats the time of day, with the date if it is not today. */
 function clock(time: Date, now: Date): string {

@@ -133,8 +133,8 @@ describe('the screen', () => {
       'status     running',
       'started    14:59:40  20.0 s ago',
       'estimated  2026-11-16 06:15:55  15 h 16 min left',
-      'speed      cuda:0  20.0 MH/s  49.8 ms  256 × 4.19 M  fed 99.5 %  6 queued on 2  61 °C  412 W  48.6 kH/J',
-      'total      20.0 MH/s  10 s 20.0 M  60 s n/a  15 min n/a',
+      'speed      cuda:0  20.0 MH/s  49.8 ms  256 × 4.19 M  fed 99.5 %  6 chunks on 2 streams  61 °C  412 W  48.6 kH/J',
+      'total      20.0 MH/s  10 s 20.0 M  max 20.0 M',
       'hits       3',
       'progress   400,000,000 of 1,099,511,627,776 (0.04 %)',
     ]);
@@ -158,7 +158,7 @@ describe('the screen', () => {
     const { at } = job();
     at(0, 0n);
     expect(statusLine(at(20, 400_000_000n, 1))).toBe(
-      'speed 10s/60s/15m 20.0 MH/s / n/a / n/a  0.04 %  15 h 16 min left  1 hit  cuda:0 fed 99.5 % 61 °C',
+      'speed 10s 20.0 MH/s  0.04 %  15 h 16 min left  1 hit  cuda:0 fed 99.5 % 61 °C',
     );
   });
 });

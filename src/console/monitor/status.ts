@@ -8,8 +8,9 @@ import {
   WINDOWS_MS,
 } from '../../engine/feed/throughput.js';
 import type { DeviceStatus } from '../../engine/index.js';
-import { perJoule } from '../../engine/telemetry/energy.js';
-import { shareOf } from '../../engine/work/space.js';
+import { type Energy, NO_ENERGY, perJoule } from '../../engine/telemetry/energy.js';
+import type { WorkCoverage } from '../../engine/work/bins.js';
+import { endOf, type Range, shareOf } from '../../engine/work/space.js';
 
 /**
  * A job's progress: the source of the screen, the lines of a log and `progress` events. An unknown value is undefined.
@@ -29,11 +30,17 @@ export interface Status {
   /** Current indices per second: over 10 s, or since the start before that. */
   readonly perSecond: number | undefined;
   readonly rates: Rates;
+  /** The highest rate over 10 s so far. */
+  readonly maxPerSecond: number | undefined;
   /** Until everything has been tried. A search that ends with a hit takes at most this long. */
   readonly etaSeconds: number | undefined;
   readonly hits: number;
   /** Only for a search that ends with a hit. */
   readonly odds: Odds | undefined;
+  /** The lowest and the highest index on a device now, the end exclusive; undefined if it is not known where indices are. */
+  readonly current: { readonly from: bigint; readonly to: bigint } | 'none' | undefined;
+  /** What a run that starts now would find done; undefined if nothing is stored. */
+  readonly restorePoint: RestorePoint | undefined;
   readonly devices: readonly DeviceProgress[];
   /** Additional lines of the job. */
   readonly notes: readonly Note[];
@@ -44,6 +51,13 @@ export interface Rates {
   readonly tenSeconds: number | undefined;
   readonly minute: number | undefined;
   readonly quarterHour: number | undefined;
+}
+
+export interface RestorePoint {
+  /** Indices in the ledger. */
+  readonly done: bigint;
+  /** Since they were written. */
+  readonly secondsAgo: number;
 }
 
 export interface Odds {
@@ -58,6 +72,7 @@ export interface Odds {
 export interface DeviceProgress {
   readonly id: string;
   readonly perSecond: number | undefined;
+  readonly rates: Rates;
   readonly chunkMs: number | undefined;
   /** Threads of a workgroup or lanes of a gang, and items of a chunk. */
   readonly lanes: number | undefined;
@@ -72,6 +87,10 @@ export interface DeviceProgress {
   readonly perJoule: number | undefined;
   readonly temperatureC: number | undefined;
   readonly powerW: number | undefined;
+  /** Memory of the device that is in use, by all programs. */
+  readonly memoryBytes: number | undefined;
+  /** Energy since the start. */
+  readonly joules: number | undefined;
   /** Why the device is paused. */
   readonly held: string | undefined;
 }
@@ -87,6 +106,10 @@ export interface MonitoredJob {
   readonly unit: string;
   /** Number of indices of the space; omitted if it is unbounded. */
   readonly length?: bigint;
+  /** The first index of the space. Default: 0. */
+  readonly start?: bigint;
+  /** Where the indices are, if that is known. */
+  coverage?(): WorkCoverage | undefined;
   /** Done by earlier runs. */
   readonly before?: bigint;
   /** Indices of this run that count, and those that wait for a canary check. Undefined until the job has started. */
@@ -103,6 +126,7 @@ export interface MonitoredJob {
 /** More about a device. */
 export interface DeviceConditions {
   readonly sensors: Sensors | undefined;
+  readonly energy?: Energy;
   readonly pauseReason: string | undefined;
 }
 
@@ -112,6 +136,7 @@ export class StatusMeter {
   readonly #startedMs: number;
   readonly #devices = new Map<string, RateCounter>();
   readonly #total: RateCounter;
+  #maxPerSecond: number | undefined;
 
   constructor(job: MonitoredJob, nowMs = performance.now()) {
     this.#job = job;
@@ -123,12 +148,15 @@ export class StatusMeter {
     state: Status['state'],
     conditionsOf: (device: string) => DeviceConditions | undefined = () => undefined,
     nowMs = performance.now(),
+    restorePoint?: RestorePoint,
   ): Status {
     const { name, unit, length, before = 0n, chance } = this.#job;
     const { done: counted = 0n, held = 0n } = this.#job.progress() ?? {};
     const now = counted + held;
     this.#total.update(now, nowMs);
     const perSecond = this.#total.perSecond(nowMs);
+    const rates = this.#total.rates(nowMs);
+    if (rates.tenSeconds !== undefined) this.#maxPerSecond = Math.max(this.#maxPerSecond ?? 0, rates.tenSeconds);
     const hits = this.#job.hits();
     const done = before + now;
     const isMoving = state !== 'paused' && perSecond !== undefined && perSecond > 0;
@@ -143,10 +171,13 @@ export class StatusMeter {
       length,
       fraction: length === undefined ? undefined : shareOf(done, length),
       perSecond,
-      rates: this.#total.rates(nowMs),
+      rates,
+      maxPerSecond: this.#maxPerSecond,
       etaSeconds: speed === undefined || left === undefined ? undefined : left / speed,
       hits,
       odds: chance === undefined ? undefined : oddsOf(chance, hits, Number(now), left, speed),
+      current: currentOf(this.#job.coverage?.()),
+      restorePoint,
       devices: this.#job.devices().map((device) => this.#deviceProgress(device, conditionsOf(device.info.id), nowMs)),
       notes: this.#job.notes?.() ?? [],
     };
@@ -164,6 +195,7 @@ export class StatusMeter {
     return {
       id: info.id,
       perSecond,
+      rates: counter.rates(nowMs),
       chunkMs,
       lanes: launchSize?.lanes,
       items: launchSize?.items,
@@ -174,9 +206,21 @@ export class StatusMeter {
       perJoule: perJoule(perSecond, state?.sensors?.powerW),
       temperatureC: state?.sensors?.temperatureC,
       powerW: state?.sensors?.powerW,
+      memoryBytes: state?.sensors?.memoryUsedBytes,
+      joules: (state?.energy ?? NO_ENERGY).joules || undefined,
       held: fault === undefined ? state?.pauseReason : 'no longer used',
     };
   }
+}
+
+function currentOf(coverage: WorkCoverage | undefined): Status['current'] {
+  if (coverage === undefined) return undefined;
+  let [first, last]: (Range | undefined)[] = [undefined, undefined];
+  for (const range of coverage.onDevice) {
+    first ??= range;
+    last = range;
+  }
+  return first && last ? { from: first.start, to: endOf(last) } : 'none';
 }
 
 function oddsOf(chance: number, hits: number, done: number, left = Number.POSITIVE_INFINITY, perSecond?: number): Odds {

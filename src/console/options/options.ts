@@ -9,6 +9,7 @@ import { amountParser, parseBytes, parseSeconds, parseShare } from './quantity.j
 export const options = {
   device: () => valueOption('--device <name>', 'id of the device to use').default('auto', 'the best available'),
   devices: () => valueOption('--device <list>', 'ids of the devices to use, as in cuda:0,cpu'),
+  fleet: () => valueOption('--fleet [invite]', 'run on a fleet (default: the one that is served from this machine)'),
   json: () => flag('--json', 'write events to stdout, one JSON object per line; the last one is "done"'),
   threads: () =>
     valueOption('--threads <n>', `threads of a CPU device (default: ${availableParallelism()})`).argParser(

@@ -1,13 +1,16 @@
 import { MillraceError } from '../../kernel/error.js';
 import { Exit, type ExitCode, exitOf } from '../command/exit.js';
 import { host } from '../command/host.js';
+import { EventHub } from '../live/event-hub.js';
 import { isLevelShown, type Level } from '../options/level.js';
+import { jsonLine } from './json-line.js';
 import { openLineFile } from './line-file.js';
 import { type LiveLines, type LiveStream, openLiveLines } from './live.js';
 import { redact, redactStart } from './redact.js';
-import { escapedJson, MESSAGE_LIMITS, sanitizeForFile, sanitizeText } from './sanitize.js';
-import { HIDDEN, isSecretName } from './secret-forms.js';
+import { MESSAGE_LIMITS, sanitizeForFile, sanitizeText } from './sanitize.js';
 import { type Style, styleFor } from './style.js';
+
+export { jsonLine };
 
 /**
  * A command's output: data on stdout, messages on stderr. With `--json`, stdout carries one JSON object a line and
@@ -30,6 +33,11 @@ export interface Output {
   data(text: string): void;
   /** A message about the progress of the work. */
   say(text: string): void;
+  /**
+   * A message with a credential that the user needs: the address of a page with its token. It is written to stderr, with
+   * `--json` too, and to no log.
+   */
+  sayUnredacted(text: string): void;
   /** A warning; with `--json` an event. */
   warn(text: string): void;
   /** The error that ended the command. */
@@ -38,6 +46,8 @@ export interface Output {
   explain(text: string): void;
   /** An event of `--json`. */
   event(name: string, fields?: Readonly<Record<string, unknown>>): void;
+  /** The events for those who watch the command while it runs. Has all of `event`, and some that only they get. */
+  readonly hub: EventHub;
   /** Writes a line for `--extra-verbose`; undefined without that option. */
   readonly diagnose: ((text: string) => void) | undefined;
   close(): void;
@@ -72,13 +82,15 @@ export function openOutput(options: OutputOptions = {}, streams: Streams = host(
     diagnose(text);
     if (json || !isLevelShown(level, log)) return;
     const shown = sanitizeText(redact(text), level === 'info' ? undefined : MESSAGE_LIMITS);
-    live.writeAbove(() => stderr.write(`${shown}\n`));
+    live.writeAbove(`${shown}\n`, stderr);
   };
   const writeLine = (text: string): void => {
     if (json && !isData) return;
-    live.writeAbove(() => stdout.write(`${text}\n`));
+    live.writeAbove(`${text}\n`, stdout);
   };
+  const hub = new EventHub();
   const event: Output['event'] = (name, fields = {}) => {
+    hub.publish(name, fields);
     if (eventStream === undefined && file === undefined) return;
     const line = jsonLine({ event: name, ...fields });
     eventStream?.write(`${line}\n`);
@@ -93,6 +105,7 @@ export function openOutput(options: OutputOptions = {}, streams: Streams = host(
     line: (text = '') => writeLine(sanitizeText(text)),
     data: writeLine,
     say: (text) => writeMessage('info', text),
+    sayUnredacted: (text) => live.writeAbove(`${sanitizeText(text)}\n`, stderr),
     warn: (text) => {
       event('warning', { message: text });
       writeMessage('warn', `${stderrStyle.warn('warning:')} ${text}`);
@@ -100,6 +113,7 @@ export function openOutput(options: OutputOptions = {}, streams: Streams = host(
     fail: (text) => writeMessage('error', `${stderrStyle.bad('error:')} ${text}`),
     explain: (text) => writeMessage('debug', stderrStyle.dim(text)),
     event,
+    hub,
     diagnose: diagnostics && diagnose,
     close: () => {
       live.clear();
@@ -156,19 +170,6 @@ export function reportError(output: Output, error: unknown, exit: ExitCode): voi
   // A stack trace does not help the user whose command failed, but an unexpected error has nothing better to show.
   const shown = known ? known.message : (error instanceof Error && error.stack) || text;
   output.fail(shown);
-}
-
-/**
- * Encodes a value as a line of JSON. A bigint becomes a number if that is exact, otherwise a decimal string. Credentials
- * are hidden.
- */
-export function jsonLine(value: unknown): string {
-  const json = JSON.stringify(value, (key, field: unknown) => {
-    if (typeof field === 'string') return isSecretName(key) ? HIDDEN : redact(field);
-    if (typeof field !== 'bigint') return field;
-    return field <= Number.MAX_SAFE_INTEGER && field >= Number.MIN_SAFE_INTEGER ? Number(field) : field.toString();
-  });
-  return escapedJson(json);
 }
 
 /**

@@ -78,7 +78,7 @@ describe('on a terminal', () => {
     const live = openLiveLines(stream);
     expect(sent(() => live.show([colour.bold(hostile)]))).toContain('\u001b[1ma\\u001b[2J\\u009b31m\\u202e\u001b[22m');
     written.length = 0;
-    live.writeAbove(() => undefined);
+    live.writeAbove('above\n', stream);
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(written.join('')).toContain('\u001b[1ma\\u001b[2J\\u009b31m\\u202e\u001b[22m');
     live.clear();

@@ -8,6 +8,7 @@ export interface TelemetryOptions {
   readonly poolMetrics?: boolean;
   readonly overlap?: boolean;
   readonly prometheus?: Address;
+  readonly dashboard?: Address;
 }
 
 /** Adds these options to a command; `--api-table` is one of the device options. */
@@ -22,8 +23,15 @@ export function withTelemetryOptions(command: Command): Command {
         '--prometheus <host:port>',
         'serve metrics for Prometheus during the run (default host: 127.0.0.1)',
       ).argParser(parseAddress),
-    );
+    )
+    .addOption(dashboardOption());
 }
+
+/** For commands whose progress a page can show. */
+export const dashboardOption = () =>
+  valueOption('--dashboard [host:port]', 'show the run in a browser; prints the address (default: 127.0.0.1, any port)')
+    .preset('0')
+    .argParser(parseAddress);
 
 export const poolMetricsOption = () => flag('--pool-metrics', 'print at the end whether there were enough slots');
 

@@ -5,8 +5,10 @@ import type { Engine, EngineOptions } from '../../engine/index.js';
 import { addEnergySample, type Energy, NO_ENERGY } from '../../engine/telemetry/energy.js';
 import { type ChunkRecord, Recorder } from '../../engine/telemetry/record.js';
 import { Tally } from '../../engine/telemetry/tally.js';
-import { type SensorSample, traceEvents } from '../../engine/telemetry/trace.js';
+import { type SensorSample, type TraceEvent, traceEvents } from '../../engine/telemetry/trace.js';
 import { buildVersion } from '../command/version.js';
+import { ChunkFeed } from '../live/chunk-feed.js';
+import { type CommandDashboard, dashboardLoader } from '../live/dashboard-loader.js';
 import { plural } from '../output/format.js';
 import { type LineFile, openLineFile } from '../output/line-file.js';
 import type { Output } from '../output/output.js';
@@ -16,7 +18,7 @@ import type { MetricsServer } from './metrics-server.js';
 import { type TelemetryOptions, withUpstreamVariables } from './options.js';
 import { type DeviceMetrics, prometheusMetrics } from './prometheus.js';
 import { deviceReport, overlapLines, poolLines, summaryLines } from './report.js';
-import { openTrace, type TraceFile } from './trace-file.js';
+import { openTrace, type TraceFile, traceText } from './trace-file.js';
 
 /** The job's name, as in "block solve", and the unit of one index, as in H/s. */
 export interface JobLabel {
@@ -44,7 +46,7 @@ export interface Telemetry {
  * in use is reported before anything runs. A view that fails later is dropped with a warning, and the job continues.
  */
 export async function withTelemetry<Result>(
-  given: TelemetryOptions,
+  given: TelemetryOptions & { readonly dataDir?: string },
   output: Output,
   about: JobLabel,
   work: (telemetry: Telemetry) => Promise<Result>,
@@ -57,12 +59,18 @@ export async function withTelemetry<Result>(
   }
 }
 
-async function startTelemetry(given: TelemetryOptions, output: Output, about: JobLabel): Promise<Telemetry> {
+async function startTelemetry(
+  given: TelemetryOptions & { readonly dataDir?: string },
+  output: Output,
+  about: JobLabel,
+): Promise<Telemetry> {
   const options = withUpstreamVariables(given);
-  const { metrics, trace, poolMetrics, overlap, prometheus } = options;
-  const isOn = metrics !== undefined || trace !== undefined || poolMetrics || overlap || prometheus !== undefined;
+  const { poolMetrics, overlap } = options;
+  const hasFile = options.metrics !== undefined || options.trace !== undefined;
+  const hasServer = options.prometheus !== undefined || options.dashboard !== undefined;
+  const isOn = hasFile || hasServer || poolMetrics || overlap;
   if (!isOn) return NO_TELEMETRY;
-  const session = new TelemetrySession(options, output, about);
+  const session = new TelemetrySession(options, output, about, given.dataDir);
   try {
     await session.open();
   } catch (error) {
@@ -94,6 +102,9 @@ class TelemetrySession implements Telemetry {
   #metrics: LineFile | undefined;
   #trace: TraceFile | undefined;
   #server: MetricsServer | undefined;
+  #dashboard: CommandDashboard | undefined;
+  readonly #feed: ChunkFeed;
+  readonly #dataDir: string | undefined;
   #engine: Engine | undefined;
   #devices: readonly Device[] = [];
   #startedMs = performance.now();
@@ -101,7 +112,9 @@ class TelemetrySession implements Telemetry {
   #timer: NodeJS.Timeout | undefined;
   #isOver = false;
 
-  constructor(options: TelemetryOptions, output: Output, about: JobLabel) {
+  constructor(options: TelemetryOptions, output: Output, about: JobLabel, dataDir: string | undefined) {
+    this.#dataDir = dataDir;
+    this.#feed = new ChunkFeed(output.hub);
     this.#options = options;
     this.#output = output;
     this.#label = about;
@@ -119,6 +132,7 @@ class TelemetrySession implements Telemetry {
       this.#metrics.write(METRICS_HEADER);
     }
     if (trace !== undefined) this.#trace = openTrace(trace);
+    await this.#openDashboard();
     if (prometheus === undefined) return;
     const { startMetricsServer } = await import('./metrics-server.js'); // node:http takes 20 ms
     this.#server = await startMetricsServer(prometheus, () => this.#exposition());
@@ -126,7 +140,18 @@ class TelemetrySession implements Telemetry {
     this.#output.event('listening', { url: this.#server.url });
   }
 
+  async #openDashboard(): Promise<void> {
+    const { dashboard } = this.#options;
+    if (dashboard === undefined) return;
+    this.#dashboard = await dashboardLoader.start?.(dashboard, this.#output.hub, this.#dataDir);
+    if (!this.#dashboard) return;
+    this.#output.sayUnredacted(`dashboard: ${this.#dashboard.url}`);
+    // The address is a key to the page, which events must not have: anybody may read a log of them.
+    this.#output.event('listening', { url: this.#dashboard.url.replace(/#.*/, '') });
+  }
+
   start(engine: Engine, devices: readonly Device[]): void {
+    this.#output.hub.trace = () => traceText(this.#traceEvents(), this.#about());
     this.#engine = engine;
     this.#devices = devices;
     this.#originNs = clockNs();
@@ -150,11 +175,14 @@ class TelemetrySession implements Telemetry {
   async close(): Promise<void> {
     this.#metrics?.close();
     this.#trace?.close();
+    this.#feed.end();
     await this.#server?.close();
+    await this.#dashboard?.close();
   }
 
   #onRecord(record: Readonly<ChunkRecord>): void {
     this.#tally.add(record);
+    this.#feed.add(record);
     if (!this.#metrics) return;
     const row = metricsRow(record, this.#originNs);
     if (row === undefined) return;
@@ -230,20 +258,23 @@ class TelemetrySession implements Telemetry {
   #writeTrace(): void {
     const file = this.#trace;
     if (file === undefined) return;
-    const { createdCount, capacity } = this.#recorder;
-    const kept = Math.min(createdCount, capacity);
-    const devices = this.#devices.map(({ info: { id, name } }) => ({ id, name }));
-    const events = traceEvents({ records: this.#recorder, devices, samples: this.#samples, originNs: this.#originNs });
-    file.write(events, {
-      version: buildVersion(),
-      command: this.#label.name,
-      unit: this.#label.unit,
-      chunks: kept,
-      of: createdCount,
-    });
+    const { chunks: kept, of: createdCount } = this.#about();
+    file.write(this.#traceEvents(), this.#about());
     const which =
       kept === createdCount ? plural(kept, 'chunk') : `the last ${plural(kept, 'chunk')} of ${createdCount}`;
     this.#output.say(`trace of ${which}: ${file.path} (open it in ui.perfetto.dev)`);
+  }
+
+  #traceEvents(): Iterable<TraceEvent> {
+    const devices = this.#devices.map(({ info: { id, name } }) => ({ id, name }));
+    return traceEvents({ records: this.#recorder, devices, samples: this.#samples, originNs: this.#originNs });
+  }
+
+  /** Describes the trace. */
+  #about() {
+    const { createdCount, capacity } = this.#recorder;
+    const { name: command, unit } = this.#label;
+    return { version: buildVersion(), command, unit, chunks: Math.min(createdCount, capacity), of: createdCount };
   }
 
   /** Turns an error of a view into a warning: it must not fail the job. */

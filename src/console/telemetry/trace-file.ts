@@ -13,6 +13,23 @@ export interface TraceFile {
 /** Characters per write: an event has some 150. */
 const MAX_WRITE_CHARACTERS = 2 ** 20;
 
+/** The text of a trace, in parts of about a mebibyte. `about` describes the whole. */
+export function* traceText(
+  events: Iterable<TraceEvent>,
+  about: Readonly<Record<string, unknown>>,
+): Generator<string, void, undefined> {
+  let part = `{"displayTimeUnit":"ms","otherData":${JSON.stringify(about)},"traceEvents":[`;
+  let isFirst = true;
+  for (const event of events) {
+    part += `${isFirst ? '' : ','}\n${JSON.stringify(event)}`;
+    isFirst = false;
+    if (part.length < MAX_WRITE_CHARACTERS) continue;
+    yield part;
+    part = '';
+  }
+  yield `${part}\n]}\n`;
+}
+
 export function openTrace(path: string): TraceFile {
   let file: number | undefined = withFileErrors(path, () => openSync(path, 'w'));
   return {
@@ -21,16 +38,7 @@ export function openTrace(path: string): TraceFile {
       const open = file;
       if (open === undefined) return;
       withFileErrors(path, () => {
-        let part = `{"displayTimeUnit":"ms","otherData":${JSON.stringify(about)},"traceEvents":[`;
-        let isFirst = true;
-        for (const event of events) {
-          part += `${isFirst ? '' : ','}\n${JSON.stringify(event)}`;
-          isFirst = false;
-          if (part.length < MAX_WRITE_CHARACTERS) continue;
-          writeSync(open, part);
-          part = '';
-        }
-        writeSync(open, `${part}\n]}\n`);
+        for (const part of traceText(events, about)) writeSync(open, part);
       });
     },
     close: () => {

@@ -7,7 +7,8 @@ export interface Case {
   readonly name: string;
   /** Abilities of the device without which the case is skipped. */
   readonly needs?: readonly Ability[];
-  run(device: Device): Promise<void>;
+  /** `only` is the number of the one variant of its kernels to run, modulo their count. Default: all of them. */
+  run(device: Device, only?: number): Promise<void>;
 }
 
 /**
@@ -57,7 +58,7 @@ export interface Totals {
 const TIMEOUT_MS = 300_000;
 
 /** Runs one case and returns its result; never throws. */
-export async function runCase({ name, needs = [], run }: Case, device: Device): Promise<CaseResult> {
+export async function runCase({ name, needs = [], run }: Case, device: Device, only?: number): Promise<CaseResult> {
   const started = performance.now();
   const result = (status: CaseResult['status'], reason?: string): CaseResult => ({
     name,
@@ -71,7 +72,7 @@ export async function runCase({ name, needs = [], run }: Case, device: Device): 
     const late = (): never => {
       throw new Error(`no result within ${TIMEOUT_MS / 1000} s`);
     };
-    await withTimeout(run(device), TIMEOUT_MS, late);
+    await withTimeout(run(device, only), TIMEOUT_MS, late);
     return result('passed');
   } catch (error) {
     if (error instanceof Skip) return result('skipped', error.message);

@@ -13,20 +13,17 @@ import type {
   ResidentOptions,
   Sensors,
 } from '../device.js';
-import { CopyThreads } from '../gpu/host/copy-threads.js';
-import { type BuildResult, GpuDevice, gpuOptionsOf, type Link, openLink } from '../gpu/host/device.js';
+import { type BuildResult, GpuDevice, gpuOptionsOf, type Link } from '../gpu/host/device.js';
 import type { GpuSource } from '../gpu/worker/driver.js';
 import type { Diagnostic, OpenOptions, ProbeResult } from '../kinds.js';
 import { addressOf } from '../native/libc.js';
-import { workerUrl } from '../pool/threads/threads.js';
 import { build, type Toolchain } from './build.js';
-import type { CudaStart } from './driver.js';
 import { ask } from './runtime/helper-pool.js';
 import type { Survey } from './runtime/helper-worker.js';
 import { cudaVersion, type Gpu, whyUnusable } from './runtime/info.js';
 import { findLibrary } from './runtime/library.js';
 import { targetFor } from './runtime/nvrtc.js';
-import { signalLibrary } from './runtime/signal.js';
+import { askSurvey, startGpu, takeEarly } from './runtime/start.js';
 
 /** An NVIDIA GPU through the driver API. A worker thread owns its context; NVRTC compiles in other threads. */
 export class CudaDevice extends GpuDevice {
@@ -80,14 +77,12 @@ export async function probe(): Promise<ProbeResult> {
   return { infos: usable.map(({ info }) => info) };
 }
 
-/** Opens a GPU. The worker opens the context while the survey starts NVML and NVRTC, which takes about as long. */
+/** Opens a GPU, or takes the one that was started early. */
 export async function open(id: string, options: OpenOptions = {}): Promise<Device> {
   const ordinal = deviceNumber('cuda', id);
-  const asking = askSurvey();
-  const linking = startWorker(ordinal, options);
-  linking.catch(() => undefined); // reported below, unless the survey has a better reason
+  const { survey, link: linking } = takeEarly(ordinal, options) ?? startGpu(ordinal, options);
   try {
-    const { gpu, info, tools } = requireGpu(id, ordinal, await asking);
+    const { gpu, info, tools } = requireGpu(id, ordinal, await survey); // it may know a better reason than the worker
     return new CudaDevice(await linking, info, gpu, tools);
   } catch (error) {
     await linking.then(
@@ -102,20 +97,6 @@ export function prepare(kernel: Kernel, options: CompileOptions = {}): void {
   const { lanes = 'auto' } = options;
   const workgroup = lanes === 'auto' ? cudaLowering.workgroup : lanes;
   lowerAhead(kernel, gpuOptionsOf({ ...cudaLowering, workgroup }, options));
-}
-
-async function startWorker(ordinal: number, options: OpenOptions): Promise<Link> {
-  const signal = options.completion === 'callback' ? await signalLibrary() : undefined;
-  const startData: CudaStart = { ordinal, ...(signal ? { signal } : {}) };
-  const worker = workerUrl(import.meta.url);
-  return openLink({
-    device: `cuda:${ordinal}`,
-    worker,
-    startData,
-    options,
-    copyThreads: new CopyThreads(),
-    isKept: true,
-  });
 }
 
 /** Returns the GPU of that number and its toolchain. Throws if either is missing. */
@@ -168,8 +149,6 @@ export async function diagnose(): Promise<readonly Diagnostic[]> {
     ...(await inaccessibleNodes()),
   ];
 }
-
-const askSurvey = (): Promise<Survey | { readonly reason: string }> => ask({ kind: 'survey' });
 
 function whyNoSensors(): string {
   const found = findLibrary('nvml');

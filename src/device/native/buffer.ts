@@ -1,9 +1,10 @@
 import { freemem } from 'node:os';
 import { MillraceError } from '../../kernel/error.js';
 import { formatBytes } from '../checks/launch.js';
-import type { Device } from '../device.js';
+import type { Device, HostMemory } from '../device.js';
+import { sharedMemory } from '../host-memory.js';
 import { type BufferOwner, PoolBuffer } from '../pool/buffer.js';
-import type { NativeCalls } from './calls.js';
+import { addressOf, type NativeCalls } from './calls.js';
 
 /** Bytes kept mapped after a buffer's end: generated code may load a whole vector that starts at the last element. */
 const MARGIN = 64;
@@ -15,6 +16,19 @@ class NativeBuffer extends PoolBuffer {
     return this.address;
   }
 }
+
+/** Host memory that kernels access in place. Commands in flight keep it alive. */
+class HostBuffer extends NativeBuffer {
+  readonly bytesInUse: Uint8Array;
+
+  constructor(device: Device, bytes: Uint8Array, address: number) {
+    super(device, bytes.length, address, { reclaim: () => undefined, onDelayedFree: () => undefined });
+    this.bytesInUse = bytes;
+  }
+}
+
+/** Memory of at least this size is put on huge pages, as `map` does. */
+const HUGE_BYTES = 4 << 20;
 
 /**
  * All memory of a device: allocates buffers and frees them at the end. Main thread only. A buffer is anonymous pages:
@@ -43,6 +57,17 @@ export class NativeMemory implements BufferOwner {
     this.#owned.set(buffer, { address, mapped });
     this.#allocatedBytes += mapped;
     return buffer;
+  }
+
+  /** Allocates host memory that is also a buffer. The collector frees it. */
+  allocateHost(device: Device, bytes: number): HostMemory {
+    const whole = sharedMemory(bytes + MARGIN);
+    const view = whole.bytes.subarray(0, bytes);
+    const address = addressOf(this.#calls, whole.bytes);
+    // SAFETY: advice about whole pages inside memory that `whole` holds.
+    if (bytes >= HUGE_BYTES) this.#calls.useHugePages(address, bytes);
+    const buffer = new HostBuffer(device, view, address);
+    return { bytes: view, locked: whole.locked, buffer, free: () => buffer.free() };
   }
 
   reclaim(buffer: PoolBuffer): void {

@@ -19,6 +19,8 @@ export interface NativeCalls {
   /** Maps zeroed pages, committed when first touched; returns 0 if the system refuses. */
   map(bytes: number): number;
   unmap(at: number, bytes: number): void;
+  /** Asks for huge pages in a range of mapped memory, where the system has them. */
+  useHugePages(at: number, bytes: number): void;
   /** Loads a shared library. Throws the loader's error. */
   open(path: string): number;
   /** Returns the address of a library's function. Throws the loader's error. */
@@ -155,6 +157,17 @@ static napi_value unmap(napi_env env, napi_callback_info info) {
   return NULL;
 }
 
+static napi_value use_huge_pages(napi_env env, napi_callback_info info) {
+  uint64_t given[2];
+  take(env, info, given, 2);
+#ifdef MADV_HUGEPAGE
+  // Whole pages of 4 KiB. Only advice, as in map.
+  uint64_t from = (given[0] + 4095) & ~(uint64_t)4095, to = (given[0] + given[1]) & ~(uint64_t)4095;
+  if (to > from) madvise((void *)(uintptr_t)from, to - from, MADV_HUGEPAGE);
+#endif
+  return NULL;
+}
+
 static napi_value failed(napi_env env) {
   const char *error = dlerror();
   napi_throw_error(env, NULL, error ? error : "the loader gave no reason");
@@ -193,7 +206,7 @@ static napi_value close_library(napi_env env, napi_callback_info info) {
 __attribute__((visibility("default"))) napi_value napi_register_module_v1(napi_env env, napi_value exports) {
   static const struct { const char *name; napi_callback call; } all[] = {
     { "run", run }, { "copy", copy }, { "fill", fill }, { "word", word }, { "address", address }, { "map", map },
-    { "unmap", unmap }, { "open", open_library }, { "symbol", symbol }, { "close", close_library },
+    { "unmap", unmap }, { "useHugePages", use_huge_pages }, { "open", open_library }, { "symbol", symbol }, { "close", close_library },
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     napi_value made = NULL;

@@ -49,6 +49,12 @@ describe.skipIf(absent)('native', () => {
     }
   });
 
+  test('host memory is a buffer too', async () => {
+    const host = await device.host(100);
+    expect(host.buffer?.bytes).toBe(100);
+    host.free();
+  });
+
   test('transfers of odd sizes move only their bytes', async () => {
     const buffer = await device.alloc(5 * 2 ** 20 + 7);
     const model = new Uint8Array(buffer.bytes);

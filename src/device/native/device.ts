@@ -3,7 +3,7 @@ import { type Kernel, lower } from '../../kernel/index.js';
 import { DiskCache } from '../cache/cache.js';
 import { deviceAbsent } from '../checks/absent.js';
 import { checkAllocation } from '../checks/launch.js';
-import type { CompileOptions, DeviceBuffer, DeviceInfo, Sensors } from '../device.js';
+import type { CompileOptions, DeviceBuffer, DeviceInfo, HostMemory, Sensors } from '../device.js';
 import type { Diagnostic } from '../kinds.js';
 import { newBoard } from '../pool/board.js';
 import { PoolDevice } from '../pool/device.js';
@@ -87,6 +87,11 @@ export class NativeDevice extends PoolDevice {
     this.checkOpen();
     checkAllocation(this, bytes);
     return this.#memory.allocate(this, bytes);
+  }
+
+  override async host(bytes: number): Promise<HostMemory> {
+    this.checkOpen();
+    return this.#memory.allocateHost(this, bytes);
   }
 
   protected freeAll(): void {

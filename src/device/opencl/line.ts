@@ -159,7 +159,8 @@ export class OpenClLine extends NativeLine<Memory, OpenClProgram, OpenClMark, Ev
   }
 
   #send({ program, block, epoch, count, countFrom, buffers }: DriverLaunch<Memory, OpenClProgram>): boolean {
-    const at = this.blockMemory(block.byteLength);
+    const { byValue } = program.shape.launch;
+    const at = byValue ? undefined : this.blockMemory(block.byteLength);
     this.waitForNewMemory();
     if (this.#next === 0) this.#forgetSlices();
     while (this.#next < count) {
@@ -173,13 +174,13 @@ export class OpenClLine extends NativeLine<Memory, OpenClProgram, OpenClMark, Ev
       if (this.#slices.length >= MAX_SLICES) return false;
       const items = this.#nextSlice(program, count - this.#next);
       // Only the header changes from slice to slice.
-      const words = this.#next === 0 ? block : block.slice(0, LAUNCH_HEADER_WORDS);
+      const words = byValue || this.#next === 0 ? block : block.slice(0, LAUNCH_HEADER_WORDS);
       words[LaunchHeader.first] = this.#next;
       words[LaunchHeader.last] = this.#next + items - 1;
-      if (!this.#sendWords(at, words)) return false;
+      if (at && !this.#sendWords(at, words)) return false;
       const counted = this.#next === 0 ? this.#count(countFrom) : countFrom ? (this.#countMemory?.device ?? 0) : 0;
       this.epoch.delayLaunch(this.queue);
-      const event = program.launch(this.queue, items, this.#handles(program, at, counted, buffers));
+      const event = program.launch(this.queue, items, block, this.#handles(program, at, counted, buffers));
       this.#slices.push({ event: this.#resources.events.retain(event), items });
       if (this.#resources.isDetailed) this.#noteLaunch(event);
       this.commandSent(event);
@@ -221,9 +222,9 @@ export class OpenClLine extends NativeLine<Memory, OpenClProgram, OpenClMark, Ev
     this.#lastItems = 0;
   }
 
-  #handles(program: OpenClProgram, block: Memory, counted: number, buffers: readonly Memory[]) {
+  #handles(program: OpenClProgram, block: Memory | undefined, counted: number, buffers: readonly Memory[]) {
     const status = this.statusSlot(program).device;
-    return { block: block.device, counted, cancel: this.epoch.device, status, buffers };
+    return { block: block?.device ?? 0, counted, cancel: this.epoch.device, status, buffers };
   }
 
   /** Copies a launch's count to separate memory: kernels cannot be given a word in the middle of a buffer. */

@@ -3,6 +3,7 @@ import { MillraceError } from '../../kernel/error.js';
 import { OutParameters } from '../gpu/native/api.js';
 import type { NativeProgram } from '../gpu/native/driver.js';
 import type { GpuSource } from '../gpu/worker/driver.js';
+import { addressOf } from '../native/libc.js';
 import type { Memory } from './memory.js';
 import type { CommandQueue, Event } from './queue.js';
 import { CL } from './runtime/api.js';
@@ -11,6 +12,7 @@ import type { Context } from './runtime/context.js';
 
 /** Memory handles that a launch passes besides the kernel's own buffers. */
 export interface LaunchHandles {
+  /** The launch block, if it is not passed by value. */
   readonly block: number;
   /** 0 if there is none. */
   readonly counted: number;
@@ -71,7 +73,7 @@ export class OpenClProgram implements NativeProgram<Memory> {
     this.maxGroups = device.units * perUnit;
   }
 
-  launch(queue: CommandQueue, count: number, handles: LaunchHandles): Event {
+  launch(queue: CommandQueue, count: number, block: Uint32Array, handles: LaunchHandles): Event {
     const { shape, tables } = this;
     const handleOf = (kind: GridBindingKind): number | undefined => {
       if (kind === 'launch') return handles.block;
@@ -83,7 +85,8 @@ export class OpenClProgram implements NativeProgram<Memory> {
     this.#released = released;
     let buffer = 0;
     for (const [i, { kind }] of shape.bindings.entries()) {
-      this.#argument(i, handleOf(kind) ?? handles.buffers[buffer++]?.device ?? 0);
+      if (kind === 'launch' && shape.launch.byValue) this.#value(i, block);
+      else this.#argument(i, handleOf(kind) ?? handles.buffers[buffer++]?.device ?? 0);
     }
     return queue.kernel(
       this.#kernel,
@@ -98,6 +101,12 @@ export class OpenClProgram implements NativeProgram<Memory> {
   unload(): void {
     this.#context.api.clReleaseKernel(this.#kernel);
     this.#context.api.clReleaseProgram(this.#program);
+  }
+
+  #value(index: number, words: Uint32Array): void {
+    // SAFETY: the struct of the text has as many words; the platform copies them during the call.
+    const code = this.#context.api.clSetKernelArg(this.#kernel, index, words.byteLength, addressOf(words));
+    this.#context.errors.check('clSetKernelArg', code, `the values of kernel ${this.name}`);
   }
 
   #argument(index: number, handle: number): void {

@@ -24,6 +24,11 @@ export interface PoolOptions {
 
 /** How long a worker may take to end normally; a slice takes about 2 ms. */
 const JOIN_MS = 2000;
+/**
+ * The same after a worker has died, which may hold the lock that the others wait for. Others may be dying of the same error:
+ * Node 20 aborts the process if a thread is terminated while it reports one.
+ */
+const DEATH_MS = 100;
 /** How long `stop` waits in all. A thread in native code cannot be terminated: a kernel may have a loop without end. */
 const ABANDON_MS = 10_000;
 
@@ -111,8 +116,7 @@ export class WorkerPool {
     const terminate = (): void => {
       for (const worker of this.#workers) worker.terminate();
     };
-    if (force) terminate();
-    const late = setTimeout(terminate, JOIN_MS);
+    const late = setTimeout(terminate, force ? DEATH_MS : JOIN_MS);
     const ended = Promise.all(this.#workers.map((worker) => worker.ended)).then(() => true);
     const isEnded = await withTimeout(ended, ABANDON_MS, () => false);
     clearTimeout(late);

@@ -32,6 +32,11 @@ const RAISED_LIMITS = [
 /** WebGPU features that extend a device, and their names here. */
 const FEATURES = { 'timestamp-query': 'timestamps', subgroups: 'subgroups', 'shader-f16': 'f16' } as const;
 
+/** The display of a browser or desktop uses the same device. */
+const CHUNK_MS = 20;
+/** A GPU cannot stop a chunk: a search waits for the chunks behind its hit. */
+const INTERACTIVE_MS = 4;
+
 /** Requests the relevant features and limits of the adapter. */
 export function deviceRequest({ limits, features }: Adapter): Parameters<Adapter['requestDevice']>[0] {
   return {
@@ -69,6 +74,9 @@ export function describeAdapter(found: FoundAdapter, number: number): AdapterFac
         nearBytes: limits.maxComputeWorkgroupStorageSize,
         // The status and the tables are storage buffers too.
         buffers: limits.maxStorageBuffersPerShaderStage - 2,
+        chunkMs: CHUNK_MS,
+        // In a page, each chunk costs more and goes through another process.
+        ...(!software && 'dawn' in versions && { interactiveMs: INTERACTIVE_MS }),
       },
       versions: { ...versions, ...(info.description ? { driver: info.description } : {}) },
       details: {

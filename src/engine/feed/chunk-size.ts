@@ -1,3 +1,5 @@
+import type { DeviceInfo } from '../../device/device.js';
+
 /**
  * Computes the size of the next chunk of a job on a device. Pure, per (job, device).
  *
@@ -50,19 +52,16 @@ export interface ChunkRules extends ChunkShape {
  */
 export const AIM_MS = { interactive: 10, batch: 50 } as const;
 export type Aim = keyof typeof AIM_MS;
-export const MAX_CHUNK_MS = 1000;
-/** The display of a browser or desktop uses the same device. */
-export const WEBGPU_MAX_CHUNK_MS = 20;
-/** The same as `AIM_MS.interactive` for a GPU that cannot stop a chunk: a search waits for the chunks behind its hit. */
-export const WEBGPU_INTERACTIVE_MS = 4;
+const MAX_CHUNK_MS = 1000;
+/** Times of chunks that a device asks for. */
+type ChunkTimes = Pick<DeviceInfo['limits'], 'chunkMs' | 'interactiveMs'>;
 /** N of C3. */
 const COMPLETIONS_TO_DOUBLE = 4;
 
 export function chunkRules(
   shape: ChunkShape,
   aim: Aim,
-  maxMs: number = MAX_CHUNK_MS,
-  interactiveMs: number = AIM_MS.interactive,
+  { chunkMs: maxMs = MAX_CHUNK_MS, interactiveMs = AIM_MS.interactive }: ChunkTimes = {},
 ): ChunkRules {
   return { ...shape, aimMs: Math.min(aim === 'interactive' ? interactiveMs : AIM_MS[aim], maxMs), maxMs };
 }

@@ -11,10 +11,7 @@ import {
   chunkRules,
   firstChunk,
   halved,
-  MAX_CHUNK_MS,
   sizeForBatch,
-  WEBGPU_INTERACTIVE_MS,
-  WEBGPU_MAX_CHUNK_MS,
 } from './chunk-size.js';
 import { ignoreErrors } from './device-health.js';
 import type { ChunkOwner } from './owner.js';
@@ -121,12 +118,7 @@ export class Lane {
     const flow = opening instanceof Promise ? await opening : opening;
     this.#flow = flow;
     if (persistent && !flow.isResident) this.pipeline.warnNotResident(this.run.job.name);
-    const { kind, processor, versions } = device.info;
-    const isWebGpu = kind === 'webgpu';
-    const maxMs = isWebGpu ? WEBGPU_MAX_CHUNK_MS : MAX_CHUNK_MS;
-    // In a page, without Dawn as a library, each chunk costs more, and goes through another process.
-    const interactiveMs = isWebGpu && processor === 'gpu' && 'dawn' in versions ? WEBGPU_INTERACTIVE_MS : undefined;
-    this.#rules = chunkRules(flow.shape, aim, maxMs, interactiveMs);
+    this.#rules = chunkRules(flow.shape, aim, device.info.limits);
     try {
       for (let index = 0; index < slotsPerStream && !this.#isClosed; index++) {
         for (const [stream, queue] of streams.entries()) {

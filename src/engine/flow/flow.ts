@@ -110,6 +110,11 @@ export interface FlowSpec<Result, Name extends string = string> {
   readonly rings?: Readonly<Record<string, { readonly kernel: Name; readonly hits: number }>>;
   /** Host memory of each slot, in bytes: the destination of `read`. */
   readonly host?: Readonly<Record<string, number>>;
+  /**
+   * Buffers that are the named host memory itself, on devices whose kernels access host memory: reading such a buffer into
+   * that memory copies nothing. Both have the same size.
+   */
+  readonly inPlace?: Readonly<Record<string, string>>;
   /** The commands of one chunk, in order. */
   steps(piece: Piece, host: HostViews): readonly FlowStep<Name>[];
   reap(piece: Piece, slot: ReapContext<Name>): Result | Overflow;

@@ -95,6 +95,7 @@ class DeviceSlot<Result, Name extends string> implements FlowSlot<Result> {
         this.copiedBytes.toDevice += step.data.byteLength;
         break;
       case 'read':
+        if (this.#memory.inPlace.has(step.buffer)) break;
         stream.read(this.#buffer(step.buffer), step.into, step.offset);
         this.copiedBytes.toHost += step.into.byteLength;
         break;
@@ -166,6 +167,8 @@ class SlotMemory {
   /** By kernel. */
   readonly prints = new Map<string, PrintMemory>();
   readonly host: Record<string, Uint8Array> = {};
+  /** Buffers that are host memory. */
+  readonly inPlace = new Set<string>();
   readonly #hostMemory: HostMemory[] = [];
 
   async allocate<Name extends string>({ device, spec, programs }: ReadyFlow<unknown, Name>): Promise<void> {
@@ -174,7 +177,17 @@ class SlotMemory {
       this.#hostMemory.push(memory);
       return memory.bytes;
     };
-    for (const [name, bytes] of Object.entries(spec.buffers ?? {})) this.buffers.set(name, await device.alloc(bytes));
+    for (const [name, bytes] of Object.entries(spec.host ?? {})) {
+      this.host[name] = await lock(bytes);
+      const { buffer } = this.#hostMemory.at(-1) ?? {};
+      const [own] = Object.entries(spec.inPlace ?? {}).find(([, host]) => host === name) ?? [];
+      if (!buffer || own === undefined) continue;
+      this.inPlace.add(own);
+      this.buffers.set(own, buffer);
+    }
+    for (const [name, bytes] of Object.entries(spec.buffers ?? {})) {
+      if (!this.inPlace.has(name)) this.buffers.set(name, await device.alloc(bytes));
+    }
     for (const [name, { kernel, hits }] of Object.entries(spec.rings ?? {})) {
       const program = programs[kernel];
       const { headerWords, recordWords } = program.ring;
@@ -191,7 +204,6 @@ class SlotMemory {
       const words = new Uint32Array(memory, byteOffset, bytes / 4);
       this.rings.set(name, { buffer, words, program, hits, headerBytes: headerWords * 4 });
     }
-    for (const [name, bytes] of Object.entries(spec.host ?? {})) this.host[name] = await lock(bytes);
     for (const [name, program] of Object.entries<DeviceProgram>(programs)) {
       const memory = await PrintMemory.for(device, program);
       if (memory) this.prints.set(name, memory);

@@ -7,6 +7,7 @@ import type { Pipeline } from '../feed/pipeline.js';
 import { Overflow } from '../flow/flow.js';
 import type { Canary, Job } from '../job.js';
 import { sizeAfterOverflow } from '../makers/reorder-buffer.js';
+import type { WorkCoverage } from '../work/bins.js';
 import type { Piece } from '../work/space.js';
 import { nextChunkId, WorkTracker } from '../work/tracker.js';
 import { CanaryChecks, type UnprovenResult } from './canary-checks.js';
@@ -80,6 +81,11 @@ export class Run implements ChunkOwner {
     return { done, held: this.#canaryChecks.heldItems, waiting, frontier };
   }
 
+  /** Where the indices are. */
+  get coverage(): WorkCoverage {
+    return this.#tracker.places;
+  }
+
   /** The smallest needed index that does not count yet. Undefined if all do. */
   get frontier(): bigint | undefined {
     return this.#tracker.frontier;
@@ -103,10 +109,11 @@ export class Run implements ChunkOwner {
     void this.outcome.then(() => signal?.removeEventListener('abort', abort));
     if (signal?.aborted) abort();
     else for (const pipeline of pipelines) this.#open(pipeline);
-    source.watch?.(() => {
+    const wake = (): void => {
       this.wake();
       this.#settle();
-    });
+    };
+    source.watch?.(wake, (range) => this.#tracker.forget(range));
     this.#settle();
   }
 

@@ -85,7 +85,8 @@ export class VirtualDevice implements Device {
     this.open.host++;
     let held = true;
     return {
-      ...memory,
+      bytes: memory.bytes, // not as a buffer: faults are injected into transfers
+      locked: memory.locked,
       free: () => {
         if (held) this.open.host--;
         held = false;

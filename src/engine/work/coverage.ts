@@ -156,6 +156,11 @@ export function dropFrom(coverage: Coverage, end: bigint): Pick<FinishResult, 'c
   return { coverage: after, obsolete: obsoleteIn(after) };
 }
 
+/** Lets indices that are done be handed out once more. They are in none of the four places until `extend` adds them. */
+export function forget({ todo, retry, inFlight, done, end, horizon }: Coverage, range: Range): Coverage {
+  return { todo, retry, inFlight, done: done.remove(range), end, horizon };
+}
+
 /** True if no index waits. Chunks may still be in flight. */
 export const isHandedOut = ({ todo, retry }: Coverage): boolean => todo.isEmpty && retry.length === 0;
 

@@ -28,8 +28,11 @@ export interface ChunkSource<Result = unknown> {
   giveBack(range: Range): void;
   /** Drops the indices from `bound` on: they are no longer needed. */
   dropFrom(bound: bigint): void;
-  /** Registers a function that wakes the engine, for sources whose work arrives later than it is asked for. */
-  watch?(wake: () => void): void;
+  /**
+   * Registers functions for sources whose work arrives later than it is asked for. `wake` makes the engine ask again.
+   * `forget` lets it do a range again that it has done: call it before the range is taken a second time.
+   */
+  watch?(wake: () => void, forget: (range: Range) => void): void;
   /** Called once when the job has ended in any way, after `giveBack`. The iteration ends when this has resolved. */
   close?(): void | Promise<void>;
 }

@@ -1,3 +1,4 @@
+import type { WorkCoverage } from './bins.js';
 import {
   type Assignment,
   abandon,
@@ -7,6 +8,7 @@ import {
   duplicate,
   extend,
   finish,
+  forget,
   frontierOf,
   giveBack,
   type InFlightChunk,
@@ -33,6 +35,8 @@ export class WorkTracker {
   readonly #unstored = new Set<Piece>();
   #obsolete: ReadonlySet<number> = new Set();
   #counted = 0n;
+  /** Indices that were handed out again. */
+  #redone = Intervals.none;
 
   constructor(source: ChunkSource<unknown>) {
     this.#source = source;
@@ -42,6 +46,13 @@ export class WorkTracker {
   /** Indices that count. */
   get counted(): bigint {
     return this.#counted;
+  }
+
+  /** Where the indices are. */
+  get places(): WorkCoverage {
+    const { done, inFlight } = this.#coverage;
+    const chunks = [...inFlight.values()].filter(({ isAbandoned }) => !isAbandoned);
+    return { done, onDevice: Intervals.of(chunks.map(rangeOf)), redone: this.#redone };
   }
 
   /** Known indices that are not assigned to any device. */
@@ -145,16 +156,19 @@ export class WorkTracker {
 
   /** Returns a chunk's indices: none of them count. */
   giveBack(id: number): void {
+    this.#markRedone(id);
     this.#coverage = giveBack(this.#coverage, id);
   }
 
   /** Lets other devices run an overdue chunk too. */
   abandon(id: number): void {
+    this.#markRedone(id);
     this.#coverage = abandon(this.#coverage, id);
   }
 
   /** Queues the chunk to run again in chunks of at most `max` indices. */
   queueRetry(id: number, max: number): void {
+    this.#markRedone(id);
     this.#coverage = queueRetry(this.#coverage, id, max);
   }
 
@@ -164,6 +178,11 @@ export class WorkTracker {
     this.#coverage = coverage;
     this.#obsolete = new Set([...this.#obsolete, ...obsolete]);
     this.#source.dropFrom(bound);
+  }
+
+  /** Lets a range be done again. */
+  forget(range: Range): void {
+    this.#coverage = forget(this.#coverage, range);
   }
 
   /** True if a chunk in flight is no longer needed. */
@@ -177,6 +196,11 @@ export class WorkTracker {
       for (const missing of this.#coverage.done.missing(range)) this.#source.giveBack(missing);
     }
     this.#leased = Intervals.none;
+  }
+
+  #markRedone(id: number): void {
+    const chunk = this.#coverage.inFlight.get(id);
+    if (chunk) this.#redone = this.#redone.add(rangeOf(chunk));
   }
 
   #apply(taken: Assignment | undefined): InFlightChunk | undefined {

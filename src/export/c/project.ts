@@ -18,7 +18,7 @@ export interface Project {
 }
 
 /** Exact IEEE arithmetic and wrapping integers, as kernels are defined. */
-const FLAGS = '-O3 -fPIC -fno-strict-aliasing -fwrapv -ffp-contract=off -fno-math-errno';
+export const FLAGS = '-O3 -fPIC -fno-strict-aliasing -fwrapv -ffp-contract=off -fno-math-errno';
 
 export function projectFiles(project: Project, head: (begin: string) => string): ExportedFile[] {
   const { name } = project.signature;
@@ -92,6 +92,9 @@ enable_testing()
 add_test(NAME example COMMAND ${name}_example cpu)
 install(TARGETS ${name} DESTINATION lib)
 install(FILES ${[`${name}.h`, ...headers].join(' ')} millrace_runtime.h DESTINATION include)
+set(prefix \${CMAKE_INSTALL_PREFIX})
+configure_file(${name}.pc.in ${name}.pc @ONLY)
+install(FILES \${CMAKE_CURRENT_BINARY_DIR}/${name}.pc DESTINATION lib/pkgconfig)
 `;
 
 const pkgConfig = ({ signature: { name, kernel }, version }: Project, head: string): string => `${head}

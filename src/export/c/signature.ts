@@ -84,7 +84,7 @@ const fieldOf = ({ name, type, length, array }: Field): CField => ({ name: ident
 export const declaration = ({ name, type, length, array }: CField): string =>
   `${cTypes[type]} ${name}${array ? `[${length}]` : ''};`;
 
-/** An author's name as an identifier that is no keyword of C or C++. */
+/** Converts an author's name to a C identifier; keywords of C and C++ get an underscore. */
 export function identifier(name: string): string {
   const plain = name.replaceAll(/\W/g, '_');
   return keywords.has(plain) || /^\d/.test(plain) ? `${plain}_` : plain;

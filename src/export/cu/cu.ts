@@ -19,7 +19,7 @@ export function exportCu({ kernel, name, pipeline = 'poll' }: ExportRequest): re
   }
   throw new MillraceError({
     code: 'usage',
-    message: `there is no CUDA program for ${kernel.source}`,
+    message: `${kernel.source} cannot be exported as a CUDA program`,
     asked: `${kernel.source} with --language cu`,
     advice: 'export block, or leave out --language cu: the C library runs on CUDA too',
   });

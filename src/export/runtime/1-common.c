@@ -41,6 +41,19 @@ static uint64_t host_memory_bytes(void) {
   return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : (uint64_t)1 << 32;
 }
 
+/* Memory that can be allocated without swapping; all of it where the system does not say. */
+static uint64_t host_free_bytes(void) {
+  unsigned long long kib = 0;
+  char line[128];
+  FILE *file = fopen("/proc/meminfo", "re");
+  if (file != NULL) {
+    while (fgets(line, sizeof line, file) != NULL)
+      if (sscanf(line, "MemAvailable: %llu", &kib) == 1) break;
+    fclose(file);
+  }
+  return kib > 0 ? (uint64_t)kib * 1024 : host_memory_bytes();
+}
+
 static double now_ns(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);

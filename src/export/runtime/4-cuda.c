@@ -21,7 +21,9 @@ enum {
   EVENT_BLOCKING = 1,
   EVENT_NO_TIMING = 2,
   HOST_PORTABLE = 1,
-  HOST_DEVICE_MAP = 2
+  HOST_DEVICE_MAP = 2,
+  POINTER_MEMORY_TYPE = 2,
+  MEMORY_TYPE_HOST = 1
 };
 
 /* The functions, by the names that the library exports. */
@@ -40,7 +42,6 @@ enum {
   F(cuDevicePrimaryCtxRelease_v2, (CUdevice))                                                                          \
   F(cuCtxPushCurrent_v2, (CUhandle))                                                                                   \
   F(cuCtxPopCurrent_v2, (CUhandle *))                                                                                  \
-  F(cuCtxSynchronize, (void))                                                                                          \
   F(cuStreamCreate, (CUhandle *, unsigned))                                                                            \
   F(cuStreamDestroy_v2, (CUhandle))                                                                                    \
   F(cuStreamQuery, (CUhandle))                                                                                         \
@@ -59,12 +60,13 @@ enum {
                      void **, void **))                                                                                \
   F(cuMemAlloc_v2, (CUdeviceptr *, size_t))                                                                            \
   F(cuMemFree_v2, (CUdeviceptr))                                                                                       \
+  F(cuMemGetInfo_v2, (size_t *, size_t *))                                                                             \
   F(cuMemAllocAsync, (CUdeviceptr *, size_t, CUhandle))                                                                \
   F(cuMemFreeAsync, (CUdeviceptr, CUhandle))                                                                           \
   F(cuMemHostAlloc, (void **, size_t, unsigned))                                                                       \
   F(cuMemFreeHost, (void *))                                                                                           \
   F(cuMemHostGetDevicePointer_v2, (CUdeviceptr *, void *, unsigned))                                                   \
-  F(cuMemHostGetFlags, (unsigned *, void *))                                                                           \
+  F(cuPointerGetAttributes, (unsigned, const int *, void **, CUdeviceptr))                                             \
   F(cuMemcpyHtoDAsync_v2, (CUdeviceptr, const void *, size_t, CUhandle))                                               \
   F(cuMemcpyDtoHAsync_v2, (void *, CUdeviceptr, size_t, CUhandle))                                                     \
   F(cuMemcpyDtoDAsync_v2, (CUdeviceptr, CUdeviceptr, size_t, CUhandle))                                                \
@@ -117,6 +119,7 @@ typedef struct CudaDevice {
   CUhandle joined;           /* event: what the reaper waits for */
   void *spare_pages;         /* page-locked memory of closed streams: each begins with the address of the next */
   uint64_t allocations;      /* number of commands on `service` that other streams must wait for */
+  uint64_t reaped;           /* number of those that the reaper has waited for */
   pthread_mutex_t lock;      /* of the two streams */
 } CudaDevice;
 
@@ -312,6 +315,17 @@ static CUresult alloc_zeroed(CudaDevice *own, CUdeviceptr *memory, size_t bytes,
   return code;
 }
 
+/* Delays the reaper until the stream's commands have run. It has waited for earlier ones if none was queued since. A caller
+   may have queued commands of its own on its stream. */
+static void reap_after(CudaDevice *own, Stream *stream) {
+  if (stream->native == NULL && !stream->is_adopted) return; /* it is being opened or closed */
+  const bool is_busy = __atomic_exchange_n(&stream->is_busy, false, __ATOMIC_ACQUIRE);
+  if (!is_busy && (stream->is_detached || !stream->is_adopted)) return;
+  if (!stream->is_detached) cuda.cuEventRecord(own->joined, stream->native);
+  const CUhandle event = stream->is_detached ? stream->left : own->joined;
+  if (event != NULL) cuda.cuStreamWaitEvent(own->reaper, event, 0);
+}
+
 /* Frees memory when the commands queued so far on all streams have run. */
 static void free_later(Device *device, CUdeviceptr memory) {
   CudaDevice *own = device->state;
@@ -322,15 +336,10 @@ static void free_later(Device *device, CUdeviceptr memory) {
   }
   pthread_mutex_lock(&device->lock);
   pthread_mutex_lock(&own->lock);
-  cuda.cuEventRecord(own->joined, own->service);
-  cuda.cuStreamWaitEvent(own->reaper, own->joined, 0);
-  for (const Object *object = device->objects.next; object != &device->objects; object = object->next) {
-    if (object->type != STREAM) continue;
-    const Stream *stream = (const Stream *)object;
-    if (stream->native == NULL && !stream->is_adopted) continue;
-    cuda.cuEventRecord(own->joined, stream->native);
-    cuda.cuStreamWaitEvent(own->reaper, own->joined, 0);
-  }
+  if (own->reaped != own->allocations) cuda.cuStreamWaitEvent(own->reaper, own->zeroed, 0);
+  own->reaped = own->allocations;
+  for (Object *object = device->objects.next; object != &device->objects; object = object->next)
+    if (object->type == STREAM) reap_after(own, (Stream *)object);
   cuda.cuMemFreeAsync(memory, own->reaper);
   pthread_mutex_unlock(&own->lock);
   pthread_mutex_unlock(&device->lock);
@@ -361,6 +370,16 @@ static int cuda_buffer_alloc(Buffer *buffer) {
   pthread_mutex_unlock(&own->lock);
   leave_context();
   return code == 0 ? MR_OK : cuda_fail(device, call, code, "allocating memory");
+}
+
+static int cuda_free_bytes(Device *device, uint64_t *bytes) {
+  const int status = enter_context(device);
+  if (status != MR_OK) return status;
+  size_t left = 0, total = 0;
+  const CUresult code = CUDA(cuMemGetInfo_v2, &left, &total);
+  leave_context();
+  *bytes = left;
+  return code == 0 ? MR_OK : cuda_fail(device, "cuMemGetInfo", code, "asking for free memory");
 }
 
 static int cuda_buffer_adopt(Buffer *buffer) {
@@ -546,14 +565,20 @@ static int cuda_compile(Device *device, Program *program) {
   return status;
 }
 
-/* True if all of the memory is page-locked, by whoever allocated it. */
-static bool cuda_is_locked(Device *device, const char *memory, uint64_t bytes) {
-  unsigned flags;
+/* True if the byte is in page-locked memory, by whoever allocated it. For other memory the driver gives no type. */
+static bool is_locked_byte(uint64_t address) {
+  const int what = POINTER_MEMORY_TYPE;
+  unsigned type = 0;
+  void *values[] = {&type};
+  return CUDA(cuPointerGetAttributes, 1, &what, values, address) == 0 && type == MEMORY_TYPE_HOST;
+}
+
+static bool cuda_is_locked(Device *device, const void *memory, uint64_t bytes) {
   if (enter_context(device) != MR_OK) return false;
-  const bool found = CUDA(cuMemHostGetFlags, &flags, (void *)(uintptr_t)memory) == 0 &&
-                     CUDA(cuMemHostGetFlags, &flags, (void *)(uintptr_t)(memory + bytes - 1)) == 0;
+  const uint64_t first = (uint64_t)(uintptr_t)memory;
+  const bool is_locked = is_locked_byte(first) && is_locked_byte(first + bytes - 1);
   leave_context();
-  return found;
+  return is_locked;
 }
 
 /* ---- streams ---- */
@@ -581,13 +606,18 @@ static void cuda_stream_close(Stream *stream) {
   Device *device = stream->object.device;
   CudaDevice *own = device->state;
   if (cuda.cuCtxPushCurrent_v2(own->context) != 0) return;
-  /* The caller may have destroyed its stream already. */
-  if (stream->is_adopted) cuda.cuCtxSynchronize();
-  else if (stream->native != NULL) cuda.cuStreamSynchronize(stream->native);
+  const bool is_used = !stream->is_detached && (stream->native != NULL || stream->is_adopted);
+  if (stream->left != NULL) cuda.cuEventSynchronize(stream->left);
+  if (is_used) cuda.cuStreamSynchronize(stream->native);
   cuda.cuStreamSynchronize(own->control);
-  if (stream->native != NULL && !stream->is_adopted) cuda.cuStreamDestroy_v2(stream->native);
-  stream->native = NULL;
-  stream->is_adopted = false;
+  /* From here on free_later() of another thread leaves the stream alone. */
+  pthread_mutex_lock(&own->lock);
+  const CUhandle native = stream->is_adopted ? NULL : stream->native, left = stream->left;
+  stream->native = stream->left = NULL;
+  stream->is_adopted = stream->is_detached = false;
+  pthread_mutex_unlock(&own->lock);
+  if (native != NULL) cuda.cuStreamSynchronize(native), cuda.cuStreamDestroy_v2(native);
+  if (left != NULL) cuda.cuEventDestroy_v2(left);
   if (stream->status != NULL) keep_page(own, stream->status);
   if (stream->epoch_device != 0) free_later(device, stream->epoch_device);
   if (stream->block != NULL) cuda.cuMemFreeHost(stream->block);
@@ -601,7 +631,11 @@ static int cuda_stream_open(Stream *stream) {
   const int status = enter_context(device);
   if (status != MR_OK) return status;
   const char *call = "cuStreamCreate";
-  CUresult code = stream->is_adopted ? 0 : CUDA(cuStreamCreate, &stream->native, STREAM_NON_BLOCKING);
+  CUhandle native = stream->native;
+  CUresult code = stream->is_adopted ? 0 : CUDA(cuStreamCreate, &native, STREAM_NON_BLOCKING);
+  pthread_mutex_lock(&own->lock);
+  if (code == 0) stream->native = native;
+  pthread_mutex_unlock(&own->lock);
   void *page = code == 0 ? spare_page(own) : NULL;
   if (code == 0 && page == NULL) {
     call = "cuMemHostAlloc";
@@ -626,10 +660,40 @@ static int cuda_stream_open(Stream *stream) {
   return failed;
 }
 
-/* Ends a command: leaves the context and turns its code into a status. */
+/* Ends a command, which may have been queued even if it failed: leaves the context and turns its code into a status. */
 static int commanded(Stream *stream, const char *call, CUresult code, const char *doing) {
   leave_context();
+  __atomic_store_n(&stream->is_busy, true, __ATOMIC_RELEASE); /* now, not before: free_later() resets it */
   return code == 0 ? MR_OK : cuda_fail(stream->object.device, call, code, doing);
+}
+
+/* Records an event behind the commands of a caller's stream, which is not touched any more then. */
+static int cuda_detach(Stream *stream) {
+  CudaDevice *own = stream->object.device->state;
+  const int status = enter_context(stream->object.device);
+  if (status != MR_OK) return status;
+  const char *call = "cuEventCreate";
+  CUresult code = 0;
+  pthread_mutex_lock(&own->lock);
+  if (stream->left == NULL) code = CUDA(cuEventCreate, &stream->left, EVENT_BLOCKING | EVENT_NO_TIMING);
+  if (code == 0) call = "cuEventRecord", code = CUDA(cuEventRecord, stream->left, stream->native);
+  if (code != 0) cuda.cuStreamSynchronize(stream->native);
+  stream->is_detached = true;
+  pthread_mutex_unlock(&own->lock);
+  return commanded(stream, call, code, "leaving a stream");
+}
+
+/* It may be another stream at the same address, which must not overtake the commands of the first. */
+static int cuda_attach(Stream *stream) {
+  CudaDevice *own = stream->object.device->state;
+  const int status = enter_context(stream->object.device);
+  if (status != MR_OK) return status;
+  pthread_mutex_lock(&own->lock);
+  const CUresult code = stream->left == NULL ? 0 : CUDA(cuStreamWaitEvent, stream->native, stream->left, 0);
+  stream->is_detached = code != 0;
+  stream->memory_seen = UINT64_MAX;
+  pthread_mutex_unlock(&own->lock);
+  return commanded(stream, "cuStreamWaitEvent", code, "returning to a stream");
 }
 
 static int cuda_write(Stream *stream, Buffer *to, uint64_t offset, const void *from, uint64_t bytes) {
@@ -856,6 +920,8 @@ static const Backend cuda_backend = {
     .host_free = cuda_host_free,
     .stream_open = cuda_stream_open,
     .stream_close = cuda_stream_close,
+    .detach = cuda_detach,
+    .attach = cuda_attach,
     .write = cuda_write,
     .read = cuda_read,
     .copy = cuda_copy,

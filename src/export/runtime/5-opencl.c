@@ -78,6 +78,7 @@ enum {
   F(cl_int, clGetEventInfo, (cl_handle, cl_uint, size_t, void *, size_t *))                                            \
   F(cl_int, clReleaseEvent, (cl_handle))                                                                               \
   F(cl_int, clWaitForEvents, (cl_uint, const cl_handle *))                                                             \
+  F(cl_int, clRetainCommandQueue, (cl_handle))                                                                         \
   F(cl_int, clFlush, (cl_handle))                                                                                      \
   F(cl_int, clFinish, (cl_handle))
 
@@ -288,12 +289,32 @@ static cl_int zero_memory(ClDevice *own, cl_handle memory, size_t bytes) {
   return code;
 }
 
+/* Each command of a stream waits for the event of the one before it, also on a queue that runs commands in order: a command
+   that fails then makes the later ones fail, and the last event has the outcome of all. */
+#define AFTER_EVENT(event) *(event) == NULL ? 0u : 1u, *(event) == NULL ? NULL : (event)
+#define AFTER(stream) AFTER_EVENT(&(stream)->last_event)
+
+static void set_last_event(Stream *stream, cl_handle event) {
+  if (stream->last_event != NULL) cl.clReleaseEvent(stream->last_event);
+  stream->last_event = event;
+}
+
+/* Delays the stream until another queue's event has passed. */
+static cl_int follow_event(Stream *stream, cl_handle event) {
+  const cl_handle list[] = {event, stream->last_event};
+  cl_handle barrier = NULL;
+  const cl_int code =
+      CL(clEnqueueBarrierWithWaitList, stream->native, stream->last_event == NULL ? 1 : 2, list, &barrier);
+  if (code == 0) set_last_event(stream, barrier);
+  return code;
+}
+
 static cl_int await_zeroed(Stream *stream) {
   ClDevice *own = stream->object.device->state;
   cl_int code = 0;
   pthread_mutex_lock(&own->lock);
   if (stream->memory_seen != own->allocations) {
-    code = CL(clEnqueueBarrierWithWaitList, stream->native, 1, &own->zeroed, NULL);
+    code = follow_event(stream, own->zeroed);
     if (code == 0) stream->memory_seen = own->allocations;
   }
   pthread_mutex_unlock(&own->lock);
@@ -456,7 +477,8 @@ static int opencl_compile(Device *device, Program *program) {
   const mr_variant *variant = program->variant;
   char options[256], key[1024];
   cl_options(own, variant->options, options, sizeof options);
-  snprintf(key, sizeof key, "opencl %s %s %s", program->kernel->digest, options, own->version);
+  snprintf(key, sizeof key, "opencl %s [%s] %s %s", program->kernel->digest,
+           variant->features == NULL ? "" : variant->features, options, own->version);
   program->module = cached_opencl(own, key, options);
   if (program->module == NULL) {
     const int status = build_opencl(device, program, key, options);
@@ -514,8 +536,8 @@ static void opencl_stream_close(Stream *stream) {
   if (stream->epoch_device != 0) cl.clReleaseMemObject(cl_memory(stream->epoch_device));
   if (stream->counter_device != 0) cl.clReleaseMemObject(cl_memory(stream->counter_device));
   free_blocks(stream);
-  if (stream->last_event != NULL) cl.clReleaseEvent(stream->last_event);
-  if (stream->native != NULL && !stream->is_adopted) cl.clReleaseCommandQueue(stream->native);
+  set_last_event(stream, NULL);
+  if (stream->native != NULL) cl.clReleaseCommandQueue(stream->native);
   free(stream->status);
 }
 
@@ -534,6 +556,7 @@ static int opencl_stream_open(Stream *stream) {
   /* A page of its own: the status, and from word 256 on the epoch. */
   stream->status = allocate_pages(4096);
   if (stream->status == NULL) return no_memory(device, 4096);
+  if (stream->is_adopted) cl.clRetainCommandQueue(stream->native); /* the caller may release it at any time */
   stream->epoch_source = stream->status + 256;
   cl_int code = 0;
   const char *call = "clCreateCommandQueue";
@@ -555,10 +578,7 @@ static int opencl_stream_open(Stream *stream) {
 
 /* Ends a command: keeps its event, which has the command's outcome, and sends it to the device. */
 static int cl_commanded(Stream *stream, const char *call, cl_int code, cl_handle event, const char *doing) {
-  if (event != NULL) {
-    if (stream->last_event != NULL) cl.clReleaseEvent(stream->last_event);
-    stream->last_event = event;
-  }
+  if (event != NULL) set_last_event(stream, event);
   if (code == 0) {
     code = CL(clFlush, stream->native);
     if (code != 0) call = "clFlush";
@@ -570,8 +590,8 @@ static int opencl_write(Stream *stream, Buffer *to, uint64_t offset, const void 
   cl_handle event = NULL;
   cl_int code = await_zeroed(stream);
   if (code == 0)
-    code = CL(clEnqueueWriteBuffer, stream->native, cl_memory(to->address), 0, (size_t)offset, (size_t)bytes, from, 0,
-              NULL, &event);
+    code = CL(clEnqueueWriteBuffer, stream->native, cl_memory(to->address), 0, (size_t)offset, (size_t)bytes, from,
+              AFTER(stream), &event);
   return cl_commanded(stream, "clEnqueueWriteBuffer", code, event, "a write");
 }
 
@@ -579,8 +599,8 @@ static int opencl_read(Stream *stream, Buffer *from, uint64_t offset, void *to, 
   cl_handle event = NULL;
   cl_int code = await_zeroed(stream);
   if (code == 0)
-    code = CL(clEnqueueReadBuffer, stream->native, cl_memory(from->address), 0, (size_t)offset, (size_t)bytes, to, 0,
-              NULL, &event);
+    code = CL(clEnqueueReadBuffer, stream->native, cl_memory(from->address), 0, (size_t)offset, (size_t)bytes, to,
+              AFTER(stream), &event);
   return cl_commanded(stream, "clEnqueueReadBuffer", code, event, "a read");
 }
 
@@ -590,7 +610,7 @@ static int opencl_copy(Stream *stream, Buffer *from, uint64_t from_offset, Buffe
   cl_int code = await_zeroed(stream);
   if (code == 0)
     code = CL(clEnqueueCopyBuffer, stream->native, cl_memory(from->address), cl_memory(to->address),
-              (size_t)from_offset, (size_t)to_offset, (size_t)bytes, 0, NULL, &event);
+              (size_t)from_offset, (size_t)to_offset, (size_t)bytes, AFTER(stream), &event);
   return cl_commanded(stream, "clEnqueueCopyBuffer", code, event, "a copy");
 }
 
@@ -599,7 +619,7 @@ static int opencl_fill(Stream *stream, Buffer *buffer, uint32_t word, uint64_t o
   cl_int code = await_zeroed(stream);
   if (code == 0)
     code = CL(clEnqueueFillBuffer, stream->native, cl_memory(buffer->address), &word, 4, (size_t)offset,
-              (size_t)bytes, 0, NULL, &event);
+              (size_t)bytes, AFTER(stream), &event);
   return cl_commanded(stream, "clEnqueueFillBuffer", code, event, "a fill");
 }
 
@@ -628,8 +648,9 @@ static int need_blocks(Stream *stream, uint32_t words) {
   return MR_OK;
 }
 
-/* Queues the launch's block. Waits if too many are on their way. */
-static cl_int send_launch_block(Stream *stream, uint32_t epoch, const Job *job, const Launch *launch, const char **call) {
+/* Queues the launch's block; *sent is the event of its write. Waits if too many are on their way. */
+static cl_int send_launch_block(Stream *stream, uint32_t epoch, const Job *job, const Launch *launch, cl_handle *sent,
+                                const char **call) {
   const uint32_t at = stream->next_copy++ % BLOCK_COPIES;
   cl_int code = 0;
   if (stream->copy_events[at] != NULL) {
@@ -641,18 +662,25 @@ static cl_int send_launch_block(Stream *stream, uint32_t epoch, const Job *job, 
   if (code != 0) return code;
   write_block(stream->copies[at], epoch, job, launch);
   *call = "clEnqueueWriteBuffer";
-  return CL(clEnqueueWriteBuffer, stream->native, cl_memory(stream->block_device), 0, 0,
-            job->program->variant->launch_words * sizeof(uint32_t), stream->copies[at], 0, NULL,
+  code = CL(clEnqueueWriteBuffer, stream->native, cl_memory(stream->block_device), 0, 0,
+            job->program->variant->launch_words * sizeof(uint32_t), stream->copies[at], AFTER(stream),
             &stream->copy_events[at]);
+  *sent = stream->copy_events[at];
+  return code;
 }
+
+#define CL_VALUE_WORDS 256 /* of a launch block that is passed by value: devices accept 1024 bytes */
 
 static int opencl_launch(Stream *stream, Job *job, const Launch *launch) {
   Device *device = stream->object.device;
   ClDevice *own = device->state;
   Program *program = job->program;
   const mr_variant *variant = program->variant;
-  const int status = need_blocks(stream, variant->launch_words);
-  if (status != MR_OK) return status;
+  if (!variant->by_value) {
+    const int status = need_blocks(stream, variant->launch_words);
+    if (status != MR_OK) return status;
+  }
+  uint32_t block[CL_VALUE_WORDS];
   const uint32_t epoch = __atomic_load_n(&stream->epoch, __ATOMIC_ACQUIRE);
   const char *call;
   cl_int code;
@@ -664,19 +692,27 @@ static int opencl_launch(Stream *stream, Job *job, const Launch *launch) {
     code = CL(clFinish, own->control);
     pthread_mutex_unlock(&own->lock);
   }
-  if (code == 0) code = send_launch_block(stream, epoch, job, launch, &call);
+  cl_handle sent = NULL, event = NULL;
+  if (code == 0 && variant->by_value) write_block(block, epoch, job, launch);
+  else if (code == 0) code = send_launch_block(stream, epoch, job, launch, &sent, &call);
+  const cl_handle *before = sent != NULL ? &sent : &stream->last_event;
   if (code == 0 && launch->count_buffer != NULL) {
     call = "clEnqueueCopyBuffer";
     code = CL(clEnqueueCopyBuffer, stream->native, cl_memory(launch->count_buffer->address),
-              cl_memory(stream->counter_device), (size_t)(4 * launch->count_word), 0, 4, 0, NULL, NULL);
+              cl_memory(stream->counter_device), (size_t)(4 * launch->count_word), 0, 4, AFTER_EVENT(before),
+              &event);
+    if (code == 0) set_last_event(stream, event);
+    before = &stream->last_event;
+    event = NULL;
   }
-  cl_handle event = NULL;
   pthread_mutex_lock(&program->lock);
   if (code == 0) {
     call = "clSetKernelArg";
     const uint64_t fixed[] = {stream->block_device, launch->count_buffer == NULL ? 0 : stream->counter_device,
                               stream->epoch_device, stream->status_device, program->tables};
     cl_uint at = 0;
+    if (variant->by_value)
+      code = CL(clSetKernelArg, program->function, at++, variant->launch_words * sizeof(uint32_t), block);
     for (; code == 0 && at < (variant->tables == NULL ? 4u : 5u); at++)
       code = set_argument(program->function, at, fixed[at]);
     for (uint32_t i = 0; code == 0 && i < launch->buffer_count; i++)
@@ -688,7 +724,8 @@ static int opencl_launch(Stream *stream, Job *job, const Launch *launch) {
     const uint64_t few = blocks < program->resident_groups ? blocks : program->resident_groups;
     const size_t groups = own->is_cpu ? (size_t)few : group_count(program, launch->count);
     const size_t local = variant->lanes, global = groups * local;
-    code = CL(clEnqueueNDRangeKernel, stream->native, program->function, 1, NULL, &global, &local, 0, NULL, &event);
+    code = CL(clEnqueueNDRangeKernel, stream->native, program->function, 1, NULL, &global, &local,
+              AFTER_EVENT(before), &event);
   }
   pthread_mutex_unlock(&program->lock);
   return cl_commanded(stream, call, code, event, program->kernel->name);
@@ -701,14 +738,13 @@ static int opencl_wait(Stream *stream) {
   cl_int code = own->is_cpu
                     ? CL(clFinish, stream->native)
                     : CL(clEnqueueReadBuffer, stream->native, cl_memory(stream->status_device), 1, 0, 32,
-                         stream->status, 0, NULL, NULL);
+                         stream->status, AFTER(stream), NULL);
   cl_int outcome = 0;
-  if (code == 0 && stream->last_event != NULL) {
-    call = "clGetEventInfo";
-    code = CL(clGetEventInfo, stream->last_event, CL_EVENT_STATUS, sizeof outcome, &outcome, NULL);
-    if (code == 0 && outcome < 0) call = "a command", code = outcome;
-    cl.clReleaseEvent(stream->last_event);
-    stream->last_event = NULL;
+  if (stream->last_event != NULL) {
+    const cl_int asked = CL(clGetEventInfo, stream->last_event, CL_EVENT_STATUS, sizeof outcome, &outcome, NULL);
+    if (asked != 0) call = "clGetEventInfo", code = asked;
+    else if (outcome < 0) call = "a command", code = outcome;
+    set_last_event(stream, NULL);
   }
   if (code != 0) return cl_fail(device, call, code, "waiting for a stream");
   const bool is_cut = stream->status[STATUS_INCOMPLETE] != 0, is_set = is_cut || stream->status[STATUS_TRAPPED] != 0;
@@ -761,7 +797,7 @@ static void opencl_event_close(Event *event) {
 
 static int opencl_event_record(Event *event, Stream *stream) {
   cl_handle marker = NULL;
-  const cl_int code = CL(clEnqueueMarkerWithWaitList, stream->native, 0, NULL, &marker);
+  const cl_int code = CL(clEnqueueMarkerWithWaitList, stream->native, AFTER(stream), &marker);
   if (code != 0) return cl_fail(stream->object.device, "clEnqueueMarkerWithWaitList", code, "recording an event");
   opencl_event_close(event);
   event->native = marker;
@@ -776,7 +812,7 @@ static int opencl_event_wait(Event *event) {
 
 static int opencl_follow(Stream *stream, Event *event) {
   if (event->native == NULL) return MR_OK;
-  const cl_int code = CL(clEnqueueBarrierWithWaitList, stream->native, 1, &event->native, NULL);
+  const cl_int code = follow_event(stream, event->native);
   return code == 0 ? MR_OK
                    : cl_fail(stream->object.device, "clEnqueueBarrierWithWaitList", code, "following an event");
 }

@@ -331,6 +331,15 @@ void mr_buffer_free(mr_buffer *handle) {
   else if (handle != NULL) bad_handle("buffer");
 }
 
+int mr_memory(mr_device *handle, uint64_t *available, uint64_t *total) {
+  Device *device = single_device(handle);
+  if (device == NULL) return MR_ERROR_ARGUMENT;
+  if (available == NULL || total == NULL) return fail(device, MR_ERROR_ARGUMENT, "mr_memory: no place for the numbers");
+  *available = *total = device->info.memory_bytes;
+  if (device->info.kind == MR_CPU) *available = host_free_bytes();
+  return device->info.kind == MR_CUDA ? cuda_free_bytes(device, available) : MR_OK;
+}
+
 uint64_t mr_buffer_bytes(const mr_buffer *handle) {
   const Buffer *buffer = find_object(handle, BUFFER);
   return buffer == NULL ? 0 : buffer->bytes;
@@ -396,8 +405,10 @@ static Stream *open_stream(Device *device, bool is_adopted, void *native, int *s
   Stream *stream = new_object(STREAM, sizeof *stream, device);
   *status = stream == NULL ? no_memory(device, sizeof *stream) : MR_OK;
   if (stream == NULL) return NULL;
+  pthread_mutex_lock(&device->lock); /* free_later() of another thread reads them */
   stream->is_adopted = is_adopted;
   stream->native = native;
+  pthread_mutex_unlock(&device->lock);
   *status = device->backend->stream_open(stream);
   if (*status == MR_OK) return stream;
   delete_object(&stream->object);
@@ -428,6 +439,12 @@ int mr_stream_adopt(mr_device *handle, void *native, mr_stream **made) {
   return status;
 }
 
+/* A stream that commands can be queued on. */
+static Stream *find_stream(const mr_stream *handle) {
+  Stream *stream = find_object(handle, STREAM);
+  return stream != NULL && stream->is_detached ? NULL : stream;
+}
+
 void mr_stream_close(mr_stream *handle) {
   Stream *stream = handle == NULL ? NULL : find_object(handle, STREAM);
   if (stream != NULL) free_stream(stream);
@@ -437,6 +454,21 @@ void mr_stream_close(mr_stream *handle) {
 void *mr_stream_native(const mr_stream *handle) {
   const Stream *stream = find_object(handle, STREAM);
   return stream == NULL ? NULL : stream->native;
+}
+
+int mr_stream_detach(mr_stream *handle) {
+  Stream *stream = find_stream(handle);
+  if (stream == NULL) return bad_handle("stream");
+  Device *device = stream->object.device;
+  if (!stream->is_adopted)
+    return fail(device, MR_ERROR_ARGUMENT, "mr_stream_detach: the stream is not from mr_stream_adopt()");
+  return device->backend->detach == NULL ? MR_OK : device->backend->detach(stream);
+}
+
+int mr_stream_attach(mr_stream *handle) {
+  Stream *stream = find_object(handle, STREAM);
+  if (stream == NULL) return bad_handle("stream");
+  return stream->is_detached ? stream->object.device->backend->attach(stream) : MR_OK;
 }
 
 /* Checks that a range is inside a buffer of the stream's device. */
@@ -453,7 +485,7 @@ static int check_range(const Stream *stream, const Buffer *buffer, uint64_t offs
 }
 
 int mr_write(mr_stream *handle, mr_buffer *to, uint64_t offset, const void *from, uint64_t bytes) {
-  Stream *stream = find_object(handle, STREAM);
+  Stream *stream = find_stream(handle);
   if (stream == NULL) return bad_handle("stream");
   Buffer *buffer = find_object(to, BUFFER);
   const int status = check_range(stream, buffer, offset, bytes);
@@ -463,7 +495,7 @@ int mr_write(mr_stream *handle, mr_buffer *to, uint64_t offset, const void *from
 }
 
 int mr_read(mr_stream *handle, mr_buffer *from, uint64_t offset, void *to, uint64_t bytes) {
-  Stream *stream = find_object(handle, STREAM);
+  Stream *stream = find_stream(handle);
   if (stream == NULL) return bad_handle("stream");
   Buffer *buffer = find_object(from, BUFFER);
   const int status = check_range(stream, buffer, offset, bytes);
@@ -474,7 +506,7 @@ int mr_read(mr_stream *handle, mr_buffer *from, uint64_t offset, void *to, uint6
 
 int mr_copy(mr_stream *handle, mr_buffer *from, uint64_t from_offset, mr_buffer *to, uint64_t to_offset,
             uint64_t bytes) {
-  Stream *stream = find_object(handle, STREAM);
+  Stream *stream = find_stream(handle);
   if (stream == NULL) return bad_handle("stream");
   Buffer *source = find_object(from, BUFFER), *target = find_object(to, BUFFER);
   int status = check_range(stream, source, from_offset, bytes);
@@ -486,7 +518,7 @@ int mr_copy(mr_stream *handle, mr_buffer *from, uint64_t from_offset, mr_buffer 
 }
 
 int mr_fill(mr_stream *handle, mr_buffer *to, uint32_t word, uint64_t offset, uint64_t bytes) {
-  Stream *stream = find_object(handle, STREAM);
+  Stream *stream = find_stream(handle);
   if (stream == NULL) return bad_handle("stream");
   Buffer *buffer = find_object(to, BUFFER);
   const int status = check_range(stream, buffer, offset, bytes);
@@ -497,17 +529,17 @@ int mr_fill(mr_stream *handle, mr_buffer *to, uint32_t word, uint64_t offset, ui
 }
 
 int mr_wait(mr_stream *handle) {
-  Stream *stream = find_object(handle, STREAM);
+  Stream *stream = find_stream(handle);
   return stream == NULL ? bad_handle("stream") : stream->object.device->backend->wait(stream);
 }
 
 int mr_is_idle(mr_stream *handle) {
-  Stream *stream = find_object(handle, STREAM);
+  Stream *stream = find_stream(handle);
   return stream == NULL ? bad_handle("stream") : stream->object.device->backend->is_idle(stream);
 }
 
 int mr_cancel(mr_stream *handle) {
-  Stream *stream = find_object(handle, STREAM);
+  Stream *stream = find_stream(handle);
   return stream == NULL ? bad_handle("stream") : stream->object.device->backend->cancel(stream);
 }
 
@@ -535,7 +567,7 @@ void mr_event_close(mr_event *handle) {
 /* Finds an event and a stream of the same device. */
 static int find_pair(mr_event *event_handle, mr_stream *stream_handle, Event **event, Stream **stream) {
   *event = find_object(event_handle, EVENT);
-  *stream = find_object(stream_handle, STREAM);
+  *stream = find_stream(stream_handle);
   if (*event == NULL) return bad_handle("event");
   if (*stream == NULL) return bad_handle("stream");
   if ((*event)->object.device == (*stream)->object.device) return MR_OK;
@@ -698,7 +730,7 @@ static int check_launch(const Stream *stream, const Job *job, const mr_launch *l
 }
 
 int mr_launch_job(mr_stream *stream_handle, mr_job *job_handle, const mr_launch *given) {
-  Stream *stream = find_object(stream_handle, STREAM);
+  Stream *stream = find_stream(stream_handle);
   if (stream == NULL) return bad_handle("stream");
   Job *job = find_object(job_handle, JOB);
   if (job == NULL) return bad_handle("job");
@@ -710,8 +742,7 @@ int mr_launch_job(mr_stream *stream_handle, mr_job *job_handle, const mr_launch 
   Buffer *counter = NULL;
   if (status == MR_OK && given->count_buffer != NULL) {
     counter = find_object(given->count_buffer, BUFFER);
-    status = given->count_word > UINT64_MAX / 8 ? bad_handle("buffer")
-                                                : check_range(stream, counter, 4 * given->count_word, 4);
+    status = check_range(stream, counter, given->count_word > UINT64_MAX / 8 ? UINT64_MAX : 4 * given->count_word, 4);
   }
   if (status != MR_OK || given->count == 0) return status;
   const bool has_ring = kernel->hit_words > 0;

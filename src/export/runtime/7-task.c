@@ -232,8 +232,8 @@ static bool is_in_list(Device *device, const void *memory, uint64_t bytes) {
   bool found = false;
   pthread_mutex_lock(&device->lock);
   for (const HostMemory *entry = device->host_memory; entry != NULL && !found; entry = entry->next) {
-    const char *begin = entry->memory, *at = memory;
-    found = at >= begin && at + bytes <= begin + entry->bytes;
+    const uint64_t offset = (uint64_t)(uintptr_t)memory - (uint64_t)(uintptr_t)entry->memory; /* huge if it is before */
+    found = offset <= entry->bytes && bytes <= entry->bytes - offset;
   }
   pthread_mutex_unlock(&device->lock);
   return found;
@@ -250,7 +250,7 @@ int mr_host_is_locked(mr_device *handle, const void *memory, uint64_t bytes) {
   Device *device = find_object(handle, DEVICE);
   if (device == NULL) return bad_handle("device");
   device = first_member(device);
-  if (memory == NULL || bytes == 0) return 0;
+  if (memory == NULL || bytes == 0 || bytes > UINTPTR_MAX - (uintptr_t)memory) return 0;
   if (is_in_list(device, memory, bytes)) return 1;
   return device->info.kind == MR_CUDA && cuda_is_locked(device, memory, bytes) ? 1 : 0;
 }
@@ -403,6 +403,7 @@ static int store_hits(Task *task, Device *device, const mr_variant *variant, con
   const size_t record = 2 + (size_t)fields;
   const uint64_t first = task->start + slot->range.start;
   pthread_mutex_lock(&task->lock);
+  const size_t before = task->hit_count;
   int status = MR_OK;
   if (task->hit_count + found > task->hit_capacity) {
     const size_t capacity = 2 * task->hit_capacity + found + 16;
@@ -431,6 +432,7 @@ static int store_hits(Task *task, Device *device, const mr_variant *variant, con
     memcpy(to + 2, from + 1, fields * sizeof *to);
     task->hit_count++;
   }
+  if (status != MR_OK) task->hit_count = before; /* another device may search the range again */
   pthread_mutex_unlock(&task->lock);
   if (status == MR_ERROR_MEMORY) return no_memory(device, (uint64_t)found * record * 4);
   if (status != MR_OK) return fail(device, status, "%s reported a hit outside its launch", device->info.id);

@@ -94,8 +94,10 @@ enum { STATUS_INCOMPLETE = 0, STATUS_TRAPPED = 1, STATUS_SITE = 2, STATUS_INDEX 
 
 struct Stream {
   Object object;
-  bool is_adopted;
+  bool is_adopted, is_detached;
   void *native; /* CUstream, cl_command_queue */
+  void *left;   /* CUDA: the event behind the commands of a stream that was detached */
+  bool is_busy; /* CUDA: a command was queued since memory was last freed */
   /* Commands are counted; CPU: those that have run. */
   uint64_t queued, done;
   /* Launches of an earlier epoch stop. CPU kernels read `control`, GPU kernels a word of device memory. */
@@ -135,6 +137,8 @@ struct Backend {
   void (*host_free)(Device *device, void *memory, void *native);
   int (*stream_open)(Stream *stream);
   void (*stream_close)(Stream *stream);
+  int (*detach)(Stream *stream); /* null: native streams are counted, and stay while they are used */
+  int (*attach)(Stream *stream);
   int (*write)(Stream *stream, Buffer *to, uint64_t offset, const void *from, uint64_t bytes);
   int (*read)(Stream *stream, Buffer *from, uint64_t offset, void *to, uint64_t bytes);
   int (*copy)(Stream *stream, Buffer *from, uint64_t from_offset, Buffer *to, uint64_t to_offset, uint64_t bytes);

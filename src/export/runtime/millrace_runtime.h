@@ -84,6 +84,8 @@ mr_device *mr_member(mr_device *device, size_t index);
 
 /* ---- memory ---- */
 
+/* The bytes that are free, and all bytes, of one device's memory. OpenCL does not say what is free: all is reported. */
+int mr_memory(mr_device *device, uint64_t *available, uint64_t *total);
 /* Allocates zeroed device memory. */
 int mr_buffer_alloc(mr_device *device, uint64_t bytes, mr_buffer **buffer);
 /* Wraps memory of another library: a CUdeviceptr, on the CPU an address, on OpenCL a cl_mem. Freeing the buffer leaves it
@@ -109,6 +111,11 @@ int mr_stream_open(mr_device *device, mr_stream **stream);
 /* Wraps a stream of the caller: a CUstream of the device's context, on OpenCL a cl_command_queue. Commands are queued on
    it; it is never destroyed here. CPU devices have none (MR_ERROR_ARGUMENT). A null CUstream is the default stream. */
 int mr_stream_adopt(mr_device *device, void *native, mr_stream **stream);
+/* After this the caller may destroy its stream: it is not used any more until mr_stream_attach(), and no commands can be
+   queued. Those that were queued run; mr_stream_close() and mr_buffer_free() wait for them. */
+int mr_stream_detach(mr_stream *stream);
+/* Uses the caller's stream again, or one that has the same handle. */
+int mr_stream_attach(mr_stream *stream);
 /* Waits for the stream's commands and frees it. Null is ignored. */
 void mr_stream_close(mr_stream *stream);
 /* CUDA: the CUstream. OpenCL: the cl_command_queue. CPU: null. */
@@ -165,7 +172,7 @@ typedef struct mr_variant {
   uint32_t launch_words;   /* words of the launch block, and where its parts begin */
   uint32_t sizes_at;
   uint32_t parameters_at;
-  uint32_t by_value;       /* 1: the launch block is passed by value (CUDA) */
+  uint32_t by_value;       /* 1: the launch block is passed by value */
   const uint32_t *tables;  /* constants for the binding `tables`; null: there is none */
   uint32_t table_words;
   uint32_t job_words;      /* parameter words of the job, then of the launch */

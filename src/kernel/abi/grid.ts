@@ -9,7 +9,7 @@ import type { Scalar } from '../language/types.js';
  * from the header's first to its last: the whole launch, or a slice of it. Its bindings, in this order, each only if the
  * shape lists it:
  *
- *   launch   the launch block, below. CUDA: a struct by value if `byValue` is set, else a pointer; OpenCL: a buffer;
+ *   launch   the launch block, below. CUDA, OpenCL: a struct by value if `byValue` is set, else a pointer or buffer;
  *            WGSL: a uniform buffer, or storage if it is large
  *   counted  CUDA, OpenCL: null, or the address of a u32 with the number of items (never more than in the launch
  *            block). On WGSL the device copies that word into the launch block instead
@@ -88,6 +88,8 @@ export const STATUS_WORDS = 8;
 
 /** The maximum number of parameter words passed by value; more are passed in a buffer. */
 export const MAX_VALUE_WORDS = 900;
+/** The bytes of arguments that every OpenCL device accepts. */
+export const OPENCL_ARGUMENT_BYTES = 1024;
 
 /**
  * Makes the launch block of one launch, or of its items from `first` on; `count` is that of the whole launch. `bytes` are

@@ -9,8 +9,8 @@
  *
  * Each word has one writer at a time. In mapped memory, the host writes `control` and `entries` (per slot the number of the
  * last item, then the chunk's parameter words; those that are the same for all entries are in the launch block). The grid
- * writes `rings` (copies of `found`), `times` (per slot, when the first part began and the last ended, on the device's clock
- * in ns) and `flags` (per slot, 64 bits, the entry's number plus 1). A flag is written after everything that it announces.
+ * writes `rings` (copies of `found`), `times` (per slot `QUEUE_TIMES` of them, on the device's clock in ns) and `flags` (per
+ * slot, 64 bits, the entry's number plus 1). A flag is written after everything that it announces.
  * In device memory, the grid writes `state` (below), `done` (per slot, the number of finished parts), `queue` (a copy of
  * `entries`) and `found` (per slot a ring).
  */
@@ -65,6 +65,9 @@ export const QueueState = {
   runningGroups: 5,
 } as const;
 export const QUEUE_STATE_WORDS = 8;
+
+/** Times of an entry: when the first part began, when the last one ended, when the watch saw the entry. */
+export const QUEUE_TIMES = 3;
 
 /**
  * A grid that neither gets nor finishes an entry for this long leaves. A caller that waits for an idle device, without being

@@ -226,6 +226,17 @@ describe('a program that the language could not have made is refused', () => {
         }),
     ],
     [
+      'an argument of another type than the parameter',
+      'input-format',
+      /inner takes a u32, not a f32/,
+      () =>
+        decodeWith((events) => {
+          const param = local('u32');
+          const callee = { name: 'inner', params: [param], events: [], results: [param], isOwn: true };
+          return [...events, { kind: 'call', callee, args: [constant('f32', 1)], results: [local('u32')], origin }];
+        }),
+    ],
+    [
       'an operation that only passes make',
       'kernel-invalid',
       /operation any cannot be encoded/,

@@ -153,7 +153,11 @@ export class BodyDecoder {
         if (!callee) throw malformed('a function is called before it is defined');
         this.#grow((this.#shared.sizes.get(callee) ?? 0) + callee.params.length + callee.results.length);
         this.#deepen(depth + (this.#shared.depths.get(callee) ?? 0));
-        const args = callee.params.map(() => this.operand());
+        const args = callee.params.map(({ type }) => {
+          const arg = this.operand();
+          if (arg.type !== type) throw malformed(`${callee.name} takes a ${type}, not a ${arg.type}`);
+          return arg;
+        });
         return { kind, callee, args, results: callee.results.map(({ type }) => this.#local(type)), origin };
       }
       case 'table':

@@ -262,6 +262,8 @@ function nodeProblem(node: Node): string | undefined {
 
 /** For operations whose own type is that of the result: nothing else determines it. */
 function convertsWell({ op, type, args, detail }: Node): boolean {
-  if (op === 'bits') return type !== 'bool' && bytesOf[type] === bytesOf[args[0]?.type ?? type];
+  const from = args[0]?.type ?? type;
+  if (op === 'cast') return type !== from;
+  if (op === 'bits') return type !== 'bool' && type !== from && bytesOf[type] === bytesOf[from];
   return op !== 'lookup' || detail.table?.type === type;
 }

@@ -117,6 +117,18 @@ test('a kernel can be generic over its float type', () => {
       const total = sum(real, 256, (i) => squares.at(i));
       once(() => buffers.y.set(tile, total.sqrt()));
     });
+  const longest = <F extends Float>(real: F) => {
+    const length = fn('length', { x: real, y: real }, ({ x, y }) => x.mul(x).add(y.mul(y)).sqrt());
+    const declared = { job: { limit: real }, buffers: { x: read(real) }, hit: { found: real } };
+    return items('longest', declared, ({ item, job, buffers, emit }) => {
+      const found = length({ x: buffers.x.at(item), y: job.limit });
+      expectTypeOf(found).toEqualTypeOf<Expr<F>>();
+      when(found.gt(job.limit), () => emit({ found }));
+      // @ts-expect-error a word is no float
+      length({ x: item, y: job.limit });
+    });
+  };
+  expectTypeOf(longest('f32').signature.hit).toEqualTypeOf<{ found: 'f32' } | undefined>();
   norm('f64');
   square('f16');
   norm('f16');

@@ -61,10 +61,15 @@ export interface Signature<J extends Fields, C extends Fields, B extends Buffers
   readonly lanes?: number;
 }
 
+/** Fields that are no lists. A function that is generic over a type knows the types of these alone. */
+export type ScalarFields = Readonly<Record<string, Type>>;
+export type TracedScalars<F extends ScalarFields> = { readonly [K in keyof F]: Expr<F[K]> };
+export type ScalarHit<F extends ScalarFields> = { readonly [K in keyof F]: ExprLike<F[K]> };
+
 /** The context that the body of every kernel receives. */
-export interface KernelContext<J extends Fields, C extends Fields, B extends Buffers, H extends Fields> {
-  readonly job: TracedFields<J>;
-  readonly chunk: TracedFields<C>;
+export interface KernelContext<Job, Chunk, B extends Buffers, Hit> {
+  readonly job: Job;
+  readonly chunk: Chunk;
   readonly buffers: { readonly [K in keyof B]: BufferOf<B[K]> };
   /** The index in the whole space: the launch's base plus the item. Its high word is the same for a whole launch. */
   readonly index: Expr<'u64'>;
@@ -74,7 +79,7 @@ export interface KernelContext<J extends Fields, C extends Fields, B extends Buf
    */
   index2d(width: ExprLike<'u32'>): { readonly x: Expr<'u32'>; readonly y: Expr<'u32'> };
   /** Reports a hit. */
-  emit(hit: HitValues<H>): void;
+  emit(hit: Hit): void;
 }
 
 /** A kernel: a function that is called with symbolic values and produces a program. Its type states what it declares. */
@@ -108,7 +113,11 @@ export function defineKernel<J extends Fields, C extends Fields, B extends Buffe
   kind: Program['kind'],
   name: string,
   signature: Signature<J, C, B, H>,
-  body: (context: KernelContext<J, C, B, H>, item: Expr<'u32'>, trace: Trace) => void,
+  body: (
+    context: KernelContext<TracedFields<J>, TracedFields<C>, B, HitValues<H>>,
+    item: Expr<'u32'>,
+    trace: Trace,
+  ) => void,
 ): Kernel<J, C, B, H> {
   const { chunk, job, hit, buffers, ...declared } = declareKernel(kind, name, signature);
   const run = (trace: Trace): void => {
@@ -125,7 +134,7 @@ export function defineKernel<J extends Fields, C extends Fields, B extends Buffe
       index2d: (width: ExprLike<'u32'>) => rowAndColumn(baseLow.add(item), baseHigh, width),
       emit: (values: Record<string, unknown>) => emit(trace, hit, values),
     };
-    callers.callKernelBody(() => body(context as unknown as KernelContext<J, C, B, H>, item, trace));
+    callers.callKernelBody(() => body(context as unknown as Parameters<typeof body>[0], item, trace));
   };
   return {
     name,
@@ -267,7 +276,7 @@ export function fieldValuesOf(
   );
 }
 
-/** Whoever launches a kernel may give any f32 for an f16. */
+/** A launch may give any f32 for an f16: it is rounded. */
 const fieldValue = (type: Type, leaf: Node): Expr<Type> =>
   type === 'f16' ? new Expr('f32', leaf).to(type) : new Expr(type, leaf);
 

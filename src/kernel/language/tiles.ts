@@ -6,9 +6,14 @@ import {
   type Buffers,
   defineKernel,
   type Fields,
+  type HitValues,
   type Kernel,
   type KernelContext,
+  type ScalarFields,
+  type ScalarHit,
   type Signature,
+  type TracedFields,
+  type TracedScalars,
 } from './signature.js';
 import { currentTrace, type Trace } from './trace.js';
 import { type Numeric, scalarOf } from './types.js';
@@ -17,8 +22,7 @@ import { type Numeric, scalarOf } from './types.js';
  * The operations of a tile. Code between regions is the same for the whole tile. Threads exist only inside `each`, `sum` and
  * `once`, and their number is not visible. Values leave a region through near arrays, buffers or the region's result.
  */
-export interface TileContext<J extends Fields, C extends Fields, B extends Buffers, H extends Fields>
-  extends KernelContext<J, C, B, H> {
+export interface TileValues<Job, Chunk, B extends Buffers, Hit> extends KernelContext<Job, Chunk, B, Hit> {
   /** The tile's number within this launch, from 0. */
   readonly tile: Expr<'u32'>;
   /** Declares an array that belongs to the tile. Its initial contents are undefined. */
@@ -33,19 +37,39 @@ export interface TileContext<J extends Fields, C extends Fields, B extends Buffe
   once(body: () => void): void;
 }
 
+/** The context of a tile, given the declarations of its fields. */
+export type TileContext<J extends Fields, C extends Fields, B extends Buffers, H extends Fields> = TileValues<
+  TracedFields<J>,
+  TracedFields<C>,
+  B,
+  HitValues<H>
+>;
+
 /** Defines a kernel in which a workgroup works on one index together and shares memory. */
+export function tiles<
+  const J extends ScalarFields = Record<never, never>,
+  const C extends ScalarFields = Record<never, never>,
+  const B extends Buffers = Record<never, never>,
+  const H extends ScalarFields = Record<never, never>,
+>(
+  name: string,
+  signature: Signature<J, C, B, H>,
+  body: (context: TileValues<TracedScalars<J>, TracedScalars<C>, B, ScalarHit<H>>) => void,
+): Kernel<J, C, B, H>;
 export function tiles<
   const J extends Fields = Record<never, never>,
   const C extends Fields = Record<never, never>,
   const B extends Buffers = Record<never, never>,
   const H extends Fields = Record<never, never>,
->(
+>(name: string, signature: Signature<J, C, B, H>, body: (context: TileContext<J, C, B, H>) => void): Kernel<J, C, B, H>;
+export function tiles<J extends Fields, C extends Fields, B extends Buffers, H extends Fields>(
   name: string,
   signature: Signature<J, C, B, H>,
-  body: (context: TileContext<J, C, B, H>) => void,
+  body: (context: never) => void,
 ): Kernel<J, C, B, H> {
+  const run = body as (context: TileContext<J, C, B, H>) => void;
   return defineKernel('tiles', name, signature, (context, tile, trace) =>
-    callers.callBlockBody(body, { ...context, tile, ...tileOperations(trace) }),
+    callers.callBlockBody(run, { ...context, tile, ...tileOperations(trace) }),
   );
 }
 

@@ -30,6 +30,8 @@ export interface JobLedger<T extends Indexed = Indexed> extends WorkLog<T> {
   readonly source: ChunkSource<readonly T[]>;
   /** Working time in ms, including earlier runs. */
   readonly elapsed: number;
+  /** What is on disk: indices, and when the last of them were written, by `performance.now()`. */
+  readonly stored: { readonly indices: bigint; readonly atMs: number };
   /** True if the command of `--on-hit` has run for the nth hit of an index; `markNotified` records that it has. */
   isNotified(index: bigint, nth: number): boolean;
   markNotified(index: bigint, nth: number): void;
@@ -85,6 +87,7 @@ export class JobLedgerClient<T extends Indexed> implements JobLedger<T> {
   #isPaused = false;
   #countedUntil: number;
   #elapsed: number;
+  #stored: { readonly indices: bigint; readonly atMs: number };
   /** Working time that is not written yet. */
   #unwrittenMs = 0;
 
@@ -98,6 +101,7 @@ export class JobLedgerClient<T extends Indexed> implements JobLedger<T> {
       progress.hits.filter(({ isNotified }) => isNotified).map(({ index, nth }) => `${index} ${nth}`),
     );
     this.#elapsed = job.elapsedMs;
+    this.#stored = { indices: this.completed.total, atMs: performance.now() };
     this.#countedUntil = performance.now();
     this.source = new LedgerSource<T>(this, job.space);
     // A job that has failed or whose ledger is closed has nothing more to write.
@@ -111,6 +115,10 @@ export class JobLedgerClient<T extends Indexed> implements JobLedger<T> {
 
   get elapsed(): number {
     return this.#elapsed + (this.#isPaused ? 0 : performance.now() - this.#countedUntil);
+  }
+
+  get stored(): { readonly indices: bigint; readonly atMs: number } {
+    return this.#stored;
   }
 
   isNotified(index: bigint, nth: number): boolean {
@@ -184,6 +192,8 @@ export class JobLedgerClient<T extends Indexed> implements JobLedger<T> {
     const result = await this.#persist({ done, hits: [], packed: hits, notified, elapsedMs, devices: this.#devices });
     const { request, outrankedBy, isWritten } = result;
     if (isWritten) this.#unwrittenMs -= elapsedMs;
+    const written = done.reduce((sum, { start, end }) => sum + end - start, 0n);
+    this.#stored = { indices: this.#stored.indices + written, atMs: performance.now() };
     if (request) this.#listener?.onRequest(request);
     if (outrankedBy === this.#outrankedBy) return;
     this.#outrankedBy = outrankedBy;

@@ -6,7 +6,7 @@ import { LedgerUnavailableError } from '../thread/connection.js';
 import type { ExportedJob } from '../thread/exchange.js';
 import type { JobCall, JobRecord, JobRequest } from '../thread/jobs.js';
 import type { JobSummary } from '../thread/ledger.js';
-import type { JobProgress } from '../thread/progress.js';
+import type { DoneRange, HitPage, HitQuery, JobProgress } from '../thread/progress.js';
 import type { StoredTuning, TuningKey, TuningResult } from '../thread/tuning.js';
 import { type JobLedger, JobLedgerClient } from './job-ledger.js';
 import { LedgerThread } from './thread.js';
@@ -95,6 +95,16 @@ export class Store {
   /** Returns a job's ranges and hits. */
   progress(id: string): Promise<JobProgress> {
     return this.#translateErrors(this.#thread.call('progress', id));
+  }
+
+  /** Returns some of a job's hits. */
+  hits(id: string, query: HitQuery): Promise<HitPage> {
+    return this.#translateErrors(this.#thread.call('hits', id, query));
+  }
+
+  /** Returns a job's finished ranges. */
+  ranges(id: string): Promise<DoneRange[]> {
+    return this.#translateErrors(this.#thread.call('ranges', id));
   }
 
   /** Sends a request to the process that runs a job, which polls about once a second. */

@@ -26,6 +26,17 @@ export interface JobCall {
   readonly folder: string;
   /** Environment variables that set options. */
   readonly environment?: Readonly<Record<string, string>>;
+  /** The name of the kernel, if the job's name does not tell it. */
+  readonly kernel?: string;
+  /** The fields of a hit, in order, if they have types: how a hit is shown depends on them. */
+  readonly hit?: readonly HitField[];
+}
+
+/** A field of a hit as the kernel declares it: `u32`, an array or not. */
+export interface HitField {
+  readonly name: string;
+  readonly type: string;
+  readonly array: boolean;
 }
 
 /** Describes the job that a command is about to run. */
@@ -205,7 +216,7 @@ const stringsOf = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
 
 function callOf(value: unknown): JobCall {
-  const { args, folder, environment } = fieldsOf(value);
+  const { args, folder, environment, kernel, hit } = fieldsOf(value);
   const variables = Object.entries(fieldsOf(environment)).filter((entry): entry is [string, string] => {
     return typeof entry[1] === 'string';
   });
@@ -213,7 +224,14 @@ function callOf(value: unknown): JobCall {
     args: stringsOf(args),
     folder: typeof folder === 'string' ? folder : '',
     ...(environment !== undefined && { environment: Object.fromEntries(variables) }),
+    ...(typeof kernel === 'string' && { kernel }),
+    ...(Array.isArray(hit) && { hit: hit.map(hitFieldOf) }),
   };
+}
+
+function hitFieldOf(value: unknown): HitField {
+  const { name, type, array } = fieldsOf(value);
+  return { name: String(name), type: String(type), array: array === true };
 }
 
 function ownerOf(value: unknown): JobRecord['owner'] {

@@ -31,8 +31,11 @@ import {
   addHits,
   addRange,
   type DoneRange,
+  type HitPage,
+  type HitQuery,
   intervalsOf,
   type JobProgress,
+  readHits,
   readProgress,
   readRanges,
   type StoredHit,
@@ -159,6 +162,16 @@ export class Ledger {
 
   progress(id: string): JobProgress {
     return this.#withRecovery(() => readProgress(this.#connection, id));
+  }
+
+  /** Returns some of a job's hits. */
+  hits(id: string, query: HitQuery): HitPage {
+    return this.#withRecovery(() => readHits(this.#connection, id, query));
+  }
+
+  /** Returns a job's finished ranges, without their hits. */
+  ranges(id: string): DoneRange[] {
+    return this.#withRecovery(() => readRanges(this.#connection, id));
   }
 
   /** Sends a request to the process that runs a job. */

@@ -32,23 +32,45 @@ export interface JobProgress {
 /** Reads and checks a job's progress. Throws `LedgerDamagedError` if a row does not match its checksum or hits are missing. */
 export function readProgress(connection: Connection, job: string): JobProgress {
   const done = readRanges(connection, job);
-  const hits = connection.all(selectSql('hits', 'WHERE job = ? ORDER BY at, nth'), job) as unknown as HitRow[];
-  for (const row of hits)
-    if (!isIntact('hits', row)) throw new LedgerDamagedError(`a hit of job ${job} does not match its checksum`);
-  const indices = hits.map(({ at }) => parseIndex(at));
+  const rows = connection.all(selectSql('hits', 'WHERE job = ? ORDER BY at, nth'), job) as unknown as HitRow[];
+  const hits = rows.map((row) => hitOf(row, job));
+  const indices = hits.map(({ index }) => index);
   for (const { start, end, hits: found } of done) {
     if (countWithin(indices, start, end) < found) throw new LedgerDamagedError(`hits of job ${job} are missing`);
   }
-  return {
-    done,
-    hits: hits.map(({ at, nth, fields, told, found_ms }) => ({
-      index: parseIndex(at),
-      nth,
-      fields,
-      isNotified: told === 1,
-      foundMs: found_ms,
-    })),
-  };
+  return { done, hits };
+}
+
+/** Which hits to read: `count` of them from the `from`th, of those whose index or values contain `search`. */
+export interface HitQuery {
+  readonly from: number;
+  readonly count: number;
+  readonly search?: string;
+}
+
+export interface HitPage {
+  /** Hits that match. */
+  readonly total: number;
+  /** Ascending by index. */
+  readonly hits: JobProgress['hits'];
+}
+
+/** Reads and checks some of a job's hits. */
+export function readHits(connection: Connection, job: string, { from, count, search = '' }: HitQuery): HitPage {
+  // An index is stored with leading zeros, which do not count as a match.
+  const matches = "AND (instr(ltrim(at, '0'), ?) > 0 OR instr(lower(fields), lower(?)) > 0)";
+  const condition = `WHERE job = ? ${search === '' ? '' : matches}`;
+  const values = search === '' ? [job] : [job, search, search];
+  const total = Number(connection.get(`SELECT count(*) AS n FROM hits ${condition}`, ...values)?.n ?? 0);
+  const page = selectSql('hits', `${condition} ORDER BY at, nth LIMIT ? OFFSET ?`);
+  const rows = connection.all(page, ...values, count, from) as unknown as HitRow[];
+  return { total, hits: rows.map((row) => hitOf(row, job)) };
+}
+
+function hitOf(row: HitRow, job: string): JobProgress['hits'][number] {
+  if (!isIntact('hits', row)) throw new LedgerDamagedError(`a hit of job ${job} does not match its checksum`);
+  const { at, nth, fields, told, found_ms: foundMs } = row;
+  return { index: parseIndex(at), nth, fields, isNotified: told === 1, foundMs };
 }
 
 /** Reads and checks a job's ranges, but not their hits. */

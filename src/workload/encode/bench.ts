@@ -18,7 +18,8 @@ import { openDevices } from '../../device/registry.js';
 import { type PoolMetrics, poolMetrics } from '../../engine/telemetry/pool-metrics.js';
 import { MillraceError } from '../../kernel/error.js';
 import { coalescedRates, type MethodFigures } from './bench/coalesced.js';
-import { deviceRate, hostRate, type RateOptions } from './bench/rate.js';
+import { endToEndRate } from './bench/end-to-end.js';
+import { deviceRate, type EncodeRate, hostRate, type RateOptions } from './bench/rate.js';
 import { type BenchReport, percentile, reportName, reportText } from './bench/statistics.js';
 import { encodingOf, encodings, MAX_QUBITS, precisionOf } from './kernel/encoding.js';
 
@@ -52,7 +53,9 @@ export function encodeBench(): Command {
     )
     .addOption(valueOption('--dtype <type>', 'f64 or f32').default('f64'))
     .addOption(
-      valueOption('--source <where>', 'where the samples are').choices(['pinned', 'plain', 'device']).default('pinned'),
+      valueOption('--source <where>', 'where the samples are; loop: made, normalised and consumed by the timed loop')
+        .choices(['pinned', 'plain', 'device', 'loop'])
+        .default('pinned'),
     )
     .addOption(flag('--coalesced', 'gather requests of one batch each, alternating with a stream and single calls'))
     .addOption(poolMetricsOption())
@@ -62,6 +65,7 @@ export function encodeBench(): Command {
     command,
     ['millrace bench encode --device cuda:0 --batches 500 --trials 20 --report encode'],
     ['millrace bench encode --source device', 'the kernels alone'],
+    ['millrace bench encode --source loop', 'end to end: samples are made, normalised and consumed'],
     ['millrace bench encode --batch-size 1 --coalesced', 'requests of one sample, gathered and not'],
   );
 }
@@ -76,7 +80,7 @@ interface BenchOptions extends DeviceCommandOptions, Pick<TelemetryOptions, 'poo
   readonly prefetch: number;
   readonly slots: number;
   readonly dtype: string;
-  readonly source: 'pinned' | 'plain' | 'device';
+  readonly source: 'pinned' | 'plain' | 'device' | 'loop';
   readonly report?: string;
   readonly coalesced?: boolean;
 }
@@ -166,7 +170,7 @@ async function throughput(
   rateOptions: RateOptions,
   report: (fields: Readonly<Record<string, unknown>>) => void,
 ): Promise<BenchFigures> {
-  const rated = await (source === 'device' ? deviceRate(device, rateOptions) : hostRate(device, source, rateOptions));
+  const rated = await rateFrom(device, source, rateOptions);
   const trials: number[] = [];
   try {
     const one = await measure({
@@ -193,6 +197,18 @@ async function throughput(
   }
 }
 
+function rateFrom(device: Device, source: BenchOptions['source'], rateOptions: RateOptions): Promise<EncodeRate> {
+  switch (source) {
+    case 'device':
+      return deviceRate(device, rateOptions);
+    case 'loop':
+      return endToEndRate(device, rateOptions);
+    case 'pinned':
+    case 'plain':
+      return hostRate(device, source, rateOptions);
+  }
+}
+
 /** Requests whose latency is measured one at a time. */
 const MAX_ALONE = 200;
 
@@ -206,11 +222,11 @@ async function gathered(
   source: BenchOptions['source'],
   rateOptions: RateOptions & { readonly trials: number },
 ): Promise<BenchFigures> {
-  if (source === 'device') {
+  if (source === 'device' || source === 'loop') {
     throw new MillraceError({
       code: 'usage',
       message: '--coalesced gathers requests on their way from the host to the device',
-      asked: '--coalesced --source device',
+      asked: `--coalesced --source ${source}`,
       advice: 'use --source pinned or plain',
     });
   }

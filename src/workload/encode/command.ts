@@ -3,6 +3,7 @@ import { action, type Call } from '../../console/command/action.js';
 import { withExamples } from '../../console/command/conventions.js';
 import { type OpenedEngine, withLazyEngine } from '../../console/command/engine.js';
 import { Exit } from '../../console/command/exit.js';
+import { startProgressFeed } from '../../console/monitor/progress-feed.js';
 import { type DeviceCommandOptions, withDeviceOptions } from '../../console/options/device-options.js';
 import { flag, options, valueOption, wholeNumberParser } from '../../console/options/options.js';
 import { type PipelineCommandOptions, withPipelineOptions } from '../../console/options/pipeline-options.js';
@@ -96,7 +97,7 @@ async function encode(call: Call<EncodeCommandOptions>): Promise<CommandResult> 
 }
 
 async function encodeSource(
-  { output, options: opts, signal }: Call<EncodeCommandOptions>,
+  { output, options: opts, signal, stop }: Call<EncodeCommandOptions>,
   source: Source,
   shape: StateShape,
   precision: Precision,
@@ -105,11 +106,20 @@ async function encodeSource(
   let sink: Sink | undefined;
   let samples = 0;
   let isWritten = false;
+  let feed: { end(): void } | undefined;
   try {
     if (opts.out !== undefined) sink = await openSink(opts.out, shape.qubits, precision);
     const { engine, devices, startTelemetry } = await open();
     startTelemetry();
     const progress = openProgressLine(output);
+    const job = {
+      name: `encode ${shape.encoding}`,
+      unit: 'vec',
+      progress: () => ({ done: BigInt(samples) }),
+      devices: () => engine.devices,
+      hits: () => 0,
+    };
+    feed = startProgressFeed(output, engine, job, { stop, signal });
     const begun = performance.now();
     const [device, ...more] = devices;
     const pool = device && more.length === 0 ? stagingPoolOf(device) : undefined;
@@ -151,6 +161,7 @@ async function encodeSource(
     };
     return { exit: Exit.ok, answer };
   } finally {
+    feed?.end();
     if (!isWritten) await sink?.discard();
   }
 }

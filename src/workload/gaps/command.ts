@@ -48,7 +48,8 @@ export function gapsCommand(): Command {
         parseDiscoverer,
       ),
     )
-    .addOption(options.devices().default('auto', 'the best available'));
+    .addOption(options.devices().default('auto', 'the best available'))
+    .addOption(options.fleet());
   withMonitorOptions(withDeviceOptions(withPipelineOptions(withPlanOptions(searching))));
   withJobSessionOptions(withTelemetryOptions(searching)).action(action(runSearch, { hasCheckpoints: true }));
   withExamples(

@@ -21,7 +21,7 @@ import { count, duration, rate } from '../../console/output/format.js';
 import type { CommandResult } from '../../console/output/output.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
 import { unlessAborted } from '../../device/timeout.js';
-import { between, type Engine, endOf, type Indexed } from '../../engine/index.js';
+import { between, type Engine, endOf, type Indexed, Intervals } from '../../engine/index.js';
 import { exportTargets } from '../../export/request.js';
 import { writeFiles } from '../../export/write.js';
 import { MillraceError } from '../../kernel/error.js';
@@ -217,7 +217,13 @@ async function generate(
     unit: 'words',
     length: request.range.length,
     before: before.words,
+    start: request.range.start,
     progress: () => ({ done: progress.next - range.start }),
+    coverage: () => ({
+      done: Intervals.of([between(request.range.start, progress.next)]),
+      onDevice: Intervals.none,
+      redone: Intervals.none,
+    }),
     devices: () => engine?.devices ?? [],
     hits: () => 0,
   };

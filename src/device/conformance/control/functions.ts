@@ -237,7 +237,7 @@ function sha256Words(message: readonly number[]): number[] {
 /** Between regions, in `each` and in `sum`. */
 const inTiles: Case = {
   name: 'functions/in every part of a tile',
-  run: async (device) => {
+  run: async (device, only) => {
     const [TILES, LENGTH] = [4, 70];
     const kernel = tiles(
       'function-tiles',
@@ -267,7 +267,7 @@ const inTiles: Case = {
       }
       totals[tile] = stirred(total, 1);
     }
-    for (const options of variantsOf(device))
+    for (const options of variantsOf(device, only))
       await Rig.with(device, async (rig) => {
         const buffers = { x, out: new Uint32Array(out.length), totals: new Uint32Array(TILES) };
         const outcome = await rig.run(await device.compile(kernel, options), { count: TILES, buffers });
@@ -280,7 +280,7 @@ const inTiles: Case = {
 /** An access outside an array or a table of a function has the line of the function. */
 const trapped: Case = {
   name: 'functions/a checked build reports an access outside an array of a function',
-  run: async (device) => {
+  run: async (device, only) => {
     const outside = fn('outside', { at: u32 }, ({ at }) => {
       const a = array(u32, [1, 2, 3, 4, 5]);
       return stir({ x: a.at(at), by: a.at(at.shr(1)) });
@@ -293,7 +293,7 @@ const trapped: Case = {
           .add(outside({ at: 2 })),
       );
     });
-    for (const options of distinctOptions(device, [{ checked: true, lanes: 1 }, { checked: true }]))
+    for (const options of distinctOptions(device, [{ checked: true, lanes: 1 }, { checked: true }], only))
       await Rig.with(device, async (rig) => {
         const program = await device.compile(kernel, options);
         const inside = await rig.run(program, { count: 5, buffers: { out: new Uint32Array(5) } });
@@ -310,7 +310,7 @@ const trapped: Case = {
 /** The rounds of a long loop in a function, called by another: a cancelled launch leaves the item at once. */
 const cancelled: Case = {
   name: 'functions/cancel ends an item in the long loop of a function',
-  run: async (device: Device) => {
+  run: async (device: Device, only?: number) => {
     if (device.info.kind === 'webgpu' || device.info.kind === 'interpreter')
       throw new Skip('a running item cannot see the cancel');
     const wait = fn('wait', { x: u32, rounds: u32 }, ({ x, rounds }) => {
@@ -336,7 +336,7 @@ const cancelled: Case = {
         buffers.out.set(item, sum.or(1));
       },
     );
-    for (const options of distinctOptions(device, [{ lanes: 1 }, {}]))
+    for (const options of distinctOptions(device, [{ lanes: 1 }, {}], only))
       await Rig.with(device, async (rig) => {
         const program = await device.compile(kernel, options);
         const run = (rounds: number, cancelAfterMs?: number) =>

@@ -21,7 +21,7 @@ const expectedFrom = (base: bigint, count: number): bigint[] =>
 
 const bases: Case = {
   name: 'ranges/bases up to a border of 2^32 and above 2^63',
-  run: async (device) => {
+  run: async (device, only) => {
     const starts = [
       0n,
       1n,
@@ -33,7 +33,7 @@ const bases: Case = {
       (1n << 63n) + 12345n,
       (1n << 64n) - 21n,
     ];
-    for (const options of variantsOf(device)) {
+    for (const options of variantsOf(device, only)) {
       await Rig.with(device, async (rig) => {
         const program = await device.compile(indices, options);
         for (const base of starts) {
@@ -57,13 +57,13 @@ const positions = items(
 
 const rows: Case = {
   name: 'ranges/index2d: columns and rows of any width, across borders of rows and above 2^32',
-  run: async (device) => {
+  run: async (device, only) => {
     const count = 33;
     const at = (index: bigint, width: bigint): number[] => [
       Number(index % width),
       Number(BigInt.asUintN(32, index / width)),
     ];
-    for (const options of variantsOf(device)) {
+    for (const options of variantsOf(device, only)) {
       await Rig.with(device, async (rig) => {
         const program = await device.compile(positions, options);
         for (const width of [1, 2, 3, 7, 640, 65536, 1_000_003, 0x7fff_ffff, 0x8000_0001, 0xffff_ffff]) {
@@ -171,7 +171,7 @@ const fields = {
 
 const names: Case = {
   name: 'ranges/values of any name, those of the harness and of each other included',
-  run: async (device) => {
+  run: async (device, only) => {
     const signature = { ...fields, buffers: { out: rw('u64') }, hit: { sum: 'u64' } } as const;
     const kernel = items('named', signature, ({ job, chunk, index, item, buffers, emit }) => {
       const ofJob = [job.base, ...job.one, job['one-1'], job.limit, job['limit-hi']];
@@ -186,7 +186,7 @@ const names: Case = {
     const chunk = { base: [7, 8], ringCapacity: 9, one: 10, limit: 1n << 50n, 'chunk-3': 12 };
     const inputs = [job, chunk].flatMap((values) => Object.values(values).flat()).map(BigInt);
     const expected = [0n, 1n].flatMap((item) => [...inputs.map((value) => value + BORDER + item), (1n << 50n) + 9n]);
-    for (const options of variantsOf(device)) {
+    for (const options of variantsOf(device, only)) {
       await Rig.with(device, async (rig) => {
         const program = await device.compile(kernel, options);
         const out = await rig.alloc(26 * 8);

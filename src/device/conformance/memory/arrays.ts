@@ -210,7 +210,7 @@ const behaviours: readonly Behaviour[] = [
 /** Arrays in each part of a tile: between regions, in `each`, in `sum` and in `once`. */
 const inTiles: Case = {
   name: 'arrays/in every part of a tile',
-  run: async (device) => {
+  run: async (device, only) => {
     const LENGTH = 70;
     const kernel = tiles(
       'array-tiles',
@@ -258,7 +258,7 @@ const inTiles: Case = {
         totals[tile] = (totals[tile] ?? 0) + summed.at(i % 3) + steps.at(1);
       }
     }
-    for (const options of variantsOf(device)) {
+    for (const options of variantsOf(device, only)) {
       await Rig.with(device, async (rig) => {
         const { buffers } = await rig.run(await device.compile(kernel, options), {
           count: TILES,
@@ -274,7 +274,7 @@ const inTiles: Case = {
 /** Without checks an access outside reads or writes another element of the same array. */
 const contained: Case = {
   name: 'arrays/without checks, a store outside changes no other memory',
-  run: async (device) => {
+  run: async (device, only) => {
     if (device.info.kind === 'interpreter') throw new Skip('the interpreter checks every access');
     const lengths = [1, 3, 8, 13];
     const kernel = items('array-outside', { buffers: { far: read(u32), out: rw(u32) } }, ({ item, buffers }) => {
@@ -306,7 +306,7 @@ const contained: Case = {
     const edges = [0, 1, 4, 8, 13, 14, 16, 100, 0x7fffffff, 0x80000000, 0xfffffff0, 0xffffffff];
     const far = Uint32Array.from({ length: COUNT * 4 }, (_, i) => edges[(i * 5) % edges.length] ?? 0);
     const expected = Array.from({ length: COUNT }, (_, i) => [lengths.length * (10 + 16 * 26), i]).flat();
-    for (const options of distinctOptions(device, [{ lanes: 1 }, {}, { wide: true }])) {
+    for (const options of distinctOptions(device, [{ lanes: 1 }, {}, { wide: true }], only)) {
       await Rig.with(device, async (rig) => {
         const buffers = { far, out: new Uint32Array(COUNT * 2) };
         const outcome = await rig.run(await device.compile(kernel, options), { count: COUNT, buffers });

@@ -9,7 +9,7 @@ const value = (i: number): number => Math.imul(i + 1, 2654435761) >>> 0;
 /** Every item updates the same few words; the result does not depend on the order. */
 const totals: Case = {
   name: 'atomics/all items on few words',
-  run: async (device) => {
+  run: async (device, only) => {
     const kernel = items('totals', { buffers: { words: atomic() } }, ({ item, buffers }) => {
       const x = item.add(1).mul(2654435761);
       buffers.words.add(0, 1);
@@ -41,7 +41,7 @@ const totals: Case = {
       0,
       0,
     ]);
-    for (const options of variantsOf(device)) {
+    for (const options of variantsOf(device, only)) {
       await Rig.with(device, async (rig) => {
         const { buffers } = await rig.run(await device.compile(kernel, options), {
           count: COUNT,
@@ -56,7 +56,7 @@ const totals: Case = {
 /** Each previous value is returned once: tickets are all different, and each exchanged value exists exactly once. */
 const before: Case = {
   name: 'atomics/the value before, exchange, load and store',
-  run: async (device) => {
+  run: async (device, only) => {
     const kernel = items(
       'before',
       { buffers: { words: atomic(), tickets: rw('u32'), found: rw('u32'), own: rw('u32') } },
@@ -74,7 +74,7 @@ const before: Case = {
       },
     );
     const N = 700;
-    for (const options of variantsOf(device)) {
+    for (const options of variantsOf(device, only)) {
       await Rig.with(device, async (rig) => {
         const words = new Uint32Array(4 + 2 * N);
         words[2] = 1000;
@@ -116,7 +116,7 @@ const factors = { u32: 2654435761n, u64: 0x9e37_79b9_7f4a_7c15n } as const;
 const updates = (type: Unsigned): Case => ({
   name: `atomics/${type}: every update, and sums and maxima by compare-exchange`,
   ...(type === 'u64' ? { needs: ['u64-atomics'] as const } : {}),
-  run: async (device) => {
+  run: async (device, only) => {
     const N = 900;
     const kernel = items(
       `updates-${type}`,
@@ -196,7 +196,7 @@ const updates = (type: Unsigned): Case => ({
       return [5n, x, 40n, 40n, less, masked, wrap((masked ^ x) + 99n), x];
     });
     const asValues = (list: readonly bigint[]) => (type === 'u64' ? list : list.map(Number));
-    for (const options of variantsOf(device)) {
+    for (const options of variantsOf(device, only)) {
       await Rig.with(device, async (rig) => {
         const buffers = { all: dataOf(type, asValues(start)), own: zeros(type, 8 * N) };
         const outcome = await rig.run(await device.compile(kernel, options), { count: N, buffers });

@@ -1,4 +1,15 @@
-import { array, atomic, type Expr, items, loop, read, rw, table, when } from '../../../kernel/index.js';
+import {
+  array,
+  atomic,
+  type Expr,
+  type ItemContext,
+  items,
+  loop,
+  read,
+  rw,
+  table,
+  when,
+} from '../../../kernel/index.js';
 import type { CompileOptions, Device, DeviceProgram } from '../../device.js';
 import { type Case, check, expectError } from '../case.js';
 import { expectEqual, Rig } from '../rig.js';
@@ -12,8 +23,9 @@ const signature = {
   job: { at: 'u32', far: 'u64', entries: ['u32', 3], reach: 'u32' },
   buffers: { from: read('u32'), to: rw('u32'), words: atomic(), out: rw('u32') },
 } as const;
-type Body = Parameters<typeof items<typeof signature.job, Record<never, never>, typeof signature.buffers>>[2];
-type Access = (context: Parameters<Body>[0], at: Expr<'u32'>, lines: string[]) => void;
+type None = Record<never, never>;
+type Context = ItemContext<typeof signature.job, None, typeof signature.buffers, None>;
+type Access = (context: Context, at: Expr<'u32'>, lines: string[]) => void;
 
 /** Records the line of the access out of bounds, which is the line of this call, and returns `reached`. */
 function recordLine<B>(lines: string[], reached: B): B {
@@ -56,7 +68,7 @@ const accesses: Readonly<Record<string, Access>> = {
 };
 
 /** Varying: only item 20 goes wrong. Uniform: all do. In a loop: in the round that reaches the end. */
-const reaches: Readonly<Record<string, (context: Parameters<Body>[0], access: (at: Expr<'u32'>) => void) => void>> = {
+const reaches: Readonly<Record<string, (context: Context, access: (at: Expr<'u32'>) => void) => void>> = {
   varying: ({ item }, access) => when(item.eq(20), () => access(item.sub(10))),
   uniform: ({ item, job }, access) => when(item.ge(0), () => access(job.at)),
   'in a loop': ({ item }, access) => loop(item.and(1).add(11), (i) => when(i.eq(10), () => access(i))),
@@ -71,13 +83,13 @@ const options: readonly CompileOptions[] = [
 /** One kernel with every access, of which the job chooses one: compilers are the slow part. */
 const outside: readonly Case[] = Object.entries(accesses).map(([what, access]) => ({
   name: `bounds/${what} outside is an error that names the line`,
-  run: async (device: Device) => {
+  run: async (device: Device, only?: number) => {
     const lines: string[] = [];
     const kernel = items('outside', signature, (context) => {
       for (const [k, reach] of Object.values(reaches).entries())
         when(context.job.reach.eq(k), () => reach(context, (at) => access(context, at, lines)));
     });
-    for (const one of distinctOptions(device, options)) {
+    for (const one of distinctOptions(device, options, only)) {
       const program = await device.compile(kernel, one);
       for (const [k, how] of Object.keys(reaches).entries())
         await mustTrap(device, program, k, lines, `${what}, ${how}, ${JSON.stringify(one)}`);
@@ -115,7 +127,7 @@ async function mustTrap(
 
 const inside: Case = {
   name: 'bounds/a guarded or unreached access is not an error',
-  run: async (device) => {
+  run: async (device, only) => {
     const kernel = items('inside', signature, ({ item, job, buffers }) => {
       when(item.lt(WORDS), () => buffers.out.set(item, buffers.from.at(item)));
       when(item.lt(2), () => buffers.out.set(item, buffers.from.at4(item)[3]));
@@ -128,7 +140,7 @@ const inside: Case = {
       loop(WORDS, (i) => buffers.words.add(i, 1));
     });
     const from = Uint32Array.from({ length: WORDS }, (_, i) => 100 + i);
-    for (const one of distinctOptions(device, options)) {
+    for (const one of distinctOptions(device, options, only)) {
       await Rig.with(device, async (rig) => {
         const initial = { from, to: new Uint32Array(WORDS), words: new Uint32Array(WORDS), out: new Uint32Array(64) };
         const { buffers } = await rig.run(await device.compile(kernel, one), {

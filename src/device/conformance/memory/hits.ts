@@ -18,7 +18,7 @@ function freshRing(words: number): Uint32Array {
 const everyType = (floats: boolean): Case => ({
   name: floats ? 'hits/records with doubles, and floats that are rounded' : 'hits/records of every other type',
   needs: floats ? ['f64', 'exact-floats'] : ['f32'],
-  run: async (device) => {
+  run: async (device, only) => {
     const kernel = items(
       'record',
       {
@@ -73,7 +73,7 @@ const everyType = (floats: boolean): Case => ({
       ];
     };
     const hits = Array.from({ length: 40 }, (_, i) => i).filter((i) => i % 7 === 3);
-    for (const options of variantsOf(device)) {
+    for (const options of variantsOf(device, only)) {
       await Rig.with(device, async (rig) => {
         const program = await device.compile(kernel, options);
         const width = record(0).length;
@@ -105,11 +105,11 @@ const recordsIn = (ring: Uint32Array, count: number, width: number): number[][] 
 /** The count exceeds the capacity, stored records are complete and correct, and no word after the ring changes. */
 const overflow: Case = {
   name: 'hits/a ring that overflows',
-  run: async (device) => {
+  run: async (device, only) => {
     const kernel = items('full', { hit: { square: 'u64', tag: 'u32' } }, ({ item, emit }) =>
       emit({ square: item.to('u64').mul(item.to('u64')), tag: item.xor(0x5555) }),
     );
-    for (const options of variantsOf(device)) {
+    for (const options of variantsOf(device, only)) {
       const program = await device.compile(kernel, options);
       for (const [count, capacity] of [
         [1, 1],
@@ -147,7 +147,7 @@ const overflow: Case = {
 
 const divergent: Case = {
   name: 'hits/several from one item, out of loops and branches',
-  run: async (device) => {
+  run: async (device, only) => {
     const kernel = items('several', { job: { limit: 'u32' }, hit: { round: 'u32' } }, ({ item, job, emit }) => {
       loop(item.and(7), (i) => {
         breakWhen(i.gt(job.limit));
@@ -163,7 +163,7 @@ const divergent: Case = {
         else if (item === 6) expected.push(`${item} ${i + 100}`);
       }
     }
-    for (const options of variantsOf(device)) {
+    for (const options of variantsOf(device, only)) {
       await Rig.with(device, async (rig) => {
         const { ring } = await rig.run(await device.compile(kernel, options), {
           job: { limit: 4 },

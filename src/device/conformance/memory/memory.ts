@@ -20,16 +20,17 @@ const sample = (type: Numeric, device: Device, length = 4 * COUNT): Data => {
 
 async function inAllVariants(
   device: Device,
+  only: number | undefined,
   body: (rig: Rig, options: CompileOptions) => Promise<void>,
 ): Promise<void> {
-  for (const options of variantsOf(device)) await Rig.with(device, (rig) => body(rig, options));
+  for (const options of variantsOf(device, only)) await Rig.with(device, (rig) => body(rig, options));
 }
 
 /** Elements of 4 and 8 bytes and bytes, of whole buffers and of slices, some past the end. */
 const lengths: Case = {
   name: 'memory/length: elements of whole buffers, and of slices before, at and past the end',
-  run: (device) =>
-    inAllVariants(device, async (rig, options) => {
+  run: (device, only) =>
+    inAllVariants(device, only, async (rig, options) => {
       const kernel = items(
         'lengths',
         {
@@ -76,8 +77,8 @@ const lengths: Case = {
 const copies = (type: Numeric): Case => ({
   name: `memory/${type}: elements and quads, read, written, and changed in place`,
   needs: needsOfType(type),
-  run: (device) =>
-    inAllVariants(device, async (rig, options) => {
+  run: (device, only) =>
+    inAllVariants(device, only, async (rig, options) => {
       const from = sample(type, device);
       const kernel = items(
         `copy-${type}`,
@@ -121,8 +122,8 @@ const copies = (type: Numeric): Case => ({
 
 const bytes: Case = {
   name: 'memory/bytes of words',
-  run: (device) =>
-    inAllVariants(device, async (rig, options) => {
+  run: (device, only) =>
+    inAllVariants(device, only, async (rig, options) => {
       const text = Uint8Array.from({ length: 160 }, (_, i) => (i * 37 + 250) % 256);
       const kernel = items('bytes', { buffers: { text: read('u8'), out: rw('u32') } }, ({ item, buffers }) => {
         buffers.out.set(item.mul(2), buffers.text.at(item));
@@ -143,8 +144,8 @@ const bytes: Case = {
 /** Neighbours in one word are stored by different items, and elements beside them stay as they are. */
 const packed: Case = {
   name: 'memory/packed: stores of u8, u16 and f16 beside each other',
-  run: (device) =>
-    inAllVariants(device, async (rig, options) => {
+  run: (device, only) =>
+    inAllVariants(device, only, async (rig, options) => {
       const kernel = items(
         'packed',
         { buffers: { bytes: rw('u8'), pairs: rw('u16'), halves: rw('f16'), from: read('f16'), out: rw('f32') } },
@@ -213,8 +214,8 @@ const halfOf = (value: number): number => {
 
 const slices: Case = {
   name: 'memory/slices: u32 and u64 bases, of slices, of cells',
-  run: (device) =>
-    inAllVariants(device, async (rig, options) => {
+  run: (device, only) =>
+    inAllVariants(device, only, async (rig, options) => {
       const from = Uint32Array.from({ length: 400 }, (_, i) => i * 7);
       const kernel = items(
         'slices',

@@ -22,12 +22,13 @@ import { variantsOf } from '../streams/behaviour.js';
 /** Runs a kernel in every variant of the device; each must leave the expected result. */
 async function everyVariant(
   device: Device,
+  only: number | undefined,
   kernel: Kernel,
   count: number,
   buffers: Record<string, Data>,
   expected: Record<string, Data>,
 ): Promise<void> {
-  for (const options of variantsOf(device)) {
+  for (const options of variantsOf(device, only)) {
     await Rig.with(device, async (rig) => {
       const outcome = await rig.run(await device.compile(kernel, options), { count, buffers });
       for (const [name, data] of Object.entries(expected))
@@ -53,7 +54,7 @@ const lengths = [0, 1, 2, 31, 32, 33, 255, 256, 257, 511, 512, 1000, 4099];
 /** The order does not matter for integers. A u64 is two words on targets without 64-bit integers. */
 const wholeSums: Case = {
   name: 'tiles/sums of u32 and u64',
-  run: (device) => {
+  run: (device, only) => {
     const kernel = tiles(
       'whole-sums',
       { buffers: { n: read(u32), words: rw(u32), pairs: rw(u64) } },
@@ -71,6 +72,7 @@ const wholeSums: Case = {
     const all = (n: number) => (BigInt(n) * BigInt(n - 1)) / 2n;
     return everyVariant(
       device,
+      only,
       kernel,
       lengths.length,
       {
@@ -89,7 +91,7 @@ const wholeSums: Case = {
 const sums: readonly Case[] = (['f32', 'f64'] as const).map((type) => ({
   name: `tiles/sums of ${type} have one order, whatever their length`,
   needs: needsOfType(type),
-  run: (device) => {
+  run: (device, only) => {
     const kernel = tiles(
       'sums',
       { buffers: { x: read(type as 'f32'), n: read(u32), out: rw(type as 'f32') } },
@@ -108,6 +110,7 @@ const sums: readonly Case[] = (['f32', 'f64'] as const).map((type) => ({
     const squares = [...x].map((v) => round(v * v));
     return everyVariant(
       device,
+      only,
       kernel,
       lengths.length,
       { x, n: Uint32Array.from(lengths), out: new Floats(lengths.length) },
@@ -120,7 +123,7 @@ const SIZE = 300;
 const norms: Case = {
   name: 'tiles/vectors made to length one',
   needs: ['f64', 'exact-floats'],
-  run: (device) => {
+  run: (device, only) => {
     const kernel = tiles('norms', { buffers: { x: read(f64), out: rw(f64) } }, ({ tile, sum, each, buffers }) => {
       const x = buffers.x.slice(tile.mul(SIZE / 4));
       const out = buffers.out.slice(tile.mul(SIZE / 4));
@@ -143,14 +146,14 @@ const norms: Case = {
         )
       );
     });
-    return everyVariant(device, kernel, 5, { x, out: new Float64Array(x.length) }, { out: expected });
+    return everyVariant(device, only, kernel, 5, { x, out: new Float64Array(x.length) }, { out: expected });
   },
 };
 
 const LIMIT = 4096;
 const sieve: Case = {
   name: 'tiles/a sieve: threads meet on words of a near array',
-  run: (device) => {
+  run: (device, only) => {
     const kernel = tiles(
       'sieve',
       { buffers: { out: rw(u32), seen: atomic() } },
@@ -178,6 +181,7 @@ const sieve: Case = {
     );
     return everyVariant(
       device,
+      only,
       kernel,
       3,
       { out: new Uint32Array((3 * LIMIT) / 32), seen: new Uint32Array(1) },
@@ -189,7 +193,7 @@ const sieve: Case = {
 const WORDS = 96;
 const compaction: Case = {
   name: 'tiles/scan, and compaction by it',
-  run: (device) => {
+  run: (device, only) => {
     const kernel = tiles(
       'compact',
       { buffers: { map: read(u32), out: rw(u32), total: rw(u32) } },
@@ -223,6 +227,7 @@ const compaction: Case = {
     const padded = (list: number[]) => [...list, ...Array<number>(WORDS * 32 - list.length).fill(0)];
     return everyVariant(
       device,
+      only,
       kernel,
       2,
       { map, out: new Uint32Array(2 * WORDS * 32), total: new Uint32Array(2) },
@@ -236,7 +241,7 @@ const compaction: Case = {
 
 const uniform: Case = {
   name: 'tiles/loops, branches and look-ups between regions',
-  run: (device) => {
+  run: (device, only) => {
     const kernel = tiles('uniform', { buffers: { out: rw(u32) } }, ({ tile, near, each, buffers }) => {
       const a = near(u32, 40);
       each(40, (i) => a.set(i, i.add(tile)));
@@ -254,14 +259,14 @@ const uniform: Case = {
       }
       return a.map((value) => (value ^ (a[39] as number)) >>> 0);
     });
-    return everyVariant(device, kernel, 5, { out: new Uint32Array(200) }, { out: Uint32Array.from(expected) });
+    return everyVariant(device, only, kernel, 5, { out: new Uint32Array(200) }, { out: Uint32Array.from(expected) });
   },
 };
 
 const hits: Case = {
   name: 'tiles/hits from regions and from once()',
   needs: ['f32'],
-  run: async (device) => {
+  run: async (device, only) => {
     const kernel = tiles('found', { hit: { at: u32, value: f32 } }, ({ tile, each, once, emit }) => {
       each(70, (i) => when(i.mul(7).rem(11).eq(tile), () => emit({ at: i, value: i.to(f32).mul(0.5) })));
       once(() => emit({ at: 1000, value: 0.25 }));
@@ -270,7 +275,7 @@ const hits: Case = {
       ...[...Array(70).keys()].filter((i) => (i * 7) % 11 === tile).map((i) => `${tile}:${i}:${i * 0.5}`),
       `${tile}:1000:0.25`,
     ]);
-    for (const options of variantsOf(device)) {
+    for (const options of variantsOf(device, only)) {
       const { ring } = await Rig.with(device, async (rig) =>
         rig.run(await device.compile(kernel, options), { count: 4, ring: new Uint32Array(4 + 3 * 64) }),
       );

@@ -49,14 +49,23 @@ const defaultJob = { few: 3, many: 1000 };
 /** Covers one lane and a gang, checks on and off, and hoisting off, in few compilations. */
 const variants: readonly CompileOptions[] = [{ lanes: 1, checked: true }, {}, { hoist: false, checked: true }];
 
-export const variantsOf = (device: Device): readonly CompileOptions[] => distinctOptions(device, variants);
+export const variantsOf = (device: Device, only?: number): readonly CompileOptions[] =>
+  distinctOptions(device, variants, only);
 
 /**
  * Returns the options that give different programs on this device. The interpreter runs the trace, whatever the options.
  * On a GPU, lanes are the threads of a workgroup, which do not change the text, `wide` has no effect, and only CUDA has
- * native bodies.
+ * native bodies. `only` is the number of the one to return, modulo their count.
  */
-export function distinctOptions(device: Device, all: readonly CompileOptions[]): readonly CompileOptions[] {
+export function distinctOptions(
+  device: Device,
+  all: readonly CompileOptions[],
+  only?: number,
+): readonly CompileOptions[] {
+  if (only !== undefined) {
+    const list = distinctOptions(device, all);
+    return list.slice(only % list.length).slice(0, 1);
+  }
   if (device.info.kind === 'interpreter') return all.slice(0, 1);
   if (runsGangs(device)) return all;
   const text = ({ lanes: _lanes, wide: _wide, nativeBodies = true, ...rest }: CompileOptions): string =>
@@ -70,8 +79,8 @@ export const runsGangs = ({ info }: Device): boolean => info.kind === 'native' |
 export const behaviourCase = (group: string, behaviour: Behaviour): Case => ({
   name: `${group}/${behaviour.name}`,
   ...(behaviour.needs && { needs: behaviour.needs }),
-  run: async (device) => {
-    for (const options of variantsOf(device)) await runBehaviour(device, behaviour, options);
+  run: async (device, only) => {
+    for (const options of variantsOf(device, only)) await runBehaviour(device, behaviour, options);
   },
 });
 

@@ -1,5 +1,5 @@
 import { items, rw } from '../../../kernel/index.js';
-import { type Case, check, expectError } from '../case.js';
+import { type Case, check, expectError, Skip } from '../case.js';
 import { expectEqual, Rig } from '../rig.js';
 
 /** Large enough that a device that splits transfers uses several pieces; not a multiple of any piece size. */
@@ -37,6 +37,37 @@ const transfers: Case = {
         sent.map((word, i) => (i < ITEMS ? Math.imul(word, 3) + i : word)),
       );
       host.free();
+    }),
+};
+
+const inPlace: Case = {
+  name: 'streams/memory of host() as a buffer',
+  run: (device) =>
+    Rig.with(device, async (rig) => {
+      const { stream } = rig;
+      const host = await device.host(4 * ITEMS);
+      const { buffer } = host;
+      if (!buffer) throw new Skip('kernels do not access host memory');
+      check(buffer.bytes === 4 * ITEMS, `a buffer of ${buffer.bytes} bytes, not ${4 * ITEMS}`);
+      const program = await device.compile(triple);
+      const words = new Uint32Array(host.bytes.buffer, host.bytes.byteOffset, ITEMS);
+      for (let i = 0; i < ITEMS; i++) words[i] = Math.imul(i, 0x9e37_79b1);
+      const wanted = words.map((word, i) => Math.imul(Math.imul(word, 3) + i, 3) + i);
+      // Two launches, and a read of what the first has stored.
+      const between = new Uint32Array(ITEMS);
+      stream.launch({ job: program.bind({}), count: ITEMS, buffers: { x: buffer } });
+      stream.read(buffer, between);
+      stream.launch({ job: program.bind({}), count: ITEMS, buffers: { x: buffer } });
+      const done = stream.mark();
+      host.free(); // queued commands still use it
+      await done.done;
+      expectEqual('in place', words, wanted);
+      expectEqual(
+        'between the launches',
+        between.map((word, i) => Math.imul(word, 3) + i),
+        wanted,
+      );
+      await expectError('buffer-range', 'a freed buffer', () => stream.fill(buffer, 0));
     }),
 };
 
@@ -97,4 +128,4 @@ const freedEarly: Case = {
     }),
 };
 
-export const hostCases: readonly Case[] = [transfers, offsets, freedEarly];
+export const hostCases: readonly Case[] = [transfers, inPlace, offsets, freedEarly];

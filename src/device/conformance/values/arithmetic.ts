@@ -10,6 +10,7 @@ import {
   read,
   type Type,
   table,
+  type Value,
 } from '../../../kernel/index.js';
 import { currentTrace } from '../../../kernel/language/trace.js';
 import type { CompileOptions, Device, FieldValues } from '../../device.js';
@@ -140,25 +141,35 @@ async function runConstant(device: Device, type: Type): Promise<void> {
 
 interface Variant {
   readonly fixed: Slot;
-  readonly constant: Row;
+  readonly constant: Value;
 }
 
 /**
  * Makes each operand constant in turn. Compilers are slow with hundreds of stores in a gang or on a GPU: fewer constants.
  */
 async function runHalfConstant(device: Device, type: Type, options: CompileOptions): Promise<void> {
-  const rows = someRows(type, 48);
+  const zeros = /^f/.test(type) ? [0, -0] : [];
+  const rows = [
+    ...someRows(type, 48),
+    ...zeros.flatMap((a) => zeros.map((b) => ({ ...someRows(type, 1)[0], a, b }) as Row)),
+  ];
   const constants = someRows(type, options.lanes !== 1 ? 3 : runsGangs(device) ? 28 : 8);
   const sheet = new ResultLayout();
   const variants = new Map<Result, Variant>();
   for (const operation of operationsOn(type, device).filter(({ uses }) => uses.length > 1)) {
-    constants.forEach((constant, k) => {
-      const fixed = operation.uses[k % operation.uses.length] as Slot;
-      const operands = (row: Row) => argsOf(operation, { ...row, [fixed]: constant[fixed] });
+    const add = (fixed: Slot, constant: Value) => {
+      const operands = (row: Row) => argsOf(operation, { ...row, [fixed]: constant });
       const result: Result = { operation, form: `with constant ${fixed}`, operands };
       sheet.add(result);
       variants.set(result, { fixed, constant });
+    };
+    constants.forEach((constant, k) => {
+      const fixed = operation.uses[k % operation.uses.length] as Slot;
+      add(fixed, constant[fixed]);
     });
+    // Compilers know instructions for these, which may order 0 and −0.
+    if (/^(min|max)\./.test(operation.name))
+      for (const zero of zeros) for (const slot of operation.uses) add(slot, zero);
   }
   const kernel = items(
     `half-constant-${type}`,
@@ -169,7 +180,7 @@ async function runHalfConstant(device: Device, type: Type, options: CompileOptio
         const { operation } = result;
         const { fixed, constant } = variants.get(result) as Variant;
         return operation.build(
-          operation.uses.map((slot) => (slot === fixed ? lit(slotType(slot, type), constant[slot]) : values[slot])),
+          operation.uses.map((slot) => (slot === fixed ? lit(slotType(slot, type), constant) : values[slot])),
         );
       });
     },

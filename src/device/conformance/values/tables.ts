@@ -12,7 +12,7 @@ const COUNT = 30; // even: an f16 has half a word
 const lookups = (type: Numeric): Case => ({
   name: `tables/${type}: constants and job values`,
   needs: needsOfType(type),
-  run: async (device) => {
+  run: async (device, only) => {
     const values = edgesOn(type, device) as readonly number[];
     const n = values.length;
     const kernel = items(
@@ -63,7 +63,7 @@ const lookups = (type: Numeric): Case => ({
           at < 3 ? values[at + n - 3] : values[6],
         ] as number[],
     );
-    for (const options of variantsOf(device)) {
+    for (const options of variantsOf(device, only)) {
       await Rig.with(device, async (rig) => {
         const program = await device.compile(kernel, options);
         const { buffers } = await rig.run(program, {

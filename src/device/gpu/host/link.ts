@@ -72,7 +72,7 @@ export async function openLink<Own>(opening: LinkOptions<Own>): Promise<Link> {
 /** The main thread's side of a device's worker. */
 export class Link {
   readonly board: Board = newBoard();
-  readonly options: OpenOptions;
+  options: OpenOptions;
   readonly #device: string;
   readonly #joinMs: number;
   readonly #thread: Thread;
@@ -142,6 +142,12 @@ export class Link {
         cause: this.#openError ?? cause,
       });
     }
+  }
+
+  /** Sets options that concern only the main thread: for a worker that was started before they were known. */
+  withOptions(options: OpenOptions): this {
+    this.options = options;
+    return this;
   }
 
   /** The most streams that may be open at a time. */

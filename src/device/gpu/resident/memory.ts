@@ -1,4 +1,4 @@
-import { QUEUE_STATE_WORDS, QueueControl } from '../../../kernel/abi/resident-abi.js';
+import { QUEUE_STATE_WORDS, QUEUE_TIMES, QueueControl } from '../../../kernel/abi/resident-abi.js';
 
 /** The sizes of a resident grid's queue. */
 export interface QueueSizes {
@@ -7,6 +7,13 @@ export interface QueueSizes {
   readonly entryWords: number;
   /** Words of one ring; 0 if the kernel emits nothing. */
   readonly ringWords: number;
+}
+
+/** Times of an entry on the device's clock, in nanoseconds. */
+export interface EntryTimes {
+  readonly began: bigint;
+  readonly ended: bigint;
+  readonly arrived: bigint;
 }
 
 /** Words of the control page, including those that the grid does not use. Each has one writer. */
@@ -97,10 +104,13 @@ export class ResidentMemory {
     return (this.entries[this.slot(number) * this.sizes.entryWords] ?? 0) + 1;
   }
 
-  /** When the entry's first part began and its last ended, on the device's clock; 0 if the device has none. */
-  times(number: number): { readonly began: bigint; readonly ended: bigint } {
-    const at = this.offsets.times / 8 + 2 * this.slot(number);
-    return { began: this.bigints[at] ?? 0n, ended: this.bigints[at + 1] ?? 0n };
+  /**
+   * When the entry's first part began, its last ended, and the grid saw the entry, on the device's clock; 0 if the device has
+   * none.
+   */
+  times(number: number): EntryTimes {
+    const at = this.offsets.times / 8 + QUEUE_TIMES * this.slot(number);
+    return { began: this.bigints[at] ?? 0n, ended: this.bigints[at + 1] ?? 0n, arrived: this.bigints[at + 2] ?? 0n };
   }
 
   /** The index of the times at which the worker saw the flags, on the host's clock. */
@@ -123,7 +133,7 @@ function offsets({ capacityLog, entryWords, ringWords }: QueueSizes) {
     return at;
   };
   const flags = part(8 * capacity);
-  const times = part(16 * capacity);
+  const times = part(8 * QUEUE_TIMES * capacity);
   const seen = part(8 * capacity);
   const entries = part(4 * capacity * entryWords);
   const rings = part(4 * capacity * ringWords);

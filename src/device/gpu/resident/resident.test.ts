@@ -240,16 +240,47 @@ test('a launch that fails, and one that does nothing, give the ranges back', asy
   vain.check('vain');
 });
 
+test('flags are read every 250 µs while there is work, whatever time the last entries took', async () => {
+  const play = new Play(3, 3);
+  const queue = play.open(2);
+  for (let k = 0; k < 10; k++) {
+    play.submit(queue);
+    play.turn();
+    play.us += 20_000; // the next one is expected to take as long
+    await play.settle();
+  }
+  play.submit(queue);
+  play.grids.runTurn(play.us, false);
+  expect(play.grids.untilNextCheckUs(play.us)).toBeLessThanOrEqual(250);
+  await play.settle();
+  play.check('seed 3');
+  await queue.closeAndWait();
+});
+
 test('device times convert to host times within the interval the host saw', () => {
   const clock = new ResidentClock();
   const offset = 1_700_000_000_000_000_000n;
   for (let k = 0n; k < 50n; k++) {
     const queued = k * 1_000_000n;
     const [began, ended, seen] = [queued + 3000n, queued + 700_000n, queued + 750_000n + (k % 7n) * 10_000n];
-    const { startedNs, endedNs } = clock.convert(began + offset, ended + offset, queued, seen);
+    const times = { began: began + offset, ended: ended + offset, arrived: 0n };
+    const { startedNs, endedNs } = clock.convert(times, queued, seen);
     expect(startedNs >= queued && endedNs <= seen && startedNs <= endedNs).toBe(true);
     if (k > 0n) expect(Number(endedNs - ended)).toBeLessThan(4000);
     expect(Number(endedNs - ended)).toBeGreaterThan(-4000);
   }
-  expect(clock.convert(0n, 0n, 5n, 9n)).toEqual({ startedNs: 5n, endedNs: 9n });
+  expect(clock.convert({ began: 0n, ended: 0n, arrived: 0n }, 5n, 9n)).toEqual({ startedNs: 5n, endedNs: 9n });
+});
+
+test('device times convert exactly although the first entry waits for the launch and the others for those before them', () => {
+  const clock = new ResidentClock();
+  const offset = 1_700_000_000_000_000_000n;
+  for (let k = 0n; k < 50n; k++) {
+    const queued = k * 1_000_000n;
+    const arrived = queued + (k === 0n ? 1_200_000n : 2500n);
+    const [began, ended] = [queued + 3_000_000n, queued + 4_000_000n];
+    const times = { began: began + offset, ended: ended + offset, arrived: arrived + offset };
+    const { endedNs } = clock.convert(times, queued, ended + 250_000n);
+    if (k > 0n) expect(Math.abs(Number(endedNs - ended))).toBeLessThan(1000);
+  }
 });

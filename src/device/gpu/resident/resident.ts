@@ -193,8 +193,7 @@ export class ResidentQueue implements Resident {
       ring.set(rings.subarray(at, at + Math.min(used, sizes.ringWords, ring.length)));
     }
     const seen = Atomics.load(bigints, seenIndex + slot);
-    const { began, ended } = this.#memory.times(number);
-    const times = this.#clock.convert(began, ended, queuedNs, seen > queuedNs ? seen : this.#now());
+    const times = this.#clock.convert(this.#memory.times(number), queuedNs, seen > queuedNs ? seen : this.#now());
     completion.resolve({ ...times, complete: true });
   }
 

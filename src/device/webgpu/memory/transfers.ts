@@ -60,7 +60,7 @@ export class Transfers {
     return true;
   }
 
-  /** Writes the first piece of `bytes` through a mapped buffer; returns its length, 0 if there is no space. */
+  /** Writes the first piece of `bytes` through a mapped buffer. Returns its length, or 0 if none is free. */
   #writeMapped(to: Buffer, offset: number, bytes: Uint8Array): number {
     const upload = this.#timeline.hasSpace ? this.#uploads?.acquire(bytes.length) : undefined;
     if (!upload) return 0;
@@ -85,7 +85,7 @@ export class Transfers {
     if (!this.#timeline.hasSpace) return 0;
     const piece = bytes.subarray(0, PIECE_BYTES);
     const whole = piece.length & ~3;
-    // The partial word goes first: if there is no space for it, nothing of the piece has been done.
+    // The partial word goes first: if it does not fit, no part of the piece has been written.
     if (whole < piece.length && !this.#writePartialWord(to, offset + whole, piece.subarray(whole))) return 0;
     if (whole > 0) {
       this.#scratch.set(piece.subarray(0, whole));

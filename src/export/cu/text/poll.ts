@@ -3,6 +3,7 @@ export const poll = `// Ranges run as launches, SLOTS of them at a time, each on
 // asks each stream's event whether it has passed and never waits for one of them.
 
 constexpr int SLOTS = 4;
+constexpr double RANGE_SECONDS = 0.008;
 
 // A running range: its stream, its hits on the device, and their copy on the host.
 struct Slot {
@@ -97,7 +98,7 @@ static Total solve(std::vector<Search> &searches, const Gpu &gpu) {
   std::array<Slot, SLOTS> slots;
   const Stream control = make_stream();
   Turns turns(searches);
-  Pace pace;
+  Pace pace(RANGE_SECONDS);
   for (;;) {
     bool is_busy = false, has_started = false;
     for (Slot &slot : slots) {

@@ -95,14 +95,16 @@ struct Total {
   double seconds;
 };
 
-// Counts nonces from the first launch on, and chooses how long ranges are: as many nonces as the GPU tries in RANGE_SECONDS,
-// by its rate so far. Long ranges keep the GPU busy, short ones waste less after a hit.
+// Counts nonces from the first launch on, and chooses how long ranges are: as many nonces as the GPU tries in that time, by
+// its rate so far. Long ranges keep the GPU busy, short ones waste less after a hit.
 class Pace {
  public:
+  explicit Pace(double range_seconds) : range_seconds_(range_seconds) {}
+
   // The first ranges, before a rate is known, have 32 nonces for each thread that runs at a time.
   u64 count(u64 resident_blocks) const {
     if (tried_ == 0) return 32 * resident_blocks * THREADS;
-    const u64 wanted = static_cast<u64>(static_cast<double>(tried_) / seconds() * RANGE_SECONDS);
+    const u64 wanted = static_cast<u64>(static_cast<double>(tried_) / seconds() * range_seconds_);
     return std::max<u64>(wanted / THREADS, 1) * THREADS;
   }
   void add(u64 nonces) { tried_ += nonces; }
@@ -110,7 +112,7 @@ class Pace {
   double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
 
  private:
-  static constexpr double RANGE_SECONDS = 0.008;
+  const double range_seconds_;
   u64 tried_ = 0;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };

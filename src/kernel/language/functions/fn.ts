@@ -8,7 +8,10 @@ import {
   fieldsOf,
   fieldValuesOf,
   type HitValues,
+  type ScalarFields,
+  type ScalarHit,
   type TracedFields,
+  type TracedScalars,
 } from '../signature.js';
 import { currentTrace } from '../trace.js';
 import { type Scalar, scalarOf, type Type } from '../types.js';
@@ -27,10 +30,20 @@ export type KernelFunction<P extends Fields, R> = (args: HitValues<P>) => Return
  * for the arguments of all calls: it uses these, constants, cells, arrays, loops and functions, but nothing of the kernel
  * around it. Targets that have functions print it once; small functions and those of CPU gangs are inlined.
  */
+export function fn<const P extends ScalarFields, const R extends FunctionResult>(
+  name: string,
+  params: P,
+  body: (params: TracedScalars<P>) => R,
+): (args: ScalarHit<P>) => Returned<R>;
 export function fn<const P extends Fields, const R extends FunctionResult>(
   name: string,
   params: P,
   body: (params: TracedFields<P>) => R,
+): KernelFunction<P, R>;
+export function fn<P extends Fields, R extends FunctionResult>(
+  name: string,
+  params: P,
+  body: (params: never) => R,
 ): KernelFunction<P, R> {
   checkName('function', name);
   const fields = fieldsOf(params);
@@ -46,7 +59,7 @@ export function fn<const P extends Fields, const R extends FunctionResult>(
     });
     const results = trace.functions.invoke({ key, name, params: types }, nodes, (made) => {
       const own = made.map((node, i) => new Expr(declared[i] as Type, node));
-      const returned = callers.callBlockBody(body, fieldValuesOf(fields, own) as TracedFields<P>);
+      const returned = callers.callBlockBody(body, fieldValuesOf(fields, own) as never);
       const found: Node[] = [];
       shapes.set(trace, shapeOf(name, returned, found));
       return found;

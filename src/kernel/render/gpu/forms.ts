@@ -14,7 +14,8 @@ export interface Helper {
 /**
  * A language's forms of operations that it has no operator for. A key is the name of a form, or of an operation on all
  * types. A form is text with $a, $b … for the operands. A form that needs an operand twice is a function, given by its body.
- * A form that ends in `_const` is for a constant count: $b is that number, and $r the width minus it.
+ * A form that ends in `_const` is for a constant count: $b is that number, and $r the width minus it. One that ends in
+ * `_zero_a` or `_zero_b` is for that operand if it is a constant 0 or −0.
  */
 export interface OperationTable {
   readonly forms: Readonly<Record<string, string>>;
@@ -43,7 +44,8 @@ export class OperationPrinter {
       const rest = (node.type === 'u64' ? 64 : 32) - known;
       return substitute(counted, [args[0] ?? '', String(known)]).replaceAll('$r', String(rest));
     }
-    return this.apply(key, args);
+    const zero = ['a', 'b'].find((_, at) => isZero(node.args[at]));
+    return this.apply(zero && `${key}_zero_${zero}` in this.#table.forms ? `${key}_zero_${zero}` : key, args);
   }
 
   /** Returns the text of one operation by its form: the type's, the operation's, or the operator. */
@@ -86,6 +88,8 @@ export class OperationPrinter {
     return rows.map((row) => `(${term(row)})`).join(' | ');
   }
 }
+
+const isZero = (node?: Node): boolean => node?.op === 'const' && Number(node.detail.value) === 0;
 
 function substitute(form: string, args: readonly string[]): string {
   return form.replace(/\$([abcd])/g, (_, letter: string) => args['abcd'.indexOf(letter)] ?? 'missing_operand');

@@ -6,7 +6,7 @@ import { MillraceError } from '../../error.js';
 import { atomic, read, rw } from '../../language/buffers.js';
 import { cell, loop, table, when, whileTrue } from '../../language/control.js';
 import { items } from '../../language/items.js';
-import { funnel } from '../../language/operations.js';
+import { funnel, select } from '../../language/operations.js';
 import { tiles } from '../../language/tiles.js';
 import { f32, f64, i32, u32, u64 } from '../../language/types.js';
 import { sha256 } from '../../std/hash/sha256.js';
@@ -115,20 +115,21 @@ describe('texts for GPUs', () => {
       "// kernel collatz, workgroups of 64
       #pragma OPENCL FP_CONTRACT OFF
       typedef uint u32; typedef int i32; typedef ulong u64; typedef float f32;
+      typedef struct { u32 words[20]; } Launch;
 
-      __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void millrace_range(__constant const u32 *launch, __global const u32 *counted, __global const volatile u32 *cancel, __global u32 *status, __global const u32 *restrict tables, __global const u32 *restrict b_x, __global u32 *restrict b_out, __global u32 *b_seen, __global u32 *b_ring) {
+      __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void millrace_range(const Launch launch, __global const u32 *counted, __global const volatile u32 *cancel, __global u32 *status, __global const u32 *restrict tables, __global const u32 *restrict b_x, __global u32 *restrict b_out, __global u32 *b_seen, __global u32 *b_ring) {
         __local u32 table_0[2] __attribute__((aligned(16)));
         const u32 thread = get_local_id(0), group = get_group_id(0), groups = get_num_groups(0);
-        const u32 epoch = launch[1];
-        const u32 first = launch[4];
-        u32 last = launch[0];
+        const u32 epoch = launch.words[1];
+        const u32 first = launch.words[4];
+        u32 last = launch.words[0];
         if (counted) {
           const u32 count = *counted;
           if (count == 0u) return;
           if (count - 1u < last) last = count - 1u;
         }
-        const u32 p_least = launch[16];
-        const u32 p_ringCapacity = launch[17];
+        const u32 p_least = launch.words[16];
+        const u32 p_ringCapacity = launch.words[17];
         for (u32 i = thread; i < 2u; i += 64u) {
           table_0[i] = tables[0u + i];
         }
@@ -261,6 +262,24 @@ describe('texts for GPUs', () => {
 
   it('are the same each time', () => {
     for (const target of ['cuda', 'opencl', 'wgsl'] as const) expect(text(collatz, target)).toBe(text(collatz, target));
+  });
+});
+
+describe('launch values on OpenCL', () => {
+  const launchArgument = (words: number): string | undefined => {
+    const kernel = items(
+      'values',
+      { job: { v: [u32, words] }, buffers: { out: rw(u32) } },
+      ({ job, item, buffers }) => {
+        for (const value of job.v) buffers.out.set(item, value.xor(item));
+      },
+    );
+    return /millrace_range\(([^,]*),/.exec(text(kernel, 'opencl'))?.[1];
+  };
+  it('are an argument as long as all arguments have at most 1,024 bytes, which every device accepts', () => {
+    // Besides the job's words 8 of a header, 2 of the buffer's size, and 4 pointers of 8 bytes; padded to 16 bytes.
+    expect(launchArgument(238)).toBe('const Launch launch');
+    expect(launchArgument(239)).toBe('__constant const u32 *launch');
   });
 });
 
@@ -472,6 +491,16 @@ describe('constants', () => {
       ]
     `);
   });
+});
+
+it('OpenCL compares floats with 0 by their bits, since a compiler may take a maximum for the selection', () => {
+  const relu = items('relu', { buffers: { x: rw(f32) } }, ({ item, buffers }) => {
+    const x = buffers.x.at(item);
+    buffers.x.set(item, select(x.gt(0), x, -0));
+  });
+  expect(/b_x\[item\] = .*/.exec(text(relu, 'opencl'))?.[0]).toMatchInlineSnapshot(
+    `"b_x[item] = ((as_uint(v0) - 1 < 0x7f800000u) ? v0 : (-0x0.0000000000000p-1022f));"`,
+  );
 });
 
 describe('a target rejects', () => {

@@ -1,4 +1,10 @@
-import { type GridBinding, type GridShape, LAUNCH_HEADER_WORDS, MAX_VALUE_WORDS } from '../../abi/grid.js';
+import {
+  type GridBinding,
+  type GridShape,
+  LAUNCH_HEADER_WORDS,
+  MAX_VALUE_WORDS,
+  OPENCL_ARGUMENT_BYTES,
+} from '../../abi/grid.js';
 import { MillraceError } from '../../error.js';
 import {
   type Block,
@@ -81,8 +87,8 @@ export function layoutOf(program: HoistedProgram, options: LayoutOptions): GpuLa
     }
   }
   const parameterWords = program.jobWords + program.chunkWords;
-  const farJobTable = [...tables.values()].some((place) => place.from === 'launch' && !place.near);
-  const byValue = target !== 'opencl' && parameterWords <= MAX_VALUE_WORDS && !farJobTable;
+  const launchWords = 4 * Math.ceil((parametersAt + parameterWords) / 4);
+  const jobTables = [...tables.values()].filter(({ from }) => from === 'launch');
   const bindings: GridBinding[] = [
     { name: 'launch', kind: 'launch' },
     ...(target === 'wgsl' ? [] : [{ name: 'counted', kind: 'counted' } as const]),
@@ -98,6 +104,11 @@ export function layoutOf(program: HoistedProgram, options: LayoutOptions): GpuLa
       }),
     ),
   ];
+  // OpenCL's compilers copy a struct that is indexed by a variable to each thread's own memory.
+  const byValue =
+    target === 'opencl'
+      ? 4 * launchWords + 8 * (bindings.length - 1) <= OPENCL_ARGUMENT_BYTES && jobTables.length === 0
+      : parameterWords <= MAX_VALUE_WORDS && jobTables.every((place) => place.near);
   const nearBytes = sizeOf(near);
   const shape: GridShape = {
     entry: 'millrace_range',
@@ -107,7 +118,7 @@ export function layoutOf(program: HoistedProgram, options: LayoutOptions): GpuLa
     dynamicBytes: target === 'cuda' && nearBytes > STATIC_NEAR_BYTES ? nearBytes : 0,
     bindings,
     launch: {
-      words: 4 * Math.ceil((parametersAt + parameterWords) / 4),
+      words: launchWords,
       sizesAt: LAUNCH_HEADER_WORDS,
       parametersAt,
       byValue,

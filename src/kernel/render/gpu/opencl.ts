@@ -1,6 +1,6 @@
 import { type GridBindingKind, type GridShape, LaunchStatus, MAX_VALUE_WORDS } from '../../abi/grid.js';
 import type { BufferDecl } from '../../ir/program.js';
-import { type Scalar, toWords, type Value } from '../../language/types.js';
+import { type Float, type Scalar, toWords, type Value } from '../../language/types.js';
 import { cSyntax } from '../c/c-like.js';
 import { cFunctions } from '../c/functions.js';
 import { cLiteral } from '../c/literal.js';
@@ -58,6 +58,20 @@ function literal(type: Scalar, value: Value): string {
   return cLiteral(type, value);
 }
 
+/**
+ * Compares with 0 by the bits of a float. NVIDIA's compiler makes `0 < x ? x : 0` one instruction, the maximum, for which −0
+ * is less than 0. `first` are the bits of the negative number next to 0, `infinity` those of +∞.
+ */
+function comparisonsWithZero(type: Float, bits: string, first: string, infinity: string, zero: string) {
+  return {
+    [`lt_${type}_zero_a`]: `${bits}($b) - 1 < ${infinity}`,
+    [`lt_${type}_zero_b`]: `${bits}($a) - ${first} < ${infinity}`,
+    // −0 + 0 is 0
+    [`le_${type}_zero_a`]: `${bits}($b + ${zero}) <= ${infinity}`,
+    [`le_${type}_zero_b`]: `${bits}(${zero} - $a) <= ${infinity}`,
+  };
+}
+
 const family = cFamily('ul');
 const table: OperationTable = {
   forms: {
@@ -98,6 +112,8 @@ const table: OperationTable = {
     rotr_u32_const: 'rotate($a, $ru)',
     rotr_i32_const: 'rotate($a, $r)',
     rotr_u64_const: 'rotate($a, $rul)',
+    ...comparisonsWithZero('f32', 'as_uint', '0x80000001u', '0x7f800000u', '0.0f'),
+    ...comparisonsWithZero('f64', 'as_ulong', '0x8000000000000001ul', '0x7ff0000000000000ul', '0.0'),
   },
   functions: {
     ...family.functions,
@@ -165,7 +181,8 @@ const memory: MemoryForms = {
 };
 
 const entry: Omit<EntryForms, 'preamble'> = {
-  globals: () => [],
+  globals: ({ shape: { launch } }) =>
+    launch.byValue ? [`typedef struct { u32 words[${launch.words}]; } Launch;`] : [],
   head: ({ shape }) =>
     `__kernel __attribute__((reqd_work_group_size(${shape.workgroup}, 1, 1))) void ${shape.entry}(${openclArguments(shape).join(', ')})`,
   begin: ({ near, program, shape }) => [
@@ -173,7 +190,7 @@ const entry: Omit<EntryForms, 'preamble'> = {
     ...(program.kind === 'tiles' && shape.workgroup > 1 ? ['__local u32 stop[2];'] : []),
     'const u32 thread = get_local_id(0), group = get_group_id(0), groups = get_num_groups(0);',
   ],
-  word: (_, index) => `launch[${index}]`,
+  word: ({ shape }, index) => (shape.launch.byValue ? `launch.words[${index}]` : `launch[${index}]`),
   wordAt: (_, at) => `launch[${at}]`,
   tableWord: (at) => `tables[${at}]`,
   limitToCount: () => [
@@ -208,8 +225,10 @@ const entry: Omit<EntryForms, 'preamble'> = {
 function openclArguments({ bindings, launch }: GridShape): string[] {
   const forms: Readonly<Record<GridBindingKind, (name: string, type?: Scalar) => string>> = {
     // All threads read the same small parameters, which is the purpose of constant memory.
-    launch: () =>
-      launch.words <= MAX_VALUE_WORDS ? '__constant const u32 *launch' : '__global const u32 *restrict launch',
+    launch: () => {
+      if (launch.byValue) return 'const Launch launch';
+      return launch.words <= MAX_VALUE_WORDS ? '__constant const u32 *launch' : '__global const u32 *restrict launch';
+    },
     counted: () => '__global const u32 *counted',
     cancel: () => '__global const volatile u32 *cancel',
     status: () => '__global u32 *status',

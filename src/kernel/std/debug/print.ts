@@ -6,8 +6,9 @@ import { currentTrace } from '../../language/trace.js';
 import type { Numeric, Type } from '../../language/types.js';
 
 /**
- * Shows a value while a kernel is being developed: the engine reports label, value, index and line, on the interpreter at
- * once, on other devices when the chunk is complete; up to 1,024 values of a chunk. Whoever launches a kernel without the engine binds the buffer `_prints`.
+ * Shows a value while a kernel is being developed. The engine reports label, value, index and line: on the interpreter at
+ * once, on other devices when the chunk is complete, at most 1,024 values of a chunk. A launch without the engine must bind
+ * the buffer `_prints`.
  */
 export function print(label: string, value: Expr<Type>): void {
   const trace = currentTrace();

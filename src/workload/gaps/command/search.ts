@@ -12,6 +12,7 @@ import type { Device } from '../../../device/device.js';
 import { between, Engine, type EngineOptions } from '../../../engine/index.js';
 import { Recorder } from '../../../engine/telemetry/record.js';
 import { shareOf } from '../../../engine/work/space.js';
+import { MillraceError } from '../../../kernel/error.js';
 import { type ChineseSet, type Intervals, intervalsOf, readChineseSet } from '../job/chinese-set.js';
 import type { FoundGap, GapFlowOptions, PieceWork } from '../job/flow.js';
 import { emptyChance, knownIntervals, searchIntervals } from '../job/interval-search.js';
@@ -32,6 +33,7 @@ export interface SearchOptions
     JobSessionOptions,
     PlanCommandOptions {
   readonly device: string;
+  readonly fleet?: string | boolean;
   readonly crt?: string;
   readonly first?: boolean;
   readonly list?: string;
@@ -48,8 +50,12 @@ interface Task {
 /** `millrace gaps search` */
 export async function runSearch(call: Call<SearchOptions>): Promise<CommandResult> {
   const task = taskOf(call.options);
-  const session = await openJobSession<FoundGap>(call, jobSpecOf(task));
+  const isFleet = call.options.fleet !== undefined;
+  if (isFleet && task.crt) throw setOnFleet();
+  // A job of a fleet is in the ledger of its coordinator.
+  const session = await openJobSession<FoundGap>(call, isFleet ? undefined : jobSpecOf(task));
   try {
+    if (isFleet) return await (await import('./on-fleet.js')).searchOnFleet(call, task.spec, task.space, session);
     const known = session.storedAnswer('all');
     return known ? await reportKnown(call, task, session, known) : await searchOnDevices(call, task, session);
   } catch (error) {
@@ -59,6 +65,14 @@ export async function runSearch(call: Call<SearchOptions>): Promise<CommandResul
     await session.close();
   }
 }
+
+const setOnFleet = (): MillraceError =>
+  new MillraceError({
+    code: 'usage',
+    message: 'the intervals of a set are not searched on a fleet',
+    asked: '--crt with --fleet',
+    advice: 'leave out --fleet, or search a range',
+  });
 
 function taskOf(opts: SearchOptions): Task {
   const set = opts.crt === undefined ? undefined : readChineseSet(opts.crt);
@@ -149,8 +163,9 @@ async function search(
   const watched = {
     name: task.crt ? 'intervals without a prime' : `gaps of ${spec.minGap} or more`,
     unit: task.crt ? 'intervals' : 'int',
-    length: space.length,
+    ...space,
     before: session.completed.total,
+    coverage: () => engine.coverage,
     progress: () => ({ done: stats.done, held: stats.unconfirmed }),
     devices: () => engine.devices,
     hits: () => stats.gaps,

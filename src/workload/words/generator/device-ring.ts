@@ -40,8 +40,10 @@ export class DeviceRing {
     this.#slots = Array.from({ length: slots }, () => ({}));
   }
 
-  static async open(device: Device, plan: Plan, slots: number): Promise<DeviceRing> {
-    const program = await programOf(device, kernelOn(device).kernel);
+  static async open(device: Device, mask: Plan, slots: number): Promise<DeviceRing> {
+    const { kernel, run } = kernelOn(device);
+    const plan = mask.withRun(run);
+    const program = await programOf(device, kernel);
     const stream = device.stream();
     const buffers: DeviceBuffer[] = [];
     const put = async (bytes: Uint8Array): Promise<DeviceBuffer> => {

@@ -1,8 +1,10 @@
 import type { Device, DeviceInfo } from '../../../device/device.js';
 import { type Flow, flow } from '../../../engine/flow/flow.js';
 import type { Setting } from '../../../engine/tune/tune.js';
+import type { Kernel } from '../../../kernel/index.js';
 import { wordPieces } from '../kernel/kernel.js';
 import type { Plan } from '../kernel/plan.js';
+import { RUN, wordRuns } from '../kernel/runs.js';
 
 /** Returns the flow that makes the words of a mask: an index is a word, a chunk is one launch and one copy to the host. */
 export function wordFlow(plan: Plan, { batchBytes, words, first = 0n, tuned }: WordFlowOptions): Flow<Uint8Array> {
@@ -41,22 +43,28 @@ export const kernelOn = ({ info }: { readonly info: Pick<DeviceInfo, 'processor'
   kernels[info.processor];
 
 interface WordKernel {
+  /** Quads per item, and how many of them are read at a time (`Plan.withRun`). */
   readonly quads: number;
-  readonly kernel: ReturnType<typeof wordPieces>;
+  readonly run: number;
+  readonly kernel: Kernel;
 }
 
-const kernels: Readonly<Record<'cpu' | 'gpu', WordKernel>> = {
-  cpu: { quads: 32, kernel: wordPieces(32) },
-  gpu: { quads: 1, kernel: wordPieces(1) },
+const makers: Readonly<Record<'cpu' | 'gpu', (quads: number) => WordKernel>> = {
+  cpu: (quads) => ({ quads, run: RUN, kernel: wordRuns(quads) }),
+  gpu: (quads) => ({ quads, run: 1, kernel: wordPieces(quads) }),
 };
 
-const otherKernels = new Map<number, WordKernel>();
+const kernels: Readonly<Record<'cpu' | 'gpu', WordKernel>> = { cpu: makers.cpu(32), gpu: makers.gpu(1) };
+
+const otherKernels = new Map<string, WordKernel>();
 
 function kernelOf(device: Device, quads: number | undefined): WordKernel {
   const usual = kernelOn(device);
   if (quads === undefined || quads === usual.quads) return usual;
-  const known = otherKernels.get(quads) ?? { quads, kernel: wordPieces(quads) };
-  otherKernels.set(quads, known);
+  const { processor } = device.info;
+  const key = `${processor} ${quads}`;
+  const known = otherKernels.get(key) ?? makers[processor](quads);
+  otherKernels.set(key, known);
   return known;
 }
 
@@ -77,12 +85,13 @@ export function launchExtent(plan: Plan, quadsPerItem: number, words: number) {
 
 function openOn(
   device: Device,
-  plan: Plan,
+  mask: Plan,
   { batchBytes = defaultBatchBytes(device), quads: requestedQuads, lanes }: WordSetting,
   words: bigint,
   base: bigint,
 ): Pick<Flow<Uint8Array>, 'open'> {
-  const { quads, kernel } = kernelOf(device, requestedQuads);
+  const { quads, run, kernel } = kernelOf(device, requestedQuads);
+  const plan = mask.withRun(run);
   const fitting = Math.max(1, Math.floor(batchBytes / plan.stride));
   const max = words < BigInt(fitting) ? Number(words) : fitting;
   const capacityQuads = launchExtent(plan, quads, max).quads;
@@ -94,6 +103,7 @@ function openOn(
     shared: { near: plan.near, middle: plan.middle },
     buffers: { out: capacityQuads * 16, far: plan.farBytes(capacityQuads) },
     host: { rows: capacityQuads * 16, far: plan.farBytes(capacityQuads) },
+    inPlace: { out: 'rows' },
     steps: ({ start, count }, { rows, far }) => {
       const extent = launchExtent(plan, quads, count);
       const params = plan.launch(base + start, extent.quads, far as Uint8Array);

@@ -5,6 +5,7 @@ import { parseMask } from '../space/mask.js';
 import { divisorOf } from './divisor.js';
 import { wordPieces } from './kernel.js';
 import { Plan } from './plan.js';
+import { wordRuns } from './runs.js';
 
 describe('division by one multiplication', () => {
   test('is exact for every size and every value below 2^31', () => {
@@ -51,6 +52,14 @@ describe('the words kernel', () => {
     expect(kernelText(wordPieces(32), { target: 'c', cpu })).toContain('kernel words, 1 lane');
   });
 
+  test('has runs of four quads on CPUs: 16 loads of 16 bytes, one index for each', () => {
+    const text = kernelText(wordRuns(32), { target: 'c', cpu: { arch: 'x86', features: new Set(['avx2']) } });
+    expect(text).toContain('kernel words, 1 lane');
+    const run = /if \(64u < (?:.|\n)*?\n {6}\}/.exec(text)?.[0] ?? '';
+    expect(run.match(/= b_(near|middle|far)\[/g)).toHaveLength(3 * 4 * 4);
+    expect(run.match(/b_out\[/g)).toHaveLength(4 * 4);
+  });
+
   test.each([1, 32])('renders the same text each time, with %d quads an item', (quads) => {
     for (const target of ['c', 'cuda', 'opencl', 'wgsl', 'wat'] as const) {
       expect(kernelText(wordPieces(quads), { target })).toBe(kernelText(wordPieces(quads), { target }));
@@ -67,6 +76,22 @@ describe('a plan', () => {
   ])('for %s and %j has tables that fit in caches', (mask, separator, expected) => {
     const { stride, align, near, middle } = new Plan(parseMask(mask), 'canonical', separator);
     expect({ stride, align, near: near.length, middle: middle.length }).toEqual(expected);
+  });
+
+  test('for runs has its rows in the order of quads, and the first three quads of rows and blocks twice', () => {
+    const plain = new Plan(parseMask('?l?l?l?l?l?l?d?d?d?d'), 'canonical', '');
+    const plan = plain.withRun(4);
+    expect(plan.withRun(4)).toBe(plan);
+    expect(plan.near.length).toBe(8 * (10_000 + 48));
+    expect(plan.middle.length).toBe(6760 * (5 + 3) * 16);
+    for (let quad = 0; quad < 8; quad++) {
+      const phase = (quad * (plain.job.step ?? 0)) % 5;
+      expect(plan.middle.subarray(quad * 16, quad * 16 + 16)).toEqual(
+        plain.middle.subarray(phase * 16, phase * 16 + 16),
+      );
+    }
+    expect(plan.near.subarray(10_000, 10_048)).toEqual(plan.near.subarray(0, 48));
+    expect(plan.job).toMatchObject({ rowQuads: 8, nextQuad: 4, nextPhase: 4 });
   });
 
   test('needs few bytes from the host for a launch: 16 a phase for each turn', () => {

@@ -20,9 +20,8 @@ import { divide } from './divisor.js';
  * The offset in a word at which a quad begins depends only on the quad's number; there are `phases` cases, and middle and
  * far have a quad for each. plan.ts makes the tables. All sizes are job values: one program for all masks of a device.
  *
- * `quads` is the number of adjacent quads per item. A GPU makes one, so that a warp stores 512 contiguous bytes. A CPU core
- * is faster with more (4.4 GB/s with 16, 2.2 with one): only the first needs divisions, the others are found by
- * incrementing.
+ * `quads` is the number of adjacent quads per item. A GPU makes one, so that a warp stores 512 contiguous bytes. With more, only
+ * the first needs divisions, and the others are found by incrementing. CPUs make quads in runs (runs.ts).
  */
 export const wordPieces = (quads: number) =>
   items(
@@ -102,7 +101,7 @@ export const wordPieces = (quads: number) =>
   );
 
 /** Mask of the bytes of a quad's word k that are among the quad's first `count`. */
-function firstBytes(count: Expr<'u32'>, k: number): Expr<'u32'> {
+export function firstBytes(count: Expr<'u32'>, k: number): Expr<'u32'> {
   const part = lit('u32', 1).shl(count.and(3).shl(3)).sub(1);
   return select(count.ge(4 * k + 4), lit('u32', 0xffff_ffff), select(count.gt(4 * k), part, 0));
 }

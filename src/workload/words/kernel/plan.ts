@@ -21,8 +21,17 @@ export class Plan {
   readonly #rows: number;
   readonly #writer: PartialWordWriter;
   readonly #farSize: bigint;
+  readonly #run: number;
+  readonly #withRun: (run: number) => Plan;
+  readonly #runs = new Map<number, Plan>();
 
-  constructor(mask: Mask, order: Order, separator: ByteString) {
+  /**
+   * `run` is the number of adjacent quads that an item reads from a block and from a row at a time (kernel.ts, runs.ts). Blocks
+   * and rows repeat their first quads at the end, so that a run does not wrap around.
+   */
+  constructor(mask: Mask, order: Order, separator: ByteString, run = 1) {
+    this.#run = run;
+    this.#withRun = (other) => new Plan(mask, order, separator, other);
     const width = widthOf(mask);
     if (width === undefined) throw unsupportedMask();
     this.stride = width + separator.length;
@@ -41,25 +50,45 @@ export class Plan {
     this.#writer.write(near, 0n, this.#block, block);
     const ends = fromByteString(separator);
     for (let at = width; ends.length > 0 && at < block.length; at += this.stride) block.set(ends, at);
-    this.near = rotatedBlocks(block, this.align, this.stride);
+    this.near = rotatedBlocks(block, this.align, this.stride, 16 * (run - 1));
     this.middle = new Uint8Array(this.#rows * this.rowBytes);
     this.#writeRows(middle, 0n, this.#rows, this.middle);
     this.#far = far;
-    this.job = {
-      block: divisorOf((this.#block * this.stride) / 16),
+    const common = {
+      block: divisorOf(this.#blockQuads),
       period: divisorOf(this.#period * this.stride),
       phases: divisorOf(this.#phases),
       rows: divisorOf(this.#rows),
       periods: this.#block / this.#period,
-      step: (16 / gcd(16, this.stride)) % this.#phases,
     };
+    this.job =
+      run === 1
+        ? { ...common, step: (16 / gcd(16, this.stride)) % this.#phases }
+        : {
+            ...common,
+            rowQuads: this.rowBytes / 16,
+            nextQuad: run % this.#blockQuads,
+            nextPhase: run % this.#phases,
+          };
+  }
+
+  /** Returns the plan of the same words for another run. */
+  withRun(run: number): Plan {
+    if (run === this.#run) return this;
+    const known = this.#runs.get(run) ?? this.#withRun(run);
+    this.#runs.set(run, known);
+    return known;
   }
 
   readonly #far: readonly number[];
 
-  /** Bytes of a row: one quad for each phase. */
+  /** Bytes of a row: one quad for each phase, and the first ones again. */
   get rowBytes(): number {
-    return this.#phases * 16;
+    return (this.#phases + this.#run - 1) * 16;
+  }
+
+  get #blockQuads(): number {
+    return (this.#block * this.stride) / 16;
   }
 
   /** Returns the largest size in bytes of the far rows of a launch of `quads` quads. */
@@ -80,20 +109,23 @@ export class Plan {
     const bytes = far.subarray(0, (Math.floor(passed / this.#rows) + 1) * this.rowBytes);
     const first = (periods / BigInt(this.#rows)) % this.#farSize;
     this.#writeRows(this.#far, first, bytes.length / this.rowBytes, bytes);
-    const block = head * ((this.#block * this.stride) / 16);
+    const block = head * (this.#blockQuads + this.#run - 1);
     return { chunk: { quad, shift, block, row }, far: bytes };
   }
 
-  /** Writes a row for each of `count` combinations of some positions: one quad per phase. */
+  /**
+   * Writes a row for each of `count` combinations of some positions: one quad per phase. Phases are in the order of their
+   * columns, or for runs in the order of the output's quads.
+   */
   #writeRows(positions: readonly number[], first: bigint, count: number, into: Uint8Array): void {
     const { stride } = this;
     const texts = new Uint8Array(count * stride);
     this.#writer.write(positions, first, count, texts);
-    const step = gcd(16, stride);
+    const step = this.#run === 1 ? gcd(16, stride) : 16;
     let at = 0;
     for (let row = 0; row < count; row++) {
-      for (let phase = 0; phase < this.#phases; phase++) {
-        let column = phase * step;
+      for (let phase = 0; phase < this.rowBytes / 16; phase++) {
+        let column = (phase * step) % stride;
         for (let k = 0; k < 16; k++, at++) {
           into[at] = texts[row * stride + column] ?? 0;
           column = column + 1 === stride ? 0 : column + 1;
@@ -103,8 +135,15 @@ export class Plan {
   }
 }
 
-type JobValues = Readonly<Record<'block' | 'period' | 'phases' | 'rows', readonly number[]>> &
-  Readonly<Record<'periods' | 'step', number>>;
+type JobValues = Readonly<Record<'block' | 'period' | 'phases' | 'rows', readonly number[]>> & {
+  readonly periods: number;
+  /** Without runs. */
+  readonly step?: number;
+  /** With runs. */
+  readonly rowQuads?: number;
+  readonly nextQuad?: number;
+  readonly nextPhase?: number;
+};
 
 export type ChunkValues = Readonly<Record<'quad' | 'shift' | 'block' | 'row', number>>;
 
@@ -188,13 +227,16 @@ function splitPositions(
   return [fastestFirst.slice(0, near), fastestFirst.slice(near, end), fastestFirst.slice(end)];
 }
 
-/** Returns the repeated block, rotated to begin at each of its first `align` words. */
-function rotatedBlocks(block: Uint8Array, align: number, stride: number): Uint8Array<ArrayBuffer> {
-  const all = new Uint8Array(block.length * align);
+/** Returns the repeated block, rotated to begin at each of its first `align` words; each time with `more` bytes after it. */
+function rotatedBlocks(block: Uint8Array, align: number, stride: number, more: number): Uint8Array<ArrayBuffer> {
+  const each = block.length + more;
+  const all = new Uint8Array(each * align);
   for (let word = 0; word < align; word++) {
+    const rotated = all.subarray(word * each, (word + 1) * each);
     const from = word * stride;
-    all.set(block.subarray(from), word * block.length);
-    all.set(block.subarray(0, from), (word + 1) * block.length - from);
+    rotated.set(block.subarray(from));
+    rotated.set(block.subarray(0, from), block.length - from);
+    for (let at = block.length; at < each; at++) rotated[at] = rotated[at - block.length] ?? 0;
   }
   return all;
 }

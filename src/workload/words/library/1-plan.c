@@ -1,4 +1,4 @@
-/* Errors, and the tables of a mask. */
+/* Errors, the clock, and the tables of a mask. */
 #include "internal.h"
 
 static _Thread_local char error_text[512];
@@ -30,6 +30,13 @@ static void *allocate(size_t count, size_t size) {
   void *memory = MR_FAULT("calloc") ? NULL : calloc(count, size);
   if (memory == NULL) fail(wg_WG_ERROR_OUT_OF_MEMORY, "no memory for %zu bytes on the host", count * size);
   return memory;
+}
+
+/* Seconds. */
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
 static uint32_t gcd(uint32_t a, uint32_t b) { return b == 0 ? a : gcd(b, a % b); }

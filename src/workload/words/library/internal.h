@@ -6,16 +6,27 @@
 #include "words.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Tests define this to make allocations and threads fail. */
 #ifndef MR_FAULT
 #define MR_FAULT(what) 0
+#endif
+
+/* Tests make these smaller. */
+#ifndef MAX_LAUNCH_BYTES
+#define MAX_LAUNCH_BYTES ((uint64_t)1 << 34) /* the kernel counts quads in 31 bits */
+#define DIRECT_BYTES ((uint64_t)64 << 20)    /* of a chunk that is copied to its place by the device */
+#define STAGED_BYTES ((uint64_t)16 << 20)    /* of a chunk that is copied through page-locked memory */
+#define COPY_BYTES ((uint64_t)1 << 20)       /* of the part that a thread copies */
+#define CPU_BYTES ((uint64_t)256 << 20)
 #endif
 
 #define MAX_POSITIONS 256
@@ -58,8 +69,9 @@ typedef struct Slot {
   uint64_t far_bytes, far_first, far_count, far_version;
   unsigned char *host; /* page-locked */
   uint64_t host_bytes;
-  mr_event *ready; /* after the launch, on a stream of the caller */
-  bool is_pending; /* the launch may not have ended */
+  mr_event *ready;   /* after the launch, on a stream of the caller */
+  mr_stream *writer; /* that stream */
+  bool is_pending;   /* the launch may not have ended */
   /* The words of a launch to host memory, until they are there. */
   unsigned char *into;
   uint64_t skip, bytes;
@@ -68,6 +80,21 @@ typedef struct Slot {
 #define SLOTS 3
 #define RING 2
 #define MAX_ADOPTED 16
+
+#define COPY_THREADS 4
+
+/* Threads that copy together with the one that asks for it. */
+typedef struct Copier {
+  bool is_open;
+  int count;
+  pthread_t threads[COPY_THREADS - 1];
+  pthread_mutex_t lock; /* of what follows */
+  pthread_cond_t changed;
+  bool is_ending;
+  unsigned char *to;
+  const unsigned char *from;
+  uint64_t bytes, taken, done;
+} Copier;
 
 /* A device that handles share. */
 typedef struct SharedDevice {
@@ -91,6 +118,7 @@ typedef struct Maker {
   Slot slots[SLOTS];
   Slot ring[RING];
   int next; /* of the ring */
+  Copier copier;
   struct {
     CUstream native;
     mr_stream *stream;

@@ -108,11 +108,13 @@ const char *wg_get_error(const struct wg_WordlistGenerator *generator);
 intptr_t wg_generate_batch_host(struct wg_WordlistGenerator *generator, uint64_t start, uint64_t count, void *buffer,
                                 uintptr_t capacity);
 /* The same into memory of the device, which is valid until the generator's next batch but one, wg_free_batch_device() or
-   wg_destroy(). The words are there when the call returns. */
+   wg_destroy(). The words are there when the call returns. A batch on OpenCL has at most 8 GiB. */
 int32_t wg_generate_batch_device(struct wg_WordlistGenerator *generator, uint64_t start, uint64_t count,
                                  struct wg_BatchDevice *batch);
-/* The same on a stream of the caller (on OpenCL a cl_command_queue): the words are there for commands that are queued on it
-   later. Null, and any stream on the CPU: the words are there when the call returns. */
+/* The same on a stream of the caller: the words are there for commands that are queued on it later. On CUDA the stream is of
+   the generator's context: ctx, or the device's primary context. On OpenCL it is a cl_command_queue of the context that
+   `data` of a batch is in. The caller may destroy it before the generator. Null, any stream on the CPU, and batches of more
+   than 16 GiB: the words are there when the call returns. */
 int32_t wg_generate_batch_stream(struct wg_WordlistGenerator *generator, CUstream stream, uint64_t start, uint64_t count,
                                  struct wg_BatchDevice *batch);
 /* Frees the memory of a batch now and sets data, count and total_bytes to 0. A batch that was freed is ignored. */

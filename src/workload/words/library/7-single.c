@@ -1,78 +1,8 @@
-/* Handles, and the functions for one device. */
+/* The functions for one device, and about the machine. */
 #include "internal.h"
-
-typedef enum ObjectType { SINGLE, SEVERAL } ObjectType;
-
-/* What a handle stands for. A handle is a number that is never used again, so that a destroyed one is found out without
-   touching freed memory. */
-typedef struct Object {
-  struct Object *next;
-  ObjectType type;
-  uintptr_t handle;
-  unsigned users;       /* calls that use the object, or wait for it */
-  pthread_mutex_t lock; /* held during a call */
-} Object;
-
-#define BUCKETS 256
-
-static struct {
-  pthread_mutex_t lock;
-  pthread_cond_t changed;
-  Object *buckets[BUCKETS];
-  uintptr_t made;
-} live = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-
-static void *add_object(Object *object, ObjectType type) {
-  object->type = type;
-  pthread_mutex_init(&object->lock, NULL);
-  pthread_mutex_lock(&live.lock);
-  /* Not aligned: no pointer to an object looks like this. */
-  object->handle = ++live.made * 16 + 5;
-  object->next = live.buckets[live.made % BUCKETS];
-  live.buckets[live.made % BUCKETS] = object;
-  pthread_mutex_unlock(&live.lock);
-  return (void *)object->handle;
-}
-
-static Object **find_object(const void *handle, ObjectType type) {
-  Object **at = &live.buckets[(uintptr_t)handle / 16 % BUCKETS];
-  while (*at != NULL && ((*at)->handle != (uintptr_t)handle || (*at)->type != type)) at = &(*at)->next;
-  return at;
-}
-
-/* Returns the object, locked, or null and an error text. */
-static void *acquire(const void *handle, ObjectType type) {
-  pthread_mutex_lock(&live.lock);
-  Object *object = *find_object(handle, type);
-  if (object != NULL) object->users++;
-  pthread_mutex_unlock(&live.lock);
-  if (object != NULL) pthread_mutex_lock(&object->lock);
-  else fail(wg_WG_ERROR_INVALID_HANDLE, "not a generator: the handle is null or was destroyed");
-  return object;
-}
-
-static void release(void *given) {
-  Object *object = given;
-  pthread_mutex_unlock(&object->lock);
-  pthread_mutex_lock(&live.lock);
-  if (--object->users == 0) pthread_cond_broadcast(&live.changed);
-  pthread_mutex_unlock(&live.lock);
-}
-
-/* Makes the handle invalid and waits for the calls that use the object. */
-static void *remove_object(const void *handle, ObjectType type) {
-  pthread_mutex_lock(&live.lock);
-  Object **at = find_object(handle, type), *object = *at;
-  if (object != NULL) *at = object->next;
-  while (object != NULL && object->users > 0) pthread_cond_wait(&live.changed, &live.lock);
-  pthread_mutex_unlock(&live.lock);
-  if (object != NULL) pthread_mutex_destroy(&object->lock);
-  return object;
-}
 
 typedef struct Single {
   Object object;
-  Config config;
   Maker maker;
 } Single;
 
@@ -94,43 +24,15 @@ void wg_destroy(struct wg_WordlistGenerator *generator) {
   Single *single = generator == NULL ? NULL : remove_object(generator, SINGLE);
   if (single == NULL) return;
   close_maker(&single->maker);
-  drop_plan(&single->config);
+  drop_plan(&single->object.config);
   free(single);
-}
-
-int32_t wg_set_charset(struct wg_WordlistGenerator *generator, int32_t id, const void *bytes, uintptr_t length) {
-  Single *single = acquire(generator, SINGLE);
-  if (single == NULL) return wg_WG_ERROR_INVALID_HANDLE;
-  const int32_t code = set_charset(&single->config, id, bytes, length);
-  release(single);
-  return code;
-}
-
-int32_t wg_set_mask(struct wg_WordlistGenerator *generator, const int32_t *ids, int32_t length) {
-  Single *single = acquire(generator, SINGLE);
-  if (single == NULL) return wg_WG_ERROR_INVALID_HANDLE;
-  const int32_t code = set_mask(&single->config, ids, length);
-  release(single);
-  return code;
-}
-
-int32_t wg_set_format(struct wg_WordlistGenerator *generator, int32_t format) {
-  Single *single = acquire(generator, SINGLE);
-  if (single == NULL) return wg_WG_ERROR_INVALID_HANDLE;
-  const int32_t code = set_format(&single->config, format);
-  release(single);
-  return code;
-}
-
-int32_t wg_set_output_format(struct wg_WordlistGenerator *generator, int32_t format) {
-  return wg_set_format(generator, format);
 }
 
 uint64_t wg_keyspace_size(const struct wg_WordlistGenerator *generator) {
   Single *single = acquire(generator, SINGLE);
   if (single == NULL) return 0;
   bool above;
-  const uint64_t size = keyspace_of(&single->config, &above);
+  const uint64_t size = keyspace_of(&single->object.config, &above);
   if (above) fail(wg_WG_ERROR_KEYSPACE_OVERFLOW, "the keyspace has 2^64 words or more");
   else succeed();
   release(single);
@@ -140,7 +42,7 @@ uint64_t wg_keyspace_size(const struct wg_WordlistGenerator *generator) {
 uintptr_t wg_calculate_buffer_size(const struct wg_WordlistGenerator *generator, uint64_t count) {
   Single *single = acquire(generator, SINGLE);
   if (single == NULL) return 0;
-  const uint64_t bytes = single->config.length == 0 ? 0 : bytes_of(&single->config, count);
+  const uint64_t bytes = single->object.config.length == 0 ? 0 : bytes_of(&single->object.config, count);
   succeed();
   release(single);
   return bytes > UINTPTR_MAX ? UINTPTR_MAX : (uintptr_t)bytes;
@@ -155,7 +57,7 @@ intptr_t wg_generate_batch_host(struct wg_WordlistGenerator *generator, uint64_t
                                 uintptr_t capacity) {
   Single *single = acquire(generator, SINGLE);
   if (single == NULL) return wg_WG_ERROR_INVALID_HANDLE;
-  Config *config = &single->config;
+  Config *config = &single->object.config;
   int32_t code = check_host(config, start, count, buffer, capacity);
   if (code == wg_WG_SUCCESS) code = make_plan(config);
   if (code == wg_WG_SUCCESS) code = write_words(&single->maker, config, start, count, buffer);
@@ -169,7 +71,7 @@ int32_t wg_generate_batch_stream(struct wg_WordlistGenerator *generator, CUstrea
                                  struct wg_BatchDevice *batch) {
   Single *single = acquire(generator, SINGLE);
   if (single == NULL) return wg_WG_ERROR_INVALID_HANDLE;
-  Config *config = &single->config;
+  Config *config = &single->object.config;
   int32_t code = batch == NULL ? fail(wg_WG_ERROR_INVALID_PARAM, "there is no batch to fill in") : wg_WG_SUCCESS;
   if (code == wg_WG_SUCCESS) code = check_configured(config);
   if (code == wg_WG_SUCCESS) code = check_range(config, start, count);
@@ -196,7 +98,7 @@ int32_t wg_word_to_index(const struct wg_WordlistGenerator *generator, const voi
                          uint64_t *index) {
   Single *single = acquire(generator, SINGLE);
   if (single == NULL) return wg_WG_ERROR_INVALID_HANDLE;
-  const Config *config = &single->config;
+  const Config *config = &single->object.config;
   const unsigned char *bytes = word;
   uint64_t sum = 0;
   int32_t code = word == NULL || index == NULL

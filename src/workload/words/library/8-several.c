@@ -18,7 +18,6 @@ typedef struct Member {
 
 struct Several {
   Object object;
-  Config config;
   Member *members;
   int count;
   pthread_mutex_t work; /* of what follows */
@@ -57,7 +56,7 @@ static bool take_range(Several *several, const Member *member, Range *range) {
   }
   uint64_t words = left;
   if (working > 1) {
-    const uint64_t stride = several->config.plan.stride;
+    const uint64_t stride = several->object.config.plan.stride;
     const uint64_t most = (is_measured ? MAX_RANGE_BYTES : FIRST_BYTES) / stride, least = MIN_RANGE_BYTES / stride;
     const double share = is_measured ? member->rate / rates / 2 : 0.5 / working;
     words = (uint64_t)((double)left * share);
@@ -69,12 +68,6 @@ static bool take_range(Several *several, const Member *member, Range *range) {
   *range = (Range){several->next, words};
   several->next += words;
   return true;
-}
-
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
 /* A device's thread. */
@@ -90,8 +83,8 @@ static void *make_ranges(void *given) {
     several->active++;
     pthread_mutex_unlock(&several->work);
     const double began = now();
-    const int32_t code = write_words(&member->maker, &several->config, several->start + range.start, range.count,
-                                     several->into + range.start * several->config.plan.stride);
+    const int32_t code = write_words(&member->maker, &several->object.config, several->start + range.start, range.count,
+                                     several->into + range.start * several->object.config.plan.stride);
     const double seconds = now() - began;
     pthread_mutex_lock(&several->work);
     several->active--;
@@ -126,7 +119,7 @@ static void close_several(Several *several) {
     pthread_join(several->members[k].thread, NULL);
     close_maker(&several->members[k].maker);
   }
-  drop_plan(&several->config);
+  drop_plan(&several->object.config);
   pthread_cond_destroy(&several->changed);
   pthread_mutex_destroy(&several->work);
   free(several->members);
@@ -194,30 +187,6 @@ struct wg_MultiGpuGenerator *wg_multigpu_create_with_devices(const int32_t *devi
   return open_several(&chosen);
 }
 
-int32_t wg_multigpu_set_charset(struct wg_MultiGpuGenerator *generator, int32_t id, const void *bytes, uintptr_t length) {
-  Several *several = acquire(generator, SEVERAL);
-  if (several == NULL) return wg_WG_ERROR_INVALID_HANDLE;
-  const int32_t code = set_charset(&several->config, id, bytes, length);
-  release(several);
-  return code;
-}
-
-int32_t wg_multigpu_set_mask(struct wg_MultiGpuGenerator *generator, const int32_t *ids, int32_t length) {
-  Several *several = acquire(generator, SEVERAL);
-  if (several == NULL) return wg_WG_ERROR_INVALID_HANDLE;
-  const int32_t code = set_mask(&several->config, ids, length);
-  release(several);
-  return code;
-}
-
-int32_t wg_multigpu_set_format(struct wg_MultiGpuGenerator *generator, int32_t format) {
-  Several *several = acquire(generator, SEVERAL);
-  if (several == NULL) return wg_WG_ERROR_INVALID_HANDLE;
-  const int32_t code = set_format(&several->config, format);
-  release(several);
-  return code;
-}
-
 /* Gives the batch to the threads and waits for its end. */
 static int32_t make_all(Several *several, uint64_t start, uint64_t count, void *buffer) {
   pthread_mutex_lock(&several->work);
@@ -250,7 +219,7 @@ intptr_t wg_multigpu_generate(struct wg_MultiGpuGenerator *generator, uint64_t s
                               uintptr_t capacity) {
   Several *several = acquire(generator, SEVERAL);
   if (several == NULL) return wg_WG_ERROR_INVALID_HANDLE;
-  Config *config = &several->config;
+  Config *config = &several->object.config;
   int32_t code = check_host(config, start, count, buffer, capacity);
   if (code == wg_WG_SUCCESS) code = make_plan(config);
   if (code == wg_WG_SUCCESS) code = make_all(several, start, count, buffer);

@@ -1,0 +1,39 @@
+// Makes the playground as a folder for any web server: npm run site [FOLDER]. Its page has the devices of the browser alone.
+// WebAssembly needs two headers (docs/browser.md), which `_headers` sets on the hosts that read such a file.
+
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { ensureBuilt, ensureInstalled, orExit, root } from './prepare.mjs';
+
+orExit(() => {
+  ensureInstalled();
+  ensureBuilt();
+});
+
+const [, , name = 'site'] = process.argv;
+const folder = resolve(name);
+const files = join(root, 'dist', 'web', 'files');
+rmSync(folder, { recursive: true, force: true });
+mkdirSync(folder, { recursive: true });
+const isPart =
+  /^(playground.*\.(js|css|txt)|millrace-.*-worker\.js|sandbox\.js|frame\.html|(examples|completion)\.json)$/;
+for (const file of readdirSync(files)) if (isPart.test(file)) cpSync(join(files, file), join(folder, file));
+
+const policy = [
+  "default-src 'none'",
+  "script-src 'self' 'wasm-unsafe-eval'",
+  "style-src 'self'",
+  'img-src data:',
+  "connect-src 'self'",
+  "worker-src 'self'",
+  "frame-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+].join('; ');
+const page = readFileSync(join(files, 'playground.html'), 'utf8')
+  .replace(' data-server', '')
+  .replace('<meta charset="utf-8" />', `$&\n    <meta http-equiv="Content-Security-Policy" content="${policy}" />`);
+writeFileSync(join(folder, 'index.html'), page);
+const headers = ['Cross-Origin-Opener-Policy: same-origin', 'Cross-Origin-Embedder-Policy: require-corp'];
+writeFileSync(join(folder, '_headers'), `/*\n${headers.map((line) => `  ${line}\n`).join('')}`);
+process.stderr.write(`millrace: ${folder} is ready for a web server\n`);

@@ -1,0 +1,134 @@
+import type { Call } from '../../console/command/action.js';
+import { Exit } from '../../console/command/exit.js';
+import { count, percent, rate } from '../../console/output/format.js';
+import type { CommandResult } from '../../console/output/output.js';
+import { table } from '../../console/output/table.js';
+import { shareOf } from '../../engine/work/space.js';
+import { FleetClient } from '../../fleet/client/index.js';
+import { inviteFor } from '../../fleet/local.js';
+import { Bus, formatInvite } from '../../fleet/nats/index.js';
+import { fieldReader } from '../../network/fields.js';
+
+export interface ViewOptions {
+  readonly dataDir: string;
+  readonly fleet?: string;
+}
+
+export async function invite({ options, output }: Call<ViewOptions>): Promise<CommandResult> {
+  const line = formatInvite(inviteFor(options.fleet, options.dataDir));
+  output.data(line);
+  return { exit: Exit.ok, answer: { invite: line } };
+}
+
+export async function status(call: Call<ViewOptions>): Promise<CommandResult> {
+  const { output } = call;
+  const { server, term, workers, jobs } = await statusOf(call);
+  output.line(`nats-server ${server}, coordinator ${term}, ${workers.length} workers, ${jobs.length} jobs`);
+  if (workers.length > 0) for (const line of workerTable(workers)) output.line(line);
+  if (jobs.length > 0) for (const line of jobTable(jobs)) output.line(line);
+  return { exit: Exit.ok, answer: { server, term, workers, jobs } };
+}
+
+export async function workers(call: Call<ViewOptions>): Promise<CommandResult> {
+  const { workers: all } = await statusOf(call);
+  for (const line of workerTable(all)) call.output.line(line);
+  return { exit: Exit.ok, answer: { workers: all } };
+}
+
+export async function jobs(call: Call<ViewOptions>): Promise<CommandResult> {
+  const { jobs: all } = await statusOf(call);
+  for (const line of jobTable(all)) call.output.line(line);
+  return { exit: Exit.ok, answer: { jobs: all } };
+}
+
+export async function drain(call: Call<ViewOptions>): Promise<CommandResult> {
+  const { args, output } = call;
+  const [name = ''] = args;
+  const drained = await withClient(call, (client) => client.drain(name));
+  if (drained.length === 0) output.say(`no worker is called ${name}`);
+  for (const id of drained) output.line(`${id} finishes its leases and leaves`);
+  return { exit: drained.length === 0 ? Exit.no : Exit.ok, answer: { workers: drained } };
+}
+
+const workerTable = (all: readonly WorkerLine[]): string[] =>
+  table([
+    ['worker', 'state', 'rate', 'faults'],
+    ...all.map(({ id, state, perMs, faults }) => [id, state, rate(perMs * 1000, ''), String(faults)]),
+  ]);
+
+const jobTable = (all: readonly JobLine[]): string[] =>
+  table([
+    ['job', 'kernel', 'state', 'done', 'hits', 'leases', 'rate'],
+    ...all.map(({ id, name, state, done, length, hits, leases, perMs }) => {
+      const share = percent(shareOf(done, length));
+      return [id.slice(0, 12), name, state, share, count(hits), count(leases), rate(perMs * 1000, '')];
+    }),
+  ]);
+
+interface WorkerLine {
+  readonly id: string;
+  readonly state: string;
+  readonly perMs: number;
+  readonly faults: number;
+}
+
+interface JobLine {
+  readonly id: string;
+  readonly name: string;
+  readonly state: string;
+  readonly done: bigint;
+  readonly length: bigint;
+  readonly hits: number;
+  readonly leases: number;
+  readonly perMs: number;
+}
+
+interface FleetStatus {
+  readonly server: string;
+  readonly term: number;
+  readonly workers: readonly WorkerLine[];
+  readonly jobs: readonly JobLine[];
+}
+
+async function statusOf(call: Call<ViewOptions>): Promise<FleetStatus> {
+  const read = fieldReader('the status of the fleet', 'use the same version of Millrace on every machine of the fleet');
+  const answer = await withClient(call, (client) => client.status());
+  const small = (value: unknown, field: string): number => read.integer(value, field, 0, Number.MAX_SAFE_INTEGER);
+  const perMsOf = (value: unknown): number => (typeof value === 'number' ? value : 0);
+  return {
+    server: read.text(answer.server, 'server', 100),
+    term: small(answer.term, 'term'),
+    workers: read.list(answer.workers, 'workers', 1e6).map((entry) => {
+      const { id, faults, barred, isDraining, rates } = read.object(entry, 'workers');
+      const state =
+        barred !== undefined ? `barred: ${read.text(barred, 'barred', 2000)}` : isDraining ? 'draining' : 'working';
+      const perMs = read
+        .list(rates, 'rates', 1e4)
+        .reduce<number>((sum, one) => sum + perMsOf(read.object(one, 'rates').perMs), 0);
+      return { id: read.text(id, 'id', 300), state, perMs, faults: small(faults, 'faults') };
+    }),
+    jobs: read.list(answer.jobs, 'jobs', 1e6).map((entry) => {
+      const { id, name, state, done, length, hits, leases, perMs } = read.object(entry, 'jobs');
+      return {
+        id: read.text(id, 'id', 64),
+        name: read.text(name, 'name', 300),
+        state: read.text(state, 'state', 40),
+        done: read.bigInteger(done, 'done', 0n, 1n << 128n),
+        length: read.bigInteger(length, 'length', 0n, 1n << 128n),
+        hits: small(hits, 'hits'),
+        leases: small(leases, 'leases'),
+        perMs: perMsOf(perMs),
+      };
+    }),
+  };
+}
+
+async function withClient<T>(call: Call<ViewOptions>, work: (client: FleetClient) => Promise<T>): Promise<T> {
+  const { options } = call;
+  const bus = await Bus.connect(inviteFor(options.fleet, options.dataDir), 'millrace fleet');
+  try {
+    return await work(new FleetClient(bus));
+  } finally {
+    await bus.close();
+  }
+}

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { expectedGpu, isBundled } from './early-start.js';
+
+test.each([
+  ['block solve IN OUT --device cuda', {}, 0],
+  ['block solve IN OUT --device=cuda:1', {}, 1],
+  ['block solve IN OUT --device native,cuda:2', {}, 2],
+  ['block solve IN OUT --device native', {}, undefined],
+  ['block solve IN OUT', {}, 0],
+  ['block solve IN OUT', { MILLRACE_DEVICE: 'cuda:3' }, 3],
+  ['block solve IN OUT --device auto', { MILLRACE_DEVICE: 'cuda:3' }, 0],
+  ['block solve --help --device cuda', {}, undefined],
+  ['block verify IN OUT --device cuda', {}, undefined],
+  ['encode FILE --device cuda', {}, 0],
+  ['encode FILE', {}, undefined],
+  ['words ?d?d --device cuda:1', {}, 1],
+  ['run kernel.ts --device cuda', {}, undefined],
+  ['words ?d?d', {}, undefined],
+  ['', {}, undefined],
+])('`millrace %s` with %j opens GPU %s', (line, environment, expected) => {
+  expect(expectedGpu(line.split(' '), environment, () => true)).toBe(expected);
+});
+
+test('commands that load modules of users are not bundled', () => {
+  expect(['block', 'words', 'uhash', 'encode', 'gaps'].every((command) => isBundled([command]))).toBe(true);
+  expect(['run', 'kernel', 'export', 'tune', 'jobs', 'bench', ''].some((command) => isBundled([command]))).toBe(false);
+});
+
+test('`auto` opens no GPU without a driver', () => {
+  expect(expectedGpu(['block', 'solve', 'IN', 'OUT'], {}, () => false)).toBeUndefined();
+});

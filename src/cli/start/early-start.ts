@@ -1,0 +1,40 @@
+import { existsSync } from 'node:fs';
+
+/**
+ * True for commands that the build also has in few files: loading 340 modules takes 0.3 s, loading a dozen files 0.1 s. Not for
+ * commands that load modules of users: `millrace` must be the same module for both.
+ */
+export const isBundled = ([command = '']: readonly string[]): boolean =>
+  ['block', 'words', 'uhash', 'encode', 'gaps'].includes(command);
+
+/** Commands that open a GPU if none is named. Words into a pipe are made by a CPU. */
+const bestDevice: Readonly<Record<string, readonly string[]>> = {
+  block: ['solve', 'mine'],
+  gaps: ['search', 'mine'],
+  uhash: ['prove', 'mine'],
+};
+/** Commands that open no device. */
+const withoutDevice = ['verify', 'inspect'];
+
+/**
+ * Returns the number of the NVIDIA GPU that a command line will open, as far as its text says so; undefined if it opens none.
+ * A wrong guess costs time only.
+ */
+export function expectedGpu(
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv,
+  hasDriver = () => existsSync('/dev/nvidiactl'),
+): number | undefined {
+  const [command = '', subcommand = ''] = args;
+  if (!isBundled(args) || withoutDevice.includes(subcommand)) return undefined;
+  if (args.includes('--help') || args.includes('-h')) return undefined;
+  const at = args.findIndex((arg) => /^--device(=|$)/.test(arg));
+  const [, inline] = /^--device=(.*)$/.exec(args[at] ?? '') ?? [];
+  const named = (at < 0 ? undefined : (inline ?? args[at + 1])) ?? environment.MILLRACE_DEVICE ?? 'auto';
+  for (const name of named.toLowerCase().split(',')) {
+    const [, number = '0'] = /^\s*cuda(?::(\d+))?\s*$/.exec(name) ?? [];
+    if (name.includes('cuda')) return Number(number);
+  }
+  const isBest = named.trim().toLowerCase() === 'auto' && bestDevice[command]?.includes(subcommand);
+  return isBest && hasDriver() ? 0 : undefined;
+}

@@ -1,0 +1,71 @@
+import { type ErrorCode, MillraceError } from '../kernel/error.js';
+import { fieldReader } from '../network/fields.js';
+import { decodeValues, encodeValues, type PlainRecord } from './manifest/index.js';
+
+/**
+ * Requests with an answer: from submitters and workers to the coordinator. An answer is a record, or an error with its code.
+ */
+export interface FleetCall {
+  readonly call: CallName;
+  readonly fields: PlainRecord;
+}
+
+export type CallName = 'submit' | 'attach' | 'start' | 'poll' | 'control' | 'fetch' | 'status' | 'drain';
+
+/** Bytes of an attachment in one call. In base64 they fit NATS's limit of 1 MiB. */
+export const PIECE_BYTES = 512 << 10;
+
+export const encodeCall = (call: CallName, fields: PlainRecord): Uint8Array =>
+  new TextEncoder().encode(encodeValues({ version: 1, call, fields }));
+
+export function decodeCall(bytes: Uint8Array): FleetCall {
+  const read = fieldReader('a call of the fleet', ADVICE);
+  const value = read.object(decodeValues(new TextDecoder().decode(bytes), malformed), 'the whole');
+  read.integer(value.version, 'version', 1, 1);
+  const name = read.text(value.call, 'call', 20);
+  const call = CALLS.find((known) => known === name);
+  if (call === undefined) throw malformed(`its call ${JSON.stringify(name)} is unknown here`);
+  return { call, fields: read.object(value.fields, 'fields') as PlainRecord };
+}
+
+export const encodeAnswer = (fields: PlainRecord): Uint8Array => new TextEncoder().encode(encodeValues({ fields }));
+
+export function encodeError(error: unknown): Uint8Array {
+  const { code, summary, asked, advice } =
+    error instanceof MillraceError
+      ? error
+      : { code: 'io' as ErrorCode, summary: String(error), asked: undefined, advice: undefined };
+  const fields = {
+    code,
+    message: summary,
+    ...(asked !== undefined && { asked }),
+    ...(advice !== undefined && { advice }),
+  };
+  return new TextEncoder().encode(encodeValues({ error: fields }));
+}
+
+/** Returns the answer's fields. Throws the error that the coordinator has sent. */
+export function decodeAnswer(bytes: Uint8Array): PlainRecord {
+  const read = fieldReader('an answer of the fleet', ADVICE);
+  const value = read.object(decodeValues(new TextDecoder().decode(bytes), malformed), 'the whole');
+  if (value.error === undefined) return read.object(value.fields, 'fields') as PlainRecord;
+  const { code, message, asked, advice } = read.object(value.error, 'error');
+  throw new MillraceError({
+    code: read.text(code, 'error.code', 40) as ErrorCode,
+    message: read.text(message, 'error.message', MAX_TEXT),
+    ...(asked !== undefined && { asked: read.text(asked, 'error.asked', MAX_TEXT) }),
+    ...(advice !== undefined && { advice: read.text(advice, 'error.advice', MAX_TEXT) }),
+  });
+}
+
+const CALLS: readonly CallName[] = ['submit', 'attach', 'start', 'poll', 'control', 'fetch', 'status', 'drain'];
+const MAX_TEXT = 10_000;
+const ADVICE = 'use the same version of Millrace on every machine of the fleet';
+
+const malformed = (message: string, cause?: unknown): MillraceError =>
+  new MillraceError({
+    code: 'input-format',
+    message: `not a call of the fleet: ${message}`,
+    advice: ADVICE,
+    ...(cause === undefined ? {} : { cause }),
+  });

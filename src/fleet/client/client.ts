@@ -1,0 +1,138 @@
+import { MillraceError } from '../../kernel/error.js';
+import { fieldReader } from '../../network/fields.js';
+import { type CallName, decodeAnswer, encodeCall, PIECE_BYTES } from '../calls.js';
+import { encodeManifest, type PackedJob, type PlainRecord, type SigningKey, signManifest } from '../manifest/index.js';
+import type { Bus } from '../nats/index.js';
+import type { FoundHit, RunState } from '../protocol/index.js';
+
+/** Calls to a fleet's coordinator, each repeated for a while if it is not answered: a coordinator may be starting. */
+export class FleetClient {
+  readonly #bus: Bus;
+
+  constructor(bus: Bus) {
+    this.#bus = bus;
+  }
+
+  /** Submits a job with its attachments. Returns its id. */
+  async submit({ manifest, attachments }: PackedJob, key: SigningKey): Promise<string> {
+    const signed = signManifest(encodeManifest(manifest), key);
+    const answer = await this.#call('submit', { signed: Buffer.from(signed).toString('base64') });
+    const job = read.hex(answer.job, 'job', { min: 32, max: 32 });
+    for (const digest of read.list(answer.missing, 'missing', 100)) {
+      const bytes = attachments.get(String(digest));
+      if (bytes) await this.#attach(String(digest), bytes);
+    }
+    await this.#call('start', { job });
+    return job;
+  }
+
+  async #attach(digest: string, bytes: Uint8Array): Promise<void> {
+    for (let offset = 0; offset >= 0; ) {
+      const piece = Buffer.from(bytes.subarray(offset, offset + PIECE_BYTES));
+      const { next } = await this.#call('attach', { digest, offset, bytes: piece.toString('base64') });
+      offset = read.integer(next, 'next', -1, bytes.length);
+    }
+  }
+
+  /** Returns a job's state and its hits from the nth on. `term` is that of the last answer. */
+  async poll(job: string, term: number, after: number): Promise<PolledJob> {
+    const answer = await this.#call('poll', { job, term, after });
+    const { state, outcome } = answer;
+    return {
+      term: read.integer(answer.term, 'term', 0, Number.MAX_SAFE_INTEGER),
+      from: read.integer(answer.from, 'from', 0, Number.MAX_SAFE_INTEGER),
+      hits: read.list(answer.hits, 'hits', 10_000).map((entry): FoundHit => {
+        const [index, fields] = read.list(entry, 'hits', 2);
+        return {
+          index: read.bigInteger(index, 'hits', 0n, 1n << 128n),
+          fields: read.object(fields, 'hits') as PlainRecord,
+        };
+      }),
+      more: answer.more === true,
+      done: read.bigInteger(answer.done, 'done', 0n, 1n << 128n),
+      frontier: read.bigInteger(answer.frontier, 'frontier', 0n, 1n << 128n),
+      perMs: typeof answer.perMs === 'number' ? answer.perMs : 0,
+      workers: read.integer(answer.workers, 'workers', 0, 1e9),
+      fleetWorkers: read.integer(answer.fleetWorkers, 'fleetWorkers', 0, 1e9),
+      state: read.text(state, 'state', 20) as RunState,
+      outcome: outcome === undefined ? undefined : read.text(outcome, 'outcome', 20),
+      refusals: read.list(answer.refusals, 'refusals', 100).map((entry) => {
+        const [worker, reason] = read.list(entry, 'refusals', 2);
+        return [read.text(worker, 'refusals', 300), read.text(reason, 'refusals', 2000)] as const;
+      }),
+    };
+  }
+
+  async control(job: string, state: RunState): Promise<void> {
+    await this.#call('control', { job, state });
+  }
+
+  /** Returns the bytes of a job's signed manifest, or of an attachment. */
+  async fetch(digest: string): Promise<Uint8Array> {
+    const pieces: Buffer[] = [];
+    for (let [offset, total] = [0, 1]; offset < total; ) {
+      const answer = await this.#call('fetch', { digest, offset });
+      const piece = Buffer.from(read.text(answer.bytes, 'bytes', 2 * PIECE_BYTES), 'base64');
+      total = read.integer(answer.total, 'total', 0, 1 << 30);
+      if (piece.length === 0 && offset < total) throw cutShort();
+      pieces.push(piece);
+      offset += piece.length;
+    }
+    return Buffer.concat(pieces);
+  }
+
+  status(): Promise<PlainRecord> {
+    return this.#call('status', {});
+  }
+
+  async drain(worker: string): Promise<string[]> {
+    const { workers } = await this.#call('drain', { worker });
+    return read.list(workers, 'workers', 1e6).map(String);
+  }
+
+  async #call(call: CallName, fields: PlainRecord): Promise<PlainRecord> {
+    const bytes = encodeCall(call, fields);
+    for (const deadline = performance.now() + PATIENCE_MS; ; ) {
+      let answer: Uint8Array;
+      try {
+        answer = await this.#bus.call(bytes);
+      } catch (error) {
+        if (performance.now() > deadline) throw error;
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+        continue;
+      }
+      return decodeAnswer(answer);
+    }
+  }
+}
+
+/** A job as its submitter sees it. */
+export interface PolledJob {
+  readonly term: number;
+  /** The number of the first hit. 0 if the coordinator has changed. */
+  readonly from: number;
+  readonly hits: readonly FoundHit[];
+  /** More hits are there. */
+  readonly more: boolean;
+  readonly done: bigint;
+  readonly frontier: bigint;
+  readonly perMs: number;
+  /** Workers that have measured their speed on the job, and all of the fleet. */
+  readonly workers: number;
+  readonly fleetWorkers: number;
+  readonly state: RunState;
+  readonly outcome: string | undefined;
+  /** Workers that cannot run the job, and why. */
+  readonly refusals: readonly (readonly [string, string])[];
+}
+
+const PATIENCE_MS = 20_000;
+const RETRY_MS = 300;
+const read = fieldReader('an answer of the fleet', 'use the same version of Millrace on every machine of the fleet');
+
+const cutShort = (): MillraceError =>
+  new MillraceError({
+    code: 'io',
+    message: 'the coordinator sent no more bytes of an attachment',
+    asked: 'to fetch a job',
+  });

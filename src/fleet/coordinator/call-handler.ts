@@ -1,0 +1,193 @@
+import { MillraceError } from '../../kernel/error.js';
+import { type FieldReader, fieldReader } from '../../network/fields.js';
+import { type FleetCall, PIECE_BYTES } from '../calls.js';
+import {
+  type Attachment,
+  attachmentsOf,
+  decodeManifest,
+  manifestId,
+  openSignedManifest,
+  type PlainRecord,
+  type PlainValue,
+} from '../manifest/index.js';
+import type { RunState } from '../protocol/index.js';
+import type { FleetFiles } from './files.js';
+import type { CoordinatorService } from './service.js';
+
+/** Answers the calls of submitters and workers. */
+export class CallHandler {
+  readonly #service: CoordinatorService;
+  readonly #files: FleetFiles;
+  /** Submitted jobs whose attachments are on their way. */
+  readonly #submitted = new Map<string, Uint8Array>();
+  /** Attachments that are on their way, by digest. */
+  readonly #arriving = new Map<string, ArrivingPart>();
+
+  constructor(service: CoordinatorService, files: FleetFiles) {
+    this.#service = service;
+    this.#files = files;
+  }
+
+  answer({ call, fields }: FleetCall): Promise<PlainRecord> | PlainRecord {
+    const read = fieldReader(`the call ${call}`, 'use the same version of Millrace on every machine of the fleet');
+    switch (call) {
+      case 'submit':
+        return this.#submit(Buffer.from(read.text(fields.signed, 'signed', 1 << 20), 'base64'));
+      case 'attach':
+        return this.#attach(read, fields);
+      case 'start':
+        return this.#start(read.hex(fields.job, 'job', ID));
+      case 'poll':
+        return this.#poll(read, fields);
+      case 'control':
+        return this.#control(read.hex(fields.job, 'job', ID), read.text(fields.state, 'state', 20));
+      case 'fetch':
+        return this.#fetch(read, fields);
+      case 'status':
+        return this.#status();
+      case 'drain':
+        return this.#drain(read.text(fields.worker, 'worker', 200));
+      default:
+        return call satisfies never;
+    }
+  }
+
+  /** Says which attachments are missing. */
+  #submit(signed: Uint8Array): PlainRecord {
+    const { manifest: bytes } = openSignedManifest(signed);
+    const manifest = decodeManifest(bytes);
+    const id = manifestId(bytes);
+    this.#submitted.set(id, signed);
+    const missing = attachmentsOf(manifest).filter(({ digest }) => !this.#files.has(digest));
+    for (const part of missing)
+      if (!this.#arriving.has(part.digest))
+        this.#arriving.set(part.digest, { part, bytes: new Uint8Array(part.bytes), at: 0 });
+    return { job: id, missing: missing.map(({ digest }) => digest) };
+  }
+
+  /** Takes a piece of an attachment. Pieces come in order; a repeated one changes nothing. */
+  #attach(read: FieldReader, fields: PlainRecord): PlainRecord {
+    const digest = read.hex(fields.digest, 'digest', ID);
+    const offset = read.integer(fields.offset, 'offset', 0, Number.MAX_SAFE_INTEGER);
+    const piece = Buffer.from(read.text(fields.bytes, 'bytes', 2 * PIECE_BYTES), 'base64');
+    const arriving = this.#arriving.get(digest);
+    if (arriving === undefined) return { next: this.#files.has(digest) ? -1 : 0 };
+    if (offset === arriving.at && offset + piece.length <= arriving.bytes.length) {
+      arriving.bytes.set(piece, offset);
+      arriving.at += piece.length;
+    }
+    if (arriving.at < arriving.bytes.length) return { next: arriving.at };
+    this.#arriving.delete(digest);
+    if (manifestId(arriving.bytes) !== digest) throw refused('an attachment is not the one that the manifest names');
+    this.#files.savePart(arriving.bytes);
+    return { next: -1 };
+  }
+
+  async #start(id: string): Promise<PlainRecord> {
+    const known = this.#service.job(id);
+    const signed = this.#submitted.get(id);
+    if (signed === undefined && known === undefined) throw refused('the job is not known here: submit it first');
+    const job = signed === undefined ? known : await this.#service.open(id, signed);
+    this.#submitted.delete(id);
+    if (job?.outcome === undefined) this.#service.handle({ kind: 'control', job: id, state: 'running' });
+    return {};
+  }
+
+  /** Returns a job's state, and its hits from the nth commit on. */
+  #poll(read: FieldReader, fields: PlainRecord): PlainRecord {
+    const job = this.#job(read.hex(fields.job, 'job', ID));
+    const view = this.#service.core.jobs.get(job.id);
+    const after = read.integer(fields.after, 'after', 0, Number.MAX_SAFE_INTEGER);
+    // A coordinator that was started later may have the hits in another order.
+    const from = fields.term === this.#service.term ? after : 0;
+    const hits = job.hits.slice(from, from + MAX_HITS);
+    const workers = [...this.#service.core.workers.values()].filter(({ jobs }) => jobs.has(job.id));
+    return {
+      term: this.#service.term,
+      from,
+      hits: hits.map(({ index, fields: values }): PlainValue => [String(index), values]),
+      more: from + hits.length < job.hits.length,
+      done: String(job.done.total),
+      frontier: String(job.frontier),
+      perMs: view?.rate ?? 0,
+      workers: workers.length,
+      state: view?.state ?? 'ended',
+      ...(job.outcome !== undefined && { outcome: job.outcome }),
+      refusals: [...(view?.refusals ?? [])].slice(0, 10).map(([worker, reason]): PlainValue => [worker, reason]),
+      fleetWorkers: this.#service.core.workers.size,
+    };
+  }
+
+  #control(id: string, state: string): PlainRecord {
+    this.#job(id);
+    const known = STATES.find((one) => one === state);
+    if (known === undefined) throw refused(`${JSON.stringify(state)} is not a state of a job`);
+    this.#service.handle({ kind: 'control', job: id, state: known });
+    return {};
+  }
+
+  /** Returns a piece of a job's signed manifest, or of an attachment. */
+  #fetch(read: FieldReader, fields: PlainRecord): PlainRecord {
+    const digest = read.hex(fields.digest, 'digest', ID);
+    const offset = read.integer(fields.offset, 'offset', 0, Number.MAX_SAFE_INTEGER);
+    const bytes = this.#files.has(digest) ? this.#files.part(digest) : this.#files.jobs().get(digest);
+    if (bytes === undefined) throw refused('the job is not known here');
+    const piece = bytes.subarray(offset, offset + PIECE_BYTES);
+    return { total: bytes.length, bytes: Buffer.from(piece).toString('base64') };
+  }
+
+  #status(): PlainRecord {
+    const { core } = this.#service;
+    const workers = [...core.workers.values()].map(({ id, faults, barred, isDraining, jobs }): PlainRecord => {
+      const rates = [...jobs].flatMap(([job, { perMs }]): PlainValue[] =>
+        perMs === undefined ? [] : [{ job, perMs }],
+      );
+      return { id, faults, isDraining, rates, ...(barred !== undefined && { barred }) };
+    });
+    const jobs = [...this.#service.jobs].map((job): PlainRecord => {
+      const view = core.jobs.get(job.id);
+      return {
+        id: job.id,
+        name: job.name,
+        state: job.outcome ?? view?.state ?? 'ended',
+        done: String(job.done.total),
+        length: String(job.manifest.space.length),
+        hits: job.hits.length,
+        leases: view?.table.size ?? 0,
+        perMs: view?.rate ?? 0,
+      };
+    });
+    return { term: this.#service.term, server: this.#service.serverVersion, workers, jobs };
+  }
+
+  #drain(name: string): PlainRecord {
+    const found = [...this.#service.core.workers.keys()].filter((id) => id === name || id.startsWith(`${name}-`));
+    for (const worker of found) this.#service.handle({ kind: 'drain', worker });
+    return { workers: found };
+  }
+
+  #job(id: string) {
+    const job = this.#service.job(id);
+    if (job) return job;
+    throw refused('the job is not known here: submit it again');
+  }
+}
+
+interface ArrivingPart {
+  readonly part: Attachment;
+  readonly bytes: Uint8Array;
+  /** Bytes that have arrived. */
+  at: number;
+}
+
+const ID = { min: 32, max: 32 } as const;
+const MAX_HITS = 500;
+const STATES: readonly RunState[] = ['running', 'paused', 'ended'];
+
+const refused = (message: string): MillraceError =>
+  new MillraceError({
+    code: 'usage',
+    message,
+    asked: 'a call to the coordinator of a fleet',
+    advice: 'submit the job again',
+  });

@@ -1,0 +1,120 @@
+import { randomBytes } from 'node:crypto';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { fieldReader } from '../../network/fields.js';
+import { manifestId } from '../manifest/index.js';
+
+/** A coordinator's own files: who the fleet is, the jobs that are not over, and their attachments. Private. */
+export class FleetFiles {
+  readonly #folder: string;
+  readonly fleet: string;
+  /** The key of lease tokens. */
+  readonly secret: Uint8Array;
+  /** The token of the private server. */
+  readonly token: string;
+  /** Larger than at every earlier start. */
+  readonly term: number;
+
+  /** Opens the files, and starts the next term. */
+  constructor(folder: string) {
+    this.#folder = folder;
+    for (const part of ['', 'jobs', 'parts']) mkdirSync(join(folder, part), { recursive: true, mode: 0o700 });
+    const { fleet, secret, token, term } = readIdentity(folder) ?? newIdentity();
+    this.fleet = fleet;
+    this.secret = Buffer.from(secret, 'hex');
+    this.token = token;
+    this.term = term + 1;
+    writeSafely(join(folder, IDENTITY), Buffer.from(JSON.stringify({ fleet, secret, token, term: this.term })));
+  }
+
+  get serverFolder(): string {
+    return join(this.#folder, 'nats');
+  }
+
+  /** Signed manifests of jobs that are not over, by id. */
+  jobs(): Map<string, Uint8Array> {
+    const names = readdirSync(join(this.#folder, 'jobs')).filter((name) => /^[0-9a-f]{64}$/.test(name));
+    return new Map(names.map((name) => [name, readFileSync(join(this.#folder, 'jobs', name))]));
+  }
+
+  saveJob(id: string, signed: Uint8Array): void {
+    writeSafely(join(this.#folder, 'jobs', id), signed);
+  }
+
+  removeJob(id: string): void {
+    rmSync(join(this.#folder, 'jobs', id), { force: true });
+  }
+
+  has(digest: string): boolean {
+    return existsSync(this.#part(digest));
+  }
+
+  part(digest: string): Uint8Array {
+    return readFileSync(this.#part(digest));
+  }
+
+  /** Stores an attachment. Its bytes are those of its name. */
+  savePart(bytes: Uint8Array): void {
+    const path = this.#part(manifestId(bytes));
+    if (!existsSync(path)) writeSafely(path, bytes);
+  }
+
+  #part(digest: string): string {
+    if (!/^[0-9a-f]{64}$/.test(digest)) throw new RangeError('not a digest');
+    return join(this.#folder, 'parts', digest);
+  }
+}
+
+/** What another process on this machine needs for an invite. Undefined if no fleet was served from here. */
+export function readIdentity(folder: string): Identity | undefined {
+  const path = join(folder, IDENTITY);
+  if (!existsSync(path)) return undefined;
+  const read = fieldReader(`the file ${path}`, 'remove it: the fleet then starts anew, with new invites');
+  const value = read.object(JSON.parse(readFileSync(path, 'utf8')), 'the whole');
+  return {
+    fleet: read.text(value.fleet, 'fleet', 40),
+    secret: read.hex(value.secret, 'secret', { min: 32, max: 32 }),
+    token: read.text(value.token, 'token', 200),
+    term: read.integer(value.term, 'term', 0, Number.MAX_SAFE_INTEGER),
+  };
+}
+
+interface Identity {
+  readonly fleet: string;
+  readonly secret: string;
+  readonly token: string;
+  readonly term: number;
+}
+
+const newIdentity = (): Identity => ({
+  fleet: randomBytes(6).toString('hex'),
+  secret: randomBytes(32).toString('hex'),
+  token: randomBytes(24).toString('base64url'),
+  term: 0,
+});
+
+const IDENTITY = 'fleet.json';
+
+/** Writes a file that is there whole or not at all, even if power fails. */
+function writeSafely(path: string, bytes: Uint8Array): void {
+  const temporary = `${path}.${process.pid}.tmp`;
+  const file = openSync(temporary, 'w', 0o600);
+  try {
+    writeSync(file, bytes);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(temporary, path);
+}

@@ -1,0 +1,240 @@
+import { firstLine } from '../../kernel/error.js';
+import { displayText } from '../../network/fields.js';
+import type { Store } from '../../store/index.js';
+import { decodeCall, encodeAnswer, encodeError } from '../calls.js';
+import { decodeManifest, openSignedManifest } from '../manifest/index.js';
+import type { Bus, StoredResult } from '../nats/index.js';
+import {
+  type CommitEntry,
+  Coordinator,
+  type CoordinatorEffect,
+  type CoordinatorEvent,
+  decodeResult,
+  decodeWorkerMessage,
+  encodeMessage,
+} from '../protocol/index.js';
+import type { FleetWorkload } from '../workload.js';
+import { CallHandler } from './call-handler.js';
+import type { FleetFiles } from './files.js';
+import { FleetJob } from './fleet-job.js';
+import { hmacTokens } from './tokens.js';
+
+export interface ServiceOptions {
+  readonly bus: Bus;
+  readonly files: FleetFiles;
+  readonly store: Store;
+  /** Workloads that the fleet can run, besides users' kernels. */
+  readonly workloads?: readonly FleetWorkload[];
+  /** Tells the user something. */
+  readonly say: (message: string) => void;
+  readonly warn: (message: string) => void;
+  readonly now?: () => number;
+}
+
+/** Carries out what the coordinator's machine decides: messages on NATS, hits checked, ranges and hits in the ledger. */
+export class CoordinatorService {
+  readonly #options: ServiceOptions;
+  readonly #core: Coordinator;
+  readonly #jobs = new Map<string, FleetJob>();
+  readonly #results = new Map<number, StoredResult>();
+  readonly #closing = new AbortController();
+  readonly #now: () => number;
+  #receipts = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #writing: Promise<void> = Promise.resolve();
+  #isOver = false;
+  #fail: (error: unknown) => void = () => undefined;
+  /** Rejects when the coordinator cannot go on: the ledger does not accept its work. */
+  readonly failed: Promise<never>;
+
+  private constructor(options: ServiceOptions) {
+    const { files, now = () => performance.now() } = options;
+    this.#options = options;
+    this.#now = now;
+    // Workers of an earlier coordinator announce what they hold within this time.
+    const adoptMs = files.jobs().size > 0 ? ADOPT_MS : 0;
+    this.#core = new Coordinator({ term: files.term, tokens: hmacTokens(files.secret), now: now(), adoptMs });
+    this.failed = new Promise((_, reject) => {
+      this.#fail = reject;
+    });
+    this.failed.catch(() => undefined); // whoever waits for it is told
+  }
+
+  /** Opens the jobs that are not over and begins to serve. */
+  static async start(options: ServiceOptions): Promise<CoordinatorService> {
+    const service = new CoordinatorService(options);
+    const { files, bus, warn } = options;
+    for (const [id, signed] of files.jobs()) {
+      try {
+        await service.open(id, signed);
+      } catch (error) {
+        warn(`job ${id.slice(0, 12)} cannot be resumed: ${firstLine(error)}`);
+      }
+    }
+    bus.subscribe('from', (bytes) => service.#receive(bytes));
+    const calls = new CallHandler(service, files);
+    bus.serve(async (bytes) => {
+      try {
+        return encodeAnswer(await calls.answer(decodeCall(bytes)));
+      } catch (error) {
+        return encodeError(error);
+      }
+    });
+    void bus.results((result) => service.#takeResult(result), warn, service.#closing.signal);
+    service.handle({ kind: 'start' });
+    return service;
+  }
+
+  get core(): Coordinator {
+    return this.#core;
+  }
+
+  get term(): number {
+    return this.#options.files.term;
+  }
+
+  get serverVersion(): string {
+    return this.#options.bus.serverVersion;
+  }
+
+  job(id: string): FleetJob | undefined {
+    return this.#jobs.get(id);
+  }
+
+  get jobs(): Iterable<FleetJob> {
+    return this.#jobs.values();
+  }
+
+  /** Opens a submitted job, whose attachments are all here. */
+  async open(id: string, signed: Uint8Array): Promise<FleetJob> {
+    const { files, store, workloads = [], say } = this.#options;
+    const known = this.#jobs.get(id);
+    if (known !== undefined && known.outcome !== 'cancelled') return known;
+    const job = await FleetJob.open(id, decodeManifest(openSignedManifest(signed).manifest), {
+      files,
+      store,
+      workloads,
+    });
+    files.saveJob(id, signed);
+    this.#jobs.set(id, job);
+    say(`job ${id.slice(0, 12)}: ${displayText(job.name)}`);
+    this.handle({ kind: 'add', job: job.added });
+    return job;
+  }
+
+  handle(event: CoordinatorEvent): void {
+    if (this.#isOver) return;
+    for (const effect of this.#core.handle(event, this.#now())) this.#carryOut(effect);
+    this.#setTimer();
+  }
+
+  /** Leaves everything as it is for the next coordinator. */
+  async close(): Promise<void> {
+    this.#isOver = true;
+    this.#closing.abort();
+    clearTimeout(this.#timer);
+    await this.#writing.catch(() => undefined);
+    for (const job of this.#jobs.values()) await job.leave();
+  }
+
+  #receive(bytes: Uint8Array): void {
+    try {
+      this.handle({ kind: 'message', message: decodeWorkerMessage(bytes) });
+    } catch (error) {
+      this.#options.warn(firstLine(error));
+    }
+  }
+
+  #takeResult(stored: StoredResult): void {
+    const receipt = ++this.#receipts;
+    try {
+      const result = decodeResult(stored.bytes);
+      this.#results.set(receipt, stored);
+      this.handle({ kind: 'result', receipt, result });
+    } catch (error) {
+      stored.acknowledge(); // it will not become readable
+      this.#options.warn(firstLine(error));
+    }
+  }
+
+  #carryOut(effect: CoordinatorEffect): void {
+    const { bus, say, warn } = this.#options;
+    switch (effect.kind) {
+      case 'send':
+        bus.publish(`to.${effect.to}`, encodeMessage(effect.message));
+        break;
+      case 'broadcast':
+        bus.publish('all', encodeMessage(effect.message));
+        break;
+      case 'verify':
+        void this.#verify(effect.receipt, effect.job, effect.hits);
+        break;
+      case 'commit':
+        this.#writing = this.#commit(effect.entries);
+        break;
+      case 'acknowledge':
+        for (const receipt of effect.receipts) this.#results.get(receipt)?.acknowledge();
+        for (const receipt of effect.receipts) this.#results.delete(receipt);
+        break;
+      case 'ended':
+        void this.#end(effect.job, effect.outcome);
+        break;
+      case 'refused':
+        say(
+          `worker ${displayText(effect.worker)} cannot run job ${effect.job.slice(0, 12)}: ${displayText(effect.reason)}`,
+        );
+        break;
+      case 'fault':
+        warn(`worker ${displayText(effect.worker)} sent a wrong result: ${displayText(effect.reason)}`);
+        break;
+      default:
+        effect satisfies never;
+    }
+  }
+
+  async #verify(receipt: number, job: string, hits: Parameters<FleetJob['check']>[0]): Promise<void> {
+    let wrong: string | undefined;
+    try {
+      wrong = await this.#jobs.get(job)?.check(hits);
+    } catch (error) {
+      wrong = `its hits cannot be checked: ${firstLine(error)}`;
+    }
+    this.handle({ kind: 'verified', receipt, wrong });
+  }
+
+  async #commit(entries: readonly CommitEntry[]): Promise<void> {
+    try {
+      for (const entry of entries) this.#jobs.get(entry.job)?.add(entry);
+      const jobs = new Set(entries.map(({ job }) => job));
+      await Promise.all([...jobs].map((id) => this.#jobs.get(id)?.write()));
+      for (const entry of entries) this.#jobs.get(entry.job)?.committed(entry);
+    } catch (error) {
+      this.#isOver = true;
+      this.#fail(error);
+      return;
+    }
+    this.handle({ kind: 'committed' });
+  }
+
+  async #end(id: string, outcome: 'complete' | 'answered' | 'cancelled'): Promise<void> {
+    const job = this.#jobs.get(id);
+    if (job === undefined) return;
+    try {
+      await job.end(outcome);
+      this.#options.files.removeJob(id);
+      this.#options.say(`job ${id.slice(0, 12)}: ${outcome}, ${job.hits.length} hits`);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #setTimer(): void {
+    clearTimeout(this.#timer);
+    const { nextTick } = this.#core;
+    if (nextTick === undefined || this.#isOver) return;
+    this.#timer = setTimeout(() => this.handle({ kind: 'tick' }), Math.max(1, nextTick - this.#now()));
+    this.#timer.unref();
+  }
+}
+
+const ADOPT_MS = 3_000;

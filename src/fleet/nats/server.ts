@@ -1,0 +1,210 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { MillraceError } from '../../kernel/error.js';
+
+/** A `nats-server` of our own, on loopback, whose files are in a folder. It is started again if it dies. */
+export class PrivateServer {
+  readonly #options: PrivateServerOptions;
+  #process: ServerProcess;
+  #isStopping = false;
+  readonly #restarts: number[] = [];
+  /** Rejects when the server dies again and again. */
+  readonly failed: Promise<never>;
+
+  private constructor(options: PrivateServerOptions, started: ServerProcess) {
+    this.#options = options;
+    this.#process = started;
+    this.failed = this.#watch();
+    this.failed.catch(() => undefined); // whoever waits for it is told
+  }
+
+  /**
+   * Starts a server, or takes over the one that a killed coordinator has left behind: workers are connected to it. Throws
+   * `usage` if `nats-server` is not installed.
+   */
+  static async start(options: PrivateServerOptions): Promise<PrivateServer> {
+    mkdirSync(options.folder, { recursive: true, mode: 0o700 });
+    return new PrivateServer(options, leftBehind(options.folder) ?? (await startWhereItWas(options)));
+  }
+
+  get url(): string {
+    return this.#process.url;
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    signal(this.#process.pid, 'SIGTERM');
+    await Promise.race([this.#process.ended, new Promise((resolve) => setTimeout(resolve, STOP_MS).unref())]);
+  }
+
+  async #watch(): Promise<never> {
+    for (;;) {
+      await this.#process.ended;
+      if (this.#isStopping) return new Promise<never>(() => undefined);
+      const now = performance.now();
+      this.#restarts.push(now);
+      if (this.#restarts.filter((at) => now - at < 60_000).length > MAX_RESTARTS)
+        throw startError(undefined, `it has died ${MAX_RESTARTS} times within a minute`);
+      this.#options.warn('nats-server has died and is started again');
+      // On the same port, where workers look for it.
+      this.#process = await startProcess(this.#options, Number(new URL(this.#process.url).port));
+    }
+  }
+}
+
+export interface PrivateServerOptions {
+  readonly folder: string;
+  readonly token: string;
+  readonly warn: (message: string) => void;
+}
+
+interface ServerProcess {
+  readonly url: string;
+  readonly pid: number;
+  /** Resolves when the process has ended. */
+  readonly ended: Promise<void>;
+}
+
+/** Returns the server that this folder's ports file names, if it lives. */
+function leftBehind(folder: string): ServerProcess | undefined {
+  const ports = join(folder, 'ports');
+  for (const name of existsSync(ports) ? readdirSync(ports) : []) {
+    const pid = Number(/^nats-server_(\d+)\.ports$/.exec(name)?.[1]);
+    const [url] = addressesIn(join(ports, name));
+    // A process id may have been given to another program.
+    if (url === undefined || !isServer(pid, folder)) continue;
+    return { url, pid, ended: whenGone(pid, folder) };
+  }
+  return undefined;
+}
+
+/** Starts a server on the port that it had before, where workers and invites look for it, or on a free one. */
+async function startWhereItWas(options: PrivateServerOptions): Promise<ServerProcess> {
+  const file = join(options.folder, 'port');
+  const before = existsSync(file) ? Number(readFileSync(file, 'utf8')) : 0;
+  if (Number.isInteger(before) && before > 0 && before < 2 ** 16) {
+    try {
+      return await startProcess(options, before);
+    } catch (error) {
+      if (!(error instanceof MillraceError) || error.code === 'usage') throw error;
+      options.warn(`port ${before} is taken: earlier invites are no longer valid`);
+    }
+  }
+  const fresh = await startProcess(options, -1);
+  writeFileSync(file, new URL(fresh.url).port, { mode: 0o600 });
+  return fresh;
+}
+
+function isServer(pid: number, folder: string): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(join(folder, 'server.conf'));
+  } catch {
+    return false;
+  }
+}
+
+async function whenGone(pid: number, folder: string): Promise<void> {
+  while (isServer(pid, folder)) await new Promise((resolve) => setTimeout(resolve, WATCH_MS).unref());
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+async function startProcess({ folder, token }: PrivateServerOptions, port: number): Promise<ServerProcess> {
+  const ports = join(folder, 'ports');
+  rmSync(ports, { recursive: true, force: true });
+  mkdirSync(ports, { mode: 0o700 });
+  const config = join(folder, 'server.conf');
+  writeFileSync(config, configText(folder, token, port), { mode: 0o600 });
+  // Its own group: Ctrl-C in a terminal reaches the coordinator, which stops the server last.
+  const child = spawn('nats-server', ['-c', config], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: serverEnvironment(),
+    detached: true,
+  });
+  let log = '';
+  child.stderr?.on('data', (text: Buffer) => {
+    log = (log + text.toString()).slice(-4000);
+  });
+  const ended = new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', resolve);
+  });
+  const url = await started(child, ended, ports, () => log);
+  return { url, pid: child.pid ?? 0, ended: ended.then(() => undefined) };
+}
+
+/** Loopback only: others cannot connect, so that a token without TLS is enough. */
+function configText(folder: string, token: string, port: number): string {
+  return [
+    'host: "127.0.0.1"',
+    `port: ${port}`,
+    `ports_file_dir: ${JSON.stringify(join(folder, 'ports'))}`,
+    // Seconds: a client on a busy machine may take longer than the 2 s that are the default.
+    `authorization { token: ${JSON.stringify(token)}, timeout: 10 }`,
+    `jetstream { store_dir: ${JSON.stringify(join(folder, 'store'))} }`,
+    'max_payload: 2MB',
+    '',
+  ].join('\n');
+}
+
+/** The server needs its path and a home, nothing else of ours. */
+function serverEnvironment(): NodeJS.ProcessEnv {
+  const { PATH = '', HOME = '' } = process.env;
+  return { PATH: `${PATH}:/usr/sbin:/usr/local/sbin`, HOME };
+}
+
+/** Waits until the server has written the address it listens on. */
+async function started(
+  child: ChildProcess,
+  ended: Promise<number | null>,
+  ports: string,
+  log: () => string,
+): Promise<string> {
+  const file = join(ports, `nats-server_${child.pid}.ports`);
+  const outcome = ended.then(
+    (code) => ({ code, error: undefined }),
+    (error: unknown) => ({ code: null, error }),
+  );
+  for (const deadline = performance.now() + START_MS; performance.now() < deadline; ) {
+    const over = await Promise.race([outcome, new Promise<undefined>((resolve) => setTimeout(resolve, 20, undefined))]);
+    if (over)
+      throw startError(over.error, `it ended with status ${over.code}: ${log().trim().split('\n').at(-1) ?? ''}`);
+    const [url] = addressesIn(file);
+    if (url !== undefined) return url;
+  }
+  child.kill('SIGKILL');
+  throw startError(undefined, `it did not listen within ${START_MS / 1000} s`);
+}
+
+function addressesIn(file: string): string[] {
+  try {
+    return (JSON.parse(readFileSync(file, 'utf8')) as { readonly nats?: string[] }).nats ?? [];
+  } catch {
+    return []; // not written yet, or half
+  }
+}
+
+const START_MS = 10_000;
+const STOP_MS = 5_000;
+const WATCH_MS = 200;
+const MAX_RESTARTS = 5;
+
+function startError(cause: unknown, why: string): MillraceError {
+  const isAbsent = (cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT';
+  return new MillraceError({
+    code: isAbsent ? 'usage' : 'io',
+    message: isAbsent ? 'nats-server is not installed' : `nats-server could not be started: ${why}`,
+    asked: 'to start the server of a fleet',
+    advice: isAbsent
+      ? 'install it (Debian: apt install nats-server; others: https://nats.io/download), or give the URL of a server with --nats'
+      : 'give the URL of a running server with --nats',
+    ...(cause === undefined ? {} : { cause }),
+  });
+}

@@ -1,0 +1,49 @@
+import type { Range } from '../../engine/work/space.js';
+import type { Overtaken } from '../lease/index.js';
+import type { FoundHit, JobId, WorkerId } from './messages.js';
+
+/** A result that counts once it is in the ledger. */
+export interface AcceptedResult {
+  readonly receipts: readonly number[];
+  readonly worker: WorkerId;
+  readonly number: number;
+  readonly job: JobId;
+  readonly ranges: readonly Range[];
+  readonly hits: readonly FoundHit[];
+  readonly overtaken: readonly Overtaken[];
+}
+
+/** Results on their way to the ledger. One batch is written at a time; what arrives meanwhile is the next one. */
+export class CommitQueue {
+  #writing: AcceptedResult[] | undefined;
+  #waiting: AcceptedResult[] = [];
+
+  /** True if everything that was added is in the ledger. */
+  get isIdle(): boolean {
+    return this.#writing === undefined;
+  }
+
+  add(result: AcceptedResult): void {
+    this.#waiting.push(result);
+  }
+
+  /** True if a result of the job is not in the ledger. */
+  has(job: JobId): boolean {
+    return [...(this.#writing ?? []), ...this.#waiting].some((result) => result.job === job);
+  }
+
+  /** Starts the next batch, if none is being written. */
+  next(): AcceptedResult[] | undefined {
+    if (this.#writing !== undefined || this.#waiting.length === 0) return undefined;
+    this.#writing = this.#waiting;
+    this.#waiting = [];
+    return this.#writing;
+  }
+
+  /** Returns the batch that is now in the ledger. */
+  finish(): AcceptedResult[] {
+    const written = this.#writing ?? [];
+    this.#writing = undefined;
+    return written;
+  }
+}

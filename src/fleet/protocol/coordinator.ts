@@ -1,0 +1,428 @@
+import type { SearchMode } from '../../engine/makers/reorder-buffer.js';
+import { Intervals } from '../../engine/work/intervals.js';
+import { endOf, minBigint, type Range } from '../../engine/work/space.js';
+import { LeaseTable } from '../lease/index.js';
+import { CommitQueue } from './commit-queue.js';
+import type {
+  AddedJob,
+  CoordinatorEffect,
+  CoordinatorEvent,
+  CoordinatorOptions,
+  JobOutcome,
+  JobView,
+  LeaseTokens,
+  WorkerView,
+} from './events.js';
+import { type GrantableJob, Grants, UNKNOWN_MS } from './grants.js';
+import type {
+  BeatMessage,
+  Broadcast,
+  CoordinatorMessage,
+  FoundHit,
+  JobId,
+  JobRate,
+  JobState,
+  LeaseClaim,
+  ResultMessage,
+  RunState,
+  WantMessage,
+  WorkerId,
+  WorkerMessage,
+} from './messages.js';
+import { Roster, type WorkerRecord } from './roster.js';
+
+/**
+ * The coordinator's decisions: which worker gets which range, which results count, when a job ends. It does nothing itself:
+ * it takes events with the time and returns effects, so that tests can run it on a simulated network. What it knows of
+ * workers may be lost at any time; what counts is in the ledger.
+ */
+export class Coordinator {
+  readonly #term: number;
+  readonly #tokens: LeaseTokens;
+  readonly #jobs = new Map<JobId, JobRecord>();
+  readonly #roster = new Roster();
+  /** Results whose hits are being verified, by their first receipt. */
+  readonly #verifying = new Map<number, Verification>();
+  readonly #commits = new CommitQueue();
+  readonly #grants: Grants;
+  #effects: CoordinatorEffect[] = [];
+  #now: number;
+  /** Until then no leases: workers still announce what they hold. */
+  readonly #adoptUntil: number;
+
+  constructor({ term, tokens, now, adoptMs = 0 }: CoordinatorOptions) {
+    this.#term = term;
+    this.#tokens = tokens;
+    this.#grants = new Grants(term, tokens, this.#roster, this.#jobs);
+    this.#now = now;
+    this.#adoptUntil = now + adoptMs;
+  }
+
+  /** When the next `tick` is due. Undefined if no worker is known. */
+  get nextTick(): number | undefined {
+    return this.#roster.nextLapse;
+  }
+
+  get workers(): ReadonlyMap<WorkerId, WorkerView> {
+    return this.#roster.all;
+  }
+
+  get jobs(): ReadonlyMap<JobId, JobView> {
+    return this.#jobs;
+  }
+
+  handle(event: CoordinatorEvent, now: number): CoordinatorEffect[] {
+    this.#now = Math.max(this.#now, now);
+    this.#effects = [];
+    this.#dispatch(event);
+    return this.#effects;
+  }
+
+  #dispatch(event: CoordinatorEvent): void {
+    switch (event.kind) {
+      case 'start':
+        this.#broadcast({ kind: 'announce', term: this.#term });
+        break;
+      case 'add':
+        this.#add(event.job);
+        break;
+      case 'message':
+        this.#receive(event.message);
+        break;
+      case 'result':
+        this.#takeResult(event.receipt, event.result);
+        break;
+      case 'verified':
+        this.#verified(event.receipt, event.wrong);
+        break;
+      case 'committed':
+        this.#committed();
+        break;
+      case 'control':
+        this.#control(event.job, event.state);
+        break;
+      case 'drain': {
+        const worker = this.#roster.all.get(event.worker);
+        if (worker) worker.isDraining = true;
+        break;
+      }
+      case 'bar':
+        this.#bar(event.worker, event.reason);
+        break;
+      case 'tick':
+        this.#lapse();
+        break;
+      default:
+        event satisfies never;
+        break;
+    }
+  }
+
+  #add(added: AddedJob): void {
+    const { id, space, mode, name } = added;
+    const table = new LeaseTable(space, added.counted);
+    const hit = added.firstHit;
+    if (hit !== undefined && mode === 'first') table.dropFrom(hit + 1n);
+    const job: JobRecord = {
+      id,
+      name,
+      mode,
+      priority: added.priority ?? 0,
+      table,
+      state: added.isPaused ? 'paused' : 'running',
+      refusals: new Map(),
+      rate: 0,
+      lastGrant: 0,
+      hits: 0,
+      hasHit: hit !== undefined,
+    };
+    this.#jobs.set(id, job);
+    if (table.isComplete || (mode === 'any' && hit !== undefined))
+      this.#end(job, hit === undefined ? 'complete' : 'answered');
+    else this.#tell(job);
+  }
+
+  #receive(message: WorkerMessage): void {
+    switch (message.kind) {
+      case 'want':
+        this.#want(message);
+        break;
+      case 'beat':
+        this.#beat(message);
+        break;
+      case 'leave':
+        this.#forget(message.worker);
+        break;
+      case 'refuse': {
+        const job = this.#jobs.get(message.job);
+        if (job === undefined) return;
+        job.refusals.set(message.worker, message.reason);
+        job.table.releaseWorker(message.worker);
+        this.#effects.push({ kind: 'refused', job: job.id, worker: message.worker, reason: message.reason });
+        return;
+      }
+      default:
+        message satisfies never;
+        break;
+    }
+  }
+
+  #want(message: WantMessage): void {
+    const worker = this.#roster.meet(message.worker, this.#now);
+    if (message.request < worker.request) return;
+    if (message.request > worker.request || worker.reply === undefined) {
+      this.#setRates(worker, message.rates);
+      worker.request = message.request;
+      const isEarly = this.#now < this.#adoptUntil;
+      worker.reply = isEarly ? this.#grants.none(message.request) : this.#grants.answer(worker, message, this.#now);
+    }
+    this.#send(worker.id, worker.reply);
+  }
+
+  #beat({ worker: id, answered, rates, leases }: BeatMessage): void {
+    const worker = this.#roster.meet(id, this.#now);
+    this.#setRates(worker, rates);
+    const lost: string[] = [];
+    const listed = new Set<string>();
+    const jobs = new Map<JobId, JobState>();
+    for (const report of leases) {
+      const job = this.#jobs.get(report.job);
+      jobs.set(report.job, job ? stateOf(job) : { job: report.job, state: 'ended', end: 0n });
+      if (job === undefined) continue;
+      const perMs = worker.jobs.get(job.id)?.perMs;
+      const known = job.table.get(report.id);
+      // Without a rate nothing is known but how long it has taken so far.
+      const elapsed = known && perMs === undefined ? this.#now - worker.since : 0;
+      const expectedEnd = this.#now + (perMs ? Number(report.left) / perMs : UNKNOWN_MS + 2 * elapsed);
+      if (known?.worker === id) job.table.expect(report.id, expectedEnd);
+      else if (known || !this.#adopt(job, worker, report, report.token, expectedEnd)) {
+        if (report.left > 0n) lost.push(report.id);
+        continue;
+      }
+      listed.add(report.id);
+    }
+    // What the worker does not list is committed, dropped or was never received, unless its grant is still on its way.
+    for (const job of this.#jobs.values())
+      for (const lease of job.table.leasesOf(id))
+        if (lease.request <= answered && !listed.has(lease.id)) job.table.release(lease.id);
+    this.#send(id, {
+      kind: 'state',
+      term: this.#term,
+      beatMs: this.#roster.beatMs,
+      jobs: [...jobs.values()],
+      lost,
+      isDraining: worker.isDraining,
+    });
+  }
+
+  #adopt(job: JobRecord, worker: WorkerRecord, claim: LeaseClaim, token: string, expectedEnd: number): boolean {
+    if (!this.#tokens.isValid(worker.id, claim, token)) return false;
+    const grant = { id: claim.id, worker: worker.id, request: 0, expectedEnd };
+    return job.table.adopt(grant, claim.range) !== undefined;
+  }
+
+  #takeResult(receipt: number, result: ResultMessage): void {
+    const { worker, claim, token, ranges, hits } = result;
+    const job = this.#jobs.get(claim.job);
+    const isCounted = job && this.#commits.isIdle && ranges.every((range) => job.table.counted.has(range));
+    const isOwn = this.#tokens.isValid(worker, claim, token);
+    const wrong = isOwn ? misfit(claim.range, ranges, hits) : 'its lease is not of this fleet';
+    if (job === undefined || isCounted) this.#answer([receipt], result);
+    else if (wrong !== undefined) this.#refuse([receipt], result, wrong);
+    else if (hits.length === 0) this.#accept([receipt], job, result);
+    else this.#verify(receipt, result);
+  }
+
+  /** A result that is sent again while its hits are being verified is not verified twice: that may take long. */
+  #verify(receipt: number, result: ResultMessage): void {
+    const { worker, number } = result;
+    for (const { result: other, receipts } of this.#verifying.values())
+      if (other.number === number && other.worker === worker) return void receipts.push(receipt);
+    this.#verifying.set(receipt, { result, receipts: [receipt] });
+    this.#effects.push({ kind: 'verify', receipt, job: result.claim.job, hits: result.hits });
+  }
+
+  #verified(receipt: number, wrong: string | undefined): void {
+    const verification = this.#verifying.get(receipt);
+    if (verification === undefined) return;
+    this.#verifying.delete(receipt);
+    const { result, receipts } = verification;
+    const job = this.#jobs.get(result.claim.job);
+    if (job === undefined) this.#answer(receipts, result);
+    else if (wrong === undefined) this.#accept(receipts, job, result);
+    else {
+      job.table.release(result.claim.id);
+      this.#refuse(receipts, result, wrong);
+    }
+  }
+
+  #accept(receipts: readonly number[], job: JobRecord, { worker, number, ranges, hits }: ResultMessage): void {
+    const finished = ranges.map((range) => job.table.finish(range, worker));
+    const newRanges = finished.flatMap((part) => part.newRanges);
+    const isNew = ({ index }: FoundHit): boolean =>
+      newRanges.some((range) => index >= range.start && index < endOf(range));
+    this.#commits.add({
+      receipts,
+      worker,
+      number,
+      job: job.id,
+      ranges: newRanges,
+      hits: hits.filter(isNew),
+      overtaken: finished.flatMap((part) => part.overtaken),
+    });
+    this.#commitNext();
+  }
+
+  #commitNext(): void {
+    const batch = this.#commits.next();
+    if (batch) this.#effects.push({ kind: 'commit', term: this.#term, entries: batch });
+  }
+
+  /** The batch is in the ledger. */
+  #committed(): void {
+    const results = this.#commits.finish();
+    const numbers = new Map<WorkerId, number[]>();
+    const hitJobs = new Map<JobRecord, bigint>();
+    for (const { worker, number, job: id, hits, overtaken } of results) {
+      const own = numbers.get(worker);
+      if (own) own.push(number);
+      else numbers.set(worker, [number]);
+      const job = this.#jobs.get(id);
+      if (job === undefined) continue;
+      job.hits += hits.length;
+      job.hasHit ||= hits.length > 0;
+      for (const { index } of hits) hitJobs.set(job, minBigint(index, hitJobs.get(job) ?? index));
+      for (const { lease, range } of overtaken)
+        this.#send(lease.worker, { kind: 'drop', term: this.#term, job: id, range });
+    }
+    for (const [worker, own] of numbers) this.#sendCommitted(worker, own);
+    this.#effects.push({ kind: 'acknowledge', receipts: results.flatMap(({ receipts }) => receipts) });
+    for (const [job, index] of hitJobs) {
+      if (job.mode === 'any') this.#end(job, 'answered');
+      if (job.mode !== 'first' || index + 1n >= job.table.end) continue;
+      job.table.dropFrom(index + 1n);
+      this.#tell(job);
+    }
+    for (const id of new Set(results.map(({ job }) => job))) {
+      const job = this.#jobs.get(id);
+      if (job === undefined || !job.table.isComplete || this.#commits.has(id)) continue;
+      this.#end(job, job.mode === 'first' && job.hasHit ? 'answered' : 'complete');
+    }
+    this.#commitNext();
+  }
+
+  #control(id: JobId, state: RunState): void {
+    const job = this.#jobs.get(id);
+    if (job === undefined) return;
+    if (state === 'ended') this.#end(job, 'cancelled');
+    else {
+      job.state = state;
+      this.#tell(job);
+    }
+  }
+
+  #end(job: JobRecord, outcome: JobOutcome): void {
+    job.state = 'ended';
+    this.#jobs.delete(job.id);
+    for (const worker of this.#roster.all.values()) worker.jobs.delete(job.id);
+    this.#tell(job);
+    this.#effects.push({ kind: 'ended', job: job.id, outcome });
+  }
+
+  #bar(id: WorkerId, reason: string): void {
+    const worker = this.#roster.all.get(id);
+    if (worker === undefined) return;
+    worker.barred = reason;
+    worker.reply = undefined;
+    for (const job of this.#jobs.values()) job.table.releaseWorker(id);
+  }
+
+  /** Confirms a result that is not needed. */
+  #answer(receipts: readonly number[], { worker, number }: ResultMessage): void {
+    this.#effects.push({ kind: 'acknowledge', receipts });
+    this.#sendCommitted(worker, [number]);
+  }
+
+  #refuse(receipts: readonly number[], { worker, number, claim }: ResultMessage, reason: string): void {
+    this.#effects.push({ kind: 'acknowledge', receipts });
+    this.#send(worker, { kind: 'committed', term: this.#term, numbers: [], refused: [{ number, reason }] });
+    this.#effects.push({ kind: 'fault', job: claim.job, worker, reason });
+    const known = this.#roster.all.get(worker);
+    if (known && ++known.faults >= MAX_FAULTS) this.#bar(worker, `its results were wrong: ${reason}`);
+  }
+
+  /** Removes workers that were silent for too long. */
+  #lapse(): void {
+    for (const id of this.#roster.lapsed(this.#now)) this.#forget(id);
+  }
+
+  #forget(id: WorkerId): void {
+    const worker = this.#roster.remove(id);
+    if (worker === undefined) return;
+    for (const job of this.#jobs.values()) job.table.releaseWorker(id);
+    for (const [job, { perMs = 0 }] of worker.jobs) this.#addRate(job, -perMs);
+  }
+
+  #setRates(worker: WorkerRecord, rates: readonly JobRate[]): void {
+    for (const { job, perMs } of rates) {
+      if (!this.#jobs.has(job)) continue;
+      const known = this.#roster.jobOf(worker, job);
+      this.#addRate(job, perMs - (known.perMs ?? 0));
+      known.perMs = perMs;
+    }
+  }
+
+  #addRate(id: JobId, perMs: number): void {
+    const job = this.#jobs.get(id);
+    if (job) job.rate = Math.max(0, job.rate + perMs);
+  }
+
+  #tell(job: JobRecord): void {
+    this.#broadcast({ kind: 'job', term: this.#term, state: stateOf(job) });
+  }
+
+  #send(to: WorkerId, message: CoordinatorMessage): void {
+    this.#effects.push({ kind: 'send', to, message });
+  }
+
+  #sendCommitted(to: WorkerId, numbers: readonly number[]): void {
+    this.#send(to, { kind: 'committed', term: this.#term, numbers, refused: [] });
+  }
+
+  #broadcast(message: Broadcast): void {
+    this.#effects.push({ kind: 'broadcast', message });
+  }
+}
+
+interface JobRecord extends GrantableJob {
+  readonly mode: SearchMode;
+  state: RunState;
+  readonly refusals: Map<WorkerId, string>;
+  rate: number;
+  hits: number;
+  /** True if the ledger has a hit, also one from before this term. */
+  hasHit: boolean;
+}
+
+interface Verification {
+  readonly result: ResultMessage;
+  /** One for each time that it has arrived. */
+  readonly receipts: number[];
+}
+
+/** A worker whose results were refused this often gets no more work. */
+const MAX_FAULTS = 3;
+
+const stateOf = ({ id, state, table }: JobRecord): JobState => ({ job: id, state, end: table.end });
+
+/** Says what is wrong with a result's ranges and hits. */
+function misfit(lease: Range, ranges: readonly Range[], hits: readonly FoundHit[]): string | undefined {
+  let done = Intervals.none;
+  for (const range of ranges) {
+    if (range.length <= 0n || range.start < lease.start || endOf(range) > endOf(lease))
+      return 'a range is outside its lease';
+    if (!done.within(range).isEmpty) return 'its ranges overlap';
+    done = done.add(range);
+  }
+  return hits.every(({ index }) => done.has({ start: index, length: 1n })) ? undefined : 'a hit is outside its ranges';
+}

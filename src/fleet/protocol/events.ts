@@ -1,0 +1,137 @@
+import type { SearchMode } from '../../engine/makers/reorder-buffer.js';
+import type { Intervals } from '../../engine/work/intervals.js';
+import type { Range } from '../../engine/work/space.js';
+import type { LeaseTable } from '../lease/index.js';
+import type {
+  Broadcast,
+  CoordinatorMessage,
+  FoundHit,
+  JobId,
+  LeaseClaim,
+  ResultMessage,
+  RunState,
+  WorkerId,
+  WorkerMessage,
+} from './messages.js';
+
+/** What happens to the two machines of the protocol, and what they ask for. The caller carries effects out, in order. */
+
+/** Makes and checks the tokens of leases. */
+export interface LeaseTokens {
+  make(worker: WorkerId, claim: LeaseClaim): string;
+  isValid(worker: WorkerId, claim: LeaseClaim, token: string): boolean;
+}
+
+export interface CoordinatorOptions {
+  /** Larger than that of every earlier coordinator. */
+  readonly term: number;
+  readonly tokens: LeaseTokens;
+  readonly now: number;
+  /** For how long leases of an earlier coordinator are adopted before new ones are made. */
+  readonly adoptMs?: number;
+}
+
+export interface AddedJob {
+  readonly id: JobId;
+  /** The workload's name, or `kernel`. */
+  readonly name: string;
+  readonly space: Range;
+  readonly mode: SearchMode;
+  readonly priority?: number;
+  readonly isPaused?: boolean;
+  /** Counted by the ledger. */
+  readonly counted?: Intervals;
+  /** The lowest hit in the ledger. */
+  readonly firstHit?: bigint;
+}
+
+export type CoordinatorEvent =
+  | { readonly kind: 'start' }
+  | { readonly kind: 'add'; readonly job: AddedJob }
+  | { readonly kind: 'message'; readonly message: WorkerMessage }
+  /** A result from the stream. The receipt is the caller's; `acknowledge` returns it. */
+  | { readonly kind: 'result'; readonly receipt: number; readonly result: ResultMessage }
+  /** The hits of a result were checked; `wrong` says what is wrong. */
+  | { readonly kind: 'verified'; readonly receipt: number; readonly wrong?: string | undefined }
+  /** The last commit is in the ledger. A commit that fails ends the coordinator: the ledger is what counts. */
+  | { readonly kind: 'committed' }
+  | { readonly kind: 'control'; readonly job: JobId; readonly state: RunState }
+  /** The worker gets no more leases, and is told to leave when it has none. */
+  | { readonly kind: 'drain'; readonly worker: WorkerId }
+  | { readonly kind: 'bar'; readonly worker: WorkerId; readonly reason: string }
+  | { readonly kind: 'tick' };
+
+export type CoordinatorEffect =
+  | { readonly kind: 'send'; readonly to: WorkerId; readonly message: CoordinatorMessage }
+  | { readonly kind: 'broadcast'; readonly message: Broadcast }
+  | {
+      readonly kind: 'verify';
+      readonly receipt: number;
+      readonly job: JobId;
+      readonly hits: readonly FoundHit[];
+    }
+  /** Write to the ledger, in one transaction, unless another coordinator has a larger term. One at a time. */
+  | { readonly kind: 'commit'; readonly term: number; readonly entries: readonly CommitEntry[] }
+  /** The stream can forget these results. */
+  | { readonly kind: 'acknowledge'; readonly receipts: readonly number[] }
+  | { readonly kind: 'ended'; readonly job: JobId; readonly outcome: JobOutcome }
+  | { readonly kind: 'refused'; readonly job: JobId; readonly worker: WorkerId; readonly reason: string }
+  | { readonly kind: 'fault'; readonly job: JobId; readonly worker: WorkerId; readonly reason: string };
+
+export interface CommitEntry {
+  readonly job: JobId;
+  /** Disjoint from each other and from everything committed before. */
+  readonly ranges: readonly Range[];
+  /** All hits of the ranges. */
+  readonly hits: readonly FoundHit[];
+}
+
+export type JobOutcome = 'complete' | 'answered' | 'cancelled';
+
+export interface JobView {
+  readonly id: JobId;
+  readonly name: string;
+  readonly state: RunState;
+  /** Indices per ms of all its workers. */
+  readonly rate: number;
+  readonly table: Pick<LeaseTable, 'waiting' | 'counted' | 'size' | 'end'>;
+  readonly refusals: ReadonlyMap<WorkerId, string>;
+}
+
+export interface WorkerView {
+  readonly id: WorkerId;
+  /** When it was first heard of. */
+  readonly since: number;
+  readonly faults: number;
+  readonly barred: string | undefined;
+  readonly isDraining: boolean;
+  readonly jobs: ReadonlyMap<JobId, { readonly perMs: number | undefined }>;
+}
+
+export type WorkerEvent =
+  | { readonly kind: 'tick' }
+  | { readonly kind: 'message'; readonly message: CoordinatorMessage }
+  /** The job's kernel and data are here. */
+  | { readonly kind: 'opened'; readonly job: JobId }
+  /** The job cannot run here. */
+  | { readonly kind: 'failed'; readonly job: JobId; readonly reason: string }
+  /** Devices have done a range; these are all of its hits. */
+  | { readonly kind: 'done'; readonly job: JobId; readonly range: Range; readonly hits: readonly FoundHit[] }
+  /** Take no more leases; leave when those held are done. */
+  | { readonly kind: 'drain' }
+  /** Leave when what is done is committed. */
+  | { readonly kind: 'leave'; readonly reason: string };
+
+export type WorkerEffect =
+  | { readonly kind: 'send'; readonly message: WorkerMessage }
+  | { readonly kind: 'publish'; readonly result: ResultMessage }
+  /** Fetch the job; `opened` or `failed` follows. */
+  | { readonly kind: 'open'; readonly job: JobId }
+  /** Let the devices do a range, even if they did it before. */
+  | { readonly kind: 'feed'; readonly job: JobId; readonly range: Range }
+  /** Let the devices stop work on a range. */
+  | { readonly kind: 'drop'; readonly job: JobId; readonly range: Range }
+  | { readonly kind: 'pause'; readonly job: JobId; readonly isPaused: boolean }
+  | { readonly kind: 'close'; readonly job: JobId }
+  /** The worker has left. */
+  | { readonly kind: 'left' };

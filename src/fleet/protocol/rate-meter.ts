@@ -1,0 +1,47 @@
+/** Measures how many indices of a job a worker does per ms, as a moving average. */
+export class RateMeter {
+  #perMs: number | undefined;
+  #since: number | undefined;
+  #done = 0n;
+
+  /** Undefined until something was done. */
+  get perMs(): number | undefined {
+    return this.#perMs;
+  }
+
+  /** Starts to count time, unless it counts already. */
+  start(now: number): void {
+    this.#since ??= now;
+  }
+
+  /** Leaves out the time until the next start. */
+  stop(now: number): void {
+    if (this.#done > 0n) this.#sample(now);
+    this.#since = undefined;
+  }
+
+  /** Counts indices that were done just now. */
+  add(length: bigint, now: number): void {
+    this.#done += length;
+    if (this.#perMs === undefined || now - (this.#since ?? now) >= WINDOW_MS) this.#sample(now);
+  }
+
+  /** Lowers the rate if little was done for `ms`. Call while there is work. */
+  check(now: number, ms: number): void {
+    if (this.#perMs === undefined || this.#since === undefined || now - this.#since < ms) return;
+    this.#sample(now);
+  }
+
+  #sample(now: number): void {
+    const sample = Number(this.#done) / Math.max(MIN_MS, now - (this.#since ?? now));
+    this.#perMs = Math.max(MIN_RATE, this.#perMs === undefined ? sample : (this.#perMs + sample) / 2);
+    this.#since = now;
+    this.#done = 0n;
+  }
+}
+
+const WINDOW_MS = 1_000;
+/** A clock's step: less cannot be told apart. */
+const MIN_MS = 0.1;
+/** An index in twelve days: the rate of a device that hangs. */
+const MIN_RATE = 1e-9;

@@ -1,0 +1,77 @@
+import { beatMs, PriorityIndex, silenceMs } from '../lease/index.js';
+import type { WorkerView } from './events.js';
+import type { GrantMessage, JobId, NoneMessage, WorkerId } from './messages.js';
+
+/** A worker as the coordinator knows it. */
+export interface WorkerRecord extends WorkerView {
+  /** The last request, and its answer, which is repeated if the request is. */
+  request: number;
+  reply: GrantMessage | NoneMessage | undefined;
+  faults: number;
+  barred: string | undefined;
+  isDraining: boolean;
+  readonly jobs: Map<JobId, WorkerJob>;
+}
+
+export interface WorkerJob {
+  perMs: number | undefined;
+  /** The time that its last lease was meant for. */
+  leaseMs: number | undefined;
+}
+
+/** The workers that were heard of lately. */
+export class Roster {
+  readonly #workers = new Map<WorkerId, WorkerRecord>();
+  /** The worker that lapses next is first: keys are negative times. */
+  readonly #deadlines = new PriorityIndex<WorkerRecord>();
+
+  get all(): ReadonlyMap<WorkerId, WorkerRecord> {
+    return this.#workers;
+  }
+
+  /** The interval of heartbeats. */
+  get beatMs(): number {
+    return beatMs(this.#workers.size);
+  }
+
+  /** When the next worker lapses. Undefined if there is none. */
+  get nextLapse(): number | undefined {
+    const { top } = this.#deadlines;
+    return top && -(this.#deadlines.keyOf(top) ?? 0);
+  }
+
+  /** Returns the worker, whose message has arrived just now. */
+  meet(id: WorkerId, now: number): WorkerRecord {
+    let worker = this.#workers.get(id);
+    if (worker === undefined) {
+      const fresh = { request: 0, reply: undefined, faults: 0, barred: undefined, isDraining: false };
+      worker = { id, since: now, ...fresh, jobs: new Map() };
+      this.#workers.set(id, worker);
+    }
+    this.#deadlines.set(worker, -(now + silenceMs(this.beatMs)));
+    return worker;
+  }
+
+  /** Returns the workers that were silent for too long. */
+  *lapsed(now: number): Generator<WorkerId> {
+    for (let next = this.#deadlines.top; next; next = this.#deadlines.top) {
+      if (-(this.#deadlines.keyOf(next) ?? 0) > now) return;
+      this.#deadlines.delete(next);
+      yield next.id;
+    }
+  }
+
+  remove(id: WorkerId): WorkerRecord | undefined {
+    const worker = this.#workers.get(id);
+    if (worker === undefined) return undefined;
+    this.#workers.delete(id);
+    this.#deadlines.delete(worker);
+    return worker;
+  }
+
+  jobOf(worker: WorkerRecord, job: JobId): WorkerJob {
+    const known = worker.jobs.get(job) ?? { perMs: undefined, leaseMs: undefined };
+    worker.jobs.set(job, known);
+    return known;
+  }
+}

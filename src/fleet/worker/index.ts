@@ -1,0 +1,2 @@
+/** A machine that works for a fleet. */
+export { WorkerService } from './service.js';

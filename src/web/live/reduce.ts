@@ -1,0 +1,138 @@
+import { paramsText } from '../../console/ledger/params-text.js';
+import type {
+  ChunkState,
+  CoverageState,
+  DeviceState,
+  Message,
+  ProcessState,
+  Progress,
+  RateSample,
+  RateWindows,
+} from './state.js';
+
+/** An event of a process, as it was read. */
+export type EventData = Readonly<Record<string, unknown>> & { readonly event: string };
+
+/** Everything that is known of a process. */
+export interface ProcessModel {
+  readonly state: ProcessState;
+  readonly coverage: CoverageState | undefined;
+  readonly samples: readonly RateSample[];
+  readonly chunks: readonly ChunkState[];
+  readonly hasChunks: boolean;
+}
+
+export function newProcess(pid: number): ProcessModel {
+  const state: ProcessState = {
+    ...{
+      key: `p${pid}`,
+      pid,
+      command: '',
+      version: '',
+      startedMs: undefined,
+      name: '',
+      unit: '',
+      args: [],
+      folder: '',
+    },
+    ...{ params: '', jobId: undefined, priority: undefined, canPrioritize: false, devices: [] },
+    ...{ progress: undefined, messages: [], exit: undefined },
+  };
+  return { state, coverage: undefined, samples: [], chunks: [], hasChunks: false };
+}
+
+/** Returns the model after an event. Unknown events change nothing. */
+export function reduce(model: ProcessModel, event: EventData, nowMs: number): ProcessModel {
+  const { state } = model;
+  const update = (fields: Partial<ProcessState>): ProcessModel => ({ ...model, state: { ...state, ...fields } });
+  switch (event.event) {
+    case 'start': {
+      const { command, version, pid, time } = event as unknown as StartEvent;
+      return update({ command, version, pid, startedMs: Date.parse(time) });
+    }
+    case 'task': {
+      const { name, unit, args, folder, params = {}, canPrioritize } = event as unknown as TaskEvent;
+      return update({ name, unit, args, folder, params: paramsText(params), canPrioritize });
+    }
+    case 'job': {
+      const { id, priority } = event as unknown as { id: string; priority?: number };
+      return update({ jobId: id, key: id, priority });
+    }
+    case 'device': {
+      const { id, name } = event as unknown as { id: string; name: string };
+      return update({ devices: [...state.devices.filter((device) => device.id !== id), { id, name }] });
+    }
+    case 'progress': {
+      const { event: _, ...progress } = event as unknown as Progress & { event: string };
+      return { ...update({ progress }), samples: addSample(model.samples, progress, nowMs) };
+    }
+    case 'coverage': {
+      const { event: _, ...coverage } = event as unknown as CoverageState & { event: string };
+      return { ...model, coverage };
+    }
+    case 'chunks':
+      return { ...model, chunks: addChunks(model.chunks, event, nowMs), hasChunks: true };
+    case 'warning':
+    case 'error':
+    case 'lost':
+      return update({ messages: [...state.messages, messageOf(event, nowMs)].slice(-MAX_MESSAGES) });
+    case 'done':
+      return update({ exit: Number(event.exit) });
+    default:
+      return model;
+  }
+}
+
+interface TaskEvent extends Omit<ProcessState, 'params'> {
+  readonly params?: Readonly<Record<string, unknown>>;
+}
+
+interface StartEvent {
+  readonly command: string;
+  readonly version: string;
+  readonly pid: number;
+  readonly time: string;
+}
+
+const MAX_MESSAGES = 20;
+/** Samples of a chart: if there are more, every second one is dropped, so that any length of time fits. */
+const MAX_SAMPLES = 1800;
+/** Time that the timeline of chunks covers. */
+const CHUNKS_MS = 30_000;
+const MAX_CHUNKS = 4000;
+
+function messageOf({ event, message, device }: EventData, atMs: number): Message {
+  const text = event === 'lost' ? `${String(device)} is no longer used: ${String(message)}` : String(message);
+  return { kind: event as Message['kind'], text, atMs };
+}
+
+function addSample(samples: readonly RateSample[], progress: Progress, atMs: number): readonly RateSample[] {
+  // Paused time is a gap, not a slow rate.
+  const rates = Object.fromEntries([
+    ['', windowsOf(progress.perSecond, progress.rates)],
+    ...progress.devices.map((device: DeviceState) => [device.id, windowsOf(device.perSecond, device.rates)]),
+  ]);
+  const all = [...samples, { atMs, rates }];
+  return all.length <= MAX_SAMPLES ? all : all.filter((_, at) => at % 2 === 0);
+}
+
+/** In the first 10 s the rate since the start stands for that over 10 s. */
+const windowsOf = (perSecond: number | undefined, rates: RateWindows = {}): (number | null)[] => [
+  rates.tenSeconds ?? perSecond ?? null,
+  rates.minute ?? null,
+  rates.quarterHour ?? null,
+];
+
+function addChunks(before: readonly ChunkState[], event: EventData, nowMs: number): readonly ChunkState[] {
+  const added = (event.chunks as readonly EventChunk[]).map(({ startedAgo, endedAgo, ...rest }) => ({
+    ...rest,
+    startedMs: nowMs - startedAgo * 1000,
+    endedMs: nowMs - endedAgo * 1000,
+  }));
+  return [...before, ...added].filter(({ endedMs }) => endedMs > nowMs - CHUNKS_MS).slice(-MAX_CHUNKS);
+}
+
+interface EventChunk extends Omit<ChunkState, 'startedMs' | 'endedMs'> {
+  readonly startedAgo: number;
+  readonly endedAgo: number;
+}

@@ -1,0 +1,65 @@
+import { render } from 'preact';
+import { connect, connection } from './connection.js';
+import { LiveJob, StoredJob } from './job.js';
+import { route, shownKey, shownProcess, state } from './model.js';
+import { Overview } from './overview.js';
+
+/** The dashboard's page. */
+function Dashboard() {
+  const now = connection.value;
+  return (
+    <>
+      <header class="bar">
+        <h1>
+          <a href="#/">Millrace</a>
+        </h1>
+        {state.value?.directory !== undefined && <span class="dim mono">{state.value.directory}</span>}
+        <output class={`connection ${now}`} data-test="connection">
+          {CONNECTION_TEXT[now]}
+        </output>
+      </header>
+      <main>{now === 'refused' ? <Refused /> : <Shown />}</main>
+    </>
+  );
+}
+
+function Shown() {
+  const all = state.value;
+  const key = shownKey.value;
+  if (!all) return <p class="panel">Loading…</p>;
+  if (key === undefined) return <Overview state={all} />;
+  const process = shownProcess.value;
+  return (
+    <>
+      <nav aria-label="Way back">
+        <a href="#/">All jobs</a>
+      </nav>
+      {process ? <LiveJob process={process} state={all} /> : <StoredJob id={key} />}
+    </>
+  );
+}
+
+function Refused() {
+  return (
+    <div class="panel">
+      <p>This page needs the address that the program printed: it holds the token.</p>
+      <p class="dim">A program that was started again may have another address.</p>
+    </div>
+  );
+}
+
+const CONNECTION_TEXT = {
+  connecting: 'connecting',
+  open: 'live',
+  lost: 'no connection: the figures are old; trying again',
+  refused: 'not allowed',
+  ended: 'the command has ended: these are its last figures',
+} as const;
+
+const root = document.getElementById('app');
+if (root) render(<Dashboard />, root);
+void connect().then((isAccepted) => {
+  if (!isAccepted) return;
+  addEventListener('hashchange', route);
+  route();
+});

@@ -1,0 +1,132 @@
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import type { HitPage, HitRow } from '../live/state.js';
+import { read } from './session.js';
+import { count, indexText } from './text.js';
+import { VirtualList } from './virtual-list.js';
+
+/** The results of a job: search, copy, download. `found` changes when there are more. */
+export function Hits({ jobKey, found }: { readonly jobKey: string; readonly found: number }) {
+  const [search, setSearch] = useState('');
+  const [total, setTotal] = useState(0);
+  const [names, setNames] = useState<readonly string[]>([]);
+  const version = useSlow(found);
+  const query = search === '' ? '' : `search=${encodeURIComponent(search)}`;
+  const load = useCallback(
+    async (from: number, rows: number, signal: AbortSignal): Promise<readonly HitRow[]> => {
+      const page = await read<HitPage>(`/api/jobs/${jobKey}/hits?from=${from}&count=${rows}&${query}`, signal);
+      setTotal(page.total);
+      const [first] = page.rows;
+      if (first) setNames(Object.keys(first.values));
+      return page.rows;
+    },
+    [jobKey, query],
+  );
+  return (
+    <section class="panel" aria-labelledby="hits">
+      <div class="title">
+        <h2 id="hits">
+          Hits <span data-test="hits">{count(total)}</span>
+        </h2>
+        <span class="actions">
+          <a href={`/api/jobs/${jobKey}/hits.csv?${query}`} download>
+            CSV
+          </a>
+          <a href={`/api/jobs/${jobKey}/hits.json?${query}`} download>
+            JSON
+          </a>
+          <label>
+            <span class="hidden">Search in hits</span>
+            <input
+              type="search"
+              placeholder="search"
+              value={search}
+              onInput={(event) => setSearch(event.currentTarget.value.trim())}
+            />
+          </label>
+        </span>
+      </div>
+      {total === 0 ? (
+        <p class="dim">{search === '' ? 'No hits yet.' : 'No hit matches.'}</p>
+      ) : (
+        <VirtualListOfHits total={total} names={names} version={`${version} ${query}`} load={load} />
+      )}
+      {total === 0 && <Probe load={load} version={`${version} ${query}`} />}
+    </section>
+  );
+}
+
+interface ListProps {
+  readonly total: number;
+  readonly names: readonly string[];
+  readonly version: string;
+  readonly load: (from: number, count: number, signal: AbortSignal) => Promise<readonly HitRow[]>;
+}
+
+function VirtualListOfHits({ total, names, version, load }: ListProps) {
+  return (
+    <VirtualList
+      label="Hits"
+      total={total}
+      version={version}
+      load={load}
+      head={
+        <>
+          <span>index</span>
+          <span class="wide">{names.join(' · ')}</span>
+          <span>copy</span>
+        </>
+      }
+      row={(hit) => <Hit hit={hit} names={names} />}
+    />
+  );
+}
+
+function Hit({ hit, names }: { readonly hit: HitRow; readonly names: readonly string[] }) {
+  const values = names.map((name) => hit.values[name] ?? '');
+  const text = [String(hit.index), ...values].join('\t');
+  return (
+    <>
+      <span class="mono">{hit.index === '' ? '' : indexText(hit.index)}</span>
+      <span class="mono wide">{values.join(' · ')}</span>
+      <span>
+        <CopyButton text={text} label={`Copy hit ${hit.index}`} />
+      </span>
+    </>
+  );
+}
+
+/** Asks for the first rows while the list, which would ask, is not shown. */
+function Probe({ load, version }: Pick<ListProps, 'load' | 'version'>) {
+  useEffect(() => {
+    const controller = new AbortController();
+    load(0, 1, controller.signal).catch(() => undefined); // the connection's state is shown above
+    return () => controller.abort();
+  }, [load, version]);
+  return null;
+}
+
+/** Follows a number, at most once a second: a search may find thousands of hits in that time. */
+function useSlow(value: number): number {
+  const [slow, setSlow] = useState(value);
+  const latest = useRef(value);
+  latest.current = value;
+  useEffect(() => {
+    const timer = setInterval(() => setSlow(latest.current), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  return slow;
+}
+
+export function CopyButton({ text, label }: { readonly text: string; readonly label: string }) {
+  const [isCopied, setCopied] = useState(false);
+  const copy = async (): Promise<void> => {
+    await navigator.clipboard.writeText(text);
+    setCopied(true);
+    setTimeout(() => setCopied(false), 1500);
+  };
+  return (
+    <button type="button" class="small" aria-label={label} onClick={() => void copy()}>
+      {isCopied ? 'copied' : 'copy'}
+    </button>
+  );
+}

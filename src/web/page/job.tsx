@@ -1,0 +1,200 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { DashboardState, JobDetail, ProcessState } from '../live/state.js';
+import { Devices } from './devices.js';
+import { CopyButton, Hits } from './hits.js';
+import { coverage } from './model.js';
+import { fedOf, joulesOf, Messages, stateText } from './overview.js';
+import { Rates } from './rates.js';
+import { messageOf, post, read } from './session.js';
+import { Strip } from './strip.js';
+import {
+  count,
+  duration,
+  energyText,
+  indexText,
+  NONE,
+  orNone,
+  percent,
+  rateText,
+  shellText,
+  timeText,
+} from './text.js';
+import { Timeline } from './timeline.js';
+
+/** A job that a process runs. */
+export function LiveJob({ process, state }: { readonly process: ProcessState; readonly state: DashboardState }) {
+  const { progress, unit, messages } = process;
+  const strip = coverage.value;
+  const { nowMs } = state;
+  return (
+    <>
+      <section class="panel" aria-labelledby="job">
+        <div class="title">
+          <h2 id="job">{process.name}</h2>
+          <Controls process={process} />
+        </div>
+        <Facts facts={factsOf(process, nowMs)} />
+        {strip && <Strip coverage={strip} />}
+      </section>
+      <Rates devices={(progress?.devices ?? []).map(({ id }) => id)} unit={unit} />
+      <Devices processes={[process]} />
+      <Hits jobKey={process.key} found={progress?.hits ?? 0} />
+      <Timeline jobKey={process.key} />
+      <Repeat args={process.args} folder={process.folder} params={process.params} />
+      {messages.length > 0 && <Messages messages={messages} nowMs={nowMs} />}
+    </>
+  );
+}
+
+/** A job of the ledger that no process runs now. */
+export function StoredJob({ id }: { readonly id: string }) {
+  const [job, setJob] = useState<JobDetail>();
+  const [fault, setFault] = useState('');
+  useEffect(() => {
+    const controller = new AbortController();
+    read<JobDetail>(`/api/jobs/${id}`, controller.signal).then(setJob, (error: Error) => {
+      if (!controller.signal.aborted) setFault(error.message);
+    });
+    return () => controller.abort();
+  }, [id]);
+  if (!job) return <p class="panel">{fault === '' ? 'Loading…' : fault}</p>;
+  const nowMs = Date.now();
+  return (
+    <>
+      <section class="panel" aria-labelledby="job">
+        <h2 id="job">{job.name}</h2>
+        <Facts
+          facts={[
+            ['state', job.reason === undefined ? job.state : `${job.state}: ${job.reason.split('\n', 1)[0]}`],
+            ['done', `${indexText(job.done)} of ${indexText(job.length)} (${percent(job.fraction)})`],
+            ['hits', count(job.hits)],
+            ['worked', duration(job.elapsedSeconds)],
+            ['devices', job.devices.join(', ') || NONE],
+            ['started', timeText(job.begunMs, nowMs)],
+            ['last active', timeText(job.activeMs, nowMs)],
+            ['priority', String(job.priority)],
+          ]}
+        />
+        <Strip coverage={job.coverage} />
+      </section>
+      <Hits jobKey={id} found={job.hits} />
+      <Repeat args={job.args} folder={job.folder} params={job.params} />
+    </>
+  );
+}
+
+type Fact = readonly [name: string, text: string];
+
+function Facts({ facts }: { readonly facts: readonly Fact[] }) {
+  return (
+    <dl class="facts">
+      {facts.map(([name, text]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd data-fact={name}>{text}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function factsOf(process: ProcessState, nowMs: number): Fact[] {
+  const { progress, unit } = process;
+  const length = progress?.length;
+  const done = orNone(progress?.done, indexText);
+  const share = progress?.fraction === undefined ? '' : ` (${percent(progress.fraction)})`;
+  const restore = progress?.restorePoint;
+  return [
+    ['state', stateText(process)],
+    ['rate', rateText(progress?.perSecond, unit)],
+    ['highest rate', rateText(progress?.maxPerSecond, unit)],
+    ['fed', orNone(fedOf(process), percent)],
+    ['done', length === undefined ? done : `${done} of ${indexText(length)}${share}`],
+    ['left', orNone(progress?.etaSeconds, duration)],
+    ['finish', orNone(progress?.etaSeconds, (seconds) => timeText(nowMs + seconds * 1000, nowMs))],
+    ['hits', orNone(progress?.hits, count)],
+    ['indices', orNone(progress?.current, ({ from, to }) => `${indexText(from)} to ${indexText(to)}`)],
+    [
+      'restore point',
+      restore ? `${indexText(restore.done)}, ${duration(restore.secondsAgo)} ago` : 'nothing is stored',
+    ],
+    ['energy', orNone(joulesOf(process), energyText)],
+    ['running for', orNone(progress?.seconds, duration)],
+  ];
+}
+
+function Controls({ process }: { readonly process: ProcessState }) {
+  const [message, setMessage] = useState('');
+  const [priority, setPriority] = useState<string>();
+  const send = async (body: object): Promise<void> => {
+    try {
+      const response = await post(`/api/jobs/${process.key}/control`, body);
+      setMessage(response.ok ? ((await response.json()) as { what: string }).what : await messageOf(response));
+    } catch {
+      setMessage('the server does not answer');
+    }
+  };
+  const isPaused = process.progress?.state === 'paused';
+  const isOver = process.exit !== undefined || process.progress?.state === 'stopping';
+  return (
+    <fieldset class="actions">
+      <legend class="hidden">Controls</legend>
+      <button type="button" disabled={isOver || isPaused} onClick={() => void send({ action: 'pause' })}>
+        Pause
+      </button>
+      <button type="button" disabled={isOver || !isPaused} onClick={() => void send({ action: 'resume' })}>
+        Resume
+      </button>
+      <button type="button" disabled={isOver} onClick={() => void send({ action: 'stop' })}>
+        Stop
+      </button>
+      {process.canPrioritize && (
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            void send({ action: 'priority', priority: Number(priority ?? process.priority ?? 0) });
+          }}
+        >
+          <label>
+            Priority{' '}
+            <input
+              type="number"
+              min={-9999}
+              max={9999}
+              value={priority ?? process.priority ?? 0}
+              onInput={(event) => setPriority(event.currentTarget.value)}
+            />
+          </label>
+          <button type="submit" disabled={isOver}>
+            Set
+          </button>
+        </form>
+      )}
+      <output class="dim">{message}</output>
+    </fieldset>
+  );
+}
+
+interface RepeatProps {
+  readonly args: readonly string[];
+  readonly folder: string;
+  readonly params: string;
+}
+
+/** The values that define a job, and the command that repeats it. */
+function Repeat({ args, folder, params }: RepeatProps) {
+  const command = `millrace ${shellText(args)}`;
+  return (
+    <section class="panel" aria-labelledby="repeat">
+      <div class="title">
+        <h2 id="repeat">Parameters</h2>
+        <CopyButton text={command} label="Copy the command" />
+      </div>
+      {params !== '' && <p class="mono">{params}</p>}
+      <pre class="mono" data-test="command">
+        {command}
+      </pre>
+      {folder !== '' && <p class="dim">in {folder}</p>}
+    </section>
+  );
+}

@@ -1,0 +1,56 @@
+import { computed, signal } from '@preact/signals';
+import type { ChunkState, CoverageState, DashboardState, RateSample } from '../live/state.js';
+import { follow } from './connection.js';
+
+/** What the server has sent. */
+export const state = signal<DashboardState | undefined>(undefined);
+export const coverage = signal<CoverageState | undefined>(undefined);
+export const samples = signal<readonly RateSample[]>([]);
+export const chunks = signal<readonly ChunkState[]>([]);
+export const hasChunks = signal(false);
+
+/** The job that the page shows; undefined for the overview. */
+export const shownKey = signal<string | undefined>(undefined);
+export const shownProcess = computed(() => state.value?.processes.find(({ key }) => key === shownKey.value));
+
+const MAX_SAMPLES = 4000;
+const MAX_CHUNKS = 4000;
+const CHUNKS_MS = 30_000;
+
+let unfollow: (() => void) | undefined;
+
+/** Shows what the address names: `#/job/ID`, or the overview. */
+export function route(): void {
+  const [, key] = /^#\/job\/([\w-]+)$/.exec(location.hash) ?? [];
+  shownKey.value = key;
+  clearDetail();
+  unfollow?.();
+  const query = key === undefined ? '' : `?job=${encodeURIComponent(key)}`;
+  unfollow = follow(`/api/events${query}`, {
+    snapshot: (all: DashboardState) => {
+      clearDetail();
+      apply(all);
+    },
+    update: apply,
+  });
+}
+
+function clearDetail(): void {
+  coverage.value = undefined;
+  samples.value = [];
+  chunks.value = [];
+  hasChunks.value = false;
+}
+
+function apply(next: DashboardState): void {
+  state.value = next;
+  const { detail } = next;
+  if (!detail) return;
+  if (detail.coverage) coverage.value = detail.coverage;
+  if (detail.samples.length > 0) samples.value = [...samples.value, ...detail.samples].slice(-MAX_SAMPLES);
+  if (detail.chunks.length > 0) {
+    const since = next.nowMs - CHUNKS_MS;
+    chunks.value = [...chunks.value, ...detail.chunks].filter(({ endedMs }) => endedMs > since).slice(-MAX_CHUNKS);
+  }
+  hasChunks.value = detail.hasChunks;
+}

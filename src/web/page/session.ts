@@ -1,0 +1,43 @@
+/**
+ * Exchanges the token of the address for a cookie, and removes it from the address, so that neither the history nor a
+ * screenshot has it. Resolves to false if the server does not accept the token. Does nothing if there is none: the cookie
+ * may already exist.
+ */
+export async function startSession(): Promise<boolean> {
+  const [, token] = /(?:^#|&)token=([\w-]+)/.exec(location.hash) ?? [];
+  if (token === undefined) return true;
+  history.replaceState(null, '', location.pathname + location.search);
+  const response = await post('/api/session', { token });
+  return response.ok;
+}
+
+/** Sends a request that may change something. */
+export function post(path: string, body: unknown): Promise<Response> {
+  return fetch(path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+    credentials: 'same-origin',
+  });
+}
+
+/** Reads JSON; throws with the server's message if it refuses. */
+export async function read<T>(path: string, signal?: AbortSignal): Promise<T> {
+  const response = await fetch(path, { credentials: 'same-origin', ...(signal && { signal }) });
+  if (response.ok) return (await response.json()) as T;
+  throw new RequestError(response.status, await messageOf(response));
+}
+
+export async function messageOf(response: Response): Promise<string> {
+  const { message } = (await response.json().catch(() => ({}))) as { message?: string };
+  return message ?? `the server answered ${response.status}`;
+}
+
+export class RequestError extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}

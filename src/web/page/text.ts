@@ -1,0 +1,38 @@
+import { bytes, count, duration, percent, rate, scaled } from '../../console/output/format.js';
+import type { Index } from '../live/state.js';
+
+export { bytes, count, duration, percent, scaled };
+
+/** A value that is not known. */
+export const NONE = '–';
+
+export const orNone = <T>(value: T | undefined | null, text: (value: T) => string): string =>
+  value === undefined || value === null ? NONE : text(value);
+
+export const rateText = (perSecond: number | undefined | null, unit: string): string =>
+  orNone(perSecond, (value) => rate(value, unit));
+
+/** Index as text: all digits, with commas up to 2^63, else without: forty digits do not fit. */
+export function indexText(value: Index): string {
+  const index = BigInt(value);
+  return index < 10n ** 19n ? count(index) : index.toString();
+}
+
+/** The time of day, with the date if it is not today. Times beyond 50 years are not told. */
+export function timeText(atMs: number, nowMs: number): string {
+  if (Math.abs(atMs - nowMs) > FAR_MS) return 'in over 50 years';
+  const at = new Date(atMs);
+  const time = at.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+  if (at.toDateString() === new Date(nowMs).toDateString()) return time;
+  const [year, month, day] = [at.getFullYear(), at.getMonth() + 1, at.getDate()];
+  return `${year}-${String(month).padStart(2, '0')}-${String(day).padStart(2, '0')} ${time}`;
+}
+
+const FAR_MS = 50 * 365 * 86_400_000;
+
+export const energyText = (joules: number): string =>
+  joules < 3600 ? `${scaled(joules)}J` : `${scaled(joules / 3600)}Wh`;
+
+/** Quotes an argument for a shell if it needs that. */
+export const shellText = (args: readonly string[]): string =>
+  args.map((arg) => (/^[\w@%+=:,./^-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", `'\\''`)}'`)).join(' ');

@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest';
+import { fleetGapParams, fleetGaps } from './fleet.js';
+
+test('gaps that workers report are checked', async () => {
+  // 1327 begins the first gap of 34 (OEIS A000101); 1309 = 7 · 11 · 17; 1307 and 1319 are consecutive primes.
+  const params = { ...fleetGapParams(1300n, 100n, 34) };
+  const at = (...indices: bigint[]) =>
+    fleetGaps.check(
+      params,
+      indices.map((index) => ({ index, fields: {} })),
+    );
+  expect(await at(27n)).toBeUndefined();
+  expect(await at(27n, 9n)).toBe('1309 is composite');
+  expect(await at(7n)).toBe('1319 is prime');
+  for (const wrong of [{ start: '-1' }, { start: '0x10' }, { minGap: 1 }, { length: 5 }])
+    await expect(fleetGaps.check({ ...params, ...wrong }, [])).rejects.toThrow(/a search for gaps: /);
+});

@@ -1,0 +1,59 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, expect, test } from 'vitest';
+import { isShort, patience } from './tier.js';
+
+/** Commands that the build has in few files (`dist/command`) do what their modules do. */
+const main = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), 'millrace-bundled-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Where V8 counts coverage, modules are loaded one by one. */
+function run(args: readonly string[], fromModules: boolean) {
+  const coverage = join(folder, 'coverage');
+  const env = { ...process.env, ...(fromModules ? { NODE_V8_COVERAGE: coverage } : {}) };
+  if (!fromModules) Reflect.deleteProperty(env, 'NODE_V8_COVERAGE');
+  return new Promise<{ code: number | null; stdout: string; stderr: string }>((resolve) => {
+    const child = execFile(process.execPath, [main, ...args], { env, maxBuffer: 2 ** 26 }, (_error, stdout, stderr) =>
+      resolve({ code: child.exitCode, stdout, stderr }),
+    );
+  });
+}
+
+/** The modules of this package that the last run from modules has loaded. */
+function loadedModules(): number {
+  const [file = ''] = readdirSync(join(folder, 'coverage'));
+  const { result } = JSON.parse(readFileSync(join(folder, 'coverage', file), 'utf8')) as { result: { url: string }[] };
+  return result.filter(({ url }) => url.includes('/dist/')).length;
+}
+
+test('words of a device come from few files and from modules alike', { timeout: patience(60_000) }, async () => {
+  const args = ['words', '?d?d?d', '--device', 'interpreter'];
+  const bundled = await run(args, false);
+  expect(bundled.code).toBe(0);
+  const lines = Array.from({ length: 1000 }, (_, index) => `${String(index).padStart(3, '0')}\n`).join('');
+  const digest = (text: string): string => createHash('sha256').update(text).digest('hex');
+  expect(digest(bundled.stdout)).toBe(digest(lines));
+  if (isShort) return;
+  const modules = await run(args, true);
+  expect(digest(modules.stdout)).toBe(digest(lines));
+  expect(loadedModules()).toBeGreaterThan(200);
+});
+
+test.skipIf(isShort).each(['block', 'words', 'uhash', 'encode', 'gaps'])(
+  '`millrace %s` has the same help and the same errors',
+  { timeout: patience(60_000) },
+  async (command) => {
+    for (const args of [
+      [command, '--help'],
+      [command, '--no-such-option'],
+      [command, 'solve', '/no/such/file', join(folder, 'out'), '--device', 'cuda:99'],
+    ]) {
+      expect(await run(args, false)).toEqual(await run(args, true));
+    }
+  },
+);

@@ -1,0 +1,141 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { expect } from 'vitest';
+import { watchProcess } from '../src/console/live/processes.js';
+import { main } from './command-line.js';
+import { type Event, faultOf } from './events.js';
+
+/** Commands with a dashboard, for tests in a browser. */
+export class Commands {
+  readonly folder = mkdtempSync(join(tmpdir(), 'millrace-dashboard-'));
+  readonly data = join(this.folder, 'data');
+  readonly #running = new Set<RunningCommand>();
+
+  constructor() {
+    writeFileSync(join(this.folder, 'slow.mjs'), slowFile('2n ** 40n'));
+    writeFileSync(join(this.folder, 'all.mjs'), ALL_HITS);
+  }
+
+  write(name: string, text: string | Uint8Array): void {
+    writeFileSync(join(this.folder, name), text);
+  }
+
+  /** Starts a command in the folder, with its own data directory and `--json`. Resolves when it has printed its address. */
+  async start(...args: readonly string[]): Promise<RunningCommand> {
+    const command = this.startUnwatched(...args);
+    await command.url;
+    return command;
+  }
+
+  /** The same for a command without a page. */
+  startUnwatched(...args: readonly string[]): RunningCommand {
+    const data = args[0] === 'encode' ? [] : ['--data-dir', this.data];
+    const command = new RunningCommand(this.folder, [...args, ...data, '--json']);
+    this.#running.add(command);
+    return command;
+  }
+
+  async close(): Promise<void> {
+    for (const command of this.#running) command.kill('SIGKILL');
+    await Promise.all([...this.#running].map(({ ended }) => ended));
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** On the interpreter with a part of a processor: some hundreds of indices a second, one in four is a hit. */
+export const QUIET = ['--device', 'interpreter', '--max-cpu', '15'] as const;
+
+/** A kernel with hits of two words, in a space of any size. */
+export const slowFile = (space: string, more = ''): string => `import { items, u32, when } from 'millrace';
+const kernel = items('slow', { job: { step: u32 }, ${more === '' ? '' : 'chunk: { high: u32 }, '}hit: { n: u32, twice: [u32, 2] } },
+  ({ index, job, emit }) => {
+  when(index.lo.rem(job.step).eq(0), () => emit({ n: index.lo, twice: [index.lo, index.lo.mul(2)] }));
+});
+export default { kernel, space: ${space}, job: { step: 64 }${more} };
+`;
+
+/** Every index is a hit. */
+const ALL_HITS = `import { items, u32 } from 'millrace';
+const kernel = items('all', { hit: { n: u32 } }, ({ index, emit }) => emit({ n: index.lo }));
+export default { kernel, space: 2n ** 20n };
+`;
+
+export class RunningCommand {
+  readonly #child: ChildProcess;
+  readonly events: Event[] = [];
+  /** The address with its token. */
+  readonly url: Promise<string>;
+  /** The exit status, or the signal. */
+  readonly ended: Promise<number | string | null>;
+
+  constructor(folder: string, args: readonly string[]) {
+    this.#child = spawn(process.execPath, [main, ...args], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+    let rest = '';
+    this.#child.stdout?.setEncoding('utf8').on('data', (part: string) => {
+      const lines = (rest + part).split('\n');
+      rest = lines.pop() ?? '';
+      this.events.push(...lines.map((line) => JSON.parse(line) as Event));
+    });
+    let said = '';
+    this.ended = new Promise((resolve) => this.#child.once('close', (code, signal) => resolve(code ?? signal)));
+    this.url = new Promise((resolve, reject) => {
+      this.#child.stderr?.setEncoding('utf8').on('data', (part: string) => {
+        said += part;
+        const [found] = /http:\/\/\S+#token=[\w-]{43}/.exec(said) ?? [];
+        if (found !== undefined) resolve(found);
+      });
+      void this.ended.then(() => reject(new Error(`ended without an address: ${said} ${JSON.stringify(this.events)}`)));
+    });
+    this.url.catch(() => undefined);
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  /** The events of a name so far, each checked against the schema. */
+  all(name: string): Event[] {
+    const found = this.events.filter(({ event }) => event === name);
+    expect(found.flatMap((event) => faultOf(event) ?? [])).toEqual([]);
+    return found;
+  }
+}
+
+/** Follows the socket of a command, and checks every event against the schema. */
+export async function socketEvents(data: string, pid: number): Promise<{ events: Event[]; end(): void }> {
+  const events: Event[] = [];
+  const add = (line: string): void => {
+    const event = JSON.parse(line) as Event;
+    const fault = faultOf(event);
+    if (fault !== undefined) throw new Error(fault);
+    events.push(event);
+  };
+  const end = await watchProcess(data, { pid, name: `${pid}.sock` }, add, () => undefined);
+  return { events, end };
+}
+
+/** The facts of the page by name, all of one moment. */
+export const factsOf = (page: Page): Promise<Record<string, string>> =>
+  page.evaluate(
+    "Object.fromEntries([...document.querySelectorAll('[data-fact]')].map((one) => [one.dataset.fact, one.textContent]))",
+  );
+
+/** The cells of a row of a table by their columns, all of one moment. */
+export const cellsOf = (page: Page, row: string): Promise<Record<string, string>> =>
+  page.evaluate(
+    `Object.fromEntries([...document.querySelectorAll('${row} td')].map((one) => [one.dataset.label, one.textContent]))`,
+  );
+
+/** The counts of the coverage strip, all of one moment. */
+export const stripOf = (page: Page): Promise<{ done: string[]; device: string[] }> =>
+  page.evaluate(
+    `(() => { const bins = [...document.querySelectorAll('[data-bin]')];
+       return { done: bins.map((one) => one.dataset.done), device: bins.map((one) => one.dataset.device) }; })()`,
+  );

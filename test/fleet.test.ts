@@ -1,0 +1,250 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { InterpreterDevice } from '../src/device/interpreter/device.js';
+import { Engine } from '../src/engine/engine.js';
+import { between } from '../src/engine/work/space.js';
+import { FleetClient, FleetSearch } from '../src/fleet/client/index.js';
+import { CoordinatorService, FleetFiles } from '../src/fleet/coordinator/index.js';
+import { packKernelJob, signingKey } from '../src/fleet/manifest/index.js';
+import { Bus, formatInvite, PrivateServer, parseInvite } from '../src/fleet/nats/index.js';
+import { WorkerService } from '../src/fleet/worker/index.js';
+import { when } from '../src/kernel/language/control.js';
+import { items } from '../src/kernel/language/items.js';
+import type { Kernel } from '../src/kernel/language/signature.js';
+import { u32 } from '../src/kernel/language/types.js';
+import { openStore } from '../src/store/index.js';
+import { millrace } from './command-line.js';
+import { expectedHits, saying, TestFleet, whyNoFleet } from './fleet/fleet.js';
+import { byTier, isLong, isShort, patience } from './tier.js';
+
+/** Fleets over a real nats-server. The protocol itself is tested by test/fleet-simulation.test.ts. */
+const absent = whyNoFleet();
+
+describe('in one process', () => {
+  /** Hits at multiples of `step`, with the square. */
+  const squares = items('squares', { job: { step: u32 }, hit: { square: u32 } }, ({ index, job, emit }) =>
+    when(index.lo.rem(job.step).eq(0), () => emit({ square: index.lo.mul(index.lo) })),
+  ) as unknown as Kernel;
+  const SPACE = 3000;
+  const right = (step: number) =>
+    Array.from({ length: Math.ceil(SPACE / step) }, (_, at) => ({
+      index: BigInt(at * step),
+      square: (at * step) ** 2,
+    }));
+
+  test('two workers find every hit in order; results that are played again change nothing', async (ctx) => {
+    if (absent) return ctx.skip(absent);
+    const folder = mkdtempSync(join(tmpdir(), 'millrace-fleet-'));
+    const files = new FleetFiles(join(folder, 'fleet'));
+    const notes: string[] = [];
+    const say = (text: string) => void notes.push(text);
+    const server = await PrivateServer.start({ folder: files.serverFolder, token: files.token, warn: say });
+    const store = await openStore(folder);
+    const invite = { url: server.url, fleet: files.fleet, token: files.token };
+    const buses = await Promise.all(['c', 'w', 'v', 's'].map((name) => Bus.connect(invite, name)));
+    const [coordinatorBus, first, second, submitter] = buses as [Bus, Bus, Bus, Bus];
+    const coordinator = await CoordinatorService.start({ bus: coordinatorBus, files, store, say, warn: say });
+    const played: Uint8Array[] = [];
+    submitter.subscribe('result', (bytes) => void played.push(bytes));
+    const engines = [new Engine([new InterpreterDevice()]), new Engine([new InterpreterDevice()])];
+    const workers = [first, second].map(
+      (bus, at) => new WorkerService({ bus, engine: engines[at]!, id: `w${at}`, say, warn: say }),
+    );
+    try {
+      const client = new FleetClient(submitter);
+      const packed = packKernelJob(
+        { kernel: squares, job: { step: 7 }, buffers: {} },
+        between(0n, BigInt(SPACE)),
+        'all',
+      );
+      const run = new FleetSearch(client, packed, signingKey(), new AbortController().signal);
+      const hits = [];
+      for await (const hit of run) hits.push(hit);
+      expect(hits).toEqual(right(7));
+      expect(played.length).toBeGreaterThan(0);
+      // Whatever was sent is sent again, in another order, and once more as another process.
+      for (const bytes of [...played].reverse()) submitter.publish('result', bytes);
+      await submitter.flush();
+      const again = new FleetSearch(client, packed, signingKey(), new AbortController().signal);
+      const found = [];
+      for await (const hit of again) found.push(hit);
+      expect(found).toEqual(right(7));
+      const [summary] = await store.jobs();
+      expect(summary).toMatchObject({ job: { state: 'complete' }, hits: right(7).length });
+      expect(notes.filter((note) => /wrong|cannot/.test(note))).toEqual([]);
+    } finally {
+      for (const worker of workers) await worker.close();
+      for (const engine of engines) await engine.close();
+      await coordinator.close();
+      for (const bus of buses) await bus.close();
+      await server.stop();
+      await store.close();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
+  test('an invite is one line, and anything else is refused', () => {
+    const invite = { url: 'nats://127.0.0.1:4222', fleet: 'f1', token: 'secret' };
+    expect(formatInvite(invite)).toMatch(/^millrace-fleet-1-[\w-]+$/);
+    expect(parseInvite(` ${formatInvite(invite)}\n`)).toEqual(invite);
+    for (const text of ['', 'nats://x', formatInvite(invite).slice(0, -9), formatInvite({ ...invite, fleet: 'a.*' })])
+      expect(() => parseInvite(text)).toThrow(expect.objectContaining({ name: 'MillraceError' }));
+  });
+});
+
+describe.skipIf(isShort)('with processes', () => {
+  let fleet: TestFleet | undefined;
+  afterEach(async () => {
+    await fleet?.close();
+    fleet = undefined;
+  });
+  const SPACE = 4_000_000;
+  const LIMIT = 20_000;
+  const lines = expectedHits(SPACE, LIMIT).map(({ index, last }) => `${index} ${last}`);
+  const shown = (stdout: string) =>
+    stdout
+      .trim()
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/).join(' '));
+  const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, patience(ms)));
+
+  /** Starts a fleet of two workers and a job on it. */
+  const begin = async () => {
+    fleet = new TestFleet();
+    const served = await fleet.serve();
+    const workers = [await fleet.join('attic'), await fleet.join('b')];
+    const run = fleet.run(SPACE, LIMIT);
+    await saying(workers[0]!, /: rounds/);
+    return { fleet, served, workers, run };
+  };
+
+  /** Each fault happens at a moment of its own while the job runs. */
+  type Begun = Awaited<ReturnType<typeof begin>>;
+  const faults: [string, (begun: Begun) => Promise<unknown>][] = [
+    ['a worker is killed', async ({ workers }) => workers[0]!.child.kill('SIGKILL')],
+    [
+      'a worker is stopped for longer than its leases last, and goes on',
+      async ({ workers }) => {
+        workers[0]!.child.kill('SIGSTOP');
+        await pause(12_000);
+        workers[0]!.child.kill('SIGCONT');
+      },
+    ],
+    [
+      'the coordinator is killed and started again',
+      async ({ fleet: its, served }) => {
+        served.child.kill('SIGKILL');
+        await served.ended;
+        await its.serve();
+      },
+    ],
+    [
+      'the server is killed',
+      async ({ fleet: its }) => {
+        process.kill(its.serverPid, 'SIGKILL');
+      },
+    ],
+    [
+      'the server is killed and its files are lost',
+      async ({ fleet: its, served }) => {
+        served.child.kill('SIGKILL');
+        process.kill(its.serverPid, 'SIGKILL');
+        await served.ended;
+        rmSync(its.storeFolder, { recursive: true, force: true });
+        await its.serve();
+      },
+    ],
+  ];
+  const seeds = byTier(1, 1, 40);
+  test.for(
+    Array.from({ length: seeds }, (_, seed) => faults.map((fault) => [fault[0], seed, fault[1]] as const)).flat(),
+  )(
+    'every hit is found once, in order, although %s (%i)',
+    { timeout: patience(isLong ? 300_000 : 120_000) },
+    async ([, seed, fail], ctx) => {
+      if (absent) return ctx.skip(absent);
+      const begun = await begin();
+      await pause(300 + ((seed * 7919) % 2000));
+      await fail(begun);
+      // Another worker comes, so that what is left does not take long.
+      await begun.fleet.join('c');
+      const { status, stdout, stderr } = await begun.run.ended;
+      expect(stderr).toContain('hits;');
+      expect(shown(stdout)).toEqual(lines);
+      expect(status).toBe(0);
+    },
+  );
+
+  test('Ctrl-C pauses a job, the same command resumes it, drain and status work', {
+    timeout: patience(120_000),
+  }, async (ctx) => {
+    if (absent) return ctx.skip(absent);
+    const { fleet: its, run } = await begin();
+    const env = { MILLRACE_HOME: join(its.folder, 'data') };
+    await pause(1500);
+    run.child.kill('SIGINT');
+    const stopped = await run.ended;
+    expect(stopped.status).toBe(2);
+    expect(stopped.stderr).toMatch(/stopped at .*the same command resumes/);
+    const paused = await millrace(['fleet', 'jobs', '--json'], { cwd: its.folder, env });
+    expect(paused.events.at(-1)).toMatchObject({ jobs: [{ name: 'rounds', state: 'paused' }] });
+    const line = (await millrace(['fleet', 'invite'], { env })).stdout.trim();
+    const resumed = await its.start(
+      'run',
+      'kernel.mjs',
+      '--space',
+      `${SPACE}`,
+      '--param',
+      `limit=${LIMIT}`,
+      '--fleet',
+      line,
+    ).ended;
+    expect(resumed.status).toBe(0);
+    expect(shown(resumed.stdout)).toEqual(lines);
+    const joined = its.start('fleet', 'join', line, '--device', 'wasm', '--threads', '1', '--name', 'd');
+    await saying(joined, /works for the fleet/);
+    const first = its.run(SPACE, LIMIT, '--mode', 'first');
+    expect(shown((await first.ended).stdout)).toEqual(lines.slice(0, 1));
+    const workers = await millrace(['fleet', 'workers'], { env });
+    expect(workers.stdout).toMatch(/^attic-[0-9a-f]{12} +working/m);
+    expect((await millrace(['fleet', 'drain', 'attic'], { env })).stdout).toMatch(/^attic-[0-9a-f]+ finishes/);
+    expect((await millrace(['fleet', 'drain', 'nobody'], { env })).status).toBe(1);
+    await expect
+      .poll(async () => (await millrace(['fleet', 'status'], { env })).stdout, {
+        timeout: patience(20_000),
+        interval: 500,
+      })
+      .not.toMatch(/^attic-/m);
+    expect((await millrace(['fleet', 'status'], { env })).stdout).toMatch(/2 workers/);
+  });
+
+  test('gaps are those of one machine', { timeout: patience(120_000) }, async (ctx) => {
+    if (absent) return ctx.skip(absent);
+    fleet = new TestFleet();
+    await fleet.serve();
+    await fleet.join('a');
+    const job = ['gaps', 'search', '--start', '2^100', '--length', '2^17', '--min-merit', '4'];
+    const alone = await millrace([...job, '--device', 'wasm', '--threads', '1', '--no-ledger']);
+    const ran = await fleet.start(...job, '--fleet').ended;
+    expect(ran).toMatchObject({ status: 0, stdout: alone.stdout });
+    expect(alone.stdout.split('\n').length).toBeGreaterThan(10);
+    expect((await fleet.start(...job, '--crt', 'set.txt', '--fleet').ended).status).not.toBe(0);
+  });
+});
+
+describe('a fleet that is not there', () => {
+  test('is named in the error, with what to do', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'millrace-fleet-'));
+    const env = { MILLRACE_HOME: folder };
+    const none = await millrace(['fleet', 'status'], { env });
+    expect(none).toMatchObject({ status: 64, stderr: expect.stringMatching(/no fleet is served from this machine/) });
+    const gone = formatInvite({ url: 'nats://127.0.0.1:9', fleet: 'f' });
+    const lost = await millrace(['fleet', 'status', '--fleet', gone], { env });
+    expect(lost).toMatchObject({ status: 74, stderr: expect.stringMatching(/cannot be reached/) });
+    const far = await millrace(['fleet', 'serve', '--nats', 'nats://192.0.2.1:4222'], { env });
+    expect(far).toMatchObject({ status: 64, stderr: expect.stringMatching(/loopback only/) });
+    rmSync(folder, { recursive: true, force: true });
+  });
+});

@@ -1,0 +1,110 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Started, start } from '../command-line.js';
+
+/** Why fleets cannot be tested here. Undefined if they can. */
+export function whyNoFleet(): string | undefined {
+  const path = `${process.env.PATH}:/usr/sbin`;
+  return spawnSync('nats-server', ['--version'], { env: { PATH: path } }).status === 0
+    ? undefined
+    : 'nats-server is not installed';
+}
+
+/** Rounds of a linear congruential generator, which a loop takes one by one and arithmetic in one step. */
+export const ROUNDS = 2000;
+const [A, C] = [1_664_525, 1_013_904_223];
+
+/** The file of a kernel that hits where the generator, seeded with the index, ends below a limit. */
+export const kernelText = `import { cell, items, loop, u32, when } from '${new URL('../../dist/kernel/index.js', import.meta.url).href}';
+export default {
+  kernel: items('rounds', { job: { limit: u32 }, hit: { last: u32 } }, ({ index, job, emit }) => {
+    const x = cell(u32, index.lo);
+    loop(${ROUNDS}, () => x.set(x.mul(${A}).add(${C})));
+    when(x.lt(job.limit), () => emit({ last: x.add(0) }));
+  }),
+};
+`;
+
+/** The same in one step: the hits below `space`, as the command prints them. */
+export function expectedHits(space: number, limit: number): { readonly index: bigint; readonly last: number }[] {
+  let [a, c] = [1, 0];
+  for (let round = 0; round < ROUNDS; round++) [a, c] = [Math.imul(a, A) >>> 0, (Math.imul(c, A) + C) >>> 0];
+  const hits: { index: bigint; last: number }[] = [];
+  for (let index = 0; index < space; index++) {
+    const last = (Math.imul(index, a) + c) >>> 0;
+    if (last < limit) hits.push({ index: BigInt(index), last });
+  }
+  return hits;
+}
+
+/** A fleet of processes, with its own data directory. */
+export class TestFleet {
+  readonly folder = mkdtempSync(join(tmpdir(), 'millrace-fleet-'));
+  readonly #all: Started[] = [];
+  readonly #env = { MILLRACE_HOME: join(this.folder, 'data') };
+
+  constructor() {
+    writeFileSync(join(this.folder, 'kernel.mjs'), kernelText);
+  }
+
+  start(...args: string[]): Started {
+    const started = start(args, { cwd: this.folder, env: this.#env });
+    started.ended.catch(() => undefined); // each test looks at those it cares about
+    this.#all.push(started);
+    return started;
+  }
+
+  /** Starts the coordinator and waits until it serves. */
+  async serve(): Promise<Started> {
+    const served = this.start('fleet', 'serve');
+    await saying(served, /^fleet /m);
+    return served;
+  }
+
+  async join(name: string): Promise<Started> {
+    const joined = this.start('fleet', 'join', '--device', 'wasm', '--threads', '1', '--name', name);
+    await saying(joined, /works for the fleet/);
+    return joined;
+  }
+
+  /** Runs the kernel on the fleet. */
+  run(space: number, limit: number, ...more: string[]): Started {
+    const given = ['--space', String(space), '--param', `limit=${limit}`, '--fleet', ...more];
+    return this.start('run', 'kernel.mjs', ...given);
+  }
+
+  get serverPid(): number {
+    const found = spawnSync('pgrep', ['-f', join(this.folder, 'data', 'fleet', 'nats', 'server.conf')], {
+      encoding: 'utf8',
+    });
+    return Number(found.stdout.trim().split('\n')[0]);
+  }
+
+  get storeFolder(): string {
+    return join(this.folder, 'data', 'fleet', 'nats', 'store');
+  }
+
+  async close(): Promise<void> {
+    for (const { child } of this.#all) child.kill('SIGKILL');
+    await Promise.all(this.#all.map(({ ended }) => ended.catch(() => undefined)));
+    const { serverPid } = this;
+    if (serverPid > 0) process.kill(serverPid, 'SIGKILL');
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+  }
+}
+
+/** Waits until a command has said something. Throws with its output if it ends before. */
+export function saying({ child, ended }: Started, what: RegExp): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let said = '';
+    const look = (part: string): void => {
+      said += part;
+      if (what.test(said)) resolve();
+    };
+    child.stderr?.on('data', look);
+    child.stdout?.on('data', look);
+    ended.then((end) => reject(new Error(`it ended with ${end.status}: ${said}`)), reject);
+  });
+}

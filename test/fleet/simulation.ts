@@ -1,0 +1,601 @@
+import { Intervals } from '../../src/engine/work/intervals.js';
+import { between, endOf, minBigint, type Range } from '../../src/engine/work/space.js';
+import {
+  type AddedJob,
+  type CommitEntry,
+  Coordinator,
+  type CoordinatorEffect,
+  type CoordinatorEvent,
+  type CoordinatorMessage,
+  decodeCoordinatorMessage,
+  decodeResult,
+  decodeWorkerMessage,
+  encodeMessage,
+  type FoundHit,
+  type LeaseTokens,
+  type ResultMessage,
+  Worker,
+  type WorkerEffect,
+  type WorkerEvent,
+  type WorkerMessage,
+} from '../../src/fleet/protocol/index.js';
+
+/**
+ * A fleet on a virtual clock. The network loses, delays, duplicates and reorders; the stream of results may lose and
+ * repeats; machines have clocks of their own, crash, hang and lie. The ledger is the only thing that is sound, and
+ * refuses whatever counts an index twice.
+ */
+export interface World {
+  readonly seed: number;
+  readonly jobs: readonly SimulatedJob[];
+  readonly workers: readonly SimulatedWorker[];
+  readonly network: NetworkSpec;
+  /** Moments in ms at which the coordinator dies and a new one starts, or is paused and replaced. */
+  readonly coordinatorFaults?: readonly { readonly atMs: number; readonly kind: 'crash' | 'pause' }[];
+  /** Moments at which the stream loses everything that it holds. */
+  readonly streamLosses?: readonly number[];
+  /** Encodes and decodes every message. */
+  readonly viaText?: boolean;
+  readonly maxEvents?: number;
+}
+
+export interface SimulatedJob {
+  readonly id: string;
+  readonly space: Range;
+  readonly mode: 'all' | 'first' | 'any' | 'arrival';
+  /** Indices that are multiples of it hit. */
+  readonly hitEvery: bigint;
+  readonly startsAtMs?: number;
+  readonly cancelAtMs?: number;
+  readonly priority?: number;
+}
+
+export interface SimulatedWorker {
+  readonly perMs: number;
+  readonly joinsAtMs?: number;
+  readonly diesAtMs?: number;
+  /** Joins again, as another process, this long after it died. */
+  readonly returnsAfterMs?: number;
+  /** From then on its devices do nothing, but it still answers. */
+  readonly hangsAtMs?: number;
+  readonly leavesAtMs?: number;
+  /** Cut off from the network. */
+  readonly offline?: { readonly fromMs: number; readonly toMs: number };
+  /** Adds hits that are none. */
+  readonly invents?: boolean;
+  readonly refuses?: readonly string[];
+  /** The speed of its clock: 1.1 is 10 % fast. */
+  readonly clock?: number;
+}
+
+export interface NetworkSpec {
+  readonly loss: number;
+  readonly duplicates: number;
+  readonly latencyMs: number;
+  /** Share of messages that take up to a minute. */
+  readonly late: number;
+}
+
+export interface Outcome {
+  readonly events: number;
+  readonly endedAtMs: number;
+  readonly jobs: ReadonlyMap<
+    string,
+    { readonly outcome: string; readonly done: bigint; readonly hits: readonly bigint[] }
+  >;
+  /** Indices that workers did, over those that were needed. */
+  readonly workRatio: number;
+  /** The share of its time in which a worker had something to do, of all workers, until nothing more was waiting. */
+  readonly fed: number;
+  readonly messages: number;
+  readonly terms: number;
+}
+
+export function simulate(world: World): Outcome {
+  return new Simulation(world).run();
+}
+
+class Simulation {
+  readonly #world: World;
+  readonly #queue = new EventQueue();
+  readonly #workers = new Map<string, LiveWorker>();
+  readonly #ledger = new Ledger();
+  readonly #outcomes = new Map<string, string>();
+  /** Results that the stream holds. */
+  readonly #stream = new Map<number, ResultMessage>();
+  #leaders: LiveCoordinator[] = [];
+  #random: number;
+  #now = 0;
+  #receipts = 0;
+  #messages = 0;
+  #terms = 0;
+  #workDone = 0n;
+  #workerNames = 0;
+  #busyMs = 0;
+  #aliveMs = 0;
+
+  constructor(world: World) {
+    this.#world = world;
+    this.#random = (world.seed ^ 0x5bd1e995) >>> 0 || 1;
+  }
+
+  run(): Outcome {
+    const { jobs, workers, coordinatorFaults = [], streamLosses = [], maxEvents = 2_000_000 } = this.#world;
+    for (const job of jobs) this.#ledger.add(job);
+    this.#startCoordinator(0);
+    for (const { startsAtMs = 0, cancelAtMs, ...job } of jobs) {
+      this.#at(startsAtMs, () => {
+        this.#ledger.open.add(job.id);
+        // A coordinator that was replaced does not hear of it.
+        this.#leaders.at(-1)?.tell({ kind: 'add', job: this.#ledger.jobOf(job.id) });
+      });
+      if (cancelAtMs !== undefined)
+        this.#at(cancelAtMs, () => this.#leaders.at(-1)?.tell({ kind: 'control', job: job.id, state: 'ended' }));
+    }
+    for (const spec of workers) this.#at(spec.joinsAtMs ?? 0, () => this.#join(spec));
+    for (const { atMs, kind } of coordinatorFaults) this.#at(atMs, () => this.#breakCoordinator(kind));
+    for (const at of streamLosses) this.#at(at, () => this.#stream.clear());
+    let events = 0;
+    while (this.#outcomes.size < jobs.length) {
+      const next = this.#queue.pop();
+      if (next === undefined) throw new Error(`nothing more happens at ${this.#now} ms: ${this.#stateText()}`);
+      if (++events > maxEvents)
+        throw new Error(`no end after ${maxEvents} events, ${this.#now} ms: ${this.#stateText()}`);
+      this.#now = next.at;
+      next.run();
+    }
+    const results = jobs.map(({ id }) => {
+      const { done, hits } = this.#ledger.job(id);
+      const found = [...hits].sort((a, b) => (a < b ? -1 : 1));
+      return [id, { outcome: this.#outcomes.get(id) ?? '', done: done.total, hits: found }] as const;
+    });
+    const needed = results.reduce((sum, [, { done }]) => sum + done, 0n);
+    for (const worker of this.#workers.values()) this.#count(worker);
+    return {
+      events,
+      endedAtMs: this.#now,
+      jobs: new Map(results),
+      workRatio: Number(this.#workDone) / Math.max(1, Number(needed)),
+      fed: this.#busyMs / Math.max(1, this.#aliveMs),
+      messages: this.#messages,
+      terms: this.#terms,
+    };
+  }
+
+  #stateText(): string {
+    const open = [...this.#ledger.open].filter((id) => !this.#outcomes.has(id));
+    return open.map((id) => `${id} ${this.#ledger.job(id).done.total} done`).join(', ');
+  }
+
+  // the coordinator
+
+  #startCoordinator(adoptMs: number): void {
+    const term = ++this.#terms;
+    this.#ledger.term = term;
+    const core = new Coordinator({ term, tokens, now: this.#now, adoptMs });
+    const leader: LiveCoordinator = {
+      core,
+      isAlive: true,
+      pausedUntil: 0,
+      ticksAt: undefined,
+      tell: (event) => {
+        if (!leader.isAlive) return;
+        if (leader.pausedUntil > this.#now) return void this.#at(leader.pausedUntil, () => leader.tell(event));
+        for (const effect of core.handle(event, this.#now)) this.#carryOut(leader, effect);
+        this.#tickLater(leader);
+      },
+    };
+    this.#leaders = [...this.#leaders.filter(({ isAlive }) => isAlive), leader];
+    for (const id of this.#ledger.open)
+      if (!this.#outcomes.has(id)) leader.tell({ kind: 'add', job: this.#ledger.jobOf(id) });
+    leader.tell({ kind: 'start' });
+    // The stream delivers again what nobody has acknowledged.
+    for (const [receipt, result] of this.#stream) this.#deliver(() => leader.tell({ kind: 'result', receipt, result }));
+  }
+
+  #tickLater(leader: LiveCoordinator): void {
+    const at = leader.core.nextTick;
+    if (at === undefined || (leader.ticksAt !== undefined && leader.ticksAt <= at)) return;
+    leader.ticksAt = at;
+    this.#at(at, () => {
+      if (leader.ticksAt !== at) return;
+      leader.ticksAt = undefined;
+      leader.tell({ kind: 'tick' });
+    });
+  }
+
+  #breakCoordinator(kind: 'crash' | 'pause'): void {
+    for (const leader of this.#leaders) {
+      if (kind === 'crash') leader.isAlive = false;
+      else leader.pausedUntil = this.#now + 5_000 + this.#uniform() * 20_000;
+    }
+    this.#at(this.#now + this.#uniform() * 8_000, () => this.#startCoordinator(3_000));
+  }
+
+  #carryOut(leader: LiveCoordinator, effect: CoordinatorEffect): void {
+    switch (effect.kind) {
+      case 'send':
+        this.#sendToWorker(effect.to, effect.message);
+        break;
+      case 'broadcast':
+        for (const id of this.#workers.keys()) this.#sendToWorker(id, effect.message);
+        return;
+      case 'verify': {
+        const { receipt, job, hits } = effect;
+        const { hitEvery } = this.#ledger.job(job).spec;
+        const isWrong = hits.some(({ index, fields }) => index % hitEvery !== 0n || fields.twice !== 2n * index);
+        this.#at(this.#now + this.#uniform() * 20, () =>
+          leader.tell({ kind: 'verified', receipt, wrong: isWrong ? 'a hit is wrong' : undefined }),
+        );
+        return;
+      }
+      case 'commit':
+        this.#commit(leader, effect.term, effect.entries);
+        break;
+      case 'acknowledge':
+        for (const receipt of effect.receipts) this.#stream.delete(receipt);
+        return;
+      case 'ended':
+        if (effect.outcome !== 'cancelled') this.#ledger.checkEnd(effect.job);
+        this.#outcomes.set(effect.job, effect.outcome);
+        return;
+      case 'refused':
+      case 'fault':
+        return;
+      default:
+        effect satisfies never;
+        break;
+    }
+  }
+
+  #commit(leader: LiveCoordinator, term: number, entries: readonly CommitEntry[]): void {
+    this.#at(this.#now + 1 + this.#uniform() * 10, () => {
+      if (leader.pausedUntil > this.#now)
+        return void this.#at(leader.pausedUntil, () => this.#commit(leader, term, entries));
+      // A process that dies may have written before it died.
+      if (!leader.isAlive && this.#uniform() < 0.5) return;
+      if (!this.#ledger.commit(term, entries)) {
+        leader.isAlive = false; // another one has taken over
+        return;
+      }
+      leader.tell({ kind: 'committed' });
+    });
+  }
+
+  // workers
+
+  #join(spec: SimulatedWorker): void {
+    const id = `w${++this.#workerNames}`;
+    const core = new Worker({ id, spread: this.#uniform() });
+    const clock = { rate: spec.clock ?? 1, offset: this.#uniform() * 1e9 };
+    const worker: LiveWorker = {
+      id,
+      spec,
+      core,
+      isAlive: true,
+      ticksAt: undefined,
+      todo: new Map(),
+      running: undefined,
+      busySince: undefined,
+      joinedAt: this.#now,
+      localNow: () => (this.#now + clock.offset) * clock.rate,
+      trueTime: (local) => local / clock.rate - clock.offset,
+      tell: (event) => {
+        if (!worker.isAlive) return;
+        for (const effect of core.handle(event, worker.localNow())) this.#do(worker, effect);
+        this.#runDevice(worker);
+        this.#workerTickLater(worker);
+      },
+    };
+    this.#workers.set(id, worker);
+    worker.tell({ kind: 'tick' });
+    const { diesAtMs, returnsAfterMs, leavesAtMs } = spec;
+    if (diesAtMs !== undefined)
+      this.#at(Math.max(this.#now, diesAtMs), () => {
+        this.#end(worker);
+        const { diesAtMs: _, ...healthy } = spec;
+        if (returnsAfterMs !== undefined) this.#at(this.#now + returnsAfterMs, () => this.#join(healthy));
+      });
+    if (leavesAtMs !== undefined)
+      this.#at(Math.max(this.#now, leavesAtMs), () => worker.tell({ kind: 'leave', reason: 'asked to' }));
+  }
+
+  #end(worker: LiveWorker): void {
+    if (!worker.isAlive) return;
+    worker.isAlive = false;
+    this.#count(worker);
+    this.#workers.delete(worker.id);
+  }
+
+  #count(worker: LiveWorker): void {
+    this.#aliveMs += this.#now - worker.joinedAt;
+    if (worker.busySince !== undefined) this.#busyMs += this.#now - worker.busySince;
+    worker.busySince = worker.busySince === undefined ? undefined : this.#now;
+    worker.joinedAt = this.#now;
+  }
+
+  #workerTickLater(worker: LiveWorker): void {
+    const at = Math.max(this.#now, worker.trueTime(worker.core.nextTick));
+    if (!Number.isFinite(at) || (worker.ticksAt !== undefined && worker.ticksAt <= at)) return;
+    worker.ticksAt = at;
+    this.#at(at + 0.01, () => {
+      if (worker.ticksAt !== at) return;
+      worker.ticksAt = undefined;
+      worker.tell({ kind: 'tick' });
+    });
+  }
+
+  #do(worker: LiveWorker, effect: WorkerEffect): void {
+    switch (effect.kind) {
+      case 'send':
+        this.#sendToCoordinator(worker, effect.message);
+        break;
+      case 'publish':
+        this.#publish(worker, effect.result);
+        break;
+      case 'open': {
+        const { job } = effect;
+        const isRefused = worker.spec.refuses?.includes(job) === true;
+        this.#at(this.#now + 5 + this.#uniform() * 200, () =>
+          worker.tell(isRefused ? { kind: 'failed', job, reason: 'not here' } : { kind: 'opened', job }),
+        );
+        return;
+      }
+      case 'feed':
+        worker.todo.set(effect.job, (worker.todo.get(effect.job) ?? Intervals.none).add(effect.range));
+        return;
+      case 'drop': {
+        const todo = worker.todo.get(effect.job)?.remove(effect.range);
+        if (todo) worker.todo.set(effect.job, todo);
+        return;
+      }
+      case 'close':
+        worker.todo.delete(effect.job);
+        return;
+      case 'pause':
+        return;
+      case 'left':
+        this.#end(worker);
+        break;
+      default:
+        effect satisfies never;
+        break;
+    }
+  }
+
+  /** Lets the worker's device do the next piece: at most a quarter of a second at first, longer in long leases. */
+  #runDevice(worker: LiveWorker): void {
+    if (!worker.isAlive || worker.running) return;
+    const [found] = [...worker.todo].filter(([, todo]) => !todo.isEmpty);
+    if (found === undefined) {
+      if (worker.busySince !== undefined) this.#busyMs += this.#now - worker.busySince;
+      worker.busySince = undefined;
+      return;
+    }
+    worker.busySince ??= this.#now;
+    const [job, todo] = found;
+    const { first } = todo;
+    if (first === undefined) return;
+    const { perMs, hangsAtMs = Infinity } = worker.spec;
+    const size = BigInt(Math.max(1, Math.ceil(Math.max(perMs * 250, Number(todo.total) / 4))));
+    const piece = between(first.start, first.start + minBigint(first.length, size));
+    worker.todo.set(job, todo.remove(piece));
+    worker.running = { job, piece };
+    if (hangsAtMs <= this.#now) return;
+    const ms = (Number(piece.length) / perMs) * (0.9 + 0.2 * this.#uniform());
+    this.#at(this.#now + ms, () => {
+      if (!worker.isAlive || hangsAtMs <= this.#now) return;
+      worker.running = undefined;
+      this.#workDone += piece.length;
+      worker.tell({ kind: 'done', job, range: piece, hits: this.#hitsIn(worker, job, piece) });
+    });
+  }
+
+  #hitsIn(worker: LiveWorker, job: string, piece: Range): FoundHit[] {
+    const { hitEvery } = this.#ledger.job(job).spec;
+    const hits: FoundHit[] = [];
+    for (let index = ((piece.start + hitEvery - 1n) / hitEvery) * hitEvery; index < endOf(piece); index += hitEvery)
+      hits.push({ index, fields: { twice: 2n * index } });
+    if (worker.spec.invents) hits.push({ index: endOf(piece) - 1n, fields: { twice: 1n } });
+    return hits;
+  }
+
+  // the network
+
+  #sendToCoordinator(worker: LiveWorker, message: WorkerMessage): void {
+    if (this.#isOffline(worker)) return;
+    const sent = this.#world.viaText ? decodeWorkerMessage(encodeMessage(message)) : message;
+    for (const leader of this.#leaders)
+      if (leader.isAlive) this.#transmit(() => leader.tell({ kind: 'message', message: sent }));
+  }
+
+  #sendToWorker(id: string, message: CoordinatorMessage): void {
+    const sent = this.#world.viaText ? decodeCoordinatorMessage(encodeMessage(message)) : message;
+    this.#transmit(() => {
+      const worker = this.#workers.get(id);
+      if (worker && !this.#isOffline(worker)) worker.tell({ kind: 'message', message: sent });
+    });
+  }
+
+  #publish(worker: LiveWorker, message: ResultMessage): void {
+    if (this.#isOffline(worker)) return;
+    const result = this.#world.viaText ? decodeResult(encodeMessage(message)) : message;
+    this.#transmit(() => {
+      const receipt = ++this.#receipts;
+      this.#stream.set(receipt, result);
+      for (const leader of this.#leaders) this.#deliver(() => leader.tell({ kind: 'result', receipt, result }));
+    });
+  }
+
+  /** The stream repeats, but does not lose. */
+  #deliver(action: () => void): void {
+    const { duplicates } = this.#world.network;
+    for (let copies = this.#uniform() < duplicates ? 2 : 1; copies > 0; copies--)
+      this.#at(this.#now + this.#delay(), action);
+  }
+
+  #transmit(action: () => void): void {
+    const { loss, duplicates } = this.#world.network;
+    this.#messages++;
+    for (let copies = this.#uniform() < duplicates ? 2 : 1; copies > 0; copies--)
+      if (this.#uniform() >= loss) this.#at(this.#now + this.#delay(), action);
+  }
+
+  #delay(): number {
+    const { latencyMs, late } = this.#world.network;
+    return this.#uniform() < late ? this.#uniform() * 60_000 : -Math.log(1 - this.#uniform()) * latencyMs;
+  }
+
+  #isOffline({ spec: { offline } }: LiveWorker): boolean {
+    return offline !== undefined && this.#now >= offline.fromMs && this.#now < offline.toMs;
+  }
+
+  #at(time: number, run: () => void): void {
+    this.#queue.push(time, run);
+  }
+
+  #uniform(): number {
+    this.#random ^= this.#random << 13;
+    this.#random ^= this.#random >>> 17;
+    this.#random ^= this.#random << 5;
+    return (this.#random >>> 0) / 2 ** 32;
+  }
+}
+
+interface LiveCoordinator {
+  readonly core: Coordinator;
+  isAlive: boolean;
+  pausedUntil: number;
+  ticksAt: number | undefined;
+  tell(event: CoordinatorEvent): void;
+}
+
+interface LiveWorker {
+  readonly id: string;
+  readonly spec: SimulatedWorker;
+  readonly core: Worker;
+  isAlive: boolean;
+  ticksAt: number | undefined;
+  readonly todo: Map<string, Intervals>;
+  running: { readonly job: string; readonly piece: Range } | undefined;
+  busySince: number | undefined;
+  joinedAt: number;
+  localNow(): number;
+  trueTime(local: number): number;
+  tell(event: WorkerEvent): void;
+}
+
+/** What survives. It accepts each index once, and no commit of a coordinator that was replaced. */
+class Ledger {
+  term = 0;
+  readonly open = new Set<string>();
+  readonly #jobs = new Map<string, { readonly spec: SimulatedJob; done: Intervals; readonly hits: Set<bigint> }>();
+
+  add(spec: SimulatedJob): void {
+    this.#jobs.set(spec.id, { spec, done: Intervals.none, hits: new Set() });
+  }
+
+  job(id: string) {
+    const job = this.#jobs.get(id);
+    if (job === undefined) throw new Error(`no job ${id}`);
+    return job;
+  }
+
+  /** The job as a coordinator that starts reads it. */
+  jobOf(id: string): AddedJob {
+    const { spec, done, hits } = this.job(id);
+    const firstHit = [...hits].reduce<bigint | undefined>(
+      (least, hit) => (least === undefined || hit < least ? hit : least),
+      undefined,
+    );
+    const { space, mode, priority = 0 } = spec;
+    return { id, name: 'kernel', space, mode, priority, counted: done, ...(firstHit !== undefined && { firstHit }) };
+  }
+
+  commit(term: number, entries: readonly CommitEntry[]): boolean {
+    if (term < this.term) return false;
+    for (const { job: id, ranges, hits } of entries) {
+      const job = this.job(id);
+      for (const range of ranges) {
+        if (!job.done.within(range).isEmpty) throw new Error(`${id}: ${range.start} to ${endOf(range)} counts twice`);
+        job.done = job.done.add(range);
+      }
+      for (const { index } of hits) {
+        if (job.hits.has(index)) throw new Error(`${id}: the hit ${index} counts twice`);
+        job.hits.add(index);
+      }
+    }
+    return true;
+  }
+
+  /** Throws if a job that is said to be over lacks something. */
+  checkEnd(id: string): void {
+    const { spec, done, hits } = this.job(id);
+    const { space, mode, hitEvery } = spec;
+    const lowest = ((space.start + hitEvery - 1n) / hitEvery) * hitEvery;
+    const first = lowest < endOf(space) ? lowest : undefined;
+    if (mode === 'any' && hits.size > 0) return;
+    const needed = mode === 'first' && first !== undefined ? between(space.start, first + 1n) : space;
+    const [missing] = done.missing(needed);
+    if (missing) throw new Error(`${id} ended without ${missing.start} to ${endOf(missing)}`);
+    if (mode === 'first' && first !== undefined && !hits.has(first)) throw new Error(`${id} ended without its answer`);
+    let expected = 0;
+    for (const range of done)
+      expected += Number((endOf(range) - 1n) / hitEvery - (range.start + hitEvery - 1n) / hitEvery + 1n);
+    if (hits.size !== expected) throw new Error(`${id} has ${hits.size} hits of ${expected}`);
+  }
+}
+
+/** Tokens that tell leases apart. Real ones are an HMAC. */
+const tokens: LeaseTokens = {
+  make: (worker, { job, id, range }) => `${worker} ${job} ${id} ${range.start} ${range.length}`,
+  isValid: (worker, claim, token) => token === tokens.make(worker, claim),
+};
+
+/** Events by time: a binary heap. */
+class EventQueue {
+  readonly #times: number[] = [];
+  readonly #numbers: number[] = [];
+  readonly #actions: (() => void)[] = [];
+  #count = 0;
+
+  push(at: number, run: () => void): void {
+    let place = this.#times.length;
+    const number = this.#count++;
+    this.#times.push(at);
+    this.#numbers.push(number);
+    this.#actions.push(run);
+    while (place > 0) {
+      const parent = (place - 1) >> 1;
+      if (!this.#isLess(place, parent)) break;
+      this.#swap(place, parent);
+      place = parent;
+    }
+  }
+
+  pop(): { readonly at: number; run(): void } | undefined {
+    const last = this.#times.length - 1;
+    if (last < 0) return undefined;
+    this.#swap(0, last);
+    const at = this.#times.pop()!;
+    this.#numbers.pop();
+    const run = this.#actions.pop()!;
+    for (let place = 0; ; ) {
+      let least = place;
+      for (const child of [2 * place + 1, 2 * place + 2]) if (child < last && this.#isLess(child, least)) least = child;
+      if (least === place) return { at, run };
+      this.#swap(place, least);
+      place = least;
+    }
+  }
+
+  #isLess(a: number, b: number): boolean {
+    const difference = this.#times[a]! - this.#times[b]!;
+    return difference < 0 || (difference === 0 && this.#numbers[a]! < this.#numbers[b]!);
+  }
+
+  #swap(a: number, b: number): void {
+    for (const list of [this.#times, this.#numbers, this.#actions] as unknown[][])
+      [list[a], list[b]] = [list[b], list[a]];
+  }
+}
