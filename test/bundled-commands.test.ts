@@ -24,11 +24,15 @@ function run(args: readonly string[], fromModules: boolean) {
   });
 }
 
-/** The modules of this package that the last run from modules has loaded. */
+/** The number of modules of this package that runs from modules have loaded. Each process and thread writes a file. */
 function loadedModules(): number {
-  const [file = ''] = readdirSync(join(folder, 'coverage'));
-  const { result } = JSON.parse(readFileSync(join(folder, 'coverage', file), 'utf8')) as { result: { url: string }[] };
-  return result.filter(({ url }) => url.includes('/dist/')).length;
+  const files = readdirSync(join(folder, 'coverage')).map((name) =>
+    readFileSync(join(folder, 'coverage', name), 'utf8'),
+  );
+  const urls = files.flatMap((text) =>
+    (JSON.parse(text) as { result: { url: string }[] }).result.map(({ url }) => url),
+  );
+  return new Set(urls.filter((url) => url.includes('/dist/'))).size;
 }
 
 test('words of a device come from few files and from modules alike', { timeout: patience(60_000) }, async () => {

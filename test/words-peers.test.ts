@@ -9,7 +9,7 @@ import { describe, expect, test } from 'vitest';
 import type { Engine } from '../src/engine/engine.js';
 import { wordBatches } from '../src/workload/words/generator/batches.js';
 import { parseRequest, type RequestOptions } from '../src/workload/words/space/request.js';
-import { byTier } from './tier.js';
+import { byTier, isShort } from './tier.js';
 
 /** Random masks, compared with other programs if they are installed. */
 
@@ -122,7 +122,8 @@ describe('hashcat', () => {
   const absent = isThere('hashcat') ? undefined : 'hashcat is not installed';
   test('writes the same words', async (ctx) => {
     if (absent) return ctx.skip(absent);
-    // hashcat takes seconds to start, so one file has many masks. The order of its words does not matter.
+    if (isShort) return ctx.skip('hashcat takes up to a minute to start: npm run test:all');
+    // One start for many masks, in a file. The order of hashcat's words does not matter.
     const some = fc.tuple(mask, plain, plain).filter(([places, one, two]) => {
       const sizes = { '?l': 26, '?u': 26, '?d': 10, '?s': 33, '?1': one.length, '?2': two.length };
       return places.reduce((product, place) => product * (sizes[place as '?l'] ?? 1), 1) <= 20_000;
