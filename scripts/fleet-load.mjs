@@ -6,9 +6,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FleetClient } from '../dist/fleet/client/index.js';
-import { CoordinatorService, FleetFiles } from '../dist/fleet/coordinator/index.js';
+import { FleetHost } from '../dist/fleet/coordinator/index.js';
 import { packKernelJob, signingKey } from '../dist/fleet/manifest/index.js';
-import { Bus, PrivateServer } from '../dist/fleet/nats/index.js';
+import { Bus } from '../dist/fleet/nats/index.js';
 import { decodeCoordinatorMessage, encodeMessage, Worker } from '../dist/fleet/protocol/index.js';
 import { items, u32, when } from '../dist/kernel/index.js';
 import { openStore } from '../dist/store/index.js';
@@ -23,7 +23,7 @@ const clock = () => performance.timeOrigin + performance.now();
 
 /** A worker whose device takes as long as a real one would. @param {Bus} bus @param {number} at @param {Report} report */
 function startWorker(bus, at, report) {
-  const id = `load-${process.pid}x${at}`;
+  const id = `${bus.user}.load-${process.pid}x${at}`;
   const core = new Worker({ id, spread: Math.random() });
   /** @type {NodeJS.Timeout | undefined} */
   let timer;
@@ -84,13 +84,11 @@ function quantiles(values) {
 /** @param {number} count @param {number} seconds */
 async function coordinate(count, seconds) {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-load-'));
-  const files = new FleetFiles(join(folder, 'fleet'));
   const warn = console.error;
-  const server = await PrivateServer.start({ folder: files.serverFolder, token: files.token, warn });
   const store = await openStore(folder);
-  const invite = { url: server.url, fleet: files.fleet, token: files.token };
-  const bus = await Bus.connect(invite, 'coordinator');
-  const service = await CoordinatorService.start({ bus, files, store, say: () => undefined, warn });
+  const fleet = await FleetHost.start({ folder: join(folder, 'fleet'), store, say: () => undefined, warn });
+  const { service, invite } = fleet;
+  const bus = await Bus.connect(invite, 'submitter');
   const client = new FleetClient(bus);
   const kernel = items('none', { job: { step: u32 }, hit: { at: u32 } }, ({ item, job, emit }) =>
     when(item.eq(job.step), () => emit({ at: item })),
@@ -129,9 +127,8 @@ async function coordinate(count, seconds) {
   console.log(`  ${(leases.length / seconds).toFixed(1)} leases/s, request to lease: ${quantiles(leases)}`);
   console.log(`  cancel reached ${cancels.length} workers: ${quantiles(cancels.map((at) => at - cancelledAt))}`);
   console.log(`  coordinator: ${(100 * share).toFixed(1)} % of a core, ${mib.toFixed(0)} MiB`);
-  await service.close();
   await bus.close();
-  await server.stop();
+  await fleet.close();
   await store.close();
   rmSync(folder, { recursive: true, force: true });
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -6,9 +6,9 @@ import { InterpreterDevice } from '../src/device/interpreter/device.js';
 import { Engine } from '../src/engine/engine.js';
 import { between } from '../src/engine/work/space.js';
 import { FleetClient, FleetSearch } from '../src/fleet/client/index.js';
-import { CoordinatorService, FleetFiles } from '../src/fleet/coordinator/index.js';
+import { FleetHost } from '../src/fleet/coordinator/index.js';
 import { packKernelJob, signingKey } from '../src/fleet/manifest/index.js';
-import { Bus, formatInvite, PrivateServer, parseInvite } from '../src/fleet/nats/index.js';
+import { Bus, formatInvite, type Invite, parseInvite } from '../src/fleet/nats/index.js';
 import { WorkerService } from '../src/fleet/worker/index.js';
 import { when } from '../src/kernel/language/control.js';
 import { items } from '../src/kernel/language/items.js';
@@ -37,17 +37,17 @@ describe('in one process', () => {
   test('two workers find every hit in order; results that are played again change nothing', async (ctx) => {
     if (absent) return ctx.skip(absent);
     const folder = mkdtempSync(join(tmpdir(), 'millrace-fleet-'));
-    const files = new FleetFiles(join(folder, 'fleet'));
     const notes: string[] = [];
     const say = (text: string) => void notes.push(text);
-    const server = await PrivateServer.start({ folder: files.serverFolder, token: files.token, warn: say });
     const store = await openStore(folder);
-    const invite = { url: server.url, fleet: files.fleet, token: files.token };
-    const buses = await Promise.all(['c', 'w', 'v', 's'].map((name) => Bus.connect(invite, name)));
-    const [coordinatorBus, first, second, submitter] = buses as [Bus, Bus, Bus, Bus];
-    const coordinator = await CoordinatorService.start({ bus: coordinatorBus, files, store, say, warn: say });
-    const played: Uint8Array[] = [];
-    submitter.subscribe('result', (bytes) => void played.push(bytes));
+    const fleet = await FleetHost.start({ folder: join(folder, 'fleet'), store, say, warn: say });
+    const admin = await Bus.connect(fleet.invite, 'admin');
+    const invited = async (role: string, name: string) =>
+      Bus.connect(parseInvite((await new FleetClient(admin).invite(role, 60, name)).line), name);
+    const [first, second] = [await invited('worker', 'attic'), await invited('worker', 'barn')];
+    const submitter = await invited('submitter', 'ann');
+    const played: [string, Uint8Array][] = [];
+    fleet.bus.subscribe('result', (bytes, user) => void played.push([user, bytes]));
     const engines = [new Engine([new InterpreterDevice()]), new Engine([new InterpreterDevice()])];
     const workers = [first, second].map(
       (bus, at) => new WorkerService({ bus, engine: engines[at]!, id: `w${at}`, say, warn: say }),
@@ -63,33 +63,56 @@ describe('in one process', () => {
       const hits = [];
       for await (const hit of run) hits.push(hit);
       expect(hits).toEqual(right(7));
-      expect(played.length).toBeGreaterThan(0);
-      // Whatever was sent is sent again, in another order, and once more as another process.
-      for (const bytes of [...played].reverse()) submitter.publish('result', bytes);
-      await submitter.flush();
+      expect(new Set(played.map(([user]) => user))).toEqual(new Set(['attic', 'barn']));
+      // Whatever was sent is sent again, in another order; what the other worker sent is refused.
+      for (const [, bytes] of [...played].reverse()) first.publish('result', bytes);
+      await first.flush();
       const again = new FleetSearch(client, packed, signingKey(), new AbortController().signal);
       const found = [];
       for await (const hit of again) found.push(hit);
       expect(found).toEqual(right(7));
       const [summary] = await store.jobs();
       expect(summary).toMatchObject({ job: { state: 'complete' }, hits: right(7).length });
+      await expect.poll(() => notes.some((note) => note.startsWith('attic sent a message as barn.w1'))).toBe(true);
       expect(notes.filter((note) => /wrong|cannot/.test(note))).toEqual([]);
+      await expect(client.drain('attic')).rejects.toThrow(/ann is a submitter of this fleet, which may not drain/);
+
+      // A user that is revoked is cut off, and is not asked for its name again.
+      expect(await new FleetClient(admin).revoke('attic')).toBe(true);
+      expect(await first.ended).toMatchObject({ message: expect.stringMatching(/attic was revoked/) });
+      expect(fleet.service.core.workers.get('attic.w0')?.barred).toMatch(/revoked/);
+      expect(await new FleetClient(admin).revoke('nobody')).toBe(false);
+      await expect(new FleetClient(admin).invite('worker', 60, 'attic')).rejects.toThrow(/it was revoked/);
+      for (const file of ['keys.json', 'users.json', 'fleet.json'])
+        expect(statSync(join(folder, 'fleet', file)).mode & 0o777).toBe(0o600);
     } finally {
       for (const worker of workers) await worker.close();
       for (const engine of engines) await engine.close();
-      await coordinator.close();
-      for (const bus of buses) await bus.close();
-      await server.stop();
+      for (const bus of [admin, first, second, submitter]) await bus.close();
+      await fleet.close();
       await store.close();
       rmSync(folder, { recursive: true, force: true });
     }
   });
 
   test('an invite is one line, and anything else is refused', () => {
-    const invite = { url: 'nats://127.0.0.1:4222', fleet: 'f1', token: 'secret' };
-    expect(formatInvite(invite)).toMatch(/^millrace-fleet-1-[\w-]+$/);
+    const invite: Invite = {
+      url: 'nats://127.0.0.1:4222',
+      fleet: 'f1',
+      user: 'attic',
+      role: 'worker',
+      jwt: 'a.b.c',
+      seed: 'SUA',
+      expires: 2_000_000_000,
+    };
+    expect(formatInvite(invite)).toMatch(/^millrace-fleet-2-[\w-]+$/);
     expect(parseInvite(` ${formatInvite(invite)}\n`)).toEqual(invite);
-    for (const text of ['', 'nats://x', formatInvite(invite).slice(0, -9), formatInvite({ ...invite, fleet: 'a.*' })])
+    const wrong = [
+      { ...invite, fleet: 'a.*' },
+      { ...invite, user: 'a.>' },
+      { ...invite, role: 'owner' as 'admin' },
+    ];
+    for (const text of ['', 'nats://x', formatInvite(invite).slice(0, -9), ...wrong.map(formatInvite)])
       expect(() => parseInvite(text)).toThrow(expect.objectContaining({ name: 'MillraceError' }));
   });
 });
@@ -190,7 +213,7 @@ describe.skipIf(isShort)('with processes', () => {
     expect(stopped.stderr).toMatch(/stopped at .*the same command resumes/);
     const paused = await millrace(['fleet', 'jobs', '--json'], { cwd: its.folder, env });
     expect(paused.events.at(-1)).toMatchObject({ jobs: [{ name: 'rounds', state: 'paused' }] });
-    const line = (await millrace(['fleet', 'invite'], { env })).stdout.trim();
+    const line = (await millrace(['fleet', 'invite', '--role', 'submitter', '--expires', '1d'], { env })).stdout.trim();
     const resumed = await its.start(
       'run',
       'kernel.mjs',
@@ -203,13 +226,17 @@ describe.skipIf(isShort)('with processes', () => {
     ).ended;
     expect(resumed.status).toBe(0);
     expect(shown(resumed.stdout)).toEqual(lines);
-    const joined = its.start('fleet', 'join', line, '--device', 'wasm', '--threads', '1', '--name', 'd');
+    const file = join(its.folder, 'attic.invite');
+    const invited = await millrace(['fleet', 'invite', '--name', 'barn', '--out', file], { env });
+    expect(invited).toMatchObject({ status: 0, stdout: '', stderr: expect.stringMatching(/barn is a worker until 2/) });
+    const joined = its.start('fleet', 'join', file, '--device', 'wasm', '--threads', '1', '--name', 'd');
     await saying(joined, /works for the fleet/);
     const first = its.run(SPACE, LIMIT, '--mode', 'first');
     expect(shown((await first.ended).stdout)).toEqual(lines.slice(0, 1));
     const workers = await millrace(['fleet', 'workers'], { env });
-    expect(workers.stdout).toMatch(/^attic-[0-9a-f]{12} +working/m);
-    expect((await millrace(['fleet', 'drain', 'attic'], { env })).stdout).toMatch(/^attic-[0-9a-f]+ finishes/);
+    expect(workers.stdout).toMatch(/^attic-[0-9a-f]{12} +admin +working/m);
+    expect(workers.stdout).toMatch(/^d-[0-9a-f]{12} +barn +working/m);
+    expect((await millrace(['fleet', 'drain', 'attic'], { env })).stdout).toMatch(/^admin\.attic-[0-9a-f]+ finishes/);
     expect((await millrace(['fleet', 'drain', 'nobody'], { env })).status).toBe(1);
     await expect
       .poll(async () => (await millrace(['fleet', 'status'], { env })).stdout, {
@@ -218,6 +245,10 @@ describe.skipIf(isShort)('with processes', () => {
       })
       .not.toMatch(/^attic-/m);
     expect((await millrace(['fleet', 'status'], { env })).stdout).toMatch(/2 workers/);
+    expect((await millrace(['fleet', 'revoke', 'barn'], { env })).stdout).toBe('barn is revoked\n');
+    expect(await joined.ended).toMatchObject({ status: 64, stderr: expect.stringMatching(/barn was revoked/) });
+    const refused = await its.start('fleet', 'join', file, '--device', 'wasm').ended;
+    expect(refused).toMatchObject({ status: 64, stderr: expect.stringMatching(/does not accept the invite/) });
   });
 
   test('gaps are those of one machine', { timeout: patience(120_000) }, async (ctx) => {
@@ -240,7 +271,8 @@ describe('a fleet that is not there', () => {
     const env = { MILLRACE_HOME: folder };
     const none = await millrace(['fleet', 'status'], { env });
     expect(none).toMatchObject({ status: 64, stderr: expect.stringMatching(/no fleet is served from this machine/) });
-    const gone = formatInvite({ url: 'nats://127.0.0.1:9', fleet: 'f' });
+    const user = { user: 'ann', role: 'viewer', jwt: 'x', seed: 'x' } as const;
+    const gone = formatInvite({ url: 'nats://127.0.0.1:9', fleet: 'f', ...user });
     const lost = await millrace(['fleet', 'status', '--fleet', gone], { env });
     expect(lost).toMatchObject({ status: 74, stderr: expect.stringMatching(/cannot be reached/) });
     const far = await millrace(['fleet', 'serve', '--nats', 'nats://192.0.2.1:4222'], { env });

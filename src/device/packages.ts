@@ -8,6 +8,7 @@ export const optionalPackages = {
   libsql: 'the ledger',
   '@nats-io/transport-node': 'fleets',
   '@nats-io/jetstream': 'fleets',
+  '@nats-io/jwt': 'serving fleets',
 } as const;
 
 export type OptionalPackage = keyof typeof optionalPackages;

@@ -1,6 +1,7 @@
 import { type ErrorCode, MillraceError } from '../kernel/error.js';
 import { fieldReader } from '../network/fields.js';
 import { decodeValues, encodeValues, type PlainRecord } from './manifest/index.js';
+import type { Caller } from './nats/index.js';
 
 /**
  * Requests with an answer: from submitters and workers to the coordinator. An answer is a record, or an error with its code.
@@ -10,7 +11,17 @@ export interface FleetCall {
   readonly fields: PlainRecord;
 }
 
-export type CallName = 'submit' | 'attach' | 'start' | 'poll' | 'control' | 'fetch' | 'status' | 'drain';
+export type CallName = (typeof CALLS_OF.admin)[number];
+
+/** The calls that each role may make. */
+const CALLS_OF = {
+  worker: ['fetch'],
+  submitter: ['submit', 'attach', 'start', 'poll', 'control', 'status'],
+  viewer: ['status'],
+  admin: ['submit', 'attach', 'start', 'poll', 'control', 'fetch', 'status', 'drain', 'invite', 'revoke'],
+} as const;
+
+const CALLS: readonly CallName[] = CALLS_OF.admin;
 
 /** Bytes of an attachment in one call. In base64 they fit NATS's limit of 1 MiB. */
 export const PIECE_BYTES = 512 << 10;
@@ -26,6 +37,18 @@ export function decodeCall(bytes: Uint8Array): FleetCall {
   const call = CALLS.find((known) => known === name);
   if (call === undefined) throw malformed(`its call ${JSON.stringify(name)} is unknown here`);
   return { call, fields: read.object(value.fields, 'fields') as PlainRecord };
+}
+
+/** Throws `usage` if a user's role does not allow a call. */
+export function checkAllowed(call: CallName, { user, role }: Caller): void {
+  const allowed: readonly CallName[] = CALLS_OF[role];
+  if (allowed.includes(call)) return;
+  throw new MillraceError({
+    code: 'usage',
+    message: `${user} is a ${role} of this fleet, which may not ${call}`,
+    asked: `the call ${call}`,
+    advice: 'ask whoever serves the fleet for an invite with another role',
+  });
 }
 
 export const encodeAnswer = (fields: PlainRecord): Uint8Array => new TextEncoder().encode(encodeValues({ fields }));
@@ -58,7 +81,6 @@ export function decodeAnswer(bytes: Uint8Array): PlainRecord {
   });
 }
 
-const CALLS: readonly CallName[] = ['submit', 'attach', 'start', 'poll', 'control', 'fetch', 'status', 'drain'];
 const MAX_TEXT = 10_000;
 const ADVICE = 'use the same version of Millrace on every machine of the fleet';
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { MillraceError } from '../kernel/error.js';
-import { formatInvite, type Invite, parseInvite } from './nats/index.js';
+import { firstLine, MillraceError } from '../kernel/error.js';
+import { formatInvite, type Invite, isInvite, parseInvite } from './nats/index.js';
 
 /** The fleet that is served from a data directory: its folder, and the invite for programs on the same machine. */
 export const fleetFolder = (dataDir: string): string => join(dataDir, 'fleet');
@@ -17,9 +17,12 @@ export function removeInvite(dataDir: string): void {
   rmSync(invitePath(dataDir), { force: true });
 }
 
-/** Returns the invite that was given, or that of the fleet served from the data directory. */
+/**
+ * Returns the invite that was given: its line, a file that holds it, or `-` for standard input. Without one, that of the fleet
+ * served from the data directory.
+ */
 export function inviteFor(given: string | boolean | undefined, dataDir: string): Invite {
-  if (typeof given === 'string') return parseInvite(given);
+  if (typeof given === 'string') return parseInvite(isInvite(given) ? given : readInvite(given));
   if (existsSync(invitePath(dataDir))) return parseInvite(readFileSync(invitePath(dataDir), 'utf8'));
   throw new MillraceError({
     code: 'usage',
@@ -27,4 +30,18 @@ export function inviteFor(given: string | boolean | undefined, dataDir: string):
     asked: `a fleet of ${dataDir}`,
     advice: 'start one with `millrace fleet serve`, or give the invite of another',
   });
+}
+
+function readInvite(file: string): string {
+  try {
+    return readFileSync(file === '-' ? 0 : file, 'utf8');
+  } catch (cause) {
+    throw new MillraceError({
+      code: 'usage',
+      message: `${file === '-' ? 'standard input' : file} cannot be read: ${firstLine(cause)}`,
+      asked: `the invite ${file}`,
+      advice: 'give a file with the line that `millrace fleet invite` prints, or the line itself',
+      cause,
+    });
+  }
 }

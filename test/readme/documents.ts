@@ -43,7 +43,8 @@ export const documents: Examples = {
   'millrace fleet serve': onFleet("this.start('fleet', 'serve')"),
   'millrace fleet join': onFleet("this.start('fleet', 'join', '--device', 'wasm', '--threads', '1', '--name', name)"),
   'millrace fleet join --name attic': onFleet("'fleet', 'join', '--device', 'wasm', '--threads', '1', '--name', name"),
-  'millrace fleet join INVITE': viewed("its.start('fleet', 'join', line, '--device', 'wasm'"),
+  'millrace fleet join attic.invite': viewed("its.start('fleet', 'join', file, '--device', 'wasm'"),
+  'millrace fleet join FILE': viewed("its.start('fleet', 'join', file, '--device', 'wasm'"),
   'millrace run kernel.ts --space 2^32 --fleet': onFleet(
     "this.start('run', 'kernel.mjs', ...given)",
     "['--space', String(space), '--param',",
@@ -54,7 +55,15 @@ export const documents: Examples = {
     "['gaps', 'search', '--start', '2^100', '--length', '2^17', '--min-merit', '4']",
     "fleet.start(...job, '--fleet')",
   ),
-  'millrace fleet invite': viewed("millrace(['fleet', 'invite'], { env })"),
+  'millrace fleet invite': viewed("millrace(['fleet', 'invite', '--role', 'submitter', '--expires', '1d'], { env })"),
+  'millrace fleet invite --name attic --out attic.invite': viewed(
+    "millrace(['fleet', 'invite', '--name', 'barn', '--out', file], { env })",
+  ),
+  'millrace fleet invite --role submitter --expires 1d': viewed(
+    "millrace(['fleet', 'invite', '--role', 'submitter', '--expires', '1d'], { env })",
+  ),
+  'millrace fleet revoke NAME': viewed("millrace(['fleet', 'revoke', 'barn'], { env })"),
+  'millrace fleet revoke attic': viewed("millrace(['fleet', 'revoke', 'barn'], { env })"),
   'millrace fleet status': viewed("millrace(['fleet', 'status'], { env })"),
   'millrace fleet drain attic': viewed("millrace(['fleet', 'drain', 'attic'], { env })"),
   'millrace fleet drain NAME': viewed("millrace(['fleet', 'drain', 'attic'], { env })"),

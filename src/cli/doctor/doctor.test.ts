@@ -98,6 +98,7 @@ it('optional packages are listed with what needs them and how to install them', 
     'libsql ok',
     '@nats-io/transport-node ok',
     '@nats-io/jetstream ok',
+    '@nats-io/jwt ok',
   ]);
   expect(packageFindings((name) => name === 'wabt')).toContainEqual({
     what: 'wabt',

@@ -1,28 +1,29 @@
-import { Command } from 'commander';
+import { Command, type Option } from 'commander';
 import { action, type Call } from '../../console/command/action.js';
 import { withExamples } from '../../console/command/conventions.js';
 import { withDeviceOptions } from '../../console/options/device-options.js';
 import { options, valueOption } from '../../console/options/options.js';
 import { withPipelineOptions } from '../../console/options/pipeline-options.js';
+import { parseSeconds } from '../../console/options/quantity.js';
 import type { CommandResult } from '../../console/output/output.js';
 import { withTelemetryOptions } from '../../console/telemetry/options.js';
+import { INVITED_ROLES, type Role } from '../../fleet/nats/index.js';
+import { invite } from './invite.js';
 import { join } from './join.js';
 import { serve } from './serve.js';
-import { drain, invite, jobs, status, type ViewOptions, workers } from './views.js';
+import { drain, jobs, revoke, status, type ViewOptions, workers } from './views.js';
 
 /** `millrace fleet …` */
 export function fleetCommand(): Command {
   const fleet = new Command('fleet').description('run one job on many machines');
+  const ofFleet = (): Option =>
+    valueOption('--fleet <invite>', 'file with an invite (default: the fleet that is served from this machine)');
   const add = (command: Command): Command => {
     fleet.addCommand(command.addOption(options.dataDir()));
     return command;
   };
   const view = (name: string, description: string): Command =>
-    add(
-      new Command(name)
-        .description(description)
-        .addOption(valueOption('--fleet <invite>', 'the fleet (default: the one that is served from this machine)')),
-    );
+    add(new Command(name).description(description).addOption(ofFleet()));
 
   withExamples(
     add(
@@ -39,18 +40,35 @@ export function fleetCommand(): Command {
   );
   const joining = new Command('join')
     .description('work for a fleet, on all devices of this machine, until stopped')
-    .argument('[invite]', 'line that `fleet invite` prints (default: the fleet that is served from this machine)')
+    .argument(
+      '[invite]',
+      'file with the line that `fleet invite` prints, or - for standard input (default: the fleet that is served from this machine)',
+    )
+    .addOption(ofFleet())
     .addOption(options.devices().default('auto', 'the best available'))
     .addOption(valueOption('--name <name>', 'name of this worker (default: the name of the machine)'));
   withTelemetryOptions(withDeviceOptions(withPipelineOptions(joining)));
   withExamples(
     add(joining.action(action(join, { hasCheckpoints: true }))),
     ['millrace fleet join --device cpu --name attic', 'join the fleet that is served from this machine'],
-    ['millrace fleet join "$(ssh server millrace fleet invite)"', 'join another, through a tunnel'],
+    ['millrace fleet join attic.invite', 'join another'],
   );
   const shown = (name: string, description: string, run: (call: Call<ViewOptions>) => Promise<CommandResult>) =>
     withExamples(view(name, description).action(action(run)), [`millrace fleet ${name}`]);
-  shown('invite', 'print the line that lets another program join', invite);
+  withExamples(
+    view('invite', 'make a user of the fleet, and print the line with which it connects')
+      .addOption(
+        valueOption('--role <role>', 'what it may do')
+          .choices(INVITED_ROLES)
+          .default('worker' satisfies Role),
+      )
+      .addOption(valueOption('--expires <time>', 'when it ends').argParser(parseSeconds).default(WEEK, '7d'))
+      .addOption(valueOption('--name <name>', 'name of the user (default: its role and a number)'))
+      .addOption(valueOption('--out <file>', 'write the line to a new file that only you can read'))
+      .action(action(invite)),
+    ['millrace fleet invite --name attic --out attic.invite'],
+    ['millrace fleet invite --role submitter --expires 1d'],
+  );
   shown('status', 'show the fleet: its server, workers and jobs', status);
   shown('workers', 'list the workers', workers);
   shown('jobs', 'list the jobs', jobs);
@@ -60,5 +78,13 @@ export function fleetCommand(): Command {
       .action(action(drain)),
     ['millrace fleet drain attic'],
   );
+  withExamples(
+    view('revoke', 'end a user: its connections, and whatever it sends later')
+      .argument('<name>', 'name of the user')
+      .action(action(revoke)),
+    ['millrace fleet revoke attic'],
+  );
   return withExamples(fleet, ['millrace fleet serve', 'in one terminal'], ['millrace fleet join', 'in others']);
 }
+
+const WEEK = 7 * 86_400;

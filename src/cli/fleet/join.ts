@@ -6,7 +6,7 @@ import { Exit } from '../../console/command/exit.js';
 import type { CommandResult } from '../../console/output/output.js';
 import { registerSecret } from '../../console/output/redact.js';
 import { inviteFor } from '../../fleet/local.js';
-import { Bus } from '../../fleet/nats/index.js';
+import { Bus, isInvite } from '../../fleet/nats/index.js';
 import { WorkerService } from '../../fleet/worker/index.js';
 import { MillraceError } from '../../kernel/error.js';
 import { workloads } from './workloads.js';
@@ -14,13 +14,16 @@ import { workloads } from './workloads.js';
 export interface JoinOptions extends EngineCommandOptions {
   readonly dataDir: string;
   readonly name?: string;
+  readonly fleet?: string | boolean;
 }
 
 /** Works for a fleet until it is stopped or drained. */
 export async function join(call: Call<JoinOptions>): Promise<CommandResult> {
   const { output, options: given, args, signal } = call;
-  const invite = inviteFor(args[0], given.dataDir);
-  if (invite.token !== undefined) registerSecret(invite.token);
+  const invite = inviteFor(args[0] ?? given.fleet, given.dataDir);
+  if (isInvite(args[0] ?? ''))
+    output.warn('other users of this machine can read an invite on a command line: give a file, or set MILLRACE_FLEET');
+  registerSecret(invite.seed);
   const name = checkName(given.name ?? hostname().replace(/[^\w]/g, '_').slice(0, MAX_NAME));
   const bus = await Bus.connect(invite, `millrace worker ${name}`);
   try {
@@ -34,7 +37,8 @@ export async function join(call: Call<JoinOptions>): Promise<CommandResult> {
       signal.addEventListener('abort', stop, { once: true });
       if (signal.aborted) stop();
       try {
-        await leaving(worker, signal);
+        const why = await Promise.race([leaving(worker, signal), bus.ended]);
+        if (why) throw why;
       } finally {
         signal.removeEventListener('abort', stop);
         await bus.flush();
@@ -50,13 +54,14 @@ export async function join(call: Call<JoinOptions>): Promise<CommandResult> {
 }
 
 /** Resolves when the worker has left. If its results are not confirmed, it leaves some seconds after it was told to. */
-async function leaving(worker: WorkerService, signal: AbortSignal): Promise<void> {
+async function leaving(worker: WorkerService, signal: AbortSignal): Promise<undefined> {
   const limit = new Promise<void>((resolve) => {
     const start = (): void => void setTimeout(resolve, LEAVE_MS).unref();
     if (signal.aborted) start();
     else signal.addEventListener('abort', start, { once: true });
   });
   await Promise.race([worker.left, limit]);
+  return undefined;
 }
 
 function checkName(name: string): string {

@@ -2,9 +2,8 @@ import type { Call } from '../../console/command/action.js';
 import { Exit } from '../../console/command/exit.js';
 import type { CommandResult, Output } from '../../console/output/output.js';
 import { registerSecret } from '../../console/output/redact.js';
-import { CoordinatorService, FleetFiles } from '../../fleet/coordinator/index.js';
+import { FleetHost } from '../../fleet/coordinator/index.js';
 import { fleetFolder, removeInvite, saveInvite } from '../../fleet/local.js';
-import { Bus, type Invite, PrivateServer } from '../../fleet/nats/index.js';
 import { MillraceError } from '../../kernel/error.js';
 import { openStore } from '../../store/index.js';
 import { workloads } from './workloads.js';
@@ -20,39 +19,28 @@ export async function serve(call: Call<ServeOptions>): Promise<CommandResult> {
   const { output, options: given, signal } = call;
   if (given.nats !== undefined) checkLoopback(given.nats);
   const store = await openStore(given.dataDir, { warn: output.warn });
-  const files = new FleetFiles(fleetFolder(given.dataDir));
-  let server: PrivateServer | undefined;
-  let bus: Bus | undefined;
-  let service: CoordinatorService | undefined;
+  const { say, warn } = output;
+  let fleet: FleetHost | undefined;
   try {
-    if (given.nats === undefined)
-      server = await PrivateServer.start({ folder: files.serverFolder, token: files.token, warn: output.warn });
-    const invite = inviteOf(given, files, server);
-    if (invite.token !== undefined) registerSecret(invite.token);
-    bus = await Bus.connect(invite, 'millrace coordinator');
-    service = await CoordinatorService.start({ bus, files, store, workloads, say: output.say, warn: output.warn });
-    saveInvite(given.dataDir, invite);
-    announce(output, bus, invite);
-    await Promise.race([aborted(signal), service.failed, ...(server ? [server.failed] : [])]);
-    return { exit: call.stopped ?? Exit.stopped, answer: { fleet: files.fleet } };
+    const { nats, token } = given;
+    fleet = await FleetHost.start({ folder: fleetFolder(given.dataDir), store, workloads, nats, token, say, warn });
+    registerSecret(fleet.invite.seed);
+    saveInvite(given.dataDir, fleet.invite);
+    announce(output, fleet);
+    await Promise.race([aborted(signal), fleet.failed]);
+    return { exit: call.stopped ?? Exit.stopped, answer: { fleet: fleet.invite.fleet } };
   } finally {
     removeInvite(given.dataDir);
-    await service?.close();
-    await bus?.close();
-    await server?.stop();
+    await fleet?.close();
     await store.close();
   }
 }
 
-function announce(output: Output, bus: Bus, { url, fleet }: Invite): void {
+function announce(output: Output, { bus, invite: { url, fleet } }: FleetHost): void {
   output.say(`fleet ${fleet} at ${url} (nats-server ${bus.serverVersion})`);
-  output.say('on this machine: millrace fleet join; elsewhere: millrace fleet join with the line of `fleet invite`');
-}
-
-function inviteOf({ nats, token }: ServeOptions, files: FleetFiles, server: PrivateServer | undefined): Invite {
-  const { fleet } = files;
-  if (server) return { url: server.url, fleet, token: files.token };
-  return { url: nats ?? '', fleet, ...(token !== undefined && { token }) };
+  output.say(
+    'on this machine: millrace fleet join; elsewhere: millrace fleet join FILE, a file of `millrace fleet invite`',
+  );
 }
 
 /** Without TLS and users of their own, workers on other machines could not be told from anyone else. */

@@ -2,22 +2,17 @@ import type { Call } from '../../console/command/action.js';
 import { Exit } from '../../console/command/exit.js';
 import { count, percent, rate } from '../../console/output/format.js';
 import type { CommandResult } from '../../console/output/output.js';
+import { registerSecret } from '../../console/output/redact.js';
 import { table } from '../../console/output/table.js';
 import { shareOf } from '../../engine/work/space.js';
 import { FleetClient } from '../../fleet/client/index.js';
 import { inviteFor } from '../../fleet/local.js';
-import { Bus, formatInvite } from '../../fleet/nats/index.js';
+import { Bus } from '../../fleet/nats/index.js';
 import { fieldReader } from '../../network/fields.js';
 
 export interface ViewOptions {
   readonly dataDir: string;
   readonly fleet?: string;
-}
-
-export async function invite({ options, output }: Call<ViewOptions>): Promise<CommandResult> {
-  const line = formatInvite(inviteFor(options.fleet, options.dataDir));
-  output.data(line);
-  return { exit: Exit.ok, answer: { invite: line } };
 }
 
 export async function status(call: Call<ViewOptions>): Promise<CommandResult> {
@@ -50,10 +45,22 @@ export async function drain(call: Call<ViewOptions>): Promise<CommandResult> {
   return { exit: drained.length === 0 ? Exit.no : Exit.ok, answer: { workers: drained } };
 }
 
+export async function revoke(call: Call<ViewOptions>): Promise<CommandResult> {
+  const { args, output } = call;
+  const [name = ''] = args;
+  const isRevoked = await withClient(call, (client) => client.revoke(name));
+  if (isRevoked) output.line(`${name} is revoked`);
+  else output.say(`no user is called ${name}`);
+  return { exit: isRevoked ? Exit.ok : Exit.no, answer: { users: isRevoked ? [name] : [] } };
+}
+
 const workerTable = (all: readonly WorkerLine[]): string[] =>
   table([
-    ['worker', 'state', 'rate', 'faults'],
-    ...all.map(({ id, state, perMs, faults }) => [id, state, rate(perMs * 1000, ''), String(faults)]),
+    ['worker', 'user', 'state', 'rate', 'faults'],
+    ...all.map(({ id, state, perMs, faults }) => {
+      const [user = '', process = ''] = id.split('.');
+      return [process, user, state, rate(perMs * 1000, ''), String(faults)];
+    }),
   ]);
 
 const jobTable = (all: readonly JobLine[]): string[] =>
@@ -123,9 +130,11 @@ async function statusOf(call: Call<ViewOptions>): Promise<FleetStatus> {
   };
 }
 
-async function withClient<T>(call: Call<ViewOptions>, work: (client: FleetClient) => Promise<T>): Promise<T> {
+export async function withClient<T>(call: Call<ViewOptions>, work: (client: FleetClient) => Promise<T>): Promise<T> {
   const { options } = call;
-  const bus = await Bus.connect(inviteFor(options.fleet, options.dataDir), 'millrace fleet');
+  const own = inviteFor(options.fleet, options.dataDir);
+  registerSecret(own.seed);
+  const bus = await Bus.connect(own, 'millrace fleet');
   try {
     return await work(new FleetClient(bus));
   } finally {

@@ -37,7 +37,7 @@ export async function runOnFleet(running: FleetRun): Promise<CommandResult> {
   const known = Object.fromEntries(Object.entries(sizes).filter(([, size]) => size !== undefined));
   const packed = packKernelJob({ kernel, job, buffers, ...known }, running.space, running.mode);
   const invite = inviteFor(given.fleet, given.dataDir);
-  if (invite.token !== undefined) registerSecret(invite.token);
+  registerSecret(invite.seed);
   const bus = await Bus.connect(invite, 'millrace run');
   try {
     return await follow(

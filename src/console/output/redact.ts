@@ -5,10 +5,16 @@ import { HIDDEN, hideCredentials, isSecretName } from './secret-forms.js';
  * them by form (`secret-forms.ts`) and by value: a text that was given as a credential is hidden wherever it appears.
  */
 export function redact(text: string): string {
-  let shown = hideCredentials(text);
+  let shown = hideInvites(hideCredentials(text));
   if (secretPattern?.test(shown)) for (const secret of secrets) shown = shown.split(secret).join(HIDDEN);
   return shown;
 }
+
+/** Hides invites to fleets: each is one word. */
+const hideInvites = (text: string): string =>
+  text.includes(INVITE) ? text.replace(/millrace-fleet-\d+-[\w-]+/g, `${INVITE}${HIDDEN}`) : text;
+
+const INVITE = 'millrace-fleet-';
 
 /**
  * Returns at most `max` characters of a text, redacted. Credentials are hidden before the text is cut: otherwise half a

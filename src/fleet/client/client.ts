@@ -90,6 +90,21 @@ export class FleetClient {
     return read.list(workers, 'workers', 1e6).map(String);
   }
 
+  /** Returns the line of a new invite, and its user. */
+  async invite(
+    role: string,
+    seconds: number,
+    name?: string,
+  ): Promise<{ readonly user: string; readonly line: string }> {
+    const answer = await this.#call('invite', { role, seconds, ...(name !== undefined && { name }) });
+    return { user: read.text(answer.user, 'user', 40), line: read.text(answer.invite, 'invite', 20_000) };
+  }
+
+  /** Returns false if nobody has the name. */
+  async revoke(user: string): Promise<boolean> {
+    return (await this.#call('revoke', { user })).user !== undefined;
+  }
+
   async #call(call: CallName, fields: PlainRecord): Promise<PlainRecord> {
     const bytes = encodeCall(call, fields);
     for (const deadline = performance.now() + PATIENCE_MS; ; ) {

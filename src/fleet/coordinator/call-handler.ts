@@ -1,6 +1,6 @@
 import { MillraceError } from '../../kernel/error.js';
 import { type FieldReader, fieldReader } from '../../network/fields.js';
-import { type FleetCall, PIECE_BYTES } from '../calls.js';
+import { checkAllowed, type FleetCall, PIECE_BYTES } from '../calls.js';
 import {
   type Attachment,
   attachmentsOf,
@@ -10,6 +10,7 @@ import {
   type PlainRecord,
   type PlainValue,
 } from '../manifest/index.js';
+import { type Caller, INVITED_ROLES } from '../nats/index.js';
 import type { RunState } from '../protocol/index.js';
 import type { FleetFiles } from './files.js';
 import type { CoordinatorService } from './service.js';
@@ -28,7 +29,8 @@ export class CallHandler {
     this.#files = files;
   }
 
-  answer({ call, fields }: FleetCall): Promise<PlainRecord> | PlainRecord {
+  answer({ call, fields }: FleetCall, caller: Caller): Promise<PlainRecord> | PlainRecord {
+    checkAllowed(call, caller);
     const read = fieldReader(`the call ${call}`, 'use the same version of Millrace on every machine of the fleet');
     switch (call) {
       case 'submit':
@@ -47,6 +49,10 @@ export class CallHandler {
         return this.#status();
       case 'drain':
         return this.#drain(read.text(fields.worker, 'worker', 200));
+      case 'invite':
+        return this.#invite(read, fields);
+      case 'revoke':
+        return this.#revoke(read.text(fields.user, 'user', 200));
       default:
         return call satisfies never;
     }
@@ -161,9 +167,23 @@ export class CallHandler {
   }
 
   #drain(name: string): PlainRecord {
-    const found = [...this.#service.core.workers.keys()].filter((id) => id === name || id.startsWith(`${name}-`));
+    const found = [...this.#service.core.workers.keys()].filter((id) => isCalled(id, name));
     for (const worker of found) this.#service.handle({ kind: 'drain', worker });
     return { workers: found };
+  }
+
+  async #invite(read: FieldReader, fields: PlainRecord): Promise<PlainRecord> {
+    const role = INVITED_ROLES.find((one) => one === fields.role);
+    if (role === undefined) throw refused(`${JSON.stringify(fields.role)} is not a role`);
+    const seconds = read.integer(fields.seconds, 'seconds', 1, MAX_INVITE_SECONDS);
+    const name = fields.name === undefined ? undefined : read.text(fields.name, 'name', 200);
+    const { user, line } = await this.#service.access.invite(role, seconds, name);
+    return { user, invite: line };
+  }
+
+  async #revoke(name: string): Promise<PlainRecord> {
+    const user = await this.#service.revoke(name);
+    return user === undefined ? {} : { user: user.name };
   }
 
   #job(id: string) {
@@ -183,6 +203,14 @@ interface ArrivingPart {
 const ID = { min: 32, max: 32 } as const;
 const MAX_HITS = 500;
 const STATES: readonly RunState[] = ['running', 'paused', 'ended'];
+
+const MAX_INVITE_SECONDS = 10 * 365 * 86_400;
+
+/** A worker is called by its id, its user, or the name that it was started with. */
+function isCalled(id: string, name: string): boolean {
+  const [user, process = ''] = id.split('.');
+  return id === name || user === name || process === name || process.startsWith(`${name}-`);
+}
 
 const refused = (message: string): MillraceError =>
   new MillraceError({

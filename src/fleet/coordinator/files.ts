@@ -1,19 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fieldReader } from '../../network/fields.js';
 import { manifestId } from '../manifest/index.js';
+import { writeSafely } from '../safe-file.js';
 
 /** A coordinator's own files: who the fleet is, the jobs that are not over, and their attachments. Private. */
 export class FleetFiles {
@@ -21,8 +11,6 @@ export class FleetFiles {
   readonly fleet: string;
   /** The key of lease tokens. */
   readonly secret: Uint8Array;
-  /** The token of the private server. */
-  readonly token: string;
   /** Larger than at every earlier start. */
   readonly term: number;
 
@@ -30,12 +18,16 @@ export class FleetFiles {
   constructor(folder: string) {
     this.#folder = folder;
     for (const part of ['', 'jobs', 'parts']) mkdirSync(join(folder, part), { recursive: true, mode: 0o700 });
-    const { fleet, secret, token, term } = readIdentity(folder) ?? newIdentity();
+    const { fleet, secret, term } = readIdentity(folder) ?? newIdentity();
     this.fleet = fleet;
     this.secret = Buffer.from(secret, 'hex');
-    this.token = token;
     this.term = term + 1;
-    writeSafely(join(folder, IDENTITY), Buffer.from(JSON.stringify({ fleet, secret, token, term: this.term })));
+    writeSafely(join(folder, IDENTITY), Buffer.from(JSON.stringify({ fleet, secret, term: this.term })));
+  }
+
+  /** Where all of these files are. */
+  get folder(): string {
+    return this.#folder;
   }
 
   get serverFolder(): string {
@@ -85,7 +77,6 @@ export function readIdentity(folder: string): Identity | undefined {
   return {
     fleet: read.text(value.fleet, 'fleet', 40),
     secret: read.hex(value.secret, 'secret', { min: 32, max: 32 }),
-    token: read.text(value.token, 'token', 200),
     term: read.integer(value.term, 'term', 0, Number.MAX_SAFE_INTEGER),
   };
 }
@@ -93,28 +84,13 @@ export function readIdentity(folder: string): Identity | undefined {
 interface Identity {
   readonly fleet: string;
   readonly secret: string;
-  readonly token: string;
   readonly term: number;
 }
 
 const newIdentity = (): Identity => ({
   fleet: randomBytes(6).toString('hex'),
   secret: randomBytes(32).toString('hex'),
-  token: randomBytes(24).toString('base64url'),
   term: 0,
 });
 
 const IDENTITY = 'fleet.json';
-
-/** Writes a file that is there whole or not at all, even if power fails. */
-function writeSafely(path: string, bytes: Uint8Array): void {
-  const temporary = `${path}.${process.pid}.tmp`;
-  const file = openSync(temporary, 'w', 0o600);
-  try {
-    writeSync(file, bytes);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-  renameSync(temporary, path);
-}

@@ -1,3 +1,5 @@
 /** The machine that gives out ranges, checks hits and keeps the ledger. */
+export { AccessControl } from './access-control.js';
 export { FleetFiles, readIdentity } from './files.js';
+export { FleetHost } from './fleet-host.js';
 export { CoordinatorService } from './service.js';

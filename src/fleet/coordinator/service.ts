@@ -1,6 +1,7 @@
 import { firstLine } from '../../kernel/error.js';
 import { displayText } from '../../network/fields.js';
 import type { Store } from '../../store/index.js';
+import type { FleetUser } from '../access/index.js';
 import { decodeCall, encodeAnswer, encodeError } from '../calls.js';
 import { decodeManifest, openSignedManifest } from '../manifest/index.js';
 import type { Bus, StoredResult } from '../nats/index.js';
@@ -14,6 +15,7 @@ import {
   encodeMessage,
 } from '../protocol/index.js';
 import type { FleetWorkload } from '../workload.js';
+import type { AccessControl } from './access-control.js';
 import { CallHandler } from './call-handler.js';
 import type { FleetFiles } from './files.js';
 import { FleetJob } from './fleet-job.js';
@@ -21,6 +23,7 @@ import { hmacTokens } from './tokens.js';
 
 export interface ServiceOptions {
   readonly bus: Bus;
+  readonly access: AccessControl;
   readonly files: FleetFiles;
   readonly store: Store;
   /** Workloads that the fleet can run, besides users' kernels. */
@@ -71,11 +74,11 @@ export class CoordinatorService {
         warn(`job ${id.slice(0, 12)} cannot be resumed: ${firstLine(error)}`);
       }
     }
-    bus.subscribe('from', (bytes) => service.#receive(bytes));
+    bus.subscribe('from', (bytes, user) => service.#receive(bytes, user));
     const calls = new CallHandler(service, files);
-    bus.serve(async (bytes) => {
+    bus.serve(async (bytes, caller) => {
       try {
-        return encodeAnswer(await calls.answer(decodeCall(bytes)));
+        return encodeAnswer(await calls.answer(decodeCall(bytes), caller));
       } catch (error) {
         return encodeError(error);
       }
@@ -87,6 +90,10 @@ export class CoordinatorService {
 
   get core(): Coordinator {
     return this.#core;
+  }
+
+  get access(): AccessControl {
+    return this.#options.access;
   }
 
   get term(): number {
@@ -128,6 +135,19 @@ export class CoordinatorService {
     this.#setTimer();
   }
 
+  /** Ends a user: its connections, its leases, and results that are not read. Returns undefined if nobody has the name. */
+  async revoke(name: string): Promise<FleetUser | undefined> {
+    const { access, bus, say, warn } = this.#options;
+    const user = await access.revoke(name);
+    if (user === undefined) return undefined;
+    for (const worker of this.#core.workers.keys())
+      if (isOf(name, worker)) this.handle({ kind: 'bar', worker, reason: 'it was revoked' });
+    say(`${name} is revoked`);
+    // Results that stay in the stream are refused one by one.
+    await bus.removeResults(name).catch((error: unknown) => warn(firstLine(error)));
+    return user;
+  }
+
   /** Leaves everything as it is for the next coordinator. */
   async close(): Promise<void> {
     this.#isOver = true;
@@ -137,9 +157,12 @@ export class CoordinatorService {
     for (const job of this.#jobs.values()) await job.leave();
   }
 
-  #receive(bytes: Uint8Array): void {
+  #receive(bytes: Uint8Array, user: string): void {
+    if (this.access.isRevoked(user)) return;
     try {
-      this.handle({ kind: 'message', message: decodeWorkerMessage(bytes) });
+      const message = decodeWorkerMessage(bytes);
+      checkSender(user, message.worker);
+      this.handle({ kind: 'message', message });
     } catch (error) {
       this.#options.warn(firstLine(error));
     }
@@ -147,8 +170,13 @@ export class CoordinatorService {
 
   #takeResult(stored: StoredResult): void {
     const receipt = ++this.#receipts;
+    if (this.access.isRevoked(stored.user)) {
+      stored.acknowledge();
+      return;
+    }
     try {
       const result = decodeResult(stored.bytes);
+      checkSender(stored.user, result.worker);
       this.#results.set(receipt, stored);
       this.handle({ kind: 'result', receipt, result });
     } catch (error) {
@@ -235,6 +263,13 @@ export class CoordinatorService {
     this.#timer = setTimeout(() => this.handle({ kind: 'tick' }), Math.max(1, nextTick - this.#now()));
     this.#timer.unref();
   }
+}
+
+/** A worker's id begins with its user, which the server has checked. */
+const isOf = (user: string, worker: string): boolean => worker.startsWith(`${user}.`);
+
+function checkSender(user: string, worker: string): void {
+  if (!isOf(user, worker)) throw new Error(`${user} sent a message as ${displayText(worker)}, which is not its worker`);
 }
 
 const ADOPT_MS = 3_000;

@@ -1,53 +1,39 @@
 import type { Consumer, JetStreamManager, JsMsg } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { firstLine, MillraceError } from '../../kernel/error.js';
-import type { Invite } from './invite.js';
+import { connectAs, whyEnded } from './connection.js';
+import { checkExpiry, type Invite } from './invite.js';
 import { loadNats, type NatsPackages } from './packages.js';
+import { type Caller, callerOf, type Role, senderOf, subjectOf } from './subjects.js';
 
 /**
- * A fleet's messages on NATS. Everything is best effort but `results`, which the server keeps until they are
- * acknowledged; the protocol repairs whatever is lost.
- *
- *   millrace.F.from         to the coordinator: requests for leases, heartbeats
- *   millrace.F.to.WORKER    to one worker
- *   millrace.F.all          to all workers
- *   millrace.F.result       results, kept by the stream millrace-F-results
- *   millrace.F.call         requests with an answer: submit, status, fetch
+ * A fleet's messages on NATS, as one user of the fleet (`subjects.ts`). Everything is best effort but `results`, which the
+ * server keeps until they are acknowledged; the protocol repairs whatever is lost.
  */
 export class Bus {
   readonly #connection: NatsConnection;
   readonly #packages: NatsPackages;
   readonly #fleet: string;
+  readonly user: string;
+  readonly #role: Role;
+  /** Resolves with the reason when the server has ended the connection for good. */
+  readonly ended: Promise<MillraceError>;
 
-  private constructor(connection: NatsConnection, packages: NatsPackages, fleet: string) {
+  private constructor(connection: NatsConnection, packages: NatsPackages, { fleet, user, role }: Invite) {
     this.#connection = connection;
     this.#packages = packages;
     this.#fleet = fleet;
+    this.user = user;
+    this.#role = role;
+    this.ended = whyEnded(connection, user);
   }
 
   /** Connects to the fleet's server. Later it reconnects by itself. */
-  static async connect({ url, fleet, token }: Invite, name: string): Promise<Bus> {
+  static async connect(invite: Invite, name: string): Promise<Bus> {
+    checkExpiry(invite);
     const packages = await loadNats();
-    try {
-      const connection = await packages.transport.connect({
-        servers: url,
-        name,
-        maxReconnectAttempts: -1,
-        reconnectTimeWait: RECONNECT_MS,
-        // A server that is gone without a word is noticed within two of these.
-        pingInterval: PING_MS,
-        ...(token !== undefined && { token }),
-      });
-      return new Bus(connection, packages, fleet);
-    } catch (cause) {
-      throw new MillraceError({
-        code: 'io',
-        message: `the fleet's server at ${url} cannot be reached: ${firstLine(cause)}`,
-        asked: `to connect to the fleet ${fleet}`,
-        advice: 'start it with `millrace fleet serve`, or get a new invite',
-        cause,
-      });
-    }
+    const inboxPrefix = subjectOf(invite.fleet, 'inbox', invite.user);
+    return new Bus(await connectAs(packages, invite, { name, inboxPrefix }), packages, invite);
   }
 
   /** The server's version. */
@@ -55,23 +41,35 @@ export class Bus {
     return this.#connection.info?.version ?? 'unknown';
   }
 
+  /** As a user: `from` and `result`. As the coordinator: `all`, and `to.WORKER`. */
   publish(subject: FleetSubject, bytes: Uint8Array): void {
-    if (!this.#connection.isClosed()) this.#connection.publish(this.#name(subject), bytes);
+    if (this.#connection.isClosed()) return;
+    const isOwn = subject === 'from' || subject === 'result';
+    this.#connection.publish(isOwn ? this.#name(subject, this.user) : this.#name(subject), bytes);
   }
 
-  subscribe(subject: FleetSubject, receive: (bytes: Uint8Array) => void): void {
-    this.#connection.subscribe(this.#name(subject), {
+  /** Receives messages; those of `from` and `result` with the user that has sent them. */
+  subscribe(subject: FleetSubject, receive: (bytes: Uint8Array, user: string) => void): void {
+    const isOfUsers = subject === 'from' || subject === 'result';
+    const name = isOfUsers ? this.#name(subject, '*') : this.#name(subject);
+    this.#connection.subscribe(name, {
       callback: (error, message) => {
-        if (error === null) receive(message.data);
+        if (error === null) receive(message.data, senderOf(message.subject));
       },
     });
   }
 
-  /** Answers requests. */
-  serve(answer: (bytes: Uint8Array) => Promise<Uint8Array>): void {
-    this.#connection.subscribe(this.#name('call'), {
+  /**
+   * Answers requests. An answer goes to an inbox of the user that has asked: the server does not check where a user wants
+   * answers to be sent, and what the coordinator publishes would be taken for its own words.
+   */
+  serve(answer: (bytes: Uint8Array, caller: Caller) => Promise<Uint8Array>): void {
+    this.#connection.subscribe(this.#name('call', '*', '*'), {
       callback: (error, message) => {
-        if (error === null) void answer(message.data).then((bytes) => message.respond(bytes));
+        if (error !== null) return;
+        const caller = callerOf(message.subject);
+        if (caller === undefined || !message.reply?.startsWith(`${this.#name('inbox', caller.user)}.`)) return;
+        void answer(message.data, caller).then((bytes) => message.respond(bytes));
       },
     });
   }
@@ -79,7 +77,8 @@ export class Bus {
   /** Asks the coordinator. Throws `io` if it does not answer. */
   async call(bytes: Uint8Array, timeoutMs = CALL_MS): Promise<Uint8Array> {
     try {
-      return (await this.#connection.request(this.#name('call'), bytes, { timeout: timeoutMs })).data;
+      return (await this.#connection.request(this.#name('call', this.#role, this.user), bytes, { timeout: timeoutMs }))
+        .data;
     } catch (cause) {
       throw new MillraceError({
         code: 'io',
@@ -112,6 +111,12 @@ export class Bus {
     }
   }
 
+  /** Removes the results of a user that have not been read. */
+  async removeResults(user: string): Promise<void> {
+    const manager = await this.#packages.jetstream.jetstreamManager(this.#connection);
+    await manager.streams.purge(this.#stream, { filter: this.#name('result', user) });
+  }
+
   /** Creates the stream and its consumer if the server does not have them, or no longer has them. */
   async #consumer(): Promise<Consumer> {
     const { jetstream, jetstreamManager, AckPolicy, DiscardPolicy, RetentionPolicy, StorageType } =
@@ -120,12 +125,17 @@ export class Bus {
     const stream = this.#stream;
     await manager.streams.add({
       name: stream,
-      subjects: [this.#name('result')],
+      subjects: [this.#name('result', '*')],
       retention: RetentionPolicy.Workqueue,
       storage: StorageType.File,
       // A full stream refuses new results, which workers then keep, instead of losing old ones.
       discard: DiscardPolicy.New,
       max_bytes: STREAM_BYTES,
+      // A user that floods fills its own share.
+      max_msgs_per_subject: MAX_USER_RESULTS,
+      discard_new_per_subject: true,
+      // The server sends confirmations wherever a message asks for them, past the permissions of its sender.
+      no_ack: true,
     });
     const consumers = await manager.consumers.list(stream).next();
     if (!consumers.some(({ name }) => name === CONSUMER))
@@ -142,8 +152,8 @@ export class Bus {
     return `millrace-${this.#fleet}-results`;
   }
 
-  #name(subject: FleetSubject): string {
-    return `millrace.${this.#fleet}.${subject}`;
+  #name(...tokens: readonly string[]): string {
+    return subjectOf(this.#fleet, ...tokens);
   }
 
   /** Waits until everything is sent. */
@@ -156,19 +166,24 @@ export class Bus {
   }
 }
 
-export type FleetSubject = 'from' | 'all' | 'result' | 'call' | `to.${string}`;
+export type FleetSubject = 'from' | 'all' | 'result' | `to.${string}`;
 
 export interface StoredResult {
   readonly bytes: Uint8Array;
+  readonly user: string;
   acknowledge(): void;
 }
 
-const storedResult = (message: JsMsg): StoredResult => ({ bytes: message.data, acknowledge: () => message.ack() });
+const storedResult = (message: JsMsg): StoredResult => ({
+  bytes: message.data,
+  user: senderOf(message.subject),
+  acknowledge: () => message.ack(),
+});
 
 const CONSUMER = 'coordinator';
 const RECONNECT_MS = 250;
-const PING_MS = 5_000;
 const CALL_MS = 5_000;
 const MAX_PENDING = 1_000;
 const STREAM_BYTES = 1 << 30;
+const MAX_USER_RESULTS = 10_000;
 const ACK_WAIT_NS = 30_000_000_000;

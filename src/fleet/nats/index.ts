@@ -1,4 +1,7 @@
-/** NATS: the connection, the private server, invites. */
+/** NATS: the connection, the private server, subjects, invites. */
+export { AccountUpdates } from './accounts.js';
 export { Bus, type FleetSubject, type StoredResult } from './bus.js';
-export { formatInvite, type Invite, parseInvite } from './invite.js';
+export { type Credentials, formatInvite, type Invite, isInvite, parseInvite } from './invite.js';
+export { loadJwt } from './packages.js';
 export { PrivateServer } from './server.js';
+export { type Caller, INVITED_ROLES, isUserName, permissionsOf, type Role } from './subjects.js';

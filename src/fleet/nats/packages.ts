@@ -1,4 +1,4 @@
-import { whyNotInstalled } from '../../device/packages.js';
+import { type OptionalPackage, whyNotInstalled } from '../../device/packages.js';
 import { MillraceError } from '../../kernel/error.js';
 
 export type { NatsConnection, Subscription } from '@nats-io/transport-node';
@@ -10,12 +10,22 @@ export interface NatsPackages {
 }
 
 export async function loadNats(): Promise<NatsPackages> {
-  for (const name of ['@nats-io/transport-node', '@nats-io/jetstream'] as const) {
-    const message = whyNotInstalled(name);
-    if (message === undefined) continue;
-    const advice = 'npm install @nats-io/transport-node @nats-io/jetstream';
-    throw new MillraceError({ code: 'usage', message, asked: 'a fleet', advice });
-  }
+  checkInstalled('@nats-io/transport-node', '@nats-io/jetstream');
   const [transport, jetstream] = await Promise.all([import('@nats-io/transport-node'), import('@nats-io/jetstream')]);
   return { transport, jetstream };
+}
+
+/** Keys and signed claims of NATS, loaded by whoever serves a fleet. */
+export async function loadJwt(): Promise<typeof import('@nats-io/jwt')> {
+  checkInstalled('@nats-io/jwt');
+  return import('@nats-io/jwt');
+}
+
+function checkInstalled(...names: readonly OptionalPackage[]): void {
+  for (const name of names) {
+    const message = whyNotInstalled(name);
+    if (message === undefined) continue;
+    const advice = 'npm install @nats-io/transport-node @nats-io/jetstream @nats-io/jwt';
+    throw new MillraceError({ code: 'usage', message, asked: 'a fleet', advice });
+  }
 }

@@ -25,7 +25,7 @@ export class PrivateServer {
    */
   static async start(options: PrivateServerOptions): Promise<PrivateServer> {
     mkdirSync(options.folder, { recursive: true, mode: 0o700 });
-    return new PrivateServer(options, leftBehind(options.folder) ?? (await startWhereItWas(options)));
+    return new PrivateServer(options, (await takeOver(options)) ?? (await startWhereItWas(options)));
   }
 
   get url(): string {
@@ -55,7 +55,8 @@ export class PrivateServer {
 
 export interface PrivateServerOptions {
   readonly folder: string;
-  readonly token: string;
+  /** Lines of its configuration that say who may connect, at each start. */
+  readonly accounts: () => readonly string[];
   readonly warn: (message: string) => void;
 }
 
@@ -79,6 +80,21 @@ function leftBehind(folder: string): ServerProcess | undefined {
   return undefined;
 }
 
+/** Returns the server that was left behind. One that was started with other settings is stopped. */
+async function takeOver(options: PrivateServerOptions): Promise<ServerProcess | undefined> {
+  const found = leftBehind(options.folder);
+  if (found === undefined) return undefined;
+  const file = join(options.folder, CONFIG);
+  const has = existsSync(file) ? settingsOf(readFileSync(file, 'utf8')) : '';
+  if (has === settingsOf(configText(options, 0))) return found;
+  signal(found.pid, 'SIGTERM');
+  await found.ended;
+  return undefined;
+}
+
+/** A configuration without its port, and without accounts, which change while the server runs. */
+const settingsOf = (config: string): string => config.replace(/^(port|resolver_preload|operator): .*$/gm, '');
+
 /** Starts a server on the port that it had before, where workers and invites look for it, or on a free one. */
 async function startWhereItWas(options: PrivateServerOptions): Promise<ServerProcess> {
   const file = join(options.folder, 'port');
@@ -98,7 +114,7 @@ async function startWhereItWas(options: PrivateServerOptions): Promise<ServerPro
 
 function isServer(pid: number, folder: string): boolean {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(join(folder, 'server.conf'));
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(join(folder, CONFIG));
   } catch {
     return false;
   }
@@ -116,12 +132,13 @@ function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-async function startProcess({ folder, token }: PrivateServerOptions, port: number): Promise<ServerProcess> {
+async function startProcess(options: PrivateServerOptions, port: number): Promise<ServerProcess> {
+  const { folder } = options;
   const ports = join(folder, 'ports');
   rmSync(ports, { recursive: true, force: true });
   mkdirSync(ports, { mode: 0o700 });
-  const config = join(folder, 'server.conf');
-  writeFileSync(config, configText(folder, token, port), { mode: 0o600 });
+  const config = join(folder, CONFIG);
+  writeFileSync(config, configText(options, port), { mode: 0o600 });
   // Its own group: Ctrl-C in a terminal reaches the coordinator, which stops the server last.
   const child = spawn('nats-server', ['-c', config], {
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -140,16 +157,19 @@ async function startProcess({ folder, token }: PrivateServerOptions, port: numbe
   return { url, pid: child.pid ?? 0, ended: ended.then(() => undefined) };
 }
 
-/** Loopback only: others cannot connect, so that a token without TLS is enough. */
-function configText(folder: string, token: string, port: number): string {
+/** Loopback only: others cannot connect, so that it needs no TLS. */
+function configText({ folder, accounts }: PrivateServerOptions, port: number): string {
   return [
     'host: "127.0.0.1"',
     `port: ${port}`,
     `ports_file_dir: ${JSON.stringify(join(folder, 'ports'))}`,
     // Seconds: a client on a busy machine may take longer than the 2 s that are the default.
-    `authorization { token: ${JSON.stringify(token)}, timeout: 10 }`,
+    'authorization { timeout: 10 }',
+    ...accounts(),
     `jetstream { store_dir: ${JSON.stringify(join(folder, 'store'))} }`,
-    'max_payload: 2MB',
+    'max_payload: 1MB',
+    // What waits for a connection that does not read. The server then ends it.
+    'max_pending: 32MB',
     '',
   ].join('\n');
 }
@@ -191,6 +211,7 @@ function addressesIn(file: string): string[] {
   }
 }
 
+const CONFIG = 'server.conf';
 const START_MS = 10_000;
 const STOP_MS = 5_000;
 const WATCH_MS = 200;

@@ -24,7 +24,7 @@ import { LeaseSource } from './lease-source.js';
 export interface WorkerServiceOptions {
   readonly bus: Bus;
   readonly engine: Engine;
-  /** Unique: another one for each process. */
+  /** Unique among its user's: another one for each process. */
   readonly id: string;
   readonly only?: readonly string[];
   /** Workloads of this machine, besides users' kernels. */
@@ -46,7 +46,8 @@ export class WorkerService {
   readonly left: Promise<void>;
 
   constructor(options: WorkerServiceOptions) {
-    const { bus, id, only } = options;
+    const { bus, only } = options;
+    const id = `${bus.user}.${options.id}`;
     this.#options = options;
     this.#client = new FleetClient(bus);
     this.#core = new Worker({ id, spread: Math.random(), ...(only && { only }) });

@@ -35,7 +35,7 @@ export async function searchOnFleet(
   const { name, version } = fleetGaps;
   const manifest: Manifest = { work: { kind: 'workload', name, version, params }, space, mode: 'all' };
   const invite = inviteFor(opts.fleet, opts.dataDir);
-  if (invite.token !== undefined) registerSecret(invite.token);
+  registerSecret(invite.seed);
   const bus = await Bus.connect(invite, 'millrace gaps');
   const found = new FleetSearch(
     new FleetClient(bus),

@@ -1,0 +1,87 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { MillraceError } from '../../kernel/error.js';
+import { fieldReader } from '../../network/fields.js';
+import { isUserName, type Role } from '../nats/index.js';
+import { writeSafely } from '../safe-file.js';
+
+/** A user that was invited. */
+export interface FleetUser {
+  readonly name: string;
+  readonly role: Role;
+  /** The public key. */
+  readonly key: string;
+  /** Unix times in seconds. */
+  readonly expires: number;
+  readonly revoked?: number;
+}
+
+/** The users that were invited and have not expired, in a file. A user that has expired is forgotten: the server refuses it. */
+export class Users {
+  readonly #path: string;
+  readonly #all = new Map<string, FleetUser>();
+
+  constructor(path: string, now: number) {
+    this.#path = path;
+    for (const user of existsSync(path) ? readUsers(path) : []) if (user.expires > now) this.#all.set(user.name, user);
+  }
+
+  get all(): Iterable<FleetUser> {
+    return this.#all.values();
+  }
+
+  get(name: string): FleetUser | undefined {
+    return this.#all.get(name);
+  }
+
+  /** Throws `usage` if the name is not one, or is another user's. */
+  add(user: FleetUser, now: number): void {
+    for (const [name, { expires }] of this.#all) if (expires <= now) this.#all.delete(name);
+    const other = this.#all.get(user.name);
+    if (!isUserName(user.name)) throw badName(user.name, 'expected 1 to 40 letters, digits, _ and -');
+    if (RESERVED.has(user.name)) throw badName(user.name, 'the fleet itself uses this name');
+    if (other) throw badName(user.name, other.revoked === undefined ? 'it is invited already' : 'it was revoked');
+    this.#all.set(user.name, user);
+    this.#save();
+  }
+
+  revoke(name: string, now: number): FleetUser | undefined {
+    const user = this.#all.get(name);
+    if (user === undefined) return undefined;
+    const revoked = { ...user, revoked: user.revoked ?? now };
+    this.#all.set(name, revoked);
+    this.#save();
+    return revoked;
+  }
+
+  #save(): void {
+    writeSafely(this.#path, `${JSON.stringify([...this.#all.values()], undefined, 1)}\n`);
+  }
+}
+
+function readUsers(path: string): FleetUser[] {
+  const read = fieldReader(
+    `the file ${path}`,
+    'remove it: users that were revoked and have not expired can then connect',
+  );
+  return read.list(JSON.parse(readFileSync(path, 'utf8')), 'the whole', 1e6).map((entry) => {
+    const { name, role, key, expires, revoked } = read.object(entry, 'users');
+    const time = (value: unknown, field: string): number => read.integer(value, field, 0, Number.MAX_SAFE_INTEGER);
+    return {
+      name: read.text(name, 'name', 40),
+      role: read.text(role, 'role', 20) as Role,
+      key: read.text(key, 'key', 100),
+      expires: time(expires, 'expires'),
+      ...(revoked !== undefined && { revoked: time(revoked, 'revoked') }),
+    };
+  });
+}
+
+const RESERVED: ReadonlySet<string> = new Set(['admin', 'coordinator', 'system']);
+
+const badName = (name: string, why: string): MillraceError =>
+  new MillraceError({
+    code: 'usage',
+    message: `${JSON.stringify(name)} cannot be invited: ${why}`,
+    asked: `to invite ${name}`,
+    advice: 'give another --name',
+  });

@@ -1,0 +1,49 @@
+import type { Authority, FleetUser } from '../access/index.js';
+import { type AccountUpdates, formatInvite, type Invite, type Role } from '../nats/index.js';
+
+export interface AccessOptions {
+  readonly authority: Authority;
+  /** What all invites have in common. */
+  readonly address: Pick<Invite, 'url' | 'fleet' | 'ca' | 'token'>;
+  /** Missing if the server has accounts of its own: it then cannot be told of revoked users. */
+  readonly updates?: AccountUpdates | undefined;
+}
+
+/** Invites and revokes users, and tells the server. */
+export class AccessControl {
+  readonly #options: AccessOptions;
+
+  constructor(options: AccessOptions) {
+    this.#options = options;
+  }
+
+  /** Tells the server who is revoked: it may be one that was started by an earlier coordinator. */
+  static async start(options: AccessOptions): Promise<AccessControl> {
+    const access = new AccessControl(options);
+    await access.#push();
+    return access;
+  }
+
+  /** Returns the line of an invite. */
+  async invite(role: Role, seconds: number, name?: string): Promise<{ readonly user: string; readonly line: string }> {
+    const { authority, address } = this.#options;
+    const credentials = await authority.invite(role, seconds, name);
+    return { user: credentials.user, line: formatInvite({ ...address, ...credentials }) };
+  }
+
+  /** Ends the connections of a user, and refuses new ones. Returns undefined if nobody has the name. */
+  async revoke(name: string): Promise<FleetUser | undefined> {
+    const user = await this.#options.authority.revoke(name);
+    if (user) await this.#push();
+    return user;
+  }
+
+  isRevoked(name: string): boolean {
+    return this.#options.authority.isRevoked(name);
+  }
+
+  async #push(): Promise<void> {
+    const { authority, updates } = this.#options;
+    await updates?.push(authority.account, authority.accountClaims);
+  }
+}

@@ -1,0 +1,78 @@
+import { X509Certificate } from 'node:crypto';
+import type { NatsConnection } from '@nats-io/transport-node';
+import { firstLine, MillraceError } from '../../kernel/error.js';
+import type { Credentials, Invite } from './invite.js';
+import type { NatsPackages } from './packages.js';
+
+export type Server = Pick<Invite, 'url' | 'ca' | 'token'>;
+
+/** Connects to a server as a user. */
+export async function connectAs(
+  { transport }: NatsPackages,
+  { url, ca, token, jwt, seed }: Server & Pick<Credentials, 'jwt' | 'seed'>,
+  { name, inboxPrefix }: { readonly name: string; readonly inboxPrefix?: string },
+): Promise<NatsConnection> {
+  try {
+    return await transport.connect({
+      servers: url,
+      name,
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: RECONNECT_MS,
+      // A server that is gone without a word is noticed within two of these.
+      pingInterval: PING_MS,
+      authenticator: transport.jwtAuthenticator(jwt, new TextEncoder().encode(seed)),
+      ...(inboxPrefix !== undefined && { inboxPrefix }),
+      ...(token !== undefined && { token }),
+      // With this option the client refuses a server without TLS, so that nobody in between can switch it off.
+      ...(url.startsWith('tls:') && { tls: ca === undefined ? {} : { ca: pemOf(ca) } }),
+    });
+  } catch (cause) {
+    throw connectError(url, cause);
+  }
+}
+
+/** Says why the server has ended a connection for good: it does so if a user is revoked or expires. */
+export async function whyEnded(connection: NatsConnection, user: string): Promise<MillraceError> {
+  let last: unknown;
+  const watch = async (): Promise<void> => {
+    for await (const status of connection.status()) {
+      if (status.type === 'error' && /revoked|expired|authorization/i.test(String(status.error))) last ??= status.error;
+    }
+  };
+  void watch();
+  const error = await connection.closed();
+  const why = String(last ?? error ?? '');
+  const isRevoked = /revoked/i.test(why);
+  const isExpired = /expired/i.test(why);
+  return new MillraceError({
+    code: isRevoked || isExpired ? 'usage' : 'io',
+    message: isRevoked
+      ? `${user} was revoked: the fleet takes nothing more from it`
+      : isExpired
+        ? `the invite of ${user} has expired`
+        : `the fleet's server has ended the connection: ${firstLine(last ?? error ?? 'closed')}`,
+    asked: `to take part in a fleet as ${user}`,
+    advice: 'ask whoever serves the fleet for a new invite',
+  });
+}
+
+function connectError(url: string, cause: unknown): MillraceError {
+  const reason = firstLine(cause);
+  const isRefused = /authorization/i.test(reason);
+  return new MillraceError({
+    code: isRefused ? 'usage' : 'io',
+    message: isRefused
+      ? `the fleet's server at ${url} does not accept the invite: it was revoked, has expired, or is of another fleet`
+      : `the fleet's server at ${url} cannot be reached: ${reason}`,
+    asked: 'to connect to a fleet',
+    advice: isRefused
+      ? 'ask whoever serves the fleet for a new one: `millrace fleet invite`'
+      : 'start it with `millrace fleet serve`, or get a new invite',
+    cause,
+  });
+}
+
+const pemOf = (der: string): string => new X509Certificate(Buffer.from(der, 'base64')).toString();
+
+const RECONNECT_MS = 250;
+const PING_MS = 5_000;
