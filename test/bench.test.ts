@@ -117,7 +117,7 @@ describe.skipIf(isShort)('each workload', () => {
   });
 
   const own = async (workload: string, ...args: string[]) => {
-    const given = ['bench', workload, '--device', cpu, '--runs', '5', ...args, '--json'];
+    const given = ['bench', workload, '--device', cpu, '--runs', '3', ...args, '--json'];
     const { status, stderr, events } = await millrace(given);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     return events.flatMap(({ event, name }) => (event === 'measurement' ? [String(name)] : []));
@@ -137,7 +137,7 @@ describe.skipIf(isShort)('each workload', () => {
   });
 
   it('uhash: its own benchmark measures each size of a sweep once', async () => {
-    const names = await own('uhash', '--threads', '1', '--batch-size', '3', '--sweep');
+    const names = await own('uhash', '--threads', '1', '--batch-size', '3', '--sweep', '--count', '12');
     expect(names).toEqual([`${cpu}, batch 3`, `${cpu}, batch 6`]);
   });
 

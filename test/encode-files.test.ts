@@ -372,11 +372,11 @@ describe('the command', () => {
 });
 
 describe('the benchmark', () => {
-  const small = ['--qubits', '4', '--batch-size', '2', '--batches', '4', '--trials', '5', '--source', 'plain'];
+  const small = ['--qubits', '4', '--batch-size', '2', '--batches', '4', '--trials', '3', '--source', 'plain'];
 
   test('compares gathered requests with a stream and single ones, and reports the commit', async () => {
     const prefix = join(folder, 'pr3');
-    const args = ['bench', 'encode', '--device', 'wasm', ...small, '--coalesced', '--report', prefix];
+    const args = ['bench', 'encode', '--device', 'wasm', ...small, '--use-coalesced', '--report', prefix];
     const { status, stderr } = await millrace(args);
     expect([status, stderr]).toEqual([0, '']);
     const names = (await readdir(folder)).filter((name) => name.startsWith('pr3_')).sort();
@@ -391,10 +391,10 @@ describe('the benchmark', () => {
       const section = new RegExp(`## ${other}, by turns with it[^#]*Throughput[^#]*Ratio, trial by trial: \\d`);
       expect(text).toMatch(section);
     }
-    const five = { length: 5 };
+    const three = { length: 3 };
     const report = JSON.parse(json!);
-    expect(report).toMatchObject({ vectorsPerSecond: five, perBatch: five, stream: five });
-    expect(report.latencyMs.coalesced).toHaveLength(5 * 4);
+    expect(report).toMatchObject({ vectorsPerSecond: three, perBatch: three, stream: three });
+    expect(report.latencyMs.coalesced).toHaveLength(3 * 4);
     const root = new URL('..', import.meta.url).pathname;
     const git = spawnSync('git', ['-C', root, 'rev-parse', 'HEAD'], { encoding: 'utf8' });
     const built = join(root, 'dist', 'commit');
@@ -434,14 +434,14 @@ describe('the benchmark', () => {
       await millrace(args, { env: { QDP_ENABLE_POOL_METRICS: 'true' } }),
     ]) {
       expect(status).toBe(0);
-      // 24 batches of runs and 4 alone, three at a time in two slots.
-      expect(stderr).toMatch(/wasm {2}slots: 0 to 2 free, 28 acquires, [1-9]\d* waits/);
+      // 16 batches of runs and 4 alone, three at a time in two slots.
+      expect(stderr).toMatch(/wasm {2}slots: 0 to 2 free, 20 acquires, [1-9]\d* waits/);
       expect(stderr).toMatch(/raise --slots/);
       expect(stdout).toMatch(/\| Latency \(ms\/request\), 3 in flight \| \d+\.\d{3} \|/);
     }
     const { events } = await millrace([...args, '--pool-metrics', '--json']);
     const measured = events.find(({ event }) => event === 'measurement');
-    expect(measured).toMatchObject({ pool: { min: 0, max: 2, acquires: 28 } });
+    expect(measured).toMatchObject({ pool: { min: 0, max: 2, acquires: 20 } });
     const { latencyMs } = measured as unknown as { latencyMs: Record<string, { median: number; p95: number }> };
     expect(Object.keys(latencyMs)).toEqual(['3 in flight', 'one at a time']);
     for (const { median, p95 } of Object.values(latencyMs)) expect(p95).toBeGreaterThanOrEqual(median);

@@ -21,7 +21,8 @@ test('solo: mines blocks, reports each, and never shows the password', async () 
   onTestFinished(() => server.close());
   const [verbose, password] = [join(folder, 'tests'), join(folder, 'password')];
   writeFileSync(password, 'sesame-1234\n');
-  const args = ['--rpc', server.url, '--user', 'miner', '--password-file', password, '--payout', PAYOUT];
+  const { hostname, port } = new URL(server.url);
+  const args = ['-o', hostname, '-p', port, '-u', 'miner', '--password-file', password, '--payout', PAYOUT];
   const count = byTier(1, 2);
   const mining = ['gaps', 'mine', ...args, ...plan, '--count', String(count), '--json', '-e', verbose];
   const { status, stdout, stderr, events } = await millrace(mining);
@@ -51,8 +52,22 @@ test('solo: mines blocks, reports each, and never shows the password', async () 
 test('pools get shares until a signal stops the command with exit status 2', async () => {
   const server = await new GapPoolServer().listen();
   onTestFinished(() => server.close());
-  const url = server.url.replace('//', '//worker:apple-pass@');
-  const args = ['gaps', 'mine', '--stratum', url, ...plan, '--json'];
+  const { hostname, port } = new URL(server.url);
+  const args = [
+    'gaps',
+    'mine',
+    '-c',
+    '-o',
+    hostname,
+    '-p',
+    port,
+    '-u',
+    'worker',
+    '-x',
+    'apple-pass',
+    ...plan,
+    '--json',
+  ];
   const { status, stdout, events } = await signalled(args, [[/"event":"mined"/, 'SIGINT']]);
   expect(status).toBe(2);
   expect(events.find(({ event }) => event === 'pool')).toMatchObject({ state: 'difficulty', message: '4.000000000' });
@@ -68,10 +83,14 @@ test('rejects invalid options', async () => {
     expect(status).toBe(64);
     return stderr;
   };
-  const [nowhere, payout] = await Promise.all([
+  const [nowhere, half, twice, payout] = await Promise.all([
     stderrOf('--shift', '32'),
+    stderrOf('--host', 'localhost'),
+    stderrOf('--host', 'localhost', '--port', '1', '--rpc', 'http://127.0.0.1:1'),
     stderrOf('--rpc', 'http://127.0.0.1:1', '--payout', 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4'),
   ]);
   expect(nowhere).toMatch(/neither --rpc nor --stratum is given/);
+  expect(half).toMatch(/--host and --port belong together/);
+  expect(twice).toMatch(/--host and a URL are given/);
   expect(payout).toMatch(/cannot be paid/);
 });

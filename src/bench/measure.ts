@@ -14,7 +14,7 @@ export async function measure(candidate: Candidate, clock: Clock = wallClock): P
  * programs affect all of them alike, and their ratios are fair. All have the same number of runs, the largest requested.
  */
 export async function compare(candidates: readonly Candidate[], clock: Clock = wallClock): Promise<Comparison> {
-  const runs = Math.max(...candidates.map((candidate) => candidate.runs ?? MIN_RUNS));
+  const runs = Math.max(...candidates.map((candidate) => candidate.runs ?? DEFAULT_RUNS));
   if (!(runs >= MIN_RUNS)) {
     throw new MillraceError({
       code: 'usage',
@@ -44,7 +44,7 @@ export interface Candidate {
   readonly unit: string;
   /** Runs before the first that counts; default 1. */
   readonly warmup?: number;
-  /** Default and minimum 5. */
+  /** Default 5, at least 3. */
   readonly runs?: number;
   readonly run: () => Promise<Run>;
 }
@@ -87,7 +87,9 @@ export interface Spread {
 /** Seconds from an arbitrary origin. */
 export type Clock = () => number;
 
-export const MIN_RUNS = 5;
+export const DEFAULT_RUNS = 5;
+/** Fewer have no median worth the name. */
+export const MIN_RUNS = 3;
 
 export function spreadOf(values: readonly number[]): Spread {
   const middle = median(values);

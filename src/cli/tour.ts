@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { WorkloadBench } from '../bench/case.js';
 import { machine, machineLine } from '../bench/machine.js';
-import { MIN_RUNS } from '../bench/measure.js';
+import { DEFAULT_RUNS } from '../bench/measure.js';
 import { boundText } from '../bench/report.js';
 import { isFigure, type NoFigure, runSuite } from '../bench/suite.js';
 import { action, type Call } from '../console/command/action.js';
@@ -72,7 +72,7 @@ export async function showRates(
   signal: AbortSignal,
 ): Promise<void> {
   const { style } = output;
-  const how = { runs: MIN_RUNS, seconds: RUN_SECONDS, isFull: false };
+  const how = { runs: DEFAULT_RUNS, seconds: RUN_SECONDS, isFull: false };
   const shown = workloads.flatMap(({ cases }) => cases.flatMap(({ isLong, name }) => (isLong ? [] : [name.length])));
   let isFirst = true;
   for await (const one of runSuite(workloads, [device], how)) {

@@ -145,13 +145,13 @@ export const workloads: Examples = {
     },
     ...by(
       'test/encode-files.test.ts',
-      "'--batches', '4', '--trials', '5', '--source', 'plain']",
-      "['bench', 'encode', '--device', 'wasm', ...small, '--coalesced', '--report', prefix]",
+      "'--batches', '4', '--trials', '3', '--source', 'plain']",
+      "['bench', 'encode', '--device', 'wasm', ...small, '--use-coalesced', '--report', prefix]",
     ),
   },
   'millrace bench encode --coalesced': by(
     'test/encode-files.test.ts',
-    "['bench', 'encode', '--device', 'wasm', ...small, '--coalesced', '--report', prefix]",
+    "['bench', 'encode', ...large, '--source', 'plain', '--coalesced']",
   ),
 
   'millrace gaps search --start 2^280 --length 2^30 --min-merit 15': {

@@ -5,7 +5,7 @@ import { committedBaselines, type Verdict, verdictsOf } from '../../bench/baseli
 import type { WorkloadBench } from '../../bench/case.js';
 import { MAX_LOSS } from '../../bench/frozen/gate.js';
 import { machine, machineLine } from '../../bench/machine.js';
-import { MIN_RUNS } from '../../bench/measure.js';
+import { DEFAULT_RUNS, MIN_RUNS } from '../../bench/measure.js';
 import { figureFields, figureRow, markdownOf, SUITE_HEADING, SUITE_RIGHT } from '../../bench/report.js';
 import { readSaved, type SavedReport } from '../../bench/saved.js';
 import { type Figure, isFigure, type NoFigure, runSuite } from '../../bench/suite.js';
@@ -40,7 +40,7 @@ export function suiteCommand(): Command {
     .addOption(
       valueOption('--runs <n>', `measured runs, ${MIN_RUNS} or more`)
         .argParser(wholeNumberParser(MIN_RUNS, 1000))
-        .default(MIN_RUNS),
+        .default(DEFAULT_RUNS),
     )
     .addOption(flag('--full', 'include cases that take minutes'))
     .addOption(flag('--peers', 'also measure installed programs that do the same work, in turn with ours'))

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { Command } from 'commander';
 import { machine, machineLine } from '../../bench/machine.js';
-import { type Candidate, compare, MIN_RUNS, type Spread, spreadOf } from '../../bench/measure.js';
+import { type Candidate, compare, DEFAULT_RUNS, MIN_RUNS, type Spread, spreadOf } from '../../bench/measure.js';
 import { comparisonTable, measurementFields } from '../../bench/report.js';
 import { action, type Call } from '../../console/command/action.js';
 import { withExamples } from '../../console/command/conventions.js';
@@ -36,7 +36,7 @@ export function blockBench(): Command {
     .addOption(
       valueOption('--runs <n>', `measured runs, ${MIN_RUNS} or more`)
         .argParser(wholeNumberParser(MIN_RUNS, 1000))
-        .default(MIN_RUNS),
+        .default(DEFAULT_RUNS),
     );
   withTuningOptions(withPipelineOptions(withDeviceOptions(command))).action(action(bench));
   return withExamples(
@@ -90,7 +90,7 @@ async function bench({ output, options: opts }: Call<BenchOptions>): Promise<Exi
       [
         'trace, passes, print',
         duration(translate.warm.median),
-        `median of ${MIN_RUNS}; ${duration(translate.first)} the first time`,
+        `median of ${DEFAULT_RUNS}; ${duration(translate.first)} the first time`,
       ],
       ...[...compiles].map(([device, seconds]) => [`compile for ${device}`, duration(seconds), 'into an empty cache']),
     ];
@@ -110,7 +110,7 @@ const WARM_UP = 3;
 /** Seconds from TypeScript to C: the first time, and warmed up. */
 function translation(): { readonly first: number; readonly warm: Spread } {
   const cpu = thisCpu();
-  const seconds = Array.from({ length: WARM_UP + MIN_RUNS }, () => {
+  const seconds = Array.from({ length: WARM_UP + DEFAULT_RUNS }, () => {
     const start = performance.now();
     kernelText(headerScan({ topWordZero: true }), { target: 'c', cpu });
     return (performance.now() - start) / 1000;

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { machine, machineLine } from '../../bench/machine.js';
-import { MIN_RUNS, measure } from '../../bench/measure.js';
+import { DEFAULT_RUNS, MIN_RUNS, measure } from '../../bench/measure.js';
 import { measurementFields } from '../../bench/report.js';
 import { action, type Call } from '../../console/command/action.js';
 import { withExamples } from '../../console/command/conventions.js';
@@ -45,7 +45,7 @@ export function encodeBench(): Command {
     .addOption(
       valueOption('--trials <n>', `counted trials, ${MIN_RUNS} or more`)
         .argParser(wholeNumberParser(MIN_RUNS, 1000))
-        .default(MIN_RUNS),
+        .default(DEFAULT_RUNS),
     )
     .addOption(valueOption('--prefetch <n>', 'batches in flight').argParser(wholeNumberParser(1, 64)).default(16))
     .addOption(
@@ -57,6 +57,7 @@ export function encodeBench(): Command {
         .choices(['pinned', 'plain', 'device', 'loop'])
         .default('pinned'),
     )
+    .addOption(new Option('--use-coalesced', 'the same as --coalesced').implies({ coalesced: true }).hideHelp())
     .addOption(flag('--coalesced', 'gather requests of one batch each, alternating with a stream and single calls'))
     .addOption(poolMetricsOption())
     .addOption(valueOption('--report <prefix>', 'write PREFIX_<date>_rep_config.md, and .json with the trials'));

@@ -1,6 +1,14 @@
 import { Command } from 'commander';
 import { machine, machineLine } from '../../bench/machine.js';
-import { type Comparison, compare, type Measurement, MIN_RUNS, measure, spreadOf } from '../../bench/measure.js';
+import {
+  type Comparison,
+  compare,
+  DEFAULT_RUNS,
+  type Measurement,
+  MIN_RUNS,
+  measure,
+  spreadOf,
+} from '../../bench/measure.js';
 import { comparisonTable, measurementFields } from '../../bench/report.js';
 import { action, type Call } from '../../console/command/action.js';
 import { withExamples } from '../../console/command/conventions.js';
@@ -37,7 +45,7 @@ export function gapsBench(): Command {
     .addOption(
       valueOption('--runs <n>', `measured runs, ${MIN_RUNS} or more`)
         .argParser(wholeNumberParser(MIN_RUNS, 1000))
-        .default(MIN_RUNS),
+        .default(DEFAULT_RUNS),
     );
   withPipelineOptions(withDeviceOptions(command)).action(action(bench));
   return withExamples(command, ['millrace bench gaps --device cuda,native --bits 320']);

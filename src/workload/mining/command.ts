@@ -28,16 +28,21 @@ import { type CoinDescription, Reporter, resultsLine } from './report.js';
 import { type OpenSession, PoolSource } from './server/pools.js';
 import type { Scan, ShareBase, WorkSource } from './source.js';
 
+/** Options that name a node or pools. */
+export interface ServerOptions {
+  readonly rpc?: string;
+  readonly stratum?: string;
+}
+
 /** Options of a `mine` command, the same for every coin. */
 export interface MiningOptions
-  extends CredentialOptions,
+  extends ServerOptions,
+    CredentialOptions,
     PipelineCommandOptions,
     DeviceCommandOptions,
     MonitorOptions,
     TelemetryOptions {
   readonly device: string;
-  readonly rpc?: string;
-  readonly stratum?: string;
   readonly payout?: string;
   readonly ca?: string;
   readonly count?: number;
@@ -83,6 +88,8 @@ export interface MiningCoin<Share extends ShareBase> {
   scan(engine: Engine, devices: readonly Device[]): Scan<Share> | Promise<Scan<Share>>;
   /** Pipeline options, if the coin's command also has its own names for them. */
   readonly pipelineOptions?: PipelineCommandOptions;
+  /** The node or the pools, likewise. */
+  readonly server?: ServerOptions;
 }
 
 /** Mines until it is stopped or `--count` is reached. */
@@ -154,7 +161,7 @@ function sourceOf<Share extends ShareBase>(
   { options: opts, output }: Call<MiningOptions>,
   coin: MiningCoin<Share>,
 ): { source: WorkSource<Share>; close(): void } {
-  const { rpc: url, stratum, payout } = opts;
+  const { rpc: url, stratum } = coin.server ?? opts;
   const log = output.diagnose;
   const authority = opts.ca === undefined ? undefined : readAuthority(opts.ca);
   if ((url === undefined) === (stratum === undefined)) {
@@ -167,7 +174,7 @@ function sourceOf<Share extends ShareBase>(
     const endpoint = parseEndpoint(url, HTTP_SCHEMES);
     const credentials = rpcCredentials(endpoint, opts, registerSecret);
     const rpc = new JsonRpc(endpoint, { credentials, authority, log: log && ((text) => log(`rpc ${text}`)) });
-    return { source: coin.nodeSource(rpc, payout), close: () => rpc.close() };
+    return { source: coin.nodeSource(rpc, opts.payout), close: () => rpc.close() };
   }
   const endpoints = (stratum ?? '').split(',').map((one) => parseEndpoint(one, LINE_SCHEMES));
   const pools = endpoints.map((endpoint) => {

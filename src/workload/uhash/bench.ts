@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { machine, machineLine } from '../../bench/machine.js';
-import { type Comparison, type Measurement, MIN_RUNS, measure, spreadOf } from '../../bench/measure.js';
+import { type Comparison, DEFAULT_RUNS, type Measurement, MIN_RUNS, measure, spreadOf } from '../../bench/measure.js';
 import { comparisonTable, measurementFields } from '../../bench/report.js';
 import { action, type Call } from '../../console/command/action.js';
 import { withExamples } from '../../console/command/conventions.js';
@@ -32,11 +32,16 @@ export function uhashBench(name = 'uhash'): Command {
         wholeNumberParser(1, 2 ** 20),
       ),
     )
+    .addOption(
+      valueOption('--count <n>', 'hashes of a run (default: those of about a second)').argParser(
+        wholeNumberParser(1, Number.MAX_SAFE_INTEGER),
+      ),
+    )
     .addOption(flag('--sweep', 'measure batches of 1/8, 1/4, 1/2, 1 and 2 times the size'))
     .addOption(
       valueOption('--runs <n>', `measured runs, ${MIN_RUNS} or more`)
         .argParser(wholeNumberParser(MIN_RUNS, 1000))
-        .default(MIN_RUNS),
+        .default(DEFAULT_RUNS),
     );
   withTuningOptions(withPipelineOptions(withDeviceOptions(command))).action(action(bench));
   return withExamples(
@@ -50,6 +55,7 @@ interface BenchOptions extends DeviceCommandOptions, PipelineCommandOptions, Tun
   readonly device: string;
   readonly backend?: string;
   readonly batchSize?: number;
+  readonly count?: number;
   readonly sweep?: boolean;
   readonly runs: number;
 }
@@ -69,7 +75,9 @@ async function bench({ output, options: opts }: Call<BenchOptions>): Promise<Exi
       output.line(`\n${device.info.id}  ${device.info.name}\n`);
       const measured: Measurement[] = [];
       for (const batch of batchesOf(device, opts)) {
-        const rated = await rateOf(device, { engine: pipeline.engine, runs: opts.runs, ...(batch && { batch }) });
+        const { runs, count } = opts;
+        const size = { ...(batch && { batch }), ...(count && { count }) };
+        const rated = await rateOf(device, { engine: pipeline.engine, runs, ...size });
         try {
           const one = await measure(rated);
           measured.push(one);

@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { machine, machineLine } from '../../bench/machine.js';
-import { type Candidate, compare, MIN_RUNS } from '../../bench/measure.js';
+import { type Candidate, compare, DEFAULT_RUNS, MIN_RUNS } from '../../bench/measure.js';
 import { measurementFields } from '../../bench/report.js';
 import { action, type Call } from '../../console/command/action.js';
 import { withExamples } from '../../console/command/conventions.js';
@@ -30,7 +30,7 @@ export function wordsBench(): Command {
     .addOption(
       valueOption('--runs <n>', `measured runs, ${MIN_RUNS} or more`)
         .argParser(wholeNumberParser(MIN_RUNS, 1000))
-        .default(MIN_RUNS),
+        .default(DEFAULT_RUNS),
     );
   withDeviceOptions(command).action(action(bench));
   return withExamples(

@@ -1,5 +1,5 @@
 import type { BenchCase, WorkloadBench } from '../../../bench/case.js';
-import { MIN_RUNS } from '../../../bench/measure.js';
+import { DEFAULT_RUNS } from '../../../bench/measure.js';
 import { openDevice } from '../../../device/registry.js';
 import { Recorder } from '../../../engine/index.js';
 import { MillraceError } from '../../../kernel/error.js';
@@ -29,7 +29,7 @@ export const blockCases: WorkloadBench = {
   sized: sizedOn,
   timeline: async (device) => {
     const records = new Recorder(4096);
-    await (await fedRateOf(device, MIN_RUNS, { records })).run();
+    await (await fedRateOf(device, DEFAULT_RUNS, { records })).run();
     return records;
   },
   async *peers(device, { runs }) {

@@ -18,6 +18,7 @@ import { GapVerifier } from '../job/verifier.js';
 import { MAX_SHIFT, MIN_SHIFT } from '../kernel/reference.js';
 import { GAPCOIN_CHAINS } from './chains.js';
 import { candidateText, gapcoinDescription } from './description.js';
+import { type GapMinerOptions, serverOf, withGapMinerOptions } from './gapminer-options.js';
 import { type GapScan, plantOnce, scanWork } from './scan-work.js';
 import { gapcoinNode } from './solo.js';
 import { gapStratumOpener } from './stratum.js';
@@ -33,6 +34,7 @@ export function addMineCommand(gaps: Command): void {
         .default(DEFAULT_SHIFT),
     );
   withMiningOptions(withPlanOptions(mining), 31397).action(action(mineGaps, MINING_TRAITS));
+  withGapMinerOptions(mining);
   withExamples(
     mining,
     ['millrace gaps mine --rpc http://127.0.0.1:31397 --cookie ~/.gapcoin/.cookie --payout ADDRESS', 'solo'],
@@ -44,7 +46,7 @@ export function addMineCommand(gaps: Command): void {
 /** 296 bits: as fast as any size from 289 on, and a header lasts an H200 for more than a minute. */
 const DEFAULT_SHIFT = 40;
 
-interface MineCommandOptions extends MiningOptions, PlanCommandOptions {
+interface MineCommandOptions extends MiningOptions, PlanCommandOptions, GapMinerOptions {
   readonly shift: number;
 }
 
@@ -56,6 +58,7 @@ async function mineGaps(call: Call<MineCommandOptions>): Promise<CommandResult> 
     return await mine(call, {
       description: gapcoinDescription(shift),
       pipelineOptions: pipelineOptionsOf(opts),
+      server: serverOf(opts),
       nodeSource: (rpc, payout) => {
         if (payout !== undefined) checkPayout(payout, GAPCOIN_CHAINS);
         return gapcoinNode(rpc, payout);

@@ -14,6 +14,8 @@ export interface RateOptions extends PlanOptions {
   readonly engine?: EngineOptions;
   /** Seconds that a run should take. */
   readonly seconds?: number;
+  /** Hashes of a run, instead of a time. */
+  readonly count?: number;
   readonly runs?: number;
 }
 
@@ -30,7 +32,7 @@ export interface UhashCandidate extends Candidate {
  * recomputed by the reference.
  */
 export async function rateOf(device: Device, options: RateOptions = {}): Promise<UhashCandidate> {
-  const { engine: engineOptions = {}, seconds = RUN_SECONDS, runs, ...plan } = options;
+  const { engine: engineOptions = {}, seconds = RUN_SECONDS, count, runs, ...plan } = options;
   const scratch = new ScratchMemory();
   const engine = new Engine([device], { ...IN_FLIGHT, ...engineOptions });
   const tuned = () => settingFor(device, uhashTunable);
@@ -57,7 +59,7 @@ export async function rateOf(device: Device, options: RateOptions = {}): Promise
     await scan(BigInt(batch)); // the first touch of memory is slower
     // Two batches are in flight: the time of one alone says little.
     const pair = await scan(2n * BigInt(batch));
-    const work = 2 * batch * Math.max(1, Math.round(seconds / pair));
+    const work = count ?? 2 * batch * Math.max(1, Math.round(seconds / pair));
     const run = async () => {
       await scan(BigInt(work));
       return { work, digest: 'no proof' };
