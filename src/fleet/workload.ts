@@ -1,7 +1,7 @@
 import type { Engine } from '../engine/engine.js';
 import type { Indexed } from '../engine/makers/reorder-buffer.js';
 import type { ChunkSource } from '../engine/work/source.js';
-import type { Range } from '../engine/work/space.js';
+import { endOf, type Range } from '../engine/work/space.js';
 import { MillraceError } from '../kernel/error.js';
 import type { PlainRecord, WorkloadWork } from './manifest/index.js';
 import type { FoundHit } from './protocol/index.js';
@@ -22,6 +22,17 @@ export interface WorkloadRun {
   readonly space: Range;
   readonly source: ChunkSource<readonly Indexed[]>;
   readonly signal: AbortSignal;
+}
+
+/** Throws `input-format` if a job's indices do not end at `end` or below. */
+export function checkSpace(space: Range, end: bigint): void {
+  if (endOf(space) <= end) return;
+  throw new MillraceError({
+    code: 'input-format',
+    message: `the job has indices up to ${endOf(space)}, and its parameters only up to ${end}`,
+    asked: 'a job of the fleet',
+    advice: 'use the same version of Millrace on every machine of the fleet',
+  });
 }
 
 /** Returns the workload that a job needs. Throws `usage` if this machine does not have it. */

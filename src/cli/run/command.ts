@@ -6,6 +6,7 @@ import { withExamples } from '../../console/command/conventions.js';
 import { withEngine } from '../../console/command/engine.js';
 import { Exit, type ExitCode } from '../../console/command/exit.js';
 import { host } from '../../console/command/host.js';
+import { isOnFleet } from '../../console/fleet/place.js';
 import {
   type JobSession,
   type JobSessionOptions,
@@ -114,12 +115,13 @@ async function run(call: Call<RunOptions>): Promise<CommandResult> {
   if (given.hot) return reportHotLines(call.output, task, space);
   const about = { name: `run ${file}`, kernelName: task.kernel.name, hit: task.program.hit };
   const description = { command: 'run', space, ...about, ...identityOf(task, space) };
+  const isFleet = isOnFleet(call, { checked: 'kernels of others always run with their bounds checks' });
   // A job of a fleet is in the ledger of its coordinator.
-  const session = await openJobSession<Hit>(call, given.fleet === undefined ? description : undefined);
+  const session = await openJobSession<Hit>(call, isFleet ? undefined : description);
   const mode = given.mode ?? task.mode ?? 'all';
   const job = { call, task, space, mode, limit: given.limit ?? Number.POSITIVE_INFINITY, session };
   try {
-    if (given.fleet !== undefined) {
+    if (isFleet) {
       const { runOnFleet } = await import('./on-fleet.js');
       return await runOnFleet({ ...job, print: hitPrinter(call.output, space, task).print });
     }

@@ -1,24 +1,23 @@
 import type { Call } from '../../console/command/action.js';
 import { Exit } from '../../console/command/exit.js';
+import { type FleetJobs, withFleet } from '../../console/fleet/jobs.js';
+import type { FleetOptions } from '../../console/fleet/place.js';
 import type { JobSession } from '../../console/ledger/job-session.js';
 import { type MonitorOptions, startMonitor } from '../../console/monitor/monitor.js';
 import { count, duration, percent, plural, rate } from '../../console/output/format.js';
 import type { CommandResult } from '../../console/output/output.js';
-import { registerSecret } from '../../console/output/redact.js';
 import type { Hit } from '../../engine/flow/ring.js';
 import type { SearchMode } from '../../engine/makers/reorder-buffer.js';
 import { formatHit } from '../../engine/verify/recompute.js';
 import { openVerifier, type Verify, type VerifyResult } from '../../engine/verify/verify.js';
 import { type Range, shareOf } from '../../engine/work/space.js';
-import { FleetClient, type FleetHit, FleetSearch } from '../../fleet/client/index.js';
-import { inviteFor } from '../../fleet/local.js';
-import { packKernelJob, signingKey } from '../../fleet/manifest/index.js';
-import { Bus } from '../../fleet/nats/index.js';
+import type { FleetHit, FleetSearch } from '../../fleet/client/index.js';
+import { packKernelJob } from '../../fleet/manifest/index.js';
 import { MillraceError } from '../../kernel/error.js';
 import type { Task } from './task.js';
 
 export interface FleetRun {
-  readonly call: Call<MonitorOptions & { readonly fleet?: string | boolean; readonly dataDir: string }>;
+  readonly call: Call<MonitorOptions & FleetOptions>;
   readonly task: Task;
   readonly space: Range;
   readonly mode: SearchMode;
@@ -30,27 +29,20 @@ export interface FleetRun {
 /** Runs a search on a fleet: output, exit status and Ctrl-C are those of a search on this machine. */
 export async function runOnFleet(running: FleetRun): Promise<CommandResult> {
   const { call, task } = running;
-  const { options: given } = call;
   const { kernel, job, rest } = task;
   const { buffers = {}, ring, min, max, granularity } = rest;
   const sizes = { ring, min, max, granularity };
   const known = Object.fromEntries(Object.entries(sizes).filter(([, size]) => size !== undefined));
   const packed = packKernelJob({ kernel, job, buffers, ...known }, running.space, running.mode);
-  const invite = inviteFor(given.fleet, given.dataDir);
-  registerSecret(invite.seed);
-  const bus = await Bus.connect(invite, 'millrace run');
-  try {
-    return await follow(
-      running,
-      new FleetSearch(new FleetClient(bus), packed, signingKey(), call.signal, call.output.say),
-    );
-  } finally {
-    await bus.close();
-  }
+  return withFleet(call, 'run', (jobs) => follow(running, jobs, jobs.search(packed)));
 }
 
-async function follow({ call, task, space, mode, limit, session, print }: FleetRun, hits: FleetSearch) {
-  const { output, options: given, signal } = call;
+async function follow(
+  { call, task, space, mode, limit, session, print }: FleetRun,
+  jobs: FleetJobs,
+  hits: FleetSearch,
+): Promise<CommandResult> {
+  const { output, options: given } = call;
   const verifier = openVerifier<FleetHit>(task.rest.verify as Verify<FleetHit> | undefined);
   let found = 0;
   const monitored = {
@@ -65,12 +57,7 @@ async function follow({ call, task, space, mode, limit, session, print }: FleetR
     hits: () => found,
     ...(task.chance !== undefined && { chance: task.chance }),
   };
-  const monitor = startMonitor(output, given, monitored, {
-    pause: () => undefined,
-    resume: () => undefined,
-    stop: call.stop,
-    signal,
-  });
+  const monitor = startMonitor(output, given, monitored, jobs.controls(call));
   const start = performance.now();
   try {
     for await (const hit of hits) {

@@ -33,6 +33,8 @@ export interface Call<Options extends object> {
   readonly output: Output;
   readonly options: Options;
   readonly args: readonly string[];
+  /** Where an option's value comes from: `cli` is a flag. */
+  sourceOf(option: string): 'cli' | 'env' | 'config' | 'default' | undefined;
   /** Aborted by Ctrl-C, and by `stop`. */
   readonly signal: AbortSignal;
   /** Stops the command at its next checkpoint, as Ctrl-C does, with another status: `Exit.limit`. */
@@ -75,6 +77,7 @@ async function perform<Options extends object>(
     output,
     options: options as Options,
     args: command.processedArgs as string[],
+    sourceOf: (option) => command.getOptionValueSource(option) as ReturnType<Call<Options>['sourceOf']>,
     signal: stopHandle.signal,
     stop: (exit) => stopHandle.stop(exit),
     get stopped() {

@@ -109,7 +109,11 @@ function applySetting(path: string, command: Command, option: Option, value: unk
     command.setOptionValueWithSource(name, option.negate ? !value : value, 'config');
     return;
   }
-  const values = Array.isArray(value) ? (value as unknown[]) : [value];
+  // An option whose value may be left out is also on or off.
+  if (option.optional && value === false) return;
+  const isBare = option.optional && value === true;
+  const given = isBare ? (option.presetArg ?? 'true') : value;
+  const values = Array.isArray(given) ? (given as unknown[]) : [given];
   let parsed: unknown;
   for (const one of values) {
     if (typeof one !== 'string' && typeof one !== 'number') throw wrong(`write a value for ${option.flags}`);

@@ -9,7 +9,10 @@ import { amountParser, parseBytes, parseSeconds, parseShare } from './quantity.j
 export const options = {
   device: () => valueOption('--device <name>', 'id of the device to use').default('auto', 'the best available'),
   devices: () => valueOption('--device <list>', 'ids of the devices to use, as in cuda:0,cpu'),
-  fleet: () => valueOption('--fleet [invite]', 'run on a fleet (default: the one that is served from this machine)'),
+  fleet: () =>
+    valueOption('--fleet [invite]', 'run on a fleet (default: the one that is served from this machine)').argParser(
+      parseFleet,
+    ),
   json: () => flag('--json', 'write events to stdout, one JSON object per line; the last one is "done"'),
   threads: () =>
     valueOption('--threads <n>', `threads of a CPU device (default: ${availableParallelism()})`).argParser(
@@ -93,6 +96,10 @@ export function wholeNumberParser(min: number, max: number): (text: string) => n
     return value;
   };
 }
+
+/** `1`, `true` and `yes` are the fleet of this machine: a variable always has a value. */
+const parseFleet = (text: string): string | boolean =>
+  isOff(text) ? false : /^(1|true|yes)$/i.test(text.trim()) ? true : text;
 
 const isOff = (value = ''): boolean => /^(|0|false|no)$/i.test(value);
 const variableName = (option: Option): string => `MILLRACE_${option.name().toUpperCase().replaceAll('-', '_')}`;

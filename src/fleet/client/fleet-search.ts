@@ -4,36 +4,48 @@ import { displayText } from '../../network/fields.js';
 import type { PackedJob, SigningKey } from '../manifest/index.js';
 import type { FoundHit } from '../protocol/index.js';
 import type { FleetClient, PolledJob } from './client.js';
+import { ReceivedHits } from './received-hits.js';
+
+export interface FleetSearchOptions {
+  /** Tells the user why the job does not go on. */
+  readonly say?: (message: string) => void;
+  /** True if a job that is left before its end is cancelled. Default: it is paused, and can be resumed. */
+  readonly cancels?: boolean;
+  /** Called when more is known of the job's progress. */
+  readonly onProgress?: (progress: JobProgress) => void;
+  /** Called when the job is submitted, and when it is left. */
+  readonly onStart?: () => void;
+  readonly onEnd?: () => void;
+}
 
 /**
- * A search on a fleet. Like `search` it is iterated once and delivers hits in the order of its mode. When it is aborted the
- * job is paused, and stays in the coordinator's ledger.
+ * A search on a fleet. Like `search` it is iterated once and delivers hits in the order of its mode. When it is aborted, or
+ * left early, the job is paused and stays in the coordinator's ledger.
  */
 export class FleetSearch implements AsyncIterable<FleetHit> {
   readonly #client: FleetClient;
   readonly #packed: PackedJob;
   readonly #key: SigningKey;
   readonly #signal: AbortSignal;
-  readonly #say: (message: string) => void;
+  readonly #options: FleetSearchOptions;
   readonly #said = new Set<string>();
   #before: bigint | undefined;
   #last: PolledJob | undefined;
   #job: string | undefined;
   #workers = 0;
 
-  /** `say` tells the user why the job does not go on. */
   constructor(
     client: FleetClient,
     packed: PackedJob,
     key: SigningKey,
     signal: AbortSignal,
-    say: (message: string) => void = () => undefined,
+    options: FleetSearchOptions = {},
   ) {
     this.#client = client;
     this.#packed = packed;
     this.#key = key;
     this.#signal = signal;
-    this.#say = say;
+    this.#options = options;
   }
 
   /** The job's id, once it is submitted. */
@@ -72,34 +84,51 @@ export class FleetSearch implements AsyncIterable<FleetHit> {
     };
   }
 
+  /** Pauses or resumes the job on all workers. A call that fails changes nothing. */
+  pause(isPaused: boolean): void {
+    if (this.#job === undefined || this.isOver) return;
+    this.#client.control(this.#job, isPaused ? 'paused' : 'running').catch(() => undefined);
+  }
+
   async *[Symbol.asyncIterator](): AsyncGenerator<FleetHit, void, undefined> {
-    const { space, mode } = this.#packed.manifest;
+    if (this.#signal.aborted) return;
     this.#job = await this.#client.submit(this.#packed, this.#key);
+    this.#options.onStart?.();
+    try {
+      yield* this.#follow(this.#job);
+    } finally {
+      const state = this.#options.cancels ? 'ended' : 'paused';
+      if (!this.isOver) await this.#client.control(this.#job, state).catch(() => undefined); // it stays as it is
+      this.#options.onEnd?.();
+    }
+  }
+
+  async *#follow(job: string): AsyncGenerator<FleetHit, void, undefined> {
+    const { space, mode } = this.#packed.manifest;
     let buffer = startReorderBuffer<FleetHit>(mode);
     let [term, after] = [0, 0];
+    let waitMs = FIRST_POLL_MS;
     const received = new ReceivedHits();
-    try {
-      while (!this.#signal.aborted) {
-        const polled = await this.#client.poll(this.#job, term, after);
-        this.#last = polled;
-        this.#before ??= polled.done;
-        this.#workers = Math.max(this.#workers, polled.workers);
-        this.#notice(polled);
-        if (polled.from === 0) received.restart();
-        const fresh = polled.hits.map(hitOf).filter((hit) => received.isNew(hit));
-        [term, after] = [polled.term, polled.from + polled.hits.length];
-        buffer = addHits(buffer, fresh, [space]).buffer;
-        // Hits below the frontier may be in the part that has not been sent.
-        const isOver = polled.outcome !== undefined && !polled.more;
-        const frontier = isOver ? undefined : polled.more ? space.start : polled.frontier;
-        const ready = takeReady(buffer, frontier);
-        buffer = ready.buffer;
-        yield* ready.hits;
-        if (isOver || buffer.isOver) return;
-        if (!polled.more) await pause(POLL_MS, this.#signal);
-      }
-    } finally {
-      if (!this.isOver) await this.#client.control(this.#job, 'paused').catch(() => undefined); // it stays as it is
+    while (!this.#signal.aborted) {
+      const polled = await this.#client.poll(job, term, after);
+      this.#last = polled;
+      this.#before ??= polled.done;
+      this.#workers = Math.max(this.#workers, polled.workers);
+      this.#notice(polled);
+      if (this.progress) this.#options.onProgress?.(this.progress);
+      if (polled.from === 0) received.restart();
+      const fresh = polled.hits.map(hitOf).filter((hit) => received.isNew(hit));
+      [term, after] = [polled.term, polled.from + polled.hits.length];
+      buffer = addHits(buffer, fresh, [space]).buffer;
+      // Hits below the frontier may be in the part that has not been sent.
+      const isOver = polled.outcome !== undefined && !polled.more;
+      const frontier = isOver ? undefined : polled.more ? space.start : polled.frontier;
+      const ready = takeReady(buffer, frontier);
+      buffer = ready.buffer;
+      yield* ready.hits;
+      if (isOver || buffer.isOver) return;
+      if (!polled.more) await pause(waitMs, this.#signal);
+      waitMs = Math.min(POLL_MS, 2 * waitMs);
     }
   }
 
@@ -109,7 +138,7 @@ export class FleetSearch implements AsyncIterable<FleetHit> {
     for (const note of notes) {
       if (this.#said.has(note)) continue;
       this.#said.add(note);
-      this.#say(note);
+      this.#options.say?.(note);
     }
   }
 }
@@ -117,27 +146,6 @@ export class FleetSearch implements AsyncIterable<FleetHit> {
 export type FleetHit = Indexed & Readonly<Record<string, unknown>>;
 
 const hitOf = ({ index, fields }: FoundHit): FleetHit => ({ ...fields, index });
-
-/** Tells hits apart from those that came before. A coordinator that was started later sends all hits again. */
-class ReceivedHits {
-  readonly #received = new Map<string, number>();
-  #passed = new Map<string, number>();
-
-  /** The coordinator begins with its first hit. */
-  restart(): void {
-    this.#passed = new Map();
-  }
-
-  /** Several hits of one index may have equal values: they are counted. */
-  isNew(hit: FleetHit): boolean {
-    const text = JSON.stringify(hit, (_, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value));
-    const nth = (this.#passed.get(text) ?? 0) + 1;
-    this.#passed.set(text, nth);
-    if (nth <= (this.#received.get(text) ?? 0)) return false;
-    this.#received.set(text, nth);
-    return true;
-  }
-}
 
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
@@ -150,4 +158,6 @@ const pause = (ms: number, signal: AbortSignal): Promise<void> =>
     signal.addEventListener('abort', done, { once: true });
   });
 
+/** A small job is over soon; a long one is asked for five times a second. */
+const FIRST_POLL_MS = 10;
 const POLL_MS = 200;

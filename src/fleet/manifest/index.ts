@@ -15,3 +15,4 @@ export {
 } from './manifest.js';
 export { openSignedManifest, type SignedManifest, type SigningKey, signingKey, signManifest } from './signature.js';
 export { decodeValues, encodeValues, type PlainRecord, type PlainValue, plainValue } from './values.js';
+export { packWorkloadJob } from './workload-job.js';

@@ -1,71 +1,48 @@
 import type { Call } from '../../../console/command/action.js';
 import { Exit } from '../../../console/command/exit.js';
+import { type FleetJobs, withFleet } from '../../../console/fleet/jobs.js';
+import type { FleetOptions } from '../../../console/fleet/place.js';
 import type { JobSession } from '../../../console/ledger/job-session.js';
 import { type MonitorOptions, startMonitor } from '../../../console/monitor/monitor.js';
 import { count, duration, percent, plural, rate } from '../../../console/output/format.js';
 import type { CommandResult } from '../../../console/output/output.js';
-import { registerSecret } from '../../../console/output/redact.js';
-import { type Range, shareOf } from '../../../engine/work/space.js';
-import { FleetClient, FleetSearch } from '../../../fleet/client/index.js';
-import { inviteFor } from '../../../fleet/local.js';
-import { type Manifest, type PlainRecord, signingKey } from '../../../fleet/manifest/index.js';
-import { Bus } from '../../../fleet/nats/index.js';
-import { fleetGapParams, fleetGaps } from '../job/fleet.js';
+import { shareOf } from '../../../engine/work/space.js';
+import type { FleetSearch } from '../../../fleet/client/index.js';
+import { fleetGapsJob } from '../job/fleet.js';
 import type { FoundGap } from '../job/flow.js';
-import { GapVerifier } from '../job/verifier.js';
-import type { SearchSpec } from './number-options.js';
+import { knownIntervals } from '../job/interval-search.js';
+import { knownGaps } from '../job/search.js';
 import { reportGap } from './report.js';
+import type { SearchTask } from './search.js';
 
-export interface FleetGapOptions extends MonitorOptions {
-  readonly fleet?: string | boolean;
-  readonly dataDir: string;
+export interface FleetGapOptions extends MonitorOptions, FleetOptions {
   readonly first?: boolean;
   readonly list?: string;
 }
 
 /** Searches for gaps on a fleet: output, exit status and Ctrl-C are those of a search on this machine. */
-export async function searchOnFleet(
+export function searchOnFleet(
   call: Call<FleetGapOptions>,
-  spec: SearchSpec,
-  space: Range,
+  task: SearchTask,
   session: JobSession<FoundGap>,
 ): Promise<CommandResult> {
-  const { options: opts, signal, output } = call;
-  const params = fleetGapParams(spec.start, spec.length, spec.minGap) as unknown as PlainRecord;
-  const { name, version } = fleetGaps;
-  const manifest: Manifest = { work: { kind: 'workload', name, version, params }, space, mode: 'all' };
-  const invite = inviteFor(opts.fleet, opts.dataDir);
-  registerSecret(invite.seed);
-  const bus = await Bus.connect(invite, 'millrace gaps');
-  const found = new FleetSearch(
-    new FleetClient(bus),
-    { manifest, attachments: new Map() },
-    signingKey(),
-    signal,
-    output.say,
-  );
-  const verifier = new GapVerifier();
-  try {
-    return await follow(call, spec, space, session, found, verifier);
-  } finally {
-    verifier.close();
-    await bus.close();
-  }
+  const packed = fleetGapsJob(task.spec, task.crt?.set, task.space);
+  return withFleet(call, 'gaps search', (jobs) => follow(call, task, session, jobs, jobs.search(packed)));
 }
 
 async function follow(
   call: Call<FleetGapOptions>,
-  spec: SearchSpec,
-  space: Range,
+  task: SearchTask,
   session: JobSession<FoundGap>,
+  jobs: FleetJobs,
   found: FleetSearch,
-  verifier: GapVerifier,
 ): Promise<CommandResult> {
-  const { options: opts, output, signal } = call;
+  const { options: opts, output } = call;
+  const { spec, crt, space, odds } = task;
   let gaps = 0;
   const watched = {
-    name: `gaps of ${spec.minGap} or more`,
-    unit: 'int',
+    name: crt ? 'intervals without a prime' : `gaps of ${spec.minGap} or more`,
+    unit: crt ? 'intervals' : 'int',
     ...space,
     get before() {
       return found.before;
@@ -73,18 +50,15 @@ async function follow(
     progress: () => found.progress,
     devices: () => [],
     hits: () => gaps,
+    ...(opts.first && { chance: odds.chance }),
   };
-  const none = (): void => undefined;
-  const monitor = startMonitor(output, opts, watched, { pause: none, resume: none, stop: call.stop, signal });
+  const monitor = startMonitor(output, opts, watched, jobs.controls(call));
   const began = performance.now();
   try {
-    for await (const { index } of found) {
-      const start = spec.start + index;
-      const { isPrime, end } = await verifier.call('gapAt', start);
-      // A composite may pass Fermat's test: the device was right, but there is no gap.
-      const reported = isPrime ? reportGap(output, spec, { index, offset: index, start, end }, opts.list) : undefined;
+    for await (const gap of crt ? knownIntervals(crt.intervals, spec.start, found) : knownGaps(spec.start, found)) {
+      const reported = reportGap(output, spec, gap, opts.list);
       if (reported === undefined) continue;
-      gaps++;
+      gaps += 1;
       await session.notify(reported);
       if (opts.first) break;
     }
@@ -93,10 +67,11 @@ async function follow(
   }
   const seconds = (performance.now() - began) / 1000;
   const done = found.progress?.done ?? 0n;
-  const speed = rate(Number(done) / seconds, 'int');
-  output.say(`${count(done)} integers in ${duration(seconds)}, ${speed} on ${plural(found.workers, 'worker')}`);
+  const unit = crt ? 'intervals' : 'integers';
+  const speed = `${rate(Number(done) / seconds, watched.unit)} on ${plural(jobs.workers, 'worker')}`;
+  output.say(output.stderrStyle.dim(`${count(done)} ${unit} in ${duration(seconds)}, ${speed}`));
   const job = found.job?.slice(0, 12);
-  const answer = { job, gaps, integers: done, seconds };
+  const answer = { job, gaps, [unit]: done, seconds };
   if (found.isOver || (opts.first && gaps > 0)) return { exit: gaps > 0 ? Exit.ok : Exit.no, answer };
   const share = percent(shareOf(found.last?.done ?? 0n, space.length));
   output.say(`stopped at ${share}; the same command resumes it (job ${job} of the fleet)`);

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { OF_A_WORKER, type RefusedOptions } from '../../../console/fleet/place.js';
 import { flag, valueOption, wholeNumberParser } from '../../../console/options/options.js';
 import type { PipelineCommandOptions } from '../../../console/options/pipeline-options.js';
 import type { Output } from '../../../console/output/output.js';
@@ -48,6 +49,14 @@ export function withPlanOptions(command: Command): Command {
     )
     .addOption(flag('--cuda-sieve-proto', 'sieve on a GPU; warns if there is none').hideHelp());
 }
+
+/** On a fleet, each worker chooses the best plan for its devices. */
+export const refusedPlanOptions: RefusedOptions = Object.fromEntries(
+  [
+    ...['window', 'primes', 'batchDepth', 'sieveSize', 'sievePrimes', 'workItems', 'queueSize', 'numGpuTests'],
+    'cudaSieveProto',
+  ].map((name) => [name, OF_A_WORKER]),
+);
 
 /** Converts the command line's options to a plan's. */
 export function planOptionsOf(options: PlanCommandOptions): PlanOptions & { readonly primes?: number } {

@@ -1,6 +1,7 @@
 import type { Call } from '../../../console/command/action.js';
 import { withEngine } from '../../../console/command/engine.js';
 import { Exit, type ExitCode } from '../../../console/command/exit.js';
+import { type FleetOptions, isOnFleet } from '../../../console/fleet/place.js';
 import { type JobSession, type JobSessionOptions, openJobSession } from '../../../console/ledger/job-session.js';
 import { type MonitorOptions, startMonitor } from '../../../console/monitor/monitor.js';
 import type { DeviceCommandOptions } from '../../../console/options/device-options.js';
@@ -12,7 +13,6 @@ import type { Device } from '../../../device/device.js';
 import { between, Engine, type EngineOptions } from '../../../engine/index.js';
 import { Recorder } from '../../../engine/telemetry/record.js';
 import { shareOf } from '../../../engine/work/space.js';
-import { MillraceError } from '../../../kernel/error.js';
 import { type ChineseSet, type Intervals, intervalsOf, readChineseSet } from '../job/chinese-set.js';
 import type { FoundGap, GapFlowOptions, PieceWork } from '../job/flow.js';
 import { emptyChance, knownIntervals, searchIntervals } from '../job/interval-search.js';
@@ -21,7 +21,13 @@ import { type Odds, SearchStats } from '../job/search-stats.js';
 import { type Plan, searchStreams } from '../kernel/plan.js';
 import { bitsOf } from '../kernel/reference.js';
 import { type NumberOptions, type SearchSpec, searchSpecOf } from './number-options.js';
-import { type PlanCommandOptions, pipelineOptionsOf, planOptionsOf, warnWithoutGpu } from './plan-options.js';
+import {
+  type PlanCommandOptions,
+  pipelineOptionsOf,
+  planOptionsOf,
+  refusedPlanOptions,
+  warnWithoutGpu,
+} from './plan-options.js';
 import { diagnosePiece, diagnosePlan, diagnoseStreams, reportGap } from './report.js';
 
 export interface SearchOptions
@@ -31,16 +37,16 @@ export interface SearchOptions
     MonitorOptions,
     TelemetryOptions,
     JobSessionOptions,
+    FleetOptions,
     PlanCommandOptions {
   readonly device: string;
-  readonly fleet?: string | boolean;
   readonly crt?: string;
   readonly first?: boolean;
   readonly list?: string;
 }
 
 /** The search: everything in a range, or the intervals of a set. */
-interface Task {
+export interface SearchTask {
   readonly spec: SearchSpec;
   readonly crt: { readonly set: ChineseSet; readonly intervals: Intervals } | undefined;
   readonly space: { readonly start: bigint; readonly length: bigint };
@@ -50,12 +56,11 @@ interface Task {
 /** `millrace gaps search` */
 export async function runSearch(call: Call<SearchOptions>): Promise<CommandResult> {
   const task = taskOf(call.options);
-  const isFleet = call.options.fleet !== undefined;
-  if (isFleet && task.crt) throw setOnFleet();
+  const isFleet = isOnFleet(call, refusedPlanOptions);
   // A job of a fleet is in the ledger of its coordinator.
   const session = await openJobSession<FoundGap>(call, isFleet ? undefined : jobSpecOf(task));
   try {
-    if (isFleet) return await (await import('./on-fleet.js')).searchOnFleet(call, task.spec, task.space, session);
+    if (isFleet) return await (await import('./on-fleet.js')).searchOnFleet(call, task, session);
     const known = session.storedAnswer('all');
     return known ? await reportKnown(call, task, session, known) : await searchOnDevices(call, task, session);
   } catch (error) {
@@ -66,15 +71,7 @@ export async function runSearch(call: Call<SearchOptions>): Promise<CommandResul
   }
 }
 
-const setOnFleet = (): MillraceError =>
-  new MillraceError({
-    code: 'usage',
-    message: 'the intervals of a set are not searched on a fleet',
-    asked: '--crt with --fleet',
-    advice: 'leave out --fleet, or search a range',
-  });
-
-function taskOf(opts: SearchOptions): Task {
+function taskOf(opts: SearchOptions): SearchTask {
   const set = opts.crt === undefined ? undefined : readChineseSet(opts.crt);
   const spec = searchSpecOf(opts, set?.primorial);
   const logarithm = bitsOf(spec.start) * Math.LN2;
@@ -95,7 +92,7 @@ function taskOf(opts: SearchOptions): Task {
 }
 
 /** The job's identity in the ledger: everything that the answer depends on. Primes and window sizes do not matter. */
-function jobSpecOf({ spec: { start, minGap }, crt, space }: Task) {
+function jobSpecOf({ spec: { start, minGap }, crt, space }: SearchTask) {
   const set = crt && { primorial: crt.set.primorial, first: crt.intervals.first, length: crt.intervals.length };
   return {
     command: 'gaps search',
@@ -109,7 +106,7 @@ function jobSpecOf({ spec: { start, minGap }, crt, space }: Task) {
 /** Reports the gaps of earlier runs, without opening a device. */
 async function reportKnown(
   { output, options: opts }: Call<SearchOptions>,
-  { spec, crt }: Task,
+  { spec, crt }: SearchTask,
   session: JobSession<FoundGap>,
   known: readonly FoundGap[],
 ): Promise<CommandResult> {
@@ -130,7 +127,11 @@ async function reportKnown(
   return { exit: gaps > 0 ? Exit.ok : Exit.no, answer: { ...(id !== undefined && { job: id }), gaps, seconds: 0 } };
 }
 
-function searchOnDevices(call: Call<SearchOptions>, task: Task, session: JobSession<FoundGap>): Promise<CommandResult> {
+function searchOnDevices(
+  call: Call<SearchOptions>,
+  task: SearchTask,
+  session: JobSession<FoundGap>,
+): Promise<CommandResult> {
   const { output, options: opts } = call;
   let records = new Recorder(1);
   const setup = {
@@ -152,7 +153,7 @@ function searchOnDevices(call: Call<SearchOptions>, task: Task, session: JobSess
 
 async function search(
   call: Call<SearchOptions>,
-  task: Task,
+  task: SearchTask,
   session: JobSession<FoundGap>,
   engine: Engine,
   stats: SearchStats,
@@ -215,7 +216,7 @@ async function search(
 }
 
 function gapsOf(
-  { spec, crt, space }: Task,
+  { spec, crt, space }: SearchTask,
   opts: SearchOptions,
   running: GapSearchOptions,
   hooks: Required<Pick<GapFlowOptions, 'onPiece' | 'onPlan' | 'traced'>>,
@@ -231,7 +232,7 @@ function gapsOf(
 
 function conclude(
   call: Call<SearchOptions>,
-  { crt, space }: Task,
+  { crt, space }: SearchTask,
   session: JobSession<FoundGap>,
   engine: Engine,
   stats: SearchStats,

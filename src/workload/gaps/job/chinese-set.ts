@@ -89,7 +89,12 @@ export function parseChineseSet(text: string): ChineseSet {
   };
   if (!lines.includes('|== ChineseSet ==|')) throw malformed('the heading is missing');
   const [primes, size] = [Number(field('n_primes')), Number(field('size'))];
-  const [candidates, offset] = [Number(field('n_candidates')), field('offset')];
+  return chineseSetOf({ primes, size, candidates: Number(field('n_candidates')), offset: field('offset') });
+}
+
+/** Returns a set with these numbers. Throws `input-format` if they are out of bounds. */
+export function chineseSetOf(numbers: Omit<ChineseSet, 'primorial'>): ChineseSet {
+  const { primes, size, candidates, offset } = numbers;
   if (primes < MIN_SET_PRIMES || primes > MAX_SET_PRIMES)
     throw malformed(`n_primes is ${primes}, expected ${MIN_SET_PRIMES} to ${MAX_SET_PRIMES}`);
   if (size < 64 || size > MAX_SIZE) throw malformed(`size is ${size}, expected 64 to ${MAX_SIZE}`);

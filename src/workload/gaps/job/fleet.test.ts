@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest';
-import { fleetGapParams, fleetGaps } from './fleet.js';
+import type { WorkloadWork } from '../../../fleet/manifest/index.js';
+import { fleetGaps, fleetGapsJob } from './fleet.js';
 
 test('gaps that workers report are checked', async () => {
   // 1327 begins the first gap of 34 (OEIS A000101); 1309 = 7 · 11 · 17; 1307 and 1319 are consecutive primes.
-  const params = { ...fleetGapParams(1300n, 100n, 34) };
+  const space = { start: 0n, length: 100n };
+  const job = fleetGapsJob({ start: 1300n, length: 100n, minGap: 34 }, undefined, space);
+  const { params } = job.manifest.work as WorkloadWork;
   const at = (...indices: bigint[]) =>
     fleetGaps.check(
       params,

@@ -1,32 +1,37 @@
-import type { FleetWorkload } from '../../../fleet/workload.js';
+import type { Range } from '../../../engine/work/space.js';
+import { type PackedJob, packWorkloadJob } from '../../../fleet/manifest/index.js';
+import { checkSpace, type FleetWorkload } from '../../../fleet/workload.js';
 import { fieldReader } from '../../../network/fields.js';
+import { type ChineseSet, chineseSetOf, type Intervals, intervalsOf } from './chinese-set.js';
+import { searchIntervals } from './interval-search.js';
 import { searchGaps } from './search.js';
 import { GapVerifier } from './verifier.js';
 
-/** What a search for gaps depends on, as it travels. */
-export interface FleetGapParams {
-  /** In decimal. */
-  readonly start: string;
-  readonly length: string;
-  readonly minGap: number;
-}
-
-/** Gaps on a fleet: an index is a distance from the start. The number of primes is each worker's own. */
+/**
+ * Gaps on a fleet: an index is a distance from the start, or with a set the number of an interval. The number of primes is
+ * each worker's own.
+ */
 export const fleetGaps: FleetWorkload = {
   name: 'gaps',
-  version: 1,
+  version: 2,
 
-  search: (params, { engine, space, source, signal }) =>
-    searchGaps({ ...numbersOf(params), space }, { engine, source, signal }),
+  search: (params, { engine, space, source, signal }) => {
+    const { start, length, minGap, crt } = numbersOf(params);
+    checkSpace(space, crt?.intervals.count ?? length);
+    const running = { engine, source, signal };
+    if (crt) return searchIntervals({ ...crt, start, space }, running);
+    return searchGaps({ start, length, minGap, space }, running);
+  },
 
   check: async (params, hits) => {
-    const { start, minGap } = numbersOf(params);
+    const { start, minGap, crt } = numbersOf(params);
     const verifier = new GapVerifier();
     try {
       for (const { index } of hits) {
-        const { passes, end } = await verifier.call('gapAt', start + index);
-        if (!passes) return `${start + index} is composite`;
-        if (end - start - index < BigInt(minGap)) return `${end} is prime`;
+        const wrong = crt
+          ? await wrongInterval(verifier, crt.intervals, index)
+          : await wrongGap(verifier, start + index, minGap);
+        if (wrong !== undefined) return wrong;
       }
       return undefined;
     } finally {
@@ -35,23 +40,60 @@ export const fleetGaps: FleetWorkload = {
   },
 };
 
-export const fleetGapParams = (start: bigint, length: bigint, minGap: number): FleetGapParams => ({
-  start: String(start),
-  length: String(length),
-  minGap,
-});
+/** Packs a search for a fleet. */
+export function fleetGapsJob(numbers: GapNumbers, set: ChineseSet | undefined, space: Range): PackedJob {
+  const { start, length, minGap } = numbers;
+  const shape = set && { primes: set.primes, size: set.size, candidates: set.candidates, offset: String(set.offset) };
+  const params = { start: String(start), length: String(length), minGap, ...(shape && { set: shape }) };
+  return packWorkloadJob(fleetGaps, params, space, 'all');
+}
 
-function numbersOf(params: Readonly<Record<string, unknown>>): { start: bigint; length: bigint; minGap: number } {
+interface GapNumbers {
+  readonly start: bigint;
+  readonly length: bigint;
+  readonly minGap: number;
+}
+
+async function wrongGap(verifier: GapVerifier, start: bigint, minGap: number): Promise<string | undefined> {
+  const { passes, end } = await verifier.call('gapAt', start);
+  if (!passes) return `${start} is composite`;
+  return end - start < BigInt(minGap) ? `${end} is prime` : undefined;
+}
+
+async function wrongInterval(
+  verifier: GapVerifier,
+  { first, step, length }: Intervals,
+  index: bigint,
+): Promise<string | undefined> {
+  const start = first + index * step;
+  const { end } = await verifier.call('primesAround', start);
+  return end - start > BigInt(length) ? undefined : `${end} is prime`;
+}
+
+/** Reads parameters that may come from anywhere. */
+function numbersOf(
+  params: Readonly<Record<string, unknown>>,
+): GapNumbers & { readonly crt?: { readonly set: ChineseSet; readonly intervals: Intervals } } {
   const read = fieldReader('a search for gaps', 'use the same version of Millrace on every machine of the fleet');
   const decimal = (value: unknown, field: string): bigint => {
     const text = read.text(value, field, MAX_DIGITS);
     return /^(0|[1-9]\d*)$/.test(text) ? BigInt(text) : read.bigInteger(text, field, 0n, 0n);
   };
-  return {
+  const numbers: GapNumbers = {
     start: decimal(params.start, 'start'),
     length: decimal(params.length, 'length'),
     minGap: read.integer(params.minGap, 'minGap', 2, 2 ** 20),
   };
+  if (params.set === undefined) return numbers;
+  const fields = read.object(params.set, 'set');
+  const whole = (field: string): number => read.integer(fields[field], `set.${field}`, 0, 2 ** 31);
+  const set = chineseSetOf({
+    primes: whole('primes'),
+    size: whole('size'),
+    candidates: whole('candidates'),
+    offset: decimal(fields.offset, 'set.offset'),
+  });
+  return { ...numbers, crt: { set, intervals: intervalsOf(set, numbers, numbers.minGap) } };
 }
 
 /** Of the largest numbers that a search takes, some thousand bits. */

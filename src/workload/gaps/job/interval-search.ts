@@ -63,11 +63,11 @@ export async function* searchIntervals(request: IntervalRequest, running: GapSea
 export async function* knownIntervals(
   { first, step }: Intervals,
   start: bigint,
-  found: readonly FoundGap[],
+  found: Iterable<FoundGap> | AsyncIterable<FoundGap>,
 ): AsyncGenerator<Gap> {
   const verifier = new GapVerifier();
   try {
-    for (const { index } of found) {
+    for await (const { index } of found) {
       const gap = await verifier.call('primesAround', first + index * step);
       yield { index, offset: gap.start - start, ...gap };
     }

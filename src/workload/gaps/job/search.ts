@@ -79,10 +79,13 @@ export async function* searchGaps(request: GapRequest, running: GapSearchOptions
 }
 
 /** Completes the gaps that an earlier search has found. */
-export async function* knownGaps(start: bigint, found: readonly FoundGap[]): AsyncGenerator<Gap> {
+export async function* knownGaps(
+  start: bigint,
+  found: Iterable<FoundGap> | AsyncIterable<FoundGap>,
+): AsyncGenerator<Gap> {
   const verifier = new GapVerifier();
   try {
-    for (const { index } of found) {
+    for await (const { index } of found) {
       const { isPrime, end } = await verifier.call('gapAt', start + index);
       if (isPrime) yield { index, offset: index, start: start + index, end };
     }
