@@ -1,6 +1,6 @@
 import type { Engine } from '../../../engine/index.js';
 import { type Block, headerPrefix, targetFromBits } from '../kernel/reference.js';
-import { type NonceSearch, type Solution, solveOn } from './solve.js';
+import { type NonceSearch, type NonceSolver, type Solution, solveOn } from './solve.js';
 
 /**
  * Finds the nonces of many blocks at once: each block is a separate job, and devices alternate between jobs. Returns
@@ -8,11 +8,12 @@ import { type NonceSearch, type Solution, solveOn } from './solve.js';
  * have ended.
  */
 export async function solveAll(
-  engine: Engine,
+  solver: Engine | NonceSolver,
   blocks: readonly Block[],
   options: SolveAllOptions,
 ): Promise<readonly (Solution | null)[]> {
   const { jobs = DEFAULT_JOBS, signal, source, onBlock, onProgress, ...search } = options;
+  const solve: NonceSolver = typeof solver === 'function' ? solver : (request) => solveOn(solver, request);
   const failure = new AbortController();
   const signals = AbortSignal.any([failure.signal, ...(signal ? [signal] : [])]);
   const solutions = blocks.map((): Solution | null => null);
@@ -22,7 +23,7 @@ export async function solveAll(
     for (const [at, block] of waiting) {
       const start = performance.now();
       let tried = 0;
-      const solution = await solveOn(engine, {
+      const solution = await solve({
         ...search,
         ...(source && { source: source(at) }),
         name: `block ${at + 1}`,

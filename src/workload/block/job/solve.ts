@@ -7,6 +7,9 @@ import {
   Engine,
   type EngineOptions,
   type KernelPerDevice,
+  type Range,
+  type Search,
+  type SearchMode,
   search,
 } from '../../../engine/index.js';
 import { settingFor, tunedFlow } from '../../../engine/tune/tuning-store.js';
@@ -51,31 +54,50 @@ export async function solveOn(engine: Engine, request: NonceSearch): Promise<Sol
   signal?.throwIfAborted();
   if (from >= to) return null;
   let tried = 0;
-  const nonces = { prefix, target, max: maxNonces(target) };
-  const flow = tunedFlow(blockTunable, (setting) => nonceFlow(nonces, setting));
-  const hits = search(flow, {
-    engine,
+  const hits = searchNonces(engine, {
+    ...request,
     space: between(BigInt(from), BigInt(to)),
     mode,
-    ...(request.name !== undefined && { name: request.name }),
-    ...(request.source && { source: request.source }),
+    onProgress: (now) => {
+      tried = now;
+      onProgress?.(tried);
+    },
+  });
+  const hit = await hits.first();
+  return hit ? { nonce: hit.nonce, hash: checkNonce(prefix, target, hit.nonce).hash, tried } : null;
+}
+
+/** Finds the valid nonces of a range. */
+export function searchNonces(engine: Engine, request: NonceRangeSearch): Search<FoundNonce> {
+  const { prefix, target, space, mode, name, source, signal, onProgress } = request;
+  const nonces = { prefix, target, max: maxNonces(target) };
+  const flow = tunedFlow(blockTunable, (setting) => nonceFlow(nonces, setting));
+  return search(flow, {
+    engine,
+    space,
+    mode,
+    ...(name !== undefined && { name }),
+    ...(source && { source }),
     // Every hit is recomputed by code that shares nothing with the kernel.
     verify: ({ index, nonce }) => {
       if (BigInt(nonce) !== index) return `but gave it as nonce ${nonce}`;
       const { valid, hash } = checkNonce(prefix, target, nonce);
       return valid || `but its hash ${hash} is not below the target`;
     },
-    onProgress: ({ done }) => {
-      tried = Number(done);
-      onProgress?.(tried);
-    },
+    onProgress: ({ done }) => onProgress?.(Number(done)),
     // All nonces are half a second of a GPU's work: a hit must not wait for the end of a long chunk.
     aim: request.aim ?? 'interactive',
     ...(signal && { signal }),
   });
-  const hit = await hits.first();
-  return hit ? { nonce: hit.nonce, hash: checkNonce(prefix, target, hit.nonce).hash, tried } : null;
 }
+
+export interface NonceRangeSearch extends Omit<NonceSearch, 'from' | 'to' | 'mode'> {
+  readonly space: Range;
+  readonly mode: SearchMode;
+}
+
+/** Solves one header, on devices of this machine or elsewhere. */
+export type NonceSolver = (request: NonceSearch) => Promise<Solution | null>;
 
 export interface NonceSearch {
   /** The first 76 bytes of the header. */
