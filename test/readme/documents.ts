@@ -19,6 +19,7 @@ const REPORT = fileURLToPath(new URL('../../docs/measurements/reports/h200-cuda.
 
 /** Of docs/fleet.md. */
 const onFleet = (...code: readonly string[]) => by('test/fleet/fleet.ts', ...code);
+const submitted = (...code: readonly string[]) => by('test/fleet-jobs.test.ts', ...code);
 const viewed = (...code: readonly string[]) => by('test/fleet.test.ts', ...code);
 
 /** Commands of docs/command.md, docs/export.md, docs/fleet.md, docs/tuning.md and docs/telemetry.md that the READMEs do not have. */
@@ -55,6 +56,8 @@ export const documents: Examples = {
     "['gaps', 'search', '--start', '2^100', '--length', '2^17', '--min-merit', '4']",
     "fleet.start(...job, '--fleet')",
   ),
+  'millrace block solve IN OUT --fleet': submitted("onFleet('block', 'solve', data("),
+  'millrace uhash prove --challenge 00ff --difficulty 20 --fleet': submitted("onFleet('uhash', 'prove', '--challenge'"),
   'millrace fleet invite': viewed("millrace(['fleet', 'invite', '--role', 'submitter', '--expires', '1d'], { env })"),
   'millrace fleet invite --name attic --out attic.invite': viewed(
     "millrace(['fleet', 'invite', '--name', 'barn', '--out', file], { env })",

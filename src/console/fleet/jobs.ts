@@ -21,7 +21,10 @@ export async function withFleet<Result>(
   const bus = await Bus.connect(invite, `millrace ${name}`);
   const announcement = announce(dataDir, call.output);
   try {
-    return await work(new FleetJobs(new FleetClient(bus), call.output, call.signal));
+    const ended = bus.ended.then((why): never => {
+      throw why;
+    });
+    return await Promise.race([work(new FleetJobs(new FleetClient(bus), call.output, call.signal)), ended]);
   } finally {
     announcement.end();
     await bus.close();

@@ -1,5 +1,4 @@
 import type { Device } from '../../../device/device.js';
-import { workerUrl } from '../../../device/pool/threads/threads.js';
 import {
   between,
   type ChunkSource,
@@ -13,8 +12,9 @@ import {
 import { settingFor } from '../../../engine/tune/tuning-store.js';
 import { MillraceError } from '../../../kernel/error.js';
 import { IN_FLIGHT, type Plan, type PlanOptions } from '../kernel/plan.js';
-import { checkFound, hashNonce, meets, type Proof } from '../kernel/reference.js';
+import { checkFound, type Proof } from '../kernel/reference.js';
 import { type Challenge, type NonceDigest, type ProofOptions, proofs } from './flow.js';
+import { DEVICE_NONCES, hostProof, NONCES, proofCheck, proofRing } from './proof-search.js';
 import { ScratchMemory } from './scratch.js';
 import { uhashTunable } from './tune.js';
 
@@ -35,14 +35,19 @@ export interface ProverOptions {
   readonly onPlan?: (device: Device, plan: Plan) => void;
 }
 
-export const NONCES = 1n << 64n;
-/**
- * The end of the nonces that devices try. For the last three the right digest is not certain (nonce + chain passes 2^64);
- * the host hashes them, as version 0.2.8 of the original does.
- */
-const DEVICE_NONCES = NONCES - 3n;
+export { NONCES } from './proof-search.js';
 
-export class Prover {
+/** Finds proofs: on devices of this machine, or on a fleet. */
+export interface ProofFinder {
+  /** Hashes that were computed. */
+  readonly hashes: bigint;
+  /** Nonces in a batch, of the largest plan. */
+  readonly batch: number;
+  find(options: FindOptions): Promise<Answer>;
+  mine(options?: ProverMineOptions): AsyncGenerator<MinedProof, void, undefined>;
+}
+
+export class Prover implements ProofFinder {
   readonly engine: Engine;
   readonly #devices: readonly Device[];
   readonly #scratch = new ScratchMemory();
@@ -75,6 +80,11 @@ export class Prover {
   /** The plan that each device's memory allows. */
   get plans(): ReadonlyMap<string, Plan> {
     return this.#plans;
+  }
+
+  /** Nonces in a batch, of the largest plan so far. */
+  get batch(): number {
+    return Math.max(...[...this.#plans.values()].map((plan) => plan.batch));
   }
 
   /** Makes `mine` continue with this challenge. Batches in flight for the previous one are cancelled, its proofs dropped. */
@@ -115,14 +125,8 @@ export class Prover {
         await separate?.close();
       }
     }
-    let hashes = this.hashes - before;
-    for (let nonce = maxOf(start, DEVICE_NONCES); nonce < end; nonce++) {
-      signal?.throwIfAborted();
-      hashes++;
-      const hash = hashNonce(target.header, nonce);
-      if (meets(hash, target.difficulty)) return { proof: { nonce, hash }, hashes };
-    }
-    return { proof: undefined, hashes };
+    const last = hostProof(target, start, end, signal);
+    return { proof: last.proof, hashes: this.hashes - before + last.hashes };
   }
 
   /**
@@ -207,16 +211,15 @@ export class Prover {
    */
   #searchOptions({ header, difficulty }: Challenge, mode: SearchMode, signal: AbortSignal | undefined) {
     const data = { header, difficulty };
-    const module = workerUrl(import.meta.url, '../kernel/reference.js');
-    const verify =
-      mode === 'first' ? (found: NonceDigest) => checkFound(found, data) : { module, name: 'checkFound', data };
+    const verify = mode === 'first' ? (found: NonceDigest) => checkFound(found, data) : proofCheck(data);
     return { engine: this.engine, mode, verify, ...(signal && { signal }) };
   }
 
-  /** Capacity for four times the expected number of proofs in a batch, and at least 64, for lucky batches. */
   #ringFor(difficulty: number): number {
-    const batch = Math.max(...[...this.#plans.values()].map((plan) => plan.batch), this.#options.batch ?? 0, 4096);
-    return Math.max(64, Math.ceil(4 * batch * 2 ** -difficulty));
+    return proofRing(
+      difficulty,
+      Math.max(...[...this.#plans.values()].map((plan) => plan.batch), this.#options.batch ?? 0),
+    );
   }
 }
 

@@ -1,0 +1,131 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { millrace } from './command-line.js';
+import { whyNoFleet } from './fleet/fleet.js';
+import { FleetHere } from './fleet/here.js';
+import { byTier, isShort } from './tier.js';
+
+/** Commands with `--fleet`: their answers are those of one machine. One server and one worker serve all tests. */
+const absent = whyNoFleet();
+let fleet: FleetHere;
+
+beforeAll(async () => {
+  if (absent) return;
+  fleet = await FleetHere.start();
+  await fleet.join('w', 'wasm');
+});
+afterAll(() => fleet?.close());
+
+const here = (...args: string[]) =>
+  millrace([...args, '--device', 'wasm', '--threads', '1'], { cwd: fleet.folder, env: fleet.env });
+const onFleet = (...args: string[]) => millrace([...args, '--fleet'], { cwd: fleet.folder, env: fleet.env });
+
+describe('block solve', () => {
+  const data = (name: string) => fileURLToPath(new URL(`data/block/${name}`, import.meta.url));
+  const text = (path: string) => readFileSync(path, 'latin1');
+
+  test('writes the published nonces', async (ctx) => {
+    if (absent) return ctx.skip(absent);
+    const file = byTier('synthetic/easy00', 'synthetic/easy01');
+    const out = join(fleet.folder, 'nonces.out');
+    const ran = await onFleet('block', 'solve', data(`${file}.in`), out);
+    expect(ran.stderr).toMatch(/solved in .* on 1 worker, /);
+    expect(ran.status).toBe(0);
+    expect(text(out)).toBe(text(data(`${file}.out`)));
+    // The fleet has the answers: nothing is tried again.
+    const again = await onFleet('block', 'solve', data(`${file}.in`), out, '--json');
+    expect(again.events.at(-1)).toMatchObject({ event: 'done', exit: 0, tried: 0, unsolved: 0 });
+  });
+
+  test.skipIf(isShort)('says that a range has no nonce, with the same events as one machine', async (ctx) => {
+    if (absent) return ctx.skip(absent);
+    const args = ['block', 'solve', data('mainnet/mainnet-0.in'), 'none.out', '--nonces', '5:4000', '--json'];
+    const timeless = (events: readonly object[]) => events.map((event) => ({ ...event, seconds: 0, startup: 0 }));
+    const [ran, alone] = [await onFleet(...args), await here(...args)];
+    expect(ran.status).toBe(1);
+    const kinds = ['block', 'done'];
+    expect(timeless(ran.events.filter(({ event }) => kinds.includes(event)))).toEqual(
+      timeless(alone.events.filter(({ event }) => kinds.includes(event))),
+    );
+  });
+});
+
+describe('uhash', () => {
+  const vectors = JSON.parse(readFileSync(new URL('data/uhash/vectors.json', import.meta.url), 'utf8')) as {
+    proof_vectors: { challenge: string; records: { leading_zero_bits: number; nonce: string; hash: string }[] }[];
+  };
+  const { challenge, records } = vectors.proof_vectors[0]!;
+  const proof = records.find(({ leading_zero_bits: bits }) => bits === 3)!;
+
+  test('prove finds a published proof', async (ctx) => {
+    if (absent) return ctx.skip(absent);
+    const ran = await onFleet('uhash', 'prove', '--challenge', challenge, '-d', '3', '--max-attempts', '30');
+    expect(ran).toMatchObject({ status: 0, stdout: `${proof.nonce}  ${proof.hash}\n` });
+    if (isShort) return;
+    const none = await onFleet('uhash', 'prove', '--challenge', '00', '-d', '200', '--max-attempts', '3', '--json');
+    expect(none).toMatchObject({ status: 1 });
+    expect(none.events.at(-1)).toMatchObject({ event: 'done', nonce: null, hash: null, attempts: 3 });
+  });
+
+  test('mine finds the proofs of one machine, in order', async (ctx) => {
+    if (absent) return ctx.skip(absent);
+    const batches = byTier('1', '3');
+    const args = ['uhash', 'mine', '--challenge', challenge, '-d', '2', '--batch-size', '6', '--max-batches', batches];
+    const ran = await onFleet(...args);
+    expect(ran.status).toBe(0);
+    expect(ran.stdout.split('\n')).toContain(`${proof.nonce}  ${proof.hash}`);
+    if (!isShort) expect((await here(...args)).stdout).toBe(ran.stdout);
+    const unlimited = await onFleet('uhash', 'mine', '--challenge', challenge, '-d', '9', '--max-batches', '2');
+    expect(unlimited).toMatchObject({ status: 64, stderr: expect.stringMatching(/give --batch-size/) });
+  });
+});
+
+describe('gaps search', () => {
+  const set = '|== ChineseSet ==|\nn_primes:    6\nsize:        160\nn_candidates: 0\noffset:      1327\n';
+
+  test('--crt finds the gaps of one machine', async (ctx) => {
+    if (absent) return ctx.skip(absent);
+    writeFileSync(join(fleet.folder, 'set.txt'), set);
+    const args = ['gaps', 'search', '--start', '0xd5cada15b5b66983', '--length', String(30_030 * byTier(60, 600))];
+    const job = [...args, '--min-gap', '120', '--crt', 'set.txt'];
+    const [ran, alone] = [await onFleet(...job), await here(...job, '--no-ledger')];
+    expect(alone.stdout.split('\n').length).toBeGreaterThan(3);
+    expect(ran).toMatchObject({ status: 0, stdout: alone.stdout });
+  });
+});
+
+describe('where a command runs', () => {
+  test('a flag takes precedence over the environment, the environment over a file', async (ctx) => {
+    if (absent) return ctx.skip(absent);
+    const genesis = fileURLToPath(new URL('data/block/mainnet/regtest-0.in', import.meta.url));
+    const place = async (args: readonly string[], env: NodeJS.ProcessEnv) => {
+      const { status, stderr, events } = await millrace(['block', 'solve', genesis, 'place.out', ...args, '--json'], {
+        cwd: fleet.folder,
+        env: { ...fleet.env, ...env },
+      });
+      expect(status, stderr).toBe(0);
+      return events.some(({ event }) => event === 'device') ? 'devices' : 'fleet';
+    };
+    const config = join(fleet.folder, 'config.json');
+    writeFileSync(config, JSON.stringify({ fleet: true, device: 'wasm' }));
+    expect(await place([], { MILLRACE_FLEET: '1', MILLRACE_DEVICE: 'cuda:99' })).toBe('fleet');
+    expect(await place(['--config', config], {})).toBe('fleet');
+    if (isShort) return;
+    expect(await place(['--device', 'wasm'], { MILLRACE_FLEET: '1' })).toBe('devices');
+    expect(await place(['--config', config], { MILLRACE_FLEET: '0' })).toBe('devices');
+  });
+
+  test.each([
+    [['--device', 'wasm'], /--device has no meaning on a fleet: each worker has its own/],
+    [['--max-temp', '80'], /--max-temp has no meaning on a fleet/],
+    [['--batch-size', '6'], /--batch-size has no meaning/],
+    [['--trace', 'file'], /--trace has no meaning/],
+  ])('%j is refused with a fleet', async (args, reason) => {
+    const job = ['uhash', 'prove', '--challenge', '00', '-d', '0', '--fleet'];
+    const { status, stderr } = await millrace([...job, ...args]);
+    expect(status).toBe(64);
+    expect(stderr).toMatch(reason);
+  });
+});

@@ -1,0 +1,80 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { workloads } from '../../src/cli/fleet/workloads.js';
+import type { Device } from '../../src/device/device.js';
+import { openDevice } from '../../src/device/registry.js';
+import { Engine } from '../../src/engine/engine.js';
+import { FleetClient } from '../../src/fleet/client/index.js';
+import { FleetHost } from '../../src/fleet/coordinator/index.js';
+import { fleetFolder, saveInvite } from '../../src/fleet/local.js';
+import { Bus } from '../../src/fleet/nats/index.js';
+import { WorkerService } from '../../src/fleet/worker/index.js';
+import type { FleetWorkload } from '../../src/fleet/workload.js';
+import { openStore, type Store } from '../../src/store/index.js';
+
+/** A fleet in this process: a real server, a coordinator, and workers on real devices. Commands find it by its folder. */
+export class FleetHere {
+  readonly folder: string;
+  readonly host: FleetHost;
+  /** What the coordinator and the workers have said. */
+  readonly notes: string[];
+  readonly #store: Store;
+  readonly #buses: Bus[] = [];
+  readonly #workers: { readonly service: WorkerService; readonly engine: Engine; readonly device: Device }[] = [];
+
+  private constructor(folder: string, host: FleetHost, store: Store, notes: string[]) {
+    this.folder = folder;
+    this.host = host;
+    this.#store = store;
+    this.notes = notes;
+  }
+
+  static async start(): Promise<FleetHere> {
+    const folder = mkdtempSync(join(tmpdir(), 'millrace-fleet-'));
+    const notes: string[] = [];
+    const say = (text: string) => void notes.push(text);
+    const store = await openStore(folder);
+    const host = await FleetHost.start({ folder: fleetFolder(folder), store, workloads, say, warn: say });
+    saveInvite(folder, host.invite);
+    return new FleetHere(folder, host, store, notes);
+  }
+
+  /** The environment in which commands find this fleet. */
+  get env(): NodeJS.ProcessEnv {
+    return { MILLRACE_HOME: this.folder };
+  }
+
+  async connect(name: string): Promise<Bus> {
+    const bus = await Bus.connect(this.host.invite, name);
+    this.#buses.push(bus);
+    return bus;
+  }
+
+  async client(): Promise<FleetClient> {
+    return new FleetClient(await this.connect('client'));
+  }
+
+  /** Joins with one thread of a CPU device of this machine. */
+  async join(id: string, name: string, known: readonly FleetWorkload[] = workloads): Promise<WorkerService> {
+    const say = (text: string) => void this.notes.push(`${id}: ${text}`);
+    const device = await openDevice(name, { threads: 1 });
+    const engine = new Engine([device]);
+    const bus = await this.connect(id);
+    const service = new WorkerService({ bus, engine, id, workloads: known, say, warn: say });
+    this.#workers.push({ service, engine, device });
+    return service;
+  }
+
+  async close(): Promise<void> {
+    for (const { service, engine, device } of this.#workers) {
+      await service.close();
+      await engine.close();
+      await device.close();
+    }
+    for (const bus of this.#buses) await bus.close();
+    await this.host.close();
+    await this.#store.close();
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+  }
+}
