@@ -61,7 +61,7 @@ describe('uhash', () => {
 
   test('prove finds a published proof', async (ctx) => {
     if (absent) return ctx.skip(absent);
-    const ran = await onFleet('uhash', 'prove', '--challenge', challenge, '-d', '3', '--max-attempts', '30');
+    const ran = await onFleet('uhash', 'prove', '--challenge', challenge, '--difficulty', '3', '--max-attempts', '30');
     expect(ran).toMatchObject({ status: 0, stdout: `${proof.nonce}  ${proof.hash}\n` });
     if (isShort) return;
     const none = await onFleet('uhash', 'prove', '--challenge', '00', '-d', '200', '--max-attempts', '3', '--json');

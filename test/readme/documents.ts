@@ -56,8 +56,11 @@ export const documents: Examples = {
     "['gaps', 'search', '--start', '2^100', '--length', '2^17', '--min-merit', '4']",
     "fleet.start(...job, '--fleet')",
   ),
-  'millrace block solve IN OUT --fleet': submitted("onFleet('block', 'solve', data("),
-  'millrace uhash prove --challenge 00ff --difficulty 20 --fleet': submitted("onFleet('uhash', 'prove', '--challenge'"),
+  'millrace block solve IN OUT --fleet': submitted("onFleet('block', 'solve', data(", "millrace([...args, '--fleet']"),
+  'millrace uhash prove --challenge 00ff --difficulty 20 --fleet': submitted(
+    "onFleet('uhash', 'prove', '--challenge', challenge, '--difficulty', '3'",
+    "millrace([...args, '--fleet']",
+  ),
   'millrace fleet invite': viewed("millrace(['fleet', 'invite', '--role', 'submitter', '--expires', '1d'], { env })"),
   'millrace fleet invite --name attic --out attic.invite': viewed(
     "millrace(['fleet', 'invite', '--name', 'barn', '--out', file], { env })",
