@@ -19,6 +19,7 @@ import {
   type WorkerEvent,
   type WorkerMessage,
 } from '../../src/fleet/protocol/index.js';
+import { isWitness, witnessesIn } from './witnesses.js';
 
 /**
  * A fleet on a virtual clock. The network loses, delays, duplicates and reorders; the stream of results may lose and
@@ -48,6 +49,8 @@ export interface SimulatedJob {
   readonly startsAtMs?: number;
   readonly cancelAtMs?: number;
   readonly priority?: number;
+  /** It can run with a weaker condition. */
+  readonly hasWitnesses?: boolean;
 }
 
 export interface SimulatedWorker {
@@ -64,6 +67,10 @@ export interface SimulatedWorker {
   /** Adds hits that are none. */
   readonly invents?: boolean;
   readonly refuses?: readonly string[];
+  /** Not trusted by its invite. */
+  readonly isStranger?: boolean;
+  /** Changes what it publishes. `heard` are the results of others, the last ones first. */
+  readonly lie?: (result: ResultMessage, heard: readonly ResultMessage[]) => ResultMessage | undefined;
   /** The speed of its clock: 1.1 is 10 % fast. */
   readonly clock?: number;
 }
@@ -89,6 +96,12 @@ export interface Outcome {
   readonly fed: number;
   readonly messages: number;
   readonly terms: number;
+  /** Workers that were proven wrong: the place of their spec, why, and their leases until then. */
+  readonly barred: readonly { readonly worker: number; readonly reason: string; readonly leases: number }[];
+  /** Indices that were done again for audits, over all. */
+  readonly audited: number;
+  /** Standings at the end, by the place of the spec. */
+  readonly standings: readonly string[];
 }
 
 export function simulate(world: World): Outcome {
@@ -113,6 +126,12 @@ class Simulation {
   #workerNames = 0;
   #busyMs = 0;
   #aliveMs = 0;
+  readonly #strangers = new Set<string>();
+  readonly #places = new Map<string, number>();
+  readonly #heard: ResultMessage[] = [];
+  readonly #leases = new Map<string, Set<string>>();
+  readonly #barred = new Map<string, { reason: string; leases: number }>();
+  readonly #audited = new Map<string, bigint>();
 
   constructor(world: World) {
     this.#world = world;
@@ -159,6 +178,9 @@ class Simulation {
       fed: this.#busyMs / Math.max(1, this.#aliveMs),
       messages: this.#messages,
       terms: this.#terms,
+      barred: [...this.#barred].map(([id, one]) => ({ worker: this.#places.get(id) ?? -1, ...one })),
+      audited: [...this.#audited.values()].reduce((sum, one) => sum + Number(one), 0) / Math.max(1, Number(needed)),
+      standings: [...this.#places.keys()].map((id) => this.#leaders.at(-1)?.core.standingOf(id).standing ?? ''),
     };
   }
 
@@ -172,7 +194,8 @@ class Simulation {
   #startCoordinator(adoptMs: number): void {
     const term = ++this.#terms;
     this.#ledger.term = term;
-    const core = new Coordinator({ term, tokens, now: this.#now, adoptMs });
+    const trust = { isOwn: (id: string) => !this.#strangers.has(id), random: () => this.#uniform() };
+    const core = new Coordinator({ term, tokens, now: this.#now, adoptMs, trust });
     const leader: LiveCoordinator = {
       core,
       isAlive: true,
@@ -181,6 +204,8 @@ class Simulation {
       tell: (event) => {
         if (!leader.isAlive) return;
         if (leader.pausedUntil > this.#now) return void this.#at(leader.pausedUntil, () => leader.tell(event));
+        // Whatever ends is gone from its machine when the effects are carried out.
+        for (const [id, { trust }] of core.jobs) this.#audited.set(id, trust.auditedIndices);
         for (const effect of core.handle(event, this.#now)) this.#carryOut(leader, effect);
         this.#tickLater(leader);
       },
@@ -221,9 +246,11 @@ class Simulation {
         for (const id of this.#workers.keys()) this.#sendToWorker(id, effect.message);
         return;
       case 'verify': {
-        const { receipt, job, hits } = effect;
+        const { receipt, job, hits, witnesses, bits = 0 } = effect;
         const { hitEvery } = this.#ledger.job(job).spec;
-        const isWrong = hits.some(({ index, fields }) => index % hitEvery !== 0n || fields.twice !== 2n * index);
+        const isWrong =
+          hits.some(({ index, fields }) => index % hitEvery !== 0n || fields.twice !== 2n * index) ||
+          witnesses.some(({ index }) => !isWitness(index, bits) || index % hitEvery === 0n);
         this.#at(this.#now + this.#uniform() * 20, () =>
           leader.tell({ kind: 'verified', receipt, wrong: isWrong ? 'a hit is wrong' : undefined }),
         );
@@ -239,8 +266,14 @@ class Simulation {
         if (effect.outcome !== 'cancelled') this.#ledger.checkEnd(effect.job);
         this.#outcomes.set(effect.job, effect.outcome);
         return;
-      case 'refused':
       case 'fault':
+        if (leader.core.standingOf(effect.worker).standing === 'barred' && !this.#barred.has(effect.worker))
+          this.#barred.set(effect.worker, {
+            reason: effect.reason,
+            leases: this.#leases.get(effect.worker)?.size ?? 0,
+          });
+        return;
+      case 'refused':
         return;
       default:
         effect satisfies never;
@@ -266,6 +299,8 @@ class Simulation {
 
   #join(spec: SimulatedWorker): void {
     const id = `w${++this.#workerNames}`;
+    this.#places.set(id, this.#world.workers.indexOf(spec));
+    if (spec.isStranger) this.#strangers.add(id);
     const core = new Worker({ id, spread: this.#uniform() });
     const clock = { rate: spec.clock ?? 1, offset: this.#uniform() * 1e9 };
     const worker: LiveWorker = {
@@ -337,20 +372,25 @@ class Simulation {
         const { job } = effect;
         const isRefused = worker.spec.refuses?.includes(job) === true;
         this.#at(this.#now + 5 + this.#uniform() * 200, () =>
-          worker.tell(isRefused ? { kind: 'failed', job, reason: 'not here' } : { kind: 'opened', job }),
+          worker.tell(
+            isRefused ? { kind: 'failed', job, reason: 'not here' } : { kind: 'opened', job, bits: effect.bits },
+          ),
         );
         return;
       }
-      case 'feed':
-        worker.todo.set(effect.job, (worker.todo.get(effect.job) ?? Intervals.none).add(effect.range));
+      case 'feed': {
+        const { job, bits, range } = effect;
+        const todo = worker.todo.get(todoKey(job, bits))?.ranges ?? Intervals.none;
+        worker.todo.set(todoKey(job, bits), { job, bits, ranges: todo.add(range) });
         return;
+      }
       case 'drop': {
-        const todo = worker.todo.get(effect.job)?.remove(effect.range);
-        if (todo) worker.todo.set(effect.job, todo);
+        const todo = worker.todo.get(todoKey(effect.job, effect.bits));
+        if (todo) todo.ranges = todo.ranges.remove(effect.range);
         return;
       }
       case 'close':
-        worker.todo.delete(effect.job);
+        for (const [key, { job }] of worker.todo) if (job === effect.job) worker.todo.delete(key);
         return;
       case 'pause':
         return;
@@ -366,20 +406,20 @@ class Simulation {
   /** Lets the worker's device do the next piece: at most a quarter of a second at first, longer in long leases. */
   #runDevice(worker: LiveWorker): void {
     if (!worker.isAlive || worker.running) return;
-    const [found] = [...worker.todo].filter(([, todo]) => !todo.isEmpty);
+    const found = [...worker.todo.values()].find(({ ranges }) => !ranges.isEmpty);
     if (found === undefined) {
       if (worker.busySince !== undefined) this.#busyMs += this.#now - worker.busySince;
       worker.busySince = undefined;
       return;
     }
     worker.busySince ??= this.#now;
-    const [job, todo] = found;
+    const { job, bits, ranges: todo } = found;
     const { first } = todo;
     if (first === undefined) return;
     const { perMs, hangsAtMs = Infinity } = worker.spec;
     const size = BigInt(Math.max(1, Math.ceil(Math.max(perMs * 250, Number(todo.total) / 4))));
     const piece = between(first.start, first.start + minBigint(first.length, size));
-    worker.todo.set(job, todo.remove(piece));
+    found.ranges = todo.remove(piece);
     worker.running = { job, piece };
     if (hangsAtMs <= this.#now) return;
     const ms = (Number(piece.length) / perMs) * (0.9 + 0.2 * this.#uniform());
@@ -387,8 +427,17 @@ class Simulation {
       if (!worker.isAlive || hangsAtMs <= this.#now) return;
       worker.running = undefined;
       this.#workDone += piece.length;
-      worker.tell({ kind: 'done', job, range: piece, hits: this.#hitsIn(worker, job, piece) });
+      const hits = this.#hitsIn(worker, job, piece);
+      worker.tell({ kind: 'done', job, bits, range: piece, hits, witnesses: this.#witnessesIn(job, bits, piece) });
     });
+  }
+
+  #witnessesIn(job: string, bits: number | undefined, piece: Range): FoundHit[] {
+    if (bits === undefined) return [];
+    const { hitEvery } = this.#ledger.job(job).spec;
+    return witnessesIn(piece, bits)
+      .filter((index) => index % hitEvery !== 0n)
+      .map((index) => ({ index, fields: {} }));
   }
 
   #hitsIn(worker: LiveWorker, job: string, piece: Range): FoundHit[] {
@@ -417,8 +466,17 @@ class Simulation {
     });
   }
 
-  #publish(worker: LiveWorker, message: ResultMessage): void {
+  #publish(worker: LiveWorker, honest: ResultMessage): void {
     if (this.#isOffline(worker)) return;
+    const { lie } = worker.spec;
+    const message = lie ? lie(honest, this.#heard) : honest;
+    if (message === undefined) return;
+    if (worker.spec.isStranger) {
+      const own = this.#leases.get(worker.id) ?? new Set();
+      this.#leases.set(worker.id, own.add(honest.claim.id));
+      this.#heard.unshift(message);
+      if (this.#heard.length > 1000) this.#heard.pop();
+    }
     const result = this.#world.viaText ? decodeResult(encodeMessage(message)) : message;
     this.#transmit(() => {
       const receipt = ++this.#receipts;
@@ -476,7 +534,7 @@ interface LiveWorker {
   readonly core: Worker;
   isAlive: boolean;
   ticksAt: number | undefined;
-  readonly todo: Map<string, Intervals>;
+  readonly todo: Map<string, { readonly job: string; readonly bits: number | undefined; ranges: Intervals }>;
   running: { readonly job: string; readonly piece: Range } | undefined;
   busySince: number | undefined;
   joinedAt: number;
@@ -485,14 +543,16 @@ interface LiveWorker {
   tell(event: WorkerEvent): void;
 }
 
+const todoKey = (job: string, bits: number | undefined): string => `${job} ${bits}`;
+
 /** What survives. It accepts each index once, and no commit of a coordinator that was replaced. */
 class Ledger {
   term = 0;
   readonly open = new Set<string>();
-  readonly #jobs = new Map<string, { readonly spec: SimulatedJob; done: Intervals; readonly hits: Set<bigint> }>();
+  readonly #jobs = new Map<string, LedgerJob>();
 
   add(spec: SimulatedJob): void {
-    this.#jobs.set(spec.id, { spec, done: Intervals.none, hits: new Set() });
+    this.#jobs.set(spec.id, { spec, done: Intervals.none, hits: new Set(), early: new Set() });
   }
 
   job(id: string) {
@@ -508,20 +568,26 @@ class Ledger {
       (least, hit) => (least === undefined || hit < least ? hit : least),
       undefined,
     );
-    const { space, mode, priority = 0 } = spec;
-    return { id, name: 'kernel', space, mode, priority, counted: done, ...(firstHit !== undefined && { firstHit }) };
+    const { space, mode, priority = 0, hasWitnesses = false } = spec;
+    const first = firstHit === undefined ? {} : { firstHit };
+    return { id, name: 'kernel', space, mode, priority, counted: done, hasWitnesses, ...first };
   }
 
   commit(term: number, entries: readonly CommitEntry[]): boolean {
     if (term < this.term) return false;
-    for (const { job: id, ranges, hits } of entries) {
+    for (const { job: id, ranges, hits, early } of entries) {
       const job = this.job(id);
       for (const range of ranges) {
         if (!job.done.within(range).isEmpty) throw new Error(`${id}: ${range.start} to ${endOf(range)} counts twice`);
         job.done = job.done.add(range);
       }
       for (const { index } of hits) {
-        if (job.hits.has(index)) throw new Error(`${id}: the hit ${index} counts twice`);
+        if (job.hits.has(index) && !job.early.delete(index)) throw new Error(`${id}: the hit ${index} counts twice`);
+        job.hits.add(index);
+      }
+      for (const { index } of early) {
+        if (job.done.has({ start: index, length: 1n })) continue;
+        job.early.add(index);
         job.hits.add(index);
       }
     }
@@ -530,7 +596,7 @@ class Ledger {
 
   /** Throws if a job that is said to be over lacks something. */
   checkEnd(id: string): void {
-    const { spec, done, hits } = this.job(id);
+    const { spec, done, hits, early } = this.job(id);
     const { space, mode, hitEvery } = spec;
     const lowest = ((space.start + hitEvery - 1n) / hitEvery) * hitEvery;
     const first = lowest < endOf(space) ? lowest : undefined;
@@ -539,11 +605,19 @@ class Ledger {
     const [missing] = done.missing(needed);
     if (missing) throw new Error(`${id} ended without ${missing.start} to ${endOf(missing)}`);
     if (mode === 'first' && first !== undefined && !hits.has(first)) throw new Error(`${id} ended without its answer`);
-    let expected = 0;
+    let expected = early.size;
     for (const range of done)
       expected += Number((endOf(range) - 1n) / hitEvery - (range.start + hitEvery - 1n) / hitEvery + 1n);
     if (hits.size !== expected) throw new Error(`${id} has ${hits.size} hits of ${expected}`);
   }
+}
+
+interface LedgerJob {
+  readonly spec: SimulatedJob;
+  done: Intervals;
+  readonly hits: Set<bigint>;
+  /** Hits whose ranges do not count yet. */
+  readonly early: Set<bigint>;
 }
 
 /** Tokens that tell leases apart. Real ones are an HMAC. */

@@ -1,5 +1,5 @@
 import type { Intervals } from '../../engine/work/intervals.js';
-import { endOf } from '../../engine/work/space.js';
+import { endOf, type Range } from '../../engine/work/space.js';
 import { type JobLedger, programText, type Store } from '../../store/index.js';
 import { type Manifest, type PlainRecord, plainValue, unpackKernelJob } from '../manifest/index.js';
 import type { AddedJob, CommitEntry, FoundHit, JobOutcome } from '../protocol/index.js';
@@ -15,6 +15,8 @@ export class FleetJob {
   readonly #ledger: JobLedger<LedgerHit>;
   readonly #check: HitCheck;
   #done: Intervals;
+  /** Hits in the ledger whose ranges do not count yet. */
+  readonly #early = new Set<bigint>();
   /** In the order of commits. */
   readonly hits: FoundHit[] = [];
   outcome: JobOutcome | undefined;
@@ -26,7 +28,10 @@ export class FleetJob {
     this.#ledger = ledger;
     this.#check = check;
     this.#done = ledger.completed;
-    for (const { index, ...fields } of ledger.storedHits) this.hits.push({ index, fields: fields as PlainRecord });
+    for (const { index, ...fields } of ledger.storedHits) {
+      this.hits.push({ index, fields: fields as PlainRecord });
+      if (!this.#done.has({ start: index, length: 1n })) this.#early.add(index);
+    }
   }
 
   /** Opens the job in the ledger. Throws if it cannot run, or another process has it. */
@@ -93,18 +98,19 @@ export class FleetJob {
   }
 
   /** Adds to the next write of the ledger. */
-  add({ ranges, hits }: CommitEntry): void {
-    for (const range of ranges) {
-      const own = hits.filter(({ index }) => index >= range.start && index < endOf(range));
-      // The write that follows waits for the disk, and reports whatever fails.
-      this.#ledger
-        .add(
-          range,
-          own.map(({ index, fields }) => ({ ...fields, index })),
-          'soon',
-        )
-        ?.catch(() => undefined);
-    }
+  add({ ranges, hits, early }: CommitEntry): void {
+    for (const range of ranges)
+      this.#add(
+        range,
+        hits.filter(({ index }) => index >= range.start && index < endOf(range)),
+      );
+    if (early.length > 0) this.#add(undefined, early);
+  }
+
+  #add(range: Range | undefined, hits: readonly FoundHit[]): void {
+    const stored = hits.map(({ index, fields }) => ({ ...fields, index }));
+    // The write that follows waits for the disk, and reports whatever fails.
+    this.#ledger.add(range, stored, 'soon')?.catch(() => undefined);
   }
 
   /** Resolves when everything that was added is on disk. */
@@ -113,9 +119,16 @@ export class FleetJob {
   }
 
   /** Shows what is on disk. */
-  committed({ ranges, hits }: CommitEntry): void {
+  committed({ ranges, hits, early }: CommitEntry): void {
+    // The ledger keeps a hit once, and so does this: all hits of an index come together.
+    const isNew = ({ index }: FoundHit): boolean => !this.#early.has(index);
+    this.hits.push(...hits.filter(isNew));
+    const isCounted = ({ index }: FoundHit): boolean => this.#done.has({ start: index, length: 1n });
+    const fresh = early.filter((hit) => isNew(hit) && !isCounted(hit));
+    this.hits.push(...fresh);
+    for (const { index } of fresh) this.#early.add(index);
     for (const range of ranges) this.#done = this.#done.add(range);
-    this.hits.push(...hits);
+    for (const { index } of hits) this.#early.delete(index);
   }
 
   async end(outcome: JobOutcome): Promise<void> {

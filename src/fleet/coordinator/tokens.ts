@@ -3,10 +3,10 @@ import type { LeaseClaim, LeaseTokens, WorkerId } from '../protocol/index.js';
 
 /** Tokens of leases: an HMAC over worker, job and range. So results count however late, after a restart too. */
 export function hmacTokens(secret: Uint8Array): LeaseTokens {
-  const digest = (worker: WorkerId, { job, id, range }: LeaseClaim): Buffer =>
-    createHmac('sha256', secret)
-      .update(JSON.stringify([worker, job, id, String(range.start), String(range.length)]))
-      .digest();
+  const digest = (worker: WorkerId, { job, id, range, bits }: LeaseClaim): Buffer => {
+    const values = [worker, job, id, String(range.start), String(range.length), ...(bits === undefined ? [] : [bits])];
+    return createHmac('sha256', secret).update(JSON.stringify(values)).digest();
+  };
   return {
     make: (worker, claim) => digest(worker, claim).toString('base64url'),
     isValid: (worker, claim, token) => {

@@ -161,6 +161,15 @@ export class LeaseTable {
     for (const { id } of this.leasesOf(worker)) this.release(id);
   }
 
+  /** Takes back what was counted: it waits again. */
+  revoke(range: Range): void {
+    const needed = between(maxBigint(range.start, this.#space.start), minBigint(endOf(range), this.#end));
+    for (const part of this.#counted.within(needed)) {
+      this.#counted = this.#counted.remove(part);
+      this.#waiting = this.#waiting.add(part);
+    }
+  }
+
   /** Drops the indices from `end` on: they are no longer needed. */
   dropFrom(end: bigint): void {
     if (end >= this.#end) return;

@@ -2,6 +2,7 @@ import { between, endOf, MAX_INDICES, type Range } from '../../engine/work/space
 import { MillraceError } from '../../kernel/error.js';
 import { type FieldReader, fieldReader } from '../../network/fields.js';
 import { decodeValues, encodeValues, type PlainRecord, type PlainValue } from '../manifest/index.js';
+import { MAX_BITS } from '../trust/index.js';
 import type {
   CoordinatorMessage,
   FoundHit,
@@ -67,6 +68,9 @@ export function decodeResult(bytes: Uint8Array): ResultMessage {
     token: read.text(fields.token, 'token', MAX_TOKEN),
     ranges: readList(read, fields.ranges, 'ranges', (value) => readRange(read, value, 'ranges')),
     hits: readList(read, fields.hits, 'hits', (value) => readHit(read, value)),
+    ...(fields.witnesses !== undefined && {
+      witnesses: readList(read, fields.witnesses, 'witnesses', (value) => readHit(read, value)),
+    }),
   };
 }
 
@@ -174,8 +178,13 @@ function readRange(read: FieldReader, value: unknown, field: string): Range {
   return between(start, read.bigInteger(end, field, start, MAX_INDICES));
 }
 
-function readClaim(read: FieldReader, { job, id, range }: Readonly<Record<string, unknown>>): LeaseClaim {
-  return { job: readName(read, job, 'job'), id: readName(read, id, 'id'), range: readRange(read, range, 'range') };
+function readClaim(read: FieldReader, { job, id, range, bits }: Readonly<Record<string, unknown>>): LeaseClaim {
+  return {
+    job: readName(read, job, 'job'),
+    id: readName(read, id, 'id'),
+    range: readRange(read, range, 'range'),
+    ...(bits !== undefined && { bits: read.integer(bits, 'bits', 0, MAX_BITS) }),
+  };
 }
 
 function readReport(read: FieldReader, value: unknown): LeaseReport {

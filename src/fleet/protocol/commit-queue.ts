@@ -6,10 +6,13 @@ import type { FoundHit, JobId, WorkerId } from './messages.js';
 export interface AcceptedResult {
   readonly receipts: readonly number[];
   readonly worker: WorkerId;
-  readonly number: number;
+  /** Undefined if it was confirmed before. */
+  readonly number: number | undefined;
   readonly job: JobId;
   readonly ranges: readonly Range[];
   readonly hits: readonly FoundHit[];
+  /** Hits of ranges that do not count yet. */
+  readonly early: readonly FoundHit[];
   readonly overtaken: readonly Overtaken[];
 }
 

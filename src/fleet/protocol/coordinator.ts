@@ -1,7 +1,8 @@
 import type { SearchMode } from '../../engine/makers/reorder-buffer.js';
 import { Intervals } from '../../engine/work/intervals.js';
-import { endOf, minBigint, type Range } from '../../engine/work/space.js';
+import { endOf, minBigint } from '../../engine/work/space.js';
 import { LeaseTable } from '../lease/index.js';
+import { type Identity, JobTrust, type Piece, type Standing, Standings } from '../trust/index.js';
 import { CommitQueue } from './commit-queue.js';
 import type {
   AddedJob,
@@ -44,16 +45,26 @@ export class Coordinator {
   /** Results whose hits are being verified, by their first receipt. */
   readonly #verifying = new Map<number, Verification>();
   readonly #commits = new CommitQueue();
+  readonly #standings: Standings;
+  readonly #random: () => number;
+  readonly #identityOf: (worker: WorkerId) => Identity;
+  readonly #isOwn: (worker: WorkerId) => boolean;
   readonly #grants: Grants;
   #effects: CoordinatorEffect[] = [];
   #now: number;
   /** Until then no leases: workers still announce what they hold. */
   readonly #adoptUntil: number;
 
-  constructor({ term, tokens, now, adoptMs = 0 }: CoordinatorOptions) {
+  constructor({ term, tokens, now, adoptMs = 0, trust }: CoordinatorOptions) {
     this.#term = term;
     this.#tokens = tokens;
-    this.#grants = new Grants(term, tokens, this.#roster, this.#jobs);
+    this.#identityOf = (worker) => trust?.identityOf?.(worker) ?? worker;
+    const isOwn = (who: Identity): boolean => trust?.isOwn(who) ?? true;
+    this.#isOwn = (worker) => isOwn(this.#identityOf(worker));
+    this.#random = () => trust?.random() ?? 0;
+    this.#standings = new Standings(isOwn);
+    const trusting = { identityOf: this.#identityOf, isOwn: this.#isOwn };
+    this.#grants = new Grants(term, tokens, this.#roster, this.#jobs, trusting);
     this.#now = now;
     this.#adoptUntil = now + adoptMs;
   }
@@ -69,6 +80,12 @@ export class Coordinator {
 
   get jobs(): ReadonlyMap<JobId, JobView> {
     return this.#jobs;
+  }
+
+  /** How far a worker is believed, and how often it has agreed with others. */
+  standingOf(worker: WorkerId): { readonly standing: Standing; readonly agreements: number } {
+    const who = this.#identityOf(worker);
+    return { standing: this.#standings.of(who), agreements: this.#standings.conduct(who).agreements };
   }
 
   handle(event: CoordinatorEvent, now: number): CoordinatorEffect[] {
@@ -107,7 +124,7 @@ export class Coordinator {
         break;
       }
       case 'bar':
-        this.#bar(event.worker, event.reason);
+        this.#bar(this.#identityOf(event.worker), event.reason);
         break;
       case 'tick':
         this.#lapse();
@@ -135,6 +152,8 @@ export class Coordinator {
       lastGrant: 0,
       hits: 0,
       hasHit: hit !== undefined,
+      trust: new JobTrust(this.#standings, this.#random, table.end),
+      hasWitnesses: added.hasWitnesses ?? false,
     };
     this.#jobs.set(id, job);
     if (table.isComplete || (mode === 'any' && hit !== undefined))
@@ -157,7 +176,7 @@ export class Coordinator {
         const job = this.#jobs.get(message.job);
         if (job === undefined) return;
         job.refusals.set(message.worker, message.reason);
-        job.table.releaseWorker(message.worker);
+        this.#releaseWorker(job, message.worker);
         this.#effects.push({ kind: 'refused', job: job.id, worker: message.worker, reason: message.reason });
         return;
       }
@@ -170,6 +189,7 @@ export class Coordinator {
   #want(message: WantMessage): void {
     const worker = this.#roster.meet(message.worker, this.#now);
     if (message.request < worker.request) return;
+    if (this.#standings.of(this.#identityOf(worker.id)) === 'barred') worker.barred ??= 'its results were wrong';
     if (message.request > worker.request || worker.reply === undefined) {
       this.#setRates(worker, message.rates);
       worker.request = message.request;
@@ -189,6 +209,10 @@ export class Coordinator {
       const job = this.#jobs.get(report.job);
       jobs.set(report.job, job ? stateOf(job) : { job: report.job, state: 'ended', end: 0n });
       if (job === undefined) continue;
+      if (job.trust.piece(report.id)?.holder === id) {
+        listed.add(report.id);
+        continue;
+      }
       const perMs = worker.jobs.get(job.id)?.perMs;
       const known = job.table.get(report.id);
       // Without a rate nothing is known but how long it has taken so far.
@@ -202,9 +226,13 @@ export class Coordinator {
       listed.add(report.id);
     }
     // What the worker does not list is committed, dropped or was never received, unless its grant is still on its way.
-    for (const job of this.#jobs.values())
-      for (const lease of job.table.leasesOf(id))
-        if (lease.request <= answered && !listed.has(lease.id)) job.table.release(lease.id);
+    const isLost = (lease: { readonly id: string; readonly request: number }): boolean =>
+      lease.request <= answered && !listed.has(lease.id);
+    for (const job of this.#jobs.values()) {
+      for (const lease of job.table.leasesOf(id)) if (isLost(lease)) this.#release(job, lease.id);
+      for (const piece of job.trust.piecesOf(this.#identityOf(id)))
+        if (piece.holder === id && isLost(piece)) job.trust.cancel(piece);
+    }
     this.#send(id, {
       kind: 'state',
       term: this.#term,
@@ -222,15 +250,20 @@ export class Coordinator {
   }
 
   #takeResult(receipt: number, result: ResultMessage): void {
-    const { worker, claim, token, ranges, hits } = result;
+    const { worker, claim, token, hits, witnesses = [] } = result;
     const job = this.#jobs.get(claim.job);
-    const isCounted = job && this.#commits.isIdle && ranges.every((range) => job.table.counted.has(range));
-    const isOwn = this.#tokens.isValid(worker, claim, token);
-    const wrong = isOwn ? misfit(claim.range, ranges, hits) : 'its lease is not of this fleet';
-    if (job === undefined || isCounted) this.#answer([receipt], result);
+    const wrong = this.#tokens.isValid(worker, claim, token) ? misfit(result) : 'its lease is not of this fleet';
+    if (job === undefined || this.#isUseless(job, result)) this.#answer([receipt], result);
     else if (wrong !== undefined) this.#refuse([receipt], result, wrong);
-    else if (hits.length === 0) this.#accept([receipt], job, result);
+    else if (hits.length + witnesses.length === 0) this.#accept([receipt], job, result);
     else this.#verify(receipt, result);
+  }
+
+  /** True if a result changes nothing: its ranges are counted, or its worker was proven wrong. */
+  #isUseless(job: JobRecord, { worker, claim, ranges }: ResultMessage): boolean {
+    if (this.#standings.of(this.#identityOf(worker)) === 'barred') return true;
+    if (job.trust.piece(claim.id)) return false;
+    return this.#commits.isIdle && ranges.every((range) => job.table.counted.has(range));
   }
 
   /** A result that is sent again while its hits are being verified is not verified twice: that may take long. */
@@ -239,7 +272,8 @@ export class Coordinator {
     for (const { result: other, receipts } of this.#verifying.values())
       if (other.number === number && other.worker === worker) return void receipts.push(receipt);
     this.#verifying.set(receipt, { result, receipts: [receipt] });
-    this.#effects.push({ kind: 'verify', receipt, job: result.claim.job, hits: result.hits });
+    const { claim, hits, witnesses = [] } = result;
+    this.#effects.push({ kind: 'verify', receipt, job: claim.job, hits, witnesses, bits: claim.bits });
   }
 
   #verified(receipt: number, wrong: string | undefined): void {
@@ -251,26 +285,74 @@ export class Coordinator {
     if (job === undefined) this.#answer(receipts, result);
     else if (wrong === undefined) this.#accept(receipts, job, result);
     else {
-      job.table.release(result.claim.id);
+      this.#release(job, result.claim.id);
       this.#refuse(receipts, result, wrong);
+      if (!this.#isOwn(result.worker)) this.#bar(this.#identityOf(result.worker), `its results were wrong: ${wrong}`);
     }
   }
 
-  #accept(receipts: readonly number[], job: JobRecord, { worker, number, ranges, hits }: ResultMessage): void {
+  #accept(receipts: readonly number[], job: JobRecord, result: ResultMessage): void {
+    const piece = job.trust.piece(result.claim.id);
+    if (this.#isUseless(job, result)) this.#answer(receipts, result);
+    else if (piece) this.#acceptAudit(receipts, job, result, piece);
+    else this.#acceptWork(receipts, job, result);
+  }
+
+  #acceptWork(receipts: readonly number[], job: JobRecord, result: ResultMessage): void {
+    const { worker, number, claim, ranges, hits } = result;
     const finished = ranges.map((range) => job.table.finish(range, worker));
     const newRanges = finished.flatMap((part) => part.newRanges);
-    const isNew = ({ index }: FoundHit): boolean =>
-      newRanges.some((range) => index >= range.start && index < endOf(range));
+    const overtaken = finished.flatMap((part) => part.overtaken);
+    const newHits = hits.filter(({ index }) => newRanges.some((range) => index >= range.start && index < endOf(range)));
+    const isSettled = this.#isOwn(worker);
+    if (!isSettled) {
+      const lease = { id: claim.id, worker: this.#identityOf(worker), bits: claim.bits };
+      const report = { ranges: newRanges, hits: newHits, witnesses: result.witnesses ?? [] };
+      job.trust.add(lease, report, job.table.get(claim.id) === undefined);
+    }
+    for (const { lease } of overtaken) if (job.table.get(lease.id) === undefined) job.trust.close(lease.id);
     this.#commits.add({
       receipts,
       worker,
       number,
       job: job.id,
-      ranges: newRanges,
-      hits: hits.filter(isNew),
-      overtaken: finished.flatMap((part) => part.overtaken),
+      ranges: isSettled ? newRanges : [],
+      hits: isSettled ? newHits : [],
+      early: isSettled ? [] : newHits,
+      overtaken,
     });
+    this.#settle(job);
+  }
+
+  /** A range that another worker has done before: hits that it left out count, and prove it wrong. */
+  #acceptAudit(receipts: readonly number[], job: JobRecord, result: ResultMessage, piece: Piece): void {
+    const { worker, number, ranges, hits, witnesses = [] } = result;
+    this.#commits.add({ receipts, worker, number, job: job.id, ranges: [], hits: [], early: hits, overtaken: [] });
+    for (const proof of job.trust.audited(piece, { ranges, hits, witnesses }, this.#now)) {
+      this.#effects.push({ kind: 'fault', job: job.id, worker: proof.worker, reason: proof.reason });
+      this.#bar(proof.worker, proof.reason);
+    }
+    this.#settle(job);
+  }
+
+  /** Commits what audits have settled. At the end of a job everything is audited that is to be. */
+  #settle(job: JobRecord): void {
+    if (job.table.waiting === 0n) job.trust.flush();
+    const base = { receipts: [], number: undefined, job: job.id, early: [], overtaken: [] };
+    for (const { worker, range, hits } of job.trust.takeSettled())
+      this.#commits.add({ ...base, worker, ranges: [range], hits });
     this.#commitNext();
+  }
+
+  #release(job: JobRecord, lease: string): void {
+    job.table.release(lease);
+    job.trust.close(lease);
+  }
+
+  #releaseWorker(job: JobRecord, worker: WorkerId): void {
+    for (const { id } of job.table.leasesOf(worker)) this.#release(job, id);
+    job.trust.forget(this.#identityOf(worker));
+    this.#settle(job);
   }
 
   #commitNext(): void {
@@ -283,15 +365,17 @@ export class Coordinator {
     const results = this.#commits.finish();
     const numbers = new Map<WorkerId, number[]>();
     const hitJobs = new Map<JobRecord, bigint>();
-    for (const { worker, number, job: id, hits, overtaken } of results) {
+    for (const { worker, number, job: id, hits, early, overtaken } of results) {
       const own = numbers.get(worker);
-      if (own) own.push(number);
+      if (number === undefined) {
+        // It was confirmed when it came in.
+      } else if (own) own.push(number);
       else numbers.set(worker, [number]);
       const job = this.#jobs.get(id);
       if (job === undefined) continue;
       job.hits += hits.length;
-      job.hasHit ||= hits.length > 0;
-      for (const { index } of hits) hitJobs.set(job, minBigint(index, hitJobs.get(job) ?? index));
+      job.hasHit ||= hits.length + early.length > 0;
+      for (const { index } of [...hits, ...early]) hitJobs.set(job, minBigint(index, hitJobs.get(job) ?? index));
       for (const { lease, range } of overtaken)
         this.#send(lease.worker, { kind: 'drop', term: this.#term, job: id, range });
     }
@@ -301,11 +385,14 @@ export class Coordinator {
       if (job.mode === 'any') this.#end(job, 'answered');
       if (job.mode !== 'first' || index + 1n >= job.table.end) continue;
       job.table.dropFrom(index + 1n);
+      job.trust.dropFrom(index + 1n);
+      job.trust.sweep((id) => job.table.get(id) !== undefined);
+      this.#settle(job);
       this.#tell(job);
     }
     for (const id of new Set(results.map(({ job }) => job))) {
       const job = this.#jobs.get(id);
-      if (job === undefined || !job.table.isComplete || this.#commits.has(id)) continue;
+      if (job === undefined || !job.table.isComplete || !job.trust.isSettled || this.#commits.has(id)) continue;
       this.#end(job, job.mode === 'first' && job.hasHit ? 'answered' : 'complete');
     }
     this.#commitNext();
@@ -329,12 +416,19 @@ export class Coordinator {
     this.#effects.push({ kind: 'ended', job: job.id, outcome });
   }
 
-  #bar(id: WorkerId, reason: string): void {
-    const worker = this.#roster.all.get(id);
-    if (worker === undefined) return;
-    worker.barred = reason;
-    worker.reply = undefined;
-    for (const job of this.#jobs.values()) job.table.releaseWorker(id);
+  /** Gives a worker no more work. What it did and is not settled is done again. */
+  #bar(who: Identity, reason: string): void {
+    this.#standings.bar(who);
+    const processes = [...this.#roster.all.values()].filter(({ id }) => this.#identityOf(id) === who);
+    for (const worker of processes) {
+      worker.barred = reason;
+      worker.reply = undefined;
+    }
+    for (const job of this.#jobs.values()) {
+      for (const { id } of processes) job.table.releaseWorker(id);
+      for (const range of job.trust.revoke(who)) job.table.revoke(range);
+      this.#settle(job);
+    }
   }
 
   /** Confirms a result that is not needed. */
@@ -348,7 +442,7 @@ export class Coordinator {
     this.#send(worker, { kind: 'committed', term: this.#term, numbers: [], refused: [{ number, reason }] });
     this.#effects.push({ kind: 'fault', job: claim.job, worker, reason });
     const known = this.#roster.all.get(worker);
-    if (known && ++known.faults >= MAX_FAULTS) this.#bar(worker, `its results were wrong: ${reason}`);
+    if (known && ++known.faults >= MAX_FAULTS) this.#bar(this.#identityOf(worker), `its results were wrong: ${reason}`);
   }
 
   /** Removes workers that were silent for too long. */
@@ -359,7 +453,7 @@ export class Coordinator {
   #forget(id: WorkerId): void {
     const worker = this.#roster.remove(id);
     if (worker === undefined) return;
-    for (const job of this.#jobs.values()) job.table.releaseWorker(id);
+    for (const job of this.#jobs.values()) this.#releaseWorker(job, id);
     for (const [job, { perMs = 0 }] of worker.jobs) this.#addRate(job, -perMs);
   }
 
@@ -416,7 +510,8 @@ const MAX_FAULTS = 3;
 const stateOf = ({ id, state, table }: JobRecord): JobState => ({ job: id, state, end: table.end });
 
 /** Says what is wrong with a result's ranges and hits. */
-function misfit(lease: Range, ranges: readonly Range[], hits: readonly FoundHit[]): string | undefined {
+function misfit({ claim, ranges, hits, witnesses = [] }: ResultMessage): string | undefined {
+  const lease = claim.range;
   let done = Intervals.none;
   for (const range of ranges) {
     if (range.length <= 0n || range.start < lease.start || endOf(range) > endOf(lease))
@@ -424,5 +519,7 @@ function misfit(lease: Range, ranges: readonly Range[], hits: readonly FoundHit[
     if (!done.within(range).isEmpty) return 'its ranges overlap';
     done = done.add(range);
   }
-  return hits.every(({ index }) => done.has({ start: index, length: 1n })) ? undefined : 'a hit is outside its ranges';
+  if (witnesses.length > 0 && claim.bits === undefined) return 'it has witnesses that were not asked for';
+  const isInside = ({ index }: FoundHit): boolean => done.has({ start: index, length: 1n });
+  return hits.every(isInside) && witnesses.every(isInside) ? undefined : 'a hit is outside its ranges';
 }

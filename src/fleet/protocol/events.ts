@@ -2,6 +2,7 @@ import type { SearchMode } from '../../engine/makers/reorder-buffer.js';
 import type { Intervals } from '../../engine/work/intervals.js';
 import type { Range } from '../../engine/work/space.js';
 import type { LeaseTable } from '../lease/index.js';
+import type { Identity, JobTrust } from '../trust/index.js';
 import type {
   Broadcast,
   CoordinatorMessage,
@@ -29,6 +30,17 @@ export interface CoordinatorOptions {
   readonly now: number;
   /** For how long leases of an earlier coordinator are adopted before new ones are made. */
   readonly adoptMs?: number;
+  /** Without it all workers are trusted. */
+  readonly trust?: TrustOptions;
+}
+
+export interface TrustOptions {
+  /** Who a worker is: processes with one identity do not audit each other. Default: each is another. */
+  identityOf?(worker: WorkerId): Identity;
+  /** Whether it was invited as trusted: its results count at once. */
+  isOwn(worker: Identity): boolean;
+  /** From 0 to 1. Workers must not be able to guess it. */
+  random(): number;
 }
 
 export interface AddedJob {
@@ -43,6 +55,8 @@ export interface AddedJob {
   readonly counted?: Intervals;
   /** The lowest hit in the ledger. */
   readonly firstHit?: bigint;
+  /** The job can run with a weaker condition. */
+  readonly hasWitnesses?: boolean;
 }
 
 export type CoordinatorEvent =
@@ -69,6 +83,9 @@ export type CoordinatorEffect =
       readonly receipt: number;
       readonly job: JobId;
       readonly hits: readonly FoundHit[];
+      /** They have to meet the weaker condition of these bits, and not to be hits. */
+      readonly witnesses: readonly FoundHit[];
+      readonly bits: number | undefined;
     }
   /** Write to the ledger, in one transaction, unless another coordinator has a larger term. One at a time. */
   | { readonly kind: 'commit'; readonly term: number; readonly entries: readonly CommitEntry[] }
@@ -82,8 +99,10 @@ export interface CommitEntry {
   readonly job: JobId;
   /** Disjoint from each other and from everything committed before. */
   readonly ranges: readonly Range[];
-  /** All hits of the ranges. */
+  /** All hits of the ranges. They may have been committed early. */
   readonly hits: readonly FoundHit[];
+  /** Hits of ranges that do not count yet: they are right, whoever found them. Some may have been committed before. */
+  readonly early: readonly FoundHit[];
 }
 
 export type JobOutcome = 'complete' | 'answered' | 'cancelled';
@@ -96,6 +115,8 @@ export interface JobView {
   readonly rate: number;
   readonly table: Pick<LeaseTable, 'waiting' | 'counted' | 'size' | 'end'>;
   readonly refusals: ReadonlyMap<WorkerId, string>;
+  /** Indices that are done and wait for audits; and those that were done again for audits. */
+  readonly trust: Pick<JobTrust, 'unsettled' | 'auditedIndices'>;
 }
 
 export interface WorkerView {
@@ -108,15 +129,26 @@ export interface WorkerView {
   readonly jobs: ReadonlyMap<JobId, { readonly perMs: number | undefined }>;
 }
 
+/** A job as a worker runs it: with a weaker condition, for witnesses, it is another run. */
+export interface JobRun {
+  readonly job: JobId;
+  readonly bits?: number | undefined;
+}
+
 export type WorkerEvent =
   | { readonly kind: 'tick' }
   | { readonly kind: 'message'; readonly message: CoordinatorMessage }
   /** The job's kernel and data are here. */
-  | { readonly kind: 'opened'; readonly job: JobId }
+  | ({ readonly kind: 'opened' } & JobRun)
   /** The job cannot run here. */
   | { readonly kind: 'failed'; readonly job: JobId; readonly reason: string }
-  /** Devices have done a range; these are all of its hits. */
-  | { readonly kind: 'done'; readonly job: JobId; readonly range: Range; readonly hits: readonly FoundHit[] }
+  /** Devices have done a range; these are all of its hits, and of its witnesses if the run has them. */
+  | ({
+      readonly kind: 'done';
+      readonly range: Range;
+      readonly hits: readonly FoundHit[];
+      readonly witnesses?: readonly FoundHit[];
+    } & JobRun)
   /** Take no more leases; leave when those held are done. */
   | { readonly kind: 'drain' }
   /** Leave when what is done is committed. */
@@ -126,11 +158,12 @@ export type WorkerEffect =
   | { readonly kind: 'send'; readonly message: WorkerMessage }
   | { readonly kind: 'publish'; readonly result: ResultMessage }
   /** Fetch the job; `opened` or `failed` follows. */
-  | { readonly kind: 'open'; readonly job: JobId }
+  | ({ readonly kind: 'open' } & JobRun)
   /** Let the devices do a range, even if they did it before. */
-  | { readonly kind: 'feed'; readonly job: JobId; readonly range: Range }
+  | ({ readonly kind: 'feed'; readonly range: Range } & JobRun)
   /** Let the devices stop work on a range. */
-  | { readonly kind: 'drop'; readonly job: JobId; readonly range: Range }
+  | ({ readonly kind: 'drop'; readonly range: Range } & JobRun)
+  /** All runs of the job. */
   | { readonly kind: 'pause'; readonly job: JobId; readonly isPaused: boolean }
   | { readonly kind: 'close'; readonly job: JobId }
   /** The worker has left. */

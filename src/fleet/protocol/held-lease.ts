@@ -12,7 +12,8 @@ export class HeldLease {
   unconfirmed = 0;
   #left: Intervals;
   #unreported = Intervals.none;
-  #hits: FoundHit[] = [];
+  /** Witnesses too. */
+  #found: Found[] = [];
   #reportedAt: number;
 
   constructor(claim: LeaseClaim, token: string, ms: number, now: number) {
@@ -41,16 +42,18 @@ export class HeldLease {
   reportAt(beatMs: number): number {
     if (this.#unreported.isEmpty) return Infinity;
     if (this.#left.isEmpty) return 0;
-    return this.#reportedAt + (this.#hits.length > 0 ? HITS_MS : beatMs);
+    return this.#reportedAt + (this.#found.some(({ isHit }) => isHit) ? HITS_MS : beatMs);
   }
 
   /** Records what is done of this lease. */
-  finish(range: Range, hits: readonly FoundHit[]): void {
+  finish(range: Range, hits: readonly FoundHit[], witnesses: readonly FoundHit[] = []): void {
     const own = this.#left.within(range);
     if (own.isEmpty) return;
     this.#left = this.#left.remove(range);
     for (const part of own) this.#unreported = this.#unreported.add(part);
-    for (const hit of hits) if (own.has({ start: hit.index, length: 1n })) this.#hits.push(hit);
+    const isOwn = ({ index }: FoundHit): boolean => own.has({ start: index, length: 1n });
+    for (const hit of hits.filter(isOwn)) this.#found.push({ index: hit.index, hit, isHit: true });
+    for (const hit of witnesses.filter(isOwn)) this.#found.push({ index: hit.index, hit, isHit: false });
   }
 
   /** Leaves out what is not to be done. Returns it. */
@@ -63,36 +66,54 @@ export class HeldLease {
     return dropped;
   }
 
-  /** Returns what is done, in reports of a limited size. Each has all hits of its ranges. */
-  takeReports(now: number): { readonly ranges: Range[]; readonly hits: FoundHit[] }[] {
-    const hits = this.#hits.sort((a, b) => (a.index < b.index ? -1 : a.index > b.index ? 1 : 0));
-    const reports = [{ ranges: [] as Range[], hits: [] as FoundHit[] }];
+  /** Returns what is done, in reports of a limited size. Each has all hits and witnesses of its ranges. */
+  takeReports(now: number): DoneReport[] {
+    const all = this.#found.sort((a, b) => (a.index < b.index ? -1 : a.index > b.index ? 1 : 0));
+    const reports: { ranges: Range[]; found: Found[] }[] = [{ ranges: [], found: [] }];
     let at = 0;
     const add = (start: bigint, end: bigint): void => {
       let report = reports.at(-1);
-      if (report === undefined || report.ranges.length >= MAX_RANGES || report.hits.length >= MAX_HITS) {
-        report = { ranges: [], hits: [] };
+      if (report === undefined || report.ranges.length >= MAX_RANGES || report.found.length >= MAX_HITS) {
+        report = { ranges: [], found: [] };
         reports.push(report);
       }
       // Hits of one index stay together: cut after an index, not between two of its hits.
       let next = at;
       let cut = end;
-      for (let hit = hits[next]; hit !== undefined && hit.index < end; hit = hits[++next]) {
-        if (report.hits.length + next - at < MAX_HITS || hit.index === hits[next - 1]?.index) continue;
+      for (let hit = all[next]; hit !== undefined && hit.index < end; hit = all[++next]) {
+        if (report.found.length + next - at < MAX_HITS || hit.index === all[next - 1]?.index) continue;
         cut = hit.index;
         break;
       }
-      report.hits.push(...hits.slice(at, next));
+      report.found.push(...all.slice(at, next));
       at = next;
       if (cut > start) report.ranges.push(between(start, cut));
       if (cut < end) add(cut, end);
     };
     for (const range of this.#unreported) add(range.start, endOf(range));
     this.#unreported = Intervals.none;
-    this.#hits = [];
+    this.#found = [];
     this.#reportedAt = now;
-    return reports.filter(({ ranges }) => ranges.length > 0);
+    return reports
+      .filter(({ ranges }) => ranges.length > 0)
+      .map(({ ranges, found }) => ({
+        ranges,
+        hits: found.filter(({ isHit }) => isHit).map(({ hit }) => hit),
+        witnesses: found.filter(({ isHit }) => !isHit).map(({ hit }) => hit),
+      }));
   }
+}
+
+export interface DoneReport {
+  readonly ranges: readonly Range[];
+  readonly hits: readonly FoundHit[];
+  readonly witnesses: readonly FoundHit[];
+}
+
+interface Found {
+  readonly index: bigint;
+  readonly hit: FoundHit;
+  readonly isHit: boolean;
 }
 
 /** Hits wait this long for others, so that dense ones do not become a message each. */

@@ -46,6 +46,8 @@ export interface LeaseClaim {
   readonly job: JobId;
   readonly id: string;
   readonly range: Range;
+  /** Witnesses are reported too: indices that meet a weaker condition, as about one in 2^bits does. */
+  readonly bits?: number;
 }
 
 export interface JobRate {
@@ -79,6 +81,8 @@ export interface ResultMessage {
   readonly token: string;
   readonly ranges: readonly Range[];
   readonly hits: readonly FoundHit[];
+  /** All of the ranges that are no hits, if the lease asks for them. */
+  readonly witnesses?: readonly FoundHit[];
 }
 
 export interface FoundHit {

@@ -29,7 +29,9 @@ export class RateMeter {
   /** Lowers the rate if little was done for `ms`. Call while there is work. */
   check(now: number, ms: number): void {
     if (this.#perMs === undefined || this.#since === undefined || now - this.#since < ms) return;
-    this.#sample(now);
+    if (this.#done > 0n) this.#sample(now);
+    // The time so far counts for what is being done: a long chunk is not a fast one.
+    else this.#perMs = Math.max(MIN_RATE, this.#perMs / 2);
   }
 
   #sample(now: number): void {

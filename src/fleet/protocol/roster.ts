@@ -17,6 +17,8 @@ export interface WorkerJob {
   perMs: number | undefined;
   /** The time that its last lease was meant for. */
   leaseMs: number | undefined;
+  /** The weaker condition of its witnesses. */
+  bits?: number;
 }
 
 /** The workers that were heard of lately. */

@@ -1,7 +1,7 @@
 import { Intervals } from '../../engine/work/intervals.js';
 import { between, MAX_INDICES, type Range } from '../../engine/work/space.js';
 import { beatMs } from '../lease/index.js';
-import type { WorkerEffect, WorkerEvent } from './events.js';
+import type { JobRun, WorkerEffect, WorkerEvent } from './events.js';
 import { HeldLease } from './held-lease.js';
 import type {
   BeatMessage,
@@ -28,7 +28,8 @@ export class Worker {
   /** From 0 to 1: spreads what all workers would do at the same moment. */
   readonly #spread: number;
   readonly #leases = new Map<string, HeldLease>();
-  readonly #jobs = new Map<JobId, WorkerJob>();
+  /** A job runs once for each weaker condition that its leases ask for. */
+  readonly #runs = new Map<string, WorkerRun>();
   /** Results that are not committed, the longest unsent first. */
   readonly #outbox = new Map<number, OutboxEntry>();
   #effects: WorkerEffect[] = [];
@@ -87,13 +88,13 @@ export class Worker {
         this.#receive(event.message);
         break;
       case 'opened':
-        this.#opened(event.job);
+        this.#opened(event);
         break;
       case 'failed':
         this.#failed(event.job, event.reason);
         break;
       case 'done':
-        this.#done(event.job, event.range, event.hits);
+        this.#done(event, event.range, event.hits, event.witnesses);
         break;
       case 'drain':
         if (this.#phase === 'working') this.#phase = 'draining';
@@ -157,64 +158,73 @@ export class Worker {
     if (!this.#isAnswer(request)) return;
     this.#beatMs = beat;
     if (this.#phase === 'leaving') return;
-    const fresh = this.#unheld(claim.job, Intervals.of([claim.range]));
+    const fresh = this.#unheld(claim, Intervals.of([claim.range]));
     this.#leases.set(claim.id, new HeldLease(claim, token, ms, this.#now));
-    const job = this.#jobs.get(claim.job);
-    if (job === undefined) {
-      this.#jobs.set(claim.job, { isOpen: false, isPaused: false, meter: new RateMeter() });
-      this.#effects.push({ kind: 'open', job: claim.job });
-    } else if (job.isOpen) this.#feed(claim.job, job, fresh);
+    const run = this.#runs.get(runKey(claim));
+    if (run === undefined) {
+      const { job, bits } = claim;
+      const isPaused = this.#runsOf(job).some((other) => other.isPaused);
+      this.#runs.set(runKey(claim), { job, bits, isOpen: false, isPaused, meter: new RateMeter() });
+      this.#effects.push({ kind: 'open', job, ...(bits !== undefined && { bits }) });
+    } else if (run.isOpen) this.#feed(run, fresh);
   }
 
-  #opened(id: JobId): void {
-    const job = this.#jobs.get(id);
-    if (job === undefined || job.isOpen) return;
-    job.isOpen = true;
+  #opened(opened: JobRun): void {
+    const run = this.#runs.get(runKey(opened));
+    if (run === undefined || run.isOpen) return;
+    run.isOpen = true;
     let left = Intervals.none;
-    for (const lease of this.#leasesOf(id)) for (const range of lease.left) left = left.add(range);
-    this.#feed(id, job, left);
+    for (const lease of this.#leasesIn(opened)) for (const range of lease.left) left = left.add(range);
+    if (run.isPaused) this.#effects.push({ kind: 'pause', job: run.job, isPaused: true });
+    this.#feed(run, left);
   }
 
-  #feed(id: JobId, job: WorkerJob, ranges: Intervals): void {
+  #feed(run: WorkerRun, ranges: Intervals): void {
     this.#progressAt = this.#now;
-    job.meter.start(this.#now);
-    for (const range of ranges) this.#effects.push({ kind: 'feed', job: id, range });
+    if (!run.isPaused) run.meter.start(this.#now);
+    for (const range of ranges) this.#effects.push({ kind: 'feed', ...runOf(run), range });
   }
 
   #failed(id: JobId, reason: string): void {
     for (const lease of this.#leasesOf(id)) this.#remove(lease);
-    if (!this.#jobs.delete(id)) return;
-    this.#effects.push({ kind: 'close', job: id });
+    if (!this.#closeRuns(id)) return;
     this.#send({ kind: 'refuse', worker: this.#id, job: id, reason });
   }
 
-  #done(id: JobId, range: Range, hits: readonly FoundHit[]): void {
+  #done(of: JobRun, range: Range, hits: readonly FoundHit[], witnesses: readonly FoundHit[] = []): void {
     this.#progressAt = this.#now;
-    const meter = this.#jobs.get(id)?.meter;
+    const meter = this.#runs.get(runKey(of))?.meter;
     meter?.add(range.length, this.#now);
-    const leases = this.#leasesOf(id);
-    for (const lease of leases) lease.finish(range, hits);
+    const leases = this.#leasesIn(of);
+    for (const lease of leases) lease.finish(range, hits, witnesses);
     if (leases.every(({ left }) => left.isEmpty)) meter?.stop(this.#now);
   }
 
   #setState({ job: id, state, end }: JobState): void {
     if (state === 'ended') {
       for (const lease of this.#leasesOf(id)) this.#remove(lease);
-      if (this.#jobs.delete(id)) this.#effects.push({ kind: 'close', job: id });
+      this.#closeRuns(id);
       return;
     }
-    const job = this.#jobs.get(id);
-    if (job === undefined) return;
     if (end < MAX_INDICES) {
       const beyond = Intervals.of([between(end, MAX_INDICES)]);
       for (const lease of this.#leasesOf(id)) this.#drop(lease, beyond);
     }
     const isPaused = state === 'paused';
-    if (job.isPaused === isPaused) return;
-    job.isPaused = isPaused;
-    if (isPaused) job.meter.stop(this.#now);
-    else job.meter.start(this.#now);
-    this.#effects.push({ kind: 'pause', job: id, isPaused });
+    const changed = this.#runsOf(id).filter((run) => run.isPaused !== isPaused);
+    for (const run of changed) {
+      run.isPaused = isPaused;
+      if (isPaused) run.meter.stop(this.#now);
+      else run.meter.start(this.#now);
+    }
+    if (changed.length > 0) this.#effects.push({ kind: 'pause', job: id, isPaused });
+  }
+
+  #closeRuns(id: JobId): boolean {
+    const runs = this.#runsOf(id);
+    for (const run of runs) this.#runs.delete(runKey(run));
+    if (runs.length > 0) this.#effects.push({ kind: 'close', job: id });
+    return runs.length > 0;
   }
 
   #committed(numbers: readonly number[], refused: readonly { readonly number: number }[]): void {
@@ -241,14 +251,14 @@ export class Worker {
     if (lease === undefined) return;
     const dropped = lease.drop(ranges);
     if (dropped.isEmpty) return;
-    for (const range of this.#unheld(lease.claim.job, dropped))
-      this.#effects.push({ kind: 'drop', job: lease.claim.job, range });
+    for (const range of this.#unheld(lease.claim, dropped))
+      this.#effects.push({ kind: 'drop', ...runOf(lease.claim), range });
   }
 
-  /** Returns what no lease of the job has to do. */
-  #unheld(job: JobId, ranges: Intervals): Intervals {
+  /** Returns what no lease of the run has to do. */
+  #unheld(run: JobRun, ranges: Intervals): Intervals {
     let free = ranges;
-    for (const lease of this.#leasesOf(job)) for (const range of lease.left) free = free.remove(range);
+    for (const lease of this.#leasesIn(run)) for (const range of lease.left) free = free.remove(range);
     return free;
   }
 
@@ -285,10 +295,12 @@ export class Worker {
   }
 
   #report(lease: HeldLease): void {
-    for (const { ranges, hits } of lease.takeReports(this.#now)) {
+    for (const { ranges, hits, witnesses } of lease.takeReports(this.#now)) {
       const { claim, token } = lease;
       lease.unconfirmed++;
-      this.#publish({ kind: 'result', worker: this.#id, number: ++this.#results, claim, token, ranges, hits });
+      const number = ++this.#results;
+      const near = claim.bits === undefined ? {} : { witnesses };
+      this.#publish({ kind: 'result', worker: this.#id, number, claim, token, ranges, hits, ...near });
     }
   }
 
@@ -311,10 +323,10 @@ export class Worker {
     let planned = 0;
     for (const lease of this.#leases.values()) {
       if (lease.left.isEmpty) continue;
-      const job = this.#jobs.get(lease.claim.job);
+      const run = this.#runs.get(runKey(lease.claim));
       // A paused job has no claim on the devices: they can work for another one.
-      if (job === undefined || job.isPaused) continue;
-      const perMs = job.meter.perMs;
+      if (run === undefined || run.isPaused) continue;
+      const perMs = run.meter.perMs ?? this.#rateOf(run.job);
       if (perMs === undefined || ++live >= MAX_LEASES) return Infinity;
       left += Number(lease.left.total) / perMs;
       planned = Math.max(planned, lease.ms);
@@ -325,9 +337,9 @@ export class Worker {
 
   #beat(): void {
     this.#beatAt = this.#now + this.#beatMs;
-    for (const [id, job] of this.#jobs)
-      if (!job.isPaused && this.#leasesOf(id).some(({ left }) => !left.isEmpty))
-        job.meter.check(this.#now, this.#beatMs);
+    for (const run of this.#runs.values())
+      if (!run.isPaused && this.#leasesIn(run).some(({ left }) => !left.isEmpty))
+        run.meter.check(this.#now, this.#beatMs);
     const leases = [...this.#leases.values()].map((lease) => lease.report);
     const answered = this.#askedAt === undefined ? this.#request : this.#request - 1;
     const beat: BeatMessage = { kind: 'beat', worker: this.#id, answered, rates: this.#rates(), leases };
@@ -335,13 +347,28 @@ export class Worker {
   }
 
   #rates(): JobRate[] {
-    return [...this.#jobs].flatMap(([job, { meter }]) =>
-      meter.perMs === undefined ? [] : [{ job, perMs: meter.perMs }],
-    );
+    return [...new Set([...this.#runs.values()].map(({ job }) => job))].flatMap((job) => {
+      const perMs = this.#rateOf(job);
+      return perMs === undefined ? [] : [{ job, perMs }];
+    });
+  }
+
+  /** Runs of a job with and without witnesses are about as fast; one that rests has an old figure. */
+  #rateOf(job: JobId): number | undefined {
+    const known = this.#runsOf(job).flatMap(({ meter }) => meter.perMs ?? []);
+    return known.length === 0 ? undefined : Math.max(...known);
+  }
+
+  #runsOf(job: JobId): WorkerRun[] {
+    return [...this.#runs.values()].filter((run) => run.job === job);
   }
 
   #leasesOf(job: JobId): HeldLease[] {
     return [...this.#leases.values()].filter(({ claim }) => claim.job === job);
+  }
+
+  #leasesIn({ job, bits }: JobRun): HeldLease[] {
+    return this.#leasesOf(job).filter(({ claim }) => claim.bits === bits);
   }
 
   #remove(lease: HeldLease): void {
@@ -369,11 +396,15 @@ export interface WorkerOptions {
   readonly spread: number;
 }
 
-interface WorkerJob {
+interface WorkerRun extends JobRun {
   isOpen: boolean;
   isPaused: boolean;
   readonly meter: RateMeter;
 }
+
+const runKey = ({ job, bits }: JobRun): string => (bits === undefined ? job : `${job} ${bits}`);
+
+const runOf = ({ job, bits }: JobRun): JobRun => ({ job, ...(bits !== undefined && { bits }) });
 
 interface OutboxEntry {
   readonly result: ResultMessage;

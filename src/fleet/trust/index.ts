@@ -1,0 +1,6 @@
+/** Which results of workers that are not trusted count: witnesses, audits, canaries, revocation. Without clock or network. */
+export type { Piece } from './audit.js';
+export type { Contribution, Report } from './contribution.js';
+export { JobTrust, PROGRESS_MS, type Proof } from './job-trust.js';
+export { type Identity, type Standing, Standings } from './standing.js';
+export { MAX_BITS, witnessBits } from './witness.js';

@@ -1,0 +1,342 @@
+import { between, endOf, minBigint, type Range } from '../../engine/work/space.js';
+import type { Audit, Piece, PieceGrant, Verdict } from './audit.js';
+import { Audits } from './audits.js';
+import { Collected, type Contribution, partOf, type Report } from './contribution.js';
+import { EPOCH_EVIDENCE, type Measured, sample } from './sampling.js';
+import type { Identity, Standings } from './standing.js';
+import { Density } from './witness.js';
+
+/**
+ * What workers that are not trusted have done of a job, until it counts. A contribution of a new worker is settled when it
+ * was audited; those of a trusted one in epochs, by a sample. A worker that is proven wrong loses all that is not settled:
+ * it is done again. The ledger sees settled work only.
+ */
+export class JobTrust {
+  readonly #standings: Standings;
+  readonly #random: () => number;
+  readonly #audits: Audits;
+  /** Workers that could audit, when that was last told. */
+  #candidates: readonly Identity[] = [];
+  readonly #open = new Map<string, OpenLease>();
+  readonly #epochs = new Map<Identity, Contribution[]>();
+  readonly #batches = new Set<Batch>();
+  readonly #batchOf = new Map<Audit, Batch>();
+  readonly #densities = new Map<number | undefined, Density>();
+  /** Contributions whose witnesses are known to be all, for canaries. */
+  #known: Contribution[] = [];
+  #settled: Contribution[] = [];
+  #end: bigint;
+  #auditedIndices = 0n;
+
+  constructor(standings: Standings, random: () => number, end: bigint) {
+    this.#standings = standings;
+    this.#random = random;
+    this.#audits = new Audits(standings, random);
+    this.#end = end;
+  }
+
+  /** True if nothing waits for an audit. */
+  get isSettled(): boolean {
+    return this.#open.size + this.#epochs.size + this.#batches.size + this.#settled.length === 0;
+  }
+
+  /** Indices that were given out for audits and canaries. */
+  get auditedIndices(): bigint {
+    return this.#auditedIndices;
+  }
+
+  /** Indices that are done and not settled. */
+  get unsettled(): bigint {
+    const length = (sum: bigint, { range }: Contribution): bigint => sum + range.length;
+    let sum = 0n;
+    for (const { collected } of this.#open.values()) sum += collected.done.total;
+    for (const epoch of this.#epochs.values()) sum = epoch.reduce(length, sum);
+    for (const { contributions } of this.#batches) sum = contributions.reduce(length, sum);
+    return sum;
+  }
+
+  /** Adds what a lease has brought. `isOver` if nothing more will come of it. */
+  add({ id, worker, bits }: TrustLease, report: Report, isOver: boolean): void {
+    const lease = this.#open.get(id) ?? { worker, bits, collected: new Collected() };
+    this.#open.set(id, lease);
+    lease.collected.add(report);
+    if (isOver) this.#close(id, lease);
+  }
+
+  /** Nothing more will come of the lease. */
+  close(id: string): void {
+    const lease = this.#open.get(id);
+    if (lease) this.#close(id, lease);
+  }
+
+  /** The same for all leases that are over. */
+  sweep(isLive: (id: string) => boolean): void {
+    for (const id of [...this.#open.keys()]) if (!isLive(id)) this.close(id);
+  }
+
+  /** No more work will come soon: what is there is audited now. */
+  flush(): void {
+    for (const worker of [...this.#epochs.keys()]) this.#startBatch(worker);
+  }
+
+  /** Draws auditors among these workers, which are connected and can run the job. */
+  assign(candidates: readonly Identity[], now: number): void {
+    this.#candidates = candidates;
+    this.#audits.assign(candidates, now);
+  }
+
+  needsAuditors(now: number): boolean {
+    return this.#audits.isDue(now);
+  }
+
+  /** Returns a part of an audit that is for this worker; for a new worker sometimes a canary. */
+  take(grant: PieceGrant, length: bigint, now: number): Piece | undefined {
+    const piece = this.#audits.take(grant, length) ?? this.#takeCanary(grant, length, now);
+    if (piece) this.#auditedIndices += piece.range.length;
+    return piece;
+  }
+
+  piece(id: string): Piece | undefined {
+    return this.#audits.piece(id);
+  }
+
+  piecesOf(worker: Identity): readonly Piece[] {
+    return this.#audits.piecesOf(worker);
+  }
+
+  cancel(piece: Piece): void {
+    this.#audits.cancel(piece);
+  }
+
+  /** Takes an auditor's report. Returns the workers that it proves wrong. */
+  audited(piece: Piece, report: Report, now: number): Proof[] {
+    piece.deadline = now + PROGRESS_MS;
+    const verdict = piece.audit.report(piece, report, this.#standings.isReliable(piece.worker));
+    if (verdict === undefined) return [];
+    this.#audits.finish(piece);
+    if (piece.audit.isCanary) this.#audits.remove(piece.audit);
+    const proofs = proofsOf(verdict);
+    if (proofs.length === 0) this.#agreed(piece, verdict);
+    return proofs;
+  }
+
+  /** The worker is gone: others do its audits. */
+  forget(worker: Identity): void {
+    this.#audits.forget(worker);
+  }
+
+  /** Forgets what a worker has done, unless it is settled. Returns the ranges that are to be done again. */
+  revoke(worker: Identity): Range[] {
+    const ranges: Range[] = [];
+    for (const [id, lease] of this.#open) {
+      if (lease.worker !== worker) continue;
+      ranges.push(...lease.collected.done);
+      this.#open.delete(id);
+    }
+    for (const { range } of this.#epochs.get(worker) ?? []) ranges.push(range);
+    this.#epochs.delete(worker);
+    for (const batch of this.#batches) {
+      if (batch.worker !== worker) continue;
+      for (const { range } of batch.contributions) ranges.push(range);
+      this.#dropBatch(batch);
+    }
+    this.#known = this.#known.filter((known) => known.worker !== worker);
+    this.#audits.forget(worker);
+    return ranges;
+  }
+
+  /** Indices from `end` on are not needed. */
+  dropFrom(end: bigint): void {
+    this.#end = minBigint(this.#end, end);
+    const isNeeded = ({ range }: Contribution): boolean => range.start < this.#end;
+    for (const [worker, epoch] of this.#epochs) this.#setEpoch(worker, epoch.filter(isNeeded));
+    for (const batch of this.#batches) {
+      batch.contributions = batch.contributions.filter(isNeeded);
+      for (const audit of batch.audits) if (!isNeeded(audit.contribution)) this.#endAudit(audit, batch);
+    }
+  }
+
+  /** Returns what counts from now on. */
+  takeSettled(): Contribution[] {
+    const settled = this.#settled;
+    this.#settled = [];
+    return settled;
+  }
+
+  #close(id: string, { worker, bits, collected }: OpenLease): void {
+    this.#open.delete(id);
+    const added: Contribution[] = [];
+    for (const { start, length } of collected.done) {
+      const range = between(start, minBigint(start + length, this.#end));
+      if (range.length > 0n) added.push({ worker, bits, range, ...collected.within(range) });
+    }
+    this.#setEpoch(worker, [...(this.#epochs.get(worker) ?? []), ...added]);
+    this.#consider(worker);
+  }
+
+  #setEpoch(worker: Identity, epoch: Contribution[]): void {
+    if (epoch.length > 0) this.#epochs.set(worker, epoch);
+    else this.#epochs.delete(worker);
+  }
+
+  #consider(worker: Identity): void {
+    const epoch = this.#epochs.get(worker);
+    if (epoch === undefined) return;
+    const standing = this.#standings.of(worker);
+    if (standing === 'own') {
+      this.#settled.push(...epoch);
+      this.#epochs.delete(worker);
+    } else if (standing === 'new') this.#startBatch(worker);
+    else if (epoch.reduce((sum, one) => sum + this.#measure(one).expected, 0) >= EPOCH_EVIDENCE)
+      this.#startBatch(worker);
+  }
+
+  #startBatch(worker: Identity): void {
+    const epoch = this.#epochs.get(worker) ?? [];
+    this.#epochs.delete(worker);
+    if (this.#standings.of(worker) === 'new') for (const one of epoch) this.#addBatch(worker, [one], [one]);
+    else {
+      const chosen = sample(
+        epoch.map((one) => this.#measure(one)),
+        this.#random,
+      );
+      this.#addBatch(
+        worker,
+        epoch,
+        epoch.filter((_, at) => chosen.has(at)),
+      );
+    }
+  }
+
+  #addBatch(worker: Identity, contributions: Contribution[], audited: readonly Contribution[]): void {
+    const batch: Batch = { worker, contributions, audits: new Set(audited.map((one) => this.#audits.add(one))) };
+    this.#batches.add(batch);
+    for (const audit of batch.audits) this.#batchOf.set(audit, batch);
+  }
+
+  #measure({ bits, range, hits, witnesses }: Contribution): Measured {
+    const indices = Number(range.length);
+    const density = this.#density(bits);
+    const items = hits.length + witnesses.length;
+    return { indices, expected: density.expected(indices), likelihood: density.likelihood(items, indices) };
+  }
+
+  #density(bits: number | undefined): Density {
+    const density = this.#densities.get(bits) ?? new Density();
+    this.#densities.set(bits, density);
+    return density;
+  }
+
+  #agreed({ audit, range }: Piece, { contributor, auditor, evidence }: Verdict): void {
+    const { contribution } = audit;
+    this.#density(contribution.bits).add(evidence, Number(range.length));
+    const wereTrusted = [contributor, auditor].map((worker) => this.#standings.isReliable(worker));
+    this.#standings.agree(contributor, auditor, evidence);
+    this.#pass(audit);
+    if (!wereTrusted[0] && this.#standings.isReliable(contributor)) this.#regroup(contributor);
+    if (!wereTrusted[1] && this.#standings.isReliable(auditor)) this.#regroup(auditor);
+  }
+
+  /** The worker is trusted from now on: for what nobody has begun to audit a sample is enough. */
+  #regroup(worker: Identity): void {
+    const epoch = [...(this.#epochs.get(worker) ?? [])];
+    for (const batch of this.#batches) {
+      if (batch.worker !== worker || [...batch.audits].some(({ hasBegun }) => hasBegun)) continue;
+      this.#dropBatch(batch);
+      epoch.push(...batch.contributions);
+    }
+    this.#setEpoch(worker, epoch);
+    this.#consider(worker);
+  }
+
+  /** Ends an audit that has passed, and its batch with the last one. */
+  #pass(audit: Audit): void {
+    if (!audit.isPassed(() => this.#audits.hasAuditor(audit, this.#candidates))) {
+      // It may need another pass, with another auditor.
+      this.#audits.place(audit);
+      return;
+    }
+    const batch = this.#batchOf.get(audit);
+    this.#audits.remove(audit);
+    if (batch === undefined) return;
+    if (this.#standings.isReliable(audit.contribution.worker)) this.#remember(audit.contribution);
+    this.#endAudit(audit, batch);
+  }
+
+  /** With its last audit a batch is settled. */
+  #endAudit(audit: Audit, batch: Batch): void {
+    this.#audits.remove(audit);
+    this.#batchOf.delete(audit);
+    batch.audits.delete(audit);
+    if (batch.audits.size > 0 || !this.#batches.delete(batch)) return;
+    this.#settled.push(...batch.contributions);
+  }
+
+  /** Ends a batch that is not settled. */
+  #dropBatch(batch: Batch): void {
+    this.#batches.delete(batch);
+    for (const audit of batch.audits) this.#endAudit(audit, batch);
+  }
+
+  #remember(contribution: Contribution): void {
+    if (contribution.bits === undefined) return;
+    this.#known.push(contribution);
+    if (this.#known.length > MAX_KNOWN) this.#known.splice(Math.floor(this.#random() * this.#known.length), 1);
+  }
+
+  /** A range whose witnesses are known. To the worker it is a range like any other. */
+  #takeCanary(grant: PieceGrant, length: bigint, now: number): Piece | undefined {
+    const { worker } = grant;
+    if (this.#standings.of(worker) !== 'new' || this.#random() >= CANARIES) return undefined;
+    const known = this.#known.filter((one) => one.worker !== worker);
+    const drawn = known[Math.floor(this.#random() * known.length)];
+    if (drawn === undefined) return undefined;
+    const { range } = drawn;
+    const size = minBigint(length, range.length);
+    // Rounding may pass the last place.
+    const place = range.start + BigInt(Math.floor(this.#random() * Number(range.length - size + 1n)));
+    const start = minBigint(place, endOf(range) - size);
+    const part = between(start, start + size);
+    this.#audits.addCanary(partOf(drawn, part), worker, now);
+    return this.#audits.take(grant, length);
+  }
+}
+
+/** A lease as far as trust is concerned. */
+export interface TrustLease {
+  readonly id: string;
+  readonly worker: Identity;
+  readonly bits: number | undefined;
+}
+
+/** A worker that is proven wrong. */
+export interface Proof {
+  readonly worker: Identity;
+  readonly reason: string;
+}
+
+const proofsOf = ({ contributor, auditor, contributorLacks, auditorLacks }: Verdict): Proof[] => [
+  ...(contributorLacks === undefined ? [] : [{ worker: contributor, reason: leftOut(contributorLacks) }]),
+  ...(auditorLacks === undefined ? [] : [{ worker: auditor, reason: leftOut(auditorLacks) }]),
+];
+
+const leftOut = (index: bigint): string => `it left out what is at index ${index}`;
+
+interface OpenLease {
+  readonly worker: Identity;
+  readonly bits: number | undefined;
+  readonly collected: Collected;
+}
+
+/** Contributions that are settled together, when their audits have passed. */
+interface Batch {
+  readonly worker: Identity;
+  contributions: Contribution[];
+  readonly audits: Set<Audit>;
+}
+
+/** After this long without anything from an auditor its part goes to another. */
+export const PROGRESS_MS = 90_000;
+const MAX_KNOWN = 16;
+/** The share of a new worker's leases that are canaries. */
+const CANARIES = 0.5;
