@@ -74,7 +74,16 @@ describe('millrace export --language python', () => {
       ['LICENSE', 'Makefile', 'README.md', 'build_backend.py', 'c', 'pyproject.toml', 'ze_ros'].sort(),
     );
     expect(readdirSync(join(out, 'ze_ros')).sort()).toEqual(
-      ['__init__.py', '__init__.pyi', '_device.py', '_kernel.py', '_library.py', 'py.typed'].sort(),
+      [
+        '_device.py',
+        '_device.pyi',
+        '_kernel.py',
+        '_library.py',
+        '_library.pyi',
+        '__init__.py',
+        '__init__.pyi',
+        'py.typed',
+      ].sort(),
     );
     expect(readFileSync(join(out, 'pyproject.toml'), 'utf8')).toContain('requires = []');
     expect(readFileSync(join(out, 'ze_ros', '__init__.pyi'), 'utf8')).toContain('class_: int,');
@@ -181,6 +190,7 @@ describe.skipIf(isShort)('the encoder', { timeout: minutes(30) }, () => {
     ['opencl', 'errors.py', data, 'opencl', temporary],
     ['cuda', 'errors.py', data, 'cuda', temporary],
     ['cpu', 'files.py', data, 'cpu', temporary],
+    ['cpu', 'signatures.py'],
     ['cpu', 'requests.py', data, 'cpu'],
     ['opencl', 'requests.py', data, 'opencl'],
     ['cpu', 'lifetimes.py', 'cpu', '10000'],
@@ -201,14 +211,32 @@ describe.skipIf(isShort)('the encoder', { timeout: minutes(30) }, () => {
     ['torch', 'PyTorch'],
   ] as const)('with %s, reads files of %s', async ([library], ctx) => {
     if (missing) return ctx.skip(missing);
-    const isThere = await run('python3', ['-c', `import ${library}`]).then(
-      () => true,
-      () => false,
-    );
-    if (!isThere) return ctx.skip(`${library} is not installed`);
+    if (!(await isInstalled(library))) return ctx.skip(`${library} is not installed`);
     await run('mkdir', ['-p', temporary]);
     const { stdout } = await run('python3', [program('files.py'), data, 'cpu', temporary], { env: environment });
     expect(stdout).not.toMatch(library === 'torch' ? /\.pt/ : /\.parquet/);
+  });
+
+  test('PyTorch takes the states: values, gradients, lifetimes, workers of a DataLoader', async (ctx) => {
+    if (missing) return ctx.skip(missing);
+    if (!(await isInstalled('torch'))) return ctx.skip('torch is not installed');
+    const { stdout } = await run('python3', [program('consumer.py'), data, 'cpu'], { env: environment });
+    expect(stdout).toMatch(/^workers +ok/m);
+    expect(stdout).toMatch(/^ok$/m);
+  });
+
+  test('mypy finds no error in the stubs and in a program that uses them', async (ctx) => {
+    if (missing) return ctx.skip(missing);
+    if (!(await isInstalled('mypy'))) return ctx.skip('mypy is not installed');
+    const mypy = ['-m', 'mypy', '--strict', '--cache-dir', join(folder, 'mypy')];
+    await run('python3', [...mypy, join(out, 'encode', '__init__.pyi'), program('typed.py')], {
+      env: { ...environment, MYPYPATH: out },
+    });
+    await expect(
+      run('python3', [...mypy, '-c', 'import encode; encode.QdpEngine().encode([1.0], "two")'], {
+        env: { ...environment, MYPYPATH: out },
+      }),
+    ).rejects.toMatchObject({ stdout: expect.stringMatching(/arg-type/) });
   });
 
   test('the benchmark writes its reports', async (ctx) => {
@@ -247,7 +275,7 @@ describe.skipIf(isShort)('the encoder', { timeout: minutes(30) }, () => {
     const blocks = [...text.matchAll(/```python\n([\s\S]*?)```/g)].map(([, code]) => code ?? '');
     expect(blocks.length).toBeGreaterThan(3);
     for (const code of blocks) {
-      if (/torch|kernel_module/.test(code)) continue; // run on a GPU by test/python/cuda.py
+      if (/torch|kernel_module/.test(code)) continue; // run on a GPU by test/python/consumer.py
       writeFileSync(join(folder, 'document.py'), code);
       await run('python3', [join(folder, 'document.py')], {
         env: { ...environment, MILLRACE_DEVICE: 'cpu' },
@@ -256,6 +284,12 @@ describe.skipIf(isShort)('the encoder', { timeout: minutes(30) }, () => {
     }
   });
 });
+
+const isInstalled = (library: string): Promise<boolean> =>
+  run('python3', ['-c', `import ${library}`]).then(
+    () => true,
+    () => false,
+  );
 
 /** The hand-written C of the encoder has no warnings. */
 async function checkC(): Promise<void> {

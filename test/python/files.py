@@ -29,6 +29,16 @@ for name, reason in published["reject"].items():
         assert name in str(error)
 
 
+def refused(path, *words):
+    try:
+        engine.encode(path, 2)
+    except encode.FileFormatError as error:
+        assert all(word in str(error) for word in words), (words, str(error))
+        assert os.path.basename(path) in str(error)
+        return
+    raise SystemExit(f"{path} must be refused: {words}")
+
+
 class Path:
     def __fspath__(self):
         return f"{data}/files/c_order_3x4_f64.npy"
@@ -80,37 +90,41 @@ for ending, package in ((".parquet", "pyarrow"), (".arrow", "pyarrow"), (".pt", 
         except encode.MissingPackageError as error:
             assert package in str(error) and "install" in str(error)
 if ".parquet" not in skipped:
-    import pyarrow
-    from pyarrow import parquet
+    import columns
 
-    for kind in (pyarrow.list_(pyarrow.float64()), pyarrow.list_(pyarrow.float32()), pyarrow.list_(pyarrow.float64(), 4)):
-        table = pyarrow.table({"samples": pyarrow.array(matrix.tolist(), kind)})
-        parquet.write_table(table, f"{folder}/samples.parquet")
-        with pyarrow.OSFile(f"{folder}/samples.arrow", "wb") as sink, pyarrow.ipc.new_file(sink, table.schema) as writer:
-            writer.write_table(table)
-        want = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
-        for ending in (".parquet", ".arrow"):
-            got = np.from_dlpack(engine.encode(f"{folder}/samples{ending}", 2))
-            assert np.abs(got - want).max() < 1e-7
-        loader = encode.QuantumDataLoader(num_qubits=2, batch_size=2).device(backend)
-        made = [np.from_dlpack(s) for s in loader.source_file(f"{folder}/samples.parquet", streaming=True)]
-        assert np.abs(np.concatenate(made) - want).max() < 1e-7
-    nulls = pyarrow.table({"samples": pyarrow.array([[1.0, None], None, [0.0, 2.0]])})
-    parquet.write_table(nulls, f"{folder}/nulls.parquet")
-    loader = encode.QuantumDataLoader(num_qubits=2, encoding_method="angle").device(backend)
-    made = np.from_dlpack(next(iter(loader.source_file(f"{folder}/nulls.parquet"))))
-    assert np.abs(made - np.from_dlpack(engine.encode([[1.0, 0.0], [0.0, 0.0], [0.0, 2.0]], 2, "angle"))).max() == 0
-    try:
-        list(loader.null_handling("reject"))
-        raise SystemExit("nulls must be refused")
-    except encode.FileFormatError as error:
-        assert "null" in str(error)
+    columns.check(engine, backend, folder, matrix)
 if ".pt" not in skipped:
     import torch
 
-    for kind in (torch.float32, torch.int64, torch.float64):
-        torch.save(torch.tensor([[3, 4], [1, 0]], dtype=kind), f"{folder}/samples.pt")
-        got = np.from_dlpack(engine.encode(f"{folder}/samples.pt", 1))
-        assert np.abs(got - [[0.6, 0.8], [1, 0]]).max() < 1e-15
+    want = [[0.6, 0.8], [1, 0]]
+    for kind in (torch.float16, torch.float32, torch.int64, torch.bfloat16, torch.float64):
+        for path in (f"{folder}/samples.pt", f"{folder}/samples.pth"):
+            torch.save(torch.tensor([[3, 4], [1, 0]], dtype=kind), path)
+            got = np.from_dlpack(engine.encode(path, 1))
+            assert np.abs(got - want).max() < 1e-15
+    for tensor in (torch.nn.Parameter(torch.tensor([[3.0, 4.0], [1.0, 0.0]])), torch.tensor([[3.0, 1.0], [4.0, 0.0]]).T):
+        torch.save(tensor, f"{folder}/samples.pt")
+        assert np.abs(np.from_dlpack(engine.encode(f"{folder}/samples.pt", 1)) - want).max() < 1e-15
+    torch.save(torch.tensor([3.0, 4.0]), f"{folder}/samples.pt")
+    assert engine.encode(f"{folder}/samples.pt", 1).shape == (1, 2)
+    loader = encode.QuantumDataLoader(num_qubits=1, batch_size=2).device(backend)
+    torch.save(torch.rand(5, 2) + 1, f"{folder}/samples.pt")
+    assert [len(states) for states in loader.source_file(f"{folder}/samples.pt").dtype("float32")] == [2, 2, 1]
+    for content, word in (
+        ({"a": torch.ones(2)}, "dict"),
+        ([torch.ones(2)], "list"),
+        (torch.ones(2, 2, 2), "3 dimensions"),
+        (torch.tensor(1.0), "0 dimensions"),
+        (torch.ones(2, 2, dtype=torch.complex64), "complex"),
+        (torch.ones(2, 2).to_sparse(), "layout"),
+    ):
+        torch.save(content, f"{folder}/bad.pt")
+        refused(f"{folder}/bad.pt", word)
+    with open(f"{folder}/samples.pt", "rb") as file:
+        content = file.read()
+    for damaged in (b"", b"no tensor", content[: len(content) // 2]):
+        with open(f"{folder}/bad.pt", "wb") as file:
+            file.write(damaged)
+        refused(f"{folder}/bad.pt", "bad.pt")
 engine.close()
 print("ok", "without", *skipped) if skipped else print("ok")

@@ -20,6 +20,12 @@ export interface Project {
 /** Exact IEEE arithmetic and wrapping integers, as kernels are defined. */
 export const FLAGS = '-O3 -fPIC -fno-strict-aliasing -fwrapv -ffp-contract=off -fno-math-errno';
 
+/**
+ * The compilers' notes on how vectors are passed to functions, which kernels are full of: callers are compiled with the same
+ * flags. Empty for a compiler that does not know the option.
+ */
+export const NO_ABI_NOTES = '$(shell $(CC) -Werror -Wno-psabi -E -x c /dev/null >/dev/null 2>&1 && echo -Wno-psabi)';
+
 export function projectFiles(project: Project, head: (begin: string) => string): ExportedFile[] {
   const { name } = project.signature;
   return [
@@ -37,7 +43,7 @@ CC ?= cc
 PREFIX ?= /usr/local
 DESTDIR ?=
 CFLAGS ?= -Wall -Wextra
-KERNEL_FLAGS = -std=gnu11 ${FLAGS}
+KERNEL_FLAGS := -std=gnu11 ${FLAGS} ${NO_ABI_NOTES}
 OBJECTS = millrace_runtime.o ${sources.map((file) => file.replace(/\.c$/, '.o')).join(' ')}
 
 all: lib${name}.a lib${name}.so example.out
@@ -80,10 +86,12 @@ const cmake = ({ signature: { name }, sources, headers }: Project, head: string)
 cmake_minimum_required(VERSION 3.13)
 project(${name} C)
 find_package(Threads REQUIRED)
+include(CheckCCompilerFlag)
+check_c_compiler_flag(-Wno-psabi HAS_NO_PSABI)
 add_library(${name} millrace_runtime.c ${sources.join(' ')})
 set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON C_STANDARD 11 C_EXTENSIONS ON)
 set_source_files_properties(${sources.join(' ')} PROPERTIES COMPILE_OPTIONS
-  "${FLAGS.replaceAll(' ', ';')}")
+  "${FLAGS.replaceAll(' ', ';')};$<$<BOOL:\${HAS_NO_PSABI}>:-Wno-psabi>")
 target_include_directories(${name} PUBLIC \${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(${name} PUBLIC Threads::Threads m \${CMAKE_DL_LIBS})
 add_executable(${name}_example example.c)

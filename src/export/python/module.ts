@@ -295,12 +295,11 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 
 from _typeshed import ReadableBuffer, WriteableBuffer
 
-from ._device import Device as Device, DeviceInfo as DeviceInfo
+from ._device import Device as Device, DeviceInfo as DeviceInfo, devices as devices
 ${errors.map((error) => `from ._library import ${error} as ${error}`).join('\n')}
 
 __version__: str
 ${shapes.includes('search') ? `\nclass Hit(NamedTuple):\n${hit.map((line) => `    ${line}`).join('\n')}\n` : ''}
-def devices() -> List[DeviceInfo]: ...
 ${functions.map((one) => one.stub).join('\n')}
 `;
 }

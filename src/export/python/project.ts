@@ -1,4 +1,4 @@
-import { FLAGS } from '../c/project.js';
+import { FLAGS, NO_ABI_NOTES } from '../c/project.js';
 import type { ExportedFile } from '../request.js';
 
 /** What the build files of a Python package say. */
@@ -40,7 +40,7 @@ const makefile = ({ name, sources, headers }: PythonProject, head: string): stri
 # pip install . does the same and installs the package
 CC ?= cc
 CFLAGS ?=
-KERNEL_FLAGS = -std=gnu11 ${FLAGS} -w -Wno-psabi
+KERNEL_FLAGS := -std=gnu11 ${FLAGS} -w ${NO_ABI_NOTES}
 OBJECTS = ${sources.map((file) => `build/${file.replace(/\.c$/, '.o')}`).join(' ')}
 
 library: ${name}/lib${name}.so

@@ -134,7 +134,7 @@ class _PyBuffer(ctypes.Structure):
     ]
 
 
-_SIMPLE, _WRITABLE = 0x0, 0x1
+_SIMPLE = 0  # PyBUF_SIMPLE: contiguous bytes
 
 
 def python_function(name, result, *arguments):
@@ -148,13 +148,22 @@ _get_buffer = python_function(
 _release_buffer = python_function("PyBuffer_Release", None, ctypes.POINTER(_PyBuffer))
 
 
+def address_of(described):
+    """Returns where the memory of a memoryview is. It stays there until the memoryview is released."""
+    buffer = _PyBuffer()
+    # SAFETY: the memoryview is an export of its own; this second one ends here.
+    _get_buffer(described, ctypes.byref(buffer), _SIMPLE)
+    address = buffer.buf
+    _release_buffer(ctypes.byref(buffer))
+    return address
+
+
 class View:
     """The memory of an object with the buffer protocol, which stays where it is until the view is released."""
 
-    __slots__ = ("_buffer", "address", "bytes", "shape", "format", "itemsize")
+    __slots__ = ("_described", "address", "bytes", "shape", "itemsize", "format")
 
     def __init__(self, array, writable=False):
-        self._buffer = None
         described = memoryview(array)
         if not described.c_contiguous:
             raise ArgumentError("the array is not contiguous in C order: copy it, as numpy.ascontiguousarray() does")
@@ -162,20 +171,11 @@ class View:
             raise ArgumentError("the array for results is read-only")
         self.shape, self.format, self.itemsize = described.shape, described.format, described.itemsize
         self.bytes = described.nbytes
-        buffer = _PyBuffer()
-        # SAFETY: on success the exporter keeps the memory until PyBuffer_Release.
-        _get_buffer(array, ctypes.byref(buffer), _WRITABLE if writable else _SIMPLE)
-        self._buffer = buffer
-        self.address = buffer.buf
+        self.address = address_of(described)
+        self._described = described
 
     def release(self):
-        buffer, self._buffer = self._buffer, None
-        if buffer is not None:
-            _release_buffer(ctypes.byref(buffer))
-
-    def __del__(self):
-        if getattr(self, "_buffer", None) is not None:
-            self.release()
+        self._described.release()
 
 
 def _stop():

@@ -221,10 +221,10 @@ class Library:
             self.declare(name, result, arguments, name in _QUICK)
 
     def declare(self, name, result, arguments, is_quick=False, alias=None):
-        """Makes a function an attribute. A negative result of type int is an error."""
+        """Makes a function an attribute. A negative result of type int or int64 is an error."""
         function = (self._quick if is_quick else self._blocking)[name]
         function.restype, function.argtypes = result, arguments
-        if result is c_int:
+        if result in (c_int, c_int64):
             function.errcheck = _check
         setattr(self, alias or name, function)
 

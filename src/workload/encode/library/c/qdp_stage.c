@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define PIECE ((uint64_t)1 << 20)
 #define PIECES 4
@@ -109,20 +108,4 @@ int qdp_stage_write(qdp_stage *stage, mr_stream *stream, mr_buffer *buffer, cons
     if (shares[i].status != MR_OK) status = shares[i].status;
   }
   return status;
-}
-
-static double now_us(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
-}
-
-int qdp_wait(mr_stream *stream, mr_event *event, double spin_us) {
-  if (spin_us > 0)
-    for (const double until = now_us() + spin_us; now_us() < until;) {
-      const int idle = mr_is_idle(stream);
-      if (idle < 0) return idle;
-      if (idle == 1) return MR_OK;
-    }
-  return mr_event_wait(event);
 }

@@ -16,8 +16,4 @@ void qdp_stage_close(qdp_stage *stage);
 int qdp_stage_write(qdp_stage *stage, mr_stream *stream, mr_buffer *buffer, const uint64_t *addresses,
                     const uint64_t *sizes, uint64_t count);
 
-/* Waits for an event. Asks for up to spin_us microseconds whether the stream is idle, then sleeps: waking up takes about as
-   long as a small batch. */
-int qdp_wait(mr_stream *stream, mr_event *event, double spin_us);
-
 #endif

@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 #include "qdp_tensor.h"
 
-#include <float.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -330,20 +329,6 @@ void *qdp_tensor_make(qdp_block *block, uint64_t offset, int64_t rows, int64_t c
     held->managed.plain.deleter = delete_plain;
   }
   return &held->managed;
-}
-
-/* ---- checks ---- */
-
-int64_t qdp_first_bad_norm(const double *norms, int64_t count, double limit) {
-  for (int64_t i = 0; i < count; i++)
-    if (!(norms[i] >= limit && norms[i] <= DBL_MAX)) return i;
-  return -1;
-}
-
-int64_t qdp_first_flag(const uint32_t *flags, int64_t count) {
-  for (int64_t i = 0; i < count; i++)
-    if (flags[i] != 0) return i;
-  return -1;
 }
 
 /* ---- capsules ---- */

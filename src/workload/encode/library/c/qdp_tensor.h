@@ -36,11 +36,6 @@ int qdp_pool_stream(qdp_pool *pool, void *native, mr_stream **stream);
 void *qdp_tensor_make(qdp_block *block, uint64_t offset, int64_t rows, int64_t columns, int bits, int device_type,
                       int ordinal, int is_versioned, mr_stream *consumer);
 
-/* The first sum of squares that is below the limit, infinite or NaN; -1 if all are good. */
-int64_t qdp_first_bad_norm(const double *norms, int64_t count, double limit);
-/* The first flag that is not 0; -1 if there is none. */
-int64_t qdp_first_flag(const uint32_t *flags, int64_t count);
-
 /* The destructor of a capsule that was not consumed: calls the tensor's deleter. */
 void qdp_capsule_destroy(void *capsule);
 /* PyCapsule_IsValid and PyCapsule_GetPointer of the running Python. */

@@ -1,5 +1,6 @@
 """Encodings, their sizes, and the checks of sizes."""
 
+import operator
 from typing import NamedTuple
 
 from .errors import InvalidInputError
@@ -54,13 +55,34 @@ def state_bytes(num_qubits, precision):
     return (2 << num_qubits) * real_bytes(precision)
 
 
+def whole(number, name, least=1, most=None, category="samples"):
+    """Returns a whole number as an int, which may be one of NumPy's, or raises."""
+    found = _index_of(number)
+    if found is None or found < least or (most is not None and found > most):
+        asked = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise InvalidInputError(f"{name} is {number!r}: give a whole number {asked}", category)
+    return found
+
+
+def _index_of(number):
+    if type(number) is int:
+        return number
+    try:
+        return None if isinstance(number, bool) else operator.index(number)
+    except TypeError:
+        return None
+
+
 def check_qubits(num_qubits):
-    if isinstance(num_qubits, bool) or not isinstance(num_qubits, int):
+    """Returns the number of qubits as an int, or raises."""
+    found = _index_of(num_qubits)
+    if found is None:
         raise InvalidInputError(f"the number of qubits is {num_qubits!r}: give a whole number, at least 1", "qubits")
-    if num_qubits < 1:
-        raise InvalidInputError(f"{num_qubits} qubits: at least 1 is needed", "qubits")
-    if num_qubits > MAX_QUBITS:
-        raise InvalidInputError(f"{num_qubits} qubits exceeds the limit of {MAX_QUBITS}", "qubits")
+    if found < 1:
+        raise InvalidInputError(f"{found} qubits: at least 1 is needed", "qubits")
+    if found > MAX_QUBITS:
+        raise InvalidInputError(f"{found} qubits exceeds the limit of {MAX_QUBITS}", "qubits")
+    return found
 
 
 def check_batch(encoding, num_qubits, samples, length, values=None):
@@ -104,7 +126,7 @@ def estimate_memory(encoding, num_qubits, batch_size, dtype="float32", prefetch_
     iqp, iqp-z and phase read samples as float64.
     """
     encoding, precision = encoding_of(encoding), precision_of(dtype)
-    check_qubits(num_qubits)
+    num_qubits = check_qubits(num_qubits)
     size = real_bytes("f64" if encoding in ("iqp", "iqp-z", "phase") else precision)
     host = prefetch_depth * batch_size * sample_length(encoding, num_qubits) * size
     device = 2 * batch_size * (2 << num_qubits) * size

@@ -2,11 +2,14 @@
 
 import array
 import ast
+import contextlib
+import ctypes
 import mmap
 import os
 import struct
 
 from ._device import View
+from ._library import library
 from .errors import FileFormatError, InvalidInputError, MissingPackageError, UnsupportedTypeError
 from .inputs import Samples
 
@@ -14,11 +17,11 @@ EXTENSIONS = (".npy", ".parquet", ".arrow", ".feather", ".ipc", ".pt", ".pth", "
 
 
 def is_path(data):
-    return isinstance(data, (str, os.PathLike))
+    return isinstance(data, str) or hasattr(type(data), "__fspath__")
 
 
-def read_samples(path, encoding, num_qubits, nulls="fill_zero", precision="f64"):
-    """Reads all samples of a file."""
+def read_samples(path, nulls="fill_zero", precision="f64"):
+    """Reads all samples of a file, as float64; or as they are stored, if `precision` is None."""
     path = os.fspath(path)
     if "://" in path:
         raise UnsupportedTypeError(f"{path}: files of remote stores are not read: download the file first", "source")
@@ -172,14 +175,22 @@ def _read_pt(path):
         import torch
     except ImportError:
         raise MissingPackageError(f"{path}: files of PyTorch need the package torch: pip install torch") from None
-    tensor = torch.load(path, map_location="cpu", weights_only=True)
+    try:
+        tensor = torch.load(path, map_location="cpu", weights_only=True)
+    except OSError:
+        raise
+    except Exception as error:  # torch raises many kinds for a damaged file
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        raise FileFormatError(path, f"not a file of one tensor: {reason}") from None
     if not isinstance(tensor, torch.Tensor):
         raise FileFormatError(path, f"the file has a {type(tensor).__name__}, not one tensor")
     if tensor.dim() not in (1, 2):
         raise FileFormatError(path, f"the tensor has {tensor.dim()} dimensions, not 1 or 2")
     if tensor.is_complex():
         raise FileFormatError(path, "the tensor is complex: samples are real")
-    tensor = tensor.to(torch.float64).contiguous()
+    if tensor.layout != torch.strided:
+        raise FileFormatError(path, f"the tensor has the layout {tensor.layout}: save it with .to_dense()")
+    tensor = tensor.detach().to(torch.float64).contiguous()
     shape = tuple(tensor.shape) if tensor.dim() == 2 else (1, tensor.shape[0])
     return Samples(tensor.data_ptr(), shape, "f64", tensor)
 
@@ -198,86 +209,109 @@ def _pyarrow(path):
     return pyarrow
 
 
-def parquet_batches(path, rows=2048):
-    """Yields a file's record batches of one column, without reading the whole file."""
+@contextlib.contextmanager
+def _damage_of(path):
+    """Errors of pyarrow about the content of a file become ours. Those of the system have a number."""
+    import pyarrow
+
+    try:
+        yield
+    except (pyarrow.ArrowException, OSError) as error:
+        if getattr(error, "errno", None) is not None:
+            raise
+        reason = str(error).strip().split("\n")[0]
+        raise FileFormatError(path, f"the file cannot be read: {reason}") from None
+
+
+def parquet_columns(path):
+    """Yields the only column of a file, 2048 rows at a time."""
     _pyarrow(path)
     from pyarrow import parquet
 
-    file = parquet.ParquetFile(path)
-    if file.schema_arrow is None or len(file.schema_arrow) != 1:
-        raise FileFormatError(path, f"the file has {len(file.schema_arrow)} columns, not exactly one")
-    for batch in file.iter_batches(rows):
-        yield batch.column(0)
+    with _damage_of(path), parquet.ParquetFile(path) as file:
+        if len(file.schema_arrow) != 1:
+            raise FileFormatError(path, f"the file has {len(file.schema_arrow)} columns, not exactly one")
+        for batch in file.iter_batches(2048):
+            yield batch.column(0)
 
 
 def _read_parquet(path, nulls, precision):
-    return _joined(path, list(parquet_batches(path, 1 << 16)), nulls, precision)
+    return _joined(path, parquet_columns(path), nulls, precision)
 
 
 def _read_arrow(path, nulls, precision):
     pyarrow = _pyarrow(path)
-    with pyarrow.memory_map(path) as source:
+    with _damage_of(path), pyarrow.memory_map(path) as source:
         try:
             table = pyarrow.ipc.open_file(source).read_all()
         except pyarrow.ArrowInvalid:
             source.seek(0)
             table = pyarrow.ipc.open_stream(source).read_all()
-    if table.num_columns < 1:
-        raise FileFormatError(path, "the file has no column")
-    return _joined(path, table.column(0).chunks, nulls, precision)
+        if table.num_columns < 1:
+            raise FileFormatError(path, "the file has no column")
+        return _joined(path, table.column(0).chunks, nulls, precision)
 
 
-def rows_of(path, column, nulls):
-    """Returns the values of a column of lists, and the length of a row; None if all rows are null."""
+def column_rows(path, columns, nulls, precision):
+    """Yields the rows of each part of a column: an Arrow array of float64 or float32 without nulls, and the row's length.
+
+    Null rows that come before all others are dropped, a part at a time: their length is not known.
+    """
     import pyarrow
+    from pyarrow import compute
 
-    kind = column.type
-    is_list = pyarrow.types.is_list(kind) or pyarrow.types.is_large_list(kind) or pyarrow.types.is_fixed_size_list(kind)
-    element = kind.value_type if is_list else kind
-    if not (pyarrow.types.is_float64(element) or pyarrow.types.is_float32(element)):
-        raise FileFormatError(path, f"the column has type {kind}: lists of float32 or float64 are read")
-    if column.null_count and nulls == "reject":
-        raise FileFormatError(path, f"{column.null_count} rows are null: `fill_zero` makes them zeros")
-    length = 1
-    if is_list:
-        lengths = {len(row) for row in column if row.is_valid}
-        if not lengths:
-            return None
-        if len(lengths) > 1:
-            raise FileFormatError(path, f"rows have different lengths: {sorted(lengths)[:4]}")
-        length = lengths.pop()
+    length = None
+    for column in columns:
+        if isinstance(column.type, pyarrow.BaseExtensionType):  # as of tensors with a fixed shape
+            column = column.storage
+        kind = column.type
+        types = pyarrow.types
+        is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+        element = kind.value_type if is_list else kind
+        if not (types.is_float64(element) or types.is_float32(element)):
+            raise FileFormatError(path, f"the column has type {kind}: float32, float64 and lists of them are read")
+        if column.null_count and nulls == "reject":
+            raise FileFormatError(path, f"{column.null_count} rows are null: `fill_zero` makes them zeros")
+        if is_list:
+            sizes = compute.min_max(compute.list_value_length(column))
+            least, most = sizes["min"].as_py(), sizes["max"].as_py()
+            if least is None and length is None:
+                continue
+            least, most = (length, length) if least is None else (least, most)
+        else:
+            least = most = 1
+        if least != most or least != (length or least):
+            different = sorted({least, most, length or least})
+            raise FileFormatError(path, f"rows have different lengths: {', '.join(map(str, different))}")
+        length = least
+        if length == 0:
+            raise FileFormatError(path, "the rows have no values")
+        if is_list:
+            if column.null_count:
+                column = compute.coalesce(column, pyarrow.scalar([0.0] * length, kind))
+            column = column.flatten()
         if column.null_count:
-            zeros = pyarrow.array([0.0] * length, element)
-            column = pyarrow.array([row.as_py() if row.is_valid else zeros.to_pylist() for row in column], kind)
-        column = column.flatten()
-    if column.null_count:
-        if nulls == "reject":
-            raise FileFormatError(path, f"{column.null_count} values are null: `fill_zero` makes them 0")
-        column = column.fill_null(0.0)
-    return column, length
+            if nulls == "reject":
+                raise FileFormatError(path, f"{column.null_count} values are null: `fill_zero` makes them 0")
+            column = column.fill_null(0.0)
+        yield column.cast("float64") if precision == "f64" else column, length
+
+
+def arrow_samples(column, length):
+    """Samples in the memory of an Arrow array."""
+    size = column.type.bit_width // 8
+    address = column.buffers()[1].address + column.offset * size
+    return Samples(address, (len(column) // length, length), "f64" if size == 8 else "f32", column)
 
 
 def _joined(path, columns, nulls, precision):
-    letter = "d" if precision == "f64" else "f"
-    values, length = array.array(letter), None
-    skipped = 0
-    for column in columns:
-        read = rows_of(path, column, nulls)
-        if read is None:
-            if length is not None:
-                values.extend([0.0] * (length * len(column)))
-            else:
-                skipped += len(column)  # their length is not known yet
-            continue
-        flat, own = read
-        if length is not None and own != length:
-            raise FileFormatError(path, f"rows have different lengths: {sorted((length, own))}")
-        length = own
-        converted = flat.cast("float64" if letter == "d" else "float32", safe=False).to_numpy(False)
-        values.frombytes(memoryview(converted).cast("B"))
-    if length is None or not values:
+    import pyarrow
+
+    parts = list(column_rows(path, columns, nulls, precision))
+    if not any(len(column) for column, _ in parts):
         raise FileFormatError(path, "the file has no rows")
-    return samples_in(values, (len(values) // length, length))
+    joined = parts[0][0] if len(parts) == 1 else pyarrow.concat_arrays([column for column, _ in parts])
+    return arrow_samples(joined, parts[0][1])
 
 
 _READERS = {
@@ -294,13 +328,9 @@ _READERS = {
 
 def check_basis_f32(path, samples):
     """float32 has no odd numbers above 2^24: such an index would become another one."""
-    if samples.type != "f64":
-        return
-    import ctypes
-
     limit = 1 << 24
-    values = (ctypes.c_double * samples.count).from_address(samples.address)
-    for row, value in enumerate(values):
-        if value > limit:
-            message = f"{path}: index {value:.0f} of sample {row} exceeds {limit}, the limit of float32: use float64"
-            raise InvalidInputError(message, "range", row, 0)
+    row = library.qdp_first_above(samples.address, samples.count, limit)
+    if row >= 0:
+        value = ctypes.c_double.from_address(samples.address + 8 * row).value
+        message = f"{path}: index {value:.0f} of sample {row} exceeds {limit}, the limit of float32: use float64"
+        raise InvalidInputError(message, "range", row, 0)

@@ -4,7 +4,7 @@ import array
 import ctypes
 from ctypes import c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
 
-from ._device import View, python_function
+from ._device import address_of, python_function
 from .errors import InvalidInputError, UnsupportedTypeError
 
 SUPPORTED = (
@@ -16,7 +16,9 @@ SUPPORTED = (
 class Samples:
     """Consecutive samples: where they are, and what keeps them there."""
 
-    __slots__ = ("address", "count", "length", "type", "is_on_device", "ordinal", "stream", "keep", "values", "parts")
+    __slots__ = (
+        "address", "count", "length", "type", "is_on_device", "is_locked", "ordinal", "stream", "keep", "values", "parts",
+    )  # fmt: skip
 
     def __init__(self, address, shape, type, keep, is_on_device=False, ordinal=0, stream=None):
         self.address = address
@@ -26,6 +28,7 @@ class Samples:
         self.is_on_device = is_on_device
         self.ordinal = ordinal
         self.stream = stream  # of the library that writes them, None: they are complete
+        self.is_locked = False  # known to be page-locked
         self.values = None
         self.parts = None  # (address, bytes) of each, if they are not consecutive
 
@@ -36,20 +39,31 @@ class Samples:
 
 def samples_of(data, encoding, allow_f32=False):
     """Recognises the data. Host arrays are float64 unless `allow_f32`."""
+    reader = _READERS.get(type(data))
+    if reader is None:
+        reader = _READERS[type(data)] = _reader_of(data)
+    return reader(data, encoding, allow_f32)
+
+
+# How samples are found in objects of a type. Looking for protocols takes longer than reading the samples.
+_READERS = {}
+
+
+def _reader_of(data):
     if isinstance(data, (list, tuple)):
-        return _from_list(data)
+        return _from_list
     if _is_torch(data):
-        return _from_torch(data, encoding, allow_f32)
+        return _from_torch
     if hasattr(data, "__cuda_array_interface__"):
-        return _from_cuda_interface(data, encoding)
+        return _from_cuda_interface
     try:
         memoryview(data)
+        return _from_buffer
     except (TypeError, ValueError, BufferError):
         if hasattr(data, "__dlpack__"):
-            return _from_dlpack(data, encoding, allow_f32)
+            return _from_dlpack
         message = f"data of type {type(data).__name__} is not supported: give {SUPPORTED}"
         raise UnsupportedTypeError(message, "dtype") from None
-    return _from_buffer(data, allow_f32)
 
 
 def _shape_of(shape, what):
@@ -62,7 +76,7 @@ def _shape_of(shape, what):
     )
 
 
-def _from_list(data):
+def _from_list(data, _encoding, _allow_f32):
     try:
         if data and isinstance(data[0], (list, tuple)):
             length = len(data[0])
@@ -79,23 +93,23 @@ def _from_list(data):
     return Samples(values.buffer_info()[0], shape, "f64", values)
 
 
-_FORMATS = {"d": "f64", "f": "f32"}
+_FORMATS = {sign + letter: kind for letter, kind in (("d", "f64"), ("f", "f32")) for sign in ("", "@", "=", "<")}
 
 
-def _from_buffer(data, allow_f32):
-    described = memoryview(data)
-    dtype = getattr(data, "dtype", described.format)
-    kind = _FORMATS.get(described.format.lstrip("@=<")) if described.format else None
+def _from_buffer(data, _encoding, allow_f32):
+    try:
+        described = memoryview(data)
+    except ValueError as error:  # NumPy has types that the buffer protocol has not
+        raise UnsupportedTypeError(f"the array cannot be read: {error}", "dtype") from None
+    kind = _FORMATS.get(described.format)
     if kind is None or (kind == "f32" and not allow_f32):
+        dtype = getattr(data, "dtype", described.format)
         message = f"the array has dtype {dtype}: float64 is needed; convert it with .astype('float64')"
         raise UnsupportedTypeError(message, "dtype")
     shape = _shape_of(described.shape, "the array")
     if not described.c_contiguous:
         raise InvalidInputError("the array is not contiguous: copy it with numpy.ascontiguousarray()", "dtype")
-    if described.nbytes == 0:
-        return Samples(0, shape, kind, data)
-    view = View(data)
-    return Samples(view.address, shape, kind, view)
+    return Samples(address_of(described), shape, kind, described)
 
 
 # ---- PyTorch ----
@@ -106,13 +120,22 @@ _DEVICE_TYPES = {"basis": ("i64", "f32", "f64")}
 _NAMES = {"f64": "float64", "f32": "float32", "i64": "int64"}
 
 
+_kinds = {}  # of dtypes that were seen: their text takes a while
+
+
+def _torch_kind(dtype):
+    if dtype not in _kinds:
+        _kinds[dtype] = _TORCH.get(str(dtype))
+    return _kinds[dtype]
+
+
 def _is_torch(data):
     return type(data).__module__.partition(".")[0] == "torch" and hasattr(data, "data_ptr")
 
 
 def _from_torch(tensor, encoding, allow_f32):
-    kind = _TORCH.get(str(tensor.dtype))
-    on_device = tensor.device.type == "cuda"
+    kind = _torch_kind(tensor.dtype)
+    on_device = tensor.is_cuda
     if not on_device and tensor.device.type != "cpu":
         raise UnsupportedTypeError(f"the tensor is on {tensor.device}: move it with .cpu() or .cuda()", "dtype")
     if on_device:
@@ -120,7 +143,7 @@ def _from_torch(tensor, encoding, allow_f32):
     elif kind != "f64" and not (kind == "f32" and allow_f32):
         message = f"the tensor has dtype {tensor.dtype}: float64 is needed; convert it with .double()"
         raise UnsupportedTypeError(message, "dtype")
-    shape = _shape_of(tuple(tensor.shape), "the tensor")
+    shape = _shape_of(tensor.shape, "the tensor")
     if not tensor.is_contiguous():
         raise InvalidInputError("the tensor is not contiguous: copy it with .contiguous()", "dtype")
     if not on_device:
@@ -142,7 +165,7 @@ def _check_device_type(kind, name, encoding):
 # ---- other libraries ----
 
 
-def _from_cuda_interface(data, encoding):
+def _from_cuda_interface(data, encoding, _allow_f32):
     described = data.__cuda_array_interface__
     kind = {"<f8": "f64", "<f4": "f32", "<i8": "i64"}.get(described["typestr"])
     _check_device_type(kind, described["typestr"], encoding)

@@ -2,19 +2,21 @@
 
 import array
 import ctypes
+import itertools
 import math
 import queue
 import threading
 import warnings
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 
-from .engine import QdpEngine
-from .errors import InvalidInputError, MissingPackageError
-from .files import check_basis_f32, parquet_batches, read_samples, rows_of, samples_in
+from ._library import library
+from .engine import QdpEngine, copy_threads
+from .errors import FileFormatError, InvalidInputError, MissingPackageError
+from .files import arrow_samples, check_basis_f32, column_rows, parquet_columns, read_samples, samples_in
 from .inputs import Samples
+from .native import Ramp
 from .pinned import pinned_array
-from .shapes import check_qubits, encoding_of, precision_of, prefetch_depth, sample_length
+from .shapes import check_qubits, encoding_of, precision_of, prefetch_depth, sample_length, whole
 
 _NULLS = ("fill_zero", "reject")
 _BACKENDS = ("rust", "millrace", "pytorch", "auto")
@@ -49,23 +51,24 @@ class QuantumDataLoader:
     # ---- the chain ----
 
     def qubits(self, num_qubits):
-        check_qubits(num_qubits)
-        self._num_qubits = num_qubits
+        """The number of qubits, 1 to 30: states have 2^n amplitudes."""
+        self._num_qubits = check_qubits(num_qubits)
         return self
 
     def encoding(self, method):
+        """One of ``ENCODINGS``, in upper or lower case."""
         self._encoding = encoding_of(method)
         return self
 
     def batches(self, total, size=64):
         """Batches of synthetic data, and samples of a batch."""
-        self._total, self._size = _positive(total, "total"), _positive(size, "size")
+        self._total, self._size = whole(total, "total"), whole(size, "size")
         return self
 
     def source_synthetic(self, total_batches=None):
         """Reproducible data: sample s is a rotation of a ramp by s."""
         if total_batches is not None:
-            self._total = _positive(total_batches, "total_batches")
+            self._total = whole(total_batches, "total_batches")
         self._is_synthetic = True
         return self
 
@@ -87,9 +90,8 @@ class QuantumDataLoader:
         return self
 
     def seed(self, number):
-        if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < 1 << 64:
-            raise InvalidInputError(f"the seed is {number!r}: give a whole number from 0 to 2^64 - 1", "size")
-        self._seed = number
+        """The number of the first sample of synthetic data, 0 to 2^64 - 1."""
+        self._seed = whole(number, "seed", 0, (1 << 64) - 1, "size")
         return self
 
     def null_handling(self, policy):
@@ -101,7 +103,7 @@ class QuantumDataLoader:
 
     def prefetch(self, depth):
         """Batches to make ahead; by default as many as 256 MiB hold, from 1 to 32."""
-        self._depth = _positive(depth, "depth")
+        self._depth = whole(depth, "depth")
         return self
 
     def backend(self, name):
@@ -117,20 +119,16 @@ class QuantumDataLoader:
         return self
 
     def as_torch_dataset(self):
-        """Returns a ``torch.utils.data.IterableDataset`` of tensors, one for each batch."""
+        """Returns a ``torch.utils.data.IterableDataset`` of tensors, one for each batch.
+
+        In a ``DataLoader`` use ``batch_size=None``: batches are made already. Workers share the batches out and make
+        their own engines: on CPUs. On a GPU use ``num_workers=0``; a thread makes the next batches anyway.
+        """
         try:
-            from torch import from_dlpack
-            from torch.utils.data import IterableDataset
+            from .dataset import StatesDataset
         except ImportError:
             raise MissingPackageError("as_torch_dataset() needs the package torch: pip install torch") from None
-        loader = self
-
-        class States(IterableDataset):
-            def __iter__(self):
-                for states in loader:
-                    yield states if hasattr(states, "is_complex") else from_dlpack(states)
-
-        return States()
+        return StatesDataset(self)
 
     def using(self, engine):
         """Iterates with an engine that is open already, in its precision."""
@@ -140,149 +138,116 @@ class QuantumDataLoader:
     # ---- iteration ----
 
     def __iter__(self):
+        return self.share(0, 1)
+
+    def share(self, first, step):
+        """Iterates over every `step`-th batch, from number `first` on: the share of one of `step` workers."""
         if self._is_synthetic and self._path is not None:
             raise InvalidInputError("a loader has one source: source_synthetic() or source_file(), not both", "source")
         dtype = self._dtype or ("f64" if self._path is not None else "f32")
         precision = self._precision or dtype
+
+        def batches(allocate):
+            return self._batches(dtype, allocate, first, step)
+
         if self._backend == "pytorch":
-            return _by_torch(self._plain_batches(dtype), self, precision)
+            return self._by_torch(batches, dtype, precision)
         if self._engine is not None:
-            return self._encoded(self._engine, dtype)
+            return self._encoded(self._engine, batches, dtype)
         try:
             engine = QdpEngine(self._device_id, precision, self._device_backend)
         except Exception as error:
             if self._backend != "auto":
                 raise
             warnings.warn(f"the engine cannot be used ({error}): falling back to PyTorch", RuntimeWarning, stacklevel=2)
-            return _by_torch(self._plain_batches(dtype), self, precision)
-        return self._encoded(engine, dtype)
+            return self._by_torch(batches, dtype, precision)
+        return self._encoded(engine, batches, dtype)
 
-    def _encoded(self, engine, dtype):
+    def _encoded(self, engine, batches, dtype):
         size = 8 if dtype == "f64" else 4
         depth = self._depth or prefetch_depth(self._encoding, self._num_qubits, self._size, size)
-        return pipelined(
-            engine, lambda allocate: self._batches(dtype, allocate), depth, dtype, self._num_qubits, self._encoding
-        )
+        return pipelined(engine, batches, depth, dtype, self._num_qubits, self._encoding)
 
-    def _plain_batches(self, dtype):
-        return self._batches(dtype, lambda count, length: _plain(count, length, dtype))
+    def _by_torch(self, batches, dtype, precision):
+        from .reference import encode_by_torch
 
-    def _batches(self, dtype, allocate):
+        for samples in batches(lambda count, length: _plain(count, length, dtype)):
+            yield encode_by_torch(samples, self._num_qubits, self._encoding, precision)
+
+    def _batches(self, dtype, allocate, first, step):
         if self._path is not None:
-            return self._file_batches(dtype)
+            return itertools.islice(self._file_batches(dtype), first, None, step)
+        numbers = range(first, self._total, step)
         return synthetic_batches(
-            self._encoding, self._num_qubits, self._size, self._total, self._seed or 0, dtype, allocate
+            self._encoding, self._num_qubits, self._size, numbers, self._seed or 0, dtype, allocate
         )
 
     def _file_batches(self, dtype):
         expected = sample_length(self._encoding, self._num_qubits)
-        parts = self._streamed(dtype) if self._is_streaming else [self._whole(dtype)]
+        stored = "f64" if dtype == "f64" else None
+        parts = self._streamed(stored) if self._is_streaming else [read_samples(self._path, self._nulls, stored)]
         for samples in parts:
             if samples.length != expected:
                 takes = f"{self._encoding} of {self._num_qubits} qubits takes {expected}"
                 raise InvalidInputError(f"{self._path}: samples have {samples.length} values, {takes}", "size")
+            if samples.type != dtype:
+                samples = self._narrowed(samples)
             row = samples.bytes // samples.count
             for first in range(0, samples.count, self._size):
                 count = min(self._size, samples.count - first)
                 yield Samples(samples.address + first * row, (count, expected), samples.type, samples)
 
-    def _whole(self, dtype):
-        samples = read_samples(self._path, self._encoding, self._num_qubits, self._nulls, "f64")
-        if dtype == "f64" or samples.type == "f32":
-            return samples
+    def _narrowed(self, samples):
+        """The same samples as float32. Values beyond its range become infinite."""
         if self._encoding == "basis":
             check_basis_f32(self._path, samples)
-        return _narrowed(self._path, samples)
+        count = samples.count * samples.length
+        values = array.array("f", bytes(4 * count))
+        if library.qdp_narrow(samples.address, values.buffer_info()[0], count):
+            warnings.warn(f"{self._path}: values beyond float32 became infinite", RuntimeWarning, stacklevel=2)
+        return samples_in(values, (samples.count, samples.length))
 
-    def _streamed(self, dtype):
-        """Record batches of a Parquet file, cut into batches of the loader's size."""
-        letter = "d" if dtype == "f64" else "f"
-        kept, length = array.array(letter), None
-        for column in parquet_batches(self._path):
-            read = rows_of(self._path, column, self._nulls)
-            if read is None:
-                if length is not None:
-                    kept.extend([0.0] * (length * len(column)))
-                continue
-            flat, own = read
-            if length is not None and own != length:
-                raise InvalidInputError(f"{self._path}: rows have {length} and {own} values", "size")
-            length = own
-            values = flat.cast("float64" if letter == "d" else "float32", safe=False).to_numpy(False)
-            kept.frombytes(memoryview(values).cast("B"))
-            whole = len(kept) // (length * self._size) * self._size
+    def _streamed(self, precision):
+        """Record batches of a Parquet file, cut at multiples of the loader's batch size."""
+        import pyarrow
+
+        kept, length = None, 0
+        for column, length in column_rows(self._path, parquet_columns(self._path), self._nulls, precision):
+            kept = column if kept is None else pyarrow.concat_arrays([kept, column])
+            whole = len(kept) // (length * self._size) * length * self._size
             if whole:
-                yield samples_in(kept[: whole * length], (whole, length))
-                kept = kept[whole * length :]
-        if length is None:
-            raise InvalidInputError(f"{self._path}: the file has no rows", "samples")
-        if kept:
-            yield samples_in(kept, (len(kept) // length, length))
-
-
-def _positive(number, name):
-    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise InvalidInputError(f"{name} is {number!r}: give a whole number of at least 1", "samples")
-    return number
-
-
-def _narrowed(path, samples):
-    values = (ctypes.c_double * (samples.count * samples.length)).from_address(samples.address)
-    made = array.array("f", [_float(value) for value in values])
-    if any(math.isinf(new) and not math.isinf(old) for new, old in zip(made, values)):
-        warnings.warn(f"{path}: values beyond float32 became infinite", RuntimeWarning, stacklevel=2)
-    return samples_in(made, (samples.count, samples.length))
-
-
-_MAX_FLOAT = 3.4028235677973366e38
-
-
-def _float(value):
-    """array refuses what rounds to infinity."""
-    return math.copysign(math.inf, value) if abs(value) >= _MAX_FLOAT else value
+                yield arrow_samples(kept[:whole], length)
+                kept = kept[whole:]
+        if kept is None:
+            raise FileFormatError(self._path, "the file has no rows")
+        if len(kept):
+            yield arrow_samples(kept, length)
 
 
 # ---- synthetic data ----
 
 
-def synthetic_batches(encoding, num_qubits, size, total, seed, dtype, allocate):
-    """The specification's data: sample s = seed + batch * size + row is a ramp that begins at s."""
+def synthetic_batches(encoding, num_qubits, size, numbers, seed, dtype, allocate):
+    """The specification's data, of the batches with these numbers: sample s = seed + number * size + row begins at s."""
     length = sample_length(encoding, num_qubits)
     value_bytes = 8 if dtype == "f64" else 4
     if encoding == "basis":
-        period, step = 1 << num_qubits, 1.0
-    else:
-        period, step = length, 1.0 / length if encoding == "amplitude" else 2 * math.pi / length
-    # Two periods: every rotation is one piece.
-    letter = "d" if dtype == "f64" else "f"
-    ramp = None if encoding == "basis" else array.array(letter, [i * step for i in range(period)] * 2)
-    start = ramp.buffer_info()[0] if ramp else 0
-    # A thread copies 8 GB/s; rows that take longer than waking one are shared out.
-    copiers = ThreadPoolExecutor(4, "qdp-synthetic") if ramp and length * value_bytes >= 1 << 17 else None
-    try:
-        for batch in range(total):
+        kind, period = ctypes.c_double if dtype == "f64" else ctypes.c_float, 1 << num_qubits
+        for number in numbers:
             samples = allocate(size, length)
-            first = seed + batch * size
-            if ramp is None:
-                kind = ctypes.c_double if dtype == "f64" else ctypes.c_float
-                values = (kind * size).from_address(samples.address)
-                values[:] = [float((first + row) % period) for row in range(size)]
-            else:
-                row_bytes = length * value_bytes
-
-                def fill(row, first=first, address=samples.address):
-                    shift = (first + row) % period
-                    ctypes.memmove(address + row * row_bytes, start + shift * value_bytes, row_bytes)
-
-                if copiers is None:
-                    for row in range(size):
-                        fill(row)
-                else:
-                    list(copiers.map(fill, range(size)))
+            first = seed + number * size
+            values = (kind * size).from_address(samples.address)
+            values[:] = [float((first + row) % period) for row in range(size)]
             yield samples
-    finally:
-        if copiers is not None:
-            copiers.shutdown()
+        return
+    step = 1.0 / length if encoding == "amplitude" else 2 * math.pi / length
+    values = array.array("d" if dtype == "f64" else "f", [i * step for i in range(length)] * 2)
+    ramp = Ramp(values.buffer_info()[0], length, value_bytes)
+    threads = copy_threads()
+    for number in numbers:
+        samples = allocate(size, length)
+        library.qdp_write_rotations(ramp, samples.address, (seed + number * size) % length, size, threads)
+        yield samples
 
 
 def _plain(count, length, dtype):
@@ -311,7 +276,7 @@ class Prefetch:
             pass
         view = pinned_array(self._engine, count, length, self._precision)
         made = samples_in(view, (count, length))
-        made.values = view
+        made.values, made.is_locked = view, True
         return made
 
     def _run(self, make):
@@ -371,10 +336,3 @@ def _finished(produced, pending, samples):
     states = pending.get()
     produced.recycle(samples)
     return states
-
-
-def _by_torch(batches, loader, precision):
-    from .reference import encode_by_torch
-
-    for samples in batches:
-        yield encode_by_torch(samples, loader._num_qubits, loader._encoding, precision)

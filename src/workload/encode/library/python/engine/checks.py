@@ -1,47 +1,28 @@
-"""The checks of a batch, after its states are made and before they are handed over."""
+"""Errors of samples that the device found bad, before their states are handed over."""
 
 import ctypes
 import math
-from ctypes import c_double, c_float, c_int64, c_uint32
+from ctypes import byref, c_double, c_float, c_int64, c_uint32, c_uint64
 
 from ._library import library
 from .errors import InvalidInputError
 from .shapes import MAX_ANGLE
 
-_MIN_NORMAL = 2.0**-1022
 _NEGATIVE, _FRACTION, _RANGE = 2, 4, 8
-
-
-def check_norms(engine, plan, host, count):
-    """Sums of squares must be finite, and large enough for their rounding errors not to show."""
-    limit = plan.length * _MIN_NORMAL
-    bad = library.qdp_first_bad_norm(host, count, limit)
-    if bad < 0:
-        return
-    squares = (c_double * count).from_address(host)[bad]
-    name = f"sample {bad}"
-    if math.isnan(squares):
-        raise InvalidInputError(f"{name} has a NaN: values must be finite", "finite", bad)
-    if math.isinf(squares):
-        message = f"the norm of {name} is Inf: a value is Inf, or its square exceeds a double; scale large values down"
-        raise InvalidInputError(message, "finite", bad)
-    detail = f", or too small: its square is {squares}" if squares > 0 else ""
-    raise InvalidInputError(f"{name} has a zero norm{detail}", "norm", bad)
-
-
 _VALUES = {"f64": c_double, "f32": c_float, "i64": c_int64}
 
 
-def check_flags(engine, plan, host, samples, source):
-    """Flags are set by the device; the message comes from the value itself."""
-    bad = library.qdp_first_flag(host, samples.count)
-    if bad < 0:
-        return
+def raise_for(engine, plan, batch, samples, bad):
+    """Raises the error of the first bad sample. The message comes from the value itself."""
+    checks = library.qdp_batch_checks(batch)
+    if plan.checked == "norms":
+        _raise_norm((c_double * samples.count).from_address(checks)[bad], bad)
     row = (_VALUES[samples.type] * plan.length)()
-    engine.read_buffer(source, ctypes.addressof(row), bad * plan.sample_bytes, plan.sample_bytes)
+    offset = c_uint64()
+    source = library.qdp_batch_source(batch, bad, byref(offset))
+    engine.read_buffer(source, ctypes.addressof(row), offset.value, plan.sample_bytes)
     if plan.encoding == "basis":
-        flag = (c_uint32 * samples.count).from_address(host)[bad]
-        _raise_index(plan, bad, row[0], flag)
+        _raise_index(plan, bad, row[0], (c_uint32 * samples.count).from_address(checks)[bad])
     for position, value in enumerate(row):
         if not math.isfinite(value):
             message = f"value {position} of sample {bad} is {value}: angles must be finite"
@@ -51,6 +32,17 @@ def check_flags(engine, plan, host, samples, source):
             raise InvalidInputError(message, "range", bad, position)
     message = f"sample {bad} changed while it was encoded: keep the data as it is until the states are made"
     raise InvalidInputError(message, "finite", bad)
+
+
+def _raise_norm(squares, bad):
+    name = f"sample {bad}"
+    if math.isnan(squares):
+        raise InvalidInputError(f"{name} has a NaN: values must be finite", "finite", bad)
+    if math.isinf(squares):
+        message = f"the norm of {name} is Inf: a value is Inf, or its square exceeds a double; scale large values down"
+        raise InvalidInputError(message, "finite", bad)
+    detail = f", or too small: its square is {squares}" if squares > 0 else ""
+    raise InvalidInputError(f"{name} has a zero norm{detail}", "norm", bad)
 
 
 def _raise_index(plan, bad, value, flag):

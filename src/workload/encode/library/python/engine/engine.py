@@ -1,25 +1,26 @@
 """The engine: samples to states on one device."""
 
-import ctypes
 import os
 import threading
-from ctypes import byref, c_uint64, c_void_p
+from ctypes import addressof, byref, c_uint64, c_void_p
 
 from ._device import Device, is_ending
-from ._library import CUDA, Launch, MillraceError, kernel_of, library
-from .batches import Pending, Slot
+from ._library import CUDA, MillraceError, library
+from .batches import Pending
 from .errors import InvalidInputError, MemoryAllocationError
 from .files import is_path, read_samples
 from .inputs import Samples, samples_of
+from .native import NO_MEMORY, NativeSamples, Started
 from .plans import Plan
-from .shapes import check_batch, check_qubits, encoding_of, estimate_memory, precision_of
-from .staging import Reader, Stager
+from .reader import Reader
+from .shapes import check_batch, check_qubits, encoding_of, estimate_memory, precision_of, whole
 from .states import Pool
 
 _BACKENDS = {"cuda": "cuda", "opencl": "opencl", "amd": "opencl", "cpu": "cpu"}
-_PACKAGE = "MODULE"
 # A thread that sleeps wakes up 50 to 200 us late, which is as long as a batch of 64 states of 16 qubits takes.
 _SPIN_US = 2000.0
+# One thread copies 6 to 9 GB/s, the bus takes 55: more than eight add little.
+MAX_COPY_THREADS = 8
 
 
 class QdpEngine:
@@ -45,19 +46,21 @@ class QdpEngine:
         self.device_name = device.info.id
         self.ordinal = int(device.info.id.partition(":")[2] or 0) if self.kind != "cpu" else 0
         self.has_pointers = self.kind != "opencl"
-        self._process = os.getpid()
+        self.process = os.getpid()
+        self.spin_us = _SPIN_US if self.kind == "cuda" else 0.0
+        self._lock = threading.Lock()
+        self._scheduler = None
+        self._plans = {}
+        # Arguments of a submission, used under the lock.
+        self._place, self._size = c_uint64(), c_uint64()
+        self._given, self._started = NativeSamples(), Started()
+        self._native = None
         self.handle = device.handle
         self.pool = Pool(device)
-        self._lock = threading.Lock()
-        self.free_slots = []
-        self._plans, self._jobs = {}, {}
-        self._copy, self._compute = self.stream(), self.stream()
-        self._input_event = self.event()
-        self._stager, self._reader = Stager(self, self._copy), Reader(self)
-        self._launch = Launch()
-        self._arrays = {count: (c_void_p * count)() for count in range(1, 5)}
-        self._scheduler = None
-        self._submitted = 0
+        made = c_void_p()
+        library.qdp_engine_open(self.handle, self.pool.handle, copy_threads(), byref(made))
+        self._native = made.value
+        self._reader = Reader(self)
 
     # ---- encoding ----
 
@@ -72,13 +75,13 @@ class QdpEngine:
 
     def encode_batch(self, data, num_qubits, encoding_method="amplitude", num_samples=None, sample_size=None):
         """Encodes a matrix, or a flat array as `num_samples` samples of `sample_size` values."""
-        encoding = encoding_of(encoding_method)
+        encoding, num_qubits = encoding_of(encoding_method), check_qubits(num_qubits)
         samples = samples_of(data, encoding)
         return self._shaped(samples, num_qubits, encoding, num_samples, sample_size)
 
     def encode_batch_f32(self, data, num_qubits, encoding_method="amplitude", num_samples=None, sample_size=None):
         """The same for arrays of float32, which take half the time on the bus."""
-        encoding = encoding_of(encoding_method)
+        encoding, num_qubits = encoding_of(encoding_method), check_qubits(num_qubits)
         samples = samples_of(data, encoding, allow_f32=True)
         return self._shaped(samples, num_qubits, encoding, num_samples, sample_size)
 
@@ -94,114 +97,54 @@ class QdpEngine:
     def encode_batch_submit(self, data, num_qubits, encoding_method="amplitude"):
         """Starts :meth:`encode` and returns a handle whose ``get()`` waits. The data must not change until then."""
         encoding = encoding_of(encoding_method)
-        check_qubits(num_qubits)
-        if is_path(data):
-            samples = read_samples(data, encoding, num_qubits)
-        else:
-            samples = samples_of(data, encoding)
+        num_qubits = check_qubits(num_qubits)
+        samples = read_samples(data) if is_path(data) else samples_of(data, encoding)
         return self._submit(samples, num_qubits, encoding)
 
     def _submit(self, samples, num_qubits, encoding):
-        check_batch(encoding, num_qubits, samples.count, samples.length)
+        key = (encoding, num_qubits, samples.length, samples.type)
+        if key not in self._plans or samples.count < 1:
+            check_batch(encoding, num_qubits, samples.count, samples.length)
         if samples.is_on_device and (self.kind != "cuda" or samples.ordinal != self.ordinal):
             message = f"the tensor is on cuda:{samples.ordinal}, the engine on {self.device_name}: move it with .to()"
             raise InvalidInputError(message, "device")
         with self._lock:
             self.check_usable()
-            plan = self._plan(encoding, num_qubits, samples.length, samples.type)
-            size = samples.count * plan.state_bytes
-            if not library.qdp_block_is_free(self.pool.handle, size):
-                self.check_memory(size, num_qubits)
+            plan = self._plans.get(key)
+            if plan is None:
+                plan = self._plans[key] = Plan(self.handle, self.kind, *key, self.precision)
             if samples.count > plan.max_samples and not self.has_pointers:
                 raise InvalidInputError(f"OpenCL takes up to {plan.max_samples} samples of this size at a time", "size")
-            slot = self.free_slots.pop() if self.free_slots else Slot(self)
-            block = None
-            adopted = []
-            try:
-                source = self._place(slot, samples, plan, adopted)
-                block = self.pool.take(size, self._compute)
-                self._run(plan, slot, source, block, samples.count, adopted)
-            except BaseException:
-                library.mr_wait(self._compute)
-                for buffer in adopted:
-                    library.forget_buffer(buffer)
-                if block is not None:
-                    library.qdp_block_return(block)
-                self.free_slots.append(slot)
-                raise
-            self._submitted += 1
-            return Pending(self, slot, plan, samples, block, source, adopted, self._submitted)
+            is_quick = self._describe(samples)
+            submit = library.qdp_submit_quick if is_quick else library.qdp_submit
+            started = self._started
+            if submit(self._native, plan.native, self._given, started) == NO_MEMORY:
+                raise self._memory_error(started.needed_bytes, num_qubits)
+            return Pending(self, started.batch, started.block, plan, samples)
 
-    def _place(self, slot, samples, plan, adopted):
-        """Returns the buffer of the samples: copied to the device, or where they are."""
-        if samples.is_on_device:
-            if samples.stream is not None:
-                library.mr_event_record(self._input_event, self.pool.adopted(samples.stream))
-                library.mr_stream_follow(self._compute, self._input_event)
-            return self._adopt(samples.address, samples.bytes, adopted)
-        if self.kind == "cpu" and samples.parts is None and samples.address % 16 == 0:
-            return self._adopt(samples.address, samples.bytes, adopted)
-        buffer = slot.need("x", samples.bytes)
-        self._stager.write_all(buffer, samples.parts or [(samples.address, samples.bytes)])
-        library.mr_event_record(slot.copied, self._copy)
-        library.mr_stream_follow(self._compute, slot.copied)
-        return buffer
-
-    def _adopt(self, address, size, adopted):
-        made = c_void_p()
-        library.mr_buffer_adopt(self.handle, address, size, byref(made))
-        adopted.append(made.value)
-        return made.value
-
-    def _run(self, plan, slot, source, block, count, adopted):
-        buffers = {name: slot.need(name, count * size) for name, size in plan.scratch.items()}
-        buffers["x"], buffers["states"] = source, library.qdp_block_buffer(block)
-        if count <= plan.max_samples:
-            self._launch_all(plan, buffers, count)
+    def _describe(self, samples):
+        """Tells the library where the samples are. Returns whether it only has to queue commands."""
+        given = self._given
+        given.count = samples.count
+        given.is_in_place = samples.is_on_device or self.kind == "cpu"
+        given.writer = None if samples.stream is None else self.pool.adopted(samples.stream)
+        if samples.parts is None:
+            self._place.value, self._size.value = samples.address, samples.bytes
+            given.addresses, given.sizes, given.parts = addressof(self._place), addressof(self._size), 1
         else:
-            sizes = {"x": plan.sample_bytes, "states": plan.state_bytes, **plan.scratch}
-            for first in range(0, count, plan.max_samples):
-                part = min(plan.max_samples, count - first)
-                places = {name: library.mr_buffer_address(buffer) for name, buffer in buffers.items()}
-                own = {
-                    name: self._adopt(place + first * sizes[name], part * sizes[name], adopted)
-                    for name, place in places.items()
-                }
-                self._launch_all(plan, own, part)
-        size = count * plan.scratch[plan.checked]
-        library.mr_read(self._compute, buffers[plan.checked], 0, slot.need_host(size), size)
-        library.mr_event_record(slot.done, self._compute)
+            count = len(samples.parts)
+            self._places = (c_uint64 * count)(*(address for address, _ in samples.parts))
+            self._sizes = (c_uint64 * count)(*(size for _, size in samples.parts))
+            given.addresses, given.sizes, given.parts = addressof(self._places), addressof(self._sizes), count
+        given.is_locked = self.kind == "cuda" and not samples.is_on_device and self._is_locked(samples)
+        return given.is_in_place or given.is_locked
 
-    def _launch_all(self, plan, buffers, count):
-        launch = self._launch
-        for step, job in zip(plan.steps, self._jobs_of(plan)):
-            names = step.buffers
-            array = self._arrays[len(names)]
-            for at, name in enumerate(names):
-                array[at] = buffers[name]
-            launch.count = step.items * count
-            launch.buffers = array
-            launch.buffer_count = len(names)
-            library.mr_launch_job(self._compute, job, launch)
-
-    def _plan(self, encoding, num_qubits, length, given):
-        key = (encoding, num_qubits, length, given)
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = self._plans[key] = Plan(self.kind, encoding, num_qubits, length, given, self.precision)
-        return plan
-
-    def _jobs_of(self, plan):
-        jobs = self._jobs.get(plan)
-        if jobs is None:
-            jobs = []
-            for step in plan.steps:
-                made = c_void_p()
-                values = None if step.values is None else ctypes.addressof(step.values)
-                library.mr_job_open(self.handle, kernel_of(f"{_PACKAGE}_{step.kernel}_kernel"), values, byref(made))
-                jobs.append(made.value)
-            self._jobs[plan] = jobs
-        return jobs
+    def _is_locked(self, samples):
+        """True if the bus takes the samples from where they are."""
+        if samples.is_locked:
+            return True
+        parts = samples.parts or ((samples.address, samples.bytes),)
+        return all(library.mr_host_is_locked(self.handle, address, size) for address, size in parts)
 
     # ---- several requests ----
 
@@ -264,19 +207,11 @@ class QdpEngine:
         library.mr_memory(self.handle, byref(free), byref(total))
         return free.value, total.value
 
-    def check_memory(self, size, num_qubits):
-        """Raises unless the device has this much memory, before it is allocated."""
+    def _memory_error(self, size, num_qubits):
         free, total = self.memory()
-        if size <= free:
-            return
-        library.qdp_pool_trim(self.pool.handle)
-        free, total = self.memory()
-        if size <= free:
-            return
-        about = f" for states of {num_qubits} qubits" if num_qubits else ""
-        raise MemoryAllocationError(
-            f"{_mebibytes(size)} MiB are needed{about} on {self.device_name}; {_mebibytes(free)} MiB of "
-            f"{_mebibytes(total)} MiB are free: use fewer qubits or a smaller batch"
+        return MemoryAllocationError(
+            f"{_mebibytes(size)} MiB are needed for states of {num_qubits} qubits on {self.device_name}; "
+            f"{_mebibytes(free)} MiB of {_mebibytes(total)} MiB are free: use fewer qubits or a smaller batch"
         )
 
     def release_memory(self):
@@ -295,16 +230,10 @@ class QdpEngine:
     def synchronize(self):
         """Waits until all batches that were started have been made."""
         self.check_usable()
-        for stream in (self._copy, self._compute):
-            library.mr_wait(stream)
-
-    def wait_for(self, pending, slot):
-        """Waits for a batch; the last one that was submitted is asked for a while before the thread sleeps."""
-        is_last = pending.number == self._submitted
-        library.qdp_wait(self._compute, slot.done, _SPIN_US if is_last and self.kind == "cuda" else 0.0)
+        library.qdp_engine_wait(self._native)
 
     def is_idle(self):
-        return library.mr_is_idle(self._compute) == 1
+        return self.pool.handle is None or library.qdp_engine_is_idle(self._native) == 1
 
     def read(self, block, address, offset, size):
         """Copies from a block to the host, and waits."""
@@ -325,13 +254,13 @@ class QdpEngine:
         return made.value
 
     def is_usable(self):
-        return self.pool.handle is not None and self._process == os.getpid()
+        return self.pool.handle is not None and self.process == os.getpid()
 
     def check_usable(self):
         """Raises if the engine was closed, or belongs to the parent process."""
         if self.pool.handle is None:
             raise MillraceError("the engine was closed")
-        if self._process != os.getpid():
+        if self.process != os.getpid():
             raise MillraceError(
                 "the engine was opened before fork(): threads and drivers do not survive it; make one in this process"
             )
@@ -342,11 +271,13 @@ class QdpEngine:
             scheduler, self._scheduler = self._scheduler, None
         if scheduler is not None:
             scheduler.close()
-        if not self.is_usable():
-            return
-        self.synchronize()
-        self._stager.close()
-        self.pool.close()
+        with self._lock:
+            if not self.is_usable():
+                return
+            if self._native is not None:
+                library.qdp_engine_wait(self._native)
+                library.qdp_engine_close(self._native)
+            self.pool.close()
 
     def __enter__(self):
         return self
@@ -363,8 +294,7 @@ class QdpEngine:
 
 
 def _device_name(device_id, backend):
-    if isinstance(device_id, bool) or not isinstance(device_id, int) or device_id < 0:
-        raise InvalidInputError(f"device_id is {device_id!r}: give a whole number from 0", "source")
+    device_id = whole(device_id, "device_id", 0, category="source")
     if backend in (None, "auto"):
         if device_id == 0:
             return None
@@ -373,6 +303,11 @@ def _device_name(device_id, backend):
     if kind is None:
         raise InvalidInputError(f"unknown backend {backend!r}: use auto, {', '.join(_BACKENDS)}", "source")
     return "cpu" if kind == "cpu" else f"{kind}:{device_id}"
+
+
+def copy_threads():
+    """Threads that copy samples to page-locked memory."""
+    return max(1, min(MAX_COPY_THREADS, (os.cpu_count() or 1) // 2))
 
 
 def _mebibytes(size):

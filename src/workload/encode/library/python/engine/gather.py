@@ -6,13 +6,12 @@ from collections import deque
 from .errors import InvalidInputError, QdpError
 from .files import is_path
 from .inputs import Samples, samples_of
-from .shapes import check_batch, encoding_of
+from .shapes import check_batch, check_qubits, encoding_of, whole
 
 
 def stream_of(engine, batches, num_qubits, encoding_method, in_flight):
     """See :meth:`QdpEngine.encode_stream`."""
-    if not isinstance(in_flight, int) or in_flight < 1:
-        raise InvalidInputError(f"in_flight is {in_flight!r}: give a whole number of at least 1", "size")
+    in_flight = whole(in_flight, "in_flight", category="size")
     encoding_of(encoding_method)
     return _stream(engine, iter(batches), num_qubits, encoding_method, in_flight)
 
@@ -54,8 +53,9 @@ class Coalescer:
     def __init__(self, engine, sample_size, num_qubits, encoding_method):
         self._engine = engine
         self._encoding = encoding_of(encoding_method)
-        check_batch(self._encoding, num_qubits, 1, sample_size)
-        self._sample_size, self._num_qubits = sample_size, num_qubits
+        self._num_qubits = check_qubits(num_qubits)
+        check_batch(self._encoding, self._num_qubits, 1, sample_size)
+        self._sample_size = sample_size
         self._parts = []
         self._result = None
 
@@ -125,7 +125,7 @@ class Scheduler:
         self._thread.start()
 
     def submit(self, data, num_qubits, encoding_method):
-        encoding = encoding_of(encoding_method)
+        encoding, num_qubits = encoding_of(encoding_method), check_qubits(num_qubits)
         samples = samples_of(data, encoding)
         check_batch(encoding, num_qubits, samples.count, samples.length)
         if samples.is_on_device or samples.bytes >= self.TARGET_BYTES:

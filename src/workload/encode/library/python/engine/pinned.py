@@ -6,7 +6,7 @@ from ctypes import byref, c_double, c_float, c_void_p
 
 from ._device import is_ending
 from ._library import library
-from .errors import InvalidInputError
+from .shapes import whole
 
 
 class _Memory:
@@ -26,9 +26,8 @@ class _Memory:
 
 
 def pinned_array(engine, num_samples, sample_size, precision):
-    for name, number in (("num_samples", num_samples), ("sample_size", sample_size)):
-        if not isinstance(number, int) or number < 1:
-            raise InvalidInputError(f"{name} is {number!r}: give a whole number of at least 1", "size")
+    num_samples = whole(num_samples, "num_samples", category="size")
+    sample_size = whole(sample_size, "sample_size", category="size")
     engine.check_usable()
     kind, letter = (c_double, "d") if precision == "f64" else (c_float, "f")
     count = num_samples * sample_size

@@ -1,15 +1,20 @@
 """How states of one shape are made: the launches, and their buffers."""
 
 import ctypes
-from ctypes import c_double, c_uint32
+from ctypes import byref, c_double, c_uint32, c_void_p
 
+from ._library import kernel_of, library
+from .native import BUFFERS, NativePlan
 from .shapes import state_bytes
+
+_PACKAGE = "MODULE"
 
 # As in the kernels: amplitudes of a tile's piece, values of a partial sum, bits of a tile of iqp and its columns.
 PIECE_BITS = 13
 MAX_SUMS = 64
 TILE_BITS = 10
 COLUMN_BITS = 2
+_MIN_NORMAL = 2.0**-1022
 
 _QUBITS = ("qubits", c_uint32)
 _SCALE = ("scale", c_double)
@@ -61,13 +66,14 @@ class Step:
 
 
 class Plan:
-    """The steps for one encoding, number of qubits, length and types.
+    """The steps for one encoding, number of qubits, length and types, compiled for a device.
 
     ``checked`` is the buffer that the host reads afterwards: ``norms`` or ``flags``. ``scratch`` has the bytes of each
     other buffer for a sample, and ``max_samples`` how many one launch may have: kernels count values in 32 bits.
+    ``native`` is the plan as the library takes it.
     """
 
-    def __init__(self, kind, encoding, num_qubits, length, given, precision):
+    def __init__(self, device, kind, encoding, num_qubits, length, given, precision):
         self.encoding, self.num_qubits, self.length = encoding, num_qubits, length
         self.given, self.precision = given, precision
         self.sample_bytes = length * (4 if given == "f32" else 8)
@@ -99,6 +105,24 @@ class Plan:
                 name = encoding.replace("-", "_")
                 self.steps.append(Step(name, suffix, pieces, (num_qubits, scale)).reading(source))
                 self.path = f"{encoding}, a product of two tables"
+        self.native = self._opened(device)
+
+    def _opened(self, device):
+        made = NativePlan(self.sample_bytes, self.state_bytes, self.max_samples)
+        for name, size in self.scratch.items():
+            made.scratch_bytes[BUFFERS.index(name)] = size
+        # A sum of squares must be large enough for its rounding errors not to show.
+        made.min_norm = self.length * _MIN_NORMAL
+        made.checked = BUFFERS.index(self.checked)
+        made.step_count = len(self.steps)
+        for step, place in zip(self.steps, made.steps):
+            job = c_void_p()
+            values = None if step.values is None else ctypes.addressof(step.values)
+            library.mr_job_open(device, kernel_of(f"{_PACKAGE}_{step.kernel}_kernel"), values, byref(job))
+            place.job, place.items, place.buffer_count = job, step.items, len(step.buffers)
+            for at, name in enumerate(step.buffers):
+                place.buffers[at] = BUFFERS.index(name)
+        return made
 
     def _add(self, *step):
         self.steps.append(Step(*step))

@@ -3,45 +3,12 @@
 import ctypes
 import os
 import threading
-from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_uint32, c_uint64, c_void_p
+from ctypes import byref, c_char_p, c_void_p
 
+from . import native  # noqa: F401  declares the functions
 from ._device import Device, View, python_function
 from ._library import library
 from .errors import HandOverError
-
-_HANDLE = POINTER(c_void_p)
-_FUNCTIONS = {
-    "qdp_pool_open": (c_int, (c_void_p, _HANDLE)),
-    "qdp_pool_close": (None, (c_void_p,)),
-    "qdp_pool_hold": (None, (c_void_p,)),
-    "qdp_pool_drop": (None, (c_void_p,)),
-    "qdp_pool_trim": (None, (c_void_p,)),
-    "qdp_pool_used": (c_uint64, (c_void_p,)),
-    "qdp_block_take": (c_int, (c_void_p, c_uint64, c_void_p, _HANDLE)),
-    "qdp_block_is_free": (c_int, (c_void_p, c_uint64)),
-    "qdp_block_buffer": (c_void_p, (c_void_p,)),
-    "qdp_block_share": (None, (c_void_p,)),
-    "qdp_block_return": (None, (c_void_p,)),
-    "qdp_pool_stream": (c_int, (c_void_p, c_void_p, _HANDLE)),
-    "qdp_tensor_make": (c_void_p, (c_void_p, c_uint64, c_int64, c_int64, c_int, c_int, c_int, c_int, c_void_p)),
-    "qdp_capsule_functions": (None, (c_void_p, c_void_p)),
-    "qdp_first_bad_norm": (c_int64, (c_void_p, c_int64, c_double)),
-    "qdp_first_flag": (c_int64, (c_void_p, c_int64)),
-    "qdp_stage_open": (c_int, (c_void_p, c_int, _HANDLE)),
-    "qdp_stage_close": (None, (c_void_p,)),
-    "qdp_stage_write": (c_int, (c_void_p, c_void_p, c_void_p, POINTER(c_uint64), POINTER(c_uint64), c_uint64)),
-    "qdp_wait": (c_int, (c_void_p, c_void_p, c_double)),
-    "mr_memory": (c_int, (c_void_p, POINTER(c_uint64), POINTER(c_uint64))),
-}
-
-
-# These may wait: for a device, or for threads.
-_BLOCKING = {"qdp_pool_close", "qdp_pool_trim", "qdp_stage_close", "qdp_stage_write", "qdp_wait", "mr_memory"}
-
-for _name, (_result, _arguments) in _FUNCTIONS.items():
-    library.declare(_name, _result, _arguments, _name not in _BLOCKING)
-# Memory of others is only forgotten, without a wait.
-library.declare("mr_buffer_free", None, (c_void_p,), True, "forget_buffer")
 
 library.qdp_capsule_functions(
     ctypes.cast(ctypes.pythonapi.PyCapsule_IsValid, c_void_p),
@@ -63,6 +30,7 @@ class Pool:
         library.qdp_pool_open(device.handle, byref(made))
         self.handle = made.value
         self.device = device
+        self._streams = {}
         # The pool closes the device, once the last tensor is gone.
         device._opened = None
         self._process = device._process
@@ -74,9 +42,12 @@ class Pool:
 
     def adopted(self, native):
         """The stream of another library as a stream of the runtime, made once. DLPack's 1 is the default stream."""
-        stream = c_void_p()
-        library.qdp_pool_stream(self.handle, None if native in (0, 1) else native, byref(stream))
-        return stream.value
+        made = self._streams.get(native)
+        if made is None:
+            stream = c_void_p()
+            library.qdp_pool_stream(self.handle, None if native in (0, 1) else native, byref(stream))
+            made = self._streams[native] = stream.value
+        return made
 
     def close(self):
         handle, self.handle = self.handle, None
@@ -104,6 +75,8 @@ class States:
     again after the consumer has freed it. :meth:`numpy` and :meth:`tolist` copy them, if need be, and leave them.
     """
 
+    __slots__ = ("_engine", "_block", "_offset", "_ended", "shape", "dtype", "path", "__weakref__")
+
     def __init__(self, engine, block, samples, num_qubits, precision, path, offset=0):
         self._engine = engine
         self._block, self._offset = block, offset
@@ -120,6 +93,7 @@ class States:
 
     @property
     def nbytes(self):
+        """The bytes of all amplitudes."""
         return self.shape[0] * self.shape[1] * (16 if self.dtype == "complex128" else 8)
 
     def __len__(self):
@@ -143,11 +117,11 @@ class States:
         when the consumer frees it. A GPU's states are copied to the host if `dl_device` says so, and OpenCL's always.
         """
         self._check()
-        wanted = dl_device or self.__dlpack_device__()
-        wanted = (int(wanted[0]), int(wanted[1]))
-        if wanted not in ((CPU, 0), self.__dlpack_device__()):
+        own = self.__dlpack_device__()
+        wanted = own if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
+        if wanted not in ((CPU, 0), own):
             raise HandOverError(f"the states are on {self.device}, not on DLPack device {wanted}", "handover")
-        is_copied = not self._engine.has_pointers or wanted != self.__dlpack_device__() or bool(copy)
+        is_copied = not self._engine.has_pointers or wanted != own or bool(copy)
         if is_copied and copy is False:
             raise HandOverError(f"states of {self.device} need a copy to be used on DLPack device {wanted}", "handover")
         consumer = None

@@ -4,9 +4,8 @@ import time
 from typing import NamedTuple
 
 from .engine import QdpEngine
-from .errors import InvalidInputError
 from .loader import QuantumDataLoader, pipelined, synthetic_batches
-from .shapes import check_qubits, encoding_of, precision_of
+from .shapes import check_qubits, encoding_of, precision_of, whole
 
 
 class ThroughputResult(NamedTuple):
@@ -30,41 +29,43 @@ class QdpBenchmark:
         self._backend, self._device_backend, self._dtype = "rust", "auto", "f32"
 
     def qubits(self, num_qubits):
-        check_qubits(num_qubits)
-        self._num_qubits = num_qubits
+        """The number of qubits; 16 by default."""
+        self._num_qubits = check_qubits(num_qubits)
         return self
 
     def encoding(self, method):
+        """One of ``ENCODINGS``; amplitude by default."""
         self._encoding = encoding_of(method)
         return self
 
     def batches(self, total, size=64):
-        QuantumDataLoader().batches(total, size)  # checks
-        self._total, self._size = total, size
+        """Batches of a run, and samples of a batch; 100 of 64 by default."""
+        self._total, self._size = whole(total, "total"), whole(size, "size")
         return self
 
     def prefetch(self, depth):
         """Batches that the producer makes ahead."""
-        QuantumDataLoader().prefetch(depth)
-        self._depth = depth
+        self._depth = whole(depth, "depth")
         return self
 
     def warmup(self, batches):
-        if isinstance(batches, bool) or not isinstance(batches, int) or batches < 0:
-            raise InvalidInputError(f"warmup is {batches!r}: give a whole number from 0", "size")
-        self._warmup = batches
+        """Batches before the clock starts; at least one is run."""
+        self._warmup = whole(batches, "warmup", 0, category="size")
         return self
 
     def backend(self, name):
+        """``pytorch`` measures the reference in PyTorch; ``rust``, ``millrace`` and ``auto`` measure this engine."""
         QuantumDataLoader().backend(name)
         self._backend = name
         return self
 
     def device(self, backend):
+        """The engine's backend: ``auto``, ``cuda``, ``opencl`` or ``cpu``."""
         self._device_backend = backend
         return self
 
     def dtype(self, name):
+        """The type of samples and states: float32 (default) or float64."""
         self._dtype = precision_of(name)
         return self
 
@@ -92,7 +93,7 @@ class QdpBenchmark:
             return time.perf_counter() - begun
 
     def _states(self, engine, total):
-        shape = (self._encoding, self._num_qubits, self._size, total, 0, self._dtype)
+        shape = (self._encoding, self._num_qubits, self._size, range(total), 0, self._dtype)
         return pipelined(
             engine,
             lambda allocate: synthetic_batches(*shape, allocate),
