@@ -2,10 +2,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { fleetBlock } from '../src/workload/block/job/fleet.js';
 import { millrace } from './command-line.js';
 import { whyNoFleet } from './fleet/fleet.js';
 import { FleetHere } from './fleet/here.js';
-import { byTier, isShort } from './tier.js';
+import { byTier, isShort, patience } from './tier.js';
 
 /** Commands with `--fleet`: their answers are those of one machine. One server and one worker serve all tests. */
 const absent = whyNoFleet();
@@ -95,6 +96,78 @@ describe('gaps search', () => {
     expect(ran).toMatchObject({ status: 0, stdout: alone.stdout });
   });
 });
+
+describe("a user's kernel", () => {
+  const kernelIndex = new URL('../dist/kernel/index.js', import.meta.url).href;
+  /** Writes a kernel that hits at multiples of 100. */
+  const write = (file: string, verify: string, body = '') =>
+    writeFileSync(
+      join(fleet.folder, file),
+      `import { cell, items, u32, when, whileTrue } from '${kernelIndex}';
+       export default {
+         kernel: items('own${body === '' ? '' : '-endless'}', { hit: { half: u32 } }, ({ index, emit }) => {
+           ${body}
+           when(index.lo.rem(100).eq(0), () => emit({ half: index.lo.div(2) }));
+         }),
+         verify: ${verify},
+       };`,
+    );
+  const status = async () =>
+    (await (await fleet.client()).status()).jobs as { name: string; hits: number; state: string }[];
+
+  test('is checked by the submitter before a hit is committed', async (ctx) => {
+    if (absent) return ctx.skip(absent);
+    write('refusing.mjs', '({ index }) => index !== 300n || "300 is not liked"');
+    const refused = await onFleet('run', 'refusing.mjs', '--space', '500');
+    expect(refused.stderr).toMatch(/your kernel and your verify disagree at index 300/);
+    expect(refused.stderr).toMatch(/half = 150; verify: 300 is not liked/);
+    expect(refused.status).toBe(74);
+    expect(await status()).toContainEqual(expect.objectContaining({ name: 'own', state: 'paused', hits: 0 }));
+    // The same kernel with a verify that agrees: the fleet does what is left.
+    write('agreeing.mjs', '({ index, half }) => BigInt(half) * 2n === index');
+    const { status: exit, stdout, stderr } = await onFleet('run', 'agreeing.mjs', '--space', '500');
+    expect(stdout.trim().split(/\s+/), stderr).toEqual([
+      '0',
+      '0',
+      '100',
+      '50',
+      '200',
+      '100',
+      '300',
+      '150',
+      '400',
+      '200',
+    ]);
+    expect(exit).toBe(0);
+    expect(fleet.notes.filter((note) => /wrong/.test(note))).toEqual([]);
+  });
+
+  test.skipIf(isShort)('that never ends is refused, with a reason, and the worker goes on', async (ctx) => {
+    if (absent) return ctx.skip(absent);
+    write('endless.mjs', 'undefined', 'const x = cell(u32, 1); whileTrue(() => x.ne(0), () => x.set(x.or(1)));');
+    const limited = await onFleet('run', 'endless.mjs', '--space', '5', '--runtime', `${Math.ceil(patience(6))}s`);
+    expect(limited.stderr).toMatch(/cannot run this job: its kernel ran for 2 s without an end/);
+    expect((await onFleet('run', 'agreeing.mjs', '--space', '1500', '--mode', 'first')).status).toBe(0);
+  });
+});
+
+test.skipIf(isShort)(
+  'a worker without the workload, or with another version, says so to the submitter',
+  async (ctx) => {
+    if (absent) return ctx.skip(absent);
+    const other = await FleetHere.start();
+    try {
+      await other.join('old', 'wasm', [{ ...fleetBlock, version: 7 }]);
+      const genesis = fileURLToPath(new URL('data/block/mainnet/mainnet-0.in', import.meta.url));
+      const args = ['block', 'solve', genesis, 'old.out', '--fleet', '--runtime', '5s'];
+      const ran = await millrace(args, { cwd: other.folder, env: other.env });
+      expect(ran.stderr).toMatch(/worker \S+ cannot run this job: block@1 is not here: this machine has block@7/);
+      expect(ran.status).toBe(4);
+    } finally {
+      await other.close();
+    }
+  },
+);
 
 describe('where a command runs', () => {
   test('a flag takes precedence over the environment, the environment over a file', async (ctx) => {

@@ -16,9 +16,9 @@ export type CallName = (typeof CALLS_OF.admin)[number];
 /** The calls that each role may make. */
 const CALLS_OF = {
   worker: ['fetch'],
-  submitter: ['submit', 'attach', 'start', 'poll', 'control', 'status'],
+  submitter: ['submit', 'attach', 'start', 'poll', 'check', 'control', 'status'],
   viewer: ['status'],
-  admin: ['submit', 'attach', 'start', 'poll', 'control', 'fetch', 'status', 'drain', 'invite', 'revoke'],
+  admin: ['submit', 'attach', 'start', 'poll', 'check', 'control', 'fetch', 'status', 'drain', 'invite', 'revoke'],
 } as const;
 
 const CALLS: readonly CallName[] = CALLS_OF.admin;

@@ -2,7 +2,7 @@ export type { JobLedger, JobListener } from './client/job-ledger.js';
 export { type JobSpec, openStore, type Store, type StoreOptions } from './client/store.js';
 export { LedgerSource, partOf, type WorkLog, type WorkLogPart } from './client/work-log.js';
 export { decode } from './encoding.js';
-export { type Identity, programText } from './identity.js';
+export { type Identity, jobKeyOf, programText } from './identity.js';
 export type { ExportedJob } from './thread/exchange.js';
 export {
   FINAL_STATES,

@@ -61,7 +61,7 @@ export class FleetHere {
     const device = await openDevice(name, { threads: 1 });
     const engine = new Engine([device]);
     const bus = await this.connect(id);
-    const service = new WorkerService({ bus, engine, id, workloads: known, say, warn: say });
+    const service = new WorkerService({ bus, engine, id, workloads: known, launchLimitMs: 2000, say, warn: say });
     this.#workers.push({ service, engine, device });
     return service;
   }

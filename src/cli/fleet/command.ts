@@ -5,11 +5,12 @@ import { withDeviceOptions } from '../../console/options/device-options.js';
 import { options, valueOption } from '../../console/options/options.js';
 import { withPipelineOptions } from '../../console/options/pipeline-options.js';
 import { parseSeconds } from '../../console/options/quantity.js';
+import { withTuningOptions } from '../../console/options/tuning-options.js';
 import type { CommandResult } from '../../console/output/output.js';
 import { withTelemetryOptions } from '../../console/telemetry/options.js';
 import { INVITED_ROLES, type Role } from '../../fleet/nats/index.js';
 import { invite } from './invite.js';
-import { join } from './join.js';
+import { join, parseOnly } from './join.js';
 import { serve } from './serve.js';
 import { drain, jobs, revoke, status, type ViewOptions, workers } from './views.js';
 
@@ -46,10 +47,15 @@ export function fleetCommand(): Command {
     )
     .addOption(ofFleet())
     .addOption(options.devices().default('auto', 'the best available'))
-    .addOption(valueOption('--name <name>', 'name of this worker (default: the name of the machine)'));
+    .addOption(valueOption('--name <name>', 'name of this worker (default: the name of the machine)'))
+    .addOption(
+      valueOption('--only <list>', 'take only these jobs, as in block,gaps; `run` for kernels of files').argParser(
+        parseOnly,
+      ),
+    );
   withTelemetryOptions(withDeviceOptions(withPipelineOptions(joining)));
   withExamples(
-    add(joining.action(action(join, { hasCheckpoints: true }))),
+    withTuningOptions(add(joining.action(action(join, { hasCheckpoints: true })))),
     ['millrace fleet join --device cpu --name attic', 'join the fleet that is served from this machine'],
     ['millrace fleet join attic.invite', 'join another'],
   );

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
+import { InvalidArgumentError } from 'commander';
 import type { Call } from '../../console/command/action.js';
 import { type EngineCommandOptions, withEngine } from '../../console/command/engine.js';
 import { Exit } from '../../console/command/exit.js';
+import { percent } from '../../console/output/format.js';
 import type { CommandResult } from '../../console/output/output.js';
 import { registerSecret } from '../../console/output/redact.js';
 import { inviteFor } from '../../fleet/local.js';
@@ -15,6 +17,7 @@ export interface JoinOptions extends EngineCommandOptions {
   readonly dataDir: string;
   readonly name?: string;
   readonly fleet?: string | boolean;
+  readonly only?: readonly string[];
 }
 
 /** Works for a fleet until it is stopped or drained. */
@@ -31,7 +34,8 @@ export async function join(call: Call<JoinOptions>): Promise<CommandResult> {
       // Another id for each process: messages to an earlier one are not for this one.
       const id = `${name}-${randomBytes(6).toString('hex')}`;
       const { say, warn } = output;
-      const worker = new WorkerService({ bus, engine, id, workloads, say, warn });
+      const { only } = given;
+      const worker = new WorkerService({ bus, engine, id, workloads, say, warn, ...(only && { only }) });
       say(`${name} works for the fleet ${invite.fleet} on ${devices.map(({ info }) => info.id).join(', ')}`);
       const stop = (): void => worker.leave('stopped');
       signal.addEventListener('abort', stop, { once: true });
@@ -46,7 +50,10 @@ export async function join(call: Call<JoinOptions>): Promise<CommandResult> {
       }
       if (worker.unconfirmed > 0) output.warn(`${worker.unconfirmed} results were not confirmed; others do them again`);
       if (!signal.aborted) say('drained');
-      return { exit: signal.aborted ? (call.stopped ?? Exit.stopped) : Exit.ok, answer: { worker: id } };
+      const { fed } = worker;
+      if (fed !== undefined) say(`devices were busy for ${percent(fed)} of the time in which there was work`);
+      const answer = { worker: id, ...(fed !== undefined && { fed }) };
+      return { exit: signal.aborted ? (call.stopped ?? Exit.stopped) : Exit.ok, answer };
     });
   } finally {
     await bus.close();
@@ -63,6 +70,17 @@ async function leaving(worker: WorkerService, signal: AbortSignal): Promise<unde
   await Promise.race([worker.left, limit]);
   return undefined;
 }
+
+/** Parses the list of `--only`. */
+export function parseOnly(text: string): readonly string[] {
+  const known = [...workloads.map(({ name }) => name), KERNELS];
+  const names = text.split(',').map((name) => name.trim());
+  if (names.every((name) => known.includes(name))) return names.map((name) => (name === KERNELS ? 'kernel' : name));
+  throw new InvalidArgumentError(`Expected a list of ${known.join(', ')}.`);
+}
+
+/** Jobs of `run`. */
+const KERNELS = 'run';
 
 function checkName(name: string): string {
   if (/^\w{1,40}$/.test(name)) return name;

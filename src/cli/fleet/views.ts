@@ -56,10 +56,11 @@ export async function revoke(call: Call<ViewOptions>): Promise<CommandResult> {
 
 const workerTable = (all: readonly WorkerLine[]): string[] =>
   table([
-    ['worker', 'user', 'state', 'rate', 'faults'],
-    ...all.map(({ id, state, perMs, faults }) => {
+    ['worker', 'user', 'state', 'rate', 'fed', 'faults'],
+    ...all.map(({ id, state, perMs, fed, faults }) => {
       const [user = '', process = ''] = id.split('.');
-      return [process, user, state, rate(perMs * 1000, ''), String(faults)];
+      const share = fed === undefined ? '' : percent(fed);
+      return [process, user, state, rate(perMs * 1000, ''), share, String(faults)];
     }),
   ]);
 
@@ -76,6 +77,8 @@ interface WorkerLine {
   readonly id: string;
   readonly state: string;
   readonly perMs: number;
+  /** Share of the time with work that its devices were busy. */
+  readonly fed?: number;
   readonly faults: number;
 }
 
@@ -106,13 +109,14 @@ async function statusOf(call: Call<ViewOptions>): Promise<FleetStatus> {
     server: read.text(answer.server, 'server', 100),
     term: small(answer.term, 'term'),
     workers: read.list(answer.workers, 'workers', 1e6).map((entry) => {
-      const { id, faults, barred, isDraining, rates } = read.object(entry, 'workers');
+      const { id, faults, barred, isDraining, rates, fed } = read.object(entry, 'workers');
       const state =
         barred !== undefined ? `barred: ${read.text(barred, 'barred', 2000)}` : isDraining ? 'draining' : 'working';
       const perMs = read
         .list(rates, 'rates', 1e4)
         .reduce<number>((sum, one) => sum + perMsOf(read.object(one, 'rates').perMs), 0);
-      return { id: read.text(id, 'id', 300), state, perMs, faults: small(faults, 'faults') };
+      const known = typeof fed === 'number' ? { fed } : {};
+      return { id: read.text(id, 'id', 300), state, perMs, ...known, faults: small(faults, 'faults') };
     }),
     jobs: read.list(answer.jobs, 'jobs', 1e6).map((entry) => {
       const { id, name, state, done, length, hits, leases, perMs } = read.object(entry, 'jobs');

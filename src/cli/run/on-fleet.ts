@@ -9,7 +9,7 @@ import type { CommandResult } from '../../console/output/output.js';
 import type { Hit } from '../../engine/flow/ring.js';
 import type { SearchMode } from '../../engine/makers/reorder-buffer.js';
 import { formatHit } from '../../engine/verify/recompute.js';
-import { openVerifier, type Verify, type VerifyResult } from '../../engine/verify/verify.js';
+import { openVerifier, type Verify } from '../../engine/verify/verify.js';
 import { type Range, shareOf } from '../../engine/work/space.js';
 import type { FleetHit, FleetSearch } from '../../fleet/client/index.js';
 import { packKernelJob } from '../../fleet/manifest/index.js';
@@ -34,7 +34,16 @@ export async function runOnFleet(running: FleetRun): Promise<CommandResult> {
   const sizes = { ring, min, max, granularity };
   const known = Object.fromEntries(Object.entries(sizes).filter(([, size]) => size !== undefined));
   const packed = packKernelJob({ kernel, job, buffers, ...known }, running.space, running.mode);
-  return withFleet(call, 'run', (jobs) => follow(running, jobs, jobs.search(packed)));
+  const { verify } = rest;
+  const verifier = openVerifier<FleetHit>(verify as Verify<FleetHit> | undefined);
+  const error = (hit: FleetHit, reason: string | undefined) => disagreement(kernel.name, hit, reason);
+  try {
+    return await withFleet(call, 'run', (jobs) =>
+      follow(running, jobs, jobs.search(packed, verify ? { verify: { verifier, error } } : {})),
+    );
+  } finally {
+    verifier.close();
+  }
 }
 
 async function follow(
@@ -43,7 +52,6 @@ async function follow(
   hits: FleetSearch,
 ): Promise<CommandResult> {
   const { output, options: given } = call;
-  const verifier = openVerifier<FleetHit>(task.rest.verify as Verify<FleetHit> | undefined);
   let found = 0;
   const monitored = {
     name: task.kernel.name,
@@ -61,8 +69,6 @@ async function follow(
   const start = performance.now();
   try {
     for await (const hit of hits) {
-      const verdict = await verifier.check(hit);
-      if (verdict !== true) throw disagreement(task.kernel.name, hit, verdict);
       found++;
       await print(hit as Hit);
       await session.notify(hit as Hit);
@@ -70,7 +76,6 @@ async function follow(
     }
   } finally {
     monitor.end();
-    verifier.close();
   }
   return summary({ call, mode, limit, found, seconds: (performance.now() - start) / 1000 }, space, hits);
 }
@@ -101,10 +106,10 @@ function summary({ call, mode, limit, found, seconds }: Ending, space: Range, hi
   return { exit: signal.aborted ? (call.stopped ?? Exit.stopped) : Exit.stopped, answer };
 }
 
-const disagreement = (kernel: string, hit: FleetHit, verdict: VerifyResult): MillraceError =>
+const disagreement = (kernel: string, hit: FleetHit, reason: string | undefined): MillraceError =>
   new MillraceError({
     code: 'verify-disagrees',
     message: `your kernel and your verify disagree at index ${hit.index}`,
-    asked: `kernel ${kernel}: ${formatHit(hit)}; verify: ${verdict}`,
+    asked: `kernel ${kernel}: ${formatHit(hit)}; verify: ${reason ?? 'false'}`,
     advice: 'the coordinator has computed the hit again with the same result: correct the kernel or the verify',
   });

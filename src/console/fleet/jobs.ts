@@ -87,4 +87,6 @@ export class FleetJobs {
   }
 }
 
-export type FleetJobOptions = Pick<FleetSearchOptions, 'cancels' | 'onProgress'> & { readonly signal?: AbortSignal };
+export type FleetJobOptions = Pick<FleetSearchOptions, 'cancels' | 'onProgress' | 'verify'> & {
+  readonly signal?: AbortSignal;
+};

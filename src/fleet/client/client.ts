@@ -34,20 +34,17 @@ export class FleetClient {
     }
   }
 
-  /** Returns a job's state and its hits from the nth on. `term` is that of the last answer. */
-  async poll(job: string, term: number, after: number): Promise<PolledJob> {
-    const answer = await this.#call('poll', { job, term, after });
+  /**
+   * Returns a job's state and its hits from the nth on. `term` is that of the last answer. `verifies`: this submitter checks
+   * hits before they are committed.
+   */
+  async poll(job: string, term: number, after: number, verifies = false): Promise<PolledJob> {
+    const answer = await this.#call('poll', { job, term, after, ...(verifies && { verifies }) });
     const { state, outcome } = answer;
     return {
       term: read.integer(answer.term, 'term', 0, Number.MAX_SAFE_INTEGER),
       from: read.integer(answer.from, 'from', 0, Number.MAX_SAFE_INTEGER),
-      hits: read.list(answer.hits, 'hits', 10_000).map((entry): FoundHit => {
-        const [index, fields] = read.list(entry, 'hits', 2);
-        return {
-          index: read.bigInteger(index, 'hits', 0n, 1n << 128n),
-          fields: read.object(fields, 'hits') as PlainRecord,
-        };
-      }),
+      hits: readHits(answer.hits),
       more: answer.more === true,
       done: read.bigInteger(answer.done, 'done', 0n, 1n << 128n),
       frontier: read.bigInteger(answer.frontier, 'frontier', 0n, 1n << 128n),
@@ -60,6 +57,17 @@ export class FleetClient {
         const [worker, reason] = read.list(entry, 'refusals', 2);
         return [read.text(worker, 'refusals', 300), read.text(reason, 'refusals', 2000)] as const;
       }),
+      hasChecks: answer.hasChecks === true,
+    };
+  }
+
+  /** Returns hits that this submitter is to check before they are committed, after its word on the last ones. */
+  async check(job: string, last?: SubmitterVerdict): Promise<CheckRequest> {
+    const answer = await this.#call('check', { job, ...last });
+    return {
+      term: read.integer(answer.term, 'term', 0, Number.MAX_SAFE_INTEGER),
+      number: read.integer(answer.number, 'number', 0, Number.MAX_SAFE_INTEGER),
+      hits: readHits(answer.hits),
     };
   }
 
@@ -139,6 +147,32 @@ export interface PolledJob {
   readonly outcome: string | undefined;
   /** Workers that cannot run the job, and why. */
   readonly refusals: readonly (readonly [string, string])[];
+  /** Hits wait for the submitter's check. */
+  readonly hasChecks: boolean;
+}
+
+/** Hits to check; none if none wait. */
+export interface CheckRequest {
+  readonly term: number;
+  readonly number: number;
+  readonly hits: readonly FoundHit[];
+}
+
+export type SubmitterVerdict = {
+  readonly term: number;
+  readonly checked: number;
+  /** What is wrong with the hits. */
+  readonly wrong?: string;
+};
+
+function readHits(value: unknown): FoundHit[] {
+  return read.list(value, 'hits', 10_000).map((entry) => {
+    const [index, fields] = read.list(entry, 'hits', 2);
+    return {
+      index: read.bigInteger(index, 'hits', 0n, 1n << 128n),
+      fields: read.object(fields, 'hits') as PlainRecord,
+    };
+  });
 }
 
 const PATIENCE_MS = 20_000;

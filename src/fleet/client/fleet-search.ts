@@ -1,14 +1,17 @@
 import { addHits, type Indexed, startReorderBuffer, takeReady } from '../../engine/makers/reorder-buffer.js';
 import type { JobProgress } from '../../engine/run/run.js';
+import { checkAll, type Verifier } from '../../engine/verify/verify.js';
 import { displayText } from '../../network/fields.js';
 import type { PackedJob, SigningKey } from '../manifest/index.js';
 import type { FoundHit } from '../protocol/index.js';
-import type { FleetClient, PolledJob } from './client.js';
-import { ReceivedHits } from './received-hits.js';
+import type { FleetClient, PolledJob, SubmitterVerdict } from './client.js';
+import { hitText, ReceivedHits } from './received-hits.js';
 
 export interface FleetSearchOptions {
   /** Tells the user why the job does not go on. */
   readonly say?: (message: string) => void;
+  /** Checks each hit once: before it is committed, or before it is delivered if it was committed without this submitter. */
+  readonly verify?: HitVerification;
   /** True if a job that is left before its end is cancelled. Default: it is paused, and can be resumed. */
   readonly cancels?: boolean;
   /** Called when more is known of the job's progress. */
@@ -16,6 +19,12 @@ export interface FleetSearchOptions {
   /** Called when the job is submitted, and when it is left. */
   readonly onStart?: () => void;
   readonly onEnd?: () => void;
+}
+
+export interface HitVerification {
+  readonly verifier: Verifier<FleetHit>;
+  /** The error for a hit that the check refuses although the kernel emits it. */
+  error(hit: FleetHit, reason: string | undefined): Error;
 }
 
 /**
@@ -29,6 +38,8 @@ export class FleetSearch implements AsyncIterable<FleetHit> {
   readonly #signal: AbortSignal;
   readonly #options: FleetSearchOptions;
   readonly #said = new Set<string>();
+  /** Hits that the check has accepted. */
+  readonly #checked = new Set<string>();
   #before: bigint | undefined;
   #last: PolledJob | undefined;
   #job: string | undefined;
@@ -110,11 +121,12 @@ export class FleetSearch implements AsyncIterable<FleetHit> {
     let waitMs = FIRST_POLL_MS;
     const received = new ReceivedHits();
     while (!this.#signal.aborted) {
-      const polled = await this.#client.poll(job, term, after);
+      const polled = await this.#client.poll(job, term, after, this.#options.verify !== undefined);
       this.#last = polled;
       this.#before ??= polled.done;
       this.#workers = Math.max(this.#workers, polled.workers);
       this.#notice(polled);
+      if (polled.hasChecks) await this.#checkPending(job);
       if (this.progress) this.#options.onProgress?.(this.progress);
       if (polled.from === 0) received.restart();
       const fresh = polled.hits.map(hitOf).filter((hit) => received.isNew(hit));
@@ -125,11 +137,39 @@ export class FleetSearch implements AsyncIterable<FleetHit> {
       const frontier = isOver ? undefined : polled.more ? space.start : polled.frontier;
       const ready = takeReady(buffer, frontier);
       buffer = ready.buffer;
-      yield* ready.hits;
+      for (const hit of ready.hits) {
+        const refused = await this.#check([hit]);
+        if (refused) throw refused;
+        yield hit;
+      }
       if (isOver || buffer.isOver) return;
-      if (!polled.more) await pause(waitMs, this.#signal);
+      if (!polled.more && !polled.hasChecks) await pause(waitMs, this.#signal);
       waitMs = Math.min(POLL_MS, 2 * waitMs);
     }
+  }
+
+  /** Checks the hits that the coordinator is about to commit. */
+  async #checkPending(job: string): Promise<void> {
+    for (let last: SubmitterVerdict | undefined; ; ) {
+      const { term, number, hits } = await this.#client.check(job, last);
+      if (number === 0) return;
+      const refused = await this.#check(hits.map(hitOf));
+      last = { term, checked: number, ...(refused && { wrong: refused.message.slice(0, MAX_REASON) }) };
+      if (refused === undefined) continue;
+      await this.#client.check(job, last);
+      throw refused;
+    }
+  }
+
+  /** Returns the error for the first hit that the check refuses. */
+  async #check(hits: readonly FleetHit[]): Promise<Error | undefined> {
+    const { verify } = this.#options;
+    if (verify === undefined) return undefined;
+    const unknown = hits.filter((hit) => !this.#checked.has(hitText(hit)));
+    const refused = await checkAll(verify.verifier, unknown);
+    if (refused) return verify.error(refused.value, refused.reason);
+    for (const hit of unknown) this.#checked.add(hitText(hit));
+    return undefined;
   }
 
   #notice({ fleetWorkers, refusals, outcome }: PolledJob): void {
@@ -161,3 +201,4 @@ const pause = (ms: number, signal: AbortSignal): Promise<void> =>
 /** A small job is over soon; a long one is asked for five times a second. */
 const FIRST_POLL_MS = 10;
 const POLL_MS = 200;
+const MAX_REASON = 500;

@@ -12,7 +12,7 @@ export class ReceivedHits {
 
   /** Several hits of one index may have equal values: they are counted. */
   isNew(hit: FleetHit): boolean {
-    const text = JSON.stringify(hit, (_, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value));
+    const text = hitText(hit);
     const nth = (this.#passed.get(text) ?? 0) + 1;
     this.#passed.set(text, nth);
     if (nth <= (this.#received.get(text) ?? 0)) return false;
@@ -20,3 +20,7 @@ export class ReceivedHits {
     return true;
   }
 }
+
+/** Equal hits have equal texts. */
+export const hitText = (hit: FleetHit): string =>
+  JSON.stringify(hit, (_, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value));

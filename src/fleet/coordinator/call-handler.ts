@@ -11,7 +11,7 @@ import {
   type PlainValue,
 } from '../manifest/index.js';
 import { type Caller, INVITED_ROLES } from '../nats/index.js';
-import type { RunState } from '../protocol/index.js';
+import type { FoundHit, RunState } from '../protocol/index.js';
 import type { FleetFiles } from './files.js';
 import type { CoordinatorService } from './service.js';
 
@@ -41,6 +41,8 @@ export class CallHandler {
         return this.#start(read.hex(fields.job, 'job', ID));
       case 'poll':
         return this.#poll(read, fields);
+      case 'check':
+        return this.#check(read, fields);
       case 'control':
         return this.#control(read.hex(fields.job, 'job', ID), read.text(fields.state, 'state', 20));
       case 'fetch':
@@ -103,6 +105,7 @@ export class CallHandler {
   #poll(read: FieldReader, fields: PlainRecord): PlainRecord {
     const job = this.#job(read.hex(fields.job, 'job', ID));
     const view = this.#service.core.jobs.get(job.id);
+    if (fields.verifies === true) job.checks.meet();
     const after = read.integer(fields.after, 'after', 0, Number.MAX_SAFE_INTEGER);
     // A coordinator that was started later may have the hits in another order.
     const from = fields.term === this.#service.term ? after : 0;
@@ -111,7 +114,7 @@ export class CallHandler {
     return {
       term: this.#service.term,
       from,
-      hits: hits.map(({ index, fields: values }): PlainValue => [String(index), values]),
+      hits: hits.map(plainHit),
       more: from + hits.length < job.hits.length,
       done: String(job.done.total),
       frontier: String(job.frontier),
@@ -121,7 +124,21 @@ export class CallHandler {
       ...(job.outcome !== undefined && { outcome: job.outcome }),
       refusals: [...(view?.refusals ?? [])].slice(0, 10).map(([worker, reason]): PlainValue => [worker, reason]),
       fleetWorkers: this.#service.core.workers.size,
+      hasChecks: job.checks.next !== undefined,
     };
+  }
+
+  /** Takes the submitter's word on hits, and returns the next ones that it is to check. */
+  #check(read: FieldReader, fields: PlainRecord): PlainRecord {
+    const { checks } = this.#job(read.hex(fields.job, 'job', ID));
+    checks.meet();
+    // Numbers of an earlier coordinator mean nothing here.
+    if (fields.checked !== undefined && fields.term === this.#service.term) {
+      const wrong = fields.wrong === undefined ? undefined : read.text(fields.wrong, 'wrong', MAX_REASON);
+      checks.answer(read.integer(fields.checked, 'checked', 1, Number.MAX_SAFE_INTEGER), wrong);
+    }
+    const { number = 0, hits = [] } = checks.next ?? {};
+    return { term: this.#service.term, number, hits: hits.map(plainHit) };
   }
 
   #control(id: string, state: string): PlainRecord {
@@ -144,11 +161,12 @@ export class CallHandler {
 
   #status(): PlainRecord {
     const { core } = this.#service;
-    const workers = [...core.workers.values()].map(({ id, faults, barred, isDraining, jobs }): PlainRecord => {
+    const workers = [...core.workers.values()].map(({ id, faults, barred, isDraining, fed, jobs }): PlainRecord => {
       const rates = [...jobs].flatMap(([job, { perMs }]): PlainValue[] =>
         perMs === undefined ? [] : [{ job, perMs }],
       );
-      return { id, faults, isDraining, rates, ...(barred !== undefined && { barred }) };
+      const known = { ...(barred !== undefined && { barred }), ...(fed !== undefined && { fed }) };
+      return { id, faults, isDraining, rates, ...known };
     });
     const jobs = [...this.#service.jobs].map((job): PlainRecord => {
       const view = core.jobs.get(job.id);
@@ -202,6 +220,10 @@ interface ArrivingPart {
 
 const ID = { min: 32, max: 32 } as const;
 const MAX_HITS = 500;
+const MAX_REASON = 1000;
+
+const plainHit = ({ index, fields }: FoundHit): PlainValue => [String(index), fields];
+
 const STATES: readonly RunState[] = ['running', 'paused', 'ended'];
 
 const MAX_INVITE_SECONDS = 10 * 365 * 86_400;

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { between } from '../../engine/work/space.js';
 import { read } from '../../kernel/language/buffers.js';
 import { when } from '../../kernel/language/control.js';
@@ -10,6 +10,7 @@ import type { Kernel } from '../../kernel/language/signature.js';
 import { u32 } from '../../kernel/language/types.js';
 import { FleetFiles, readIdentity } from './files.js';
 import { HitChecker } from './hit-checker.js';
+import { SubmitterChecks } from './submitter-checks.js';
 import { hmacTokens } from './tokens.js';
 
 describe('hits of a worker', () => {
@@ -89,6 +90,42 @@ describe("a coordinator's files", () => {
       expect(() => new FleetFiles(folder)).toThrow(/term is not/);
     } finally {
       rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});
+
+describe('hits that a submitter checks', () => {
+  const hits = [{ index: 3n, fields: {} }];
+
+  test('wait for its word, one after the other', async () => {
+    const checks = new SubmitterChecks();
+    expect(await checks.check(hits)).toBeUndefined();
+    checks.meet();
+    const [first, second] = [checks.check(hits), checks.check(hits)];
+    expect(checks.next).toMatchObject({ number: 1, hits });
+    checks.answer(1, 'no');
+    checks.answer(1, undefined);
+    expect(await first).toBe('no');
+    expect(checks.next?.number).toBe(2);
+    checks.leave();
+    expect(await second).toBeUndefined();
+    expect(checks.next).toBeUndefined();
+  });
+
+  test('wait no longer when it is gone', async () => {
+    vi.useFakeTimers();
+    try {
+      const checks = new SubmitterChecks();
+      checks.meet();
+      const waiting = checks.check(hits);
+      await vi.advanceTimersByTimeAsync(10_000);
+      checks.meet();
+      await vi.advanceTimersByTimeAsync(10_000);
+      expect(checks.next).toBeDefined();
+      await vi.advanceTimersByTimeAsync(10_000);
+      expect(await waiting).toBeUndefined();
+    } finally {
+      vi.useRealTimers();
     }
   });
 });

@@ -1,17 +1,18 @@
 import type { Intervals } from '../../engine/work/intervals.js';
 import { endOf, type Range } from '../../engine/work/space.js';
-import { type JobLedger, programText, type Store } from '../../store/index.js';
-import { type Manifest, type PlainRecord, plainValue, unpackKernelJob } from '../manifest/index.js';
+import type { JobLedger, Store } from '../../store/index.js';
+import type { Manifest, PlainRecord } from '../manifest/index.js';
 import type { AddedJob, CommitEntry, FoundHit, JobOutcome } from '../protocol/index.js';
-import { type FleetWorkload, findWorkload } from '../workload.js';
-import type { FleetFiles } from './files.js';
-import { HitChecker } from './hit-checker.js';
+import type { DescribedJob, HitCheck } from './described-job.js';
+import { SubmitterChecks } from './submitter-checks.js';
 
 /** A job of a fleet: its manifest, its record in the ledger, and what is committed of it. */
 export class FleetJob {
   readonly id: string;
   readonly name: string;
   readonly manifest: Manifest;
+  /** Identifies its record in the ledger. Manifests that differ in lines of source or in the mode have the same. */
+  readonly key: string;
   readonly #ledger: JobLedger<LedgerHit>;
   readonly #check: HitCheck;
   #done: Intervals;
@@ -20,13 +21,16 @@ export class FleetJob {
   /** In the order of commits. */
   readonly hits: FoundHit[] = [];
   outcome: JobOutcome | undefined;
+  /** What the submitter checks before it is committed. */
+  readonly checks = new SubmitterChecks();
 
-  private constructor(id: string, name: string, manifest: Manifest, check: HitCheck, ledger: JobLedger<LedgerHit>) {
+  private constructor(id: string, manifest: Manifest, described: DescribedJob, ledger: JobLedger<LedgerHit>) {
     this.id = id;
-    this.name = name;
+    this.name = described.name;
+    this.key = described.key;
     this.manifest = manifest;
     this.#ledger = ledger;
-    this.#check = check;
+    this.#check = described.check;
     this.#done = ledger.completed;
     for (const { index, ...fields } of ledger.storedHits) {
       this.hits.push({ index, fields: fields as PlainRecord });
@@ -34,37 +38,9 @@ export class FleetJob {
     }
   }
 
-  /** Opens the job in the ledger. Throws if it cannot run, or another process has it. */
-  static async open(id: string, manifest: Manifest, { files, store, workloads }: JobPlace): Promise<FleetJob> {
-    const { work, space } = manifest;
-    const call = { args: [], folder: '' };
-    if (work.kind === 'workload') {
-      const { name, version, params } = work;
-      const workload = findWorkload(workloads, work);
-      const spec = {
-        command: `fleet ${name}`,
-        name: `fleet ${name}`,
-        params,
-        kernel: `${name} ${version}`,
-        space,
-        call,
-      };
-      const check: HitCheck = (hits) => workload.check(params, hits);
-      return new FleetJob(id, name, manifest, check, await store.open<LedgerHit>(spec));
-    }
-    const parts = [work.kernel, ...Object.values(work.buffers)];
-    const kernelJob = unpackKernelJob(work, new Map(parts.map(({ digest }) => [digest, files.part(digest)])));
-    const { kernel, job, buffers } = kernelJob;
-    const checker = new HitChecker(kernelJob);
-    const ledger = await store.open<LedgerHit>({
-      command: 'fleet run',
-      name: `fleet ${kernel.name}`,
-      params: { job: plainValue(job), buffers },
-      kernel: programText(kernel),
-      space,
-      call,
-    });
-    return new FleetJob(id, kernel.name, manifest, (hits) => checker.check(hits), ledger);
+  /** Opens the job in the ledger. Throws if another process has it. */
+  static async open(id: string, manifest: Manifest, described: DescribedJob, store: Store): Promise<FleetJob> {
+    return new FleetJob(id, manifest, described, await store.open<LedgerHit>(described.spec));
   }
 
   get done(): Intervals {
@@ -133,11 +109,14 @@ export class FleetJob {
 
   async end(outcome: JobOutcome): Promise<void> {
     this.outcome = outcome;
+    this.checks.leave();
     await this.#ledger.finish(outcome === 'complete' && !this.#isWhole ? 'answered' : outcome);
   }
 
-  async leave(): Promise<void> {
-    if (this.outcome === undefined) await this.#ledger.finish('open', 'the coordinator has stopped');
+  /** Leaves it in the ledger as it is. */
+  async leave(reason = 'the coordinator has stopped'): Promise<void> {
+    this.checks.leave();
+    if (this.outcome === undefined) await this.#ledger.finish('open', reason);
   }
 
   get #isWhole(): boolean {
@@ -145,12 +124,4 @@ export class FleetJob {
   }
 }
 
-/** What jobs are opened with. */
-export interface JobPlace {
-  readonly files: FleetFiles;
-  readonly store: Store;
-  readonly workloads: readonly FleetWorkload[];
-}
-
-type HitCheck = (hits: readonly FoundHit[]) => Promise<string | undefined>;
 type LedgerHit = { readonly index: bigint } & Readonly<Record<string, unknown>>;

@@ -17,6 +17,7 @@ import {
 import type { FleetWorkload } from '../workload.js';
 import type { AccessControl } from './access-control.js';
 import { CallHandler } from './call-handler.js';
+import { describeJob } from './described-job.js';
 import type { FleetFiles } from './files.js';
 import { FleetJob } from './fleet-job.js';
 import { hmacTokens } from './tokens.js';
@@ -117,16 +118,27 @@ export class CoordinatorService {
     const { files, store, workloads = [], say } = this.#options;
     const known = this.#jobs.get(id);
     if (known !== undefined && known.outcome !== 'cancelled') return known;
-    const job = await FleetJob.open(id, decodeManifest(openSignedManifest(signed).manifest), {
-      files,
-      store,
-      workloads,
-    });
+    const manifest = decodeManifest(openSignedManifest(signed).manifest);
+    const described = describeJob(manifest, { files, workloads });
+    await this.#replace(described.key);
+    const job = await FleetJob.open(id, manifest, described, store);
     files.saveJob(id, signed);
     this.#jobs.set(id, job);
     say(`job ${id.slice(0, 12)}: ${displayText(job.name)}`);
     this.handle({ kind: 'add', job: job.added });
     return job;
+  }
+
+  /** Leaves a paused job with the same record in the ledger: what is done of it is done of the new one. */
+  async #replace(key: string): Promise<void> {
+    for (const job of this.#jobs.values()) {
+      if (job.key !== key || this.#core.jobs.get(job.id)?.state !== 'paused') continue;
+      this.#jobs.delete(job.id);
+      this.handle({ kind: 'control', job: job.id, state: 'ended' });
+      this.#options.files.removeJob(job.id);
+      await this.#writing.catch(() => undefined);
+      await job.leave('submitted in another form');
+    }
   }
 
   handle(event: CoordinatorEvent): void {
@@ -227,7 +239,9 @@ export class CoordinatorService {
     } catch (error) {
       wrong = `its hits cannot be checked: ${firstLine(error)}`;
     }
-    this.handle({ kind: 'verified', receipt, wrong });
+    // The hits are the kernel's. If the submitter's own check refuses one, no worker is at fault.
+    const refused = wrong === undefined ? await this.#jobs.get(job)?.checks.check(hits) : undefined;
+    this.handle({ kind: 'verified', receipt, wrong: wrong ?? refused, isDisputed: refused !== undefined });
   }
 
   async #commit(entries: readonly CommitEntry[]): Promise<void> {

@@ -1,5 +1,6 @@
 import type { SearchMode } from '../../engine/makers/reorder-buffer.js';
 import type { Range } from '../../engine/work/space.js';
+import { ringLayout } from '../../kernel/abi/harness.js';
 import { decodeKernel, encodeKernel } from '../../kernel/codec/index.js';
 import { MillraceError } from '../../kernel/error.js';
 import type { KernelLimits } from '../../kernel/ir/limits.js';
@@ -28,6 +29,7 @@ export interface PackedJob {
 export function packKernelJob(job: KernelJob, space: Range, mode: SearchMode): PackedJob {
   const { kernel, ring, min, max, granularity } = job;
   const program = kernel.trace();
+  checkRing(kernel, ring);
   if (program.chunk.some(({ name }) => !name.startsWith('.'))) {
     throw new MillraceError({
       code: 'usage',
@@ -64,6 +66,7 @@ export function packKernelJob(job: KernelJob, space: Range, mode: SearchMode): P
 export function unpackKernelJob(work: KernelWork, attachments: Attachments, limits?: Partial<KernelLimits>): KernelJob {
   const kernel = decodeKernel(attachedBytes(work.kernel, attachments, 'the kernel'), limits ? { limits } : {});
   const job = checkedValues(kernel, work.job as FieldValues);
+  checkRing(kernel, work.ring);
   const declared = kernel.signature.buffers ?? {};
   const buffers = Object.entries(work.buffers).map(([name, attachment]) => {
     if (Object.hasOwn(declared, name)) return [name, attachedBytes(attachment, attachments, `buffer ${name}`)] as const;
@@ -84,6 +87,20 @@ export function unpackKernelJob(work: KernelWork, attachments: Attachments, limi
     ...(granularity !== undefined && { granularity }),
   };
 }
+
+/** The memory for hits is the only one that a job asks for without sending as much. */
+function checkRing(kernel: Kernel, ring = 0): void {
+  const bytes = ring * 4 * ringLayout(kernel.trace()).recordWords;
+  if (bytes <= MAX_RING_BYTES) return;
+  throw new MillraceError({
+    code: 'kernel-budget',
+    message: `a ring of ${ring} hits takes ${bytes} bytes, the limit is ${MAX_RING_BYTES}`,
+    asked: `to run kernel ${kernel.name} on a fleet`,
+    advice: 'give a smaller ring: a chunk with more hits is run again in smaller pieces',
+  });
+}
+
+const MAX_RING_BYTES = 64 << 20;
 
 /** Returns the job values in the types of their fields, so that 1, 1n and a typed array with 1 are one job. */
 function checkedValues(kernel: Kernel, values: FieldValues): PlainRecord {

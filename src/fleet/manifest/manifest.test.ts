@@ -173,6 +173,14 @@ describe("a user's kernel", () => {
     const wrong = { ...work, job: { ...work.job, step: 'x' } };
     expect(() => unpackKernelJob(wrong, attachments)).toThrow(refused('launch-arguments', /step/));
     expect(() => unpackKernelJob(work, attachments, { statements: 1 })).toThrow(refused('kernel-budget', /statements/));
+    // 16 MiB of hits with two words each are too many; attachments of more than 256 MiB too.
+    expect(() => unpackKernelJob({ ...work, ring: 1 << 24 }, attachments)).toThrow(
+      refused('kernel-budget', /16777216 hits takes 134217728 bytes/),
+    );
+    expect(() => packKernelJob({ ...job, ring: 1 << 24 }, space, 'all')).toThrow(refused('kernel-budget', /hits/));
+    const large = { ...work, buffers: { list: { ...work.buffers.list!, bytes: 1 << 28 } } };
+    const bytes = encodeManifest({ work: large, space, mode: 'all' });
+    expect(() => decodeManifest(bytes)).toThrow(refused('input-format', /attachments have more than 268435456 bytes/));
   });
 
   test('with chunk values is refused: their function cannot travel', () => {

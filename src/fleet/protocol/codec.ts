@@ -45,6 +45,7 @@ export function decodeWorkerMessage(bytes: Uint8Array): WorkerMessage {
         answered: readCount(read, fields.answered, 'answered'),
         rates: readRates(read, fields.rates),
         leases: readList(read, fields.leases, 'leases', (value) => readReport(read, value)),
+        ...(fields.fed !== undefined && { fed: readShare(read, fields.fed, 'fed') }),
       };
     case 'leave':
       return { kind, worker, reason: read.text(fields.reason, 'reason', MAX_REASON) };
@@ -165,6 +166,10 @@ const readName = (read: FieldReader, value: unknown, field: string): string => r
 
 const readCount = (read: FieldReader, value: unknown, field: string): number =>
   read.integer(value, field, 0, Number.MAX_SAFE_INTEGER);
+
+/** A share of 0 would not be positive: devices that were never busy have none. */
+const readShare = (read: FieldReader, value: unknown, field: string): number =>
+  Math.min(1, read.positive(value, field));
 
 const readList = <T>(read: FieldReader, value: unknown, field: string, each: (value: unknown) => T): T[] =>
   read.list(value, field, MAX_LIST).map(each);

@@ -110,7 +110,7 @@ export class Coordinator {
         this.#takeResult(event.receipt, event.result);
         break;
       case 'verified':
-        this.#verified(event.receipt, event.wrong);
+        this.#verified(event.receipt, event.wrong, event.isDisputed);
         break;
       case 'committed':
         this.#committed();
@@ -199,8 +199,9 @@ export class Coordinator {
     this.#send(worker.id, worker.reply);
   }
 
-  #beat({ worker: id, answered, rates, leases }: BeatMessage): void {
+  #beat({ worker: id, answered, rates, leases, fed }: BeatMessage): void {
     const worker = this.#roster.meet(id, this.#now);
+    worker.fed = fed;
     this.#setRates(worker, rates);
     const lost: string[] = [];
     const listed = new Set<string>();
@@ -276,7 +277,7 @@ export class Coordinator {
     this.#effects.push({ kind: 'verify', receipt, job: claim.job, hits, witnesses, bits: claim.bits });
   }
 
-  #verified(receipt: number, wrong: string | undefined): void {
+  #verified(receipt: number, wrong: string | undefined, isDisputed = false): void {
     const verification = this.#verifying.get(receipt);
     if (verification === undefined) return;
     this.#verifying.delete(receipt);
@@ -286,6 +287,11 @@ export class Coordinator {
     else if (wrong === undefined) this.#accept(receipts, job, result);
     else {
       this.#release(job, result.claim.id);
+      if (isDisputed) {
+        this.#giveBack(receipts, result, wrong);
+        this.#control(job.id, 'paused');
+        return;
+      }
       this.#refuse(receipts, result, wrong);
       if (!this.#isOwn(result.worker)) this.#bar(this.#identityOf(result.worker), `its results were wrong: ${wrong}`);
     }
@@ -437,9 +443,16 @@ export class Coordinator {
     this.#sendCommitted(worker, [number]);
   }
 
-  #refuse(receipts: readonly number[], { worker, number, claim }: ResultMessage, reason: string): void {
+  /** Refuses a result. What it covers is leased again. */
+  #giveBack(receipts: readonly number[], { worker, number }: ResultMessage, reason: string): void {
     this.#effects.push({ kind: 'acknowledge', receipts });
     this.#send(worker, { kind: 'committed', term: this.#term, numbers: [], refused: [{ number, reason }] });
+  }
+
+  /** The result is the worker's fault. */
+  #refuse(receipts: readonly number[], result: ResultMessage, reason: string): void {
+    const { worker, claim } = result;
+    this.#giveBack(receipts, result, reason);
     this.#effects.push({ kind: 'fault', job: claim.job, worker, reason });
     const known = this.#roster.all.get(worker);
     if (known && ++known.faults >= MAX_FAULTS) this.#bar(this.#identityOf(worker), `its results were wrong: ${reason}`);

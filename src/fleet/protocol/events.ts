@@ -65,8 +65,16 @@ export type CoordinatorEvent =
   | { readonly kind: 'message'; readonly message: WorkerMessage }
   /** A result from the stream. The receipt is the caller's; `acknowledge` returns it. */
   | { readonly kind: 'result'; readonly receipt: number; readonly result: ResultMessage }
-  /** The hits of a result were checked; `wrong` says what is wrong. */
-  | { readonly kind: 'verified'; readonly receipt: number; readonly wrong?: string | undefined }
+  /**
+   * The hits of a result were checked; `wrong` says what is wrong. `isDisputed`: the worker is right, but the submitter's own
+   * check refuses a hit. Nothing is counted then, and the job pauses.
+   */
+  | {
+      readonly kind: 'verified';
+      readonly receipt: number;
+      readonly wrong?: string | undefined;
+      readonly isDisputed?: boolean;
+    }
   /** The last commit is in the ledger. A commit that fails ends the coordinator: the ledger is what counts. */
   | { readonly kind: 'committed' }
   | { readonly kind: 'control'; readonly job: JobId; readonly state: RunState }
@@ -126,6 +134,8 @@ export interface WorkerView {
   readonly faults: number;
   readonly barred: string | undefined;
   readonly isDraining: boolean;
+  /** See `BeatMessage`. */
+  readonly fed: number | undefined;
   readonly jobs: ReadonlyMap<JobId, { readonly perMs: number | undefined }>;
 }
 

@@ -33,6 +33,8 @@ export interface BeatMessage {
   readonly rates: readonly JobRate[];
   /** Leases with indices that are not committed. */
   readonly leases: readonly LeaseReport[];
+  /** Share of the time in which there was work for it that its devices were busy, 0 to 1. */
+  readonly fed?: number;
 }
 
 export interface LeaseReport extends LeaseClaim {

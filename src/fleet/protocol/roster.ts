@@ -10,6 +10,7 @@ export interface WorkerRecord extends WorkerView {
   faults: number;
   barred: string | undefined;
   isDraining: boolean;
+  fed: number | undefined;
   readonly jobs: Map<JobId, WorkerJob>;
 }
 
@@ -46,7 +47,7 @@ export class Roster {
   meet(id: WorkerId, now: number): WorkerRecord {
     let worker = this.#workers.get(id);
     if (worker === undefined) {
-      const fresh = { request: 0, reply: undefined, faults: 0, barred: undefined, isDraining: false };
+      const fresh = { request: 0, reply: undefined, faults: 0, barred: undefined, isDraining: false, fed: undefined };
       worker = { id, since: now, ...fresh, jobs: new Map() };
       this.#workers.set(id, worker);
     }

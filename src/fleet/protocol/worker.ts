@@ -41,6 +41,8 @@ export class Worker {
   /** When the request was sent; undefined if it is answered. */
   #askedAt: number | undefined;
   #askAgainAt = 0;
+  /** Whether the last request was answered with a lease. */
+  #wasGranted = false;
   /** When what is left of the leases last changed. */
   #progressAt = 0;
   #results = 0;
@@ -60,6 +62,16 @@ export class Worker {
   /** Results that are not committed. */
   get unconfirmed(): number {
     return this.#outbox.size;
+  }
+
+  /** True if devices should be busy: they have work, or wait for more because the last lease was too short. */
+  get wantsDevices(): boolean {
+    if (this.#askedAt !== undefined && this.#wasGranted) return true;
+    for (const { claim, left } of this.#leases.values()) {
+      const job = this.#jobs.get(claim.job);
+      if (job?.isOpen && !job.isPaused && !left.isEmpty) return true;
+    }
+    return false;
   }
 
   /** When the next `tick` is due. */
@@ -123,6 +135,7 @@ export class Worker {
         break;
       case 'none':
         if (!this.#isAnswer(message.request)) return;
+        this.#wasGranted = false;
         this.#beatMs = message.beatMs;
         this.#askAgainAt = this.#now + message.retryMs * (0.5 + this.#spread);
         return;
@@ -156,6 +169,7 @@ export class Worker {
 
   #granted({ request, claim, token, ms, beatMs: beat }: GrantMessage): void {
     if (!this.#isAnswer(request)) return;
+    this.#wasGranted = true;
     this.#beatMs = beat;
     if (this.#phase === 'leaving') return;
     const fresh = this.#unheld(claim, Intervals.of([claim.range]));

@@ -11,6 +11,8 @@ export class LeaseSource<T extends Indexed> implements ChunkSource<readonly T[]>
   readonly completed = Intervals.none;
   readonly isExhausted = false;
   #todo = Intervals.none;
+  /** With the engine. */
+  #taken = Intervals.none;
   #isPaused = false;
   #wake: () => void = () => undefined;
   #forget: (range: Range) => void = () => undefined;
@@ -18,6 +20,11 @@ export class LeaseSource<T extends Indexed> implements ChunkSource<readonly T[]>
 
   constructor(onDone: (range: Range, hits: readonly T[]) => void) {
     this.#onDone = onDone;
+  }
+
+  /** True if the engine has ranges that are not done. */
+  get isTaken(): boolean {
+    return !this.#taken.isEmpty;
   }
 
   feed(range: Range): void {
@@ -35,19 +42,27 @@ export class LeaseSource<T extends Indexed> implements ChunkSource<readonly T[]>
     this.#wake();
   }
 
+  get isPaused(): boolean {
+    return this.#isPaused;
+  }
+
   take(wanted: bigint): Range | undefined {
     const { first } = this.#todo;
     if (first === undefined || this.#isPaused) return undefined;
     const range = between(first.start, first.start + minBigint(first.length, maxBigint(wanted, 1n)));
     this.#todo = this.#todo.remove(range);
+    this.#taken = this.#taken.add(range);
     return range;
   }
 
   commit(piece: Piece, hits: readonly T[]): void {
+    this.#taken = this.#taken.remove(rangeOf(piece));
     this.#onDone(rangeOf(piece), hits);
   }
 
-  giveBack(): void {}
+  giveBack(range: Range): void {
+    this.#taken = this.#taken.remove(range);
+  }
 
   dropFrom(): void {}
 

@@ -17,8 +17,10 @@ import {
   Worker,
   type WorkerEffect,
   type WorkerEvent,
+  type WorkerMessage,
 } from '../protocol/index.js';
 import { type FleetWorkload, findWorkload } from '../workload.js';
+import { LAUNCH_LIMIT_MS, LaunchWatch, WATCH_MS } from './launch-watch.js';
 import { LeaseSource } from './lease-source.js';
 
 export interface WorkerServiceOptions {
@@ -29,6 +31,8 @@ export interface WorkerServiceOptions {
   readonly only?: readonly string[];
   /** Workloads of this machine, besides users' kernels. */
   readonly workloads?: readonly FleetWorkload[];
+  /** For how long a launch of a user's kernel may take. Default: a minute. */
+  readonly launchLimitMs?: number;
   readonly say: (message: string) => void;
   readonly warn: (message: string) => void;
 }
@@ -41,6 +45,7 @@ export class WorkerService {
   readonly #jobs = new Map<string, RunningJob>();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isOver = false;
+  #isBusy: boolean | undefined;
   #onLeft: () => void = () => undefined;
   /** Resolves when the worker has left the fleet. */
   readonly left: Promise<void>;
@@ -65,6 +70,15 @@ export class WorkerService {
     return this.#core.unconfirmed;
   }
 
+  /**
+   * Share of the time in which the fleet had work for this worker that its devices were busy, 0 to 1. Undefined if they never
+   * were.
+   */
+  get fed(): number | undefined {
+    const shares = this.#options.engine.devices.flatMap(({ fed }) => (fed === undefined ? [] : [fed]));
+    return shares.length === 0 ? undefined : shares.reduce((sum, share) => sum + share, 0) / shares.length;
+  }
+
   /** Leaves the fleet: what is done is reported, what is not goes to others. */
   leave(reason: string): void {
     this.#handle({ kind: 'leave', reason });
@@ -75,6 +89,7 @@ export class WorkerService {
     this.#isOver = true;
     clearTimeout(this.#timer);
     await Promise.all([...this.#jobs.keys()].map((job) => this.#close(job)));
+    this.#options.engine.resume();
   }
 
   #receive(bytes: Uint8Array): void {
@@ -88,6 +103,10 @@ export class WorkerService {
   #handle(event: WorkerEvent): void {
     if (this.#isOver) return;
     for (const effect of this.#core.handle(event, performance.now())) this.#carryOut(effect);
+    // An engine that is paused has no work to do, so that its figures leave that time out.
+    const { wantsDevices } = this.#core;
+    if (wantsDevices !== this.#isBusy) this.#options.engine[wantsDevices ? 'resume' : 'pause']();
+    this.#isBusy = wantsDevices;
     clearTimeout(this.#timer);
     const { nextTick } = this.#core;
     const ms = Math.max(1, Math.min(nextTick - performance.now(), MAX_TIMER_MS));
@@ -98,7 +117,7 @@ export class WorkerService {
     const { bus } = this.#options;
     switch (effect.kind) {
       case 'send':
-        bus.publish('from', encodeMessage(effect.message));
+        bus.publish('from', encodeMessage(this.#withFed(effect.message)));
         break;
       case 'publish':
         bus.publish('result', encodeMessage(effect.result));
@@ -126,6 +145,11 @@ export class WorkerService {
     }
   }
 
+  #withFed(message: WorkerMessage): WorkerMessage {
+    const { fed = 0 } = this;
+    return message.kind === 'beat' && fed > 0 ? { ...message, fed } : message;
+  }
+
   async #open(job: string): Promise<void> {
     const { say } = this.#options;
     try {
@@ -146,20 +170,22 @@ export class WorkerService {
     const { engine, workloads = [] } = this.#options;
     const abort = new AbortController();
     const { signal } = abort;
+    const watch = new LaunchWatch(this.#options.launchLimitMs ?? LAUNCH_LIMIT_MS);
     const source = new LeaseSource<{ readonly index: bigint }>((range, hits) => {
+      watch.completed();
       const found = hits.map(({ index, ...fields }) => ({ index, fields: plainValue(fields) as PlainRecord }));
       this.#handle({ kind: 'done', job: id, range, hits: found });
     });
     if (work.kind === 'workload') {
       const run = findWorkload(workloads, work).search(work.params, { engine, space, source, signal });
-      return { name: work.name, source, abort, ended: undefined, run };
+      return { name: work.name, source, abort, ended: undefined, run, watch: undefined };
     }
     const parts = new Map<string, Uint8Array>();
     for (const { digest } of [work.kernel, ...Object.values(work.buffers)])
       if (!parts.has(digest)) parts.set(digest, await this.#client.fetch(digest));
     const { kernel, ...options } = unpackKernelJob(work, parts);
     const run = search(kernel, { ...options, engine, space, source, mode: 'arrival', checked: true, signal });
-    return { name: kernel.name, source, abort, ended: undefined, run };
+    return { name: kernel.name, source, abort, ended: undefined, run, watch };
   }
 
   /** Runs until the job is closed. An engine that fails makes the worker refuse the job. */
@@ -168,13 +194,28 @@ export class WorkerService {
       for await (const _ of running.run); // hits are reported with their ranges
     };
     running.ended = consume();
+    const watching = this.#watch(id, running);
     try {
       await running.ended;
     } catch (error) {
       if (running.abort.signal.aborted) return;
       this.#jobs.delete(id);
       this.#handle({ kind: 'failed', job: id, reason: firstLine(error) });
+    } finally {
+      clearInterval(watching);
     }
+  }
+
+  /** Refuses a user's kernel whose launch does not end. Aborted, it leaves its loops. */
+  #watch(id: string, { watch, source }: RunningJob): ReturnType<typeof setInterval> | undefined {
+    return (
+      watch &&
+      setInterval(() => {
+        if (!watch.isOver(source.isTaken && !source.isPaused, performance.now())) return;
+        const seconds = (this.#options.launchLimitMs ?? LAUNCH_LIMIT_MS) / 1000;
+        this.#handle({ kind: 'failed', job: id, reason: `its kernel ran for ${seconds} s without an end` });
+      }, WATCH_MS).unref()
+    );
   }
 
   async #close(id: string): Promise<void> {
@@ -190,6 +231,8 @@ interface RunningJob {
   readonly source: LeaseSource<{ readonly index: bigint }>;
   readonly abort: AbortController;
   readonly run: AsyncIterable<unknown>;
+  /** Of a user's kernel: those of workloads end. */
+  readonly watch: LaunchWatch | undefined;
   ended: Promise<void> | undefined;
 }
 
