@@ -201,4 +201,10 @@ describe('where a command runs', () => {
     expect(status).toBe(64);
     expect(stderr).toMatch(reason);
   });
+
+  test('a worker takes only jobs that exist', async () => {
+    const { status, stderr } = await millrace(['fleet', 'join', '--only', 'block,words']);
+    expect(status).toBe(64);
+    expect(stderr).toMatch(/Expected a list of block, gaps, uhash, run\./);
+  });
 });

@@ -68,8 +68,8 @@ export class Worker {
   get wantsDevices(): boolean {
     if (this.#askedAt !== undefined && this.#wasGranted) return true;
     for (const { claim, left } of this.#leases.values()) {
-      const job = this.#jobs.get(claim.job);
-      if (job?.isOpen && !job.isPaused && !left.isEmpty) return true;
+      const run = this.#runs.get(runKey(claim));
+      if (run?.isOpen && !run.isPaused && !left.isEmpty) return true;
     }
     return false;
   }
