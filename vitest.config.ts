@@ -33,14 +33,21 @@ class LongestFirst extends BaseSequencer {
  * Files that share a process: a separate one costs two thirds of a second per file. Tests of commands restore what they
  * change. The others, judged by their text, change no state of the process.
  */
-const commands =
-  /^test\/(bench|browser|cache|cli|conformance|conventions|crash|encode|examples|feeding|fuzz|gaps|gpu-text|jobs|native-bodies|package|readme|regular|run|telemetry|terminal|tune|uhash|words)[./-]|^src\/(console|workload)\//;
+const commands = new RegExp(
+  `^test/(${[
+    'bench|browser|bundled|cache|cli|conformance|conventions|crash|dashboard|encode|examples|export|feeding|fleet|fuzz',
+    'gaps|gpu-text|guide|jobs|kernels|lines|lint|lowered|native-bodies|package|playground|readme|regular|run|teardown',
+    'telemetry|terminal|tune|uhash|words',
+  ].join('|')})[./-]|^src/(console|workload)/`,
+);
 const harmless = /^src\/(?!device\/gpu\/device)|^test\/(api|block|engine|licen|simulation|structure)/;
 /** Judged by their text, these change state of the process; but each restores it, or changes it only in a child. */
 const putBack = [
-  /^src\/device\/(kinds|registry|cache\/cache|native\/compile|gpu\/worker\/settle)\.test/,
+  /^src\/device\/(kinds|registry|cache\/cache|native\/compile|gpu\/resident\/resident)\.test/,
+  /^src\/device\/gpu\/worker\/(loop|mark-poller|settle)\.test/,
   /^src\/store\/thread\/(damage|exchange)\.test/,
   /^test\/(engine-(reader|slow)|hostile-text|mutated-|network-|signals|store-|structure|temporary)/,
+  /^test\/(opencl|webgpu)\/(absence|slice|teardown)\.test/,
 ];
 const light = [...namesIn('src'), ...namesIn('test')].filter(
   (name) =>

@@ -5,9 +5,10 @@
 // pages that cannot load the files.
 //
 // Also joins the modules of commands into few files, in the folder `command`: `command.js` runs one, `start.js` starts a GPU
-// before it is loaded. Worker threads and packages are loaded from where they are.
+// before it is loaded. The modules of each of Node's worker threads become one file, in the folder `threads`. Packages are
+// loaded from where they are.
 
-import { join, relative, resolve, sep } from 'node:path';
+import { dirname, join, relative, resolve, sep } from 'node:path';
 import { rolldown } from 'rolldown';
 
 const [, , folder = 'dist'] = process.argv;
@@ -56,16 +57,51 @@ await bundle(
   },
 );
 
+/** Modules that run in a thread or a process of their own in Node. `joinedFile` finds the file by this path. */
+const threads = [
+  ...['cuda', 'native', 'opencl', 'wasm', 'webgpu/node'].map((kind) => `device/${kind}/worker`),
+  'device/gpu/host/copy-worker',
+  'device/opencl/runtime/helper-process',
+  'store/thread/worker',
+  'workload/gaps/job/verifier-thread',
+];
+
 await bundleCommands();
+for (const thread of threads) await bundleThread(thread);
 
 /** The kernel language is a separate file, as for pages. */
 async function bundleCommands() {
   const output = join(folder, 'command');
-  const build = await rolldown({
-    input: {
-      start: join(folder, 'device', 'cuda', 'runtime', 'start.js'),
-      command: join(folder, 'cli', 'run-command.js'),
-    },
+  const entries = {
+    start: join(folder, 'device', 'cuda', 'runtime', 'start.js'),
+    command: join(folder, 'cli', 'run-command.js'),
+  };
+  const build = await openForNode(entries, output);
+  await build.write({
+    dir: output,
+    format: 'esm',
+    entryFileNames: '[name].js',
+    chunkFileNames: '[name]-[hash].js',
+    codeSplitting: { groups: [{ name: 'kernel', test: isOfLanguage }] },
+  });
+  await build.close();
+}
+
+/** @param {string} path of a module, without its extension */
+async function bundleThread(path) {
+  const file = join(folder, 'threads', `${path}.js`);
+  const build = await openForNode({ thread: join(folder, `${path}.js`) }, dirname(file));
+  await build.write({ file, format: 'esm', codeSplitting: false });
+  await build.close();
+}
+
+/**
+ * @param {Record<string, string>} input
+ * @param {string} output the folder
+ */
+function openForNode(input, output) {
+  return rolldown({
+    input,
     platform: 'node',
     external: (id) => !/^[./\\]|^[A-Za-z]:/.test(id),
     plugins: [
@@ -81,14 +117,6 @@ async function bundleCommands() {
     ],
     onLog: (_level, { message }) => process.stderr.write(`${message}\n`),
   });
-  await build.write({
-    dir: output,
-    format: 'esm',
-    entryFileNames: '[name].js',
-    chunkFileNames: '[name]-[hash].js',
-    codeSplitting: { groups: [{ name: 'kernel', test: isOfLanguage }] },
-  });
-  await build.close();
 }
 
 /** @param {string} id */

@@ -11,7 +11,8 @@ import { ensureBuilt, ensureInstalled, orExit, root } from './prepare.mjs';
 orExit(() => {
   ensureInstalled();
   ensureBuilt();
-  rmSync(join(root, 'dist', 'command'), { recursive: true, force: true }); // commands then run the modules that change
+  // Commands and threads then run the modules that change.
+  for (const joined of ['command', 'threads']) rmSync(join(root, 'dist', joined), { recursive: true, force: true });
 });
 
 const isSource = (/** @type {string} */ name) => name.endsWith('.ts') && !/\.(test|test-d|bench|d)\.ts$/.test(name);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { nextPrime } from '../src/workload/gaps/kernel/reference-primes.js';
-import { millrace, start } from './command-line.js';
+import { millrace, signalled, start } from './command-line.js';
 import { eventsOf } from './events.js';
 import { byTier, isShort } from './tier.js';
 
@@ -130,14 +130,18 @@ describe('search', { timeout: 120_000 }, () => {
     expect(other.at(-1)).toMatchObject({ streams: 3 });
   });
 
-  test('resumes after a kill; a completed search needs no device', async () => {
+  test('resumes after a signal or a kill; a completed search needs no device', async () => {
     const length = byTier('2^18', '2^20');
     const args = ['gaps', 'search', '--start', '2^64', '--length', length, '--min-gap', '300', '--window', '65536'];
     const ledger = ['--device', 'wasm', '--primes', '2000', '--data-dir', join(folder, 'data'), '--json'];
-    const killed = start([...args, ...ledger, '--list', 'Me']);
-    await killed.until(({ event }) => event === 'gap');
-    killed.child.kill('SIGKILL');
-    await killed.ended;
+    const first = [...args, ...ledger, '--list', 'Me'];
+    if (isShort) expect((await signalled(first, [[/"event":"gap"/, 'SIGINT']])).status).toBe(2);
+    else {
+      const killed = start(first);
+      await killed.until(({ event }) => event === 'gap');
+      killed.child.kill('SIGKILL');
+      await killed.ended;
+    }
     const again = await millrace([...args, ...ledger]);
     expect(again.status).toBe(0);
     const gaps = again.events.filter(({ event }) => event === 'gap');

@@ -84,7 +84,7 @@ test('mutated bytes are refused, or are a kernel that can be run', { timeout: pa
   const sources = seeds.map((seed) => build(generate(new Random(seed), seed % 2 === 0 ? 'tiles' : 'items')));
   const encoded = [...sources, hashes, calls].flatMap(encodings);
   const random = new Random(26);
-  const count = byTier(100, 6000, 1_000_000);
+  const count = byTier(60, 6000, 1_000_000);
   const sizes = () => ({ heap: process.memoryUsage().heapUsed, peak: process.resourceUsage().maxRSS * 1024 });
   collectGarbage();
   const before = sizes();

@@ -230,12 +230,13 @@ describe('commands exit with status 2', () => {
     expect(performance.now() - from).toBeLessThan(30_000);
   });
 
-  test('block mine, which works while a pool floods it with long lines', async () => {
+  // test/network-hostile.test.ts sends long lines in short runs too.
+  test.skipIf(isShort)('block mine, which works while a pool floods it with long lines', async () => {
     const server = await pool();
-    server.difficulty = byTier('0.00001', '0.0001');
+    server.difficulty = '0.0001';
     const long = ['token', '--token-', 'password: ', 'a://b'].map((part) => ({
       method: 'client.show_message',
-      params: [part.repeat(byTier(250_000, 1_000_000) / part.length)],
+      params: [part.repeat(1_000_000 / part.length)],
     }));
     const wrong = [
       { id: 'x', method: 5 },
@@ -253,7 +254,7 @@ describe('commands exit with status 2', () => {
     onTestFinished(() => rmSync(log[1]!, { force: true }));
     const { child, ended } = start(['block', 'mine', '--stratum', server.url, '--user', 'a', ...here, ...log]);
     onTestFinished(() => void child.kill('SIGKILL'));
-    await server.until(() => server.accepted.length >= byTier(1, 5));
+    await server.until(() => server.accepted.length >= 5);
     const from = performance.now();
     child.kill('SIGTERM');
     expect((await ended).status).toBe(2);

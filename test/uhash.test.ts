@@ -96,7 +96,8 @@ describe.each(names)('%s', { timeout: 600_000 }, (name) => {
       const bits = isLong && isFast(name) ? [1, 2, 3, 4, 7, 8] : usual;
       const more = isFast(name) ? 5n : 1n;
       const maxNonce = isLong || name === 'native' ? 1000n : 24n;
-      for (const { challenge, records } of [zero!, counting!]) {
+      // Emulated GPUs take seconds for the nonces of one challenge.
+      for (const { challenge, records } of isShort && !isFast(name) ? [zero!] : [zero!, counting!]) {
         for (const record of records.filter(
           (one) => bits.includes(one.leading_zero_bits) && BigInt(one.nonce) < maxNonce,
         )) {

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { COUNT } from '../../../../test/gpu-core/driver.mjs';
 import { Rig } from '../../../../test/gpu-core/rig.js';
+import { byTier } from '../../../../test/tier.js';
 import type { Completion, Report } from '../../device.js';
 
 /** The word after these launches of the scripted driver. */
@@ -428,5 +429,5 @@ test('random programs on random runtimes settle in order and leave nothing behin
     expect(rig.driver.inFlight.size).toBe(0);
     expect(rig.streams.count).toBe(0);
   });
-  await fc.assert(property, { numRuns: 150 });
+  await fc.assert(property, { numRuns: byTier(60, 150) });
 });

@@ -3,7 +3,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { type TemporaryFolder, temporaryFolder } from '../../cache/temporary.js';
 import { type Helper, HelperPool, type Reply } from '../../gpu/build/helper-pool.js';
-import { atExit, workerUrl } from '../../pool/threads/threads.js';
+import { atExit, joinedFile, workerUrl } from '../../pool/threads/threads.js';
 import type { Answers, Question } from './helper-process.js';
 
 const helperPool = new HelperPool<Question, Answers>({
@@ -41,7 +41,7 @@ function privateCache(): TemporaryFolder | undefined {
 
 function startHelper(replied: (reply: Reply) => void, gone: (reason: string) => void): Helper {
   const cache = privateCache();
-  const child = fork(fileURLToPath(workerUrl(import.meta.url, 'helper-process.js')), {
+  const child = fork(fileURLToPath(joinedFile(workerUrl(import.meta.url, 'helper-process.js'))), {
     serialization: 'advanced',
     execArgv: [],
     env: { ...process.env, ...(cache && { POCL_CACHE_DIR: cache.path }) },

@@ -196,13 +196,35 @@ function newWorker(
   { file, name }: ThreadStart,
   workerData: NodeStart<unknown>,
 ): NodeWorker {
-  return new threads.Worker(file, {
+  return new threads.Worker(joinedFile(file), {
     workerData,
     name,
     env: threads.SHARE_ENV,
     execArgv: [], // flags of this process (loaders, inspectors) are not for the workers
   });
 }
+
+/**
+ * The file into which the build has joined the modules of a thread or process (scripts/bundle.mjs), which takes half as long
+ * to load; the module itself if there is none. Coverage is counted by module.
+ */
+export function joinedFile(file: URL): URL {
+  const known = joinedFiles.get(file.href);
+  if (known) return known;
+  const root = new URL('../../..', modulePlace).href;
+  const joined = new URL(`threads/${file.href.slice(root.length)}`, root);
+  const isJoined =
+    file.href.startsWith(root) &&
+    nodeProcess()?.env.NODE_V8_COVERAGE === undefined &&
+    nodeProcess()?.getBuiltinModule('node:fs').existsSync(joined) === true;
+  const used = isJoined ? joined : file;
+  joinedFiles.set(file.href, used);
+  return used;
+}
+
+const joinedFiles = new Map<string, URL>();
+/** Bundlers would take a literal URL relative to `import.meta.url` for a file of the page. */
+const modulePlace: string = import.meta.url;
 
 function idleWorkersFor(file: URL, name: string): IdleWorkers {
   const key = `${file.href} ${name}`;

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { byTier } from '../../../../test/tier.js';
 import { interpret } from '../../ir/interpret.js';
 import type { Program } from '../../ir/program.js';
 import { read, rw } from '../../language/buffers.js';
@@ -189,7 +190,7 @@ describe('splitU64', () => {
         fc.array(fc.tuple(value, value, fc.integer({ min: 0, max: 2 ** 32 - 1 })), { minLength: 8, maxLength: 8 }),
         expectRight,
       ),
-      { numRuns: 150 },
+      { numRuns: byTier(50, 150) },
     );
   });
 

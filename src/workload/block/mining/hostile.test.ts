@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { disturbed, odd, readOrRefused } from '../../../../test/network/disturbed.js';
+import { byTier } from '../../../../test/tier.js';
 import { displayText } from '../../../network/fields.js';
 import { errorText, verdictOfReply } from '../../mining/server/stratum.js';
 import { verdictOf } from '../../mining/server/template-node.js';
@@ -33,7 +34,7 @@ describe('hostile servers', () => {
   it('send Stratum messages that are parsed or rejected', () => {
     fc.assert(
       fc.property(disturbed(notice), (params) => readOrRefused(() => parseNotice(params))),
-      { numRuns: 2000 },
+      { numRuns: byTier(500, 2000) },
     );
     fc.assert(
       fc.property(disturbed([0.5]), (params) => {
@@ -57,7 +58,7 @@ describe('hostile servers', () => {
     expect(parseTemplate(template)).toMatchObject({ height: 17, hasWitness: false });
     fc.assert(
       fc.property(disturbed(template), (given) => readOrRefused(() => parseTemplate(given))),
-      { numRuns: 2000 },
+      { numRuns: byTier(500, 2000) },
     );
   });
 
