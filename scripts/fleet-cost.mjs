@@ -1,4 +1,4 @@
-// What a fleet costs its coordinator: time per event of the protocol's machine, and bytes per message.
+// What a fleet costs its coordinator: processor time and steps per event of the protocol's machine, bytes per message.
 //   node scripts/fleet-cost.mjs [WORKERS…]
 
 import { createHmac } from 'node:crypto';
@@ -11,6 +11,7 @@ import { Coordinator, encodeMessage } from '../dist/fleet/protocol/index.js';
  * @typedef {import('../dist/fleet/protocol/index.js').ResultMessage} ResultMessage
  * @typedef {import('../dist/fleet/protocol/index.js').BeatMessage} BeatMessage
  * @typedef {import('../dist/fleet/protocol/index.js').WantMessage} WantMessage
+ * @typedef {import('../dist/fleet/lease/index.js').LeaseTable} LeaseTable
  */
 
 const EVENTS = 5000;
@@ -40,10 +41,11 @@ function measure(workers) {
   /** @param {CoordinatorEvent} event @param {ResultMessage | BeatMessage | WantMessage} message */
   const run = (event, message) => {
     add(bytes, message.kind, encodeMessage(message).length);
-    const start = performance.now();
+    const start = process.cpuUsage();
     const effects = coordinator.handle(event, now++);
     if (effects.some(({ kind }) => kind === 'commit')) effects.push(...coordinator.handle({ kind: 'committed' }, now));
-    add(spent, message.kind, (performance.now() - start) * 1000);
+    const { user, system } = process.cpuUsage(start);
+    add(spent, message.kind, user + system);
     const sent = effects.flatMap((effect) => (effect.kind === 'send' ? [effect.message] : []));
     for (const answer of sent) add(bytes, answer.kind, encodeMessage(answer).length);
     return sent;
@@ -61,6 +63,8 @@ function measure(workers) {
     const [effect] = coordinator.handle({ kind: 'message', message: want(at, 1) }, 0);
     return /** @type {GrantMessage} */ (effect?.kind === 'send' ? effect.message : undefined);
   });
+  const table = /** @type {LeaseTable} */ (coordinator.jobs.get(job)?.table);
+  const before = table.steps;
   for (let event = 0; event < EVENTS; event++) {
     const at = (event * 7919) % workers;
     const { claim, token } = /** @type {GrantMessage} */ (grants[at]);
@@ -75,7 +79,7 @@ function measure(workers) {
     const next = want(at, event + 2);
     grants[at] = /** @type {GrantMessage} */ (run({ kind: 'message', message: next }, next)[0]);
   }
-  return { spent, bytes };
+  return { spent, bytes, steps: (table.steps - before) / (3 * EVENTS) };
 }
 
 /** @param {Map<string, number>} sums @param {number} digits */
@@ -83,8 +87,8 @@ const means = (sums, digits) => [...sums].map(([kind, sum]) => `${kind} ${(sum /
 
 const given = process.argv.slice(2).map(Number);
 for (const workers of given.length > 0 ? given : [1000, 10_000, 100_000]) {
-  const { spent, bytes } = measure(workers);
+  const { spent, bytes, steps } = measure(workers);
   const mib = process.memoryUsage().heapUsed / 2 ** 20;
   console.log(`${workers} workers: µs ${means(spent, 1)}`);
-  console.log(`  bytes ${means(bytes, 0)}; heap ${mib.toFixed(0)} MiB`);
+  console.log(`  bytes ${means(bytes, 0)}; heap ${mib.toFixed(0)} MiB; ${steps.toFixed(0)} steps an event`);
 }

@@ -206,6 +206,8 @@ describe.skipIf(isShort)('with processes', () => {
     if (absent) return ctx.skip(absent);
     const { fleet: its, run } = await begin();
     const env = { MILLRACE_HOME: join(its.folder, 'data') };
+    const second = await millrace(['fleet', 'serve'], { env });
+    expect(second).toMatchObject({ status: 74, stderr: expect.stringMatching(/served already/) });
     await pause(1500);
     run.child.kill('SIGINT');
     const stopped = await run.ended;

@@ -2,6 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { cell, loop, when } from '../../src/kernel/language/control.js';
+import { items } from '../../src/kernel/language/items.js';
+import type { Kernel } from '../../src/kernel/language/signature.js';
+import { u32 } from '../../src/kernel/language/types.js';
 import { type Started, start } from '../command-line.js';
 
 /** Why fleets cannot be tested here. Undefined if they can. */
@@ -27,11 +31,24 @@ export default {
 };
 `;
 
+/** The same kernel with any number of rounds. */
+export const roundsKernel = (rounds: number): Kernel =>
+  items('rounds', { job: { limit: u32 }, hit: { last: u32 } }, ({ index, job, emit }) => {
+    const x = cell(u32, index.lo);
+    loop(rounds, () => x.set(x.mul(A).add(C)));
+    when(x.lt(job.limit), () => emit({ last: x.add(0) }));
+  }) as unknown as Kernel;
+
+export interface RoundsHit {
+  readonly index: bigint;
+  readonly last: number;
+}
+
 /** The same in one step: the hits below `space`, as the command prints them. */
-export function expectedHits(space: number, limit: number): { readonly index: bigint; readonly last: number }[] {
+export function expectedHits(space: number, limit: number, rounds = ROUNDS): RoundsHit[] {
   let [a, c] = [1, 0];
-  for (let round = 0; round < ROUNDS; round++) [a, c] = [Math.imul(a, A) >>> 0, (Math.imul(c, A) + C) >>> 0];
-  const hits: { index: bigint; last: number }[] = [];
+  for (let round = 0; round < rounds; round++) [a, c] = [Math.imul(a, A) >>> 0, (Math.imul(c, A) + C) >>> 0];
+  const hits: RoundsHit[] = [];
   for (let index = 0; index < space; index++) {
     const last = (Math.imul(index, a) + c) >>> 0;
     if (last < limit) hits.push({ index: BigInt(index), last });

@@ -19,6 +19,10 @@ export async function serve(call: Call<ServeOptions>): Promise<CommandResult> {
   const { output, options: given, signal } = call;
   if (given.nats !== undefined) checkLoopback(given.nats);
   const store = await openStore(given.dataDir, { warn: output.warn });
+  if (!(await store.hold('fleet'))) {
+    await store.close();
+    throw servedAlready(given.dataDir);
+  }
   const { say, warn } = output;
   let fleet: FleetHost | undefined;
   try {
@@ -59,6 +63,14 @@ function checkLoopback(url: string): void {
     advice: 'give nats://127.0.0.1:PORT; other machines reach it through an SSH tunnel',
   });
 }
+
+const servedAlready = (dataDir: string): MillraceError =>
+  new MillraceError({
+    code: 'io',
+    message: 'this fleet is served already, by another process',
+    asked: `to serve the fleet of ${dataDir}`,
+    advice: 'stop that process, or give another --data-dir for another fleet',
+  });
 
 const aborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {

@@ -1,5 +1,6 @@
 import type { Store } from '../../store/index.js';
 import { Authority } from '../access/index.js';
+import { type Clock, systemClock } from '../clock.js';
 import { AccountUpdates, Bus, type Invite, PrivateServer } from '../nats/index.js';
 import type { FleetWorkload } from '../workload.js';
 import { AccessControl } from './access-control.js';
@@ -16,6 +17,7 @@ export interface FleetHostOptions {
   readonly token?: string | undefined;
   readonly say: (message: string) => void;
   readonly warn: (message: string) => void;
+  readonly clock?: Clock;
 }
 
 /** A fleet that is served from here: its server, its keys, its coordinator. */
@@ -67,7 +69,7 @@ interface HostParts {
 type Closing = (() => Promise<void>)[];
 
 async function startParts(options: FleetHostOptions, closing: Closing): Promise<HostParts> {
-  const { folder, store, workloads = [], nats, token, say, warn } = options;
+  const { folder, store, workloads = [], nats, token, say, warn, clock = systemClock } = options;
   const files = new FleetFiles(folder);
   const authority = await Authority.open(files.folder, files.fleet);
   const accounts = (): readonly string[] => authority.serverLines;
@@ -80,7 +82,7 @@ async function startParts(options: FleetHostOptions, closing: Closing): Promise<
   const access = await AccessControl.start({ authority, address, updates });
   const bus = await Bus.connect({ ...address, ...(await authority.coordinator()) }, 'millrace coordinator');
   closing.push(() => bus.close());
-  const service = await CoordinatorService.start({ bus, access, files, store, workloads, say, warn });
+  const service = await CoordinatorService.start({ bus, access, files, store, workloads, say, warn, clock });
   closing.push(() => service.close());
   return { authority, server, bus, service, invite: { ...address, ...(await authority.admin()) } };
 }

@@ -3,13 +3,15 @@ import { displayText } from '../../network/fields.js';
 import type { Store } from '../../store/index.js';
 import type { FleetUser } from '../access/index.js';
 import { decodeCall, encodeAnswer, encodeError } from '../calls.js';
+import { type Clock, systemClock } from '../clock.js';
 import { decodeManifest, openSignedManifest } from '../manifest/index.js';
-import type { Bus, StoredResult } from '../nats/index.js';
+import { type Bus, type CommitFence, replacedError, type StoredResult } from '../nats/index.js';
 import {
   type CommitEntry,
   Coordinator,
   type CoordinatorEffect,
   type CoordinatorEvent,
+  decodeCoordinatorMessage,
   decodeResult,
   decodeWorkerMessage,
   encodeMessage,
@@ -32,7 +34,7 @@ export interface ServiceOptions {
   /** Tells the user something. */
   readonly say: (message: string) => void;
   readonly warn: (message: string) => void;
-  readonly now?: () => number;
+  readonly clock?: Clock;
 }
 
 /** Carries out what the coordinator's machine decides: messages on NATS, hits checked, ranges and hits in the ledger. */
@@ -42,9 +44,10 @@ export class CoordinatorService {
   readonly #jobs = new Map<string, FleetJob>();
   readonly #results = new Map<number, StoredResult>();
   readonly #closing = new AbortController();
-  readonly #now: () => number;
+  readonly #clock: Clock;
+  readonly #fence: CommitFence;
   #receipts = 0;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #stopTimer: () => void = () => undefined;
   #writing: Promise<void> = Promise.resolve();
   #isOver = false;
   #fail: (error: unknown) => void = () => undefined;
@@ -52,12 +55,13 @@ export class CoordinatorService {
   readonly failed: Promise<never>;
 
   private constructor(options: ServiceOptions) {
-    const { files, now = () => performance.now() } = options;
+    const { files, bus, warn, clock = systemClock } = options;
     this.#options = options;
-    this.#now = now;
+    this.#clock = clock;
+    this.#fence = bus.fence(files.term, warn);
     // Workers of an earlier coordinator announce what they hold within this time.
     const adoptMs = files.jobs().size > 0 ? ADOPT_MS : 0;
-    this.#core = new Coordinator({ term: files.term, tokens: hmacTokens(files.secret), now: now(), adoptMs });
+    this.#core = new Coordinator({ term: files.term, tokens: hmacTokens(files.secret), now: clock.now(), adoptMs });
     this.failed = new Promise((_, reject) => {
       this.#fail = reject;
     });
@@ -68,6 +72,8 @@ export class CoordinatorService {
   static async start(options: ServiceOptions): Promise<CoordinatorService> {
     const service = new CoordinatorService(options);
     const { files, bus, warn } = options;
+    // From here on an earlier coordinator commits nothing more.
+    await service.#fence.pass(service.#closing.signal);
     for (const [id, signed] of files.jobs()) {
       try {
         await service.open(id, signed);
@@ -76,6 +82,7 @@ export class CoordinatorService {
       }
     }
     bus.subscribe('from', (bytes, user) => service.#receive(bytes, user));
+    bus.subscribe('all', (bytes) => service.#overhear(bytes));
     const calls = new CallHandler(service, files);
     bus.serve(async (bytes, caller) => {
       try {
@@ -143,7 +150,7 @@ export class CoordinatorService {
 
   handle(event: CoordinatorEvent): void {
     if (this.#isOver) return;
-    for (const effect of this.#core.handle(event, this.#now())) this.#carryOut(effect);
+    for (const effect of this.#core.handle(event, this.#clock.now())) this.#carryOut(effect);
     this.#setTimer();
   }
 
@@ -164,7 +171,7 @@ export class CoordinatorService {
   async close(): Promise<void> {
     this.#isOver = true;
     this.#closing.abort();
-    clearTimeout(this.#timer);
+    this.#stopTimer();
     await this.#writing.catch(() => undefined);
     for (const job of this.#jobs.values()) await job.leave();
   }
@@ -175,6 +182,15 @@ export class CoordinatorService {
       const message = decodeWorkerMessage(bytes);
       checkSender(user, message.worker);
       this.handle({ kind: 'message', message });
+    } catch (error) {
+      this.#options.warn(firstLine(error));
+    }
+  }
+
+  /** Broadcasts, which are this coordinator's own unless another one has taken over. */
+  #overhear(bytes: Uint8Array): void {
+    try {
+      if (decodeCoordinatorMessage(bytes).term > this.term) this.#stop(replacedError());
     } catch (error) {
       this.#options.warn(firstLine(error));
     }
@@ -246,16 +262,23 @@ export class CoordinatorService {
 
   async #commit(entries: readonly CommitEntry[]): Promise<void> {
     try {
+      await this.#fence.pass(this.#closing.signal);
       for (const entry of entries) this.#jobs.get(entry.job)?.add(entry);
       const jobs = new Set(entries.map(({ job }) => job));
       await Promise.all([...jobs].map((id) => this.#jobs.get(id)?.write()));
       for (const entry of entries) this.#jobs.get(entry.job)?.committed(entry);
     } catch (error) {
-      this.#isOver = true;
-      this.#fail(error);
+      this.#stop(error);
       return;
     }
     this.handle({ kind: 'committed' });
+  }
+
+  /** Does nothing from here on: the ledger does not accept its work, or is another coordinator's. */
+  #stop(error: unknown): void {
+    this.#isOver = true;
+    this.#closing.abort();
+    this.#fail(error);
   }
 
   async #end(id: string, outcome: 'complete' | 'answered' | 'cancelled'): Promise<void> {
@@ -271,11 +294,10 @@ export class CoordinatorService {
   }
 
   #setTimer(): void {
-    clearTimeout(this.#timer);
+    this.#stopTimer();
     const { nextTick } = this.#core;
     if (nextTick === undefined || this.#isOver) return;
-    this.#timer = setTimeout(() => this.handle({ kind: 'tick' }), Math.max(1, nextTick - this.#now()));
-    this.#timer.unref();
+    this.#stopTimer = this.#clock.after(Math.max(1, nextTick - this.#clock.now()), () => this.handle({ kind: 'tick' }));
   }
 }
 

@@ -1,8 +1,10 @@
 import type { Consumer, JetStreamManager, JsMsg } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { firstLine, MillraceError } from '../../kernel/error.js';
+import { CommitFence } from './commit-fence.js';
 import { connectAs, whyEnded } from './connection.js';
 import { checkExpiry, type Invite } from './invite.js';
+import { Liveness } from './liveness.js';
 import { loadNats, type NatsPackages } from './packages.js';
 import { type Caller, callerOf, type Role, senderOf, subjectOf } from './subjects.js';
 
@@ -12,28 +14,33 @@ import { type Caller, callerOf, type Role, senderOf, subjectOf } from './subject
  */
 export class Bus {
   readonly #connection: NatsConnection;
+  readonly #liveness: Liveness;
   readonly #packages: NatsPackages;
   readonly #fleet: string;
   readonly user: string;
   readonly #role: Role;
+  readonly #callMs: number;
   /** Resolves with the reason when the server has ended the connection for good. */
   readonly ended: Promise<MillraceError>;
 
-  private constructor(connection: NatsConnection, packages: NatsPackages, { fleet, user, role }: Invite) {
+  private constructor(connection: NatsConnection, packages: NatsPackages, invite: Invite, callMs: number) {
+    const { fleet, user, role } = invite;
     this.#connection = connection;
+    this.#liveness = new Liveness(connection);
     this.#packages = packages;
     this.#fleet = fleet;
     this.user = user;
     this.#role = role;
+    this.#callMs = callMs;
     this.ended = whyEnded(connection, user);
   }
 
-  /** Connects to the fleet's server. Later it reconnects by itself. */
-  static async connect(invite: Invite, name: string): Promise<Bus> {
+  /** Connects to the fleet's server. Later it reconnects by itself. A call that is not answered within `callMs` fails. */
+  static async connect(invite: Invite, name: string, callMs = CALL_MS): Promise<Bus> {
     checkExpiry(invite);
     const packages = await loadNats();
     const inboxPrefix = subjectOf(invite.fleet, 'inbox', invite.user);
-    return new Bus(await connectAs(packages, invite, { name, inboxPrefix }), packages, invite);
+    return new Bus(await connectAs(packages, invite, { name, inboxPrefix }), packages, invite, callMs);
   }
 
   /** The server's version. */
@@ -75,10 +82,11 @@ export class Bus {
   }
 
   /** Asks the coordinator. Throws `io` if it does not answer. */
-  async call(bytes: Uint8Array, timeoutMs = CALL_MS): Promise<Uint8Array> {
+  async call(bytes: Uint8Array): Promise<Uint8Array> {
+    const subject = this.#name('call', this.#role, this.user);
+    const ask = () => this.#connection.request(subject, bytes, { timeout: this.#callMs });
     try {
-      return (await this.#connection.request(this.#name('call', this.#role, this.user), bytes, { timeout: timeoutMs }))
-        .data;
+      return (await this.#liveness.request(ask, this.#callMs)).data;
     } catch (cause) {
       throw new MillraceError({
         code: 'io',
@@ -98,12 +106,22 @@ export class Bus {
   ): Promise<void> {
     while (!signal.aborted && !this.#connection.isClosed()) {
       try {
-        const consumer = await this.#consumer();
-        const messages = await consumer.consume({ max_messages: MAX_PENDING, abort_on_missing_resource: true });
+        const consumer = await this.#liveness.request(() => this.#consumer(), CALL_MS);
+        const messages = await consumer.consume({
+          max_messages: MAX_PENDING,
+          expires: PULL_MS,
+          abort_on_missing_resource: true,
+        });
         const stop = (): void => void messages.close();
         signal.addEventListener('abort', stop, { once: true });
-        for await (const message of messages) receive(storedResult(message));
-        signal.removeEventListener('abort', stop);
+        // The server that comes back may have lost anything.
+        const unwatch = this.#liveness.onceUp(stop);
+        try {
+          for await (const message of messages) receive(storedResult(message));
+        } finally {
+          unwatch();
+          signal.removeEventListener('abort', stop);
+        }
       } catch (error) {
         if (!signal.aborted) warn(`results cannot be read, trying again: ${firstLine(error)}`);
       }
@@ -115,6 +133,11 @@ export class Bus {
   async removeResults(user: string): Promise<void> {
     const manager = await this.#packages.jetstream.jetstreamManager(this.#connection);
     await manager.streams.purge(this.#stream, { filter: this.#name('result', user) });
+  }
+
+  /** The log of commits, as the coordinator of this term writes it. */
+  fence(term: number, warn: (message: string) => void): CommitFence {
+    return new CommitFence(this.#connection, this.#packages, this.#liveness, { fleet: this.#fleet, term, warn });
   }
 
   /** Creates the stream and its consumer if the server does not have them, or no longer has them. */
@@ -137,14 +160,20 @@ export class Bus {
       // The server sends confirmations wherever a message asks for them, past the permissions of its sender.
       no_ack: true,
     });
-    const consumers = await manager.consumers.list(stream).next();
-    if (!consumers.some(({ name }) => name === CONSUMER))
-      await manager.consumers.add(stream, {
+    const add = () =>
+      manager.consumers.add(stream, {
         durable_name: CONSUMER,
         ack_policy: AckPolicy.Explicit,
         ack_wait: ACK_WAIT_NS,
         max_ack_pending: MAX_PENDING,
       });
+    const consumers = await manager.consumers.list(stream).next();
+    const { delivered } = consumers.find(({ name }) => name === CONSUMER) ?? (await add());
+    // A server whose files were damaged may number results as it did earlier ones, which the consumer would not deliver.
+    if (delivered.stream_seq > (await manager.streams.info(stream)).state.last_seq) {
+      await manager.consumers.delete(stream, CONSUMER);
+      await add();
+    }
     return jetstream(this.#connection).consumers.get(stream, CONSUMER);
   }
 
@@ -184,6 +213,8 @@ const CONSUMER = 'coordinator';
 const RECONNECT_MS = 250;
 const CALL_MS = 5_000;
 const MAX_PENDING = 1_000;
+/** A request for results that was lost is noticed within this time; the default is 30 s. */
+const PULL_MS = 2_000;
 const STREAM_BYTES = 1 << 30;
 const MAX_USER_RESULTS = 10_000;
 const ACK_WAIT_NS = 30_000_000_000;

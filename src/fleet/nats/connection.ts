@@ -18,6 +18,8 @@ export async function connectAs(
       name,
       maxReconnectAttempts: -1,
       reconnectTimeWait: RECONNECT_MS,
+      // A server that accepts a connection and then says nothing; the default is 20 s.
+      timeout: CONNECT_MS,
       // A server that is gone without a word is noticed within two of these.
       pingInterval: PING_MS,
       authenticator: transport.jwtAuthenticator(jwt, new TextEncoder().encode(seed)),
@@ -76,3 +78,4 @@ const pemOf = (der: string): string => new X509Certificate(Buffer.from(der, 'bas
 
 const RECONNECT_MS = 250;
 const PING_MS = 5_000;
+const CONNECT_MS = 5_000;

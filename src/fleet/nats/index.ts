@@ -1,6 +1,7 @@
 /** NATS: the connection, the private server, subjects, invites. */
 export { AccountUpdates } from './accounts.js';
 export { Bus, type FleetSubject, type StoredResult } from './bus.js';
+export { type CommitFence, replacedError } from './commit-fence.js';
 export { type Credentials, formatInvite, type Invite, isInvite, parseInvite } from './invite.js';
 export { loadJwt } from './packages.js';
 export { PrivateServer } from './server.js';

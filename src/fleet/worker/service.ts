@@ -3,6 +3,7 @@ import { search } from '../../engine/makers/search.js';
 import { firstLine } from '../../kernel/error.js';
 import { displayText } from '../../network/fields.js';
 import { FleetClient } from '../client/index.js';
+import { type Clock, systemClock } from '../clock.js';
 import {
   decodeManifest,
   openSignedManifest,
@@ -35,6 +36,7 @@ export interface WorkerServiceOptions {
   readonly launchLimitMs?: number;
   readonly say: (message: string) => void;
   readonly warn: (message: string) => void;
+  readonly clock?: Clock;
 }
 
 /** Carries out what the worker's machine decides: leases on an ordinary engine, results on NATS. */
@@ -43,7 +45,8 @@ export class WorkerService {
   readonly #core: Worker;
   readonly #client: FleetClient;
   readonly #jobs = new Map<string, RunningJob>();
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  readonly #clock: Clock;
+  #stopTimer: () => void = () => undefined;
   #isOver = false;
   #isBusy: boolean | undefined;
   #onLeft: () => void = () => undefined;
@@ -51,9 +54,10 @@ export class WorkerService {
   readonly left: Promise<void>;
 
   constructor(options: WorkerServiceOptions) {
-    const { bus, only } = options;
+    const { bus, only, clock = systemClock } = options;
     const id = `${bus.user}.${options.id}`;
     this.#options = options;
+    this.#clock = clock;
     this.#client = new FleetClient(bus);
     this.#core = new Worker({ id, spread: Math.random(), ...(only && { only }) });
     this.left = new Promise((resolve) => {
@@ -87,7 +91,7 @@ export class WorkerService {
   /** Ends at once. What was not committed is done again by others. */
   async close(): Promise<void> {
     this.#isOver = true;
-    clearTimeout(this.#timer);
+    this.#stopTimer();
     await Promise.all([...this.#jobs.keys()].map((job) => this.#close(job)));
     this.#options.engine.resume();
   }
@@ -102,15 +106,15 @@ export class WorkerService {
 
   #handle(event: WorkerEvent): void {
     if (this.#isOver) return;
-    for (const effect of this.#core.handle(event, performance.now())) this.#carryOut(effect);
+    for (const effect of this.#core.handle(event, this.#clock.now())) this.#carryOut(effect);
     // An engine that is paused has no work to do, so that its figures leave that time out.
     const { wantsDevices } = this.#core;
     if (wantsDevices !== this.#isBusy) this.#options.engine[wantsDevices ? 'resume' : 'pause']();
     this.#isBusy = wantsDevices;
-    clearTimeout(this.#timer);
+    this.#stopTimer();
     const { nextTick } = this.#core;
-    const ms = Math.max(1, Math.min(nextTick - performance.now(), MAX_TIMER_MS));
-    this.#timer = setTimeout(() => this.#handle({ kind: 'tick' }), ms);
+    const ms = Math.max(1, Math.min(nextTick - this.#clock.now(), MAX_TIMER_MS));
+    this.#stopTimer = this.#clock.after(ms, () => this.#handle({ kind: 'tick' }));
   }
 
   #carryOut(effect: WorkerEffect): void {

@@ -76,6 +76,11 @@ export class Store {
     return new JobLedgerClient<T>(this.#thread, claimed);
   }
 
+  /** Takes a lock between processes until the store is closed. False if another process has it. */
+  hold(name: string): Promise<boolean> {
+    return this.#translateErrors(this.#thread.call('hold', name));
+  }
+
   jobs(): Promise<JobSummary[]> {
     return this.#translateErrors(this.#thread.call('jobs'));
   }

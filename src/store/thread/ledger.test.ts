@@ -44,6 +44,15 @@ const batch = (more: Partial<CommitBatch> = {}): CommitBatch => ({
 const range = (start: bigint, end: bigint, hits = 0) => ({ start, end, hits });
 
 describe('a ledger', () => {
+  it('holds a lock until it is closed', () => {
+    const place = folder();
+    const [first, second] = [new Ledger(place), new Ledger(place)];
+    expect([first.hold('a'), first.hold('a'), second.hold('a'), second.hold('b')]).toEqual([true, true, false, true]);
+    first.close();
+    expect(second.hold('a')).toBe(true);
+    second.close();
+  });
+
   it('has all commits after it is reopened', () => {
     const place = folder();
     const first = new Ledger(place);

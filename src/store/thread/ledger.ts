@@ -58,6 +58,8 @@ export class Ledger {
   #file: LedgerFile;
   readonly #notices: string[];
   readonly #locks = new Map<string, Lock>();
+  /** Locks that are no job's. */
+  readonly #held = new Map<string, Lock>();
 
   constructor(directory: string) {
     this.directory = directory;
@@ -68,6 +70,13 @@ export class Ledger {
   /** Returns messages for the user about the file, each once. */
   notices(): string[] {
     return this.#notices.splice(0);
+  }
+
+  /** Takes a lock until the ledger is closed. False if another process has it. */
+  hold(name: string): boolean {
+    const lock = this.#held.get(name) ?? Lock.claim(this.directory, name);
+    if (lock) this.#held.set(name, lock);
+    return lock !== undefined;
   }
 
   /** Claims a new or stored job for this process. Throws `io` if another process has it. */
@@ -223,6 +232,7 @@ export class Ledger {
 
   close(): void {
     for (const id of [...this.#locks.keys()]) this.#release(id);
+    for (const lock of this.#held.values()) lock.release();
     this.#file.close();
   }
 

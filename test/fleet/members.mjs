@@ -1,0 +1,70 @@
+// A fleet's coordinator and workers on a clock that runs faster, in the process of a test or in one of their own.
+//   fork('members.mjs'), then send what to start; each answers { kind: 'ready' }
+import { join } from 'node:path';
+import { InterpreterDevice } from '../../dist/device/interpreter/device.js';
+import { Engine } from '../../dist/engine/engine.js';
+import { FleetHost } from '../../dist/fleet/coordinator/index.js';
+import { Bus } from '../../dist/fleet/nats/index.js';
+import { WorkerService } from '../../dist/fleet/worker/index.js';
+import { openStore } from '../../dist/store/index.js';
+
+/**
+ * @typedef {import('../../dist/fleet/clock.js').Clock} Clock
+ * @typedef {{ readonly failed: Promise<unknown>, close(): Promise<void> }} Member
+ * @typedef {{ readonly kind: 'coordinator', readonly folder: string, readonly url: string, readonly speed: number }} CoordinatorSpec
+ * @typedef {{ readonly kind: 'worker', readonly invite: import('../../dist/fleet/nats/index.js').Invite, readonly speed: number }} WorkerSpec
+ * @typedef {{ readonly kind: 'ready' | 'failed' | 'said', readonly text: string }} MemberMessage
+ */
+
+/** A clock that runs `speed` times as fast. @param {number} speed @returns {Clock} */
+const fastClock = (speed) => ({
+  now: () => performance.now() * speed,
+  after: (ms, run) => {
+    const timer = setTimeout(run, ms / speed);
+    return () => clearTimeout(timer);
+  },
+});
+
+/** @param {CoordinatorSpec} spec @param {(text: string) => void} say @returns {Promise<Member>} */
+async function startCoordinator({ folder, url, speed }, say) {
+  const store = await openStore(folder, { warn: say });
+  const clock = fastClock(speed);
+  const host = await FleetHost.start({ folder: join(folder, 'fleet'), store, nats: url, say, warn: say, clock });
+  const close = async () => {
+    await host.close();
+    await store.close();
+  };
+  return { failed: host.failed, close };
+}
+
+/** @param {WorkerSpec} spec @param {(text: string) => void} say @returns {Promise<Member>} */
+async function startWorker({ invite, speed }, say) {
+  const bus = await Bus.connect(invite, invite.user);
+  const engine = new Engine([new InterpreterDevice()]);
+  const service = new WorkerService({ bus, engine, id: '1', say, warn: say, clock: fastClock(speed) });
+  const close = async () => {
+    await service.close();
+    await engine.close();
+    await bus.close();
+  };
+  return { failed: new Promise(() => undefined), close };
+}
+
+/** @param {CoordinatorSpec | WorkerSpec} spec @param {(text: string) => void} say */
+export const startMember = (spec, say) =>
+  spec.kind === 'coordinator' ? startCoordinator(spec, say) : startWorker(spec, say);
+
+if (process.send && process.argv[2] === 'member') {
+  /** @param {MemberMessage} message */
+  const tell = (message) => void process.send?.(message);
+  process.once('message', async (spec) => {
+    const say = (/** @type {string} */ text) => tell({ kind: 'said', text });
+    const member = await startMember(/** @type {CoordinatorSpec | WorkerSpec} */ (spec), say);
+    tell({ kind: 'ready', text: '' });
+    member.failed.catch(async (error) => {
+      await member.close();
+      process.send?.({ kind: 'failed', text: String(error) }, () => process.exit(1));
+    });
+  });
+  process.once('disconnect', () => process.exit(0));
+}
