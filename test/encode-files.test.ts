@@ -418,6 +418,25 @@ describe('the benchmark', () => {
     expect(stdout).toContain('- source: loop');
   });
 
+  test.skipIf(isShort)('measures all sources in turns, with the rows of the Python benchmark', async () => {
+    const sizes = ['--qubits', '4', '--batch-size', '2', '--batches', '4', '--trials', '5', '--source', 'all'];
+    const { status, stdout } = await millrace(['bench', 'encode', '--device', 'wasm', ...sizes]);
+    expect(status).toBe(0);
+    expect(stdout).toContain('- this is end-to-end: engine\n');
+    const section = (name: string): string => `## ${name}, by turns with it`;
+    for (const name of [
+      'end-to-end: engine, stream, 16 in flight',
+      'end-to-end: engine, loader',
+      'encode-only: engine, page-locked samples',
+      'encode-only: engine, plain samples',
+      'encode-only: engine, samples on the device',
+    ])
+      expect(stdout).toContain(section(name));
+    for (const library of ['PyTorch', 'NumPy'])
+      for (const name of [`end-to-end: ${library}`, `encode-only: ${library}, samples on the device`])
+        expect(stdout.includes(section(name)) !== stdout.includes(`- not installed for python3: ${name}`)).toBe(true);
+  });
+
   test('reports that nothing was gathered if two requests exceed the limit', async () => {
     const large = ['--device', 'wasm', '--qubits', '12', '--batch-size', '130', '--batches', '1', '--trials', '5'];
     const { status, stdout } = await millrace(['bench', 'encode', ...large, '--source', 'plain', '--coalesced']);

@@ -17,6 +17,7 @@ import type { Device } from '../../device/device.js';
 import { openDevices } from '../../device/registry.js';
 import { type PoolMetrics, poolMetrics } from '../../engine/telemetry/pool-metrics.js';
 import { MillraceError } from '../../kernel/error.js';
+import { allRows } from './bench/all-rows.js';
 import { coalescedRates, type MethodFigures } from './bench/coalesced.js';
 import { endToEndRate } from './bench/end-to-end.js';
 import { deviceRate, type EncodeRate, hostRate, type RateOptions } from './bench/rate.js';
@@ -53,8 +54,11 @@ export function encodeBench(): Command {
     )
     .addOption(valueOption('--dtype <type>', 'f64 or f32').default('f64'))
     .addOption(
-      valueOption('--source <where>', 'where the samples are; loop: made, normalised and consumed by the timed loop')
-        .choices(['pinned', 'plain', 'device', 'loop'])
+      valueOption(
+        '--source <where>',
+        'where the samples are; loop: made, normalised and consumed by the timed loop; all: all of these, in turns',
+      )
+        .choices(['pinned', 'plain', 'device', 'loop', 'all'])
         .default('pinned'),
     )
     .addOption(new Option('--use-coalesced', 'the same as --coalesced').implies({ coalesced: true }).hideHelp())
@@ -67,6 +71,7 @@ export function encodeBench(): Command {
     ['millrace bench encode --device cuda:0 --batches 500 --trials 20 --report encode'],
     ['millrace bench encode --source device', 'the kernels alone'],
     ['millrace bench encode --source loop', 'end to end: samples are made, normalised and consumed'],
+    ['millrace bench encode --source all', 'the rows of `python -m encode.bench`, beside PyTorch and NumPy'],
     ['millrace bench encode --batch-size 1 --coalesced', 'requests of one sample, gathered and not'],
   );
 }
@@ -81,7 +86,7 @@ interface BenchOptions extends DeviceCommandOptions, Pick<TelemetryOptions, 'poo
   readonly prefetch: number;
   readonly slots: number;
   readonly dtype: string;
-  readonly source: 'pinned' | 'plain' | 'device' | 'loop';
+  readonly source: 'pinned' | 'plain' | 'device' | 'loop' | 'all';
   readonly report?: string;
   readonly coalesced?: boolean;
 }
@@ -101,9 +106,11 @@ async function bench({ output, options: opts }: Call<BenchOptions>): Promise<Exi
       const rateOptions = { ...encoderOptions, batches, runs, inFlight: prefetch, slots, onSlot: pool.note };
       const figures = opts.coalesced
         ? await gathered(device, source, { ...rateOptions, trials: runs })
-        : await throughput(device, source, rateOptions, (fields) =>
-            output.event('measurement', { ...fields, ...(showsPool && { pool: pool.metrics }) }),
-          );
+        : source === 'all'
+          ? await inTurns(device, rateOptions)
+          : await throughput(device, source, rateOptions, (fields) =>
+              output.event('measurement', { ...fields, ...(showsPool && { pool: pool.metrics }) }),
+            );
       const date = new Date();
       const { name, versions } = device.info;
       const report: BenchReport = {
@@ -165,9 +172,22 @@ interface BenchFigures extends Pick<BenchReport, 'results' | 'others' | 'notes' 
   readonly path: string;
 }
 
+/** The first row is the base of the ratios. */
+async function inTurns(device: Device, rateOptions: RateOptions & { readonly runs: number }): Promise<BenchFigures> {
+  const { path, rows, absent } = await allRows(device, rateOptions);
+  const [first, ...others] = rows;
+  if (!first) throw new TypeError('a report without rows');
+  return {
+    path,
+    results: first,
+    notes: [`this is ${first.name}`, ...absent.map((name) => `not installed for python3: ${name}`)],
+    others,
+  };
+}
+
 async function throughput(
   device: Device,
-  source: BenchOptions['source'],
+  source: Exclude<BenchOptions['source'], 'all'>,
   rateOptions: RateOptions,
   report: (fields: Readonly<Record<string, unknown>>) => void,
 ): Promise<BenchFigures> {
@@ -198,7 +218,11 @@ async function throughput(
   }
 }
 
-function rateFrom(device: Device, source: BenchOptions['source'], rateOptions: RateOptions): Promise<EncodeRate> {
+function rateFrom(
+  device: Device,
+  source: Exclude<BenchOptions['source'], 'all'>,
+  rateOptions: RateOptions,
+): Promise<EncodeRate> {
   switch (source) {
     case 'device':
       return deviceRate(device, rateOptions);
@@ -223,7 +247,7 @@ async function gathered(
   source: BenchOptions['source'],
   rateOptions: RateOptions & { readonly trials: number },
 ): Promise<BenchFigures> {
-  if (source === 'device' || source === 'loop') {
+  if (source === 'device' || source === 'loop' || source === 'all') {
     throw new MillraceError({
       code: 'usage',
       message: '--coalesced gathers requests on their way from the host to the device',

@@ -79,7 +79,10 @@ export const encodeCases: WorkloadBench = {
 };
 
 /** Compares Millrace with the installed peers, all with the same samples. */
-async function* sideBySide(device: Device, work: PeerWork): AsyncGenerator<PeerComparison> {
+async function* sideBySide(
+  device: Device,
+  work: PeerWork & { readonly from: 'there' | 'pinned' | 'plain' },
+): AsyncGenerator<PeerComparison> {
   const { batch, batches, runs, from, place } = work;
   const how = amplitude('f64', batch, batches, runs);
   const ours = await (from === 'there' ? deviceRate(device, how) : hostRate(device, from, { ...how, inFlight: 16 }));

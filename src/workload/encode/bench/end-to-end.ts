@@ -68,7 +68,8 @@ function normalise(values: Float64Array, length: number): void {
   }
 }
 
-function magnitudes(states: Float64Array | Float32Array): number {
+/** The sum of magnitudes: a small consumer. */
+export function magnitudes(states: Float64Array | Float32Array): number {
   let sum = 0;
   for (let i = 0; i < states.length; i += 2) {
     const [re = 0, im = 0] = [states[i], states[i + 1]];

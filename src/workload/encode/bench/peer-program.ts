@@ -35,6 +35,11 @@ if asked["library"] == "NumPy":
         pass
     def fetched():
         return states
+    def use(made):
+        global samples
+        samples = made
+    def consume():
+        return float(np.abs(states).astype(np.float32).sum())
 else:
     import torch
     version = torch.__version__
@@ -68,6 +73,23 @@ else:
             torch.cuda.synchronize()
     def fetched():
         return states.cpu().numpy()
+    def use(made):
+        global host, there
+        host = torch.from_numpy(made)
+        if place == "cpu":
+            there = host
+    def consume():
+        return float(states.abs().float().sum())
+
+ramp = samples[0].copy()
+def looped(way):
+    def run():
+        for k in range(batches):
+            made = np.stack([np.roll(ramp, -(k * batch + row)) for row in range(batch)])
+            use(made / np.linalg.norm(made, axis=1, keepdims=True))
+            way()
+            consume()
+    return run
 
 def timed(way, times):
     wait()
@@ -93,7 +115,7 @@ made = np.ascontiguousarray(fetched())
 np.concatenate([made[0], made[-1]]).tofile(os.path.join(asked["folder"], "states"))
 print(json.dumps({"version": version, "how": best.__name__.replace("_", " ")}), flush=True)
 for _ in sys.stdin:
-    seconds = timed(best, batches)
+    seconds = timed(looped(best), 1) if asked["from"] == "loop" else timed(best, batches)
     digest = hashlib.sha256(np.ascontiguousarray(fetched()[0])).hexdigest()
     time.sleep(0.2)
     print(json.dumps({"seconds": seconds, "digest": digest}), flush=True)

@@ -21,8 +21,8 @@ export interface PeerWork {
   readonly runs: number;
   /** The processor on which the peer runs. */
   readonly place: 'cpu' | 'cuda';
-  /** Where samples are when a run begins. */
-  readonly from: 'there' | 'pinned' | 'plain';
+  /** Where samples are when a run begins; `loop`: it makes and normalises them itself, and sums the states' magnitudes. */
+  readonly from: 'there' | 'pinned' | 'plain' | 'loop';
 }
 
 export interface OpenPeer extends Candidate {
