@@ -47,6 +47,9 @@ def parts(options, temporary):
     if backend == "cuda":
         yield Part("device", program("device.py", data), 60)
     yield Part("consumer", program("consumer.py", data, backend), 120)
+    yield Part("calls", program("calls.py", backend), 60)
+    if not options.quick:
+        yield Part("loop", program("loop.py", backend), 60)
     yield from speeds(options, temporary)
 
 

@@ -130,7 +130,7 @@ async function bench({ output, options: opts }: Call<BenchOptions>): Promise<Exi
           encoding: encoderOptions.encoding,
           dtype: encoderOptions.precision,
           source,
-          mode: opts.coalesced ? 'coalesced' : 'stream',
+          mode: opts.coalesced ? 'coalesced' : source === 'all' ? 'in turns' : 'stream',
           path: figures.path,
         },
         ...figures,
