@@ -269,6 +269,21 @@ describe.skipIf(isShort)('the encoder', { timeout: minutes(30) }, () => {
     }
   });
 
+  test('one command runs chosen parts, and ends with a table', async (ctx) => {
+    if (missing) return ctx.skip(missing);
+    const parts = ['--backend', 'cpu', '--quick', '--only', 'build,vectors,calls,pinned'];
+    const { stdout } = await run('python3', [program('gpu.py'), out, ...parts], { env: environment });
+    const table = stdout.slice(stdout.lastIndexOf('s in all'));
+    for (const name of ['build', 'vectors', 'calls', 'pinned']) expect(table).toMatch(new RegExp(`^${name} +ok `, 'm'));
+    expect(table).toMatch(/^ {2}engine, plain samples, 64 +[\d,]+ vec\/s, 2 trials$/m);
+    // A part that fails is a line of the table, and the next ones run.
+    const failed = run('python3', [program('gpu.py'), out, '--backend', 'none', '--quick', '--only', 'vectors,build']);
+    await expect(failed).rejects.toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^vectors +FAILED +1: .*none/m),
+    });
+  });
+
   test('the programs of the document run', async (ctx) => {
     if (missing) return ctx.skip(missing);
     const text = readFileSync(join(root, 'docs', 'python.md'), 'utf8');

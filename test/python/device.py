@@ -5,7 +5,6 @@ Runs on the fake driver, too, whose device memory is host memory. Usage: device.
 
 import ctypes
 import gc
-import sys
 
 import numpy as np
 

@@ -54,6 +54,11 @@ for version, expected in ((None, b"dltensor"), ((1, 0), b"dltensor_versioned"), 
 gc.collect()
 assert engine.live_states == 0
 assert np.array_equal(engine.encode(x, 10).numpy(), np.array(engine.encode(x, 10).tolist()))
+states = engine.encode(x, 10)
+assert np.array_equal(np.asarray(states), states.numpy()) and np.array(states, np.complex64).dtype == np.complex64
+assert right(x, np.from_dlpack(states))  # copies leave them
+del states
+gc.collect()
 part = engine.encode(x, 10).part(1, 2)
 assert right(x[1:3], np.from_dlpack(part))
 

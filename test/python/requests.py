@@ -135,6 +135,8 @@ raises(lambda: loader.seed(1 << 64), "size")
 raises(lambda: loader.null_handling("skip"), "source")
 raises(lambda: loader.backend("cupy"), "source")
 raises(lambda: loader.source_file("a.npy", streaming=True), "source")
+raises(lambda: loader.source_file("a.csv"), "source")
+raises(lambda: loader.source_file("s3://bucket/a.npy"), "source")
 raises(lambda: list(encode.QuantumDataLoader().source_synthetic().source_file("a.npy")), "source")
 try:
     encode.QuantumDataLoader().as_torch_dataset()

@@ -2,7 +2,6 @@
 
 import array
 import ast
-import contextlib
 import ctypes
 import mmap
 import os
@@ -10,8 +9,10 @@ import struct
 
 from ._device import View
 from ._library import library
+from .columns import read_arrow, read_parquet
 from .errors import FileFormatError, InvalidInputError, MissingPackageError, UnsupportedTypeError
-from .inputs import Samples
+from .inputs import Samples, samples_in
+from .tensor_proto import read_pb
 
 EXTENSIONS = (".npy", ".parquet", ".arrow", ".feather", ".ipc", ".pt", ".pth", ".pb")
 
@@ -22,25 +23,24 @@ def is_path(data):
 
 def read_samples(path, nulls="fill_zero", precision="f64"):
     """Reads all samples of a file, as float64; or as they are stored, if `precision` is None."""
-    path = os.fspath(path)
-    if "://" in path:
-        raise UnsupportedTypeError(f"{path}: files of remote stores are not read: download the file first", "source")
-    extension = os.path.splitext(path)[1].lower()
-    reader = _READERS.get(extension)
-    if reader is None:
-        supported = ", ".join(EXTENSIONS)
-        message = f"{path}: files of type {extension or 'none'} are not supported: use {supported}"
-        raise UnsupportedTypeError(message, "source")
+    extension = check_path(path)
+    path, reader = os.fspath(path), _READERS[extension]
     if extension in (".parquet", ".arrow", ".feather", ".ipc"):
         return reader(path, nulls, precision)
     return reader(path)
 
 
-def samples_in(values, shape, keep=None):
-    """Samples of an array of doubles or floats in memory."""
-    view = View(values)
-    kind = "f32" if view.itemsize == 4 else "f64"
-    return Samples(view.address, shape, kind, (view, keep))
+def check_path(path):
+    """Returns the extension of a file that can be read, or raises."""
+    path = os.fspath(path)
+    if "://" in path:
+        raise UnsupportedTypeError(f"{path}: files of remote stores are not read: download the file first", "source")
+    extension = os.path.splitext(path)[1].lower()
+    if extension not in _READERS:
+        supported = ", ".join(EXTENSIONS)
+        message = f"{path}: files of type {extension or 'none'} are not supported: use {supported}"
+        raise UnsupportedTypeError(message, "source")
+    return extension
 
 
 # ---- .npy ----
@@ -86,87 +86,6 @@ def _read_npy(path):
     return samples_in(values, (rows, columns))
 
 
-# ---- .pb: TensorFlow's TensorProto ----
-
-_DOUBLE = 2
-
-
-def _fields(path, data):
-    """Yields (number, value) of a protocol buffer's fields; a value is an int or bytes."""
-    at = 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            if at >= len(data) or shift > 63:
-                raise FileFormatError(path, "the file is cut short")
-            byte = data[at]
-            at += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-
-    while at < len(data):
-        key = varint()
-        kind = key & 7
-        if kind == 0:
-            yield key >> 3, varint()
-            continue
-        size = {1: 8, 5: 4}.get(kind)
-        if size is None:
-            if kind != 2:
-                raise FileFormatError(path, "not a TensorProto")
-            size = varint()
-        if at + size > len(data):
-            raise FileFormatError(path, "the file is cut short")
-        at += size
-        yield key >> 3, data[at - size : at]
-
-
-def _signed(value):
-    return value - (1 << 64) if value >= 1 << 63 else value
-
-
-def _read_pb(path):
-    with open(path, "rb") as file:
-        data = file.read()
-    dtype = sides = content = None
-    doubles = bytearray()
-    for number, value in _fields(path, data):
-        if number == 1 and isinstance(value, int):
-            dtype = value
-        elif number == 2 and not isinstance(value, int):
-            sides = []
-            for part, inner in _fields(path, value):
-                if part == 3 and inner:
-                    raise FileFormatError(path, "the rank is unknown: save the tensor with its shape")
-                if part == 2:
-                    sides.append(next((_signed(one) for key, one in _fields(path, inner) if key == 1), 0))
-        elif number == 4 and not isinstance(value, int):
-            content = value
-        elif number == 6 and not isinstance(value, int):
-            doubles += value
-    if dtype != _DOUBLE:
-        raise FileFormatError(path, f"the tensor's type is {dtype}, not DOUBLE (2)")
-    if sides is None:
-        raise FileFormatError(path, "the shape is missing")
-    if len(sides) not in (1, 2):
-        raise FileFormatError(path, f"the tensor has {len(sides)} dimensions, not 1 or 2")
-    if any(side <= 0 for side in sides):
-        raise FileFormatError(path, f"a dimension is zero or negative: {sides}")
-    shape = (1, sides[0]) if len(sides) == 1 else (sides[0], sides[1])
-    given = content if content is not None else bytes(doubles)
-    if not given:
-        raise FileFormatError(path, "there are no values")
-    if len(given) != 8 * shape[0] * shape[1]:
-        raise FileFormatError(path, f"{len(given)} bytes of values do not match the shape {shape}")
-    values = array.array("d")
-    values.frombytes(given)
-    return samples_in(values, shape)
-
-
 # ---- .pt ----
 
 
@@ -195,134 +114,15 @@ def _read_pt(path):
     return Samples(tensor.data_ptr(), shape, "f64", tensor)
 
 
-# ---- .parquet and .arrow, by pyarrow ----
-
-
-def _pyarrow(path):
-    try:
-        import pyarrow
-    except ImportError:
-        raise MissingPackageError(
-            f"{path}: Parquet and Arrow files need the package pyarrow: pip install pyarrow; "
-            "or convert the file to .npy with `numpy.save`"
-        ) from None
-    return pyarrow
-
-
-@contextlib.contextmanager
-def _damage_of(path):
-    """Errors of pyarrow about the content of a file become ours. Those of the system have a number."""
-    import pyarrow
-
-    try:
-        yield
-    except (pyarrow.ArrowException, OSError) as error:
-        if getattr(error, "errno", None) is not None:
-            raise
-        reason = str(error).strip().split("\n")[0]
-        raise FileFormatError(path, f"the file cannot be read: {reason}") from None
-
-
-def parquet_columns(path):
-    """Yields the only column of a file, 2048 rows at a time."""
-    _pyarrow(path)
-    from pyarrow import parquet
-
-    with _damage_of(path), parquet.ParquetFile(path) as file:
-        if len(file.schema_arrow) != 1:
-            raise FileFormatError(path, f"the file has {len(file.schema_arrow)} columns, not exactly one")
-        for batch in file.iter_batches(2048):
-            yield batch.column(0)
-
-
-def _read_parquet(path, nulls, precision):
-    return _joined(path, parquet_columns(path), nulls, precision)
-
-
-def _read_arrow(path, nulls, precision):
-    pyarrow = _pyarrow(path)
-    with _damage_of(path), pyarrow.memory_map(path) as source:
-        try:
-            table = pyarrow.ipc.open_file(source).read_all()
-        except pyarrow.ArrowInvalid:
-            source.seek(0)
-            table = pyarrow.ipc.open_stream(source).read_all()
-        if table.num_columns < 1:
-            raise FileFormatError(path, "the file has no column")
-        return _joined(path, table.column(0).chunks, nulls, precision)
-
-
-def column_rows(path, columns, nulls, precision):
-    """Yields the rows of each part of a column: an Arrow array of float64 or float32 without nulls, and the row's length.
-
-    Null rows that come before all others are dropped, a part at a time: their length is not known.
-    """
-    import pyarrow
-    from pyarrow import compute
-
-    length = None
-    for column in columns:
-        if isinstance(column.type, pyarrow.BaseExtensionType):  # as of tensors with a fixed shape
-            column = column.storage
-        kind = column.type
-        types = pyarrow.types
-        is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
-        element = kind.value_type if is_list else kind
-        if not (types.is_float64(element) or types.is_float32(element)):
-            raise FileFormatError(path, f"the column has type {kind}: float32, float64 and lists of them are read")
-        if column.null_count and nulls == "reject":
-            raise FileFormatError(path, f"{column.null_count} rows are null: `fill_zero` makes them zeros")
-        if is_list:
-            sizes = compute.min_max(compute.list_value_length(column))
-            least, most = sizes["min"].as_py(), sizes["max"].as_py()
-            if least is None and length is None:
-                continue
-            least, most = (length, length) if least is None else (least, most)
-        else:
-            least = most = 1
-        if least != most or least != (length or least):
-            different = sorted({least, most, length or least})
-            raise FileFormatError(path, f"rows have different lengths: {', '.join(map(str, different))}")
-        length = least
-        if length == 0:
-            raise FileFormatError(path, "the rows have no values")
-        if is_list:
-            if column.null_count:
-                column = compute.coalesce(column, pyarrow.scalar([0.0] * length, kind))
-            column = column.flatten()
-        if column.null_count:
-            if nulls == "reject":
-                raise FileFormatError(path, f"{column.null_count} values are null: `fill_zero` makes them 0")
-            column = column.fill_null(0.0)
-        yield column.cast("float64") if precision == "f64" else column, length
-
-
-def arrow_samples(column, length):
-    """Samples in the memory of an Arrow array."""
-    size = column.type.bit_width // 8
-    address = column.buffers()[1].address + column.offset * size
-    return Samples(address, (len(column) // length, length), "f64" if size == 8 else "f32", column)
-
-
-def _joined(path, columns, nulls, precision):
-    import pyarrow
-
-    parts = list(column_rows(path, columns, nulls, precision))
-    if not any(len(column) for column, _ in parts):
-        raise FileFormatError(path, "the file has no rows")
-    joined = parts[0][0] if len(parts) == 1 else pyarrow.concat_arrays([column for column, _ in parts])
-    return arrow_samples(joined, parts[0][1])
-
-
 _READERS = {
     ".npy": _read_npy,
-    ".pb": _read_pb,
+    ".pb": read_pb,
     ".pt": _read_pt,
     ".pth": _read_pt,
-    ".parquet": _read_parquet,
-    ".arrow": _read_arrow,
-    ".feather": _read_arrow,
-    ".ipc": _read_arrow,
+    ".parquet": read_parquet,
+    ".arrow": read_arrow,
+    ".feather": read_arrow,
+    ".ipc": read_arrow,
 }
 
 

@@ -4,7 +4,7 @@ import array
 import ctypes
 from ctypes import c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
 
-from ._device import address_of, python_function
+from ._device import View, address_of, python_function
 from .errors import InvalidInputError, UnsupportedTypeError
 
 SUPPORTED = (
@@ -35,6 +35,13 @@ class Samples:
     @property
     def bytes(self):
         return self.count * self.length * (4 if self.type == "f32" else 8)
+
+
+def samples_in(values, shape, keep=None):
+    """Samples of an array of doubles or floats in memory."""
+    view = View(values)
+    kind = "f32" if view.itemsize == 4 else "f64"
+    return Samples(view.address, shape, kind, (view, keep))
 
 
 def samples_of(data, encoding, allow_f32=False):
@@ -104,8 +111,13 @@ def _from_buffer(data, _encoding, allow_f32):
     kind = _FORMATS.get(described.format)
     if kind is None or (kind == "f32" and not allow_f32):
         dtype = getattr(data, "dtype", described.format)
-        message = f"the array has dtype {dtype}: float64 is needed; convert it with .astype('float64')"
-        raise UnsupportedTypeError(message, "dtype")
+        if kind == "f32":
+            advice = "convert it with .astype('float64'), or use encode_batch_f32()"
+        elif "Z" in (described.format or ""):
+            advice = "samples are real numbers"
+        else:
+            advice = "convert it with .astype('float64')"
+        raise UnsupportedTypeError(f"the array has dtype {dtype}: float64 is needed; {advice}", "dtype")
     shape = _shape_of(described.shape, "the array")
     if not described.c_contiguous:
         raise InvalidInputError("the array is not contiguous: copy it with numpy.ascontiguousarray()", "dtype")
@@ -141,7 +153,10 @@ def _from_torch(tensor, encoding, allow_f32):
     if on_device:
         _check_device_type(kind, str(tensor.dtype), encoding)
     elif kind != "f64" and not (kind == "f32" and allow_f32):
-        message = f"the tensor has dtype {tensor.dtype}: float64 is needed; convert it with .double()"
+        advice = "samples are real numbers" if tensor.is_complex() else "convert it with .double()"
+        if kind == "f32":
+            advice += ", or use encode_batch_f32()"
+        message = f"the tensor has dtype {tensor.dtype}: float64 is needed; {advice}"
         raise UnsupportedTypeError(message, "dtype")
     shape = _shape_of(tensor.shape, "the tensor")
     if not tensor.is_contiguous():

@@ -1,22 +1,18 @@
 """Batches of states from synthetic data or a file, made while the last ones are used."""
 
 import array
-import ctypes
 import itertools
-import math
-import queue
-import threading
 import warnings
-from collections import deque
 
 from ._library import library
-from .engine import QdpEngine, copy_threads
+from .columns import arrow_samples, column_rows, parquet_columns
+from .engine import QdpEngine
 from .errors import FileFormatError, InvalidInputError, MissingPackageError
-from .files import arrow_samples, check_basis_f32, column_rows, parquet_columns, read_samples, samples_in
-from .inputs import Samples
-from .native import Ramp
-from .pinned import pinned_array
+from .files import check_basis_f32, check_path, read_samples
+from .inputs import Samples, samples_in
+from .prefetch import pipelined
 from .shapes import check_qubits, encoding_of, precision_of, prefetch_depth, sample_length, whole
+from .synthetic import synthetic_batches
 
 _NULLS = ("fill_zero", "reject")
 _BACKENDS = ("rust", "millrace", "pytorch", "auto")
@@ -74,7 +70,7 @@ class QuantumDataLoader:
 
     def source_file(self, path, streaming=False):
         """A file's samples. With `streaming`, which only Parquet has, the file is read piece by piece."""
-        if streaming and not str(path).lower().endswith(".parquet"):
+        if check_path(path) != ".parquet" and streaming:
             raise InvalidInputError(f"{path}: streaming is for .parquet files", "source")
         self._path, self._is_streaming = path, bool(streaming)
         return self
@@ -224,115 +220,6 @@ class QuantumDataLoader:
             yield arrow_samples(kept, length)
 
 
-# ---- synthetic data ----
-
-
-def synthetic_batches(encoding, num_qubits, size, numbers, seed, dtype, allocate):
-    """The specification's data, of the batches with these numbers: sample s = seed + number * size + row begins at s."""
-    length = sample_length(encoding, num_qubits)
-    value_bytes = 8 if dtype == "f64" else 4
-    if encoding == "basis":
-        kind, period = ctypes.c_double if dtype == "f64" else ctypes.c_float, 1 << num_qubits
-        for number in numbers:
-            samples = allocate(size, length)
-            first = seed + number * size
-            values = (kind * size).from_address(samples.address)
-            values[:] = [float((first + row) % period) for row in range(size)]
-            yield samples
-        return
-    step = 1.0 / length if encoding == "amplitude" else 2 * math.pi / length
-    values = array.array("d" if dtype == "f64" else "f", [i * step for i in range(length)] * 2)
-    ramp = Ramp(values.buffer_info()[0], length, value_bytes)
-    threads = copy_threads()
-    for number in numbers:
-        samples = allocate(size, length)
-        library.qdp_write_rotations(ramp, samples.address, (seed + number * size) % length, size, threads)
-        yield samples
-
-
 def _plain(count, length, dtype):
     values = array.array("d" if dtype == "f64" else "f", bytes(count * length * (8 if dtype == "f64" else 4)))
     return samples_in(values, (count, length))
-
-
-class Prefetch:
-    """A thread that makes batches ahead, up to `depth` of them. Spent memory goes back to it."""
-
-    def __init__(self, make, depth, engine, precision):
-        self._precision = precision
-        self._ready = queue.Queue(depth)
-        self._spent = queue.SimpleQueue()
-        self._engine = engine
-        self._is_closed = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(make,), name="qdp-prefetch", daemon=True)
-        self._thread.start()
-
-    def _allocate(self, count, length):
-        try:
-            samples = self._spent.get_nowait()
-            if (samples.count, samples.length) == (count, length):
-                return samples
-        except queue.Empty:
-            pass
-        view = pinned_array(self._engine, count, length, self._precision)
-        made = samples_in(view, (count, length))
-        made.values, made.is_locked = view, True
-        return made
-
-    def _run(self, make):
-        try:
-            for samples in make(self._allocate):
-                if not self._put((samples, None)):
-                    return
-            self._put((None, None))
-        except Exception as error:  # delivered once, and ends the iteration
-            self._put((None, error))
-
-    def _put(self, item):
-        while not self._is_closed.is_set():
-            try:
-                self._ready.put(item, timeout=0.05)
-                return True
-            except queue.Full:
-                continue
-        return False
-
-    def __iter__(self):
-        while True:
-            samples, error = self._ready.get()
-            if error is not None:
-                raise error
-            if samples is None:
-                return
-            yield samples
-
-    def recycle(self, samples):
-        """Takes memory back whose batch has been copied."""
-        if samples.values is not None:
-            self._spent.put(samples)
-
-    def close(self):
-        """Ends the thread, also if it waits for a place in a full queue."""
-        self._is_closed.set()
-        self._thread.join()
-
-
-def pipelined(engine, make, depth, dtype, num_qubits, encoding, in_flight=3):
-    """Yields the states of prefetched batches, in order, with several batches under way."""
-    produced = Prefetch(make, depth, engine, dtype)
-    waiting = deque()
-    try:
-        for samples in produced:
-            waiting.append((engine._submit(samples, num_qubits, encoding), samples))
-            if len(waiting) >= in_flight:
-                yield _finished(produced, *waiting.popleft())
-        while waiting:
-            yield _finished(produced, *waiting.popleft())
-    finally:
-        produced.close()
-
-
-def _finished(produced, pending, samples):
-    states = pending.get()
-    produced.recycle(samples)
-    return states

@@ -164,6 +164,13 @@ class States:
         view.release()
         return made
 
+    def __array__(self, dtype=None, copy=None):
+        """``numpy.asarray(states)`` is a copy, and leaves the states. ``numpy.from_dlpack`` makes none."""
+        if copy is False:
+            raise ValueError("an array of states is a copy: use numpy.from_dlpack(states)")
+        made = self.numpy()
+        return made if dtype is None else made.astype(dtype)
+
     def numpy(self):
         """Returns a copy as a NumPy array of complex numbers."""
         import numpy

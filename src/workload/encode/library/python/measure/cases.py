@@ -4,9 +4,10 @@ import itertools
 import queue
 import threading
 
-from .files import samples_in
-from .loader import QuantumDataLoader, synthetic_batches
+from .inputs import samples_in
+from .loader import QuantumDataLoader
 from .shapes import sample_length
+from .synthetic import synthetic_batches
 
 
 class Case:

@@ -4,8 +4,10 @@ import time
 from typing import NamedTuple
 
 from .engine import QdpEngine
-from .loader import QuantumDataLoader, pipelined, synthetic_batches
+from .loader import QuantumDataLoader
+from .prefetch import pipelined
 from .shapes import check_qubits, encoding_of, precision_of, whole
+from .synthetic import synthetic_batches
 
 
 class ThroughputResult(NamedTuple):
