@@ -24,6 +24,7 @@ const pages = [
       join(web, 'page', 'theme.css'),
       packages.resolve('uplot/dist/uPlot.min.css'),
       join(web, 'page', 'dashboard.css'),
+      join(web, 'page', 'fleet', 'fleet.css'),
     ],
   },
 ];

@@ -95,7 +95,7 @@ async function measure(connections, seconds) {
     say: () => undefined,
     warn: console.error,
   });
-  const { invite, service } = host;
+  const { invite } = host;
   const submitter = await Bus.connect(invite, 'submitter');
   const client = new FleetClient(submitter);
   let jobs = 0;
@@ -109,7 +109,7 @@ async function measure(connections, seconds) {
     const count = Math.ceil(connections / processes);
     await ask(children, { kind: 'connect', invite, count });
     console.log(
-      `${connections} connections from ${processes} processes, nats-server ${service.serverVersion}, load ${loadavg()[0]?.toFixed(1)}`,
+      `${connections} connections from ${processes} processes, nats-server ${host.bus.serverVersion}, load ${loadavg()[0]?.toFixed(1)}`,
     );
     await ask(children, { kind: 'work' });
     await pause(3);

@@ -112,8 +112,7 @@ describe("a user's kernel", () => {
          verify: ${verify},
        };`,
     );
-  const status = async () =>
-    (await (await fleet.client()).status()).jobs as { name: string; hits: number; state: string }[];
+  const status = async () => (await (await fleet.client()).overview()).jobs;
 
   test('is checked by the submitter before a hit is committed', async (ctx) => {
     if (absent) return ctx.skip(absent);

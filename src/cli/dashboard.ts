@@ -2,10 +2,15 @@ import { Command } from 'commander';
 import { action, type Call } from '../console/command/action.js';
 import { withExamples } from '../console/command/conventions.js';
 import { Exit } from '../console/command/exit.js';
-import { options, valueOption } from '../console/options/options.js';
+import { options, parseFleet, valueOption } from '../console/options/options.js';
 import type { CommandResult } from '../console/output/output.js';
+import { registerSecret } from '../console/output/redact.js';
 import { type Address, parseAddress } from '../console/telemetry/options.js';
+import { FleetClient } from '../fleet/client/index.js';
+import { inviteFor } from '../fleet/local.js';
+import { Bus } from '../fleet/nats/index.js';
 import { openStore } from '../store/index.js';
+import { watchRemoteFleet } from '../web/live/fleet/remote-fleet.js';
 import { startDashboard } from '../web/live/start.js';
 
 /** `millrace dashboard` */
@@ -16,6 +21,9 @@ export function dashboardCommand(): Command {
       valueOption('--listen <host:port>', 'address to serve the page at')
         .argParser(parseAddress)
         .default({ host: '127.0.0.1', port: 0 }, '127.0.0.1, any port'),
+    )
+    .addOption(
+      valueOption('--fleet [invite]', 'also show the fleet of an invite, which is in a file').argParser(parseFleet),
     )
     .addOption(options.dataDir())
     .action(action(dashboard));
@@ -29,13 +37,21 @@ export function dashboardCommand(): Command {
 interface DashboardCommandOptions {
   readonly listen: Address;
   readonly dataDir: string;
+  readonly fleet?: string | boolean;
 }
 
 /** Serves the page until it is stopped. */
 async function dashboard({ output, options: given, signal }: Call<DashboardCommandOptions>): Promise<CommandResult> {
   // Creates the directory, and reports one that cannot be used before the page is served.
   await (await openStore(given.dataDir, { warn: output.warn })).close();
-  const served = await startDashboard(given.listen, { directory: given.dataDir, warn: output.warn }, '--listen');
+  // The fleet that is served from the data directory is found by its process.
+  const bus = typeof given.fleet === 'string' ? await connectFleet(given.fleet, given.dataDir) : undefined;
+  const fleet = bus && watchRemoteFleet(new FleetClient(bus));
+  const shown = { directory: given.dataDir, warn: output.warn, ...(fleet && { fleet }) };
+  const served = await startDashboard(given.listen, shown, '--listen').catch(async (error: unknown) => {
+    await bus?.close();
+    throw error;
+  });
   try {
     output.sayUnredacted(`dashboard: ${served.url}`);
     output.event('listening', { url: served.url.replace(/#.*/, '') });
@@ -46,5 +62,12 @@ async function dashboard({ output, options: given, signal }: Call<DashboardComma
     return Exit.ok;
   } finally {
     await served.close();
+    await bus?.close();
   }
+}
+
+function connectFleet(given: string, dataDir: string): Promise<Bus> {
+  const invite = inviteFor(given, dataDir);
+  registerSecret(invite.seed);
+  return Bus.connect(invite, 'millrace dashboard');
 }

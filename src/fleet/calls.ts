@@ -13,12 +13,15 @@ export interface FleetCall {
 
 export type CallName = (typeof CALLS_OF.admin)[number];
 
+const VIEWS = ['overview', 'workers', 'coverage'] as const;
+const SUBMITS = ['submit', 'attach', 'start', 'poll', 'check', 'control'] as const;
+
 /** The calls that each role may make. */
 const CALLS_OF = {
   worker: ['fetch'],
-  submitter: ['submit', 'attach', 'start', 'poll', 'check', 'control', 'status'],
-  viewer: ['status'],
-  admin: ['submit', 'attach', 'start', 'poll', 'check', 'control', 'fetch', 'status', 'drain', 'invite', 'revoke'],
+  submitter: [...SUBMITS, ...VIEWS],
+  viewer: VIEWS,
+  admin: [...SUBMITS, ...VIEWS, 'fetch', 'drain', 'priority', 'invite', 'revoke'],
 } as const;
 
 const CALLS: readonly CallName[] = CALLS_OF.admin;

@@ -15,6 +15,8 @@ export interface FieldReader {
   bigInteger(value: unknown, field: string, min: bigint, max: bigint): bigint;
   /** A number above 0, which may be a fraction. */
   positive(value: unknown, field: string): number;
+  /** A number from 0 to `max`, which may be a fraction. */
+  amount(value: unknown, field: string, max: number): number;
   /** Eight digits of hex: an unsigned number of 32 bits. */
   hex32(value: unknown, field: string): number;
 }
@@ -67,6 +69,10 @@ export function fieldReader(
       typeof value === 'number' && Number.isFinite(value) && value > 0
         ? value
         : wrong(field, 'is not a number above 0'),
+    amount: (value, field, max) =>
+      typeof value === 'number' && value >= 0 && value <= max
+        ? value
+        : wrong(field, `is not a number from 0 to ${max}`),
     hex32: (value, field) => Number.parseInt(hex(value, field, { min: 4, max: 4 }), 16),
   };
 }

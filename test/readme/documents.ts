@@ -69,7 +69,18 @@ export const documents: Examples = {
     "millrace(['fleet', 'invite', '--role', 'submitter', '--expires', '1d'], { env })",
   ),
   'millrace fleet revoke NAME': viewed("millrace(['fleet', 'revoke', 'barn'], { env })"),
-  'millrace fleet revoke attic': viewed("millrace(['fleet', 'revoke', 'barn'], { env })"),
+  'millrace fleet serve --dashboard': by('test/fleet-page.test.ts', "commands.start('fleet', 'serve', '--dashboard')"),
+  'millrace dashboard --fleet viewer.invite': by(
+    'test/fleet-page.test.ts',
+    "elsewhere.start('dashboard', '--fleet', join(commands.folder, 'viewer.invite'))",
+  ),
+  'millrace fleet serve --prometheus 9464': by(
+    'test/fleet-operations.test.ts',
+    "commands.startUnwatched('fleet', 'serve', '--prometheus', '0')",
+  ),
+  'node scripts/fleet-page-cost.mjs': {
+    long: { more: ['100'], check: says(/^ {2}a page on a quiet fleet: [\d.]+ ms\/s/m) },
+  },
   'millrace fleet status': viewed("millrace(['fleet', 'status'], { env })"),
   'millrace fleet drain attic': viewed("millrace(['fleet', 'drain', 'attic'], { env })"),
   'millrace fleet drain NAME': viewed("millrace(['fleet', 'drain', 'attic'], { env })"),

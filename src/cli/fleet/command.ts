@@ -7,7 +7,7 @@ import { withPipelineOptions } from '../../console/options/pipeline-options.js';
 import { parseSeconds } from '../../console/options/quantity.js';
 import { withTuningOptions } from '../../console/options/tuning-options.js';
 import type { CommandResult } from '../../console/output/output.js';
-import { withTelemetryOptions } from '../../console/telemetry/options.js';
+import { dashboardOption, prometheusOption, withTelemetryOptions } from '../../console/telemetry/options.js';
 import { INVITED_ROLES, type Role } from '../../fleet/nats/index.js';
 import { invite } from './invite.js';
 import { join, parseOnly } from './join.js';
@@ -34,10 +34,13 @@ export function fleetCommand(): Command {
           valueOption('--nats <url>', 'NATS server with JetStream (default: a private nats-server is started)'),
         )
         .addOption(valueOption('--token <token>', 'token of the server given by --nats'))
+        .addOption(prometheusOption())
+        .addOption(dashboardOption())
         .action(action(serve, { hasCheckpoints: true })),
     ),
     ['millrace fleet serve'],
     ['millrace fleet serve --nats nats://127.0.0.1:4222'],
+    ['millrace fleet serve --dashboard', 'prints the address of a page that shows the fleet'],
   );
   const joining = new Command('join')
     .description('work for a fleet, on all devices of this machine, until stopped')

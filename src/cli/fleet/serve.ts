@@ -1,14 +1,22 @@
 import type { Call } from '../../console/command/action.js';
 import { Exit } from '../../console/command/exit.js';
+import { buildVersion } from '../../console/command/version.js';
+import { announce as announceProcess } from '../../console/live/announce.js';
+import { type CommandDashboard, openDashboard } from '../../console/live/dashboard-loader.js';
+import { startFleetFeed } from '../../console/live/fleet-feed.js';
 import type { CommandResult, Output } from '../../console/output/output.js';
 import { registerSecret } from '../../console/output/redact.js';
-import { FleetHost } from '../../fleet/coordinator/index.js';
+import { exposition } from '../../console/telemetry/exposition.js';
+import { fleetMetrics } from '../../console/telemetry/fleet-metrics.js';
+import { type MetricsServer, openMetricsServer } from '../../console/telemetry/metrics-loader.js';
+import type { TelemetryOptions } from '../../console/telemetry/options.js';
+import { CoordinatedFleet, type CoordinatorService, FleetHost } from '../../fleet/coordinator/index.js';
 import { fleetFolder, removeInvite, saveInvite } from '../../fleet/local.js';
 import { MillraceError } from '../../kernel/error.js';
 import { openStore } from '../../store/index.js';
 import { workloads } from './workloads.js';
 
-export interface ServeOptions {
+export interface ServeOptions extends Pick<TelemetryOptions, 'dashboard' | 'prometheus'> {
   readonly dataDir: string;
   readonly nats?: string;
   readonly token?: string;
@@ -31,13 +39,41 @@ export async function serve(call: Call<ServeOptions>): Promise<CommandResult> {
     registerSecret(fleet.invite.seed);
     saveInvite(given.dataDir, fleet.invite);
     announce(output, fleet);
-    await Promise.race([aborted(signal), fleet.failed]);
+    const { failed } = fleet;
+    await watched(call, fleet.service, () => Promise.race([aborted(signal), failed]));
     return { exit: call.stopped ?? Exit.stopped, answer: { fleet: fleet.invite.fleet } };
   } finally {
     removeInvite(given.dataDir);
     await fleet?.close();
     await store.close();
   }
+}
+
+/** Runs `work` while pages can show the fleet: that of `--dashboard`, and those of other processes. */
+async function watched(
+  { output, options: { dashboard: address, prometheus, dataDir } }: Call<ServeOptions>,
+  service: CoordinatorService,
+  work: () => Promise<unknown>,
+): Promise<void> {
+  const feed = startFleetFeed(output, new CoordinatedFleet(service), () => service.view.overview());
+  const announcement = announceProcess(dataDir, output);
+  let metrics: MetricsServer | undefined;
+  let dashboard: CommandDashboard | undefined;
+  try {
+    metrics = await openMetricsServer(prometheus, output, () => metricsText(service));
+    dashboard = await openDashboard(address, output, dataDir);
+    await work();
+  } finally {
+    await dashboard?.close();
+    await metrics?.close();
+    announcement.end();
+    feed.end();
+  }
+}
+
+function metricsText({ view }: CoordinatorService): string {
+  const { user, system } = process.cpuUsage();
+  return exposition(fleetMetrics(view.overview(), { version: buildVersion(), cpuSeconds: (user + system) / 1e6 }));
 }
 
 function announce(output: Output, { bus, invite: { url, fleet } }: FleetHost): void {

@@ -1,14 +1,14 @@
 import type { Call } from '../../console/command/action.js';
 import { Exit } from '../../console/command/exit.js';
-import { count, percent, rate } from '../../console/output/format.js';
+import { age, count, duration, percent, plural, rate } from '../../console/output/format.js';
 import type { CommandResult } from '../../console/output/output.js';
 import { registerSecret } from '../../console/output/redact.js';
 import { table } from '../../console/output/table.js';
-import { shareOf } from '../../engine/work/space.js';
 import { FleetClient } from '../../fleet/client/index.js';
 import { inviteFor } from '../../fleet/local.js';
 import { Bus } from '../../fleet/nats/index.js';
-import { fieldReader } from '../../network/fields.js';
+import type { FleetJobRow, FleetWorkerRow } from '../../fleet/view/rows.js';
+import { displayText } from '../../network/fields.js';
 
 export interface ViewOptions {
   readonly dataDir: string;
@@ -17,21 +17,31 @@ export interface ViewOptions {
 
 export async function status(call: Call<ViewOptions>): Promise<CommandResult> {
   const { output } = call;
-  const { server, term, workers, jobs } = await statusOf(call);
-  output.line(`nats-server ${server}, coordinator ${term}, ${workers.length} workers, ${jobs.length} jobs`);
-  if (workers.length > 0) for (const line of workerTable(workers)) output.line(line);
+  const { overview, workers } = await withClient(call, async (client) => ({
+    overview: await client.overview(),
+    workers: await client.allWorkers(),
+  }));
+  const { server, term, jobs, jobCount, coordinator } = overview;
+  const here = workers.filter(isHere).length;
+  output.line(`nats-server ${server}, coordinator ${term}, ${plural(here, 'worker')}, ${plural(jobCount, 'job')}`);
+  if (here > 0) for (const line of workerTable(workers)) output.line(line);
   if (jobs.length > 0) for (const line of jobTable(jobs)) output.line(line);
-  return { exit: Exit.ok, answer: { server, term, workers, jobs } };
+  const { leasesPerSecond, resultsWaiting, commitLagSeconds } = coordinator;
+  const oldest = resultsWaiting === 0 ? '' : `, the oldest for ${duration(commitLagSeconds)}`;
+  output.line(
+    `${leasesPerSecond.toFixed(1)} leases/s, ${plural(resultsWaiting, 'result')} on the way to the ledger${oldest}`,
+  );
+  return { exit: Exit.ok, answer: { fleet: overview, workers } };
 }
 
 export async function workers(call: Call<ViewOptions>): Promise<CommandResult> {
-  const { workers: all } = await statusOf(call);
+  const all = await withClient(call, (client) => client.allWorkers());
   for (const line of workerTable(all)) call.output.line(line);
   return { exit: Exit.ok, answer: { workers: all } };
 }
 
 export async function jobs(call: Call<ViewOptions>): Promise<CommandResult> {
-  const { jobs: all } = await statusOf(call);
+  const { jobs: all } = await withClient(call, (client) => client.overview());
   for (const line of jobTable(all)) call.output.line(line);
   return { exit: Exit.ok, answer: { jobs: all } };
 }
@@ -54,85 +64,45 @@ export async function revoke(call: Call<ViewOptions>): Promise<CommandResult> {
   return { exit: isRevoked ? Exit.ok : Exit.no, answer: { users: isRevoked ? [name] : [] } };
 }
 
-const workerTable = (all: readonly WorkerLine[]): string[] =>
+/** Those that are gone are only in the events. */
+const workerTable = (all: readonly FleetWorkerRow[]): string[] =>
   table([
-    ['worker', 'user', 'state', 'rate', 'fed', 'faults'],
-    ...all.map(({ id, state, perMs, fed, faults }) => {
-      const [user = '', process = ''] = id.split('.');
-      const share = fed === undefined ? '' : percent(fed);
-      return [process, user, state, rate(perMs * 1000, ''), share, String(faults)];
+    ['worker', 'user', 'state', 'trust', 'share', 'rate', 'fed', 'leases', 'heard', 'faults'],
+    ...all.filter(isHere).map(({ id, state, reason, share, perSecond, fed, leases, heardSeconds, faults, trust }) => {
+      const [user = '', process = ''] = displayText(id).split('.');
+      return [
+        process,
+        user,
+        reason === undefined ? state : `${state}: ${displayText(reason)}`,
+        trust,
+        share === undefined ? NONE : percent(share),
+        rate(perSecond, ''),
+        fed === undefined ? NONE : percent(fed),
+        count(leases),
+        `${age(heardSeconds * 1000)} ago`,
+        count(faults),
+      ];
     }),
   ]);
 
-const jobTable = (all: readonly JobLine[]): string[] =>
+const jobTable = (all: readonly FleetJobRow[]): string[] =>
   table([
-    ['job', 'kernel', 'state', 'done', 'hits', 'leases', 'rate'],
-    ...all.map(({ id, name, state, done, length, hits, leases, perMs }) => {
-      const share = percent(shareOf(done, length));
-      return [id.slice(0, 12), name, state, share, count(hits), count(leases), rate(perMs * 1000, '')];
-    }),
+    ['job', 'kernel', 'state', 'done', 'left', 'hits', 'leases', 'rate'],
+    ...all.map(({ id, name, state, fraction, etaSeconds, hits, leases, perSecond }) => [
+      id.slice(0, 12),
+      displayText(name),
+      displayText(state),
+      percent(fraction),
+      etaSeconds === undefined ? NONE : duration(etaSeconds),
+      count(hits),
+      count(leases),
+      rate(perSecond, ''),
+    ]),
   ]);
 
-interface WorkerLine {
-  readonly id: string;
-  readonly state: string;
-  readonly perMs: number;
-  /** Share of the time with work that its devices were busy. */
-  readonly fed?: number;
-  readonly faults: number;
-}
+const NONE = '–';
 
-interface JobLine {
-  readonly id: string;
-  readonly name: string;
-  readonly state: string;
-  readonly done: bigint;
-  readonly length: bigint;
-  readonly hits: number;
-  readonly leases: number;
-  readonly perMs: number;
-}
-
-interface FleetStatus {
-  readonly server: string;
-  readonly term: number;
-  readonly workers: readonly WorkerLine[];
-  readonly jobs: readonly JobLine[];
-}
-
-async function statusOf(call: Call<ViewOptions>): Promise<FleetStatus> {
-  const read = fieldReader('the status of the fleet', 'use the same version of Millrace on every machine of the fleet');
-  const answer = await withClient(call, (client) => client.status());
-  const small = (value: unknown, field: string): number => read.integer(value, field, 0, Number.MAX_SAFE_INTEGER);
-  const perMsOf = (value: unknown): number => (typeof value === 'number' ? value : 0);
-  return {
-    server: read.text(answer.server, 'server', 100),
-    term: small(answer.term, 'term'),
-    workers: read.list(answer.workers, 'workers', 1e6).map((entry) => {
-      const { id, faults, barred, isDraining, rates, fed } = read.object(entry, 'workers');
-      const state =
-        barred !== undefined ? `barred: ${read.text(barred, 'barred', 2000)}` : isDraining ? 'draining' : 'working';
-      const perMs = read
-        .list(rates, 'rates', 1e4)
-        .reduce<number>((sum, one) => sum + perMsOf(read.object(one, 'rates').perMs), 0);
-      const known = typeof fed === 'number' ? { fed } : {};
-      return { id: read.text(id, 'id', 300), state, perMs, ...known, faults: small(faults, 'faults') };
-    }),
-    jobs: read.list(answer.jobs, 'jobs', 1e6).map((entry) => {
-      const { id, name, state, done, length, hits, leases, perMs } = read.object(entry, 'jobs');
-      return {
-        id: read.text(id, 'id', 64),
-        name: read.text(name, 'name', 300),
-        state: read.text(state, 'state', 40),
-        done: read.bigInteger(done, 'done', 0n, 1n << 128n),
-        length: read.bigInteger(length, 'length', 0n, 1n << 128n),
-        hits: small(hits, 'hits'),
-        leases: small(leases, 'leases'),
-        perMs: perMsOf(perMs),
-      };
-    }),
-  };
-}
+const isHere = ({ state }: FleetWorkerRow): boolean => state !== 'gone';
 
 export async function withClient<T>(call: Call<ViewOptions>, work: (client: FleetClient) => Promise<T>): Promise<T> {
   const { options } = call;

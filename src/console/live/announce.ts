@@ -108,6 +108,10 @@ async function answer(socket: Socket, hub: EventHub, line: string): Promise<void
     if (!hub.job) return refuse(socket, 'no job runs now');
     const what = await hub.job.control(rest as LiveAction);
     socket.end(`${jsonLine({ event: 'changed', id: String(process.pid), what })}\n`);
+  } else if (request === 'fleet') {
+    if (!hub.fleet) return refuse(socket, 'this process does not coordinate a fleet');
+    const { answerFleet } = await import('./fleet-requests.js'); // other commands do not need it
+    socket.end(`${jsonLine(await answerFleet(hub.fleet, rest))}\n`);
   } else if (request === 'trace') {
     if (!hub.trace) return refuse(socket, NO_TRACE);
     const { Readable } = await import('node:stream');

@@ -1,3 +1,4 @@
+import type { FleetAction, JobCoverage, WorkerPage, WorkerQuery } from '../../fleet/view/rows.js';
 import { jsonLine } from '../output/json-line.js';
 
 export type EventFields = Readonly<Record<string, unknown>>;
@@ -14,6 +15,8 @@ export class EventHub {
   #found: KeptEvent[] = [];
   /** Set by the command while its job runs. */
   job: LiveJob | undefined;
+  /** Set by the command while it coordinates a fleet. */
+  fleet: LiveFleet | undefined;
   /** The chunks so far as the text of a trace; set if they are recorded. */
   trace: (() => Iterable<string>) | undefined;
   /** True if hits are in the ledger, where watchers can read all of them: then they are not sent. */
@@ -48,6 +51,14 @@ export interface LiveJob {
   control(action: LiveAction): Promise<string>;
 }
 
+/** A fleet, as those who watch its coordinator see and control it. Its figures are in the events `fleet`. */
+export interface LiveFleet {
+  workers(query: WorkerQuery): Promise<WorkerPage>;
+  coverage(job: string): Promise<JobCoverage>;
+  /** Resolves to what has changed, for people. */
+  control(action: FleetAction): Promise<string>;
+}
+
 export type LiveAction =
   | { readonly action: 'pause' | 'resume' | 'stop' | 'cancel' }
   | { readonly action: 'priority'; readonly priority: number };
@@ -58,7 +69,7 @@ interface KeptEvent {
 }
 
 /** Events of which the last one counts, for each device or job. */
-const STATE = new Set(['start', 'job', 'task', 'device', 'lost', 'progress', 'coverage', 'listening', 'done']);
+const STATE = new Set(['start', 'job', 'task', 'device', 'lost', 'progress', 'coverage', 'fleet', 'listening', 'done']);
 const RECENT = new Set(['warning', 'error']);
 const MAX_RECENT = 20;
 /** Events about results. */

@@ -48,11 +48,20 @@ export async function watchProcess(
 
 /** Sends a request to a process and returns what it says has changed. Throws `usage` if it refuses. */
 export async function controlProcess(directory: string, process: LiveProcess, action: LiveAction): Promise<string> {
+  const { event, what, message } = await askProcess(directory, process, { request: 'control', ...action });
+  if (event === 'changed' && what !== undefined) return String(what);
+  throw refusedError(process, String(message ?? 'it refused'));
+}
+
+/** Sends a request to a process and returns the event that it answers with. */
+export async function askProcess(
+  directory: string,
+  process: LiveProcess,
+  request: object,
+): Promise<Readonly<Record<string, unknown>>> {
   let text = '';
-  for await (const part of requestOf(directory, process, { request: 'control', ...action })) text += part;
-  const { event, what, message } = JSON.parse(text) as { event: string; what?: string; message?: string };
-  if (event === 'changed' && what !== undefined) return what;
-  throw refusedError(process, message ?? 'it refused');
+  for await (const part of requestOf(directory, process, request)) text += part;
+  return JSON.parse(text) as Readonly<Record<string, unknown>>;
 }
 
 /** Reads the trace of a process. Throws `usage` if it records none. */

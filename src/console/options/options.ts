@@ -98,7 +98,7 @@ export function wholeNumberParser(min: number, max: number): (text: string) => n
 }
 
 /** `1`, `true` and `yes` are the fleet of this machine: a variable always has a value. */
-const parseFleet = (text: string): string | boolean =>
+export const parseFleet = (text: string): string | boolean =>
   isOff(text) ? false : /^(1|true|yes)$/i.test(text.trim()) ? true : text;
 
 const isOff = (value = ''): boolean => /^(|0|false|no)$/i.test(value);

@@ -18,14 +18,15 @@ export function withTelemetryOptions(command: Command): Command {
     .addOption(valueOption('--trace <file>', 'write a timeline of the last 65,536 chunks, for ui.perfetto.dev'))
     .addOption(poolMetricsOption())
     .addOption(flag('--overlap', 'print at the end how much of the copies was hidden behind launches'))
-    .addOption(
-      valueOption(
-        '--prometheus <host:port>',
-        'serve metrics for Prometheus during the run (default host: 127.0.0.1)',
-      ).argParser(parseAddress),
-    )
+    .addOption(prometheusOption())
     .addOption(dashboardOption());
 }
+
+export const prometheusOption = () =>
+  valueOption(
+    '--prometheus <host:port>',
+    'serve metrics for Prometheus during the run (default host: 127.0.0.1)',
+  ).argParser(parseAddress);
 
 /** For commands whose progress a page can show. */
 export const dashboardOption = () =>

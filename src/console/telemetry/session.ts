@@ -8,13 +8,13 @@ import { Tally } from '../../engine/telemetry/tally.js';
 import { type SensorSample, type TraceEvent, traceEvents } from '../../engine/telemetry/trace.js';
 import { buildVersion } from '../command/version.js';
 import { ChunkFeed } from '../live/chunk-feed.js';
-import { type CommandDashboard, dashboardLoader } from '../live/dashboard-loader.js';
+import { type CommandDashboard, openDashboard } from '../live/dashboard-loader.js';
 import { plural } from '../output/format.js';
 import { type LineFile, openLineFile } from '../output/line-file.js';
 import type { Output } from '../output/output.js';
 import { exposition } from './exposition.js';
 import { METRICS_HEADER, metricsRow } from './metrics.js';
-import type { MetricsServer } from './metrics-server.js';
+import { type MetricsServer, openMetricsServer } from './metrics-loader.js';
 import { type TelemetryOptions, withUpstreamVariables } from './options.js';
 import { type DeviceMetrics, prometheusMetrics } from './prometheus.js';
 import { deviceReport, overlapLines, poolLines, summaryLines } from './report.js';
@@ -126,28 +126,14 @@ class TelemetrySession implements Telemetry {
   }
 
   async open(): Promise<void> {
-    const { metrics, trace, prometheus } = this.#options;
+    const { metrics, trace, prometheus, dashboard } = this.#options;
     if (metrics !== undefined) {
       this.#metrics = openLineFile(metrics, 'metrics');
       this.#metrics.write(METRICS_HEADER);
     }
     if (trace !== undefined) this.#trace = openTrace(trace);
-    await this.#openDashboard();
-    if (prometheus === undefined) return;
-    const { startMetricsServer } = await import('./metrics-server.js'); // node:http takes 20 ms
-    this.#server = await startMetricsServer(prometheus, () => this.#exposition());
-    this.#output.say(`metrics for Prometheus: ${this.#server.url}`);
-    this.#output.event('listening', { url: this.#server.url });
-  }
-
-  async #openDashboard(): Promise<void> {
-    const { dashboard } = this.#options;
-    if (dashboard === undefined) return;
-    this.#dashboard = await dashboardLoader.start?.(dashboard, this.#output.hub, this.#dataDir);
-    if (!this.#dashboard) return;
-    this.#output.sayUnredacted(`dashboard: ${this.#dashboard.url}`);
-    // The address is a key to the page, which events must not have: anybody may read a log of them.
-    this.#output.event('listening', { url: this.#dashboard.url.replace(/#.*/, '') });
+    this.#dashboard = await openDashboard(dashboard, this.#output, this.#dataDir);
+    this.#server = await openMetricsServer(prometheus, this.#output, () => this.#exposition());
   }
 
   start(engine: Engine, devices: readonly Device[]): void {

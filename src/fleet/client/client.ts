@@ -1,9 +1,25 @@
 import { MillraceError } from '../../kernel/error.js';
 import { fieldReader } from '../../network/fields.js';
 import { type CallName, decodeAnswer, encodeCall, PIECE_BYTES } from '../calls.js';
-import { encodeManifest, type PackedJob, type PlainRecord, type SigningKey, signManifest } from '../manifest/index.js';
+import {
+  encodeManifest,
+  type PackedJob,
+  type PlainRecord,
+  plainValue,
+  type SigningKey,
+  signManifest,
+} from '../manifest/index.js';
 import type { Bus } from '../nats/index.js';
 import type { FoundHit, RunState } from '../protocol/index.js';
+import { readCoverage, readOverview, readWorkerPage } from '../view/read.js';
+import {
+  ALL_WORKERS,
+  type FleetOverview,
+  type FleetWorkerRow,
+  type JobCoverage,
+  type WorkerPage,
+  type WorkerQuery,
+} from '../view/rows.js';
 
 /** Calls to a fleet's coordinator, each repeated for a while if it is not answered: a coordinator may be starting. */
 export class FleetClient {
@@ -89,8 +105,31 @@ export class FleetClient {
     return Buffer.concat(pieces);
   }
 
-  status(): Promise<PlainRecord> {
-    return this.#call('status', {});
+  async overview(): Promise<FleetOverview> {
+    return readOverview(await this.#call('overview', {}));
+  }
+
+  async workers(query: WorkerQuery): Promise<WorkerPage> {
+    return readWorkerPage(await this.#call('workers', { query: plainValue(query) }));
+  }
+
+  /** Returns all workers, which may be more than one answer holds. */
+  async allWorkers(): Promise<FleetWorkerRow[]> {
+    const all: FleetWorkerRow[] = [];
+    for (;;) {
+      // By name: other orders change meanwhile.
+      const { total, workers } = await this.workers({ ...ALL_WORKERS, order: 'name', from: all.length });
+      all.push(...workers);
+      if (workers.length === 0 || all.length >= total) return all;
+    }
+  }
+
+  async coverage(job: string): Promise<JobCoverage> {
+    return readCoverage(await this.#call('coverage', { job }));
+  }
+
+  async setPriority(job: string, priority: number): Promise<void> {
+    await this.#call('priority', { job, priority });
   }
 
   async drain(worker: string): Promise<string[]> {

@@ -78,8 +78,9 @@ export class FleetSearch implements AsyncIterable<FleetHit> {
     return this.#before ?? 0n;
   }
 
+  /** False if someone has stopped the job: it can be resumed. */
   get isOver(): boolean {
-    return this.#last?.outcome !== undefined;
+    return this.#last?.outcome !== undefined && this.#last.outcome !== 'cancelled';
   }
 
   get progress(): JobProgress | undefined {

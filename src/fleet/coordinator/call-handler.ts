@@ -9,9 +9,11 @@ import {
   openSignedManifest,
   type PlainRecord,
   type PlainValue,
+  plainValue,
 } from '../manifest/index.js';
 import { type Caller, INVITED_ROLES } from '../nats/index.js';
 import type { FoundHit, RunState } from '../protocol/index.js';
+import { readWorkerQuery } from '../view/read.js';
 import type { FleetFiles } from './files.js';
 import type { CoordinatorService } from './service.js';
 
@@ -47,8 +49,14 @@ export class CallHandler {
         return this.#control(read.hex(fields.job, 'job', ID), read.text(fields.state, 'state', 20));
       case 'fetch':
         return this.#fetch(read, fields);
-      case 'status':
-        return this.#status();
+      case 'priority':
+        return this.#priority(read.hex(fields.job, 'job', ID), read.integer(fields.priority, 'priority', -9999, 9999));
+      case 'overview':
+        return plainRecord(this.#service.view.overview());
+      case 'workers':
+        return plainRecord(this.#service.view.workers(readWorkerQuery(fields.query)));
+      case 'coverage':
+        return this.#coverage(read.hex(fields.job, 'job', ID));
       case 'drain':
         return this.#drain(read.text(fields.worker, 'worker', 200));
       case 'invite':
@@ -159,35 +167,19 @@ export class CallHandler {
     return { total: bytes.length, bytes: Buffer.from(piece).toString('base64') };
   }
 
-  #status(): PlainRecord {
-    const { core } = this.#service;
-    const workers = [...core.workers.values()].map(({ id, faults, barred, isDraining, fed, jobs }): PlainRecord => {
-      const rates = [...jobs].flatMap(([job, { perMs }]): PlainValue[] =>
-        perMs === undefined ? [] : [{ job, perMs }],
-      );
-      const known = { ...(barred !== undefined && { barred }), ...(fed !== undefined && { fed }) };
-      return { id, faults, isDraining, rates, ...known };
-    });
-    const jobs = [...this.#service.jobs].map((job): PlainRecord => {
-      const view = core.jobs.get(job.id);
-      return {
-        id: job.id,
-        name: job.name,
-        state: job.outcome ?? view?.state ?? 'ended',
-        done: String(job.done.total),
-        length: String(job.manifest.space.length),
-        hits: job.hits.length,
-        leases: view?.table.size ?? 0,
-        perMs: view?.rate ?? 0,
-      };
-    });
-    return { term: this.#service.term, server: this.#service.serverVersion, workers, jobs };
+  async #priority(id: string, priority: number): Promise<PlainRecord> {
+    await this.#service.setPriority(id, priority);
+    return {};
+  }
+
+  #coverage(id: string): PlainRecord {
+    const coverage = this.#service.view.coverage(id);
+    if (coverage) return plainRecord(coverage);
+    throw refused('the job is not known here');
   }
 
   #drain(name: string): PlainRecord {
-    const found = [...this.#service.core.workers.keys()].filter((id) => isCalled(id, name));
-    for (const worker of found) this.#service.handle({ kind: 'drain', worker });
-    return { workers: found };
+    return { workers: this.#service.drain(name) };
   }
 
   async #invite(read: FieldReader, fields: PlainRecord): Promise<PlainRecord> {
@@ -228,11 +220,7 @@ const STATES: readonly RunState[] = ['running', 'paused', 'ended'];
 
 const MAX_INVITE_SECONDS = 10 * 365 * 86_400;
 
-/** A worker is called by its id, its user, or the name that it was started with. */
-function isCalled(id: string, name: string): boolean {
-  const [user, process = ''] = id.split('.');
-  return id === name || user === name || process === name || process.startsWith(`${name}-`);
-}
+const plainRecord = (value: object): PlainRecord => plainValue(value) as PlainRecord;
 
 const refused = (message: string): MillraceError =>
   new MillraceError({

@@ -43,6 +43,15 @@ export class FleetJob {
     return new FleetJob(id, manifest, described, await store.open<LedgerHit>(described.spec));
   }
 
+  /** Its id in the ledger. */
+  get ledgerId(): string {
+    return this.#ledger.id;
+  }
+
+  get hitCount(): number {
+    return this.hits.length;
+  }
+
   get done(): Intervals {
     return this.#done;
   }
@@ -65,6 +74,7 @@ export class FleetJob {
       space,
       mode,
       counted: this.#done,
+      priority: this.#ledger.job.priority,
       ...(first !== undefined && { firstHit: first }),
     };
   }

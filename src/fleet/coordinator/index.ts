@@ -2,4 +2,5 @@
 export { AccessControl } from './access-control.js';
 export { FleetFiles, readIdentity } from './files.js';
 export { FleetHost } from './fleet-host.js';
+export { CoordinatedFleet } from './live-fleet.js';
 export { CoordinatorService } from './service.js';

@@ -16,6 +16,7 @@ import {
   decodeWorkerMessage,
   encodeMessage,
 } from '../protocol/index.js';
+import { FleetView } from '../view/fleet-view.js';
 import type { FleetWorkload } from '../workload.js';
 import type { AccessControl } from './access-control.js';
 import { CallHandler } from './call-handler.js';
@@ -46,6 +47,8 @@ export class CoordinatorService {
   readonly #closing = new AbortController();
   readonly #clock: Clock;
   readonly #fence: CommitFence;
+  /** For those who watch the fleet. */
+  readonly view: FleetView;
   #receipts = 0;
   #stopTimer: () => void = () => undefined;
   #writing: Promise<void> = Promise.resolve();
@@ -62,6 +65,14 @@ export class CoordinatorService {
     // Workers of an earlier coordinator announce what they hold within this time.
     const adoptMs = files.jobs().size > 0 ? ADOPT_MS : 0;
     this.#core = new Coordinator({ term: files.term, tokens: hmacTokens(files.secret), now: clock.now(), adoptMs });
+    this.view = new FleetView({
+      core: this.#core,
+      jobs: () => this.#jobs.values(),
+      fleet: files.fleet,
+      server: () => bus.serverVersion,
+      term: files.term,
+      now: () => clock.now(),
+    });
     this.failed = new Promise((_, reject) => {
       this.#fail = reject;
     });
@@ -108,16 +119,23 @@ export class CoordinatorService {
     return this.#options.files.term;
   }
 
-  get serverVersion(): string {
-    return this.#options.bus.serverVersion;
-  }
-
   job(id: string): FleetJob | undefined {
     return this.#jobs.get(id);
   }
 
-  get jobs(): Iterable<FleetJob> {
-    return this.#jobs.values();
+  /** Drains the workers that are called so. Returns their ids. */
+  drain(name: string): string[] {
+    const found = [...this.#core.workers.keys()].filter((id) => isCalled(id, name));
+    for (const worker of found) this.handle({ kind: 'drain', worker });
+    return found;
+  }
+
+  /** The ledger keeps the priority for the next coordinator. */
+  async setPriority(id: string, priority: number): Promise<void> {
+    const job = this.#jobs.get(id);
+    if (job === undefined) return;
+    await this.#options.store.setPriority(job.ledgerId, priority);
+    this.handle({ kind: 'priority', job: id, priority });
   }
 
   /** Opens a submitted job, whose attachments are all here. */
@@ -306,6 +324,12 @@ const isOf = (user: string, worker: string): boolean => worker.startsWith(`${use
 
 function checkSender(user: string, worker: string): void {
   if (!isOf(user, worker)) throw new Error(`${user} sent a message as ${displayText(worker)}, which is not its worker`);
+}
+
+/** A worker is called by its id, its user, or the name that it was started with. */
+function isCalled(id: string, name: string): boolean {
+  const [user, process = ''] = id.split('.');
+  return id === name || user === name || process === name || process.startsWith(`${name}-`);
 }
 
 const ADOPT_MS = 3_000;

@@ -18,6 +18,7 @@ export class LeaseTable {
   readonly #slowest = new PriorityIndex<Segment>();
   readonly #leases = new Map<string, LeaseEntry>();
   readonly #byWorker = new Map<string, Set<LeaseEntry>>();
+  #returned = Intervals.none;
 
   constructor(space: Range, counted = Intervals.none) {
     this.#space = space;
@@ -33,6 +34,16 @@ export class LeaseTable {
 
   get counted(): Intervals {
     return this.#counted;
+  }
+
+  /** Ranges that are with workers, ascending. */
+  *leased(): Generator<Range> {
+    for (const { start, end } of this.#segments) yield between(start, end);
+  }
+
+  /** Indices that were with a worker which did not do them, and waited again. */
+  get returned(): Intervals {
+    return this.#returned;
   }
 
   /** Live leases. */
@@ -57,6 +68,10 @@ export class LeaseTable {
 
   get(id: string): Lease | undefined {
     return this.#leases.get(id);
+  }
+
+  leaseCount(worker: string): number {
+    return this.#byWorker.get(worker)?.size ?? 0;
   }
 
   leasesOf(worker: string): readonly Lease[] {
@@ -146,7 +161,9 @@ export class LeaseTable {
     if (lease === undefined) return;
     for (const segment of this.#segmentsOf(lease)) {
       if (segment.holders.length === 1) {
-        this.#waiting = this.#waiting.add(between(segment.start, segment.end));
+        const range = between(segment.start, segment.end);
+        this.#waiting = this.#waiting.add(range);
+        this.#returned = this.#returned.add(range);
         this.#removeSegment(segment);
       } else {
         segment.holders = segment.holders.filter((holder) => holder !== lease);

@@ -5,6 +5,7 @@ import { decodeValues, encodeValues, type PlainRecord, type PlainValue } from '.
 import { MAX_BITS } from '../trust/index.js';
 import type {
   CoordinatorMessage,
+  DeviceReport,
   FoundHit,
   JobRate,
   JobState,
@@ -45,7 +46,7 @@ export function decodeWorkerMessage(bytes: Uint8Array): WorkerMessage {
         answered: readCount(read, fields.answered, 'answered'),
         rates: readRates(read, fields.rates),
         leases: readList(read, fields.leases, 'leases', (value) => readReport(read, value)),
-        ...(fields.fed !== undefined && { fed: readShare(read, fields.fed, 'fed') }),
+        ...(fields.devices !== undefined && { devices: readDevices(read, fields.devices) }),
       };
     case 'leave':
       return { kind, worker, reason: read.text(fields.reason, 'reason', MAX_REASON) };
@@ -161,6 +162,8 @@ function open(bytes: Uint8Array): OpenMessage {
 const MAX_REASON = 1000;
 const MAX_TOKEN = 100;
 const MAX_NAME = 200;
+/** Of one machine. */
+const MAX_DEVICES = 64;
 
 const readName = (read: FieldReader, value: unknown, field: string): string => read.text(value, field, MAX_NAME);
 
@@ -168,8 +171,6 @@ const readCount = (read: FieldReader, value: unknown, field: string): number =>
   read.integer(value, field, 0, Number.MAX_SAFE_INTEGER);
 
 /** A share of 0 would not be positive: devices that were never busy have none. */
-const readShare = (read: FieldReader, value: unknown, field: string): number =>
-  Math.min(1, read.positive(value, field));
 
 const readList = <T>(read: FieldReader, value: unknown, field: string, each: (value: unknown) => T): T[] =>
   read.list(value, field, MAX_LIST).map(each);
@@ -204,6 +205,16 @@ function readRates(read: FieldReader, value: unknown): JobRate[] {
     return { job: readName(read, job, 'rates.job'), perMs: read.positive(perMs, 'rates.perMs') };
   });
 }
+
+const readDevices = (read: FieldReader, value: unknown): DeviceReport[] =>
+  read.list(value, 'devices', MAX_DEVICES).map((entry) => {
+    const { id, perSecond, fed } = read.object(entry, 'devices');
+    return {
+      id: readName(read, id, 'devices.id'),
+      perSecond: read.amount(perSecond, 'devices.perSecond', Number.MAX_VALUE),
+      ...(fed !== undefined && { fed: read.amount(fed, 'devices.fed', 1) }),
+    };
+  });
 
 function readState(read: FieldReader, value: unknown): JobState {
   const { job, state, end } = read.object(value, 'state');

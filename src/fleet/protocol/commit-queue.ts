@@ -14,6 +14,8 @@ export interface AcceptedResult {
   /** Hits of ranges that do not count yet. */
   readonly early: readonly FoundHit[];
   readonly overtaken: readonly Overtaken[];
+  /** When it arrived first. */
+  readonly arrivedAt: number;
 }
 
 /** Results on their way to the ledger. One batch is written at a time; what arrives meanwhile is the next one. */
@@ -24,6 +26,20 @@ export class CommitQueue {
   /** True if everything that was added is in the ledger. */
   get isIdle(): boolean {
     return this.#writing === undefined;
+  }
+
+  /** Results that are not in the ledger. */
+  get size(): number {
+    return (this.#writing?.length ?? 0) + this.#waiting.length;
+  }
+
+  /** When the oldest of them arrived. */
+  get oldestAt(): number | undefined {
+    const oldest = [...(this.#writing ?? []), ...this.#waiting].reduce(
+      (least, { arrivedAt }) => Math.min(least, arrivedAt),
+      Infinity,
+    );
+    return oldest === Infinity ? undefined : oldest;
   }
 
   add(result: AcceptedResult): void {

@@ -4,13 +4,17 @@ import { endOf, minBigint } from '../../engine/work/space.js';
 import { LeaseTable } from '../lease/index.js';
 import { type Identity, JobTrust, type Piece, type Standing, Standings } from '../trust/index.js';
 import { CommitQueue } from './commit-queue.js';
+import { closeJob, credit, newWork } from './contribution.js';
 import type {
   AddedJob,
+  CoordinatorCounts,
   CoordinatorEffect,
   CoordinatorEvent,
   CoordinatorOptions,
+  DepartedWorker,
   JobOutcome,
   JobView,
+  JobWork,
   LeaseTokens,
   WorkerView,
 } from './events.js';
@@ -19,6 +23,7 @@ import type {
   BeatMessage,
   Broadcast,
   CoordinatorMessage,
+  DeviceReport,
   FoundHit,
   JobId,
   JobRate,
@@ -30,7 +35,7 @@ import type {
   WorkerId,
   WorkerMessage,
 } from './messages.js';
-import { Roster, type WorkerRecord } from './roster.js';
+import { Roster, type WorkerJob, type WorkerRecord } from './roster.js';
 
 /**
  * The coordinator's decisions: which worker gets which range, which results count, when a job ends. It does nothing itself:
@@ -50,6 +55,9 @@ export class Coordinator {
   readonly #identityOf: (worker: WorkerId) => Identity;
   readonly #isOwn: (worker: WorkerId) => boolean;
   readonly #grants: Grants;
+  readonly #counts = { results: 0, commits: 0, hits: 0, refusedResults: 0 };
+  #commitMs: number | undefined;
+  #revision = 0;
   #effects: CoordinatorEffect[] = [];
   #now: number;
   /** Until then no leases: workers still announce what they hold. */
@@ -82,6 +90,33 @@ export class Coordinator {
     return this.#jobs;
   }
 
+  /** Workers that have left in the last minute. */
+  departed(now: number): Iterable<DepartedWorker> {
+    return this.#roster.departed(now);
+  }
+
+  /** The interval of heartbeats. */
+  get beatMs(): number {
+    return this.#roster.beatMs;
+  }
+
+  /** Changes with everything that a view shows, except for the time of the last message. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  get counts(): CoordinatorCounts {
+    const times = [...this.#verifying.values()].map(({ arrivedAt }) => arrivedAt);
+    if (this.#commits.oldestAt !== undefined) times.push(this.#commits.oldestAt);
+    return {
+      ...this.#counts,
+      leases: this.#grants.count,
+      waitingResults: this.#verifying.size + this.#commits.size,
+      oldestAt: times.length === 0 ? undefined : times.reduce((least, at) => Math.min(least, at)),
+      commitMs: this.#commitMs,
+    };
+  }
+
   /** How far a worker is believed, and how often it has agreed with others. */
   standingOf(worker: WorkerId): { readonly standing: Standing; readonly agreements: number } {
     const who = this.#identityOf(worker);
@@ -91,6 +126,7 @@ export class Coordinator {
   handle(event: CoordinatorEvent, now: number): CoordinatorEffect[] {
     this.#now = Math.max(this.#now, now);
     this.#effects = [];
+    if (event.kind !== 'message' && event.kind !== 'tick') this.#revision++;
     this.#dispatch(event);
     return this.#effects;
   }
@@ -118,6 +154,11 @@ export class Coordinator {
       case 'control':
         this.#control(event.job, event.state);
         break;
+      case 'priority': {
+        const job = this.#jobs.get(event.job);
+        if (job) job.priority = event.priority;
+        break;
+      }
       case 'drain': {
         const worker = this.#roster.all.get(event.worker);
         if (worker) worker.isDraining = true;
@@ -152,6 +193,7 @@ export class Coordinator {
       lastGrant: 0,
       hits: 0,
       hasHit: hit !== undefined,
+      work: newWork(),
       trust: new JobTrust(this.#standings, this.#random, table.end),
       hasWitnesses: added.hasWitnesses ?? false,
     };
@@ -170,11 +212,12 @@ export class Coordinator {
         this.#beat(message);
         break;
       case 'leave':
-        this.#forget(message.worker);
+        this.#forget(message.worker, message.reason);
         break;
       case 'refuse': {
         const job = this.#jobs.get(message.job);
         if (job === undefined) return;
+        this.#revision++;
         job.refusals.set(message.worker, message.reason);
         this.#releaseWorker(job, message.worker);
         this.#effects.push({ kind: 'refused', job: job.id, worker: message.worker, reason: message.reason });
@@ -187,7 +230,7 @@ export class Coordinator {
   }
 
   #want(message: WantMessage): void {
-    const worker = this.#roster.meet(message.worker, this.#now);
+    const worker = this.#meet(message.worker);
     if (message.request < worker.request) return;
     if (this.#standings.of(this.#identityOf(worker.id)) === 'barred') worker.barred ??= 'its results were wrong';
     if (message.request > worker.request || worker.reply === undefined) {
@@ -196,13 +239,21 @@ export class Coordinator {
       const isEarly = this.#now < this.#adoptUntil;
       worker.reply = isEarly ? this.#grants.none(message.request) : this.#grants.answer(worker, message, this.#now);
     }
+    if (worker.reply.kind === 'grant') this.#revision++;
     this.#send(worker.id, worker.reply);
   }
 
-  #beat({ worker: id, answered, rates, leases, fed }: BeatMessage): void {
-    const worker = this.#roster.meet(id, this.#now);
-    worker.fed = fed;
+  /** Returns a worker whose message has arrived. */
+  #meet(id: WorkerId): WorkerRecord {
+    if (!this.#roster.all.has(id)) this.#revision++;
+    return this.#roster.meet(id, this.#now);
+  }
+
+  #beat({ worker: id, answered, rates, leases, devices = [] }: BeatMessage): void {
+    const worker = this.#meet(id);
     this.#setRates(worker, rates);
+    if (!isSameReport(worker.devices, devices)) this.#revision++;
+    worker.devices = devices;
     const lost: string[] = [];
     const listed = new Set<string>();
     const jobs = new Map<JobId, JobState>();
@@ -247,16 +298,18 @@ export class Coordinator {
   #adopt(job: JobRecord, worker: WorkerRecord, claim: LeaseClaim, token: string, expectedEnd: number): boolean {
     if (!this.#tokens.isValid(worker.id, claim, token)) return false;
     const grant = { id: claim.id, worker: worker.id, request: 0, expectedEnd };
+    this.#revision++;
     return job.table.adopt(grant, claim.range) !== undefined;
   }
 
   #takeResult(receipt: number, result: ResultMessage): void {
+    this.#counts.results++;
     const { worker, claim, token, hits, witnesses = [] } = result;
     const job = this.#jobs.get(claim.job);
     const wrong = this.#tokens.isValid(worker, claim, token) ? misfit(result) : 'its lease is not of this fleet';
     if (job === undefined || this.#isUseless(job, result)) this.#answer([receipt], result);
     else if (wrong !== undefined) this.#refuse([receipt], result, wrong);
-    else if (hits.length + witnesses.length === 0) this.#accept([receipt], job, result);
+    else if (hits.length + witnesses.length === 0) this.#accept([receipt], job, result, this.#now);
     else this.#verify(receipt, result);
   }
 
@@ -272,7 +325,7 @@ export class Coordinator {
     const { worker, number } = result;
     for (const { result: other, receipts } of this.#verifying.values())
       if (other.number === number && other.worker === worker) return void receipts.push(receipt);
-    this.#verifying.set(receipt, { result, receipts: [receipt] });
+    this.#verifying.set(receipt, { result, receipts: [receipt], arrivedAt: this.#now });
     const { claim, hits, witnesses = [] } = result;
     this.#effects.push({ kind: 'verify', receipt, job: claim.job, hits, witnesses, bits: claim.bits });
   }
@@ -281,10 +334,10 @@ export class Coordinator {
     const verification = this.#verifying.get(receipt);
     if (verification === undefined) return;
     this.#verifying.delete(receipt);
-    const { result, receipts } = verification;
+    const { result, receipts, arrivedAt } = verification;
     const job = this.#jobs.get(result.claim.job);
     if (job === undefined) this.#answer(receipts, result);
-    else if (wrong === undefined) this.#accept(receipts, job, result);
+    else if (wrong === undefined) this.#accept(receipts, job, result, arrivedAt);
     else {
       this.#release(job, result.claim.id);
       if (isDisputed) {
@@ -297,14 +350,14 @@ export class Coordinator {
     }
   }
 
-  #accept(receipts: readonly number[], job: JobRecord, result: ResultMessage): void {
+  #accept(receipts: readonly number[], job: JobRecord, result: ResultMessage, arrivedAt: number): void {
     const piece = job.trust.piece(result.claim.id);
     if (this.#isUseless(job, result)) this.#answer(receipts, result);
-    else if (piece) this.#acceptAudit(receipts, job, result, piece);
-    else this.#acceptWork(receipts, job, result);
+    else if (piece) this.#acceptAudit(receipts, job, result, piece, arrivedAt);
+    else this.#acceptWork(receipts, job, result, arrivedAt);
   }
 
-  #acceptWork(receipts: readonly number[], job: JobRecord, result: ResultMessage): void {
+  #acceptWork(receipts: readonly number[], job: JobRecord, result: ResultMessage, arrivedAt: number): void {
     const { worker, number, claim, ranges, hits } = result;
     const finished = ranges.map((range) => job.table.finish(range, worker));
     const newRanges = finished.flatMap((part) => part.newRanges);
@@ -326,14 +379,24 @@ export class Coordinator {
       hits: isSettled ? newHits : [],
       early: isSettled ? [] : newHits,
       overtaken,
+      arrivedAt,
     });
+    const indices = newRanges.reduce((sum, { length }) => sum + Number(length), 0);
+    credit(job.work, this.#workerJob(worker, job), indices);
     this.#settle(job);
   }
 
   /** A range that another worker has done before: hits that it left out count, and prove it wrong. */
-  #acceptAudit(receipts: readonly number[], job: JobRecord, result: ResultMessage, piece: Piece): void {
+  #acceptAudit(
+    receipts: readonly number[],
+    job: JobRecord,
+    result: ResultMessage,
+    piece: Piece,
+    arrivedAt: number,
+  ): void {
     const { worker, number, ranges, hits, witnesses = [] } = result;
-    this.#commits.add({ receipts, worker, number, job: job.id, ranges: [], hits: [], early: hits, overtaken: [] });
+    const none = { ranges: [], hits: [], overtaken: [] };
+    this.#commits.add({ receipts, worker, number, job: job.id, ...none, early: hits, arrivedAt });
     for (const proof of job.trust.audited(piece, { ranges, hits, witnesses }, this.#now)) {
       this.#effects.push({ kind: 'fault', job: job.id, worker: proof.worker, reason: proof.reason });
       this.#bar(proof.worker, proof.reason);
@@ -344,13 +407,14 @@ export class Coordinator {
   /** Commits what audits have settled. At the end of a job everything is audited that is to be. */
   #settle(job: JobRecord): void {
     if (job.table.waiting === 0n) job.trust.flush();
-    const base = { receipts: [], number: undefined, job: job.id, early: [], overtaken: [] };
+    const base = { receipts: [], number: undefined, job: job.id, early: [], overtaken: [], arrivedAt: this.#now };
     for (const { worker, range, hits } of job.trust.takeSettled())
       this.#commits.add({ ...base, worker, ranges: [range], hits });
     this.#commitNext();
   }
 
   #release(job: JobRecord, lease: string): void {
+    this.#revision++;
     job.table.release(lease);
     job.trust.close(lease);
   }
@@ -371,6 +435,8 @@ export class Coordinator {
     const results = this.#commits.finish();
     const numbers = new Map<WorkerId, number[]>();
     const hitJobs = new Map<JobRecord, bigint>();
+    this.#counts.commits++;
+    this.#commitMs = results.reduce((most, { arrivedAt }) => Math.max(most, this.#now - arrivedAt), 0);
     for (const { worker, number, job: id, hits, early, overtaken } of results) {
       const own = numbers.get(worker);
       if (number === undefined) {
@@ -379,6 +445,7 @@ export class Coordinator {
       else numbers.set(worker, [number]);
       const job = this.#jobs.get(id);
       if (job === undefined) continue;
+      this.#counts.hits += hits.length;
       job.hits += hits.length;
       job.hasHit ||= hits.length + early.length > 0;
       for (const { index } of [...hits, ...early]) hitJobs.set(job, minBigint(index, hitJobs.get(job) ?? index));
@@ -417,7 +484,7 @@ export class Coordinator {
   #end(job: JobRecord, outcome: JobOutcome): void {
     job.state = 'ended';
     this.#jobs.delete(job.id);
-    for (const worker of this.#roster.all.values()) worker.jobs.delete(job.id);
+    for (const worker of this.#roster.all.values()) closeJob(worker, job.id, job.work);
     this.#tell(job);
     this.#effects.push({ kind: 'ended', job: job.id, outcome });
   }
@@ -454,26 +521,39 @@ export class Coordinator {
     const { worker, claim } = result;
     this.#giveBack(receipts, result, reason);
     this.#effects.push({ kind: 'fault', job: claim.job, worker, reason });
+    this.#counts.refusedResults++;
     const known = this.#roster.all.get(worker);
     if (known && ++known.faults >= MAX_FAULTS) this.#bar(this.#identityOf(worker), `its results were wrong: ${reason}`);
   }
 
   /** Removes workers that were silent for too long. */
   #lapse(): void {
-    for (const id of this.#roster.lapsed(this.#now)) this.#forget(id);
+    for (const id of this.#roster.lapsed(this.#now)) this.#forget(id, 'silent');
   }
 
-  #forget(id: WorkerId): void {
-    const worker = this.#roster.remove(id);
+  #forget(id: WorkerId, reason: string): void {
+    const worker = this.#roster.remove(id, this.#now, reason);
     if (worker === undefined) return;
+    this.#revision++;
     for (const job of this.#jobs.values()) this.#releaseWorker(job, id);
-    for (const [job, { perMs = 0 }] of worker.jobs) this.#addRate(job, -perMs);
+    for (const [job, { perMs = 0, done }] of worker.jobs) {
+      this.#addRate(job, -perMs);
+      const work = this.#jobs.get(job)?.work;
+      if (work) work.leftIndices += done;
+    }
+  }
+
+  #workerJob(id: WorkerId, job: JobRecord): WorkerJob | undefined {
+    const worker = this.#roster.all.get(id);
+    return worker && this.#roster.jobOf(worker, job.id);
   }
 
   #setRates(worker: WorkerRecord, rates: readonly JobRate[]): void {
     for (const { job, perMs } of rates) {
       if (!this.#jobs.has(job)) continue;
       const known = this.#roster.jobOf(worker, job);
+      if (known.perMs === perMs) continue;
+      this.#revision++;
       this.#addRate(job, perMs - (known.perMs ?? 0));
       known.perMs = perMs;
     }
@@ -504,6 +584,8 @@ export class Coordinator {
 interface JobRecord extends GrantableJob {
   readonly mode: SearchMode;
   state: RunState;
+  priority: number;
+  readonly work: JobWork;
   readonly refusals: Map<WorkerId, string>;
   rate: number;
   hits: number;
@@ -515,6 +597,7 @@ interface Verification {
   readonly result: ResultMessage;
   /** One for each time that it has arrived. */
   readonly receipts: number[];
+  readonly arrivedAt: number;
 }
 
 /** A worker whose results were refused this often gets no more work. */
@@ -536,3 +619,10 @@ function misfit({ claim, ranges, hits, witnesses = [] }: ResultMessage): string 
   const isInside = ({ index }: FoundHit): boolean => done.has({ start: index, length: 1n });
   return hits.every(isInside) && witnesses.every(isInside) ? undefined : 'a hit is outside its ranges';
 }
+
+const isSameReport = (before: readonly DeviceReport[], after: readonly DeviceReport[]): boolean =>
+  before.length === after.length &&
+  after.every(({ id, perSecond, fed }, at) => {
+    const last = before[at];
+    return last?.id === id && last.perSecond === perSecond && last.fed === fed;
+  });

@@ -6,6 +6,7 @@ import type { Identity, JobTrust } from '../trust/index.js';
 import type {
   Broadcast,
   CoordinatorMessage,
+  DeviceReport,
   FoundHit,
   JobId,
   LeaseClaim,
@@ -78,6 +79,7 @@ export type CoordinatorEvent =
   /** The last commit is in the ledger. A commit that fails ends the coordinator: the ledger is what counts. */
   | { readonly kind: 'committed' }
   | { readonly kind: 'control'; readonly job: JobId; readonly state: RunState }
+  | { readonly kind: 'priority'; readonly job: JobId; readonly priority: number }
   /** The worker gets no more leases, and is told to leave when it has none. */
   | { readonly kind: 'drain'; readonly worker: WorkerId }
   | { readonly kind: 'bar'; readonly worker: WorkerId; readonly reason: string }
@@ -121,22 +123,59 @@ export interface JobView {
   readonly state: RunState;
   /** Indices per ms of all its workers. */
   readonly rate: number;
-  readonly table: Pick<LeaseTable, 'waiting' | 'counted' | 'size' | 'end'>;
+  readonly table: Pick<LeaseTable, 'waiting' | 'counted' | 'leased' | 'returned' | 'size' | 'end' | 'leaseCount'>;
   readonly refusals: ReadonlyMap<WorkerId, string>;
   /** Indices that are done and wait for audits; and those that were done again for audits. */
   readonly trust: Pick<JobTrust, 'unsettled' | 'auditedIndices'>;
+  /** Higher is more important. */
+  readonly priority: number;
+  readonly work: Readonly<JobWork>;
+}
+
+/** What workers have done of a job since the coordinator started. Numbers: only shares are computed from them. */
+export interface JobWork {
+  /** Indices that are committed. */
+  indices: number;
+  /** The time that workers have spent on them, by their own rates, in ms. */
+  ms: number;
+  /** Those of workers that have left. */
+  leftIndices: number;
 }
 
 export interface WorkerView {
   readonly id: WorkerId;
-  /** When it was first heard of. */
+  /** When it was first heard of, and last. */
   readonly since: number;
+  readonly heardAt: number;
   readonly faults: number;
   readonly barred: string | undefined;
   readonly isDraining: boolean;
-  /** See `BeatMessage`. */
-  readonly fed: number | undefined;
-  readonly jobs: ReadonlyMap<JobId, { readonly perMs: number | undefined }>;
+  readonly jobs: ReadonlyMap<JobId, { readonly perMs: number | undefined; readonly done: number }>;
+  readonly devices: readonly DeviceReport[];
+  /** The mean worker's time for what it has done of jobs that are over, in ms. */
+  readonly pastMs: number;
+}
+
+/** A worker that has left or lapsed. */
+export interface DepartedWorker {
+  readonly worker: WorkerView;
+  readonly at: number;
+  readonly reason: string;
+}
+
+/** What a coordinator has done since it started. */
+export interface CoordinatorCounts {
+  readonly leases: number;
+  readonly results: number;
+  readonly commits: number;
+  readonly hits: number;
+  readonly refusedResults: number;
+  /** Results that have arrived and are not in the ledger. */
+  readonly waitingResults: number;
+  /** When the oldest of them arrived. */
+  readonly oldestAt: number | undefined;
+  /** The longest time from the arrival of a result of the last commit until it was in the ledger, in ms. */
+  readonly commitMs: number | undefined;
 }
 
 /** A job as a worker runs it: with a weaker condition, for witnesses, it is another run. */

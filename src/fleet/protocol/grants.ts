@@ -7,7 +7,6 @@ import type { Roster, WorkerRecord } from './roster.js';
 
 /** A job as leases are made of it. */
 export interface GrantableJob extends JobView {
-  readonly priority: number;
   readonly table: LeaseTable;
   readonly refusals: ReadonlyMap<WorkerId, string>;
   readonly trust: JobTrust;
@@ -33,6 +32,7 @@ export class Grants {
   readonly #jobs: ReadonlyMap<JobId, GrantableJob>;
   readonly #trusting: Trusting;
   #leases = 0;
+  #granted = 0;
 
   constructor(
     term: number,
@@ -46,6 +46,11 @@ export class Grants {
     this.#roster = roster;
     this.#jobs = jobs;
     this.#trusting = trusting;
+  }
+
+  /** Leases that were granted. */
+  get count(): number {
+    return this.#granted;
   }
 
   /**
@@ -62,7 +67,7 @@ export class Grants {
     for (const make of [this.#audit, this.#lowest, this.#slowest]) {
       for (const job of jobs) {
         const lease = make.call(this, job, worker, request, now);
-        if (lease) return this.#granted(job, worker, lease);
+        if (lease) return this.#grant(job, worker, lease);
       }
     }
     return this.none(request);
@@ -128,7 +133,8 @@ export class Grants {
     return { ...lease, bits: known.bits };
   }
 
-  #granted(job: GrantableJob, worker: WorkerRecord, { id, range, request, bits }: GrantedLease): GrantMessage {
+  #grant(job: GrantableJob, worker: WorkerRecord, { id, range, request, bits }: GrantedLease): GrantMessage {
+    this.#granted++;
     job.lastGrant = this.#leases;
     const perMs = worker.jobs.get(job.id)?.perMs;
     const claim: LeaseClaim = { job: job.id, id, range, ...(bits !== undefined && { bits }) };

@@ -6,7 +6,9 @@ export {
   encodeMessage,
   MAX_MESSAGE_BYTES,
 } from './codec.js';
+export { contributionMs } from './contribution.js';
 export { Coordinator } from './coordinator.js';
 export type * from './events.js';
 export type * from './messages.js';
+export { DEPARTED_MS } from './roster.js';
 export { Worker } from './worker.js';

@@ -33,7 +33,16 @@ export interface BeatMessage {
   readonly rates: readonly JobRate[];
   /** Leases with indices that are not committed. */
   readonly leases: readonly LeaseReport[];
-  /** Share of the time in which there was work for it that its devices were busy, 0 to 1. */
+  /** For those who watch the fleet. */
+  readonly devices?: readonly DeviceReport[];
+}
+
+/** A device of a worker. */
+export interface DeviceReport {
+  readonly id: string;
+  /** Indices per second since the last heartbeat. */
+  readonly perSecond: number;
+  /** Share of the time that it had work, 0 to 1. */
   readonly fed?: number;
 }
 

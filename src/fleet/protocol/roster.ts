@@ -1,6 +1,6 @@
 import { beatMs, PriorityIndex, silenceMs } from '../lease/index.js';
-import type { WorkerView } from './events.js';
-import type { GrantMessage, JobId, NoneMessage, WorkerId } from './messages.js';
+import type { DepartedWorker, WorkerView } from './events.js';
+import type { DeviceReport, GrantMessage, JobId, NoneMessage, WorkerId } from './messages.js';
 
 /** A worker as the coordinator knows it. */
 export interface WorkerRecord extends WorkerView {
@@ -10,8 +10,10 @@ export interface WorkerRecord extends WorkerView {
   faults: number;
   barred: string | undefined;
   isDraining: boolean;
-  fed: number | undefined;
+  heardAt: number;
   readonly jobs: Map<JobId, WorkerJob>;
+  devices: readonly DeviceReport[];
+  pastMs: number;
 }
 
 export interface WorkerJob {
@@ -20,6 +22,8 @@ export interface WorkerJob {
   leaseMs: number | undefined;
   /** The weaker condition of its witnesses. */
   bits?: number;
+  /** Its indices that are committed. */
+  done: number;
 }
 
 /** The workers that were heard of lately. */
@@ -27,6 +31,8 @@ export class Roster {
   readonly #workers = new Map<WorkerId, WorkerRecord>();
   /** The worker that lapses next is first: keys are negative times. */
   readonly #deadlines = new PriorityIndex<WorkerRecord>();
+  /** The oldest first. */
+  readonly #departed = new Map<WorkerId, DepartedWorker>();
 
   get all(): ReadonlyMap<WorkerId, WorkerRecord> {
     return this.#workers;
@@ -47,10 +53,12 @@ export class Roster {
   meet(id: WorkerId, now: number): WorkerRecord {
     let worker = this.#workers.get(id);
     if (worker === undefined) {
-      const fresh = { request: 0, reply: undefined, faults: 0, barred: undefined, isDraining: false, fed: undefined };
-      worker = { id, since: now, ...fresh, jobs: new Map() };
+      const fresh = { request: 0, reply: undefined, faults: 0, barred: undefined, isDraining: false };
+      worker = { id, since: now, heardAt: now, ...fresh, jobs: new Map(), devices: [], pastMs: 0 };
       this.#workers.set(id, worker);
+      this.#departed.delete(id);
     }
+    worker.heardAt = now;
     this.#deadlines.set(worker, -(now + silenceMs(this.beatMs)));
     return worker;
   }
@@ -64,17 +72,32 @@ export class Roster {
     }
   }
 
-  remove(id: WorkerId): WorkerRecord | undefined {
+  remove(id: WorkerId, now: number, reason: string): WorkerRecord | undefined {
     const worker = this.#workers.get(id);
     if (worker === undefined) return undefined;
     this.#workers.delete(id);
     this.#deadlines.delete(worker);
+    this.departed(now);
+    this.#departed.set(id, { worker, at: now, reason });
     return worker;
   }
 
+  /** Workers that left in the last minute, at most 1,000. */
+  departed(now: number): Iterable<DepartedWorker> {
+    for (const [id, { at }] of this.#departed) {
+      if (this.#departed.size <= MAX_DEPARTED && at > now - DEPARTED_MS) break;
+      this.#departed.delete(id);
+    }
+    return this.#departed.values();
+  }
+
   jobOf(worker: WorkerRecord, job: JobId): WorkerJob {
-    const known = worker.jobs.get(job) ?? { perMs: undefined, leaseMs: undefined };
+    const known = worker.jobs.get(job) ?? { perMs: undefined, leaseMs: undefined, done: 0 };
     worker.jobs.set(job, known);
     return known;
   }
 }
+
+/** For how long a worker that has left is remembered. */
+export const DEPARTED_MS = 60_000;
+const MAX_DEPARTED = 1000;

@@ -21,6 +21,7 @@ import {
   type WorkerMessage,
 } from '../protocol/index.js';
 import { type FleetWorkload, findWorkload } from '../workload.js';
+import { DeviceMeter } from './device-meter.js';
 import { LAUNCH_LIMIT_MS, LaunchWatch, WATCH_MS } from './launch-watch.js';
 import { LeaseSource } from './lease-source.js';
 
@@ -47,6 +48,7 @@ export class WorkerService {
   readonly #jobs = new Map<string, RunningJob>();
   readonly #clock: Clock;
   #stopTimer: () => void = () => undefined;
+  readonly #meter = new DeviceMeter();
   #isOver = false;
   #isBusy: boolean | undefined;
   #onLeft: () => void = () => undefined;
@@ -121,7 +123,7 @@ export class WorkerService {
     const { bus } = this.#options;
     switch (effect.kind) {
       case 'send':
-        bus.publish('from', encodeMessage(this.#withFed(effect.message)));
+        bus.publish('from', encodeMessage(this.#withDevices(effect.message)));
         break;
       case 'publish':
         bus.publish('result', encodeMessage(effect.result));
@@ -149,9 +151,9 @@ export class WorkerService {
     }
   }
 
-  #withFed(message: WorkerMessage): WorkerMessage {
-    const { fed = 0 } = this;
-    return message.kind === 'beat' && fed > 0 ? { ...message, fed } : message;
+  /** A heartbeat also says what the devices do. */
+  #withDevices(message: WorkerMessage): WorkerMessage {
+    return message.kind === 'beat' ? { ...message, devices: this.#meter.read(this.#options.engine.devices) } : message;
   }
 
   async #open(job: string): Promise<void> {

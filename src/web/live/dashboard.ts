@@ -1,9 +1,12 @@
 import { buildVersion } from '../../console/command/version.js';
 import type { LiveAction } from '../../console/live/event-hub.js';
 import { liveProcesses } from '../../console/live/processes.js';
+import type { FleetAction, WorkerQuery } from '../../fleet/view/rows.js';
 import { MillraceError } from '../../kernel/error.js';
 import { openStore, type Store } from '../../store/index.js';
 import type { SendEvent } from '../server/replies.js';
+import { FleetViewer } from './fleet/fleet-viewer.js';
+import { fleetSummaryOf } from './fleet/summary.js';
 import { allHits, HitReader, jobDetailOf, jobPageOf } from './history.js';
 import type {
   ChunkState,
@@ -22,6 +25,8 @@ export interface DashboardOptions {
   readonly directory: string | undefined;
   /** The process to show; undefined shows all of the directory, and every job ever kept. */
   readonly own?: WatchedProcess;
+  /** The coordinator of a fleet to show as well. */
+  readonly fleet?: WatchedProcess;
   readonly warn?: (notice: string) => void;
 }
 
@@ -31,12 +36,15 @@ export class Dashboard {
   readonly #processes = new Map<string, WatchedProcess>();
   readonly #connecting = new Set<string>();
   readonly #viewers = new Set<Viewer>();
+  /** Open pages of a fleet, by the name that each page gave itself. */
+  readonly #fleetViewers = new Map<string, FleetViewer>();
   readonly #timers: NodeJS.Timeout[] = [];
   #store: Promise<Store> | undefined;
   #reader: HitReader | undefined;
 
   constructor(options: DashboardOptions) {
     this.#options = options;
+    if (options.fleet) this.#processes.set('fleet', options.fleet);
     if (options.own) this.#processes.set('own', options.own);
     else {
       this.#findProcesses();
@@ -51,6 +59,26 @@ export class Dashboard {
     this.#viewers.add(viewer);
     viewer.update(this.#state(), this.#find(key), true);
     return () => void this.#viewers.delete(viewer);
+  }
+
+  /** Also sends the figures of a fleet. `viewer` is the page's own name, by which it says which workers it shows. */
+  viewFleet(viewer: string, key: string, job: string | undefined, send: SendEvent): () => void {
+    const watching = new FleetViewer(() => this.#findFleet(key), job, send);
+    this.#fleetViewers.set(viewer, watching);
+    return () => {
+      watching.close();
+      if (this.#fleetViewers.get(viewer) === watching) this.#fleetViewers.delete(viewer);
+    };
+  }
+
+  async showWorkers(viewer: string, query: WorkerQuery): Promise<void> {
+    await this.#fleetViewers.get(viewer)?.show(query);
+  }
+
+  async controlFleet(key: string, action: FleetAction): Promise<string> {
+    const { fleet } = this.#findFleet(key) ?? {};
+    if (fleet) return fleet.control(action);
+    throw new MillraceError({ code: 'usage', message: `there is no fleet ${key} here`, asked: action.action });
   }
 
   /** Jobs of the ledger, newest first. */
@@ -123,6 +151,10 @@ export class Dashboard {
     return this.#all().find(({ model: { state } }) => state.key === key);
   }
 
+  #findFleet(key: string): WatchedProcess | undefined {
+    return [...this.#processes.values()].find(({ model }) => model.fleet?.fleet === key);
+  }
+
   #state(): DashboardState {
     const { directory, own } = this.#options;
     return {
@@ -130,6 +162,7 @@ export class Dashboard {
       directory: own ? undefined : directory,
       nowMs: Date.now(),
       processes: this.#all().map(({ model }) => model.state),
+      fleets: [...this.#processes.values()].flatMap(({ model }) => fleetSummaryOf(model) ?? []),
     };
   }
 
@@ -183,7 +216,7 @@ class Viewer {
   }
 
   update(state: DashboardState, watched: WatchedProcess | undefined, isFirst: boolean): void {
-    const version = state.processes.map((process) => JSON.stringify(process)).join();
+    const version = [...state.processes, ...state.fleets].map((part) => JSON.stringify(part)).join();
     const detail = watched && this.#detail(watched);
     if (!isFirst && version === this.#last && !detail) return;
     this.#last = version;

@@ -1,4 +1,5 @@
 import { paramsText } from '../../console/ledger/params-text.js';
+import type { FleetOverview } from '../../fleet/view/rows.js';
 import type {
   ChunkState,
   CoverageState,
@@ -20,6 +21,8 @@ export interface ProcessModel {
   readonly samples: readonly RateSample[];
   readonly chunks: readonly ChunkState[];
   readonly hasChunks: boolean;
+  /** The fleet that the process coordinates. */
+  readonly fleet?: FleetOverview;
 }
 
 export function newProcess(pid: number): ProcessModel {
@@ -69,6 +72,10 @@ export function reduce(model: ProcessModel, event: EventData, nowMs: number): Pr
     case 'coverage': {
       const { event: _, ...coverage } = event as unknown as CoverageState & { event: string };
       return { ...model, coverage };
+    }
+    case 'fleet': {
+      const { event: _, ...fleet } = event as unknown as FleetOverview & { event: string };
+      return { ...model, fleet };
     }
     case 'chunks':
       return { ...model, chunks: addChunks(model.chunks, event, nowMs), hasChunks: true };

@@ -2,6 +2,7 @@ import type { LiveAction } from '../../console/live/event-hub.js';
 import { MillraceError } from '../../kernel/error.js';
 import type { Route, RouteCall } from '../server/server.js';
 import type { Dashboard } from './dashboard.js';
+import { fleetRoutes, openFleet } from './fleet/routes.js';
 import type { HitRow } from './state.js';
 
 /** The data of the dashboard's page. */
@@ -15,7 +16,14 @@ export function dashboardRoutes(dashboard: Dashboard): Route[] {
     {
       method: 'GET',
       path: '/api/events',
-      handle: ({ query }) => ({ open: (send) => dashboard.view(query.get('job') ?? undefined, send) }),
+      handle: ({ query }) => ({
+        open: (send) => {
+          const ends = [dashboard.view(query.get('job') ?? undefined, send), openFleet(dashboard, query, send)];
+          return () => {
+            for (const end of ends) end();
+          };
+        },
+      }),
     },
     {
       method: 'GET',
@@ -70,6 +78,7 @@ export function dashboardRoutes(dashboard: Dashboard): Route[] {
         return { json: { what } };
       },
     },
+    ...fleetRoutes(dashboard),
   ];
 }
 

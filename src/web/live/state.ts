@@ -116,8 +116,19 @@ export interface DashboardState {
   readonly directory: string | undefined;
   readonly nowMs: number;
   readonly processes: readonly ProcessState[];
+  readonly fleets: readonly FleetSummary[];
   /** Of the job that the page shows. */
   readonly detail?: ProcessDetail;
+}
+
+/** A fleet that a process coordinates. Its page follows it by the events `fleet`. */
+export interface FleetSummary {
+  /** Its name. */
+  readonly key: string;
+  readonly pid: number;
+  /** Workers that count, and jobs that are not over. */
+  readonly workers: number;
+  readonly jobs: number;
 }
 
 /** A job of the ledger. */

@@ -1,5 +1,6 @@
-import type { EventHub, LiveAction } from '../../console/live/event-hub.js';
+import type { EventHub, LiveAction, LiveFleet } from '../../console/live/event-hub.js';
 import { FOUND } from '../../console/live/event-hub.js';
+import { fleetOfProcess } from '../../console/live/fleet-requests.js';
 import { controlProcess, type LiveProcess, traceOf, watchProcess } from '../../console/live/processes.js';
 import { MillraceError } from '../../kernel/error.js';
 import { type EventData, newProcess, type ProcessModel, reduce } from './reduce.js';
@@ -15,6 +16,8 @@ export interface WatchedProcess {
   /** Results of a job that is not in the ledger. */
   hits(from: number, count: number, search: string): HitPage;
   control(action: LiveAction): Promise<string>;
+  /** The fleet that it coordinates, if its model has one. */
+  readonly fleet: LiveFleet | undefined;
   trace(): Iterable<string> | AsyncIterable<string>;
   close(): void;
 }
@@ -79,6 +82,9 @@ export function watchThisProcess(hub: EventHub): WatchedProcess {
       if (!hub.job) throw noJobError();
       return hub.job.control(action);
     },
+    get fleet() {
+      return hub.fleet;
+    },
     trace: () => hub.trace?.() ?? noTrace(),
     close: end,
   };
@@ -104,6 +110,7 @@ export async function watchOtherProcess(directory: string, found: LiveProcess): 
     },
     hits: (from, count, search) => reader.page(from, count, search),
     control: (action) => controlProcess(directory, found, action),
+    fleet: fleetOfProcess(directory, found),
     trace: () => traceOf(directory, found),
     close: end,
   };

@@ -1,5 +1,7 @@
 import { render } from 'preact';
 import { connect, connection } from './connection.js';
+import { FleetPage } from './fleet/fleet.js';
+import { shownFleet } from './fleet/model.js';
 import { LiveJob, StoredJob } from './job.js';
 import { route, shownKey, shownProcess, state } from './model.js';
 import { Overview } from './overview.js';
@@ -27,6 +29,8 @@ function Shown() {
   const all = state.value;
   const key = shownKey.value;
   if (!all) return <p class="panel">Loading…</p>;
+  const fleet = shownFleet.value;
+  if (fleet) return <FleetPage fleet={fleet} state={all} />;
   if (key === undefined) return <Overview state={all} />;
   const process = shownProcess.value;
   return (

@@ -1,6 +1,7 @@
 import { computed, signal } from '@preact/signals';
 import type { ChunkState, CoverageState, DashboardState, RateSample } from '../live/state.js';
 import { follow } from './connection.js';
+import { clearFleet, fleetHandlers, fleetQuery } from './fleet/model.js';
 
 /** What the server has sent. */
 export const state = signal<DashboardState | undefined>(undefined);
@@ -19,19 +20,21 @@ const CHUNKS_MS = 30_000;
 
 let unfollow: (() => void) | undefined;
 
-/** Shows what the address names: `#/job/ID`, or the overview. */
+/** Shows what the address names: `#/job/ID`, `#/fleet/NAME`, `#/fleet/NAME/job/ID`, or the overview. */
 export function route(): void {
   const [, key] = /^#\/job\/([\w-]+)$/.exec(location.hash) ?? [];
   shownKey.value = key;
   clearDetail();
   unfollow?.();
-  const query = key === undefined ? '' : `?job=${encodeURIComponent(key)}`;
-  unfollow = follow(`/api/events${query}`, {
+  clearFleet();
+  const query = new URLSearchParams({ ...(key !== undefined && { job: key }), ...fleetQuery(location.hash) });
+  unfollow = follow(`/api/events?${query}`, {
     snapshot: (all: DashboardState) => {
       clearDetail();
       apply(all);
     },
     update: apply,
+    ...fleetHandlers,
   });
 }
 

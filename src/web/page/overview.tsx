@@ -1,5 +1,6 @@
 import type { DashboardState, Message, ProcessState } from '../live/state.js';
 import { Devices } from './devices.js';
+import { Fleets } from './fleet/fleets.js';
 import { Jobs } from './jobs.js';
 import { count, duration, energyText, NONE, orNone, percent, rateText, timeText } from './text.js';
 
@@ -9,6 +10,7 @@ export function Overview({ state }: { readonly state: DashboardState }) {
   const messages = processes.flatMap((process) => process.messages.map((message) => ({ process, message })));
   return (
     <>
+      {state.fleets.length > 0 && <Fleets fleets={state.fleets} />}
       <section class="panel" aria-labelledby="running">
         <div class="title">
           <h2 id="running">Running now</h2>

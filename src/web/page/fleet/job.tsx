@@ -1,0 +1,91 @@
+import { useState } from 'preact/hooks';
+import type { FleetAction, FleetJobRow } from '../../../fleet/view/rows.js';
+import { Strip } from '../strip.js';
+import { count, duration, indexText, NONE, orNone, percent, rateText, timeText } from '../text.js';
+import { sendToFleet } from './control.js';
+import { type Fact, Facts } from './facts.js';
+import { coverageOf } from './model.js';
+
+export interface FleetJobProps {
+  readonly fleet: string;
+  readonly id: string;
+  readonly job: FleetJobRow | undefined;
+  readonly nowMs: number;
+}
+
+/** One job of a fleet. The list of its workers follows it. */
+export function FleetJob({ fleet, id, job, nowMs }: FleetJobProps) {
+  const strip = coverageOf(id);
+  if (!job) return <p class="panel">The fleet does not have this job now.</p>;
+  return (
+    <section class="panel" aria-labelledby="fleet-job">
+      <div class="title">
+        <h2 id="fleet-job">{job.name}</h2>
+        <Controls fleet={fleet} job={job} />
+      </div>
+      <Facts facts={factsOf(job, nowMs)} />
+      {strip && <Strip coverage={strip} />}
+    </section>
+  );
+}
+
+function factsOf(job: FleetJobRow, nowMs: number): Fact[] {
+  return [
+    ['state', job.state],
+    ['rate', rateText(job.perSecond, '')],
+    ['done', `${indexText(job.done)} of ${indexText(job.length)} (${percent(job.fraction)})`],
+    ['left', orNone(job.etaSeconds, duration)],
+    ['finish', orNone(job.etaSeconds, (seconds) => timeText(nowMs + seconds * 1000, nowMs))],
+    ['hits', count(job.hits)],
+    ['workers', count(job.workers)],
+    ['leases', count(job.leases)],
+    ['cannot run it', job.refusals === 0 ? NONE : count(job.refusals)],
+    ['by workers that left', job.leftShare === 0 ? NONE : percent(job.leftShare)],
+    ['waits for audits', BigInt(job.unsettled) === 0n ? NONE : indexText(job.unsettled)],
+    ['done again', BigInt(job.audited) === 0n ? NONE : indexText(job.audited)],
+    ['priority', String(job.priority)],
+  ];
+}
+
+function Controls({ fleet, job }: { readonly fleet: string; readonly job: FleetJobRow }) {
+  const [message, setMessage] = useState('');
+  const [priority, setPriority] = useState<string>();
+  const { id, state } = job;
+  const isOver = state !== 'running' && state !== 'paused';
+  const send = async (action: FleetAction): Promise<void> => setMessage(await sendToFleet(fleet, action));
+  return (
+    <fieldset class="actions">
+      <legend class="hidden">Controls</legend>
+      <button type="button" disabled={state !== 'running'} onClick={() => void send({ action: 'pause', job: id })}>
+        Pause
+      </button>
+      <button type="button" disabled={state !== 'paused'} onClick={() => void send({ action: 'resume', job: id })}>
+        Resume
+      </button>
+      <button type="button" disabled={isOver} onClick={() => void send({ action: 'stop', job: id })}>
+        Stop
+      </button>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void send({ action: 'priority', job: id, priority: Number(priority ?? job.priority) });
+        }}
+      >
+        <label>
+          Priority{' '}
+          <input
+            type="number"
+            min={-9999}
+            max={9999}
+            value={priority ?? job.priority}
+            onInput={(event) => setPriority(event.currentTarget.value)}
+          />
+        </label>
+        <button type="submit" disabled={isOver}>
+          Set
+        </button>
+      </form>
+      <output class="dim">{message}</output>
+    </fieldset>
+  );
+}
