@@ -8,6 +8,7 @@ import pyarrow
 from pyarrow import feather, parquet
 
 import encode
+from arrays import taken
 
 
 def write(table, folder, name="samples", **options):
@@ -23,15 +24,19 @@ def write(table, folder, name="samples", **options):
 
 
 def list_types(element, length):
-    return (pyarrow.list_(element), pyarrow.large_list(element), pyarrow.list_(element, length))
+    return {
+        "list": pyarrow.list_(element),
+        "large list": pyarrow.large_list(element),
+        "fixed-size list": pyarrow.list_(element, length),
+    }
 
 
 def states_of(loader):
-    return np.concatenate([np.from_dlpack(states) for states in loader])
+    return np.concatenate([taken(states) for states in loader])
 
 
 def check(engine, backend, folder, matrix):
-    _types(engine, backend, folder, matrix)
+    check_types(engine, backend, folder, matrix)
     _tensors(engine, folder, matrix)
     _row_groups(engine, backend, folder)
     _nulls(engine, backend, folder)
@@ -47,14 +52,14 @@ def _loader(backend, num_qubits, encoding="amplitude", size=2):
     return loader.device(backend)
 
 
-def _types(engine, backend, folder, matrix):
+def check_types(engine, backend, folder, matrix, names=("list", "large list", "fixed-size list")):
     want = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
     for element in (pyarrow.float64(), pyarrow.float32()):
         bound = 1e-15 if element == pyarrow.float64() else 1e-7
-        for kind in list_types(element, 4):
+        for kind in (list_types(element, 4)[name] for name in names):
             table = pyarrow.table({"samples": pyarrow.array(matrix.tolist(), kind)})
             for path in write(table, folder):
-                got = np.from_dlpack(engine.encode(path, 2))
+                got = taken(engine.encode(path, 2))
                 assert got.dtype == np.complex128 and np.abs(got - want).max() < bound, (path, kind)
                 loader = _loader(backend, 2).source_file(path)
                 assert np.abs(states_of(loader) - want).max() < bound, (path, kind)
@@ -73,36 +78,36 @@ def _tensors(engine, folder, matrix):
     )
     want = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
     for path in write(pyarrow.table({"samples": column}), folder):
-        assert np.abs(np.from_dlpack(engine.encode(path, 2)) - want).max() < 1e-15
+        assert np.abs(taken(engine.encode(path, 2)) - want).max() < 1e-15
 
 
 def _row_groups(engine, backend, folder):
     """5,000 rows in groups of 700: reads are 2048 rows, batches 64, and none of them divides another."""
     angles = np.random.default_rng(7).uniform(-6, 6, (5000, 3))
     table = pyarrow.table({"angles": pyarrow.array(angles.tolist(), pyarrow.list_(pyarrow.float64()))})
-    want = np.from_dlpack(engine.encode(angles, 3, "angle"))
+    want = taken(engine.encode(angles, 3, "angle"))
     for codec in ("snappy", "gzip", "none"):
         for path in write(table, folder, row_group_size=700, compression=codec):
-            assert np.array_equal(np.from_dlpack(engine.encode(path, 3, "angle")), want)
+            assert np.array_equal(taken(engine.encode(path, 3, "angle")), want)
             if codec != "snappy":
                 continue
             for streaming in (False, True) if path.endswith(".parquet") else (False,):
                 loader = _loader(backend, 3, "angle", 64).source_file(path, streaming)
-                made = [np.from_dlpack(states) for states in loader]
+                made = [taken(states) for states in loader]
                 assert [len(states) for states in made] == [64] * 78 + [8]
                 assert np.array_equal(np.concatenate(made), want)
     # A slice of a larger array, whose offsets do not begin at 0.
     sliced = table.slice(1001, 50)
     for path in write(sliced, folder):
-        assert np.array_equal(np.from_dlpack(engine.encode(path, 3, "angle")), want[1001:1051])
+        assert np.array_equal(taken(engine.encode(path, 3, "angle")), want[1001:1051])
 
 
 def _nulls(engine, backend, folder):
     """A null is 0, a null row is a row of zeros; or both are refused."""
     rows = [[1.0, None], None, [0.0, 2.0], None, [None, None]]
-    want = np.from_dlpack(engine.encode([[1.0, 0.0], [0.0, 0.0], [0.0, 2.0], [0.0, 0.0], [0.0, 0.0]], 2, "angle"))
+    want = taken(engine.encode([[1.0, 0.0], [0.0, 0.0], [0.0, 2.0], [0.0, 0.0], [0.0, 0.0]], 2, "angle"))
     for element in (pyarrow.float64(), pyarrow.float32()):
-        for kind in list_types(element, 2):
+        for kind in list_types(element, 2).values():
             table = pyarrow.table({"samples": pyarrow.array(rows, kind)})
             for path in write(table, folder, "nulls"):
                 if path.endswith(".parquet") and pyarrow.types.is_fixed_size_list(kind):
@@ -143,7 +148,7 @@ def _basis(engine, backend, folder):
     """A plain column has one value a sample."""
     table = pyarrow.table({"index": pyarrow.array([3.0, 0.0, 7.0])})
     for path in write(table, folder, "index"):
-        made = np.from_dlpack(engine.encode(path, 3, "basis"))
+        made = taken(engine.encode(path, 3, "basis"))
         assert [list(row).index(1) for row in made] == [3, 0, 7]
     for path in write(pyarrow.table({"index": pyarrow.array([0.0, 2.0**24 + 1])}), folder, "index"):
         try:

@@ -10,6 +10,7 @@ import sys
 import numpy as np
 
 import encode
+from arrays import taken
 
 data, backend, folder = sys.argv[1:4]
 engine = encode.QdpEngine(0, "float64", backend)
@@ -17,7 +18,7 @@ with open(f"{data}/files.json", encoding="utf-8") as file:
     published = json.load(file)
 matrix = np.array(published["matrix"])
 for name, (rows, columns) in published["read"].items():
-    got = np.from_dlpack(engine.encode(f"{data}/files/{name}", 2))
+    got = taken(engine.encode(f"{data}/files/{name}", 2))
     want = matrix[:rows, :columns]
     assert got.shape == (rows, 4)
     assert np.abs(got - want / np.linalg.norm(want, axis=1, keepdims=True)).max() < 1e-15, name
@@ -66,10 +67,10 @@ path = f"{folder}/angles.npy"
 angles = np.random.default_rng(5).uniform(0, 6, (21, 3))
 np.save(path, angles)
 loader = encode.QuantumDataLoader(num_qubits=3, batch_size=8, encoding_method="angle", total_batches=1).device(backend)
-made = [np.from_dlpack(states) for states in loader.source_file(path)]
+made = [taken(states) for states in loader.source_file(path)]
 assert [len(one) for one in made] == [8, 8, 5]
-assert np.abs(np.concatenate(made) - np.from_dlpack(engine.encode(angles, 3, "angle"))).max() == 0
-narrow = [np.from_dlpack(states) for states in loader.dtype("float32")]
+assert np.abs(np.concatenate(made) - taken(engine.encode(angles, 3, "angle"))).max() == 0
+narrow = [taken(states) for states in loader.dtype("float32")]
 assert narrow[0].dtype == "complex64" and np.abs(np.concatenate(narrow) - np.concatenate(made)).max() < 1e-6
 try:
     list(encode.QuantumDataLoader(num_qubits=4, encoding_method="angle").device(backend).source_file(path))
@@ -92,7 +93,10 @@ for ending, package in ((".parquet", "pyarrow"), (".arrow", "pyarrow"), (".pt", 
 if ".parquet" not in skipped:
     import columns
 
-    columns.check(engine, backend, folder, matrix)
+    # Files are read by the host: all kinds of them on the CPU, whose engines open at once, and one on this backend.
+    with encode.QdpEngine(0, "float64", "cpu") as host:
+        columns.check(host, "cpu", folder, matrix)
+    columns.check_types(engine, backend, folder, matrix, ("list",))
 if ".pt" not in skipped:
     import torch
 
@@ -100,11 +104,11 @@ if ".pt" not in skipped:
     for kind in (torch.float16, torch.float32, torch.int64, torch.bfloat16, torch.float64):
         for path in (f"{folder}/samples.pt", f"{folder}/samples.pth"):
             torch.save(torch.tensor([[3, 4], [1, 0]], dtype=kind), path)
-            got = np.from_dlpack(engine.encode(path, 1))
+            got = taken(engine.encode(path, 1))
             assert np.abs(got - want).max() < 1e-15
     for tensor in (torch.nn.Parameter(torch.tensor([[3.0, 4.0], [1.0, 0.0]])), torch.tensor([[3.0, 1.0], [4.0, 0.0]]).T):
         torch.save(tensor, f"{folder}/samples.pt")
-        assert np.abs(np.from_dlpack(engine.encode(f"{folder}/samples.pt", 1)) - want).max() < 1e-15
+        assert np.abs(taken(engine.encode(f"{folder}/samples.pt", 1)) - want).max() < 1e-15
     torch.save(torch.tensor([3.0, 4.0]), f"{folder}/samples.pt")
     assert engine.encode(f"{folder}/samples.pt", 1).shape == (1, 2)
     loader = encode.QuantumDataLoader(num_qubits=1, batch_size=2).device(backend)

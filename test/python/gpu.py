@@ -41,8 +41,8 @@ def parts(options, temporary):
     yield Part("vectors", program("vectors.py", data, backend), 60)
     yield Part("sizes", program("sizes.py", backend, *sizes), 60)
     yield Part("errors", program("errors.py", data, backend, temporary), 60)
-    yield Part("files", program("files.py", data, backend, temporary), 60)
-    yield Part("requests", program("requests.py", data, backend), 60)
+    yield Part("files", program("files.py", data, backend, temporary), 90)
+    yield Part("requests", program("requests.py", data, backend), 90)
     yield Part("lifetimes", program("lifetimes.py", backend, 300 if options.quick else 10_000), 60)
     if backend == "cuda":
         yield Part("device", program("device.py", data), 60)

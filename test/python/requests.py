@@ -10,6 +10,7 @@ import threading
 import numpy as np
 
 import encode
+from arrays import taken
 
 data, backend = sys.argv[1], sys.argv[2]
 engine = encode.QdpEngine(0, "float64", backend)
@@ -33,7 +34,7 @@ def raises(call, category):
 x = random.normal(size=(9, 64))
 states, boundaries = engine.encode_list(list(x), 64, 6, "amplitude")
 assert boundaries == [(k, 1) for k in range(9)]
-assert np.abs(np.from_dlpack(states) - states_of(x)).max() < 1e-15
+assert np.abs(taken(states) - states_of(x)).max() < 1e-15
 raises(lambda: engine.encode_list([], 64, 6), "samples")
 raises(lambda: engine.encode_list([x[0], x[0][:3]], 64, 6), "size")
 with engine.coalesce(64, 6) as scope:
@@ -43,7 +44,7 @@ with engine.coalesce(64, 6) as scope:
     raises(scope.get_result, "consumed")
 states, boundaries = scope.get_result()
 assert boundaries == [(0, 1), (1, 4), (5, 1)]
-assert np.abs(np.from_dlpack(states) - states_of(x[:6])).max() < 1e-15
+assert np.abs(taken(states) - states_of(x[:6])).max() < 1e-15
 raises(lambda: scope.submit(x[0]), "consumed")
 
 # Asynchronous requests of several threads: each gets its own sample, and only a bad one its error.
@@ -54,7 +55,7 @@ def ask(k):
     angles = np.full(5, 0.1 * k) if k % 7 != 3 else np.full(5, np.nan)
     handle = engine.encode_async(angles, 5, "angle")
     try:
-        results[k] = np.from_dlpack(handle.get())
+        results[k] = taken(handle.get())
     except encode.QdpError as error:
         results[k] = error
 
@@ -70,11 +71,11 @@ for k in range(40):
     else:
         assert results[k].shape == (1, 32) and abs(results[k][0, 0] - np.cos(0.1 * k) ** 5) < 1e-15
 handles = [engine.encode_async(np.ones(1 << 4), 4) for _ in range(100)]
-assert all(np.allclose(np.from_dlpack(handle.get()), 0.25) for handle in handles)
+assert all(np.allclose(taken(handle.get()), 0.25) for handle in handles)
 
 # A stream: in order, errors in their batch's turn, an empty one yields nothing.
 matrices = [random.normal(size=(3, 16)) for _ in range(11)]
-got = [np.from_dlpack(states) for states in engine.encode_stream(matrices, 4, in_flight=3)]
+got = [taken(states) for states in engine.encode_stream(matrices, 4, in_flight=3)]
 assert len(got) == 11 and all(np.abs(a - states_of(b)).max() < 1e-15 for a, b in zip(got, matrices))
 assert list(encode.encode_stream(engine, [], 4)) == []
 stream = engine.encode_stream([matrices[0], np.zeros((2, 16)), matrices[1], np.ones((2, 99))], 4)
@@ -109,16 +110,16 @@ for case in published:
     seed, at, size = case["seed"], case["batch_index"], case["batch_size"]
     n, method = case["num_qubits"], case["encoding"]
     loader = encode.QuantumDataLoader(0, n, size, at + 1, method, seed).source_synthetic().dtype("float64").device(backend)
-    made = [np.from_dlpack(states) for states in loader]
+    made = [taken(states) for states in loader]
     assert len(made) == at + 1
     rows = np.array(case["batch"]).reshape(size, -1)
-    want = np.from_dlpack(engine.encode(np.ascontiguousarray(rows), n, method))
+    want = taken(engine.encode(np.ascontiguousarray(rows), n, method))
     assert np.abs(made[at] - want).max() < 1e-14, case
 with open(f"{data}/amplitude_16q_checks.json", encoding="utf-8") as file:
     checks = json.load(file)["cases"]
 for case in checks:
     loader = encode.QuantumDataLoader(num_qubits=16, batch_size=1, total_batches=1, seed=case["seed"]).device(backend)
-    state = np.from_dlpack(next(iter(loader.dtype("float64"))))[0]
+    state = taken(next(iter(loader.dtype("float64"))))[0]
     for name in ("state_0", "state_1", "state_12345", "state_65535"):
         assert abs(state[int(name[6:])] - case[name]) < 1e-15
     assert abs(state.real.sum() - case["sum_re"]) < 1e-9
