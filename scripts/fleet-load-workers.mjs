@@ -147,7 +147,7 @@ async function follow(order) {
   }
 }
 
-const CONNECTING = 20;
+const CONNECTING = 4;
 
 process.on('message', async (order) => void process.send?.(await follow(/** @type {Order} */ (order))));
 process.on('disconnect', () => process.exit(0));

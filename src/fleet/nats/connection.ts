@@ -78,4 +78,4 @@ const pemOf = (der: string): string => new X509Certificate(Buffer.from(der, 'bas
 
 const RECONNECT_MS = 250;
 const PING_MS = 5_000;
-const CONNECT_MS = 5_000;
+const CONNECT_MS = 10_000;
