@@ -92,7 +92,7 @@ function ownExamples() {
   const order = ['collatz', 'search', 'generate', 'transform', 'pi', 'image', 'rc4', 'mixed', 'histogram'];
   const rank = (/** @type {string} */ name) => (order.indexOf(name) + order.length) % order.length;
   return readdirSync(from)
-    .map((file) => ({ name: file.replace(/\.ts$/, ''), code: readFileSync(join(from, file), 'utf8') }))
+    .map((file) => ({ name: file.replace(/\.m?[jt]s$/, ''), code: readFileSync(join(from, file), 'utf8') }))
     .map(({ name, code }) => ({ name, title: titleOf(name, code), code }))
     .sort((a, b) => rank(a.name) - rank(b.name));
 }

@@ -4,10 +4,10 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { count, duration, percent, rate } from '../src/console/output/format.js';
 import { millrace } from './command-line.js';
-import { Commands, cellsOf, factsOf, QUIET, slowFile, socketEvents, stripOf } from './dashboard.js';
+import { Commands, cellsOf, factsOf, openPage, QUIET, slowFile, socketEvents, stripOf } from './dashboard.js';
 import type { Event } from './events.js';
 import { executable, launchChromium } from './page.js';
-import { byTier, isShort, patience } from './tier.js';
+import { isShort, patience } from './tier.js';
 import { zerosFile } from './zeros.js';
 
 /** The dashboard in headless Chromium. What it shows is compared with the events of the command. */
@@ -24,19 +24,7 @@ describe.skipIf(!executable)('the dashboard', { timeout: patience(120_000) }, ()
     await commands.close();
   });
 
-  /** Opens a page that fails the test on errors in it, and on requests to other hosts. */
-  async function open(url: string, context?: BrowserContext): Promise<Page & { readonly faults: string[] }> {
-    const page = await (context ?? (await browser.newContext())).newPage();
-    const faults: string[] = [];
-    page.on('pageerror', (error) => faults.push(String(error)));
-    page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));
-    page.on('request', (request) => {
-      if (new URL(request.url()).host !== new URL(url).host && !request.url().startsWith('data:'))
-        faults.push(request.url());
-    });
-    await page.goto(url);
-    return Object.assign(page, { faults });
-  }
+  const open = (url: string, context?: BrowserContext) => openPage(browser, url, context);
 
   interface Progress extends Event {
     readonly perSecond: number;
@@ -167,19 +155,6 @@ describe.skipIf(!executable)('the dashboard', { timeout: patience(120_000) }, ()
       await command.ended;
     });
 
-    test('shows `encode`, which has no status screen', async () => {
-      // 2^18 samples of 256 numbers, on the interpreter: longer than the test.
-      commands.write('samples.f64', Buffer.alloc(2 ** 18 * 256 * 8, 1));
-      const command = await commands.start(
-        ...['encode', 'samples.f64', '--length', '256', '--batch-size', '64', '--device', 'interpreter', '--dashboard'],
-      );
-      const page = await open(await command.url);
-      await expect.poll(async () => (await cellsOf(page, 'tr[data-key]')).rate).toMatch(/^[\d.]+ k?vec\/s$/);
-      expect(page.faults).toEqual([]);
-      command.kill('SIGTERM');
-      await command.ended;
-    });
-
     test('needs the token: without it nothing is shown', async () => {
       const command = await commands.start('dashboard');
       const url = await command.url;
@@ -209,72 +184,88 @@ describe.skipIf(!executable)('the dashboard', { timeout: patience(120_000) }, ()
       await page.getByText('the command has ended').waitFor();
     });
 
-    /** Of which all are hits: a million in the long tier. */
-    const INDICES = byTier(17, 17, 20);
-
-    test(`of a data directory shows history, and 2^${INDICES} hits in at most 100 rows`, async () => {
-      const total = 2 ** INDICES;
-      const data = ['--data-dir', commands.data];
-      const run = await millrace(['run', 'all.mjs', '--space', `2^${INDICES}`, '--device', 'wasm', ...data], {
-        cwd: commands.folder,
-      });
-      expect(run.status).toBe(0);
+    test('shows least, mean and highest rate of the events, and finish times of what is left', async () => {
       const command = await commands.start('dashboard');
       const page = await open(await command.url);
-      const row = page.locator('.jobs li', { hasText: 'run all.mjs' });
-      expect(await row.textContent()).toContain(`complete100 %${count(total)}`);
-      await row.locator('a').click();
-      await expect.poll(() => page.locator('[data-test=hits]').textContent()).toBe(count(total));
-      expect((await stripOf(page)).done.reduce((sum, one) => sum + Number(one), 0)).toBe(total);
-      const list = page.locator('section[aria-label=Hits]');
-      const firsts: string[] = [];
-      for (const at of [0, 0.25, 0.5, 0.75, 1]) {
-        await list.evaluate((box: { scrollTop: number; scrollHeight: number }, share) => {
-          box.scrollTop = box.scrollHeight * share;
-        }, at);
-        const expected = Math.round(at * total);
-        const near = async (): Promise<number> => {
-          const texts = await list.locator('li .mono:first-child').allTextContents();
-          const numbers = texts.map((text) => Number(text.replaceAll(',', '')));
-          return Math.min(...numbers.map((one) => Math.abs(one - expected)));
-        };
-        await expect.poll(near).toBeLessThan(60);
-        expect(await page.locator('li').count()).toBeLessThanOrEqual(100);
-        firsts.push((await list.locator('li .mono').first().textContent()) ?? '');
-      }
-      expect(new Set(firsts).size).toBe(5);
-      const matching = Array.from({ length: total }, (_, n) => n).filter((n) => String(n).includes('77777')).length;
-      await page.getByLabel('Search in hits').fill('77777');
-      await expect.poll(() => page.locator('[data-test=hits]').textContent()).toBe(String(matching));
-      const download = page.waitForEvent('download');
-      await page.getByRole('link', { name: 'CSV' }).click();
-      const csv = readFileSync(await (await download).path(), 'utf8');
-      expect(csv).toMatch(/^index,n\r\n77777,77777\r\n/);
-      expect(csv.trimEnd().split('\r\n')).toHaveLength(matching + 1);
+      // A job that was stopped half way, and one that runs.
+      commands.write('half.mjs', slowFile('4096n'));
+      const half = commands.startUnwatched('run', 'half.mjs', ...QUIET, '--fresh');
+      await expect.poll(() => half.all('progress').some(({ done }) => Number(done) > 0)).toBe(true);
+      half.kill('SIGTERM');
+      expect(await half.ended).toBe(2);
+      commands.write('long.mjs', slowFile('2n ** 20n'));
+      const running = commands.startUnwatched('run', 'long.mjs', ...QUIET, '--fresh');
+      const row = page.locator('.jobs li', { hasText: 'run long.mjs' });
+      await row.waitFor();
+      await page.reload();
+      const cells = async (): Promise<string[]> => await row.locator(':scope > span').allTextContents();
+      await expect.poll(async () => (await cells())[3]).toMatch(/\d (s|min|h)/);
+      expect((await cells())[5]).toMatch(/\d\d:\d\d:\d\d$/);
+      const work = /^\d+ unfinished, .*\d.* of work, one after the other until .*\d\d:\d\d:\d\d$/;
+      expect(await page.locator('[data-test=open-work]').textContent()).toMatch(work);
+      await page.locator('tr[data-key] a', { hasText: 'slow' }).click();
+      const figures = async (): Promise<string[]> => {
+        const text = (await page.locator('[data-test=rates]').textContent()) ?? '';
+        return [...(/min (.*) · avg (.*) · max (.*)$/.exec(text) ?? [])].slice(1);
+      };
+      const isSame = async (): Promise<boolean> => {
+        const shown = await figures();
+        const rates = (running.all('progress') as Progress[]).map(({ perSecond }) => perSecond);
+        // The page knows the events since it found the process.
+        return rates.some((_, first) =>
+          rates.some((_, last) => {
+            const part = rates.slice(first, last + 1).filter((one) => one !== undefined);
+            const mean = part.reduce((sum, one) => sum + one, 0) / part.length;
+            const wanted = [Math.min(...part), mean, Math.max(...part)].map((one) => rate(one, ''));
+            return part.length > 2 && wanted.join() === shown.join();
+          }),
+        );
+      };
+      await expect.poll(isSame).toBe(true);
       expect(page.faults).toEqual([]);
+      running.kill('SIGTERM');
       command.kill('SIGINT');
-      await command.ended;
+      await Promise.all([running.ended, command.ended]);
     });
 
-    test('fits 320 pixels, has names and roles, and is light or dark', async () => {
+    test('opens the kernel in the playground, where it waits for a click, and leads back', async () => {
       const command = await commands.start('run', 'slow.mjs', ...QUIET, '--dashboard', '--fresh');
-      const context = await browser.newContext({ viewport: { width: 320, height: 640 }, colorScheme: 'dark' });
+      const context = await browser.newContext();
       const page = await open(await command.url, context);
-      const dark = await page.evaluate('getComputedStyle(document.body).backgroundColor');
-      await page.emulateMedia({ colorScheme: 'light' });
-      expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).not.toBe(dark);
-      await page.locator('tbody th a').waitFor();
-      expect(await page.locator('main').ariaSnapshot()).toMatch(
-        /heading "Running now" \[level=2\][\s\S]*table[\s\S]*columnheader "rate"[\s\S]*rowheader "slow run/,
+      await page.locator('tbody th a').click();
+      const job = page.url();
+      await page.getByRole('link', { name: 'Open the kernel in the playground' }).click();
+      await page.waitForSelector('#trust');
+      expect(await page.locator('#editor .cm-line').first().textContent()).toBe(
+        "import { items, u32, when } from 'millrace';",
       );
-      // By keyboard alone: the first link is the title, the second the job.
-      for (let presses = 0; presses < 2; presses++) await page.keyboard.press('Tab');
-      await page.keyboard.press('Enter');
-      await page.getByRole('img', { name: /^Coverage: / }).waitFor();
-      await page.getByRole('img', { name: /^Rate over time/ }).waitFor();
+      await page.click('#trust');
+      await page.locator('#status', { hasText: 'slow is compiled for every target' }).waitFor();
+      // Only the browser's own devices: the machine's are busy with the job.
+      await page.click('#tab-run');
+      await page.locator('#device option').first().waitFor({ state: 'attached' });
+      expect(await page.locator('#device option[value^="server"]').count()).toBe(0);
+      await page.getByRole('link', { name: 'Dashboard' }).click();
+      await page.getByText('Running now').waitFor();
+      await page.goto(job);
+      await expect.poll(async () => (await factsOf(page)).state).toBe('running');
+      // A file with other imports is not one that the playground could open.
+      commands.write('two.mjs', `import { cpus } from 'node:os';\nvoid cpus;\n${slowFile('2n ** 40n')}`);
+      const other = await commands.start('run', 'two.mjs', ...QUIET, '--dashboard', '--fresh');
+      const second = await open(await other.url);
+      await second.locator('tbody th a').click();
+      await second.getByRole('button', { name: 'Copy the command' }).waitFor();
+      expect(await second.getByRole('link', { name: 'playground' }).count()).toBe(0);
+      expect([...page.faults, ...second.faults]).toEqual([]);
+      for (const one of [command, other]) one.kill('SIGTERM');
+      await Promise.all([command.ended, other.ended]);
+    });
+
+    test('gives the trace as a file for Perfetto', async () => {
+      const command = await commands.start('run', 'slow.mjs', ...QUIET, '--dashboard', '--fresh');
+      const page = await open(await command.url);
+      await page.locator('tbody th a').click();
       await page.getByRole('img', { name: /^Timeline of/ }).waitFor();
-      for (const name of ['Pause', 'Stop', 'Copy the command']) await page.getByRole('button', { name }).waitFor();
-      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320);
       const trace = page.waitForEvent('download');
       await page.getByRole('link', { name: 'Perfetto file' }).click();
       const file = JSON.parse(readFileSync(await (await trace).path(), 'utf8')) as { traceEvents: unknown[] };

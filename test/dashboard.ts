@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { watchProcess } from '../src/console/live/processes.js';
 import { main } from './command-line.js';
@@ -32,7 +32,8 @@ export class Commands {
 
   /** The same for a command without a page. */
   startUnwatched(...args: readonly string[]): RunningCommand {
-    const data = args[0] === 'encode' ? [] : ['--data-dir', this.data];
+    const hasLedger = !/^(encode|(block|gaps) mine|uhash prove)\b/.test(args.join(' '));
+    const data = hasLedger ? ['--data-dir', this.data] : [];
     const command = new RunningCommand(this.folder, [...args, ...data, '--json']);
     this.#running.add(command);
     return command;
@@ -108,6 +109,22 @@ export class RunningCommand {
   }
 }
 
+/** A page and what went wrong in it: errors, and requests to other hosts. */
+export type WatchedPage = Page & { readonly faults: string[] };
+
+export async function openPage(browser: Browser, url: string, context?: BrowserContext): Promise<WatchedPage> {
+  const page = await (context ?? (await browser.newContext())).newPage();
+  const faults: string[] = [];
+  page.on('pageerror', (error) => faults.push(String(error)));
+  page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));
+  page.on('request', (request) => {
+    if (new URL(request.url()).host !== new URL(url).host && !/^(data|blob):/.test(request.url()))
+      faults.push(request.url());
+  });
+  await page.goto(url);
+  return Object.assign(page, { faults });
+}
+
 /** Follows the socket of a command, and checks every event against the schema. */
 export async function socketEvents(data: string, pid: number): Promise<{ events: Event[]; end(): void }> {
   const events: Event[] = [];
@@ -134,8 +151,14 @@ export const cellsOf = (page: Page, row: string): Promise<Record<string, string>
   );
 
 /** The counts of the coverage strip, all of one moment. */
-export const stripOf = (page: Page): Promise<{ done: string[]; device: string[] }> =>
+export const stripOf = (page: Page): Promise<Record<'done' | 'device' | 'skipped', string[]>> =>
   page.evaluate(
-    `(() => { const bins = [...document.querySelectorAll('[data-bin]')];
-       return { done: bins.map((one) => one.dataset.done), device: bins.map((one) => one.dataset.device) }; })()`,
+    `(() => { const bins = [...document.querySelectorAll('[data-bin]')].map((one) => one.dataset);
+       return { done: bins.map(({ done }) => done), device: bins.map(({ device }) => device),
+         skipped: bins.map(({ skipped }) => skipped) }; })()`,
   );
+
+export const sum = (counts: readonly string[]): bigint => counts.reduce((all, one) => all + BigInt(one), 0n);
+
+/** A number as the page writes it. */
+export const numberIn = (text = ''): bigint => BigInt(/[\d,]+/.exec(text)?.[0].replaceAll(',', '') ?? -1);

@@ -8,7 +8,7 @@ import { type Browser, chromium } from 'playwright-core';
 /** The system's Chromium, if it is installed. */
 export const executable = findChromium();
 
-export const launchChromium = (): Promise<Browser> =>
+export const launchChromium = (...more: readonly string[]): Promise<Browser> =>
   chromium.launch({
     executablePath: executable ?? '',
     args: [
@@ -17,6 +17,7 @@ export const launchChromium = (): Promise<Browser> =>
       ...['--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader', '--enable-features=Vulkan'],
       // SwiftShader writes zeros a word at a time, which takes most of its compile time.
       '--disable-dawn-features=use_vulkan_zero_initialize_workgroup_memory_extension',
+      ...more,
     ],
   });
 

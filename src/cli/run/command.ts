@@ -39,6 +39,7 @@ import {
 import { toRange } from '../../engine/work/source.js';
 import { shareOf } from '../../engine/work/space.js';
 import { MillraceError } from '../../kernel/error.js';
+import { playgroundCode } from './code.js';
 import { columnsOf } from './columns.js';
 import { reportExplanation, reportHotLines } from './explain-report.js';
 import { identityOf } from './identity.js';
@@ -211,6 +212,7 @@ async function searchHits(
     coverage: () => engine.coverage,
     devices: () => engine.devices,
     hits: () => found,
+    code: playgroundCode(resolve(call.args[0] ?? '')),
     ...(task.chance !== undefined && { chance: task.chance }),
   };
   const monitor = startMonitor(output, given, monitored, session.controls(engine, call));

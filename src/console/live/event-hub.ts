@@ -69,7 +69,9 @@ interface KeptEvent {
 }
 
 /** Events of which the last one counts, for each device or job. */
-const STATE = new Set(['start', 'job', 'task', 'device', 'lost', 'progress', 'coverage', 'fleet', 'listening', 'done']);
+const STATE = new Set([
+  ...['start', 'job', 'task', 'device', 'lost', 'progress', 'coverage', 'notes', 'fleet', 'listening', 'done'],
+]);
 const RECENT = new Set(['warning', 'error']);
 const MAX_RECENT = 20;
 /** Events about results. */

@@ -1,10 +1,12 @@
 import type { WorkCoverage } from '../../engine/work/bins.js';
 import { binCounts, binsFor } from '../../engine/work/bins.js';
+import type { Intervals } from '../../engine/work/intervals.js';
+import type { Range } from '../../engine/work/space.js';
 import { MillraceError } from '../../kernel/error.js';
 import { Exit, type ExitCode } from '../command/exit.js';
 import { host } from '../command/host.js';
 import { redactArguments } from '../output/redact.js';
-import type { EventHub, LiveAction } from './event-hub.js';
+import type { EventFields, EventHub, LiveAction } from './event-hub.js';
 
 /** The job of a command, as others see it. */
 export interface WatchedJob {
@@ -13,6 +15,18 @@ export interface WatchedJob {
   readonly start?: bigint;
   readonly length?: bigint;
   coverage?(): WorkCoverage | undefined;
+  strip?(): StripCoverage | undefined;
+  readonly code?: string | undefined;
+  notes?(): readonly { readonly label: string; readonly text: string }[];
+}
+
+/** Where the indices of a space are: the coverage strip of a page. */
+export interface StripCoverage extends WorkCoverage {
+  readonly space: Range;
+  /** Indices that are no longer needed. */
+  readonly skipped?: Intervals;
+  /** What the indices are. Default: indices of the kernel. */
+  readonly of?: string;
 }
 
 export interface TaskControls {
@@ -40,7 +54,7 @@ export class LiveTask {
   }
 
   start(): void {
-    const { name, unit, start = 0n, length } = this.#job;
+    const { name, unit, start = 0n, length, code } = this.#job;
     const { params, setPriority } = this.#controls;
     const args = redactArguments(host().args);
     this.#hub.job = { control: (action) => this.#control(action) };
@@ -48,23 +62,24 @@ export class LiveTask {
       ...{ name, unit, args, folder: process.cwd(), canPrioritize: setPriority !== undefined },
       ...(length !== undefined && { start, length }),
       ...(params && { params }),
+      ...(code !== undefined && { code }),
     });
   }
 
-  /** Publishes where the indices are, if a page watches. */
-  publishCoverage(): void {
+  /** Publishes where the indices are and what else the job says of itself, if a page watches. */
+  publishDetails(): void {
     if (!this.#hub.isWatched) return;
-    const { start = 0n, length } = this.#job;
-    const coverage = this.#job.coverage?.();
-    if (length === undefined || coverage === undefined) return;
-    const space = { start, length };
-    const bins = binsFor(space, BINS);
-    const counts = (set: WorkCoverage['done']): bigint[] => binCounts(set, space, bins);
-    const { done, onDevice, redone } = coverage;
-    this.#hub.publish('coverage', {
-      ...{ start, length, bins },
-      ...{ done: counts(done), onDevice: counts(onDevice), redone: counts(redone) },
-    });
+    const strip = this.#strip();
+    if (strip) this.#hub.publish('coverage', stripFields(strip));
+    const notes = this.#job.notes?.() ?? [];
+    if (notes.length > 0) this.#hub.publish('notes', { notes });
+  }
+
+  #strip(): StripCoverage | undefined {
+    const { start = 0n, length, coverage, strip } = this.#job;
+    if (strip) return strip.call(this.#job);
+    const places = length === undefined ? undefined : coverage?.call(this.#job);
+    return length === undefined || places === undefined ? undefined : { space: { start, length }, ...places };
   }
 
   end(): void {
@@ -94,6 +109,25 @@ export class LiveTask {
         throw new MillraceError({ code: 'usage', message: 'unknown action', asked: 'to control a job' });
     }
   }
+}
+
+/** The strip of a space, undefined while either part is unknown. */
+export const stripIn = (
+  space: Range | undefined,
+  places: WorkCoverage | undefined,
+  of: string,
+): StripCoverage | undefined => space && places && { space, ...places, of };
+
+function stripFields({ space, done, onDevice, redone, skipped, of }: StripCoverage): EventFields {
+  const bins = binsFor(space, BINS);
+  const counts = (set: Intervals): bigint[] => binCounts(set, space, bins);
+  return {
+    ...space,
+    bins,
+    ...{ done: counts(done), onDevice: counts(onDevice), redone: counts(redone) },
+    ...(skipped && !skipped.isEmpty && { skipped: counts(skipped) }),
+    ...(of !== undefined && { of }),
+  };
 }
 
 const MAX_PRIORITY = 9999;

@@ -84,7 +84,7 @@ describe('a running process', () => {
         () => undefined,
       );
       await until(() => output.hub.isWatched);
-      task.publishCoverage();
+      task.publishDetails();
       await until(() => events.some(({ event }) => event === 'coverage'));
       expect(events.flatMap((event) => faultOf(event) ?? [])).toEqual([]);
       expect(events.map(({ event }) => event)).toEqual(['task', 'coverage']);

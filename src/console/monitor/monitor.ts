@@ -188,7 +188,7 @@ class JobMonitor implements Monitor {
     if (nowMs - this.#lastEventMs >= EVENT_MS) {
       this.#lastEventMs = nowMs;
       this.#output.event('progress', progressFields(status));
-      this.#live.publishCoverage();
+      this.#live.publishDetails();
     }
     const { runtime, status: every = LINE_INTERVAL_S } = this.#given;
     if (!this.#output.live.isEnabled && status.seconds >= this.#nextLineS) {

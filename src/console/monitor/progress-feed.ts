@@ -26,7 +26,9 @@ export function startProgressFeed(
   });
   const state = (): Status['state'] => (controls.signal.aborted ? 'stopping' : isPaused ? 'paused' : 'running');
   const publish = (): void => {
-    if (hub.isWatched) hub.publish('progress', progressFields(meter.measure(state())));
+    if (!hub.isWatched) return;
+    hub.publish('progress', progressFields(meter.measure(state())));
+    task.publishDetails();
   };
   task.start();
   const timer = setInterval(publish, PUBLISH_MS).unref();

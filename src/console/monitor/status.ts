@@ -11,6 +11,7 @@ import type { DeviceStatus } from '../../engine/index.js';
 import { type Energy, NO_ENERGY, perJoule } from '../../engine/telemetry/energy.js';
 import type { WorkCoverage } from '../../engine/work/bins.js';
 import { endOf, type Range, shareOf } from '../../engine/work/space.js';
+import type { StripCoverage } from '../live/live-task.js';
 
 /**
  * A job's progress: the source of the screen, the lines of a log and `progress` events. An unknown value is undefined.
@@ -110,6 +111,10 @@ export interface MonitoredJob {
   readonly start?: bigint;
   /** Where the indices are, if that is known. */
   coverage?(): WorkCoverage | undefined;
+  /** For pages: the same in a space that is not `start` and `length`. Default: `coverage`. */
+  strip?(): StripCoverage | undefined;
+  /** The text of the kernel's file, for the playground. */
+  readonly code?: string | undefined;
   /** Done by earlier runs. */
   readonly before?: bigint;
   /** Indices of this run that count, and those that wait for a canary check. Undefined until the job has started. */

@@ -11,6 +11,7 @@ import type { PartitionMode } from '../run/partition.js';
 import type { JobProgress } from '../run/run.js';
 import { disagreement, formatHit, isSameHit, recompute } from '../verify/recompute.js';
 import { checkAll, type Verifier, type Verify } from '../verify/verify.js';
+import type { WorkCoverage } from '../work/bins.js';
 import type { Intervals } from '../work/intervals.js';
 import { type ChunkSource, MemorySource, toRange } from '../work/source.js';
 import { launchBase, type Piece, type Range, rangeOf } from '../work/space.js';
@@ -92,6 +93,8 @@ export interface Search<T extends Indexed> extends AsyncIterable<T> {
   first(): Promise<T | undefined>;
   /** The search's progress. Undefined until iteration begins. */
   readonly progress: JobProgress | undefined;
+  /** Where the search's indices are. Undefined until iteration begins. */
+  readonly coverage: WorkCoverage | undefined;
 }
 
 export type SearchOptions<T extends Indexed> = DeviceSelection & {
@@ -224,6 +227,10 @@ class KernelSearch<T extends Indexed> implements Search<T> {
 
   get progress(): JobProgress | undefined {
     return this.#iterator.run?.progress;
+  }
+
+  get coverage(): WorkCoverage | undefined {
+    return this.#iterator.run?.coverage;
   }
 
   async first(): Promise<T | undefined> {

@@ -8,6 +8,7 @@ import { jobIdOf } from '../identity.js';
 import { type Connection, LedgerDamagedError } from './connection.js';
 import { type ExportedJob, exportJob, exportText, importJob } from './exchange.js';
 import { type DamagedFile, LedgerFile } from './file.js';
+import { HitCounts } from './hit-counts.js';
 import {
   addJob,
   addWorkTime,
@@ -60,6 +61,7 @@ export class Ledger {
   readonly #locks = new Map<string, Lock>();
   /** Locks that are no job's. */
   readonly #held = new Map<string, Lock>();
+  readonly #hitCounts = new HitCounts();
 
   constructor(directory: string) {
     this.directory = directory;
@@ -175,7 +177,7 @@ export class Ledger {
 
   /** Returns some of a job's hits. */
   hits(id: string, query: HitQuery): HitPage {
-    return this.#withRecovery(() => readHits(this.#connection, id, query));
+    return this.#withRecovery(() => readHits(this.#connection, id, query, this.#hitCounts));
   }
 
   /** Returns a job's finished ranges, without their hits. */
@@ -248,7 +250,7 @@ export class Ledger {
 
   #summary(job: JobRecord): JobSummary {
     const done = readRanges(this.#connection, job.id);
-    const hits = Number(this.#connection.get('SELECT count(*) AS n FROM hits WHERE job = ?', job.id)?.n ?? 0);
+    const hits = this.#hitCounts.of(this.#connection, job.id);
     return { job, done: intervalsOf(done).total, ranges: done.length, hits, isRunning: this.#isRunning(job) };
   }
 

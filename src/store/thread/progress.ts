@@ -3,6 +3,7 @@ import { Intervals } from '../../engine/work/intervals.js';
 import { between, endOf, type Range } from '../../engine/work/space.js';
 import { indexText, parseIndex } from '../encoding.js';
 import { type Connection, LedgerDamagedError } from './connection.js';
+import { HitCounts } from './hit-counts.js';
 import { type DoneRow, doneRow, type HitRow, insertSql, isIntact, selectSql, valuesOf, withChecksum } from './rows.js';
 
 /** A job's progress in the file: merged ranges, and hits. */
@@ -55,15 +56,28 @@ export interface HitPage {
   readonly hits: JobProgress['hits'];
 }
 
-/** Reads and checks some of a job's hits. */
-export function readHits(connection: Connection, job: string, { from, count, search = '' }: HitQuery): HitPage {
+/** Reads and checks some of a job's hits. Rows near the end are read from the end: SQLite steps over all before them. */
+export function readHits(
+  connection: Connection,
+  job: string,
+  { from, count, search = '' }: HitQuery,
+  counts = new HitCounts(),
+): HitPage {
   // An index is stored with leading zeros, which do not count as a match.
   const matches = "AND (instr(ltrim(at, '0'), ?) > 0 OR instr(lower(fields), lower(?)) > 0)";
   const condition = `WHERE job = ? ${search === '' ? '' : matches}`;
   const values = search === '' ? [job] : [job, search, search];
-  const total = Number(connection.get(`SELECT count(*) AS n FROM hits ${condition}`, ...values)?.n ?? 0);
-  const page = selectSql('hits', `${condition} ORDER BY at, nth LIMIT ? OFFSET ?`);
-  const rows = connection.all(page, ...values, count, from) as unknown as HitRow[];
+  const total =
+    search === ''
+      ? counts.of(connection, job)
+      : Number(connection.get(`SELECT count(*) AS n FROM hits ${condition}`, ...values)?.n ?? 0);
+  const shown = Math.max(0, Math.min(count, total - from));
+  const isNearEnd = from > total / 2;
+  const order = isNearEnd ? 'at DESC, nth DESC' : 'at, nth';
+  const page = selectSql('hits', `${condition} ORDER BY ${order} LIMIT ? OFFSET ?`);
+  const before = isNearEnd ? total - from - shown : from;
+  const rows = connection.all(page, ...values, shown, before) as unknown as HitRow[];
+  if (isNearEnd) rows.reverse();
   return { total, hits: rows.map((row) => hitOf(row, job)) };
 }
 

@@ -39,6 +39,7 @@ export class Dashboard {
   /** Open pages of a fleet, by the name that each page gave itself. */
   readonly #fleetViewers = new Map<string, FleetViewer>();
   readonly #timers: NodeJS.Timeout[] = [];
+  readonly #version = buildVersion();
   #store: Promise<Store> | undefined;
   #reader: HitReader | undefined;
 
@@ -108,6 +109,13 @@ export class Dashboard {
     return allHits((from, count) => this.hits(key, from, count, search));
   }
 
+  /** The text of a running kernel's file. */
+  code(key: string): string {
+    const code = this.#find(key)?.model.code;
+    if (code !== undefined) return code;
+    throw new MillraceError({ code: 'usage', message: "the kernel's text is not known", asked: `the code of ${key}` });
+  }
+
   trace(key: string): Iterable<string> | AsyncIterable<string> {
     const watched = this.#find(key);
     if (watched) return watched.trace();
@@ -158,7 +166,7 @@ export class Dashboard {
   #state(): DashboardState {
     const { directory, own } = this.#options;
     return {
-      version: buildVersion(),
+      version: this.#version,
       directory: own ? undefined : directory,
       nowMs: Date.now(),
       processes: this.#all().map(({ model }) => model.state),
@@ -205,7 +213,7 @@ export class Dashboard {
 class Viewer {
   readonly key: string | undefined;
   readonly #send: SendEvent;
-  #last = '';
+  #last: readonly unknown[] = [];
   #coverage: CoverageState | undefined;
   #sampleMs = 0;
   #chunk: ChunkState | undefined;
@@ -216,10 +224,12 @@ class Viewer {
   }
 
   update(state: DashboardState, watched: WatchedProcess | undefined, isFirst: boolean): void {
-    const version = [...state.processes, ...state.fleets].map((part) => JSON.stringify(part)).join();
+    // The state of a process is replaced by every event that changes it; a fleet's is made anew.
+    const parts = [...state.processes, ...state.fleets.map((fleet) => JSON.stringify(fleet))];
+    const isSame = parts.length === this.#last.length && parts.every((one, at) => one === this.#last[at]);
     const detail = watched && this.#detail(watched);
-    if (!isFirst && version === this.#last && !detail) return;
-    this.#last = version;
+    if (!isFirst && isSame && !detail) return;
+    this.#last = parts;
     this.#send(isFirst ? 'snapshot' : 'update', { ...state, ...(detail && { detail }) });
   }
 

@@ -15,9 +15,11 @@ export function jobPageOf(
   { from, count, search }: Required<HitQuery>,
 ): JobPage {
   const shown = summaries.filter(({ job }) => job.state !== 'replaced').sort(byActivity);
-  const rows = shown.map(rowOf).filter((row) => search === '' || matches(row, search.toLowerCase()));
-  const open = shown.filter(({ job }) => !FINAL_STATES.includes(job.state));
-  return { total: rows.length, rows: rows.slice(from, from + count), open: openWork(open, processes) };
+  const etas = new Map(processes.map(({ model: { state } }) => [state.jobId, state.progress?.etaSeconds]));
+  const all = shown.map((summary) => rowOf(summary, etas.get(summary.job.id)));
+  const rows = all.filter((row) => search === '' || matches(row, search.toLowerCase()));
+  const open = all.filter(({ state }) => !(FINAL_STATES as readonly string[]).includes(state));
+  return { total: rows.length, rows: rows.slice(from, from + count), open: openWork(open) };
 }
 
 const byActivity = (a: JobSummary, b: JobSummary): number => b.job.lastActiveMs - a.job.lastActiveMs;
@@ -25,23 +27,22 @@ const byActivity = (a: JobSummary, b: JobSummary): number => b.job.lastActiveMs 
 const matches = ({ id, name, state, params }: JobRow, search: string): boolean =>
   [id, name, state, params].some((text) => text.toLowerCase().includes(search));
 
-/**
- * The remaining work of all unfinished jobs, one after the other: of running ones by their present rate, of others by their
- * mean rate so far. Undefined if a job has no rate yet.
- */
-function openWork(open: readonly JobSummary[], processes: readonly WatchedProcess[]): JobPage['open'] {
+/** The remaining work of all unfinished jobs, one after the other. Undefined if a job has no rate yet. */
+function openWork(open: readonly JobRow[]): JobPage['open'] {
   let etaSeconds: number | undefined = 0;
-  for (const { job, done } of open) {
-    const running = processes.find(({ model }) => model.state.jobId === job.id)?.model.state.progress;
-    const mean = job.elapsedMs > 0 && done > 0n ? (Number(done) * 1000) / job.elapsedMs : undefined;
-    const left = mean === undefined ? undefined : Number(job.space.length - done) / mean;
-    const seconds: number | undefined = running?.etaSeconds ?? left;
-    etaSeconds = seconds === undefined || etaSeconds === undefined ? undefined : etaSeconds + seconds;
-  }
+  for (const row of open)
+    etaSeconds = etaSeconds === undefined || row.etaSeconds === undefined ? undefined : etaSeconds + row.etaSeconds;
   return { jobs: open.length, etaSeconds };
 }
 
-function rowOf({ job, done, hits, isRunning }: JobSummary): JobRow {
+/** Seconds of work that is left at the mean rate so far. */
+function meanEta({ job, done }: JobSummary): number | undefined {
+  if (FINAL_STATES.includes(job.state) || job.elapsedMs === 0 || done === 0n) return undefined;
+  return (Number(job.space.length - done) * (job.elapsedMs / 1000)) / Number(done);
+}
+
+function rowOf(summary: JobSummary, presentEta?: number): JobRow {
+  const { job, done, hits, isRunning } = summary;
   const isRecordedActive = job.state === 'running' || job.state === 'paused';
   const { start, length } = job.space;
   return {
@@ -50,6 +51,7 @@ function rowOf({ job, done, hits, isRunning }: JobSummary): JobRow {
     state: isRecordedActive && !isRunning ? 'interrupted' : job.state,
     ...{ done: indexOf(done), start: indexOf(start), length: indexOf(length), fraction: shareOf(done, length) },
     hits,
+    etaSeconds: presentEta ?? meanEta(summary),
     elapsedSeconds: job.elapsedMs / 1000,
     priority: job.priority,
     devices: job.devices,

@@ -23,6 +23,8 @@ export interface ProcessModel {
   readonly hasChunks: boolean;
   /** The fleet that the process coordinates. */
   readonly fleet?: FleetOverview;
+  /** The text of the kernel's file, if it is known. */
+  readonly code: string | undefined;
 }
 
 export function newProcess(pid: number): ProcessModel {
@@ -39,9 +41,9 @@ export function newProcess(pid: number): ProcessModel {
       folder: '',
     },
     ...{ params: '', jobId: undefined, priority: undefined, canPrioritize: false, devices: [] },
-    ...{ progress: undefined, messages: [], exit: undefined },
+    ...{ progress: undefined, messages: [], notes: [], hasCode: false, exit: undefined },
   };
-  return { state, coverage: undefined, samples: [], chunks: [], hasChunks: false };
+  return { state, coverage: undefined, samples: [], chunks: [], hasChunks: false, code: undefined };
 }
 
 /** Returns the model after an event. Unknown events change nothing. */
@@ -54,8 +56,9 @@ export function reduce(model: ProcessModel, event: EventData, nowMs: number): Pr
       return update({ command, version, pid, startedMs: Date.parse(time) });
     }
     case 'task': {
-      const { name, unit, args, folder, params = {}, canPrioritize } = event as unknown as TaskEvent;
-      return update({ name, unit, args, folder, params: paramsText(params), canPrioritize });
+      const { name, unit, args, folder, params = {}, canPrioritize, code } = event as unknown as TaskEvent;
+      const hasCode = code !== undefined;
+      return { ...update({ name, unit, args, folder, params: paramsText(params), canPrioritize, hasCode }), code };
     }
     case 'job': {
       const { id, priority } = event as unknown as { id: string; priority?: number };
@@ -77,6 +80,8 @@ export function reduce(model: ProcessModel, event: EventData, nowMs: number): Pr
       const { event: _, ...fleet } = event as unknown as FleetOverview & { event: string };
       return { ...model, fleet };
     }
+    case 'notes':
+      return update({ notes: event.notes as ProcessState['notes'] });
     case 'chunks':
       return { ...model, chunks: addChunks(model.chunks, event, nowMs), hasChunks: true };
     case 'warning':
@@ -92,6 +97,7 @@ export function reduce(model: ProcessModel, event: EventData, nowMs: number): Pr
 
 interface TaskEvent extends Omit<ProcessState, 'params'> {
   readonly params?: Readonly<Record<string, unknown>>;
+  readonly code?: string;
 }
 
 interface StartEvent {

@@ -40,6 +40,11 @@ export function dashboardRoutes(dashboard: Dashboard): Route[] {
     },
     {
       method: 'GET',
+      path: '/api/jobs/:id/code',
+      handle: ({ params }) => ({ json: { code: dashboard.code(idOf(params)) } }),
+    },
+    {
+      method: 'GET',
       path: '/api/jobs/:id/hits',
       handle: async (call) => {
         const { from, count, search } = page(call);

@@ -1,6 +1,7 @@
 import type { CommandDashboard } from '../../console/live/dashboard-loader.js';
 import type { EventHub } from '../../console/live/event-hub.js';
 import type { Address } from '../../console/telemetry/options.js';
+import { playgroundPages } from '../playground/pages.js';
 import { startWebServer } from '../server/server.js';
 import { storedToken } from '../server/token.js';
 import { Dashboard, type DashboardOptions } from './dashboard.js';
@@ -25,7 +26,7 @@ export async function startDashboard(
   const dashboard = new Dashboard(options);
   const server = await startWebServer({
     address,
-    pages: { '/': { file: 'dashboard.html' } },
+    pages: { '/': { file: 'dashboard.html' }, ...playgroundPages('/playground', '/') },
     routes: dashboardRoutes(dashboard),
     asked,
     ...(options.directory !== undefined && { token: storedToken(options.directory) }),

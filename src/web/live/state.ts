@@ -25,6 +25,10 @@ export interface ProcessState {
   readonly devices: readonly { readonly id: string; readonly name: string }[];
   readonly progress: Progress | undefined;
   readonly messages: readonly Message[];
+  /** Further lines about the job. */
+  readonly notes: readonly { readonly label: string; readonly text: string }[];
+  /** True if the text of the kernel's file is known. */
+  readonly hasCode: boolean;
   /** The exit status, once the command has ended. */
   readonly exit: number | undefined;
 }
@@ -83,6 +87,10 @@ export interface CoverageState {
   readonly done: readonly Index[];
   readonly onDevice: readonly Index[];
   readonly redone: readonly Index[];
+  /** Indices that are no longer needed. */
+  readonly skipped?: readonly Index[];
+  /** What the indices are. */
+  readonly of?: string;
 }
 
 /** Rates at a time: by device, and of all under the empty name. Over 10 s, 60 s and 15 min; null if unknown. */
@@ -141,6 +149,8 @@ export interface JobRow {
   readonly length: Index;
   readonly fraction: number;
   readonly hits: number;
+  /** Work that is left: by the present rate if it runs, by its mean rate otherwise. Undefined if unknown, or finished. */
+  readonly etaSeconds: number | undefined;
   readonly elapsedSeconds: number;
   readonly priority: number;
   readonly devices: readonly string[];

@@ -1,9 +1,11 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { DashboardState, JobDetail, ProcessState } from '../live/state.js';
 import { Devices } from './devices.js';
 import { CopyButton, Hits } from './hits.js';
 import { coverage } from './model.js';
 import { fedOf, joulesOf, Messages, stateText } from './overview.js';
+import { PlaygroundLink } from './playground-link.js';
 import { Rates } from './rates.js';
 import { messageOf, post, read } from './session.js';
 import { Strip } from './strip.js';
@@ -40,7 +42,9 @@ export function LiveJob({ process, state }: { readonly process: ProcessState; re
       <Devices processes={[process]} />
       <Hits jobKey={process.key} found={progress?.hits ?? 0} />
       <Timeline jobKey={process.key} />
-      <Repeat args={process.args} folder={process.folder} params={process.params} />
+      <Repeat args={process.args} folder={process.folder} params={process.params}>
+        <PlaygroundLink args={process.args} codeOf={process.hasCode ? process.key : undefined} />
+      </Repeat>
       {messages.length > 0 && <Messages messages={messages} nowMs={nowMs} />}
     </>
   );
@@ -67,6 +71,7 @@ export function StoredJob({ id }: { readonly id: string }) {
           facts={[
             ['state', job.reason === undefined ? job.state : `${job.state}: ${job.reason.split('\n', 1)[0]}`],
             ['done', `${indexText(job.done)} of ${indexText(job.length)} (${percent(job.fraction)})`],
+            ['left', orNone(job.etaSeconds, duration)],
             ['hits', count(job.hits)],
             ['worked', duration(job.elapsedSeconds)],
             ['devices', job.devices.join(', ') || NONE],
@@ -78,7 +83,9 @@ export function StoredJob({ id }: { readonly id: string }) {
         <Strip coverage={job.coverage} />
       </section>
       <Hits jobKey={id} found={job.hits} />
-      <Repeat args={job.args} folder={job.folder} params={job.params} />
+      <Repeat args={job.args} folder={job.folder} params={job.params}>
+        <PlaygroundLink args={job.args} codeOf={undefined} />
+      </Repeat>
     </>
   );
 }
@@ -109,7 +116,7 @@ function factsOf(process: ProcessState, nowMs: number): Fact[] {
     ['rate', rateText(progress?.perSecond, unit)],
     ['highest rate', rateText(progress?.maxPerSecond, unit)],
     ['fed', orNone(fedOf(process), percent)],
-    ['done', length === undefined ? done : `${done} of ${indexText(length)}${share}`],
+    [length === undefined ? 'tried' : 'done', length === undefined ? done : `${done} of ${indexText(length)}${share}`],
     ['left', orNone(progress?.etaSeconds, duration)],
     ['finish', orNone(progress?.etaSeconds, (seconds) => timeText(nowMs + seconds * 1000, nowMs))],
     ['hits', orNone(progress?.hits, count)],
@@ -120,6 +127,8 @@ function factsOf(process: ProcessState, nowMs: number): Fact[] {
     ],
     ['energy', orNone(joulesOf(process), energyText)],
     ['running for', orNone(progress?.seconds, duration)],
+    ['since', orNone(process.startedMs, (ms) => timeText(ms, nowMs))],
+    ...process.notes.map(({ label, text }): Fact => [label, text]),
   ];
 }
 
@@ -179,16 +188,20 @@ interface RepeatProps {
   readonly args: readonly string[];
   readonly folder: string;
   readonly params: string;
+  readonly children: ComponentChildren;
 }
 
 /** The values that define a job, and the command that repeats it. */
-function Repeat({ args, folder, params }: RepeatProps) {
+function Repeat({ args, folder, params, children }: RepeatProps) {
   const command = `millrace ${shellText(args)}`;
   return (
     <section class="panel" aria-labelledby="repeat">
       <div class="title">
         <h2 id="repeat">Parameters</h2>
-        <CopyButton text={command} label="Copy the command" />
+        <span class="actions">
+          {children}
+          <CopyButton text={command} label="Copy the command" />
+        </span>
       </div>
       {params !== '' && <p class="mono">{params}</p>}
       <pre class="mono" data-test="command">

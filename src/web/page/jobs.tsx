@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useState } from 'preact/hooks';
 import type { JobPage, JobRow } from '../live/state.js';
 import { read } from './session.js';
-import { count, duration, indexText, orNone, percent, timeText } from './text.js';
+import { count, duration, indexText, NONE, orNone, percent, timeText } from './text.js';
 import { VirtualList } from './virtual-list.js';
 
 /** Listing jobs counts their hits, which takes 50 ms for a million. */
@@ -34,8 +34,8 @@ export function Jobs({ version }: { readonly version: string }) {
         </h2>
         <span class="actions">
           {page && page.open.jobs > 0 && (
-            <span class="dim">
-              {count(page.open.jobs)} unfinished, {orNone(page.open.etaSeconds, duration)} of work
+            <span class="dim" data-test="open-work">
+              <OpenWork open={page.open} />
             </span>
           )}
           <label>
@@ -65,9 +65,17 @@ export function Jobs({ version }: { readonly version: string }) {
   );
 }
 
-const HEAD = ['id', 'state', 'done', 'hits', 'worked', 'last', 'job'];
+/** The work that is left of all unfinished jobs, and when it would end if they ran one after the other from now on. */
+function OpenWork({ open: { jobs, etaSeconds } }: Pick<JobPage, 'open'>) {
+  const now = Date.now();
+  const end = etaSeconds === undefined ? '' : `, one after the other until ${timeText(now + etaSeconds * 1000, now)}`;
+  return <>{`${count(jobs)} unfinished, ${orNone(etaSeconds, duration)} of work${end}`}</>;
+}
+
+const HEAD = ['id', 'state', 'done', 'left', 'hits', 'finish', 'worked', 'last', 'job'];
 
 function Job({ job }: { readonly job: JobRow }) {
+  const now = Date.now();
   const space = `of ${indexText(job.length)}`;
   return (
     <>
@@ -76,12 +84,20 @@ function Job({ job }: { readonly job: JobRow }) {
       </span>
       <span>{job.state}</span>
       <span title={space}>{percent(job.fraction)}</span>
+      <span>{orNone(job.etaSeconds, duration)}</span>
       <span>{count(job.hits)}</span>
+      <span>{finishText(job, now)}</span>
       <span>{duration(job.elapsedSeconds)}</span>
-      <span>{timeText(job.activeMs, Date.now())}</span>
+      <span>{timeText(job.activeMs, now)}</span>
       <span class="wide" title={`${job.name} ${job.params}`}>
         {job.name} <span class="dim">{job.params}</span>
       </span>
     </>
   );
+}
+
+/** When a job ended, or will end if it runs. */
+function finishText({ isRunning, state, etaSeconds, activeMs }: JobRow, now: number): string {
+  if (isRunning) return orNone(etaSeconds, (seconds) => timeText(now + seconds * 1000, now));
+  return state === 'complete' || state === 'answered' ? timeText(activeMs, now) : NONE;
 }

@@ -1,7 +1,7 @@
 import type { CoverageState } from '../live/state.js';
 import { indexText, percent } from './text.js';
 
-/** The coverage of a job: parts of the space, and how much of each is done, on a device, waiting, redone. */
+/** The coverage of a job: parts of the space, and how much of each is done, on a device, waiting, redone, not needed. */
 export function Strip({ coverage }: { readonly coverage: CoverageState }) {
   const { bins } = coverage;
   const parts = Array.from({ length: bins }, (_, at) => partOf(coverage, at));
@@ -13,10 +13,17 @@ export function Strip({ coverage }: { readonly coverage: CoverageState }) {
     <figure class="strip">
       <svg viewBox={`0 0 ${bins} 100`} preserveAspectRatio="none" role="img" aria-label={`Coverage: ${text}`}>
         <rect class="waiting" x={0} y={0} width={bins} height={100} />
-        {parts.map(({ at, done, onDevice, redone, title }) => (
-          <g key={at} data-bin={at} data-done={String(coverage.done[at])} data-device={String(coverage.onDevice[at])}>
+        {parts.map(({ at, done, onDevice, redone, skipped, title }) => (
+          <g
+            key={at}
+            data-bin={at}
+            data-done={String(coverage.done[at])}
+            data-device={String(coverage.onDevice[at])}
+            data-skipped={String(coverage.skipped?.[at] ?? 0)}
+          >
             <title>{title}</title>
             <rect class="target" x={at} y={0} width={1} height={100} />
+            {skipped > 0 && <rect class="skipped" x={at} y={0} width={1.02} height={skipped} />}
             <rect class="done" x={at} y={100 - done} width={1.02} height={done} />
             <rect class="device" x={at} y={100 - done - onDevice} width={1.02} height={onDevice} />
             {redone && <rect class="redone" x={at} y={88} width={1.02} height={12} />}
@@ -28,7 +35,9 @@ export function Strip({ coverage }: { readonly coverage: CoverageState }) {
         <span class="key device">on a device</span>
         <span class="key waiting">waiting</span>
         <span class="key redone">redone</span>
+        {coverage.skipped && <span class="key skipped">no longer needed</span>}
         <span class="dim">
+          {coverage.of === undefined ? '' : `${coverage.of}: `}
           {indexText(coverage.start)} to {indexText((BigInt(coverage.start) + length).toString())}
         </span>
       </figcaption>
@@ -46,7 +55,9 @@ function partOf(coverage: CoverageState, at: number) {
   const done = BigInt(coverage.done[at] ?? 0);
   const active = BigInt(coverage.onDevice[at] ?? 0);
   const again = BigInt(coverage.redone[at] ?? 0);
+  const unneeded = BigInt(coverage.skipped?.[at] ?? 0);
   const doneHeight = height(done);
-  const title = `${indexText(from.toString())} to ${indexText(to.toString())}: ${indexText(done.toString())} done, ${indexText(active.toString())} on a device, ${indexText(again.toString())} redone`;
-  return { at, done: doneHeight, onDevice: Math.min(height(active), 100 - doneHeight), redone: again > 0n, title };
+  const title = `${indexText(from.toString())} to ${indexText(to.toString())}: ${indexText(done.toString())} done, ${indexText(active.toString())} on a device, ${indexText(again.toString())} redone${unneeded > 0n ? `, ${indexText(unneeded.toString())} no longer needed` : ''}`;
+  const onDevice = Math.min(height(active), 100 - doneHeight);
+  return { at, done: doneHeight, onDevice, redone: again > 0n, skipped: height(unneeded), title };
 }

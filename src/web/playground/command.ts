@@ -6,7 +6,8 @@ import { valueOption } from '../../console/options/options.js';
 import type { CommandResult } from '../../console/output/output.js';
 import { type Address, parseAddress } from '../../console/telemetry/options.js';
 import { startWebServer } from '../server/server.js';
-import { PlaygroundServer, playgroundPages } from './server.js';
+import { playgroundPages } from './pages.js';
+import { PlaygroundServer } from './server.js';
 
 /** `millrace playground` */
 export function playgroundCommand(): Command {

@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isShort } from '../../../test/tier.js';
 import { encodeKernel, items, type Kernel, rw, u32, when, whileTrue } from '../../kernel/index.js';
 import { startWebServer, type WebServer } from '../server/server.js';
-import { PlaygroundServer, playgroundPages } from './server.js';
+import { playgroundPages } from './pages.js';
+import { PlaygroundServer } from './server.js';
 import { fromWire, toWire } from './wire.js';
 
 const squares = items('squares', { job: { least: u32 }, hit: { square: u32 } }, ({ job, index, emit }) => {

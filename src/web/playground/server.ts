@@ -1,7 +1,6 @@
 import type { Device } from '../../device/device.js';
 import { listDevices, openDevice } from '../../device/registry.js';
 import { MillraceError } from '../../kernel/error.js';
-import type { PageOptions } from '../server/files.js';
 import type { Reply } from '../server/replies.js';
 import type { Route, RouteCall } from '../server/server.js';
 import { faultOf } from './faults.js';
@@ -9,23 +8,6 @@ import { launchTask } from './launch.js';
 import type { DevicesData, TaskData } from './messages.js';
 import { readTask } from './task.js';
 import { taskFromWire, toWire } from './wire.js';
-
-/** WebAssembly needs threads with shared memory, which a page has only with this header (docs/browser.md). */
-const isolation = { 'cross-origin-embedder-policy': 'require-corp' };
-
-/** The pages of the playground by path; `path` is that of the page itself. */
-export const playgroundPages = (path: string): Readonly<Record<string, PageOptions>> => ({
-  [path]: {
-    file: 'playground.html',
-    policy: { 'script-src': ["'wasm-unsafe-eval'"], 'worker-src': ["'self'"], 'frame-src': ["'self'"] },
-    headers: isolation,
-  },
-  // The rest of its policy is in the file, so that it holds on any server.
-  '/frame.html': {
-    file: 'frame.html',
-    headers: { ...isolation, 'content-security-policy': "sandbox allow-scripts; frame-ancestors 'self'" },
-  },
-});
 
 /** Runs kernels of the playground on this machine's devices. They come as data, never as code. */
 export class PlaygroundServer {

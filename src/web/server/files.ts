@@ -10,6 +10,8 @@ import { COMMON_HEADERS, contentPolicy, type PolicyAdditions } from './headers.j
 export interface PageOptions {
   /** `dashboard.html`; `NONCE` in its text becomes the nonce for styles. */
   readonly file: string;
+  /** Texts of the file to replace. */
+  readonly replace?: Readonly<Record<string, string>>;
   readonly policy?: PolicyAdditions;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -28,9 +30,13 @@ export class Files {
   }
 
   /** Answers with a page. */
-  page({ file, policy, headers }: PageOptions, response: ServerResponse): void {
+  page({ file, replace = {}, policy, headers }: PageOptions, response: ServerResponse): void {
     const nonce = randomBytes(16).toString('base64url');
-    const body = this.#read(file).body.toString('utf8').replaceAll('NONCE', nonce);
+    const text = this.#read(file).body.toString('utf8');
+    const body = Object.entries({ ...replace, NONCE: nonce }).reduce(
+      (all, [from, to]) => all.replaceAll(from, to),
+      text,
+    );
     response
       .writeHead(200, {
         ...COMMON_HEADERS,

@@ -3,6 +3,7 @@ import { action, type Call } from '../../console/command/action.js';
 import { withExamples } from '../../console/command/conventions.js';
 import { type OpenedEngine, withLazyEngine } from '../../console/command/engine.js';
 import { Exit } from '../../console/command/exit.js';
+import type { StripCoverage } from '../../console/live/live-task.js';
 import { startProgressFeed } from '../../console/monitor/progress-feed.js';
 import { type DeviceCommandOptions, withDeviceOptions } from '../../console/options/device-options.js';
 import { flag, options, valueOption, wholeNumberParser } from '../../console/options/options.js';
@@ -11,6 +12,8 @@ import { bytes, duration, plural, rate } from '../../console/output/format.js';
 import type { CommandResult } from '../../console/output/output.js';
 import { openProgressLine } from '../../console/output/progress-line.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
+import { between } from '../../engine/index.js';
+import { Intervals } from '../../engine/work/intervals.js';
 import { openSink, type Sink } from './files/sink.js';
 import { encodeRows } from './job/encode.js';
 import { EncodeError } from './job/errors.js';
@@ -118,6 +121,10 @@ async function encodeSource(
       progress: () => ({ done: BigInt(samples) }),
       devices: () => engine.devices,
       hits: () => 0,
+      ...(source.samples !== undefined && {
+        length: BigInt(source.samples),
+        strip: () => encodedStrip(source, samples),
+      }),
     };
     feed = startProgressFeed(output, engine, job, { stop, signal });
     const begun = performance.now();
@@ -164,6 +171,14 @@ async function encodeSource(
     feed?.end();
     if (!isWritten) await sink?.discard();
   }
+}
+
+function encodedStrip({ samples: length = 0 }: Source, done: number): StripCoverage {
+  return {
+    space: { start: 0n, length: BigInt(length) },
+    ...{ done: Intervals.of([between(0n, BigInt(done))]), onDevice: Intervals.none, redone: Intervals.none },
+    of: 'samples',
+  };
 }
 
 /** Returns the fewest qubits that hold a sample. The index of a basis state does not determine them. */

@@ -1,4 +1,5 @@
 import { deferred } from '../../device/deferred.js';
+import type { Range } from '../../engine/index.js';
 import { backOff, realClock } from '../../network/failover.js';
 import { MiningStats } from './mining-stats.js';
 import type { Scan, ShareBase, SourceEvent, SourceListener, Verdict, WorkSource } from './source.js';
@@ -45,6 +46,11 @@ export class Miner<Share extends ShareBase> {
 
   get work(): Share['work'] | undefined {
     return this.#current?.work;
+  }
+
+  /** The indices of the current work's search; undefined until it starts. */
+  get space(): Range | undefined {
+    return this.#current?.space;
   }
 
   /** Resolves when mining is stopped or has enough results; rejects if the source or the devices fail for good. */
@@ -129,6 +135,9 @@ export class Miner<Share extends ShareBase> {
       onSegment: (segments) => {
         if (first + segments > this.#nextSegment) this.#nextSegment = first + segments;
       },
+      onSpace: (space) => {
+        current.space = space;
+      },
       onProgress: (now) => {
         this.tally.addTries(now - tried);
         tried = now;
@@ -179,6 +188,7 @@ interface ActiveWork<Work> {
   readonly work: Work;
   readonly stop: AbortController;
   readonly generation: number;
+  space?: Range;
   /** Resolves when no device works on it. */
   ended: Promise<void>;
 }

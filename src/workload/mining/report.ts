@@ -1,3 +1,4 @@
+import { stripIn } from '../../console/live/live-task.js';
 import type { MonitoredJob, Note } from '../../console/monitor/status.js';
 import { duration, plural } from '../../console/output/format.js';
 import type { Output } from '../../console/output/output.js';
@@ -13,6 +14,8 @@ export interface CoinDescription<Share extends ShareBase> {
   readonly name: string;
   /** The unit of a try: H, or int. */
   readonly unit: string;
+  /** What the indices of a search are, as in "headers of the current work". */
+  readonly indices: string;
   difficulties(work: Share['work']): ShareAndBlock;
   /** Expected number of tries. */
   expectedTries(work: Share['work']): ShareAndBlock;
@@ -68,6 +71,7 @@ export class Reporter<Share extends ShareBase> {
       name,
       unit,
       progress: () => ({ done: miner.tally.tries }),
+      strip: () => stripIn(miner.space, this.#engine.coverage, this.#description.indices),
       devices: () => {
         // An item may be several tries, and not the same number in every work, so tries are split in proportion to items.
         const all = this.#engine.devices;

@@ -1,3 +1,5 @@
+import type { Range } from '../../engine/index.js';
+
 /** A result to submit: its work, and whether it is a whole block. */
 export interface ShareBase {
   readonly work: WorkBase;
@@ -60,4 +62,6 @@ export interface ScanOptions {
   readonly onStart?: () => void;
   /** Called with the number of segments that have been started. */
   readonly onSegment?: (segments: bigint) => void;
+  /** Called with the indices of the search that starts. */
+  readonly onSpace?: (space: Range) => void;
 }

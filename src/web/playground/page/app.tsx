@@ -21,6 +21,9 @@ interface Example {
   readonly code: string;
 }
 
+/** The address of the dashboard, if the same server has one. */
+const { dashboard } = document.documentElement.dataset;
+
 const load = async <T,>(name: string): Promise<T> => (await fetch(new URL(name, files))).json() as Promise<T>;
 
 let completion: Promise<CompletionData> | undefined;
@@ -34,6 +37,7 @@ function App({ examples }: { readonly examples: readonly Example[] }) {
     <>
       <header class="bar">
         <h1>Millrace playground</h1>
+        {dashboard !== undefined && <a href={dashboard}>Dashboard</a>}
         <label>
           Example{' '}
           <select
@@ -306,9 +310,16 @@ async function start(): Promise<void> {
   if (hasServer) await startSession().catch(() => false);
   const examples = await load<readonly Example[]>('examples.json');
   const [first] = examples;
-  opened(code ?? draft() ?? first?.code ?? '', code !== undefined);
+  const named = exampleIn(examples);
+  opened(code ?? named?.code ?? draft() ?? first?.code ?? '', code !== undefined);
   render(<App examples={examples} />, root);
   await listDevices(hasServer);
+}
+
+/** The example that the address names: `#example=block`. Examples are our own code, so that they need no click. */
+function exampleIn(examples: readonly Example[]): Example | undefined {
+  const [, name] = /^#example=(\w+)$/.exec(location.hash) ?? [];
+  return examples.find((one) => one.name === name);
 }
 
 addEventListener('hashchange', () => {

@@ -11,11 +11,12 @@ import { count, duration, plural, rate } from '../../../console/output/format.js
 import type { CommandResult, Output } from '../../../console/output/output.js';
 import { prepareKernels } from '../../../console/output/preparation.js';
 import type { TelemetryOptions } from '../../../console/telemetry/options.js';
-import { type DeviceStatus, Engine } from '../../../engine/index.js';
+import { between, type DeviceStatus, Engine } from '../../../engine/index.js';
 import { tunedStreams } from '../../../engine/tune/tuning-store.js';
 import { MillraceError } from '../../../kernel/error.js';
 import { checkWritable, isSameFile, readText, replaceFile } from '../files/disk.js';
 import { formatOutput, nonceText, parseInput } from '../files/file.js';
+import { BlocksCoverage } from '../job/blocks-coverage.js';
 import { blocksJob, type LedgerNonce } from '../job/ledger-job.js';
 import { expectedKernels, type NonceSolver, preparations } from '../job/solve.js';
 import { type SolveAllOptions, type SolvedBlock, solveAll } from '../job/solve-all.js';
@@ -143,12 +144,14 @@ async function solveBlocks(
   /** Nonces tried of finished blocks. The rest of their nonces is not tried. */
   let triedOfDone = 0;
   const { from = 0, to = NONCES } = opts.nonces ?? {};
+  const coverage = new BlocksCoverage(blocks.length, between(BigInt(from), BigInt(to)));
   const watched = {
     name: `block solve ${inName}`,
     unit: 'H',
     progress: () => ({ done: BigInt(total) }),
     devices: () => place.devices(),
     hits: () => done,
+    strip: () => coverage.strip,
     notes: () => [{ label: 'blocks', text: `${done} of ${blocks.length}` }],
     left: () => Math.max(0, (blocks.length - done) * (to - from) - (total - triedOfDone)),
     ...chanceOf(targets),
@@ -161,7 +164,9 @@ async function solveBlocks(
     ...opts.nonces,
     ...place.search,
     signal,
+    onSearch: (at, search) => coverage.started(at, search),
     onBlock: (block) => {
+      coverage.ended(block.at);
       done += 1;
       triedOfDone += block.tried;
       reportBlock(output, block, blocks.length);

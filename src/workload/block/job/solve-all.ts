@@ -1,5 +1,6 @@
 import type { Engine } from '../../../engine/index.js';
 import { type Block, headerPrefix, targetFromBits } from '../kernel/reference.js';
+import type { BlockSearch } from './blocks-coverage.js';
 import { type NonceSearch, type NonceSolver, type Solution, solveOn } from './solve.js';
 
 /**
@@ -12,7 +13,7 @@ export async function solveAll(
   blocks: readonly Block[],
   options: SolveAllOptions,
 ): Promise<readonly (Solution | null)[]> {
-  const { jobs = DEFAULT_JOBS, signal, source, onBlock, onProgress, ...search } = options;
+  const { jobs = DEFAULT_JOBS, signal, source, onBlock, onSearch, onProgress, ...search } = options;
   const solve: NonceSolver = typeof solver === 'function' ? solver : (request) => solveOn(solver, request);
   const failure = new AbortController();
   const signals = AbortSignal.any([failure.signal, ...(signal ? [signal] : [])]);
@@ -30,6 +31,7 @@ export async function solveAll(
         prefix: headerPrefix(block),
         target: targetFromBits(block.bits),
         signal: signals,
+        onSearch: (running) => onSearch?.(at, running),
         onProgress: (now) => {
           total += now - tried;
           tried = now;
@@ -59,6 +61,8 @@ export interface SolveAllOptions extends Pick<NonceSearch, 'from' | 'to' | 'mode
   readonly source?: (at: number) => NonNullable<NonceSearch['source']>;
   /** Called as soon as a block is done, in any order. */
   readonly onBlock?: (done: SolvedBlock) => void;
+  /** Called with the search of a block before it starts. */
+  readonly onSearch?: (at: number, search: BlockSearch) => void;
   /** Called with the number of nonces tried so far, of all blocks. */
   readonly onProgress?: (tried: number) => void;
 }

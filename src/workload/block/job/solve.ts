@@ -23,6 +23,7 @@ import {
 } from '../kernel/nonce-flow.js';
 import { checkNonce } from '../kernel/reference.js';
 import { NONCES } from '../kernel/scan.js';
+import type { BlockSearch } from './blocks-coverage.js';
 import { blockTunable } from './tune.js';
 
 /** Finds nonces. Keeps devices and programs between blocks; concurrent searches share them. */
@@ -63,6 +64,7 @@ export async function solveOn(engine: Engine, request: NonceSearch): Promise<Sol
       onProgress?.(tried);
     },
   });
+  request.onSearch?.(hits);
   const hit = await hits.first();
   return hit ? { nonce: hit.nonce, hash: checkNonce(prefix, target, hit.nonce).hash, tried } : null;
 }
@@ -117,6 +119,8 @@ export interface NonceSearch {
   readonly signal?: AbortSignal;
   /** Called after each chunk with the number of nonces tried so far. */
   readonly onProgress?: (tried: number) => void;
+  /** Called with the search before it starts. */
+  readonly onSearch?: (search: BlockSearch) => void;
 }
 
 export interface Solution {

@@ -8,6 +8,7 @@ import { extranonceText } from './work.js';
 export const BITCOIN_DESCRIPTION: CoinDescription<Share> = {
   name: 'block mine',
   unit: 'H',
+  indices: 'headers of the current work',
   difficulties: ({ target, blockTarget }) => ({ share: difficultyOf(target), block: difficultyOf(blockTarget) }),
   expectedTries: ({ target, blockTarget }) => ({ share: expectedHashes(target), block: expectedHashes(blockTarget) }),
   describe: ({ work, hash, nonce, version, time, extranonce }) => {

@@ -27,13 +27,14 @@ export interface Share extends HeaderFields, Evaluation {
  * fault of its device. Ends with the signal, or after the last header.
  */
 export async function* scanWork(engine: Engine, work: Work, options: ScanOptions): AsyncGenerator<Share> {
-  const { signal, firstSegment = 0n, onProgress, onStart, onSegment } = options;
+  const { signal, firstSegment = 0n, onProgress, onStart, onSegment, onSpace } = options;
   const perItem = versionsPerItem(engine, {}, versionCount(work.mask));
   const order = new HeaderSpace(work, perItem, firstSegment);
   // The kernel's hits are strictly below the limit. At the largest target the hash of all ones is left out.
   const limit = work.target + 1n < MAX_TARGET ? work.target + 1n : MAX_TARGET;
   const values = cacheLast((row: bigint) => headerValues(work, order, row << 32n));
   let isStarted = false;
+  onSpace?.({ start: 0n, length: order.length });
   const found = search(versionKernel(isTopWordZero(limit), perItem), {
     engine,
     name: 'block mine',

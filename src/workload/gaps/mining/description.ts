@@ -11,6 +11,7 @@ export const gapcoinDescription = (shift: number): CoinDescription<Share> => {
   return {
     name: 'gaps mine',
     unit: 'int',
+    indices: 'numbers of the current header',
     difficulties: ({ header, target }) => ({ share: real(target), block: real(header.difficulty) }),
     expectedTries: ({ header, target }) => ({ share: tries(target), block: tries(header.difficulty) }),
     describe: (share) => {

@@ -32,7 +32,7 @@ export interface GapScan {
  * CPU. Ends with the signal, or after the last header.
  */
 export async function* scanWork(scan: GapScan, work: Work, options: ScanOptions): AsyncGenerator<Share> {
-  const { signal, firstSegment = 0n, onProgress, onStart, onSegment } = options;
+  const { signal, firstSegment = 0n, onProgress, onStart, onSegment, onSpace } = options;
   const all = headerCount(work);
   let tried = 0n;
   let isStarted = false;
@@ -51,6 +51,7 @@ export async function* scanWork(scan: GapScan, work: Work, options: ScanOptions)
   for (let n = 0n; n < all && !signal.aborted; n++) {
     onSegment?.(n + 1n);
     const header = headerAt(work, (firstSegment + n) % all);
+    onSpace?.({ start: 0n, length: numbersOf(scan) });
     if (header) yield* searchHeader(scan, work, header, hooks);
   }
 }
@@ -70,7 +71,7 @@ async function* searchHeader(scan: GapScan, work: Work, header: HashedHeader, ho
   const minGap = minGapToSearch(start, work.target);
   const request: GapRequest = {
     start,
-    length: 1n << BigInt(Math.min(shift, MAX_SEARCH_BITS)),
+    length: numbersOf(scan),
     minGap,
     ...plan,
     ...smallWindow(scan, start, minGap),
@@ -98,6 +99,9 @@ async function* searchHeader(scan: GapScan, work: Work, header: HashedHeader, ho
 
 /** A search numbers its integers in 128 bits; no device reaches the end of 2^64. */
 const MAX_SEARCH_BITS = 64;
+
+/** The numbers of a header. */
+const numbersOf = ({ shift }: GapScan): bigint => 1n << BigInt(Math.min(shift, MAX_SEARCH_BITS));
 
 /**
  * Yields the values that `run` passes to `emit`. `emit` waits until its value is taken. `run` is stopped when the caller

@@ -28,6 +28,8 @@ export async function prove(call: Call<ProveOptions>): Promise<CommandResult> {
     challenge,
     wanted: 'first',
     length: BigInt(maxAttempts),
+    // Nonces that continue at 0 are not one range.
+    nonces: () => (start + BigInt(maxAttempts) <= NONCES ? { start, length: BigInt(maxAttempts) } : undefined),
     isFleet: isOnFleet(call, { batchSize: OF_A_WORKER }),
   } as const;
   return runProver(call, task, async (prover, { elapsedSeconds }) => {
@@ -66,8 +68,10 @@ export async function mine(call: Call<MineCommandOptions>): Promise<CommandResul
   const challenge = { header, difficulty };
   const countOf = ({ batch }: ProofFinder): { readonly count?: bigint } =>
     maxBatches === 0 ? {} : { count: BigInt(maxBatches) * BigInt(batch) };
-  const jobSpec = (prover: ProofFinder) => miningJob(challenge, minedNonces(start, countOf(prover).count));
-  const task = { name: 'uhash mine', challenge, wanted: 'all', jobSpec, isFleet: isMinedOnFleet(call) } as const;
+  const nonces = (prover: ProofFinder): Range => minedNonces(start, countOf(prover).count);
+  const jobSpec = (prover: ProofFinder) => miningJob(challenge, nonces(prover));
+  const isFleet = isMinedOnFleet(call);
+  const task = { name: 'uhash mine', challenge, wanted: 'all', nonces, jobSpec, isFleet } as const;
   return runProver(call, task, async (prover, { elapsedSeconds, setProofCount, session, resumeHint }) => {
     const { ledger } = session;
     const before = prover.hashes;

@@ -2,6 +2,7 @@ import type { Call } from '../../../console/command/action.js';
 import { type EngineSetup, withEngine } from '../../../console/command/engine.js';
 import type { FleetOptions } from '../../../console/fleet/place.js';
 import { type JobDescription, type JobSession, openJobSession } from '../../../console/ledger/job-session.js';
+import { type StripCoverage, stripIn } from '../../../console/live/live-task.js';
 import {
   type Monitor,
   type MonitorControls,
@@ -16,7 +17,7 @@ import type { CommandResult, Output } from '../../../console/output/output.js';
 import { withPreparationBar } from '../../../console/output/preparation.js';
 import type { TelemetryOptions } from '../../../console/telemetry/options.js';
 import type { Device } from '../../../device/device.js';
-import { type DeviceStatus, Engine } from '../../../engine/index.js';
+import { type DeviceStatus, Engine, type Range } from '../../../engine/index.js';
 import type { Challenge } from '../job/flow.js';
 import { hugePageStatus } from '../job/huge-pages.js';
 import type { LedgerProof } from '../job/ledger-job.js';
@@ -44,6 +45,8 @@ export interface ProverTask {
   readonly isFleet: boolean;
   /** Number of nonces, if known. */
   readonly length?: bigint;
+  /** The nonces to try, known once the prover has its plans; undefined if they are not one range. */
+  nonces(prover: ProofFinder): Range | undefined;
   /** The ledger job, described once the prover has its plans. */
   jobSpec?(prover: ProofFinder): JobDescription | undefined;
 }
@@ -93,6 +96,7 @@ function runOnDevices(call: Call<ProverCommandOptions>, task: ProverTask, work: 
         prover,
         session,
         devices: () => engine.devices,
+        strip: () => stripIn(task.nonces(prover), engine.coverage, 'nonces'),
         controls: session.controls(engine, call),
         resumeHint: () => (id === undefined ? undefined : `the same command resumes it (job ${id})`),
       };
@@ -133,13 +137,14 @@ async function runOnFleet(
 interface ProverPlace extends Pick<ProverRun, 'session' | 'resumeHint'> {
   readonly prover: ProofFinder;
   devices(): readonly DeviceStatus[];
+  strip?(): StripCoverage | undefined;
   readonly controls: MonitorControls;
 }
 
 async function watchProver(
   { output, options: opts }: Call<ProverCommandOptions>,
   { challenge, length }: ProverTask,
-  { prover, session, devices, controls, resumeHint }: ProverPlace,
+  { prover, session, devices, strip, controls, resumeHint }: ProverPlace,
   work: ProverWork,
 ): Promise<CommandResult> {
   const before = prover.hashes;
@@ -151,6 +156,7 @@ async function watchProver(
     ...(length !== undefined && { length }),
     progress: () => ({ done: prover.hashes - before }),
     devices,
+    ...(strip && { strip }),
     hits: () => proofs,
     chance: 2 ** -challenge.difficulty,
   };

@@ -1,13 +1,17 @@
-// The last two bytes of a 40-bit RC4 key, found from its key stream (the first key of RFC 6229)
+// The last two bytes of a 40-bit RC4 key, found from its key stream (the first key of RFC 6229). RC4 swaps elements of a table
+// at run time, so that each item has its own in an `array`.
 
-import { array, cell, type Expr, type ExprLike, items, loop, u32, when } from 'millrace';
+import { array, cell, items, loop, u32, when } from 'millrace';
+
+/** @typedef {import('millrace').ExprLike<'u32'>} ExprLike */
 
 const rc4 = items('rc4', { job: { start: [u32, 3], stream: [u32, 8] }, hit: { last: u32 } }, ({ job, index, emit }) => {
   const key = array(u32, [...job.start, index.lo.byte(1), index.lo.byte(0)]);
   const s = array(u32, 256);
   loop(256, (i) => s.set(i, i));
   const j = cell(u32, 0);
-  const swap = (i: ExprLike<'u32'>, k: ExprLike<'u32'>): Expr<'u32'> => {
+  /** @type {(i: ExprLike, k: ExprLike) => import('millrace').Expr<'u32'>} */
+  const swap = (i, k) => {
     const [x, y] = [s.at(i), s.at(k)];
     s.set(i, y);
     s.set(k, x);
@@ -33,7 +37,7 @@ const rc4 = items('rc4', { job: { start: [u32, 3], stream: [u32, 8] }, hit: { la
 
 export default {
   kernel: rc4,
-  job: { start: [1, 2, 3], stream: [0xb2, 0x39, 0x63, 0x05, 0xf0, 0x3d, 0xc0, 0x27] },
-  // The key ends with 0x0405.
+  job: { start: [0x01, 0x02, 0x03], stream: [0xb2, 0x39, 0x63, 0x05, 0xf0, 0x3d, 0xc0, 0x27] },
+  // The key ends with 0x0405: a page needs not try all of them.
   space: { start: 1000n, length: 50n },
 };

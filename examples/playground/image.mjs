@@ -1,8 +1,8 @@
-// The Mandelbrot set: rounds until a point of a small picture leaves the circle
+// The Mandelbrot set: rounds until a point of a small picture leaves the circle. One item per pixel.
 
 import { cell, f32, items, rw, u32, whileTrue } from 'millrace';
 
-const ROUNDS = 64;
+export const ROUNDS = 255;
 
 const mandelbrot = items(
   'mandelbrot',

@@ -1,0 +1,146 @@
+import { readFileSync } from 'node:fs';
+import type { Browser, CDPSession, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { count } from '../src/console/output/format.js';
+import { Commands, openPage, QUIET, type RunningCommand, stripOf, sum, type WatchedPage } from './dashboard.js';
+import { executable, launchChromium } from './page.js';
+import { isShort, patience } from './tier.js';
+
+const HITS = 1_000_000;
+
+/** A stored job of a million hits: what the page shows of it, and what that costs the browser. */
+describe.skipIf(!executable || isShort)('a million hits', { timeout: patience(180_000) }, () => {
+  const commands = new Commands();
+  let browser: Browser;
+  let command: RunningCommand;
+
+  beforeAll(async () => {
+    browser = await launchChromium();
+    const made = commands.startUnwatched('run', 'all.mjs', '--space', String(HITS), '--device', 'wasm');
+    expect(await made.ended).toBe(0);
+    commands.startUnwatched('run', 'slow.mjs', ...QUIET);
+    command = await commands.start('dashboard');
+  }, patience(300_000));
+
+  afterAll(async () => {
+    await browser?.close();
+    await commands.close();
+  });
+
+  const list = (page: Page) => page.locator('section[aria-label=Hits]');
+  const found = (page: Page) => page.locator('[data-test=hits]');
+
+  async function openJob(): Promise<WatchedPage> {
+    const page = await openPage(browser, await command.url);
+    const row = page.locator('.jobs li', { hasText: 'run all.mjs' });
+    await row.locator('a').click();
+    await expect.poll(() => found(page).textContent()).toBe(count(HITS));
+    return page;
+  }
+
+  /** Scrolls to a share of the list, and waits for the rows there. */
+  async function scrollTo(page: Page, share: number): Promise<void> {
+    await list(page).evaluate((box: { scrollTop: number; scrollHeight: number }, at) => {
+      box.scrollTop = box.scrollHeight * at;
+    }, share);
+    const near = async (): Promise<number> => {
+      const texts = await list(page).locator('li .mono:first-child').allTextContents();
+      return Math.min(...texts.map((text) => Math.abs(Number(text.replaceAll(',', '')) - share * HITS)));
+    };
+    await expect.poll(near).toBeLessThan(60);
+  }
+
+  test('are shown in at most 100 rows, searched and downloaded', async () => {
+    const page = await openJob();
+    expect(sum((await stripOf(page)).done)).toBe(BigInt(HITS));
+    const firsts: string[] = [];
+    for (const at of [0, 0.25, 0.5, 0.75, 1]) {
+      await scrollTo(page, at);
+      expect(await page.locator('li').count()).toBeLessThanOrEqual(100);
+      firsts.push((await list(page).locator('li .mono').first().textContent()) ?? '');
+    }
+    expect(new Set(firsts).size).toBe(5);
+    const matching = Array.from({ length: HITS }, (_, n) => n).filter((n) => String(n).includes('77777')).length;
+    await page.getByLabel('Search in hits').fill('77777');
+    await expect.poll(() => found(page).textContent()).toBe(String(matching));
+    const download = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'CSV' }).click();
+    const csv = readFileSync(await (await download).path(), 'utf8');
+    expect(csv).toMatch(/^index,n\r\n77777,77777\r\n/);
+    expect(csv.trimEnd().split('\r\n')).toHaveLength(matching + 1);
+    expect(page.faults).toEqual([]);
+    await page.close();
+  });
+
+  test('take no task of more than 50 ms', async () => {
+    const tracing = await openPage(browser, await command.url);
+    await browser.startTracing(tracing, { categories: ['toplevel', '__metadata'] });
+    const page = await openJob();
+    for (let turn = 0; turn <= 20; turn++) await scrollTo(page, turn / 20);
+    await page.getByLabel('Search in hits').fill('77777');
+    await expect.poll(() => found(page).textContent()).not.toBe(count(HITS));
+    // A job that runs: strip, chart and lists change twice a second.
+    await page.getByRole('link', { name: 'All jobs' }).click();
+    await page.locator('tr[data-key] a').click();
+    await page.getByRole('img', { name: /^Rate over time/ }).waitFor();
+    const samples = () => page.locator('[data-test=rates]').textContent();
+    for (let changes = 0, last = await samples(); changes < 4; changes++) {
+      await expect.poll(samples).not.toBe(last);
+      last = await samples();
+    }
+    const tasks = tasksIn(await browser.stopTracing());
+    expect(tasks.length).toBeGreaterThan(1000);
+    // Processor time: what other processes take on a busy machine is not the page's.
+    expect(Math.max(...tasks)).toBeLessThan(patience(50));
+    expect(page.faults).toEqual([]);
+    await page.close();
+    await tracing.close();
+  });
+
+  test('leave the memory of the page as it was', async () => {
+    const page = await openJob();
+    const session = await page.context().newCDPSession(page);
+    const scrolls = async (): Promise<void> => {
+      for (let turn = 0; turn <= 20; turn++) await scrollTo(page, ((turn * 7) % 20) / 20);
+    };
+    await scrolls();
+    const before = await memoryOf(session);
+    for (let round = 0; round < 3; round++) await scrolls();
+    const after = await memoryOf(session);
+    expect(after.nodes).toBeLessThan(before.nodes + 200);
+    expect(after.heap).toBeLessThan(before.heap + 1e6);
+    await page.close();
+  });
+});
+
+interface TraceEvent {
+  readonly ph: string;
+  readonly name: string;
+  readonly pid: number;
+  readonly tid: number;
+  /** Processor time of the thread, in microseconds. */
+  readonly tdur?: number;
+  readonly args?: { readonly name?: string };
+}
+
+/** Processor time of each task of the pages' main threads, in milliseconds. */
+function tasksIn(trace: Buffer): number[] {
+  const { traceEvents } = JSON.parse(trace.toString('utf8')) as { traceEvents: TraceEvent[] };
+  const threads = new Set(
+    traceEvents.filter(({ args }) => args?.name === 'CrRendererMain').map(({ pid, tid }) => `${pid} ${tid}`),
+  );
+  return traceEvents
+    .filter(({ ph, name, pid, tid }) => ph === 'X' && name.endsWith('RunTask') && threads.has(`${pid} ${tid}`))
+    .flatMap(({ tdur }) => (tdur === undefined ? [] : tdur / 1000));
+}
+
+async function memoryOf(session: CDPSession): Promise<{ heap: number; nodes: number }> {
+  await session.send('Performance.enable');
+  await session.send('HeapProfiler.enable');
+  await session.send('HeapProfiler.collectGarbage');
+  const { metrics } = await session.send('Performance.getMetrics');
+  const value = (name: string): number => metrics.find((one) => one.name === name)?.value ?? Number.NaN;
+  return { heap: value('JSHeapUsedSize'), nodes: value('Nodes') };
+}
+
+if (!executable) test('a million hits', ({ skip }) => skip('chromium is not installed'));
