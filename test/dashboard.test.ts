@@ -200,8 +200,8 @@ describe.skipIf(!executable)('the dashboard', { timeout: patience(120_000) }, ()
       await page.reload();
       const cells = async (): Promise<string[]> => await row.locator(':scope > span').allTextContents();
       await expect.poll(async () => (await cells())[3]).toMatch(/\d (s|min|h)/);
-      expect((await cells())[5]).toMatch(/\d\d:\d\d:\d\d$/);
-      const work = /^\d+ unfinished, .*\d.* of work, one after the other until .*\d\d:\d\d:\d\d$/;
+      expect((await cells())[5]).toMatch(/\d\d:\d\d:\d\d/);
+      const work = /^\d+ unfinished, .*\d.* of work, one after the other until .*\d\d:\d\d:\d\d/;
       expect(await page.locator('[data-test=open-work]').textContent()).toMatch(work);
       await page.locator('tr[data-key] a', { hasText: 'slow' }).click();
       const figures = async (): Promise<string[]> => {

@@ -78,17 +78,10 @@ export async function tabOrder(page: Page, max = 80): Promise<string[]> {
   const visited: string[] = [];
   for (let presses = 0; presses < max; presses++) {
     await page.keyboard.press('Tab');
-    const { name, isMarked } = (await page.evaluate(`(() => {
-      let at = document.activeElement;
-      while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
-      if (!at || at === document.body) return { name: '', isMarked: true };
-      const label = at.ariaLabel ?? at.labels?.[0]?.textContent ?? at.placeholder ?? at.textContent ?? '';
-      const name = (label || at.textContent || at.id).trim().slice(0, 60);
-      const boxes = [at, at.parentElement].filter(Boolean).map((one) => getComputedStyle(one));
-      return { name, isMarked: boxes.some(({ outlineStyle }) => outlineStyle !== 'none') };
-    })()`)) as { name: string; isMarked: boolean };
+    const { name } = await focused(page);
     if (name === '') break;
-    expect(isMarked, `the focus on "${name}" is visible`).toBe(true);
+    // CodeMirror marks its focus a moment later.
+    await expect.poll(async () => (await focused(page)).isMarked, `the focus on "${name}" is visible`).toBe(true);
     visited.push(name);
   }
   return visited;
@@ -98,11 +91,20 @@ export async function tabOrder(page: Page, max = 80): Promise<string[]> {
 export async function tabTo(page: Page, name: RegExp, max = 80): Promise<void> {
   for (let presses = 0; presses < max; presses++) {
     await page.keyboard.press('Tab');
-    const focused = (await page.evaluate(`(() => {
-      const at = document.activeElement;
-      return at === document.body ? '' : (at?.ariaLabel ?? at?.labels?.[0]?.textContent ?? at?.textContent ?? '').trim();
-    })()`)) as string;
-    if (name.test(focused)) return;
+    if (name.test((await focused(page)).name)) return;
   }
   throw new Error(`Tab does not reach ${String(name)}`);
 }
+
+/** What has the focus: its name, empty if nothing has it, and whether one can see that. */
+const focused = (page: Page): Promise<{ readonly name: string; readonly isMarked: boolean }> =>
+  page.evaluate(`(() => {
+    let at = document.activeElement;
+    while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
+    if (!at || at === document.body) return { name: '', isMarked: true };
+    const label = at.ariaLabel ?? at.labels?.[0]?.textContent ?? at.placeholder ?? at.textContent ?? '';
+    const name = (label || at.textContent || at.id).trim().slice(0, 60);
+    // The editor's mark is around its lines and their numbers.
+    const boxes = [at, at.parentElement, at.parentElement?.parentElement].filter(Boolean);
+    return { name, isMarked: boxes.some((one) => getComputedStyle(one).outlineStyle !== 'none') };
+  })()`);

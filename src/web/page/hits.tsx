@@ -76,12 +76,18 @@ function VirtualListOfHits({ total, names, version, load }: ListProps) {
           <span>copy</span>
         </>
       }
-      row={(hit) => <Hit hit={hit} names={names} />}
+      row={(hit, tabIndex) => <Hit hit={hit} names={names} tabIndex={tabIndex} />}
     />
   );
 }
 
-function Hit({ hit, names }: { readonly hit: HitRow; readonly names: readonly string[] }) {
+interface HitProps {
+  readonly hit: HitRow;
+  readonly names: readonly string[];
+  readonly tabIndex: number;
+}
+
+function Hit({ hit, names, tabIndex }: HitProps) {
   const values = names.map((name) => hit.values[name] ?? '');
   const text = [String(hit.index), ...values].join('\t');
   return (
@@ -89,7 +95,7 @@ function Hit({ hit, names }: { readonly hit: HitRow; readonly names: readonly st
       <span class="mono">{hit.index === '' ? '' : indexText(hit.index)}</span>
       <span class="mono wide">{values.join(' · ')}</span>
       <span>
-        <CopyButton text={text} label={`Copy hit ${hit.index}`} />
+        <CopyButton text={text} label={`Copy hit ${hit.index}`} tabIndex={tabIndex} />
       </span>
     </>
   );
@@ -121,7 +127,13 @@ function useSlow(value: number, ms: number): number {
   return slow;
 }
 
-export function CopyButton({ text, label }: { readonly text: string; readonly label: string }) {
+interface CopyProps {
+  readonly text: string;
+  readonly label: string;
+  readonly tabIndex?: number;
+}
+
+export function CopyButton({ text, label, tabIndex = 0 }: CopyProps) {
   const [isCopied, setCopied] = useState(false);
   const copy = async (): Promise<void> => {
     await navigator.clipboard.writeText(text);
@@ -129,7 +141,7 @@ export function CopyButton({ text, label }: { readonly text: string; readonly la
     setTimeout(() => setCopied(false), 1500);
   };
   return (
-    <button type="button" class="small" aria-label={label} onClick={() => void copy()}>
+    <button type="button" class="small" aria-label={label} tabIndex={tabIndex} onClick={() => void copy()}>
       {isCopied ? 'copied' : 'copy'}
     </button>
   );

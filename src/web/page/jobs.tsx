@@ -59,7 +59,7 @@ export function Jobs({ version }: { readonly version: string }) {
             {name}
           </span>
         ))}
-        row={(job) => <Job job={job} />}
+        row={(job, tabIndex) => <Job job={job} tabIndex={tabIndex} />}
       />
     </section>
   );
@@ -74,13 +74,15 @@ function OpenWork({ open: { jobs, etaSeconds } }: Pick<JobPage, 'open'>) {
 
 const HEAD = ['id', 'state', 'done', 'left', 'hits', 'finish', 'worked', 'last', 'job'];
 
-function Job({ job }: { readonly job: JobRow }) {
+function Job({ job, tabIndex }: { readonly job: JobRow; readonly tabIndex: number }) {
   const now = Date.now();
   const space = `of ${indexText(job.length)}`;
   return (
     <>
       <span class="mono">
-        <a href={`#/job/${job.id}`}>{job.id}</a>
+        <a href={`#/job/${job.id}`} tabIndex={tabIndex}>
+          {job.id}
+        </a>
       </span>
       <span>{job.state}</span>
       <span title={space}>{percent(job.fraction)}</span>

@@ -8,7 +8,8 @@ export interface VirtualListProps<Row> {
   /** Changes when the rows must be read again. */
   readonly version: string;
   readonly load: (from: number, count: number, signal: AbortSignal) => Promise<readonly Row[]>;
-  readonly row: (row: Row, at: number) => ComponentChildren;
+  /** `tabIndex` is that of the row's control: Tab reaches one row, arrows lead to the others. */
+  readonly row: (row: Row, tabIndex: 0 | -1) => ComponentChildren;
   readonly head: ComponentChildren;
 }
 
@@ -55,10 +56,10 @@ export function VirtualList<Row>({ label, total, version, load, row, head }: Vir
         onScroll={() => setTop(box.current?.scrollTop ?? 0)}
       >
         <div style={{ height: `${height}px`, position: 'relative' }}>
-          <ol style={{ top: `${Math.max(0, offset)}px` }}>
+          <ol style={{ top: `${Math.max(0, offset)}px` }} onKeyDown={moveByArrow}>
             {loaded.rows.map((one, at) => (
               <li class="row" key={loaded.from + at} aria-posinset={loaded.from + at + 1} aria-setsize={total}>
-                {row(one, loaded.from + at)}
+                {row(one, loaded.from + at === first ? 0 : -1)}
               </li>
             ))}
           </ol>
@@ -66,4 +67,14 @@ export function VirtualList<Row>({ label, total, version, load, row, head }: Vir
       </section>
     </div>
   );
+}
+
+/** Moves the focus to the control of the row above or below. */
+function moveByArrow(event: KeyboardEvent): void {
+  const row = event.target instanceof Element ? event.target.closest('li') : null;
+  const next = event.key === 'ArrowDown' ? row?.nextElementSibling : row?.previousElementSibling;
+  const control = next?.querySelector<HTMLElement>('a, button');
+  if (!control || (event.key !== 'ArrowDown' && event.key !== 'ArrowUp')) return;
+  event.preventDefault();
+  control.focus();
 }
