@@ -121,8 +121,8 @@ describe.skipIf(!executable || isShort)('usable by everybody', { timeout: patien
       const top = () =>
         page.locator('section[aria-label=Hits]').evaluate((box: { scrollTop: number }) => box.scrollTop);
       await expect.poll(top).toBeGreaterThan(0);
-      // Back by the browser's own key.
-      await page.keyboard.press('Alt+ArrowLeft');
+      await tabTo(page, /^All jobs$/);
+      await page.keyboard.press('Enter');
       await page.getByRole('heading', { name: 'Running now' }).waitFor();
       await tabTo(page, /^Search in jobs$/);
       await page.keyboard.type('few');

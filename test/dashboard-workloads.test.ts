@@ -139,7 +139,7 @@ describe.skipIf(!executable || isShort)('the dashboard of a workload', { timeout
 
   test('encode: samples of the file', async () => {
     // 2^16 samples of 64 numbers, on the interpreter: longer than the test.
-    commands.write('samples.f64', Buffer.alloc(2 ** 16 * 64 * 8, 1));
+    commands.write('samples.f64', Buffer.from(new Float64Array(2 ** 16 * 64).fill(1).buffer));
     const page = await show(
       ...['encode', 'samples.f64', '--length', '64', '--batch-size', '16', '--device', 'interpreter'],
     );

@@ -188,7 +188,7 @@ describe.skipIf(!executable)('the dashboard', { timeout: patience(120_000) }, ()
       const command = await commands.start('dashboard');
       const page = await open(await command.url);
       // A job that was stopped half way, and one that runs.
-      commands.write('half.mjs', slowFile('4096n'));
+      commands.write('half.mjs', slowFile('2n ** 21n'));
       const half = commands.startUnwatched('run', 'half.mjs', ...QUIET, '--fresh');
       await expect.poll(() => half.all('progress').some(({ done }) => Number(done) > 0)).toBe(true);
       half.kill('SIGTERM');
