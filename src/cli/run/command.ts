@@ -39,11 +39,11 @@ import {
 import { toRange } from '../../engine/work/source.js';
 import { shareOf } from '../../engine/work/space.js';
 import { MillraceError } from '../../kernel/error.js';
-import { playgroundCode } from './code.js';
 import { columnsOf } from './columns.js';
 import { reportExplanation, reportHotLines } from './explain-report.js';
 import { identityOf } from './identity.js';
 import { errorInFile } from './module.js';
+import { playgroundCode } from './sources.js';
 import { parseIndex, parseSpace } from './space.js';
 import { loadTask, type Task } from './task.js';
 import { paramsOf } from './values.js';

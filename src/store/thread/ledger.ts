@@ -8,7 +8,6 @@ import { jobIdOf } from '../identity.js';
 import { type Connection, LedgerDamagedError } from './connection.js';
 import { type ExportedJob, exportJob, exportText, importJob } from './exchange.js';
 import { type DamagedFile, LedgerFile } from './file.js';
-import { HitCounts } from './hit-counts.js';
 import {
   addJob,
   addWorkTime,
@@ -32,6 +31,7 @@ import {
   addHits,
   addRange,
   type DoneRange,
+  HitCounts,
   type HitPage,
   type HitQuery,
   intervalsOf,

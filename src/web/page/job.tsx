@@ -1,11 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { DashboardState, JobDetail, ProcessState } from '../live/state.js';
+import { encodeShare } from '../playground/page/share.js';
 import { Devices } from './devices.js';
 import { CopyButton, Hits } from './hits.js';
 import { coverage } from './model.js';
 import { fedOf, joulesOf, Messages, stateText } from './overview.js';
-import { PlaygroundLink } from './playground-link.js';
 import { Rates } from './rates.js';
 import { messageOf, post, read } from './session.js';
 import { Strip } from './strip.js';
@@ -210,4 +210,30 @@ function Repeat({ args, folder, params, children }: RepeatProps) {
       {folder !== '' && <p class="dim">in {folder}</p>}
     </section>
   );
+}
+
+/** Commands whose kernels are examples of the playground. */
+const WORKLOADS = ['block', 'encode', 'gaps', 'uhash', 'words'];
+
+interface PlaygroundLinkProps {
+  readonly args: readonly string[];
+  /** The key of the job whose code the server has; undefined if it has none. */
+  readonly codeOf: string | undefined;
+}
+
+/** Opens a job's kernel in the playground: its own file as code that waits for a click, or a workload's example. */
+function PlaygroundLink({ args: [command = ''], codeOf }: PlaygroundLinkProps) {
+  const [fragment, setFragment] = useState<string>();
+  useEffect(() => {
+    setFragment(undefined);
+    if (codeOf === undefined) return undefined;
+    const controller = new AbortController();
+    read<{ readonly code: string }>(`/api/jobs/${codeOf}/code`, controller.signal)
+      .then(({ code }) => encodeShare(code))
+      .then((encoded) => controller.signal.aborted || setFragment(encoded))
+      .catch(() => undefined); // the connection's state is shown above
+    return () => controller.abort();
+  }, [codeOf]);
+  const target = fragment ?? (WORKLOADS.includes(command) ? `example=${command}` : undefined);
+  return target === undefined ? null : <a href={`/playground#${target}`}>Open the kernel in the playground</a>;
 }

@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { byTier } from '../../../test/tier.js';
 import { Connection } from './connection.js';
-import { HitCounts } from './hit-counts.js';
-import { addHits, readHits } from './progress.js';
+import { addHits, HitCounts, readHits } from './progress.js';
 import { migrate } from './schema.js';
 
 const JOBS = ['a', 'b', 'c'];
