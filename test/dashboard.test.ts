@@ -188,12 +188,12 @@ describe.skipIf(!executable)('the dashboard', { timeout: patience(120_000) }, ()
       const command = await commands.start('dashboard');
       const page = await open(await command.url);
       // A job that was stopped half way, and one that runs.
-      commands.write('half.mjs', slowFile('2n ** 21n'));
+      commands.write('half.mjs', slowFile('2n ** 31n'));
       const half = commands.startUnwatched('run', 'half.mjs', ...QUIET, '--fresh');
       await expect.poll(() => half.all('progress').some(({ done }) => Number(done) > 0)).toBe(true);
       half.kill('SIGTERM');
       expect(await half.ended).toBe(2);
-      commands.write('long.mjs', slowFile('2n ** 20n'));
+      commands.write('long.mjs', slowFile('2n ** 30n'));
       const running = commands.startUnwatched('run', 'long.mjs', ...QUIET, '--fresh');
       const row = page.locator('.jobs li', { hasText: 'run long.mjs' });
       await row.waitFor();
@@ -250,7 +250,7 @@ describe.skipIf(!executable)('the dashboard', { timeout: patience(120_000) }, ()
       await page.goto(job);
       await expect.poll(async () => (await factsOf(page)).state).toBe('running');
       // A file with other imports is not one that the playground could open.
-      commands.write('two.mjs', `import { cpus } from 'node:os';\nvoid cpus;\n${slowFile('2n ** 40n')}`);
+      commands.write('two.mjs', `import { cpus } from 'node:os';\nvoid cpus;\n${slowFile('2n ** 41n')}`);
       const other = await commands.start('run', 'two.mjs', ...QUIET, '--dashboard', '--fresh');
       const second = await open(await other.url);
       await second.locator('tbody th a').click();
