@@ -81,7 +81,9 @@ export async function tabOrder(page: Page, max = 80): Promise<string[]> {
     const { name } = await focused(page);
     if (name === '') break;
     // CodeMirror marks its focus a moment later.
-    await expect.poll(async () => (await focused(page)).isMarked, `the focus on "${name}" is visible`).toBe(true);
+    await expect
+      .poll(async () => (await focused(page)).isMarked, { message: `the focus on "${name}" is visible` })
+      .toBe(true);
     visited.push(name);
   }
   return visited;
