@@ -38,7 +38,7 @@ const commands = new RegExp(
     'bench|browser|bundled|cache|cli|conformance|conventions|crash|dashboard|encode|examples|export|feeding|fleet|fuzz',
     'gaps|gpu-text|guide|jobs|kernels|lines|lint|lowered|native-bodies|package|playground|readme|regular|run|teardown',
     'telemetry|terminal|tune|uhash|words',
-  ].join('|')})[./-]|^src/(console|workload)/`,
+  ].join('|')})[./-]|^src/(cli|console|workload)/`,
 );
 const harmless = /^src\/(?!device\/gpu\/device)|^test\/(api|block|engine|licen|simulation|structure)/;
 /** Judged by their text, these change state of the process; but each restores it, or changes it only in a child. */
