@@ -5,6 +5,7 @@ import { startFleetFeed } from '../../src/console/live/fleet-feed.js';
 import { openOutput } from '../../src/console/output/output.js';
 import { between } from '../../src/engine/work/space.js';
 import { FleetClient } from '../../src/fleet/client/index.js';
+import type { Clock } from '../../src/fleet/clock.js';
 import { CoordinatedFleet, FleetHost } from '../../src/fleet/coordinator/index.js';
 import { packKernelJob, signingKey } from '../../src/fleet/manifest/index.js';
 import { Bus } from '../../src/fleet/nats/index.js';
@@ -16,7 +17,7 @@ import { startCommandDashboard } from '../../src/web/live/start.js';
 
 /**
  * A real coordinator with its server and ledger, and workers that are only messages to it: any number of them. The worker
- * n does n + 1 indices per ms.
+ * n does n + 1 indices per ms. The coordinator's time stands still, so that no worker is late, however slow the machine is.
  */
 export class SyntheticFleet {
   readonly host: FleetHost;
@@ -26,10 +27,8 @@ export class SyntheticFleet {
   readonly #store: Store;
   readonly #bus: Bus;
   readonly #granted = new Map<string, GrantMessage>();
-  readonly #silent = new Set<string>();
   #requests = 0;
   #receipts = 0;
-  #next = 0;
   readonly #closing: (() => unknown)[] = [];
 
   private constructor(parts: { folder: string; store: Store; host: FleetHost; bus: Bus; job: string }, count: number) {
@@ -45,7 +44,7 @@ export class SyntheticFleet {
     const folder = mkdtempSync(join(tmpdir(), 'millrace-fleet-'));
     const store = await openStore(folder);
     const say = (): void => undefined;
-    const host = await FleetHost.start({ folder: join(folder, 'fleet'), store, say, warn: say });
+    const host = await FleetHost.start({ folder: join(folder, 'fleet'), store, say, warn: say, clock: STILL });
     const bus = await Bus.connect(host.invite, 'test');
     const kernel = items('idle', {}, () => undefined) as unknown as Kernel;
     const packed = packKernelJob({ kernel, job: {}, buffers: {} }, between(0n, 1n << 60n), 'all');
@@ -79,7 +78,6 @@ export class SyntheticFleet {
   }
 
   leave(worker: string): void {
-    this.#silent.add(worker);
     this.#send({ kind: 'leave', worker, reason: 'stopped' });
   }
 
@@ -92,18 +90,6 @@ export class SyntheticFleet {
       rates: [{ job: this.job, perMs: this.rateOf(worker) }],
       devices: [{ id: 'native', perSecond, fed: 0.995 }],
     });
-  }
-
-  /** From now on every worker is heard once an interval. */
-  keepBeating(): void {
-    const timer = setInterval(() => {
-      const part = Math.ceil((this.workers.length * TURN_MS) / this.host.service.core.beatMs);
-      for (let at = 0; at < part; at++) {
-        const worker = this.workers[this.#next++ % this.workers.length] ?? '';
-        if (!this.#silent.has(worker)) this.beat(worker);
-      }
-    }, TURN_MS);
-    this.#closing.push(() => clearInterval(timer));
   }
 
   /** Serves the page of `fleet serve --dashboard`. Returns its address. */
@@ -133,4 +119,4 @@ export class SyntheticFleet {
   }
 }
 
-const TURN_MS = 100;
+const STILL: Clock = { now: () => 1000, after: () => () => undefined };
