@@ -15,6 +15,11 @@ export interface FleetWorkload {
   search(params: PlainRecord, running: WorkloadRun): AsyncIterable<unknown>;
   /** Checks hits by independent code. Says what is wrong with them; undefined if nothing is. */
   check(params: PlainRecord, hits: readonly FoundHit[]): Promise<string | undefined>;
+  /**
+   * Weakens the condition of hits, so that about one in 2^bits indices meets it, and every hit does: these are witnesses.
+   * Searches then find all of them. Undefined if the job has none.
+   */
+  relax?(params: PlainRecord, bits: number): PlainRecord | undefined;
 }
 
 export interface WorkloadRun {

@@ -18,7 +18,7 @@ export function whyNoFleet(): string | undefined {
 
 /** Rounds of a linear congruential generator, which a loop takes one by one and arithmetic in one step. */
 export const ROUNDS = 2000;
-const [A, C] = [1_664_525, 1_013_904_223];
+export const [A, C] = [1_664_525, 1_013_904_223];
 
 /** The file of a kernel that hits where the generator, seeded with the index, ends below a limit. */
 export const kernelText = `import { cell, items, loop, u32, when } from '${new URL('../../dist/kernel/index.js', import.meta.url).href}';

@@ -570,7 +570,8 @@ class Ledger {
     );
     const { space, mode, priority = 0, hasWitnesses = false } = spec;
     const first = firstHit === undefined ? {} : { firstHit };
-    return { id, name: 'kernel', space, mode, priority, counted: done, hasWitnesses, ...first };
+    const near = hasWitnesses ? { witnesses: 'graded' as const } : {};
+    return { id, name: 'kernel', space, mode, priority, counted: done, ...near, ...first };
   }
 
   commit(term: number, entries: readonly CommitEntry[]): boolean {

@@ -73,6 +73,7 @@ export function fleetCommand(): Command {
       )
       .addOption(valueOption('--expires <time>', 'when it ends').argParser(parseSeconds).default(WEEK, '7d'))
       .addOption(valueOption('--name <name>', 'name of the user (default: its role and a number)'))
+      .option('--trusted', 'count the results of its workers without audits: for your own machines')
       .addOption(valueOption('--out <file>', 'write the line to a new file that only you can read'))
       .action(action(invite)),
     ['millrace fleet invite --name attic --out attic.invite'],

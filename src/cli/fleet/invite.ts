@@ -11,6 +11,7 @@ export interface InviteOptions extends ViewOptions {
   /** Seconds. */
   readonly expires: number;
   readonly name?: string;
+  readonly trusted?: boolean;
   readonly out?: string;
   readonly json?: boolean;
 }
@@ -18,13 +19,15 @@ export interface InviteOptions extends ViewOptions {
 /** Makes a user of the fleet, and prints the line with which it connects. Events do not have it: it is a secret. */
 export async function invite(call: Call<InviteOptions>): Promise<CommandResult> {
   const { output, options } = call;
-  const { role, expires: seconds, name, out } = options;
+  const { role, expires: seconds, name, trusted = false, out } = options;
   if (options.json && out === undefined) throw noPlace();
-  const { user, line } = await withClient(call, (client) => client.invite(role, Math.ceil(seconds), name));
+  const { user, line } = await withClient(call, (client) => client.invite(role, Math.ceil(seconds), name, trusted));
   registerSecret(line);
   if (out === undefined) output.data(line);
   else writeFileSync(out, `${line}\n`, { mode: 0o600, flag: 'wx' });
-  output.say(`${user} is a ${role} until ${new Date(Date.now() + seconds * 1000).toISOString()}`);
+  output.say(
+    `${user} is a ${trusted ? 'trusted ' : ''}${role} until ${new Date(Date.now() + seconds * 1000).toISOString()}`,
+  );
   return { exit: Exit.ok, answer: { user, role, ...(out !== undefined && { file: out }) } };
 }
 

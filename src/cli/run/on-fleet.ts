@@ -29,11 +29,12 @@ export interface FleetRun {
 /** Runs a search on a fleet: output, exit status and Ctrl-C are those of a search on this machine. */
 export async function runOnFleet(running: FleetRun): Promise<CommandResult> {
   const { call, task } = running;
-  const { kernel, job, rest } = task;
+  const { kernel, job, witness, rest } = task;
   const { buffers = {}, ring, min, max, granularity } = rest;
   const sizes = { ring, min, max, granularity };
   const known = Object.fromEntries(Object.entries(sizes).filter(([, size]) => size !== undefined));
-  const packed = packKernelJob({ kernel, job, buffers, ...known }, running.space, running.mode);
+  const described = { kernel, job, buffers, ...(witness && { witness }), ...known };
+  const packed = packKernelJob(described, running.space, running.mode);
   const { verify } = rest;
   const verifier = openVerifier<FleetHit>(verify as Verify<FleetHit> | undefined);
   const error = (hit: FleetHit, reason: string | undefined) => disagreement(kernel.name, hit, reason);

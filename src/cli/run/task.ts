@@ -14,6 +14,8 @@ export interface Task {
   readonly mode: SearchMode | undefined;
   /** Probability that an index is a hit: expected time and luck are computed from it. */
   readonly chance: number | undefined;
+  /** Job values with which the kernel also hits at near-misses: on a fleet they show that work was done. */
+  readonly witness: FieldValues | undefined;
   /** Further options, passed to the search unchanged. */
   readonly rest: TaskOptions;
 }
@@ -41,7 +43,7 @@ const OPTIONS = [
   ...(['verify', 'aim', 'ring', 'partition', 'steal', 'completed', 'buffers', 'chunk', 'canaries'] as const),
   ...(['min', 'max', 'granularity', 'checked'] as const),
 ] satisfies readonly (keyof TaskOptions)[];
-const KEYS: readonly string[] = ['kernel', 'job', 'space', 'mode', 'chance', ...OPTIONS];
+const KEYS: readonly string[] = ['kernel', 'job', 'space', 'mode', 'chance', 'witness', ...OPTIONS];
 
 /** Loads a file and sets its job values from the parameters. */
 export async function loadTask(path: string, params: Params): Promise<Task> {
@@ -49,7 +51,7 @@ export async function loadTask(path: string, params: Params): Promise<Task> {
   if (!('default' in exported)) throw noDefaultError(path, Object.keys(exported));
   const { value: given, readNames } = await evaluateExport(path, exported.default, params);
   const description = isKernel(given) ? { kernel: given } : given;
-  const { kernel, job = {}, space, mode, chance, ...rest } = check(path, description);
+  const { kernel, job = {}, space, mode, chance, witness, ...rest } = check(path, description);
   const program = traceKernel(path, kernel);
   if (program.hit.length === 0) throw noHitsError(path, kernel);
   if (program.chunk.some(({ name }) => !name.startsWith('.')) && !rest.chunk) throw noChunkError(path, kernel);
@@ -59,7 +61,7 @@ export async function loadTask(path: string, params: Params): Promise<Task> {
   const values = { ...job, ...jobValues(program.job, jobParams) };
   checkMissing(path, program.job, values);
   const verify = typeof rest.verify === 'object' ? wrapCheck(rest.verify) : rest.verify;
-  return { kernel, program, job: values, space, mode, chance, rest: { ...rest, ...(verify && { verify }) } };
+  return { kernel, program, job: values, space, mode, chance, witness, rest: { ...rest, ...(verify && { verify }) } };
 }
 
 /** Returns an export's value. A function is called with the parameters; `readNames` holds the names that it read. */
@@ -100,6 +102,7 @@ interface TaskDescription extends TaskOptions {
   readonly space?: bigint | number | Range;
   readonly mode?: SearchMode;
   readonly chance?: number;
+  readonly witness?: FieldValues;
 }
 
 export const isKernel = (value: unknown): value is Kernel =>

@@ -75,18 +75,23 @@ export class Authority {
   async invite(
     role: Role,
     lifeSeconds: number,
-    name = `${role}-${randomBytes(3).toString('hex')}`,
+    { name = `${role}-${randomBytes(3).toString('hex')}`, isTrusted = false }: InviteTraits = {},
   ): Promise<Credentials> {
     const key = this.#jwt.createUser();
     const now = seconds();
     const expires = now + Math.ceil(lifeSeconds);
-    this.#users.add({ name, role, key: key.getPublicKey(), expires }, now);
+    const trust = isTrusted ? { isTrusted } : {};
+    this.#users.add({ name, role, key: key.getPublicKey(), expires, ...trust }, now);
     return this.#sign(name, role, key, expires);
+  }
+
+  isTrusted(name: string): boolean {
+    return name === ADMIN || this.#users.get(name)?.isTrusted === true;
   }
 
   /** Whoever serves the fleet: may do everything that users may, and invite and revoke them. */
   admin(): Promise<Credentials> {
-    return this.#sign('admin', 'admin', this.#jwt.createUser());
+    return this.#sign(ADMIN, 'admin', this.#jwt.createUser());
   }
 
   /** The coordinator may use all subjects. */
@@ -133,6 +138,13 @@ export class Authority {
 }
 
 /** Seeds of nkeys. */
+/** What may be said of a user that is invited. */
+export interface InviteTraits {
+  readonly name?: string | undefined;
+  /** What its workers report counts without audits. */
+  readonly isTrusted?: boolean | undefined;
+}
+
 interface Keys {
   readonly operator: string;
   readonly system: string;
@@ -184,6 +196,7 @@ const MAX_PAYLOAD = 1 << 20;
 const MAX_STORAGE = 2 ** 31;
 const NO_LIMITS = { subs: -1, data: -1, payload: -1, imports: -1, exports: -1, wildcards: true, conn: -1, leaf: -1 };
 
+const ADMIN = 'admin';
 const KEYS = 'keys.json';
 const USERS = 'users.json';
 

@@ -1,3 +1,3 @@
 /** Who takes part in a fleet: keys, users, revocation. */
-export { Authority } from './authority.js';
+export { Authority, type InviteTraits } from './authority.js';
 export type { FleetUser } from './users.js';

@@ -13,6 +13,8 @@ export interface FleetUser {
   /** Unix times in seconds. */
   readonly expires: number;
   readonly revoked?: number;
+  /** What its workers report counts without audits. */
+  readonly isTrusted?: boolean;
 }
 
 /** The users that were invited and have not expired, in a file. A user that has expired is forgotten: the server refuses it. */
@@ -64,7 +66,7 @@ function readUsers(path: string): FleetUser[] {
     'remove it: users that were revoked and have not expired can then connect',
   );
   return read.list(JSON.parse(readFileSync(path, 'utf8')), 'the whole', 1e6).map((entry) => {
-    const { name, role, key, expires, revoked } = read.object(entry, 'users');
+    const { name, role, key, expires, revoked, isTrusted } = read.object(entry, 'users');
     const time = (value: unknown, field: string): number => read.integer(value, field, 0, Number.MAX_SAFE_INTEGER);
     return {
       name: read.text(name, 'name', 40),
@@ -72,6 +74,7 @@ function readUsers(path: string): FleetUser[] {
       key: read.text(key, 'key', 100),
       expires: time(expires, 'expires'),
       ...(revoked !== undefined && { revoked: time(revoked, 'revoked') }),
+      ...(isTrusted === true && { isTrusted }),
     };
   });
 }

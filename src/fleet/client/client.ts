@@ -142,8 +142,9 @@ export class FleetClient {
     role: string,
     seconds: number,
     name?: string,
+    trusted = false,
   ): Promise<{ readonly user: string; readonly line: string }> {
-    const answer = await this.#call('invite', { role, seconds, ...(name !== undefined && { name }) });
+    const answer = await this.#call('invite', { role, seconds, trusted, ...(name !== undefined && { name }) });
     return { user: read.text(answer.user, 'user', 40), line: read.text(answer.invite, 'invite', 20_000) };
   }
 

@@ -1,4 +1,4 @@
-import type { Authority, FleetUser } from '../access/index.js';
+import type { Authority, FleetUser, InviteTraits } from '../access/index.js';
 import { type AccountUpdates, formatInvite, type Invite, type Role } from '../nats/index.js';
 
 export interface AccessOptions {
@@ -25,9 +25,13 @@ export class AccessControl {
   }
 
   /** Returns the line of an invite. */
-  async invite(role: Role, seconds: number, name?: string): Promise<{ readonly user: string; readonly line: string }> {
+  async invite(
+    role: Role,
+    seconds: number,
+    { name, isTrusted }: InviteTraits = {},
+  ): Promise<{ readonly user: string; readonly line: string }> {
     const { authority, address } = this.#options;
-    const credentials = await authority.invite(role, seconds, name);
+    const credentials = await authority.invite(role, seconds, { name, isTrusted });
     return { user: credentials.user, line: formatInvite({ ...address, ...credentials }) };
   }
 
@@ -36,6 +40,11 @@ export class AccessControl {
     const user = await this.#options.authority.revoke(name);
     if (user) await this.#push();
     return user;
+  }
+
+  /** Whether a user's results count at once: that of whoever serves the fleet, and of those who were invited so. */
+  isTrusted(name: string): boolean {
+    return this.#options.authority.isTrusted(name);
   }
 
   isRevoked(name: string): boolean {

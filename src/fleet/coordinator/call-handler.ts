@@ -187,7 +187,8 @@ export class CallHandler {
     if (role === undefined) throw refused(`${JSON.stringify(fields.role)} is not a role`);
     const seconds = read.integer(fields.seconds, 'seconds', 1, MAX_INVITE_SECONDS);
     const name = fields.name === undefined ? undefined : read.text(fields.name, 'name', 200);
-    const { user, line } = await this.#service.access.invite(role, seconds, name);
+    const isTrusted = fields.trusted === true;
+    const { user, line } = await this.#service.access.invite(role, seconds, { name, isTrusted });
     return { user, invite: line };
   }
 

@@ -8,8 +8,8 @@ import { when } from '../../kernel/language/control.js';
 import { items } from '../../kernel/language/items.js';
 import type { Kernel } from '../../kernel/language/signature.js';
 import { u32 } from '../../kernel/language/types.js';
+import { HitChecker } from '../hit-checker.js';
 import { FleetFiles, readIdentity } from './files.js';
-import { HitChecker } from './hit-checker.js';
 import { SubmitterChecks } from './submitter-checks.js';
 import { hmacTokens } from './tokens.js';
 

@@ -1,39 +1,39 @@
 import { type JobSpec, jobKeyOf, programText } from '../../store/index.js';
-import { type Manifest, plainValue, unpackKernelJob } from '../manifest/index.js';
-import type { FoundHit } from '../protocol/index.js';
-import { type FleetWorkload, findWorkload } from '../workload.js';
+import { type JobWork, jobWork } from '../job-work.js';
+import { attachmentsOf, type Manifest } from '../manifest/index.js';
+import type { FleetWorkload } from '../workload.js';
 import type { FleetFiles } from './files.js';
-import { HitChecker } from './hit-checker.js';
 
-/** A job's record in the ledger, and how its hits are checked. */
+/** A job's record in the ledger, and what it computes. */
 export interface DescribedJob {
   readonly name: string;
   readonly spec: JobSpec;
   /** Identifies the record in the ledger. */
   readonly key: string;
-  readonly check: HitCheck;
+  readonly work: JobWork;
 }
 
-export type HitCheck = (hits: readonly FoundHit[]) => Promise<string | undefined>;
-
 /** Describes a job whose attachments are all here. Throws if it cannot run. */
-export function describeJob({ work, space }: Manifest, { files, workloads }: KnownParts): DescribedJob {
-  const call = { args: [], folder: '' };
-  if (work.kind === 'workload') {
-    const { name, version, params } = work;
-    const workload = findWorkload(workloads, work);
-    const own = { command: `fleet ${name}`, name: `fleet ${name}`, params, kernel: `${name} ${version}` };
-    const spec = { ...own, space, call };
-    return { name, spec, key: jobKeyOf(spec), check: (hits) => workload.check(params, hits) };
+export function describeJob(manifest: Manifest, { files, workloads }: KnownParts): DescribedJob {
+  const { work: given, space } = manifest;
+  const parts = new Map(attachmentsOf(manifest).map(({ digest }) => [digest, files.part(digest)]));
+  const work = jobWork(manifest, parts, workloads);
+  const { name, kernel } = work;
+  const own =
+    given.kind === 'workload'
+      ? { command: `fleet ${name}`, params: given.params, kernel: `${name} ${given.version}` }
+      : { command: 'fleet run', params: { job: given.job, buffers: buffersOf() }, kernel: kernelText() };
+  const spec = { ...own, name: `fleet ${name}`, space, call: { args: [], folder: '' } };
+  return { name, spec, key: jobKeyOf(spec), work };
+
+  function buffersOf(): Record<string, Uint8Array | undefined> {
+    const named = given.kind === 'kernel' ? Object.entries(given.buffers) : [];
+    return Object.fromEntries(named.map(([buffer, { digest }]) => [buffer, parts.get(digest)]));
   }
-  const parts = [work.kernel, ...Object.values(work.buffers)];
-  const kernelJob = unpackKernelJob(work, new Map(parts.map(({ digest }) => [digest, files.part(digest)])));
-  const { kernel, job, buffers } = kernelJob;
-  const checker = new HitChecker(kernelJob);
-  const params = { job: plainValue(job), buffers };
-  const own = { command: 'fleet run', name: `fleet ${kernel.name}`, params, kernel: programText(kernel) };
-  const spec = { ...own, space, call };
-  return { name: kernel.name, spec, key: jobKeyOf(spec), check: (hits) => checker.check(hits) };
+
+  function kernelText(): string {
+    return kernel ? programText(kernel) : '';
+  }
 }
 
 interface KnownParts {

@@ -1,9 +1,10 @@
 import type { Intervals } from '../../engine/work/intervals.js';
 import { endOf, type Range } from '../../engine/work/space.js';
 import type { JobLedger, Store } from '../../store/index.js';
+import type { JobWork } from '../job-work.js';
 import type { Manifest, PlainRecord } from '../manifest/index.js';
 import type { AddedJob, CommitEntry, FoundHit, JobOutcome } from '../protocol/index.js';
-import type { DescribedJob, HitCheck } from './described-job.js';
+import type { DescribedJob } from './described-job.js';
 import { SubmitterChecks } from './submitter-checks.js';
 
 /** A job of a fleet: its manifest, its record in the ledger, and what is committed of it. */
@@ -14,7 +15,7 @@ export class FleetJob {
   /** Identifies its record in the ledger. Manifests that differ in lines of source or in the mode have the same. */
   readonly key: string;
   readonly #ledger: JobLedger<LedgerHit>;
-  readonly #check: HitCheck;
+  readonly #work: JobWork;
   #done: Intervals;
   /** Hits in the ledger whose ranges do not count yet. */
   readonly #early = new Set<bigint>();
@@ -30,7 +31,7 @@ export class FleetJob {
     this.key = described.key;
     this.manifest = manifest;
     this.#ledger = ledger;
-    this.#check = described.check;
+    this.#work = described.work;
     this.#done = ledger.completed;
     for (const { index, ...fields } of ledger.storedHits) {
       this.hits.push({ index, fields: fields as PlainRecord });
@@ -75,12 +76,16 @@ export class FleetJob {
       mode,
       counted: this.#done,
       priority: this.#ledger.job.priority,
+      ...(this.#work.witnesses && { witnesses: this.#work.witnesses }),
       ...(first !== undefined && { firstHit: first }),
     };
   }
 
-  check(hits: readonly FoundHit[]): Promise<string | undefined> {
-    return this.#check(hits);
+  /** Says what is wrong with hits and witnesses; undefined if nothing is. */
+  async check(hits: readonly FoundHit[], witnesses: readonly FoundHit[], bits = 0): Promise<string | undefined> {
+    const wrong = hits.length > 0 ? await this.#work.check(hits) : undefined;
+    if (wrong !== undefined || witnesses.length === 0) return wrong;
+    return this.#work.checkWitnesses(witnesses, bits);
   }
 
   /** Adds to the next write of the ledger. */

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { firstLine } from '../../kernel/error.js';
 import { displayText } from '../../network/fields.js';
 import type { Store } from '../../store/index.js';
@@ -58,13 +59,20 @@ export class CoordinatorService {
   readonly failed: Promise<never>;
 
   private constructor(options: ServiceOptions) {
-    const { files, bus, warn, clock = systemClock } = options;
+    const { files, bus, access, warn, clock = systemClock } = options;
     this.#options = options;
     this.#clock = clock;
     this.#fence = bus.fence(files.term, warn);
     // Workers of an earlier coordinator announce what they hold within this time.
     const adoptMs = files.jobs().size > 0 ? ADOPT_MS : 0;
-    this.#core = new Coordinator({ term: files.term, tokens: hmacTokens(files.secret), now: clock.now(), adoptMs });
+    // A worker is whoever was invited: its processes do not audit each other.
+    const trust = {
+      identityOf: userOf,
+      isOwn: (user: string) => access.isTrusted(user),
+      random: () => randomInt(2 ** 47) / 2 ** 47,
+    };
+    const tokens = hmacTokens(files.secret);
+    this.#core = new Coordinator({ term: files.term, tokens, now: clock.now(), adoptMs, trust });
     this.view = new FleetView({
       core: this.#core,
       jobs: () => this.#jobs.values(),
@@ -241,7 +249,7 @@ export class CoordinatorService {
         bus.publish('all', encodeMessage(effect.message));
         break;
       case 'verify':
-        void this.#verify(effect.receipt, effect.job, effect.hits);
+        void this.#verify(effect);
         break;
       case 'commit':
         this.#writing = this.#commit(effect.entries);
@@ -266,10 +274,10 @@ export class CoordinatorService {
     }
   }
 
-  async #verify(receipt: number, job: string, hits: Parameters<FleetJob['check']>[0]): Promise<void> {
+  async #verify({ receipt, job, hits, witnesses, bits }: VerifyEffect): Promise<void> {
     let wrong: string | undefined;
     try {
-      wrong = await this.#jobs.get(job)?.check(hits);
+      wrong = await this.#jobs.get(job)?.check(hits, witnesses, bits);
     } catch (error) {
       wrong = `its hits cannot be checked: ${firstLine(error)}`;
     }
@@ -319,7 +327,11 @@ export class CoordinatorService {
   }
 }
 
+type VerifyEffect = Extract<CoordinatorEffect, { readonly kind: 'verify' }>;
+
 /** A worker's id begins with its user, which the server has checked. */
+const userOf = (worker: string): string => worker.slice(0, worker.indexOf('.'));
+
 const isOf = (user: string, worker: string): boolean => worker.startsWith(`${user}.`);
 
 function checkSender(user: string, worker: string): void {

@@ -14,6 +14,8 @@ export interface KernelJob {
   readonly kernel: Kernel;
   readonly job: FieldValues;
   readonly buffers: Readonly<Record<string, ArrayBufferView>>;
+  /** Job values with which the kernel also hits at near-misses, so that work can be checked. */
+  readonly witness?: FieldValues;
   readonly ring?: number;
   readonly min?: number;
   readonly max?: number;
@@ -50,6 +52,7 @@ export function packKernelJob(job: KernelJob, space: Range, mode: SearchMode): P
     kind: 'kernel',
     kernel: attach(encodeKernel(kernel)),
     job: checkedValues(kernel, job.job),
+    ...(job.witness && { witness: checkedValues(kernel, { ...job.job, ...job.witness }) }),
     buffers: Object.fromEntries(attached),
     ...(ring !== undefined && { ring }),
     ...(min !== undefined && { min }),
@@ -67,6 +70,7 @@ export function unpackKernelJob(work: KernelWork, attachments: Attachments, limi
   const kernel = decodeKernel(attachedBytes(work.kernel, attachments, 'the kernel'), limits ? { limits } : {});
   const job = checkedValues(kernel, work.job as FieldValues);
   checkRing(kernel, work.ring);
+  const witness = work.witness && checkedValues(kernel, work.witness as FieldValues);
   const declared = kernel.signature.buffers ?? {};
   const buffers = Object.entries(work.buffers).map(([name, attachment]) => {
     if (Object.hasOwn(declared, name)) return [name, attachedBytes(attachment, attachments, `buffer ${name}`)] as const;
@@ -80,6 +84,7 @@ export function unpackKernelJob(work: KernelWork, attachments: Attachments, limi
   return {
     kernel,
     job: job as FieldValues,
+    ...(witness && { witness: witness as FieldValues }),
     buffers: Object.fromEntries(buffers),
     ...(ring !== undefined && { ring }),
     ...(min !== undefined && { min }),

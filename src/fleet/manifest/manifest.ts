@@ -30,6 +30,8 @@ export interface KernelWork {
   readonly kind: 'kernel';
   readonly kernel: Attachment;
   readonly job: PlainRecord;
+  /** Job values with a weaker condition: the kernel then hits at witnesses too. */
+  readonly witness?: PlainRecord;
   readonly buffers: Readonly<Record<string, Attachment>>;
   /** Options of `search` that depend on the kernel, not on the machine. */
   readonly ring?: number;
@@ -136,6 +138,7 @@ function workFields(work: WorkloadWork | KernelWork): PlainRecord {
     kind: work.kind,
     kernel: plain(work.kernel),
     job: work.job,
+    ...(work.witness && { witness: work.witness }),
     buffers: Object.fromEntries(buffers),
     ...Object.fromEntries(sizes),
   };
@@ -155,6 +158,7 @@ function readWork(read: FieldReader, fields: Readonly<Record<string, unknown>>):
     kind,
     kernel: readAttachment(read, fields.kernel, 'work.kernel'),
     job: read.object(fields.job, 'work.job') as PlainRecord,
+    ...(fields.witness !== undefined && { witness: read.object(fields.witness, 'work.witness') as PlainRecord }),
     buffers: Object.fromEntries(
       buffers.map(([name, value]) => [name, readAttachment(read, value, `work.buffers.${name}`)]),
     ),

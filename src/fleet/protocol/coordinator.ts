@@ -195,7 +195,7 @@ export class Coordinator {
       hasHit: hit !== undefined,
       work: newWork(),
       trust: new JobTrust(this.#standings, this.#random, table.end),
-      hasWitnesses: added.hasWitnesses ?? false,
+      witnesses: added.witnesses,
     };
     this.#jobs.set(id, job);
     if (table.isComplete || (mode === 'any' && hit !== undefined))

@@ -56,8 +56,8 @@ export interface AddedJob {
   readonly counted?: Intervals;
   /** The lowest hit in the ledger. */
   readonly firstHit?: bigint;
-  /** The job can run with a weaker condition. */
-  readonly hasWitnesses?: boolean;
+  /** The job can run with a weaker condition: of as many bits as are asked for, or always the same. */
+  readonly witnesses?: 'graded' | 'fixed';
 }
 
 export type CoordinatorEvent =

@@ -10,7 +10,7 @@ export interface GrantableJob extends JobView {
   readonly table: LeaseTable;
   readonly refusals: ReadonlyMap<WorkerId, string>;
   readonly trust: JobTrust;
-  readonly hasWitnesses: boolean;
+  readonly witnesses: 'graded' | 'fixed' | undefined;
   /** The number of its last lease. */
   lastGrant: number;
 }
@@ -127,7 +127,8 @@ export class Grants {
 
   /** Asks for witnesses if the worker is not trusted. */
   #withBits(job: GrantableJob, worker: WorkerRecord, lease: Lease): GrantedLease {
-    if (!job.hasWitnesses || this.#trusting.isOwn(worker.id)) return { ...lease, bits: undefined };
+    if (job.witnesses === undefined || this.#trusting.isOwn(worker.id)) return { ...lease, bits: undefined };
+    if (job.witnesses === 'fixed') return { ...lease, bits: 0 };
     const known = this.#roster.jobOf(worker, job.id);
     known.bits = witnessBits(known.perMs, known.perMs === undefined ? undefined : known.bits);
     return { ...lease, bits: known.bits };

@@ -1,26 +1,23 @@
 import type { Engine } from '../../engine/engine.js';
-import { search } from '../../engine/makers/search.js';
+import type { Range } from '../../engine/work/space.js';
 import { firstLine } from '../../kernel/error.js';
 import { displayText } from '../../network/fields.js';
 import { FleetClient } from '../client/index.js';
 import { type Clock, systemClock } from '../clock.js';
-import {
-  decodeManifest,
-  openSignedManifest,
-  type PlainRecord,
-  plainValue,
-  unpackKernelJob,
-} from '../manifest/index.js';
+import { type JobWork, jobWork } from '../job-work.js';
+import { attachmentsOf, decodeManifest, openSignedManifest, type PlainRecord, plainValue } from '../manifest/index.js';
 import type { Bus } from '../nats/index.js';
 import {
   decodeCoordinatorMessage,
   encodeMessage,
+  type FoundHit,
+  type JobRun,
   Worker,
   type WorkerEffect,
   type WorkerEvent,
   type WorkerMessage,
 } from '../protocol/index.js';
-import { type FleetWorkload, findWorkload } from '../workload.js';
+import type { FleetWorkload } from '../workload.js';
 import { DeviceMeter } from './device-meter.js';
 import { LAUNCH_LIMIT_MS, LaunchWatch, WATCH_MS } from './launch-watch.js';
 import { LeaseSource } from './lease-source.js';
@@ -45,7 +42,8 @@ export class WorkerService {
   readonly #options: WorkerServiceOptions;
   readonly #core: Worker;
   readonly #client: FleetClient;
-  readonly #jobs = new Map<string, RunningJob>();
+  /** By job and, where witnesses are asked for, their bits. */
+  readonly #runs = new Map<string, RunningJob>();
   readonly #clock: Clock;
   #stopTimer: () => void = () => undefined;
   readonly #meter = new DeviceMeter();
@@ -94,7 +92,7 @@ export class WorkerService {
   async close(): Promise<void> {
     this.#isOver = true;
     this.#stopTimer();
-    await Promise.all([...this.#jobs.keys()].map((job) => this.#close(job)));
+    await Promise.all([...this.#runs.values()].map((running) => this.#closeRun(running)));
     this.#options.engine.resume();
   }
 
@@ -129,19 +127,19 @@ export class WorkerService {
         bus.publish('result', encodeMessage(effect.result));
         break;
       case 'open':
-        void this.#open(effect.job);
+        void this.#open(effect);
         break;
       case 'feed':
-        this.#jobs.get(effect.job)?.source.feed(effect.range);
+        this.#runs.get(keyOf(effect))?.source.feed(effect.range);
         break;
       case 'drop':
-        this.#jobs.get(effect.job)?.source.drop(effect.range);
+        this.#runs.get(keyOf(effect))?.source.drop(effect.range);
         break;
       case 'pause':
-        this.#jobs.get(effect.job)?.source.pause(effect.isPaused);
+        for (const { source } of this.#runsOf(effect.job)) source.pause(effect.isPaused);
         break;
       case 'close':
-        void this.#close(effect.job);
+        for (const running of this.#runsOf(effect.job)) void this.#closeRun(running);
         break;
       case 'left':
         this.#onLeft();
@@ -156,83 +154,100 @@ export class WorkerService {
     return message.kind === 'beat' ? { ...message, devices: this.#meter.read(this.#options.engine.devices) } : message;
   }
 
-  async #open(job: string): Promise<void> {
+  async #open({ job, bits }: JobRun): Promise<void> {
     const { say } = this.#options;
     try {
-      const running = await this.#load(job);
-      this.#jobs.set(job, running);
-      say(`job ${job.slice(0, 12)}: ${displayText(running.name)}`);
-      void this.#run(job, running);
-      this.#handle({ kind: 'opened', job });
+      const running = await this.#load(job, bits);
+      if (this.#runsOf(job).length === 0) say(`job ${job.slice(0, 12)}: ${displayText(running.name)}`);
+      this.#runs.set(keyOf(running), running);
+      void this.#run(running);
+      this.#handle({ kind: 'opened', job, bits });
     } catch (error) {
       this.#handle({ kind: 'failed', job, reason: firstLine(error) });
     }
   }
 
   /** Fetches a job and checks all of it. */
-  async #load(id: string): Promise<RunningJob> {
-    const { manifest, signer: _ } = openSignedManifest(await this.#client.fetch(id));
-    const { work, space } = decodeManifest(manifest);
+  async #load(job: string, bits: number | undefined): Promise<RunningJob> {
+    const { manifest: bytes, signer: _ } = openSignedManifest(await this.#client.fetch(job));
+    const manifest = decodeManifest(bytes);
     const { engine, workloads = [] } = this.#options;
+    const parts = new Map<string, Uint8Array>();
+    for (const { digest } of attachmentsOf(manifest)) parts.set(digest, await this.#client.fetch(digest));
+    const work = jobWork(manifest, parts, workloads);
     const abort = new AbortController();
-    const { signal } = abort;
     const watch = new LaunchWatch(this.#options.launchLimitMs ?? LAUNCH_LIMIT_MS);
     const source = new LeaseSource<{ readonly index: bigint }>((range, hits) => {
       watch.completed();
       const found = hits.map(({ index, ...fields }) => ({ index, fields: plainValue(fields) as PlainRecord }));
-      this.#handle({ kind: 'done', job: id, range, hits: found });
+      if (bits === undefined || found.length === 0) this.#handle({ kind: 'done', job, bits, range, hits: found });
+      else void this.#divide(running, work, range, found);
     });
-    if (work.kind === 'workload') {
-      const run = findWorkload(workloads, work).search(work.params, { engine, space, source, signal });
-      return { name: work.name, source, abort, ended: undefined, run, watch: undefined };
+    const run = work.search({ engine, space: manifest.space, source, signal: abort.signal }, bits);
+    const running: RunningJob = {
+      job,
+      bits,
+      name: work.name,
+      source,
+      abort,
+      ended: undefined,
+      run,
+      watch: work.kernel && watch,
+    };
+    return running;
+  }
+
+  /** Tells hits from witnesses. */
+  async #divide({ job, bits = 0 }: RunningJob, work: JobWork, range: Range, found: readonly FoundHit[]): Promise<void> {
+    try {
+      this.#handle({ kind: 'done', job, bits, range, ...(await work.divide(found, bits)) });
+    } catch (error) {
+      this.#handle({ kind: 'failed', job, reason: firstLine(error) });
     }
-    const parts = new Map<string, Uint8Array>();
-    for (const { digest } of [work.kernel, ...Object.values(work.buffers)])
-      if (!parts.has(digest)) parts.set(digest, await this.#client.fetch(digest));
-    const { kernel, ...options } = unpackKernelJob(work, parts);
-    const run = search(kernel, { ...options, engine, space, source, mode: 'arrival', checked: true, signal });
-    return { name: kernel.name, source, abort, ended: undefined, run, watch };
   }
 
   /** Runs until the job is closed. An engine that fails makes the worker refuse the job. */
-  async #run(id: string, running: RunningJob): Promise<void> {
+  async #run(running: RunningJob): Promise<void> {
     const consume = async (): Promise<void> => {
       for await (const _ of running.run); // hits are reported with their ranges
     };
     running.ended = consume();
-    const watching = this.#watch(id, running);
+    const watching = this.#watch(running);
     try {
       await running.ended;
     } catch (error) {
       if (running.abort.signal.aborted) return;
-      this.#jobs.delete(id);
-      this.#handle({ kind: 'failed', job: id, reason: firstLine(error) });
+      this.#runs.delete(keyOf(running));
+      this.#handle({ kind: 'failed', job: running.job, reason: firstLine(error) });
     } finally {
       clearInterval(watching);
     }
   }
 
   /** Refuses a user's kernel whose launch does not end. Aborted, it leaves its loops. */
-  #watch(id: string, { watch, source }: RunningJob): ReturnType<typeof setInterval> | undefined {
+  #watch({ job, watch, source }: RunningJob): ReturnType<typeof setInterval> | undefined {
     return (
       watch &&
       setInterval(() => {
         if (!watch.isOver(source.isTaken && !source.isPaused, performance.now())) return;
         const seconds = (this.#options.launchLimitMs ?? LAUNCH_LIMIT_MS) / 1000;
-        this.#handle({ kind: 'failed', job: id, reason: `its kernel ran for ${seconds} s without an end` });
+        this.#handle({ kind: 'failed', job, reason: `its kernel ran for ${seconds} s without an end` });
       }, WATCH_MS).unref()
     );
   }
 
-  async #close(id: string): Promise<void> {
-    const running = this.#jobs.get(id);
-    this.#jobs.delete(id);
-    running?.abort.abort();
-    await running?.ended?.catch(() => undefined); // the abort
+  #runsOf(job: string): RunningJob[] {
+    return [...this.#runs.values()].filter((running) => running.job === job);
+  }
+
+  async #closeRun(running: RunningJob): Promise<void> {
+    this.#runs.delete(keyOf(running));
+    running.abort.abort();
+    await running.ended?.catch(() => undefined); // the abort
   }
 }
 
-interface RunningJob {
+interface RunningJob extends JobRun {
   readonly name: string;
   readonly source: LeaseSource<{ readonly index: bigint }>;
   readonly abort: AbortController;
@@ -241,5 +256,7 @@ interface RunningJob {
   readonly watch: LaunchWatch | undefined;
   ended: Promise<void> | undefined;
 }
+
+const keyOf = ({ job, bits }: JobRun): string => `${job} ${bits}`;
 
 const MAX_TIMER_MS = 60_000;

@@ -1,5 +1,6 @@
 import type { FleetJobs } from '../../../console/fleet/jobs.js';
 import { between } from '../../../engine/index.js';
+import { minBigint } from '../../../engine/work/space.js';
 import { packWorkloadJob } from '../../../fleet/manifest/index.js';
 import { checkSpace, type FleetWorkload } from '../../../fleet/workload.js';
 import { fieldReader } from '../../../network/fields.js';
@@ -32,6 +33,12 @@ export const fleetBlock: FleetWorkload = {
       if (!valid) return `the hash ${hash} of nonce ${index} is not below the target`;
     }
     return undefined;
+  },
+
+  relax: (params, bits) => {
+    const { target } = headerOf(params);
+    const weaker = (1n << 256n) >> BigInt(Math.min(bits, 255));
+    return { ...params, target: String(weaker > target ? minBigint(weaker, (1n << 256n) - 1n) : target) };
   },
 };
 

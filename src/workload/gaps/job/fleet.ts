@@ -38,7 +38,23 @@ export const fleetGaps: FleetWorkload = {
       verifier.close();
     }
   },
+
+  relax: (params, bits) => {
+    const { start, minGap, crt } = numbersOf(params);
+    // A set's intervals depend on the gap.
+    return crt ? undefined : { ...params, minGap: weakerGap(start, minGap, bits) };
+  },
 };
+
+/**
+ * A gap that about one in 2^bits numbers begins: near n, one in ln n is prime, and e^-merit of those begin a gap of that merit.
+ * At least 3/4 of the gap that is searched for: the search takes longer for smaller ones.
+ */
+function weakerGap(start: bigint, minGap: number, bits: number): number {
+  const log = Math.max(1, start.toString(2).length * Math.LN2);
+  const gap = log * (bits * Math.LN2 - Math.log(log));
+  return Math.min(minGap, 2 * Math.ceil(Math.max(2, 0.75 * minGap, gap) / 2));
+}
 
 /** Packs a search for a fleet. */
 export function fleetGapsJob(numbers: GapNumbers, set: ChineseSet | undefined, space: Range): PackedJob {
