@@ -43,7 +43,7 @@ describe('in one process', () => {
     const fleet = await FleetHost.start({ folder: join(folder, 'fleet'), store, say, warn: say });
     const admin = await Bus.connect(fleet.invite, 'admin');
     const invited = async (role: string, name: string) =>
-      Bus.connect(parseInvite((await new FleetClient(admin).invite(role, 60, name)).line), name);
+      Bus.connect(parseInvite((await new FleetClient(admin).invite(role, 60, name, true)).line), name);
     const [first, second] = [await invited('worker', 'attic'), await invited('worker', 'barn')];
     const submitter = await invited('submitter', 'ann');
     const played: [string, Uint8Array][] = [];

@@ -101,7 +101,7 @@ export class FaultWorld {
 
   async #invite(url: string): Promise<Invite> {
     const name = `w${++this.#names}`;
-    const credentials = await this.#authority.invite('worker', 1e6, name);
+    const credentials = await this.#authority.invite('worker', 1e6, { name, isTrusted: true });
     this.#invites.set(name, { ...this.#address, ...credentials });
     return { ...this.#address, ...credentials, url };
   }

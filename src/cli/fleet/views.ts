@@ -4,6 +4,7 @@ import { age, count, duration, percent, plural, rate } from '../../console/outpu
 import type { CommandResult } from '../../console/output/output.js';
 import { registerSecret } from '../../console/output/redact.js';
 import { table } from '../../console/output/table.js';
+import { shareOf } from '../../engine/work/space.js';
 import { FleetClient } from '../../fleet/client/index.js';
 import { inviteFor } from '../../fleet/local.js';
 import { Bus } from '../../fleet/nats/index.js';
@@ -87,17 +88,22 @@ const workerTable = (all: readonly FleetWorkerRow[]): string[] =>
 
 const jobTable = (all: readonly FleetJobRow[]): string[] =>
   table([
-    ['job', 'kernel', 'state', 'done', 'left', 'hits', 'leases', 'rate'],
-    ...all.map(({ id, name, state, fraction, etaSeconds, hits, leases, perSecond }) => [
-      id.slice(0, 12),
-      displayText(name),
-      displayText(state),
-      percent(fraction),
-      etaSeconds === undefined ? NONE : duration(etaSeconds),
-      count(hits),
-      count(leases),
-      rate(perSecond, ''),
-    ]),
+    ['job', 'kernel', 'state', 'done', 'unaudited', 'audits', 'left', 'hits', 'leases', 'rate'],
+    ...all.map(
+      ({ id, name, state, fraction, length, done, unsettled, audited, etaSeconds, hits, leases, perSecond }) => [
+        id.slice(0, 12),
+        displayText(name),
+        displayText(state),
+        percent(fraction),
+        percent(shareOf(BigInt(unsettled), BigInt(length))),
+        // What audits have cost so far, of what was done.
+        percent(Number(audited) / Math.max(1, Number(BigInt(done) + BigInt(unsettled)))),
+        etaSeconds === undefined ? NONE : duration(etaSeconds),
+        count(hits),
+        count(leases),
+        rate(perSecond, ''),
+      ],
+    ),
   ]);
 
 const NONE = '–';

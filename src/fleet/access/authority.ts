@@ -85,8 +85,9 @@ export class Authority {
     return this.#sign(name, role, key, expires);
   }
 
+  /** Whether a user was invited as trusted. Reads the file of users again for one that is not known. */
   isTrusted(name: string): boolean {
-    return name === ADMIN || this.#users.get(name)?.isTrusted === true;
+    return name === ADMIN || (this.#users.get(name) ?? this.#users.reload(name))?.isTrusted === true;
   }
 
   /** Whoever serves the fleet: may do everything that users may, and invite and revoke them. */

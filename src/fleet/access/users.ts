@@ -35,6 +35,12 @@ export class Users {
     return this.#all.get(name);
   }
 
+  /** Returns a user that another process has invited. */
+  reload(name: string): FleetUser | undefined {
+    const users = existsSync(this.#path) ? readUsers(this.#path) : [];
+    return users.find((user) => user.name === name);
+  }
+
   /** Throws `usage` if the name is not one, or is another user's. */
   add(user: FleetUser, now: number): void {
     for (const [name, { expires }] of this.#all) if (expires <= now) this.#all.delete(name);

@@ -65,10 +65,15 @@ export class CoordinatorService {
     this.#fence = bus.fence(files.term, warn);
     // Workers of an earlier coordinator announce what they hold within this time.
     const adoptMs = files.jobs().size > 0 ? ADOPT_MS : 0;
+    const trusted = new Map<string, boolean>();
     // A worker is whoever was invited: its processes do not audit each other.
     const trust = {
       identityOf: userOf,
-      isOwn: (user: string) => access.isTrusted(user),
+      isOwn: (user: string) => {
+        const isOwn = trusted.get(user) ?? access.isTrusted(user);
+        trusted.set(user, isOwn);
+        return isOwn;
+      },
       random: () => randomInt(2 ** 47) / 2 ** 47,
     };
     const tokens = hmacTokens(files.secret);
