@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -8,7 +9,7 @@ import { between } from '../src/engine/work/space.js';
 import { FleetClient, FleetSearch } from '../src/fleet/client/index.js';
 import { FleetHost } from '../src/fleet/coordinator/index.js';
 import { packKernelJob, signingKey } from '../src/fleet/manifest/index.js';
-import { Bus, formatInvite, type Invite, parseInvite } from '../src/fleet/nats/index.js';
+import { Bus, formatInvite, hasKnownHoles, type Invite, parseInvite } from '../src/fleet/nats/index.js';
 import { WorkerService } from '../src/fleet/worker/index.js';
 import { when } from '../src/kernel/language/control.js';
 import { items } from '../src/kernel/language/items.js';
@@ -16,7 +17,7 @@ import type { Kernel } from '../src/kernel/language/signature.js';
 import { u32 } from '../src/kernel/language/types.js';
 import { openStore } from '../src/store/index.js';
 import { millrace } from './command-line.js';
-import { expectedHits, saying, TestFleet, whyNoFleet } from './fleet/fleet.js';
+import { expectedHits, ownServer, saying, TestFleet, whyNoFleet } from './fleet/fleet.js';
 import { byTier, isLong, isShort, patience } from './tier.js';
 
 /** Fleets over a real nats-server. The protocol itself is tested by test/fleet-simulation.test.ts. */
@@ -73,7 +74,9 @@ describe('in one process', () => {
       expect(found).toEqual(right(7));
       const [summary] = await store.jobs();
       expect(summary).toMatchObject({ job: { state: 'complete' }, hits: right(7).length });
-      await expect.poll(() => notes.some((note) => note.startsWith('attic sent a message as barn.w1'))).toBe(true);
+      await expect
+        .poll(() => notes.some((note) => note.startsWith('attic: a message as barn.w1')), { timeout: patience(20_000) })
+        .toBe(true);
       expect(notes.filter((note) => /wrong|cannot/.test(note))).toEqual([]);
       await expect(client.drain('attic')).rejects.toThrow(/ann is a submitter of this fleet, which may not drain/);
 
@@ -253,6 +256,72 @@ describe.skipIf(isShort)('with processes', () => {
     expect(refused).toMatchObject({ status: 64, stderr: expect.stringMatching(/does not accept the invite/) });
   });
 
+  test('other machines: TLS, invites in files, no secret on a command line', {
+    timeout: patience(120_000),
+  }, async (ctx) => {
+    if (absent) return ctx.skip(absent);
+    fleet = new TestFleet();
+    const env = { MILLRACE_HOME: join(fleet.folder, 'data') };
+    const served = fleet.start('fleet', 'serve', '--listen', '127.0.0.1:0', '--advertise', 'localhost');
+    await saying(served, /^fleet \w+ at tls:\/\/localhost:\d+/m);
+    const files = ['worker', 'submitter'].map((role) => join(fleet!.folder, `${role}.invite`));
+    // A worker that is not trusted would wait for another one to do its work again.
+    const trusted = await millrace(['fleet', 'invite', '--trusted', '--out', files[0]!], { env });
+    const submits = await millrace(['fleet', 'invite', '--role', 'submitter', '--out', files[1]!], { env });
+    expect([trusted.status, submits.status]).toEqual([0, 0]);
+    const elsewhere = { MILLRACE_HOME: join(fleet.folder, 'elsewhere') };
+    const device = ['--device', 'wasm', '--threads', '1'];
+    const joined = fleet.startWith(elsewhere, 'fleet', 'join', files[0]!, ...device);
+    await saying(joined, /works for the fleet/);
+    const [space, limit] = [40_000, 40_000_000];
+    const job = ['run', 'kernel.mjs', '--space', `${space}`, '--param', `limit=${limit}`, '--json'];
+    const ran = await fleet.startWith({ ...elsewhere, MILLRACE_FLEET: files[1]! }, ...job).ended;
+    expect(ran.status).toBe(0);
+    expect(ran.stdout.match(/"event":"hit"/g)).toHaveLength(expectedHits(space, limit).length);
+    const secrets = files.map((file) => {
+      const line = readFileSync(file, 'utf8').trim();
+      expect(statSync(file).mode & 0o777).toBe(0o600);
+      return [line, parseInvite(line).seed, parseInvite(line).jwt];
+    });
+    const { stdout: processes } = spawnSync('ps', ['-eo', 'args'], { encoding: 'utf8' });
+    const output = ran.stdout + ran.stderr;
+    for (const secret of secrets.flat()) for (const text of [processes, output]) expect(text).not.toContain(secret);
+    // An invite on a command line is taken, is told about, and is not in events.
+    const typed = await fleet.startWith(elsewhere, 'fleet', 'status', '--json', '--fleet', secrets[1]![0]!).ended;
+    expect(typed.status).toBe(0);
+    expect(typed.stdout + typed.stderr).not.toContain(secrets[1]![0]);
+  });
+
+  test('a server of your own checks the users of the fleet', { timeout: patience(120_000) }, async (ctx) => {
+    if (absent) return ctx.skip(absent);
+    fleet = new TestFleet();
+    const env = { MILLRACE_HOME: join(fleet.folder, 'data') };
+    const config = await millrace(['fleet', 'config'], { env });
+    expect(config.stdout).toMatch(/^operator: "ey/);
+    const own = await ownServer(fleet.folder, config.stdout);
+    try {
+      const served = fleet.start('fleet', 'serve', '--nats', own.url);
+      await saying(served, /^fleet /m);
+      const file = join(fleet.folder, 'attic.invite');
+      expect((await millrace(['fleet', 'invite', '--name', 'attic', '--out', file], { env })).status).toBe(0);
+      const joined = fleet.start('fleet', 'join', file, '--device', 'wasm', '--threads', '1');
+      await saying(joined, /works for the fleet/);
+      expect((await millrace(['fleet', 'revoke', 'attic'], { env })).status).toBe(0);
+      expect(await joined.ended).toMatchObject({ status: 64, stderr: expect.stringMatching(/attic was revoked/) });
+    } finally {
+      own.child.kill('SIGKILL');
+    }
+    // Without the lines it lets everybody in, which is told.
+    const open = await ownServer(fleet.folder, '');
+    try {
+      const elsewhere = { MILLRACE_HOME: join(fleet.folder, 'elsewhere') };
+      const served = fleet.startWith(elsewhere, 'fleet', 'serve', '--nats', open.url);
+      await saying(served, /does not check users: whoever connects to it can do everything/);
+    } finally {
+      open.child.kill('SIGKILL');
+    }
+  });
+
   test('gaps are those of one machine', { timeout: patience(120_000) }, async (ctx) => {
     if (absent) return ctx.skip(absent);
     fleet = new TestFleet();
@@ -276,8 +345,16 @@ describe('a fleet that is not there', () => {
     const gone = formatInvite({ url: 'nats://127.0.0.1:9', fleet: 'f', ...user });
     const lost = await millrace(['fleet', 'status', '--fleet', gone], { env });
     expect(lost).toMatchObject({ status: 74, stderr: expect.stringMatching(/cannot be reached/) });
-    const far = await millrace(['fleet', 'serve', '--nats', 'nats://192.0.2.1:4222'], { env });
-    expect(far).toMatchObject({ status: 64, stderr: expect.stringMatching(/loopback only/) });
+    const serve = (...args: string[]) => millrace(['fleet', 'serve', ...args], { env });
+    const refused = (message: RegExp) => ({ status: 64, stderr: expect.stringMatching(message) });
+    expect(await serve('--nats', 'nats://192.0.2.1:4222')).toMatchObject(refused(/without TLS/));
+    expect(await serve('--nats', '192.0.2.1')).toMatchObject(refused(/not the address of a NATS server/));
+    expect(await serve('--tls-cert', 'x')).toMatchObject(refused(/--tls-cert needs --listen/));
+    expect(await serve('--listen', '127.0.0.1', '--tls-cert', 'x')).toMatchObject(refused(/need each other/));
+    const { stdout } = spawnSync('nats-server', ['--version'], { env: { PATH: `${process.env.PATH}:/usr/sbin` } });
+    const version = /v([\d.]+)/.exec(String(stdout))?.[1];
+    if (version !== undefined && hasKnownHoles(version))
+      expect(await serve('--listen', '0.0.0.0:0')).toMatchObject(refused(/has known security holes/));
     rmSync(folder, { recursive: true, force: true });
   });
 });

@@ -1,12 +1,14 @@
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { expect } from 'vitest';
 import { cell, loop, when } from '../../src/kernel/language/control.js';
 import { items } from '../../src/kernel/language/items.js';
 import type { Kernel } from '../../src/kernel/language/signature.js';
 import { u32 } from '../../src/kernel/language/types.js';
 import { type Started, start } from '../command-line.js';
+import { patience } from '../tier.js';
 
 /** Why fleets cannot be tested here. Undefined if they can. */
 export function whyNoFleet(): string | undefined {
@@ -67,7 +69,12 @@ export class TestFleet {
   }
 
   start(...args: string[]): Started {
-    const started = start(args, { cwd: this.folder, env: this.#env });
+    return this.startWith({}, ...args);
+  }
+
+  /** Starts a command with other variables. */
+  startWith(env: NodeJS.ProcessEnv, ...args: string[]): Started {
+    const started = start(args, { cwd: this.folder, env: { ...this.#env, ...env } });
     started.ended.catch(() => undefined); // each test looks at those it cares about
     this.#all.push(started);
     return started;
@@ -124,4 +131,32 @@ export function saying({ child, ended }: Started, what: RegExp): Promise<void> {
     child.stdout?.on('data', look);
     ended.then((end) => reject(new Error(`it ended with ${end.status}: ${said}`)), reject);
   });
+}
+
+/** Starts a server that is not the fleet's own, with these lines in its configuration. */
+export async function ownServer(
+  folder: string,
+  lines: string,
+): Promise<{ readonly url: string; readonly child: ChildProcess }> {
+  const store = mkdtempSync(join(folder, 'own-'));
+  const config = join(store, 'own.conf');
+  const place = `host: 127.0.0.1\nport: -1\nports_file_dir: ${JSON.stringify(store)}\njetstream { store_dir: ${JSON.stringify(store)} }\n`;
+  writeFileSync(config, place + lines);
+  const child = spawn('nats-server', ['-c', config], {
+    env: { PATH: `${process.env.PATH}:/usr/sbin` },
+    stdio: 'ignore',
+  });
+  const ports = join(store, `nats-server_${child.pid}.ports`);
+  let url: string | undefined;
+  await expect
+    .poll(
+      () => {
+        const text = existsSync(ports) ? readFileSync(ports, 'utf8') : '';
+        url = /"(nats:[^"]+)"/.exec(text)?.[1];
+        return url;
+      },
+      { timeout: patience(10_000) },
+    )
+    .toBeDefined();
+  return { url: url ?? '', child };
 }

@@ -6,7 +6,7 @@ import type { Device } from '../../src/device/device.js';
 import { openDevice } from '../../src/device/registry.js';
 import { Engine } from '../../src/engine/engine.js';
 import { FleetClient } from '../../src/fleet/client/index.js';
-import { FleetHost } from '../../src/fleet/coordinator/index.js';
+import { FleetHost, type FleetHostOptions } from '../../src/fleet/coordinator/index.js';
 import { fleetFolder, saveInvite } from '../../src/fleet/local.js';
 import { Bus } from '../../src/fleet/nats/index.js';
 import { WorkerService } from '../../src/fleet/worker/index.js';
@@ -30,12 +30,12 @@ export class FleetHere {
     this.notes = notes;
   }
 
-  static async start(): Promise<FleetHere> {
+  static async start(server?: FleetHostOptions['server']): Promise<FleetHere> {
     const folder = mkdtempSync(join(tmpdir(), 'millrace-fleet-'));
     const notes: string[] = [];
     const say = (text: string) => void notes.push(text);
     const store = await openStore(folder);
-    const host = await FleetHost.start({ folder: fleetFolder(folder), store, workloads, say, warn: say });
+    const host = await FleetHost.start({ folder: fleetFolder(folder), store, workloads, server, say, warn: say });
     saveInvite(folder, host.invite);
     return new FleetHere(folder, host, store, notes);
   }

@@ -29,7 +29,8 @@ const fastClock = (speed) => ({
 async function startCoordinator({ folder, url, speed }, say) {
   const store = await openStore(folder, { warn: say });
   const clock = fastClock(speed);
-  const host = await FleetHost.start({ folder: join(folder, 'fleet'), store, nats: url, say, warn: say, clock });
+  const server = { kind: /** @type {const} */ ('given'), url };
+  const host = await FleetHost.start({ folder: join(folder, 'fleet'), store, server, say, warn: say, clock });
   const close = async () => {
     await host.close();
     await store.close();

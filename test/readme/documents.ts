@@ -68,7 +68,14 @@ export const documents: Examples = {
   'millrace fleet invite --role submitter --expires 1d': viewed(
     "millrace(['fleet', 'invite', '--role', 'submitter', '--expires', '1d'], { env })",
   ),
+  'millrace fleet serve --listen 0.0.0.0:4222 --advertise fleet.example': viewed(
+    "fleet.start('fleet', 'serve', '--listen', '127.0.0.1:0', '--advertise', 'localhost')",
+  ),
+  'millrace fleet config > accounts.conf': viewed("millrace(['fleet', 'config'], { env })"),
+  'millrace fleet serve --nats tls://nats.example:4222': viewed("fleet.start('fleet', 'serve', '--nats', own.url)"),
+  'millrace fleet invite --trusted': viewed("millrace(['fleet', 'invite', '--trusted', '--out', files[0]!], { env })"),
   'millrace fleet revoke NAME': viewed("millrace(['fleet', 'revoke', 'barn'], { env })"),
+  'millrace fleet revoke attic': viewed("millrace(['fleet', 'revoke', 'attic'], { env })"),
   'millrace fleet serve --dashboard': by('test/fleet-page.test.ts', "commands.start('fleet', 'serve', '--dashboard')"),
   'millrace dashboard --fleet viewer.invite': by(
     'test/fleet-page.test.ts',

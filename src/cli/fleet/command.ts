@@ -11,7 +11,8 @@ import { dashboardOption, prometheusOption, withTelemetryOptions } from '../../c
 import { INVITED_ROLES, type Role } from '../../fleet/nats/index.js';
 import { invite } from './invite.js';
 import { join, parseOnly } from './join.js';
-import { serve } from './serve.js';
+import { config, serve } from './serve.js';
+import { withServerOptions } from './server-options.js';
 import { drain, jobs, revoke, status, type ViewOptions, workers } from './views.js';
 
 /** `millrace fleet …` */
@@ -28,19 +29,25 @@ export function fleetCommand(): Command {
 
   withExamples(
     add(
-      new Command('serve')
-        .description('coordinate a fleet: give out ranges, check hits, keep the ledger')
-        .addOption(
-          valueOption('--nats <url>', 'NATS server with JetStream (default: a private nats-server is started)'),
-        )
-        .addOption(valueOption('--token <token>', 'token of the server given by --nats'))
+      withServerOptions(
+        new Command('serve').description('coordinate a fleet: give out ranges, check hits, keep the ledger'),
+      )
         .addOption(prometheusOption())
         .addOption(dashboardOption())
         .action(action(serve, { hasCheckpoints: true })),
     ),
     ['millrace fleet serve'],
+    ['millrace fleet serve --listen 0.0.0.0:4222 --advertise fleet.example', 'for other machines'],
     ['millrace fleet serve --nats nats://127.0.0.1:4222'],
     ['millrace fleet serve --dashboard', 'prints the address of a page that shows the fleet'],
+  );
+  withExamples(
+    add(
+      new Command('config')
+        .description("print the lines that a NATS server of one's own needs to check users of this fleet")
+        .action(action(config)),
+    ),
+    ['millrace fleet config > accounts.conf'],
   );
   const joining = new Command('join')
     .description('work for a fleet, on all devices of this machine, until stopped')

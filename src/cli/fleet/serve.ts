@@ -10,22 +10,28 @@ import { exposition } from '../../console/telemetry/exposition.js';
 import { fleetMetrics } from '../../console/telemetry/fleet-metrics.js';
 import { type MetricsServer, openMetricsServer } from '../../console/telemetry/metrics-loader.js';
 import type { TelemetryOptions } from '../../console/telemetry/options.js';
-import { CoordinatedFleet, type CoordinatorService, FleetHost } from '../../fleet/coordinator/index.js';
+import { Authority } from '../../fleet/access/index.js';
+import {
+  CoordinatedFleet,
+  type CoordinatorService,
+  FleetFiles,
+  FleetHost,
+  readIdentity,
+} from '../../fleet/coordinator/index.js';
 import { fleetFolder, removeInvite, saveInvite } from '../../fleet/local.js';
 import { MillraceError } from '../../kernel/error.js';
 import { openStore } from '../../store/index.js';
+import { type ServerOptions, serverOf } from './server-options.js';
 import { workloads } from './workloads.js';
 
-export interface ServeOptions extends Pick<TelemetryOptions, 'dashboard' | 'prometheus'> {
+export interface ServeOptions extends ServerOptions, Pick<TelemetryOptions, 'dashboard' | 'prometheus'> {
   readonly dataDir: string;
-  readonly nats?: string;
-  readonly token?: string;
 }
 
 /** Coordinates a fleet until it is stopped. */
 export async function serve(call: Call<ServeOptions>): Promise<CommandResult> {
   const { output, options: given, signal } = call;
-  if (given.nats !== undefined) checkLoopback(given.nats);
+  const server = serverOf(given);
   const store = await openStore(given.dataDir, { warn: output.warn });
   if (!(await store.hold('fleet'))) {
     await store.close();
@@ -34,9 +40,8 @@ export async function serve(call: Call<ServeOptions>): Promise<CommandResult> {
   const { say, warn } = output;
   let fleet: FleetHost | undefined;
   try {
-    const { nats, token } = given;
-    fleet = await FleetHost.start({ folder: fleetFolder(given.dataDir), store, workloads, nats, token, say, warn });
-    registerSecret(fleet.invite.seed);
+    fleet = await FleetHost.start({ folder: fleetFolder(given.dataDir), store, workloads, server, say, warn });
+    for (const secret of [fleet.invite.seed, fleet.invite.token]) if (secret !== undefined) registerSecret(secret);
     saveInvite(given.dataDir, fleet.invite);
     announce(output, fleet);
     const { failed } = fleet;
@@ -76,29 +81,25 @@ function metricsText({ view }: CoordinatorService): string {
   return exposition(fleetMetrics(view.overview(), { version: buildVersion(), cpuSeconds: (user + system) / 1e6 }));
 }
 
-function announce(output: Output, { bus, invite: { url, fleet } }: FleetHost): void {
+function announce(output: Output, { bus, url, invite: { fleet }, server }: FleetHost): void {
   output.say(`fleet ${fleet} at ${url} (nats-server ${bus.serverVersion})`);
+  if (server?.websocketUrl !== undefined) output.say(`browsers connect to ${server.websocketUrl}`);
   output.say(
     'on this machine: millrace fleet join; elsewhere: millrace fleet join FILE, a file of `millrace fleet invite`',
   );
 }
 
-/** Without TLS and users of their own, workers on other machines could not be told from anyone else. */
-function checkLoopback(url: string): void {
-  let host: string | undefined;
-  try {
-    host = new URL(url).hostname;
-  } catch {
-    // reported below
-  }
-  if (host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host ?? '')) return;
-  throw new MillraceError({
-    code: 'usage',
-    message: `${url} is not an address of this machine: a fleet listens on loopback only`,
-    asked: `--nats ${url}`,
-    advice: 'give nats://127.0.0.1:PORT; other machines reach it through an SSH tunnel',
-  });
+/** Prints the lines that a server of one's own needs to check the users of this fleet. */
+export async function config({ output, options }: Call<{ readonly dataDir: string }>): Promise<CommandResult> {
+  const files = fleetFolder(options.dataDir);
+  const { fleet } = readIdentity(files) ?? newFleet(files);
+  const lines = (await Authority.open(files, fleet)).serverLines;
+  for (const line of lines) output.data(line);
+  return { exit: Exit.ok, answer: { fleet, lines } };
 }
+
+/** Makes the files of a fleet that was never served. */
+const newFleet = (folder: string): { readonly fleet: string } => new FleetFiles(folder);
 
 const servedAlready = (dataDir: string): MillraceError =>
   new MillraceError({

@@ -73,12 +73,23 @@ export class CallHandler {
     const { manifest: bytes } = openSignedManifest(signed);
     const manifest = decodeManifest(bytes);
     const id = manifestId(bytes);
-    this.#submitted.set(id, signed);
     const missing = attachmentsOf(manifest).filter(({ digest }) => !this.#files.has(digest));
-    for (const part of missing)
-      if (!this.#arriving.has(part.digest))
-        this.#arriving.set(part.digest, { part, bytes: new Uint8Array(part.bytes), at: 0 });
+    this.#expect(missing.filter(({ digest }) => !this.#arriving.has(digest)));
+    this.#submitted.delete(id);
+    this.#submitted.set(id, signed);
+    for (const [oldest] of this.#submitted) if (this.#submitted.size > MAX_SUBMITTED) this.#submitted.delete(oldest);
     return { job: id, missing: missing.map(({ digest }) => digest) };
+  }
+
+  /** Makes room for attachments. Those whose submitter has stopped sending are forgotten. */
+  #expect(parts: readonly Attachment[]): void {
+    const now = performance.now();
+    for (const [digest, { seen }] of this.#arriving) if (now - seen > ARRIVING_MS) this.#arriving.delete(digest);
+    const held = [...this.#arriving.values()].reduce((sum, { bytes }) => sum + bytes.length, 0);
+    const asked = parts.reduce((sum, { bytes }) => sum + bytes, 0);
+    if (held + asked > MAX_ARRIVING_BYTES) throw refused('too many attachments are on their way: submit it later');
+    for (const part of parts)
+      this.#arriving.set(part.digest, { part, bytes: new Uint8Array(part.bytes), at: 0, seen: now });
   }
 
   /** Takes a piece of an attachment. Pieces come in order; a repeated one changes nothing. */
@@ -87,7 +98,9 @@ export class CallHandler {
     const offset = read.integer(fields.offset, 'offset', 0, Number.MAX_SAFE_INTEGER);
     const piece = Buffer.from(read.text(fields.bytes, 'bytes', 2 * PIECE_BYTES), 'base64');
     const arriving = this.#arriving.get(digest);
-    if (arriving === undefined) return { next: this.#files.has(digest) ? -1 : 0 };
+    if (arriving === undefined && !this.#files.has(digest)) throw refused('the attachment is not expected');
+    if (arriving === undefined) return { next: -1 };
+    arriving.seen = performance.now();
     if (offset === arriving.at && offset + piece.length <= arriving.bytes.length) {
       arriving.bytes.set(piece, offset);
       arriving.at += piece.length;
@@ -209,6 +222,8 @@ interface ArrivingPart {
   readonly bytes: Uint8Array;
   /** Bytes that have arrived. */
   at: number;
+  /** When the last piece came. */
+  seen: number;
 }
 
 const ID = { min: 32, max: 32 } as const;
@@ -217,6 +232,10 @@ const MAX_REASON = 1000;
 
 const plainHit = ({ index, fields }: FoundHit): PlainValue => [String(index), fields];
 
+/** What submitters can make the coordinator hold. */
+const MAX_SUBMITTED = 1_000;
+const MAX_ARRIVING_BYTES = 2 ** 30;
+const ARRIVING_MS = 60_000;
 const STATES: readonly RunState[] = ['running', 'paused', 'ended'];
 
 const MAX_INVITE_SECONDS = 10 * 365 * 86_400;

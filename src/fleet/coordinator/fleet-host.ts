@@ -1,7 +1,20 @@
+import { hostname } from 'node:os';
+import { join } from 'node:path';
 import type { Store } from '../../store/index.js';
-import { Authority } from '../access/index.js';
+import { Authority, ownTls, type ServerTls } from '../access/index.js';
 import { type Clock, systemClock } from '../clock.js';
-import { AccountUpdates, Bus, type Invite, PrivateServer } from '../nats/index.js';
+import {
+  AccountUpdates,
+  Bus,
+  checkRemoteServer,
+  checkVersion,
+  externalAddresses,
+  type Invite,
+  isWildcard,
+  type ListenAddress,
+  PrivateServer,
+  urlHost,
+} from '../nats/index.js';
 import type { FleetWorkload } from '../workload.js';
 import { AccessControl } from './access-control.js';
 import { FleetFiles } from './files.js';
@@ -12,12 +25,30 @@ export interface FleetHostOptions {
   readonly folder: string;
   readonly store: Store;
   readonly workloads?: readonly FleetWorkload[];
-  /** A server that runs already, and its token. Without it a private one is started. */
-  readonly nats?: string | undefined;
-  readonly token?: string | undefined;
+  /** The server. Default: a private one on loopback. */
+  readonly server?: PrivateServerPlace | GivenServer | undefined;
   readonly say: (message: string) => void;
   readonly warn: (message: string) => void;
   readonly clock?: Clock;
+}
+
+/** Where a private server listens. It has TLS, with the files that are given or with a certificate of the fleet's own. */
+export interface PrivateServerPlace {
+  readonly kind: 'private';
+  readonly listen: ListenAddress;
+  /** The name or address by which other machines reach it. */
+  readonly advertise?: string | undefined;
+  readonly tls?: ServerTls | undefined;
+  /** Where browsers connect, and the origins of pages that may. */
+  readonly websocket?: { readonly listen: ListenAddress; readonly origins: readonly string[] } | undefined;
+}
+
+/** A server that runs already. */
+export interface GivenServer {
+  readonly kind: 'given';
+  readonly url: string;
+  readonly ca?: string | undefined;
+  readonly token?: string | undefined;
 }
 
 /** A fleet that is served from here: its server, its keys, its coordinator. */
@@ -27,6 +58,10 @@ export class FleetHost {
   readonly service: CoordinatorService;
   /** For whoever serves the fleet. */
   readonly invite: Invite;
+  /** Where other machines find the server. */
+  readonly url: string;
+  /** The private server. */
+  readonly server: PrivateServer | undefined;
   /** Rejects when the fleet cannot be served any longer. */
   readonly failed: Promise<never>;
   readonly #closing: Closing;
@@ -36,6 +71,8 @@ export class FleetHost {
     this.bus = parts.bus;
     this.service = parts.service;
     this.invite = parts.invite;
+    this.url = parts.url;
+    this.server = parts.server;
     this.failed = Promise.race([parts.service.failed, ...(parts.server ? [parts.server.failed] : [])]);
     this.failed.catch(() => undefined); // whoever waits for it is told
     this.#closing = closing;
@@ -63,28 +100,76 @@ interface HostParts {
   readonly bus: Bus;
   readonly service: CoordinatorService;
   readonly invite: Invite;
+  readonly url: string;
 }
 
 /** What has to be closed, in the order in which it was opened. */
 type Closing = (() => Promise<void>)[];
 
 async function startParts(options: FleetHostOptions, closing: Closing): Promise<HostParts> {
-  const { folder, store, workloads = [], nats, token, say, warn, clock = systemClock } = options;
+  const { folder, store, workloads = [], say, warn, clock = systemClock } = options;
   const files = new FleetFiles(folder);
-  const authority = await Authority.open(files.folder, files.fleet);
-  const accounts = (): readonly string[] => authority.serverLines;
-  const server =
-    nats === undefined ? await PrivateServer.start({ folder: files.serverFolder, accounts, warn }) : undefined;
-  if (server) closing.push(() => server.stop());
-  const address = { url: server?.url ?? nats ?? '', fleet: files.fleet, ...(token !== undefined && { token }) };
-  const updates = server && (await AccountUpdates.connect(address, await authority.system()));
-  if (updates) closing.push(() => updates.close());
-  const access = await AccessControl.start({ authority, address, updates });
-  const bus = await Bus.connect({ ...address, ...(await authority.coordinator()) }, 'millrace coordinator');
+  const { fleet } = files;
+  const authority = await Authority.open(files.folder, fleet);
+  const { server, own, address } = await openServer(options, files, authority, closing);
+  const coordinator = await authority.coordinator();
+  const bus = await Bus.connect({ ...own, fleet, ...coordinator }, 'millrace coordinator');
   closing.push(() => bus.close());
+  checkVersion(bus.serverVersion, new URL(address.url).hostname);
+  if (!bus.hasUsers) warn('the server does not check users: whoever connects to it can do everything');
+  const updates = bus.hasUsers ? await AccountUpdates.connect(own, await authority.system()) : undefined;
+  if (updates) closing.push(() => updates.close());
+  const access = await AccessControl.start({ authority, address: { ...address, fleet }, updates });
   const service = await CoordinatorService.start({ bus, access, files, store, workloads, say, warn, clock });
   closing.push(() => service.close());
-  return { authority, server, bus, service, invite: { ...address, ...(await authority.admin()) } };
+  const invite = { ...own, fleet, ...(await authority.admin()) };
+  return { authority, server, bus, service, invite, url: address.url };
+}
+
+interface OpenedServer {
+  readonly server: PrivateServer | undefined;
+  /** How this machine reaches it. */
+  readonly own: Address;
+  /** How others do. */
+  readonly address: Address;
+}
+
+type Address = Pick<Invite, 'url' | 'ca' | 'token'>;
+
+async function openServer(
+  { server: given, warn }: FleetHostOptions,
+  files: FleetFiles,
+  authority: Authority,
+  closing: Closing,
+): Promise<OpenedServer> {
+  if (given?.kind === 'given') {
+    const { url, ca, token } = given;
+    const address = { url, ...(ca !== undefined && { ca }), ...(token !== undefined && { token }) };
+    await checkRemoteServer(address);
+    return { server: undefined, own: address, address };
+  }
+  const accounts = (): readonly string[] => authority.serverLines;
+  const place = given && placeOf(given);
+  const tls = given && (given.tls ?? ownTls(join(files.folder, 'tls'), files.fleet, place?.hosts ?? []));
+  const settings = { listen: given?.listen, websocket: given?.websocket, tls };
+  const server = await PrivateServer.start({ folder: files.serverFolder, accounts, ...settings, warn });
+  closing.push(() => server.stop());
+  const ca = tls?.ca === undefined ? {} : { ca: tls.ca };
+  const address = { url: place ? urlAt(server.url, place.host) : server.url, ...ca };
+  // A certificate of the user's own has the name that others use, and not that of loopback.
+  return { server, own: given?.tls ? address : { url: server.url, ...ca }, address };
+}
+
+/** The host by which other machines reach a server, and all that its certificate has to name. */
+function placeOf({ listen: { host }, advertise }: PrivateServerPlace): { host: string; hosts: readonly string[] } {
+  const reached = isWildcard(host) ? externalAddresses() : [host];
+  const main = advertise ?? reached[0] ?? hostname();
+  return { host: main, hosts: [...new Set([main, ...reached, hostname(), 'localhost', '127.0.0.1', '::1'])] };
+}
+
+function urlAt(url: string, host: string): string {
+  const { protocol, port } = new URL(url);
+  return `${protocol}//${urlHost(host)}:${port}`;
 }
 
 async function closeAll(closing: Closing): Promise<void> {

@@ -24,6 +24,7 @@ import { CallHandler } from './call-handler.js';
 import { describeJob } from './described-job.js';
 import type { FleetFiles } from './files.js';
 import { FleetJob } from './fleet-job.js';
+import { SenderGuard } from './sender-guard.js';
 import { hmacTokens } from './tokens.js';
 
 export interface ServiceOptions {
@@ -50,6 +51,7 @@ export class CoordinatorService {
   readonly #fence: CommitFence;
   /** For those who watch the fleet. */
   readonly view: FleetView;
+  readonly #guard: SenderGuard;
   #receipts = 0;
   #stopTimer: () => void = () => undefined;
   #writing: Promise<void> = Promise.resolve();
@@ -86,6 +88,8 @@ export class CoordinatorService {
       term: files.term,
       now: () => clock.now(),
     });
+    const flooded = (user: string): void => void this.#flooded(user);
+    this.#guard = new SenderGuard({ now: () => clock.now(), warn, flooded });
     this.failed = new Promise((_, reject) => {
       this.#fail = reject;
     });
@@ -108,7 +112,9 @@ export class CoordinatorService {
     bus.subscribe('from', (bytes, user) => service.#receive(bytes, user));
     bus.subscribe('all', (bytes) => service.#overhear(bytes));
     const calls = new CallHandler(service, files);
-    bus.serve(async (bytes, caller) => {
+    // Attachments are large, and come one piece after the answer to the last: bytes of calls are not counted.
+    const hears = (user: string): boolean => service.#hears(user, 0);
+    bus.serve(hears, async (bytes, caller) => {
       try {
         return encodeAnswer(await calls.answer(decodeCall(bytes), caller));
       } catch (error) {
@@ -207,14 +213,25 @@ export class CoordinatorService {
     for (const job of this.#jobs.values()) await job.leave();
   }
 
+  /** Users that are revoked, or send too much, are not heard. */
+  #hears(user: string, bytes: number): boolean {
+    return !this.access.isRevoked(user) && (user === ADMIN || this.#guard.admits(user, bytes));
+  }
+
+  async #flooded(user: string): Promise<void> {
+    const { warn } = this.#options;
+    warn(`${user} floods the fleet, and is revoked`);
+    await this.revoke(user).catch((error: unknown) => warn(firstLine(error)));
+  }
+
   #receive(bytes: Uint8Array, user: string): void {
-    if (this.access.isRevoked(user)) return;
+    if (!this.#hears(user, bytes.length)) return;
     try {
       const message = decodeWorkerMessage(bytes);
       checkSender(user, message.worker);
       this.handle({ kind: 'message', message });
     } catch (error) {
-      this.#options.warn(firstLine(error));
+      this.#guard.complain(user, `${user}: ${firstLine(error)}`);
     }
   }
 
@@ -229,8 +246,8 @@ export class CoordinatorService {
 
   #takeResult(stored: StoredResult): void {
     const receipt = ++this.#receipts;
-    if (this.access.isRevoked(stored.user)) {
-      stored.acknowledge();
+    if (!this.#hears(stored.user, stored.bytes.length)) {
+      stored.acknowledge(); // its worker sends it again
       return;
     }
     try {
@@ -240,7 +257,7 @@ export class CoordinatorService {
       this.handle({ kind: 'result', receipt, result });
     } catch (error) {
       stored.acknowledge(); // it will not become readable
-      this.#options.warn(firstLine(error));
+      this.#guard.complain(stored.user, `${stored.user}: ${firstLine(error)}`);
     }
   }
 
@@ -340,7 +357,7 @@ const userOf = (worker: string): string => worker.slice(0, worker.indexOf('.'));
 const isOf = (user: string, worker: string): boolean => worker.startsWith(`${user}.`);
 
 function checkSender(user: string, worker: string): void {
-  if (!isOf(user, worker)) throw new Error(`${user} sent a message as ${displayText(worker)}, which is not its worker`);
+  if (!isOf(user, worker)) throw new Error(`a message as ${displayText(worker)}, which is not its worker`);
 }
 
 /** A worker is called by its id, its user, or the name that it was started with. */
@@ -348,5 +365,8 @@ function isCalled(id: string, name: string): boolean {
   const [user, process = ''] = id.split('.');
   return id === name || user === name || process === name || process.startsWith(`${name}-`);
 }
+
+/** Whoever serves the fleet, and all workers of its own machine. */
+const ADMIN = 'admin';
 
 const ADOPT_MS = 3_000;

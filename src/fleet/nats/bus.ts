@@ -48,6 +48,11 @@ export class Bus {
     return this.#connection.info?.version ?? 'unknown';
   }
 
+  /** True if the server checks who connects. */
+  get hasUsers(): boolean {
+    return this.#connection.info?.auth_required === true && this.#connection.info.nonce !== undefined;
+  }
+
   /** As a user: `from` and `result`. As the coordinator: `all`, and `to.WORKER`. */
   publish(subject: FleetSubject, bytes: Uint8Array): void {
     if (this.#connection.isClosed()) return;
@@ -68,14 +73,16 @@ export class Bus {
 
   /**
    * Answers requests. An answer goes to an inbox of the user that has asked: the server does not check where a user wants
-   * answers to be sent, and what the coordinator publishes would be taken for its own words.
+   * answers to be sent, and what the coordinator publishes would be taken for its own words. `hears` is asked first, for each
+   * request.
    */
-  serve(answer: (bytes: Uint8Array, caller: Caller) => Promise<Uint8Array>): void {
+  serve(hears: (user: string) => boolean, answer: (bytes: Uint8Array, caller: Caller) => Promise<Uint8Array>): void {
     this.#connection.subscribe(this.#name('call', '*', '*'), {
       callback: (error, message) => {
         if (error !== null) return;
         const caller = callerOf(message.subject);
-        if (caller === undefined || !message.reply?.startsWith(`${this.#name('inbox', caller.user)}.`)) return;
+        if (caller === undefined || !hears(caller.user)) return;
+        if (!message.reply?.startsWith(`${this.#name('inbox', caller.user)}.`)) return;
         void answer(message.data, caller).then((bytes) => message.respond(bytes));
       },
     });

@@ -2,7 +2,8 @@ import { X509Certificate } from 'node:crypto';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { firstLine, MillraceError } from '../../kernel/error.js';
 import type { Credentials, Invite } from './invite.js';
-import type { NatsPackages } from './packages.js';
+import { isLoopback } from './listening.js';
+import { loadNats, type NatsPackages } from './packages.js';
 
 export type Server = Pick<Invite, 'url' | 'ca' | 'token'>;
 
@@ -33,6 +34,37 @@ export async function connectAs(
   }
 }
 
+/** Throws `usage` unless a server that other machines can reach has TLS and checks who connects. */
+export async function checkRemoteServer({ url, ca }: Server): Promise<void> {
+  const { hostname, protocol } = new URL(url);
+  if (isLoopback(hostname)) return;
+  if (protocol !== 'tls:')
+    throw unsafeServer(url, 'it is on another machine, and would be used without TLS', 'give it as tls://HOST:PORT');
+  if (await isOpen(url, ca))
+    throw unsafeServer(url, 'it lets everybody connect', 'start it with the lines that `millrace fleet config` prints');
+}
+
+/** True if a client without a name can connect. */
+async function isOpen(url: string, ca: string | undefined): Promise<boolean> {
+  const { transport } = await loadNats();
+  try {
+    const tls = ca === undefined ? {} : { ca: pemOf(ca) };
+    await (await transport.connect({ servers: url, reconnect: false, tls })).close();
+    return true;
+  } catch (cause) {
+    if (/authorization/i.test(firstLine(cause))) return false;
+    throw connectError(url, cause);
+  }
+}
+
+const unsafeServer = (url: string, why: string, advice: string): MillraceError =>
+  new MillraceError({
+    code: 'usage',
+    message: `the server at ${url} is not safe: ${why}`,
+    asked: `--nats ${url}`,
+    advice,
+  });
+
 /** Says why the server has ended a connection for good: it does so if a user is revoked or expires. */
 export async function whyEnded(connection: NatsConnection, user: string): Promise<MillraceError> {
   let last: unknown;
@@ -60,7 +92,7 @@ export async function whyEnded(connection: NatsConnection, user: string): Promis
 
 function connectError(url: string, cause: unknown): MillraceError {
   const reason = firstLine(cause);
-  const isRefused = /authorization/i.test(reason);
+  const isRefused = /authorization|authentication/i.test(reason);
   return new MillraceError({
     code: isRefused ? 'usage' : 'io',
     message: isRefused

@@ -2,7 +2,19 @@
 export { AccountUpdates } from './accounts.js';
 export { Bus, type FleetSubject, type StoredResult } from './bus.js';
 export { type CommitFence, replacedError } from './commit-fence.js';
+export { checkRemoteServer } from './connection.js';
 export { type Credentials, formatInvite, type Invite, isInvite, parseInvite } from './invite.js';
+export {
+  checkVersion,
+  externalAddresses,
+  hasKnownHoles,
+  isLoopback,
+  isWildcard,
+  type ListenAddress,
+  ownHost,
+  parseListenAddress,
+  urlHost,
+} from './listening.js';
 export { loadJwt } from './packages.js';
 export { PrivateServer } from './server.js';
 export { type Caller, INVITED_ROLES, isUserName, permissionsOf, type Role } from './subjects.js';

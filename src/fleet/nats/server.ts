@@ -1,9 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MillraceError } from '../../kernel/error.js';
+import { checkVersion, isLoopback, ownHost, urlHost } from './listening.js';
+import { configText, LOOPBACK, type ServerSettings, settingsOf } from './server-config.js';
 
-/** A `nats-server` of our own, on loopback, whose files are in a folder. It is started again if it dies. */
+/** A `nats-server` of our own, whose files are in a folder. It is started again if it dies. */
 export class PrivateServer {
   readonly #options: PrivateServerOptions;
   #process: ServerProcess;
@@ -21,15 +23,24 @@ export class PrivateServer {
 
   /**
    * Starts a server, or takes over the one that a killed coordinator has left behind: workers are connected to it. Throws
-   * `usage` if `nats-server` is not installed.
+   * `usage` if `nats-server` is not installed, or other machines could connect and it is not safe.
    */
   static async start(options: PrivateServerOptions): Promise<PrivateServer> {
+    checkSafe(options);
     mkdirSync(options.folder, { recursive: true, mode: 0o700 });
     return new PrivateServer(options, (await takeOver(options)) ?? (await startWhereItWas(options)));
   }
 
   get url(): string {
     return this.#process.url;
+  }
+
+  /** Where browsers connect. Undefined if they cannot. */
+  get websocketUrl(): string | undefined {
+    const { websocket, tls, folder } = this.#options;
+    if (websocket === undefined) return undefined;
+    const port = portIn(join(folder, 'ports', `nats-server_${this.#process.pid}.ports`), 'websocket');
+    return `${tls ? 'wss' : 'ws'}://${urlHost(ownHost(websocket.listen.host))}:${port}`;
   }
 
   async stop(): Promise<void> {
@@ -53,11 +64,29 @@ export class PrivateServer {
   }
 }
 
-export interface PrivateServerOptions {
-  readonly folder: string;
-  /** Lines of its configuration that say who may connect, at each start. */
-  readonly accounts: () => readonly string[];
+export interface PrivateServerOptions extends ServerSettings {
   readonly warn: (message: string) => void;
+}
+
+/** Throws `usage` if other machines could connect without TLS, or to a server whose known holes are open. */
+function checkSafe({ listen = LOOPBACK, tls, websocket }: PrivateServerOptions): void {
+  for (const { host } of [listen, ...(websocket ? [websocket.listen] : [])]) {
+    if (isLoopback(host)) continue;
+    if (tls === undefined)
+      throw new MillraceError({
+        code: 'usage',
+        message: `other machines could connect to ${host} without TLS`,
+        asked: `to listen on ${host}`,
+        advice: 'give a certificate, or listen on 127.0.0.1',
+      });
+    checkVersion(installedVersion(), host);
+  }
+}
+
+function installedVersion(): string {
+  const { stdout, error } = spawnSync('nats-server', ['--version'], { env: serverEnvironment(), encoding: 'utf8' });
+  if (error) throw startError(error, '');
+  return /: v(\S+)/.exec(stdout)?.[1] ?? 'of an unknown version';
 }
 
 interface ServerProcess {
@@ -68,21 +97,22 @@ interface ServerProcess {
 }
 
 /** Returns the server that this folder's ports file names, if it lives. */
-function leftBehind(folder: string): ServerProcess | undefined {
+function leftBehind(options: PrivateServerOptions): ServerProcess | undefined {
+  const { folder } = options;
   const ports = join(folder, 'ports');
   for (const name of existsSync(ports) ? readdirSync(ports) : []) {
     const pid = Number(/^nats-server_(\d+)\.ports$/.exec(name)?.[1]);
-    const [url] = addressesIn(join(ports, name));
+    const port = portIn(join(ports, name));
     // A process id may have been given to another program.
-    if (url === undefined || !isServer(pid, folder)) continue;
-    return { url, pid, ended: whenGone(pid, folder) };
+    if (port === undefined || !isServer(pid, folder)) continue;
+    return { url: urlOf(options, port), pid, ended: whenGone(pid, folder) };
   }
   return undefined;
 }
 
 /** Returns the server that was left behind. One that was started with other settings is stopped. */
 async function takeOver(options: PrivateServerOptions): Promise<ServerProcess | undefined> {
-  const found = leftBehind(options.folder);
+  const found = leftBehind(options);
   if (found === undefined) return undefined;
   const file = join(options.folder, CONFIG);
   const has = existsSync(file) ? settingsOf(readFileSync(file, 'utf8')) : '';
@@ -92,11 +122,10 @@ async function takeOver(options: PrivateServerOptions): Promise<ServerProcess | 
   return undefined;
 }
 
-/** A configuration without its port, and without accounts, which change while the server runs. */
-const settingsOf = (config: string): string => config.replace(/^(port|resolver_preload|operator): .*$/gm, '');
-
 /** Starts a server on the port that it had before, where workers and invites look for it, or on a free one. */
 async function startWhereItWas(options: PrivateServerOptions): Promise<ServerProcess> {
+  const { listen } = options;
+  if (listen !== undefined && listen.port > 0) return startProcess(options, listen.port);
   const file = join(options.folder, 'port');
   const before = existsSync(file) ? Number(readFileSync(file, 'utf8')) : 0;
   if (Number.isInteger(before) && before > 0 && before < 2 ** 16) {
@@ -153,26 +182,13 @@ async function startProcess(options: PrivateServerOptions, port: number): Promis
     child.once('error', reject);
     child.once('exit', resolve);
   });
-  const url = await started(child, ended, ports, () => log);
-  return { url, pid: child.pid ?? 0, ended: ended.then(() => undefined) };
+  const listening = await started(child, ended, ports, () => log);
+  return { url: urlOf(options, listening), pid: child.pid ?? 0, ended: ended.then(() => undefined) };
 }
 
-/** Loopback only: others cannot connect, so that it needs no TLS. */
-function configText({ folder, accounts }: PrivateServerOptions, port: number): string {
-  return [
-    'host: "127.0.0.1"',
-    `port: ${port}`,
-    `ports_file_dir: ${JSON.stringify(join(folder, 'ports'))}`,
-    // Seconds: a client on a busy machine may take longer than the 2 s that are the default.
-    'authorization { timeout: 10 }',
-    ...accounts(),
-    `jetstream { store_dir: ${JSON.stringify(join(folder, 'store'))} }`,
-    'max_payload: 1MB',
-    // What waits for a connection that does not read. The server then ends it.
-    'max_pending: 32MB',
-    '',
-  ].join('\n');
-}
+/** The URL by which this machine reaches the server. */
+const urlOf = ({ listen = LOOPBACK, tls }: PrivateServerOptions, port: number): string =>
+  `${tls ? 'tls' : 'nats'}://${urlHost(ownHost(listen.host))}:${port}`;
 
 /** The server needs its path and a home, nothing else of ours. */
 function serverEnvironment(): NodeJS.ProcessEnv {
@@ -180,13 +196,13 @@ function serverEnvironment(): NodeJS.ProcessEnv {
   return { PATH: `${PATH}:/usr/sbin:/usr/local/sbin`, HOME };
 }
 
-/** Waits until the server has written the address it listens on. */
+/** Waits until the server has written the port it listens on. */
 async function started(
   child: ChildProcess,
   ended: Promise<number | null>,
   ports: string,
   log: () => string,
-): Promise<string> {
+): Promise<number> {
   const file = join(ports, `nats-server_${child.pid}.ports`);
   const outcome = ended.then(
     (code) => ({ code, error: undefined }),
@@ -196,18 +212,19 @@ async function started(
     const over = await Promise.race([outcome, new Promise<undefined>((resolve) => setTimeout(resolve, 20, undefined))]);
     if (over)
       throw startError(over.error, `it ended with status ${over.code}: ${log().trim().split('\n').at(-1) ?? ''}`);
-    const [url] = addressesIn(file);
-    if (url !== undefined) return url;
+    const port = portIn(file);
+    if (port !== undefined) return port;
   }
   child.kill('SIGKILL');
   throw startError(undefined, `it did not listen within ${START_MS / 1000} s`);
 }
 
-function addressesIn(file: string): string[] {
+function portIn(file: string, kind: 'nats' | 'websocket' = 'nats'): number | undefined {
   try {
-    return (JSON.parse(readFileSync(file, 'utf8')) as { readonly nats?: string[] }).nats ?? [];
+    const [url] = (JSON.parse(readFileSync(file, 'utf8')) as Readonly<Record<string, string[]>>)[kind] ?? [];
+    return url === undefined ? undefined : Number(new URL(url).port);
   } catch {
-    return []; // not written yet, or half
+    return undefined; // not written yet, or half
   }
 }
 

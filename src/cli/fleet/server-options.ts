@@ -1,0 +1,84 @@
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { valueOption } from '../../console/options/options.js';
+import { givenTls, readCa } from '../../fleet/access/index.js';
+import type { FleetHostOptions } from '../../fleet/coordinator/index.js';
+import { parseListenAddress } from '../../fleet/nats/index.js';
+import { MillraceError } from '../../kernel/error.js';
+
+/** Options of `fleet serve` that say which server it uses. */
+export interface ServerOptions {
+  readonly nats?: string;
+  readonly tokenFile?: string;
+  readonly listen?: string;
+  readonly advertise?: string;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly tlsCa?: string;
+  readonly websocket?: string;
+  readonly origins?: string;
+}
+
+export const withServerOptions = (command: Command): Command =>
+  command
+    .addOption(valueOption('--nats <url>', 'NATS server with JetStream (default: a private nats-server is started)'))
+    .addOption(valueOption('--token-file <file>', 'file with the token of the server given by --nats'))
+    .addOption(valueOption('--listen <host:port>', 'where the private server listens, with TLS (default: 127.0.0.1)'))
+    .addOption(valueOption('--advertise <host>', 'name or address by which other machines reach the private server'))
+    .addOption(valueOption('--tls-cert <file>', "certificate of the private server (default: the fleet's own)"))
+    .addOption(valueOption('--tls-key <file>', 'key of --tls-cert'))
+    .addOption(valueOption('--tls-ca <file>', 'certificate of the authority that has signed that of the server'))
+    .addOption(valueOption('--websocket <host:port>', 'where browsers connect to the private server'))
+    .addOption(valueOption('--origins <list>', 'origins of pages that may connect, as in https://fleet.example'));
+
+/** Returns the server that the options ask for. Throws `usage` if they do not go together. */
+export function serverOf(given: ServerOptions): FleetHostOptions['server'] {
+  const { nats, tokenFile, listen, advertise, tlsCert, tlsKey, tlsCa, websocket, origins } = given;
+  if (nats !== undefined) {
+    refuse(
+      { listen, advertise, 'tls-cert': tlsCert, 'tls-key': tlsKey, websocket, origins },
+      'is for a private server',
+    );
+    const token = tokenFile === undefined ? undefined : readFileSync(tokenFile, 'utf8').trim();
+    return { kind: 'given', url: urlOf(nats), token, ca: tlsCa === undefined ? undefined : readCa(tlsCa) };
+  }
+  refuse({ 'token-file': tokenFile }, 'needs --nats');
+  if (listen === undefined) {
+    refuse(
+      { advertise, 'tls-cert': tlsCert, 'tls-key': tlsKey, 'tls-ca': tlsCa, websocket, origins },
+      'needs --listen',
+    );
+    return undefined;
+  }
+  if ((tlsCert === undefined) !== (tlsKey === undefined)) throw wrong('--tls-cert and --tls-key need each other');
+  if (tlsCert === undefined) refuse({ 'tls-ca': tlsCa }, 'needs --tls-cert');
+  return {
+    kind: 'private',
+    listen: parseListenAddress(listen),
+    advertise,
+    tls: tlsCert === undefined || tlsKey === undefined ? undefined : givenTls(tlsCert, tlsKey, tlsCa),
+    websocket:
+      websocket === undefined
+        ? undefined
+        : { listen: parseListenAddress(websocket), origins: origins?.split(',').map((one) => one.trim()) ?? [] },
+  };
+}
+
+function urlOf(text: string): string {
+  if (/^(nats|tls):$/.test(URL.canParse(text) ? new URL(text).protocol : '')) return text;
+  throw wrong(
+    `${JSON.stringify(text)} is not the address of a NATS server: expected nats://HOST:PORT or tls://HOST:PORT`,
+  );
+}
+
+function refuse(options: Readonly<Record<string, string | undefined>>, why: string): void {
+  for (const [name, value] of Object.entries(options)) if (value !== undefined) throw wrong(`--${name} ${why}`);
+}
+
+const wrong = (message: string): MillraceError =>
+  new MillraceError({
+    code: 'usage',
+    message,
+    asked: '`millrace fleet serve`',
+    advice: 'see `millrace fleet serve --help`',
+  });
