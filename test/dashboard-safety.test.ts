@@ -54,8 +54,7 @@ describe.skipIf(!executable || isShort)('foreign pages', { timeout: patience(120
 
   test.for(foreignHosts)('at %s cannot read or control a job by requests', async (host) => {
     const page = await context.newPage();
-    const statuses: number[] = [];
-    page.on('response', (response) => response.url().startsWith(target) && statuses.push(response.status()));
+    const statuses = await answersOf(page, target);
     await page.goto(`http://${host}:${(foreign.address() as AddressInfo).port}/`);
     const outcomes = await page.evaluate(attempts(target, key));
     // A beacon has no answer. Of the others the page does not even learn the status.
@@ -136,6 +135,21 @@ describe.skipIf(!executable || isShort)('foreign pages', { timeout: patience(120
     expect(command.all('paused')).toMatchObject([{ reason: 'asked' }]);
   });
 });
+
+/** The statuses of all answers of a server, also of those that the browser keeps from the page. */
+async function answersOf(page: Page, origin: string): Promise<number[]> {
+  const session = await page.context().newCDPSession(page);
+  const sent = new Set<string>();
+  const statuses: number[] = [];
+  session.on('Network.requestWillBeSent', ({ requestId, request }) => {
+    if (request.url.startsWith(origin)) sent.add(requestId);
+  });
+  session.on('Network.responseReceivedExtraInfo', ({ requestId, statusCode }) => {
+    if (sent.has(requestId)) statuses.push(statusCode);
+  });
+  await session.send('Network.enable');
+  return statuses;
+}
 
 /** What a page tries, each with the cookie if the browser sends it. Resolves to what became of each. */
 const attempts = (target: string, key: string): string => `(async () => {

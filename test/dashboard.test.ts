@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { count, duration, percent, rate } from '../src/console/output/format.js';
 import { millrace } from './command-line.js';
 import { Commands, cellsOf, factsOf, openPage, QUIET, slowFile, socketEvents, stripOf } from './dashboard.js';
@@ -185,16 +185,19 @@ describe.skipIf(!executable)('the dashboard', { timeout: patience(120_000) }, ()
     });
 
     test('shows least, mean and highest rate, and finish times of what is left', async () => {
-      const command = await commands.start('dashboard');
+      // A directory without the jobs of other tests, which would take longer than the universe.
+      const own = new Commands();
+      onTestFinished(() => own.close());
+      const command = await own.start('dashboard');
       const page = await open(await command.url);
       // A job that was stopped half way, and one that runs.
-      commands.write('half.mjs', slowFile('2n ** 31n'));
-      const half = commands.startUnwatched('run', 'half.mjs', ...QUIET, '--fresh');
+      own.write('half.mjs', slowFile('2n ** 31n'));
+      const half = own.startUnwatched('run', 'half.mjs', ...QUIET, '--fresh');
       await expect.poll(() => half.all('progress').some(({ done }) => Number(done) > 0)).toBe(true);
       half.kill('SIGTERM');
       expect(await half.ended).toBe(2);
-      commands.write('long.mjs', slowFile('2n ** 30n'));
-      const running = commands.startUnwatched('run', 'long.mjs', ...QUIET, '--fresh');
+      own.write('long.mjs', slowFile('2n ** 30n'));
+      const running = own.startUnwatched('run', 'long.mjs', ...QUIET, '--fresh');
       const row = page.locator('.jobs li', { hasText: 'run long.mjs' });
       await row.waitFor();
       await page.reload();
