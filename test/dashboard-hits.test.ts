@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, CDPSession, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { count } from '../src/console/output/format.js';
 import { between } from '../src/engine/index.js';
@@ -26,7 +26,7 @@ async function storeHits(directory: string): Promise<void> {
   await store.close();
 }
 
-/** A stored job of a million hits: what the page shows of it. */
+/** A stored job of a million hits: what the page shows of it, and that its memory does not grow. */
 describe.skipIf(!executable || isShort)('a million hits', { timeout: patience(180_000) }, () => {
   const commands = new Commands();
   let browser: Browser;
@@ -88,6 +88,30 @@ describe.skipIf(!executable || isShort)('a million hits', { timeout: patience(18
     expect(page.faults).toEqual([]);
     await page.close();
   });
+
+  test('leave the memory of the page as it was', async () => {
+    const page = await openJob();
+    const session = await page.context().newCDPSession(page);
+    const scrolls = async (): Promise<void> => {
+      for (let turn = 0; turn < 8; turn++) await scrollTo(page, ((turn * 3) % 8) / 8);
+    };
+    await scrolls();
+    const before = await memoryOf(session);
+    for (let round = 0; round < 3; round++) await scrolls();
+    const after = await memoryOf(session);
+    expect(after.nodes).toBeLessThan(before.nodes + 200);
+    expect(after.heap).toBeLessThan(before.heap + 1e6);
+    await page.close();
+  });
 });
+
+async function memoryOf(session: CDPSession): Promise<{ heap: number; nodes: number }> {
+  await session.send('Performance.enable');
+  await session.send('HeapProfiler.enable');
+  await session.send('HeapProfiler.collectGarbage');
+  const { metrics } = await session.send('Performance.getMetrics');
+  const value = (name: string): number => metrics.find((one) => one.name === name)?.value ?? Number.NaN;
+  return { heap: value('JSHeapUsedSize'), nodes: value('Nodes') };
+}
 
 if (!executable) test('a million hits', ({ skip }) => skip('chromium is not installed'));
