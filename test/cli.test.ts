@@ -64,7 +64,7 @@ describe('invalid command lines', () => {
     [['block', 'solve', 'only-one'], "missing required argument 'out'"],
     [['block', 'solve', 'a', 'b', '--threads', 'x'], 'Expected a whole number from 1 to 1024.'],
     [['block', 'solve', 'a', 'b', '--nonces', '5:4'], 'FROM:TO'],
-    [['bench', 'block', '--runs', '4'], 'Expected a whole number from 5 to 1000.'],
+    [['bench', 'block', '--runs', '2'], 'Expected a whole number from 3 to 1000.'],
     [['bench', 'block', '--pipeline', 'hope'], 'Allowed choices are sync, poll, callback, persistent'],
     [['block', 'mine', '--version-mask', 'mask'], 'up to eight hex digits'],
     [['block', 'mine', '--version-mask', '0xffffffff'], '24 bits'],

@@ -37,8 +37,7 @@ export const documents: Examples = {
   ),
   'millrace run kernel.ts --space 2^40 --dashboard': by(
     'test/dashboard.test.ts',
-    "'run', 'all.mjs', '--space'",
-    "'run', 'slow.mjs', ...QUIET, '--dashboard'",
+    "commands.start('run', 'zeros.mjs', '--space', '2^29', ...devices, '--dashboard')",
   ),
   'millrace dashboard': by('test/dashboard.test.ts', "commands.start('dashboard')"),
   'millrace fleet serve': onFleet("this.start('fleet', 'serve')"),
@@ -75,7 +74,6 @@ export const documents: Examples = {
   'millrace fleet serve --nats tls://nats.example:4222': viewed("fleet.start('fleet', 'serve', '--nats', own.url)"),
   'millrace fleet invite --trusted': viewed("millrace(['fleet', 'invite', '--trusted', '--out', files[0]!], { env })"),
   'millrace fleet revoke NAME': viewed("millrace(['fleet', 'revoke', 'barn'], { env })"),
-  'millrace fleet revoke attic': viewed("millrace(['fleet', 'revoke', 'attic'], { env })"),
   'millrace fleet serve --dashboard': by('test/fleet-page.test.ts', "commands.start('fleet', 'serve', '--dashboard')"),
   'millrace dashboard --fleet viewer.invite': by(
     'test/fleet-page.test.ts',
@@ -85,14 +83,17 @@ export const documents: Examples = {
     'test/fleet-operations.test.ts',
     "commands.startUnwatched('fleet', 'serve', '--prometheus', '0')",
   ),
+  'node scripts/dashboard-cost.mjs': {
+    long: { more: ['--hits', '1000', '--seconds', '1'], check: says(/server/) },
+  },
   'node scripts/fleet-page-cost.mjs': {
     long: { more: ['100'], check: says(/^ {2}a page on a quiet fleet: [\d.]+ ms\/s/m) },
   },
   'millrace fleet status': viewed("millrace(['fleet', 'status'], { env })"),
   'millrace fleet drain attic': viewed("millrace(['fleet', 'drain', 'attic'], { env })"),
   'millrace fleet drain NAME': viewed("millrace(['fleet', 'drain', 'attic'], { env })"),
-  'node scripts/fleet-load.mjs 2000': {
-    long: { swap: { 2000: '100' }, more: ['5'], check: says(/^ {2}cancel reached 100 workers/m) },
+  'node scripts/fleet-load.mjs CONNECTIONS': {
+    long: { swap: { CONNECTIONS: '100' }, more: ['5'], check: says(/^ {2}cancel reached 100 workers/m) },
   },
   'node scripts/fleet-cost.mjs': { all: { more: ['100'], check: says(/^100 workers: µs beat \d/m) } },
   'millrace kernel list': by('test/cli.test.ts', "millrace('kernel', 'list')"),

@@ -149,6 +149,11 @@ export const workloads: Examples = {
       "['bench', 'encode', '--device', 'wasm', ...small, '--use-coalesced', '--report', prefix]",
     ),
   },
+  'millrace bench encode --source all': by(
+    'test/encode-files.test.ts',
+    "'--trials', '5', '--source', 'all']",
+    "millrace(['bench', 'encode', '--device', 'wasm', ...sizes])",
+  ),
   'millrace bench encode --coalesced': by(
     'test/encode-files.test.ts',
     "['bench', 'encode', ...large, '--source', 'plain', '--coalesced']",

@@ -46,7 +46,7 @@ export function playgroundCode(path: string): string | undefined {
   if (statSync(path).size > MAX_BYTES) return undefined;
   const text = readFileSync(path, 'utf8');
   const modules = Array.from(
-    text.matchAll(/\b(?:from|import|require)\b\s*\(?\s*['"`]([^'"`]*)['"`]/g),
+    text.matchAll(/\b(?:from|import|require)\b\s*(?:\(\s*)?['"`]([^'"`]*)['"`]/g),
     ([, name]) => name,
   );
   return modules.every((name) => name === 'millrace') ? text : undefined;
