@@ -76,10 +76,14 @@ describe.skipIf(!executable)('the dashboard', { timeout: patience(120_000) }, ()
       const isSame = async (): Promise<boolean> => {
         const strip = await stripOf(page);
         const seen = socket.events.filter(({ event }) => event === 'coverage');
-        return seen.some(({ done, onDevice }) => {
-          const texts = (list: unknown) => (list as unknown[]).map(String);
-          return texts(done).join() === strip.done.join() && texts(onDevice).join() === strip.device.join();
-        });
+        const hasWork = strip.done.some((one) => String(one) !== '0');
+        return (
+          hasWork &&
+          seen.some(({ done, onDevice }) => {
+            const texts = (list: unknown) => (list as unknown[]).map(String);
+            return texts(done).join() === strip.done.join() && texts(onDevice).join() === strip.device.join();
+          })
+        );
       };
       await expect.poll(isSame).toBe(true);
       const last = socket.events.filter(({ event }) => event === 'coverage').at(-1) as unknown as {

@@ -113,8 +113,7 @@ def arrow_samples(column, length):
 
 
 def _joined(path, columns, nulls, precision):
-    import pyarrow
-
+    pyarrow = _pyarrow(path)
     parts = list(column_rows(path, columns, nulls, precision))
     if not any(len(column) for column, _ in parts):
         raise FileFormatError(path, "the file has no rows")
