@@ -226,7 +226,7 @@ describe.skipIf(!executable || absent !== undefined)('the page of a fleet', { ti
             timeout: patience(90_000),
           })
           .toBe('gone');
-        expect((await factsOf(page)).workers).toBe('1');
+        await expect.poll(async () => (await factsOf(page)).workers).toBe('1');
         await page.getByRole('button', { name: 'Stop' }).click();
         await expect.poll(async () => (await factsOf(page)).state).toBe('cancelled');
         expect(page.faults).toEqual([]);
