@@ -154,22 +154,23 @@ describe('a fleet', () => {
     () => {
       const count = byTier(1000, 1000, 100_000);
       const workers = Array.from({ length: count }, (_, at): SimulatedWorker => {
-        const spec = { perMs: 100 * (1 + (at % 17)), joinsAtMs: (at * 7919) % 30_000, clock: 0.95 + (at % 11) / 100 };
-        return at % 10 === 3 ? { ...spec, diesAtMs: 40_000 + ((at * 104_729) % 100_000), returnsAfterMs: 5000 } : spec;
+        const spec = { perMs: 100 * (1 + (at % 17)), joinsAtMs: (at * 7919) % 3000, clock: 0.95 + (at % 11) / 100 };
+        return at % 10 === 3 ? { ...spec, diesAtMs: 3000 + ((at * 104_729) % 8000), returnsAfterMs: 5000 } : spec;
       });
       const total = workers.reduce((sum, { perMs }) => sum + perMs, 0);
-      const length = BigInt(Math.round(total * byTier(100_000, 100_000, 40_000)));
-      const { jobs, events, workRatio } = simulate({
+      const length = BigInt(total * 8000);
+      const { jobs, events, workRatio, terms } = simulate({
         seed: 4,
         network: { loss: 0.01, duplicates: 0.01, latencyMs: 30, late: 0.001 },
         workers,
         jobs: [one(length, length / 10_000n)],
-        coordinatorFaults: [{ atMs: 90_000, kind: 'crash' }],
+        coordinatorFaults: [{ atMs: 6000, kind: 'crash' }],
         maxEvents: 100_000_000,
       });
       expect(jobs.get('job')).toMatchObject({ outcome: 'complete', done: length });
       expect(jobs.get('job')?.hits.length).toBe(Number((length - 1n) / (length / 10_000n)) + 1);
       expect(workRatio).toBeLessThan(1.2);
+      expect(terms).toBe(2);
       if (isLong) expect(events).toBeGreaterThan(10_000_000);
     },
     patience(isLong ? 7_200_000 : 180_000),

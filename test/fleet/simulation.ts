@@ -127,6 +127,7 @@ class Simulation {
   #busyMs = 0;
   #aliveMs = 0;
   readonly #strangers = new Set<string>();
+  readonly #placesOfSpecs = new Map<SimulatedWorker, number>();
   readonly #places = new Map<string, number>();
   readonly #heard: ResultMessage[] = [];
   readonly #leases = new Map<string, Set<string>>();
@@ -151,7 +152,10 @@ class Simulation {
       if (cancelAtMs !== undefined)
         this.#at(cancelAtMs, () => this.#leaders.at(-1)?.tell({ kind: 'control', job: job.id, state: 'ended' }));
     }
-    for (const spec of workers) this.#at(spec.joinsAtMs ?? 0, () => this.#join(spec));
+    workers.forEach((spec, place) => {
+      this.#placesOfSpecs.set(spec, place);
+      this.#at(spec.joinsAtMs ?? 0, () => this.#join(spec));
+    });
     for (const { atMs, kind } of coordinatorFaults) this.#at(atMs, () => this.#breakCoordinator(kind));
     for (const at of streamLosses) this.#at(at, () => this.#stream.clear());
     let events = 0;
@@ -299,7 +303,7 @@ class Simulation {
 
   #join(spec: SimulatedWorker): void {
     const id = `w${++this.#workerNames}`;
-    this.#places.set(id, this.#world.workers.indexOf(spec));
+    this.#places.set(id, this.#placesOfSpecs.get(spec) ?? -1);
     if (spec.isStranger) this.#strangers.add(id);
     const core = new Worker({ id, spread: this.#uniform() });
     const clock = { rate: spec.clock ?? 1, offset: this.#uniform() * 1e9 };
@@ -629,48 +633,39 @@ const tokens: LeaseTokens = {
 
 /** Events by time: a binary heap. */
 class EventQueue {
-  readonly #times: number[] = [];
-  readonly #numbers: number[] = [];
-  readonly #actions: (() => void)[] = [];
+  readonly #heap: { readonly at: number; readonly number: number; readonly run: () => void }[] = [];
   #count = 0;
 
   push(at: number, run: () => void): void {
-    let place = this.#times.length;
-    const number = this.#count++;
-    this.#times.push(at);
-    this.#numbers.push(number);
-    this.#actions.push(run);
+    const heap = this.#heap;
+    const added = { at, number: this.#count++, run };
+    let place = heap.length;
     while (place > 0) {
       const parent = (place - 1) >> 1;
-      if (!this.#isLess(place, parent)) break;
-      this.#swap(place, parent);
+      // Of two at one moment the earlier one goes first.
+      if (heap[parent]!.at <= at) break;
+      heap[place] = heap[parent]!;
       place = parent;
     }
+    heap[place] = added;
   }
 
   pop(): { readonly at: number; run(): void } | undefined {
-    const last = this.#times.length - 1;
-    if (last < 0) return undefined;
-    this.#swap(0, last);
-    const at = this.#times.pop()!;
-    this.#numbers.pop();
-    const run = this.#actions.pop()!;
-    for (let place = 0; ; ) {
-      let least = place;
-      for (const child of [2 * place + 1, 2 * place + 2]) if (child < last && this.#isLess(child, least)) least = child;
-      if (least === place) return { at, run };
-      this.#swap(place, least);
-      place = least;
+    const heap = this.#heap;
+    const first = heap[0];
+    const moved = heap.pop();
+    if (moved === undefined || heap.length === 0) return first;
+    let place = 0;
+    for (let child = 1; child < heap.length; child = 2 * place + 1) {
+      if (child + 1 < heap.length && isBefore(heap[child + 1]!, heap[child]!)) child++;
+      if (!isBefore(heap[child]!, moved)) break;
+      heap[place] = heap[child]!;
+      place = child;
     }
-  }
-
-  #isLess(a: number, b: number): boolean {
-    const difference = this.#times[a]! - this.#times[b]!;
-    return difference < 0 || (difference === 0 && this.#numbers[a]! < this.#numbers[b]!);
-  }
-
-  #swap(a: number, b: number): void {
-    for (const list of [this.#times, this.#numbers, this.#actions] as unknown[][])
-      [list[a], list[b]] = [list[b], list[a]];
+    heap[place] = moved;
+    return first;
   }
 }
+
+type Queued = { readonly at: number; readonly number: number };
+const isBefore = (a: Queued, b: Queued): boolean => a.at < b.at || (a.at === b.at && a.number < b.number);
