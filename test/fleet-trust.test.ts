@@ -96,6 +96,28 @@ describe('honest workers', () => {
     },
   );
 
+  test('stay trusted when the coordinator dies, and what they did is not done again', () => {
+    const workers = Array.from({ length: 5 }, (_, at) => stranger(at));
+    const jobs = [job(length(workers, 200))];
+    const world = { seed: 7, network: quiet, workers, jobs };
+    const undisturbed = simulate(world);
+    const {
+      standings,
+      workRatio,
+      barred,
+      jobs: ended,
+    } = simulate({
+      ...world,
+      // Late enough that nobody could earn trust again.
+      coordinatorFaults: [{ atMs: 0.95 * undisturbed.endedAtMs, kind: 'crash' }],
+    });
+    expect(ended.get('job')?.hits.length).toBe(Number(HITS));
+    expect(new Set(standings)).toEqual(new Set(['trusted']));
+    expect(barred).toEqual([]);
+    // Leases that were not over are done again, and audits that were under way: not what waited for them.
+    expect(workRatio - undisturbed.workRatio).toBeLessThan(0.25);
+  });
+
   test('of our own cost nothing', () => {
     const workers = [{ perMs: 1000 }, { perMs: 3000 }];
     const { audited, workRatio } = simulate({ seed: 4, network: quiet, workers, jobs: [job(length(workers, 60))] });

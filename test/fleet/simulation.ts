@@ -1,8 +1,8 @@
 import { Intervals } from '../../src/engine/work/intervals.js';
 import { between, endOf, minBigint, type Range } from '../../src/engine/work/space.js';
+import type { PlainValue } from '../../src/fleet/manifest/index.js';
 import {
   type AddedJob,
-  type CommitEntry,
   Coordinator,
   type CoordinatorEffect,
   type CoordinatorEvent,
@@ -14,6 +14,7 @@ import {
   type FoundHit,
   type LeaseTokens,
   type ResultMessage,
+  WORKERS,
   Worker,
   type WorkerEffect,
   type WorkerEvent,
@@ -199,7 +200,8 @@ class Simulation {
     const term = ++this.#terms;
     this.#ledger.term = term;
     const trust = { isOwn: (id: string) => !this.#strangers.has(id), random: () => this.#uniform() };
-    const core = new Coordinator({ term, tokens, now: this.#now, adoptMs, trust });
+    const state = this.#ledger.state.get(WORKERS) ?? new Map();
+    const core = new Coordinator({ term, tokens, now: this.#now, adoptMs, trust, state });
     const leader: LiveCoordinator = {
       core,
       isAlive: true,
@@ -261,7 +263,7 @@ class Simulation {
         return;
       }
       case 'commit':
-        this.#commit(leader, effect.term, effect.entries);
+        this.#commit(leader, effect);
         break;
       case 'acknowledge':
         for (const receipt of effect.receipts) this.#stream.delete(receipt);
@@ -285,13 +287,12 @@ class Simulation {
     }
   }
 
-  #commit(leader: LiveCoordinator, term: number, entries: readonly CommitEntry[]): void {
+  #commit(leader: LiveCoordinator, effect: CommitEffect): void {
     this.#at(this.#now + 1 + this.#uniform() * 10, () => {
-      if (leader.pausedUntil > this.#now)
-        return void this.#at(leader.pausedUntil, () => this.#commit(leader, term, entries));
+      if (leader.pausedUntil > this.#now) return void this.#at(leader.pausedUntil, () => this.#commit(leader, effect));
       // A process that dies may have written before it died.
       if (!leader.isAlive && this.#uniform() < 0.5) return;
-      if (!this.#ledger.commit(term, entries)) {
+      if (!this.#ledger.commit(effect)) {
         leader.isAlive = false; // another one has taken over
         return;
       }
@@ -553,6 +554,8 @@ const todoKey = (job: string, bits: number | undefined): string => `${job} ${bit
 class Ledger {
   term = 0;
   readonly open = new Set<string>();
+  /** What survives coordinators besides ranges and hits. */
+  readonly state = new Map<string, Map<string, PlainValue>>();
   readonly #jobs = new Map<string, LedgerJob>();
 
   add(spec: SimulatedJob): void {
@@ -575,11 +578,18 @@ class Ledger {
     const { space, mode, priority = 0, hasWitnesses = false } = spec;
     const first = firstHit === undefined ? {} : { firstHit };
     const near = hasWitnesses ? { witnesses: 'graded' as const } : {};
-    return { id, name: 'kernel', space, mode, priority, counted: done, ...near, ...first };
+    const state = this.state.get(id) ?? new Map();
+    return { id, name: 'kernel', space, mode, priority, counted: done, state, ...near, ...first };
   }
 
-  commit(term: number, entries: readonly CommitEntry[]): boolean {
+  commit({ term, entries, changes }: CommitEffect): boolean {
     if (term < this.term) return false;
+    for (const { scope, key, value } of changes) {
+      const values = this.state.get(scope) ?? new Map<string, PlainValue>();
+      this.state.set(scope, values);
+      if (value === undefined) values.delete(key);
+      else values.set(key, value);
+    }
     for (const { job: id, ranges, hits, early } of entries) {
       const job = this.job(id);
       for (const range of ranges) {
@@ -616,6 +626,8 @@ class Ledger {
     if (hits.size !== expected) throw new Error(`${id} has ${hits.size} hits of ${expected}`);
   }
 }
+
+type CommitEffect = Extract<CoordinatorEffect, { readonly kind: 'commit' }>;
 
 interface LedgerJob {
   readonly spec: SimulatedJob;

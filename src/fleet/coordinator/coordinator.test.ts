@@ -10,6 +10,7 @@ import type { Kernel } from '../../kernel/language/signature.js';
 import { u32 } from '../../kernel/language/types.js';
 import { HitChecker } from '../hit-checker.js';
 import { FleetFiles, readIdentity } from './files.js';
+import { StateFile } from './state-file.js';
 import { SubmitterChecks } from './submitter-checks.js';
 import { hmacTokens } from './tokens.js';
 
@@ -88,6 +89,44 @@ describe("a coordinator's files", () => {
         readFileSync(join(folder, 'fleet.json'), 'utf8').replace(/"term":3/, '"term":-1'),
       );
       expect(() => new FleetFiles(folder)).toThrow(/term is not/);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});
+
+describe('the state of a coordinator', () => {
+  test('survives it, also if its last line was cut short, and does not grow for ever', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'millrace-state-'));
+    const path = join(folder, 'state.jsonl');
+    try {
+      const first = new StateFile(path);
+      first.apply([
+        { scope: 'job', key: 'paused', value: true },
+        { scope: 'job', key: 'part.5', value: { range: ['5', '9'], last: 2n ** 70n } },
+        { scope: 'workers', key: 'attic', value: { agreements: 3 } },
+        { scope: 'over', key: 'paused', value: true },
+      ]);
+      first.apply([{ scope: 'job', key: 'paused', value: undefined }]);
+      first.drop('over');
+      first.close();
+      const whole = readFileSync(path, 'utf8');
+      const content = (state: StateFile) => ['job', 'workers', 'over'].map((scope) => [...state.scope(scope)]);
+      const right = [[['part.5', { range: ['5', '9'], last: 2n ** 70n }]], [['attic', { agreements: 3 }]], []];
+      for (const torn of ['', '{"key":"paused","sco']) {
+        writeFileSync(path, whole + torn);
+        const state = new StateFile(path);
+        expect(content(state)).toEqual(right);
+        state.apply([{ scope: 'job', key: 'paused', value: undefined }]);
+        state.close();
+      }
+      const changed = new StateFile(path);
+      const counts = Array.from({ length: 100 }, (_, value) => ({ scope: 'job', key: 'audited', value }));
+      for (let times = 0; times < 110; times++) changed.apply(counts);
+      changed.close();
+      expect(statSync(path).size).toBeLessThan(1_000_000);
+      expect(new StateFile(path).scope('job').get('audited')).toBe(99);
+      expect(statSync(path).mode & 0o777).toBe(0o600);
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }

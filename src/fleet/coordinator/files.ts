@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fieldReader } from '../../network/fields.js';
 import { manifestId } from '../manifest/index.js';
 import { writeSafely } from '../safe-file.js';
+import { StateFile } from './state-file.js';
 
 /** A coordinator's own files: who the fleet is, the jobs that are not over, and their attachments. Private. */
 export class FleetFiles {
@@ -13,6 +14,7 @@ export class FleetFiles {
   readonly secret: Uint8Array;
   /** Larger than at every earlier start. */
   readonly term: number;
+  readonly state: StateFile;
 
   /** Opens the files, and starts the next term. */
   constructor(folder: string) {
@@ -23,6 +25,7 @@ export class FleetFiles {
     this.secret = Buffer.from(secret, 'hex');
     this.term = term + 1;
     writeSafely(join(folder, IDENTITY), Buffer.from(JSON.stringify({ fleet, secret, term: this.term })));
+    this.state = new StateFile(join(folder, STATE));
   }
 
   /** Where all of these files are. */
@@ -44,8 +47,10 @@ export class FleetFiles {
     writeSafely(join(this.#folder, 'jobs', id), signed);
   }
 
+  /** Removes a job that is over, with what is stored of it. */
   removeJob(id: string): void {
     rmSync(join(this.#folder, 'jobs', id), { force: true });
+    this.state.drop(id);
   }
 
   has(digest: string): boolean {
@@ -94,3 +99,4 @@ const newIdentity = (): Identity => ({
 });
 
 const IDENTITY = 'fleet.json';
+const STATE = 'state.jsonl';

@@ -62,8 +62,8 @@ export class FleetJob {
     return this.#done.firstMissing(this.manifest.space.start);
   }
 
-  /** The job as the coordinator's machine takes it. */
-  get added(): AddedJob {
+  /** The job as the coordinator's machine takes it, with what earlier ones have stored of it. */
+  added(state: AddedJob['state']): AddedJob {
     const { space, mode, work } = this.manifest;
     const first = this.hits.reduce<bigint | undefined>(
       (least, { index }) => (least === undefined || index < least ? index : least),
@@ -76,6 +76,7 @@ export class FleetJob {
       mode,
       counted: this.#done,
       priority: this.#ledger.job.priority,
+      ...(state && { state }),
       ...(this.#work.witnesses && { witnesses: this.#work.witnesses }),
       ...(first !== undefined && { firstHit: first }),
     };

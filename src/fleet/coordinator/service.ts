@@ -8,7 +8,6 @@ import { type Clock, systemClock } from '../clock.js';
 import { decodeManifest, openSignedManifest } from '../manifest/index.js';
 import { type Bus, type CommitFence, replacedError, type StoredResult } from '../nats/index.js';
 import {
-  type CommitEntry,
   Coordinator,
   type CoordinatorEffect,
   type CoordinatorEvent,
@@ -16,6 +15,7 @@ import {
   decodeResult,
   decodeWorkerMessage,
   encodeMessage,
+  WORKERS,
 } from '../protocol/index.js';
 import { FleetView } from '../view/fleet-view.js';
 import type { FleetWorkload } from '../workload.js';
@@ -79,7 +79,8 @@ export class CoordinatorService {
       random: () => randomInt(2 ** 47) / 2 ** 47,
     };
     const tokens = hmacTokens(files.secret);
-    this.#core = new Coordinator({ term: files.term, tokens, now: clock.now(), adoptMs, trust });
+    const state = files.state.scope(WORKERS);
+    this.#core = new Coordinator({ term: files.term, tokens, now: clock.now(), adoptMs, trust, state });
     this.view = new FleetView({
       core: this.#core,
       jobs: () => this.#jobs.values(),
@@ -169,7 +170,7 @@ export class CoordinatorService {
     files.saveJob(id, signed);
     this.#jobs.set(id, job);
     say(`job ${id.slice(0, 12)}: ${displayText(job.name)}`);
-    this.handle({ kind: 'add', job: job.added });
+    this.handle({ kind: 'add', job: job.added(files.state.scope(id)) });
     return job;
   }
 
@@ -211,6 +212,7 @@ export class CoordinatorService {
     this.#stopTimer();
     await this.#writing.catch(() => undefined);
     for (const job of this.#jobs.values()) await job.leave();
+    this.#options.files.state.close();
   }
 
   /** Users that are revoked, or send too much, are not heard. */
@@ -274,7 +276,7 @@ export class CoordinatorService {
         void this.#verify(effect);
         break;
       case 'commit':
-        this.#writing = this.#commit(effect.entries);
+        this.#writing = this.#commit(effect);
         break;
       case 'acknowledge':
         for (const receipt of effect.receipts) this.#results.get(receipt)?.acknowledge();
@@ -308,12 +310,13 @@ export class CoordinatorService {
     this.handle({ kind: 'verified', receipt, wrong: wrong ?? refused, isDisputed: refused !== undefined });
   }
 
-  async #commit(entries: readonly CommitEntry[]): Promise<void> {
+  async #commit({ entries, changes }: CommitEffect): Promise<void> {
     try {
       await this.#fence.pass(this.#closing.signal);
       for (const entry of entries) this.#jobs.get(entry.job)?.add(entry);
       const jobs = new Set(entries.map(({ job }) => job));
       await Promise.all([...jobs].map((id) => this.#jobs.get(id)?.write()));
+      this.#options.files.state.apply(changes.filter(({ scope }) => scope === WORKERS || this.#jobs.has(scope)));
       for (const entry of entries) this.#jobs.get(entry.job)?.committed(entry);
     } catch (error) {
       this.#stop(error);
@@ -349,6 +352,7 @@ export class CoordinatorService {
   }
 }
 
+type CommitEffect = Extract<CoordinatorEffect, { readonly kind: 'commit' }>;
 type VerifyEffect = Extract<CoordinatorEffect, { readonly kind: 'verify' }>;
 
 /** A worker's id begins with its user, which the server has checked. */

@@ -51,9 +51,9 @@ export class CommitQueue {
     return [...(this.#writing ?? []), ...this.#waiting].some((result) => result.job === job);
   }
 
-  /** Starts the next batch, if none is being written. */
-  next(): AcceptedResult[] | undefined {
-    if (this.#writing !== undefined || this.#waiting.length === 0) return undefined;
+  /** Starts the next batch, if none is being written. It may be empty if something else `isDue`. */
+  next(isDue: boolean): AcceptedResult[] | undefined {
+    if (this.#writing !== undefined || (this.#waiting.length === 0 && !isDue)) return undefined;
     this.#writing = this.#waiting;
     this.#waiting = [];
     return this.#writing;

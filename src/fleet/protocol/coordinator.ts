@@ -2,7 +2,8 @@ import type { SearchMode } from '../../engine/makers/reorder-buffer.js';
 import { Intervals } from '../../engine/work/intervals.js';
 import { endOf, minBigint } from '../../engine/work/space.js';
 import { LeaseTable } from '../lease/index.js';
-import { type Identity, JobTrust, type Piece, type Standing, Standings } from '../trust/index.js';
+import type { PlainValue } from '../manifest/index.js';
+import { type Identity, JobTrust, type Piece, type Standing, Standings, type StoredChanges } from '../trust/index.js';
 import { CommitQueue } from './commit-queue.js';
 import { closeJob, credit, newWork } from './contribution.js';
 import type {
@@ -16,6 +17,7 @@ import type {
   JobView,
   JobWork,
   LeaseTokens,
+  StateChange,
   WorkerView,
 } from './events.js';
 import { type GrantableJob, Grants, UNKNOWN_MS } from './grants.js';
@@ -36,6 +38,7 @@ import type {
   WorkerMessage,
 } from './messages.js';
 import { Roster, type WorkerJob, type WorkerRecord } from './roster.js';
+import { PAUSED, PRIORITY, WORKERS } from './state-keys.js';
 
 /**
  * The coordinator's decisions: which worker gets which range, which results count, when a job ends. It does nothing itself:
@@ -56,6 +59,8 @@ export class Coordinator {
   readonly #isOwn: (worker: WorkerId) => boolean;
   readonly #grants: Grants;
   readonly #counts = { results: 0, commits: 0, hits: 0, refusedResults: 0 };
+  /** What is to be stored with the next commit, besides trust. */
+  #changes: StateChange[] = [];
   #commitMs: number | undefined;
   #revision = 0;
   #effects: CoordinatorEffect[] = [];
@@ -63,14 +68,14 @@ export class Coordinator {
   /** Until then no leases: workers still announce what they hold. */
   readonly #adoptUntil: number;
 
-  constructor({ term, tokens, now, adoptMs = 0, trust }: CoordinatorOptions) {
+  constructor({ term, tokens, now, adoptMs = 0, trust, state }: CoordinatorOptions) {
     this.#term = term;
     this.#tokens = tokens;
     this.#identityOf = (worker) => trust?.identityOf?.(worker) ?? worker;
     const isOwn = (who: Identity): boolean => trust?.isOwn(who) ?? true;
     this.#isOwn = (worker) => isOwn(this.#identityOf(worker));
     this.#random = () => trust?.random() ?? 0;
-    this.#standings = new Standings(isOwn);
+    this.#standings = new Standings(isOwn, state);
     const trusting = { identityOf: this.#identityOf, isOwn: this.#isOwn };
     this.#grants = new Grants(term, tokens, this.#roster, this.#jobs, trusting);
     this.#now = now;
@@ -156,7 +161,9 @@ export class Coordinator {
         break;
       case 'priority': {
         const job = this.#jobs.get(event.job);
-        if (job) job.priority = event.priority;
+        if (job === undefined) return;
+        job.priority = event.priority;
+        this.#store(job, PRIORITY, event.priority);
         break;
       }
       case 'drain': {
@@ -177,30 +184,42 @@ export class Coordinator {
   }
 
   #add(added: AddedJob): void {
-    const { id, space, mode, name } = added;
-    const table = new LeaseTable(space, added.counted);
+    const { id, space, mode, name, counted = Intervals.none, state = new Map() } = added;
     const hit = added.firstHit;
-    if (hit !== undefined && mode === 'first') table.dropFrom(hit + 1n);
+    const end = hit !== undefined && mode === 'first' ? hit + 1n : endOf(space);
+    const trust = new JobTrust(this.#standings, this.#random, end);
+    // What waits for audits is done, but not in the ledger.
+    const unsettled = trust.restore(state, counted);
+    const table = new LeaseTable(
+      space,
+      unsettled.reduce((done, range) => done.add(range), counted),
+    );
+    table.dropFrom(end);
+    const priority = state.get(PRIORITY) ?? added.priority;
     const job: JobRecord = {
       id,
       name,
       mode,
-      priority: added.priority ?? 0,
+      priority: typeof priority === 'number' ? priority : 0,
       table,
-      state: added.isPaused ? 'paused' : 'running',
+      state: state.get(PAUSED) === true ? 'paused' : 'running',
       refusals: new Map(),
       rate: 0,
       lastGrant: 0,
       hits: 0,
       hasHit: hit !== undefined,
       work: newWork(),
-      trust: new JobTrust(this.#standings, this.#random, table.end),
+      trust,
       witnesses: added.witnesses,
     };
     this.#jobs.set(id, job);
-    if (table.isComplete || (mode === 'any' && hit !== undefined))
-      this.#end(job, hit === undefined ? 'complete' : 'answered');
-    else this.#tell(job);
+    const isAnswered = hit !== undefined && (mode === 'any' || (mode === 'first' && table.isComplete));
+    if ((table.isComplete && trust.isSettled) || (isAnswered && mode === 'any')) {
+      this.#end(job, isAnswered ? 'answered' : 'complete');
+      return;
+    }
+    this.#tell(job);
+    this.#settle(job);
   }
 
   #receive(message: WorkerMessage): void {
@@ -426,8 +445,22 @@ export class Coordinator {
   }
 
   #commitNext(): void {
-    const batch = this.#commits.next();
-    if (batch) this.#effects.push({ kind: 'commit', term: this.#term, entries: batch });
+    const jobs = [...this.#jobs.values()].filter(({ trust }) => trust.hasChanges);
+    const batch = this.#commits.next(this.#changes.length + jobs.length > 0 || this.#standings.hasChanges);
+    if (batch === undefined) return;
+    const changes = this.#changes;
+    this.#changes = [];
+    const add = (scope: string, values: StoredChanges): void => {
+      for (const [key, value] of values) changes.push({ scope, key, value });
+    };
+    add(WORKERS, this.#standings.takeChanges());
+    for (const { id, trust } of jobs) add(id, trust.takeChanges());
+    this.#effects.push({ kind: 'commit', term: this.#term, entries: batch, changes });
+  }
+
+  #store({ id }: JobRecord, key: string, value: PlainValue | undefined): void {
+    this.#changes.push({ scope: id, key, value });
+    this.#commitNext();
   }
 
   /** The batch is in the ledger. */
@@ -436,7 +469,8 @@ export class Coordinator {
     const numbers = new Map<WorkerId, number[]>();
     const hitJobs = new Map<JobRecord, bigint>();
     this.#counts.commits++;
-    this.#commitMs = results.reduce((most, { arrivedAt }) => Math.max(most, this.#now - arrivedAt), 0);
+    if (results.length > 0)
+      this.#commitMs = results.reduce((most, { arrivedAt }) => Math.max(most, this.#now - arrivedAt), 0);
     for (const { worker, number, job: id, hits, early, overtaken } of results) {
       const own = numbers.get(worker);
       if (number === undefined) {
@@ -476,8 +510,10 @@ export class Coordinator {
     if (job === undefined) return;
     if (state === 'ended') this.#end(job, 'cancelled');
     else {
+      const isNew = job.state !== state;
       job.state = state;
       this.#tell(job);
+      if (isNew) this.#store(job, PAUSED, state === 'paused' ? true : undefined);
     }
   }
 
@@ -502,6 +538,7 @@ export class Coordinator {
       for (const range of job.trust.revoke(who)) job.table.revoke(range);
       this.#settle(job);
     }
+    this.#commitNext();
   }
 
   /** Confirms a result that is not needed. */

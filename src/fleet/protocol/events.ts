@@ -2,7 +2,8 @@ import type { SearchMode } from '../../engine/makers/reorder-buffer.js';
 import type { Intervals } from '../../engine/work/intervals.js';
 import type { Range } from '../../engine/work/space.js';
 import type { LeaseTable } from '../lease/index.js';
-import type { Identity, JobTrust } from '../trust/index.js';
+import type { PlainValue } from '../manifest/index.js';
+import type { Identity, JobTrust, StoredValues } from '../trust/index.js';
 import type {
   Broadcast,
   CoordinatorMessage,
@@ -33,6 +34,16 @@ export interface CoordinatorOptions {
   readonly adoptMs?: number;
   /** Without it all workers are trusted. */
   readonly trust?: TrustOptions;
+  /** What earlier coordinators have stored in the scope `WORKERS`. */
+  readonly state?: StoredValues;
+}
+
+/** A change of what survives a coordinator, besides the ledger: a value by scope and key. Undefined removes the key. */
+export interface StateChange {
+  /** A job, or `WORKERS`. */
+  readonly scope: string;
+  readonly key: string;
+  readonly value: PlainValue | undefined;
 }
 
 export interface TrustOptions {
@@ -51,7 +62,8 @@ export interface AddedJob {
   readonly space: Range;
   readonly mode: SearchMode;
   readonly priority?: number;
-  readonly isPaused?: boolean;
+  /** What earlier coordinators have stored of it. */
+  readonly state?: StoredValues;
   /** Counted by the ledger. */
   readonly counted?: Intervals;
   /** The lowest hit in the ledger. */
@@ -98,7 +110,13 @@ export type CoordinatorEffect =
       readonly bits: number | undefined;
     }
   /** Write to the ledger, in one transaction, unless another coordinator has a larger term. One at a time. */
-  | { readonly kind: 'commit'; readonly term: number; readonly entries: readonly CommitEntry[] }
+  | {
+      readonly kind: 'commit';
+      readonly term: number;
+      readonly entries: readonly CommitEntry[];
+      /** To be stored after the entries. */
+      readonly changes: readonly StateChange[];
+    }
   /** The stream can forget these results. */
   | { readonly kind: 'acknowledge'; readonly receipts: readonly number[] }
   | { readonly kind: 'ended'; readonly job: JobId; readonly outcome: JobOutcome }

@@ -11,4 +11,5 @@ export { Coordinator } from './coordinator.js';
 export type * from './events.js';
 export type * from './messages.js';
 export { DEPARTED_MS } from './roster.js';
+export { WORKERS } from './state-keys.js';
 export { Worker } from './worker.js';

@@ -3,4 +3,5 @@ export type { Piece } from './audit.js';
 export type { Contribution, Report } from './contribution.js';
 export { JobTrust, PROGRESS_MS, type Proof } from './job-trust.js';
 export { type Identity, type Standing, Standings } from './standing.js';
+export type { StoredChanges, StoredValues } from './stored.js';
 export { MAX_BITS, witnessBits } from './witness.js';

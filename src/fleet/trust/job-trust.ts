@@ -1,9 +1,21 @@
+import type { Intervals } from '../../engine/work/intervals.js';
 import { between, endOf, minBigint, type Range } from '../../engine/work/space.js';
 import type { Audit, Piece, PieceGrant, Verdict } from './audit.js';
 import { Audits } from './audits.js';
 import { Collected, type Contribution, partOf, type Report } from './contribution.js';
 import { EPOCH_EVIDENCE, type Measured, sample } from './sampling.js';
 import type { Identity, Standings } from './standing.js';
+import {
+  AUDITED,
+  canaryKey,
+  densityKey,
+  partKey,
+  plainContribution,
+  readContribution,
+  type StoredChanges,
+  type StoredValues,
+  storedUnder,
+} from './stored.js';
 import { Density } from './witness.js';
 
 /**
@@ -27,6 +39,8 @@ export class JobTrust {
   #settled: Contribution[] = [];
   #end: bigint;
   #auditedIndices = 0n;
+  /** What is to be stored with the next commit. */
+  #changes: StoredChanges = new Map();
 
   constructor(standings: Standings, random: () => number, end: bigint) {
     this.#standings = standings;
@@ -53,6 +67,44 @@ export class JobTrust {
     for (const epoch of this.#epochs.values()) sum = epoch.reduce(length, sum);
     for (const { contributions } of this.#batches) sum = contributions.reduce(length, sum);
     return sum;
+  }
+
+  /**
+   * Takes up what an earlier coordinator has stored. Contributions are audited as if they had just come in: their audits may
+   * have been under way. Returns those, without what the ledger has counted meanwhile.
+   */
+  restore(stored: StoredValues, counted: Intervals): Range[] {
+    for (const [bits, value] of storedUnder(stored, 'density'))
+      this.#densities.set(bits === 'none' ? undefined : Number(bits), Density.of(value));
+    for (const [, value] of storedUnder(stored, 'canary')) this.#known.push(readContribution(value));
+    this.#auditedIndices = BigInt(String(stored.get(AUDITED) ?? 0));
+    const restored: Contribution[] = [];
+    for (const [start, value] of storedUnder(stored, 'part')) {
+      const whole = readContribution(value);
+      this.#changes.set(`part.${start}`, undefined);
+      const isNeeded = this.#standings.of(whole.worker) !== 'barred' && whole.range.start < this.#end;
+      const missing = isNeeded
+        ? counted.missing(between(whole.range.start, minBigint(endOf(whole.range), this.#end)))
+        : [];
+      for (const range of missing) restored.push(partOf(whole, range));
+    }
+    for (const one of restored) {
+      this.#changes.set(partKey(one), plainContribution(one));
+      this.#setEpoch(one.worker, [...(this.#epochs.get(one.worker) ?? []), one]);
+    }
+    for (const worker of [...this.#epochs.keys()]) this.#consider(worker);
+    return restored.map(({ range }) => range);
+  }
+
+  /** Returns what has to be stored, since the last call. */
+  takeChanges(): StoredChanges {
+    const changes = this.#changes;
+    this.#changes = new Map();
+    return changes;
+  }
+
+  get hasChanges(): boolean {
+    return this.#changes.size > 0;
   }
 
   /** Adds what a lease has brought. `isOver` if nothing more will come of it. */
@@ -92,7 +144,9 @@ export class JobTrust {
   /** Returns a part of an audit that is for this worker; for a new worker sometimes a canary. */
   take(grant: PieceGrant, length: bigint, now: number): Piece | undefined {
     const piece = this.#audits.take(grant, length) ?? this.#takeCanary(grant, length, now);
-    if (piece) this.#auditedIndices += piece.range.length;
+    if (piece === undefined) return undefined;
+    this.#auditedIndices += piece.range.length;
+    this.#changes.set(AUDITED, String(this.#auditedIndices));
     return piece;
   }
 
@@ -133,14 +187,17 @@ export class JobTrust {
       ranges.push(...lease.collected.done);
       this.#open.delete(id);
     }
-    for (const { range } of this.#epochs.get(worker) ?? []) ranges.push(range);
+    const revoked = [...(this.#epochs.get(worker) ?? [])];
     this.#epochs.delete(worker);
     for (const batch of this.#batches) {
       if (batch.worker !== worker) continue;
-      for (const { range } of batch.contributions) ranges.push(range);
+      revoked.push(...batch.contributions);
       this.#dropBatch(batch);
     }
+    for (const one of revoked) this.#forgetPart(one);
+    ranges.push(...revoked.map(({ range }) => range));
     this.#known = this.#known.filter((known) => known.worker !== worker);
+    for (let at = 0; at < MAX_KNOWN; at++) this.#storeCanary(at);
     this.#audits.forget(worker);
     return ranges;
   }
@@ -148,7 +205,11 @@ export class JobTrust {
   /** Indices from `end` on are not needed. */
   dropFrom(end: bigint): void {
     this.#end = minBigint(this.#end, end);
-    const isNeeded = ({ range }: Contribution): boolean => range.start < this.#end;
+    const isNeeded = (one: Contribution): boolean => {
+      if (one.range.start < this.#end) return true;
+      this.#forgetPart(one);
+      return false;
+    };
     for (const [worker, epoch] of this.#epochs) this.#setEpoch(worker, epoch.filter(isNeeded));
     for (const batch of this.#batches) {
       batch.contributions = batch.contributions.filter(isNeeded);
@@ -170,6 +231,7 @@ export class JobTrust {
       const range = between(start, minBigint(start + length, this.#end));
       if (range.length > 0n) added.push({ worker, bits, range, ...collected.within(range) });
     }
+    for (const one of added) this.#changes.set(partKey(one), plainContribution(one));
     this.#setEpoch(worker, [...(this.#epochs.get(worker) ?? []), ...added]);
     this.#consider(worker);
   }
@@ -184,7 +246,7 @@ export class JobTrust {
     if (epoch === undefined) return;
     const standing = this.#standings.of(worker);
     if (standing === 'own') {
-      this.#settled.push(...epoch);
+      this.#settle(epoch);
       this.#epochs.delete(worker);
     } else if (standing === 'new') this.#startBatch(worker);
     else if (epoch.reduce((sum, one) => sum + this.#measure(one).expected, 0) >= EPOCH_EVIDENCE)
@@ -229,7 +291,9 @@ export class JobTrust {
 
   #agreed({ audit, range }: Piece, { contributor, auditor, evidence }: Verdict): void {
     const { contribution } = audit;
-    this.#density(contribution.bits).add(evidence, Number(range.length));
+    const density = this.#density(contribution.bits);
+    density.add(evidence, Number(range.length));
+    this.#changes.set(densityKey(contribution.bits), density.plain);
     const wereTrusted = [contributor, auditor].map((worker) => this.#standings.isReliable(worker));
     this.#standings.agree(contributor, auditor, evidence);
     this.#pass(audit);
@@ -269,7 +333,16 @@ export class JobTrust {
     this.#batchOf.delete(audit);
     batch.audits.delete(audit);
     if (batch.audits.size > 0 || !this.#batches.delete(batch)) return;
-    this.#settled.push(...batch.contributions);
+    this.#settle(batch.contributions);
+  }
+
+  #settle(contributions: readonly Contribution[]): void {
+    this.#settled.push(...contributions);
+    for (const one of contributions) this.#forgetPart(one);
+  }
+
+  #forgetPart(one: Contribution): void {
+    this.#changes.set(partKey(one), undefined);
   }
 
   /** Ends a batch that is not settled. */
@@ -280,8 +353,15 @@ export class JobTrust {
 
   #remember(contribution: Contribution): void {
     if (contribution.bits === undefined) return;
-    this.#known.push(contribution);
-    if (this.#known.length > MAX_KNOWN) this.#known.splice(Math.floor(this.#random() * this.#known.length), 1);
+    const isFull = this.#known.length >= MAX_KNOWN;
+    const at = isFull ? Math.floor(this.#random() * MAX_KNOWN) : this.#known.length;
+    this.#known[at] = contribution;
+    this.#storeCanary(at);
+  }
+
+  #storeCanary(at: number): void {
+    const known = this.#known[at];
+    this.#changes.set(canaryKey(at), known && plainContribution(known));
   }
 
   /** A range whose witnesses are known. To the worker it is a range like any other. */

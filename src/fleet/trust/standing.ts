@@ -1,3 +1,7 @@
+import { fieldReader } from '../../network/fields.js';
+import type { PlainValue } from '../manifest/index.js';
+import type { StoredChanges, StoredValues } from './stored.js';
+
 /**
  * How far a worker is believed.
  *
@@ -22,9 +26,28 @@ const MIN_PARTNERS = 3;
 export class Standings {
   readonly #isOwn: (worker: Identity) => boolean;
   readonly #records = new Map<Identity, Conduct>();
+  /** Workers of whom something new is to be stored. */
+  readonly #changed = new Set<Identity>();
 
-  constructor(isOwn: (worker: Identity) => boolean) {
+  /** `stored` is what earlier coordinators knew of the workers. */
+  constructor(isOwn: (worker: Identity) => boolean, stored: StoredValues = new Map()) {
     this.#isOwn = isOwn;
+    for (const [worker, value] of stored) this.#records.set(worker, readConduct(value));
+  }
+
+  get hasChanges(): boolean {
+    return this.#changed.size > 0;
+  }
+
+  /** Returns what has to be stored, since the last call. */
+  takeChanges(): StoredChanges {
+    const changes: StoredChanges = new Map();
+    for (const worker of this.#changed) {
+      const { partners, ...record } = this.#record(worker);
+      changes.set(worker, { ...record, partners: [...partners] });
+    }
+    this.#changed.clear();
+    return changes;
   }
 
   of(worker: Identity): Standing {
@@ -53,6 +76,8 @@ export class Standings {
 
   bar(worker: Identity): void {
     this.#record(worker).isBarred = true;
+    // Whoever serves the fleet may have repaired a machine of its own before the next start.
+    if (!this.#isOwn(worker)) this.#changed.add(worker);
   }
 
   #credit(worker: Identity, partner: Identity, evidence: number): void {
@@ -66,6 +91,7 @@ export class Standings {
       record.agreements >= MIN_AGREEMENTS &&
       record.evidence >= MIN_EVIDENCE &&
       (record.metOwn || record.partners.size >= MIN_PARTNERS);
+    if (!this.#isOwn(worker)) this.#changed.add(worker);
   }
 
   #record(worker: Identity): Conduct {
@@ -77,6 +103,20 @@ export class Standings {
     return record;
   }
 }
+
+function readConduct(value: PlainValue): Conduct {
+  const { agreements, evidence, partners, metOwn, isTrusted, isBarred } = read.object(value, 'a worker');
+  return {
+    agreements: read.integer(agreements, 'agreements', 0, Number.MAX_SAFE_INTEGER),
+    evidence: read.integer(evidence, 'evidence', 0, Number.MAX_SAFE_INTEGER),
+    partners: new Set(read.list(partners, 'partners', MIN_PARTNERS).map(String)),
+    metOwn: metOwn === true,
+    isTrusted: isTrusted === true,
+    isBarred: isBarred === true,
+  };
+}
+
+const read = fieldReader('the state of a fleet', 'restore a backup of the coordinator');
 
 interface Conduct {
   agreements: number;

@@ -1,3 +1,5 @@
+import type { PlainValue } from '../manifest/index.js';
+
 /**
  * Witnesses are near-misses: indices that meet a weaker condition, which about one in 2^bits indices does. A worker reports
  * them beside its hits. Each is checked, so they cannot be invented, and they cannot be known without doing the work.
@@ -35,6 +37,18 @@ export function poissonTail(count: number, mean: number): number {
 export class Density {
   #items = 0;
   #indices = 0;
+
+  static of(stored: PlainValue): Density {
+    const [items, indices] = Array.isArray(stored) ? stored : [];
+    const density = new Density();
+    density.add(Number(items ?? 0), Number(indices ?? 0));
+    return density;
+  }
+
+  /** For `of`. */
+  get plain(): PlainValue {
+    return [this.#items, this.#indices];
+  }
 
   add(items: number, indices: number): void {
     this.#items += items;

@@ -1,0 +1,49 @@
+import { between, endOf } from '../../engine/work/space.js';
+import { fieldReader } from '../../network/fields.js';
+import type { PlainRecord, PlainValue } from '../manifest/index.js';
+import type { Contribution, Item } from './contribution.js';
+
+/** What of a job's trust survives its coordinator: values by key. A change to undefined removes the key. */
+export type StoredValues = ReadonlyMap<string, PlainValue>;
+export type StoredChanges = Map<string, PlainValue | undefined>;
+
+/** Keys of a job: contributions that are not settled by their first index, canaries, densities by bits, audited indices. */
+export const partKey = ({ range }: Contribution): string => `part.${range.start}`;
+export const canaryKey = (at: number): string => `canary.${at}`;
+export const densityKey = (bits: number | undefined): string => `density.${bits ?? 'none'}`;
+export const AUDITED = 'audited';
+
+/** Returns the values whose key begins with a word, by the rest of the key. */
+export function storedUnder(values: StoredValues, word: string): [rest: string, value: PlainValue][] {
+  const prefix = `${word}.`;
+  return [...values].flatMap(([key, value]) => (key.startsWith(prefix) ? [[key.slice(prefix.length), value]] : []));
+}
+
+export const plainContribution = ({ worker, range, bits, hits, witnesses }: Contribution): PlainRecord => ({
+  worker,
+  range: [String(range.start), String(endOf(range))],
+  ...(bits !== undefined && { bits }),
+  hits: hits.map(plainItem),
+  witnesses: witnesses.map(plainItem),
+});
+
+export function readContribution(value: PlainValue): Contribution {
+  const { worker, range, bits, hits, witnesses } = read.object(value, 'a contribution');
+  const [first, end] = read.list(range, 'range', 2);
+  return {
+    worker: read.text(worker, 'worker', 200),
+    range: between(BigInt(String(first)), BigInt(String(end))),
+    bits: bits === undefined ? undefined : read.integer(bits, 'bits', 0, 1000),
+    hits: read.list(hits, 'hits', Infinity).map(readItem),
+    witnesses: read.list(witnesses, 'witnesses', Infinity).map(readItem),
+  };
+}
+
+const plainItem = ({ index, fields }: Item): PlainValue => [String(index), fields];
+
+function readItem(value: unknown): Item {
+  const [index, fields] = read.list(value, 'hits', 2);
+  return { index: BigInt(String(index)), fields: read.object(fields, 'hits') as PlainRecord };
+}
+
+const read = fieldReader('the state of a fleet', 'restore a backup of the coordinator');
