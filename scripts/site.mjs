@@ -1,9 +1,11 @@
-// Makes the playground as a folder for any web server: npm run site [FOLDER]. Its page has the devices of the browser alone.
-// WebAssembly needs two headers (docs/browser.md), which `_headers` sets on the hosts that read such a file.
+// Makes the documents, with a search, and the playground as a folder for any web server: npm run site [FOLDER]. The
+// playground's page has the devices of the browser alone; its WebAssembly needs two headers (docs/browser.md), which
+// `_headers` sets on the hosts that read such a file.
 
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ensureBuilt, ensureInstalled, orExit, root } from './prepare.mjs';
+import { writeDocuments } from './site/documents.mjs';
 
 orExit(() => {
   ensureInstalled();
@@ -13,11 +15,13 @@ orExit(() => {
 const [, , name = 'site'] = process.argv;
 const folder = resolve(name);
 const files = join(root, 'dist', 'web', 'files');
+const playground = join(folder, 'playground');
 rmSync(folder, { recursive: true, force: true });
-mkdirSync(folder, { recursive: true });
+mkdirSync(playground, { recursive: true });
+writeDocuments(folder);
 const isPart =
   /^(playground.*\.(js|css|txt)|millrace-.*-worker\.js|sandbox\.js|frame\.html|(examples|completion)\.json)$/;
-for (const file of readdirSync(files)) if (isPart.test(file)) cpSync(join(files, file), join(folder, file));
+for (const file of readdirSync(files)) if (isPart.test(file)) cpSync(join(files, file), join(playground, file));
 
 const policy = [
   "default-src 'none'",
@@ -33,7 +37,7 @@ const policy = [
 const page = readFileSync(join(files, 'playground.html'), 'utf8')
   .replace(' data-server', '')
   .replace('<meta charset="utf-8" />', `$&\n    <meta http-equiv="Content-Security-Policy" content="${policy}" />`);
-writeFileSync(join(folder, 'index.html'), page);
+writeFileSync(join(playground, 'index.html'), page);
 const headers = ['Cross-Origin-Opener-Policy: same-origin', 'Cross-Origin-Embedder-Policy: require-corp'];
 writeFileSync(join(folder, '_headers'), `/*\n${headers.map((line) => `  ${line}\n`).join('')}`);
 process.stderr.write(`millrace: ${folder} is ready for a web server\n`);

@@ -7,11 +7,11 @@ import type { Browser, Page } from 'playwright-core';
 import { patience } from '../tier.js';
 
 /** Makes the static site in a new folder, as `npm run site` does. */
-export function makeSite(): { readonly folder: string; remove(): void } {
-  const folder = mkdtempSync(join(tmpdir(), 'millrace-site-'));
+export function makeSite(): { readonly root: string; readonly folder: string; remove(): void } {
+  const root = mkdtempSync(join(tmpdir(), 'millrace-site-'));
   const script = fileURLToPath(new URL('../../scripts/site.mjs', import.meta.url));
-  execFileSync(process.execPath, [script, folder], { stdio: 'pipe' });
-  return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
+  execFileSync(process.execPath, [script, root], { stdio: 'pipe' });
+  return { root, folder: join(root, 'playground'), remove: () => rmSync(root, { recursive: true, force: true }) };
 }
 
 /** The playground in a page of Chromium, used as a person would. */
