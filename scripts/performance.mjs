@@ -35,6 +35,9 @@ const HEADLINE = [
   ['gaps', 'search, shift 32'],
 ];
 
+/** Reports that the README shows: a GPU, and the processors beside it. */
+const README_REPORTS = ['h200-cuda', 'h200-native'];
+
 const reports = readdirSync(join(root, REPORTS))
   .filter((file) => file.endsWith('.json'))
   .map((file) => named(file.replace(/\.json$/, ''), readSaved(join(root, REPORTS, file))))
@@ -204,29 +207,27 @@ function scalingText(scaling, several) {
 }
 
 /**
- * Replaces the README's figures: the table of `HEADLINE`, and the picture of the first report.
+ * Replaces the README's figures: the table of `HEADLINE`.
  * @param {string} readme
  */
 function withTable(readme) {
   const [before, rest] = readme.split(BEGIN);
   const after = rest?.split(END)[1];
-  const [first] = reports;
-  if (before === undefined || after === undefined || !first) return readme;
+  if (before === undefined || after === undefined) return readme;
+  const shown = reports.filter(({ name }) => README_REPORTS.includes(name));
   const rows = HEADLINE.flatMap(([workload, name]) => {
-    const cells = reports.map(({ report }) => cellOf(report, { workload, name }));
+    const cells = shown.map(({ report }) => cellOf(report, { workload, name }));
     return cells.every((cell) => cell === '') ? [] : [[workload, name, ...cells]];
   });
   const lines = [
     BEGIN,
     ...table(
-      ['', '', ...reports.map(titleOf)],
+      ['', '', ...shown.map(titleOf)],
       rows,
-      reports.map((_, at) => at + 2),
+      shown.map((_, at) => at + 2),
     ),
     'In brackets: the share of the hardware limit, measured in the same run. [docs/PERFORMANCE.md](docs/PERFORMANCE.md) has all',
-    'figures, how each was checked, and comparisons with other programs.',
-    '',
-    `![rates on ${first.device.name}, each as a share of its limit; cost against work; chunks of a job](docs/img/${first.name}.svg)`,
+    'figures and devices, how each was checked, and comparisons with other programs.',
     END,
   ];
   return `${before}${lines.join('\n')}${after}`;

@@ -12,18 +12,24 @@ import { isLong, isShort } from './tier.js';
 
 const run = promisify(execFile);
 
-// 16 million hashes. test/run.test.ts runs a kernel like it.
+test('the README is short', () => {
+  const lines = readFileSync(join(root, 'README.md'), 'utf8').split('\n').length;
+  expect(lines).toBeLessThanOrEqual(150);
+});
+
+// 64 million hashes. test/run.test.ts runs a kernel like it.
 test.skipIf(isShort)('the kernel in the README runs unchanged and finds hits', async (context) => {
   if (spawnSync('cc', ['--version']).status !== 0) return context.skip('no C compiler');
-  const code = /<!-- run by test\/readme\.test\.ts -->\n```ts\n([\s\S]*?)```/.exec(
-    readFileSync(join(root, 'README.md'), 'utf8'),
-  )?.[1];
+  const text = readFileSync(join(root, 'README.md'), 'utf8');
+  const code = /<!-- run by test\/readme\.test\.ts -->\n```ts\n([\s\S]*?)```/.exec(text)?.[1];
+  const output = /<!-- the output of the kernel -->\n```text\n([\s\S]*?)```/.exec(text)?.[1];
   // Inside the package, so that `millrace` is found by its own name.
   const folder = mkdtempSync(join(root, 'dist', 'readme-'));
   try {
     const file = join(folder, 'readme.mjs');
     writeFileSync(file, code ?? '');
     const { stdout } = await run(process.execPath, [file]);
+    expect(stdout).toBe(output);
     const hits = stdout
       .split('\n')
       .filter((line) => line !== '')

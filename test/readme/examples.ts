@@ -32,6 +32,12 @@ export const examples: Examples = {
   // These run tests; here those of one small file.
   'npm test': { long: { more: ['--', 'src/network/endpoint.test.ts'], check: passed } },
   'npm run test:long': { long: { more: ['--', 'src/network/endpoint.test.ts'], check: passed } },
+  'npm run site': {
+    all: {
+      more: ['--', 'node_modules/.cache/millrace/site'],
+      check: ({ stderr }) => expect(stderr).toContain('is ready for a web server'),
+    },
+  },
   'npm run bench:gate': { long: { check: says(/^kept {2}block on (native|wasm): \d/m) } },
   'node scripts/bench-gate.mjs --slowed': { long: { more: ['gaps'], status: 1, check: says(/^LOST {2}gaps on/m) } },
   'npx millrace': by('test/package.test.ts', "run(folder, 'npx', ['--no-install', 'millrace', 'devices', '--json'])"),
