@@ -132,7 +132,7 @@ describe.skipIf(!executable || isShort)('foreign pages', { timeout: patience(120
   test('leave the job to its own page, which can pause it', async () => {
     await own.getByRole('button', { name: 'Pause' }).click();
     await expect.poll(async () => (await factsOf(own)).state).toBe('paused');
-    expect(command.all('paused')).toMatchObject([{ reason: 'asked' }]);
+    await expect.poll(() => command.all('paused')).toMatchObject([{ reason: 'asked' }]);
   });
 });
 

@@ -7,6 +7,7 @@ import { expect } from 'vitest';
 import { watchProcess } from '../src/console/live/processes.js';
 import { main } from './command-line.js';
 import { type Event, faultOf } from './events.js';
+import { patience } from './tier.js';
 
 /** Commands with a dashboard, for tests in a browser. */
 export class Commands {
@@ -114,6 +115,7 @@ export type WatchedPage = Page & { readonly faults: string[] };
 
 export async function openPage(browser: Browser, url: string, context?: BrowserContext): Promise<WatchedPage> {
   const page = await (context ?? (await browser.newContext())).newPage();
+  page.setDefaultTimeout(patience(60_000));
   const faults: string[] = [];
   page.on('pageerror', (error) => faults.push(String(error)));
   page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));

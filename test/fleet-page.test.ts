@@ -27,6 +27,7 @@ describe.skipIf(!executable || absent !== undefined)('the page of a fleet', { ti
   /** Opens the page of the only fleet. Errors in the page are in `faults`. */
   async function open(url: string, context?: BrowserContext): Promise<Page & { readonly faults: string[] }> {
     const page = await (context ?? (await browser.newContext())).newPage();
+    page.setDefaultTimeout(patience(60_000));
     const faults: string[] = [];
     page.on('pageerror', (error) => faults.push(String(error)));
     page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));
@@ -85,23 +86,26 @@ describe.skipIf(!executable || absent !== undefined)('the page of a fleet', { ti
       await expect
         .poll(async () => (await workersOf(page)).slice(0, 20).map(({ id }) => id))
         .toEqual(byWork.slice(0, 20));
-      const [best] = await workersOf(page);
-      expect(best).toMatchObject({ state: 'idle', share: percent(done(first) / total), leases: '0', heard: 'now' });
+      const best = { state: 'idle', share: percent(done(first) / total), leases: '0', heard: 'now' };
+      await expect.poll(async () => (await workersOf(page))[0]).toMatchObject(best);
       const busy = fleet.workers.filter((worker) => !finished.includes(worker));
-      const facts = await factsOf(page);
-      expect(facts).toMatchObject({
-        workers: count(WORKERS),
-        working: count(busy.length),
-        idle: count(WORKERS - busy.length),
-        devices: count(WORKERS),
-        fed: percent(0.995),
-        leases: count(busy.length),
-      });
+      await expect
+        .poll(() => factsOf(page))
+        .toMatchObject({
+          workers: count(WORKERS),
+          working: count(busy.length),
+          idle: count(WORKERS - busy.length),
+          devices: count(WORKERS),
+          fed: percent(0.995),
+          leases: count(busy.length),
+        });
       const perMs = busy.reduce((sum, worker) => sum + fleet.rateOf(worker), 0);
-      expect(await cellsOf(page, 'tr[data-key]')).toMatchObject({
-        rate: rate(perMs * 1000, ''),
-        workers: count(busy.length),
-      });
+      await expect
+        .poll(() => cellsOf(page, 'tr[data-key]'))
+        .toMatchObject({
+          rate: rate(perMs * 1000, ''),
+          workers: count(busy.length),
+        });
 
       // The whole list can be scrolled to; only what is near is in the document.
       const list = page.locator('section[aria-label=Workers]');
@@ -126,9 +130,11 @@ describe.skipIf(!executable || absent !== undefined)('the page of a fleet', { ti
       await expect.poll(async () => (await workersOf(page))[0]?.id).toBe(first);
       fleet.leave(second);
       await expect.poll(async () => (await factsOf(page)).workers).toBe(count(WORKERS - 1));
-      expect((await factsOf(page))['not counted']).toBe('1 gone');
+      await expect.poll(async () => (await factsOf(page))['not counted']).toBe('1 gone');
       await expect.poll(async () => (await workersOf(page))[1]?.id).toBe(third);
-      expect((await workersOf(page))[0]?.share).toBe(percent(done(first) / (total - done(second))));
+      await expect
+        .poll(async () => (await workersOf(page))[0]?.share)
+        .toBe(percent(done(first) / (total - done(second))));
       await page.getByRole('button', { name: `Drain ${first.slice(6, 12)}` }).click();
       await expect.poll(() => core.workers.get(first)?.isDraining).toBe(true);
       await expect.poll(async () => (await workersOf(page))[0]?.state).toBe('draining');
@@ -217,7 +223,9 @@ describe.skipIf(!executable || absent !== undefined)('the page of a fleet', { ti
         await page.getByLabel('Priority').fill('7');
         await page.keyboard.press('Enter');
         await page.getByText('priority 7').waitFor();
-        expect((await statusOf(commands)).fleet.jobs[0]).toMatchObject({ state: 'paused', priority: 7 });
+        await expect
+          .poll(async () => (await statusOf(commands)).fleet.jobs[0], { interval: 500 })
+          .toMatchObject({ state: 'paused', priority: 7 });
         await page.getByRole('button', { name: 'Resume' }).click();
         await expect.poll(async () => (await factsOf(page)).state).toBe('running');
         await page.getByRole('button', { name: 'Drain attic' }).click();
@@ -251,9 +259,11 @@ describe.skipIf(!executable || absent !== undefined)('the page of a fleet', { ti
         const dark = await page.evaluate('getComputedStyle(document.body).backgroundColor');
         await page.emulateMedia({ colorScheme: 'light' });
         expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).not.toBe(dark);
-        expect(await page.locator('main').ariaSnapshot()).toMatch(
-          /heading "Fleet \w+" \[level=2\][\s\S]*columnheader "finish"[\s\S]*rowheader "rounds[\s\S]*img "Coverage: [\s\S]*searchbox "Search in workers"[\s\S]*button "Order by share" \[pressed\][\s\S]*button "Drain \w+"/,
-        );
+        await expect
+          .poll(() => page.locator('main').ariaSnapshot())
+          .toMatch(
+            /heading "Fleet \w+" \[level=2\][\s\S]*columnheader "finish"[\s\S]*rowheader "rounds[\s\S]*img "Coverage: [\s\S]*searchbox "Search in workers"[\s\S]*button "Order by share" \[pressed\][\s\S]*button "Drain \w+"/,
+          );
 
         expect(page.faults).toEqual([]);
 

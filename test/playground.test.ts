@@ -73,19 +73,21 @@ describe.skipIf(!executable || isShort)('the playground', () => {
     test('shows the IR after each pass, and the text of each target', { timeout: patience(60_000) }, async () => {
       await playground.choose('collatz');
       await playground.tab('ir');
-      const passes = await playground.page.locator('#pass option').allTextContents();
-      expect(passes).toEqual([
-        ...['trace', 'inline', 'ring', 'returns', 'fold', 'hoist', 'bound arrays', 'place'],
-        ...['split u64 (wgsl)', 'gang (c, wat)'],
-      ]);
+      const text = (): Promise<string> => playground.text();
+      await expect
+        .poll(() => playground.page.locator('#pass option').allTextContents())
+        .toEqual([
+          ...['trace', 'inline', 'ring', 'returns', 'fold', 'hoist', 'bound arrays', 'place'],
+          ...['split u64 (wgsl)', 'gang (c, wat)'],
+        ]);
       await playground.page.selectOption('#pass', 'trace');
-      expect(await playground.text()).toContain('emit %');
+      await expect.poll(text).toContain('emit %');
       await playground.page.selectOption('#pass', 'ring');
-      expect(await playground.text()).not.toContain('emit %');
+      await expect.poll(text).not.toContain('emit %');
       const marks = { cuda: '__global__', opencl: '__kernel', wgsl: '@compute', c: '#include', wat: '(module' };
       for (const [tab, mark] of Object.entries(marks)) {
         await playground.tab(tab);
-        expect(await playground.text(), tab).toContain(mark);
+        await expect.poll(text, { message: tab }).toContain(mark);
       }
     });
   });
@@ -107,7 +109,8 @@ describe.skipIf(!executable || isShort)('the playground', () => {
       await playground.write(body(line));
       expect(await playground.fault(), line).toMatch(fault);
       // The editor has a mark in that line.
-      expect(await playground.page.locator('#editor .cm-lintRange-error').count(), line).toBeGreaterThan(0);
+      const marks = () => playground.page.locator('#editor .cm-lintRange-error').count();
+      await expect.poll(marks, { message: line }).toBeGreaterThan(0);
     }
     await playground.write("import { items } from 'lodash';\nexport default items;\n");
     expect(await playground.fault()).toBe('line 1: there is no module "lodash" here');
@@ -132,8 +135,11 @@ export default { kernel, space: 4, buffers: { x: 4 } };
     await playground.page.fill('#step-index', '5'); // n is 6
     await playground.page.click('#step-load');
     await playground.page.locator('#step-at', { hasText: /^step 1 of/ }).waitFor();
-    const lines = (await playground.text()).split('\n');
-    const set = lines.flatMap((line) => /^\s*10\s+set (\d+)/.exec(line)?.[1] ?? []);
+    const setsIn = (text: string): string[] =>
+      text.split('\n').flatMap((line) => /^\s*10\s+set (\d+)/.exec(line)?.[1] ?? []);
+    await expect.poll(async () => setsIn(await playground.text()).length).toBeGreaterThan(2);
+    const text = await playground.text();
+    const set = setsIn(text);
     // The numbers after 6, which JavaScript computes here.
     const wanted: string[] = [];
     for (let n = 6; n !== 1; ) {
@@ -141,12 +147,12 @@ export default { kernel, space: 4, buffers: { x: 4 } };
       wanted.push(String(n));
     }
     expect(set).toEqual(wanted.slice(0, set.length));
-    expect(set.length).toBeGreaterThan(2);
     const markedRow = () => playground.page.locator('#editor .cm-line.marked').textContent();
-    expect(await markedRow()).toContain('cell(u32');
+    await expect.poll(markedRow).toContain('cell(u32');
     for (let i = 0; i < 6; i++) await playground.page.click('#step-next');
-    expect(await playground.page.textContent('#step-at')).toMatch(/^step 7 of/);
-    expect(await playground.page.locator('#text .cm-line.marked').textContent()).toBe(lines[6]);
+    await expect.poll(() => playground.page.textContent('#step-at')).toMatch(/^step 7 of/);
+    const markedLine = () => playground.page.locator('#text .cm-line.marked').textContent();
+    await expect.poll(markedLine).toBe(text.split('\n')[6]);
     await playground.close();
   });
 
@@ -238,7 +244,7 @@ ${SIMPLE}`);
       await playground.type(`${loop}\n${SIMPLE}`);
       // The page answers meanwhile.
       await page.click('#tab-counts');
-      expect(await page.getAttribute('#tab-counts', 'aria-selected')).toBe('true');
+      await expect.poll(() => page.getAttribute('#tab-counts', 'aria-selected')).toBe('true');
       await playground.settled();
       expect(await playground.fault()).toContain('took more than 5 s and was ended');
     }
@@ -268,9 +274,11 @@ ${SIMPLE}`);
     expect(await playground.fault()).toBeUndefined();
     await playground.write(SIMPLE);
     await playground.tab('run');
-    const listed = await playground.page.locator('#device option').allTextContents();
-    expect(listed.map((text) => text.split(' ')[2])).toEqual(['webgpu:0', 'interpreter']);
-    expect(await playground.page.textContent('#panel')).toContain('Cross-Origin-Embedder-Policy');
+    const listed = () => playground.page.locator('#device option').allTextContents();
+    await expect
+      .poll(async () => (await listed()).map((text) => text.split(' ')[2]))
+      .toEqual(['webgpu:0', 'interpreter']);
+    await expect.poll(() => playground.page.textContent('#panel')).toContain('Cross-Origin-Embedder-Policy');
     for (const device of ['page webgpu:0', 'page interpreter'])
       expect((await playground.run(device)).hits, device).toEqual([['3', '9']]);
     const origin = addressOf(plain);
@@ -299,7 +307,7 @@ ${SIMPLE}`);
     expect(visited.slice(0, 3)).toEqual(['share', 'editor', 'tab-steps']);
     await page.focus('#tab-steps');
     await page.keyboard.press('ArrowLeft');
-    expect(await page.getAttribute('#tab-run', 'aria-selected')).toBe('true');
+    await expect.poll(() => page.getAttribute('#tab-run', 'aria-selected')).toBe('true');
     const names = await page
       .locator('#panel select, #panel button, header select, header button')
       .evaluateAll((all) => all.map((one) => one.closest('label')?.textContent ?? one.textContent ?? ''));
@@ -326,7 +334,7 @@ export default { kernel, space: 4, buffers: { x: 1 } };
       await page.locator('.run[data-state="running"]').waitFor();
       await page.waitForTimeout(500);
       await page.click('#stop');
-      await page.locator('.run[data-state="failed"]', { hasText: 'stopped' }).first().waitFor();
+      await page.locator(`.run[data-state="failed"][data-device="${device}"]`, { hasText: 'stopped' }).waitFor();
     }
     // Steps of such an index end too.
     await playground.tab('steps');
@@ -351,20 +359,22 @@ export default { kernel, space: 4, buffers: { x: 1 } };
     const playground = await open();
     await playground.settled();
     const { page } = playground;
-    const options = async (typed: string): Promise<string[]> => {
+    /** Types a text in the place of all, and asks for completions at its end. */
+    const ask = async (typed: string): Promise<void> => {
+      await page.keyboard.press('Escape');
       await page.locator('#editor .cm-content').click();
       await page.keyboard.press('ControlOrMeta+A');
       await page.keyboard.insertText(typed.slice(0, -1));
       await page.keyboard.type(typed.slice(-1));
       await page.keyboard.press('Control+Space');
-      await page.waitForSelector('#editor .cm-tooltip-autocomplete li');
-      const found = await page.locator('#editor .cm-completionLabel').allTextContents();
-      await page.keyboard.press('Escape');
-      return found;
     };
-    expect(await options('whi')).toContain('whileTrue');
-    expect(await options('sha256.h')).toContain('hash');
-    expect(await options('index.lo.rot')).toEqual(['rotl', 'rotr']);
+    const shown = (): Promise<string[]> => page.locator('#editor .cm-completionLabel').allTextContents();
+    await ask('whi');
+    await expect.poll(shown).toContain('whileTrue');
+    await ask('sha256.h');
+    await expect.poll(shown).toContain('hash');
+    await ask('index.lo.rot');
+    await expect.poll(shown).toEqual(['rotl', 'rotr']);
     await playground.close();
   });
 });

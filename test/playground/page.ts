@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
+import { expect } from 'vitest';
 import { patience } from '../tier.js';
 
 /** Makes the static site in a new folder, as `npm run site` does. */
@@ -56,11 +57,14 @@ export class Playground {
     await this.settled();
   }
 
+  /** Types another text, and waits until the page has taken it. */
   async type(code: string): Promise<void> {
+    // The page may have compiled the text before a look from outside sees that it works on it.
+    await this.page.evaluate(RECORD_STATUS);
     await this.page.locator('#editor .cm-content').click();
     await this.page.keyboard.press('ControlOrMeta+A');
     await this.page.keyboard.insertText(code);
-    await this.status(/^working$/);
+    await expect.poll(() => this.page.evaluate('window.statuses')).toContain('working');
   }
 
   /** The mistake that is shown, undefined if there is none. */
@@ -77,9 +81,11 @@ export class Playground {
   async run(device: string, isCompared = false): Promise<RunText> {
     await this.tab('run');
     await this.page.selectOption('#device', device);
+    const before = await this.page.locator('.run').evaluateAll((rows) => rows.map((row) => row.dataset.number));
     await this.page.click(isCompared ? '#compare' : '#run');
-    await this.page.locator('#run:enabled').waitFor();
     const row = this.page.locator('.run').first();
+    await expect.poll(async () => before.includes((await row.getAttribute('data-number')) ?? '')).toBe(false);
+    await this.page.locator('#run:enabled').waitFor();
     const texts = (selector: string): Promise<string[]> => row.locator(selector).allTextContents();
     const [summary = ''] = await texts('p');
     const [verdict] = await texts('.verdict');
@@ -98,6 +104,15 @@ export class Playground {
     return this.page.close();
   }
 }
+
+/** Keeps every status that the page shows from now on. */
+const RECORD_STATUS = `(() => {
+  const status = document.querySelector('#status');
+  window.statuses = [];
+  window.statusObserver?.disconnect();
+  window.statusObserver = new MutationObserver(() => window.statuses.push(status.textContent));
+  window.statusObserver.observe(status, { childList: true, characterData: true, subtree: true });
+})()`;
 
 export interface RunText {
   readonly summary: string;

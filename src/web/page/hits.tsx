@@ -7,20 +7,25 @@ import { VirtualList } from './virtual-list.js';
 /** The results of a job: search, copy, download. `found` changes when there are more. */
 export function Hits({ jobKey, found }: { readonly jobKey: string; readonly found: number }) {
   const [search, setSearch] = useState('');
-  const [total, setTotal] = useState(0);
+  const [answer, setAnswer] = useState<Answer>({ total: 0, found, isFull: false });
   const [names, setNames] = useState<readonly string[]>([]);
-  const version = useSlow(found, search === '' ? ROWS_MS : SEARCH_MS);
+  const latest = useRef(found);
+  latest.current = found;
+  const version = useSlow(found, search !== '' ? SEARCH_MS : answer.isFull ? FULL_MS : ROWS_MS);
   const query = search === '' ? '' : `search=${encodeURIComponent(search)}`;
   const load = useCallback(
     async (from: number, rows: number, signal: AbortSignal): Promise<readonly HitRow[]> => {
       const page = await read<HitPage>(`/api/jobs/${jobKey}/hits?from=${from}&count=${rows}&${query}`, signal);
-      setTotal(page.total);
+      setAnswer({ total: page.total, found: latest.current, isFull: page.rows.length === rows });
       const [first] = page.rows;
       if (first) setNames(Object.keys(first.values));
       return page.rows;
     },
     [jobKey, query],
   );
+  const more = search === '' ? Math.max(0, found - answer.found) : 0;
+  // A job that is resumed has all of its hits before the page knows how many it had found.
+  const total = Math.min(answer.total + more, Math.max(answer.total, found));
   return (
     <section class="panel" aria-labelledby="hits">
       <div class="title">
@@ -53,6 +58,15 @@ export function Hits({ jobKey, found }: { readonly jobKey: string; readonly foun
       {total === 0 && <Probe load={load} version={`${version} ${query}`} />}
     </section>
   );
+}
+
+/** What the server said last. */
+interface Answer {
+  readonly total: number;
+  /** Hits that the job had then: those found since are added to the total. */
+  readonly found: number;
+  /** True if all rows that fit were there: more hits change only the total, unless they come out of order. */
+  readonly isFull: boolean;
 }
 
 interface ListProps {
@@ -111,20 +125,28 @@ function Probe({ load, version }: Pick<ListProps, 'load' | 'version'>) {
   return null;
 }
 
-/** How often rows are read again while hits arrive. A search looks at all hits: 0.3 s for a million. */
+/**
+ * How often rows are read again while hits arrive. To read a page of them takes the server 10 ms of processor time, a search,
+ * which looks at all hits, 0.3 s for a million.
+ */
 const ROWS_MS = 1000;
+const FULL_MS = 10_000;
 const SEARCH_MS = 30_000;
 
-/** Follows a number, at most once in a time. */
-function useSlow(value: number, ms: number): number {
-  const [slow, setSlow] = useState(value);
+/** Follows a number, at most once in a time. Changes once more after the number has stopped: the last hits are stored late. */
+function useSlow(value: number, ms: number): string {
+  const [slow, setSlow] = useState({ value, isLast: true });
   const latest = useRef(value);
   latest.current = value;
   useEffect(() => {
-    const timer = setInterval(() => setSlow(latest.current), ms);
+    const next = (before: typeof slow): typeof slow => {
+      if (latest.current !== before.value) return { value: latest.current, isLast: false };
+      return before.isLast ? before : { ...before, isLast: true };
+    };
+    const timer = setInterval(() => setSlow(next), ms);
     return () => clearInterval(timer);
   }, [ms]);
-  return slow;
+  return `${slow.value} ${slow.isLast}`;
 }
 
 interface CopyProps {
