@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { Authority } from '../src/fleet/access/index.js';
 import { Bus } from '../src/fleet/nats/index.js';
-import { type Fault, faults } from './fleet/faults.js';
+import { type Fault, faults, sequence, survive } from './fleet/faults.js';
 import { whyNoFleet } from './fleet/fleet.js';
 import { TestServer } from './fleet/server.js';
 import { TcpProxy } from './fleet/tcp-proxy.js';
@@ -16,37 +16,6 @@ import { byTier, patience } from './tier.js';
  * order are those that arithmetic gives. The protocol's clocks run faster, so that what takes seconds does not.
  */
 const absent = whyNoFleet();
-
-/** A repeatable sequence from 0 to 1. */
-function sequence(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-/** Lets faults strike one after another while jobs run. */
-async function survive(world: FaultWorld, struck: readonly Fault[], random: () => number): Promise<void> {
-  const rest = [...struck];
-  do {
-    let isOver = false;
-    const job = world.runJob().finally(() => {
-      isOver = true;
-    });
-    job.catch(() => undefined); // thrown below
-    while (!isOver && rest.length > 0) {
-      await Promise.race([world.moreResults(1 + Math.floor(random() * 4)), job]);
-      if (isOver) break;
-      const { name, strike } = rest.shift()!;
-      world.say(`-- ${name}`);
-      await strike(world, random);
-    }
-    await job;
-  } while (rest.length > 0);
-}
 
 describe('answers are those of one machine although', () => {
   let world: FaultWorld | undefined;
@@ -90,7 +59,10 @@ describe('of two coordinators', () => {
     const invite = { url: proxy.url, fleet: 'f', ...(await authority.coordinator()) };
     const buses = [await Bus.connect(invite, 'older'), await Bus.connect(invite, 'newer')] as const;
     const { signal } = new AbortController();
-    const fence = (at: 0 | 1) => buses[at].fence(at + 1, () => undefined);
+    const fence = (at: 0 | 1) => {
+      const log = buses[at].log(() => undefined);
+      return { pass: (signal: AbortSignal) => log.append(at + 1, 1, undefined, signal) };
+    };
     try {
       const [older, newer] = [fence(0), fence(1)];
       await older.pass(signal);

@@ -155,3 +155,34 @@ export const faults: readonly Fault[] = [
     },
   },
 ];
+
+/** A repeatable sequence from 0 to 1. */
+export function sequence(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Lets faults strike one after another while jobs run. */
+export async function survive(world: FaultWorld, struck: readonly Fault[], random: () => number): Promise<void> {
+  const rest = [...struck];
+  do {
+    let isOver = false;
+    const job = world.runJob().finally(() => {
+      isOver = true;
+    });
+    job.catch(() => undefined); // thrown below
+    while (!isOver && rest.length > 0) {
+      await Promise.race([world.moreResults(1 + Math.floor(random() * 4)), job]);
+      if (isOver) break;
+      const { name, strike } = rest.shift()!;
+      world.say(`-- ${name}`);
+      await strike(world, random);
+    }
+    await job;
+  } while (rest.length > 0);
+}

@@ -11,7 +11,7 @@ import { openStore } from '../../dist/store/index.js';
 /**
  * @typedef {import('../../dist/fleet/clock.js').Clock} Clock
  * @typedef {{ readonly failed: Promise<unknown>, close(): Promise<void> }} Member
- * @typedef {{ readonly kind: 'coordinator', readonly folder: string, readonly url: string, readonly speed: number }} CoordinatorSpec
+ * @typedef {{ readonly kind: 'coordinator', readonly folder: string, readonly url: string, readonly speed: number, readonly isStandby?: boolean }} CoordinatorSpec
  * @typedef {{ readonly kind: 'worker', readonly invite: import('../../dist/fleet/nats/index.js').Invite, readonly speed: number }} WorkerSpec
  * @typedef {{ readonly kind: 'ready' | 'failed' | 'said', readonly text: string }} MemberMessage
  */
@@ -26,11 +26,12 @@ const fastClock = (speed) => ({
 });
 
 /** @param {CoordinatorSpec} spec @param {(text: string) => void} say @returns {Promise<Member>} */
-async function startCoordinator({ folder, url, speed }, say) {
+async function startCoordinator({ folder, url, speed, isStandby = false }, say) {
   const store = await openStore(folder, { warn: say });
   const clock = fastClock(speed);
   const server = { kind: /** @type {const} */ ('given'), url };
-  const host = await FleetHost.start({ folder: join(folder, 'fleet'), store, server, say, warn: say, clock });
+  const standby = isStandby ? new AbortController().signal : undefined;
+  const host = await FleetHost.start({ folder: join(folder, 'fleet'), store, server, say, warn: say, clock, standby });
   const close = async () => {
     await host.close();
     await store.close();

@@ -6,7 +6,7 @@ import { expect } from 'vitest';
 import { between } from '../../src/engine/work/space.js';
 import { Authority } from '../../src/fleet/access/index.js';
 import { FleetClient, FleetSearch } from '../../src/fleet/client/index.js';
-import { FleetFiles } from '../../src/fleet/coordinator/index.js';
+import { copyCoordinator, FleetFiles } from '../../src/fleet/coordinator/index.js';
 import { packKernelJob, signingKey } from '../../src/fleet/manifest/index.js';
 import { Bus, type FleetSubject, type Invite } from '../../src/fleet/nats/index.js';
 import { openStore, type Store } from '../../src/store/index.js';
@@ -27,6 +27,8 @@ export interface Running {
   readonly child: ChildProcess;
   readonly proxy: TcpProxy;
   readonly ended: Promise<unknown>;
+  /** Resolves when it works; a standby does when it leads. */
+  readonly ready: Promise<void>;
   /** Why it gave up. */
   failure: string | undefined;
 }
@@ -50,10 +52,15 @@ export class FaultWorld {
   readonly #workerBuses = new Map<string, Bus>();
   readonly #invites = new Map<string, Invite>();
   coordinator!: Running;
+  /** Follows the coordinator, in a folder of its own. */
+  #standby: Standby | undefined;
+  readonly #speed: number;
   worker!: Running;
   /** The connection of the worker in this process. */
   resident!: TcpProxy;
   #closeResident: () => Promise<void> = async () => undefined;
+  /** Ends what else runs in this process. */
+  readonly #closing: (() => Promise<void>)[] = [];
   server!: TestServer;
   #authority!: Authority;
   #fleet = '';
@@ -64,10 +71,16 @@ export class FaultWorld {
   #results = 0;
   #names = 0;
   #jobs = 0;
+  #coordinators = 0;
   #spare: ChildProcess | undefined;
 
-  static async start(): Promise<FaultWorld> {
-    const world = new FaultWorld();
+  private constructor(speed: number) {
+    this.#speed = speed;
+  }
+
+  /** A small one has a worker less. */
+  static async start(speed = SPEED, isSmall = false): Promise<FaultWorld> {
+    const world = new FaultWorld(speed);
     const files = new FleetFiles(join(world.#dataFolder, 'fleet'));
     world.#fleet = files.fleet;
     world.#authority = await Authority.open(files.folder, files.fleet);
@@ -75,9 +88,17 @@ export class FaultWorld {
     await world.server.start();
     world.#proxy = await TcpProxy.start(() => world.server.port);
     world.#store = await openStore(world.#dataFolder);
-    [world.coordinator, world.worker] = await Promise.all([world.startCoordinator(), world.startWorker()]);
+    await Promise.all([
+      world.startCoordinator().then((running) => {
+        world.coordinator = running;
+      }),
+      isSmall ||
+        world.startWorker().then((running) => {
+          world.worker = running;
+        }),
+    ]);
     world.resident = await TcpProxy.start(() => world.server.port);
-    const spec: WorkerSpec = { kind: 'worker', invite: await world.#invite(world.resident.url), speed: SPEED };
+    const spec: WorkerSpec = { kind: 'worker', invite: await world.#invite(world.resident.url), speed };
     const { close } = await startMember(spec, (text) => world.say(`${spec.invite.user}: ${text}`));
     world.#closeResident = close;
     const credentials = await world.#authority.coordinator();
@@ -92,11 +113,11 @@ export class FaultWorld {
   }
 
   startCoordinator(): Promise<Running> {
-    return this.#start(async (url) => ({ kind: 'coordinator', folder: this.#dataFolder, url, speed: SPEED }));
+    return this.#start(async (url) => ({ kind: 'coordinator', folder: this.#dataFolder, url, speed: this.#speed }));
   }
 
   startWorker(): Promise<Running> {
-    return this.#start(async (url) => ({ kind: 'worker', invite: await this.#invite(url), speed: SPEED }));
+    return this.#start(async (url) => ({ kind: 'worker', invite: await this.#invite(url), speed: this.#speed }));
   }
 
   async #invite(url: string): Promise<Invite> {
@@ -117,6 +138,43 @@ export class FaultWorld {
     this.coordinator = await this.startCoordinator();
     this.#store = await openStore(copy);
     return { before, store };
+  }
+
+  /** Starts a standby of the coordinator, with a copy of its files. */
+  async startStandby(): Promise<void> {
+    const folder = join(this.folder, `data-${++this.#names}`);
+    await copyCoordinator(this.#store, folder);
+    const spec = { kind: 'coordinator', folder, speed: this.#speed, isStandby: true } as const;
+    const running = await this.#start(async (url) => ({ ...spec, url }), FOLLOWS);
+    this.#standby = { folder, running, leads: running.ready };
+  }
+
+  /** The same in this process, which is faster: it cannot be killed. */
+  async startStandbyHere(): Promise<void> {
+    const folder = join(this.folder, `data-${++this.#names}`);
+    await copyCoordinator(this.#store, folder);
+    const spec = { kind: 'coordinator', folder, url: this.#proxy.url, speed: this.#speed, isStandby: true } as const;
+    await new Promise<void>((follows, reject) => {
+      const member = startMember(spec, (text) => {
+        this.say(`standby: ${text}`);
+        if (FOLLOWS.test(text)) follows();
+      });
+      member.catch(reject);
+      this.#closing.push(async () => (await member).close());
+      this.#standby = { folder, running: undefined, leads: member };
+    });
+  }
+
+  /** Waits until the standby leads: it is the coordinator from then on. */
+  async promoteStandby(): Promise<void> {
+    const standby = this.#standby;
+    if (standby === undefined) throw new Error('there is no standby');
+    await standby.leads;
+    this.#standby = undefined;
+    this.#dataFolder = standby.folder;
+    if (standby.running) this.coordinator = standby.running;
+    await this.#store.close();
+    this.#store = await openStore(standby.folder);
   }
 
   /** Resolves when so many results have passed. */
@@ -159,7 +217,7 @@ export class FaultWorld {
     const isThis = ({ params }: { readonly params: unknown }): boolean =>
       (params as { readonly job: { readonly limit: number } }).job.limit === limit;
     const find = async () => (await this.#store.jobs()).find((one) => isThis(one.job));
-    await expect.poll(async () => (await find())?.job.state).toBe('complete');
+    await expect.poll(async () => (await find())?.job.state, { timeout: patience(10_000) }).toBe('complete');
     const { done, hits: stored } = await this.#store.progress((await find())!.job.id);
     expect(done).toEqual([{ start: 0n, end: BigInt(SPACE), hits: right.length }]);
     expect(stored.map(({ index, fields }) => ({ index, last: (JSON.parse(fields) as { last: number }).last }))).toEqual(
@@ -177,6 +235,7 @@ export class FaultWorld {
   async close(): Promise<void> {
     for (const bus of this.#workerBuses.values()) await bus.close();
     await this.#bus?.close();
+    for (const close of this.#closing) await close();
     await this.#closeResident();
     await this.resident?.close();
     await Promise.all([...this.#all].map((running) => this.kill(running)));
@@ -196,25 +255,31 @@ export class FaultWorld {
     this.#waiting.clear();
   }
 
-  async #start(spec: (url: string) => Promise<CoordinatorSpec | WorkerSpec>): Promise<Running> {
+  /** Starts a process, and waits until it works, or until it says something. */
+  async #start(spec: (url: string) => Promise<CoordinatorSpec | WorkerSpec>, until?: RegExp): Promise<Running> {
     const proxy = await TcpProxy.start(() => this.server.port);
     const child = this.#spare ?? forkMember();
     // The next one loads its modules meanwhile.
     this.#spare = isShort ? undefined : forkMember();
     const ended = new Promise((resolve) => child.once('exit', resolve));
-    const running: Running = { child, proxy, ended, failure: undefined };
-    this.#all.add(running);
     const given = await spec(proxy.url);
-    const name = given.kind === 'worker' ? given.invite.user : given.kind;
-    await new Promise<void>((resolve, reject) => {
-      child.on('message', (message: MemberMessage) => {
-        if (message.kind === 'ready') resolve();
-        else this.say(`${name}: ${message.text}`);
-        if (message.kind === 'failed') running.failure = message.text;
+    const name = given.kind === 'worker' ? given.invite.user : `coordinator ${++this.#coordinators}`;
+    const heard = (what: (message: MemberMessage) => boolean) =>
+      new Promise<void>((resolve, reject) => {
+        child.on('message', (message: MemberMessage) => what(message) && resolve());
+        void ended.then(() => reject(new Error(`${name} has ended: ${this.log.slice(-10).join('\n')}`)));
       });
-      void ended.then(() => reject(new Error(`${name} has ended: ${this.log.slice(-10).join('\n')}`)));
-      child.send(given);
+    const ready = heard(({ kind }) => kind === 'ready');
+    ready.catch(() => undefined); // whoever waits for it is told
+    const running: Running = { child, proxy, ended, ready, failure: undefined };
+    this.#all.add(running);
+    child.on('message', ({ kind, text }: MemberMessage) => {
+      if (kind !== 'ready') this.say(`${name}: ${text}`);
+      if (kind === 'failed') running.failure = text;
     });
+    const isStarted = until ? heard(({ text }) => until.test(text)) : ready;
+    child.send(given);
+    await isStarted;
     return running;
   }
 }
@@ -222,6 +287,14 @@ export class FaultWorld {
 const forkMember = (): ChildProcess =>
   fork(new URL('./members.mjs', import.meta.url), ['member'], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
 
+interface Standby {
+  readonly folder: string;
+  /** Undefined if it is in this process. */
+  readonly running: Running | undefined;
+  readonly leads: Promise<unknown>;
+}
+
+const FOLLOWS = /follows its leader/;
 const MAX_RECORDED = 2000;
 /** An answer that is lost is asked for again. */
 const CALL_MS = 1000;

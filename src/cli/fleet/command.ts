@@ -9,6 +9,7 @@ import { withTuningOptions } from '../../console/options/tuning-options.js';
 import type { CommandResult } from '../../console/output/output.js';
 import { dashboardOption, prometheusOption, withTelemetryOptions } from '../../console/telemetry/options.js';
 import { INVITED_ROLES, type Role } from '../../fleet/nats/index.js';
+import { backup } from './backup.js';
 import { invite } from './invite.js';
 import { join, parseOnly } from './join.js';
 import { config, serve } from './serve.js';
@@ -32,6 +33,7 @@ export function fleetCommand(): Command {
       withServerOptions(
         new Command('serve').description('coordinate a fleet: give out ranges, check hits, keep the ledger'),
       )
+        .option('--standby', 'follow the coordinator that runs, and take over when it is silent; with --nats')
         .addOption(prometheusOption())
         .addOption(dashboardOption())
         .action(action(serve, { hasCheckpoints: true })),
@@ -39,6 +41,7 @@ export function fleetCommand(): Command {
     ['millrace fleet serve'],
     ['millrace fleet serve --listen 0.0.0.0:4222 --advertise fleet.example', 'for other machines'],
     ['millrace fleet serve --nats nats://127.0.0.1:4222'],
+    ['millrace fleet serve --standby --nats nats://127.0.0.1:4222 --data-dir spare', 'spare is a backup'],
     ['millrace fleet serve --dashboard', 'prints the address of a page that shows the fleet'],
   );
   withExamples(
@@ -48,6 +51,15 @@ export function fleetCommand(): Command {
         .action(action(config)),
     ),
     ['millrace fleet config > accounts.conf'],
+  );
+  withExamples(
+    add(
+      new Command('backup')
+        .description('copy what a coordinator needs to a new data directory, for a standby or to restore')
+        .argument('<folder>', 'a folder that does not exist')
+        .action(action(backup)),
+    ),
+    ['millrace fleet backup spare'],
   );
   const joining = new Command('join')
     .description('work for a fleet, on all devices of this machine, until stopped')

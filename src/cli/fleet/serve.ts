@@ -26,12 +26,14 @@ import { workloads } from './workloads.js';
 
 export interface ServeOptions extends ServerOptions, Pick<TelemetryOptions, 'dashboard' | 'prometheus'> {
   readonly dataDir: string;
+  readonly standby?: boolean;
 }
 
 /** Coordinates a fleet until it is stopped. */
 export async function serve(call: Call<ServeOptions>): Promise<CommandResult> {
   const { output, options: given, signal } = call;
   const server = serverOf(given);
+  if (given.standby && server?.kind !== 'given') throw privateServer();
   const store = await openStore(given.dataDir, { warn: output.warn });
   if (!(await store.hold('fleet'))) {
     await store.close();
@@ -40,13 +42,17 @@ export async function serve(call: Call<ServeOptions>): Promise<CommandResult> {
   const { say, warn } = output;
   let fleet: FleetHost | undefined;
   try {
-    fleet = await FleetHost.start({ folder: fleetFolder(given.dataDir), store, workloads, server, say, warn });
+    const standby = given.standby ? signal : undefined;
+    fleet = await FleetHost.start({ folder: fleetFolder(given.dataDir), store, workloads, server, say, warn, standby });
     for (const secret of [fleet.invite.seed, fleet.invite.token]) if (secret !== undefined) registerSecret(secret);
     saveInvite(given.dataDir, fleet.invite);
     announce(output, fleet);
     const { failed } = fleet;
     await watched(call, fleet.service, () => Promise.race([aborted(signal), failed]));
     return { exit: call.stopped ?? Exit.stopped, answer: { fleet: fleet.invite.fleet } };
+  } catch (error) {
+    if (fleet !== undefined || !signal.aborted) throw error;
+    return { exit: call.stopped ?? Exit.stopped, answer: {} };
   } finally {
     removeInvite(given.dataDir);
     await fleet?.close();
@@ -107,6 +113,14 @@ const servedAlready = (dataDir: string): MillraceError =>
     message: 'this fleet is served already, by another process',
     asked: `to serve the fleet of ${dataDir}`,
     advice: 'stop that process, or give another --data-dir for another fleet',
+  });
+
+const privateServer = (): MillraceError =>
+  new MillraceError({
+    code: 'usage',
+    message: 'a private server ends with its coordinator: a standby needs one that both use',
+    asked: '--standby',
+    advice: 'start a NATS server with the lines of `millrace fleet config`, and give its URL with --nats to both',
   });
 
 const aborted = (signal: AbortSignal): Promise<void> =>

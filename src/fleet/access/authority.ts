@@ -109,11 +109,14 @@ export class Authority {
     return { jwt, seed: textOf(key.getSeed()) };
   }
 
-  /** Returns the user that is revoked from now on; undefined if nobody has the name. The server has to be told. */
-  async revoke(name: string): Promise<FleetUser | undefined> {
-    const user = this.#users.revoke(name, seconds());
-    if (user) this.#accountClaims = await accountClaims(this.#jwt, this.#keys, this.#users);
-    return user;
+  user(name: string): FleetUser | undefined {
+    return this.#users.get(name);
+  }
+
+  /** Adds a user that was invited elsewhere, or changes one. The server has to be told of those that are revoked. */
+  async put(user: FleetUser): Promise<void> {
+    this.#users.put(user);
+    this.#accountClaims = await accountClaims(this.#jwt, this.#keys, this.#users);
   }
 
   isRevoked(name: string): boolean {

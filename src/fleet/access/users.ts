@@ -52,13 +52,10 @@ export class Users {
     this.#save();
   }
 
-  revoke(name: string, now: number): FleetUser | undefined {
-    const user = this.#all.get(name);
-    if (user === undefined) return undefined;
-    const revoked = { ...user, revoked: user.revoked ?? now };
-    this.#all.set(name, revoked);
+  /** Adds a user that was invited elsewhere, or changes one. */
+  put(user: FleetUser): void {
+    this.#all.set(user.name, user);
     this.#save();
-    return revoked;
   }
 
   #save(): void {

@@ -24,9 +24,11 @@ import {
 /** Calls to a fleet's coordinator, each repeated for a while if it is not answered: a coordinator may be starting. */
 export class FleetClient {
   readonly #bus: Bus;
+  readonly #patienceMs: number;
 
-  constructor(bus: Bus) {
+  constructor(bus: Bus, patienceMs = PATIENCE_MS) {
     this.#bus = bus;
+    this.#patienceMs = patienceMs;
   }
 
   /** Submits a job with its attachments. Returns its id. */
@@ -52,10 +54,11 @@ export class FleetClient {
 
   /**
    * Returns a job's state and its hits from the nth on. `term` is that of the last answer. `verifies`: this submitter checks
-   * hits before they are committed.
+   * hits before they are committed. Undefined if the coordinator does not know the job: it has to be submitted again.
    */
-  async poll(job: string, term: number, after: number, verifies = false): Promise<PolledJob> {
-    const answer = await this.#call('poll', { job, term, after, ...(verifies && { verifies }) });
+  async poll(job: string, term: number, after: number, verifies = false): Promise<PolledJob | undefined> {
+    const answer = await this.#call('poll', { job, term, after, resubmits: true, ...(verifies && { verifies }) });
+    if (answer.isUnknown === true) return undefined;
     const { state, outcome } = answer;
     return {
       term: read.integer(answer.term, 'term', 0, Number.MAX_SAFE_INTEGER),
@@ -155,7 +158,7 @@ export class FleetClient {
 
   async #call(call: CallName, fields: PlainRecord): Promise<PlainRecord> {
     const bytes = encodeCall(call, fields);
-    for (const deadline = performance.now() + PATIENCE_MS; ; ) {
+    for (const deadline = performance.now() + this.#patienceMs; ; ) {
       let answer: Uint8Array;
       try {
         answer = await this.#bus.call(bytes);

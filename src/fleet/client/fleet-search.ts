@@ -123,6 +123,10 @@ export class FleetSearch implements AsyncIterable<FleetHit> {
     const received = new ReceivedHits();
     while (!this.#signal.aborted) {
       const polled = await this.#client.poll(job, term, after, this.#options.verify !== undefined);
+      if (polled === undefined) {
+        await this.#client.submit(this.#packed, this.#key);
+        continue;
+      }
       this.#last = polled;
       this.#before ??= polled.done;
       this.#workers = Math.max(this.#workers, polled.workers);

@@ -20,7 +20,7 @@ export class AccessControl {
   /** Tells the server who is revoked: it may be one that was started by an earlier coordinator. */
   static async start(options: AccessOptions): Promise<AccessControl> {
     const access = new AccessControl(options);
-    await access.#push();
+    await access.push();
     return access;
   }
 
@@ -35,11 +35,8 @@ export class AccessControl {
     return { user: credentials.user, line: formatInvite({ ...address, ...credentials }) };
   }
 
-  /** Ends the connections of a user, and refuses new ones. Returns undefined if nobody has the name. */
-  async revoke(name: string): Promise<FleetUser | undefined> {
-    const user = await this.#options.authority.revoke(name);
-    if (user) await this.#push();
-    return user;
+  user(name: string): FleetUser | undefined {
+    return this.#options.authority.user(name);
   }
 
   /** Whether a user's results count at once: that of whoever serves the fleet, and of those who were invited so. */
@@ -51,7 +48,8 @@ export class AccessControl {
     return this.#options.authority.isRevoked(name);
   }
 
-  async #push(): Promise<void> {
+  /** Ends the connections of users that are revoked, and refuses new ones. */
+  async push(): Promise<void> {
     const { authority, updates } = this.#options;
     await updates?.push(authority.account, authority.accountClaims);
   }

@@ -118,13 +118,16 @@ export class CallHandler {
     if (signed === undefined && known === undefined) throw refused('the job is not known here: submit it first');
     const job = signed === undefined ? known : await this.#service.open(id, signed);
     this.#submitted.delete(id);
-    if (job?.outcome === undefined) this.#service.handle({ kind: 'control', job: id, state: 'running' });
+    if (job?.outcome === undefined) await this.#service.control(id, 'running');
     return {};
   }
 
   /** Returns a job's state, and its hits from the nth commit on. */
   #poll(read: FieldReader, fields: PlainRecord): PlainRecord {
-    const job = this.#job(read.hex(fields.job, 'job', ID));
+    const id = read.hex(fields.job, 'job', ID);
+    // A coordinator that has taken over may not know the job; whoever submitted it does it again.
+    if (fields.resubmits === true && this.#service.job(id) === undefined) return { isUnknown: true };
+    const job = this.#job(id);
     const view = this.#service.core.jobs.get(job.id);
     if (fields.verifies === true) job.checks.meet();
     const after = read.integer(fields.after, 'after', 0, Number.MAX_SAFE_INTEGER);
@@ -162,11 +165,11 @@ export class CallHandler {
     return { term: this.#service.term, number, hits: hits.map(plainHit) };
   }
 
-  #control(id: string, state: string): PlainRecord {
+  async #control(id: string, state: string): Promise<PlainRecord> {
     this.#job(id);
     const known = STATES.find((one) => one === state);
     if (known === undefined) throw refused(`${JSON.stringify(state)} is not a state of a job`);
-    this.#service.handle({ kind: 'control', job: id, state: known });
+    await this.#service.control(id, known);
     return {};
   }
 
@@ -201,7 +204,7 @@ export class CallHandler {
     const seconds = read.integer(fields.seconds, 'seconds', 1, MAX_INVITE_SECONDS);
     const name = fields.name === undefined ? undefined : read.text(fields.name, 'name', 200);
     const isTrusted = fields.trusted === true;
-    const { user, line } = await this.#service.access.invite(role, seconds, { name, isTrusted });
+    const { user, line } = await this.#service.invite(role, seconds, { name, isTrusted });
     return { user, invite: line };
   }
 

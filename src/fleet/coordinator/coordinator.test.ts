@@ -73,7 +73,7 @@ describe("a coordinator's files", () => {
       first.savePart(bytes);
       first.saveJob('a'.repeat(64), Buffer.from('signed'));
       const second = new FleetFiles(folder);
-      expect([first.term, second.term]).toEqual([1, 2]);
+      expect([first.startTerm(), new FleetFiles(folder).startTerm(), second.startTerm(7)]).toEqual([1, 2, 8]);
       expect(second).toMatchObject({ fleet: first.fleet, secret: first.secret });
       const digest = '5a8f6d4c3f6a6b2d1d0c4e5f'.padEnd(64, '0');
       expect(second.has(digest)).toBe(false);
@@ -83,10 +83,10 @@ describe("a coordinator's files", () => {
       expect(statSync(join(folder, 'fleet.json')).mode & 0o777).toBe(0o600);
       expect(statSync(folder).mode & 0o077).toBe(0);
       expect(() => second.part('../fleet.json')).toThrow(/digest/);
-      expect(readIdentity(folder)?.term).toBe(3);
+      expect(readIdentity(folder)?.term).toBe(8);
       writeFileSync(
         join(folder, 'fleet.json'),
-        readFileSync(join(folder, 'fleet.json'), 'utf8').replace(/"term":3/, '"term":-1'),
+        readFileSync(join(folder, 'fleet.json'), 'utf8').replace(/"term":8/, '"term":-1'),
       );
       expect(() => new FleetFiles(folder)).toThrow(/term is not/);
     } finally {

@@ -12,20 +12,31 @@ export class FleetFiles {
   readonly fleet: string;
   /** The key of lease tokens. */
   readonly secret: Uint8Array;
-  /** Larger than at every earlier start. */
-  readonly term: number;
-  readonly state: StateFile;
+  readonly #secretText: string;
+  #term: number;
+  #state: StateFile | undefined;
 
-  /** Opens the files, and starts the next term. */
   constructor(folder: string) {
     this.#folder = folder;
     for (const part of ['', 'jobs', 'parts']) mkdirSync(join(folder, part), { recursive: true, mode: 0o700 });
     const { fleet, secret, term } = readIdentity(folder) ?? newIdentity();
     this.fleet = fleet;
     this.secret = Buffer.from(secret, 'hex');
-    this.term = term + 1;
-    writeSafely(join(folder, IDENTITY), Buffer.from(JSON.stringify({ fleet, secret, term: this.term })));
-    this.state = new StateFile(join(folder, STATE));
+    this.#secretText = secret;
+    this.#term = term;
+    if (!existsSync(join(folder, IDENTITY))) this.#save();
+  }
+
+  /** Returns a term that is larger than `seen` and all earlier ones of this machine. */
+  startTerm(seen = 0): number {
+    this.#term = Math.max(this.#term, seen) + 1;
+    this.#save();
+    return this.#term;
+  }
+
+  get state(): StateFile {
+    this.#state ??= new StateFile(join(this.#folder, STATE));
+    return this.#state;
   }
 
   /** Where all of these files are. */
@@ -65,6 +76,12 @@ export class FleetFiles {
   savePart(bytes: Uint8Array): void {
     const path = this.#part(manifestId(bytes));
     if (!existsSync(path)) writeSafely(path, bytes);
+  }
+
+  #save(): void {
+    const { fleet } = this;
+    const identity = { fleet, secret: this.#secretText, term: this.#term };
+    writeSafely(join(this.#folder, IDENTITY), Buffer.from(JSON.stringify(identity)));
   }
 
   #part(digest: string): string {

@@ -1,11 +1,14 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { firstLine, MillraceError } from '../../kernel/error.js';
 import type { Store } from '../../store/index.js';
 import { Authority, ownTls, type ServerTls } from '../access/index.js';
+import { FleetClient } from '../client/index.js';
 import { type Clock, systemClock } from '../clock.js';
 import {
   AccountUpdates,
   Bus,
+  type CommitLog,
   checkRemoteServer,
   checkVersion,
   externalAddresses,
@@ -18,6 +21,8 @@ import {
 import type { FleetWorkload } from '../workload.js';
 import { AccessControl } from './access-control.js';
 import { FleetFiles } from './files.js';
+import { Follower } from './follower.js';
+import { Replica } from './replica.js';
 import { CoordinatorService } from './service.js';
 
 export interface FleetHostOptions {
@@ -30,6 +35,8 @@ export interface FleetHostOptions {
   readonly say: (message: string) => void;
   readonly warn: (message: string) => void;
   readonly clock?: Clock;
+  /** Follows the leader until that is silent, or the signal is aborted. Default: leads at once. */
+  readonly standby?: AbortSignal | undefined;
 }
 
 /** Where a private server listens. It has TLS, with the files that are given or with a certificate of the fleet's own. */
@@ -117,14 +124,45 @@ async function startParts(options: FleetHostOptions, closing: Closing): Promise<
   closing.push(() => bus.close());
   checkVersion(bus.serverVersion, new URL(address.url).hostname);
   if (!bus.hasUsers) warn('the server does not check users: whoever connects to it can do everything');
+  const fetch = (digest: string): Promise<Uint8Array> => new FleetClient(bus, 0).fetch(digest);
+  const replica = await Replica.open({ files, store, authority, workloads, warn, fetch });
+  closing.push(() => replica.close());
+  const log = bus.log(warn);
+  const term = await lead(log, replica, options);
   const updates = bus.hasUsers ? await AccountUpdates.connect(own, await authority.system()) : undefined;
   if (updates) closing.push(() => updates.close());
   const access = await AccessControl.start({ authority, address: { ...address, fleet }, updates });
-  const service = await CoordinatorService.start({ bus, access, files, store, workloads, say, warn, clock });
+  const service = await CoordinatorService.start({ bus, log, replica, access, term, say, warn, clock });
   closing.push(() => service.close());
   const invite = { ...own, fleet, ...(await authority.admin()) };
   return { authority, server, bus, service, invite, url: address.url };
 }
+
+/** Waits until this machine is to lead, with all that the log has. Returns its term, which it has claimed. */
+async function lead(
+  log: CommitLog,
+  replica: Replica,
+  { standby, clock = systemClock, say, warn }: FleetHostOptions,
+): Promise<number> {
+  const follower = new Follower(log, replica, warn);
+  if (standby) say(`standby of the fleet ${replica.files.fleet}: follows its leader`);
+  for (;;) {
+    try {
+      if (standby) await follower.untilSilent(clock, standby);
+      else await follower.catchUp();
+      const term = replica.files.startTerm(follower.term);
+      if (!(await log.claim(term, replica.number, follower.sequence))) continue;
+      if (standby) say('the leader is silent: this coordinator takes over');
+      return term;
+    } catch (error) {
+      if (error instanceof MillraceError || standby?.aborted) throw error;
+      warn(`the log of commits cannot be read, trying again: ${firstLine(error)}`);
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    }
+  }
+}
+
+const RETRY_MS = 250;
 
 interface OpenedServer {
   readonly server: PrivateServer | undefined;

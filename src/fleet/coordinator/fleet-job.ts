@@ -89,14 +89,17 @@ export class FleetJob {
     return this.#work.checkWitnesses(witnesses, bits);
   }
 
-  /** Adds to the next write of the ledger. */
-  add({ ranges, hits, early }: CommitEntry): void {
-    for (const range of ranges)
-      this.#add(
-        range,
-        hits.filter(({ index }) => index >= range.start && index < endOf(range)),
-      );
+  /** Adds to the next write of the ledger what it does not have. Returns that. */
+  add({ job, ranges, hits, early }: CommitEntry): CommitEntry {
+    const missing = ranges.flatMap((range) => [...this.#done.missing(range)]);
+    const added: FoundHit[] = [];
+    for (const range of missing) {
+      const found = hits.filter(({ index }) => index >= range.start && index < endOf(range));
+      this.#add(range, found);
+      added.push(...found);
+    }
     if (early.length > 0) this.#add(undefined, early);
+    return { job, ranges: missing, hits: added, early };
   }
 
   #add(range: Range | undefined, hits: readonly FoundHit[]): void {

@@ -33,7 +33,7 @@ export class CoordinatedFleet {
       await this.#service.setPriority(job, given.priority);
       return `priority ${given.priority}`;
     }
-    this.#service.handle({ kind: 'control', job, state: STATES[action] });
+    await this.#service.control(job, STATES[action]);
     return DONE[action];
   }
 }

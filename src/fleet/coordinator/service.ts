@@ -1,12 +1,10 @@
 import { randomInt } from 'node:crypto';
 import { firstLine } from '../../kernel/error.js';
 import { displayText } from '../../network/fields.js';
-import type { Store } from '../../store/index.js';
-import type { FleetUser } from '../access/index.js';
+import type { FleetUser, InviteTraits } from '../access/index.js';
 import { decodeCall, encodeAnswer, encodeError } from '../calls.js';
 import { type Clock, systemClock } from '../clock.js';
-import { decodeManifest, openSignedManifest } from '../manifest/index.js';
-import { type Bus, type CommitFence, replacedError, type StoredResult } from '../nats/index.js';
+import { type Bus, type CommitLog, type Role, replacedError, type StoredResult } from '../nats/index.js';
 import {
   Coordinator,
   type CoordinatorEffect,
@@ -15,25 +13,27 @@ import {
   decodeResult,
   decodeWorkerMessage,
   encodeMessage,
+  type JobOutcome,
+  type RunState,
   WORKERS,
 } from '../protocol/index.js';
 import { FleetView } from '../view/fleet-view.js';
-import type { FleetWorkload } from '../workload.js';
 import type { AccessControl } from './access-control.js';
 import { CallHandler } from './call-handler.js';
-import { describeJob } from './described-job.js';
-import type { FleetFiles } from './files.js';
-import { FleetJob } from './fleet-job.js';
+import type { FleetJob } from './fleet-job.js';
+import { RENEW_MS } from './follower.js';
+import { encodeRecord, type FleetRecord } from './records.js';
+import type { Replica } from './replica.js';
 import { SenderGuard } from './sender-guard.js';
 import { hmacTokens } from './tokens.js';
 
 export interface ServiceOptions {
   readonly bus: Bus;
+  readonly log: CommitLog;
+  readonly replica: Replica;
   readonly access: AccessControl;
-  readonly files: FleetFiles;
-  readonly store: Store;
-  /** Workloads that the fleet can run, besides users' kernels. */
-  readonly workloads?: readonly FleetWorkload[];
+  /** The term that this coordinator has claimed in the log. */
+  readonly term: number;
   /** Tells the user something. */
   readonly say: (message: string) => void;
   readonly warn: (message: string) => void;
@@ -44,16 +44,21 @@ export interface ServiceOptions {
 export class CoordinatorService {
   readonly #options: ServiceOptions;
   readonly #core: Coordinator;
-  readonly #jobs = new Map<string, FleetJob>();
+  readonly #opening = new Map<string, Promise<FleetJob>>();
   readonly #results = new Map<number, StoredResult>();
   readonly #closing = new AbortController();
   readonly #clock: Clock;
-  readonly #fence: CommitFence;
   /** For those who watch the fleet. */
   readonly view: FleetView;
   readonly #guard: SenderGuard;
+  /** Jobs that end because the same work was submitted in another form. */
+  readonly #replaced = new Set<string>();
   #receipts = 0;
   #stopTimer: () => void = () => undefined;
+  #stopRenewal: () => void = () => undefined;
+  /** When something was last written to the log. */
+  #writtenAt: number;
+  /** Resolves when every record so far is in the log, the ledger and the files. */
   #writing: Promise<void> = Promise.resolve();
   #isOver = false;
   #fail: (error: unknown) => void = () => undefined;
@@ -61,12 +66,13 @@ export class CoordinatorService {
   readonly failed: Promise<never>;
 
   private constructor(options: ServiceOptions) {
-    const { files, bus, access, warn, clock = systemClock } = options;
+    const { replica, term, bus, access, warn, clock = systemClock } = options;
+    const { files } = replica;
     this.#options = options;
     this.#clock = clock;
-    this.#fence = bus.fence(files.term, warn);
+    this.#writtenAt = clock.now();
     // Workers of an earlier coordinator announce what they hold within this time.
-    const adoptMs = files.jobs().size > 0 ? ADOPT_MS : 0;
+    const adoptMs = replica.jobs.size > 0 ? ADOPT_MS : 0;
     const trusted = new Map<string, boolean>();
     // A worker is whoever was invited: its processes do not audit each other.
     const trust = {
@@ -80,13 +86,13 @@ export class CoordinatorService {
     };
     const tokens = hmacTokens(files.secret);
     const state = files.state.scope(WORKERS);
-    this.#core = new Coordinator({ term: files.term, tokens, now: clock.now(), adoptMs, trust, state });
+    this.#core = new Coordinator({ term, tokens, now: clock.now(), adoptMs, trust, state });
     this.view = new FleetView({
       core: this.#core,
-      jobs: () => this.#jobs.values(),
+      jobs: () => replica.jobs.values(),
       fleet: files.fleet,
       server: () => bus.serverVersion,
-      term: files.term,
+      term,
       now: () => clock.now(),
     });
     const flooded = (user: string): void => void this.#flooded(user);
@@ -97,22 +103,15 @@ export class CoordinatorService {
     this.failed.catch(() => undefined); // whoever waits for it is told
   }
 
-  /** Opens the jobs that are not over and begins to serve. */
+  /** Begins to serve: an earlier coordinator commits nothing more. */
   static async start(options: ServiceOptions): Promise<CoordinatorService> {
     const service = new CoordinatorService(options);
-    const { files, bus, warn } = options;
-    // From here on an earlier coordinator commits nothing more.
-    await service.#fence.pass(service.#closing.signal);
-    for (const [id, signed] of files.jobs()) {
-      try {
-        await service.open(id, signed);
-      } catch (error) {
-        warn(`job ${id.slice(0, 12)} cannot be resumed: ${firstLine(error)}`);
-      }
-    }
+    const { replica, bus, warn } = options;
+    for (const job of replica.jobs.values()) if (job.outcome === undefined) service.#add(job);
+    service.#renew();
     bus.subscribe('from', (bytes, user) => service.#receive(bytes, user));
     bus.subscribe('all', (bytes) => service.#overhear(bytes));
-    const calls = new CallHandler(service, files);
+    const calls = new CallHandler(service, replica.files);
     // Attachments are large, and come one piece after the answer to the last: bytes of calls are not counted.
     const hears = (user: string): boolean => service.#hears(user, 0);
     bus.serve(hears, async (bytes, caller) => {
@@ -122,6 +121,7 @@ export class CoordinatorService {
         return encodeError(error);
       }
     });
+    await bus.rereadResults();
     void bus.results((result) => service.#takeResult(result), warn, service.#closing.signal);
     service.handle({ kind: 'start' });
     return service;
@@ -136,11 +136,11 @@ export class CoordinatorService {
   }
 
   get term(): number {
-    return this.#options.files.term;
+    return this.#options.term;
   }
 
   job(id: string): FleetJob | undefined {
-    return this.#jobs.get(id);
+    return this.#options.replica.jobs.get(id);
   }
 
   /** Drains the workers that are called so. Returns their ids. */
@@ -150,39 +150,53 @@ export class CoordinatorService {
     return found;
   }
 
-  /** The ledger keeps the priority for the next coordinator. */
   async setPriority(id: string, priority: number): Promise<void> {
-    const job = this.#jobs.get(id);
+    const job = this.job(id);
     if (job === undefined) return;
-    await this.#options.store.setPriority(job.ledgerId, priority);
+    await this.#options.replica.setPriority(job, priority);
     this.handle({ kind: 'priority', job: id, priority });
+    await this.#stored();
+  }
+
+  /** Pauses, resumes or cancels a job. */
+  async control(job: string, state: RunState): Promise<void> {
+    this.handle({ kind: 'control', job, state });
+    await this.#stored();
   }
 
   /** Opens a submitted job, whose attachments are all here. */
   async open(id: string, signed: Uint8Array): Promise<FleetJob> {
-    const { files, store, workloads = [], say } = this.#options;
-    const known = this.#jobs.get(id);
+    // A job that has just been cancelled has its outcome when that is stored.
+    await this.#stored();
+    const known = this.job(id);
     if (known !== undefined && known.outcome !== 'cancelled') return known;
-    const manifest = decodeManifest(openSignedManifest(signed).manifest);
-    const described = describeJob(manifest, { files, workloads });
-    await this.#replace(described.key);
-    const job = await FleetJob.open(id, manifest, described, store);
-    files.saveJob(id, signed);
-    this.#jobs.set(id, job);
-    say(`job ${id.slice(0, 12)}: ${displayText(job.name)}`);
-    this.handle({ kind: 'add', job: job.added(files.state.scope(id)) });
+    const opening = this.#opening.get(id) ?? this.#open(id, signed).finally(() => this.#opening.delete(id));
+    this.#opening.set(id, opening);
+    return opening;
+  }
+
+  async #open(id: string, signed: Uint8Array): Promise<FleetJob> {
+    await this.#replace(this.#options.replica.check(signed).key);
+    const failed = await this.#append({ kind: 'open', job: id, signed });
+    const job = this.job(id);
+    if (failed !== undefined || job === undefined) throw failed;
+    this.#add(job);
     return job;
+  }
+
+  #add(job: FleetJob): void {
+    const { replica, say } = this.#options;
+    say(`job ${job.id.slice(0, 12)}: ${displayText(job.name)}`);
+    this.handle({ kind: 'add', job: job.added(replica.files.state.scope(job.id)) });
   }
 
   /** Leaves a paused job with the same record in the ledger: what is done of it is done of the new one. */
   async #replace(key: string): Promise<void> {
-    for (const job of this.#jobs.values()) {
-      if (job.key !== key || this.#core.jobs.get(job.id)?.state !== 'paused') continue;
-      this.#jobs.delete(job.id);
-      this.handle({ kind: 'control', job: job.id, state: 'ended' });
-      this.#options.files.removeJob(job.id);
-      await this.#writing.catch(() => undefined);
-      await job.leave('submitted in another form');
+    for (const { id, key: other } of [...this.#options.replica.jobs.values()]) {
+      if (other !== key || this.#core.jobs.get(id)?.state !== 'paused') continue;
+      this.#replaced.add(id);
+      this.handle({ kind: 'control', job: id, state: 'ended' });
+      await this.#stored();
     }
   }
 
@@ -195,8 +209,11 @@ export class CoordinatorService {
   /** Ends a user: its connections, its leases, and results that are not read. Returns undefined if nobody has the name. */
   async revoke(name: string): Promise<FleetUser | undefined> {
     const { access, bus, say, warn } = this.#options;
-    const user = await access.revoke(name);
-    if (user === undefined) return undefined;
+    const known = access.user(name);
+    if (known === undefined) return undefined;
+    const user = { ...known, revoked: known.revoked ?? Math.floor(Date.now() / 1000) };
+    await this.#append({ kind: 'user', user });
+    await access.push();
     for (const worker of this.#core.workers.keys())
       if (isOf(name, worker)) this.handle({ kind: 'bar', worker, reason: 'it was revoked' });
     say(`${name} is revoked`);
@@ -205,14 +222,22 @@ export class CoordinatorService {
     return user;
   }
 
+  /** Makes a user. Returns the line of its invite. */
+  async invite(role: Role, seconds: number, traits: InviteTraits): ReturnType<AccessControl['invite']> {
+    const { access } = this.#options;
+    const made = await access.invite(role, seconds, traits);
+    const user = access.user(made.user);
+    if (user) await this.#append({ kind: 'user', user });
+    return made;
+  }
+
   /** Leaves everything as it is for the next coordinator. */
   async close(): Promise<void> {
     this.#isOver = true;
     this.#closing.abort();
     this.#stopTimer();
-    await this.#writing.catch(() => undefined);
-    for (const job of this.#jobs.values()) await job.leave();
-    this.#options.files.state.close();
+    this.#stopRenewal();
+    await this.#writing;
   }
 
   /** Users that are revoked, or send too much, are not heard. */
@@ -276,7 +301,7 @@ export class CoordinatorService {
         void this.#verify(effect);
         break;
       case 'commit':
-        this.#writing = this.#commit(effect);
+        void this.#commit(effect);
         break;
       case 'acknowledge':
         for (const receipt of effect.receipts) this.#results.get(receipt)?.acknowledge();
@@ -301,47 +326,81 @@ export class CoordinatorService {
   async #verify({ receipt, job, hits, witnesses, bits }: VerifyEffect): Promise<void> {
     let wrong: string | undefined;
     try {
-      wrong = await this.#jobs.get(job)?.check(hits, witnesses, bits);
+      wrong = await this.job(job)?.check(hits, witnesses, bits);
     } catch (error) {
       wrong = `its hits cannot be checked: ${firstLine(error)}`;
     }
     // The hits are the kernel's. If the submitter's own check refuses one, no worker is at fault.
-    const refused = wrong === undefined ? await this.#jobs.get(job)?.checks.check(hits) : undefined;
+    const refused = wrong === undefined ? await this.job(job)?.checks.check(hits) : undefined;
     this.handle({ kind: 'verified', receipt, wrong: wrong ?? refused, isDisputed: refused !== undefined });
   }
 
   async #commit({ entries, changes }: CommitEffect): Promise<void> {
     try {
-      await this.#fence.pass(this.#closing.signal);
-      for (const entry of entries) this.#jobs.get(entry.job)?.add(entry);
-      const jobs = new Set(entries.map(({ job }) => job));
-      await Promise.all([...jobs].map((id) => this.#jobs.get(id)?.write()));
-      this.#options.files.state.apply(changes.filter(({ scope }) => scope === WORKERS || this.#jobs.has(scope)));
-      for (const entry of entries) this.#jobs.get(entry.job)?.committed(entry);
-    } catch (error) {
-      this.#stop(error);
-      return;
+      await this.#append({ kind: 'commit', entries, changes });
+    } catch {
+      return; // the coordinator has stopped
     }
     this.handle({ kind: 'committed' });
   }
 
+  /** Writes a record to the log, then makes the change. One at a time. Returns the error of a job that cannot be opened. */
+  #append(record: FleetRecord): Promise<unknown> {
+    const { log, replica, term } = this.#options;
+    const done = this.#writing.then(async () => {
+      const number = replica.number + 1;
+      await log.append(term, number, encodeRecord(record), this.#closing.signal);
+      this.#writtenAt = this.#clock.now();
+      return replica.apply(record, number);
+    });
+    this.#writing = done.then(
+      () => undefined,
+      (error) => this.#stop(error),
+    );
+    return done;
+  }
+
+  /** Resolves when what was asked for is stored. Throws if another coordinator has taken over. */
+  async #stored(): Promise<void> {
+    await this.#writing;
+    if (this.#isOver) throw replacedError();
+  }
+
+  /** Lets standbys know that this coordinator lives, and finds out if one has taken over. */
+  #renew(): void {
+    if (this.#isOver) return;
+    const waitMs = this.#writtenAt + RENEW_MS - this.#clock.now();
+    this.#stopRenewal = this.#clock.after(Math.max(1, waitMs), () => {
+      if (this.#clock.now() < this.#writtenAt + RENEW_MS) return this.#renew();
+      const { log, replica, term } = this.#options;
+      this.#writing = this.#writing.then(async () => {
+        try {
+          await log.append(term, replica.number, undefined, this.#closing.signal);
+          this.#writtenAt = this.#clock.now();
+          this.#renew();
+        } catch (error) {
+          this.#stop(error);
+        }
+      });
+    });
+  }
+
   /** Does nothing from here on: the ledger does not accept its work, or is another coordinator's. */
   #stop(error: unknown): void {
+    if (this.#isOver) return;
     this.#isOver = true;
     this.#closing.abort();
     this.#fail(error);
   }
 
-  async #end(id: string, outcome: 'complete' | 'answered' | 'cancelled'): Promise<void> {
-    const job = this.#jobs.get(id);
-    if (job === undefined) return;
+  async #end(id: string, outcome: JobOutcome): Promise<void> {
+    const isReplaced = this.#replaced.delete(id);
     try {
-      await job.end(outcome);
-      this.#options.files.removeJob(id);
-      this.#options.say(`job ${id.slice(0, 12)}: ${outcome}, ${job.hits.length} hits`);
-    } catch (error) {
-      this.#fail(error);
+      await this.#append({ kind: 'end', job: id, outcome: isReplaced ? 'replaced' : outcome });
+    } catch {
+      return; // the coordinator has stopped
     }
+    if (!isReplaced) this.#options.say(`job ${id.slice(0, 12)}: ${outcome}, ${this.job(id)?.hits.length ?? 0} hits`);
   }
 
   #setTimer(): void {

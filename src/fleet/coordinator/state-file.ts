@@ -26,11 +26,11 @@ export class StateFile {
     return this.#scopes.get(name) ?? new Map();
   }
 
-  /** Stores changes; they are on disk on return. */
-  apply(changes: readonly StateChange[]): void {
+  /** Stores changes. They are on disk on return, unless they need not be. */
+  apply(changes: readonly StateChange[], isDurable = true): void {
     if (changes.length === 0) return;
     for (const change of changes) this.#set(change);
-    this.#append(changes.map(lineOf), changes.length);
+    this.#append(changes.map(lineOf), isDurable);
   }
 
   /** Removes everything of a scope. */
@@ -39,7 +39,7 @@ export class StateFile {
     if (values === undefined) return;
     this.#values -= values.size;
     this.#scopes.delete(scope);
-    this.#append([encodeValues({ scope })], 1);
+    this.#append([encodeValues({ scope })], true);
   }
 
   close(): void {
@@ -56,15 +56,15 @@ export class StateFile {
     else this.#scopes.delete(scope);
   }
 
-  #append(lines: readonly string[], count: number): void {
-    this.#lines += count;
+  #append(lines: readonly string[], isDurable: boolean): void {
+    this.#lines += lines.length;
     if (this.#lines > 2 * this.#values + MIN_LINES) {
       closeSync(this.#file);
       this.#file = this.#rewrite();
       return;
     }
     writeSync(this.#file, `${lines.join('\n')}\n`);
-    fdatasyncSync(this.#file);
+    if (isDurable) fdatasyncSync(this.#file);
   }
 
   #rewrite(): number {

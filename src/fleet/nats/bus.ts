@@ -1,7 +1,7 @@
 import type { Consumer, JetStreamManager, JsMsg } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { firstLine, MillraceError } from '../../kernel/error.js';
-import { CommitFence } from './commit-fence.js';
+import { CommitLog } from './commit-log.js';
 import { connectAs, whyEnded } from './connection.js';
 import { checkExpiry, type Invite } from './invite.js';
 import { Liveness } from './liveness.js';
@@ -142,9 +142,15 @@ export class Bus {
     await manager.streams.purge(this.#stream, { filter: this.#name('result', user) });
   }
 
-  /** The log of commits, as the coordinator of this term writes it. */
-  fence(term: number, warn: (message: string) => void): CommitFence {
-    return new CommitFence(this.#connection, this.#packages, this.#liveness, { fleet: this.#fleet, term, warn });
+  /** The log of commits. */
+  log(warn: (message: string) => void): CommitLog {
+    return new CommitLog(this.#connection, this.#packages, this.#liveness, { fleet: this.#fleet, warn });
+  }
+
+  /** Lets results that an earlier coordinator has read and not acknowledged come again at once. */
+  async rereadResults(): Promise<void> {
+    const manager = await this.#packages.jetstream.jetstreamManager(this.#connection);
+    await manager.consumers.delete(this.#stream, CONSUMER).catch(() => undefined); // there is none yet
   }
 
   /** Creates the stream and its consumer if the server does not have them, or no longer has them. */

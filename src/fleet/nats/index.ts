@@ -1,7 +1,7 @@
 /** NATS: the connection, the private server, subjects, invites. */
 export { AccountUpdates } from './accounts.js';
 export { Bus, type FleetSubject, type StoredResult } from './bus.js';
-export { type CommitFence, replacedError } from './commit-fence.js';
+export { type CommitLog, replacedError } from './commit-log.js';
 export { checkRemoteServer } from './connection.js';
 export { type Credentials, formatInvite, type Invite, isInvite, parseInvite } from './invite.js';
 export {
@@ -15,6 +15,7 @@ export {
   parseListenAddress,
   urlHost,
 } from './listening.js';
+export type { LogFrame } from './log-frames.js';
 export { loadJwt } from './packages.js';
 export { PrivateServer } from './server.js';
 export { type Caller, INVITED_ROLES, isUserName, permissionsOf, type Role } from './subjects.js';

@@ -8,7 +8,7 @@
  *   millrace.F.inbox.USER.>      answers to the user's requests
  *   millrace.F.to.USER.PROCESS   to one worker, which is a process of a user
  *   millrace.F.all               to all workers
- *   millrace.F.commit            the coordinator's commits, on the stream millrace-F-commits
+ *   millrace.F.log               the leader's commits, kept by the stream millrace-F-log
  */
 export const subjectOf = (fleet: string, ...tokens: readonly string[]): string =>
   ['millrace', fleet, ...tokens].join('.');

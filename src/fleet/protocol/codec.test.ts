@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { between } from '../../engine/work/space.js';
 import { decodeCoordinatorMessage, decodeResult, decodeWorkerMessage, encodeMessage } from './codec.js';
+import { Coordinator } from './coordinator.js';
+import type { CoordinatorEffect, CoordinatorEvent } from './events.js';
 import type { CoordinatorMessage, ResultMessage, WorkerMessage } from './messages.js';
 
 const claim = { job: 'j', id: '3.7', range: between(5n, 1n << 128n) };
@@ -80,5 +82,51 @@ describe('messages', () => {
     expect(() => decodeResult(beat)).toThrow(/kind "beat"/);
     expect(() => decodeWorkerMessage(encodeMessage(result))).toThrow(/kind "result"/);
     expect(() => decodeWorkerMessage(new Uint8Array(2 << 20))).toThrow(/more than/);
+  });
+});
+
+describe('a worker of the first release', () => {
+  /** Frames as it writes them: without the fields that were added later. */
+  const frames = {
+    want: '{"kind":"want","rates":[],"request":1,"version":1,"worker":"old"}',
+    beat: (id: string) =>
+      `{"answered":1,"kind":"beat","leases":[{"id":"${id}","job":"j","left":"90","range":["0","100"],"token":"t"}],"rates":[{"job":"j","perMs":5}],"version":1,"worker":"old"}`,
+    result: (id: string) =>
+      `{"claim":{"id":"${id}","job":"j","range":["0","100"]},"hits":[["7",{"value":3}]],"kind":"result","number":1,"ranges":[["0","100"]],"token":"t","version":1,"worker":"old"}`,
+  };
+
+  test('gets work, is believed and sees the job end', () => {
+    const tokens = { make: () => 't', isValid: () => true };
+    const coordinator = new Coordinator({ term: 1, tokens, now: 0 });
+    const tell = (event: CoordinatorEvent, now: number) => coordinator.handle(event, now);
+    tell({ kind: 'add', job: { id: 'j', name: 'kernel', space: between(0n, 100n), mode: 'all' } }, 0);
+    const sent = (effects: readonly CoordinatorEffect[]) =>
+      effects.flatMap((effect) => (effect.kind === 'send' ? [String(Buffer.from(encodeMessage(effect.message)))] : []));
+    const said = (text: string, now: number) =>
+      sent(tell({ kind: 'message', message: decodeWorkerMessage(Buffer.from(text)) }, now));
+    const grant = JSON.parse(said(frames.want, 1)[0]!);
+    const { id } = grant.claim;
+    // What it reads of the answer.
+    expect(grant).toMatchObject({
+      ...{ version: 1, kind: 'grant', term: 1, request: 1, token: 't', ms: 10_000, beatMs: 2000 },
+      claim: { job: 'j', id: expect.any(String), range: ['0', '100'] },
+    });
+    expect(JSON.parse(said(frames.beat(id), 2)[0]!)).toMatchObject({
+      ...{ version: 1, kind: 'state', lost: [], isDraining: false },
+      jobs: [{ job: 'j', state: 'running', end: '100' }],
+    });
+    const result = decodeResult(Buffer.from(frames.result(id)));
+    tell({ kind: 'result', receipt: 1, result }, 3);
+    const committing = tell({ kind: 'verified', receipt: 1 }, 4);
+    expect(committing).toMatchObject([
+      { kind: 'commit', entries: [{ ranges: [between(0n, 100n)], hits: [{ index: 7n }] }] },
+    ]);
+    const [committed] = sent(tell({ kind: 'committed' }, 5));
+    expect(JSON.parse(committed!)).toEqual({ version: 1, kind: 'committed', term: 1, numbers: [1], refused: [] });
+  });
+
+  test('ignores what later releases add to a message', () => {
+    const text = '{"kind":"drop","job":"j","range":["6","8"],"term":3,"version":1,"later":{"more":[1]}}';
+    expect(decodeCoordinatorMessage(Buffer.from(text))).toEqual(fromCoordinator[4]);
   });
 });

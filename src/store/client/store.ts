@@ -81,6 +81,11 @@ export class Store {
     return this.#translateErrors(this.#thread.call('hold', name));
   }
 
+  /** Writes a copy of the ledger to another folder, whole and of one moment, while others may write to it. */
+  backup(folder: string): Promise<void> {
+    return this.#translateErrors(this.#thread.call('backup', resolve(folder)));
+  }
+
   jobs(): Promise<JobSummary[]> {
     return this.#translateErrors(this.#thread.call('jobs'));
   }

@@ -41,6 +41,7 @@ import {
   readRanges,
   type StoredHit,
 } from './progress.js';
+import { newestLedger } from './set-aside.js';
 import {
   allTunings,
   isSameKey,
@@ -79,6 +80,11 @@ export class Ledger {
     const lock = this.#held.get(name) ?? Lock.claim(this.directory, name);
     if (lock) this.#held.set(name, lock);
     return lock !== undefined;
+  }
+
+  /** Writes a copy of the ledger to another folder, whole and of one moment. */
+  backup(folder: string): void {
+    this.#withRecovery(() => this.#file.copyTo(join(folder, newestLedger(this.directory))));
   }
 
   /** Claims a new or stored job for this process. Throws `io` if another process has it. */

@@ -1,0 +1,119 @@
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { between, endOf, type Range } from '../../engine/work/space.js';
+import { MillraceError } from '../../kernel/error.js';
+import { fieldReader } from '../../network/fields.js';
+import type { FleetUser } from '../access/index.js';
+import { decodeValues, encodeValues, type PlainRecord, type PlainValue, plainValue } from '../manifest/index.js';
+import type { Role } from '../nats/index.js';
+import type { CommitEntry, FoundHit, JobOutcome, StateChange } from '../protocol/index.js';
+
+/**
+ * A change of what a fleet must not forget. The leader writes it to the log before it makes it; whoever makes the same changes
+ * in the same order knows what the leader knows.
+ */
+export type FleetRecord =
+  | { readonly kind: 'commit'; readonly entries: readonly CommitEntry[]; readonly changes: readonly StateChange[] }
+  | { readonly kind: 'open'; readonly job: string; readonly signed: Uint8Array }
+  /** `replaced`: the same work was submitted in another form. */
+  | { readonly kind: 'end'; readonly job: string; readonly outcome: JobOutcome | 'replaced' }
+  /** Invited or revoked. */
+  | { readonly kind: 'user'; readonly user: FleetUser };
+
+export const encodeRecord = (record: FleetRecord): Uint8Array =>
+  deflateRawSync(encodeValues({ version: VERSION, kind: record.kind, ...fieldsOf(record) }));
+
+function fieldsOf(record: FleetRecord): PlainRecord {
+  switch (record.kind) {
+    case 'commit':
+      return { entries: record.entries.map(plainEntry), changes: plainValue(record.changes) };
+    case 'open':
+      return { job: record.job, signed: Buffer.from(record.signed).toString('base64') };
+    case 'end':
+      return { job: record.job, outcome: record.outcome };
+    case 'user':
+      return { user: plainValue(record.user) };
+    default:
+      return record satisfies never;
+  }
+}
+
+export function decodeRecord(bytes: Uint8Array): FleetRecord {
+  const text = inflateRawSync(bytes).toString('utf8');
+  const fields = read.object(decodeValues(text, malformed), 'the whole');
+  if (fields.version !== VERSION) throw malformed(`its version is ${String(fields.version)}, expected ${VERSION}`);
+  const job = (): string => read.hex(fields.job, 'job', { min: 32, max: 32 });
+  switch (fields.kind) {
+    case 'commit':
+      return {
+        kind: 'commit',
+        entries: read.list(fields.entries, 'entries', Infinity).map(readEntry),
+        changes: read.list(fields.changes, 'changes', Infinity).map(readChange),
+      };
+    case 'open':
+      return { kind: 'open', job: job(), signed: Buffer.from(read.text(fields.signed, 'signed', 1 << 21), 'base64') };
+    case 'end':
+      return { kind: 'end', job: job(), outcome: read.text(fields.outcome, 'outcome', 20) as JobOutcome };
+    case 'user':
+      return { kind: 'user', user: readUser(fields.user) };
+    default:
+      throw malformed(`its kind ${JSON.stringify(fields.kind)} is unknown here`);
+  }
+}
+
+const plainEntry = ({ job, ranges, hits, early }: CommitEntry): PlainValue => ({
+  job,
+  ranges: ranges.map((range) => [String(range.start), String(endOf(range))]),
+  hits: hits.map(plainHit),
+  early: early.map(plainHit),
+});
+
+const plainHit = ({ index, fields }: FoundHit): PlainValue => [String(index), fields];
+
+function readEntry(value: unknown): CommitEntry {
+  const { job, ranges, hits, early } = read.object(value, 'entries');
+  return {
+    job: read.text(job, 'job', 64),
+    ranges: read.list(ranges, 'ranges', Infinity).map(readRange),
+    hits: read.list(hits, 'hits', Infinity).map(readHit),
+    early: read.list(early, 'early', Infinity).map(readHit),
+  };
+}
+
+function readRange(value: unknown): Range {
+  const [first, end] = read.list(value, 'ranges', 2);
+  return between(BigInt(String(first)), BigInt(String(end)));
+}
+
+function readHit(value: unknown): FoundHit {
+  const [index, fields] = read.list(value, 'hits', 2);
+  return { index: BigInt(String(index)), fields: read.object(fields, 'hits') as PlainRecord };
+}
+
+function readChange(value: unknown): StateChange {
+  const { scope, key, value: stored } = read.object(value, 'changes');
+  return {
+    scope: read.text(scope, 'scope', 64),
+    key: read.text(key, 'key', 200),
+    value: stored as PlainValue | undefined,
+  };
+}
+
+function readUser(value: unknown): FleetUser {
+  const { name, role, key, expires, revoked, isTrusted } = read.object(value, 'user');
+  const time = (given: unknown, field: string): number => read.integer(given, field, 0, Number.MAX_SAFE_INTEGER);
+  return {
+    name: read.text(name, 'name', 40),
+    role: read.text(role, 'role', 20) as Role,
+    key: read.text(key, 'key', 100),
+    expires: time(expires, 'expires'),
+    ...(revoked !== undefined && { revoked: time(revoked, 'revoked') }),
+    ...(isTrusted === true && { isTrusted }),
+  };
+}
+
+const VERSION = 1;
+const ADVICE = 'use the same version of Millrace for all coordinators of a fleet';
+const read = fieldReader("a record of the fleet's log", ADVICE);
+
+const malformed = (message: string): MillraceError =>
+  new MillraceError({ code: 'input-format', message: `not a record of the fleet's log: ${message}`, advice: ADVICE });

@@ -1,0 +1,144 @@
+import { firstLine } from '../../kernel/error.js';
+import type { Store } from '../../store/index.js';
+import type { Authority } from '../access/index.js';
+import { attachmentsOf, decodeManifest, openSignedManifest } from '../manifest/index.js';
+import { type CommitEntry, WORKERS } from '../protocol/index.js';
+import type { FleetWorkload } from '../workload.js';
+import { describeJob } from './described-job.js';
+import type { FleetFiles } from './files.js';
+import { FleetJob } from './fleet-job.js';
+import type { FleetRecord } from './records.js';
+
+export interface ReplicaOptions {
+  readonly files: FleetFiles;
+  readonly store: Store;
+  readonly authority: Authority;
+  readonly workloads: readonly FleetWorkload[];
+  readonly warn: (message: string) => void;
+  /** Gets an attachment from the leader. */
+  readonly fetch: (digest: string) => Promise<Uint8Array>;
+}
+
+/** What this machine knows of a fleet for good: jobs, ledger, users, state. Only records change it, in the order of the log. */
+export class Replica {
+  readonly #options: ReplicaOptions;
+  /** Those that are open, and those that have ended since the start. */
+  readonly jobs = new Map<string, FleetJob>();
+  #number: number;
+
+  private constructor(options: ReplicaOptions) {
+    this.#options = options;
+    this.#number = Number(options.files.state.scope(LOG).get(NUMBER) ?? 0);
+  }
+
+  static async open(options: ReplicaOptions): Promise<Replica> {
+    const replica = new Replica(options);
+    for (const [id, signed] of options.files.jobs()) {
+      const failed = await replica.#tryOpen(id, signed);
+      if (failed !== undefined) options.warn(`job ${id.slice(0, 12)} cannot be resumed: ${firstLine(failed)}`);
+    }
+    return replica;
+  }
+
+  /** The number of the last record that was applied. */
+  get number(): number {
+    return this.#number;
+  }
+
+  get files(): FleetFiles {
+    return this.#options.files;
+  }
+
+  get authority(): Authority {
+    return this.#options.authority;
+  }
+
+  /** Throws if a job with this manifest could not be opened. */
+  check(signed: Uint8Array): { readonly key: string } {
+    const { files, workloads } = this.#options;
+    return describeJob(decodeManifest(openSignedManifest(signed).manifest), { files, workloads });
+  }
+
+  /**
+   * Makes a change, which is on disk when this resolves. A record that was applied before, in whole or in part, may come again:
+   * the number is written last. Returns the error of a job that cannot be opened here.
+   */
+  async apply(record: FleetRecord, number: number): Promise<unknown> {
+    const { files, authority } = this.#options;
+    let failed: unknown;
+    switch (record.kind) {
+      case 'commit':
+        await this.#commit(record.entries);
+        break;
+      case 'open':
+        if (this.#isOpen(record.job)) break;
+        files.saveJob(record.job, record.signed);
+        failed = await this.#tryOpen(record.job, record.signed);
+        if (failed !== undefined) files.removeJob(record.job);
+        break;
+      case 'end':
+        await this.#end(record.job, record.outcome);
+        break;
+      case 'user':
+        await authority.put(record.user);
+        break;
+      default:
+        record satisfies never;
+    }
+    this.#number = number;
+    const changes = record.kind === 'commit' ? record.changes : [];
+    const known = changes.filter(({ scope }) => scope === WORKERS || this.#isOpen(scope));
+    // The number alone may be lost: the record is then applied again.
+    files.state.apply([...known, { scope: LOG, key: NUMBER, value: number }], known.length > 0);
+    return failed;
+  }
+
+  /** For `millrace jobs`. */
+  async setPriority({ ledgerId }: FleetJob, priority: number): Promise<void> {
+    await this.#options.store.setPriority(ledgerId, priority);
+  }
+
+  #isOpen(id: string): boolean {
+    const job = this.jobs.get(id);
+    return job !== undefined && job.outcome === undefined;
+  }
+
+  async close(): Promise<void> {
+    for (const job of this.jobs.values()) await job.leave();
+    this.#options.files.state.close();
+  }
+
+  async #commit(entries: readonly CommitEntry[]): Promise<void> {
+    const added = entries.flatMap((entry) => {
+      const job = this.jobs.get(entry.job);
+      return job ? [{ job, entry: job.add(entry) }] : [];
+    });
+    await Promise.all([...new Set(added.map(({ job }) => job))].map((job) => job.write()));
+    for (const { job, entry } of added) job.committed(entry);
+  }
+
+  async #tryOpen(id: string, signed: Uint8Array): Promise<unknown> {
+    const { files, store, workloads, fetch } = this.#options;
+    try {
+      const manifest = decodeManifest(openSignedManifest(signed).manifest);
+      for (const { digest } of attachmentsOf(manifest)) if (!files.has(digest)) files.savePart(await fetch(digest));
+      const described = describeJob(manifest, { files, workloads });
+      this.jobs.set(id, await FleetJob.open(id, manifest, described, store));
+      return undefined;
+    } catch (error) {
+      return error;
+    }
+  }
+
+  async #end(id: string, outcome: Extract<FleetRecord, { readonly kind: 'end' }>['outcome']): Promise<void> {
+    const job = this.jobs.get(id);
+    if (outcome === 'replaced') {
+      this.jobs.delete(id);
+      await job?.leave('submitted in another form');
+    } else if (job?.outcome === undefined) await job?.end(outcome);
+    this.#options.files.removeJob(id);
+  }
+}
+
+const LOG = 'log';
+const NUMBER = 'number';
