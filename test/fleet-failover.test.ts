@@ -134,6 +134,10 @@ test.skipIf(isShort)(
       await saying(again, /follows its leader/);
       again.child.kill('SIGINT');
       expect(await again.ended).toMatchObject({ status: 2, stderr: expect.not.stringMatching(/error/i) });
+      // The backup is also what the fleet can be restored from.
+      standby.child.kill('SIGKILL');
+      await standby.ended;
+      await saying(fleet.start('fleet', 'serve', '--nats', server.url, '--data-dir', spare), /^fleet /m);
     } finally {
       await fleet.close();
       for (const end of stop) end();

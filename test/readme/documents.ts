@@ -70,9 +70,16 @@ export const documents: Examples = {
   'millrace fleet serve --listen 0.0.0.0:4222 --advertise fleet.example': viewed(
     "fleet.start('fleet', 'serve', '--listen', '127.0.0.1:0', '--advertise', 'localhost')",
   ),
-  'millrace fleet backup spare': by('test/fleet-failover.test.ts', "fleet.start('fleet', 'backup', spare)"),
+  'millrace fleet backup spare': by(
+    'test/fleet-failover.test.ts',
+    "spare = join(fleet.folder, 'spare')",
+    "fleet.start('fleet', 'backup', spare)",
+  ),
   'millrace fleet backup FOLDER': by('test/fleet-failover.test.ts', "fleet.start('fleet', 'backup', spare)"),
-  'millrace fleet serve --data-dir FOLDER': by('test/fleet-failover.test.ts', "'--data-dir', spare"),
+  'millrace fleet serve --data-dir FOLDER': by(
+    'test/fleet-failover.test.ts',
+    "fleet.start('fleet', 'serve', '--nats', server.url, '--data-dir', spare)",
+  ),
   'millrace fleet serve --standby --nats tls://nats.example:4222 --data-dir spare': by(
     'test/fleet-failover.test.ts',
     "fleet.start('fleet', 'serve', '--standby', '--nats', server.url, '--data-dir', spare)",

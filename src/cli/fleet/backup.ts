@@ -3,8 +3,8 @@ import { resolve } from 'node:path';
 import type { Call } from '../../console/command/action.js';
 import { Exit } from '../../console/command/exit.js';
 import type { CommandResult } from '../../console/output/output.js';
-import { copyCoordinator, readIdentity } from '../../fleet/coordinator/index.js';
 import { fleetFolder } from '../../fleet/local.js';
+import { copyCoordinator, readIdentity } from '../../fleet/replica/index.js';
 import { MillraceError } from '../../kernel/error.js';
 import { openStore } from '../../store/index.js';
 

@@ -11,14 +11,9 @@ import { fleetMetrics } from '../../console/telemetry/fleet-metrics.js';
 import { type MetricsServer, openMetricsServer } from '../../console/telemetry/metrics-loader.js';
 import type { TelemetryOptions } from '../../console/telemetry/options.js';
 import { Authority } from '../../fleet/access/index.js';
-import {
-  CoordinatedFleet,
-  type CoordinatorService,
-  FleetFiles,
-  FleetHost,
-  readIdentity,
-} from '../../fleet/coordinator/index.js';
+import { CoordinatedFleet, type CoordinatorService, FleetHost } from '../../fleet/coordinator/index.js';
 import { fleetFolder, removeInvite, saveInvite } from '../../fleet/local.js';
+import { FleetFiles, readIdentity } from '../../fleet/replica/index.js';
 import { MillraceError } from '../../kernel/error.js';
 import { openStore } from '../../store/index.js';
 import { type ServerOptions, serverOf } from './server-options.js';

@@ -13,8 +13,8 @@ import {
 } from '../manifest/index.js';
 import { type Caller, INVITED_ROLES } from '../nats/index.js';
 import type { FoundHit, RunState } from '../protocol/index.js';
+import type { FleetFiles } from '../replica/index.js';
 import { readWorkerQuery } from '../view/read.js';
-import type { FleetFiles } from './files.js';
 import type { CoordinatorService } from './service.js';
 
 /** Answers the calls of submitters and workers. */

@@ -18,11 +18,9 @@ import {
   PrivateServer,
   urlHost,
 } from '../nats/index.js';
+import { FleetFiles, Follower, Replica } from '../replica/index.js';
 import type { FleetWorkload } from '../workload.js';
 import { AccessControl } from './access-control.js';
-import { FleetFiles } from './files.js';
-import { Follower } from './follower.js';
-import { Replica } from './replica.js';
 import { CoordinatorService } from './service.js';
 
 export interface FleetHostOptions {

@@ -1,7 +1,5 @@
 /** The machine that gives out ranges, checks hits and keeps the ledger. */
 export { AccessControl } from './access-control.js';
-export { copyCoordinator } from './copy.js';
-export { FleetFiles, readIdentity } from './files.js';
 export { FleetHost, type FleetHostOptions, type GivenServer, type PrivateServerPlace } from './fleet-host.js';
 export { CoordinatedFleet } from './live-fleet.js';
 export { CoordinatorService } from './service.js';

@@ -17,13 +17,10 @@ import {
   type RunState,
   WORKERS,
 } from '../protocol/index.js';
+import { encodeRecord, type FleetJob, type FleetRecord, RENEW_MS, type Replica } from '../replica/index.js';
 import { FleetView } from '../view/fleet-view.js';
 import type { AccessControl } from './access-control.js';
 import { CallHandler } from './call-handler.js';
-import type { FleetJob } from './fleet-job.js';
-import { RENEW_MS } from './follower.js';
-import { encodeRecord, type FleetRecord } from './records.js';
-import type { Replica } from './replica.js';
 import { SenderGuard } from './sender-guard.js';
 import { hmacTokens } from './tokens.js';
 

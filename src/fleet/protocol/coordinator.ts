@@ -468,9 +468,10 @@ export class Coordinator {
     const results = this.#commits.finish();
     const numbers = new Map<WorkerId, number[]>();
     const hitJobs = new Map<JobRecord, bigint>();
-    this.#counts.commits++;
-    if (results.length > 0)
+    if (results.length > 0) {
+      this.#counts.commits++;
       this.#commitMs = results.reduce((most, { arrivedAt }) => Math.max(most, this.#now - arrivedAt), 0);
+    }
     for (const { worker, number, job: id, hits, early, overtaken } of results) {
       const own = numbers.get(worker);
       if (number === undefined) {
