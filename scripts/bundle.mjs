@@ -5,7 +5,7 @@
 // pages that cannot load the files.
 //
 // Also joins the modules of commands into few files, in the folder `command`: `command.js` runs one, `start.js` starts a GPU
-// before it is loaded. The modules of each of Node's worker threads become one file, in the folder `threads`. Packages are
+// before it is loaded; `library.js`, `language.js` and `words.js` are what a user's file imports. The modules of each of Node's worker threads become one file, in the folder `threads`. Packages are
 // loaded from where they are.
 
 import { dirname, join, relative, resolve, sep } from 'node:path';
@@ -75,6 +75,10 @@ async function bundleCommands() {
   const entries = {
     start: join(folder, 'device', 'cuda', 'runtime', 'start.js'),
     command: join(folder, 'cli', 'run-command.js'),
+    // What a user's file imports, by the names of src/cli/start/library.ts.
+    library: join(folder, 'index.js'),
+    language: join(folder, 'kernel', 'index.js'),
+    words: join(folder, 'workload', 'words', 'index.js'),
   };
   const build = await openForNode(entries, output);
   await build.write({

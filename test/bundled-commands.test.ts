@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -48,7 +48,26 @@ test('words of a device come from few files and from modules alike', { timeout: 
   expect(loadedModules()).toBeGreaterThan(200);
 });
 
-test.skipIf(isShort).each(['block', 'words', 'uhash', 'encode', 'gaps'])(
+test('a user’s file imports the language that runs it', { timeout: patience(60_000) }, async () => {
+  const file = join(folder, 'marked.ts');
+  const kernel = (condition: string): string => `import { items, when } from 'millrace';
+import { u32, type In } from 'millrace/kernel';
+const seven: In<'u32'> = 7;
+export default items('marked', { hit: { n: u32 } }, ({ index, emit }) => {
+  when(${condition}, () => emit({ n: index.lo }));
+});
+`;
+  const args = ['run', file, '--device', 'interpreter', '--space', '100', '--no-ledger'];
+  writeFileSync(file, kernel('index.lo.rem(50).eq(seven)'));
+  expect(await run(args, false)).toMatchObject({ code: 0, stdout: '    7           7\n   57          57\n' });
+  if (isShort) return;
+  writeFileSync(file, kernel('index.lo.rem(50)'));
+  const wrong = await run(args, false);
+  expect(wrong).toMatchObject({ code: 74, stderr: expect.stringContaining('marked.ts:5:') });
+  expect(wrong).toEqual(await run(args, true));
+});
+
+test.skipIf(isShort).each(['block', 'words', 'uhash', 'encode', 'gaps', 'run', 'jobs', 'fleet'])(
   '`millrace %s` has the same help and the same errors',
   { timeout: patience(60_000) },
   async (command) => {

@@ -17,5 +17,5 @@ const gpu = expectedGpu(args, process.env);
 const start = gpu === undefined ? undefined : await load<Start>('../device/cuda/runtime/start.js', 'start.js');
 if (gpu !== undefined) start?.startEarly(gpu);
 const { runProcess } = await load<Command>('./run-command.js', 'command.js');
-await runProcess();
+await runProcess(fromBundle ? bundle.href : undefined);
 await start?.closeEarly();

@@ -8,9 +8,14 @@ import { endOnClosedPipe, openOutput, reportError } from '../console/output/outp
 import { registerSecretsOf } from '../console/output/redact.js';
 import { routeBench } from './bench/route.js';
 import { program } from './program.js';
+import { library } from './start/library.js';
 
-/** Runs the command line of this process. */
-export async function runProcess(): Promise<void> {
+/**
+ * Runs the command line of this process.
+ * @param bundle the folder of joined modules that this one was loaded from, if it was
+ */
+export async function runProcess(bundle?: string): Promise<void> {
+  library.bundle = bundle;
   endOnClosedPipe();
   await runCommand(processHost);
 }

@@ -7,7 +7,7 @@ import { importModule } from './module.js';
  */
 export function wrapCheck(verify: CheckModule): CheckModule {
   const { module, name, data } = verify;
-  return { module: import.meta.url, name: check.name, data: { module: String(module), name, data } };
+  return { module: import.meta.url, name: 'check', data: { module: String(module), name, data } };
 }
 
 export async function check(given: unknown, { module, name, data }: CheckModule): Promise<VerifyResult> {

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
+import { bundledExport, library } from '../start/library.js';
 
 /**
  * Hooks for loading a user's file: `millrace` resolves to this installation, wherever the file is, and TypeScript types
@@ -13,9 +14,15 @@ export function resolve<Result>(
   context: ResolveContext,
   next: (specifier: string, context: ResolveContext) => Result,
 ): Result {
-  // A second copy of the language would not see the trace in progress in this one.
+  const bundled = bundledExport(specifier, library.bundle);
+  if (bundled !== undefined) return next(bundled, context);
   if (/^millrace($|\/)/.test(specifier)) return next(specifier, { ...context, parentURL: import.meta.url });
   return next(sourceOf(specifier, context.parentURL) ?? specifier, context);
+}
+
+/** Called in the thread of `register`, which has its own copy of `library`. */
+export function initialize({ bundle }: typeof library): void {
+  library.bundle = bundle;
 }
 
 export function load<Result, Context>(

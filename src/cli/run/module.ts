@@ -2,6 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import * as nodeModule from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { MillraceError } from '../../kernel/error.js';
+import { bundledExport, library } from '../start/library.js';
 import { load, resolve, strip } from './hooks.js';
 
 /** Returns the exports of a user's file. Errors in the file are reported with file and line. */
@@ -18,7 +19,7 @@ export async function importFile(path: string): Promise<Readonly<Record<string, 
 export async function importModule(url: string): Promise<Readonly<Record<string, unknown>>> {
   // Preloads what the file will import. After hooks are installed, every module is resolved in their thread: 60 ms for
   // these.
-  if (!isHooked) await import(PACKAGE);
+  if (!isHooked) await import(bundledExport(PACKAGE, library.bundle) ?? PACKAGE);
   installHooks();
   return (await import(url)) as Record<string, unknown>;
 }
@@ -103,5 +104,5 @@ function installHooks(): void {
   // Node 22.15 and later. `register` is being deprecated there, and needs a thread.
   const { registerHooks } = nodeModule as { registerHooks?: (hooks: object) => unknown };
   if (registerHooks) registerHooks({ resolve, load });
-  else nodeModule.register('./hooks.js', import.meta.url);
+  else nodeModule.register('./hooks.js', import.meta.url, { data: library });
 }

@@ -21,9 +21,10 @@ test.each([
   expect(expectedGpu(line.split(' '), environment, () => true)).toBe(expected);
 });
 
-test('commands that load modules of users are not bundled', () => {
-  expect(['block', 'words', 'uhash', 'encode', 'gaps'].every((command) => isBundled([command]))).toBe(true);
-  expect(['run', 'kernel', 'export', 'tune', 'jobs', 'bench', ''].some((command) => isBundled([command]))).toBe(false);
+test('commands that start often are bundled', () => {
+  const bundled = ['block', 'words', 'uhash', 'encode', 'gaps', 'run', 'jobs', 'fleet'];
+  expect(bundled.every((command) => isBundled([command]))).toBe(true);
+  expect(['kernel', 'export', 'tune', 'bench', ''].some((command) => isBundled([command]))).toBe(false);
 });
 
 test('`auto` opens no GPU without a driver', () => {

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 
-/**
- * True for commands that the build also has in few files: loading 340 modules takes 0.3 s, loading a dozen files 0.1 s. Not for
- * commands that load modules of users: `millrace` must be the same module for both.
- */
+/** Commands that may open a GPU before their modules are loaded. */
+const workloads = ['block', 'words', 'uhash', 'encode', 'gaps'];
+
+/** True for commands that the build also has in few files: loading 340 modules takes 0.3 s, loading a dozen files 0.1 s. */
 export const isBundled = ([command = '']: readonly string[]): boolean =>
-  ['block', 'words', 'uhash', 'encode', 'gaps'].includes(command);
+  [...workloads, 'run', 'jobs', 'fleet'].includes(command);
 
 /** Commands that open a GPU if none is named. Words into a pipe are made by a CPU. */
 const bestDevice: Readonly<Record<string, readonly string[]>> = {
@@ -26,7 +26,7 @@ export function expectedGpu(
   hasDriver = () => existsSync('/dev/nvidiactl'),
 ): number | undefined {
   const [command = '', subcommand = ''] = args;
-  if (!isBundled(args) || withoutDevice.includes(subcommand)) return undefined;
+  if (!workloads.includes(command) || withoutDevice.includes(subcommand)) return undefined;
   if (args.includes('--help') || args.includes('-h')) return undefined;
   const at = args.findIndex((arg) => /^--device(=|$)/.test(arg));
   const [, inline] = /^--device=(.*)$/.exec(args[at] ?? '') ?? [];
