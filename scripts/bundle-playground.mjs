@@ -12,6 +12,7 @@ import { createHash } from 'node:crypto';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import { rolldown } from 'rolldown';
+import { bundledLicences } from './bundled-licences.mjs';
 import { completionData } from './completion-data.mjs';
 import { root } from './prepare.mjs';
 
@@ -58,23 +59,8 @@ writeFileSync(join(folder, 'playground.css'), styles.map((file) => readFileSync(
 copyFileSync(join(page, 'playground.html'), join(folder, 'playground.html'));
 writeFileSync(join(folder, 'frame.html'), frame());
 writeFileSync(join(folder, 'examples.json'), JSON.stringify([...ownExamples(), ...(await workloadExamples())]));
-writeFileSync(join(folder, 'playground-licences.txt'), licences());
+writeFileSync(join(folder, 'playground-licences.txt'), bundledLicences(bundled));
 writeFileSync(join(folder, 'completion.json'), JSON.stringify(await completionData(built)));
-
-/** Returns the licences of the packages whose code is in the bundles. */
-function licences() {
-  const packages = new Set(
-    [...bundled].flatMap((id) => /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/.exec(id)?.[0] ?? []),
-  );
-  return [...packages]
-    .sort()
-    .map((path) => {
-      const { name, version, license } = JSON.parse(readFileSync(join(path, 'package.json'), 'utf8'));
-      const file = readdirSync(path).find((one) => /^licen[cs]e/i.test(one));
-      return `${name} ${version} (${license})\n\n${file ? readFileSync(join(path, file), 'utf8') : ''}`;
-    })
-    .join('\n----\n\n');
-}
 
 /**
  * The frame permits its own script and threads made of text. It permits no request: `default-src` covers them all.

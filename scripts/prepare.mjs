@@ -55,6 +55,7 @@ export function ensureBuilt({ force = false } = {}) {
     tool(process.execPath, [join(root, 'scripts', 'bundle.mjs'), next], 'bundling failed');
     tool(process.execPath, [join(root, 'scripts', 'bundle-web.mjs'), next], 'bundling the pages failed');
     tool(process.execPath, [join(root, 'scripts', 'bundle-playground.mjs'), next], 'bundling the playground failed');
+    tool(process.execPath, [join(root, 'scripts', 'bundle-join.mjs'), next], 'bundling the page of workers failed');
     for (const folder of handWritten) copyTexts(folder, next);
     writeFileSync(join(next, STAMP), digest);
     writeFileSync(join(next, 'build-id'), `${digest.slice(0, 12)}\n`); // shown by `millrace --version`
@@ -168,11 +169,20 @@ function sourceDigest() {
   const hash = createHash('sha256');
   const installed = readPackages(join(root, 'node_modules', '.package-lock.json'));
   const named = ['typescript', 'rolldown', 'wabt', 'preact', '@preact/signals', '@preact/signals-core', 'uplot'];
-  const editor = Object.keys(installed ?? {}).filter((path) => /^node_modules\/@(codemirror|lezer)\//.test(path));
+  const editor = Object.keys(installed ?? {}).filter((path) =>
+    /^node_modules\/@(codemirror|lezer|nats-io)\//.test(path),
+  );
   for (const path of [...named.map((name) => `node_modules/${name}`), ...editor])
     hash.update(`${path} ${installed?.[path]?.version}\n`);
   const settings = ['tsconfig.json', 'tsconfig.build.json'];
-  const scripts = ['bundle.mjs', 'bundle-web.mjs', 'bundle-playground.mjs', 'completion-data.mjs'];
+  const scripts = [
+    'bundle.mjs',
+    'bundle-web.mjs',
+    'bundle-playground.mjs',
+    'bundle-join.mjs',
+    'bundled-licences.mjs',
+    'completion-data.mjs',
+  ];
   const shown = readdirSync(join(root, 'examples', 'playground')).map((name) => `examples/playground/${name}`);
   const files = [...settings, ...scripts.map((name) => `scripts/${name}`), ...shown].map((name) => join(root, name));
   for (const entry of readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })) {

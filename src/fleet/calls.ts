@@ -18,10 +18,10 @@ const SUBMITS = ['submit', 'attach', 'start', 'poll', 'check', 'control'] as con
 
 /** The calls that each role may make. */
 const CALLS_OF = {
-  worker: ['fetch'],
+  worker: ['fetch', 'about'],
   submitter: [...SUBMITS, ...VIEWS],
   viewer: VIEWS,
-  admin: [...SUBMITS, ...VIEWS, 'fetch', 'drain', 'priority', 'invite', 'revoke'],
+  admin: [...SUBMITS, ...VIEWS, 'fetch', 'about', 'drain', 'priority', 'invite', 'revoke'],
 } as const;
 
 const CALLS: readonly CallName[] = CALLS_OF.admin;

@@ -20,6 +20,7 @@ const REPORT = fileURLToPath(new URL('../../docs/measurements/reports/h200-cuda.
 /** Of docs/fleet.md. */
 const onFleet = (...code: readonly string[]) => by('test/fleet/fleet.ts', ...code);
 const submitted = (...code: readonly string[]) => by('test/fleet-jobs.test.ts', ...code);
+const inBrowser = (...code: readonly string[]) => by('test/fleet-browser.test.ts', ...code);
 const viewed = (...code: readonly string[]) => by('test/fleet.test.ts', ...code);
 
 /** Commands of docs/command.md, docs/export.md, docs/fleet.md, docs/tuning.md and docs/telemetry.md that the READMEs do not have. */
@@ -100,6 +101,15 @@ export const documents: Examples = {
   'node scripts/dashboard-cost.mjs': {
     long: { more: ['--hits', '1000', '--seconds', '1'], check: says(/server/) },
   },
+  'millrace fleet serve --browsers': inBrowser("fleet.start('fleet', 'serve', '--browsers', '--about', 'A test')"),
+  'millrace fleet serve --browsers --about "Prime gaps for the reading room"': inBrowser(
+    "fleet.start('fleet', 'serve', '--browsers', '--about', 'A test')",
+  ),
+  'millrace fleet invite --browser': inBrowser("fleet.start('fleet', 'invite', '--browser', '--name', 'anna'"),
+  'millrace fleet invite --browser --name anna': inBrowser(
+    "fleet.start('fleet', 'invite', '--browser', '--name', 'anna'",
+  ),
+  'node scripts/fleet-browser-rate.mjs': { long: { more: ['5'], check: says(/^page, wasm: .* [\d,]+\/s$/m) } },
   'node scripts/fleet-page-cost.mjs': {
     long: { more: ['100'], check: says(/^ {2}a page on a quiet fleet: [\d.]+ ms\/s/m) },
   },

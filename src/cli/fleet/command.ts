@@ -42,6 +42,7 @@ export function fleetCommand(): Command {
     ['millrace fleet serve --listen 0.0.0.0:4222 --advertise fleet.example', 'for other machines'],
     ['millrace fleet serve --nats nats://127.0.0.1:4222'],
     ['millrace fleet serve --standby --nats nats://127.0.0.1:4222 --data-dir spare', 'spare is a backup'],
+    ['millrace fleet serve --browsers', 'and a page with which browsers work for the fleet'],
     ['millrace fleet serve --dashboard', 'prints the address of a page that shows the fleet'],
   );
   withExamples(
@@ -92,11 +93,13 @@ export function fleetCommand(): Command {
       )
       .addOption(valueOption('--expires <time>', 'when it ends').argParser(parseSeconds).default(WEEK, '7d'))
       .addOption(valueOption('--name <name>', 'name of the user (default: its role and a number)'))
+      .option('--browser', 'print a link: whoever opens it can work for the fleet in a browser')
       .option('--trusted', 'count the results of its workers without audits: for your own machines')
       .addOption(valueOption('--out <file>', 'write the line to a new file that only you can read'))
       .action(action(invite)),
     ['millrace fleet invite --name attic --out attic.invite'],
     ['millrace fleet invite --role submitter --expires 1d'],
+    ['millrace fleet invite --browser --name anna', 'a link to the page of `fleet serve --browsers`'],
   );
   shown('status', 'show the fleet: its server, workers and jobs', status);
   shown('workers', 'list the workers', workers);

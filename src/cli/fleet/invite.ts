@@ -12,6 +12,7 @@ export interface InviteOptions extends ViewOptions {
   readonly expires: number;
   readonly name?: string;
   readonly trusted?: boolean;
+  readonly browser?: boolean;
   readonly out?: string;
   readonly json?: boolean;
 }
@@ -19,9 +20,11 @@ export interface InviteOptions extends ViewOptions {
 /** Makes a user of the fleet, and prints the line with which it connects. Events do not have it: it is a secret. */
 export async function invite(call: Call<InviteOptions>): Promise<CommandResult> {
   const { output, options } = call;
-  const { role, expires: seconds, name, trusted = false, out } = options;
+  const { role, expires: seconds, name, trusted = false, browser = false, out } = options;
   if (options.json && out === undefined) throw noPlace();
-  const { user, line } = await withClient(call, (client) => client.invite(role, Math.ceil(seconds), name, trusted));
+  const { user, line } = await withClient(call, (client) =>
+    client.invite(role, Math.ceil(seconds), name, trusted, browser),
+  );
   registerSecret(line);
   if (out === undefined) output.data(line);
   else writeFileSync(out, `${line}\n`, { mode: 0o600, flag: 'wx' });

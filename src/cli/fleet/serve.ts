@@ -16,6 +16,7 @@ import { fleetFolder, removeInvite, saveInvite } from '../../fleet/local.js';
 import { FleetFiles, readIdentity } from '../../fleet/replica/index.js';
 import { MillraceError } from '../../kernel/error.js';
 import { openStore } from '../../store/index.js';
+import { type JoinPage, openJoinPage } from './join-page.js';
 import { type ServerOptions, serverOf } from './server-options.js';
 import { workloads } from './workloads.js';
 
@@ -27,8 +28,8 @@ export interface ServeOptions extends ServerOptions, Pick<TelemetryOptions, 'das
 /** Coordinates a fleet until it is stopped. */
 export async function serve(call: Call<ServeOptions>): Promise<CommandResult> {
   const { output, options: given, signal } = call;
-  const server = serverOf(given);
-  if (given.standby && server?.kind !== 'given') throw privateServer();
+  const place = serverOf(given);
+  if (given.standby && place?.kind !== 'given') throw privateServer();
   const store = await openStore(given.dataDir, { warn: output.warn });
   if (!(await store.hold('fleet'))) {
     await store.close();
@@ -36,9 +37,13 @@ export async function serve(call: Call<ServeOptions>): Promise<CommandResult> {
   }
   const { say, warn } = output;
   let fleet: FleetHost | undefined;
+  let page: JoinPage | undefined;
   try {
+    page = await openJoinPage(given, place);
+    const server = page.place;
     const standby = given.standby ? signal : undefined;
     fleet = await FleetHost.start({ folder: fleetFolder(given.dataDir), store, workloads, server, say, warn, standby });
+    page.serves(fleet);
     for (const secret of [fleet.invite.seed, fleet.invite.token]) if (secret !== undefined) registerSecret(secret);
     saveInvite(given.dataDir, fleet.invite);
     announce(output, fleet);
@@ -51,6 +56,7 @@ export async function serve(call: Call<ServeOptions>): Promise<CommandResult> {
   } finally {
     removeInvite(given.dataDir);
     await fleet?.close();
+    await page?.close();
     await store.close();
   }
 }
@@ -82,9 +88,10 @@ function metricsText({ view }: CoordinatorService): string {
   return exposition(fleetMetrics(view.overview(), { version: buildVersion(), cpuSeconds: (user + system) / 1e6 }));
 }
 
-function announce(output: Output, { bus, url, invite: { fleet }, server }: FleetHost): void {
+function announce(output: Output, { bus, url, invite: { fleet }, server, browsers }: FleetHost): void {
   output.say(`fleet ${fleet} at ${url} (nats-server ${bus.serverVersion})`);
   if (server?.websocketUrl !== undefined) output.say(`browsers connect to ${server.websocketUrl}`);
+  if (browsers) output.say(`page ${browsers.page}: links to it are made by \`millrace fleet invite --browser\``);
   output.say(
     'on this machine: millrace fleet join; elsewhere: millrace fleet join FILE, a file of `millrace fleet invite`',
   );

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { valueOption } from '../../console/options/options.js';
+import { type Address, parseAddress } from '../../console/telemetry/options.js';
 import { givenTls, readCa } from '../../fleet/access/index.js';
 import type { FleetHostOptions } from '../../fleet/coordinator/index.js';
-import { parseListenAddress } from '../../fleet/nats/index.js';
+import { isLoopback, parseListenAddress } from '../../fleet/nats/index.js';
 import { MillraceError } from '../../kernel/error.js';
 
 /** Options of `fleet serve` that say which server it uses. */
@@ -17,6 +18,9 @@ export interface ServerOptions {
   readonly tlsCa?: string;
   readonly websocket?: string;
   readonly origins?: string;
+  /** Where the page for browsers is served. */
+  readonly browsers?: Address;
+  readonly about?: string;
 }
 
 export const withServerOptions = (command: Command): Command =>
@@ -28,15 +32,26 @@ export const withServerOptions = (command: Command): Command =>
     .addOption(valueOption('--tls-cert <file>', "certificate of the private server (default: the fleet's own)"))
     .addOption(valueOption('--tls-key <file>', 'key of --tls-cert'))
     .addOption(valueOption('--tls-ca <file>', 'certificate of the authority that has signed that of the server'))
+    .addOption(
+      valueOption(
+        '--browsers [host:port]',
+        'serve a page with which browsers work for the fleet (default: 127.0.0.1, any port)',
+      )
+        .preset('0')
+        .argParser(parseAddress),
+    )
+    .addOption(valueOption('--about <text>', 'what that page says: for whom and for what people work'))
     .addOption(valueOption('--websocket <host:port>', 'where browsers connect to the private server'))
     .addOption(valueOption('--origins <list>', 'origins of pages that may connect, as in https://fleet.example'));
 
 /** Returns the server that the options ask for. Throws `usage` if they do not go together. */
 export function serverOf(given: ServerOptions): FleetHostOptions['server'] {
-  const { nats, tokenFile, listen, advertise, tlsCert, tlsKey, tlsCa, websocket, origins } = given;
+  const { nats, tokenFile, listen, advertise, tlsCert, tlsKey, tlsCa, websocket, origins, browsers, about } = given;
+  const pageAddress = browsers && `${browsers.host}:${browsers.port}`;
+  if (browsers === undefined) refuse({ about }, 'needs --browsers');
   if (nats !== undefined) {
     refuse(
-      { listen, advertise, 'tls-cert': tlsCert, 'tls-key': tlsKey, websocket, origins },
+      { listen, advertise, 'tls-cert': tlsCert, 'tls-key': tlsKey, websocket, origins, browsers: pageAddress },
       'is for a private server',
     );
     const token = tokenFile === undefined ? undefined : readFileSync(tokenFile, 'utf8').trim();
@@ -48,8 +63,13 @@ export function serverOf(given: ServerOptions): FleetHostOptions['server'] {
       { advertise, 'tls-cert': tlsCert, 'tls-key': tlsKey, 'tls-ca': tlsCa, websocket, origins },
       'needs --listen',
     );
-    return undefined;
+    if (browsers === undefined) return undefined;
+    if (!isLoopback(browsers.host))
+      throw wrong(`--browsers ${pageAddress}, which other machines can reach, needs --listen and --tls-cert`);
+    return { kind: 'private' };
   }
+  // Browsers know no authority of the fleet's own.
+  if (browsers !== undefined && tlsCert === undefined) throw wrong('--browsers with --listen needs --tls-cert');
   if ((tlsCert === undefined) !== (tlsKey === undefined)) throw wrong('--tls-cert and --tls-key need each other');
   if (tlsCert === undefined) refuse({ 'tls-ca': tlsCa }, 'needs --tls-cert');
   return {

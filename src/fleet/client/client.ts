@@ -1,6 +1,7 @@
 import { MillraceError } from '../../kernel/error.js';
 import { fieldReader } from '../../network/fields.js';
 import { type CallName, decodeAnswer, encodeCall, PIECE_BYTES } from '../calls.js';
+import { fromBase64 } from '../digest.js';
 import {
   encodeManifest,
   type PackedJob,
@@ -9,12 +10,13 @@ import {
   type SigningKey,
   signManifest,
 } from '../manifest/index.js';
-import type { Bus } from '../nats/index.js';
+import type { MemberBus } from '../nats/index.js';
 import type { FoundHit, RunState } from '../protocol/index.js';
-import { readCoverage, readOverview, readWorkerPage } from '../view/read.js';
+import { readCoverage, readOverview, readSummary, readWorkerPage } from '../view/read.js';
 import {
   ALL_WORKERS,
   type FleetOverview,
+  type FleetSummary,
   type FleetWorkerRow,
   type JobCoverage,
   type WorkerPage,
@@ -23,10 +25,10 @@ import {
 
 /** Calls to a fleet's coordinator, each repeated for a while if it is not answered: a coordinator may be starting. */
 export class FleetClient {
-  readonly #bus: Bus;
+  readonly #bus: Pick<MemberBus, 'call'>;
   readonly #patienceMs: number;
 
-  constructor(bus: Bus, patienceMs = PATIENCE_MS) {
+  constructor(bus: Pick<MemberBus, 'call'>, patienceMs = PATIENCE_MS) {
     this.#bus = bus;
     this.#patienceMs = patienceMs;
   }
@@ -96,16 +98,23 @@ export class FleetClient {
 
   /** Returns the bytes of a job's signed manifest, or of an attachment. */
   async fetch(digest: string): Promise<Uint8Array> {
-    const pieces: Buffer[] = [];
+    let bytes: Uint8Array | undefined;
     for (let [offset, total] = [0, 1]; offset < total; ) {
       const answer = await this.#call('fetch', { digest, offset });
-      const piece = Buffer.from(read.text(answer.bytes, 'bytes', 2 * PIECE_BYTES), 'base64');
+      const piece = fromBase64(read.text(answer.bytes, 'bytes', 2 * PIECE_BYTES));
       total = read.integer(answer.total, 'total', 0, 1 << 30);
+      bytes ??= new Uint8Array(total);
       if (piece.length === 0 && offset < total) throw cutShort();
-      pieces.push(piece);
+      if (offset + piece.length > bytes.length || total !== bytes.length) throw cutShort();
+      bytes.set(piece, offset);
       offset += piece.length;
     }
-    return Buffer.concat(pieces);
+    return bytes ?? new Uint8Array();
+  }
+
+  /** Returns what a worker may know of the fleet, and of itself if it gives its id. */
+  async about(worker?: string): Promise<FleetSummary> {
+    return readSummary(await this.#call('about', worker === undefined ? {} : { worker }));
   }
 
   async overview(): Promise<FleetOverview> {
@@ -140,14 +149,16 @@ export class FleetClient {
     return read.list(workers, 'workers', 1e6).map(String);
   }
 
-  /** Returns the line of a new invite, and its user. */
+  /** Returns the line of a new invite, or with `browser` the address of the page that uses it; and its user. */
   async invite(
     role: string,
     seconds: number,
     name?: string,
     trusted = false,
+    browser = false,
   ): Promise<{ readonly user: string; readonly line: string }> {
-    const answer = await this.#call('invite', { role, seconds, trusted, ...(name !== undefined && { name }) });
+    const fields = { role, seconds, trusted, browser, ...(name !== undefined && { name }) };
+    const answer = await this.#call('invite', fields);
     return { user: read.text(answer.user, 'user', 40), line: read.text(answer.invite, 'invite', 20_000) };
   }
 
@@ -225,6 +236,6 @@ const read = fieldReader('an answer of the fleet', 'use the same version of Mill
 const cutShort = (): MillraceError =>
   new MillraceError({
     code: 'io',
-    message: 'the coordinator sent no more bytes of an attachment',
+    message: 'the coordinator sent other bytes of an attachment than it said',
     asked: 'to fetch a job',
   });

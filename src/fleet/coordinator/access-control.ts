@@ -1,3 +1,4 @@
+import { MillraceError } from '../../kernel/error.js';
 import type { Authority, FleetUser, InviteTraits } from '../access/index.js';
 import { type AccountUpdates, formatInvite, type Invite, type Role } from '../nats/index.js';
 
@@ -5,6 +6,8 @@ export interface AccessOptions {
   readonly authority: Authority;
   /** What all invites have in common. */
   readonly address: Pick<Invite, 'url' | 'fleet' | 'ca' | 'token'>;
+  /** The server's address for browsers, and the page that works for the fleet. Missing if there is none. */
+  readonly browsers?: { readonly url: string; readonly page: string } | undefined;
   /** Missing if the server has accounts of its own: it then cannot be told of revoked users. */
   readonly updates?: AccountUpdates | undefined;
 }
@@ -35,6 +38,18 @@ export class AccessControl {
     return { user: credentials.user, line: formatInvite({ ...address, ...credentials }) };
   }
 
+  /**
+   * Returns the address of the page that works for the fleet, with an invite in its fragment, which browsers do not send.
+   * Throws `usage` if there is no page.
+   */
+  async link(seconds: number, traits: InviteTraits = {}): Promise<{ readonly user: string; readonly line: string }> {
+    const { authority, address, browsers } = this.#options;
+    if (browsers === undefined) throw noPage();
+    const credentials = await authority.invite('worker', seconds, traits);
+    const invite = formatInvite({ url: browsers.url, fleet: address.fleet, ...credentials });
+    return { user: credentials.user, line: `${browsers.page}#${invite}` };
+  }
+
   user(name: string): FleetUser | undefined {
     return this.#options.authority.user(name);
   }
@@ -54,3 +69,11 @@ export class AccessControl {
     await updates?.push(authority.account, authority.accountClaims);
   }
 }
+
+const noPage = (): MillraceError =>
+  new MillraceError({
+    code: 'usage',
+    message: 'this fleet has no page for browsers',
+    asked: 'an invite for a browser',
+    advice: 'start it with `millrace fleet serve --browsers`',
+  });

@@ -15,6 +15,7 @@ import { type Caller, INVITED_ROLES } from '../nats/index.js';
 import type { FoundHit, RunState } from '../protocol/index.js';
 import type { FleetFiles } from '../replica/index.js';
 import { readWorkerQuery } from '../view/read.js';
+import { ALL_WORKERS, LIVE_STATES } from '../view/rows.js';
 import type { CoordinatorService } from './service.js';
 
 /** Answers the calls of submitters and workers. */
@@ -49,6 +50,8 @@ export class CallHandler {
         return this.#control(read.hex(fields.job, 'job', ID), read.text(fields.state, 'state', 20));
       case 'fetch':
         return this.#fetch(read, fields);
+      case 'about':
+        return this.#about(read, fields, caller);
       case 'priority':
         return this.#priority(read.hex(fields.job, 'job', ID), read.integer(fields.priority, 'priority', -9999, 9999));
       case 'overview':
@@ -183,6 +186,23 @@ export class CallHandler {
     return { total: bytes.length, bytes: Buffer.from(piece).toString('base64') };
   }
 
+  /** What a worker may know of the fleet: the jobs that it can be asked to do, and how its own part is seen. */
+  #about(read: FieldReader, fields: PlainRecord, { user }: Caller): PlainRecord {
+    const { fleet, jobs, states } = this.#service.view.overview();
+    const shown = jobs.filter(({ state }) => state === 'running' || state === 'paused').slice(0, MAX_SHOWN_JOBS);
+    const own = fields.worker === undefined ? undefined : read.text(fields.worker, 'worker', 200);
+    const [row] =
+      own?.startsWith(`${user}.`) === true
+        ? this.#service.view.workers({ ...ALL_WORKERS, count: 1, search: own }).workers
+        : [];
+    return plainRecord({
+      fleet,
+      workers: LIVE_STATES.reduce((sum, state) => sum + states[state], 0),
+      jobs: shown.map(({ name, state, fraction, perSecond }) => ({ name, state, fraction, perSecond })),
+      ...(row && { worker: { state: row.state, share: row.share ?? 0, trust: row.trust } }),
+    });
+  }
+
   async #priority(id: string, priority: number): Promise<PlainRecord> {
     await this.#service.setPriority(id, priority);
     return {};
@@ -204,7 +224,9 @@ export class CallHandler {
     const seconds = read.integer(fields.seconds, 'seconds', 1, MAX_INVITE_SECONDS);
     const name = fields.name === undefined ? undefined : read.text(fields.name, 'name', 200);
     const isTrusted = fields.trusted === true;
-    const { user, line } = await this.#service.invite(role, seconds, { name, isTrusted });
+    const isLink = fields.browser === true;
+    if (isLink && role !== 'worker') throw refused(`a page is a worker, and not a ${role}`);
+    const { user, line } = await this.#service.invite(role, seconds, { name, isTrusted }, isLink);
     return { user, invite: line };
   }
 
@@ -232,6 +254,7 @@ interface ArrivingPart {
 const ID = { min: 32, max: 32 } as const;
 const MAX_HITS = 500;
 const MAX_REASON = 1000;
+const MAX_SHOWN_JOBS = 20;
 
 const plainHit = ({ index, fields }: FoundHit): PlainValue => [String(index), fields];
 

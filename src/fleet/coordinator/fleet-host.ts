@@ -37,15 +37,25 @@ export interface FleetHostOptions {
   readonly standby?: AbortSignal | undefined;
 }
 
-/** Where a private server listens. It has TLS, with the files that are given or with a certificate of the fleet's own. */
+/**
+ * Where a private server listens. With `listen` it has TLS, with the files that are given or with a certificate of the
+ * fleet's own; without, it is on loopback.
+ */
 export interface PrivateServerPlace {
   readonly kind: 'private';
-  readonly listen: ListenAddress;
+  readonly listen?: ListenAddress | undefined;
   /** The name or address by which other machines reach it. */
   readonly advertise?: string | undefined;
   readonly tls?: ServerTls | undefined;
-  /** Where browsers connect, and the origins of pages that may. */
-  readonly websocket?: { readonly listen: ListenAddress; readonly origins: readonly string[] } | undefined;
+  /** Where browsers connect, the origins of pages that may, and the page that works for the fleet. */
+  readonly websocket?: BrowserPlace | undefined;
+}
+
+export interface BrowserPlace {
+  readonly listen: ListenAddress;
+  readonly origins: readonly string[];
+  /** The address of the page, without a fragment. */
+  readonly page?: string | undefined;
 }
 
 /** A server that runs already. */
@@ -67,6 +77,8 @@ export class FleetHost {
   readonly url: string;
   /** The private server. */
   readonly server: PrivateServer | undefined;
+  /** The server's address for browsers, and the page that works for the fleet. */
+  readonly browsers: OpenedServer['browsers'];
   /** Rejects when the fleet cannot be served any longer. */
   readonly failed: Promise<never>;
   readonly #closing: Closing;
@@ -78,6 +90,7 @@ export class FleetHost {
     this.invite = parts.invite;
     this.url = parts.url;
     this.server = parts.server;
+    this.browsers = parts.browsers;
     this.failed = Promise.race([parts.service.failed, ...(parts.server ? [parts.server.failed] : [])]);
     this.failed.catch(() => undefined); // whoever waits for it is told
     this.#closing = closing;
@@ -106,6 +119,7 @@ interface HostParts {
   readonly service: CoordinatorService;
   readonly invite: Invite;
   readonly url: string;
+  readonly browsers: OpenedServer['browsers'];
 }
 
 /** What has to be closed, in the order in which it was opened. */
@@ -116,7 +130,7 @@ async function startParts(options: FleetHostOptions, closing: Closing): Promise<
   const files = new FleetFiles(folder);
   const { fleet } = files;
   const authority = await Authority.open(files.folder, fleet);
-  const { server, own, address } = await openServer(options, files, authority, closing);
+  const { server, own, address, browsers } = await openServer(options, files, authority, closing);
   const coordinator = await authority.coordinator();
   const bus = await Bus.connect({ ...own, fleet, ...coordinator }, 'millrace coordinator');
   closing.push(() => bus.close());
@@ -129,11 +143,11 @@ async function startParts(options: FleetHostOptions, closing: Closing): Promise<
   const term = await lead(log, replica, options);
   const updates = bus.hasUsers ? await AccountUpdates.connect(own, await authority.system()) : undefined;
   if (updates) closing.push(() => updates.close());
-  const access = await AccessControl.start({ authority, address: { ...address, fleet }, updates });
+  const access = await AccessControl.start({ authority, address: { ...address, fleet }, browsers, updates });
   const service = await CoordinatorService.start({ bus, log, replica, access, term, say, warn, clock });
   closing.push(() => service.close());
   const invite = { ...own, fleet, ...(await authority.admin()) };
-  return { authority, server, bus, service, invite, url: address.url };
+  return { authority, server, bus, service, invite, url: address.url, browsers };
 }
 
 /** Waits until this machine is to lead, with all that the log has. Returns its term, which it has claimed. */
@@ -168,6 +182,8 @@ interface OpenedServer {
   readonly own: Address;
   /** How others do. */
   readonly address: Address;
+  /** How browsers do, and the page that does. */
+  readonly browsers: { readonly url: string; readonly page: string } | undefined;
 }
 
 type Address = Pick<Invite, 'url' | 'ca' | 'token'>;
@@ -182,22 +198,26 @@ async function openServer(
     const { url, ca, token } = given;
     const address = { url, ...(ca !== undefined && { ca }), ...(token !== undefined && { token }) };
     await checkRemoteServer(address);
-    return { server: undefined, own: address, address };
+    return { server: undefined, own: address, address, browsers: undefined };
   }
   const accounts = (): readonly string[] => authority.serverLines;
-  const place = given && placeOf(given);
-  const tls = given && (given.tls ?? ownTls(join(files.folder, 'tls'), files.fleet, place?.hosts ?? []));
+  const place = given?.listen && placeOf(given.listen, given.advertise);
+  const tls = place && (given?.tls ?? ownTls(join(files.folder, 'tls'), files.fleet, place.hosts));
   const settings = { listen: given?.listen, websocket: given?.websocket, tls };
   const server = await PrivateServer.start({ folder: files.serverFolder, accounts, ...settings, warn });
   closing.push(() => server.stop());
   const ca = tls?.ca === undefined ? {} : { ca: tls.ca };
   const address = { url: place ? urlAt(server.url, place.host) : server.url, ...ca };
   // A certificate of the user's own has the name that others use, and not that of loopback.
-  return { server, own: given?.tls ? address : { url: server.url, ...ca }, address };
+  const own = given?.tls ? address : { url: server.url, ...ca };
+  const { websocketUrl } = server;
+  const page = given?.websocket?.page;
+  if (websocketUrl === undefined || page === undefined) return { server, own, address, browsers: undefined };
+  return { server, own, address, browsers: { url: place ? urlAt(websocketUrl, place.host) : websocketUrl, page } };
 }
 
 /** The host by which other machines reach a server, and all that its certificate has to name. */
-function placeOf({ listen: { host }, advertise }: PrivateServerPlace): { host: string; hosts: readonly string[] } {
+function placeOf({ host }: ListenAddress, advertise?: string): { host: string; hosts: readonly string[] } {
   const reached = isWildcard(host) ? externalAddresses() : [host];
   const main = advertise ?? reached[0] ?? hostname();
   return { host: main, hosts: [...new Set([main, ...reached, hostname(), 'localhost', '127.0.0.1', '::1'])] };

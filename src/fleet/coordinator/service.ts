@@ -220,9 +220,9 @@ export class CoordinatorService {
   }
 
   /** Makes a user. Returns the line of its invite. */
-  async invite(role: Role, seconds: number, traits: InviteTraits): ReturnType<AccessControl['invite']> {
+  async invite(role: Role, seconds: number, traits: InviteTraits, isLink = false): ReturnType<AccessControl['invite']> {
     const { access } = this.#options;
-    const made = await access.invite(role, seconds, traits);
+    const made = await (isLink ? access.link(seconds, traits) : access.invite(role, seconds, traits));
     const user = access.user(made.user);
     if (user) await this.#append({ kind: 'user', user });
     return made;

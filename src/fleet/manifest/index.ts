@@ -13,6 +13,13 @@ export {
   manifestId,
   type WorkloadWork,
 } from './manifest.js';
-export { openSignedManifest, type SignedManifest, type SigningKey, signingKey, signManifest } from './signature.js';
+export {
+  openSignedManifest,
+  openSignedManifestAnywhere,
+  type SignedManifest,
+  type SigningKey,
+  signingKey,
+  signManifest,
+} from './signature.js';
 export { decodeValues, encodeValues, type PlainRecord, type PlainValue, plainValue } from './values.js';
 export { packWorkloadJob } from './workload-job.js';

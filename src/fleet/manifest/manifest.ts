@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import type { SearchMode } from '../../engine/makers/reorder-buffer.js';
 import { between, endOf, MAX_INDICES, MAX_ITEMS, type Range } from '../../engine/work/space.js';
 import { MillraceError } from '../../kernel/error.js';
 import { type FieldReader, fieldReader } from '../../network/fields.js';
+import { sha256Hex } from '../digest.js';
 import { decodeValues, encodeValues, type PlainRecord } from './values.js';
 
 /**
@@ -73,7 +73,7 @@ export function encodeManifest({ work, space, mode }: Manifest): Uint8Array {
 }
 
 /** Identifies a job: the SHA-256 of its encoded manifest, as 64 hex digits. */
-export const manifestId = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+export const manifestId = sha256Hex;
 
 /** Describes bytes that travel beside the manifest. */
 export const attachmentOf = (bytes: Uint8Array): Attachment => ({ digest: manifestId(bytes), bytes: bytes.length });

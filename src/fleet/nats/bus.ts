@@ -1,46 +1,38 @@
 import type { Consumer, JetStreamManager, JsMsg } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
-import { firstLine, MillraceError } from '../../kernel/error.js';
+import { firstLine } from '../../kernel/error.js';
 import { CommitLog } from './commit-log.js';
-import { connectAs, whyEnded } from './connection.js';
+import { connectAs } from './connection.js';
 import { checkExpiry, type Invite } from './invite.js';
 import { Liveness } from './liveness.js';
+import { CALL_MS, inboxOf, MemberBus } from './member-bus.js';
 import { loadNats, type NatsPackages } from './packages.js';
-import { type Caller, callerOf, type Role, senderOf, subjectOf } from './subjects.js';
+import { type Caller, callerOf, senderOf, subjectOf } from './subjects.js';
 
 /**
- * A fleet's messages on NATS, as one user of the fleet (`subjects.ts`). Everything is best effort but `results`, which the
- * server keeps until they are acknowledged; the protocol repairs whatever is lost.
+ * A fleet's messages with what only the coordinator uses: answers to calls, and `results`, which the server keeps until they
+ * are acknowledged.
  */
-export class Bus {
+export class Bus extends MemberBus {
   readonly #connection: NatsConnection;
   readonly #liveness: Liveness;
   readonly #packages: NatsPackages;
   readonly #fleet: string;
-  readonly user: string;
-  readonly #role: Role;
-  readonly #callMs: number;
-  /** Resolves with the reason when the server has ended the connection for good. */
-  readonly ended: Promise<MillraceError>;
 
   private constructor(connection: NatsConnection, packages: NatsPackages, invite: Invite, callMs: number) {
-    const { fleet, user, role } = invite;
+    const liveness = new Liveness(connection);
+    super(connection, liveness, invite, callMs);
     this.#connection = connection;
-    this.#liveness = new Liveness(connection);
+    this.#liveness = liveness;
     this.#packages = packages;
-    this.#fleet = fleet;
-    this.user = user;
-    this.#role = role;
-    this.#callMs = callMs;
-    this.ended = whyEnded(connection, user);
+    this.#fleet = invite.fleet;
   }
 
   /** Connects to the fleet's server. Later it reconnects by itself. A call that is not answered within `callMs` fails. */
   static async connect(invite: Invite, name: string, callMs = CALL_MS): Promise<Bus> {
     checkExpiry(invite);
     const packages = await loadNats();
-    const inboxPrefix = subjectOf(invite.fleet, 'inbox', invite.user);
-    return new Bus(await connectAs(packages, invite, { name, inboxPrefix }), packages, invite, callMs);
+    return new Bus(await connectAs(packages, invite, { name, inboxPrefix: inboxOf(invite) }), packages, invite, callMs);
   }
 
   /** The server's version. */
@@ -51,24 +43,6 @@ export class Bus {
   /** True if the server checks who connects. */
   get hasUsers(): boolean {
     return this.#connection.info?.auth_required === true && this.#connection.info.nonce !== undefined;
-  }
-
-  /** As a user: `from` and `result`. As the coordinator: `all`, and `to.WORKER`. */
-  publish(subject: FleetSubject, bytes: Uint8Array): void {
-    if (this.#connection.isClosed()) return;
-    const isOwn = subject === 'from' || subject === 'result';
-    this.#connection.publish(isOwn ? this.#name(subject, this.user) : this.#name(subject), bytes);
-  }
-
-  /** Receives messages; those of `from` and `result` with the user that has sent them. */
-  subscribe(subject: FleetSubject, receive: (bytes: Uint8Array, user: string) => void): void {
-    const isOfUsers = subject === 'from' || subject === 'result';
-    const name = isOfUsers ? this.#name(subject, '*') : this.#name(subject);
-    this.#connection.subscribe(name, {
-      callback: (error, message) => {
-        if (error === null) receive(message.data, senderOf(message.subject));
-      },
-    });
   }
 
   /**
@@ -86,23 +60,6 @@ export class Bus {
         void answer(message.data, caller).then((bytes) => message.respond(bytes));
       },
     });
-  }
-
-  /** Asks the coordinator. Throws `io` if it does not answer. */
-  async call(bytes: Uint8Array): Promise<Uint8Array> {
-    const subject = this.#name('call', this.#role, this.user);
-    const ask = () => this.#connection.request(subject, bytes, { timeout: this.#callMs });
-    try {
-      return (await this.#liveness.request(ask, this.#callMs)).data;
-    } catch (cause) {
-      throw new MillraceError({
-        code: 'io',
-        message: `the fleet's coordinator does not answer: ${firstLine(cause)}`,
-        asked: `to ask the coordinator of the fleet ${this.#fleet}`,
-        advice: 'check that `millrace fleet serve` runs',
-        cause,
-      });
-    }
   }
 
   /** Calls `receive` for each result, again and again until it is acknowledged. Runs until `signal` is aborted. */
@@ -197,18 +154,7 @@ export class Bus {
   #name(...tokens: readonly string[]): string {
     return subjectOf(this.#fleet, ...tokens);
   }
-
-  /** Waits until everything is sent. */
-  async flush(): Promise<void> {
-    if (!this.#connection.isClosed()) await this.#connection.flush();
-  }
-
-  async close(): Promise<void> {
-    if (!this.#connection.isClosed()) await this.#connection.close();
-  }
 }
-
-export type FleetSubject = 'from' | 'all' | 'result' | `to.${string}`;
 
 export interface StoredResult {
   readonly bytes: Uint8Array;
@@ -224,7 +170,6 @@ const storedResult = (message: JsMsg): StoredResult => ({
 
 const CONSUMER = 'coordinator';
 const RECONNECT_MS = 250;
-const CALL_MS = 5_000;
 const MAX_PENDING = 1_000;
 /** A request for results that was lost is noticed within this time; the default is 30 s. */
 const PULL_MS = 2_000;

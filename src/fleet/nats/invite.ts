@@ -1,5 +1,6 @@
 import { MillraceError } from '../../kernel/error.js';
 import { fieldReader } from '../../network/fields.js';
+import { fromBase64 } from '../digest.js';
 import { isRole, isUserName, type Role } from './subjects.js';
 
 /** What a program needs to take part in a fleet. As text it is one line, which holds a secret. */
@@ -48,7 +49,7 @@ export function parseInvite(text: string): Invite {
   const read = fieldReader('the invite', 'copy the whole line that `millrace fleet invite` prints');
   let value: unknown;
   try {
-    value = JSON.parse(Buffer.from(line.slice(PREFIX.length), 'base64url').toString());
+    value = JSON.parse(new TextDecoder().decode(fromBase64(line.slice(PREFIX.length))));
   } catch (cause) {
     throw notAnInvite('it is cut off or changed', cause);
   }

@@ -17,13 +17,13 @@ export interface ServerSettings {
 export const LOOPBACK: ListenAddress = { host: '127.0.0.1', port: 0 };
 
 /** The configuration of a private server. */
-export function configText(options: ServerSettings, port: number): string {
+export function configText(options: ServerSettings, port: number, websocketPort = 0): string {
   const { folder, accounts, listen = LOOPBACK, tls } = options;
   return [
     `host: ${JSON.stringify(listen.host)}`,
     `port: ${port}`,
     ...tlsLines(tls),
-    ...websocketLines(options),
+    ...websocketLines(options, websocketPort),
     `ports_file_dir: ${JSON.stringify(join(folder, 'ports'))}`,
     // Seconds: a client on a busy machine may take longer than the 2 s that are the default.
     'authorization { timeout: 10 }',
@@ -42,14 +42,14 @@ const tlsLines = (tls: ServerSettings['tls']): string[] =>
     : [`tls { cert_file: ${JSON.stringify(tls.certificate)}, key_file: ${JSON.stringify(tls.key)}, timeout: 10 }`];
 
 /** A page of another origin has no key, but it could use up connections. */
-function websocketLines({ websocket, tls }: ServerSettings): string[] {
+function websocketLines({ websocket, tls }: ServerSettings, port: number): string[] {
   if (websocket === undefined) return [];
   const { listen, origins } = websocket;
   const allowed = origins.length > 0 ? `allowed_origins: ${JSON.stringify(origins)}` : 'same_origin: true';
   return [
     'websocket {',
     `host: ${JSON.stringify(listen.host)}`,
-    `port: ${listen.port === 0 ? -1 : listen.port}`,
+    `port: ${listen.port || port || -1}`,
     allowed,
     ...(tls ? tlsLines(tls) : ['no_tls: true']),
     '}',

@@ -37,9 +37,9 @@ export class PrivateServer {
 
   /** Where browsers connect. Undefined if they cannot. */
   get websocketUrl(): string | undefined {
-    const { websocket, tls, folder } = this.#options;
+    const { websocket, tls } = this.#options;
     if (websocket === undefined) return undefined;
-    const port = portIn(join(folder, 'ports', `nats-server_${this.#process.pid}.ports`), 'websocket');
+    const port = this.#process.webPort;
     return `${tls ? 'wss' : 'ws'}://${urlHost(ownHost(websocket.listen.host))}:${port}`;
   }
 
@@ -59,7 +59,8 @@ export class PrivateServer {
         throw startError(undefined, `it has died ${MAX_RESTARTS} times within a minute`);
       this.#options.warn('nats-server has died and is started again');
       // On the same port, where workers look for it.
-      this.#process = await startProcess(this.#options, Number(new URL(this.#process.url).port));
+      const { url, webPort } = this.#process;
+      this.#process = await startProcess(this.#options, Number(new URL(url).port), webPort);
     }
   }
 }
@@ -92,6 +93,8 @@ function installedVersion(): string {
 interface ServerProcess {
   readonly url: string;
   readonly pid: number;
+  /** The port on which it waits for browsers; 0 if it does not. */
+  readonly webPort: number;
   /** Resolves when the process has ended. */
   readonly ended: Promise<void>;
 }
@@ -105,7 +108,8 @@ function leftBehind(options: PrivateServerOptions): ServerProcess | undefined {
     const port = portIn(join(ports, name));
     // A process id may have been given to another program.
     if (port === undefined || !isServer(pid, folder)) continue;
-    return { url: urlOf(options, port), pid, ended: whenGone(pid, folder) };
+    const webPort = portIn(join(ports, name), 'websocket') ?? 0;
+    return { url: urlOf(options, port), pid, webPort, ended: whenGone(pid, folder) };
   }
   return undefined;
 }
@@ -124,21 +128,32 @@ async function takeOver(options: PrivateServerOptions): Promise<ServerProcess | 
 
 /** Starts a server on the port that it had before, where workers and invites look for it, or on a free one. */
 async function startWhereItWas(options: PrivateServerOptions): Promise<ServerProcess> {
-  const { listen } = options;
-  if (listen !== undefined && listen.port > 0) return startProcess(options, listen.port);
-  const file = join(options.folder, 'port');
-  const before = existsSync(file) ? Number(readFileSync(file, 'utf8')) : 0;
-  if (Number.isInteger(before) && before > 0 && before < 2 ** 16) {
+  const { listen, websocket } = options;
+  const [file, webFile] = [join(options.folder, 'port'), join(options.folder, 'websocket-port')];
+  const port = listen !== undefined && listen.port > 0 ? listen.port : keptPort(file);
+  const webPort = websocket === undefined || websocket.listen.port > 0 ? 0 : keptPort(webFile);
+  const keep = (started: ServerProcess): ServerProcess => {
+    if (!listen?.port) writeFileSync(file, new URL(started.url).port, { mode: 0o600 });
+    if (websocket?.listen.port === 0) writeFileSync(webFile, String(started.webPort), { mode: 0o600 });
+    return started;
+  };
+  if (port > 0) {
     try {
-      return await startProcess(options, before);
+      return keep(await startProcess(options, port, webPort));
     } catch (error) {
-      if (!(error instanceof MillraceError) || error.code === 'usage') throw error;
-      options.warn(`port ${before} is taken: earlier invites are no longer valid`);
+      if (listen?.port || !(error instanceof MillraceError) || error.code === 'usage') throw error;
+      options.warn(
+        `port ${webPort > 0 ? `${port} or ${webPort}` : port} is taken: earlier invites are no longer valid`,
+      );
     }
   }
-  const fresh = await startProcess(options, -1);
-  writeFileSync(file, new URL(fresh.url).port, { mode: 0o600 });
-  return fresh;
+  return keep(await startProcess(options, -1));
+}
+
+/** Reads the port that a server had before; 0 if none is known. */
+function keptPort(file: string): number {
+  const port = existsSync(file) ? Number(readFileSync(file, 'utf8')) : 0;
+  return Number.isInteger(port) && port > 0 && port < 2 ** 16 ? port : 0;
 }
 
 function isServer(pid: number, folder: string): boolean {
@@ -161,13 +176,13 @@ function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-async function startProcess(options: PrivateServerOptions, port: number): Promise<ServerProcess> {
+async function startProcess(options: PrivateServerOptions, port: number, webPort = 0): Promise<ServerProcess> {
   const { folder } = options;
   const ports = join(folder, 'ports');
   rmSync(ports, { recursive: true, force: true });
   mkdirSync(ports, { mode: 0o700 });
   const config = join(folder, CONFIG);
-  writeFileSync(config, configText(options, port), { mode: 0o600 });
+  writeFileSync(config, configText(options, port, webPort), { mode: 0o600 });
   // Its own group: Ctrl-C in a terminal reaches the coordinator, which stops the server last.
   const child = spawn('nats-server', ['-c', config], {
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -183,7 +198,9 @@ async function startProcess(options: PrivateServerOptions, port: number): Promis
     child.once('exit', resolve);
   });
   const listening = await started(child, ended, ports, () => log);
-  return { url: urlOf(options, listening), pid: child.pid ?? 0, ended: ended.then(() => undefined) };
+  const pid = child.pid ?? 0;
+  const webPortNow = portIn(join(ports, `nats-server_${pid}.ports`), 'websocket') ?? 0;
+  return { url: urlOf(options, listening), pid, webPort: webPortNow, ended: ended.then(() => undefined) };
 }
 
 /** The URL by which this machine reaches the server. */

@@ -12,4 +12,4 @@ export type * from './events.js';
 export type * from './messages.js';
 export { DEPARTED_MS } from './roster.js';
 export { WORKERS } from './state-keys.js';
-export { Worker } from './worker.js';
+export { type Contribution, Worker } from './worker.js';

@@ -46,6 +46,7 @@ export class Worker {
   /** When what is left of the leases last changed. */
   #progressAt = 0;
   #results = 0;
+  #contribution: Contribution = { ranges: 0, indices: 0n, hits: 0 };
   #phase: 'working' | 'draining' | 'leaving' | 'left' = 'working';
   #leaveReason = '';
 
@@ -62,6 +63,11 @@ export class Worker {
   /** Results that are not committed. */
   get unconfirmed(): number {
     return this.#outbox.size;
+  }
+
+  /** What was done and is confirmed. */
+  get contribution(): Contribution {
+    return this.#contribution;
   }
 
   /** True if devices should be busy: they have work, or wait for more because the last lease was too short. */
@@ -242,13 +248,27 @@ export class Worker {
   }
 
   #committed(numbers: readonly number[], refused: readonly { readonly number: number }[]): void {
-    for (const number of numbers) this.#confirm(number);
+    for (const number of numbers) {
+      this.#count(this.#outbox.get(number));
+      this.#confirm(number);
+    }
     for (const { number } of refused) {
       const lease = this.#confirm(number);
       if (lease === undefined) continue;
       this.#drop(lease, Intervals.of([EVERYTHING]));
       this.#remove(lease);
     }
+  }
+
+  #count(entry: OutboxEntry | undefined): void {
+    if (entry === undefined) return;
+    const { ranges, hits } = entry.result;
+    const { ranges: before, indices, hits: found } = this.#contribution;
+    this.#contribution = {
+      ranges: before + ranges.length,
+      indices: ranges.reduce((sum, { length }) => sum + length, indices),
+      hits: found + hits.length,
+    };
   }
 
   #confirm(number: number): HeldLease | undefined {
@@ -419,6 +439,13 @@ interface WorkerRun extends JobRun {
 const runKey = ({ job, bits }: JobRun): string => (bits === undefined ? job : `${job} ${bits}`);
 
 const runOf = ({ job, bits }: JobRun): JobRun => ({ job, ...(bits !== undefined && { bits }) });
+
+/** What a worker has done: ranges and their indices, and hits in them. */
+export interface Contribution {
+  readonly ranges: number;
+  readonly indices: bigint;
+  readonly hits: number;
+}
 
 interface OutboxEntry {
   readonly result: ResultMessage;

@@ -6,6 +6,7 @@ import {
   type FleetDevice,
   type FleetJobRow,
   type FleetOverview,
+  type FleetSummary,
   type FleetWorkerRow,
   type Index,
   type JobCoverage,
@@ -78,6 +79,32 @@ export function readOverview(value: unknown): FleetOverview {
     coordinator: readCoordinator(read, fields.coordinator),
     jobs: read.list(fields.jobs, 'jobs', MAX_ROWS).map((job) => readJob(read, job)),
     jobCount: countOf(read, fields.jobCount, 'jobCount'),
+  };
+}
+
+export function readSummary(value: unknown): FleetSummary {
+  const read = fieldReader('what the fleet says of itself', ADVICE);
+  const { fleet, workers, jobs, worker } = read.object(value, 'it');
+  const own = worker === undefined ? undefined : read.object(worker, 'worker');
+  return {
+    fleet: read.text(fleet, 'fleet', MAX_NAME),
+    workers: countOf(read, workers, 'workers'),
+    jobs: read.list(jobs, 'jobs', MAX_ROWS).map((job) => {
+      const { name, state, fraction, perSecond } = read.object(job, 'jobs');
+      return {
+        name: read.text(name, 'jobs.name', MAX_NAME),
+        state: read.text(state, 'jobs.state', MAX_NAME),
+        fraction: read.amount(fraction, 'jobs.fraction', 1),
+        perSecond: amountOf(read, perSecond, 'jobs.perSecond'),
+      };
+    }),
+    ...(own && {
+      worker: {
+        state: oneOf(read, own.state, 'worker.state', WORKER_STATES),
+        share: read.amount(own.share, 'worker.share', 1),
+        trust: oneOf(read, own.trust, 'worker.trust', TRUST_LEVELS),
+      },
+    }),
   };
 }
 

@@ -142,6 +142,17 @@ export interface JobCoverage {
   readonly redone: readonly Index[];
 }
 
+/** What a worker sees of its fleet. */
+export interface FleetSummary {
+  readonly fleet: string;
+  /** Live ones. */
+  readonly workers: number;
+  /** Jobs that are not over, at most 20. */
+  readonly jobs: readonly Pick<FleetJobRow, 'name' | 'state' | 'fraction' | 'perSecond'>[];
+  /** The worker itself, if the fleet knows it. */
+  readonly worker?: { readonly state: WorkerState; readonly share: number; readonly trust: TrustLevel };
+}
+
 /** What a person who watches a fleet can change. */
 export type FleetAction =
   | { readonly action: 'pause' | 'resume' | 'stop'; readonly job: string }

@@ -5,9 +5,16 @@ import { displayText } from '../../network/fields.js';
 import { FleetClient } from '../client/index.js';
 import { type Clock, systemClock } from '../clock.js';
 import { type JobWork, jobWork } from '../job-work.js';
-import { attachmentsOf, decodeManifest, openSignedManifest, type PlainRecord, plainValue } from '../manifest/index.js';
-import type { Bus } from '../nats/index.js';
 import {
+  attachmentsOf,
+  decodeManifest,
+  openSignedManifestAnywhere,
+  type PlainRecord,
+  plainValue,
+} from '../manifest/index.js';
+import type { MemberBus } from '../nats/index.js';
+import {
+  type Contribution,
   decodeCoordinatorMessage,
   encodeMessage,
   type FoundHit,
@@ -19,11 +26,12 @@ import {
 } from '../protocol/index.js';
 import type { FleetWorkload } from '../workload.js';
 import { DeviceMeter } from './device-meter.js';
+import { DutyCycle } from './duty-cycle.js';
 import { LAUNCH_LIMIT_MS, LaunchWatch, WATCH_MS } from './launch-watch.js';
 import { LeaseSource } from './lease-source.js';
 
 export interface WorkerServiceOptions {
-  readonly bus: Bus;
+  readonly bus: Pick<MemberBus, 'user' | 'publish' | 'subscribe' | 'call'>;
   readonly engine: Engine;
   /** Unique among its user's: another one for each process. */
   readonly id: string;
@@ -47,9 +55,14 @@ export class WorkerService {
   readonly #clock: Clock;
   #stopTimer: () => void = () => undefined;
   readonly #meter = new DeviceMeter();
+  readonly #duty = new DutyCycle();
+  #stopDuty: () => void = () => undefined;
+  readonly #subscriptions: readonly (() => void)[];
   #isOver = false;
   #isBusy: boolean | undefined;
   #onLeft: () => void = () => undefined;
+  /** Its name on the fleet, with that of its user. */
+  readonly id: string;
   /** Resolves when the worker has left the fleet. */
   readonly left: Promise<void>;
 
@@ -64,14 +77,25 @@ export class WorkerService {
       this.#onLeft = resolve;
     });
     const receive = (bytes: Uint8Array): void => this.#receive(bytes);
-    bus.subscribe(`to.${id}`, receive);
-    bus.subscribe('all', receive);
+    this.id = id;
+    this.#subscriptions = [bus.subscribe(`to.${id}`, receive), bus.subscribe('all', receive)];
     this.#handle({ kind: 'tick' });
   }
 
   /** Results that are not in the ledger. */
   get unconfirmed(): number {
     return this.#core.unconfirmed;
+  }
+
+  /** What was done and is confirmed. */
+  get contribution(): Contribution {
+    return this.#core.contribution;
+  }
+
+  /** Limits the devices to a share of the time, from 0 to 1. */
+  limit(share: number): void {
+    this.#duty.share = share;
+    this.#stepDuty();
   }
 
   /**
@@ -92,6 +116,8 @@ export class WorkerService {
   async close(): Promise<void> {
     this.#isOver = true;
     this.#stopTimer();
+    this.#stopDuty();
+    for (const unsubscribe of this.#subscriptions) unsubscribe();
     await Promise.all([...this.#runs.values()].map((running) => this.#closeRun(running)));
     this.#options.engine.resume();
   }
@@ -108,13 +134,28 @@ export class WorkerService {
     if (this.#isOver) return;
     for (const effect of this.#core.handle(event, this.#clock.now())) this.#carryOut(effect);
     // An engine that is paused has no work to do, so that its figures leave that time out.
-    const { wantsDevices } = this.#core;
-    if (wantsDevices !== this.#isBusy) this.#options.engine[wantsDevices ? 'resume' : 'pause']();
-    this.#isBusy = wantsDevices;
+    this.#switchDevices();
     this.#stopTimer();
     const { nextTick } = this.#core;
     const ms = Math.max(1, Math.min(nextTick - this.#clock.now(), MAX_TIMER_MS));
     this.#stopTimer = this.#clock.after(ms, () => this.#handle({ kind: 'tick' }));
+  }
+
+  #switchDevices(): void {
+    const isBusy = this.#core.wantsDevices && !this.#duty.isResting;
+    if (isBusy !== this.#isBusy) this.#options.engine[isBusy ? 'resume' : 'pause']();
+    this.#isBusy = isBusy;
+  }
+
+  #stepDuty(): void {
+    this.#stopDuty();
+    if (this.#isOver) return;
+    const isIdle = this.#options.engine.devices.every(({ queueDepth }) => queueDepth === 0);
+    const ms = this.#duty.step(performance.now(), isIdle);
+    this.#switchDevices();
+    if (ms === undefined) return;
+    const timer = setTimeout(() => this.#stepDuty(), ms);
+    this.#stopDuty = () => clearTimeout(timer);
   }
 
   #carryOut(effect: WorkerEffect): void {
@@ -169,7 +210,7 @@ export class WorkerService {
 
   /** Fetches a job and checks all of it. */
   async #load(job: string, bits: number | undefined): Promise<RunningJob> {
-    const { manifest: bytes, signer: _ } = openSignedManifest(await this.#client.fetch(job));
+    const { manifest: bytes, signer: _ } = await openSignedManifestAnywhere(await this.#client.fetch(job));
     const manifest = decodeManifest(bytes);
     const { engine, workloads = [] } = this.#options;
     const parts = new Map<string, Uint8Array>();
@@ -226,14 +267,14 @@ export class WorkerService {
 
   /** Refuses a user's kernel whose launch does not end. Aborted, it leaves its loops. */
   #watch({ job, watch, source }: RunningJob): ReturnType<typeof setInterval> | undefined {
-    return (
-      watch &&
-      setInterval(() => {
-        if (!watch.isOver(source.isTaken && !source.isPaused, performance.now())) return;
-        const seconds = (this.#options.launchLimitMs ?? LAUNCH_LIMIT_MS) / 1000;
-        this.#handle({ kind: 'failed', job, reason: `its kernel ran for ${seconds} s without an end` });
-      }, WATCH_MS).unref()
-    );
+    if (watch === undefined) return undefined;
+    const timer = setInterval(() => {
+      if (!watch.isOver(source.isTaken && !source.isPaused, performance.now())) return;
+      const seconds = (this.#options.launchLimitMs ?? LAUNCH_LIMIT_MS) / 1000;
+      this.#handle({ kind: 'failed', job, reason: `its kernel ran for ${seconds} s without an end` });
+    }, WATCH_MS);
+    (timer as Partial<NodeJS.Timeout>).unref?.(); // a page has none
+    return timer;
   }
 
   #runsOf(job: string): RunningJob[] {

@@ -21,8 +21,11 @@ export class Files {
   readonly #folder: string;
   readonly #names: ReadonlySet<string>;
   readonly #cache = new Map<string, BuiltFile>();
+  readonly #connect: () => readonly string[];
 
-  constructor(folder: string) {
+  /** `connect` are addresses besides the server's own that pages and their threads may connect to. */
+  constructor(folder: string, connect: () => readonly string[] = () => []) {
+    this.#connect = connect;
     if (!existsSync(folder)) throw missingError(folder);
     this.#folder = folder;
     const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
@@ -42,7 +45,7 @@ export class Files {
         ...COMMON_HEADERS,
         'content-type': 'text/html; charset=utf-8',
         'cache-control': 'no-store',
-        'content-security-policy': contentPolicy(nonce, policy),
+        'content-security-policy': contentPolicy(nonce, { 'connect-src': this.#connect(), ...policy }),
         ...headers,
       })
       .end(body);
@@ -59,7 +62,7 @@ export class Files {
     response.writeHead(isKnown ? 304 : 200, {
       ...COMMON_HEADERS,
       // A worker has the policy of its own response.
-      'content-security-policy': "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'",
+      'content-security-policy': [THREAD_POLICY, ...this.#connect()].join(' '),
       'cross-origin-embedder-policy': 'require-corp',
       'content-type': type,
       'cache-control': 'no-cache',
@@ -87,6 +90,8 @@ interface BuiltFile {
   readonly zipped: Buffer;
   readonly tag: string;
 }
+
+const THREAD_POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'";
 
 const TYPES: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',

@@ -11,12 +11,14 @@ export class Guard {
   readonly token: string;
   readonly #digest: Buffer;
   readonly #names: ReadonlySet<string>;
+  readonly #scheme: string;
 
-  /** `asked` is the host on which the server listens, as the user wrote it. */
-  constructor(asked: string, token: string = newToken()) {
+  /** `names` are those of the host on which the server listens, as the user wrote them. */
+  constructor(names: string | readonly string[], token: string = newToken(), scheme: 'http' | 'https' = 'http') {
+    this.#scheme = scheme;
     this.token = token;
     this.#digest = digest(token);
-    this.#names = new Set(['localhost', asked.toLowerCase(), hostname().toLowerCase()]);
+    this.#names = new Set(['localhost', hostname(), ...[names].flat()].map((name) => name.toLowerCase()));
   }
 
   isToken(given: string): boolean {
@@ -43,11 +45,11 @@ export class Guard {
    */
   refuse(method: string, headers: IncomingHttpHeaders, port: number): Refusal | undefined {
     const host = headers.host ?? '';
-    const { name, port: named } = splitHost(host);
+    const { name, port: named } = splitHost(host, this.#scheme === 'http' ? 80 : 443);
     const isKnown = isIP(name) !== 0 || this.#names.has(name.toLowerCase());
     if (!isKnown || named !== port) return { status: 421, message: 'this server does not answer to that host name' };
     const { origin, 'sec-fetch-site': site } = headers;
-    const isForeign = origin === undefined ? !isRead(method) : origin !== `http://${host}`;
+    const isForeign = origin === undefined ? !isRead(method) : origin !== `${this.#scheme}://${host}`;
     // A user may follow a link to the page or type its address; other pages may not load its parts.
     const isCrossSite = site !== undefined && site !== 'same-origin' && site !== 'none';
     const isNavigation = headers['sec-fetch-mode'] === 'navigate' && isRead(method);
@@ -68,8 +70,8 @@ const cookieName = (port: number): string => `millrace-${port}`;
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 const isRead = (method: string): boolean => method === 'GET' || method === 'HEAD';
 
-/** Splits `127.0.0.1:80`, `[::1]:80`, `name`; the port of plain HTTP is 80. */
-function splitHost(host: string): { readonly name: string; readonly port: number } {
-  const [, bracketed, plain = '', digits = '80'] = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d{1,5}))?$/.exec(host) ?? [];
+/** Splits `127.0.0.1:80`, `[::1]:80`, `name`; a port that is missing is the scheme's own. */
+function splitHost(host: string, own: number): { readonly name: string; readonly port: number } {
+  const [, bracketed, plain = '', digits = own] = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d{1,5}))?$/.exec(host) ?? [];
   return { name: bracketed ?? plain, port: Number(digits) };
 }

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import type { Address } from '../../console/telemetry/options.js';
@@ -37,6 +39,12 @@ export interface WebServerOptions {
   readonly asked: string;
   /** Default: a new one. A token that stays the same lets open pages find a server that was started again. */
   readonly token?: string;
+  /** The files of a certificate and its key: the server then speaks HTTPS. */
+  readonly tls?: { readonly certificate: string; readonly key: string } | undefined;
+  /** The name by which other machines reach it, if it is not that of the address. */
+  readonly advertise?: string | undefined;
+  /** Addresses besides its own that pages and their threads may connect to. */
+  readonly connect?: () => readonly string[];
   /** Default: the files of this build. */
   readonly folder?: string;
 }
@@ -45,6 +53,8 @@ export interface WebServerOptions {
 export interface WebServer {
   /** The address to open, with the token: `http://127.0.0.1:40213/#token=…`. */
   readonly url: string;
+  /** The same without the token: `http://127.0.0.1:40213/`. */
+  readonly page: string;
   readonly port: number;
   close(): Promise<void>;
 }
@@ -54,17 +64,22 @@ export interface WebServer {
  * since they are the same for everybody. The server does not keep the process alive.
  */
 export async function startWebServer(options: WebServerOptions): Promise<WebServer> {
-  const { address, routes, pages, asked, token, folder = BUILT } = options;
-  const guard = new Guard(address.host, token);
-  const files = new Files(folder);
+  const { address, routes, pages, asked, token, tls, advertise, connect, folder = BUILT } = options;
+  const scheme = tls ? 'https' : 'http';
+  const guard = new Guard([address.host, ...(advertise === undefined ? [] : [advertise])], token, scheme);
+  const files = new Files(folder, connect);
   const all = [sessionRoute(guard), ...routes.map((route) => ({ ...route, isOpen: false }))];
   let port = 0;
-  const server = createServer({ requestTimeout: 30_000 }, (request, response) => {
+  const listener = (request: IncomingMessage, response: ServerResponse): void => {
     answer(request, response).catch((error: unknown) => {
       if (response.headersSent) response.destroy();
       else void sendReply(faultOf(error), response);
     });
-  });
+  };
+  const limits = { requestTimeout: 30_000 };
+  const server = tls
+    ? createTlsServer({ ...limits, cert: readFileSync(tls.certificate), key: readFileSync(tls.key) }, listener)
+    : createServer(limits, listener);
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const method = request.method ?? 'GET';
     const refusal = guard.refuse(method, request.headers, port);
@@ -95,8 +110,10 @@ export async function startWebServer(options: WebServerOptions): Promise<WebServ
   const own = server.address() as AddressInfo;
   port = own.port;
   const host = own.family === 'IPv6' ? `[${own.address}]` : own.address;
+  const page = `${scheme}://${advertise ?? openHost(host)}:${port}/`;
   return {
-    url: `http://${openHost(host)}:${port}/#token=${guard.token}`,
+    url: `${page}#token=${guard.token}`,
+    page,
     port,
     close: () =>
       new Promise((resolve) => {
