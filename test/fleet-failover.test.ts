@@ -118,7 +118,7 @@ test.skipIf(isShort)(
       await fleet.join('attic');
       const [space, limit] = [2_000_000, 20_000];
       const run = fleet.run(space, limit);
-      await saying(run, /^\d+ /m);
+      await saying(run, /^ *\d+ /m);
       const isTaken = saying(standby, /takes over/);
       leader.child.kill('SIGKILL');
       await isTaken;

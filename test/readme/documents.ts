@@ -110,6 +110,9 @@ export const documents: Examples = {
     "fleet.start('fleet', 'invite', '--browser', '--name', 'anna'",
   ),
   'node scripts/fleet-browser-rate.mjs': { long: { more: ['5'], check: says(/^page, wasm: .* [\d,]+\/s$/m) } },
+  'node scripts/fleet-failover.mjs': {
+    long: { more: ['1'], check: says(/^after a kill: the standby leads [\d.]+ s/m) },
+  },
   'node scripts/fleet-page-cost.mjs': {
     long: { more: ['100'], check: says(/^ {2}a page on a quiet fleet: [\d.]+ ms\/s/m) },
   },
