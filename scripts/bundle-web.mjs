@@ -53,7 +53,7 @@ async function bundle(input) {
       process.stderr.write(`${message}\n`);
     },
   });
-  const names = { entryFileNames: '[name].js', chunkFileNames: '[name].js' };
+  const names = { entryFileNames: '[name].js', chunkFileNames: 'dashboard-[name].js' };
   await build.write({ dir: folder, format: 'esm', minify: true, ...names });
   await build.close();
 }

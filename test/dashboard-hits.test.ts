@@ -6,6 +6,7 @@ import { between } from '../src/engine/index.js';
 import { openStore } from '../src/store/index.js';
 import { Commands, openPage, type RunningCommand, stripOf, sum, type WatchedPage } from './dashboard.js';
 import { executable, launchChromium } from './page.js';
+import { tasksOf, traceTasks } from './tasks.js';
 import { isShort, patience } from './tier.js';
 
 const HITS = 1_000_000;
@@ -67,7 +68,8 @@ describe.skipIf(!executable || isShort)('a million hits', { timeout: patience(18
     await expect.poll(near).toBeLessThan(200);
   }
 
-  test('are shown in at most 100 rows, searched and downloaded', async () => {
+  test('are shown in at most 100 rows, searched and downloaded, in tasks of at most 50 ms', async () => {
+    await traceTasks(browser);
     const page = await openJob();
     await expect.poll(async () => sum((await stripOf(page)).done)).toBe(BigInt(HITS));
     const firsts: string[] = [];
@@ -85,6 +87,9 @@ describe.skipIf(!executable || isShort)('a million hits', { timeout: patience(18
     const csv = readFileSync(await (await download).path(), 'utf8');
     expect(csv).toMatch(/^index,n\r\n77777,77777\r\n/);
     expect(csv.trimEnd().split('\r\n')).toHaveLength(matching + 1);
+    const tasks = await tasksOf(browser, page.url());
+    expect(tasks.length).toBeGreaterThan(100);
+    expect(tasks.filter((ms) => ms > patience(50))).toEqual([]);
     expect(page.faults).toEqual([]);
     await page.close();
   });

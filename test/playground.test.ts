@@ -393,6 +393,9 @@ test.skipIf(!executable || !process.env.MILLRACE_SCREENSHOTS)('pictures', { time
       await playground.tab('cuda');
       await page.locator('#editor .cm-line', { hasText: 'digest[0]' }).click();
       await page.keyboard.press('Home');
+      await page.locator('#editor .cm-scroller').evaluate((box: { scrollLeft: number }) => {
+        box.scrollLeft = 0;
+      });
       const path = fileURLToPath(new URL(`../docs/img/playground-${colorScheme}.png`, import.meta.url));
       await page.screenshot({ path });
       await playground.close();

@@ -126,8 +126,8 @@ function Probe({ load, version }: Pick<ListProps, 'load' | 'version'>) {
 }
 
 /**
- * How often rows are read again while hits arrive. To read a page of them takes the server 10 ms of processor time, a search,
- * which looks at all hits, 0.3 s for a million.
+ * How often rows are read again while hits arrive. A page of them takes the server 10 ms of processor time; a search,
+ * which looks at all hits, takes 0.3 s for a million.
  */
 const ROWS_MS = 1000;
 const FULL_MS = 10_000;

@@ -2,13 +2,14 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { DashboardState, JobDetail, ProcessState } from '../live/state.js';
 import { encodeShare } from '../playground/page/share.js';
+import { Rates } from './charts/rates.js';
+import { Strip } from './charts/strip.js';
+import { Timeline } from './charts/timeline.js';
 import { Devices } from './devices.js';
 import { CopyButton, Hits } from './hits.js';
 import { coverage } from './model.js';
 import { fedOf, joulesOf, Messages, stateText } from './overview.js';
-import { Rates } from './rates.js';
 import { messageOf, post, read } from './session.js';
-import { Strip } from './strip.js';
 import {
   count,
   duration,
@@ -21,7 +22,6 @@ import {
   shellText,
   timeText,
 } from './text.js';
-import { Timeline } from './timeline.js';
 
 /** A job that a process runs. */
 export function LiveJob({ process, state }: { readonly process: ProcessState; readonly state: DashboardState }) {

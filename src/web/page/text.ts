@@ -18,15 +18,19 @@ export function indexText(value: Index): string {
   return index < 10n ** 19n ? count(index) : index.toString();
 }
 
-/** The time of day, with the date if it is not today. Times beyond 50 years are not told. */
+/**
+ * The time of day, with the date if it is not today. Times beyond 50 years are not told. By hand: `toLocaleTimeString` takes
+ * 30 ms the first time, and then 0.1 ms for each row of a list.
+ */
 export function timeText(atMs: number, nowMs: number): string {
   if (Math.abs(atMs - nowMs) > FAR_MS) return 'in over 50 years';
   const at = new Date(atMs);
-  const time = at.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+  const time = [at.getHours(), at.getMinutes(), at.getSeconds()].map(twoDigits).join(':');
   if (at.toDateString() === new Date(nowMs).toDateString()) return time;
-  const [year, month, day] = [at.getFullYear(), at.getMonth() + 1, at.getDate()];
-  return `${year}-${String(month).padStart(2, '0')}-${String(day).padStart(2, '0')} ${time}`;
+  return `${at.getFullYear()}-${twoDigits(at.getMonth() + 1)}-${twoDigits(at.getDate())} ${time}`;
 }
+
+const twoDigits = (value: number): string => String(value).padStart(2, '0');
 
 const FAR_MS = 50 * 365 * 86_400_000;
 

@@ -1,5 +1,5 @@
 import type { DashboardState } from '../../live/state.js';
-import { Strip } from '../strip.js';
+import { Strip } from '../charts/strip.js';
 import { count, duration, NONE, orNone, percent, scaled } from '../text.js';
 import { type Fact, Facts } from './facts.js';
 import { FleetJob } from './job.js';

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { FleetAction, FleetJobRow } from '../../../fleet/view/rows.js';
-import { Strip } from '../strip.js';
+import { Strip } from '../charts/strip.js';
 import { count, duration, indexText, NONE, orNone, percent, rateText, timeText } from '../text.js';
 import { sendToFleet } from './control.js';
 import { type Fact, Facts } from './facts.js';

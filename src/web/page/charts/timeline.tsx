@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { chunks, hasChunks, state } from './model.js';
-import { count } from './text.js';
+import { chunks, hasChunks, state } from '../model.js';
+import { count } from '../text.js';
 
 const LANE = 18;
 const SPAN_MS = 10_000;
