@@ -165,7 +165,9 @@ describe.skipIf(!executable || absent !== undefined)('the page of a fleet', { ti
       return events.at(-1) as unknown as Status;
     }
 
-    test('its numbers are those of the events and of `fleet status`; it controls jobs and workers', async () => {
+    test('its numbers are those of the events and of `fleet status`; it controls jobs and workers', {
+      timeout: patience(420_000),
+    }, async () => {
       const commands = new Commands();
       try {
         const { served, job } = await begin(commands);
@@ -222,7 +224,7 @@ describe.skipIf(!executable || absent !== undefined)('the page of a fleet', { ti
         await page.getByRole('button', { name: 'Drain attic' }).click();
         await expect
           .poll(async () => (await workersOf(page)).find(({ name }) => name === 'attic')?.state, {
-            timeout: patience(90_000),
+            timeout: patience(300_000), // its leases last half a minute each on an idle machine
           })
           .toBe('gone');
         await expect.poll(async () => (await factsOf(page)).workers).toBe('1');

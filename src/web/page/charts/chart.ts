@@ -1,5 +1,5 @@
 import uPlot from 'uplot';
-import { rateText } from '../text.js';
+import { orNone, rateText, timeText } from '../text.js';
 
 /** A chart of rates over time. A file of its own: its library takes as long to load as the rest of the page. */
 export interface Chart {
@@ -32,9 +32,12 @@ function optionsOf(names: readonly string[], unit: string, element: HTMLElement)
     width: element.clientWidth || 300,
     height: HEIGHT,
     scales: { y: { range: (_, _min, max) => [0, (max || 1) * 1.1] } },
-    axes: [axis, { ...axis, size: 80, values: (_, ticks) => ticks.map((tick) => rateText(tick, unit)) }],
+    axes: [
+      { ...axis, space: 80, values: (_, ticks) => ticks.map(timeOf) },
+      { ...axis, size: 80, values: (_, ticks) => ticks.map((tick) => rateText(tick, unit)) },
+    ],
     series: [
-      {},
+      { label: 'time', value: (_: uPlot, seconds: number | null) => orNone(seconds, timeOf) },
       ...names.map((name, at) => ({
         label: name === '' ? 'total' : name,
         stroke: colour(COLOURS[at % COLOURS.length] ?? '--accent'),
@@ -44,6 +47,8 @@ function optionsOf(names: readonly string[], unit: string, element: HTMLElement)
     ],
   };
 }
+
+const timeOf = (seconds: number): string => timeText(seconds * 1000, Date.now());
 
 /** A canvas does not know `light-dark()`: the browser resolves it in an element's colour. */
 function resolved(element: HTMLElement, value: string): string {
