@@ -14,14 +14,17 @@ const slower = slowness();
 
 /** The slowest files, which start first: started last, one would run alone while the other workers are idle. */
 const slow = [
-  'conformance playground uhash jobs block-devices gaps run jobs-commands words-cli encode-devices browser store-faults readme',
+  'conformance playground uhash jobs fleet-faults block-devices gaps run jobs-commands words-cli encode-devices browser store-faults fleet-jobs readme',
   'network-stopping tune package cli gaps-cli uhash-cli device conventions terminal network-pool network-gaps-solo contract',
   'engine growth gaps-crt fuzz batches telemetry simulation network-gaps-pool hostile-text teardown block-files crash damage',
 ].flatMap((names) => names.split(' '));
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ moduleId }: TestSpecification): number => {
+    // Files that need a process of their own come first: before one of them, vitest ends the process that others share,
+    // which has loaded all modules and opened the devices.
+    const rank = ({ moduleId, project }: TestSpecification): number => {
+      if (project.name === 'alone') return -1;
       const at = slow.indexOf(basename(moduleId, '.test.ts'));
       return at < 0 ? slow.length : at;
     };
