@@ -55,9 +55,9 @@ function stop(child) {
 
 /** Indices that are in the ledger. */
 function done() {
-  const text = execFileSync(process.execPath, [main, 'fleet', 'status', '--json'], { env, encoding: 'utf8' });
-  const fleet = text.split('\n').flatMap((line) => (line.includes('"jobs":') ? [JSON.parse(line)] : []))[0];
-  return Number(fleet.jobs[0].done);
+  const text = execFileSync(process.execPath, [main, 'fleet', 'jobs', '--json'], { env, encoding: 'utf8' });
+  const [{ jobs }] = text.split('\n').flatMap((line) => (line.includes('"jobs":[') ? [JSON.parse(line)] : []));
+  return Number(jobs[0].done);
 }
 
 /** @param {string} name */

@@ -1,7 +1,9 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { ownTls } from '../src/fleet/access/index.js';
 import { factsOf, numberIn } from './dashboard.js';
 import { BrowserFleet, expectConnection, expectPhase, openJoin, press } from './fleet/browser-fleet.js';
 import { expectedHits, saying, TestFleet, whyNoFleet } from './fleet/fleet.js';
@@ -168,6 +170,27 @@ describe.skipIf(!executable || absent !== undefined)(
         for (const { stderr, stdout } of [told, run]) expect(`${stderr}${stdout}`).not.toContain(secret);
         const again = await openJoin(browser, link);
         await again.close();
+      });
+
+      test('with TLS the page is served by HTTPS and connects by wss', async () => {
+        const fleet = new TestFleet();
+        onTestFinished(() => fleet.close());
+        const { certificate, key } = ownTls(join(fleet.folder, 'tls'), 'test', ['localhost', '127.0.0.1']);
+        const files = ['--tls-cert', certificate, '--tls-key', key, '--tls-ca', join(fleet.folder, 'tls', 'ca.pem')];
+        const place = ['--listen', '127.0.0.1:0', '--advertise', 'localhost', '--browsers'];
+        await saying(fleet.start('fleet', 'serve', ...files, ...place), /on this machine/);
+        const invited = await fleet.start('fleet', 'invite', '--browser', '--name', 'anna', '--trusted').ended;
+        expect(invited.stdout).toMatch(/^https:\/\/localhost:/);
+        // The authority that has signed the certificate is not one that browsers know.
+        const trusting = await launchChromium('--ignore-certificate-errors');
+        onTestFinished(() => trusting.close());
+        const page = await openJoin(trusting, invited.stdout.trim());
+        await press(page, 'Start');
+        await expectPhase(page, 'Working');
+        expect(page.addresses.map((address) => new URL(address).protocol)).toContain('wss:');
+        expect(page.addresses.filter((address) => /^(http|ws):/.test(address))).toEqual([]);
+        expect(await page.evaluate('isSecureContext && crossOriginIsolated')).toBe(true);
+        expect(page.faults).toEqual([]);
       });
 
       test('an invite that is revoked is told at once, and not kept', async () => {

@@ -90,7 +90,8 @@ function metricsText({ view }: CoordinatorService): string {
 
 function announce(output: Output, { bus, url, invite: { fleet }, server, browsers }: FleetHost): void {
   output.say(`fleet ${fleet} at ${url} (nats-server ${bus.serverVersion})`);
-  if (server?.websocketUrl !== undefined) output.say(`browsers connect to ${server.websocketUrl}`);
+  const websocket = browsers?.url ?? server?.websocketUrl;
+  if (websocket !== undefined) output.say(`browsers connect to ${websocket}`);
   if (browsers) output.say(`page ${browsers.page}: links to it are made by \`millrace fleet invite --browser\``);
   output.say(
     'on this machine: millrace fleet join; elsewhere: millrace fleet join FILE, a file of `millrace fleet invite`',
