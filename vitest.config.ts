@@ -39,7 +39,7 @@ class LongestFirst extends BaseSequencer {
 const commands = new RegExp(
   `^test/(${[
     'bench|browser|bundled|cache|cli|conformance|conventions|crash|dashboard|encode|examples|export|feeding|fleet|fuzz',
-    'gaps|gpu-text|guide|jobs|kernels|lines|lint|lowered|native-bodies|package|playground|readme|regular|run|teardown',
+    'gaps|gpu-text|guide|jobs|kernels|lines|lint|lowered|native-bodies|package|playground|readme|regular|run|site|teardown',
     'telemetry|terminal|tune|uhash|words',
   ].join('|')})[./-]|^src/(cli|console|workload)/`,
 );

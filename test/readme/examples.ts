@@ -40,6 +40,12 @@ export const examples: Examples = {
   },
   'npm run bench:gate': { long: { check: says(/^kept {2}block on (native|wasm): \d/m) } },
   'node scripts/bench-gate.mjs --slowed': { long: { more: ['gaps'], status: 1, check: says(/^LOST {2}gaps on/m) } },
+  'npm pack': by('test/package.test.ts', "npm(root, 'pack', '--json'", "return run(cwd, 'npm', args)"),
+  'npm install': by(
+    'test/package.test.ts',
+    "npm(folder, 'install', '--prefer-offline'",
+    "return run(cwd, 'npm', args)",
+  ),
   'npx millrace': by('test/package.test.ts', "run(folder, 'npx', ['--no-install', 'millrace', 'devices', '--json'])"),
   'node scripts/performance.mjs': by('test/bench.test.ts', "['node', 'scripts/performance.mjs', '--check']"),
   'node test/cuda/block.mjs': {
