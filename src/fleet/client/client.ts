@@ -33,25 +33,45 @@ export class FleetClient {
     this.#patienceMs = patienceMs;
   }
 
-  /** Submits a job with its attachments. Returns its id. */
+  /** Submits a job with its attachments, again if the coordinator is replaced meanwhile. Returns its id. */
   async submit({ manifest, attachments }: PackedJob, key: SigningKey): Promise<string> {
-    const signed = signManifest(encodeManifest(manifest), key);
-    const answer = await this.#call('submit', { signed: Buffer.from(signed).toString('base64') });
-    const job = read.hex(answer.job, 'job', { min: 32, max: 32 });
-    for (const digest of read.list(answer.missing, 'missing', 100)) {
-      const bytes = attachments.get(String(digest));
-      if (bytes) await this.#attach(String(digest), bytes);
+    const signed = Buffer.from(signManifest(encodeManifest(manifest), key)).toString('base64');
+    for (const deadline = performance.now() + this.#patienceMs; ; ) {
+      const answer = await this.#call('submit', { signed });
+      const job = read.hex(answer.job, 'job', { min: 32, max: 32 });
+      // After the deadline the coordinator says what it lacks.
+      const resubmits = performance.now() < deadline;
+      const parts = read.list(answer.missing, 'missing', 100).map(String);
+      if ((await this.#attachAll(parts, attachments, resubmits)) && (await this.#start(job, resubmits))) return job;
     }
-    await this.#call('start', { job });
-    return job;
   }
 
-  async #attach(digest: string, bytes: Uint8Array): Promise<void> {
-    for (let offset = 0; offset >= 0; ) {
-      const piece = Buffer.from(bytes.subarray(offset, offset + PIECE_BYTES));
-      const { next } = await this.#call('attach', { digest, offset, bytes: piece.toString('base64') });
-      offset = read.integer(next, 'next', -1, bytes.length);
+  /** Returns false if the coordinator does not know the job. */
+  async #start(job: string, resubmits: boolean): Promise<boolean> {
+    return (await this.#call('start', { job, resubmits })).isUnknown !== true;
+  }
+
+  /** Returns false if the coordinator does not expect them. */
+  async #attachAll(
+    digests: readonly string[],
+    attachments: PackedJob['attachments'],
+    resubmits: boolean,
+  ): Promise<boolean> {
+    for (const digest of digests) {
+      const bytes = attachments.get(digest);
+      if (bytes && !(await this.#attach(digest, bytes, resubmits))) return false;
     }
+    return true;
+  }
+
+  async #attach(digest: string, bytes: Uint8Array, resubmits: boolean): Promise<boolean> {
+    for (let offset = 0; offset >= 0; ) {
+      const piece = Buffer.from(bytes.subarray(offset, offset + PIECE_BYTES)).toString('base64');
+      const answer = await this.#call('attach', { digest, offset, bytes: piece, resubmits });
+      if (answer.isUnknown === true) return false;
+      offset = read.integer(answer.next, 'next', -1, bytes.length);
+    }
+    return true;
   }
 
   /**

@@ -41,7 +41,7 @@ export class CallHandler {
       case 'attach':
         return this.#attach(read, fields);
       case 'start':
-        return this.#start(read.hex(fields.job, 'job', ID));
+        return this.#start(read.hex(fields.job, 'job', ID), fields.resubmits === true);
       case 'poll':
         return this.#poll(read, fields);
       case 'check':
@@ -101,7 +101,10 @@ export class CallHandler {
     const offset = read.integer(fields.offset, 'offset', 0, Number.MAX_SAFE_INTEGER);
     const piece = Buffer.from(read.text(fields.bytes, 'bytes', 2 * PIECE_BYTES), 'base64');
     const arriving = this.#arriving.get(digest);
-    if (arriving === undefined && !this.#files.has(digest)) throw refused('the attachment is not expected');
+    if (arriving === undefined && !this.#files.has(digest)) {
+      if (fields.resubmits === true) return UNKNOWN;
+      throw refused('the attachment is not expected');
+    }
     if (arriving === undefined) return { next: -1 };
     arriving.seen = performance.now();
     if (offset === arriving.at && offset + piece.length <= arriving.bytes.length) {
@@ -115,10 +118,13 @@ export class CallHandler {
     return { next: -1 };
   }
 
-  async #start(id: string): Promise<PlainRecord> {
+  async #start(id: string, resubmits: boolean): Promise<PlainRecord> {
     const known = this.#service.job(id);
     const signed = this.#submitted.get(id);
-    if (signed === undefined && known === undefined) throw refused('the job is not known here: submit it first');
+    if (signed === undefined && known === undefined) {
+      if (resubmits) return UNKNOWN;
+      throw refused('the job is not known here: submit it first');
+    }
     const job = signed === undefined ? known : await this.#service.open(id, signed);
     this.#submitted.delete(id);
     if (job?.outcome === undefined) await this.#service.control(id, 'running');
@@ -128,8 +134,7 @@ export class CallHandler {
   /** Returns a job's state, and its hits from the nth commit on. */
   #poll(read: FieldReader, fields: PlainRecord): PlainRecord {
     const id = read.hex(fields.job, 'job', ID);
-    // A coordinator that has taken over may not know the job; whoever submitted it does it again.
-    if (fields.resubmits === true && this.#service.job(id) === undefined) return { isUnknown: true };
+    if (fields.resubmits === true && this.#service.job(id) === undefined) return UNKNOWN;
     const job = this.#job(id);
     const view = this.#service.core.jobs.get(job.id);
     if (fields.verifies === true) job.checks.meet();
@@ -241,6 +246,9 @@ export class CallHandler {
     throw refused('the job is not known here: submit it again');
   }
 }
+
+/** A coordinator that has been started or has taken over may not know a job; whoever submitted it does it again. */
+const UNKNOWN: PlainRecord = { isUnknown: true };
 
 interface ArrivingPart {
   readonly part: Attachment;

@@ -1,0 +1,60 @@
+import { describe, expect, test } from 'vitest';
+import { between } from '../../engine/work/space.js';
+import { decodeCall, encodeAnswer, encodeError } from '../calls.js';
+import { type Manifest, manifestId, type PlainRecord, signingKey } from '../manifest/index.js';
+import { FleetClient } from './client.js';
+
+const manifest: Manifest = {
+  work: { kind: 'workload', name: 'gaps', version: 1, params: {} },
+  space: between(0n, 100n),
+  mode: 'all',
+};
+const part = Uint8Array.from([1, 2, 3]);
+const key = signingKey();
+const job = { manifest, attachments: new Map([[manifestId(part), part]]) };
+
+/** A coordinator that is replaced before its nth call, by one that knows nothing. */
+class Coordinators {
+  readonly calls: string[] = [];
+  readonly #replacedBefore: readonly number[];
+  #isSubmitted = false;
+  #hasPart = false;
+
+  constructor(...replacedBefore: readonly number[]) {
+    this.#replacedBefore = replacedBefore;
+  }
+
+  async call(bytes: Uint8Array): Promise<Uint8Array> {
+    const { call, fields } = decodeCall(bytes);
+    this.calls.push(call);
+    if (this.#replacedBefore.includes(this.calls.length)) [this.#isSubmitted, this.#hasPart] = [false, false];
+    return this.#answer(call, fields);
+  }
+
+  #answer(call: string, { resubmits }: PlainRecord): Uint8Array {
+    if (call === 'submit') {
+      this.#isSubmitted = true;
+      return encodeAnswer({ job: 'ab'.repeat(32), missing: this.#hasPart ? [] : [manifestId(part)] });
+    }
+    if (!this.#isSubmitted) return resubmits ? encodeAnswer({ isUnknown: true }) : encodeError(new Error('unknown'));
+    if (call === 'attach') this.#hasPart = true;
+    return encodeAnswer(call === 'attach' ? { next: -1 } : {});
+  }
+}
+
+describe('a job is submitted', () => {
+  test.for([
+    [[], ['submit', 'attach', 'start']],
+    [[2], ['submit', 'attach', 'submit', 'attach', 'start']],
+    [[3], ['submit', 'attach', 'start', 'submit', 'attach', 'start']],
+  ] as const)('although coordinators are replaced before calls %j', async ([replaced, calls]) => {
+    const coordinators = new Coordinators(...replaced);
+    expect(await new FleetClient(coordinators).submit(job, key)).toBe('ab'.repeat(32));
+    expect(coordinators.calls).toEqual(calls);
+  });
+
+  test('for a limited time', async () => {
+    const coordinators = new Coordinators(...Array.from({ length: 1000 }, (_, at) => 2 * at));
+    await expect(new FleetClient(coordinators, 0).submit(job, key)).rejects.toThrow(/unknown/);
+  });
+});
