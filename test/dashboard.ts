@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -43,7 +43,9 @@ export class Commands {
   async close(): Promise<void> {
     for (const command of this.#running) command.kill('SIGKILL');
     await Promise.all([...this.#running].map(({ ended }) => ended));
-    rmSync(this.folder, { recursive: true, force: true });
+    // The server of a fleet outlives a coordinator that is killed.
+    spawnSync('pkill', ['-KILL', '-f', join(this.data, 'fleet', 'nats', 'server.conf')]);
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
   }
 }
 
