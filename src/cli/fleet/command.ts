@@ -93,7 +93,7 @@ export function fleetCommand(): Command {
       )
       .addOption(valueOption('--expires <time>', 'when it ends').argParser(parseSeconds).default(WEEK, '7d'))
       .addOption(valueOption('--name <name>', 'name of the user (default: its role and a number)'))
-      .option('--browser', 'print a link: whoever opens it can work for the fleet in a browser')
+      .option('--browser', 'print a link that lets a browser work for the fleet')
       .option('--trusted', 'count the results of its workers without audits: for your own machines')
       .addOption(valueOption('--out <file>', 'write the line to a new file that only you can read'))
       .action(action(invite)),

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { MillraceError } from '../../kernel/error.js';
-import { fieldReader } from '../../network/fields.js';
+import { type FieldReader, fieldReader } from '../../network/fields.js';
 import { isUserName, type Role } from '../nats/index.js';
 import { writeSafely } from '../safe-file.js';
 
@@ -68,18 +68,21 @@ function readUsers(path: string): FleetUser[] {
     `the file ${path}`,
     'remove it: users that were revoked and have not expired can then connect',
   );
-  return read.list(JSON.parse(readFileSync(path, 'utf8')), 'the whole', 1e6).map((entry) => {
-    const { name, role, key, expires, revoked, isTrusted } = read.object(entry, 'users');
-    const time = (value: unknown, field: string): number => read.integer(value, field, 0, Number.MAX_SAFE_INTEGER);
-    return {
-      name: read.text(name, 'name', 40),
-      role: read.text(role, 'role', 20) as Role,
-      key: read.text(key, 'key', 100),
-      expires: time(expires, 'expires'),
-      ...(revoked !== undefined && { revoked: time(revoked, 'revoked') }),
-      ...(isTrusted === true && { isTrusted }),
-    };
-  });
+  return read.list(JSON.parse(readFileSync(path, 'utf8')), 'the whole', 1e6).map((entry) => readUser(read, entry));
+}
+
+/** Returns a stored user. Throws if a field is missing or malformed. */
+export function readUser(read: FieldReader, value: unknown): FleetUser {
+  const { name, role, key, expires, revoked, isTrusted } = read.object(value, 'user');
+  const time = (given: unknown, field: string): number => read.integer(given, field, 0, Number.MAX_SAFE_INTEGER);
+  return {
+    name: read.text(name, 'name', 40),
+    role: read.text(role, 'role', 20) as Role,
+    key: read.text(key, 'key', 100),
+    expires: time(expires, 'expires'),
+    ...(revoked !== undefined && { revoked: time(revoked, 'revoked') }),
+    ...(isTrusted === true && { isTrusted }),
+  };
 }
 
 const RESERVED: ReadonlySet<string> = new Set(['admin', 'coordinator', 'system']);

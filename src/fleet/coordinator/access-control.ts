@@ -40,7 +40,7 @@ export class AccessControl {
 
   /**
    * Returns the address of the page that works for the fleet, with an invite in its fragment, which browsers do not send.
-   * Throws `usage` if there is no page.
+   * Throws a `usage` error if the fleet serves no page.
    */
   async link(seconds: number, traits: InviteTraits = {}): Promise<{ readonly user: string; readonly line: string }> {
     const { authority, address, browsers } = this.#options;

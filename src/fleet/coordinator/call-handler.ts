@@ -247,7 +247,7 @@ export class CallHandler {
   }
 }
 
-/** A coordinator that has been started or has taken over may not know a job; whoever submitted it does it again. */
+/** The answer of a coordinator that does not know a job, because it has just started or taken over. The client submits again. */
 const UNKNOWN: PlainRecord = { isUnknown: true };
 
 interface ArrivingPart {

@@ -2,9 +2,8 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { between, endOf, type Range } from '../../engine/work/space.js';
 import { MillraceError } from '../../kernel/error.js';
 import { fieldReader } from '../../network/fields.js';
-import type { FleetUser } from '../access/index.js';
+import { type FleetUser, readUser } from '../access/index.js';
 import { decodeValues, encodeValues, type PlainRecord, type PlainValue, plainValue } from '../manifest/index.js';
-import type { Role } from '../nats/index.js';
 import type { CommitEntry, FoundHit, JobOutcome, StateChange } from '../protocol/index.js';
 
 /**
@@ -54,7 +53,7 @@ export function decodeRecord(bytes: Uint8Array): FleetRecord {
     case 'end':
       return { kind: 'end', job: job(), outcome: read.text(fields.outcome, 'outcome', 20) as JobOutcome };
     case 'user':
-      return { kind: 'user', user: readUser(fields.user) };
+      return { kind: 'user', user: readUser(read, fields.user) };
     default:
       throw malformed(`its kind ${JSON.stringify(fields.kind)} is unknown here`);
   }
@@ -95,19 +94,6 @@ function readChange(value: unknown): StateChange {
     scope: read.text(scope, 'scope', 64),
     key: read.text(key, 'key', 200),
     value: stored as PlainValue | undefined,
-  };
-}
-
-function readUser(value: unknown): FleetUser {
-  const { name, role, key, expires, revoked, isTrusted } = read.object(value, 'user');
-  const time = (given: unknown, field: string): number => read.integer(given, field, 0, Number.MAX_SAFE_INTEGER);
-  return {
-    name: read.text(name, 'name', 40),
-    role: read.text(role, 'role', 20) as Role,
-    key: read.text(key, 'key', 100),
-    expires: time(expires, 'expires'),
-    ...(revoked !== undefined && { revoked: time(revoked, 'revoked') }),
-    ...(isTrusted === true && { isTrusted }),
   };
 }
 
