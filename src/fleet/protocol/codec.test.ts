@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { between } from '../../engine/work/space.js';
 import { decodeCoordinatorMessage, decodeResult, decodeWorkerMessage, encodeMessage } from './codec.js';
-import { Coordinator } from './coordinator.js';
+import { Coordinator } from './coordinator/coordinator.js';
 import type { CoordinatorEffect, CoordinatorEvent } from './events.js';
 import type { CoordinatorMessage, ResultMessage, WorkerMessage } from './messages.js';
 

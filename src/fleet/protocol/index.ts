@@ -6,10 +6,11 @@ export {
   encodeMessage,
   MAX_MESSAGE_BYTES,
 } from './codec.js';
-export { contributionMs } from './contribution.js';
-export { Coordinator } from './coordinator.js';
+export { contributionMs } from './coordinator/contribution.js';
+export { Coordinator } from './coordinator/coordinator.js';
+export { DEPARTED_MS } from './coordinator/roster.js';
+export { WORKERS } from './coordinator/state-keys.js';
 export type * from './events.js';
 export type * from './messages.js';
-export { DEPARTED_MS } from './roster.js';
-export { WORKERS } from './state-keys.js';
-export { type Contribution, Worker } from './worker.js';
+export type { Contribution } from './worker/outbox.js';
+export { Worker } from './worker/worker.js';

@@ -1,6 +1,6 @@
-import { Intervals } from '../../engine/work/intervals.js';
-import { between, endOf, type Range } from '../../engine/work/space.js';
-import type { FoundHit, LeaseClaim, LeaseReport } from './messages.js';
+import { Intervals } from '../../../engine/work/intervals.js';
+import { between, endOf, type Range } from '../../../engine/work/space.js';
+import type { FoundHit, LeaseClaim, LeaseReport } from '../messages.js';
 
 /** A worker's side of a lease: what is left of it, and what is done and not yet reported. */
 export class HeldLease {

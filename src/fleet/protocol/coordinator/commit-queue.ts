@@ -1,6 +1,6 @@
-import type { Range } from '../../engine/work/space.js';
-import type { Overtaken } from '../lease/index.js';
-import type { FoundHit, JobId, WorkerId } from './messages.js';
+import type { Range } from '../../../engine/work/space.js';
+import type { Overtaken } from '../../lease/index.js';
+import type { FoundHit, JobId, WorkerId } from '../messages.js';
 
 /** A result that counts once it is in the ledger. */
 export interface AcceptedResult {

@@ -1,6 +1,6 @@
-import { beatMs, PriorityIndex, silenceMs } from '../lease/index.js';
-import type { DepartedWorker, WorkerView } from './events.js';
-import type { DeviceReport, GrantMessage, JobId, NoneMessage, WorkerId } from './messages.js';
+import { beatMs, PriorityIndex, silenceMs } from '../../lease/index.js';
+import type { DepartedWorker, WorkerView } from '../events.js';
+import type { DeviceReport, GrantMessage, JobId, NoneMessage, WorkerId } from '../messages.js';
 
 /** A worker as the coordinator knows it. */
 export interface WorkerRecord extends WorkerView {

@@ -1,8 +1,8 @@
-import { minBigint } from '../../engine/work/space.js';
-import { FIRST_LENGTH, type Lease, type LeaseTable, leaseLength, leaseMs, retryMs } from '../lease/index.js';
-import { type Identity, type JobTrust, PROGRESS_MS, witnessBits } from '../trust/index.js';
-import type { JobView, LeaseTokens } from './events.js';
-import type { GrantMessage, JobId, LeaseClaim, NoneMessage, WantMessage, WorkerId } from './messages.js';
+import { minBigint } from '../../../engine/work/space.js';
+import { FIRST_LENGTH, type Lease, type LeaseTable, leaseLength, leaseMs, retryMs } from '../../lease/index.js';
+import { type Identity, type JobTrust, PROGRESS_MS, witnessBits } from '../../trust/index.js';
+import type { JobView, LeaseTokens } from '../events.js';
+import type { GrantMessage, JobId, LeaseClaim, NoneMessage, WantMessage, WorkerId } from '../messages.js';
 import type { Roster, WorkerRecord } from './roster.js';
 
 /** A job as leases are made of it. */

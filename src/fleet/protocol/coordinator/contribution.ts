@@ -1,4 +1,4 @@
-import type { JobView, JobWork, WorkerView } from './events.js';
+import type { JobView, JobWork, WorkerView } from '../events.js';
 import type { WorkerJob, WorkerRecord } from './roster.js';
 
 /**
