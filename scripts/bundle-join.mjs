@@ -3,6 +3,8 @@
 //   join.html, join.css, join.js   the page
 //   join-worker.js                 its thread: the connection, the worker of a fleet, the engine; the threads of its devices
 //                                  are beside it, where `bundle-playground.mjs` has put them
+//   join-gaps-worker.js            the thread that checks gaps
+//   join-uhash-reference.js        the module that checks proofs, which a thread of the engine loads
 //   join-licences.txt              of the packages in these files
 //
 // The thread is made of the modules that Node's worker is made of. Code of theirs that only Node runs is left out; a bundle
@@ -33,6 +35,17 @@ const withoutNode = {
   load: (id) => (id === '\0fs' ? 'module.exports = {};' : undefined),
 };
 
+/** What checks proofs is loaded by its address. @type {import('rolldown').Plugin} */
+const ownFiles = {
+  name: 'own files',
+  transform(code, id) {
+    if (!/[\\/]uhash[\\/]job[\\/]proof-search\.js$/.test(id)) return undefined;
+    const replaced = code.replace("url, '../kernel/reference.js'", "url, 'join-uhash-reference.js'");
+    if (replaced === code) throw new Error(`${id} does not name its module as it did`);
+    return replaced;
+  },
+};
+
 /** Modules of all bundles. @type {Set<string>} */
 const bundled = new Set();
 
@@ -41,6 +54,9 @@ const styles = [join(web, 'page', 'theme.css'), join(web, 'page', 'dashboard.css
 writeFileSync(join(folder, 'join.css'), styles.map((file) => readFileSync(file, 'utf8')).join('\n'));
 await bundle({ join: join(page, 'join.tsx') }, { codeSplitting: false });
 await bundle({ 'join-worker': join(built, 'join-worker.js') }, { chunkFileNames: 'join-[name].js' });
+const workload = join(built, 'workload');
+await bundle({ 'join-gaps-worker': join(workload, 'gaps', 'job', 'verifier-thread.js') }, { codeSplitting: false });
+await bundle({ 'join-uhash-reference': join(workload, 'uhash', 'kernel', 'reference.js') }, { codeSplitting: false });
 writeFileSync(join(folder, 'join-licences.txt'), bundledLicences(bundled));
 
 /**
@@ -51,13 +67,13 @@ async function bundle(input, options) {
   const build = await rolldown({
     input,
     platform: 'browser',
-    treeshake: { moduleSideEffects: (id) => !/[\\/]fleet[\\/]|[\\/]store[\\/]|^node:/.test(id) },
+    treeshake: { moduleSideEffects: (id) => !/[\\/]fleet[\\/]|[\\/]store[\\/]|[\\/]workload[\\/]|^node:/.test(id) },
     resolve: { extensionAlias: { '.js': ['.ts', '.tsx', '.js'] } },
     transform: {
       jsx: { runtime: 'automatic', importSource: 'preact' },
       define: { 'process.env.NODE_ENV': '"production"', __filename: 'undefined', __dirname: 'undefined' },
     },
-    plugins: [withoutNode],
+    plugins: [withoutNode, ownFiles],
     onLog(_level, { code, message }) {
       // A page could not load any other unresolved import.
       if (code === 'UNRESOLVED_IMPORT') throw new Error(message);

@@ -1,4 +1,5 @@
 import { listDevices, openDevice } from './browser.js';
+import { addPageWorkers, type PageWorker } from './device/pool/threads/threads.js';
 import type { JoinRequest, JoinState } from './web/join/messages.js';
 import { JoinSession } from './web/join/worker/session.js';
 import { pageWorkloads } from './web/join/worker/workloads.js';
@@ -8,6 +9,13 @@ const scope = globalThis as unknown as {
   onmessage: (event: { readonly data: JoinRequest }) => void;
   postMessage(state: JoinState): void;
 };
+
+declare const Worker: new (file: URL, options: { readonly type: 'module'; readonly name: string }) => PageWorker;
+
+addPageWorkers({
+  'verifier-thread.js': () =>
+    new Worker(new URL('./join-gaps-worker.js', import.meta.url), { type: 'module', name: 'millrace gaps' }),
+});
 
 const session = new JoinSession({
   devices: { list: () => listDevices(), open: (id) => openDevice(id) },

@@ -1,9 +1,12 @@
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { ownTls } from '../src/fleet/access/index.js';
+import { millrace } from './command-line.js';
 import { factsOf, numberIn } from './dashboard.js';
 import { BrowserFleet, expectConnection, expectPhase, openJoin, press } from './fleet/browser-fleet.js';
 import { expectedHits, saying, TestFleet, whyNoFleet } from './fleet/fleet.js';
@@ -32,7 +35,7 @@ describe.skipIf(!executable || absent !== undefined)(
       return fleet;
     };
 
-    test('says what it will do, starts when it is told to, and finds hits that the coordinator verifies', async () => {
+    test('says what it will do, starts when it is told to, and finds hits and nonces that the coordinator verifies', async () => {
       const fleet = await startFleet();
       const link = await fleet.link('anna');
       const page = await openJoin(browser, link);
@@ -46,6 +49,7 @@ describe.skipIf(!executable || absent !== undefined)(
       const text = await page.locator('section[aria-label=Work]').innerText();
       expect(text).toContain('A test of "pages"');
       expect(text).toContain(`the fleet ${fleet.fleet.host.invite.fleet} at ${new URL(fleet.websocket).host}, as anna`);
+      expect(text).toMatch(/kernel .*header \(block\), .*gaps between primes \(gaps\), .*\(uhash\)\./);
       expect(fleet.workersOf('anna')).toEqual([]);
 
       await press(page, 'Start');
@@ -57,6 +61,12 @@ describe.skipIf(!executable || absent !== undefined)(
       await expect
         .poll(async () => numberIn((await factsOf(page)).hits))
         .toBe(BigInt(expectedHits(space, limit, 10).length));
+
+      const { folder, env } = fleet.fleet;
+      const blocks = fileURLToPath(new URL('data/block/synthetic/easy00', import.meta.url));
+      const solve = ['block', 'solve', `${blocks}.in`, 'nonces.out', '--fleet'];
+      expect(await millrace(solve, { cwd: folder, env })).toMatchObject({ status: 0 });
+      expect(readFileSync(join(folder, 'nonces.out'), 'latin1')).toBe(readFileSync(`${blocks}.out`, 'latin1'));
       expect(page.faults).toEqual([]);
     });
 

@@ -1,3 +1,5 @@
+import { availableThreads } from '../pool/threads/available-threads.js';
+
 /** The engine that runs WebAssembly here, Node's or a page's. */
 export interface WasmEngine {
   readonly name: string;
@@ -13,16 +15,15 @@ export function thisEngine(): WasmEngine {
     const processor = system.cpus()[0]?.model.trim() || system.arch();
     return {
       name: `${processor}, by WebAssembly`,
-      threads: system.availableParallelism(),
+      threads: availableThreads(),
       versions: { v8, node: version },
     };
   }
-  const { userAgent = 'a page', hardwareConcurrency = 1 } = (globalThis as { navigator?: Navigator }).navigator ?? {};
+  const { userAgent = 'a page' } = (globalThis as { navigator?: Navigator }).navigator ?? {};
   const browser = /(Firefox|Edg|Chrome|Safari)\/[\d.]+/.exec(userAgent)?.[0] ?? userAgent;
-  return { name: `WebAssembly in ${browser}`, threads: hardwareConcurrency, versions: { browser } };
+  return { name: `WebAssembly in ${browser}`, threads: availableThreads(), versions: { browser } };
 }
 
 interface Navigator {
   readonly userAgent?: string;
-  readonly hardwareConcurrency?: number;
 }

@@ -203,7 +203,13 @@ export class CallHandler {
     return plainRecord({
       fleet,
       workers: LIVE_STATES.reduce((sum, state) => sum + states[state], 0),
-      jobs: shown.map(({ name, state, fraction, perSecond }) => ({ name, state, fraction, perSecond })),
+      jobs: shown.map(({ id, name, state, fraction, perSecond }) => ({
+        name,
+        work: this.#service.core.jobs.get(id)?.name,
+        state,
+        fraction,
+        perSecond,
+      })),
       ...(row && { worker: { state: row.state, share: row.share ?? 0, trust: row.trust } }),
     });
   }

@@ -148,9 +148,14 @@ export interface FleetSummary {
   /** Live ones. */
   readonly workers: number;
   /** Jobs that are not over, at most 20. */
-  readonly jobs: readonly Pick<FleetJobRow, 'name' | 'state' | 'fraction' | 'perSecond'>[];
+  readonly jobs: readonly SummaryJob[];
   /** The worker itself, if the fleet knows it. */
   readonly worker?: { readonly state: WorkerState; readonly share: number; readonly trust: TrustLevel };
+}
+
+export interface SummaryJob extends Pick<FleetJobRow, 'name' | 'state' | 'fraction' | 'perSecond'> {
+  /** The name of the workload, or `kernel`. Undefined from coordinators of an earlier release. */
+  readonly work?: string;
 }
 
 /** What a person who watches a fleet can change. */

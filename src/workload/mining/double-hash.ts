@@ -1,7 +1,4 @@
-import { createHash } from 'node:crypto';
+import { sha256 } from '../../fleet/digest.js';
 
-/** SHA-256 twice, by node:crypto: the hash of blocks, transactions and merkle nodes. */
-export function doubleHash(bytes: Uint8Array): Buffer {
-  const once = createHash('sha256').update(bytes).digest();
-  return createHash('sha256').update(once).digest();
-}
+/** SHA-256 twice, by node:crypto where there is Node: the hash of blocks, transactions and merkle nodes. */
+export const doubleHash = (bytes: Uint8Array): Uint8Array => sha256(sha256(bytes));

@@ -278,6 +278,11 @@ export function definePageWorkers(workers: PageWorkers, texts: typeof loadTexts)
   loadTexts = texts;
 }
 
+/** Adds workers to those of the page's entry: they have files, but no texts. */
+export function addPageWorkers(workers: PageWorkers): void {
+  pageWorkers = { ...pageWorkers, ...workers };
+}
+
 function startInPage(start: ThreadStart): Thread {
   const file = start.file.href.slice(start.file.href.lastIndexOf('/') + 1);
   const { promise: ended, resolve: end } = deferred<boolean>();

@@ -67,6 +67,7 @@ function Consent({ now }: { readonly now: JoinState }) {
         jobs are arithmetic on ranges of numbers, in the sandbox of this page: they see no files and no other pages.
         They use your processor or graphics card, and its electricity, until you stop.
       </p>
+      <p data-test="kinds">{kindsText(now.workloads)}</p>
       <Jobs jobs={summary?.jobs} workloads={now.workloads} />
       <Controls now={now} />
     </section>
@@ -76,26 +77,39 @@ function Consent({ now }: { readonly now: JoinState }) {
 function Jobs({ jobs, workloads }: { readonly jobs: Jobs; readonly workloads: readonly string[] }) {
   if (jobs === undefined) return null;
   if (jobs.length === 0) return <p data-test="jobs">The fleet has no job now; the next one will run.</p>;
-  const others = jobs.filter(({ name }) => ELSEWHERE.includes(name) && !workloads.includes(name));
   return (
     <>
       <p>What runs now:</p>
       <ul data-test="jobs">
-        {jobs.map(({ name, state: of, fraction, perSecond }, at) => (
+        {jobs.map(({ name, work = 'kernel', state: of, fraction, perSecond }, at) => (
           <li key={`${at} ${name}`}>
             <strong>{name}</strong> {of === 'running' ? rateText(perSecond, '') : of}, {percent(fraction)} done
+            {work !== 'kernel' && !workloads.includes(work) && (
+              <span class="dim">; not in this page: others do it</span>
+            )}
           </li>
         ))}
       </ul>
-      {others.length > 0 && <p class="dim">Jobs of {ELSEWHERE.join(', ')} do not run in pages: others do them.</p>}
     </>
   );
 }
 
 type Jobs = NonNullable<JoinState['summary']>['jobs'] | undefined;
 
-/** Workloads of the millrace command. */
-const ELSEWHERE: readonly string[] = ['block', 'gaps', 'uhash'];
+/** Says what this page can be asked to compute. */
+function kindsText(workloads: readonly string[]): string {
+  const known = workloads.map((name) => {
+    const what = WORKLOAD_TEXT[name];
+    return what === undefined ? name : `${what} (${name})`;
+  });
+  return `A job is ${['a kernel that its submitter has written', ...known].join(', ')}.`;
+}
+
+const WORKLOAD_TEXT: Readonly<Record<string, string>> = {
+  block: "a search for the nonce of a block's header",
+  gaps: 'a search for large gaps between primes',
+  uhash: 'a search for proofs of UniversalHash',
+};
 
 function Controls({ now }: { readonly now: JoinState }) {
   const wanted = kept.value;

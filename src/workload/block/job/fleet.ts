@@ -1,6 +1,7 @@
 import type { FleetJobs } from '../../../console/fleet/jobs.js';
 import { between } from '../../../engine/index.js';
 import { minBigint } from '../../../engine/work/space.js';
+import { fromHex, toHex } from '../../../fleet/digest.js';
 import { packWorkloadJob } from '../../../fleet/manifest/index.js';
 import { checkSpace, type FleetWorkload } from '../../../fleet/workload.js';
 import { fieldReader } from '../../../network/fields.js';
@@ -47,7 +48,7 @@ export function fleetSolver(jobs: FleetJobs): NonceSolver {
   return async ({ prefix, target, from = 0, to = NONCES, mode = 'first', signal, onProgress }) => {
     signal?.throwIfAborted();
     if (from >= to) return null;
-    const params = { prefix: Buffer.from(prefix).toString('hex'), target: String(target) };
+    const params = { prefix: toHex(prefix), target: String(target) };
     const space = between(BigInt(from), BigInt(to));
     let tried = 0;
     const search = jobs.search(packWorkloadJob(fleetBlock, params, space, mode), {
@@ -71,5 +72,5 @@ function headerOf(params: Readonly<Record<string, unknown>>): Pick<NonceSearch, 
   const read = fieldReader('a search for nonces', 'use the same version of Millrace on every machine of the fleet');
   const prefix = read.hex(params.prefix, 'prefix', { min: 76, max: 76 });
   const target = read.bigInteger(params.target, 'target', 1n, (1n << 256n) - 1n);
-  return { prefix: Buffer.from(prefix, 'hex'), target };
+  return { prefix: fromHex(prefix), target };
 }

@@ -1,9 +1,10 @@
+import { fromHex, toHex } from '../../../fleet/digest.js';
 import { MillraceError } from '../../../kernel/error.js';
 import { doubleHash } from '../../mining/double-hash.js';
 
 /**
- * Checks a nonce without the kernel language: SHA-256 comes from node:crypto, numbers are bigints. Nothing here is shared
- * with the kernel, so an error would have to be made twice to go unseen.
+ * Checks a nonce without the kernel language: SHA-256 comes from node:crypto, or in a page from code for that alone; numbers
+ * are bigints. Nothing here is shared with the kernel, so an error would have to be made twice to go unseen.
  */
 export function checkNonce(prefix: Uint8Array, target: bigint, nonce: number): NonceCheck {
   const digest = hashHeader(prefix, nonce);
@@ -29,20 +30,21 @@ export interface Block {
 
 /** The first 76 bytes of the header: all but the nonce. */
 export function headerPrefix(block: Block): Uint8Array {
-  const bytes = Buffer.alloc(76);
-  bytes.writeUInt32LE(block.version, 0);
+  const bytes = new Uint8Array(76);
+  const view = new DataView(bytes.buffer);
+  view.setUint32(0, block.version, true);
   bytes.set(fromDisplay(block.previousHash), 4);
   bytes.set(merkleRoot(block.transactions), 36);
-  bytes.writeUInt32LE(block.time, 68);
-  bytes.writeUInt32LE(block.bits, 72);
+  view.setUint32(68, block.time, true);
+  view.setUint32(72, block.bits, true);
   return bytes;
 }
 
 /** The whole header, 80 bytes. */
 export function header(prefix: Uint8Array, nonce: number): Uint8Array {
-  const bytes = Buffer.alloc(80);
+  const bytes = new Uint8Array(80);
   bytes.set(prefix, 0);
-  bytes.writeUInt32LE(nonce, 76);
+  new DataView(bytes.buffer).setUint32(76, nonce, true);
   return bytes;
 }
 
@@ -59,7 +61,7 @@ export function merkleRoot(transactions: readonly string[]): Uint8Array {
   while (level.length > 1) {
     const above: Uint8Array[] = [];
     for (const [at, left] of level.entries()) {
-      if (at % 2 === 0) above.push(doubleHash(Buffer.concat([left, level[at + 1] ?? left])));
+      if (at % 2 === 0) above.push(doubleHash(Uint8Array.of(...left, ...(level[at + 1] ?? left))));
     }
     level = above;
   }
@@ -90,12 +92,12 @@ export function targetFromBits(bits: number): bigint {
 export const numberOf = (digest: Uint8Array): bigint => BigInt(`0x${displayOf(digest)}`);
 
 /** Bytes as hex in display order, which is the reverse of header order. */
-export const displayOf = (bytes: Uint8Array): string => Buffer.from(bytes).reverse().toString('hex');
+export const displayOf = (bytes: Uint8Array): string => toHex(Uint8Array.from(bytes).reverse());
 
 /** A target as 64 hex digits, most significant first. */
 export const targetText = (target: bigint): string => target.toString(16).padStart(64, '0');
 
-const fromDisplay = (hex: string): Uint8Array => Buffer.from(hex, 'hex').reverse();
+const fromDisplay = (hex: string): Uint8Array => fromHex(hex).reverse();
 
 /** Eight hex digits. */
 export const hex32 = (value: number): string => value.toString(16).padStart(8, '0');

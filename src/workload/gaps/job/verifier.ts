@@ -1,4 +1,4 @@
-import { availableParallelism } from 'node:os';
+import { availableThreads } from '../../../device/pool/threads/available-threads.js';
 import { startThread, type Thread, workerUrl } from '../../../device/pool/threads/threads.js';
 import { MillraceError } from '../../../kernel/error.js';
 import type { verifierTasks } from './verifier-tasks.js';
@@ -23,7 +23,7 @@ export class GapVerifier {
   readonly #threads: VerifierThread[] = [];
   #next = 0;
 
-  constructor(threads = Math.max(1, Math.min(MAX_THREADS, availableParallelism() >> 2))) {
+  constructor(threads = Math.max(1, Math.min(MAX_THREADS, availableThreads() >> 2))) {
     this.#maxThreads = threads;
   }
 

@@ -63,7 +63,7 @@ export const merit = (start: bigint, end: bigint): bigint => ((end - start) * LO
 
 /** A pseudo-random number from 0 to 2^64 − 1, derived from both primes. */
 export function rand(start: bigint, end: bigint): bigint {
-  const digest = doubleHash(Buffer.concat([littleEndian(start), littleEndian(end)]));
+  const digest = Buffer.from(doubleHash(Buffer.concat([littleEndian(start), littleEndian(end)])));
   return [0, 8, 16, 24].reduce((sum, at) => sum ^ digest.readBigUInt64LE(at), 0n);
 }
 

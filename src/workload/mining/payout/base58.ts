@@ -14,11 +14,11 @@ export function decodeBase58Check(text: string): Uint8Array | undefined {
   const all = Buffer.concat([Buffer.alloc(zeros), Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex')]);
   if (all.length < 5) return undefined;
   const data = all.subarray(0, -4);
-  return checksumOf(data).equals(all.subarray(-4)) ? data : undefined;
+  return all.subarray(-4).equals(checksumOf(data)) ? data : undefined;
 }
 
 const DIGITS = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
 /** An address has at most 35 digits. */
 const MAX_LENGTH = 64;
 
-const checksumOf = (data: Uint8Array): Buffer => doubleHash(data).subarray(0, 4);
+const checksumOf = (data: Uint8Array): Uint8Array => doubleHash(data).subarray(0, 4);

@@ -1,13 +1,15 @@
 import type { FleetJobs } from '../../../console/fleet/jobs.js';
+import type { Device } from '../../../device/device.js';
 import { between, type Range, search } from '../../../engine/index.js';
 import { settingFor } from '../../../engine/tune/tuning-store.js';
 import { checkAll, openVerifier } from '../../../engine/verify/verify.js';
 import type { FleetSearch } from '../../../fleet/client/index.js';
+import { fromHex, toHex } from '../../../fleet/digest.js';
 import { packWorkloadJob } from '../../../fleet/manifest/index.js';
 import type { FoundHit } from '../../../fleet/protocol/index.js';
 import { checkSpace, type FleetWorkload } from '../../../fleet/workload.js';
 import { fieldReader } from '../../../network/fields.js';
-import { hex } from '../options.js';
+import type { PlanOptions } from '../kernel/plan.js';
 import { type Challenge, type NonceDigest, proofs } from './flow.js';
 import { DEVICE_NONCES, hostProof, proofCheck, proofRing } from './proof-search.js';
 import type { Answer, FindOptions, MinedProof, ProofFinder, ProverMineOptions } from './prover.js';
@@ -15,43 +17,48 @@ import { MAX_BITS, minedNonces, NONCES } from './prover.js';
 import { uhashTunable } from './tune.js';
 
 /** Proofs on a fleet: an index is a nonce. A job for the first proof may leave out others of the same batch. */
-export const fleetUhash: FleetWorkload = {
-  name: 'uhash',
-  version: 1,
+export const fleetUhash: FleetWorkload = uhashWorkload((device) => settingFor(device, uhashTunable));
 
-  search: (params, { engine, space, source, signal }) => {
-    const { challenge, wanted } = challengeOf(params);
-    checkSpace(space, DEVICE_NONCES);
-    const ring = proofRing(challenge.difficulty);
-    const flow = proofs(challenge, { wanted, ring, tuned: (device) => settingFor(device, uhashTunable) });
-    return search(flow, {
-      engine,
-      space,
-      ring,
-      mode: 'arrival',
-      verify: proofCheck(challenge),
-      source: source as NonNullable<Parameters<typeof search<typeof flow>>[1]['source']>,
-      signal,
-    });
-  },
+/** The same with other options for each device. */
+export function uhashWorkload(tuned: (device: Device) => Promise<PlanOptions>): FleetWorkload {
+  return {
+    name: 'uhash',
+    version: 1,
 
-  check: async (params, hits) => {
-    // A hash takes 60 ms: a thread computes it.
-    const verifier = openVerifier<NonceDigest>(proofCheck(challengeOf(params).challenge));
-    try {
-      const failed = await checkAll(verifier, hits.map(digestOf));
-      return failed && `nonce ${failed.value.index} ${failed.reason ?? 'is not a proof'}`;
-    } finally {
-      verifier.close();
-    }
-  },
+    search: (params, { engine, space, source, signal }) => {
+      const { challenge, wanted } = challengeOf(params);
+      checkSpace(space, DEVICE_NONCES);
+      const ring = proofRing(challenge.difficulty);
+      const flow = proofs(challenge, { wanted, ring, tuned });
+      return search(flow, {
+        engine,
+        space,
+        ring,
+        mode: 'arrival',
+        verify: proofCheck(challenge),
+        source: source as NonNullable<Parameters<typeof search<typeof flow>>[1]['source']>,
+        signal,
+      });
+    },
 
-  // All proofs: a search for the first one may leave others out.
-  relax: (params, bits) => {
-    const { difficulty } = challengeOf(params).challenge;
-    return { ...params, difficulty: Math.min(difficulty, bits), wanted: 'all' };
-  },
-};
+    check: async (params, hits) => {
+      // A hash takes 60 ms: a thread computes it.
+      const verifier = openVerifier<NonceDigest>(proofCheck(challengeOf(params).challenge));
+      try {
+        const failed = await checkAll(verifier, hits.map(digestOf));
+        return failed && `nonce ${failed.value.index} ${failed.reason ?? 'is not a proof'}`;
+      } finally {
+        verifier.close();
+      }
+    },
+
+    // All proofs: a search for the first one may leave others out.
+    relax: (params, bits) => {
+      const { difficulty } = challengeOf(params).challenge;
+      return { ...params, difficulty: Math.min(difficulty, bits), wanted: 'all' };
+    },
+  };
+}
 
 /** Finds proofs on a fleet. */
 export class FleetProver implements ProofFinder {
@@ -100,7 +107,7 @@ export class FleetProver implements ProofFinder {
     const { header, difficulty } = this.#challenge;
     let done = 0n;
     this.#last = this.#jobs.search(
-      packWorkloadJob(fleetUhash, { challenge: hex(header), difficulty, wanted }, space, wanted),
+      packWorkloadJob(fleetUhash, { challenge: toHex(header), difficulty, wanted }, space, wanted),
       {
         ...(signal && { signal }),
         onProgress: (progress) => {
@@ -135,7 +142,7 @@ function challengeOf(params: Readonly<Record<string, unknown>>): {
   readonly wanted: 'first' | 'all';
 } {
   const read = fieldReader('a search for proofs', ADVICE);
-  const header = Uint8Array.from(Buffer.from(read.hex(params.challenge, 'challenge', { max: MAX_CHALLENGE }), 'hex'));
+  const header = fromHex(read.hex(params.challenge, 'challenge', { max: MAX_CHALLENGE }));
   const difficulty = read.integer(params.difficulty, 'difficulty', 0, MAX_BITS);
   return {
     challenge: { header, difficulty },

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import type { Device, DeviceInfo } from '../../../device/device.js';
 import { Engine, search } from '../../../engine/index.js';
 import { LruCache } from '../../../engine/telemetry/lru-cache.js';
 import { type Axis, type Setting, settingText, type Trial, type Tunable } from '../../../engine/tune/tune.js';
+import { sha256Hex, toHex } from '../../../fleet/digest.js';
 import { MillraceError } from '../../../kernel/error.js';
 import type { Kernel } from '../../../kernel/index.js';
 import { fill } from '../kernel/fill.js';
@@ -91,8 +91,8 @@ async function audit(device: Device, setting: UhashSetting): Promise<string> {
     await engine.close();
   }
   for (const nonce of RECOMPUTED) {
-    const actual = hex(all[nonce]?.hash ?? new Uint8Array());
-    const expected = hex(hashNonce(HEADER, BigInt(nonce)));
+    const actual = toHex(all[nonce]?.hash ?? new Uint8Array());
+    const expected = toHex(hashNonce(HEADER, BigInt(nonce)));
     if (actual !== expected) throw wrong(device, setting, `${actual} for nonce ${nonce} instead of ${expected}`);
   }
   return digestOf(all);
@@ -160,12 +160,9 @@ function windowOf(device: Device, scan: (nonces: number) => Promise<unknown>, ba
 const RUN_SECONDS = 0.5;
 
 function digestOf(found: readonly NonceDigest[]): string {
-  const sum = createHash('sha256');
-  for (const { index, hash } of found) sum.update(`${index} ${hex(hash)}\n`);
-  return sum.digest('hex');
+  const lines = found.map(({ index, hash }) => `${index} ${toHex(hash)}\n`);
+  return sha256Hex(new TextEncoder().encode(lines.join('')));
 }
-
-const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
 function wrong({ info: { id } }: Device, setting: UhashSetting, what: string): MillraceError {
   return new MillraceError({

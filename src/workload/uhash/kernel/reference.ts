@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { sha256, toHex } from '../../../fleet/digest.js';
 import { aesRound, BLAKE3_IV, blake3, blake3Rounds, bytesOf, sha256Compress, wordsOf } from './reference-compress.js';
 
 /**
@@ -20,7 +20,7 @@ export function hashNonce(header: Uint8Array, nonce: bigint): Uint8Array {
       sum[i] = (sum[i] ?? 0) ^ word;
     });
   }
-  return blake3(createHash('sha256').update(bytesOf(sum)).digest());
+  return blake3(sha256(bytesOf(sum)));
 }
 
 /** Leading zero bits, from the most significant bit of byte 0. */
@@ -61,7 +61,7 @@ export function checkFound(
   { header, difficulty }: { readonly header: Uint8Array; readonly difficulty: number },
 ): true | string {
   const { hashMatches, difficultyMet, hash: right } = verify(header, { nonce: index, hash: claimed }, difficulty);
-  if (!hashMatches) return `with a hash that should be ${Buffer.from(right).toString('hex')}`;
+  if (!hashMatches) return `with a hash that should be ${toHex(right)}`;
   return difficultyMet || `but its hash has ${zeroBits(right)} leading zero bits, not ${difficulty}`;
 }
 
