@@ -13,12 +13,12 @@ const web = join(root, 'src', 'web');
 const packages = createRequire(import.meta.url);
 
 /**
- * Scripts, and the files that make up each style sheet, in order.
- * @type {{ script: string, html: string, styles: string[] }[]}
+ * Scripts by name, and the files that make up each style sheet, in order.
+ * @type {{ scripts: Record<string, string>, html: string, styles: string[] }[]}
  */
 const pages = [
   {
-    script: join(web, 'page', 'dashboard.tsx'),
+    scripts: { dashboard: join(web, 'page', 'dashboard.tsx'), start: join(web, 'page', 'start.ts') },
     html: join(web, 'page', 'dashboard.html'),
     styles: [
       join(web, 'page', 'theme.css'),
@@ -30,11 +30,11 @@ const pages = [
 ];
 
 mkdirSync(folder, { recursive: true });
-for (const { script, html, styles } of pages) {
+for (const { scripts, html, styles } of pages) {
   const name = html.replace(/^.*[\\/]|\.html$/g, '');
   copyFileSync(html, join(folder, `${name}.html`));
   writeFileSync(join(folder, `${name}.css`), styles.map((file) => readFileSync(file, 'utf8')).join('\n'));
-  await bundle({ [name]: script });
+  await bundle(scripts);
 }
 
 /** @param {Record<string, string>} input */
@@ -42,6 +42,8 @@ async function bundle(input) {
   const build = await rolldown({
     input,
     platform: 'browser',
+    // What the script of a page shares with `start` is in `start`: a third file would be one more request.
+    preserveEntrySignatures: 'allow-extension',
     resolve: { extensionAlias: { '.js': ['.ts', '.tsx', '.js'] } },
     transform: {
       jsx: { runtime: 'automatic', importSource: 'preact' },

@@ -201,33 +201,6 @@ describe.skipIf(!executable)('the dashboard', { timeout: patience(120_000) }, ()
       await page.getByText('the command has ended').waitFor();
     });
 
-    test('shows the least, the mean and the highest rate of the events so far', async () => {
-      const command = await commands.start('run', 'slow.mjs', ...QUIET, '--dashboard', '--no-ledger');
-      const page = await open(await command.url);
-      await page.locator('tbody th a').click();
-      // In the first 10 s the rate since the start stands for that over 10 s.
-      const tenSeconds = ({ rates, perSecond }: Progress): number => rates.tenSeconds ?? perSecond;
-      const textOf = (events: readonly Progress[]): string => {
-        const all = events.flatMap((event) => tenSeconds(event) ?? []);
-        const { minute } = events.at(-1)?.rates ?? {};
-        const mean = all.reduce((sum, one) => sum + one, 0) / all.length;
-        return [
-          `10 s ${rate(all.at(-1) ?? -1, '')} · 60 s ${minute === undefined ? '–' : rate(minute, '')} · 15 min –`,
-          `min ${rate(Math.min(...all), '')} · avg ${rate(mean, '')} · max ${rate(Math.max(...all), '')}`,
-        ].join(' · ');
-      };
-      const differs = (events: readonly Progress[]): boolean => new Set(events.map(tenSeconds)).size > 3;
-      const isSame = async (): Promise<boolean> => {
-        const text = await page.locator('[data-test=rates]').textContent();
-        const events = command.all('progress') as Progress[];
-        return events.some((_, last) => differs(events.slice(0, last)) && text === textOf(events.slice(0, last)));
-      };
-      await expect.poll(isSame).toBe(true);
-      expect(page.faults).toEqual([]);
-      command.kill('SIGTERM');
-      await command.ended;
-    });
-
     test('shows finish times of what is left', async () => {
       // A directory without the jobs of other tests, which would take longer than the universe.
       const own = new Commands();

@@ -84,6 +84,20 @@ describe('the status of a job', () => {
     expect(watch.measure('running', undefined, 1000).devices[0]?.perSecond).toBe(1000);
   });
 
+  it('has the share of each device, of its own work and without that of a device that was wrong', () => {
+    const items = { 'cuda:0': 1n << 50n, 'wasm:0': 7n };
+    const devices = () =>
+      Object.entries(items).map(([id, done]) => ({ info: { id }, items: done, queueDepth: 0, activeStreams: 0 }));
+    const { watch } = job({ devices: devices as unknown as MonitoredJob['devices'] });
+    const shares = (ms: number) => watch.measure('running', undefined, ms).devices.map(({ share }) => share);
+    expect(shares(0)).toEqual([undefined, undefined]);
+    items['cuda:0'] += 300n;
+    items['wasm:0'] += 100n;
+    expect(shares(1000)).toEqual([0.75, 0.25]);
+    items['cuda:0'] -= 300n;
+    expect(shares(2000)).toEqual([0, 1]);
+  });
+
   it('has no estimated end while paused', () => {
     const { at, watch } = job();
     at(0, 0n);

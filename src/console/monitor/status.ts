@@ -10,7 +10,7 @@ import {
 import type { DeviceStatus } from '../../engine/index.js';
 import { type Energy, NO_ENERGY, perJoule } from '../../engine/telemetry/energy.js';
 import type { WorkCoverage } from '../../engine/work/bins.js';
-import { endOf, type Range, shareOf } from '../../engine/work/space.js';
+import { endOf, maxBigint, type Range, shareOf } from '../../engine/work/space.js';
 import type { StripCoverage } from '../live/live-task.js';
 
 /**
@@ -74,6 +74,8 @@ export interface DeviceProgress {
   readonly id: string;
   readonly perSecond: number | undefined;
   readonly rates: Rates;
+  /** Its part of the indices that all devices have tried since the start, 0 to 1. */
+  readonly share: number | undefined;
   readonly chunkMs: number | undefined;
   /** Threads of a workgroup or lanes of a gang, and items of a chunk. */
   readonly lanes: number | undefined;
@@ -183,39 +185,55 @@ export class StatusMeter {
       odds: chance === undefined ? undefined : oddsOf(chance, hits, Number(now), left, speed),
       current: currentOf(this.#job.coverage?.()),
       restorePoint,
-      devices: this.#job.devices().map((device) => this.#deviceProgress(device, conditionsOf(device.info.id), nowMs)),
+      devices: this.#deviceProgress(conditionsOf, nowMs),
       notes: this.#job.notes?.() ?? [],
     };
   }
 
   #deviceProgress(
-    { info, items, chunkMs, launchSize, fed, queueDepth, activeStreams, occupancy, fault }: DeviceStatus,
-    state: DeviceConditions | undefined,
+    conditionsOf: (device: string) => DeviceConditions | undefined,
     nowMs: number,
-  ): DeviceProgress {
-    const counter = this.#devices.get(info.id) ?? new RateCounter(this.#startedMs);
-    this.#devices.set(info.id, counter);
-    counter.update(items, nowMs);
-    const perSecond = counter.perSecond(nowMs);
-    return {
-      id: info.id,
-      perSecond,
-      rates: counter.rates(nowMs),
-      chunkMs,
-      lanes: launchSize?.lanes,
-      items: launchSize?.items,
-      fed,
-      queueDepth,
-      activeStreams,
-      occupancy,
-      perJoule: perJoule(perSecond, state?.sensors?.powerW),
-      temperatureC: state?.sensors?.temperatureC,
-      powerW: state?.sensors?.powerW,
-      memoryBytes: state?.sensors?.memoryUsedBytes,
-      joules: (state?.energy ?? NO_ENERGY).joules || undefined,
-      held: fault === undefined ? state?.pauseReason : 'no longer used',
-    };
+  ): readonly DeviceProgress[] {
+    const all = this.#job.devices().map((device) => {
+      const { id } = device.info;
+      const counter = this.#devices.get(id) ?? new RateCounter(this.#startedMs);
+      this.#devices.set(id, counter);
+      counter.update(device.items, nowMs);
+      return { device, counter, conditions: conditionsOf(id) };
+    });
+    const total = all.reduce((sum, { counter }) => sum + counter.counted, 0n);
+    return all.map(({ device, counter, conditions }) => progressOf(device, counter, total, conditions, nowMs));
   }
+}
+
+function progressOf(
+  { info, chunkMs, launchSize, fed, queueDepth, activeStreams, occupancy, fault }: DeviceStatus,
+  counter: RateCounter,
+  total: bigint,
+  conditions: DeviceConditions | undefined,
+  nowMs: number,
+): DeviceProgress {
+  const perSecond = counter.perSecond(nowMs);
+  const { sensors, energy = NO_ENERGY, pauseReason } = conditions ?? {};
+  return {
+    id: info.id,
+    perSecond,
+    rates: counter.rates(nowMs),
+    share: total === 0n ? undefined : shareOf(counter.counted, total),
+    chunkMs,
+    lanes: launchSize?.lanes,
+    items: launchSize?.items,
+    fed,
+    queueDepth,
+    activeStreams,
+    occupancy,
+    perJoule: perJoule(perSecond, sensors?.powerW),
+    temperatureC: sensors?.temperatureC,
+    powerW: sensors?.powerW,
+    memoryBytes: sensors?.memoryUsedBytes,
+    joules: energy.joules || undefined,
+    held: fault === undefined ? pauseReason : 'no longer used',
+  };
 }
 
 function currentOf(coverage: WorkCoverage | undefined): Status['current'] {
@@ -249,6 +267,7 @@ class RateCounter {
   readonly #startedMs: number;
   #meter: RateMeter;
   #sum: bigint | undefined;
+  #counted = 0n;
 
   constructor(nowMs: number) {
     this.#startedMs = nowMs;
@@ -260,7 +279,13 @@ class RateCounter {
     const added = sum - (this.#sum ?? sum);
     // The work of a faulty device is subtracted from the sum.
     this.#meter = countIndices(this.#meter, nowMs, added < 0n ? 0n : added);
+    this.#counted += added;
     this.#sum = sum;
+  }
+
+  /** Indices since the first sum. */
+  get counted(): bigint {
+    return maxBigint(this.#counted, 0n);
   }
 
   rates(nowMs: number): Rates {

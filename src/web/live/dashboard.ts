@@ -58,7 +58,7 @@ export class Dashboard {
   view(key: string | undefined, send: SendEvent): () => void {
     const viewer = new Viewer(key, send);
     this.#viewers.add(viewer);
-    viewer.update(this.#state(), this.#find(key), true);
+    viewer.update(this.state(), this.#find(key), true);
     return () => void this.#viewers.delete(viewer);
   }
 
@@ -163,7 +163,8 @@ export class Dashboard {
     return [...this.#processes.values()].find(({ model }) => model.fleet?.fleet === key);
   }
 
-  #state(): DashboardState {
+  /** What all pages show: processes and fleets. */
+  state(): DashboardState {
     const { directory, own } = this.#options;
     return {
       version: this.#version,
@@ -176,7 +177,7 @@ export class Dashboard {
 
   #tick(): void {
     if (this.#viewers.size === 0) return;
-    const state = this.#state();
+    const state = this.state();
     for (const viewer of this.#viewers) viewer.update(state, this.#find(viewer.key), false);
   }
 

@@ -28,6 +28,7 @@ export async function startDashboard(
     address,
     pages: { '/': { file: 'dashboard.html' }, ...playgroundPages('/playground', '/') },
     routes: dashboardRoutes(dashboard),
+    first: () => dashboard.state(),
     asked,
     ...(options.directory !== undefined && { token: storedToken(options.directory) }),
   }).catch(async (error: unknown) => {

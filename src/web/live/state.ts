@@ -59,6 +59,7 @@ export interface DeviceState {
   readonly id: string;
   readonly perSecond?: number;
   readonly rates?: RateWindows;
+  readonly share?: number;
   readonly chunkMs?: number;
   readonly fed?: number;
   readonly queueDepth?: number;

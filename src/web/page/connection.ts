@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { RequestError, read, startSession } from './session.js';
+import { RequestError, read } from './session.js';
 
 /** Whether the page gets data: `refused` without a valid token, `lost` while the server does not answer. */
 export type Connection = 'connecting' | 'open' | 'lost' | 'refused' | 'ended';
@@ -38,11 +38,4 @@ async function explain(): Promise<void> {
   } catch (error) {
     if (error instanceof RequestError && error.status === 401) connection.value = 'refused';
   }
-}
-
-/** Starts the session of the page; false if the token is not accepted. */
-export async function connect(): Promise<boolean> {
-  const isAccepted = await startSession().catch(() => false);
-  if (!isAccepted) connection.value = 'refused';
-  return isAccepted;
 }

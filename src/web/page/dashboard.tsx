@@ -1,10 +1,11 @@
 import { render } from 'preact';
-import { connect, connection } from './connection.js';
+import { connection } from './connection.js';
 import { FleetPage } from './fleet/fleet.js';
 import { shownFleet } from './fleet/model.js';
 import { LiveJob, StoredJob } from './job.js';
-import { route, shownKey, shownProcess, state } from './model.js';
+import { receive, shownKey, shownProcess, state } from './model.js';
 import { Overview } from './overview.js';
+import { firstState } from './start.js';
 
 /** The dashboard's page. */
 function Dashboard() {
@@ -61,9 +62,12 @@ const CONNECTION_TEXT = {
 } as const;
 
 const root = document.getElementById('app');
-if (root) render(<Dashboard />, root);
-void connect().then((isAccepted) => {
-  if (!isAccepted) return;
-  addEventListener('hashchange', route);
-  route();
-});
+if (root) {
+  // If the server is slow, the page says so.
+  const timer = setTimeout(() => render(<Dashboard />, root), 300);
+  void firstState.then((first) => {
+    clearTimeout(timer);
+    receive(first);
+    render(<Dashboard />, root);
+  });
+}

@@ -40,13 +40,14 @@ export function Devices({ processes }: { readonly processes: readonly ProcessSta
   );
 }
 
-const COLUMNS = ['rate', 'fed', 'chunk', 'queue', 'temperature', 'power', 'memory', 'energy'];
+const COLUMNS = ['rate', 'share', 'fed', 'chunk', 'queue', 'temperature', 'power', 'memory', 'energy'];
 
 const nameOf = ({ devices }: ProcessState, { id }: DeviceState): string =>
   devices.find((device) => device.id === id)?.name ?? '';
 
 const cellsOf = (device: DeviceState, unit: string): string[] => [
   rateText(device.perSecond, unit),
+  orNone(device.share, percent),
   orNone(device.fed, percent),
   orNone(device.chunkMs, (ms) => duration(ms / 1000)),
   device.queueDepth === undefined ? NONE : `${device.queueDepth} on ${device.activeStreams ?? 0}`,

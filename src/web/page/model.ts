@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import type { ChunkState, CoverageState, DashboardState, RateSample } from '../live/state.js';
-import { follow } from './connection.js';
+import { connection, follow } from './connection.js';
 import { clearFleet, fleetHandlers, fleetQuery } from './fleet/model.js';
 
 /** What the server has sent. */
@@ -20,8 +20,19 @@ const CHUNKS_MS = 30_000;
 
 let unfollow: (() => void) | undefined;
 
+/** Starts with the state that came with the session, and follows what changes; without one, the page says that it is refused. */
+export function receive(first: DashboardState | undefined): void {
+  if (!first) {
+    connection.value = 'refused';
+    return;
+  }
+  state.value = first;
+  addEventListener('hashchange', route);
+  route();
+}
+
 /** Shows what the address names: `#/job/ID`, `#/fleet/NAME`, `#/fleet/NAME/job/ID`, or the overview. */
-export function route(): void {
+function route(): void {
   const [, key] = /^#\/job\/([\w-]+)$/.exec(location.hash) ?? [];
   shownKey.value = key;
   clearDetail();

@@ -1,14 +1,13 @@
 /**
  * Exchanges the token of the address for a cookie, and removes it from the address, so that neither the history nor a
- * screenshot has it. Resolves to false if the server does not accept the token. Does nothing if there is none: the cookie
- * may already exist.
+ * screenshot has it; without one, the cookie of an earlier visit counts. Resolves to what the page shows first, and to
+ * undefined if the server refuses.
  */
-export async function startSession(): Promise<boolean> {
+export async function startSession<T>(): Promise<T | undefined> {
   const [, token] = /(?:^#|&)token=([\w-]+)/.exec(location.hash) ?? [];
-  if (token === undefined) return true;
-  history.replaceState(null, '', location.pathname + location.search);
+  if (token !== undefined) history.replaceState(null, '', location.pathname + location.search);
   const response = await post('/api/session', { token });
-  return response.ok;
+  return response.ok ? ((await response.json()) as T) : undefined;
 }
 
 /** Sends a request that may change something. */

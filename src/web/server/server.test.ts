@@ -35,6 +35,7 @@ beforeAll(async () => {
         }),
       },
     ],
+    first: () => ({ jobs: 3 }),
     asked: 'a test',
     folder,
   });
@@ -106,6 +107,21 @@ describe('the server of pages', () => {
     expect((await ask('/api/none', { cookie: value })).status).toBe(404);
     const { headers } = await ask('/api/session', own(), 'POST', JSON.stringify({ token }));
     expect(headers['set-cookie']?.[0]).toMatch(/^millrace-\d+=[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/$/);
+  });
+
+  test('gives what the page shows first to those with the token or the cookie, and to nobody else', async () => {
+    const start = (headers: Record<string, string>, body: object) =>
+      ask('/api/session', { ...own(), ...headers }, 'POST', JSON.stringify(body));
+    const value = await cookie();
+    for (const one of [await start({}, { token }), await start({ cookie: value }, {})])
+      expect([one.status, one.text]).toEqual([200, '{"jobs":3}']);
+    const refused = [
+      await start({}, {}),
+      await start({ cookie: value.replace('=', '=x') }, {}),
+      await start({ cookie: value }, { token: 'x' }),
+    ];
+    expect(refused.map(({ status, text }) => [status, text.includes('jobs')])).toEqual(refused.map(() => [401, false]));
+    expect((await start({ cookie: value, origin: 'http://other.example' }, {})).status).toBe(403);
   });
 
   test('does not answer to names that could be rebound, nor to requests of other sites', async () => {

@@ -45,6 +45,8 @@ export interface WebServerOptions {
   readonly advertise?: string | undefined;
   /** Addresses besides its own that pages and their threads may connect to. */
   readonly connect?: () => readonly string[];
+  /** What a page gets with its session, so that it has it without another request. */
+  readonly first?: () => unknown;
   /** Default: the files of this build. */
   readonly folder?: string;
 }
@@ -64,11 +66,11 @@ export interface WebServer {
  * since they are the same for everybody. The server does not keep the process alive.
  */
 export async function startWebServer(options: WebServerOptions): Promise<WebServer> {
-  const { address, routes, pages, asked, token, tls, advertise, connect, folder = BUILT } = options;
+  const { address, routes, pages, asked, token, tls, advertise, connect, first, folder = BUILT } = options;
   const scheme = tls ? 'https' : 'http';
   const guard = new Guard([address.host, ...(advertise === undefined ? [] : [advertise])], token, scheme);
   const files = new Files(folder, connect);
-  const all = [sessionRoute(guard), ...routes.map((route) => ({ ...route, isOpen: false }))];
+  const all = [sessionRoute(guard, first), ...routes.map((route) => ({ ...route, isOpen: false }))];
   let port = 0;
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
     answer(request, response).catch((error: unknown) => {
@@ -95,13 +97,14 @@ export async function startWebServer(options: WebServerOptions): Promise<WebServ
       return params ? [{ route, params }] : [];
     });
     // Whether a route exists is not told to those who may not use it.
-    if (!found?.route.isOpen && !guard.hasCookie(request.headers, port)) return refuse(response, 401, NO_TOKEN);
+    const isAllowed = guard.hasCookie(request.headers, port);
+    if (!found?.route.isOpen && !isAllowed) return refuse(response, 401, NO_TOKEN);
     if (!found) return refuse(response, 404, 'there is nothing here');
     const controller = new AbortController();
     response.on('close', () => controller.abort());
     const { route, params } = found;
     const body = (): Promise<unknown> => readJson(request);
-    const reply = await route.handle({ params, query: searchParams, body, signal: controller.signal, port });
+    const reply = await route.handle({ params, query: searchParams, body, signal: controller.signal, port, isAllowed });
     await sendReply(reply, response);
   };
   await listen(server, address, asked);
@@ -138,18 +141,19 @@ const openHost = (host: string): string => (host === '0.0.0.0' ? '127.0.0.1' : h
 interface InnerRoute extends Omit<Route, 'handle'> {
   /** Needs no token. */
   readonly isOpen: boolean;
-  handle(call: RouteCall & { readonly port: number }): Reply | Promise<Reply>;
+  handle(call: RouteCall & { readonly port: number; readonly isAllowed: boolean }): Reply | Promise<Reply>;
 }
 
-/** Exchanges the token for a cookie. */
-const sessionRoute = (guard: Guard): InnerRoute => ({
+/** Exchanges the token for a cookie; a page that has the cookie needs no token. `first` is the answer to both. */
+const sessionRoute = (guard: Guard, first: () => unknown = () => ({})): InnerRoute => ({
   method: 'POST',
   path: '/api/session',
   isOpen: true,
-  handle: async ({ body, port }) => {
+  handle: async ({ body, port, isAllowed }) => {
     const { token } = Object(await body()) as { token?: unknown };
+    if (token === undefined && isAllowed) return { json: first() };
     if (typeof token !== 'string' || !guard.isToken(token)) return { json: { message: NO_TOKEN }, status: 401 };
-    return { json: {}, headers: { 'set-cookie': guard.cookie(port) } };
+    return { json: first(), headers: { 'set-cookie': guard.cookie(port) } };
   },
 });
 
