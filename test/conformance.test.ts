@@ -46,7 +46,7 @@ const leftOutOn: Readonly<Record<string, RegExp>> = {
 
 /**
  * Cases of a short run on devices that compile slowly, and on the interpreter, which computes what others are compared
- * with: every operation in a gang, all of streams, and from each other group the case with the most device-specific code.
+ * with: operations in a gang, all of streams, and from each other group the case with the most device-specific code.
  */
 const kept = [
   /^operations\/.*from memory, a gang/,
@@ -68,18 +68,20 @@ const kept = [
  */
 const likeU32 = /^operations\/(i32|i64|f16|bool)/;
 /**
- * Cases that a short run leaves to other devices. Each emulated GPU has the operations of two types here, one cancellation
- * and one transfer of host memory. test/fuzz.test.ts covers other types and cells, and test/uhash.test.ts large tables.
+ * Cases that a short run leaves to other devices. native has the operations of two types here, the interpreter and each
+ * emulated GPU of one, those of a GPU also one cancellation and one transfer of host memory. test/fuzz.test.ts covers other
+ * types and cells on all of them, and test/uhash.test.ts large tables.
  */
 const onGpus = '^streams/(cancel says so|cancel in a long loop|memory of host\\(\\) at odd)|^cells/|^tables/';
 const leftToOthers: Readonly<Record<string, RegExp>> = {
-  interpreter: /^operations\/f32/,
-  opencl: new RegExp(`^operations/(u64|f32)|${onGpus}`),
-  webgpu: new RegExp(`^operations/(u32|f64)|${onGpus}`),
+  interpreter: /^operations\/(u32|u64|f32)/,
+  native: /^operations\/(u32|f32)/,
+  opencl: new RegExp(`^operations/(u32|u64|f32)|${onGpus}`),
+  webgpu: new RegExp(`^operations/(u32|f32|f64)|${onGpus}`),
 };
-/** wasm runs one form of each type. The kernels of all workloads have values that move to the host. */
+/** wasm runs one form of each type. The kernels of all workloads have values that move to the host, and block has SHA-256. */
 const leftOutOnWasm =
-  /^operations\/(?!.*from memory, a gang)|generic, one lane|^(memory|tables)\/(i32|i64|f16|f32): |^cells\/i64|^arrays\/(?!a permutation|the same|in every|without)|^functions\/(?!several|cancel)|^std\/(?!sha256|md5)/;
+  /^operations\/(?!.*from memory, a gang)|generic, one lane|^(memory|tables)\/(i32|i64|f16|f32): |^cells\/i64|^arrays\/(?!a permutation|the same|in every|without)|^functions\/(?!several|cancel)|^std\/(?!md5)/;
 const isKept = (device: string, name: string): boolean => {
   if ((device !== 'wasm' && likeU32.test(name)) || leftToOthers[device]?.test(name)) return false;
   return device === 'wasm' ? !leftOutOnWasm.test(name) : kept.some((pattern) => pattern.test(name));

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { expectedGpu, isBundled } from './early-start.js';
+import { expectedGpu } from './early-start.js';
 
 test.each([
   ['block solve IN OUT --device cuda', {}, 0],
@@ -19,12 +19,6 @@ test.each([
   ['', {}, undefined],
 ])('`millrace %s` with %j opens GPU %s', (line, environment, expected) => {
   expect(expectedGpu(line.split(' '), environment, () => true)).toBe(expected);
-});
-
-test('commands that start often are bundled', () => {
-  const bundled = ['block', 'words', 'uhash', 'encode', 'gaps', 'run', 'jobs', 'fleet'];
-  expect(bundled.every((command) => isBundled([command]))).toBe(true);
-  expect(['kernel', 'export', 'tune', 'bench', ''].some((command) => isBundled([command]))).toBe(false);
 });
 
 test('`auto` opens no GPU without a driver', () => {

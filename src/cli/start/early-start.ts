@@ -3,10 +3,6 @@ import { existsSync } from 'node:fs';
 /** Commands that may open a GPU before their modules are loaded. */
 const workloads = ['block', 'words', 'uhash', 'encode', 'gaps'];
 
-/** True for commands that the build also has in few files: loading 340 modules takes 0.3 s, loading a dozen files 0.1 s. */
-export const isBundled = ([command = '']: readonly string[]): boolean =>
-  [...workloads, 'run', 'jobs', 'fleet'].includes(command);
-
 /** Commands that open a GPU if none is named. Words into a pipe are made by a CPU. */
 const bestDevice: Readonly<Record<string, readonly string[]>> = {
   block: ['solve', 'mine'],

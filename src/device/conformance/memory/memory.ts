@@ -202,13 +202,17 @@ const floatOf = (bits: number): number => {
   return sign * (exponent === 0 ? fraction * 2 ** -24 : (1024 + fraction) * 2 ** (exponent - 25));
 };
 
-/** The nearest float of 16 bits, found by trying all that are finite; the even one of two. */
+/** The nearest float of 16 bits; the even one of two. Floats that are not negative are in the order of their bits. */
 const halfOf = (value: number): number => {
-  let best = 0;
-  for (let bits = 0; bits < 0x7c00; bits++) {
-    const [distance, least] = [bits, best].map((each) => Math.abs(floatOf(each) - Math.abs(value))) as [number, number];
-    if (distance < least || (distance === least && bits % 2 === 0)) best = bits;
+  const size = Math.abs(value);
+  let [below, above] = [0, 0x7c00];
+  while (above - below > 1) {
+    const middle = (below + above) >> 1;
+    if (floatOf(middle) <= size) below = middle;
+    else above = middle;
   }
+  const difference = size - floatOf(below) - (floatOf(above) - size);
+  const best = difference < 0 || (difference === 0 && below % 2 === 0) ? below : above;
   return value < 0 ? best | 0x8000 : best;
 };
 
