@@ -219,7 +219,7 @@ def errors():
         (torch.tensor([[0.5], [float("inf")]], dtype=f32), "angle", "finite"),
         (torch.ones(2, 2, dtype=torch.float16), "amplitude", "dtype"),
         (torch.ones(2, 2, dtype=torch.complex128), "amplitude", "dtype"),
-        (torch.ones(2, 4, dtype=f32)[:, ::2], "amplitude", "dtype"),
+        (torch.ones(2, 4, dtype=f32, device=device)[:, ::2], "amplitude", "dtype"),
         (torch.ones(2, 2, 2, dtype=f32), "amplitude", "rank"),
         (torch.ones(0, 2, dtype=f32), "amplitude", "samples"),
     ]
