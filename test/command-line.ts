@@ -148,13 +148,17 @@ export interface Ended extends Omit<Ran, 'events'> {
 }
 
 export interface StartOptions extends RunOptions {
+  /** A program that starts the command, with its arguments. */
+  readonly through?: readonly string[];
   readonly uid?: number;
   /** Called with each piece of output from either stream. */
   readonly heard?: (text: string, child: ChildProcess) => void;
 }
 
-export function start(args: readonly string[], { cwd, env = {}, uid, heard }: StartOptions = {}): Started {
-  const child = spawn(process.execPath, [main, ...args], {
+export function start(args: readonly string[], options: StartOptions = {}): Started {
+  const { cwd, env = {}, uid, heard, through = [] } = options;
+  const [program = '', ...rest] = [...through, process.execPath, main, ...args];
+  const child = spawn(program, rest, {
     env: { ...cleanEnvironment(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(cwd !== undefined && { cwd }),
@@ -164,10 +168,10 @@ export function start(args: readonly string[], { cwd, env = {}, uid, heard }: St
   const events: Event[] = [];
   const faults: string[] = [];
   const waiting = new Set<() => void>();
-  let rest = '';
+  let unread = '';
   const read = (part: string): void => {
-    const lines = (rest + part).split('\n');
-    rest = lines.pop() ?? '';
+    const lines = (unread + part).split('\n');
+    unread = lines.pop() ?? '';
     const parsed = lines.map((line) => JSON.parse(line) as Event);
     faults.push(...parsed.flatMap((event) => faultOf(event) ?? []));
     events.push(...parsed);

@@ -7,7 +7,7 @@ import { cell, loop, when } from '../../src/kernel/language/control.js';
 import { items } from '../../src/kernel/language/items.js';
 import type { Kernel } from '../../src/kernel/language/signature.js';
 import { u32 } from '../../src/kernel/language/types.js';
-import { type Started, start } from '../command-line.js';
+import { type Started, type StartOptions, start } from '../command-line.js';
 import { patience } from '../tier.js';
 
 /** Why fleets cannot be tested here. Undefined if they can. */
@@ -62,7 +62,8 @@ export function expectedHits(space: number, limit: number, rounds = ROUNDS): Rou
 export class TestFleet {
   readonly folder = mkdtempSync(join(tmpdir(), 'millrace-fleet-'));
   readonly #all: Started[] = [];
-  readonly #env = { MILLRACE_HOME: join(this.folder, 'data') };
+  readonly dataFolder = join(this.folder, 'data');
+  readonly #env = { MILLRACE_HOME: this.dataFolder };
 
   constructor() {
     writeFileSync(join(this.folder, 'kernel.mjs'), kernelText);
@@ -74,7 +75,16 @@ export class TestFleet {
 
   /** Starts a command with other variables. */
   startWith(env: NodeJS.ProcessEnv, ...args: string[]): Started {
-    const started = start(args, { cwd: this.folder, env: { ...this.#env, ...env } });
+    return this.#start(args, { env: { ...this.#env, ...env } });
+  }
+
+  /** Starts a command by another program. */
+  startThrough(through: readonly string[], ...args: string[]): Started {
+    return this.#start(args, { env: this.#env, through });
+  }
+
+  #start(args: readonly string[], options: StartOptions): Started {
+    const started = start(args, { cwd: this.folder, ...options });
     started.ended.catch(() => undefined); // each test looks at those it cares about
     this.#all.push(started);
     return started;
@@ -100,14 +110,14 @@ export class TestFleet {
   }
 
   get serverPid(): number {
-    const found = spawnSync('pgrep', ['-f', join(this.folder, 'data', 'fleet', 'nats', 'server.conf')], {
+    const found = spawnSync('pgrep', ['-f', join(this.dataFolder, 'fleet', 'nats', 'server.conf')], {
       encoding: 'utf8',
     });
     return Number(found.stdout.trim().split('\n')[0]);
   }
 
   get storeFolder(): string {
-    return join(this.folder, 'data', 'fleet', 'nats', 'store');
+    return join(this.dataFolder, 'fleet', 'nats', 'store');
   }
 
   async close(): Promise<void> {
