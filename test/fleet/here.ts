@@ -8,7 +8,7 @@ import { Engine } from '../../src/engine/engine.js';
 import { FleetClient } from '../../src/fleet/client/index.js';
 import { FleetHost, type FleetHostOptions } from '../../src/fleet/coordinator/index.js';
 import { fleetFolder, saveInvite } from '../../src/fleet/local.js';
-import { Bus } from '../../src/fleet/nats/index.js';
+import { Bus, parseInvite } from '../../src/fleet/nats/index.js';
 import { WorkerService } from '../../src/fleet/worker/index.js';
 import type { FleetWorkload } from '../../src/fleet/workload.js';
 import { openStore, type Store } from '../../src/store/index.js';
@@ -16,7 +16,7 @@ import { openStore, type Store } from '../../src/store/index.js';
 /** A fleet in this process: a real server, a coordinator, and workers on real devices. Commands find it by its folder. */
 export class FleetHere {
   readonly folder: string;
-  readonly host: FleetHost;
+  #host: FleetHost;
   /** What the coordinator and the workers have said. */
   readonly notes: string[];
   readonly #store: Store;
@@ -25,7 +25,7 @@ export class FleetHere {
 
   private constructor(folder: string, host: FleetHost, store: Store, notes: string[]) {
     this.folder = folder;
-    this.host = host;
+    this.#host = host;
     this.#store = store;
     this.notes = notes;
   }
@@ -38,6 +38,18 @@ export class FleetHere {
     const host = await FleetHost.start({ folder: fleetFolder(folder), store, workloads, server, say, warn: say });
     saveInvite(folder, host.invite);
     return new FleetHere(folder, host, store, notes);
+  }
+
+  get host(): FleetHost {
+    return this.#host;
+  }
+
+  /** Replaces the coordinator and its server. Connections to the earlier ones are of no use then. */
+  async restart(): Promise<void> {
+    await this.#host.close();
+    const say = (text: string) => void this.notes.push(text);
+    const folder = fleetFolder(this.folder);
+    this.#host = await FleetHost.start({ folder, store: this.#store, workloads, say, warn: say });
   }
 
   /** The environment in which commands find this fleet. */
@@ -55,12 +67,29 @@ export class FleetHere {
     return new FleetClient(await this.connect('client'));
   }
 
+  /** Connects as a new user with a role. */
+  async connectAs(name: string, role: 'worker' | 'submitter', isTrusted = false): Promise<Bus> {
+    const { line } = await (await this.client()).invite(role, 600, name, isTrusted);
+    const bus = await Bus.connect(parseInvite(line), name);
+    this.#buses.push(bus);
+    return bus;
+  }
+
   /** Joins with one thread of a CPU device of this machine. */
   async join(id: string, name: string, known: readonly FleetWorkload[] = workloads): Promise<WorkerService> {
+    return this.joinBy(await this.connect(id), id, name, known);
+  }
+
+  /** The same with the connection of a user. */
+  async joinBy(
+    bus: Bus,
+    id: string,
+    name: string,
+    known: readonly FleetWorkload[] = workloads,
+  ): Promise<WorkerService> {
     const say = (text: string) => void this.notes.push(`${id}: ${text}`);
     const device = await openDevice(name, { threads: 1 });
     const engine = new Engine([device]);
-    const bus = await this.connect(id);
     const service = new WorkerService({ bus, engine, id, workloads: known, launchLimitMs: 2000, say, warn: say });
     this.#workers.push({ service, engine, device });
     return service;

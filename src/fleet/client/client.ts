@@ -99,6 +99,8 @@ export class FleetClient {
         return [read.text(worker, 'refusals', 300), read.text(reason, 'refusals', 2000)] as const;
       }),
       hasChecks: answer.hasChecks === true,
+      unsettled: answer.unsettled === undefined ? 0n : read.bigInteger(answer.unsettled, 'unsettled', 0n, 1n << 128n),
+      lacksAuditor: answer.lacksAuditor === true,
     };
   }
 
@@ -223,6 +225,9 @@ export interface PolledJob {
   readonly refusals: readonly (readonly [string, string])[];
   /** Hits wait for the submitter's check. */
   readonly hasChecks: boolean;
+  /** Indices that are done and wait for audits; some of them because no other worker could audit them. */
+  readonly unsettled: bigint;
+  readonly lacksAuditor: boolean;
 }
 
 /** Hits to check; none if none wait. */

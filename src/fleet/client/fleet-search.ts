@@ -177,9 +177,10 @@ export class FleetSearch implements AsyncIterable<FleetHit> {
     return undefined;
   }
 
-  #notice({ fleetWorkers, refusals, outcome }: PolledJob): void {
+  #notice({ fleetWorkers, refusals, outcome, lacksAuditor }: PolledJob): void {
     const notes = refusals.map(([worker, reason]) => `worker ${worker} cannot run this job: ${displayText(reason)}`);
     if (fleetWorkers === 0 && outcome === undefined) notes.push('the fleet has no workers: the job waits');
+    if (lacksAuditor) notes.push('results wait for a second worker: the only one is not trusted yet');
     for (const note of notes) {
       if (this.#said.has(note)) continue;
       this.#said.add(note);

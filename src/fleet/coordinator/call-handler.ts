@@ -13,7 +13,7 @@ import {
 } from '../manifest/index.js';
 import { type Caller, INVITED_ROLES } from '../nats/index.js';
 import type { FoundHit, RunState } from '../protocol/index.js';
-import type { FleetFiles } from '../replica/index.js';
+import type { FleetFiles, FleetJob } from '../replica/index.js';
 import { readWorkerQuery } from '../view/read.js';
 import { ALL_WORKERS, LIVE_STATES } from '../view/rows.js';
 import type { CoordinatorService } from './service.js';
@@ -22,7 +22,7 @@ import type { CoordinatorService } from './service.js';
 export class CallHandler {
   readonly #service: CoordinatorService;
   readonly #files: FleetFiles;
-  /** Submitted jobs whose attachments are on their way. */
+  /** Submitted jobs whose attachments are on their way, by id and user. */
   readonly #submitted = new Map<string, Uint8Array>();
   /** Attachments that are on their way, by digest. */
   readonly #arriving = new Map<string, ArrivingPart>();
@@ -37,17 +37,17 @@ export class CallHandler {
     const read = fieldReader(`the call ${call}`, 'use the same version of Millrace on every machine of the fleet');
     switch (call) {
       case 'submit':
-        return this.#submit(Buffer.from(read.text(fields.signed, 'signed', 1 << 20), 'base64'));
+        return this.#submit(Buffer.from(read.text(fields.signed, 'signed', 1 << 20), 'base64'), caller);
       case 'attach':
         return this.#attach(read, fields);
       case 'start':
-        return this.#start(read.hex(fields.job, 'job', ID), fields.resubmits === true);
+        return this.#start(read.hex(fields.job, 'job', ID), caller, fields.resubmits === true);
       case 'poll':
-        return this.#poll(read, fields);
+        return this.#poll(read, fields, caller);
       case 'check':
-        return this.#check(read, fields);
+        return this.#check(read, fields, caller);
       case 'control':
-        return this.#control(read.hex(fields.job, 'job', ID), read.text(fields.state, 'state', 20));
+        return this.#control(read.hex(fields.job, 'job', ID), read.text(fields.state, 'state', 20), caller);
       case 'fetch':
         return this.#fetch(read, fields);
       case 'about':
@@ -72,14 +72,14 @@ export class CallHandler {
   }
 
   /** Says which attachments are missing. */
-  #submit(signed: Uint8Array): PlainRecord {
+  #submit(signed: Uint8Array, caller: Caller): PlainRecord {
     const { manifest: bytes } = openSignedManifest(signed);
     const manifest = decodeManifest(bytes);
     const id = manifestId(bytes);
     const missing = attachmentsOf(manifest).filter(({ digest }) => !this.#files.has(digest));
     this.#expect(missing.filter(({ digest }) => !this.#arriving.has(digest)));
-    this.#submitted.delete(id);
-    this.#submitted.set(id, signed);
+    this.#submitted.delete(keyOf(id, caller));
+    this.#submitted.set(keyOf(id, caller), signed);
     for (const [oldest] of this.#submitted) if (this.#submitted.size > MAX_SUBMITTED) this.#submitted.delete(oldest);
     return { job: id, missing: missing.map(({ digest }) => digest) };
   }
@@ -118,24 +118,25 @@ export class CallHandler {
     return { next: -1 };
   }
 
-  async #start(id: string, resubmits: boolean): Promise<PlainRecord> {
+  async #start(id: string, caller: Caller, resubmits: boolean): Promise<PlainRecord> {
     const known = this.#service.job(id);
-    const signed = this.#submitted.get(id);
+    const signed = this.#submitted.get(keyOf(id, caller));
     if (signed === undefined && known === undefined) {
       if (resubmits) return UNKNOWN;
       throw refused('the job is not known here: submit it first');
     }
-    const job = signed === undefined ? known : await this.#service.open(id, signed);
-    this.#submitted.delete(id);
+    if (signed === undefined && known) checkSubmitter(known, caller);
+    const job = signed === undefined ? known : await this.#service.open(id, signed, caller.user);
+    this.#submitted.delete(keyOf(id, caller));
     if (job?.outcome === undefined) await this.#service.control(id, 'running');
     return {};
   }
 
   /** Returns a job's state, and its hits from the nth commit on. */
-  #poll(read: FieldReader, fields: PlainRecord): PlainRecord {
+  #poll(read: FieldReader, fields: PlainRecord, caller: Caller): PlainRecord {
     const id = read.hex(fields.job, 'job', ID);
     if (fields.resubmits === true && this.#service.job(id) === undefined) return UNKNOWN;
-    const job = this.#job(id);
+    const job = this.#jobOf(id, caller);
     const view = this.#service.core.jobs.get(job.id);
     if (fields.verifies === true) job.checks.meet();
     const after = read.integer(fields.after, 'after', 0, Number.MAX_SAFE_INTEGER);
@@ -157,12 +158,14 @@ export class CallHandler {
       refusals: [...(view?.refusals ?? [])].slice(0, 10).map(([worker, reason]): PlainValue => [worker, reason]),
       fleetWorkers: this.#service.core.workers.size,
       hasChecks: job.checks.next !== undefined,
+      unsettled: String(view?.trust.unsettled ?? 0n),
+      lacksAuditor: this.#service.core.lacksAuditor(job.id),
     };
   }
 
   /** Takes the submitter's word on hits, and returns the next ones that it is to check. */
-  #check(read: FieldReader, fields: PlainRecord): PlainRecord {
-    const { checks } = this.#job(read.hex(fields.job, 'job', ID));
+  #check(read: FieldReader, fields: PlainRecord, caller: Caller): PlainRecord {
+    const { checks } = this.#jobOf(read.hex(fields.job, 'job', ID), caller);
     checks.meet();
     // Numbers of an earlier coordinator mean nothing here.
     if (fields.checked !== undefined && fields.term === this.#service.term) {
@@ -173,8 +176,8 @@ export class CallHandler {
     return { term: this.#service.term, number, hits: hits.map(plainHit) };
   }
 
-  async #control(id: string, state: string): Promise<PlainRecord> {
-    this.#job(id);
+  async #control(id: string, state: string, caller: Caller): Promise<PlainRecord> {
+    this.#jobOf(id, caller);
     const known = STATES.find((one) => one === state);
     if (known === undefined) throw refused(`${JSON.stringify(state)} is not a state of a job`);
     await this.#service.control(id, known);
@@ -206,6 +209,7 @@ export class CallHandler {
       jobs: shown.map(({ id, name, state, fraction, perSecond }) => ({
         name,
         work: this.#service.core.jobs.get(id)?.name,
+        submitters: [...(this.#service.job(id)?.submitters ?? [])].slice(0, MAX_SHOWN_SUBMITTERS),
         state,
         fraction,
         perSecond,
@@ -246,10 +250,12 @@ export class CallHandler {
     return user === undefined ? {} : { user: user.name };
   }
 
-  #job(id: string) {
+  /** Returns a job that the caller has submitted, or any to whoever serves the fleet. */
+  #jobOf(id: string, caller: Caller): FleetJob {
     const job = this.#service.job(id);
-    if (job) return job;
-    throw refused('the job is not known here: submit it again');
+    if (job === undefined) throw refused('the job is not known here: submit it again');
+    checkSubmitter(job, caller);
+    return job;
   }
 }
 
@@ -269,6 +275,20 @@ const ID = { min: 32, max: 32 } as const;
 const MAX_HITS = 500;
 const MAX_REASON = 1000;
 const MAX_SHOWN_JOBS = 20;
+const MAX_SHOWN_SUBMITTERS = 5;
+
+const keyOf = (job: string, { user }: Caller): string => `${job} ${user}`;
+
+/** Throws `usage` if a job is another submitter's. */
+function checkSubmitter({ id, submitters }: FleetJob, { user, role }: Caller): void {
+  if (role === 'admin' || submitters.size === 0 || submitters.has(user)) return;
+  throw new MillraceError({
+    code: 'usage',
+    message: `job ${id.slice(0, 12)} was not submitted by ${user}`,
+    asked: 'a call to the coordinator of a fleet',
+    advice: 'ask whoever submitted the job, or whoever serves the fleet',
+  });
+}
 
 const plainHit = ({ index, fields }: FoundHit): PlainValue => [String(index), fields];
 

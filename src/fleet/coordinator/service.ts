@@ -161,20 +161,27 @@ export class CoordinatorService {
     await this.#stored();
   }
 
-  /** Opens a submitted job, whose attachments are all here. */
-  async open(id: string, signed: Uint8Array): Promise<FleetJob> {
+  /** Opens a submitted job, whose attachments are all here. A user that submits an open job shares it. */
+  async open(id: string, signed: Uint8Array, submitter: string): Promise<FleetJob> {
     // A job that has just been cancelled has its outcome when that is stored.
     await this.#stored();
     const known = this.job(id);
-    if (known !== undefined && known.outcome !== 'cancelled') return known;
-    const opening = this.#opening.get(id) ?? this.#open(id, signed).finally(() => this.#opening.delete(id));
+    const isOpen = known !== undefined && known.outcome !== 'cancelled';
+    const job = isOpen ? known : await this.#openOnce(id, signed, submitter);
+    if (job.outcome !== undefined) job.submitters.add(submitter);
+    else if (!job.submitters.has(submitter)) await this.#append({ kind: 'open', job: id, signed, submitter });
+    return job;
+  }
+
+  #openOnce(id: string, signed: Uint8Array, submitter: string): Promise<FleetJob> {
+    const opening = this.#opening.get(id) ?? this.#open(id, signed, submitter).finally(() => this.#opening.delete(id));
     this.#opening.set(id, opening);
     return opening;
   }
 
-  async #open(id: string, signed: Uint8Array): Promise<FleetJob> {
+  async #open(id: string, signed: Uint8Array, submitter: string): Promise<FleetJob> {
     await this.#replace(this.#options.replica.check(signed).key);
-    const failed = await this.#append({ kind: 'open', job: id, signed });
+    const failed = await this.#append({ kind: 'open', job: id, signed, submitter });
     const job = this.job(id);
     if (failed !== undefined || job === undefined) throw failed;
     this.#add(job);

@@ -22,6 +22,8 @@ export class FleetJob {
   /** In the order of commits. */
   readonly hits: FoundHit[] = [];
   outcome: JobOutcome | undefined;
+  /** Users that have submitted it. None is known of a job that an earlier release has opened. */
+  readonly submitters = new Set<string>();
   /** What the submitter checks before it is committed. */
   readonly checks = new SubmitterChecks();
 

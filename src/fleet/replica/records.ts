@@ -12,7 +12,8 @@ import type { CommitEntry, FoundHit, JobOutcome, StateChange } from '../protocol
  */
 export type FleetRecord =
   | { readonly kind: 'commit'; readonly entries: readonly CommitEntry[]; readonly changes: readonly StateChange[] }
-  | { readonly kind: 'open'; readonly job: string; readonly signed: Uint8Array }
+  /** Of a job that is open already it adds the submitter. */
+  | { readonly kind: 'open'; readonly job: string; readonly signed: Uint8Array; readonly submitter?: string }
   /** `replaced`: the same work was submitted in another form. */
   | { readonly kind: 'end'; readonly job: string; readonly outcome: JobOutcome | 'replaced' }
   /** Invited or revoked. */
@@ -26,7 +27,11 @@ function fieldsOf(record: FleetRecord): PlainRecord {
     case 'commit':
       return { entries: record.entries.map(plainEntry), changes: plainValue(record.changes) };
     case 'open':
-      return { job: record.job, signed: Buffer.from(record.signed).toString('base64') };
+      return {
+        job: record.job,
+        signed: Buffer.from(record.signed).toString('base64'),
+        ...(record.submitter !== undefined && { submitter: record.submitter }),
+      };
     case 'end':
       return { job: record.job, outcome: record.outcome };
     case 'user':
@@ -49,7 +54,12 @@ export function decodeRecord(bytes: Uint8Array): FleetRecord {
         changes: read.list(fields.changes, 'changes', Infinity).map(readChange),
       };
     case 'open':
-      return { kind: 'open', job: job(), signed: Buffer.from(read.text(fields.signed, 'signed', 1 << 21), 'base64') };
+      return {
+        kind: 'open',
+        job: job(),
+        signed: Buffer.from(read.text(fields.signed, 'signed', 1 << 21), 'base64'),
+        ...(fields.submitter !== undefined && { submitter: read.text(fields.submitter, 'submitter', 200) }),
+      };
     case 'end':
       return { kind: 'end', job: job(), outcome: read.text(fields.outcome, 'outcome', 20) as JobOutcome };
     case 'user':

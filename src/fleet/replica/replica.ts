@@ -71,10 +71,8 @@ export class Replica {
         await this.#commit(record.entries);
         break;
       case 'open':
-        if (this.#isOpen(record.job)) break;
-        files.saveJob(record.job, record.signed);
-        failed = await this.#tryOpen(record.job, record.signed);
-        if (failed !== undefined) files.removeJob(record.job);
+        if (!this.#isOpen(record.job)) failed = await this.#openNew(record.job, record.signed);
+        if (record.submitter !== undefined) this.#addSubmitter(record.job, record.submitter);
         break;
       case 'end':
         await this.#end(record.job, record.outcome);
@@ -117,13 +115,30 @@ export class Replica {
     for (const { job, entry } of added) job.committed(entry);
   }
 
+  async #openNew(id: string, signed: Uint8Array): Promise<unknown> {
+    const { files } = this.#options;
+    files.saveJob(id, signed);
+    const failed = await this.#tryOpen(id, signed);
+    if (failed !== undefined) files.removeJob(id);
+    return failed;
+  }
+
+  #addSubmitter(id: string, user: string): void {
+    if (!this.#isOpen(id)) return;
+    this.jobs.get(id)?.submitters.add(user);
+    this.#options.files.state.apply([{ scope: id, key: `${SUBMITTER}${user}`, value: true }]);
+  }
+
   async #tryOpen(id: string, signed: Uint8Array): Promise<unknown> {
     const { files, store, workloads, fetch } = this.#options;
     try {
       const manifest = decodeManifest(openSignedManifest(signed).manifest);
       for (const { digest } of attachmentsOf(manifest)) if (!files.has(digest)) files.savePart(await fetch(digest));
       const described = describeJob(manifest, { files, workloads });
-      this.jobs.set(id, await FleetJob.open(id, manifest, described, store));
+      const job = await FleetJob.open(id, manifest, described, store);
+      for (const key of files.state.scope(id).keys())
+        if (key.startsWith(SUBMITTER)) job.submitters.add(key.slice(SUBMITTER.length));
+      this.jobs.set(id, job);
       return undefined;
     } catch (error) {
       return error;
@@ -140,5 +155,7 @@ export class Replica {
   }
 }
 
+/** Keys of a job's submitters begin with it. */
+const SUBMITTER = 'submitter.';
 const LOG = 'log';
 const NUMBER = 'number';

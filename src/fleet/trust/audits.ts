@@ -98,6 +98,14 @@ export class Audits {
     if (audit.isWaiting && !audit.isCanary) this.#waiting.add(audit);
   }
 
+  /** True if an audit waits that none of these workers could do. */
+  lacksAuditor(candidatesNow: () => readonly Identity[]): boolean {
+    if (this.#waiting.size === 0) return false;
+    const candidates = candidatesNow();
+    for (const audit of this.#waiting) if (!this.hasAuditor(audit, candidates)) return true;
+    return false;
+  }
+
   /** True if a worker could do the audit. */
   hasAuditor(audit: Audit, candidates: readonly Identity[]): boolean {
     return candidates.some((worker) => this.#canDo(audit, worker));

@@ -137,6 +137,11 @@ export class JobTrust {
     this.#audits.assign(candidates, now);
   }
 
+  /** True if something is done that none of these workers could audit. */
+  lacksAuditor(candidates: () => readonly Identity[]): boolean {
+    return this.#audits.lacksAuditor(candidates);
+  }
+
   needsAuditors(now: number): boolean {
     return this.#audits.isDue(now);
   }

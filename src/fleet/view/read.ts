@@ -90,10 +90,15 @@ export function readSummary(value: unknown): FleetSummary {
     fleet: read.text(fleet, 'fleet', MAX_NAME),
     workers: countOf(read, workers, 'workers'),
     jobs: read.list(jobs, 'jobs', MAX_ROWS).map((job) => {
-      const { name, work, state, fraction, perSecond } = read.object(job, 'jobs');
+      const { name, work, submitters, state, fraction, perSecond } = read.object(job, 'jobs');
       return {
         name: read.text(name, 'jobs.name', MAX_NAME),
         ...(work !== undefined && { work: read.text(work, 'jobs.work', MAX_NAME) }),
+        ...(submitters !== undefined && {
+          submitters: read
+            .list(submitters, 'jobs.submitters', MAX_ROWS)
+            .map((one) => read.text(one, 'jobs.submitters', MAX_NAME)),
+        }),
         state: read.text(state, 'jobs.state', MAX_NAME),
         fraction: read.amount(fraction, 'jobs.fraction', 1),
         perSecond: amountOf(read, perSecond, 'jobs.perSecond'),

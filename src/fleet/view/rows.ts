@@ -156,6 +156,8 @@ export interface FleetSummary {
 export interface SummaryJob extends Pick<FleetJobRow, 'name' | 'state' | 'fraction' | 'perSecond'> {
   /** The name of the workload, or `kernel`. Undefined from coordinators of an earlier release. */
   readonly work?: string;
+  /** Users that have submitted it. */
+  readonly submitters?: readonly string[];
 }
 
 /** What a person who watches a fleet can change. */

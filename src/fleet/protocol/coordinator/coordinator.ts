@@ -88,6 +88,12 @@ export class Coordinator {
     return { standing: standings.of(who), agreements: standings.conduct(who).agreements };
   }
 
+  /** True if results of a job wait because no other worker could audit them. */
+  lacksAuditor(id: JobId): boolean {
+    const job = this.#state.jobs.get(id);
+    return job?.trust.lacksAuditor(() => this.#grants.auditors(job)) ?? false;
+  }
+
   handle(event: CoordinatorEvent, now: number): CoordinatorEffect[] {
     const { output } = this.#state;
     output.begin(now);

@@ -80,7 +80,7 @@ export class Grants {
   }
 
   #audit(job: GrantableJob, worker: WorkerRecord, request: number, now: number): GrantedLease | undefined {
-    if (job.trust.needsAuditors(now)) job.trust.assign(this.#auditors(job), now);
+    if (job.trust.needsAuditors(now)) job.trust.assign(this.auditors(job), now);
     const known = this.#roster.jobOf(worker, job.id);
     const ms = leaseMs(known.leaseMs, this.#roster.all.size, Infinity);
     // It may have to wait for another lease of the worker.
@@ -95,7 +95,7 @@ export class Grants {
   }
 
   /** Workers that could audit results of the job. */
-  #auditors(job: GrantableJob): Identity[] {
+  auditors(job: GrantableJob): Identity[] {
     const able = [...this.#roster.all.values()].filter(
       ({ id, barred, isDraining }) => barred === undefined && !isDraining && !job.refusals.has(id),
     );

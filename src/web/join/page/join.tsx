@@ -81,9 +81,11 @@ function Jobs({ jobs, workloads }: { readonly jobs: Jobs; readonly workloads: re
     <>
       <p>What runs now:</p>
       <ul data-test="jobs">
-        {jobs.map(({ name, work = 'kernel', state: of, fraction, perSecond }, at) => (
+        {jobs.map(({ name, work = 'kernel', submitters = [], state: of, fraction, perSecond }, at) => (
           <li key={`${at} ${name}`}>
-            <strong>{name}</strong> {of === 'running' ? rateText(perSecond, '') : of}, {percent(fraction)} done
+            <strong>{name}</strong>
+            {submitters.length > 0 && ` for ${submitters.join(', ')}`}:{' '}
+            {of === 'running' ? rateText(perSecond, '') : of}, {percent(fraction)} done
             {work !== 'kernel' && !workloads.includes(work) && (
               <span class="dim">; not in this page: others do it</span>
             )}

@@ -1,0 +1,95 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { between } from '../src/engine/work/space.js';
+import { FleetClient, FleetSearch } from '../src/fleet/client/index.js';
+import { packKernelJob, signingKey } from '../src/fleet/manifest/index.js';
+import { expectedHits, roundsKernel, whyNoFleet } from './fleet/fleet.js';
+import { FleetHere } from './fleet/here.js';
+import { isShort, patience } from './tier.js';
+
+/** What submitters may do, and are told, on a real server. */
+const absent = whyNoFleet();
+
+describe.skipIf(absent !== undefined)('submitters', { timeout: patience(60_000) }, () => {
+  const [SPACE, LIMIT, ROUNDS] = [4000, 1 << 25, 10];
+  const packed = () =>
+    packKernelJob(
+      { kernel: roundsKernel(ROUNDS), job: { limit: LIMIT }, buffers: {} },
+      between(0n, BigInt(SPACE)),
+      'all',
+    );
+
+  const startFleet = async (): Promise<FleetHere> => {
+    const fleet = await FleetHere.start();
+    onTestFinished(() => fleet.close());
+    return fleet;
+  };
+
+  test('control their own jobs and no others, unless they submit the same', async () => {
+    const fleet = await startFleet();
+    const [ann, bob] = [
+      new FleetClient(await fleet.connectAs('ann', 'submitter')),
+      new FleetClient(await fleet.connectAs('bob', 'submitter')),
+    ];
+    const job = await ann.submit(packed(), signingKey());
+    const state = async () => (await ann.poll(job, 0, 0))?.state;
+    expect([...(fleet.host.service.job(job)?.submitters ?? [])]).toEqual(['ann']);
+    const refused = new RegExp(`job ${job.slice(0, 12)} was not submitted by bob`);
+    for (const call of [
+      () => bob.control(job, 'paused'),
+      () => bob.control(job, 'ended'),
+      () => bob.poll(job, 0, 0, true),
+      () => bob.check(job),
+    ])
+      await expect(call()).rejects.toThrow(refused);
+    await expect(bob.setPriority(job, 9)).rejects.toThrow(/may not priority/);
+    expect(await state()).toBe('running');
+    await ann.control(job, 'paused');
+    expect(await state()).toBe('paused');
+    // Whoever serves the fleet controls all jobs.
+    await (await fleet.client()).control(job, 'running');
+    expect(await state()).toBe('running');
+    // The same job has the same name: both have submitted it then.
+    expect(await bob.submit(packed(), signingKey())).toBe(job);
+    await bob.control(job, 'ended');
+    await expect.poll(async () => (await ann.poll(job, 0, 0))?.outcome).toBe('cancelled');
+  });
+
+  test.skipIf(isShort)('are known to the next coordinator', async () => {
+    const fleet = await startFleet();
+    const job = await new FleetClient(await fleet.connectAs('ann', 'submitter')).submit(packed(), signingKey());
+    await fleet.restart();
+    expect([...(fleet.host.service.job(job)?.submitters ?? [])]).toEqual(['ann']);
+    const bob = new FleetClient(await fleet.connectAs('bob', 'submitter'));
+    await expect(bob.control(job, 'ended')).rejects.toThrow(/was not submitted by bob/);
+  });
+
+  test.skipIf(isShort)(
+    'are told that results of a lone stranger wait, and get them when another worker has joined',
+    async () => {
+      const fleet = await startFleet();
+      await fleet.joinBy(await fleet.connectAs('carl', 'worker'), 'c', 'wasm');
+      const notes: string[] = [];
+      const client = new FleetClient(await fleet.connectAs('ann', 'submitter'));
+      const search = new FleetSearch(
+        client,
+        packed(),
+        signingKey(),
+        AbortSignal.timeout(Math.round(patience(60_000))),
+        {
+          say: (note) => void notes.push(note),
+        },
+      );
+      const hits: { index: bigint; last: number }[] = [];
+      const found = (async () => {
+        for await (const { index, last } of search) hits.push({ index, last: Number(last) });
+      })();
+      found.catch(() => undefined); // awaited below
+      await expect
+        .poll(() => notes, { timeout: patience(30_000) })
+        .toContain('results wait for a second worker: the only one is not trusted yet');
+      await fleet.join('own', 'wasm');
+      await found;
+      expect(hits).toEqual(expectedHits(SPACE, LIMIT, ROUNDS));
+    },
+  );
+});
