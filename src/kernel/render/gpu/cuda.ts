@@ -52,7 +52,7 @@ function literal(type: Scalar, value: Value): string {
   return cLiteral(type, value);
 }
 
-const family = cFamily('ull');
+const family = cFamily('ull', { f32: '__float_as_uint', f64: '(u64)__double_as_longlong' });
 const table: OperationTable = {
   forms: {
     ...family.forms,

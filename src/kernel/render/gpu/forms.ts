@@ -1,6 +1,6 @@
 import { formName, rowOf, signatureOf, typeSets } from '../../ir/ops.js';
 import type { Node } from '../../ir/program.js';
-import type { Scalar } from '../../language/types.js';
+import type { Float, Scalar } from '../../language/types.js';
 import { divisor, fromFloat } from '../c/forms.js';
 
 /** A small function of the generated text, printed only if it is used. */
@@ -99,11 +99,27 @@ function substitute(form: string, args: readonly string[]): string {
 export const helperBody = ({ body }: Helper): string => (body.includes('return') ? body : `return ${body};`);
 
 /**
+ * Compares with 0 by the bits of a float. NVIDIA's compilers make `0 < x ? x : 0` one instruction, the maximum, for which −0
+ * is less than 0. `first` are the bits of the negative number next to 0, `infinity` those of +∞.
+ */
+function comparisonsWithZero(type: Float, bits: string, first: string, infinity: string, zero: string) {
+  return {
+    [`lt_${type}_zero_a`]: `${bits}($b) - 1 < ${infinity}`,
+    [`lt_${type}_zero_b`]: `${bits}($a) - ${first} < ${infinity}`,
+    // −0 + 0 is 0
+    [`le_${type}_zero_a`]: `${bits}($b + ${zero}) <= ${infinity}`,
+    [`le_${type}_zero_b`]: `${bits}(${zero} - $a) <= ${infinity}`,
+  };
+}
+
+/**
  * Forms that CUDA and OpenCL C have in common. Signed overflow is undefined in both, so i32 is computed as u32. Division by
  * zero and conversions that do not fit are undefined too, so they are written out.
  */
-export function cFamily(ull: string): OperationTable {
+export function cFamily(ull: string, bitsOf: { readonly f32: string; readonly f64: string }): OperationTable {
   const forms: Record<string, string> = {
+    ...comparisonsWithZero('f32', bitsOf.f32, '0x80000001u', '0x7f800000u', '0.0f'),
+    ...comparisonsWithZero('f64', bitsOf.f64, `0x8000000000000001${ull}`, `0x7ff0000000000000${ull}`, '0.0'),
     not_bool: '!$a',
     select: '$a ? $b : $c',
     hi: '(u32)($a >> 32)',

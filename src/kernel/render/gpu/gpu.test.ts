@@ -493,12 +493,16 @@ describe('constants', () => {
   });
 });
 
-it('OpenCL compares floats with 0 by their bits, since a compiler may take a maximum for the selection', () => {
+it('CUDA and OpenCL compare floats with 0 by their bits, since a compiler may take a maximum for the selection', () => {
   const relu = items('relu', { buffers: { x: rw(f32) } }, ({ item, buffers }) => {
     const x = buffers.x.at(item);
     buffers.x.set(item, select(x.gt(0), x, -0));
   });
-  expect(/b_x\[item\] = .*/.exec(text(relu, 'opencl'))?.[0]).toMatchInlineSnapshot(
+  const line = (target: GpuTarget) => /b_x\[item\] = .*/.exec(text(relu, target))?.[0];
+  expect(line('cuda')).toMatchInlineSnapshot(
+    `"b_x[item] = ((__float_as_uint(v0) - 1 < 0x7f800000u) ? v0 : (-0x0.0000000000000p-1022f));"`,
+  );
+  expect(line('opencl')).toMatchInlineSnapshot(
     `"b_x[item] = ((as_uint(v0) - 1 < 0x7f800000u) ? v0 : (-0x0.0000000000000p-1022f));"`,
   );
 });

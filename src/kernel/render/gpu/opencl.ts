@@ -1,6 +1,6 @@
 import { type GridBindingKind, type GridShape, LaunchStatus, MAX_VALUE_WORDS } from '../../abi/grid.js';
 import type { BufferDecl } from '../../ir/program.js';
-import { type Float, type Scalar, toWords, type Value } from '../../language/types.js';
+import { type Scalar, toWords, type Value } from '../../language/types.js';
 import { cSyntax } from '../c/c-like.js';
 import { cFunctions } from '../c/functions.js';
 import { cLiteral } from '../c/literal.js';
@@ -58,21 +58,7 @@ function literal(type: Scalar, value: Value): string {
   return cLiteral(type, value);
 }
 
-/**
- * Compares with 0 by the bits of a float. NVIDIA's compiler makes `0 < x ? x : 0` one instruction, the maximum, for which −0
- * is less than 0. `first` are the bits of the negative number next to 0, `infinity` those of +∞.
- */
-function comparisonsWithZero(type: Float, bits: string, first: string, infinity: string, zero: string) {
-  return {
-    [`lt_${type}_zero_a`]: `${bits}($b) - 1 < ${infinity}`,
-    [`lt_${type}_zero_b`]: `${bits}($a) - ${first} < ${infinity}`,
-    // −0 + 0 is 0
-    [`le_${type}_zero_a`]: `${bits}($b + ${zero}) <= ${infinity}`,
-    [`le_${type}_zero_b`]: `${bits}(${zero} - $a) <= ${infinity}`,
-  };
-}
-
-const family = cFamily('ul');
+const family = cFamily('ul', { f32: 'as_uint', f64: 'as_ulong' });
 const table: OperationTable = {
   forms: {
     ...family.forms,
@@ -112,8 +98,6 @@ const table: OperationTable = {
     rotr_u32_const: 'rotate($a, $ru)',
     rotr_i32_const: 'rotate($a, $r)',
     rotr_u64_const: 'rotate($a, $rul)',
-    ...comparisonsWithZero('f32', 'as_uint', '0x80000001u', '0x7f800000u', '0.0f'),
-    ...comparisonsWithZero('f64', 'as_ulong', '0x8000000000000001ul', '0x7ff0000000000000ul', '0.0'),
   },
   functions: {
     ...family.functions,
