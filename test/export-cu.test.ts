@@ -45,6 +45,9 @@ test('kernels without a CUDA program are refused', async () => {
   const { status, stderr } = await millrace(['export', 'words', '--language', 'cu', '--out', join(folder, 'words')]);
   expect(status).toBe(64);
   expect(stderr).toContain('words cannot be exported as a CUDA program');
+  const given = ['export', 'block', '--language', 'cu', '--targets', 'cpu', '--out', join(folder, 'cpu')];
+  const other = await millrace(given);
+  expect([other.status, other.stderr]).toEqual([64, expect.stringContaining('a CUDA program runs on cuda')]);
 });
 
 describe.each(pipelines)('the CUDA program, pipeline %s', (pipeline) => {

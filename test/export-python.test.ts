@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exportPython } from '../src/export/python/python.js';
 import { writeFiles } from '../src/export/write.js';
-import { items, type Kernel, rw, u32 } from '../src/kernel/index.js';
+import { items, type Kernel, rw, u32, when } from '../src/kernel/index.js';
 import { exportedKernels } from '../src/workload/exported.js';
 import { millrace } from './command-line.js';
 import { buildFake, type Fake } from './cuda/fake.js';
@@ -128,15 +128,29 @@ describe.skipIf(isShort)('modules of kernels', { timeout: minutes(15) }, () => {
     expect(stdout).toBe('ok\n');
   });
 
+  test('the module of the document runs', async (ctx) => {
+    if (missing) return ctx.skip(missing);
+    const zeros = items('zeros', { job: { bits: u32 }, hit: { zeros: u32 } }, ({ job, index, emit }) => {
+      const zeros = index.lo.mul(0x9e3779b9).clz();
+      when(zeros.ge(job.bits), () => emit({ zeros }));
+    });
+    const own = join(folder, 'kernel_module');
+    exportTo(own, 'kernel_module', zeros);
+    await run('make', ['-s', '-C', own, 'CFLAGS=-O1']);
+    const code = programsOf(readFileSync(join(root, 'docs', 'python.md'), 'utf8')).find((each) =>
+      each.includes('kernel_module'),
+    );
+    // 2^40 indices are for a GPU.
+    const short = code?.replace('cuda:0', 'cpu').replace('1 << 40', '1 << 16').replace('bits=30', 'bits=31') ?? '';
+    const { stdout } = await run('python3', ['-c', short], { env: { ...environment, PYTHONPATH: own } });
+    expect(stdout).toBe('0 32\n');
+  });
+
   test('pip installs the folder offline', async (ctx) => {
     if (missing) return ctx.skip(missing);
+    const pip = await newPython(join(folder, 'venv'));
+    if (!pip) return ctx.skip('no venv');
     const venv = join(folder, 'venv');
-    const made = await run('python3', ['-m', 'venv', '--system-site-packages', venv]).then(
-      () => true,
-      () => false,
-    );
-    if (!made) return ctx.skip('no venv');
-    const pip = join(venv, 'bin', 'python');
     await run(pip, ['-m', 'pip', 'install', '--no-index', '--no-build-isolation', join(folder, 'scale')]);
     const { stdout } = await run(
       pip,
@@ -284,13 +298,30 @@ describe.skipIf(isShort)('the encoder', { timeout: minutes(30) }, () => {
     });
   });
 
+  test('pip installs the encoder, and the first program of the document runs', async (ctx) => {
+    if (missing) return ctx.skip(missing);
+    const venv = join(folder, 'encoder-venv');
+    const installed = await newPython(venv);
+    if (!installed) return ctx.skip('no venv');
+    await run(installed, ['-m', 'pip', 'install', '--no-index', out]);
+    const [first = ''] = programsOf(readFileSync(join(root, 'docs', 'python.md'), 'utf8'));
+    const { stdout } = await run(installed, ['-c', first], {
+      env: { ...process.env, MILLRACE_DEVICE: 'cpu' },
+      cwd: venv,
+    });
+    expect(stdout).toMatch(/^<States 1 x 2 complex128 on cpu>\n\[\[\(0\.6\d*\+0j\), \(0\.8\d*\+0j\)\]\]\n$/);
+  });
+
   test('the programs of the document run', async (ctx) => {
     if (missing) return ctx.skip(missing);
     const text = readFileSync(join(root, 'docs', 'python.md'), 'utf8');
-    const blocks = [...text.matchAll(/```python\n([\s\S]*?)```/g)].map(([, code]) => code ?? '');
+    const blocks = programsOf(text);
     expect(blocks.length).toBeGreaterThan(3);
-    for (const code of blocks) {
-      if (/torch|kernel_module/.test(code)) continue; // run on a GPU by test/python/consumer.py
+    const readme = programsOf(readFileSync(join(out, 'README.md'), 'utf8'));
+    expect(readme).toHaveLength(1);
+    for (const code of [...blocks, ...readme]) {
+      if (/torch/.test(code)) continue; // run on a GPU by test/python/consumer.py
+      if (/kernel_module/.test(code)) continue; // a kernel of the reader's: above
       writeFileSync(join(folder, 'document.py'), code);
       await run('python3', [join(folder, 'document.py')], {
         env: { ...environment, MILLRACE_DEVICE: 'cpu' },
@@ -300,10 +331,21 @@ describe.skipIf(isShort)('the encoder', { timeout: minutes(30) }, () => {
   });
 });
 
+/** The Python programs of a document. */
+const programsOf = (text: string): string[] =>
+  [...text.matchAll(/```python\n([\s\S]*?)```/g)].map(([, code]) => code ?? '');
+
 const isInstalled = (library: string): Promise<boolean> =>
   run('python3', ['-c', `import ${library}`]).then(
     () => true,
     () => false,
+  );
+
+/** Makes an environment of Python's and returns its interpreter; undefined if this Python cannot. */
+const newPython = (venv: string): Promise<string | undefined> =>
+  run('python3', ['-m', 'venv', '--system-site-packages', venv]).then(
+    () => join(venv, 'bin', 'python'),
+    () => undefined,
   );
 
 /** The hand-written C of the encoder has no warnings. */

@@ -108,6 +108,7 @@ describe('millrace export', () => {
     expect(await refused('block', '--targets', 'cpu,webgpu')).toMatch(/cpu, cuda, opencl/);
     expect(await refused('block', '--name', '9lives')).toMatch(/cannot be the prefix of C functions/);
     expect(await refused('block', '--param', 'x=1')).toMatch(/no parameter x/);
+    expect(await refused('block', '--pipeline', 'persistent')).toMatch(/only CUDA programs have a pipeline/);
     expect(await refused('encode', '--param', 'encoding=iqp')).toMatch(/iqp is a chain of launches/);
     expect(await refused('encode', '--param', 'qubits=99')).toMatch(/99 is not a number of qubits/);
   });
@@ -133,6 +134,11 @@ describe('an exported library', () => {
       ])
         await run(name, [...flags, ...language, join(own, 'caller.c.txt')]);
     expect(readFileSync(join(own, 'probe.h'), 'utf8')).toContain('float half[2];');
+    // States have a row for each sample, as samples have: there is nothing that could be generated from indices alone.
+    const encode = exportC({ kernel: exportedKernels.encode!(new Map()), name: 'encode', targets: ['cpu'] });
+    const declared = encode.find(({ path }) => path === 'encode.h')?.text;
+    expect(declared).toContain('int encode_transform(');
+    expect(declared).not.toContain('encode_generate');
   });
 
   test('runs raw launches, and refuses bad arguments', { timeout: minutes(5) }, async (ctx) => {

@@ -55,12 +55,12 @@ describe('the C library', () => {
       await run(cc, [...own, ...flags, '-g', `-I${folder}`, '-c', '-o', out, join(folder, name)]);
     }
   }
-  async function link(name: string, kind = 'plain', flags: readonly string[] = []): Promise<string> {
+  async function link(name: string, kind = 'plain', flags: readonly string[] = [], from = here): Promise<string> {
     const out = join(folder, `${name}.${kind}`);
     const common = ['-std=c11', '-Wall', '-Wextra', '-Werror', '-O1', '-g', ...flags, `-I${folder}`];
     const many = kind === 'small' ? 200_000 : byTier(200_000, 8_000_000);
     const sizes = [`-DROUNDS=${byTier(20, 300)}`, `-DMANY=${many}`, `-DTURNS=${byTier(2, 20)}`];
-    const source = join(here, `${name}.c`);
+    const source = join(from, `${name}.c`);
     await run('gcc', [...common, ...sizes, '-o', out, source, ...objects(kind), '-lm', '-ldl', '-lpthread']);
     return out;
   }
@@ -228,6 +228,16 @@ describe('the C library', () => {
     ];
     expect(names).toHaveLength(27);
     expect([...declared].sort()).toEqual(names.sort());
+    const readme = readFileSync(join(folder, 'README.md'), 'utf8');
+    for (const name of names) expect(readme).toContain(`${name}(`);
+  });
+
+  test('has an example that writes words', async (ctx) => {
+    if (compiler) return ctx.skip(compiler);
+    const program = await link('example', 'plain', [], folder);
+    const { stdout } = await run(program, ['cpu:1'], { env: environmentOf('cpu:1') as NodeJS.ProcessEnv });
+    expect(stdout).toMatch(/: 67600 words, of which 99 to 101 are\naa99\nab00\nab01\n67600 words of 5 bytes/);
+    await expect(run(program, ['tpu'])).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(/"tpu"/) });
   });
 
   test('takes the name of the export', () => {

@@ -77,11 +77,23 @@ async function exportKernel({ output, options, args: [given = ''] }: Call<Export
   const isOwn = Object.hasOwn(exportedKernels, given);
   const name = options.name ?? identifier(isOwn ? given : kernel.gpu.kernel.name);
   checkName(name);
+  checkLanguage(options);
   const exporter = await languages[language]?.();
   if (!exporter) throw new TypeError(`no exporter for ${language}`);
   const files = writeFiles(out, exporter({ kernel, name, targets, ...(pipeline && { pipeline }) }));
   for (const file of files) output.line(file);
   return { exit: Exit.ok, answer: { kernel: given, language, targets, files } };
+}
+
+/** Refuses options that a language has no use for. */
+function checkLanguage({ language, pipeline, targets }: ExportOptions): void {
+  const refuse = (message: string, asked: string, advice: string): never => {
+    throw new MillraceError({ code: 'usage', message, asked, advice });
+  };
+  if (pipeline && language !== 'cu')
+    refuse('only CUDA programs have a pipeline', `--pipeline ${pipeline}`, 'add --language cu');
+  if (language === 'cu' && !targets.includes('cuda'))
+    refuse('a CUDA program runs on cuda', `--targets ${targets.join(',')}`, 'leave out --targets');
 }
 
 async function findKernel(given: string, param: readonly string[]): Promise<ExportRequest['kernel']> {

@@ -16,6 +16,8 @@ import type { ExportedFile, ExportRequest } from './request.js';
 /** The package's licence, in a clone and in an installation. */
 const LICENSE = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'LICENSE');
 
+const EXAMPLE = 'example.c';
+
 /** The generated C of one kernel: tables, functions, and its text for each target. */
 export interface KernelSources {
   readonly signature: Signature;
@@ -70,12 +72,14 @@ export function exportC(request: ExportRequest, options?: VariantOptions): Expor
   const { kernel, targets, name } = request;
   const { signature, files, sources, head, version, abi, digest } = kernelSources(request, options);
   const comment = blockComment(head);
-  const own = kernel.interface?.(name, version) ?? [];
+  const given = kernel.interface?.(name, version) ?? [];
+  const own = given.filter(({ path }) => path !== EXAMPLE);
+  const example = given.find(({ path }) => path === EXAMPLE);
   const command = `millrace export ${kernel.source} --targets ${targets.join(',')}`;
   const project = {
     signature,
     sources: [...sources, ...namesOf(own, '.c')],
-    headers: namesOf(own, '.h'),
+    headers: own.filter(({ path }) => path.endsWith('.h')),
     version,
     abi,
     digest,
@@ -86,7 +90,10 @@ export function exportC(request: ExportRequest, options?: VariantOptions): Expor
     ...files,
     ...own.map(({ path, text }) => ({ path, text: `${comment}\n${text}` })),
     ...runtimeFiles(head),
-    { path: 'example.c', text: exampleText(signature, kernel, comment).replaceAll('NAME', name) },
+    {
+      path: EXAMPLE,
+      text: example ? `${comment}\n${example.text}` : exampleText(signature, kernel, comment).replaceAll('NAME', name),
+    },
     ...projectFiles(project, (begin) => head.map((line) => `${begin} ${line}`).join('\n')),
     licenseFile(),
   ];

@@ -22,7 +22,10 @@ export interface ExportKernel {
   readonly rowBytes?: Readonly<Record<string, number>>;
   /** The kernel of the CUDA program that `--language cu` writes. Undefined if it cannot write one. */
   readonly program?: Kernel;
-  /** Hand-written C files that are built into the library; their headers are installed. `name` is the prefix of functions. */
+  /**
+   * Hand-written C files that are built into the library; their headers are installed. `name` is the prefix of functions. An
+   * `example.c` stands in place of the generated one.
+   */
   readonly interface?: (name: string, version: string) => readonly ExportedFile[];
   /** The kernels and hand-written files of a Python package, if it is more than a module of this kernel. */
   readonly engine?: ExportEngine;
@@ -43,6 +46,8 @@ export interface ExportVariant {
 /** A Python package over several kernels. */
 export interface ExportEngine {
   readonly summary: string;
+  /** How its device is chosen and a first program, in Markdown, for the README. */
+  readonly usage: (name: string) => string;
   /** The kernels; their names are suffixes of the package's. */
   readonly kernels: readonly (Pick<ExportKernel, 'cpu' | 'gpu'> & { readonly name: string })[];
   /** Hand-written C files of the library. */

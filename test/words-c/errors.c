@@ -161,6 +161,11 @@ int main(void) {
   CHECK(wg_create(NULL, 1) == NULL); says("cuda");
   const int32_t last[] = {1};
   CHECK(wg_multigpu_create_with_devices(last, 1) == NULL); says("cuda:99");
+  CHECK(setenv("MILLRACE_DEVICE", "cuda", 1) == 0);
+  if (wg_cuda_available() == 0) {
+    CHECK(wg_create(NULL, 0) == NULL && wg_get_device_count() == -1);
+    says("driver"); /* the reason, not only the number */
+  }
   CHECK(setenv("MILLRACE_DEVICE", "tpu", 1) == 0 && wg_create(NULL, 0) == NULL); says("tpu");
   puts("ok");
   return 0;

@@ -1,4 +1,4 @@
-import type { FieldValues } from '../../kernel/index.js';
+import type { FieldValues, Type } from '../../kernel/index.js';
 import type { ExportKernel } from '../request.js';
 import { commonArguments, outputBuffer, rowBuffers } from './header.js';
 import { type CField, cTypes, type Signature } from './signature.js';
@@ -71,15 +71,16 @@ function runOnce(signature: Signature, example: ExportKernel['example']): string
     const { start = 0n, count = 1n << 16n } = example ?? {};
     const data = buffers.length > 0 ? ['&data'] : [];
     const [first] = hit;
-    const shown = first && !first.array ? ` ${first.name} %g` : '';
-    const value = first && !first.array ? `, (double)hits[i].${first.name}` : '';
+    const [format, type] = printed(first?.type);
+    const shown = first && !first.array ? ` ${first.name} ${format}` : '';
+    const value = first && !first.array ? `, (${type})hits[i].${first.name}` : '';
     return replaced(
       name,
       `${dataText(signature)}  NAME_hit hits[16];
   size_t found = 0;
   const int status = NAME_search(${['device', ...own, ...data, `${start}u`, `${count}u`, 'NULL', 'hits', '16', '&found'].join(', ')});
   if (status != MR_OK && status != MR_ERROR_CAPACITY) return failed("NAME_search", device);
-  printf("%s: %zu hits\\n", info.id, found);
+  printf("%s: %zu %s\\n", info.id, found, found == 1 ? "hit" : "hits");
   for (size_t i = 0; i < found && i < 16; i++)
     printf("  index %llu${shown}\\n", (unsigned long long)hits[i].index${value});`,
     );
@@ -97,6 +98,12 @@ function runOnce(signature: Signature, example: ExportKernel['example']): string
   );
 }
 
+/** How a value is printed: the format of `printf`, and the type that it is for. */
+function printed(type: Type | undefined): readonly [string, string] {
+  if (type === 'f16' || type === 'f32' || type === 'f64') return ['%g', 'double'];
+  return type === 'i32' || type === 'i64' ? ['%lld', 'long long'] : ['%llu', 'unsigned long long'];
+}
+
 const EXAMPLE_ROWS = 4;
 
 function transformText(signature: Signature, own: readonly string[]): string {
@@ -107,8 +114,7 @@ function transformText(signature: Signature, own: readonly string[]): string {
   );
   const given = rows.flatMap(({ name, rowBytes }) => [name, ...(rowBytes === undefined ? ['16'] : [])]);
   const input = rows.find(({ kind }) => kind === 'read');
-  const output =
-    rows.find(({ kind, name }) => kind === 'rw' && name !== 'norms') ?? rows.find(({ kind }) => kind === 'rw');
+  const output = rows.findLast(({ kind }) => kind === 'rw');
   const elements = (type: string, rowBytes: number | undefined): string =>
     `${EXAMPLE_ROWS} * ${bytes(rowBytes)} / sizeof(${type})`;
   return `${arrays.join('\n')}

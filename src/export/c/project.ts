@@ -8,7 +8,7 @@ export interface Project {
   /** Names of the generated C files, without the runtime and the example. */
   readonly sources: readonly string[];
   /** Headers of the kernel's own interface. */
-  readonly headers: readonly string[];
+  readonly headers: readonly ExportedFile[];
   readonly version: string;
   readonly abi: number;
   readonly digest: string;
@@ -25,6 +25,8 @@ export const FLAGS = '-O3 -fPIC -fno-strict-aliasing -fwrapv -ffp-contract=off -
  * flags. Empty for a compiler that does not know the option.
  */
 export const NO_ABI_NOTES = '$(shell $(CC) -Werror -Wno-psabi -E -x c /dev/null >/dev/null 2>&1 && echo -Wno-psabi)';
+
+const pathsOf = (files: readonly ExportedFile[]): string[] => files.map(({ path }) => path);
 
 export function projectFiles(project: Project, head: (begin: string) => string): ExportedFile[] {
   const { name } = project.signature;
@@ -54,7 +56,7 @@ lib${name}.a: $(OBJECTS)
 lib${name}.so: $(OBJECTS)
 	$(CC) $(LDFLAGS) -shared -o $@ $(OBJECTS) -lm -ldl -lpthread
 
-%.o: %.c ${[`${name}.h`, `${name}_kernel.h`, ...headers].join(' ')} millrace_runtime.h
+%.o: %.c ${[`${name}.h`, `${name}_kernel.h`, ...pathsOf(headers)].join(' ')} millrace_runtime.h
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(KERNEL_FLAGS) -c -o $@ $<
 
 millrace_runtime.o: millrace_runtime.c millrace_runtime.h
@@ -72,7 +74,7 @@ ${name}.pc: ${name}.pc.in
 
 install: lib${name}.a lib${name}.so ${name}.pc
 	mkdir -p $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
-	cp ${[`${name}.h`, ...headers].join(' ')} millrace_runtime.h $(DESTDIR)$(PREFIX)/include
+	cp ${[`${name}.h`, ...pathsOf(headers)].join(' ')} millrace_runtime.h $(DESTDIR)$(PREFIX)/include
 	cp lib${name}.a lib${name}.so $(DESTDIR)$(PREFIX)/lib
 	cp ${name}.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig
 
@@ -99,7 +101,7 @@ target_link_libraries(${name}_example PRIVATE ${name})
 enable_testing()
 add_test(NAME example COMMAND ${name}_example cpu)
 install(TARGETS ${name} DESTINATION lib)
-install(FILES ${[`${name}.h`, ...headers].join(' ')} millrace_runtime.h DESTINATION include)
+install(FILES ${[`${name}.h`, ...pathsOf(headers)].join(' ')} millrace_runtime.h DESTINATION include)
 set(prefix \${CMAKE_INSTALL_PREFIX})
 configure_file(${name}.pc.in ${name}.pc @ONLY)
 install(FILES \${CMAKE_CURRENT_BINARY_DIR}/${name}.pc DESTINATION lib/pkgconfig)
@@ -127,9 +129,9 @@ function readme({ signature, headers, version, abi, digest, command, targets }: 
 The kernel \`${kernel}\` as a C library for ${targets.join(', ')}. Written by \`${command}\` (Millrace ${version}); it needs
 neither Millrace nor Node. License: Apache-2.0. ABI version ${abi}, kernel digest \`${digest}\`.
 
-\`make\` builds \`lib${name}.a\` and \`lib${name}.so\`, and runs the example on the CPU. \`cmake -B build && cmake --build build\` does
-the same; so does compiling all C files with GCC or clang and the flags in the Makefile. \`make install PREFIX=…\` installs the
-library with a pkg-config file.
+\`make\` builds \`lib${name}.a\` and \`lib${name}.so\`, and runs the example on the CPU; \`make install PREFIX=…\` installs them with a
+pkg-config file. With CMake: \`cmake -B build && cmake --build build && ctest --test-dir build\`, and
+\`-DBUILD_SHARED_LIBS=ON\` for a shared library. Compiling all C files with GCC or clang and the flags in the Makefile does, too.
 
 The device is chosen when the program runs: by the argument of \`mr_open\`, or by the environment variable \`MILLRACE_DEVICE\`
 (\`cpu\`, \`cpu:4\`, \`cuda\`, \`cuda:1\`, \`opencl\`, several separated by commas, \`all\`). CUDA needs the driver and NVRTC, OpenCL its
@@ -142,11 +144,25 @@ if (mr_open(NULL, &device) != MR_OK) fprintf(stderr, "%s\\n", mr_error(NULL));
 
 ## Functions
 
-${headers.map((header) => `\`${header}\` declares the library's own interface, with comments. Below are the functions of the kernel alone.\n\n`).join('')}${functions(signature).map(entry).join('\n')}
+${headers.map(interfaceText).join('')}${functions(signature).map(entry).join('\n')}
 Functions return \`MR_OK\` (0) or a negative \`mr_status\`; \`mr_error(device)\` is the text. ${
     shapes.length > 0
       ? 'A task is waited for by `mr_task_wait`, watched by `mr_task_progress`, stopped by `mr_task_cancel` and freed by `mr_task_close`.'
       : ''
   } \`millrace_runtime.h\` describes devices, memory, streams and options.
+`;
+}
+
+/** The functions that a hand-written header declares. */
+function interfaceText({ path, text }: ExportedFile): string {
+  const declared = [...text.matchAll(/^(?!typedef)\w[^;{}()#]*\([^;{}]*\);/gm)].map(([line]) => line);
+  return `\`${path}\` declares these, with comments:
+
+\`\`\`c
+${declared.join('\n')}
+\`\`\`
+
+Below are the functions of the kernel alone.
+
 `;
 }

@@ -62,6 +62,7 @@ export function signatureOf({ kernel, name }: ExportRequest): Signature {
   );
   const writes = own.some(({ kind }) => kind === 'rw');
   const reads = own.some(({ kind }) => kind === 'read');
+  const hasRows = own.every(({ rowBytes }) => rowBytes !== undefined);
   return {
     name,
     kernel: program.name,
@@ -72,7 +73,8 @@ export function signatureOf({ kernel, name }: ExportRequest): Signature {
     buffers: own,
     shapes: [
       ...(program.hit.length > 0 ? (['search'] as const) : []),
-      ...(program.hit.length === 0 && writes ? (['generate'] as const) : []),
+      // Where all buffers have rows, nothing is the same for all indices.
+      ...(program.hit.length === 0 && writes && !(reads && hasRows) ? (['generate'] as const) : []),
       ...(program.hit.length === 0 && writes && reads ? (['transform'] as const) : []),
     ],
   };

@@ -92,7 +92,8 @@ function packageFiles(
     ...c.map(({ path }) => path).filter((path) => path.endsWith('.c')),
   ];
   const headers = inC.map(({ path }) => path).filter((path) => path.endsWith('.h') && path !== 'millrace_runtime.h');
-  const readme = readmeText(name, summary, first, kernel.source);
+  const usage = kernel.engine?.usage(name) ?? moduleUsage(name);
+  const readme = readmeText({ name, summary, usage, source: kernel.source }, first);
   return [
     ...inC.map(({ path, text }) => ({ path: `c/${path}`, text })),
     ...shared,
@@ -117,11 +118,20 @@ const pythonHead = ({ head }: KernelSources): string => head.map((line) => `# ${
 /** A version as Python's packages have it. */
 const publicVersion = ({ version }: KernelSources): string => /^\d+\.\d+\.\d+/.exec(version)?.[0] ?? '0.0.0';
 
+const moduleUsage = (name: string): string =>
+  `The device is chosen when the program runs: \`${name}.Device("cuda:0")\`, or the variable \`MILLRACE_DEVICE\` (\`cpu\`, \`cpu:4\`, \`cuda\`,
+\`cuda:1\`, \`opencl\`, several separated by commas, \`all\`).`;
+
+interface Readme {
+  readonly name: string;
+  readonly summary: string;
+  readonly usage: string;
+  readonly source: string;
+}
+
 const readmeText = (
-  name: string,
-  summary: string,
+  { name, summary, usage, source }: Readme,
   { version, abi, digest }: KernelSources,
-  source: string,
 ): string => `# ${name}
 
 ${summary}, as a Python package. Written by \`millrace export ${source} --language python\` (Millrace ${version}); it needs neither
@@ -130,8 +140,8 @@ Millrace nor Node. License: Apache-2.0. ABI version ${abi}, kernel digest \`${di
 \`pip install .\` builds and installs it, offline, with any Python from 3.9 on, \`make\` and GCC or clang. \`make\` alone builds
 \`${name}/lib${name}.so\`, so that \`import ${name}\` works in this folder. \`help(${name})\` describes the functions.
 
-The device is chosen when the program runs: \`${name}.Device("cuda:0")\`, or the variable \`MILLRACE_DEVICE\` (\`cpu\`, \`cpu:4\`, \`cuda\`,
-\`cuda:1\`, \`opencl\`, several separated by commas, \`all\`). CUDA needs the driver and NVRTC, OpenCL its loader.
+${usage} CUDA needs the driver and NVRTC, OpenCL
+its loader.
 `;
 
 function checkModule(name: string): void {

@@ -158,6 +158,10 @@ typedef struct Symbol {
   void **function;
 } Symbol;
 
+static bool is_missing_file(const char *text) {
+  return strstr(text, "No such file") != NULL || strstr(text, "cannot open") != NULL;
+}
+
 /* Loads a library by the name in the environment variable, or by the first of `names` that exists, and its functions.
    Returns null and a text if it cannot. Libraries of drivers start threads and are never unloaded. */
 static void *load_library(const char *variable, const char *const *names, const Symbol *symbols, char *error,
@@ -169,9 +173,10 @@ static void *load_library(const char *variable, const char *const *names, const 
   for (const char *const *name = configured != NULL && *configured != 0 ? given : names; *name != NULL; name++) {
     library = MR_FAULT("dlopen") ? NULL : dlopen(*name, RTLD_NOW | RTLD_LOCAL);
     if (library != NULL) break;
+    /* A library that is there and cannot be loaded says more than names that are not there. */
     const char *text = dlerror();
-    if (error[0] == 0 || strstr(error, "No such file") != NULL || strstr(error, "cannot open") != NULL)
-      snprintf(error, error_bytes, "%s", text == NULL ? *name : text);
+    if (text == NULL) text = *name;
+    if (error[0] == 0 || (is_missing_file(error) && !is_missing_file(text))) snprintf(error, error_bytes, "%s", text);
   }
   if (library == NULL) return NULL;
   for (const Symbol *symbol = symbols; symbol->name != NULL; symbol++) {

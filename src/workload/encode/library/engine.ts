@@ -22,11 +22,23 @@ const filesIn = (room: string, ending: RegExp): ExportedFile[] =>
 /** The Python package of all encodings, sizes and precisions: `QdpEngine` and what belongs to it. */
 export const encodeEngine = (): ExportEngine => ({
   summary: 'Quantum states from data, on CPU, CUDA and OpenCL',
+  usage,
   kernels: engineKernels(),
   sources: () => filesIn('c', /\.[ch]$/),
   files: (name) =>
     filesIn('python', /\.pyi?$/).map(({ path, text }) => ({ path, text: text.replaceAll('MODULE', name) })),
 });
+
+const usage = (name: string): string => `\`\`\`python
+from ${name} import QdpEngine
+
+engine = QdpEngine(0, "float64")
+states = engine.encode([[3.0, 4.0], [1.0, 0.0]], num_qubits=1, encoding_method="amplitude")
+print(states.tolist())  # or torch.from_dlpack(states), numpy.from_dlpack(states)
+\`\`\`
+
+The device is chosen when the program runs: \`QdpEngine(1, "float32", "cuda")\`. Without a backend it is what the variable
+\`MILLRACE_DEVICE\` names (\`cpu\`, \`cpu:4\`, \`cuda:1\`, \`opencl\`), or else the first of CUDA, an OpenCL GPU and the CPU.`;
 
 type EngineKernel = ExportEngine['kernels'][number];
 type Room = EngineSpec['store'];

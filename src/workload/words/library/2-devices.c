@@ -43,7 +43,12 @@ static int32_t list_devices(DeviceList *list) {
     at += length + (at[length] == ',');
   }
   if (list->count > 0) return wg_WG_SUCCESS;
-  return fail(wg_WG_ERROR_CUDA, "there are no devices of MILLRACE_DEVICE=%s", given);
+  char first[32];
+  mr_info info;
+  snprintf(first, sizeof first, "%.*s", (int)strcspn(given, ","), given);
+  const int status = mr_probe(first, &info);
+  return fail(wg_WG_ERROR_CUDA, "there are no devices of MILLRACE_DEVICE=%s: %s", given,
+              status == MR_OK ? "they could not be listed" : mr_error(NULL));
 }
 
 /* Finds the name of a device by its number. */

@@ -18,7 +18,7 @@ export const exportedWords = (): ExportKernel => ({
 });
 
 /**
- * Returns the C interface of gpu-scatter-gather: `wordlist_generator.h`, and its parts joined to `wordlist_generator.c`, in
+ * Returns the C interface of gpu-scatter-gather with an example: `wordlist_generator.h`, and its parts joined to `wordlist_generator.c`, in
  * the order of their numbers. They use the exported kernel, whose functions begin with `name`.
  */
 function generatorFiles(name: string, version: string): ExportedFile[] {
@@ -31,6 +31,7 @@ function generatorFiles(name: string, version: string): ExportedFile[] {
     ...parts,
   ];
   return [
+    { path: 'example.c', text: read('example.c') },
     { path: 'wordlist_generator.h', text: read('wordlist_generator.h') },
     { path: 'wordlist_generator.c', text: source.join('\n').replaceAll(KERNEL_NAMES, name) },
   ];
