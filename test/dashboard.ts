@@ -155,10 +155,10 @@ export const cellsOf = (page: Page, row: string): Promise<Record<string, string>
   );
 
 /** The counts of the coverage strip, all of one moment. */
-export const stripOf = (page: Page): Promise<Record<'done' | 'device' | 'skipped', string[]>> =>
+export const stripOf = (page: Page): Promise<Record<'done' | 'device' | 'redone' | 'skipped', string[]>> =>
   page.evaluate(
     `(() => { const bins = [...document.querySelectorAll('[data-bin]')].map((one) => one.dataset);
-       return { done: bins.map(({ done }) => done), device: bins.map(({ device }) => device),
+       return { done: bins.map(({ done }) => done), device: bins.map(({ device }) => device), redone: bins.map(({ redone }) => redone),
          skipped: bins.map(({ skipped }) => skipped) }; })()`,
   );
 

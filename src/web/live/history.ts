@@ -74,7 +74,8 @@ export async function jobDetailOf(store: Store, id: string): Promise<JobDetail> 
     onDevice: none,
     redone: none,
   };
-  return { ...rowOf(summary), args: job.call.args, folder: job.call.folder, reason: job.reason, coverage };
+  const isOver = FINAL_STATES.includes(job.state);
+  return { ...rowOf(summary), isOver, args: job.call.args, folder: job.call.folder, reason: job.reason, coverage };
 }
 
 /** Reads hits of stored jobs. It looks up each job once: finding one counts the hits of all. */

@@ -87,7 +87,7 @@ export function reduce(model: ProcessModel, event: EventData, nowMs: number): Pr
     case 'warning':
     case 'error':
     case 'lost':
-      return update({ messages: [...state.messages, messageOf(event, nowMs)].slice(-MAX_MESSAGES) });
+      return update({ messages: addMessage(state.messages, messageOf(event, nowMs)) });
     case 'done':
       return update({ exit: Number(event.exit) });
     default:
@@ -118,6 +118,10 @@ function messageOf({ event, message, device }: EventData, atMs: number): Message
   const text = event === 'lost' ? `${String(device)} is no longer used: ${String(message)}` : String(message);
   return { kind: event as Message['kind'], text, atMs };
 }
+
+/** The same text is there once: a lost device is told by a warning too. */
+const addMessage = (before: readonly Message[], added: Message): readonly Message[] =>
+  [...before.filter(({ text }) => text !== added.text), added].slice(-MAX_MESSAGES);
 
 function addSample(samples: readonly RateSample[], progress: Progress, atMs: number): readonly RateSample[] {
   // Paused time is a gap, not a slow rate.

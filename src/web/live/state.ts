@@ -163,6 +163,8 @@ export interface JobRow {
 }
 
 export interface JobDetail extends JobRow {
+  /** True if nothing is left to do, or the job was cancelled. */
+  readonly isOver: boolean;
   readonly args: readonly string[];
   readonly folder: string;
   readonly reason: string | undefined;

@@ -9,6 +9,7 @@ export function Hits({ jobKey, found }: { readonly jobKey: string; readonly foun
   const [search, setSearch] = useState('');
   const [answer, setAnswer] = useState<Answer>({ total: 0, found, isFull: false });
   const [names, setNames] = useState<readonly string[]>([]);
+  const [digits, setDigits] = useState(0);
   const latest = useRef(found);
   latest.current = found;
   const version = useSlow(found, search !== '' ? SEARCH_MS : answer.isFull ? FULL_MS : ROWS_MS);
@@ -19,6 +20,7 @@ export function Hits({ jobKey, found }: { readonly jobKey: string; readonly foun
       setAnswer({ total: page.total, found: latest.current, isFull: page.rows.length === rows });
       const [first] = page.rows;
       if (first) setNames(Object.keys(first.values));
+      setDigits(Math.max(0, ...page.rows.map(({ index }) => (index === '' ? 0 : indexText(index).length))));
       return page.rows;
     },
     [jobKey, query],
@@ -27,7 +29,7 @@ export function Hits({ jobKey, found }: { readonly jobKey: string; readonly foun
   // A job that is resumed has all of its hits before the page knows how many it had found.
   const total = Math.min(answer.total + more, Math.max(answer.total, found));
   return (
-    <section class="panel" aria-labelledby="hits">
+    <section class="panel hits" aria-labelledby="hits" style={{ '--digits': digits }}>
       <div class="title">
         <h2 id="hits">
           Hits <span data-test="hits">{count(total)}</span>
@@ -149,6 +151,19 @@ function useSlow(value: number, ms: number): string {
   return `${slow.value} ${slow.isLast}`;
 }
 
+/** Browsers give no clipboard to pages that came from another machine without encryption: there a selection is copied. */
+async function copyText(text: string): Promise<void> {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const area = document.createElement('textarea');
+  const { activeElement } = document;
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  document.execCommand('copy');
+  area.remove();
+  if (activeElement instanceof HTMLElement) activeElement.focus();
+}
+
 interface CopyProps {
   readonly text: string;
   readonly label: string;
@@ -158,7 +173,7 @@ interface CopyProps {
 export function CopyButton({ text, label, tabIndex = 0 }: CopyProps) {
   const [isCopied, setCopied] = useState(false);
   const copy = async (): Promise<void> => {
-    await navigator.clipboard.writeText(text);
+    await copyText(text);
     setCopied(true);
     setTimeout(() => setCopied(false), 1500);
   };

@@ -5,11 +5,12 @@ import { encodeShare } from '../playground/page/share.js';
 import { Rates } from './charts/rates.js';
 import { Strip } from './charts/strip.js';
 import { Timeline } from './charts/timeline.js';
+import { Controls, StoredControls } from './controls.js';
 import { Devices } from './devices.js';
 import { CopyButton, Hits } from './hits.js';
 import { coverage } from './model.js';
 import { fedOf, joulesOf, Messages, stateText } from './overview.js';
-import { messageOf, post, read } from './session.js';
+import { read } from './session.js';
 import {
   count,
   duration,
@@ -54,19 +55,23 @@ export function LiveJob({ process, state }: { readonly process: ProcessState; re
 export function StoredJob({ id }: { readonly id: string }) {
   const [job, setJob] = useState<JobDetail>();
   const [fault, setFault] = useState('');
+  const [turn, setTurn] = useState(0);
   useEffect(() => {
     const controller = new AbortController();
     read<JobDetail>(`/api/jobs/${id}`, controller.signal).then(setJob, (error: Error) => {
       if (!controller.signal.aborted) setFault(error.message);
     });
     return () => controller.abort();
-  }, [id]);
+  }, [id, turn]);
   if (!job) return <p class="panel">{fault === '' ? 'Loading…' : fault}</p>;
   const nowMs = Date.now();
   return (
     <>
       <section class="panel" aria-labelledby="job">
-        <h2 id="job">{job.name}</h2>
+        <div class="title">
+          <h2 id="job">{job.name}</h2>
+          <StoredControls job={job} onChange={() => setTurn((now) => now + 1)} />
+        </div>
         <Facts
           facts={[
             ['state', job.reason === undefined ? job.state : `${job.state}: ${job.reason.split('\n', 1)[0]}`],
@@ -130,58 +135,6 @@ function factsOf(process: ProcessState, nowMs: number): Fact[] {
     ['since', orNone(process.startedMs, (ms) => timeText(ms, nowMs))],
     ...process.notes.map(({ label, text }): Fact => [label, text]),
   ];
-}
-
-function Controls({ process }: { readonly process: ProcessState }) {
-  const [message, setMessage] = useState('');
-  const [priority, setPriority] = useState<string>();
-  const send = async (body: object): Promise<void> => {
-    try {
-      const response = await post(`/api/jobs/${process.key}/control`, body);
-      setMessage(response.ok ? ((await response.json()) as { what: string }).what : await messageOf(response));
-    } catch {
-      setMessage('the server does not answer');
-    }
-  };
-  const isPaused = process.progress?.state === 'paused';
-  const isOver = process.exit !== undefined || process.progress?.state === 'stopping';
-  return (
-    <fieldset class="actions">
-      <legend class="hidden">Controls</legend>
-      <button type="button" disabled={isOver || isPaused} onClick={() => void send({ action: 'pause' })}>
-        Pause
-      </button>
-      <button type="button" disabled={isOver || !isPaused} onClick={() => void send({ action: 'resume' })}>
-        Resume
-      </button>
-      <button type="button" disabled={isOver} onClick={() => void send({ action: 'stop' })}>
-        Stop
-      </button>
-      {process.canPrioritize && (
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            void send({ action: 'priority', priority: Number(priority ?? process.priority ?? 0) });
-          }}
-        >
-          <label>
-            Priority{' '}
-            <input
-              type="number"
-              min={-9999}
-              max={9999}
-              value={priority ?? process.priority ?? 0}
-              onInput={(event) => setPriority(event.currentTarget.value)}
-            />
-          </label>
-          <button type="submit" disabled={isOver}>
-            Set
-          </button>
-        </form>
-      )}
-      <output class="dim">{message}</output>
-    </fieldset>
-  );
 }
 
 interface RepeatProps {

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useState } from 'preact/hooks';
 import type { JobPage, JobRow } from '../live/state.js';
 import { read } from './session.js';
-import { count, duration, indexText, NONE, orNone, percent, timeText } from './text.js';
+import { count, duration, indexText, NONE, orNone, percent, shortTimeText, timeText } from './text.js';
 import { VirtualList } from './virtual-list.js';
 
 /** Listing jobs counts their hits, which takes 50 ms for a million. */
@@ -88,9 +88,9 @@ function Job({ job, tabIndex }: { readonly job: JobRow; readonly tabIndex: numbe
       <span title={space}>{percent(job.fraction)}</span>
       <span>{orNone(job.etaSeconds, duration)}</span>
       <span>{count(job.hits)}</span>
-      <span>{finishText(job, now)}</span>
+      <Time atMs={finishOf(job, now)} nowMs={now} />
       <span>{duration(job.elapsedSeconds)}</span>
-      <span>{timeText(job.activeMs, now)}</span>
+      <Time atMs={job.activeMs} nowMs={now} />
       <span class="wide" title={`${job.name} ${job.params}`}>
         {job.name} <span class="dim">{job.params}</span>
       </span>
@@ -99,7 +99,12 @@ function Job({ job, tabIndex }: { readonly job: JobRow; readonly tabIndex: numbe
 }
 
 /** When a job ended, or will end if it runs. */
-function finishText({ isRunning, state, etaSeconds, activeMs }: JobRow, now: number): string {
-  if (isRunning) return orNone(etaSeconds, (seconds) => timeText(now + seconds * 1000, now));
-  return state === 'complete' || state === 'answered' ? timeText(activeMs, now) : NONE;
+function finishOf({ isRunning, state, etaSeconds, activeMs }: JobRow, now: number): number | undefined {
+  if (isRunning) return etaSeconds === undefined ? undefined : now + etaSeconds * 1000;
+  return state === 'complete' || state === 'answered' ? activeMs : undefined;
+}
+
+function Time({ atMs, nowMs }: { readonly atMs: number | undefined; readonly nowMs: number }) {
+  if (atMs === undefined) return <span>{NONE}</span>;
+  return <span title={timeText(atMs, nowMs)}>{shortTimeText(atMs, nowMs)}</span>;
 }

@@ -20,6 +20,16 @@ export function post(path: string, body: unknown): Promise<Response> {
   });
 }
 
+/** Asks the server for a change. Resolves to what has changed, or why not. */
+export async function ask(path: string, body: unknown): Promise<string> {
+  try {
+    const response = await post(path, body);
+    return response.ok ? ((await response.json()) as { what: string }).what : await messageOf(response);
+  } catch {
+    return 'the server does not answer';
+  }
+}
+
 /** Reads JSON; throws with the server's message if it refuses. */
 export async function read<T>(path: string, signal?: AbortSignal): Promise<T> {
   const response = await fetch(path, { credentials: 'same-origin', ...(signal && { signal }) });
@@ -27,7 +37,7 @@ export async function read<T>(path: string, signal?: AbortSignal): Promise<T> {
   throw new RequestError(response.status, await messageOf(response));
 }
 
-export async function messageOf(response: Response): Promise<string> {
+async function messageOf(response: Response): Promise<string> {
   const { message } = (await response.json().catch(() => ({}))) as { message?: string };
   return message ?? `the server answered ${response.status}`;
 }

@@ -25,10 +25,23 @@ export function indexText(value: Index): string {
 export function timeText(atMs: number, nowMs: number): string {
   if (Math.abs(atMs - nowMs) > FAR_MS) return 'in over 50 years';
   const at = new Date(atMs);
-  const time = [at.getHours(), at.getMinutes(), at.getSeconds()].map(twoDigits).join(':');
-  if (at.toDateString() === new Date(nowMs).toDateString()) return time;
-  return `${at.getFullYear()}-${twoDigits(at.getMonth() + 1)}-${twoDigits(at.getDate())} ${time}`;
+  return isSameDay(at, nowMs) ? clockText(at) : `${dayText(at)} ${clockText(at)}`;
 }
+
+/** The same for a column of a list: to the minute on other days, and to the day in other years. */
+export function shortTimeText(atMs: number, nowMs: number): string {
+  const at = new Date(atMs);
+  if (Math.abs(atMs - nowMs) > FAR_MS) return '> 50 years';
+  if (isSameDay(at, nowMs)) return clockText(at);
+  const isSameYear = at.getFullYear() === new Date(nowMs).getFullYear();
+  return isSameYear ? `${dayText(at).slice(5)} ${clockText(at).slice(0, 5)}` : dayText(at);
+}
+
+const isSameDay = (at: Date, nowMs: number): boolean => at.toDateString() === new Date(nowMs).toDateString();
+
+const dayText = (at: Date): string => `${at.getFullYear()}-${twoDigits(at.getMonth() + 1)}-${twoDigits(at.getDate())}`;
+
+const clockText = (at: Date): string => [at.getHours(), at.getMinutes(), at.getSeconds()].map(twoDigits).join(':');
 
 const twoDigits = (value: number): string => String(value).padStart(2, '0');
 

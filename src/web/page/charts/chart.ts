@@ -32,6 +32,7 @@ function optionsOf(names: readonly string[], unit: string, element: HTMLElement)
     width: element.clientWidth || 300,
     height: HEIGHT,
     scales: { y: { range: (_, _min, max) => [0, (max || 1) * 1.1] } },
+    padding: [null, 32, null, null], // half of the last time
     axes: [
       { ...axis, space: 80, values: (_, ticks) => ticks.map(timeOf) },
       { ...axis, size: 80, values: (_, ticks) => ticks.map((tick) => rateText(tick, unit)) },

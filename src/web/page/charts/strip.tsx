@@ -30,6 +30,7 @@ export function Strip({ coverage }: { readonly coverage: CoverageState }) {
             data-bin={at}
             data-done={String(one)}
             data-device={String(coverage.onDevice[at])}
+            data-redone={String(coverage.redone[at])}
             data-skipped={String(coverage.skipped?.[at] ?? 0)}
           />
         ))}

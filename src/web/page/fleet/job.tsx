@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { FleetAction, FleetJobRow } from '../../../fleet/view/rows.js';
 import { Strip } from '../charts/strip.js';
+import { PriorityForm } from '../controls.js';
 import { count, duration, indexText, NONE, orNone, percent, rateText, timeText } from '../text.js';
 import { sendToFleet } from './control.js';
 import { type Fact, Facts } from './facts.js';
@@ -49,7 +50,6 @@ function factsOf(job: FleetJobRow, nowMs: number): Fact[] {
 
 function Controls({ fleet, job }: { readonly fleet: string; readonly job: FleetJobRow }) {
   const [message, setMessage] = useState('');
-  const [priority, setPriority] = useState<string>();
   const { id, state } = job;
   const isOver = state !== 'running' && state !== 'paused';
   const send = async (action: FleetAction): Promise<void> => setMessage(await sendToFleet(fleet, action));
@@ -65,26 +65,11 @@ function Controls({ fleet, job }: { readonly fleet: string; readonly job: FleetJ
       <button type="button" disabled={isOver} onClick={() => void send({ action: 'stop', job: id })}>
         Stop
       </button>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          void send({ action: 'priority', job: id, priority: Number(priority ?? job.priority) });
-        }}
-      >
-        <label>
-          Priority{' '}
-          <input
-            type="number"
-            min={-9999}
-            max={9999}
-            value={priority ?? job.priority}
-            onInput={(event) => setPriority(event.currentTarget.value)}
-          />
-        </label>
-        <button type="submit" disabled={isOver}>
-          Set
-        </button>
-      </form>
+      <PriorityForm
+        priority={job.priority}
+        isDisabled={isOver}
+        set={(priority) => void send({ action: 'priority', job: id, priority })}
+      />
       <output class="dim">{message}</output>
     </fieldset>
   );
