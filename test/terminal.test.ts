@@ -51,6 +51,7 @@ describe.concurrent('the status screen', () => {
     expect(screen.join('\n')).toMatch(/^speed +wasm +[\d.]+ [kM]?\/s +[\d.]+ m?s +\d+ × [\d.]+ [kM]? .*fed [\d.]+ %/m);
     expect(screen.join('\n')).toMatch(/^total +[\d.]+ [kM]?\/s( {2}10 s [\d.]+ [kM]? {2}max [\d.]+ [kM]?)?$/m);
     expect(screen).toContain('[s]tatus [p]ause [r]esume [q]uit');
+    expect(terminal.text).not.toContain('n/a'); // a figure that is not known yet is "measuring"
     await terminal.resize(40, 40);
     expectNarrow(await secondPicture(terminal));
     await terminal.resize(120, 40);
