@@ -85,6 +85,13 @@ export class HeldWork {
     return known.length === 0 ? undefined : Math.max(...known);
   }
 
+  /** The rate by which the end of a run is foreseen. Undefined if neither it nor another run of its job has one that is not rough. */
+  plannedRate({ job, meter }: WorkerRun): number | undefined {
+    if (!meter.isRough) return meter.perMs;
+    const known = this.runsOf(job).flatMap(({ meter: { isRough, perMs = 0 } }) => (isRough ? [] : perMs));
+    return known.length === 0 ? undefined : Math.max(...known);
+  }
+
   /** Lowers the rates of runs that have done little for `ms`. */
   checkRates(now: number, ms: number): void {
     for (const run of this.#runs.values())

@@ -62,7 +62,8 @@ export class LeaseRequests {
       const run = work.run(lease.claim);
       // A paused job has no claim on the devices: they can work for another one.
       if (run === undefined || run.isPaused) continue;
-      const perMs = run.meter.perMs ?? work.rateOf(run.job);
+      // A lease by a rough rate would be far too short; the first one ends soon.
+      const perMs = work.plannedRate(run);
       if (perMs === undefined || ++live >= MAX_LEASES) return Infinity;
       left += Number(lease.left.total) / perMs;
       planned = Math.max(planned, lease.ms);

@@ -1,12 +1,18 @@
 /** Measures how many indices of a job a worker does per ms, as a moving average. */
 export class RateMeter {
   #perMs: number | undefined;
+  #samples = 0;
   #since: number | undefined;
   #done = 0n;
 
   /** Undefined until something was done. */
   get perMs(): number | undefined {
     return this.#perMs;
+  }
+
+  /** True until there is more than the first figure, which includes the time to compile the kernel. */
+  get isRough(): boolean {
+    return this.#samples < 2;
   }
 
   /** Starts to count time, unless it counts already. */
@@ -36,14 +42,16 @@ export class RateMeter {
 
   #sample(now: number): void {
     const sample = Number(this.#done) / Math.max(MIN_MS, now - (this.#since ?? now));
-    this.#perMs = Math.max(MIN_RATE, this.#perMs === undefined ? sample : (this.#perMs + sample) / 2);
+    const known = this.isRough ? undefined : this.#perMs;
+    this.#perMs = Math.max(MIN_RATE, known === undefined ? sample : (known + sample) / 2);
+    this.#samples++;
     this.#since = now;
     this.#done = 0n;
   }
 }
 
 const WINDOW_MS = 1_000;
-/** A clock's step: less cannot be told apart. */
-const MIN_MS = 0.1;
+/** Devices complete several chunks at a time: what was done in less says little. */
+const MIN_MS = 5;
 /** An index in twelve days: the rate of a device that hangs. */
 const MIN_RATE = 1e-9;
