@@ -48,12 +48,16 @@ const harmless = /^src\/(?!device\/gpu\/device)|^test\/(api|block|engine|licen|s
 const putBack = [
   /^src\/device\/(kinds|registry|cache\/cache|native\/compile|gpu\/resident\/resident)\.test/,
   /^src\/device\/gpu\/worker\/(loop|mark-poller|settle)\.test/,
-  /^src\/store\/thread\/(damage|exchange)\.test/,
+  /^src\/(store\/thread\/(damage|exchange)|fleet\/replica\/replica)\.test/,
   /^test\/(engine-(reader|slow)|hostile-text|mutated-|network-|signals|store-|structure|temporary)/,
   /^test\/(opencl|webgpu)\/(absence|slice|teardown)\.test/,
 ];
+/** In a short run these only say that they are left out. */
+const idle =
+  tier === 'short' ? /^test\/(bundlers|dashboard-workloads|export-conformance|type-errors)\.test/ : undefined;
 const light = [...namesIn('src'), ...namesIn('test')].filter(
   (name) =>
+    idle?.test(name) ||
     (commands.test(name) && !/telemetry-/.test(name) && !hasFakeDriver(name)) ||
     putBack.some((names) => names.test(name)) ||
     (harmless.test(name) && leavesNothing(name)),

@@ -28,10 +28,11 @@ describe('answers are those of one machine although', () => {
     if (ctx.task.result?.state === 'fail') await close();
   });
 
-  /** Faults by name, each with its own seeds; in a short run all of them in turn. */
+  /** Of a short run: one fault of each part. The test below shows what a coordinator that was cut off shows. */
+  const some = /^a worker is killed|^the server loses its files|is half-open$|played again|^the coordinator is paused/;
+  /** Faults by name, each with its own seeds; in a short run some of them in turn. */
   const cases: [string, number, readonly Fault[]][] = byTier(
-    // What the last one shows is also shown by the test below.
-    [['everything fails once', 1, faults.slice(0, -1)]],
+    [['each part fails once', 1, faults.filter(({ name }) => some.test(name))]],
     faults.flatMap((fault) =>
       Array.from({ length: byTier(1, Math.ceil(200 / faults.length), 500) }, (_, seed): [string, number, Fault[]] => [
         fault.name,

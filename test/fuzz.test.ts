@@ -52,7 +52,9 @@ describe('random kernels', () => {
       const device = await openDevice(name);
       try {
         const much = isShort ? { count } : { seconds: byTier(0, seconds, 900) };
-        const { passed, firstFailure } = await fuzzDevice(device, { seed: SEED, ...much });
+        // SwiftShader takes three seconds longer for the first kernels of the other seed, which are large.
+        const seed = isShort && name === 'webgpu' ? SEED + 2000 : SEED;
+        const { passed, firstFailure } = await fuzzDevice(device, { seed, ...much });
         expect(firstFailure).toBeUndefined();
         expect(passed).toBeGreaterThan(1);
       } finally {

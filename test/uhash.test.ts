@@ -137,21 +137,8 @@ describe.each(names)('%s', { timeout: 600_000 }, (name) => {
   test('nonces around 2^32, 2^53 and before 2^64', async (ctx) => {
     if (id === undefined) return ctx.skip(missing);
     if (!isLong && name === 'opencl') return ctx.skip('one more kernel to compile: npm run test:long');
-    if (isShort && !isFast(name)) return ctx.skip('one more kernel to compile: npm run test:all');
+    if (isShort && name !== 'wasm') return ctx.skip('one more kernel to compile: npm run test:all');
     const starts = [2n ** 32n - 1n, 2n ** 53n - 1n, 2n ** 64n - 5n];
-    if (isShort && name === 'native') {
-      // Uses kernels that are compiled already; those for digests take another second to compile.
-      const prover = createProver(device, { batch: 6, challenge: { header: zeros, difficulty: 0 } });
-      try {
-        for (const start of starts) {
-          const { proof } = await prover.find({ start, count: 2n });
-          expect(proof).toEqual({ nonce: start, hash: hashNonce(zeros, start) });
-        }
-      } finally {
-        await prover.close();
-      }
-      return;
-    }
     for (const start of isLong || isFast(name) ? starts : starts.slice(0, 1)) {
       const found = await digestsOn(device, zeros, between(start, start + 2n));
       expect(found.map(({ index, hash: digest }) => [index, hex(digest)])).toEqual(
@@ -316,8 +303,11 @@ describe('a prover', { timeout: 600_000 }, () => {
 
   test('finds all proofs in order, and drops those of a challenge that was replaced', async () => {
     const prover = createProver(device, { batch: byTier(3, 6), challenge: { header: zeros, difficulty: 1 } });
-    const other = { header: bytes('000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f'), difficulty: 2 };
-    const count = byTier(6n, 10n);
+    const other = {
+      header: bytes('000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f'),
+      difficulty: byTier(1, 2),
+    };
+    const count = byTier(4n, 10n);
     const proofsOf = (header: Uint8Array, bits: number, nonces = count) =>
       Array.from({ length: Number(nonces) }, (_, nonce) => ({
         nonce: BigInt(nonce),
@@ -333,7 +323,8 @@ describe('a prover', { timeout: 600_000 }, () => {
       }
       expect(prover.challenge).toBe(other);
       expect(found.first).toEqual(proofsOf(zeros, 1, 4n));
-      expect(found.other).toEqual(proofsOf(other.header, 2));
+      expect(found.other).toEqual(proofsOf(other.header, other.difficulty));
+      expect(found.other).not.toEqual([]);
     } finally {
       await prover.close();
     }

@@ -10,7 +10,7 @@ import { packKernelJob, signingKey } from '../../src/fleet/manifest/index.js';
 import { Bus, type FleetSubject, type Invite } from '../../src/fleet/nats/index.js';
 import { copyCoordinator, FleetFiles } from '../../src/fleet/replica/index.js';
 import { openStore, type Store } from '../../src/store/index.js';
-import { isShort, patience } from '../tier.js';
+import { byTier, isShort, patience } from '../tier.js';
 import { expectedHits, roundsKernel } from './fleet.js';
 import { type CoordinatorSpec, type MemberMessage, startMember, type WorkerSpec } from './members.mjs';
 import { TestServer } from './server.js';
@@ -18,7 +18,7 @@ import { TcpProxy } from './tcp-proxy.js';
 
 /** How much faster than usual the protocol's clocks run: a silent worker loses its leases after half a second. */
 export const SPEED = 20;
-const SPACE = 16_000;
+const SPACE = byTier(6_000, 16_000);
 const ROUNDS = 8;
 const kernel = roundsKernel(ROUNDS);
 

@@ -84,7 +84,7 @@ describe.each(devices.map(({ id }) => id))('%s', (id) => {
           expect(await gathered(space, from, to, options(layout, batchBytes))).toBe(expected(space, from, to, layout));
         },
       ),
-      { numRuns: byTier(4, isSlow ? 8 : 40) },
+      { numRuns: byTier(2, isSlow ? 8 : 40) },
     );
   });
 
