@@ -191,6 +191,37 @@ for (const device of devices)
       isOk(run(build(words, `../words-c/${name}.c`, sizes), [], '', { MILLRACE_DEVICE: device })),
     );
 
+for (const device of devices)
+  check('speed', `words in C on ${device}`, () => {
+    const program = build(words, '../words-c/speed.c');
+    const given = device === 'cpu' ? ['64', '64', '64', '0.2'] : ['2048', '4096', '2048', '1'];
+    const node = device === 'cpu' ? 'native' : `${device}:0`;
+    /** The best median of the measurements with a name. @param {string} lines @param {RegExp} name */
+    const best = (lines, name) =>
+      Math.max(
+        ...lines
+          .split('\n')
+          .filter((line) => line.includes('"measurement"'))
+          .map((line) => JSON.parse(line))
+          .filter((one) => name.test(one.name))
+          .map((one) => one.perSecond.median),
+      );
+    /** Bytes a second, by what was measured. @type {Map<string, number[]>} */
+    const rates = new Map();
+    const add = (/** @type {string} */ name, /** @type {number} */ rate) =>
+      rates.set(name, [...(rates.get(name) ?? []), rate]);
+    // In turns with Node's own engine.
+    for (let round = 0; round < Number(values.rounds); round++) {
+      const { stdout } = run(program, given, '', { MILLRACE_DEVICE: device });
+      for (const [, name = '', rate] of stdout.matchAll(/(\w+) (\S+)\n/g)) add(`C ${name}`, Number(rate));
+      const lines = millrace('bench', 'words', '--device', node, '--only', 'resident,host', '--runs', '3', '--json');
+      add('Node device', best(lines, /^8 characters/));
+      add('Node host', best(lines, /to host memory/));
+    }
+    const text = (/** @type {number} */ rate) => (rate / 1e9).toFixed(1);
+    return `${[...rates].map(([name, list]) => `${name} ${list.map(text).join(', ')}`).join('; ')} GB/s`;
+  });
+
 if (devices.includes('cuda'))
   for (const pipeline of ['poll', 'persistent'])
     check('cu', `block.cu, ${pipeline}`, () => {
