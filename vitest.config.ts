@@ -48,7 +48,7 @@ const harmless = /^src\/(?!device\/gpu\/device)|^test\/(api|block|engine|licen|s
 const putBack = [
   /^src\/device\/(kinds|registry|cache\/cache|native\/compile|gpu\/resident\/resident)\.test/,
   /^src\/device\/gpu\/worker\/(loop|mark-poller|settle)\.test/,
-  /^src\/(store\/thread\/(damage|exchange)|fleet\/replica\/replica)\.test/,
+  /^src\/(store\/thread\/(damage|exchange)|fleet\/(nats\/server|replica\/replica))\.test/,
   /^test\/(engine-(reader|slow)|hostile-text|mutated-|network-|signals|store-|structure|temporary)/,
   /^test\/(opencl|webgpu)\/(absence|slice|teardown)\.test/,
 ];
