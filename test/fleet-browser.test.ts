@@ -65,7 +65,8 @@ describe.skipIf(!executable || absent !== undefined)(
       const { folder, env } = fleet.fleet;
       const blocks = fileURLToPath(new URL('data/block/synthetic/easy00', import.meta.url));
       const solve = ['block', 'solve', `${blocks}.in`, 'nonces.out', '--fleet'];
-      expect(await millrace(solve, { cwd: folder, env })).toMatchObject({ status: 0 });
+      const solved = await millrace(solve, { cwd: folder, env });
+      expect(solved, solved.stderr).toMatchObject({ status: 0 });
       expect(readFileSync(join(folder, 'nonces.out'), 'latin1')).toBe(readFileSync(`${blocks}.out`, 'latin1'));
       expect(page.faults).toEqual([]);
     });
