@@ -29,7 +29,9 @@ async function measure(workers) {
   /** @type {import('../dist/fleet/view/fleet-view.js').ViewOptions['jobs']} */
   const jobs = () => {
     const done = core.jobs.get(job)?.table.counted;
-    return done ? [{ id: job, name: 'kernel', manifest: { space }, done, hitCount: 0, outcome: undefined }] : [];
+    const people = { submitters: new Set(), provenance: { workers: [] } };
+    const known = { id: job, name: 'kernel', manifest: { space }, hitCount: 0, outcome: undefined, ...people };
+    return done ? [{ ...known, done }] : [];
   };
   const view = new FleetView({ core, jobs, fleet: 'f', server: () => '2', term: 1, now: () => now });
   /** @param {number} at */

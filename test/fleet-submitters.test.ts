@@ -2,6 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { between } from '../src/engine/work/space.js';
 import { FleetClient, FleetSearch } from '../src/fleet/client/index.js';
 import { packKernelJob, signingKey } from '../src/fleet/manifest/index.js';
+import { millrace } from './command-line.js';
 import { expectedHits, roundsKernel, whyNoFleet } from './fleet/fleet.js';
 import { FleetHere } from './fleet/here.js';
 import { isShort, patience } from './tier.js';
@@ -90,6 +91,17 @@ describe.skipIf(absent !== undefined)('submitters', { timeout: patience(60_000) 
       await fleet.join('own', 'wasm');
       await found;
       expect(hits).toEqual(expectedHits(SPACE, LIMIT, ROUNDS));
+      // Who did what is known after audits have settled and the job is over: each index once.
+      const { submitters, workers, done } = await client.provenance(search.job ?? '');
+      expect([submitters, done]).toEqual([['ann'], SPACE]);
+      expect(workers.reduce((sum, { indices }) => sum + Number(indices), 0)).toBe(SPACE);
+      expect(workers.map(({ user }) => user)).toContain('carl');
+      const ranges = workers.flatMap((part) => part.ranges).sort(([a], [b]) => Number(a) - Number(b));
+      expect(ranges.map(([, end]) => end)).toEqual([...ranges.slice(1).map(([start]) => start), SPACE]);
+      const shown = await millrace(['fleet', 'jobs', (search.job ?? '').slice(0, 8)], { env: fleet.env });
+      expect(shown.stdout).toMatch(/ rounds: complete, submitted by ann\n/);
+      expect(shown.stdout).toMatch(/^carl +[\d,]+ +[\d.]+ ?% +\d+ +0–\d+/m);
+      expect((await millrace(['fleet', 'jobs', 'zz'], { env: fleet.env })).status).toBe(1);
     },
   );
 });

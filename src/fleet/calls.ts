@@ -13,7 +13,7 @@ export interface FleetCall {
 
 export type CallName = (typeof CALLS_OF.admin)[number];
 
-const VIEWS = ['overview', 'workers', 'coverage'] as const;
+const VIEWS = ['overview', 'workers', 'coverage', 'provenance'] as const;
 const SUBMITS = ['submit', 'attach', 'start', 'poll', 'check', 'control'] as const;
 
 /** The calls that each role may make. */

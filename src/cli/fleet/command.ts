@@ -103,7 +103,13 @@ export function fleetCommand(): Command {
   );
   shown('status', 'show the fleet: its server, workers and jobs', status);
   shown('workers', 'list the workers', workers);
-  shown('jobs', 'list the jobs', jobs);
+  withExamples(
+    view('jobs', 'list the jobs, or show who has done one of them')
+      .argument('[id]', 'id of a job, or how it begins')
+      .action(action(jobs)),
+    ['millrace fleet jobs'],
+    ['millrace fleet jobs 4f1c', 'which users have done which ranges of a job'],
+  );
   withExamples(
     view('drain', 'let a worker finish its leases and leave')
       .argument('<name>', 'name of the worker')

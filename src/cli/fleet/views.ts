@@ -8,7 +8,7 @@ import { shareOf } from '../../engine/work/space.js';
 import { FleetClient } from '../../fleet/client/index.js';
 import { inviteFor } from '../../fleet/local.js';
 import { Bus } from '../../fleet/nats/index.js';
-import type { FleetJobRow, FleetWorkerRow } from '../../fleet/view/rows.js';
+import type { FleetJobRow, FleetWorkerRow, Index } from '../../fleet/view/rows.js';
 import { displayText } from '../../network/fields.js';
 
 export interface ViewOptions {
@@ -42,10 +42,44 @@ export async function workers(call: Call<ViewOptions>): Promise<CommandResult> {
 }
 
 export async function jobs(call: Call<ViewOptions>): Promise<CommandResult> {
+  const [id] = call.args;
+  if (id !== undefined) return showJob(call, id);
   const { jobs: all } = await withClient(call, (client) => client.overview());
   for (const line of jobTable(all)) call.output.line(line);
   return { exit: Exit.ok, answer: { jobs: all } };
 }
+
+/** Says who has done a job, whose id begins with a text. */
+async function showJob(call: Call<ViewOptions>, text: string): Promise<CommandResult> {
+  const { output } = call;
+  const found = await withClient(call, async (client) => {
+    const all = (await client.overview()).jobs.filter(({ id }) => id.startsWith(text.toLowerCase()));
+    return all.length === 1 && all[0] ? await client.provenance(all[0].id) : all.length;
+  });
+  if (typeof found === 'number') {
+    output.say(found === 0 ? `no job has the id ${text}` : `${found} jobs have ids that begin with ${text}`);
+    return { exit: Exit.no, answer: { job: null } };
+  }
+  const { id, name, state, submitters, workers: parts, length, done } = found;
+  const by = submitters.length === 0 ? '' : `, submitted by ${submitters.map((user) => displayText(user)).join(', ')}`;
+  output.line(`${id.slice(0, 12)} ${displayText(name)}: ${displayText(state)}${by}`);
+  const known = parts.reduce((sum, { indices }) => sum + BigInt(indices), 0n);
+  const rows = parts.map(({ user, indices, rangeCount, isExact, ranges }) => [
+    displayText(user),
+    count(BigInt(indices)),
+    percent(shareOf(BigInt(indices), BigInt(length))),
+    `${isExact ? '' : 'about '}${count(rangeCount)}`,
+    ranges.slice(0, SHOWN_RANGES).map(rangeText).join(', ') + (rangeCount > SHOWN_RANGES ? ', …' : ''),
+  ]);
+  // Of a job that was cancelled and submitted again, or that an earlier release has worked on.
+  const unknown = BigInt(done) - known;
+  if (unknown > 0n) rows.push(['not known', count(unknown), percent(shareOf(unknown, BigInt(length))), '', '']);
+  for (const line of table([['user', 'indices', 'share', 'ranges', 'the first'], ...rows])) output.line(line);
+  return { exit: Exit.ok, answer: { job: found } };
+}
+
+const SHOWN_RANGES = 3;
+const rangeText = ([start, end]: readonly [Index, Index]): string => `${start}–${BigInt(end) - 1n}`;
 
 export async function drain(call: Call<ViewOptions>): Promise<CommandResult> {
   const { args, output } = call;

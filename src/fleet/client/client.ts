@@ -12,13 +12,14 @@ import {
 } from '../manifest/index.js';
 import type { MemberBus } from '../nats/index.js';
 import type { FoundHit, RunState } from '../protocol/index.js';
-import { readCoverage, readOverview, readSummary, readWorkerPage } from '../view/read.js';
+import { readCoverage, readOverview, readProvenance, readSummary, readWorkerPage } from '../view/read.js';
 import {
   ALL_WORKERS,
   type FleetOverview,
   type FleetSummary,
   type FleetWorkerRow,
   type JobCoverage,
+  type JobProvenance,
   type WorkerPage,
   type WorkerQuery,
 } from '../view/rows.js';
@@ -160,6 +161,11 @@ export class FleetClient {
 
   async coverage(job: string): Promise<JobCoverage> {
     return readCoverage(await this.#call('coverage', { job }));
+  }
+
+  /** Says who has done a job. */
+  async provenance(job: string): Promise<JobProvenance> {
+    return readProvenance(await this.#call('provenance', { job }));
   }
 
   async setPriority(job: string, priority: number): Promise<void> {

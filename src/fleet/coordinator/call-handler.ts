@@ -60,6 +60,8 @@ export class CallHandler {
         return plainRecord(this.#service.view.workers(readWorkerQuery(fields.query)));
       case 'coverage':
         return this.#coverage(read.hex(fields.job, 'job', ID));
+      case 'provenance':
+        return this.#provenance(read.hex(fields.job, 'job', ID));
       case 'drain':
         return this.#drain(read.text(fields.worker, 'worker', 200));
       case 'invite':
@@ -226,6 +228,12 @@ export class CallHandler {
   #coverage(id: string): PlainRecord {
     const coverage = this.#service.view.coverage(id);
     if (coverage) return plainRecord(coverage);
+    throw refused('the job is not known here');
+  }
+
+  #provenance(id: string): PlainRecord {
+    const provenance = this.#service.view.provenance(id);
+    if (provenance) return plainRecord(provenance);
     throw refused('the job is not known here');
   }
 

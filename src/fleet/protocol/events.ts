@@ -3,7 +3,7 @@ import type { Intervals } from '../../engine/work/intervals.js';
 import type { Range } from '../../engine/work/space.js';
 import type { LeaseTable } from '../lease/index.js';
 import type { PlainValue } from '../manifest/index.js';
-import type { Identity, JobTrust, StoredValues } from '../trust/index.js';
+import type { Identity, JobTrust, Provenance, StoredValues } from '../trust/index.js';
 import type {
   Broadcast,
   CoordinatorMessage,
@@ -64,6 +64,8 @@ export interface AddedJob {
   readonly priority?: number;
   /** What earlier coordinators have stored of it. */
   readonly state?: StoredValues;
+  /** Where it is noted who did what. Default: a new one. */
+  readonly provenance?: Provenance;
   /** Counted by the ledger. */
   readonly counted?: Intervals;
   /** The lowest hit in the ledger. */

@@ -4,6 +4,7 @@ import type { JobLedger, Store } from '../../store/index.js';
 import type { JobWork } from '../job-work.js';
 import type { Manifest, PlainRecord } from '../manifest/index.js';
 import type { AddedJob, CommitEntry, FoundHit, JobOutcome } from '../protocol/index.js';
+import { Provenance } from '../trust/index.js';
 import type { DescribedJob } from './described-job.js';
 import { SubmitterChecks } from './submitter-checks.js';
 
@@ -24,6 +25,8 @@ export class FleetJob {
   outcome: JobOutcome | undefined;
   /** Users that have submitted it. None is known of a job that an earlier release has opened. */
   readonly submitters = new Set<string>();
+  /** Who has done what counts of it, as far as it was counted here or in a coordinator before this one. */
+  readonly provenance = new Provenance();
   /** What the submitter checks before it is committed. */
   readonly checks = new SubmitterChecks();
 
@@ -78,6 +81,7 @@ export class FleetJob {
       mode,
       counted: this.#done,
       priority: this.#ledger.job.priority,
+      provenance: this.provenance,
       ...(state && { state }),
       ...(this.#work.witnesses && { witnesses: this.#work.witnesses }),
       ...(first !== undefined && { firstHit: first }),
@@ -131,6 +135,7 @@ export class FleetJob {
   async end(outcome: JobOutcome): Promise<void> {
     this.outcome = outcome;
     this.checks.leave();
+    this.#ledger.setDevices(this.provenance.workers.slice(0, MAX_NAMES).map(({ worker }) => worker));
     await this.#ledger.finish(outcome === 'complete' && !this.#isWhole ? 'answered' : outcome);
   }
 
@@ -144,5 +149,8 @@ export class FleetJob {
     return this.#done.has(this.manifest.space);
   }
 }
+
+/** Of workers that the ledger lists for a job that is over. */
+const MAX_NAMES = 100;
 
 type LedgerHit = { readonly index: bigint } & Readonly<Record<string, unknown>>;

@@ -3,6 +3,7 @@ import type { Store } from '../../store/index.js';
 import type { Authority } from '../access/index.js';
 import { attachmentsOf, decodeManifest, openSignedManifest } from '../manifest/index.js';
 import { type CommitEntry, WORKERS } from '../protocol/index.js';
+import { DID, JOINED } from '../trust/index.js';
 import type { FleetWorkload } from '../workload.js';
 import { describeJob } from './described-job.js';
 import type { FleetFiles } from './files.js';
@@ -86,8 +87,9 @@ export class Replica {
     this.#number = number;
     const changes = record.kind === 'commit' ? record.changes : [];
     const known = changes.filter(({ scope }) => scope === WORKERS || this.#isOpen(scope));
-    // The number alone may be lost: the record is then applied again.
-    files.state.apply([...known, { scope: LOG, key: NUMBER, value: number }], known.length > 0);
+    // The number and what comes before it may be lost: the record is then applied again. Who did what changes with every commit.
+    const isDurable = known.some(({ key }) => !PROVENANCE.some((word) => key.startsWith(`${word}.`)));
+    files.state.apply([...known, { scope: LOG, key: NUMBER, value: number }], isDurable);
     return failed;
   }
 
@@ -157,5 +159,6 @@ export class Replica {
 
 /** Keys of a job's submitters begin with it. */
 const SUBMITTER = 'submitter.';
+const PROVENANCE = [DID, JOINED];
 const LOG = 'log';
 const NUMBER = 'number';

@@ -2,6 +2,7 @@
 export type { Piece } from './audit.js';
 export type { Contribution, Report } from './contribution.js';
 export { JobTrust, PROGRESS_MS, type Proof } from './job-trust.js';
+export { Provenance, type WorkerPart } from './provenance.js';
 export { type Identity, type Standing, Standings } from './standing.js';
-export type { StoredChanges, StoredValues } from './stored.js';
+export { DID, JOINED, type StoredChanges, type StoredValues } from './stored.js';
 export { MAX_BITS, witnessBits } from './witness.js';

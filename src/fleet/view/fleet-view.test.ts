@@ -30,6 +30,7 @@ class Fleet {
     const { core } = this;
     this.#jobs.push({
       ...{ id, name: id, manifest: { space }, hitCount: 0, outcome: undefined },
+      ...{ submitters: new Set<string>(), provenance: { workers: [] } },
       get done() {
         return core.jobs.get(id)?.table.counted ?? Intervals.none;
       },

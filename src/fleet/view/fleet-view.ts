@@ -1,10 +1,11 @@
 import { binCounts, binsFor } from '../../engine/work/bins.js';
 import type { Intervals } from '../../engine/work/intervals.js';
-import { type Range, shareOf } from '../../engine/work/space.js';
+import { endOf, type Range, shareOf } from '../../engine/work/space.js';
 import type { Coordinator } from '../protocol/index.js';
+import type { Provenance } from '../trust/index.js';
 import { Kept } from './kept.js';
 import { RateWindow } from './rate-window.js';
-import type { FleetJobRow, FleetOverview, Index, JobCoverage, WorkerPage, WorkerQuery } from './rows.js';
+import type { FleetJobRow, FleetOverview, Index, JobCoverage, JobProvenance, WorkerPage, WorkerQuery } from './rows.js';
 import { listWorkers, pageOf, type WorkerList } from './worker-list.js';
 import { sumWorkers, type Workforce } from './workforce.js';
 
@@ -16,6 +17,8 @@ export interface ViewedJob {
   readonly done: Intervals;
   readonly hitCount: number;
   readonly outcome: string | undefined;
+  readonly submitters: ReadonlySet<string>;
+  readonly provenance: Pick<Provenance, 'workers'>;
 }
 
 export interface ViewOptions {
@@ -31,6 +34,9 @@ export interface ViewOptions {
 /** Bins of a coverage strip. */
 const BINS = 240;
 const MAX_JOBS = 100;
+/** Of one answer about who did a job. */
+const MAX_PARTS = 1000;
+const MAX_RANGES = 20;
 
 /** A fleet for those who watch it. It only reads, only when it is asked, and computes only what has changed. */
 export class FleetView {
@@ -100,6 +106,28 @@ export class FleetView {
       onDevice: counts(table?.leased() ?? []),
       redone: counts(table?.returned ?? []),
     }));
+  }
+
+  /** Says who has done a job. Undefined if there is no such job. */
+  provenance(id: string): JobProvenance | undefined {
+    const job = [...this.#options.jobs()].find((one) => one.id === id);
+    if (job === undefined) return undefined;
+    const { name, done, outcome, submitters, provenance } = job;
+    return {
+      id,
+      name,
+      state: outcome ?? this.#options.core.jobs.get(id)?.state ?? 'ended',
+      submitters: [...submitters],
+      length: indexOf(job.manifest.space.length),
+      done: indexOf(done.total),
+      workers: provenance.workers.slice(0, MAX_PARTS).map(({ worker, indices, ranges, isExact }) => ({
+        user: worker,
+        indices: indexOf(indices),
+        rangeCount: ranges.length,
+        isExact,
+        ranges: ranges.slice(0, MAX_RANGES).map((range) => [indexOf(range.start), indexOf(endOf(range))] as const),
+      })),
+    };
   }
 
   #workforce(now: number): Workforce {

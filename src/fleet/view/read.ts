@@ -10,6 +10,7 @@ import {
   type FleetWorkerRow,
   type Index,
   type JobCoverage,
+  type JobProvenance,
   TRUST_LEVELS,
   WORKER_ORDERS,
   WORKER_STATES,
@@ -206,6 +207,34 @@ export function readCoverage(value: unknown): JobCoverage {
     done: counts('done'),
     onDevice: counts('onDevice'),
     redone: counts('redone'),
+  };
+}
+
+export function readProvenance(value: unknown): JobProvenance {
+  const read = fieldReader('who has done a job', ADVICE);
+  const fields = read.object(value, 'it');
+  return {
+    id: read.text(fields.id, 'id', MAX_NAME),
+    name: read.text(fields.name, 'name', MAX_NAME),
+    state: read.text(fields.state, 'state', MAX_NAME),
+    submitters: read
+      .list(fields.submitters, 'submitters', MAX_ROWS)
+      .map((one) => read.text(one, 'submitters', MAX_NAME)),
+    length: indexOf(read, fields.length, 'length'),
+    done: indexOf(read, fields.done, 'done'),
+    workers: read.list(fields.workers, 'workers', MAX_ROWS).map((part) => {
+      const { user, indices, rangeCount, isExact, ranges } = read.object(part, 'workers');
+      return {
+        user: read.text(user, 'workers.user', MAX_NAME),
+        indices: indexOf(read, indices, 'workers.indices'),
+        rangeCount: countOf(read, rangeCount, 'workers.rangeCount'),
+        isExact: isExact === true,
+        ranges: read.list(ranges, 'workers.ranges', MAX_ROWS).map((range) => {
+          const [start, end] = read.list(range, 'workers.ranges', 2);
+          return [indexOf(read, start, 'workers.ranges'), indexOf(read, end, 'workers.ranges')] as const;
+        }),
+      };
+    }),
   };
 }
 

@@ -142,6 +142,29 @@ export interface JobCoverage {
   readonly redone: readonly Index[];
 }
 
+/** Who has done a job. */
+export interface JobProvenance {
+  readonly id: string;
+  readonly name: string;
+  readonly state: string;
+  readonly submitters: readonly string[];
+  readonly length: Index;
+  readonly done: Index;
+  /** The most first, at most 1,000. */
+  readonly workers: readonly JobPart[];
+}
+
+/** What the workers of one user have done of a job. */
+export interface JobPart {
+  readonly user: string;
+  readonly indices: Index;
+  readonly rangeCount: number;
+  /** False if there were too many ranges: others have done parts of those that are listed. */
+  readonly isExact: boolean;
+  /** The first ranges, at most 20: start and end. */
+  readonly ranges: readonly (readonly [Index, Index])[];
+}
+
 /** What a worker sees of its fleet. */
 export interface FleetSummary {
   readonly fleet: string;

@@ -22,15 +22,17 @@ export class Commits {
     if (job.table.waiting === 0n) job.trust.flush();
     const { now } = this.#state.output;
     const base = { receipts: [], number: undefined, job: job.id, early: [], overtaken: [], arrivedAt: now };
-    for (const { worker, range, hits } of job.trust.takeSettled())
+    for (const { worker, range, hits } of job.trust.takeSettled()) {
       this.queue.add({ ...base, worker, ranges: [range], hits });
+      job.provenance.add(worker, range);
+    }
     this.next();
   }
 
   /** Starts a commit if there is something to write and none is under way. */
   next(): void {
     const { output, jobs, standings } = this.#state;
-    const changed = [...jobs.values()].filter(({ trust }) => trust.hasChanges);
+    const changed = [...jobs.values()].filter(({ trust, provenance }) => trust.hasChanges || provenance.hasChanges);
     const batch = this.queue.next(this.#changes.length + changed.length > 0 || standings.hasChanges);
     if (batch === undefined) return;
     const changes = this.#changes;
@@ -39,7 +41,10 @@ export class Commits {
       for (const [key, value] of values) changes.push({ scope, key, value });
     };
     add(WORKERS, standings.takeChanges());
-    for (const { id, trust } of changed) add(id, trust.takeChanges());
+    for (const { id, trust, provenance } of changed) {
+      add(id, trust.takeChanges());
+      add(id, provenance.takeChanges());
+    }
     output.push({ kind: 'commit', term: output.term, entries: batch, changes });
   }
 

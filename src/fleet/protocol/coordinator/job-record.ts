@@ -2,7 +2,7 @@ import type { SearchMode } from '../../../engine/makers/reorder-buffer.js';
 import { Intervals } from '../../../engine/work/intervals.js';
 import { endOf } from '../../../engine/work/space.js';
 import { LeaseTable } from '../../lease/index.js';
-import { JobTrust, type Standings } from '../../trust/index.js';
+import { JobTrust, Provenance, type Standings } from '../../trust/index.js';
 import type { AddedJob, JobWork } from '../events.js';
 import type { JobState, RunState, WorkerId } from '../messages.js';
 import { newWork } from './contribution.js';
@@ -15,6 +15,8 @@ export interface JobRecord extends GrantableJob {
   state: RunState;
   priority: number;
   readonly work: JobWork;
+  /** Who has done what counts. */
+  readonly provenance: Provenance;
   readonly refusals: Map<WorkerId, string>;
   rate: number;
   hits: number;
@@ -35,6 +37,8 @@ export function newJobRecord(added: AddedJob, standings: Standings, random: () =
     unsettled.reduce((done, range) => done.add(range), counted),
   );
   table.dropFrom(end);
+  const { provenance = new Provenance() } = added;
+  provenance.restore(state);
   const priority = state.get(PRIORITY) ?? added.priority;
   return {
     id,
@@ -49,6 +53,7 @@ export function newJobRecord(added: AddedJob, standings: Standings, random: () =
     hits: 0,
     hasHit: hit !== undefined,
     work: newWork(),
+    provenance,
     trust,
     witnesses: added.witnesses,
   };

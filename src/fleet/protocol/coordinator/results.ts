@@ -126,7 +126,7 @@ export class Results {
       const lease = { id: claim.id, worker: trusting.identityOf(worker), bits: claim.bits };
       const report = { ranges: newRanges, hits: newHits, witnesses: result.witnesses ?? [] };
       job.trust.add(lease, report, job.table.get(claim.id) === undefined);
-    }
+    } else for (const range of newRanges) job.provenance.add(trusting.identityOf(worker), range);
     for (const { lease } of overtaken) if (job.table.get(lease.id) === undefined) job.trust.close(lease.id);
     this.#commits.queue.add({
       receipts,

@@ -1,0 +1,69 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { Intervals } from '../../engine/work/intervals.js';
+import { between } from '../../engine/work/space.js';
+import type { PlainValue } from '../manifest/index.js';
+import { Provenance } from './provenance.js';
+
+/** Leases of ten indices, done by one of three workers in any order. */
+const works = fc.uniqueArray(fc.record({ lease: fc.nat(200), worker: fc.constantFrom('anna', 'ben', 'carl') }), {
+  selector: ({ lease }) => lease,
+  maxLength: 200,
+});
+const rangeOf = (lease: number) => between(BigInt(10 * lease), BigInt(10 * lease + 10));
+
+/** Applies changes as the file of the coordinator's state does. */
+function store(values: Map<string, PlainValue>, provenance: Provenance): void {
+  for (const [key, value] of provenance.takeChanges())
+    if (value === undefined) values.delete(key);
+    else values.set(key, value);
+}
+
+test('is the merged ranges of each worker, also after it was stored and restored', () => {
+  fc.assert(
+    fc.property(works, (done) => {
+      const provenance = new Provenance();
+      const values = new Map<string, PlainValue>();
+      for (const { lease, worker } of done) {
+        provenance.add(worker, rangeOf(lease));
+        store(values, provenance);
+      }
+      const restored = new Provenance();
+      restored.restore(values);
+      for (const { workers } of [provenance, restored])
+        for (const name of ['anna', 'ben', 'carl']) {
+          const right = Intervals.of(done.filter(({ worker }) => worker === name).map(({ lease }) => rangeOf(lease)));
+          const part = workers.find(({ worker }) => worker === name);
+          expect(part?.ranges ?? []).toEqual([...right]);
+          expect(part?.indices ?? 0n).toBe(right.total);
+          expect(part?.isExact ?? true).toBe(true);
+        }
+    }),
+  );
+});
+
+test('stays small: ranges are joined, and still hold all that a worker did', () => {
+  fc.assert(
+    fc.property(works, fc.integer({ min: 3, max: 20 }), (done, max) => {
+      const provenance = new Provenance(max);
+      const values = new Map<string, PlainValue>();
+      for (const { lease, worker } of done) {
+        provenance.add(worker, rangeOf(lease));
+        store(values, provenance);
+      }
+      const restored = new Provenance(max);
+      restored.restore(values);
+      for (const { workers } of [provenance, restored]) {
+        expect(workers.reduce((sum, { ranges }) => sum + ranges.length, 0)).toBeLessThanOrEqual(
+          Math.max(max, 2 * workers.length),
+        );
+        for (const { worker, indices, ranges } of workers) {
+          const own = done.filter((one) => one.worker === worker);
+          expect(indices).toBe(BigInt(10 * own.length));
+          const covered = Intervals.of(ranges);
+          for (const { lease } of own) expect(covered.has(rangeOf(lease))).toBe(true);
+        }
+      }
+    }),
+  );
+});
