@@ -147,7 +147,7 @@ export function saying({ child, ended }: Started, what: RegExp): Promise<void> {
 export async function ownServer(
   folder: string,
   lines: string,
-): Promise<{ readonly url: string; readonly child: ChildProcess }> {
+): Promise<{ readonly url: string; readonly child: ChildProcess; readonly folder: string }> {
   const store = mkdtempSync(join(folder, 'own-'));
   const config = join(store, 'own.conf');
   const place = `host: 127.0.0.1\nport: -1\nports_file_dir: ${JSON.stringify(store)}\njetstream { store_dir: ${JSON.stringify(store)} }\n`;
@@ -168,5 +168,5 @@ export async function ownServer(
       { timeout: patience(10_000) },
     )
     .toBeDefined();
-  return { url: url ?? '', child };
+  return { url: url ?? '', child, folder: store };
 }

@@ -102,7 +102,7 @@ export class FaultWorld {
     const { close } = await startMember(spec, (text) => world.say(`${spec.invite.user}: ${text}`));
     world.#closeResident = close;
     const credentials = await world.#authority.coordinator();
-    world.#bus = await Bus.connect({ ...world.#address, ...credentials }, 'submitter', CALL_MS);
+    world.#bus = await Bus.connect({ ...world.#address, ...credentials }, 'submitter', { callMs: CALL_MS });
     for (const subject of ['from', 'all', 'result'] as const)
       world.#bus.subscribe(subject, (bytes, user) => world.#record({ subject, user, bytes: bytes.slice() }));
     return world;

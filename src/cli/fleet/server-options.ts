@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { valueOption } from '../../console/options/options.js';
 import { type Address, parseAddress } from '../../console/telemetry/options.js';
 import { givenTls, readCa } from '../../fleet/access/index.js';
@@ -11,6 +11,7 @@ import { MillraceError } from '../../kernel/error.js';
 export interface ServerOptions {
   readonly nats?: string;
   readonly tokenFile?: string;
+  readonly replicas?: number;
   readonly listen?: string;
   readonly advertise?: string;
   readonly tlsCert?: string;
@@ -27,6 +28,11 @@ export const withServerOptions = (command: Command): Command =>
   command
     .addOption(valueOption('--nats <url>', 'NATS server with JetStream (default: a private nats-server is started)'))
     .addOption(valueOption('--token-file <file>', 'file with the token of the server given by --nats'))
+    .addOption(
+      valueOption('--replicas <n>', "copies of the fleet's streams in a cluster given by --nats (1, 3, 5)").argParser(
+        parseReplicas,
+      ),
+    )
     .addOption(valueOption('--listen <host:port>', 'where the private server listens, with TLS (default: 127.0.0.1)'))
     .addOption(valueOption('--advertise <host>', 'name or address by which other machines reach the private server'))
     .addOption(valueOption('--tls-cert <file>', "certificate of the private server (default: the fleet's own)"))
@@ -46,7 +52,8 @@ export const withServerOptions = (command: Command): Command =>
 
 /** Returns the server that the options ask for. Throws `usage` if they do not go together. */
 export function serverOf(given: ServerOptions): FleetHostOptions['server'] {
-  const { nats, tokenFile, listen, advertise, tlsCert, tlsKey, tlsCa, websocket, origins, browsers, about } = given;
+  const { nats, tokenFile, replicas, listen, advertise, tlsCert, tlsKey, tlsCa, websocket, origins, browsers, about } =
+    given;
   const pageAddress = browsers && `${browsers.host}:${browsers.port}`;
   if (browsers === undefined) refuse({ about }, 'needs --browsers');
   if (nats !== undefined) {
@@ -55,9 +62,10 @@ export function serverOf(given: ServerOptions): FleetHostOptions['server'] {
       'is for a private server',
     );
     const token = tokenFile === undefined ? undefined : readFileSync(tokenFile, 'utf8').trim();
-    return { kind: 'given', url: urlOf(nats), token, ca: tlsCa === undefined ? undefined : readCa(tlsCa) };
+    const ca = tlsCa === undefined ? undefined : readCa(tlsCa);
+    return { kind: 'given', url: urlOf(nats), token, ca, replicas };
   }
-  refuse({ 'token-file': tokenFile }, 'needs --nats');
+  refuse({ 'token-file': tokenFile, replicas: replicas?.toString() }, 'needs --nats');
   if (listen === undefined) {
     refuse(
       { advertise, 'tls-cert': tlsCert, 'tls-key': tlsKey, 'tls-ca': tlsCa, websocket, origins },
@@ -82,6 +90,12 @@ export function serverOf(given: ServerOptions): FleetHostOptions['server'] {
         ? undefined
         : { listen: parseListenAddress(websocket), origins: origins?.split(',').map((one) => one.trim()) ?? [] },
   };
+}
+
+/** Streams have an odd number of copies: more than half of them have to agree. */
+function parseReplicas(text: string): number {
+  if (['1', '3', '5'].includes(text)) return Number(text);
+  throw new InvalidArgumentError('Expected 1, 3 or 5.');
 }
 
 function urlOf(text: string): string {

@@ -196,8 +196,8 @@ function accountClaims(jwt: Jwt, { operator, account }: Keys, users: Users): Pro
 const MAX_SUBSCRIPTIONS = 16;
 /** Bytes of a message. */
 const MAX_PAYLOAD = 1 << 20;
-/** Bytes of all streams. */
-const MAX_STORAGE = 2 ** 31;
+/** Bytes of all streams, with five copies of each. */
+const MAX_STORAGE = 2 ** 33;
 const NO_LIMITS = { subs: -1, data: -1, payload: -1, imports: -1, exports: -1, wildcards: true, conn: -1, leaf: -1 };
 
 const ADMIN = 'admin';

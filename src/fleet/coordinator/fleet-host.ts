@@ -64,6 +64,8 @@ export interface GivenServer {
   readonly url: string;
   readonly ca?: string | undefined;
   readonly token?: string | undefined;
+  /** Copies of the fleet's streams on the servers of a cluster. */
+  readonly replicas?: number | undefined;
 }
 
 /** A fleet that is served from here: its server, its keys, its coordinator. */
@@ -132,7 +134,8 @@ async function startParts(options: FleetHostOptions, closing: Closing): Promise<
   const authority = await Authority.open(files.folder, fleet);
   const { server, own, address, browsers } = await openServer(options, files, authority, closing);
   const coordinator = await authority.coordinator();
-  const bus = await Bus.connect({ ...own, fleet, ...coordinator }, 'millrace coordinator');
+  const replicas = options.server?.kind === 'given' ? options.server.replicas : undefined;
+  const bus = await Bus.connect({ ...own, fleet, ...coordinator }, 'millrace coordinator', { replicas });
   closing.push(() => bus.close());
   checkVersion(bus.serverVersion, new URL(address.url).hostname);
   if (!bus.hasUsers) warn('the server does not check users: whoever connects to it can do everything');

@@ -1,12 +1,13 @@
 import type { Consumer, JetStreamManager, JsMsg } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { firstLine } from '../../kernel/error.js';
-import { CommitLog } from './commit-log.js';
 import { connectAs } from './connection.js';
 import { checkExpiry, type Invite } from './invite.js';
 import { Liveness } from './liveness.js';
 import { CALL_MS, inboxOf, MemberBus } from './member-bus.js';
 import { loadNats, type NatsPackages } from './packages.js';
+import { CommitLog } from './streams/commit-log.js';
+import { openStream } from './streams/open-stream.js';
 import { type Caller, callerOf, senderOf, subjectOf } from './subjects.js';
 
 /**
@@ -18,21 +19,25 @@ export class Bus extends MemberBus {
   readonly #liveness: Liveness;
   readonly #packages: NatsPackages;
   readonly #fleet: string;
+  readonly #replicas: number | undefined;
 
-  private constructor(connection: NatsConnection, packages: NatsPackages, invite: Invite, callMs: number) {
+  private constructor(connection: NatsConnection, packages: NatsPackages, invite: Invite, options: BusOptions) {
+    const { callMs = CALL_MS, replicas } = options;
     const liveness = new Liveness(connection);
     super(connection, liveness, invite, callMs);
     this.#connection = connection;
     this.#liveness = liveness;
     this.#packages = packages;
     this.#fleet = invite.fleet;
+    this.#replicas = replicas;
   }
 
-  /** Connects to the fleet's server. Later it reconnects by itself. A call that is not answered within `callMs` fails. */
-  static async connect(invite: Invite, name: string, callMs = CALL_MS): Promise<Bus> {
+  /** Connects to the fleet's server. Later it reconnects by itself. */
+  static async connect(invite: Invite, name: string, options: BusOptions = {}): Promise<Bus> {
     checkExpiry(invite);
     const packages = await loadNats();
-    return new Bus(await connectAs(packages, invite, { name, inboxPrefix: inboxOf(invite) }), packages, invite, callMs);
+    const connection = await connectAs(packages, invite, { name, inboxPrefix: inboxOf(invite) });
+    return new Bus(connection, packages, invite, options);
   }
 
   /** The server's version. */
@@ -101,7 +106,11 @@ export class Bus extends MemberBus {
 
   /** The log of commits. */
   log(warn: (message: string) => void): CommitLog {
-    return new CommitLog(this.#connection, this.#packages, this.#liveness, { fleet: this.#fleet, warn });
+    return new CommitLog(this.#connection, this.#packages, this.#liveness, {
+      fleet: this.#fleet,
+      replicas: this.#replicas,
+      warn,
+    });
   }
 
   /** Lets results that an earlier coordinator has read and not acknowledged come again at once. */
@@ -116,7 +125,7 @@ export class Bus extends MemberBus {
       this.#packages.jetstream;
     const manager: JetStreamManager = await jetstreamManager(this.#connection);
     const stream = this.#stream;
-    await manager.streams.add({
+    const config = {
       name: stream,
       subjects: [this.#name('result', '*')],
       retention: RetentionPolicy.Workqueue,
@@ -129,7 +138,8 @@ export class Bus extends MemberBus {
       discard_new_per_subject: true,
       // The server sends confirmations wherever a message asks for them, past the permissions of its sender.
       no_ack: true,
-    });
+    };
+    await openStream(manager, config, this.#replicas);
     const add = () =>
       manager.consumers.add(stream, {
         durable_name: CONSUMER,
@@ -154,6 +164,13 @@ export class Bus extends MemberBus {
   #name(...tokens: readonly string[]): string {
     return subjectOf(this.#fleet, ...tokens);
   }
+}
+
+export interface BusOptions {
+  /** A call that is not answered within this time fails. */
+  readonly callMs?: number;
+  /** Copies of the coordinator's streams on the servers of a cluster. Default: as they are, or one. */
+  readonly replicas?: number | undefined;
 }
 
 export interface StoredResult {

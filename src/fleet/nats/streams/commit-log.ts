@@ -1,10 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { NatsConnection } from '@nats-io/transport-node';
-import { firstLine, MillraceError } from '../../kernel/error.js';
-import type { Liveness } from './liveness.js';
+import { firstLine, MillraceError } from '../../../kernel/error.js';
+import type { Liveness } from '../liveness.js';
+import type { NatsPackages } from '../packages.js';
+import { subjectOf } from '../subjects.js';
 import { type FrameHeader, frameBytes, framesOf, type LogFrame, readFrame } from './log-frames.js';
-import type { NatsPackages } from './packages.js';
-import { subjectOf } from './subjects.js';
+import { openStream } from './open-stream.js';
 
 /**
  * A fleet's log of commits: a stream to which only the leader writes. Each write is on the condition that the stream has not
@@ -116,13 +117,14 @@ export class CommitLog {
   async #open() {
     const { jetstreamManager, DiscardPolicy, StorageType } = this.#packages.jetstream;
     const manager = await jetstreamManager(this.#connection);
-    const { state } = await manager.streams.add({
+    const config = {
       name: this.#stream,
       subjects: [this.#subject],
       storage: StorageType.File,
       discard: DiscardPolicy.Old,
       max_bytes: LOG_BYTES,
-    });
+    };
+    const { state } = await openStream(manager, config, this.#options.replicas);
     return { manager, state };
   }
 
@@ -137,6 +139,8 @@ export class CommitLog {
 
 export interface LogOptions {
   readonly fleet: string;
+  /** Copies on the servers of a cluster. */
+  readonly replicas: number | undefined;
   readonly warn: (message: string) => void;
 }
 
