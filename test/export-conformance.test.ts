@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -68,6 +68,35 @@ describe.skipIf(isShort)('a C program on the fake CUDA', { timeout: patience(20 
     expect(stdout).toMatch(/^ok/);
     // A wait that was made to fail has not waited: then the fake finds work in flight.
     if (name !== 'faults') expect(calls().filter((call) => call.name === 'MISUSE')).toEqual([]);
+  });
+
+  test('compiled programs are kept, and compiled again if their files are damaged', async (ctx) => {
+    if (missing.cuda) return ctx.skip(missing.cuda);
+    for (const [kernel, value] of Object.entries({ probe, scale }))
+      exportTo(own, kernel, value as Kernel, { arch: thisArch });
+    const program = await build(own, 'raw', { optimize: '-O0' });
+    const cache = join(own, 'cache');
+    const withCache = (folder: string, more: NodeJS.ProcessEnv = {}): Promise<{ stdout: string }> =>
+      run(program, ['cuda'], {
+        env: { ...process.env, ...(fake as Fake).environment, MILLRACE_EXPORT_CACHE: folder, ...more },
+      });
+    const noCompiler = { FAKE_NVRTC_CC: join(own, 'no-compiler') };
+    await expect(withCache(cache, noCompiler)).rejects.toMatchObject({ code: 1 });
+    expect((await withCache(cache)).stdout).toBe('ok\n');
+    expect((await withCache(cache, noCompiler)).stdout).toBe('ok\n');
+    const files = readdirSync(cache).map((name) => join(cache, name));
+    expect(files).toHaveLength(1);
+    const good = readFileSync(files[0]!);
+    const flipped = Buffer.from(good);
+    flipped.writeUInt8(good.readUInt8(good.length - 100) ^ 1, good.length - 100);
+    for (const damaged of [flipped, good.subarray(0, good.length - 1), good.subarray(0, 10), Buffer.alloc(0)]) {
+      writeFileSync(files[0]!, damaged);
+      await expect(withCache(cache, noCompiler)).rejects.toMatchObject({ code: 1 });
+      expect((await withCache(cache)).stdout).toBe('ok\n');
+      expect((await withCache(cache, noCompiler)).stdout).toBe('ok\n'); // written anew
+      expect(readdirSync(cache)).toHaveLength(1);
+    }
+    expect((await withCache(files[0]!)).stdout).toBe('ok\n'); // not a folder: nothing is kept
   });
 });
 
