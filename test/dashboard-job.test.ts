@@ -30,6 +30,11 @@ describe.skipIf(!executable || isShort)('the page of a job', { timeout: patience
     const args = ['run', 'slow.mjs', '--space', '5000', '--param', 'step=700', '--device', 'interpreter'];
     const run = commands.startUnwatched(...args);
     expect(await run.ended).toBe(0);
+    // The terminal says the same: words in hex as `run` prints them, and not the text of the kernel.
+    const [{ id } = { id: '' }] = run.all('job');
+    const { stdout } = await millrace(['jobs', 'show', String(id), '--data-dir', commands.data]);
+    expect(stdout).toMatch(/^ *700 +n=700 +twice=000002bc00000578$/m);
+    expect(stdout).not.toMatch(/import|emit/);
     const command = await commands.start('dashboard');
     const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
     const page = await openPage(browser, await command.url, context);
