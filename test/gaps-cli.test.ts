@@ -38,6 +38,7 @@ describe('search', { timeout: 120_000 }, () => {
       ),
     );
     expect(stderr.match(/warning: there is no GPU/g)).toHaveLength(1);
+    expect(stderr).toMatch(/integers in .*int\/s, [\d.]+ k?tests\/s/);
     const diagnostics = readFileSync(join(folder, 'tests'), 'utf8'); // the default name
     const ratio = (Number(genesis.difficulty_fixed) / 2 ** 52).toFixed(6);
     expect(diagnostics).toMatch(

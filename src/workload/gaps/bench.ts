@@ -20,6 +20,7 @@ import {
   pipelineSetup,
   withPipelineOptions,
 } from '../../console/options/pipeline-options.js';
+import { rate } from '../../console/output/format.js';
 import type { Output } from '../../console/output/output.js';
 import type { Device } from '../../device/device.js';
 import { type OpenOptions, openDevice, openDevices } from '../../device/registry.js';
@@ -73,9 +74,11 @@ async function bench({ output, options: opts }: Call<BenchOptions>): Promise<Exi
         const one = await make();
         try {
           const measured = await measure(one);
-          output.event('measurement', { ...measurementFields(measured) });
+          const testRate = (one.tests?.() ?? 0) / measured.seconds.median;
+          output.event('measurement', { ...measurementFields(measured), ...(testRate > 0 && { testsPerSecond: testRate }) });
           output.line();
           for (const line of comparisonTable(alone(measured))) output.line(line);
+          if (testRate > 0) output.line(`${rate(testRate, 'tests')} in it`);
         } finally {
           await one.close();
         }

@@ -15,6 +15,8 @@ import { passesFermat } from '../kernel/reference-primes.js';
 
 /** A measurement, with the device resources that it holds until it is closed. */
 export interface GapCandidate extends Candidate {
+  /** Fermat tests of the last run, if it is a search. */
+  readonly tests?: () => number;
   close(): void | Promise<void>;
 }
 
@@ -117,20 +119,26 @@ export interface SearchRateOptions extends SieveOptions {
 
 /** A whole job: sieve, chains, and the check of the finds. The gap of the mined block must be among them. */
 export async function searchRate(device: Device, options: SearchRateOptions = {}): Promise<GapCandidate> {
-  const { primes = DEFAULT_PRIMES, runs = 5, length = 2 ** 25, engine: given, onPiece, ...asked } = options;
+  const { primes = DEFAULT_PRIMES, runs = 5, length = 2 ** 25, engine: given, ...asked } = options;
+  let tests = 0;
+  const onPiece = (work: PieceWork): void => {
+    tests += work.tests;
+    options.onPiece?.(work);
+  };
   const start = HASH << 32n;
   const request = { start, length: BigInt(length), minGap: minGapForTarget(start, TARGET), primes, ...asked };
   const run = async () => {
     const found: bigint[] = [];
+    tests = 0;
     const engine = new Engine([device], { ...searchStreams([device]), ...given }); // not shared: between two runs nothing feeds the device
-    const gaps = searchGaps({ ...request, ...(onPiece && { onPiece }) }, { engine });
+    const gaps = searchGaps({ ...request, onPiece }, { engine });
     for await (const { offset } of gaps) found.push(offset);
     await engine.close();
     if (length > KNOWN_GAP_OFFSET && !found.includes(BigInt(KNOWN_GAP_OFFSET)))
       throw wrong(device, 'no gap where one is known');
     return { work: length, digest: found.join() };
   };
-  return { name: `search, ${device.info.id}`, unit: 'integers', runs, run, close: () => {} };
+  return { name: `search, ${device.info.id}`, unit: 'integers', runs, run, tests: () => tests, close: () => {} };
 }
 
 /** About a second on an H200, with WebGPU too, and on a core. */

@@ -242,7 +242,9 @@ function conclude(
   const { ledger, completed } = session;
   const unit = crt ? 'intervals' : 'integers';
   const speed = rate(Number(done) / seconds, crt ? 'intervals' : 'int');
-  output.say(output.stderrStyle.dim(`${count(done)} ${unit} in ${duration(seconds)}, ${speed}`));
+  const { tests, primes, windows, bytes } = totals;
+  const speeds = `${speed}, ${rate(tests / seconds, 'tests')}`;
+  output.say(output.stderrStyle.dim(`${count(done)} ${unit} in ${duration(seconds)}, ${speeds}`));
   stats.reportBatches(output, engine);
   const isStopped = signal.aborted && !(opts.first && gaps > 0);
   if (isStopped && ledger) {
@@ -250,7 +252,6 @@ function conclude(
     output.say(`stopped at ${share}; the same command resumes it (job ${ledger.id})`);
   }
   const exit: ExitCode = isStopped ? (call.stopped ?? Exit.stopped) : gaps > 0 ? Exit.ok : Exit.no;
-  const { tests, primes, windows, bytes } = totals;
   const answer = { gaps, [unit]: done, tests, primes, windows, bytes, streams: engine.streams, seconds };
   return { exit, answer: { ...(ledger && { job: ledger.id }), ...answer } };
 }
