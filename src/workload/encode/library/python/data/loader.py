@@ -105,7 +105,8 @@ class QuantumDataLoader:
     def backend(self, name):
         """``rust`` and ``millrace`` are this engine; ``pytorch`` is a reference; ``auto`` falls back to it, and warns."""
         if name not in _BACKENDS:
-            raise InvalidInputError(f"unknown backend {name!r}: use {', '.join(_BACKENDS)}", "source")
+            known = ", ".join(_BACKENDS)
+            raise InvalidInputError(f"unknown backend {name!r}: use {known}; device() chooses cuda, opencl or cpu", "source")
         self._backend = name
         return self
 
