@@ -75,7 +75,10 @@ async function bench({ output, options: opts }: Call<BenchOptions>): Promise<Exi
         try {
           const measured = await measure(one);
           const testRate = (one.tests?.() ?? 0) / measured.seconds.median;
-          output.event('measurement', { ...measurementFields(measured), ...(testRate > 0 && { testsPerSecond: testRate }) });
+          output.event('measurement', {
+            ...measurementFields(measured),
+            ...(testRate > 0 && { testsPerSecond: testRate }),
+          });
           output.line();
           for (const line of comparisonTable(alone(measured))) output.line(line);
           if (testRate > 0) output.line(`${rate(testRate, 'tests')} in it`);
