@@ -54,6 +54,7 @@ export const sections = [
     [
       page('docs/PERFORMANCE.md', 'Performance'),
       page('docs/benchmarks.md', 'How it is measured'),
+      page('docs/peers.md', 'Beside the originals'),
       ...['h200', 'block', 'uhash', 'words', 'encode', 'gaps'].map(measurements),
     ],
   ],
