@@ -209,7 +209,9 @@ export class FaultWorld {
     const right = expectedHits(SPACE, limit, ROUNDS);
     const job = packKernelJob({ kernel, job: { limit }, buffers: {} }, between(0n, BigInt(SPACE)), 'all');
     const giveUp = AbortSignal.timeout(Math.ceil(patience(60_000)));
-    const search = new FleetSearch(new FleetClient(this.#bus), job, signingKey(), giveUp);
+    // A coordinator that replaces another one has to start first, beside everything else that a busy machine does.
+    const client = new FleetClient(this.#bus, patience(45_000));
+    const search = new FleetSearch(client, job, signingKey(), giveUp);
     const hits: unknown[] = [];
     for await (const hit of search) hits.push(hit);
     if (!search.isOver) throw new Error(`the job does not end:\n${this.log.slice(-40).join('\n')}`);

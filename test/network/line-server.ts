@@ -82,7 +82,8 @@ export class Client {
       partial += piece.toString('utf8');
       const lines = partial.split('\n');
       partial = lines.pop() ?? '';
-      for (const line of lines) onMessage(JSON.parse(line) as Raw);
+      // A connection that a message has ended hears no more, even of the same piece.
+      for (const line of lines) if (!socket.destroyed) onMessage(JSON.parse(line) as Raw);
     });
   }
   send(message: unknown): void {
