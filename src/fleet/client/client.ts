@@ -163,7 +163,7 @@ export class FleetClient {
     return readCoverage(await this.#call('coverage', { job }));
   }
 
-  /** Says who has done a job. */
+  /** Returns which users have done which parts of a job. */
   async provenance(job: string): Promise<JobProvenance> {
     return readProvenance(await this.#call('provenance', { job }));
   }

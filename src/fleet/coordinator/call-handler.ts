@@ -258,7 +258,7 @@ export class CallHandler {
     return user === undefined ? {} : { user: user.name };
   }
 
-  /** Returns a job that the caller has submitted, or any to whoever serves the fleet. */
+  /** Returns a job if the caller has submitted it, or is an administrator. */
   #jobOf(id: string, caller: Caller): FleetJob {
     const job = this.#service.job(id);
     if (job === undefined) throw refused('the job is not known here: submit it again');
@@ -294,7 +294,7 @@ function checkSubmitter({ id, submitters }: FleetJob, { user, role }: Caller): v
     code: 'usage',
     message: `job ${id.slice(0, 12)} was not submitted by ${user}`,
     asked: 'a call to the coordinator of a fleet',
-    advice: 'ask whoever submitted the job, or whoever serves the fleet',
+    advice: 'ask its submitter, or the administrator of the fleet',
   });
 }
 

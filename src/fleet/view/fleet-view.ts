@@ -108,7 +108,7 @@ export class FleetView {
     }));
   }
 
-  /** Says who has done a job. Undefined if there is no such job. */
+  /** Returns which users have done which parts of a job; undefined if there is no such job. */
   provenance(id: string): JobProvenance | undefined {
     const job = [...this.#options.jobs()].find((one) => one.id === id);
     if (job === undefined) return undefined;

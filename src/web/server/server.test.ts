@@ -109,7 +109,7 @@ describe('the server of pages', () => {
     expect(headers['set-cookie']?.[0]).toMatch(/^millrace-\d+=[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/$/);
   });
 
-  test('gives what the page shows first to those with the token or the cookie, and to nobody else', async () => {
+  test('answers a request for the session only with the token or the cookie', async () => {
     const start = (headers: Record<string, string>, body: object) =>
       ask('/api/session', { ...own(), ...headers }, 'POST', JSON.stringify(body));
     const value = await cookie();
