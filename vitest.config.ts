@@ -46,7 +46,7 @@ const commands = new RegExp(
 const harmless = /^src\/(?!device\/gpu\/device)|^test\/(api|block|engine|licen|simulation|structure)/;
 /** Judged by their text, these change state of the process; but each restores it, or changes it only in a child. */
 const putBack = [
-  /^src\/device\/(kinds|registry|cache\/cache|native\/compile|gpu\/resident\/resident)\.test/,
+  /^src\/device\/(kinds|registry|cache\/cache|native\/compile|wasm\/node\/disk-modules|gpu\/resident\/resident)\.test/,
   /^src\/device\/gpu\/worker\/(loop|mark-poller|settle)\.test/,
   /^src\/(store\/thread\/(damage|exchange)|fleet\/(nats\/server|replica\/replica))\.test/,
   /^test\/(engine-(reader|slow)|hostile-text|mutated-|network-|signals|store-|structure|temporary)/,

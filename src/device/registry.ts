@@ -11,7 +11,7 @@ const kinds = new DeviceKinds(
     { id: 'opencl', aliases: [], load: () => needing('koffi', () => import('./opencl/device.js')) },
     { id: 'webgpu', aliases: [], load: () => import('./webgpu/node/device.js') },
     { id: 'native', aliases: ['cpu'], usesAllCores: true, load: () => import('./native/device.js') },
-    { id: 'wasm', aliases: [], usesAllCores: true, load: () => import('./wasm/device.js') },
+    { id: 'wasm', aliases: [], usesAllCores: true, load: () => import('./wasm/node/device.js') },
     { id: 'interpreter', aliases: [], load: () => import('./interpreter/device.js') },
   ],
   // GPU runtimes that run on a CPU come last: C and WebAssembly are several times as fast there. They exist for tests.

@@ -13,7 +13,7 @@ export interface CacheEntry {
 }
 
 /** Programs by their device kind; texts that a compiler refused, kept for inspection; unfinished entries of a process. */
-export type EntryKind = 'native' | 'cuda' | 'opencl' | 'program' | 'refused text' | 'unfinished';
+export type EntryKind = 'native' | 'cuda' | 'opencl' | 'wasm' | 'program' | 'refused text' | 'unfinished';
 
 /** Lists the entries, oldest first. Empty if the directory does not exist. */
 export async function cacheEntries(directory: string): Promise<CacheEntry[]> {
@@ -76,5 +76,6 @@ async function entryOf(directory: string, name: string): Promise<CacheEntry | un
 function kindOf(files: readonly string[]): EntryKind {
   if (files.some((file) => /\.(so|dylib)$/.test(file))) return 'native';
   if (files.some((file) => /\.(cubin|ptx|cu)$/.test(file))) return 'cuda';
-  return files.some((file) => file.endsWith('.cl')) ? 'opencl' : 'program';
+  if (files.some((file) => file.endsWith('.cl'))) return 'opencl';
+  return files.some((file) => file.endsWith('.wasm')) ? 'wasm' : 'program';
 }

@@ -39,6 +39,18 @@ export class DiskCache {
     return new DiskCache(temporaryFolder(tmpdir(), 'millrace-cache-').path, warning);
   }
 
+  /** Opens the cache only to read it: creates nothing. Undefined if its directory is not safe. */
+  static async openToRead(environment: NodeJS.ProcessEnv = process.env): Promise<DiskCache | undefined> {
+    const directory = cacheDirectory(environment);
+    return (await trustProblem(directory)) ? undefined : new DiskCache(directory);
+  }
+
+  /** Opens the cache, without warning or substitute: undefined if its directory is not safe or cannot be used. */
+  static async openIfUsable(environment: NodeJS.ProcessEnv = process.env): Promise<DiskCache | undefined> {
+    const directory = cacheDirectory(environment);
+    return (await preparePrivate(directory)) ? undefined : new DiskCache(directory);
+  }
+
   /**
    * Returns the entry's folder after checking it; undefined if there is none. Deletes a damaged entry, and one that
    * lacks a file in `needed`, as another version may have written it.

@@ -12,7 +12,7 @@ import type { PoolProgram } from '../pool/program.js';
 import { workerUrl } from '../pool/threads/threads.js';
 import { type ProgramSource, sourceOf } from '../program.js';
 import { api, type WasmModule } from './api.js';
-import { assemble, startWabt } from './assemble.js';
+import { assemble, type ModuleStore, startWabt } from './assemble.js';
 import { announceClosed, CLOSED_WORDS } from './closed-programs.js';
 import { thisEngine } from './engine.js';
 import { engineFeatures } from './features.js';
@@ -39,13 +39,16 @@ export class WasmDevice extends PoolDevice implements BufferOwner {
   /** Keeps modules alive, so that workers find them compiled. */
   readonly #modules = new Set<WasmModule>();
 
-  constructor(memory: DeviceMemory, simd: boolean, threads: number) {
+  readonly #store: ModuleStore | undefined;
+
+  constructor(memory: DeviceMemory, simd: boolean, threads: number, store?: ModuleStore) {
     const board = mapBoard(memory.wasm.buffer, BOARD_ADDRESS);
     const closedAddress = memory.allocate(CLOSED_WORDS * 4)?.at ?? 0; // the first allocation of a memory that has space for it
     const data = (index: number): WasmWorkerStart => ({ memory: memory.wasm, threads, index, closedAddress });
     const file = workerUrl(import.meta.url);
     super(wasmInfo(simd, threads, memory.maxPages), BOARD_ADDRESS, { device: 'wasm', board, threads, file, data });
     this.#simd = simd;
+    this.#store = store;
     this.#memory = memory;
     this.#closedAddress = closedAddress;
     this.transfers = new StagedTransfers(
@@ -139,7 +142,7 @@ export class WasmDevice extends PoolDevice implements BufferOwner {
 
   async #assemble(source: ProgramSource): ReturnType<typeof assemble> {
     try {
-      return await assemble(source.name, source.text);
+      return await assemble(source.name, source.text, this.#store);
     } catch (cause) {
       throw assemblyError(source, cause);
     }
@@ -206,12 +209,15 @@ export async function probe(
   return 'reason' in found ? found : { infos: [wasmInfo(found.simd, checkThreads(options), MAX_PAGES)] };
 }
 
-export async function open(id: string, options: WasmOptions = {}): Promise<WasmDevice> {
+export const open = (id: string, options: WasmOptions = {}): Promise<WasmDevice> => openWasm(id, options);
+
+/** Opens the device. Modules that are not in `store` are assembled. */
+export async function openWasm(id: string, options: WasmOptions, store?: ModuleStore): Promise<WasmDevice> {
   const found =
     id === 'wasm' ? engineFeatures() : { reason: 'the only wasm device is wasm, which uses all processors' };
   if ('reason' in found) throw deviceAbsent(id, found.reason);
-  startWabt().catch(() => undefined); // reported where it is needed; meanwhile the workers start
-  return new WasmDevice(newDeviceMemory(), found.simd, checkThreads(options)).start();
+  if (!store) startWabt().catch(() => undefined); // reported where it is needed; meanwhile the workers start
+  return new WasmDevice(newDeviceMemory(), found.simd, checkThreads(options), store).start();
 }
 
 /** For `millrace doctor`. */
