@@ -50,7 +50,7 @@ describe.skipIf(!executable || isShort)('the page of a job', { timeout: patience
         ...{ index: n, n: String(n), twice: hex(n) + hex(2 * n) },
       })),
     );
-    expect(await page.locator('section[aria-labelledby=repeat]').textContent()).toContain('step=700');
+    await expect.poll(() => page.locator('section[aria-labelledby=repeat]').textContent()).toContain('step=700');
     await page.getByRole('button', { name: 'Copy the command' }).click();
     await expect.poll(copied).toMatch(/^millrace run /);
     const [, ...again] = (await copied()).split(' ');
@@ -82,7 +82,7 @@ describe.skipIf(!executable || isShort)('the page of a job', { timeout: patience
     await page.getByRole('button', { name: 'Cancel' }).click();
     await expect.poll(async () => (await factsOf(page)).state).toMatch(/^cancelled/);
     await expect.poll(listed, { interval: 500 }).toMatchObject({ state: 'cancelled' });
-    expect(await page.getByRole('button', { name: 'Cancel' }).isDisabled()).toBe(true);
+    await expect.poll(() => page.getByRole('button', { name: 'Cancel' }).isDisabled()).toBe(true);
     expect(page.faults).toEqual([]);
     command.kill('SIGINT');
     await command.ended;

@@ -115,9 +115,10 @@ describe.skipIf(!executable || isShort)('usable by everybody', { timeout: patien
       // Tab reaches one row of a list, arrows lead to the others.
       await tabTo(page, /^Copy hit 0$/);
       for (let row = 0; row < 30; row++) await page.keyboard.press('ArrowDown');
-      expect(await page.evaluate('document.activeElement.ariaLabel')).toBe('Copy hit 1920');
+      const focused = () => page.evaluate('document.activeElement.ariaLabel');
+      await expect.poll(focused).toBe('Copy hit 1920');
       await page.keyboard.press('ArrowUp');
-      expect(await page.evaluate('document.activeElement.ariaLabel')).toBe('Copy hit 1856');
+      await expect.poll(focused).toBe('Copy hit 1856');
       await tabTo(page, /^Hits$/);
       await page.keyboard.press('End');
       const top = () =>

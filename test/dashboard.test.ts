@@ -113,6 +113,7 @@ describe.skipIf(!executable)('the dashboard', { timeout: patience(120_000) }, ()
       const context = await browser.newContext();
       const page = await open(await command.url, context);
       await page.locator('tbody th a').click();
+      await page.locator('[data-fact=state]', { hasText: 'running' }).waitFor();
       const key = page.url().split('/').at(-1) ?? '';
       const second = await open(page.url(), context);
       const state = (one: Page) => one.locator('[data-fact=state]');
@@ -236,12 +237,14 @@ describe.skipIf(!executable)('the dashboard', { timeout: patience(120_000) }, ()
       const context = await browser.newContext();
       const page = await open(await command.url, context);
       await page.locator('tbody th a').click();
+      const link = page.getByRole('link', { name: 'Open the kernel in the playground' });
+      await link.waitFor();
       const job = page.url();
-      await page.getByRole('link', { name: 'Open the kernel in the playground' }).click();
+      await link.click();
       await page.waitForSelector('#trust');
-      expect(await page.locator('#editor .cm-line').first().textContent()).toBe(
-        "import { items, u32, when } from 'millrace';",
-      );
+      await expect
+        .poll(() => page.locator('#editor .cm-line').first().textContent())
+        .toBe("import { items, u32, when } from 'millrace';");
       await page.click('#trust');
       await page.locator('#status', { hasText: 'slow is compiled for every target' }).waitFor();
       // Only the browser's own devices: the machine's are busy with the job.

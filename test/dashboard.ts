@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { expect } from 'vitest';
-import { watchProcess } from '../src/console/live/processes.js';
+import { liveProcesses, watchProcess } from '../src/console/live/processes.js';
 import { main } from './command-line.js';
 import { type Event, faultOf } from './events.js';
 import { patience } from './tier.js';
@@ -129,8 +129,10 @@ export async function openPage(browser: Browser, url: string, context?: BrowserC
   return Object.assign(page, { faults });
 }
 
-/** Follows the socket of a command, and checks every event against the schema. */
+/** Follows the socket of a command once it is there, and checks every event against the schema. */
 export async function socketEvents(data: string, pid: number): Promise<{ events: Event[]; end(): void }> {
+  const isThere = (): boolean => liveProcesses(data).some((one) => one.pid === pid);
+  await expect.poll(isThere, { timeout: patience(30_000) }).toBe(true);
   const events: Event[] = [];
   const add = (line: string): void => {
     const event = JSON.parse(line) as Event;

@@ -83,6 +83,9 @@ describe.skipIf(!executable || absent !== undefined)(
         const second = await openJoin(context, await fleet.link('ben', false));
         await fleet.fleet.join('native', 'wasm');
         for (const page of [first, second]) await press(page, 'Start');
+        // Otherwise the native worker may have done everything before the pages are asked.
+        const joined = () => ['anna', 'ben'].map((user) => fleet.workersOf(user).length);
+        await expect.poll(joined, { timeout: patience(60_000) }).toEqual([1, 1]);
         const hits = fleet.run(SPACE, LIMIT, ROUNDS);
         hits.catch(() => undefined); // awaited below
         for (const page of [first, second])
@@ -100,7 +103,9 @@ describe.skipIf(!executable || absent !== undefined)(
         const [name] = (worker ?? '').split('-');
         expect(fleet.workersOf('anna').every((id) => id.startsWith(`${name}-`))).toBe(true);
         expect(await hits).toEqual(expectedHits(SPACE, LIMIT, ROUNDS));
-        expect(numberIn((await factsOf(first)).indices)).toBeGreaterThanOrEqual(numberIn(before.indices));
+        await expect
+          .poll(async () => numberIn((await factsOf(first)).indices))
+          .toBeGreaterThanOrEqual(numberIn(before.indices));
         // Another tab with the same link is another worker.
         const third = await openJoin(context, link);
         await press(third, 'Start');

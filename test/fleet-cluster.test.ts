@@ -1,19 +1,23 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { millrace } from './command-line.js';
 import { expectedHits, ownServer, saying, TestFleet, whyNoFleet } from './fleet/fleet.js';
 import { isShort, patience } from './tier.js';
 
-/** A port that nothing uses: servers of a cluster have to know each other's before they start. */
-const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
+/** Different ports that nothing uses: servers of a cluster have to know each other's before they start. */
+async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, () => {
+      const server = createServer();
+      return new Promise<Server>((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
+    }),
+  );
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
 
 /** The server that leads the cluster, as a server says. */
 async function leaderOf({ folder, child }: { folder: string; child: { pid?: number | undefined } }): Promise<unknown> {
@@ -31,7 +35,7 @@ test.skipIf(isShort)(
     const servers: Awaited<ReturnType<typeof ownServer>>[] = [];
     try {
       const { stdout: accounts } = await millrace(['fleet', 'config'], { env: { MILLRACE_HOME: fleet.dataFolder } });
-      const ports = [await freePort(), await freePort(), await freePort()];
+      const ports = await freePorts(3);
       const routes = ports.map((port) => `nats://127.0.0.1:${port}`).join(', ');
       for (const [at, port] of ports.entries()) {
         const cluster = `cluster { name: barn, host: 127.0.0.1, port: ${port}, routes: [${routes}] }`;

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fleetBlock } from '../src/workload/block/job/fleet.js';
-import { millrace } from './command-line.js';
+import { interrupted, millrace } from './command-line.js';
 import { whyNoFleet } from './fleet/fleet.js';
 import { FleetHere } from './fleet/here.js';
-import { byTier, isShort, patience } from './tier.js';
+import { byTier, isShort } from './tier.js';
 
 /** Commands with `--fleet`: their answers are those of one machine. One server and one worker serve all tests. */
 const absent = whyNoFleet();
@@ -144,8 +144,12 @@ describe("a user's kernel", () => {
   test.skipIf(isShort)('that never ends is refused, with a reason, and the worker goes on', async (ctx) => {
     if (absent) return ctx.skip(absent);
     write('endless.mjs', 'undefined', 'const x = cell(u32, 1); whileTrue(() => x.ne(0), () => x.set(x.or(1)));');
-    const limited = await onFleet('run', 'endless.mjs', '--space', '5', '--runtime', `${Math.ceil(patience(6))}s`);
-    expect(limited.stderr).toMatch(/cannot run this job: its kernel ran for 2 s without an end/);
+    const reason = /cannot run this job: its kernel ran for 2 s without an end/;
+    const stopped = await interrupted(['run', 'endless.mjs', '--space', '5', '--runtime', '60s', '--fleet'], {
+      ...{ when: reason, act: (pid: number) => process.kill(pid, 'SIGINT') },
+      ...{ cwd: fleet.folder, env: fleet.env },
+    });
+    expect(stopped.stderr).toMatch(reason);
     expect((await onFleet('run', 'agreeing.mjs', '--space', '1500', '--mode', 'first')).status).toBe(0);
   });
 });

@@ -58,6 +58,9 @@ describe('five workers, one of which', () => {
           const used = name === 'liar' ? lying(bus, liars[kind]!()) : bus;
           open.push(bus, device, engine, new WorkerService({ bus: used, engine, id: name, say, warn: say }));
         }
+        // Otherwise the others may have done everything before the liar is asked.
+        const { core } = fleet.host.service;
+        await expect.poll(() => core.workers.size, { timeout: patience(30_000) }).toBe(5);
         const job = { kernel: rounds, job: { limit: LIMIT }, witness: { limit: 8 * LIMIT }, buffers: {} };
         const packed = packKernelJob(job, between(0n, BigInt(SPACE)), 'all');
         const client = new FleetClient(await fleet.connect('submitter'));
@@ -70,7 +73,6 @@ describe('five workers, one of which', () => {
         const hits: { readonly index: bigint; readonly last: unknown }[] = [];
         for await (const { index, last } of search) hits.push({ index, last });
         expect(hits).toEqual(expectedHits(SPACE, LIMIT));
-        const { core } = fleet.host.service;
         const standings = ['a', 'b', 'c', 'd', 'liar'].map((name) => core.standingOf(`${name}.${name}`).standing);
         expect(standings.slice(0, 4)).not.toContain('barred');
         expect(standings[4], fleet.notes.join('\n')).toBe('barred');

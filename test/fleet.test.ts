@@ -72,8 +72,10 @@ describe('in one process', () => {
       const found = [];
       for await (const hit of again) found.push(hit);
       expect(found).toEqual(right(7));
-      const [summary] = await store.jobs();
-      expect(summary).toMatchObject({ job: { state: 'complete' }, hits: right(7).length });
+      // The submitter may hear that the job is complete a moment before the ledger has it.
+      await expect
+        .poll(async () => (await store.jobs())[0], { timeout: patience(20_000) })
+        .toMatchObject({ job: { state: 'complete' }, hits: right(7).length });
       await expect
         .poll(() => notes.some((note) => note.startsWith('attic: a message as barn.w1')), { timeout: patience(20_000) })
         .toBe(true);
@@ -208,12 +210,12 @@ describe.skipIf(isShort)('with processes', () => {
   }, async (ctx) => {
     if (absent) return ctx.skip(absent);
     const { fleet: its, run } = await begin();
+    await saying(run, /^ *\d+ /m);
+    run.child.kill('SIGINT');
+    const stopped = await run.ended;
     const env = { MILLRACE_HOME: join(its.folder, 'data') };
     const second = await millrace(['fleet', 'serve'], { env });
     expect(second).toMatchObject({ status: 74, stderr: expect.stringMatching(/served already/) });
-    await pause(1500);
-    run.child.kill('SIGINT');
-    const stopped = await run.ended;
     expect(stopped.status).toBe(2);
     expect(stopped.stderr).toMatch(/stopped at .*the same command resumes/);
     const paused = await millrace(['fleet', 'jobs', '--json'], { cwd: its.folder, env });

@@ -20,8 +20,8 @@ import { byTier, isShort, patience } from './tier.js';
 
 /** Mining stops promptly while a server is silent, in every state of a connection. */
 
-/** Two seconds, and one more for a busy machine. */
-const LIMIT_MS = patience(3000);
+/** Two seconds on an idle machine. A miner that waited for the silent server would take ten at least. */
+const LIMIT_MS = patience(8000);
 const real = { clock: realClock };
 type Stopped = Pick<Mining<never>, 'stop'>;
 

@@ -168,7 +168,9 @@ export default { kernel, space: 4, buffers: { x: 4 } };
 
     const reader = await open(hash);
     await reader.page.waitForSelector('#trust');
-    expect(await reader.page.locator('#editor .cm-line').first().textContent()).toBe("console.log('it ran');");
+    await expect
+      .poll(() => reader.page.locator('#editor .cm-line').first().textContent())
+      .toBe("console.log('it ran');");
     // Nothing runs by itself, not even after an edit.
     await reader.page.locator('#editor .cm-content').click();
     await reader.page.keyboard.insertText('// edited\n');

@@ -23,7 +23,7 @@ const child = (guarded: boolean) => `
   setInterval(() => undefined, 1000);
 `;
 
-const endOf = (guarded: boolean, signal: NodeJS.Signals, ms = 3000): Promise<NodeJS.Signals | null> =>
+const endOf = (guarded: boolean, signal: NodeJS.Signals, ms = 20_000): Promise<NodeJS.Signals | null> =>
   new Promise((resolve) => {
     const cwd = fileURLToPath(new URL('..', import.meta.url));
     const started = spawn(process.execPath, ['--input-type=module', '-e', child(guarded)], { cwd });
@@ -81,7 +81,7 @@ export default items('none', { hit: { x: u32 } }, ({ index, emit }) => when(inde
       const ended = new Promise<number | null>((resolve) => started.once('close', resolve));
       await expect.poll(() => existsSync(pidFile) || started.exitCode !== null).toBe(true);
       expect(started.exitCode).toBeNull();
-      const limit = setTimeout(() => started.kill('SIGKILL'), patience(4000));
+      const limit = setTimeout(() => started.kill('SIGKILL'), patience(20_000)); // the compiler takes a minute
       started.kill('SIGTERM');
       expect(await ended).toBe(exit);
       clearTimeout(limit);

@@ -209,11 +209,13 @@ export class FaultWorld {
     const right = expectedHits(SPACE, limit, ROUNDS);
     const job = packKernelJob({ kernel, job: { limit }, buffers: {} }, between(0n, BigInt(SPACE)), 'all');
     const giveUp = AbortSignal.timeout(Math.ceil(patience(60_000)));
-    // A coordinator that replaces another one has to start first, beside everything else that a busy machine does.
-    const client = new FleetClient(this.#bus, patience(45_000));
-    const search = new FleetSearch(client, job, signingKey(), giveUp);
+    const search = new FleetSearch(new FleetClient(this.#bus), job, signingKey(), giveUp);
     const hits: unknown[] = [];
-    for await (const hit of search) hits.push(hit);
+    try {
+      for await (const hit of search) hits.push(hit);
+    } catch (cause) {
+      throw new Error(`the job fails:\n${this.log.slice(-40).join('\n')}`, { cause });
+    }
     if (!search.isOver) throw new Error(`the job does not end:\n${this.log.slice(-40).join('\n')}`);
     expect(hits).toEqual(right);
     const isThis = ({ params }: { readonly params: unknown }): boolean =>
@@ -280,8 +282,10 @@ export class FaultWorld {
       if (kind === 'failed') running.failure = text;
     });
     const isStarted = until ? heard(({ text }) => until.test(text)) : ready;
+    this.say(`${name} starts`);
     child.send(given);
     await isStarted;
+    this.say(`${name} works`);
     return running;
   }
 }

@@ -4,7 +4,7 @@ import { displayText } from '../../network/fields.js';
 import type { FleetUser, InviteTraits } from '../access/index.js';
 import { decodeCall, encodeAnswer, encodeError } from '../calls.js';
 import { type Clock, systemClock } from '../clock.js';
-import { type Bus, type CommitLog, type Role, replacedError, type StoredResult } from '../nats/index.js';
+import { type Bus, type Caller, type CommitLog, type Role, replacedError, type StoredResult } from '../nats/index.js';
 import {
   Coordinator,
   type CoordinatorEffect,
@@ -112,11 +112,9 @@ export class CoordinatorService {
     // Attachments are large, and come one piece after the answer to the last: bytes of calls are not counted.
     const hears = (user: string): boolean => service.#hears(user, 0);
     bus.serve(hears, async (bytes, caller) => {
-      try {
-        return encodeAnswer(await calls.answer(decodeCall(bytes), caller));
-      } catch (error) {
-        return encodeError(error);
-      }
+      const answer = await answerOf(calls, bytes, caller);
+      // All coordinators hear a call. The answer of one that is over would be taken for that of its successor.
+      return service.#isOver ? undefined : answer;
     });
     await bus.rereadResults();
     void bus.results((result) => service.#takeResult(result), warn, service.#closing.signal);
@@ -412,6 +410,14 @@ export class CoordinatorService {
     const { nextTick } = this.#core;
     if (nextTick === undefined || this.#isOver) return;
     this.#stopTimer = this.#clock.after(Math.max(1, nextTick - this.#clock.now()), () => this.handle({ kind: 'tick' }));
+  }
+}
+
+async function answerOf(calls: CallHandler, bytes: Uint8Array, caller: Caller): Promise<Uint8Array> {
+  try {
+    return encodeAnswer(await calls.answer(decodeCall(bytes), caller));
+  } catch (error) {
+    return encodeError(error);
   }
 }
 

@@ -53,16 +53,19 @@ export class Bus extends MemberBus {
   /**
    * Answers requests. An answer goes to an inbox of the user that has asked: the server does not check where a user wants
    * answers to be sent, and what the coordinator publishes would be taken for its own words. `hears` is asked first, for each
-   * request.
+   * request. Without an answer nothing is sent.
    */
-  serve(hears: (user: string) => boolean, answer: (bytes: Uint8Array, caller: Caller) => Promise<Uint8Array>): void {
+  serve(
+    hears: (user: string) => boolean,
+    answer: (bytes: Uint8Array, caller: Caller) => Promise<Uint8Array | undefined>,
+  ): void {
     this.#connection.subscribe(this.#name('call', '*', '*'), {
       callback: (error, message) => {
         if (error !== null) return;
         const caller = callerOf(message.subject);
         if (caller === undefined || !hears(caller.user)) return;
         if (!message.reply?.startsWith(`${this.#name('inbox', caller.user)}.`)) return;
-        void answer(message.data, caller).then((bytes) => message.respond(bytes));
+        void answer(message.data, caller).then((bytes) => bytes && message.respond(bytes));
       },
     });
   }

@@ -9,8 +9,8 @@ export class Follower {
   readonly #log: CommitLog;
   readonly #replica: Replica;
   readonly #warn: (message: string) => void;
-  /** The sequence of the last message that was read, and its record as far as it has come. */
-  #sequence = 0;
+  /** The sequence of the last message that was read, and its record as far as it has come. Undefined before the first. */
+  #sequence: number | undefined;
   #pending: LogFrame[] = [];
   #term = 0;
 
@@ -27,11 +27,15 @@ export class Follower {
 
   /** The sequence of the log's last message. */
   get sequence(): number {
-    return this.#sequence;
+    return this.#sequence ?? 0;
   }
 
   /** Applies what is new in the log. Returns false if nothing is. Throws if records are missing. */
   async catchUp(): Promise<boolean> {
+    if (this.#sequence === undefined) {
+      const { sequence, term } = await this.#log.find(this.#replica.number);
+      [this.#sequence, this.#term] = [sequence, term];
+    }
     const { frames, last } = await this.#log.read(this.#sequence);
     for (const frame of frames) await this.#take(frame);
     this.#sequence = last;

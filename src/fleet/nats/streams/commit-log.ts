@@ -41,12 +41,37 @@ export class CommitLog {
     const { manager, state } = await this.#liveness.request(() => this.#open(), WRITE_MS);
     const frames: LogFrame[] = [];
     const first = state.last_seq < after ? 0 : after + 1;
-    for (let sequence = Math.max(first, state.first_seq, 1); sequence <= state.last_seq; sequence++) {
-      const get = () => manager.streams.getMessage(this.#stream, { seq: sequence });
-      const message = await this.#liveness.request(get, WRITE_MS);
-      if (message !== null) frames.push(readFrame(sequence, message.data));
+    for (let from = Math.max(first, state.first_seq, 1); from <= state.last_seq; from += READ_AHEAD) {
+      const count = Math.min(READ_AHEAD, state.last_seq - from + 1);
+      const get = (_: unknown, at: number) => manager.streams.getMessage(this.#stream, { seq: from + at });
+      const messages = await this.#liveness.request(() => Promise.all(Array.from({ length: count }, get)), WRITE_MS);
+      for (const message of messages) if (message !== null) frames.push(readFrame(message.seq, message.data));
     }
     return { frames, last: state.last_seq };
+  }
+
+  /**
+   * Returns where whoever has all records up to a number begins to read: the sequence of a message before which nothing is new
+   * to it, and the largest term up to there. A leader writes every two seconds, so that reading all takes longer from day to
+   * day; this is a bisection, which takes as many messages as the log's length has bits.
+   */
+  async find(number: number): Promise<{ readonly sequence: number; readonly term: number }> {
+    const { manager, state } = await this.#liveness.request(() => this.#open(), WRITE_MS);
+    const next = async (sequence: number): Promise<LogFrame | undefined> => {
+      const query = { seq: sequence, next_by_subj: this.#subject };
+      const message = await this.#liveness.request(() => manager.streams.getMessage(this.#stream, query), WRITE_MS);
+      return message === null ? undefined : readFrame(message.seq, message.data);
+    };
+    // Terms grow along the log, except that two coordinators may have begun an empty one.
+    let term = state.messages === 0 ? 0 : ((await next(state.first_seq))?.term ?? 0);
+    let [known, end] = [Math.max(state.first_seq, 1) - 1, state.last_seq + 1];
+    // Usually nothing is new.
+    for (let at = state.last_seq; end - known > 1; at = Math.floor((known + end) / 2)) {
+      const frame = await next(at);
+      if (frame === undefined || frame.sequence >= end || frame.number > number) end = at;
+      else [known, term] = [frame.sequence, Math.max(term, frame.term)];
+    }
+    return { sequence: known, term };
   }
 
   /** Starts a term, if the stream's last message has this sequence. Returns false if another one has written. */
@@ -168,6 +193,8 @@ async function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>): Promi
 }
 
 const WRITE_MS = 3_000;
+/** Messages that are asked for at once. The server ends a connection to which more than 64 MiB wait. */
+const READ_AHEAD = 32;
 const RETRY_MS = 250;
 /** What a standby may lag behind, and a backup may be older than the leader's ledger. */
 const LOG_BYTES = 1 << 28;
