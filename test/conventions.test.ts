@@ -179,7 +179,7 @@ describe('a run', () => {
 
   it('appends status lines at the given interval without a terminal', async () => {
     const { status, stdout, stderr } = await millrace(
-      run('--status', '1s', '--runtime', byTier('1s', '3s'), '--max-cpu', '20'),
+      run('--status', '1s', '--runtime', byTier('1.5s', '3s'), '--max-cpu', '20'),
       {
         cwd: folder,
       },

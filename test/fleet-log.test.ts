@@ -12,7 +12,7 @@ import { copyCoordinator, FleetFiles } from '../src/fleet/replica/index.js';
 import { openStore } from '../src/store/index.js';
 import { whyNoFleet } from './fleet/fleet.js';
 import { TestServer } from './fleet/server.js';
-import { byTier, patience } from './tier.js';
+import { byTier, isShort, patience } from './tier.js';
 
 /** What a coordinator reads of the log of commits when it starts, on a real server. */
 describe.skipIf(whyNoFleet() !== undefined)('the log of a fleet', { timeout: patience(60_000) }, () => {
@@ -122,7 +122,7 @@ describe.skipIf(whyNoFleet() !== undefined)('the log of a fleet', { timeout: pat
     await expect(client.overview()).rejects.toThrow(/does not answer/);
   });
 
-  test('has its place for each number of records, also if some of its messages are lost', async () => {
+  test.skipIf(isShort)('has its place for each number of records, also if some of its messages are lost', async () => {
     const other = `${fleet}x`;
     const bus = await Bus.connect({ url, fleet: other, ...(await authority.coordinator()) }, 'test');
     onTestFinished(() => bus.close());
