@@ -112,6 +112,7 @@ describe("a user's kernel", () => {
          verify: ${verify},
        };`,
     );
+  const AGREES = '({ index, half }) => BigInt(half) * 2n === index';
   const status = async () => (await (await fleet.client()).overview()).jobs;
 
   test('is checked by the submitter before a hit is committed', async (ctx) => {
@@ -123,7 +124,7 @@ describe("a user's kernel", () => {
     expect(refused.status).toBe(74);
     expect(await status()).toContainEqual(expect.objectContaining({ name: 'own', state: 'paused', hits: 0 }));
     // The same kernel with a verify that agrees: the fleet does what is left.
-    write('agreeing.mjs', '({ index, half }) => BigInt(half) * 2n === index');
+    write('agreeing.mjs', AGREES);
     const { status: exit, stdout, stderr } = await onFleet('run', 'agreeing.mjs', '--space', '500');
     expect(stdout.trim().split(/\s+/), stderr).toEqual([
       '0',
@@ -150,6 +151,7 @@ describe("a user's kernel", () => {
       ...{ cwd: fleet.folder, env: fleet.env },
     });
     expect(stopped.stderr).toMatch(reason);
+    write('agreeing.mjs', AGREES);
     expect((await onFleet('run', 'agreeing.mjs', '--space', '1500', '--mode', 'first')).status).toBe(0);
   });
 });
