@@ -43,7 +43,7 @@ describe('five workers, one of which', () => {
   const kinds = Object.keys(liars).filter((kind) => !/repeats|sends|30 leases|colludes/.test(kind));
   test.skipIf(isShort).for(kinds)(
     '%s: the job ends with the right answer',
-    { timeout: patience(120_000) },
+    { timeout: patience(300_000) },
     async (kind, ctx) => {
       if (absent) return ctx.skip(absent);
       const fleet = await FleetHere.start();
@@ -68,7 +68,7 @@ describe('five workers, one of which', () => {
           client,
           packed,
           signingKey(),
-          AbortSignal.timeout(Math.round(patience(100_000))),
+          AbortSignal.timeout(Math.round(patience(240_000))),
         );
         const hits: { readonly index: bigint; readonly last: unknown }[] = [];
         for await (const { index, last } of search) hits.push({ index, last });

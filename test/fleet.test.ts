@@ -18,7 +18,7 @@ import { u32 } from '../src/kernel/language/types.js';
 import { openStore } from '../src/store/index.js';
 import { millrace } from './command-line.js';
 import { expectedHits, ownServer, saying, TestFleet, whyNoFleet } from './fleet/fleet.js';
-import { byTier, isLong, isShort, patience } from './tier.js';
+import { byTier, isShort, patience } from './tier.js';
 
 /** Fleets over a real nats-server. The protocol itself is tested by test/fleet-simulation.test.ts. */
 const absent = whyNoFleet();
@@ -190,7 +190,7 @@ describe.skipIf(isShort)('with processes', () => {
     Array.from({ length: seeds }, (_, seed) => faults.map((fault) => [fault[0], seed, fault[1]] as const)).flat(),
   )(
     'every hit is found once, in order, although %s (%i)',
-    { timeout: patience(isLong ? 300_000 : 120_000) },
+    { timeout: patience(300_000) },
     async ([, seed, fail], ctx) => {
       if (absent) return ctx.skip(absent);
       const begun = await begin();
@@ -206,7 +206,7 @@ describe.skipIf(isShort)('with processes', () => {
   );
 
   test('Ctrl-C pauses a job, the same command resumes it, drain and status work', {
-    timeout: patience(120_000),
+    timeout: patience(300_000),
   }, async (ctx) => {
     if (absent) return ctx.skip(absent);
     const { fleet: its, run } = await begin();
