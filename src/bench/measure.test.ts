@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { firstLine, MillraceError } from '../kernel/error.js';
 import { machine, machineLine } from './machine.js';
 import { type Candidate, compare, measure, spreadOf } from './measure.js';
 import { comparisonTable, measurementFields } from './report.js';
@@ -60,7 +61,7 @@ it('alternates candidates, and compares run by run', async () => {
   // Both slow down together, tenfold; the ratio does not change.
   const a = timed('a', pass, [9, 1, 2, 4, 8, 10], log);
   const b = timed('b', pass, [9, 2, 4, 8, 16, 20], log);
-  const { ratios } = await compare([a, b], clock);
+  const { ratios } = await compare([a, b], { clock });
   expect(log.join(' ')).toBe('a0 b0 a1 b1 a2 b2 a3 b3 a4 b4 a5 b5');
   expect(ratios[0]).toEqual({ median: 1, min: 1, max: 1, relative: 0 });
   expect(ratios[1]).toEqual({ median: 0.5, min: 0.5, max: 0.5, relative: 0 });
@@ -86,7 +87,7 @@ it('takes the mean of the two middle values of an even number', () => {
 it('prints a table for people and fields for programs', async () => {
   const { clock, pass } = fakeClock();
   const work = (name: string, seconds: number) => timed(name, pass, [seconds]);
-  const comparison = await compare([work('kernel', 4e-6), work('OpenSSL', 8e-6)], clock);
+  const comparison = await compare([work('kernel', 4e-6), work('OpenSSL', 8e-6)], { clock });
   expect(comparisonTable(comparison).join('\n')).toMatchInlineSnapshot(`
     "            median        min        max  spread  ratio          run  digest
     kernel   30.0 MH/s  30.0 MH/s  30.0 MH/s     0 %   1.00  5 × 4.00 µs  same
@@ -101,4 +102,28 @@ it('names the machine', () => {
   expect(line).toContain(`Node ${process.versions.node}`);
   expect(line).toMatch(/\d+ cores? · /);
   expect(line).not.toMatch(/^ ·/);
+});
+
+it('leaves out a candidate that fails, if asked to, but never the first', async () => {
+  const failing = (name: string, at: number): Candidate => {
+    let run = 0;
+    const fail = { code: 'device-failed', message: `${name} broke`, asked: 'a run', advice: 'none' } as const;
+    return {
+      name,
+      unit: 'H',
+      run: async () => {
+        if (run++ === at) throw new MillraceError(fail);
+        return { seconds: 1, work: 3, digest: '' };
+      },
+    };
+  };
+  const failed: string[] = [];
+  const onFailed = (_: string, error: MillraceError) => failed.push(firstLine(error));
+  const candidates = [failing('a', -1), failing('b', 0), failing('c', 4), failing('d', -1)];
+  const { measurements, ratios } = await compare(candidates, { onFailed });
+  expect(measurements.map(({ name }) => name)).toEqual(['a', 'd']);
+  expect(ratios.map(({ median }) => median)).toEqual([1, 1]);
+  expect(failed).toEqual(['b broke', 'c broke']);
+  await expect(compare([failing('a', 2), failing('b', -1)], { onFailed })).rejects.toThrow('a broke');
+  await expect(compare([failing('a', -1), failing('b', 1)])).rejects.toThrow('b broke');
 });

@@ -3,7 +3,7 @@ import { MillraceError } from '../kernel/error.js';
 
 /** Measures one candidate: `warmup` runs that do not count, then `runs` that do. */
 export async function measure(candidate: Candidate, clock: Clock = wallClock): Promise<Measurement> {
-  const { measurements } = await compare([candidate], clock);
+  const { measurements } = await compare([candidate], { clock });
   const [only] = measurements;
   if (only === undefined) throw new Error('compare() must return one measurement per candidate');
   return only;
@@ -13,7 +13,10 @@ export async function measure(candidate: Candidate, clock: Clock = wallClock): P
  * Measures several candidates in alternation: run 1 of each, then run 2 of each … so that heat, throttling and other
  * programs affect all of them alike, and their ratios are fair. All have the same number of runs, the largest requested.
  */
-export async function compare(candidates: readonly Candidate[], clock: Clock = wallClock): Promise<Comparison> {
+export async function compare(
+  candidates: readonly Candidate[],
+  { clock = wallClock, onFailed }: CompareOptions = {},
+): Promise<Comparison> {
   const runs = Math.max(...candidates.map((candidate) => candidate.runs ?? DEFAULT_RUNS));
   if (!(runs >= MIN_RUNS)) {
     throw new MillraceError({
@@ -23,12 +26,23 @@ export async function compare(candidates: readonly Candidate[], clock: Clock = w
       advice: `use ${MIN_RUNS} or more`,
     });
   }
-  const series = candidates.map((candidate) => new CandidateRuns(candidate));
-  for (const candidate of series) {
-    for (let run = 0; run < (candidate.candidate.warmup ?? 1); run += 1) await candidate.warm();
+  const all = candidates.map((candidate) => new CandidateRuns(candidate));
+  let series = all;
+  const attempt = async (one: CandidateRuns, action: () => Promise<void>): Promise<void> => {
+    if (!series.includes(one)) return;
+    try {
+      await action();
+    } catch (error) {
+      if (!onFailed || one === all[0] || !(error instanceof MillraceError)) throw error;
+      onFailed(one.candidate.name, error);
+      series = series.filter((other) => other !== one);
+    }
+  };
+  for (const one of all) {
+    for (let run = 0; run < (one.candidate.warmup ?? 1); run += 1) await attempt(one, () => one.warm());
   }
   for (let run = 0; run < runs; run += 1) {
-    for (const candidate of series) await candidate.run(clock);
+    for (const one of all) await attempt(one, () => one.run(clock));
   }
   const rates = series.map((candidate) => candidate.rates);
   const [base = []] = rates;
@@ -36,6 +50,12 @@ export async function compare(candidates: readonly Candidate[], clock: Clock = w
     measurements: series.map((candidate) => candidate.measurement()),
     ratios: rates.map((own) => spreadOf(own.map((value, run) => value / (base[run] ?? Number.NaN)))),
   };
+}
+
+export interface CompareOptions {
+  readonly clock?: Clock;
+  /** Told of a candidate that failed: the others are measured without it. The first must not fail, and none by default. */
+  readonly onFailed?: (name: string, error: MillraceError) => void;
 }
 
 export interface Candidate {

@@ -165,12 +165,13 @@ static void streams(const Set *set, const Set *gone, const Set *other) {
   mr_event *const past[] = {NULL, gone->event, (mr_event *)set->stream};
   for (int i = 0; i < 3; i++) {
     REFUSED(mr_event_wait(past[i]));
+    CHECK(mr_event_is_done(past[i]) < 0);
     REFUSED(mr_event_record(past[i], set->stream));
     REFUSED(mr_stream_follow(set->stream, past[i]));
   }
   REFUSED(mr_event_record(other->event, set->stream));
   REFUSED(mr_stream_follow(set->stream, other->event));
-  CHECK(mr_event_wait(set->event) == MR_OK); /* never recorded: nothing to wait for */
+  CHECK(mr_event_wait(set->event) == MR_OK && mr_event_is_done(set->event) == 1); /* never recorded: nothing to wait for */
   mr_event_close(NULL);
   mr_event_close(gone->event);
 }

@@ -37,7 +37,7 @@ int main(int count, char **arguments) {
   memcpy(locked, words, sizeof words);
   CHECK(mr_write(second, buffer, 0, locked, sizeof words) == MR_OK);
   CHECK(mr_event_record(event, second) == MR_OK && mr_stream_follow(stream, event) == MR_OK);
-  CHECK(mr_event_wait(event) == MR_OK);
+  CHECK(mr_event_wait(event) == MR_OK && mr_event_is_done(event) == 1);
   const probe_buffers buffers = {.words = buffer};
   const uint64_t base = ((uint64_t)5 << 32) + 12345;
   CHECK(mr_fill(stream, ring, 0, 0, 16) == MR_OK);
@@ -55,9 +55,11 @@ int main(int count, char **arguments) {
 
   /* Cancel: the launches queued so far stop, later ones do not. */
   for (int i = 0; i < 4; i++) CHECK(probe_launch(stream, params, &buffers, ring, 0, (uint64_t)1 << 32) == MR_OK);
-  CHECK(mr_is_idle(stream) == 0);
+  CHECK(mr_event_record(event, stream) == MR_OK);
+  CHECK(mr_is_idle(stream) == 0 && mr_event_is_done(event) == 0);
   CHECK(mr_cancel(stream) == MR_OK);
   CHECK(mr_wait(stream) == MR_CANCELLED);
+  CHECK(mr_event_is_done(event) == 1);
   CHECK(mr_fill(stream, ring, 0, 0, 16) == MR_OK);
   CHECK(probe_launch(stream, params, &buffers, ring, base, 1000) == MR_OK && mr_wait(stream) == MR_OK);
 

@@ -84,8 +84,10 @@ assert raises(lambda: next(stream), "norm").sample == 0
 raises(lambda: engine.encode_stream([], 4, in_flight=0), "size")
 for states in engine.encode_stream(iter(matrices), 4):
     break  # the others are dropped
-handle = engine.encode_batch_submit(matrices[0], 4)
-assert handle.get() is handle.get()
+first, second = (engine.encode_batch_submit(matrix, 4) for matrix in matrices[:2])
+second.get()
+assert first.is_done()  # in order, so the first has ended, too
+assert first.get() is first.get()
 
 # The published sizes.
 with open(f"{data}/sizes.json", encoding="utf-8") as file:

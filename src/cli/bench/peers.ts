@@ -5,7 +5,7 @@ import { type SavedPeers, savedPeers } from '../../bench/saved.js';
 import type { Output } from '../../console/output/output.js';
 import type { Device } from '../../device/device.js';
 import { openDevice } from '../../device/registry.js';
-import { MillraceError } from '../../kernel/error.js';
+import { firstLine, MillraceError } from '../../kernel/error.js';
 
 /** Measures peers beside ours, on each given device that they support, and always on the CPU, where most of them run. */
 export async function comparePeers(
@@ -22,8 +22,10 @@ export async function comparePeers(
       for (const device of cpu ? [...devices, cpu] : devices) {
         for await (const { title, candidates, absent } of peers?.(device, options) ?? []) {
           output.line(`\n${output.style.bold(`${workload}: ${title}`)}`);
-          const comparison = await compare(candidates).catch((error: unknown) => {
-            // A peer that fails or computes something else must not lose the figures.
+          const onFailed = (name: string, error: MillraceError) =>
+            output.warn(`left out: ${name}: ${firstLine(error)}`);
+          const comparison = await compare(candidates, { onFailed }).catch((error: unknown) => {
+            // What fails here must not lose the other figures.
             if (!(error instanceof MillraceError)) throw error;
             output.warn(`no comparison: ${error.message}`);
           });

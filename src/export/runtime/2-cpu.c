@@ -570,6 +570,15 @@ static int cpu_event_wait(Event *event) {
   return MR_OK;
 }
 
+static int cpu_event_is_done(Event *event) {
+  Cpu *cpu = event->object.device->state;
+  pthread_mutex_lock(&cpu->lock);
+  const Stream *stream = stream_of_event(cpu, event);
+  const bool is_done = stream == NULL || stream->done >= event->sequence;
+  pthread_mutex_unlock(&cpu->lock);
+  return is_done;
+}
+
 static int cpu_follow(Stream *stream, Event *event) {
   Cpu *cpu = stream->object.device->state;
   CpuCommand *command = new_command(stream, FOLLOW, 1, 0, 0);
@@ -606,5 +615,6 @@ static const Backend cpu_backend = {
     .event_close = cpu_event_close,
     .event_record = cpu_event_record,
     .event_wait = cpu_event_wait,
+    .event_is_done = cpu_event_is_done,
     .follow = cpu_follow,
 };

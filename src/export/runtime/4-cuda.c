@@ -49,6 +49,7 @@ enum {
   F(cuStreamWaitEvent, (CUhandle, CUhandle, unsigned))                                                                 \
   F(cuEventCreate, (CUhandle *, unsigned))                                                                             \
   F(cuEventRecord, (CUhandle, CUhandle))                                                                               \
+  F(cuEventQuery, (CUhandle))                                                                                          \
   F(cuEventSynchronize, (CUhandle))                                                                                    \
   F(cuEventDestroy_v2, (CUhandle))                                                                                     \
   F(cuModuleLoadData, (CUhandle *, const void *))                                                                      \
@@ -901,6 +902,16 @@ static int cuda_event_wait(Event *event) {
   return code == 0 ? MR_OK : cuda_fail(device, "cuEventSynchronize", code, "waiting for an event");
 }
 
+static int cuda_event_is_done(Event *event) {
+  Device *device = event->object.device;
+  const int status = enter_context(device);
+  if (status != MR_OK) return status;
+  const CUresult code = CUDA(cuEventQuery, event->native);
+  leave_context();
+  if (code == CUDA_NOT_READY) return 0;
+  return code == 0 ? 1 : cuda_fail(device, "cuEventQuery", code, "asking for an event");
+}
+
 static int cuda_follow(Stream *stream, Event *event) {
   const int status = enter_context(stream->object.device);
   if (status != MR_OK) return status;
@@ -934,5 +945,6 @@ static const Backend cuda_backend = {
     .event_close = cuda_event_close,
     .event_record = cuda_event_record,
     .event_wait = cuda_event_wait,
+    .event_is_done = cuda_event_is_done,
     .follow = cuda_follow,
 };

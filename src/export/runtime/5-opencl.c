@@ -810,6 +810,14 @@ static int opencl_event_wait(Event *event) {
   return code == 0 ? MR_OK : cl_fail(event->object.device, "clWaitForEvents", code, "waiting for an event");
 }
 
+static int opencl_event_is_done(Event *event) {
+  if (event->native == NULL) return 1;
+  cl_int outcome = 0;
+  const cl_int code = CL(clGetEventInfo, event->native, CL_EVENT_STATUS, sizeof outcome, &outcome, NULL);
+  if (code != 0) return cl_fail(event->object.device, "clGetEventInfo", code, "asking for an event");
+  return outcome < 0 ? cl_fail(event->object.device, "clGetEventInfo", outcome, "running commands") : outcome == 0;
+}
+
 static int opencl_follow(Stream *stream, Event *event) {
   if (event->native == NULL) return MR_OK;
   const cl_int code = follow_event(stream, event->native);
@@ -841,5 +849,6 @@ static const Backend opencl_backend = {
     .event_close = opencl_event_close,
     .event_record = opencl_event_record,
     .event_wait = opencl_event_wait,
+    .event_is_done = opencl_event_is_done,
     .follow = opencl_follow,
 };

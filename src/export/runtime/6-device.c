@@ -586,6 +586,11 @@ int mr_event_wait(mr_event *handle) {
   return event == NULL ? bad_handle("event") : event->object.device->backend->event_wait(event);
 }
 
+int mr_event_is_done(mr_event *handle) {
+  Event *event = find_object(handle, EVENT);
+  return event == NULL ? bad_handle("event") : event->object.device->backend->event_is_done(event);
+}
+
 int mr_stream_follow(mr_stream *stream_handle, mr_event *event_handle) {
   Event *event;
   Stream *stream;

@@ -151,6 +151,7 @@ struct Backend {
   void (*event_close)(Event *event);
   int (*event_record)(Event *event, Stream *stream);
   int (*event_wait)(Event *event);
+  int (*event_is_done)(Event *event);
   int (*follow)(Stream *stream, Event *event);
 };
 

@@ -142,6 +142,8 @@ void mr_event_close(mr_event *event);
 int mr_event_record(mr_event *event, mr_stream *stream);
 /* Blocks the calling thread until the event has passed. */
 int mr_event_wait(mr_event *event);
+/* 1 if the event has passed or was never set, 0 if not yet, or a negative status. */
+int mr_event_is_done(mr_event *event);
 /* Delays the commands that are queued on the stream from now on until the event has passed. Same device only. */
 int mr_stream_follow(mr_stream *stream, mr_event *event);
 

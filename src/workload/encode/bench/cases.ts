@@ -1,5 +1,6 @@
 import type { BenchCase, PeerComparison, WorkloadBench } from '../../../bench/case.js';
 import type { Device, DeviceInfo } from '../../../device/device.js';
+import { firstLine, MillraceError } from '../../../kernel/error.js';
 import { openPeer, type PeerLibrary, type PeerWork } from './peers.js';
 import { deviceRate, hostRate, type RateOptions } from './rate.js';
 import { scalingJob } from './scaling.js';
@@ -91,9 +92,15 @@ async function* sideBySide(
   try {
     const absent: string[] = [];
     for (const library of libraries) {
-      const peer = await openPeer(library, device, work);
-      if (peer) others.push(peer);
-      else absent.push(place === 'cuda' ? `${library} with CUDA` : library);
+      const named = place === 'cuda' ? `${library} with CUDA` : library;
+      try {
+        const peer = await openPeer(library, device, work);
+        if (peer) others.push(peer);
+        else absent.push(named);
+      } catch (error) {
+        if (!(error instanceof MillraceError)) throw error;
+        absent.push(`${named} (${firstLine(error)})`);
+      }
     }
     const where = {
       there: 'samples where they are encoded',

@@ -95,10 +95,14 @@ function check(library: string, shape: StateShape, values: Float64Array, file: s
 class PythonPeer {
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #lines: AsyncIterator<string>;
+  #said = '';
 
   constructor(asked: string) {
     this.#child = spawn('python3', ['-c', PEER_PROGRAM, asked], { stdio: 'pipe' });
-    this.#child.stderr.resume(); // a missing library shows as a missing answer
+    // A missing library shows as a missing answer; later the last line says why the process has ended.
+    this.#child.stderr.on('data', (chunk: Buffer) => {
+      this.#said = (this.#said + chunk.toString()).slice(-2000);
+    });
     this.#child.stdin.on('error', () => {});
     // Without Python the output ends at once, which counts as the answer.
     this.#child.on('error', () => {});
@@ -117,7 +121,7 @@ class PythonPeer {
     if (result !== undefined) return result;
     throw new MillraceError({
       code: 'device-failed',
-      message: 'the Python process of a peer ended unexpectedly',
+      message: `the Python process of a peer has ended: ${this.#said.trim().split('\n').at(-1) ?? ''}`,
       asked: 'a run of a peer',
       advice: 'try again without --peers',
     });

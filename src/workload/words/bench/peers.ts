@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { Candidate } from '../../../bench/measure.js';
-import { MillraceError } from '../../../kernel/error.js';
+import { firstLine, MillraceError } from '../../../kernel/error.js';
 import { parseMask, widthOf } from '../space/mask.js';
 import { wordsOf } from '../space/words.js';
 
@@ -73,7 +73,11 @@ async function isInstalled(program: string): Promise<boolean> {
 
 /** Runs `command | wc -c` and checks the number of bytes. */
 async function countPipedBytes([program = '', ...args]: readonly string[], bytes: number): Promise<number> {
-  const maker = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'] });
+  const maker = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  let said = '';
+  maker.stderr?.on('data', (chunk: Buffer) => {
+    said = (said + chunk.toString()).slice(0, 2000);
+  });
   const counter = spawn('wc', ['-c'], { stdio: [maker.stdout, 'pipe', 'ignore'] });
   // The reader sees the end of the pipe only if this process does not hold it open.
   maker.stdout?.destroy();
@@ -86,7 +90,7 @@ async function countPipedBytes([program = '', ...args]: readonly string[], bytes
   if (counted === bytes) return counted;
   throw new MillraceError({
     code: 'device-failed',
-    message: `${program} wrote ${counted} bytes instead of ${bytes}`,
+    message: `${program} wrote ${counted} bytes instead of ${bytes}${said === '' ? '' : `: ${firstLine(said.trim())}`}`,
     asked: `${[program, ...args].join(' ')} | wc -c`,
     advice: 'a figure for wrong results is worth nothing',
   });

@@ -95,8 +95,6 @@ int qdp_engine_wait(qdp_engine *engine) {
   return status == MR_OK ? mr_wait(engine->computing) : status;
 }
 
-int qdp_engine_is_idle(qdp_engine *engine) { return mr_is_idle(engine->computing); }
-
 /* ---- memory ---- */
 
 /* Checks that the device has so much memory, after freeing what is kept for the next results. */
@@ -353,27 +351,35 @@ static double now_us(void) {
   return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
 }
 
-/* Only the last batch has ended when the stream is idle: others are not asked about. */
-static int wait_for(qdp_batch *batch, double spin_us) {
-  qdp_engine *engine = batch->engine;
-  if (spin_us > 0 && batch->number == engine->submitted)
-    for (const double until = now_us() + spin_us; now_us() < until;) {
-      const int idle = mr_is_idle(engine->computing);
-      if (idle < 0) return idle;
-      if (idle == 1) return MR_OK;
-    }
-  return mr_event_wait(batch->done);
+/* 1 if the batch ends within so many microseconds, 0 if not, or a negative status. */
+static int ends_within(qdp_batch *batch, double spin_us) {
+  const double until = now_us() + spin_us;
+  int is_done = mr_event_is_done(batch->done);
+  while (is_done == 0 && now_us() < until) is_done = mr_event_is_done(batch->done);
+  return is_done;
 }
 
-int64_t qdp_finish(qdp_batch *batch, double spin_us) {
-  const int status = wait_for(batch, spin_us);
-  if (status != MR_OK) return status;
+static int64_t checked(qdp_batch *batch) {
   const qdp_plan *plan = batch->plan;
   const int64_t bad = plan->checked == QDP_NORMS ? first_bad_norm(batch->checks, batch->count, plan->min_norm)
                                                  : first_flag(batch->checks, batch->count);
   if (bad >= 0) return bad + 1;
   give_back(batch);
   return 0;
+}
+
+int qdp_is_done(qdp_batch *batch) { return mr_event_is_done(batch->done); }
+
+int64_t qdp_finish_soon(qdp_batch *batch, double spin_us) {
+  const int is_done = ends_within(batch, spin_us);
+  return is_done == 1 ? checked(batch) : is_done == 0 ? QDP_RUNNING : is_done;
+}
+
+int64_t qdp_finish(qdp_batch *batch, double spin_us) {
+  const bool is_last = batch->number == batch->engine->submitted;
+  int status = ends_within(batch, is_last ? spin_us : 0);
+  if (status == 0) status = mr_event_wait(batch->done);
+  return status < 0 ? status : checked(batch);
 }
 
 void qdp_abandon(qdp_batch *batch) {

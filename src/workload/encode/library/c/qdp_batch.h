@@ -56,8 +56,6 @@ int qdp_engine_open(mr_device *device, qdp_pool *pool, int threads, qdp_engine *
 void qdp_engine_close(qdp_engine *engine);
 /* Waits for all that was started. */
 int qdp_engine_wait(qdp_engine *engine);
-/* 1 if nothing is under way. */
-int qdp_engine_is_idle(qdp_engine *engine);
 
 /* Returned by qdp_submit() if the device has not enough memory. Nothing was started. */
 #define QDP_NO_MEMORY 1
@@ -68,9 +66,14 @@ int qdp_submit(qdp_engine *engine, const qdp_plan *plan, const qdp_samples *samp
 
 /* Waits for a batch and checks its samples. Returns 0 if all are good: the batch is gone, and the block is the caller's.
    Otherwise 1 + the number of the first bad sample, or a negative mr_status; then the caller looks at the batch and calls
-   qdp_abandon(). Asks for up to spin_us microseconds whether the engine is idle before it sleeps: waking up takes about as
-   long as a small batch. */
+   qdp_abandon(). If it is the last batch, asks for up to spin_us microseconds before it sleeps: waking up takes about as
+   long as a small batch, and nothing is queued behind it. */
 int64_t qdp_finish(qdp_batch *batch, double spin_us);
+/* The same without sleeping: QDP_RUNNING if the batch has not ended after spin_us microseconds. */
+#define QDP_RUNNING INT64_MAX
+int64_t qdp_finish_soon(qdp_batch *batch, double spin_us);
+/* 1 if qdp_finish() returns at once, 0 if not, or a negative mr_status. */
+int qdp_is_done(qdp_batch *batch);
 /* Waits for a batch and frees it with its states. */
 void qdp_abandon(qdp_batch *batch);
 /* The sums of squares, or the flags, of the samples of a batch that has ended. */

@@ -5,6 +5,7 @@ import threading
 
 from ._library import library
 from .checks import raise_for
+from .native import RUNNING
 from .states import States
 
 
@@ -31,12 +32,14 @@ class Pending:
     def is_done(self):
         """True if :meth:`get` returns at once."""
         with self._lock:
-            return self._batch is None or self._engine.is_idle()
+            return self._batch is None or library.qdp_is_done(self._batch) == 1
 
     def _finish(self):
         engine, plan, batch = self._engine, self._plan, self._batch
         try:
-            bad = library.qdp_finish(batch, engine.spin_us)
+            bad = library.qdp_finish_soon(batch, engine.hold_us) if engine.hold_us else RUNNING
+            if bad == RUNNING:
+                bad = library.qdp_finish(batch, engine.spin_us)
             if bad == 0:
                 self._batch = None
                 self._made = States(engine, self._block, self._samples.count, plan.num_qubits, plan.precision, plan.path)

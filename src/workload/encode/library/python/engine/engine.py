@@ -19,6 +19,9 @@ from .states import Pool
 _BACKENDS = {"cuda": "cuda", "opencl": "opencl", "amd": "opencl", "cpu": "cpu"}
 # A thread that sleeps wakes up 50 to 200 us late, which is as long as a batch of 64 states of 16 qubits takes.
 _SPIN_US = 2000.0
+# A call that gives up the interpreter's lock may get it back 5 ms later; a GPU needs less for what is left of a batch when
+# its samples have been copied.
+_HOLD_US = 300.0
 # One thread copies 6 to 9 GB/s, the bus takes 55: more than eight add little.
 MAX_COPY_THREADS = 8
 
@@ -48,6 +51,7 @@ class QdpEngine:
         self.has_pointers = self.kind != "opencl"
         self.process = os.getpid()
         self.spin_us = _SPIN_US if self.kind == "cuda" else 0.0
+        self.hold_us = 0.0 if self.kind == "cpu" else _HOLD_US
         self._lock = threading.Lock()
         self._scheduler = None
         self._plans = {}
@@ -231,9 +235,6 @@ class QdpEngine:
         """Waits until all batches that were started have been made."""
         self.check_usable()
         library.qdp_engine_wait(self._native)
-
-    def is_idle(self):
-        return self.pool.handle is None or library.qdp_engine_is_idle(self._native) == 1
 
     def read(self, block, address, offset, size):
         """Copies from a block to the host, and waits."""

@@ -62,6 +62,7 @@ class Ramp(Structure):
 
 
 NO_MEMORY = 1
+RUNNING = 2**63 - 1
 
 _HANDLE = POINTER(c_void_p)
 _SUBMIT = (c_int, (c_void_p, POINTER(NativePlan), POINTER(NativeSamples), POINTER(Started)))
@@ -79,7 +80,8 @@ _QUICK = {
     "qdp_tensor_make": (c_void_p, (c_void_p, c_uint64, c_int64, c_int64, c_int, c_int, c_int, c_int, c_void_p)),
     "qdp_capsule_functions": (None, (c_void_p, c_void_p)),
     "qdp_engine_open": (c_int, (c_void_p, c_void_p, c_int, _HANDLE)),
-    "qdp_engine_is_idle": (c_int, (c_void_p,)),
+    "qdp_finish_soon": (c_int64, (c_void_p, c_double)),
+    "qdp_is_done": (c_int, (c_void_p,)),
     "qdp_batch_checks": (c_void_p, (c_void_p,)),
     "qdp_batch_source": (c_void_p, (c_void_p, c_uint64, POINTER(c_uint64))),
 }
