@@ -177,7 +177,8 @@ export class CMemory {
     const texts = values.map((node) => names.value(node));
     const one = (lane: string) => (address: string) =>
       texts.map((value, k) => `${element(place, address, k)} = ${laneOf(value, lane)};`).join(' ');
-    if (!names.mask) return [this.#guarded(at(''), one(''))];
+    const isQuad = texts.length === 4 && wordsOf(type) === 1;
+    if (!names.mask) return [this.#guarded(at(''), isQuad ? this.#quadStore(place, texts) : one(''))];
     const piece = (address: string): string => {
       const [value] = texts as [Operand];
       if (texts.length === 1) {
@@ -193,6 +194,17 @@ export class CMemory {
       return [...quads.lines, ...lines, ...storeRows(this.#gang.lanes, quads, rows)];
     }
     return this.#allLanes(names, place, at, one('[l]'), piece);
+  }
+
+  /**
+   * Stores the quad of a single lane. As one vector: GCC for x86 joins the words of neighbouring quads to vectors of 32 bytes,
+   * finds no loads for those, and leaves all of them scalar.
+   */
+  #quadStore(place: Place, words: readonly Operand[]): (address: string) => string {
+    const { type } = place.buffer;
+    this.#preludes.add(`typedef ${type} ${type}x4 __attribute__((vector_size(16), aligned(4), may_alias));`);
+    return (address) =>
+      `*(${type}x4 *)&${element(place, address, 0)} = (${type}x4){${words.map(({ text }) => text).join(', ')}};`;
   }
 
   /** Returns the addresses of all lanes' quads; undefined if accessing lanes one by one is better. */
