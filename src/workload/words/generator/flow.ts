@@ -71,10 +71,12 @@ function kernelOf(device: Device, quads: number | undefined): WordKernel {
 /**
  * A CPU's batch stays in its last-level cache between the kernel, the copy and the pipe, and is large enough that the
  * engine's 0.4 ms per batch matter little (3.2 GB to a pipe: 5.4 processor seconds with 2 MiB, 4.5 with 4, 3.6 with 8, 3.4
- * with 16). A GPU's batch is large enough for the bus's full rate (PCIe 5: 48 GB/s with 8 MiB, 55 from 32 MiB on) and for
- * few gaps between copies: of 100 M words to an H200's host, 32 MiB lose 4.8 %, 64 MiB 0.7 %.
+ * with 16). Many threads make 8 MiB in less time than that, so a batch grows with them. A GPU's batch is large enough for
+ * the bus's full rate (PCIe 5: 48 GB/s with 8 MiB, 55 from 32 MiB on) and for few gaps between copies: of 100 M words to an
+ * H200's host, 32 MiB lose 4.8 %, 64 MiB 0.7 %.
  */
-const defaultBatchBytes = ({ info }: Device): number => (info.processor === 'cpu' ? 8 << 20 : 64 << 20);
+const defaultBatchBytes = ({ info: { processor, units } }: Device): number =>
+  processor === 'cpu' ? Math.min(32, Math.max(8, 2 * units)) << 20 : 64 << 20;
 
 /** Returns the items and quads of `words` words. */
 export function launchExtent(plan: Plan, quadsPerItem: number, words: number) {

@@ -31,7 +31,7 @@ function axes({ kind, processor, limits }: DeviceInfo): readonly Axis<WordSettin
   if (processor === 'cpu') {
     return [
       { name: 'quads per item', changes: [{ quads: 8 }, { quads: 128 }], measured: 'job' },
-      { name: 'batch', changes: sizes(1 << 20, 2 << 20, 4 << 20, 16 << 20), measured: 'job' },
+      { name: 'batch', changes: sizes(2 << 20, 4 << 20, 16 << 20, 64 << 20), measured: 'job' },
     ];
   }
   const lanes = [64, 128, 256, 512].filter((one) => one <= limits.lanes);
