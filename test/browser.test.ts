@@ -91,7 +91,7 @@ describe.skipIf(!executable)('in Chromium', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('the playground compiles and runs what is written in it', { timeout: patience(60_000) }, async () => {
+  test('the playground compiles and runs what is written in it', { timeout: patience(120_000) }, async () => {
     const files = fileURLToPath(new URL('../dist/web/files/', import.meta.url));
     const pages = await serve(files, () => isolated);
     const playground = await Playground.open(browser, `${addressOf(pages)}/playground.html`);

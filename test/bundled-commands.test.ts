@@ -35,7 +35,7 @@ function loadedModules(): number {
   return new Set(urls.filter((url) => url.includes('/dist/'))).size;
 }
 
-test('words of a device come from few files and from modules alike', { timeout: patience(60_000) }, async () => {
+test('words of a device come from few files and from modules alike', { timeout: patience(120_000) }, async () => {
   const args = ['words', '?d?d?d', '--device', 'interpreter'];
   const bundled = await run(args, false);
   expect(bundled.code).toBe(0);
@@ -48,7 +48,7 @@ test('words of a device come from few files and from modules alike', { timeout: 
   expect(loadedModules()).toBeGreaterThan(200);
 });
 
-test('a user’s file imports the language that runs it', { timeout: patience(60_000) }, async () => {
+test('a user’s file imports the language that runs it', { timeout: patience(120_000) }, async () => {
   const file = join(folder, 'marked.ts');
   const kernel = (condition: string): string => `import { items, when } from 'millrace';
 import { u32, type In } from 'millrace/kernel';

@@ -46,8 +46,7 @@ describe.skipIf(isShort || absent !== undefined)('attacks', { timeout: patience(
   });
 
   const subject = (...tokens: string[]) => ['millrace', fleet.host.invite.fleet, ...tokens].join('.');
-  const told = (pattern: RegExp) =>
-    expect.poll(() => fleet.notes.find((note) => pattern.test(note)), { timeout: patience(20_000) }).toBeDefined();
+  const told = (pattern: RegExp) => expect.poll(() => fleet.notes.find((note) => pattern.test(note))).toBeDefined();
 
   /** Makes a user. */
   const invited = async (name: string, role = 'worker', seconds = 600): Promise<Invite> =>

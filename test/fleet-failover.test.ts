@@ -56,7 +56,7 @@ const CUT_MS = byTier(0, 0, 60_000);
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe('a standby takes over with all answers when', () => {
-  test('the leader is killed', { timeout: patience(60_000) }, async (ctx) => {
+  test('the leader is killed', { timeout: patience(120_000) }, async (ctx) => {
     if (absent) return ctx.skip(absent);
     const world = await FaultWorld.start(20, true);
     try {

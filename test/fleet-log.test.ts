@@ -15,7 +15,7 @@ import { TestServer } from './fleet/server.js';
 import { byTier, isShort, patience } from './tier.js';
 
 /** What a coordinator reads of the log of commits when it starts, on a real server. */
-describe.skipIf(whyNoFleet() !== undefined)('the log of a fleet', { timeout: patience(60_000) }, () => {
+describe.skipIf(whyNoFleet() !== undefined)('the log of a fleet', { timeout: patience(120_000) }, () => {
   const root = mkdtempSync(join(tmpdir(), 'millrace-log-'));
   const files = new FleetFiles(join(root, 'first', 'fleet'));
   const { fleet } = files;

@@ -79,7 +79,7 @@ describe('the metrics of a fleet', () => {
     expect(metrics.get('millrace_fleet_job_hits')?.samples).toHaveLength(1);
   });
 
-  test.skipIf(isShort)('are served by `fleet serve --prometheus`', { timeout: patience(60_000) }, async (ctx) => {
+  test.skipIf(isShort)('are served by `fleet serve --prometheus`', { timeout: patience(120_000) }, async (ctx) => {
     const absent = whyNoFleet();
     if (absent) return ctx.skip(absent);
     const commands = new Commands();

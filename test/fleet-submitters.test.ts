@@ -10,7 +10,7 @@ import { isShort, patience } from './tier.js';
 /** What submitters may do, and are told, on a real server. */
 const absent = whyNoFleet();
 
-describe.skipIf(absent !== undefined)('submitters', { timeout: patience(60_000) }, () => {
+describe.skipIf(absent !== undefined)('submitters', { timeout: patience(120_000) }, () => {
   const [SPACE, LIMIT, ROUNDS] = [4000, 1 << 25, 10];
   const packed = () =>
     packKernelJob(

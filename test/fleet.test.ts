@@ -74,11 +74,9 @@ describe('in one process', () => {
       expect(found).toEqual(right(7));
       // The submitter may hear that the job is complete a moment before the ledger has it.
       await expect
-        .poll(async () => (await store.jobs())[0], { timeout: patience(20_000) })
+        .poll(async () => (await store.jobs())[0])
         .toMatchObject({ job: { state: 'complete' }, hits: right(7).length });
-      await expect
-        .poll(() => notes.some((note) => note.startsWith('attic: a message as barn.w1')), { timeout: patience(20_000) })
-        .toBe(true);
+      await expect.poll(() => notes.some((note) => note.startsWith('attic: a message as barn.w1'))).toBe(true);
       expect(notes.filter((note) => /wrong|cannot/.test(note))).toEqual([]);
       await expect(client.drain('attic')).rejects.toThrow(/ann is a submitter of this fleet, which may not drain/);
 

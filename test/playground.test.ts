@@ -70,7 +70,7 @@ describe.skipIf(!executable || isShort)('the playground', () => {
       expect(playground.complaints).toEqual([]);
     });
 
-    test('shows the IR after each pass, and the text of each target', { timeout: patience(60_000) }, async () => {
+    test('shows the IR after each pass, and the text of each target', { timeout: patience(120_000) }, async () => {
       await playground.choose('collatz');
       await playground.tab('ir');
       const text = (): Promise<string> => playground.text();
@@ -128,7 +128,7 @@ export default { kernel, space: 4, buffers: { x: 4 } };
     await playground.close();
   });
 
-  test('steps through an index and shows values', { timeout: patience(60_000) }, async () => {
+  test('steps through an index and shows values', { timeout: patience(120_000) }, async () => {
     const playground = await open();
     await playground.settled();
     await playground.tab('steps');
@@ -156,7 +156,7 @@ export default { kernel, space: 4, buffers: { x: 4 } };
     await playground.close();
   });
 
-  test('code from an address waits for a click', { timeout: patience(60_000) }, async () => {
+  test('code from an address waits for a click', { timeout: patience(120_000) }, async () => {
     const author = await open();
     await author.settled();
     await author.write(`console.log('it ran');\n${SIMPLE}`);
@@ -289,7 +289,7 @@ ${SIMPLE}`);
     await playground.close();
   });
 
-  test('fits a phone, and can be used by keyboard', { timeout: patience(60_000) }, async () => {
+  test('fits a phone, and can be used by keyboard', { timeout: patience(120_000) }, async () => {
     const playground = await open();
     await playground.settled();
     const { page } = playground;
@@ -347,7 +347,7 @@ export default { kernel, space: 4, buffers: { x: 1 } };
     await playground.close();
   });
 
-  test('keeps the code for the next visit', { timeout: patience(60_000) }, async () => {
+  test('keeps the code for the next visit', { timeout: patience(120_000) }, async () => {
     const playground = await open();
     await playground.settled();
     await playground.write(SIMPLE);
@@ -357,7 +357,7 @@ export default { kernel, space: 4, buffers: { x: 1 } };
     await playground.close();
   });
 
-  test('completes names and members from the types', { timeout: patience(60_000) }, async () => {
+  test('completes names and members from the types', { timeout: patience(120_000) }, async () => {
     const playground = await open();
     await playground.settled();
     const { page } = playground;
@@ -382,7 +382,7 @@ export default { kernel, space: 4, buffers: { x: 1 } };
 });
 
 /** Run with MILLRACE_SCREENSHOTS=1 to make the pictures of the documents. */
-test.skipIf(!executable || !process.env.MILLRACE_SCREENSHOTS)('pictures', { timeout: patience(60_000) }, async () => {
+test.skipIf(!executable || !process.env.MILLRACE_SCREENSHOTS)('pictures', { timeout: patience(120_000) }, async () => {
   const site = makeSite();
   const server = await serve(site.folder, () => isolated);
   const browser = await launchChromium();

@@ -165,7 +165,7 @@ export async function ownServer(
         url = /"(nats:[^"]+)"/.exec(text)?.[1];
         return url;
       },
-      { timeout: patience(10_000) },
+      { timeout: patience(30_000) },
     )
     .toBeDefined();
   return { url: url ?? '', child, folder: store };

@@ -221,7 +221,7 @@ export class FaultWorld {
     const isThis = ({ params }: { readonly params: unknown }): boolean =>
       (params as { readonly job: { readonly limit: number } }).job.limit === limit;
     const find = async () => (await this.#store.jobs()).find((one) => isThis(one.job));
-    await expect.poll(async () => (await find())?.job.state, { timeout: patience(10_000) }).toBe('complete');
+    await expect.poll(async () => (await find())?.job.state).toBe('complete');
     const { done, hits: stored } = await this.#store.progress((await find())!.job.id);
     expect(done).toEqual([{ start: 0n, end: BigInt(SPACE), hits: right.length }]);
     expect(stored.map(({ index, fields }) => ({ index, last: (JSON.parse(fields) as { last: number }).last }))).toEqual(
