@@ -12,6 +12,7 @@ import { SyntheticFleet } from './fleet/synthetic.js';
 import { executable, launchChromium } from './page.js';
 import { tasksOf, traceTasks } from './tasks.js';
 import { byTier, isShort, patience } from './tier.js';
+import { expectFits } from './usable.js';
 
 /** The dashboard's page of a fleet, in headless Chromium, on a real nats-server. */
 const absent = whyNoFleet();
@@ -248,7 +249,7 @@ describe.skipIf(!executable || absent !== undefined)('the page of a fleet', { ti
         const local = await commands.start('dashboard');
         const page = await open(await local.url, context);
         await expect.poll(async () => (await factsOf(page)).working).toBe('2');
-        expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320);
+        await expectFits(page);
         const dark = await page.evaluate('getComputedStyle(document.body).backgroundColor');
         await page.emulateMedia({ colorScheme: 'light' });
         expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).not.toBe(dark);

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { addressOf, executable, isolated, launchChromium, serve } from './page.js';
 import { makeSite, Playground } from './playground/page.js';
 import { isShort, patience } from './tier.js';
+import { expectFits } from './usable.js';
 
 /** The playground as a static site, in headless Chromium. test/browser.test.ts has the test of short runs. */
 describe.skipIf(!executable || isShort)('the playground', () => {
@@ -296,7 +297,7 @@ ${SIMPLE}`);
     await page.setViewportSize({ width: 320, height: 640 });
     for (const tab of ['wgsl', 'counts', 'run', 'steps']) {
       await playground.tab(tab);
-      expect(await page.evaluate('document.documentElement.scrollWidth'), tab).toBeLessThanOrEqual(320);
+      await expectFits(page);
     }
     await page.setViewportSize({ width: 1280, height: 800 });
     await page.focus('#example');
