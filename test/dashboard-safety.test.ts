@@ -30,6 +30,7 @@ describe.skipIf(!executable || isShort)('foreign pages', { timeout: patience(120
     await new Promise<void>((resolve) => foreign.listen(0, '127.0.0.1', resolve));
     command = await commands.start('run', 'slow.mjs', ...QUIET, '--dashboard');
     context = await browser.newContext();
+    context.setDefaultTimeout(patience(60_000));
     own = await openPage(browser, await command.url, context);
     await own.locator('tbody th a').click();
     await own.locator('[data-fact=state]', { hasText: 'running' }).waitFor();

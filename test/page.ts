@@ -4,6 +4,7 @@ import { createServer, type OutgoingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { extname, join, normalize } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
+import { patience } from './tier.js';
 
 /** The system's Chromium, if it is installed. */
 export const executable = findChromium();
@@ -11,6 +12,7 @@ export const executable = findChromium();
 export const launchChromium = (...more: readonly string[]): Promise<Browser> =>
   chromium.launch({
     executablePath: executable ?? '',
+    timeout: patience(60_000),
     args: [
       ...['--headless', '--no-sandbox', '--disable-quic', '--no-first-run'],
       ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],

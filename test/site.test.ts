@@ -69,6 +69,7 @@ describe('the site', { timeout: patience(120_000) }, () => {
     /** A page; what its console says and what it asks of others is in `faults`. */
     async function open(path: string, options: Parameters<Browser['newPage']>[0] = {}) {
       const page = await browser!.newPage(options);
+      page.setDefaultTimeout(patience(60_000));
       const faults: string[] = [];
       page.on('pageerror', (error) => faults.push(String(error)));
       page.on('console', (message) => faults.push(message.text()));

@@ -78,6 +78,7 @@ export type JoinedPage = Page & { readonly faults: string[]; readonly addresses:
 /** Opens a link, and waits until the page is connected. */
 export async function openJoin(browser: Browser | BrowserContext, link: string): Promise<JoinedPage> {
   const page = await browser.newPage();
+  page.setDefaultTimeout(patience(60_000));
   const faults: string[] = [];
   const addresses: string[] = [];
   page.on('pageerror', (error) => faults.push(String(error)));
