@@ -28,7 +28,7 @@ async function storeHits(directory: string): Promise<void> {
 }
 
 /** A stored job of a million hits: what the page shows of it, and that its memory does not grow. */
-describe.skipIf(!executable || isShort)('a million hits', { timeout: patience(180_000) }, () => {
+describe.skipIf(!executable || isShort)('a million hits', { timeout: patience(400_000) }, () => {
   const commands = new Commands();
   let browser: Browser;
   let command: RunningCommand;
