@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { byTier } from '../../../test/tier.js';
 import { Connection } from './connection.js';
-import { addHits, HitCounts, readHits } from './progress.js';
+import { addHits, addRange, HitCounts, readHits } from './progress.js';
 import { migrate } from './schema.js';
 
 const JOBS = ['a', 'b', 'c'];
@@ -48,5 +48,41 @@ test('hits are counted as SQLite counts them, and a page is part of all', () => 
     { numRuns: byTier(15, 200) },
   );
 });
+
+test('pages of hits and neighbours of a range are read in the order of an index, whatever their number', () => {
+  const connection = new RecordingConnection(':memory:', 0);
+  try {
+    migrate(connection);
+    const hits = Array.from({ length: 20 }, (_, at) => ({ index: BigInt(at), nth: 0, fields: '{}' }));
+    addHits(connection, 'a', hits, 1);
+    connection.queries.length = 0;
+    for (const from of [0, 15]) readHits(connection, 'a', { from, count: 5 });
+    addRange(connection, 'a', { start: 0n, end: 9n, hits: 9 });
+    addRange(connection, 'a', { start: 12n, end: 14n, hits: 2 });
+    const ordered = connection.queries.filter(({ sql }) => sql.includes('ORDER BY'));
+    expect(ordered).toHaveLength(4);
+    for (const { sql, values } of ordered) {
+      const plan = connection.all(`EXPLAIN QUERY PLAN ${sql}`, ...values).map(({ detail }) => String(detail));
+      expect(plan).toEqual([expect.stringMatching(/^SEARCH (hits|done) USING INDEX /)]);
+    }
+  } finally {
+    connection.close();
+  }
+});
+
+/** Remembers what was read. */
+class RecordingConnection extends Connection {
+  readonly queries: { readonly sql: string; readonly values: (string | number | null)[] }[] = [];
+
+  override get(sql: string, ...values: (string | number | null)[]) {
+    this.queries.push({ sql, values });
+    return super.get(sql, ...values);
+  }
+
+  override all(sql: string, ...values: (string | number | null)[]) {
+    this.queries.push({ sql, values });
+    return super.all(sql, ...values);
+  }
+}
 
 const listOf = <T>(length: number, make: () => T): T[] => Array.from({ length }, make);

@@ -90,7 +90,11 @@ export interface HitPage {
   readonly hits: JobProgress['hits'];
 }
 
-/** Reads and checks some of a job's hits. Rows near the end are read from the end: SQLite steps over all before them. */
+/**
+ * Reads and checks some of a job's hits. Rows near the end are read from the end: SQLite steps over all before them. It
+ * reads in the order of the index only by the table's own columns: `at` alone is the cast that `selectSql` names so, by which
+ * it would sort all hits, in 0.2 s for a million.
+ */
 export function readHits(
   connection: Connection,
   job: string,
@@ -107,7 +111,7 @@ export function readHits(
       : Number(connection.get(`SELECT count(*) AS n FROM hits ${condition}`, ...values)?.n ?? 0);
   const shown = Math.max(0, Math.min(count, total - from));
   const isNearEnd = from > total / 2;
-  const order = isNearEnd ? 'at DESC, nth DESC' : 'at, nth';
+  const order = isNearEnd ? 'hits.at DESC, hits.nth DESC' : 'hits.at, hits.nth';
   const page = selectSql('hits', `${condition} ORDER BY ${order} LIMIT ? OFFSET ?`);
   const before = isNearEnd ? total - from - shown : from;
   const rows = connection.all(page, ...values, shown, before) as unknown as HitRow[];
@@ -147,7 +151,7 @@ export function addHits(connection: Connection, job: string, hits: readonly Stor
 
 /** Inserts a range, merged with adjacent ranges. Must run inside a transaction. */
 export function addRange(connection: Connection, job: string, { start, end, hits }: DoneRange): void {
-  const below = doneRowWhere(connection, job, 'first < ? ORDER BY first DESC LIMIT 1', end);
+  const below = doneRowWhere(connection, job, 'first < ? ORDER BY done.first DESC LIMIT 1', end);
   if (below && parseIndex(below.past) > start) {
     throw new Error(`job ${job}: indices ${start} to ${end} would count twice`);
   }
