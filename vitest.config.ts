@@ -54,7 +54,9 @@ const putBack = [
 ];
 /** In a short run these only say that they are left out. */
 const idle =
-  tier === 'short' ? /^test\/(bundlers|dashboard-workloads|export-conformance|type-errors)\.test/ : undefined;
+  tier === 'short'
+    ? /^test\/(bundlers|dashboard-(job|workloads)|export-conformance|jobs-limits|type-errors)\.test/
+    : undefined;
 const light = [...namesIn('src'), ...namesIn('test')].filter(
   (name) =>
     idle?.test(name) ||

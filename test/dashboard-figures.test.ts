@@ -1,24 +1,18 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { count, duration, percent, rate } from '../src/console/output/format.js';
-import { Commands, factsOf, openPage, QUIET, slowFile } from './dashboard.js';
+import { Commands, factsOf, openPage, QUIET, RunningCommand, slowFile } from './dashboard.js';
 import type { Event } from './events.js';
-import { executable, launchChromium } from './page.js';
+import { executable, useChromium } from './page.js';
 import { isShort, patience } from './tier.js';
+
+const fastClock = new URL('store/fast-clock.mjs', import.meta.url).href;
 
 /** Every figure of a job's page is held against the events of the command. */
 describe.skipIf(!executable || isShort)('the figures of a job', { timeout: patience(120_000) }, () => {
   const commands = new Commands();
-  let browser: Browser;
+  const chromium = useChromium();
 
-  beforeAll(async () => {
-    browser = await launchChromium();
-  }, patience(60_000));
-
-  afterAll(async () => {
-    await browser?.close();
-    await commands.close();
-  });
+  afterAll(() => commands.close());
 
   interface Progress extends Event {
     readonly state: string;
@@ -28,7 +22,7 @@ describe.skipIf(!executable || isShort)('the figures of a job', { timeout: patie
     readonly fraction: number;
     readonly perSecond: number;
     readonly maxPerSecond?: number;
-    readonly rates: { readonly tenSeconds?: number; readonly minute?: number };
+    readonly rates: { readonly tenSeconds?: number; readonly minute?: number; readonly quarterHour?: number };
     readonly etaSeconds: number;
     readonly hits: number;
     readonly current?: { readonly from: number; readonly to: number };
@@ -81,7 +75,7 @@ describe.skipIf(!executable || isShort)('the figures of a job', { timeout: patie
     commands.write('rare.mjs', slowFile('2n ** 40n').replace('step: 64', 'step: 50_000_000'));
     const devices = ['--device', 'interpreter,wasm', '--max-cpu', '30'];
     const command = await commands.start('run', 'rare.mjs', ...devices, '--dashboard', '--fresh');
-    const page = await openPage(browser, await command.url);
+    const page = await openPage(chromium.browser, await command.url);
     await page.locator('tbody th a').click();
     const shown = (): Promise<Record<string, string[]>> =>
       page.evaluate(
@@ -118,7 +112,7 @@ describe.skipIf(!executable || isShort)('the figures of a job', { timeout: patie
 
   test('shows the least, the mean and the highest rate of the events so far', async () => {
     const command = await commands.start('run', 'slow.mjs', ...QUIET, '--dashboard', '--no-ledger');
-    const page = await openPage(browser, await command.url);
+    const page = await openPage(chromium.browser, await command.url);
     await page.locator('tbody th a').click();
     // In the first 10 s the rate since the start stands for that over 10 s.
     const tenSeconds = ({ rates, perSecond }: Progress): number => rates.tenSeconds ?? perSecond;
@@ -141,6 +135,39 @@ describe.skipIf(!executable || isShort)('the figures of a job', { timeout: patie
     expect(page.faults).toEqual([]);
     command.kill('SIGTERM');
     await command.ended;
+  });
+
+  test('draws the rate over 15 minutes from the moment when the job has run that long', async () => {
+    // A minute takes a third of a second.
+    const env = { ...process.env, NODE_OPTIONS: `--import ${fastClock}`, FAST_CLOCK: '180' };
+    const args = ['run', 'slow.mjs', '--device', 'interpreter', '--dashboard', '--no-ledger', '--json'];
+    const command = new RunningCommand(commands.folder, args, env);
+    onTestFinished(async () => {
+      command.kill('SIGKILL');
+      await command.ended;
+    });
+    const page = await openPage(chromium.browser, await command.url);
+    await page.locator('tbody th a').click();
+    await page.getByRole('radio', { name: '15 min' }).check();
+    const known = (): string[] =>
+      (command.all('progress') as Progress[]).flatMap(({ rates: { quarterHour } }) =>
+        quarterHour === undefined ? [] : rate(quarterHour, ''),
+      );
+    const chart = page.getByRole('img', { name: /^Rate over time/ });
+    /** The value of the line at a share of the chart's width, as the legend tells it to a pointer there. */
+    const valueAt = async (share: number): Promise<string> => {
+      const { width = 0, height = 0 } = (await chart.locator('.u-over').boundingBox()) ?? {};
+      await chart.locator('.u-over').hover({ position: { x: Math.round(share * (width - 1)), y: height / 2 } });
+      return (await chart.locator('.u-series', { hasText: 'total' }).locator('.u-value').textContent()) ?? '';
+    };
+    await expect.poll(known).not.toEqual([]);
+    await expect.poll(async () => known().includes(await valueAt(1))).toBe(true);
+    await expect.poll(() => valueAt(0)).toBe(NONE);
+    const now = async (): Promise<string> => ((await chart.getAttribute('aria-label')) ?? '').split(', now ')[1] ?? '';
+    await expect.poll(async () => known().includes(await now())).toBe(true);
+    const line = await page.locator('[data-test=rates]').textContent();
+    expect(line).toMatch(/ · 15 min [\d.]+ .* · min [\d.]+ .* · avg [\d.]+ .* · max [\d.]+ /);
+    expect(page.faults).toEqual([]);
   });
 });
 

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
-import type { Browser, CDPSession, Page } from 'playwright-core';
+import type { CDPSession, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { count } from '../src/console/output/format.js';
 import { between } from '../src/engine/index.js';
 import { openStore } from '../src/store/index.js';
 import { Commands, openPage, type RunningCommand, stripOf, sum, type WatchedPage } from './dashboard.js';
-import { executable, launchChromium } from './page.js';
+import { executable, useChromium } from './page.js';
 import { tasksOf, traceTasks } from './tasks.js';
 import { isShort, patience } from './tier.js';
 
@@ -30,25 +30,21 @@ async function storeHits(directory: string): Promise<void> {
 /** A stored job of a million hits: what the page shows of it, and that its memory does not grow. */
 describe.skipIf(!executable || isShort)('a million hits', { timeout: patience(400_000) }, () => {
   const commands = new Commands();
-  let browser: Browser;
+  const chromium = useChromium();
   let command: RunningCommand;
 
   beforeAll(async () => {
-    browser = await launchChromium();
     await storeHits(commands.data);
     command = await commands.start('dashboard');
   }, patience(400_000)); // half a minute of processor time
 
-  afterAll(async () => {
-    await browser?.close();
-    await commands.close();
-  });
+  afterAll(() => commands.close());
 
   const list = (page: Page) => page.locator('section[aria-label=Hits]');
   const found = (page: Page) => page.locator('[data-test=hits]');
 
   async function openJob(): Promise<WatchedPage> {
-    const page = await openPage(browser, await command.url);
+    const page = await openPage(chromium.browser, await command.url);
     const row = page.locator('.jobs li', { hasText: 'run all.mjs' });
     await row.locator('a').click();
     await expect.poll(() => found(page).textContent()).toBe(count(HITS));
@@ -69,7 +65,7 @@ describe.skipIf(!executable || isShort)('a million hits', { timeout: patience(40
   }
 
   test('are shown in at most 100 rows, searched and downloaded, in tasks of at most 50 ms', async () => {
-    await traceTasks(browser);
+    await traceTasks(chromium.browser);
     const page = await openJob();
     await expect.poll(async () => sum((await stripOf(page)).done)).toBe(BigInt(HITS));
     const firsts: string[] = [];
@@ -87,7 +83,7 @@ describe.skipIf(!executable || isShort)('a million hits', { timeout: patience(40
     const csv = readFileSync(await (await download).path(), 'utf8');
     expect(csv).toMatch(/^index,n\r\n77777,77777\r\n/);
     expect(csv.trimEnd().split('\r\n')).toHaveLength(matching + 1);
-    const tasks = await tasksOf(browser, page.url());
+    const tasks = await tasksOf(chromium.browser, page.url());
     expect(tasks.length).toBeGreaterThan(100);
     expect(tasks.filter((ms) => ms > patience(50))).toEqual([]);
     expect(page.faults).toEqual([]);

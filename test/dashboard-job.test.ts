@@ -1,27 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { count } from '../src/console/output/format.js';
 import { millrace } from './command-line.js';
 import { buildFake, type Fake } from './cuda/fake.js';
 import { Commands, cellsOf, factsOf, openPage, QUIET, socketEvents, stripOf, sum } from './dashboard.js';
-import { executable, launchChromium } from './page.js';
+import { executable, useChromium } from './page.js';
 import { isShort, patience } from './tier.js';
 
 /** What can be done with a job, while it runs and afterwards. */
 describe.skipIf(!executable || isShort)('the page of a job', { timeout: patience(120_000) }, () => {
   const commands = new Commands();
-  let browser: Browser;
+  const chromium = useChromium();
 
-  beforeAll(async () => {
-    browser = await launchChromium();
-  }, patience(60_000));
-
-  afterAll(async () => {
-    await browser?.close();
-    await commands.close();
-  });
+  afterAll(() => commands.close());
 
   const hex = (word: number): string => word.toString(16).padStart(8, '0');
   const stored = (page: Page, name: string) => page.locator('.jobs li', { hasText: name }).locator('a');
@@ -36,8 +29,8 @@ describe.skipIf(!executable || isShort)('the page of a job', { timeout: patience
     expect(stdout).toMatch(/^ *700 +n=700 +twice=000002bc00000578$/m);
     expect(stdout).not.toMatch(/import|emit/);
     const command = await commands.start('dashboard');
-    const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
-    const page = await openPage(browser, await command.url, context);
+    const context = await chromium.browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
+    const page = await openPage(chromium.browser, await command.url, context);
     await stored(page, 'slow.mjs').click();
     const copied = (): Promise<string> => page.evaluate('navigator.clipboard.readText()');
     await page.getByRole('button', { name: 'Copy hit 700', exact: true }).click();
@@ -64,6 +57,45 @@ describe.skipIf(!executable || isShort)('the page of a job', { timeout: patience
     await command.ended;
   });
 
+  test('copies hits where the browser denies the clipboard, and says so where nothing can be copied', async () => {
+    const run = commands.startUnwatched('run', 'slow.mjs', '--space', '5000', '--param', 'step=900', ...QUIET);
+    expect(await run.ended).toBe(0);
+    const command = await commands.start('dashboard');
+    const context = await chromium.browser.newContext();
+    const page = await openPage(chromium.browser, await command.url, context);
+    const session = await context.newCDPSession(page);
+    const { browserContextId = '' } = (await session.send('Target.getTargetInfo')).targetInfo;
+    const { origin } = new URL(page.url());
+    const permission = { name: 'clipboard-write' };
+    await session.send('Browser.setPermission', { permission, setting: 'denied', browserContextId, origin });
+    await stored(page, String(run.all('job')[0]?.id)).click();
+    const written = await page.evaluate("navigator.clipboard.writeText('x').then(() => 'written', ({ name }) => name)");
+    expect(written).toBe('NotAllowedError');
+    const button = page.getByRole('button', { name: 'Copy hit 900', exact: true });
+    await button.waitFor();
+    // What the button said, however short.
+    await page.evaluate(`(() => {
+      window.said = [];
+      const button = document.querySelector('[aria-label="Copy hit 900"]');
+      new MutationObserver(() => window.said.push(button.textContent))
+        .observe(button, { characterData: true, childList: true, subtree: true });
+    })()`);
+    const said = () => page.evaluate('window.said');
+    await button.click();
+    await expect.poll(said).toContain('copied');
+    expect(await page.evaluate('document.activeElement.ariaLabel')).toBe('Copy hit 900');
+    await page.evaluate('document.execCommand = () => false');
+    await button.click();
+    await expect.poll(said).toContain('not copied');
+    // A paste needs no permission.
+    await page.getByLabel('Search in hits').focus();
+    await page.keyboard.press('Control+V');
+    await expect.poll(() => page.getByLabel('Search in hits').inputValue()).toMatch(/^900\s900\s0000038400000708$/);
+    expect(page.faults).toEqual([]);
+    command.kill('SIGINT');
+    await command.ended;
+  });
+
   test('sets the priority of a job that was stopped, and cancels it', async () => {
     const run = commands.startUnwatched('run', 'slow.mjs', ...QUIET, '--fresh');
     await expect.poll(() => run.all('progress').some(({ done }) => Number(done) > 0)).toBe(true);
@@ -71,7 +103,7 @@ describe.skipIf(!executable || isShort)('the page of a job', { timeout: patience
     expect(await run.ended).toBe(2);
     const [{ id } = { id: '' }] = run.all('job');
     const command = await commands.start('dashboard');
-    const page = await openPage(browser, await command.url);
+    const page = await openPage(chromium.browser, await command.url);
     await stored(page, String(id)).click();
     const listed = async () =>
       (await millrace(['jobs', 'list', '--json', '--data-dir', commands.data])).events.find((one) => one.id === id);
@@ -102,7 +134,7 @@ describe.skipIf(!executable || isShort)('the page of a job', { timeout: patience
     process.env.FAKE_CUDA = 'die_at=30,revives=0';
     const devices = ['--device', 'cuda:0,interpreter', '--param', 'step=1000000007'];
     const command = await commands.start('run', 'slow.mjs', ...devices, '--fresh', '--dashboard');
-    const page = await openPage(browser, await command.url);
+    const page = await openPage(chromium.browser, await command.url);
     await page.locator('tbody th a').click();
     // The socket is there when the strip is.
     await page.locator('[data-bin]').first().waitFor();
@@ -131,7 +163,7 @@ describe.skipIf(!executable || isShort)('the page of a job', { timeout: patience
     const command = await own.start('dashboard');
     own.write('other.mjs', readFileSync(join(own.folder, 'slow.mjs'), 'utf8').replace('2n ** 40n', '2n ** 20n'));
     const running = ['slow.mjs', 'other.mjs'].map((file) => own.startUnwatched('run', file, ...QUIET));
-    const page = await openPage(browser, await command.url);
+    const page = await openPage(chromium.browser, await command.url);
     const keys = () => page.locator('tr[data-key]').evaluateAll((rows) => rows.map((row) => row.dataset.key));
     await expect.poll(keys).toHaveLength(2);
     const title = page.locator('section[aria-labelledby=running] .title');

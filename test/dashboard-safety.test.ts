@@ -1,9 +1,9 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Commands, factsOf, openPage, QUIET, type RunningCommand } from './dashboard.js';
-import { executable, launchChromium } from './page.js';
+import { executable, useChromium } from './page.js';
 import { isShort, patience } from './tier.js';
 
 /**
@@ -12,7 +12,7 @@ import { isShort, patience } from './tier.js';
  */
 describe.skipIf(!executable || isShort)('foreign pages', { timeout: patience(120_000) }, () => {
   const commands = new Commands();
-  let browser: Browser;
+  const chromium = useChromium('--host-resolver-rules=MAP evil.example 127.0.0.1');
   let foreign: Server;
   let command: RunningCommand;
   let context: BrowserContext;
@@ -23,15 +23,14 @@ describe.skipIf(!executable || isShort)('foreign pages', { timeout: patience(120
 
   beforeAll(async () => {
     // As after DNS rebinding: the name of a foreign site leads to this machine.
-    browser = await launchChromium('--host-resolver-rules=MAP evil.example 127.0.0.1');
     foreign = createServer((_, response) =>
       response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>foreign</title>'),
     );
     await new Promise<void>((resolve) => foreign.listen(0, '127.0.0.1', resolve));
     command = await commands.start('run', 'slow.mjs', ...QUIET, '--dashboard');
-    context = await browser.newContext();
+    context = await chromium.browser.newContext();
     context.setDefaultTimeout(patience(60_000));
-    own = await openPage(browser, await command.url, context);
+    own = await openPage(chromium.browser, await command.url, context);
     await own.locator('tbody th a').click();
     await own.locator('[data-fact=state]', { hasText: 'running' }).waitFor();
     key = own.url().split('/').at(-1) ?? '';
@@ -39,7 +38,6 @@ describe.skipIf(!executable || isShort)('foreign pages', { timeout: patience(120
   }, patience(60_000));
 
   afterAll(async () => {
-    await browser?.close();
     foreign?.close();
     await commands.close();
   });

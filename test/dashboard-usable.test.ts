@@ -1,8 +1,7 @@
 import type { Server } from 'node:http';
-import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Commands, factsOf, openPage, QUIET, type RunningCommand, type WatchedPage } from './dashboard.js';
-import { addressOf, executable, isolated, launchChromium, serve } from './page.js';
+import { addressOf, executable, isolated, serve, useChromium } from './page.js';
 import { makeSite, Playground } from './playground/page.js';
 import { isShort, patience } from './tier.js';
 import { expectContrast, expectFits, expectNames, tabOrder, tabTo } from './usable.js';
@@ -12,11 +11,10 @@ const DESK = { width: 1280, height: 900 };
 
 describe.skipIf(!executable || isShort)('usable by everybody', { timeout: patience(180_000) }, () => {
   const commands = new Commands();
-  let browser: Browser;
+  const chromium = useChromium();
   let all: RunningCommand;
 
   beforeAll(async () => {
-    browser = await launchChromium();
     // A job that has ended, one that runs, and the page of both.
     commands.write('few.mjs', FEW_HITS);
     const ended = commands.startUnwatched('run', 'few.mjs', '--device', 'interpreter');
@@ -25,13 +23,10 @@ describe.skipIf(!executable || isShort)('usable by everybody', { timeout: patien
     all = await commands.start('dashboard');
   }, patience(60_000));
 
-  afterAll(async () => {
-    await browser?.close();
-    await commands.close();
-  });
+  afterAll(() => commands.close());
 
   const overview = async (): Promise<WatchedPage> => {
-    const page = await openPage(browser, await all.url);
+    const page = await openPage(chromium.browser, await all.url);
     onTestFinished(() => page.close());
     await page.setViewportSize(DESK);
     await page.locator('tr[data-key]').waitFor();
@@ -149,7 +144,7 @@ describe.skipIf(!executable || isShort)('usable by everybody', { timeout: patien
     });
 
     const open = async (): Promise<Playground> => {
-      const playground = await Playground.open(browser, `${addressOf(server)}/index.html`);
+      const playground = await Playground.open(chromium.browser, `${addressOf(server)}/index.html`);
       onTestFinished(() => playground.close());
       await playground.settled();
       return playground;

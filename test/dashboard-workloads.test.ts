@@ -1,27 +1,19 @@
 import { readFileSync } from 'node:fs';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { bytes } from '../src/console/output/format.js';
 import { buildFake, type Fake } from './cuda/fake.js';
 import { Commands, cellsOf, factsOf, numberIn, openPage, QUIET, stripOf, sum, type WatchedPage } from './dashboard.js';
 import { GapPoolServer } from './network/gap-pool-server.js';
 import { PoolServer } from './network/pool-server.js';
-import { executable, launchChromium } from './page.js';
+import { executable, useChromium } from './page.js';
 import { isShort, patience } from './tier.js';
 
 /** The page of each workload: its coverage, its lines, its devices. */
 describe.skipIf(!executable || isShort)('the dashboard of a workload', { timeout: patience(120_000) }, () => {
   const commands = new Commands();
-  let browser: Browser;
+  const chromium = useChromium();
 
-  beforeAll(async () => {
-    browser = await launchChromium();
-  }, patience(60_000));
-
-  afterAll(async () => {
-    await browser?.close();
-    await commands.close();
-  });
+  afterAll(() => commands.close());
 
   /** Starts a command and opens its job's page. */
   async function show(...args: readonly string[]): Promise<WatchedPage> {
@@ -30,7 +22,7 @@ describe.skipIf(!executable || isShort)('the dashboard of a workload', { timeout
       command.kill('SIGKILL');
       await command.ended;
     });
-    const page = await openPage(browser, await command.url);
+    const page = await openPage(chromium.browser, await command.url);
     await page.locator('tbody th a').click();
     return page;
   }
@@ -128,6 +120,27 @@ describe.skipIf(!executable || isShort)('the dashboard of a workload', { timeout
     expect(await caption(page)).toBe('numbers of the current header: 0 to 1,099,511,627,776');
     await expect.poll(async () => (await factsOf(page)).server).toBe(pool.url);
     await expect.poll(async () => numberIn((await factsOf(page)).tried)).toBeGreaterThan(0n);
+    expect(page.faults).toEqual([]);
+  });
+
+  test('gaps search: the range, and the gaps that are found', async () => {
+    const range = ['--start', '2^64', '--length', '2^36', '--min-gap', '300', '--primes', '2000', '--window', '65536'];
+    const page = await show('gaps', 'search', ...range, '--device', 'wasm', '--threads', '1', '--fresh');
+    await expect.poll(async () => numberIn((await factsOf(page)).done)).toBeGreaterThan(0n);
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await expect.poll(async () => (await factsOf(page)).state).toBe('paused');
+    // The last results wait for a canary, which is sent when the job resumes.
+    const difference = async (): Promise<bigint> => {
+      const [{ done, device }, facts] = [await stripOf(page), await factsOf(page)];
+      return sum(done) + sum(device) - numberIn(facts.done);
+    };
+    await expect.poll(difference).toBe(0n);
+    expect(await caption(page)).toBe('0 to 68,719,476,736');
+    expect((await stripOf(page)).done).toHaveLength(240);
+    await page.getByRole('button', { name: 'Resume' }).click();
+    // The first gap of 300 or more above 2^64 is 390 after 18446744073709631131.
+    const first = page.locator('section[aria-label=Hits] li .mono').first();
+    await expect.poll(() => first.textContent()).toBe('79,515');
     expect(page.faults).toEqual([]);
   });
 

@@ -1,30 +1,23 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { BrowserContext, Page } from 'playwright-core';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { count, duration, percent, rate } from '../src/console/output/format.js';
 import { millrace } from './command-line.js';
 import { Commands, cellsOf, factsOf, openPage, QUIET, slowFile, socketEvents, stripOf } from './dashboard.js';
 import type { Event } from './events.js';
-import { executable, launchChromium } from './page.js';
+import { executable, launchChromium, useChromium } from './page.js';
 import { isShort, patience } from './tier.js';
 import { zerosFile } from './zeros.js';
 
 /** The dashboard in headless Chromium. What it shows is compared with the events of the command. */
 describe.skipIf(!executable)('the dashboard', { timeout: patience(120_000) }, () => {
   const commands = new Commands();
-  let browser: Browser;
+  const chromium = useChromium();
 
-  beforeAll(async () => {
-    browser = await launchChromium();
-  }, patience(60_000));
+  afterAll(() => commands.close());
 
-  afterAll(async () => {
-    await browser?.close();
-    await commands.close();
-  });
-
-  const open = (url: string, context?: BrowserContext) => openPage(browser, url, context);
+  const open = (url: string, context?: BrowserContext) => openPage(chromium.browser, url, context);
 
   interface Progress extends Event {
     readonly perSecond: number;
@@ -110,7 +103,7 @@ describe.skipIf(!executable)('the dashboard', { timeout: patience(120_000) }, ()
 
     test('controls a job: by mouse, by keyboard, from another tab, and `jobs pause` at once', async () => {
       const command = await commands.start('run', 'slow.mjs', ...QUIET, '--dashboard', '--fresh');
-      const context = await browser.newContext();
+      const context = await chromium.browser.newContext();
       const page = await open(await command.url, context);
       await page.locator('tbody th a').click();
       await page.locator('[data-fact=state]', { hasText: 'running' }).waitFor();
@@ -176,7 +169,7 @@ describe.skipIf(!executable)('the dashboard', { timeout: patience(120_000) }, ()
       const command = await commands.start('dashboard');
       const url = await command.url;
       for (const wrong of [url.replace(/#.*/, ''), url.replace(/token=./, 'token=')]) {
-        const page = await (await browser.newContext()).newPage();
+        const page = await (await chromium.browser.newContext()).newPage();
         page.setDefaultTimeout(patience(60_000));
         const statuses: number[] = [];
         page.on('response', (response) => response.url().includes('/api/') && statuses.push(response.status()));
@@ -234,7 +227,7 @@ describe.skipIf(!executable)('the dashboard', { timeout: patience(120_000) }, ()
 
     test('opens the kernel in the playground, where it waits for a click, and leads back', async () => {
       const command = await commands.start('run', 'slow.mjs', ...QUIET, '--dashboard', '--fresh');
-      const context = await browser.newContext();
+      const context = await chromium.browser.newContext();
       const page = await open(await command.url, context);
       await page.locator('tbody th a').click();
       const link = page.getByRole('link', { name: 'Open the kernel in the playground' });

@@ -75,8 +75,8 @@ export class RunningCommand {
   /** The exit status, or the signal. */
   readonly ended: Promise<number | string | null>;
 
-  constructor(folder: string, args: readonly string[]) {
-    this.#child = spawn(process.execPath, [main, ...args], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+  constructor(folder: string, args: readonly string[], env = process.env) {
+    this.#child = spawn(process.execPath, [main, ...args], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
     let rest = '';
     this.#child.stdout?.setEncoding('utf8').on('data', (part: string) => {
       const lines = (rest + part).split('\n');

@@ -1,15 +1,15 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { BrowserContext, Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
 import { count, duration, percent, rate } from '../src/console/output/format.js';
 import type { FleetOverview, FleetWorkerRow } from '../src/fleet/view/rows.js';
 import { millrace } from './command-line.js';
 import { Commands, cellsOf, factsOf, type RunningCommand, socketEvents, stripOf } from './dashboard.js';
 import { kernelText, whyNoFleet } from './fleet/fleet.js';
 import { SyntheticFleet } from './fleet/synthetic.js';
-import { executable, launchChromium } from './page.js';
+import { executable, launchChromium, useChromium } from './page.js';
 import { tasksOf, traceTasks } from './tasks.js';
 import { byTier, isShort, patience } from './tier.js';
 import { expectFits } from './usable.js';
@@ -18,17 +18,11 @@ import { expectFits } from './usable.js';
 const absent = whyNoFleet();
 
 describe.skipIf(!executable || absent !== undefined)('the page of a fleet', { timeout: patience(180_000) }, () => {
-  let browser: Browser;
-
-  beforeAll(async () => {
-    browser = await launchChromium();
-  }, patience(60_000));
-
-  afterAll(() => browser?.close());
+  const chromium = useChromium();
 
   /** Opens the page of the only fleet. Errors in the page are in `faults`. */
   async function open(url: string, context?: BrowserContext): Promise<Page & { readonly faults: string[] }> {
-    const page = await (context ?? (await browser.newContext())).newPage();
+    const page = await (context ?? (await chromium.browser.newContext())).newPage();
     page.setDefaultTimeout(patience(60_000));
     const faults: string[] = [];
     page.on('pageerror', (error) => faults.push(String(error)));
@@ -69,7 +63,7 @@ describe.skipIf(!executable || absent !== undefined)('the page of a fleet', { ti
         .toBe(finished.reduce((sum, worker) => sum + done(worker), 0));
 
       const url = await fleet.dashboard();
-      if (!isShort) await traceTasks(browser);
+      if (!isShort) await traceTasks(chromium.browser);
       const page = await open(url);
       const rows = page.locator('.workers li');
       const shown = page.locator('[data-test=workers]');
@@ -132,7 +126,7 @@ describe.skipIf(!executable || absent !== undefined)('the page of a fleet', { ti
       await expect.poll(() => core.workers.get(first)?.isDraining).toBe(true);
       await expect.poll(async () => (await workersOf(page))[0]?.state).toBe('draining');
       expect(await rows.count()).toBeLessThanOrEqual(100);
-      const tasks = isShort ? [] : await tasksOf(browser, url);
+      const tasks = isShort ? [] : await tasksOf(chromium.browser, url);
       expect(tasks.length > 100 || isShort).toBe(true);
       expect(tasks.filter((ms) => ms > patience(50))).toEqual([]);
       expect(page.faults).toEqual([]);
@@ -245,7 +239,10 @@ describe.skipIf(!executable || absent !== undefined)('the page of a fleet', { ti
       const commands = new Commands();
       try {
         await begin(commands);
-        const context = await browser.newContext({ viewport: { width: 320, height: 640 }, colorScheme: 'dark' });
+        const context = await chromium.browser.newContext({
+          viewport: { width: 320, height: 640 },
+          colorScheme: 'dark',
+        });
         const local = await commands.start('dashboard');
         const page = await open(await local.url, context);
         await expect.poll(async () => (await factsOf(page)).working).toBe('2');

@@ -4,6 +4,7 @@ import { createServer, type OutgoingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { extname, join, normalize } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
+import { afterAll, beforeAll } from 'vitest';
 import { patience } from './tier.js';
 
 /** The system's Chromium, if it is installed. */
@@ -22,6 +23,21 @@ export const launchChromium = (...more: readonly string[]): Promise<Browser> =>
       ...more,
     ],
   });
+
+/** Starts a Chromium before the tests of a `describe`, and ends it after them. */
+export function useChromium(...more: readonly string[]): { readonly browser: Browser } {
+  let browser: Browser | undefined;
+  beforeAll(async () => {
+    browser = await launchChromium(...more);
+  }, patience(60_000));
+  afterAll(() => browser?.close());
+  return {
+    get browser() {
+      if (!browser) throw new Error('the browser starts with the first test');
+      return browser;
+    },
+  };
+}
 
 /** The headers of a page that may share memory with its threads. */
 export const isolated = {

@@ -1,29 +1,21 @@
 import { tmpdir } from 'node:os';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { RunningCommand } from './dashboard.js';
-import { executable, launchChromium } from './page.js';
+import { executable, useChromium } from './page.js';
 import { Playground } from './playground/page.js';
 import { isShort, patience } from './tier.js';
 
 /** `millrace playground` in headless Chromium. src/web/playground/server.test.ts tests its requests. */
 describe.skipIf(!executable || isShort)('the playground of a server', { timeout: patience(120_000) }, () => {
-  let browser: Browser;
+  const chromium = useChromium();
   let command: RunningCommand;
 
-  beforeAll(async () => {
-    browser = await launchChromium();
-  }, patience(60_000));
-
-  afterAll(async () => {
-    await browser?.close();
-    command?.kill('SIGKILL');
-  });
+  afterAll(() => void command?.kill('SIGKILL'));
 
   test('runs kernels in the page and on its own devices, which get data, never code', async () => {
     command = new RunningCommand(tmpdir(), ['playground', '--json']);
     const url = await command.url;
-    const playground = await Playground.open(browser, url);
+    const playground = await Playground.open(chromium.browser, url);
     const { page } = playground;
     const faults: string[] = [];
     page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));
@@ -58,7 +50,7 @@ export default { kernel, space: 4, buffers: { x: 4 } };
     expect(playground.requests.filter((one) => !one.startsWith('blob:') && new URL(one).host !== host)).toEqual([]);
 
     // Without the token the page works, with the browser's devices alone.
-    const stranger = await Playground.open(browser, url.replace(/#.*/, ''));
+    const stranger = await Playground.open(chromium.browser, url.replace(/#.*/, ''));
     await stranger.settled();
     await stranger.tab('run');
     await stranger.page.locator('#device option[value="page wasm"]').waitFor({ state: 'attached' });

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Server } from 'node:http';
 import { fileURLToPath } from 'node:url';
-import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { addressOf, executable, isolated, launchChromium, serve } from './page.js';
+import { addressOf, executable, isolated, launchChromium, serve, useChromium } from './page.js';
 import { makeSite, Playground } from './playground/page.js';
 import { isShort, patience } from './tier.js';
 import { expectFits } from './usable.js';
@@ -13,7 +12,7 @@ describe.skipIf(!executable || isShort)('the playground', () => {
   let site: ReturnType<typeof makeSite>;
   let server: Server;
   let plain: Server;
-  let browser: Browser;
+  const chromium = useChromium();
   /** What the server was asked for. */
   const served: string[] = [];
 
@@ -24,18 +23,16 @@ describe.skipIf(!executable || isShort)('the playground', () => {
       return isolated;
     });
     plain = await serve(site.folder, () => ({}));
-    browser = await launchChromium();
   }, patience(60_000));
 
   afterAll(async () => {
-    await browser?.close();
     server?.close();
     plain?.close();
     site?.remove();
   });
 
   const open = (hash = '', from = server): Promise<Playground> =>
-    Playground.open(browser, `${addressOf(from)}/index.html${hash}`);
+    Playground.open(chromium.browser, `${addressOf(from)}/index.html${hash}`);
 
   describe('examples and workloads', () => {
     let playground: Playground;

@@ -151,17 +151,29 @@ function useSlow(value: number, ms: number): string {
   return `${slow.value} ${slow.isLast}`;
 }
 
-/** Browsers give no clipboard to pages that came from another machine without encryption: there a selection is copied. */
-async function copyText(text: string): Promise<void> {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+/**
+ * Copies a text; resolves to false if the browser refuses. It gives no clipboard to pages that came from another machine
+ * without encryption, nor to those that the user denied it: there a selection is copied.
+ */
+async function copyText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copySelection(text);
+  }
+}
+
+function copySelection(text: string): boolean {
   const area = document.createElement('textarea');
   const { activeElement } = document;
   area.value = text;
   document.body.append(area);
   area.select();
-  document.execCommand('copy');
+  const isCopied = document.execCommand('copy');
   area.remove();
   if (activeElement instanceof HTMLElement) activeElement.focus();
+  return isCopied;
 }
 
 interface CopyProps {
@@ -171,15 +183,14 @@ interface CopyProps {
 }
 
 export function CopyButton({ text, label, tabIndex = 0 }: CopyProps) {
-  const [isCopied, setCopied] = useState(false);
+  const [name, setName] = useState('copy');
   const copy = async (): Promise<void> => {
-    await copyText(text);
-    setCopied(true);
-    setTimeout(() => setCopied(false), 1500);
+    setName((await copyText(text)) ? 'copied' : 'not copied');
+    setTimeout(() => setName('copy'), 1500);
   };
   return (
     <button type="button" class="small" aria-label={label} tabIndex={tabIndex} onClick={() => void copy()}>
-      {isCopied ? 'copied' : 'copy'}
+      {name}
     </button>
   );
 }
