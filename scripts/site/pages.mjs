@@ -64,6 +64,7 @@ export const sections = [
       page('CONTRIBUTING.md', 'Contributing'),
       page('SECURITY.md', 'Security'),
       page('CHANGELOG.md', 'Changes'),
+      page('docs/releases/0.2.0.md', 'Release 0.2.0'),
       page('docs/releases/0.1.0.md', 'Release 0.1.0'),
       page('docs/dependencies.md', 'Dependencies'),
       page('docs/licences.md', 'Licences'),

@@ -8,7 +8,7 @@ import type { Timeline } from './timeline.js';
 
 /** All results of one `millrace bench`, as `--save` writes them: for later comparisons and for documents. */
 export interface SavedReport {
-  /** `0.1.0+1a2b3c4d5e6f`. */
+  /** `0.2.0+1a2b3c4d5e6f`. */
   readonly version: string;
   readonly date: string;
   /** The command that made it. */

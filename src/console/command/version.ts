@@ -10,7 +10,7 @@ export function version(): string {
   return (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }).version;
 }
 
-/** Returns the version with the build: `0.1.0+1a2b3c4d5e6f`. The same sources give the same build. */
+/** Returns the version with the build: `0.2.0+1a2b3c4d5e6f`. The same sources give the same build. */
 export function buildVersion(): string {
   const id = readBuildFile('build-id'); // a digest of the sources
   return id === undefined ? version() : `${version()}+${id}`;
