@@ -76,7 +76,7 @@ describe('Arrow', () => {
   });
 
   const names = ['lists', 'fixed', 'large-lists', 'floats', 'nulls', 'lz4', 'zstd', 'stream', 'polars'];
-  const count = byTier(40, 300, 22_000);
+  const count = byTier(20, 300, 22_000);
 
   test(`${count} mutations give data or a clear error, and no array is much larger than the file`, {
     timeout: isLong ? 1_200_000 : 60_000,

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import { isLong } from '../../../test/tier.js';
+import { byTier, isLong } from '../../../test/tier.js';
 import { between } from '../../engine/work/space.js';
 import { digestOf } from '../encoding.js';
 import { Connection, LedgerDamagedError } from './connection.js';
@@ -197,7 +197,7 @@ describe('a damaged ledger', () => {
         rmSync(place, { recursive: true });
       }),
       {
-        numRuns: isLong ? 2000 : 40,
+        numRuns: byTier(15, 40, 2000),
         // Bytes 61 to 572 of the file. SQLite reported "unsupported file format", which was not recognized as damage
         // (found by seed -543306060).
         examples: [[{ isClosed: true, isFirst: true, at: 61 / PAGE_BYTES, length: 512, byte: 5 }]],

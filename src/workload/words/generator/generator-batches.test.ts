@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { byTier } from '../../../../test/tier.js';
 import type { Completion, Device, Stream } from '../../../device/device.js';
 import { listDevices, openDevice } from '../../../device/registry.js';
 import { SLOTS_PER_STREAM, STREAMS } from '../../../engine/feed/slots.js';
@@ -83,7 +84,7 @@ describe('a reader', () => {
         expect(reader.rowsRead).toBe(BigInt(count));
         expect(reader.end()).toBeUndefined();
       }),
-      { numRuns: 60 },
+      { numRuns: byTier(20, 60) },
     );
   });
 
