@@ -5,6 +5,7 @@ import { InterpreterDevice } from '../../dist/device/interpreter/device.js';
 import { Engine } from '../../dist/engine/engine.js';
 import { FleetHost } from '../../dist/fleet/coordinator/index.js';
 import { Bus } from '../../dist/fleet/nats/index.js';
+import { decodeResult, encodeMessage } from '../../dist/fleet/protocol/index.js';
 import { WorkerService } from '../../dist/fleet/worker/index.js';
 import { openStore } from '../../dist/store/index.js';
 
@@ -12,7 +13,7 @@ import { openStore } from '../../dist/store/index.js';
  * @typedef {import('../../dist/fleet/clock.js').Clock} Clock
  * @typedef {{ readonly failed: Promise<unknown>, close(): Promise<void> }} Member
  * @typedef {{ readonly kind: 'coordinator', readonly folder: string, readonly url: string, readonly speed: number, readonly isStandby?: boolean }} CoordinatorSpec
- * @typedef {{ readonly kind: 'worker', readonly invite: import('../../dist/fleet/nats/index.js').Invite, readonly speed: number }} WorkerSpec
+ * @typedef {{ readonly kind: 'worker', readonly invite: import('../../dist/fleet/nats/index.js').Invite, readonly speed: number, readonly lies?: number }} WorkerSpec
  * @typedef {{ readonly kind: 'ready' | 'failed' | 'said', readonly text: string }} MemberMessage
  */
 
@@ -39,9 +40,21 @@ async function startCoordinator({ folder, url, speed, isStandby = false }, say) 
   return { failed: host.failed, close };
 }
 
+/** Sends so many results, without their hits, and no others. @param {Bus} bus @param {number} results @returns {Bus} */
+function lying(bus, results) {
+  const publish = bus.publish.bind(bus);
+  bus.publish = (subject, bytes) => {
+    if (subject !== 'result') return publish(subject, bytes);
+    const result = decodeResult(bytes);
+    if (result.number <= results) publish(subject, encodeMessage({ ...result, hits: [] }));
+  };
+  return bus;
+}
+
 /** @param {WorkerSpec} spec @param {(text: string) => void} say @returns {Promise<Member>} */
-async function startWorker({ invite, speed }, say) {
-  const bus = await Bus.connect(invite, invite.user);
+async function startWorker({ invite, speed, lies }, say) {
+  const connected = await Bus.connect(invite, invite.user);
+  const bus = lies === undefined ? connected : lying(connected, lies);
   const engine = new Engine([new InterpreterDevice()]);
   const service = new WorkerService({ bus, engine, id: '1', say, warn: say, clock: fastClock(speed) });
   const close = async () => {

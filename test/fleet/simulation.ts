@@ -34,6 +34,8 @@ export interface World {
   readonly network: NetworkSpec;
   /** Moments in ms at which the coordinator dies and a new one starts, or is paused and replaced. */
   readonly coordinatorFaults?: readonly { readonly atMs: number; readonly kind: 'crash' | 'pause' }[];
+  /** Moments at which workers are revoked, by the place of their spec: their user, with all of its processes. */
+  readonly revocations?: readonly { readonly atMs: number; readonly worker: number }[];
   /** Moments at which the stream loses everything that it holds. */
   readonly streamLosses?: readonly number[];
   /** Encodes and decodes every message. */
@@ -91,6 +93,8 @@ export interface Outcome {
     string,
     { readonly outcome: string; readonly done: bigint; readonly hits: readonly bigint[] }
   >;
+  /** Indices that counted and were taken back. */
+  readonly reopened: bigint;
   /** Indices that workers did, over those that were needed. */
   readonly workRatio: number;
   /** The share of its time in which a worker had something to do, of all workers, until nothing more was waiting. */
@@ -124,10 +128,12 @@ class Simulation {
   #messages = 0;
   #terms = 0;
   #workDone = 0n;
+  #reopened = 0n;
   #workerNames = 0;
   #busyMs = 0;
   #aliveMs = 0;
   readonly #strangers = new Set<string>();
+  readonly #revokedPlaces = new Set<number>();
   readonly #placesOfSpecs = new Map<SimulatedWorker, number>();
   readonly #places = new Map<string, number>();
   readonly #heard: ResultMessage[] = [];
@@ -142,6 +148,7 @@ class Simulation {
 
   run(): Outcome {
     const { jobs, workers, coordinatorFaults = [], streamLosses = [], maxEvents = 2_000_000 } = this.#world;
+    const { revocations = [] } = this.#world;
     for (const job of jobs) this.#ledger.add(job);
     this.#startCoordinator(0);
     for (const { startsAtMs = 0, cancelAtMs, ...job } of jobs) {
@@ -158,6 +165,7 @@ class Simulation {
       this.#at(spec.joinsAtMs ?? 0, () => this.#join(spec));
     });
     for (const { atMs, kind } of coordinatorFaults) this.#at(atMs, () => this.#breakCoordinator(kind));
+    for (const { atMs, worker } of revocations) this.#at(atMs, () => this.#revoke(worker));
     for (const at of streamLosses) this.#at(at, () => this.#stream.clear());
     let events = 0;
     while (this.#outcomes.size < jobs.length) {
@@ -179,6 +187,7 @@ class Simulation {
       events,
       endedAtMs: this.#now,
       jobs: new Map(results),
+      reopened: this.#reopened,
       workRatio: Number(this.#workDone) / Math.max(1, Number(needed)),
       fed: this.#busyMs / Math.max(1, this.#aliveMs),
       messages: this.#messages,
@@ -199,7 +208,11 @@ class Simulation {
   #startCoordinator(adoptMs: number): void {
     const term = ++this.#terms;
     this.#ledger.term = term;
-    const trust = { isOwn: (id: string) => !this.#strangers.has(id), random: () => this.#uniform() };
+    const trust = {
+      isOwn: (id: string) => !this.#strangers.has(id),
+      isRevoked: (id: string) => this.#ledger.revoked.has(id),
+      random: () => this.#uniform(),
+    };
     const state = this.#ledger.state.get(WORKERS) ?? new Map();
     const core = new Coordinator({ term, tokens, now: this.#now, adoptMs, trust, state });
     const leader: LiveCoordinator = {
@@ -222,6 +235,19 @@ class Simulation {
     leader.tell({ kind: 'start' });
     // The stream delivers again what nobody has acknowledged.
     for (const [receipt, result] of this.#stream) this.#deliver(() => leader.tell({ kind: 'result', receipt, result }));
+  }
+
+  /** Who is revoked survives at once; what that does to jobs is the coordinator's, which may die before it does it. */
+  #revoke(place: number): void {
+    this.#revokedPlaces.add(place);
+    for (const [id, of] of this.#places) {
+      if (of !== place) continue;
+      this.#ledger.revoked.add(id);
+      // The server ends its connections.
+      const worker = this.#workers.get(id);
+      if (worker) this.#end(worker);
+      this.#leaders.at(-1)?.tell({ kind: 'revoke', who: id });
+    }
   }
 
   #tickLater(leader: LiveCoordinator): void {
@@ -279,6 +305,9 @@ class Simulation {
             leases: this.#leases.get(effect.worker)?.size ?? 0,
           });
         return;
+      case 'reopened':
+        this.#reopened += effect.indices;
+        return;
       case 'refused':
         return;
       default:
@@ -303,6 +332,7 @@ class Simulation {
   // workers
 
   #join(spec: SimulatedWorker): void {
+    if (this.#revokedPlaces.has(this.#placesOfSpecs.get(spec) ?? -1)) return;
     const id = `w${++this.#workerNames}`;
     this.#places.set(id, this.#placesOfSpecs.get(spec) ?? -1);
     if (spec.isStranger) this.#strangers.add(id);
@@ -334,6 +364,7 @@ class Simulation {
       this.#at(Math.max(this.#now, diesAtMs), () => {
         this.#end(worker);
         const { diesAtMs: _, ...healthy } = spec;
+        this.#placesOfSpecs.set(healthy, this.#placesOfSpecs.get(spec) ?? -1);
         if (returnsAfterMs !== undefined) this.#at(this.#now + returnsAfterMs, () => this.#join(healthy));
       });
     if (leavesAtMs !== undefined)
@@ -557,6 +588,7 @@ class Ledger {
   /** What survives coordinators besides ranges and hits. */
   readonly state = new Map<string, Map<string, PlainValue>>();
   readonly #jobs = new Map<string, LedgerJob>();
+  readonly revoked = new Set<string>();
 
   add(spec: SimulatedJob): void {
     this.#jobs.set(spec.id, { spec, done: Intervals.none, hits: new Set(), early: new Set() });
@@ -590,8 +622,13 @@ class Ledger {
       if (value === undefined) values.delete(key);
       else values.set(key, value);
     }
-    for (const { job: id, ranges, hits, early } of entries) {
+    for (const { job: id, reopened = [], ranges, hits, early } of entries) {
       const job = this.job(id);
+      for (const range of reopened) {
+        if (!job.done.has(range)) throw new Error(`${id}: ${range.start} to ${endOf(range)} is reopened and not done`);
+        job.done = job.done.remove(range);
+        for (const index of job.hits) if (index >= range.start && index < endOf(range)) job.early.add(index);
+      }
       for (const range of ranges) {
         if (!job.done.within(range).isEmpty) throw new Error(`${id}: ${range.start} to ${endOf(range)} counts twice`);
         job.done = job.done.add(range);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { between } from '../../src/engine/work/space.js';
 import { Authority } from '../../src/fleet/access/index.js';
-import { FleetClient, FleetSearch } from '../../src/fleet/client/index.js';
+import { FleetClient, type FleetHit, FleetSearch } from '../../src/fleet/client/index.js';
 import { packKernelJob, signingKey } from '../../src/fleet/manifest/index.js';
 import { Bus, type FleetSubject, type Invite } from '../../src/fleet/nats/index.js';
 import { copyCoordinator, FleetFiles } from '../../src/fleet/replica/index.js';
@@ -120,6 +120,22 @@ export class FaultWorld {
     return this.#start(async (url) => ({ kind: 'worker', invite: await this.#invite(url), speed: this.#speed }));
   }
 
+  /** Starts a worker that sends so many results, without their hits. Returns its user. */
+  async startLiar(lies: number): Promise<string> {
+    let user = '';
+    await this.#start(async (url) => {
+      const invite = await this.#invite(url);
+      user = invite.user;
+      return { kind: 'worker', invite, speed: this.#speed, lies };
+    });
+    return user;
+  }
+
+  /** Calls as whoever serves the fleet. */
+  get client(): FleetClient {
+    return new FleetClient(this.#bus);
+  }
+
   async #invite(url: string): Promise<Invite> {
     const name = `w${++this.#names}`;
     const credentials = await this.#authority.invite('worker', 1e6, { name, isTrusted: true });
@@ -203,19 +219,20 @@ export class FaultWorld {
     return { url: this.#proxy.url, fleet: this.#fleet };
   }
 
-  /** Runs a job and compares its hits, their order and the ledger with arithmetic. */
-  async runJob(): Promise<void> {
+  /** Runs a job and compares its hits, their order and the ledger with arithmetic. Where ranges are reopened, hits come late. */
+  async runJob(isInOrder = true): Promise<void> {
     const limit = 2 ** 22 + ++this.#jobs * 2 ** 15;
     const right = expectedHits(SPACE, limit, ROUNDS);
     const job = packKernelJob({ kernel, job: { limit }, buffers: {} }, between(0n, BigInt(SPACE)), 'all');
     const giveUp = AbortSignal.timeout(Math.ceil(patience(60_000)));
-    const search = new FleetSearch(new FleetClient(this.#bus), job, signingKey(), giveUp);
-    const hits: unknown[] = [];
+    const search = new FleetSearch(this.client, job, signingKey(), giveUp);
+    const hits: FleetHit[] = [];
     try {
       for await (const hit of search) hits.push(hit);
     } catch (cause) {
       throw new Error(`the job fails:\n${this.log.slice(-40).join('\n')}`, { cause });
     }
+    if (!isInOrder) hits.sort((a, b) => Number(a.index - b.index));
     if (!search.isOver) throw new Error(`the job does not end:\n${this.log.slice(-40).join('\n')}`);
     expect(hits).toEqual(right);
     const isThis = ({ params }: { readonly params: unknown }): boolean =>

@@ -1,5 +1,5 @@
 // Works on a job as a device would, on the disk of disk.c. Each piece is noted before it is committed, and again when the
-// ledger has acknowledged it, in a file whose writes are in the same log as the ledger's.
+// ledger has acknowledged it, in a file whose writes are in the same log as the ledger's. So are pieces that are reopened.
 
 import { openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -48,6 +48,18 @@ for (let round = 0; round < Number(rounds) && left.length > 0; round++) {
     devices: ['wasm'],
   });
   note({ acknowledged: pieces });
+  if (random() < 0.15) {
+    const again = Array.from({ length: PIECES }, (_, piece) => piece).filter(
+      (piece) => !left.includes(piece) && random() < 0.02,
+    );
+    note({ reopening: again });
+    ledger.reopen(
+      id,
+      again.map((piece) => ({ start: BigInt(piece * 10), length: 10n })),
+    );
+    note({ reopened: again });
+    left.push(...again);
+  }
   // Sometimes closes and reopens the ledger: the log is written back to the file and restarted.
   if (random() < 0.05) {
     ledger.end(id, 'open');

@@ -93,10 +93,22 @@ export async function drain(call: Call<ViewOptions>): Promise<CommandResult> {
 export async function revoke(call: Call<ViewOptions>): Promise<CommandResult> {
   const { args, output } = call;
   const [name = ''] = args;
-  const isRevoked = await withClient(call, (client) => client.revoke(name));
-  if (isRevoked) output.line(`${name} is revoked`);
-  else output.say(`no user is called ${name}`);
-  return { exit: isRevoked ? Exit.ok : Exit.no, answer: { users: isRevoked ? [name] : [] } };
+  const revoked = await withClient(call, (client) => client.revoke(name));
+  if (revoked === undefined) {
+    output.say(`no user is called ${name}`);
+    return { exit: Exit.no, answer: { users: [] } };
+  }
+  const { reopened, rested } = revoked;
+  output.line(`${name} is revoked`);
+  for (const { job, indices, ranges } of reopened)
+    output.line(
+      `job ${job.slice(0, 12)}: ${count(indices)} indices in ${plural(ranges, 'range')}, which only ${name} has done, are done again`,
+    );
+  for (const { job, name: kernel, indices, length } of rested)
+    output.line(
+      `job ${job.slice(0, 12)} ${displayText(kernel)} is over: ${percent(shareOf(indices, length))} of it rests on the word of ${name} alone`,
+    );
+  return { exit: Exit.ok, answer: { users: [name], reopened, rested } };
 }
 
 /** Those that are gone are only in the events. */

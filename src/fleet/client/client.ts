@@ -190,9 +190,30 @@ export class FleetClient {
     return { user: read.text(answer.user, 'user', 40), line: read.text(answer.invite, 'invite', 20_000) };
   }
 
-  /** Returns false if nobody has the name. */
-  async revoke(user: string): Promise<boolean> {
-    return (await this.#call('revoke', { user })).user !== undefined;
+  /** Returns undefined if nobody has the name. */
+  async revoke(user: string): Promise<Revoked | undefined> {
+    const answer = await this.#call('revoke', { user });
+    // Coordinators of an earlier release reopen nothing.
+    const { user: revoked, reopened = [], rested = [] } = answer;
+    if (revoked === undefined) return undefined;
+    const readIndices = (value: unknown): bigint => read.bigInteger(value, 'indices', 0n, 1n << 128n);
+    const readId = (value: unknown): string => read.hex(value, 'job', { min: 32, max: 32 });
+    return {
+      reopened: read.list(reopened, 'reopened', 1e6).map((entry) => {
+        const { job, indices, ranges } = read.object(entry, 'reopened');
+        return { job: readId(job), indices: readIndices(indices), ranges: read.integer(ranges, 'ranges', 0, 1e9) };
+      }),
+      rested: read.list(rested, 'rested', 1e6).map((entry) => {
+        const { job, name, ledgerId, indices, length } = read.object(entry, 'rested');
+        return {
+          job: readId(job),
+          name: read.text(name, 'name', 300),
+          ledgerId: read.text(ledgerId, 'ledgerId', 100),
+          indices: readIndices(indices),
+          length: readIndices(length),
+        };
+      }),
+    };
   }
 
   async #call(call: CallName, fields: PlainRecord): Promise<PlainRecord> {
@@ -234,6 +255,22 @@ export interface PolledJob {
   /** Indices that are done and wait for audits; some of them because no other worker could audit them. */
   readonly unsettled: bigint;
   readonly lacksAuditor: boolean;
+}
+
+/** What became of the work of a user that was revoked. */
+export interface Revoked {
+  /** In jobs that run: it is done again. */
+  readonly reopened: readonly { readonly job: string; readonly indices: bigint; readonly ranges: number }[];
+  /** Jobs that are over, as far as the coordinator knows, and how much of them rests on the user's word alone. */
+  readonly rested: readonly RestedJob[];
+}
+
+export interface RestedJob {
+  readonly job: string;
+  readonly name: string;
+  readonly ledgerId: string;
+  readonly indices: bigint;
+  readonly length: bigint;
 }
 
 /** Hits to check; none if none wait. */

@@ -1,6 +1,7 @@
 import { addHits, type Indexed, startReorderBuffer, takeReady } from '../../engine/makers/reorder-buffer.js';
 import type { JobProgress } from '../../engine/run/run.js';
 import { checkAll, type Verifier } from '../../engine/verify/verify.js';
+import { minBigint } from '../../engine/work/space.js';
 import { displayText } from '../../network/fields.js';
 import type { PackedJob, SigningKey } from '../manifest/index.js';
 import type { FoundHit } from '../protocol/index.js';
@@ -128,7 +129,8 @@ export class FleetSearch implements AsyncIterable<FleetHit> {
         continue;
       }
       this.#last = polled;
-      this.#before ??= polled.done;
+      // Less may be done than before: what a worker did that is revoked is done again.
+      this.#before = minBigint(this.#before ?? polled.done, polled.done);
       this.#workers = Math.max(this.#workers, polled.workers);
       this.#notice(polled);
       if (polled.hasChecks) await this.#checkPending(job);

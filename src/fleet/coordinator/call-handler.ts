@@ -254,8 +254,20 @@ export class CallHandler {
   }
 
   async #revoke(name: string): Promise<PlainRecord> {
-    const user = await this.#service.revoke(name);
-    return user === undefined ? {} : { user: user.name };
+    const revoked = await this.#service.revoke(name);
+    if (revoked === undefined) return {};
+    const { user, reopened } = revoked;
+    return {
+      user: user.name,
+      reopened: reopened.map(({ job, indices, ranges }) => ({ job, indices: String(indices), ranges })),
+      rested: this.#service.restedOn(name).map(({ job, indices, length }) => ({
+        job: job.id,
+        name: job.name,
+        ledgerId: job.ledgerId,
+        indices: String(indices),
+        length: String(length),
+      })),
+    };
   }
 
   /** Returns a job if the caller has submitted it, or is an administrator. */

@@ -79,6 +79,7 @@ export class CoordinatorService {
         trusted.set(user, isOwn);
         return isOwn;
       },
+      isRevoked: (user: string) => access.isRevoked(user),
       random: () => randomInt(2 ** 47) / 2 ** 47,
     };
     const tokens = hmacTokens(files.secret);
@@ -202,26 +203,40 @@ export class CoordinatorService {
     }
   }
 
-  handle(event: CoordinatorEvent): void {
-    if (this.#isOver) return;
-    for (const effect of this.#core.handle(event, this.#clock.now())) this.#carryOut(effect);
+  /** Returns what the machine has asked for, which is under way. */
+  handle(event: CoordinatorEvent): readonly CoordinatorEffect[] {
+    if (this.#isOver) return [];
+    const effects = this.#core.handle(event, this.#clock.now());
+    for (const effect of effects) this.#carryOut(effect);
     this.#setTimer();
+    return effects;
   }
 
-  /** Ends a user: its connections, its leases, and results that are not read. Returns undefined if nobody has the name. */
-  async revoke(name: string): Promise<FleetUser | undefined> {
+  /**
+   * Ends a user: its connections, its leases, results that are not read, and what counts by its word alone in jobs that run.
+   * Returns undefined if nobody has the name.
+   */
+  async revoke(name: string): Promise<Revocation | undefined> {
     const { access, bus, say, warn } = this.#options;
     const known = access.user(name);
     if (known === undefined) return undefined;
     const user = { ...known, revoked: known.revoked ?? Math.floor(Date.now() / 1000) };
     await this.#append({ kind: 'user', user });
     await access.push();
-    for (const worker of this.#core.workers.keys())
-      if (isOf(name, worker)) this.handle({ kind: 'bar', worker, reason: 'it was revoked' });
     say(`${name} is revoked`);
+    const reopened = this.handle({ kind: 'revoke', who: name }).filter((effect) => effect.kind === 'reopened');
     // Results that stay in the stream are refused one by one.
     await bus.removeResults(name).catch((error: unknown) => warn(firstLine(error)));
-    return user;
+    return { user, reopened };
+  }
+
+  /** Returns the jobs that have ended since this coordinator started and rest on a user's word alone: so many of their indices. */
+  restedOn(name: string): { readonly job: FleetJob; readonly indices: bigint; readonly length: bigint }[] {
+    const ended = [...this.#options.replica.jobs.values()].filter(({ outcome }) => outcome !== undefined);
+    return ended.flatMap((job) => {
+      const indices = job.provenance.restingOn((worker) => worker === name).total;
+      return indices === 0n ? [] : [{ job, indices, length: job.manifest.space.length }];
+    });
   }
 
   /** Makes a user. Returns the line of its invite. */
@@ -316,6 +331,9 @@ export class CoordinatorService {
         say(
           `worker ${displayText(effect.worker)} cannot run job ${effect.job.slice(0, 12)}: ${displayText(effect.reason)}`,
         );
+        break;
+      case 'reopened':
+        say(`job ${effect.job.slice(0, 12)}: ${effect.indices} indices in ${effect.ranges} ranges are done again`);
         break;
       case 'fault':
         warn(`worker ${displayText(effect.worker)} sent a wrong result: ${displayText(effect.reason)}`);
@@ -421,6 +439,13 @@ async function answerOf(calls: CallHandler, bytes: Uint8Array, caller: Caller): 
   }
 }
 
+/** A user that was revoked, and what of which jobs is done again. */
+export interface Revocation {
+  readonly user: FleetUser;
+  readonly reopened: readonly ReopenedEffect[];
+}
+
+type ReopenedEffect = Extract<CoordinatorEffect, { readonly kind: 'reopened' }>;
 type CommitEffect = Extract<CoordinatorEffect, { readonly kind: 'commit' }>;
 type VerifyEffect = Extract<CoordinatorEffect, { readonly kind: 'verify' }>;
 

@@ -41,7 +41,7 @@ export class LeaseTable {
     for (const { start, end } of this.#segments) yield between(start, end);
   }
 
-  /** Indices that were with a worker which did not do them, and waited again. */
+  /** Indices that were with a worker which did not do them, or was not believed, and waited again. */
   get returned(): Intervals {
     return this.#returned;
   }
@@ -178,12 +178,14 @@ export class LeaseTable {
     for (const { id } of this.leasesOf(worker)) this.release(id);
   }
 
-  /** Takes back what was counted: it waits again. */
+  /** Takes back what was counted: it waits again, if it is needed. */
   revoke(range: Range): void {
-    const needed = between(maxBigint(range.start, this.#space.start), minBigint(endOf(range), this.#end));
-    for (const part of this.#counted.within(needed)) {
+    for (const part of this.#counted.within(range)) {
       this.#counted = this.#counted.remove(part);
-      this.#waiting = this.#waiting.add(part);
+      const needed = between(part.start, minBigint(endOf(part), this.#end));
+      if (needed.length <= 0n) continue;
+      this.#waiting = this.#waiting.add(needed);
+      this.#returned = this.#returned.add(needed);
     }
   }
 

@@ -51,6 +51,8 @@ export interface TrustOptions {
   identityOf?(worker: WorkerId): Identity;
   /** Whether it was invited as trusted: its results count at once. */
   isOwn(worker: Identity): boolean;
+  /** Whether it was revoked, also before this coordinator. Default: nobody was. */
+  isRevoked?(worker: Identity): boolean;
   /** From 0 to 1. Workers must not be able to guess it. */
   random(): number;
 }
@@ -96,7 +98,8 @@ export type CoordinatorEvent =
   | { readonly kind: 'priority'; readonly job: JobId; readonly priority: number }
   /** The worker gets no more leases, and is told to leave when it has none. */
   | { readonly kind: 'drain'; readonly worker: WorkerId }
-  | { readonly kind: 'bar'; readonly worker: WorkerId; readonly reason: string }
+  /** `isRevoked` says so already. What rests on its word alone is done again. */
+  | { readonly kind: 'revoke'; readonly who: Identity }
   | { readonly kind: 'tick' };
 
 export type CoordinatorEffect =
@@ -123,11 +126,16 @@ export type CoordinatorEffect =
   | { readonly kind: 'acknowledge'; readonly receipts: readonly number[] }
   | { readonly kind: 'ended'; readonly job: JobId; readonly outcome: JobOutcome }
   | { readonly kind: 'refused'; readonly job: JobId; readonly worker: WorkerId; readonly reason: string }
-  | { readonly kind: 'fault'; readonly job: JobId; readonly worker: WorkerId; readonly reason: string };
+  | { readonly kind: 'fault'; readonly job: JobId; readonly worker: WorkerId; readonly reason: string }
+  /** What workers did that are not believed any more, and counted, is done again: so many indices, in so many ranges. */
+  | { readonly kind: 'reopened'; readonly job: JobId; readonly indices: bigint; readonly ranges: number };
 
+/** Entries of a commit are made in their order. */
 export interface CommitEntry {
   readonly job: JobId;
-  /** Disjoint from each other and from everything committed before. */
+  /** They count no longer, and are done again. Their hits stay. */
+  readonly reopened?: readonly Range[];
+  /** Disjoint from each other and from everything committed before that was not reopened. */
   readonly ranges: readonly Range[];
   /** All hits of the ranges. They may have been committed early. */
   readonly hits: readonly FoundHit[];
@@ -147,6 +155,8 @@ export interface JobView {
   readonly refusals: ReadonlyMap<WorkerId, string>;
   /** Indices that are done and wait for audits; and those that were done again for audits. */
   readonly trust: Pick<JobTrust, 'unsettled' | 'auditedIndices'>;
+  /** Indices that counted until their worker was not believed any more, since the coordinator started. */
+  readonly reopened: bigint;
   /** Higher is more important. */
   readonly priority: number;
   readonly work: Readonly<JobWork>;

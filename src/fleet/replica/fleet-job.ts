@@ -114,6 +114,13 @@ export class FleetJob {
     this.#ledger.add(range, stored, 'soon')?.catch(() => undefined);
   }
 
+  /** Takes back that ranges are done, and resolves when that is on disk. Their hits stay, as those of ranges that do not count yet. */
+  async reopen(ranges: readonly Range[]): Promise<void> {
+    await this.#ledger.reopen(ranges);
+    for (const range of ranges) this.#done = this.#done.remove(range);
+    for (const { index } of this.hits) if (!this.#done.has({ start: index, length: 1n })) this.#early.add(index);
+  }
+
   /** Resolves when everything that was added is on disk. */
   write(): Promise<void> {
     return this.#ledger.checkpoint();

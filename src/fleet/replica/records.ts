@@ -20,7 +20,11 @@ export type FleetRecord =
   | { readonly kind: 'user'; readonly user: FleetUser };
 
 export const encodeRecord = (record: FleetRecord): Uint8Array =>
-  deflateRawSync(encodeValues({ version: VERSION, kind: record.kind, ...fieldsOf(record) }));
+  deflateRawSync(encodeValues({ version: versionOf(record), kind: record.kind, ...fieldsOf(record) }));
+
+/** A standby that does not know that ranges are reopened would take them for done: it has to refuse the record. */
+const versionOf = (record: FleetRecord): number =>
+  record.kind === 'commit' && record.entries.some(({ reopened }) => reopened !== undefined) ? VERSION : FIRST_VERSION;
 
 function fieldsOf(record: FleetRecord): PlainRecord {
   switch (record.kind) {
@@ -44,7 +48,8 @@ function fieldsOf(record: FleetRecord): PlainRecord {
 export function decodeRecord(bytes: Uint8Array): FleetRecord {
   const text = inflateRawSync(bytes).toString('utf8');
   const fields = read.object(decodeValues(text, malformed), 'the whole');
-  if (fields.version !== VERSION) throw malformed(`its version is ${String(fields.version)}, expected ${VERSION}`);
+  if (fields.version !== FIRST_VERSION && fields.version !== VERSION)
+    throw malformed(`its version is ${String(fields.version)}, expected ${FIRST_VERSION} or ${VERSION}`);
   const job = (): string => read.hex(fields.job, 'job', { min: 32, max: 32 });
   switch (fields.kind) {
     case 'commit':
@@ -69,19 +74,23 @@ export function decodeRecord(bytes: Uint8Array): FleetRecord {
   }
 }
 
-const plainEntry = ({ job, ranges, hits, early }: CommitEntry): PlainValue => ({
+const plainEntry = ({ job, reopened, ranges, hits, early }: CommitEntry): PlainValue => ({
   job,
-  ranges: ranges.map((range) => [String(range.start), String(endOf(range))]),
+  ...(reopened && { reopened: reopened.map(plainRange) }),
+  ranges: ranges.map(plainRange),
   hits: hits.map(plainHit),
   early: early.map(plainHit),
 });
 
+const plainRange = (range: Range): PlainValue => [String(range.start), String(endOf(range))];
+
 const plainHit = ({ index, fields }: FoundHit): PlainValue => [String(index), fields];
 
 function readEntry(value: unknown): CommitEntry {
-  const { job, ranges, hits, early } = read.object(value, 'entries');
+  const { job, reopened, ranges, hits, early } = read.object(value, 'entries');
   return {
     job: read.text(job, 'job', 64),
+    ...(reopened !== undefined && { reopened: read.list(reopened, 'reopened', Infinity).map(readRange) }),
     ranges: read.list(ranges, 'ranges', Infinity).map(readRange),
     hits: read.list(hits, 'hits', Infinity).map(readHit),
     early: read.list(early, 'early', Infinity).map(readHit),
@@ -107,7 +116,9 @@ function readChange(value: unknown): StateChange {
   };
 }
 
-const VERSION = 1;
+const FIRST_VERSION = 1;
+/** With ranges that are reopened. */
+const VERSION = 2;
 const ADVICE = 'use the same version of Millrace for all coordinators of a fleet';
 const read = fieldReader("a record of the fleet's log", ADVICE);
 

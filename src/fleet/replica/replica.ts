@@ -3,7 +3,7 @@ import type { Store } from '../../store/index.js';
 import type { Authority } from '../access/index.js';
 import { attachmentsOf, decodeManifest, openSignedManifest } from '../manifest/index.js';
 import { type CommitEntry, WORKERS } from '../protocol/index.js';
-import { DID, JOINED } from '../trust/index.js';
+import { AGREED, DID, JOINED } from '../trust/index.js';
 import type { FleetWorkload } from '../workload.js';
 import { describeJob } from './described-job.js';
 import type { FleetFiles } from './files.js';
@@ -88,7 +88,8 @@ export class Replica {
     const changes = record.kind === 'commit' ? record.changes : [];
     const known = changes.filter(({ scope }) => scope === WORKERS || this.#isOpen(scope));
     // The number and what comes before it may be lost: the record is then applied again. Who did what changes with every commit.
-    const isDurable = known.some(({ key }) => !PROVENANCE.some((word) => key.startsWith(`${word}.`)));
+    const isReopened = record.kind === 'commit' && record.entries.some(({ reopened }) => reopened !== undefined);
+    const isDurable = isReopened || known.some(({ key }) => !PROVENANCE.some((word) => key.startsWith(`${word}.`)));
     files.state.apply([...known, { scope: LOG, key: NUMBER, value: number }], isDurable);
     return failed;
   }
@@ -109,12 +110,19 @@ export class Replica {
   }
 
   async #commit(entries: readonly CommitEntry[]): Promise<void> {
-    const added = entries.flatMap((entry) => {
+    let added: AddedEntry[] = [];
+    for (const entry of entries) {
       const job = this.jobs.get(entry.job);
-      return job ? [{ job, entry: job.add(entry) }] : [];
-    });
-    await Promise.all([...new Set(added.map(({ job }) => job))].map((job) => job.write()));
-    for (const { job, entry } of added) job.committed(entry);
+      if (job === undefined) continue;
+      if (entry.reopened) {
+        // What comes before may count the same indices.
+        await write(added);
+        added = [];
+        await job.reopen(entry.reopened);
+      }
+      added.push({ job, entry: job.add(entry) });
+    }
+    await write(added);
   }
 
   async #openNew(id: string, signed: Uint8Array): Promise<unknown> {
@@ -157,8 +165,18 @@ export class Replica {
   }
 }
 
+interface AddedEntry {
+  readonly job: FleetJob;
+  readonly entry: CommitEntry;
+}
+
+async function write(added: readonly AddedEntry[]): Promise<void> {
+  await Promise.all([...new Set(added.map(({ job }) => job))].map((job) => job.write()));
+  for (const { job, entry } of added) job.committed(entry);
+}
+
 /** Keys of a job's submitters begin with it. */
 const SUBMITTER = 'submitter.';
-const PROVENANCE = [DID, JOINED];
+const PROVENANCE = [DID, JOINED, AGREED];
 const LOG = 'log';
 const NUMBER = 'number';

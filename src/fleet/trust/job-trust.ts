@@ -1,4 +1,4 @@
-import type { Intervals } from '../../engine/work/intervals.js';
+import { Intervals } from '../../engine/work/intervals.js';
 import { between, endOf, minBigint, type Range } from '../../engine/work/space.js';
 import type { Audit, Piece, PieceGrant, Verdict } from './audit.js';
 import { Audits } from './audits.js';
@@ -37,6 +37,7 @@ export class JobTrust {
   /** Contributions whose witnesses are known to be all, for canaries. */
   #known: Contribution[] = [];
   #settled: Contribution[] = [];
+  #agreements: WorkerRange[] = [];
   #end: bigint;
   #auditedIndices = 0n;
   /** What is to be stored with the next commit. */
@@ -61,12 +62,20 @@ export class JobTrust {
 
   /** Indices that are done and not settled. */
   get unsettled(): bigint {
-    const length = (sum: bigint, { range }: Contribution): bigint => sum + range.length;
     let sum = 0n;
-    for (const { collected } of this.#open.values()) sum += collected.done.total;
-    for (const epoch of this.#epochs.values()) sum = epoch.reduce(length, sum);
-    for (const { contributions } of this.#batches) sum = contributions.reduce(length, sum);
+    for (const { length } of this.#unsettled()) sum += length;
     return sum;
+  }
+
+  /** The same as ranges. */
+  get unsettledRanges(): Intervals {
+    return Intervals.of(this.#unsettled());
+  }
+
+  *#unsettled(): Generator<Range> {
+    for (const { collected } of this.#open.values()) yield* collected.done;
+    for (const epoch of this.#epochs.values()) for (const { range } of epoch) yield range;
+    for (const { contributions } of this.#batches) for (const { range } of contributions) yield range;
   }
 
   /**
@@ -222,6 +231,13 @@ export class JobTrust {
     }
   }
 
+  /** Returns which workers have done ranges of others again and agreed, since the last call. */
+  takeAgreements(): WorkerRange[] {
+    const agreements = this.#agreements;
+    this.#agreements = [];
+    return agreements;
+  }
+
   /** Returns what counts from now on. */
   takeSettled(): Contribution[] {
     const settled = this.#settled;
@@ -296,6 +312,7 @@ export class JobTrust {
 
   #agreed({ audit, range }: Piece, { contributor, auditor, evidence }: Verdict): void {
     const { contribution } = audit;
+    if (!audit.isCanary) this.#agreements.push({ worker: auditor, range });
     const density = this.#density(contribution.bits);
     density.add(evidence, Number(range.length));
     this.#changes.set(densityKey(contribution.bits), density.plain);
@@ -392,6 +409,11 @@ export interface TrustLease {
   readonly id: string;
   readonly worker: Identity;
   readonly bits: number | undefined;
+}
+
+export interface WorkerRange {
+  readonly worker: Identity;
+  readonly range: Range;
 }
 
 /** A worker that is proven wrong. */

@@ -67,3 +67,50 @@ test('stays small: ranges are joined, and still hold all that a worker did', () 
     }),
   );
 });
+
+test('knows what rests on the word of some workers alone, and forgets what is reopened', () => {
+  const names = ['anna', 'ben', 'carl'] as const;
+  const agreements = fc.array(
+    fc.record({ lease: fc.nat(200), length: fc.integer({ min: 1, max: 30 }), worker: fc.constantFrom(...names) }),
+    { maxLength: 60 },
+  );
+  fc.assert(
+    fc.property(
+      works,
+      agreements,
+      fc.subarray([...names]),
+      fc.integer({ min: 20, max: 1000 }),
+      (done, agreed, doubted, max) => {
+        let provenance = new Provenance(max);
+        const values = new Map<string, PlainValue>();
+        for (const { lease, worker } of done) provenance.add(worker, rangeOf(lease));
+        const ofAgreement = ({ lease, length }: { lease: number; length: number }) =>
+          between(BigInt(10 * lease), BigInt(10 * lease + length));
+        for (const one of agreed) provenance.agree(one.worker, ofAgreement(one));
+        store(values, provenance);
+        provenance = new Provenance(max);
+        provenance.restore(values);
+        const isDoubted = (worker: string): boolean => doubted.includes(worker as (typeof names)[number]);
+        const isExact = provenance.workers.every((part) => part.isExact);
+
+        // By index: who did it, and whether another has agreed.
+        const confirmed = Intervals.of(agreed.filter(({ worker }) => !isDoubted(worker)).map(ofAgreement));
+        let right = Intervals.of(done.filter(({ worker }) => isDoubted(worker)).map(({ lease }) => rangeOf(lease)));
+        for (const range of confirmed) right = right.remove(range);
+        const resting = provenance.restingOn(isDoubted);
+        for (const range of right) expect(resting.has(range)).toBe(true);
+        if (isExact && max === 1000) expect([...resting]).toEqual([...right]);
+
+        provenance.remove(resting);
+        expect(provenance.restingOn(isDoubted).isEmpty).toBe(true);
+        store(values, provenance);
+        const restored = new Provenance(max);
+        restored.restore(values);
+        expect(restored.workers).toEqual(provenance.workers);
+        if (!isExact) return;
+        const left = done.reduce((sum, { lease }) => sum + 10n - resting.within(rangeOf(lease)).total, 0n);
+        expect(provenance.workers.reduce((sum, { indices }) => sum + indices, 0n)).toBe(left);
+      },
+    ),
+  );
+});

@@ -1,14 +1,16 @@
-import { between, endOf, type Range } from '../../engine/work/space.js';
+import { Intervals } from '../../engine/work/intervals.js';
+import { between, endOf, minBigint, type Range } from '../../engine/work/space.js';
 import type { Identity } from './standing.js';
-import { DID, JOINED, type StoredChanges, type StoredValues, storedUnder } from './stored.js';
+import { AGREED, DID, JOINED, type StoredChanges, type StoredValues, storedUnder } from './stored.js';
 
 /**
- * Who has done the indices of a job that count: merged ranges by worker. It is bounded: beyond `maxRanges`, ranges of a worker
- * that are next to each other are joined, with what others did in between.
+ * Who has done the indices of a job that count, and who has done them again and agreed: merged ranges by worker. It is bounded:
+ * beyond `maxRanges`, ranges of a worker that are next to each other are joined, with what others did in between.
  */
 export class Provenance {
   readonly #maxRanges: number;
   readonly #works = new Map<Identity, Work>();
+  readonly #agreements = new Map<Identity, Work>();
   #ranges = 0;
   /** What is to be stored with the next commit. */
   #changes: StoredChanges = new Map();
@@ -29,12 +31,16 @@ export class Provenance {
 
   /** Takes up what an earlier coordinator has stored. */
   restore(stored: StoredValues): void {
-    for (const [key, end] of storedUnder(stored, DID)) {
-      const at = key.lastIndexOf('.');
-      this.#put(this.#workOf(key.slice(0, at)), between(BigInt(key.slice(at + 1)), BigInt(String(end))));
-    }
+    for (const [word, works] of [
+      [DID, this.#works],
+      [AGREED, this.#agreements],
+    ] as const)
+      for (const [key, end] of storedUnder(stored, word)) {
+        const at = key.lastIndexOf('.');
+        this.#put(workOf(works, key.slice(0, at)), between(BigInt(key.slice(at + 1)), BigInt(String(end))));
+      }
     for (const [worker, joined] of storedUnder(stored, JOINED)) {
-      const work = this.#workOf(worker);
+      const work = workOf(this.#works, worker);
       work.joined = BigInt(String(joined));
       work.indices -= work.joined;
     }
@@ -42,15 +48,51 @@ export class Provenance {
 
   /** Adds a range that counts. Each index is added once. */
   add(worker: Identity, range: Range): void {
-    const work = this.#workOf(worker);
-    const start = work.ends.get(range.start) ?? range.start;
-    const end = work.starts.get(endOf(range)) ?? endOf(range);
-    if (start < range.start) this.#remove(worker, work, start);
-    if (end > endOf(range)) this.#remove(worker, work, endOf(range));
-    this.#put(work, between(start, end));
-    this.#changes.set(rangeKey(worker, start), String(end));
+    this.#extend(DID, worker, workOf(this.#works, worker), range);
     // A worker keeps at least one range.
     if (this.#ranges > Math.max(this.#maxRanges, 2 * this.#works.size)) this.#join();
+  }
+
+  /** Another worker has done the range again, and found the same. */
+  agree(worker: Identity, range: Range): void {
+    const work = workOf(this.#agreements, worker);
+    const known = work.starts.get(range.start) ?? 0n;
+    // Beyond the bound it is not noted: more may have to be done again one day.
+    if (known >= endOf(range) || this.#ranges >= this.#maxRanges) return;
+    this.#remove(AGREED, worker, work, range.start);
+    this.#extend(AGREED, worker, work, range);
+  }
+
+  /**
+   * Returns what rests on the word of these workers alone: they did it, and no other has done it again and agreed. Where ranges
+   * were joined it may be more.
+   */
+  restingOn(isMeant: (worker: Identity) => boolean): Intervals {
+    let ranges = Intervals.none;
+    for (const [worker, { starts }] of this.#works)
+      if (isMeant(worker)) for (const [start, end] of starts) ranges = ranges.add(between(start, end));
+    if (ranges.isEmpty) return ranges;
+    // Joined ranges of others are no proof that they did what is in them.
+    const exact = [...this.#works].filter(([, { joined }]) => joined === 0n);
+    for (const [worker, { starts }] of [...exact, ...this.#agreements])
+      if (!isMeant(worker)) for (const [start, end] of starts) ranges = ranges.remove(between(start, end));
+    return ranges;
+  }
+
+  /** Forgets who has done ranges, which are to be done again. */
+  remove(ranges: Intervals): void {
+    for (const [worker, work] of this.#agreements) this.#cut(AGREED, worker, work, ranges);
+    for (const [worker, work] of this.#works) {
+      const { indices } = work;
+      if (!this.#cut(DID, worker, work, ranges) || work.joined === 0n) continue;
+      // It is not known what of its joined ranges the worker did: it stays unknown.
+      const whole = work.indices + work.joined;
+      work.indices = whole === 0n ? 0n : minBigint(indices, whole - 1n);
+      work.joined = whole - work.indices;
+      this.#changes.set(`${JOINED}.${worker}`, work.joined === 0n ? undefined : String(work.joined));
+    }
+    for (const works of [this.#works, this.#agreements])
+      for (const [worker, { starts }] of works) if (starts.size === 0) works.delete(worker);
   }
 
   get hasChanges(): boolean {
@@ -64,10 +106,27 @@ export class Provenance {
     return changes;
   }
 
-  #workOf(worker: Identity): Work {
-    const known = this.#works.get(worker) ?? { starts: new Map(), ends: new Map(), indices: 0n, joined: 0n };
-    this.#works.set(worker, known);
-    return known;
+  /** Takes ranges out of those of a worker. Returns false if it has none of them. */
+  #cut(word: string, worker: Identity, work: Work, ranges: Intervals): boolean {
+    let isCut = false;
+    for (const [start, end] of [...work.starts]) {
+      const range = between(start, end);
+      if (ranges.within(range).isEmpty) continue;
+      isCut = true;
+      this.#remove(word, worker, work, start);
+      for (const rest of ranges.missing(range)) this.#extend(word, worker, work, rest);
+    }
+    return isCut;
+  }
+
+  /** Adds a range, merged with those that it touches. */
+  #extend(word: string, worker: Identity, work: Work, range: Range): void {
+    const start = work.ends.get(range.start) ?? range.start;
+    const end = work.starts.get(endOf(range)) ?? endOf(range);
+    if (start < range.start) this.#remove(word, worker, work, start);
+    if (end > endOf(range)) this.#remove(word, worker, work, endOf(range));
+    this.#put(work, between(start, end));
+    this.#changes.set(rangeKey(word, worker, start), String(end));
   }
 
   #put(work: Work, range: Range): void {
@@ -77,34 +136,40 @@ export class Provenance {
     this.#ranges++;
   }
 
-  #remove(worker: Identity, work: Work, start: bigint): void {
+  #remove(word: string, worker: Identity, work: Work, start: bigint): void {
     const end = work.starts.get(start);
     if (end === undefined) return;
     work.starts.delete(start);
     work.ends.delete(end);
     work.indices -= end - start;
     this.#ranges--;
-    this.#changes.set(rangeKey(worker, start), undefined);
+    this.#changes.set(rangeKey(word, worker, start), undefined);
   }
 
   /** Joins every second range of each worker with the one before it. */
   #join(): void {
     for (const { worker, ranges } of this.workers) {
-      const work = this.#workOf(worker);
+      const work = workOf(this.#works, worker);
       for (let at = 0; at + 1 < ranges.length; at += 2) {
         const [first, second] = [ranges[at], ranges[at + 1]] as [Range, Range];
         const { indices } = work;
-        this.#remove(worker, work, first.start);
-        this.#remove(worker, work, second.start);
+        this.#remove(DID, worker, work, first.start);
+        this.#remove(DID, worker, work, second.start);
         const end = endOf(second) > endOf(first) ? endOf(second) : endOf(first);
         this.#put(work, between(first.start, end));
-        this.#changes.set(rangeKey(worker, first.start), String(end));
+        this.#changes.set(rangeKey(DID, worker, first.start), String(end));
         work.joined += work.indices - indices;
         work.indices = indices;
       }
       if (work.joined !== 0n) this.#changes.set(`${JOINED}.${worker}`, String(work.joined));
     }
   }
+}
+
+function workOf(works: Map<Identity, Work>, worker: Identity): Work {
+  const known = works.get(worker) ?? { starts: new Map(), ends: new Map(), indices: 0n, joined: 0n };
+  works.set(worker, known);
+  return known;
 }
 
 /** What a worker has done of a job. */
@@ -126,7 +191,7 @@ interface Work {
   joined: bigint;
 }
 
-const rangeKey = (worker: Identity, start: bigint): string => `${DID}.${worker}.${start}`;
+const rangeKey = (word: string, worker: Identity, start: bigint): string => `${word}.${worker}.${start}`;
 
-/** Some megabytes. */
-const MAX_RANGES = 20_000;
+/** Some tens of megabytes. */
+const MAX_RANGES = 100_000;

@@ -8,7 +8,7 @@ import type { StoredChanges, StoredValues } from './stored.js';
  *   own       invited as trusted: its results count at once
  *   trusted   its results have agreed with those of others often enough: samples of them are audited
  *   new       everything that it does is done again by another worker
- *   barred    it was proven wrong: it gets no work, and what it did is done again
+ *   barred    it was proven wrong, or revoked: it gets no work, and what it did is done again
  */
 export type Standing = 'own' | 'trusted' | 'new' | 'barred';
 
@@ -25,13 +25,19 @@ const MIN_PARTNERS = 3;
 /** What is known of the workers of a fleet, across jobs. */
 export class Standings {
   readonly #isOwn: (worker: Identity) => boolean;
+  readonly #isRevoked: (worker: Identity) => boolean;
   readonly #records = new Map<Identity, Conduct>();
   /** Workers of whom something new is to be stored. */
   readonly #changed = new Set<Identity>();
 
   /** `stored` is what earlier coordinators knew of the workers. */
-  constructor(isOwn: (worker: Identity) => boolean, stored: StoredValues = new Map()) {
+  constructor(
+    isOwn: (worker: Identity) => boolean,
+    stored: StoredValues = new Map(),
+    isRevoked: (worker: Identity) => boolean = () => false,
+  ) {
     this.#isOwn = isOwn;
+    this.#isRevoked = isRevoked;
     for (const [worker, value] of stored) this.#records.set(worker, readConduct(value));
   }
 
@@ -52,7 +58,7 @@ export class Standings {
 
   of(worker: Identity): Standing {
     const record = this.#records.get(worker);
-    if (record?.isBarred) return 'barred';
+    if (record?.isBarred || this.#isRevoked(worker)) return 'barred';
     if (this.#isOwn(worker)) return 'own';
     return record?.isTrusted ? 'trusted' : 'new';
   }

@@ -12,9 +12,10 @@ export const partKey = ({ range }: Contribution): string => `part.${range.start}
 export const canaryKey = (at: number): string => `canary.${at}`;
 export const densityKey = (bits: number | undefined): string => `density.${bits ?? 'none'}`;
 export const AUDITED = 'audited';
-/** Ranges that count by worker and start, and by worker the indices in them that others did. */
+/** Ranges that count by worker and start, and by worker the indices in them that others did; ranges on which workers have agreed. */
 export const DID = 'did';
 export const JOINED = 'joined';
+export const AGREED = 'agreed';
 
 /** Returns the values whose key begins with a word, by the rest of the key. */
 export function storedUnder(values: StoredValues, word: string): [rest: string, value: PlainValue][] {

@@ -9,6 +9,7 @@ import { ALL_WORKERS } from './rows.js';
 /** A coordinator without a network, whose commits succeed at once, and a view of it. */
 class Fleet {
   now = 0;
+  readonly revoked = new Set<string>();
   readonly core: Coordinator;
   readonly view: FleetView;
   readonly #grants = new Map<string, GrantMessage>();
@@ -17,7 +18,8 @@ class Fleet {
 
   constructor() {
     const tokens = { make: () => 'token', isValid: () => true };
-    this.core = new Coordinator({ term: 3, tokens, now: 0 });
+    const trust = { isOwn: () => true, isRevoked: (who: string) => this.revoked.has(who), random: () => 0 };
+    this.core = new Coordinator({ term: 3, tokens, now: 0, trust });
     this.view = new FleetView({
       ...{ core: this.core, fleet: 'f', server: () => '2.9.10', term: 3, now: () => this.now },
       jobs: () => this.#jobs,
@@ -151,10 +153,11 @@ describe('a view of a fleet', () => {
     fleet.now += 1000;
     fleet.finish('x');
     fleet.control({ kind: 'drain', worker: 'y' });
-    fleet.control({ kind: 'bar', worker: 'z', reason: 'its results were wrong' });
+    fleet.revoked.add('z');
+    fleet.control({ kind: 'revoke', who: 'z' });
     expect(fleet.rows).toEqual(['x idle 100', 'y draining 0', 'z refused']);
     expect(fleet.view.workers({ ...ALL_WORKERS, state: 'refused' }).workers).toMatchObject([
-      { id: 'z', reason: 'its results were wrong', perSecond: 0 },
+      { id: 'z', reason: 'it was revoked', perSecond: 0 },
     ]);
     expect(fleet.view.overview()).toMatchObject({
       states: { working: 0, idle: 1, draining: 1, refused: 1, stale: 0, gone: 0 },

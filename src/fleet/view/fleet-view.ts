@@ -1,6 +1,6 @@
 import { binCounts, binsFor } from '../../engine/work/bins.js';
 import type { Intervals } from '../../engine/work/intervals.js';
-import { endOf, type Range, shareOf } from '../../engine/work/space.js';
+import { between, endOf, type Range, shareOf } from '../../engine/work/space.js';
 import type { Coordinator } from '../protocol/index.js';
 import type { Provenance } from '../trust/index.js';
 import { Kept } from './kept.js';
@@ -157,7 +157,9 @@ export class FleetView {
     const { space } = job.manifest;
     const { total } = job.done;
     const work = view?.work;
-    const left = view ? Number(view.table.end - space.start - view.table.counted.total) : 0;
+    // Some of what is done may lie beyond the end, which a first hit has set.
+    const needed = view && between(space.start, view.table.end);
+    const left = view && needed ? Number(needed.length - view.table.counted.within(needed).total) : 0;
     return {
       id: job.id,
       name: job.name,
@@ -176,6 +178,7 @@ export class FleetView {
       leftShare: work && work.indices > 0 ? work.leftIndices / work.indices : 0,
       unsettled: indexOf(view?.trust.unsettled ?? 0n),
       audited: indexOf(view?.trust.auditedIndices ?? 0n),
+      reopened: indexOf(view?.reopened ?? 0n),
     };
   }
 }

@@ -154,6 +154,7 @@ function readJob(read: FieldReader, value: unknown): FleetJobRow {
     leftShare: amountOf(read, fields.leftShare, 'jobs.leftShare'),
     unsettled: indexOf(read, fields.unsettled, 'jobs.unsettled'),
     audited: indexOf(read, fields.audited, 'jobs.audited'),
+    ...(fields.reopened !== undefined && { reopened: indexOf(read, fields.reopened, 'jobs.reopened') }),
   };
 }
 

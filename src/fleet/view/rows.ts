@@ -79,6 +79,8 @@ export interface FleetJobRow {
   /** Indices that are done and wait for audits, and those that were done again for audits. */
   readonly unsettled: Index;
   readonly audited: Index;
+  /** Indices that counted until their worker was revoked or proven wrong, since the coordinator started: they are done again. */
+  readonly reopened?: Index;
 }
 
 export interface FleetWorkerRow {

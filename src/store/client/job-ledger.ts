@@ -39,6 +39,8 @@ export interface JobLedger<T extends Indexed = Indexed> extends WorkLog<T> {
   record(range: Range, hits?: readonly T[]): Promise<void>;
   /** Resolves when all work so far is on disk. */
   checkpoint(): Promise<void>;
+  /** Takes back that ranges are done, which other work may have added just before. Hits stay. Resolves when that is on disk. */
+  reopen(ranges: readonly Range[]): Promise<void>;
   /** Sets the ids of the devices that work on the job. */
   setDevices(devices: readonly string[]): void;
   /**
@@ -176,6 +178,12 @@ export class JobLedgerClient<T extends Indexed> implements JobLedger<T> {
     return this.#nextWrite;
   }
 
+  async reopen(ranges: readonly Range[]): Promise<void> {
+    await this.checkpoint();
+    const cut = await this.#patiently(() => this.#thread.call('reopen', this.id, ranges));
+    this.#stored = { indices: this.#stored.indices - cut, atMs: performance.now() };
+  }
+
   async finish(state: 'open' | 'complete' | 'answered' | 'cancelled', reason?: string): Promise<void> {
     clearInterval(this.#timer);
     await this.checkpoint();
@@ -200,12 +208,16 @@ export class JobLedgerClient<T extends Indexed> implements JobLedger<T> {
     this.#listener?.onOutranked(outrankedBy);
   }
 
-  /** Commits a batch. Retries while the disk is full or another process is writing. */
-  async #persist(batch: CommitBatch): Promise<CommitResult> {
+  #persist(batch: CommitBatch): Promise<CommitResult> {
+    return this.#patiently(() => this.#thread.call('commit', this.id, batch));
+  }
+
+  /** Retries a write while the disk is full or another process is writing. */
+  async #patiently<R>(write: () => Promise<R>): Promise<R> {
     const began = performance.now();
     for (;;) {
       try {
-        return await this.#thread.call('commit', this.id, batch);
+        return await write();
       } catch (error) {
         const isOver = !(error instanceof LedgerUnavailableError) || performance.now() - began > MAX_UNSAVED_MS;
         if (isOver) throw this.#fail(error);

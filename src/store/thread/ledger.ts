@@ -1,6 +1,6 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { endOf } from '../../engine/work/space.js';
+import { endOf, type Range } from '../../engine/work/space.js';
 import { MillraceError } from '../../kernel/error.js';
 import { type PackedHits, unpackHits } from '../client/packed-hits.js';
 import { indexText } from '../encoding.js';
@@ -30,6 +30,7 @@ import { LOCKS, Lock } from './lock.js';
 import {
   addHits,
   addRange,
+  cutRanges,
   type DoneRange,
   HitCounts,
   type HitPage,
@@ -142,6 +143,11 @@ export class Ledger {
       });
     }
     return { ...this.#takeRequest(id), isWritten: !isEmpty };
+  }
+
+  /** Takes back that ranges are done: they are to be done again. Hits stay. Returns the number of indices; durable on return. */
+  reopen(id: string, ranges: readonly Range[]): bigint {
+    return this.#commit(() => cutRanges(this.#connection, id, ranges));
   }
 
   /** Records that a job is paused or running, for other processes. */

@@ -198,6 +198,40 @@ export function writeRanges(
   return all.total - covered.total;
 }
 
+/**
+ * Takes ranges out of those that are done. Their hits stay: they were verified. Returns the number of indices that were done.
+ * Must run inside a transaction.
+ */
+export function cutRanges(connection: Connection, job: string, ranges: Iterable<Range>): bigint {
+  let cut = 0n;
+  for (const range of ranges) {
+    const [start, end] = [range.start, endOf(range)];
+    // From the end on: the row that lies across the start is the last one.
+    while (start < end) {
+      const row = doneRowWhere(connection, job, 'first < ? ORDER BY first DESC LIMIT 1', end);
+      if (row === undefined || parseIndex(row.past) <= start) break;
+      const [first, past] = [parseIndex(row.first), parseIndex(row.past)];
+      if (countHits(connection, job, first, past) < row.hits)
+        throw new LedgerDamagedError(`hits of job ${job} are missing`);
+      removeRange(connection, row);
+      const above = past > end ? between(end, past) : undefined;
+      const below = first < start ? between(first, start) : undefined;
+      for (const rest of [above, below]) {
+        if (rest === undefined) continue;
+        const hits = countHits(connection, job, rest.start, endOf(rest));
+        connection.run(insertSql('done'), ...valuesOf('done', doneRow(job, rest.start, endOf(rest), hits)));
+      }
+      cut += past - first - (above?.length ?? 0n) - (below?.length ?? 0n);
+    }
+  }
+  return cut;
+}
+
+function countHits(connection: Connection, job: string, start: bigint, end: bigint): number {
+  const query = 'SELECT count(*) AS n FROM hits WHERE job = ? AND at >= ? AND at < ?';
+  return Number(connection.get(query, job, indexText(start), indexText(end))?.n ?? 0);
+}
+
 /** Throws `LedgerDamagedError` if the row does not match its checksum. */
 function doneRowWhere(connection: Connection, job: string, condition: string, index: bigint): DoneRow | undefined {
   const query = selectSql('done', `WHERE job = ? AND ${condition}`);

@@ -9,6 +9,8 @@ export interface AcceptedResult {
   /** Undefined if it was confirmed before. */
   readonly number: number | undefined;
   readonly job: JobId;
+  /** They count no longer. */
+  readonly reopened?: readonly Range[];
   readonly ranges: readonly Range[];
   readonly hits: readonly FoundHit[];
   /** Hits of ranges that do not count yet. */

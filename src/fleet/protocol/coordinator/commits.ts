@@ -1,3 +1,4 @@
+import { Intervals } from '../../../engine/work/intervals.js';
 import type { PlainValue } from '../../manifest/index.js';
 import type { StoredChanges } from '../../trust/index.js';
 import type { StateChange } from '../events.js';
@@ -22,11 +23,35 @@ export class Commits {
     if (job.table.waiting === 0n) job.trust.flush();
     const { now } = this.#state.output;
     const base = { receipts: [], number: undefined, job: job.id, early: [], overtaken: [], arrivedAt: now };
+    for (const { worker, range } of job.trust.takeAgreements()) job.provenance.agree(worker, range);
     for (const { worker, range, hits } of job.trust.takeSettled()) {
       this.queue.add({ ...base, worker, ranges: [range], hits });
       job.provenance.add(worker, range);
     }
     this.next();
+  }
+
+  /**
+   * Takes back what counts by the word of workers alone that are not believed any more: proven wrong, or revoked. It goes to the
+   * ledger with the next commit. A coordinator that dies before that does it again when the job is added.
+   */
+  reopen(job: JobRecord): void {
+    const { standings, output } = this.#state;
+    const { provenance, table, trust } = job;
+    const doubted = provenance.restingOn((worker) => standings.of(worker) === 'barred');
+    if (doubted.isEmpty) return;
+    // Where ranges were joined, some are not done, or wait for audits.
+    let reopened = Intervals.none;
+    for (const range of doubted) for (const part of table.counted.within(range)) reopened = reopened.add(part);
+    for (const range of trust.unsettledRanges) reopened = reopened.remove(range);
+    provenance.remove(doubted);
+    if (reopened.isEmpty) return;
+    for (const range of reopened) table.revoke(range);
+    job.reopened += reopened.total;
+    const ranges = [...reopened];
+    const none = { receipts: [], number: undefined, ranges: [], hits: [], early: [], overtaken: [] };
+    this.queue.add({ ...none, worker: '', job: job.id, reopened: ranges, arrivedAt: output.now });
+    output.push({ kind: 'reopened', job: job.id, indices: reopened.total, ranges: ranges.length });
   }
 
   /** Starts a commit if there is something to write and none is under way. */

@@ -38,7 +38,7 @@ export class Coordinator {
       tokens,
       jobs: new Map(),
       roster: new Roster(),
-      standings: new Standings(isOwn, stored),
+      standings: new Standings(isOwn, stored, (who) => trust?.isRevoked?.(who) ?? false),
       trusting: { identityOf, isOwn: (worker) => isOwn(identityOf(worker)) },
     };
     const commits = new Commits(state);
@@ -103,7 +103,7 @@ export class Coordinator {
   }
 
   #dispatch(event: CoordinatorEvent): void {
-    const { output, trusting } = this.#state;
+    const { output } = this.#state;
     switch (event.kind) {
       case 'start':
         output.broadcast({ kind: 'announce', term: output.term });
@@ -132,8 +132,8 @@ export class Coordinator {
       case 'drain':
         this.#workers.drain(event.worker);
         break;
-      case 'bar':
-        this.#results.bar(trusting.identityOf(event.worker), event.reason);
+      case 'revoke':
+        this.#results.exclude(event.who, 'it was revoked');
         break;
       case 'tick':
         this.#workers.lapse();

@@ -17,6 +17,7 @@ export interface JobRecord extends GrantableJob {
   readonly work: JobWork;
   /** Who has done what counts. */
   readonly provenance: Provenance;
+  reopened: bigint;
   readonly refusals: Map<WorkerId, string>;
   rate: number;
   hits: number;
@@ -54,6 +55,7 @@ export function newJobRecord(added: AddedJob, standings: Standings, random: () =
     hasHit: hit !== undefined,
     work: newWork(),
     provenance,
+    reopened: 0n,
     trust,
     witnesses: added.witnesses,
   };

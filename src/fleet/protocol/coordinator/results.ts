@@ -71,10 +71,15 @@ export class Results {
     }
   }
 
-  /** Gives a worker no more work. What it did and is not settled is done again. */
+  /** The worker was proven wrong. */
   bar(who: Identity, reason: string): void {
-    const { standings, roster, jobs, trusting } = this.#state;
-    standings.bar(who);
+    this.#state.standings.bar(who);
+    this.exclude(who, reason);
+  }
+
+  /** Gives a worker no more work. What it did is done again, unless another worker has agreed. */
+  exclude(who: Identity, reason: string): void {
+    const { roster, jobs, trusting } = this.#state;
     const processes = [...roster.all.values()].filter(({ id }) => trusting.identityOf(id) === who);
     for (const worker of processes) {
       worker.barred = reason;
@@ -83,8 +88,9 @@ export class Results {
     for (const job of jobs.values()) {
       for (const { id } of processes) job.table.releaseWorker(id);
       for (const range of job.trust.revoke(who)) job.table.revoke(range);
-      this.#commits.settle(job);
+      this.#commits.reopen(job);
     }
+    for (const job of jobs.values()) this.#commits.settle(job);
     this.#commits.next();
   }
 

@@ -44,6 +44,7 @@ function factsOf(job: FleetJobRow, nowMs: number): Fact[] {
     ['by workers that left', job.leftShare === 0 ? NONE : percent(job.leftShare)],
     ['waits for audits', BigInt(job.unsettled) === 0n ? NONE : indexText(job.unsettled)],
     ['done again', BigInt(job.audited) === 0n ? NONE : indexText(job.audited)],
+    ['reopened', BigInt(job.reopened ?? 0) === 0n ? NONE : indexText(job.reopened ?? 0)],
     ['priority', String(job.priority)],
   ];
 }

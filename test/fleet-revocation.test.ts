@@ -1,0 +1,247 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { between } from '../src/engine/work/space.js';
+import { FleetClient, type FleetHit, FleetSearch } from '../src/fleet/client/index.js';
+import { packKernelJob, signingKey } from '../src/fleet/manifest/index.js';
+import { parseInvite } from '../src/fleet/nats/index.js';
+import { millrace } from './command-line.js';
+import { expectedHits, roundsKernel, whyNoFleet } from './fleet/fleet.js';
+import { FleetHere } from './fleet/here.js';
+import { type Lie, liars, without } from './fleet/liars.js';
+import { type SimulatedJob, type SimulatedWorker, simulate } from './fleet/simulation.js';
+import { FaultWorld } from './fleet/world.js';
+import { byTier, isLong, isShort, patience } from './tier.js';
+
+/**
+ * Workers whose results counted, until they were revoked or found to lie. The simulated ledger throws if a job ends without a hit,
+ * and if something is reopened that is not done: so whatever they left out is found by others before the job is complete.
+ */
+const HITS = 500n;
+const job = (length: bigint, more: Partial<SimulatedJob> = {}): SimulatedJob => ({
+  ...{ id: 'job', space: between(0n, length), mode: 'all', hitEvery: length / HITS + 1n },
+  ...more,
+});
+const rate = (workers: readonly SimulatedWorker[]): number => workers.reduce((sum, { perMs }) => sum + perMs, 0);
+
+const speed = fc.constantFrom(20, 1000, 30_000);
+const lie = fc.constantFrom<() => Lie>(
+  liars['leaves hits out']!,
+  liars['skips every tenth lease']!,
+  () => (result) => without(result, (range) => [range]),
+);
+const world = fc.record({
+  seed: fc.nat(),
+  network: fc.record({
+    loss: fc.constantFrom(0, 0.01, 0.2),
+    duplicates: fc.constantFrom(0, 0.3),
+    latencyMs: fc.constantFrom(0.1, 5, 300),
+    late: fc.constantFrom(0, 0.05),
+  }),
+  liar: fc.record({ perMs: speed, lie }),
+  honest: fc.array(
+    fc.record({ perMs: speed, clock: fc.constantFrom(1, 0.9, 1.1), isStranger: fc.constantFrom(false, false, true) }),
+    { minLength: 1, maxLength: 4 },
+  ),
+  atMs: fc.integer({ min: 1000, max: 40_000 }),
+  // Around the moment of the revocation: before what it does to the job is in the ledger, and after.
+  faults: fc.array(
+    fc.record({
+      afterMs: fc.oneof(fc.integer({ min: 0, max: 15 }), fc.integer({ min: -3000, max: 20_000 })),
+      kind: fc.constantFrom('crash' as const, 'pause' as const),
+    }),
+    { maxLength: 2 },
+  ),
+  returns: fc.boolean(),
+  mode: fc.constantFrom('all' as const, 'arrival' as const),
+});
+
+describe('a trusted worker that left hits out and is revoked', () => {
+  test(
+    'in any world, whenever the coordinator dies: the job ends with the right answer',
+    () => {
+      let reopened = 0n;
+      fc.assert(
+        fc.property(world, ({ liar, honest, atMs, faults, returns, mode, ...rest }) => {
+          const workers: SimulatedWorker[] = [
+            { perMs: 30 },
+            { ...liar, lie: liar.lie(), ...(returns && { diesAtMs: atMs / 2, returnsAfterMs: 100 }) },
+            ...honest,
+          ];
+          const outcome = simulate({
+            ...rest,
+            workers,
+            // It cannot be over before.
+            jobs: [job(BigInt(Math.ceil(rate(workers) * (1.3 * atMs + 10_000))), { mode, hasWitnesses: true })],
+            revocations: [{ atMs, worker: 1 }],
+            coordinatorFaults: faults.map(({ afterMs, kind }) => ({ atMs: Math.max(0, atMs + afterMs), kind })),
+          });
+          expect(outcome.jobs.get('job')).toMatchObject({ outcome: 'complete', hits: { length: Number(HITS) } });
+          reopened += outcome.reopened;
+        }),
+        { numRuns: byTier(5, 150, 10_000) },
+      );
+      expect(reopened).toBeGreaterThan(0n);
+    },
+    patience(isLong ? 3_600_000 : 120_000),
+  );
+
+  test('changes the first hit of a search for it', () => {
+    const workers = [{ perMs: 1000 }, { perMs: 20_000, lie: liars['leaves hits out']!() }];
+    // The only hit is where nobody but the liar was.
+    const [length, first] = [500_000_000n, 9_999_991n];
+    const { jobs, reopened } = simulate({
+      ...{ seed: 3, network: { loss: 0, duplicates: 0, latencyMs: 20, late: 0 }, workers },
+      jobs: [{ id: 'job', space: between(1n, length), mode: 'first', hitEvery: first }],
+      revocations: [{ atMs: 8000, worker: 1 }],
+    });
+    expect(reopened).toBeGreaterThan(first);
+    expect(jobs.get('job')).toMatchObject({ outcome: 'answered', hits: expect.arrayContaining([first]) });
+  });
+});
+
+describe('a stranger', () => {
+  test('that is revoked loses only what no other worker has agreed on', () => {
+    // New workers are audited, so all that counts of theirs was done twice.
+    const workers: SimulatedWorker[] = [1, 2, 3].map((n) => ({ perMs: 1000 * n, isStranger: true }));
+    const { jobs, reopened } = simulate({
+      ...{ seed: 5, network: { loss: 0, duplicates: 0, latencyMs: 20, late: 0 }, workers },
+      jobs: [job(BigInt(rate(workers) * 40_000), { hasWitnesses: true })],
+      revocations: [{ atMs: 30_000, worker: 1 }],
+    });
+    expect(jobs.get('job')).toMatchObject({ outcome: 'complete', hits: { length: Number(HITS) } });
+    expect(reopened).toBe(0n);
+  });
+
+  test.skipIf(isShort)(
+    'that has earned trust and is found to lie much later: what counted by its word alone is done again',
+    { timeout: patience(300_000) },
+    () => {
+      const leases = new Set<string>();
+      // It leaves out hits from the first lease on that is not audited for sure, and skips everything much later.
+      const liar: Lie = (result) => {
+        const { size } = leases.add(result.claim.id);
+        if (size > 400) return without(result, (range) => [range]);
+        return size > 60 && result.hits.length === 1 ? { ...result, hits: [] } : result;
+      };
+      const workers: SimulatedWorker[] = [0, 1, 2, 3, 4].map((at) => ({
+        perMs: 1000,
+        isStranger: true,
+        ...(at === 2 && { lie: liar }),
+      }));
+      const length = BigInt(rate(workers) * 400 * 32_000);
+      const { jobs, reopened, barred } = simulate({
+        ...{ seed: 6, network: { loss: 0, duplicates: 0, latencyMs: 20, late: 0 }, workers, maxEvents: 20_000_000 },
+        jobs: [{ ...job(length, { hasWitnesses: true }), hitEvery: length / 40n + 1n }],
+      });
+      expect(barred.map(({ worker }) => worker)).toEqual([2]);
+      expect(jobs.get('job')?.hits.length).toBe(40);
+      expect(reopened).toBeGreaterThan(0n);
+    },
+  );
+});
+
+const absent = whyNoFleet();
+
+describe('on a real server', () => {
+  test('a worker process is revoked in the middle: others do its ranges again', {
+    timeout: patience(60_000),
+  }, async (ctx) => {
+    if (absent) return ctx.skip(absent);
+    const [space, limit, rounds] = [6000, 2 ** 23, 8];
+    const fleet = await FleetHere.start();
+    const children: ChildProcess[] = [];
+    try {
+      const admin = await fleet.client();
+      const start = async (name: string, lies?: number): Promise<void> => {
+        const invite = parseInvite((await admin.invite('worker', 600, name, true)).line);
+        const child = fork(new URL('./fleet/members.mjs', import.meta.url), ['member']);
+        children.push(child);
+        child.send({ kind: 'worker', invite, speed: 20, lies });
+      };
+      const packed = packKernelJob(
+        { kernel: roundsKernel(rounds), job: { limit }, buffers: {} },
+        between(0n, BigInt(space)),
+        'all',
+      );
+      const search = new FleetSearch(
+        new FleetClient(await fleet.connect('submitter')),
+        packed,
+        signingKey(),
+        AbortSignal.timeout(Math.round(patience(50_000))),
+      );
+      const hits: FleetHit[] = [];
+      const ended = (async () => {
+        for await (const hit of search) hits.push(hit);
+      })();
+      ended.catch(() => undefined); // thrown below
+      // It sends two results without their hits, and then no more: the job cannot end with it.
+      await start('liar', 2);
+      const job = async () => (await admin.overview()).jobs[0];
+      const soon = { timeout: patience(20_000) };
+      await expect.poll(async () => BigInt((await job())?.done ?? 0), soon).toBeGreaterThan(0n);
+
+      const revoked = await millrace(['fleet', 'revoke', 'liar'], { env: fleet.env });
+      expect(revoked.stdout).toMatch(
+        /^liar is revoked\njob [0-9a-f]{12}: [\d,]+ indices in \d+ ranges?, which only liar has done, are done again\n$/,
+      );
+      // Progress goes back, and the rate and the time that is left are no nonsense.
+      await expect.poll(async () => (await job())?.done, soon).toBe(0);
+      const { fraction, perSecond, reopened, etaSeconds } = (await job())!;
+      expect({ fraction, perSecond, etaSeconds }).toEqual({ fraction: 0, perSecond: 0, etaSeconds: undefined });
+      expect(Number(reopened)).toBeGreaterThan(0);
+      await expect.poll(() => search.progress, soon).toMatchObject({ done: 0n, waiting: BigInt(space) });
+
+      await start('attic');
+      await start('barn');
+      await ended;
+      expect(hits).toEqual(expectedHits(space, limit, rounds));
+      // Of a job that is over nothing is done again, but it is told what rests on whom.
+      const { workers } = await admin.provenance((await job())!.id);
+      expect(workers.map(({ user }) => user)).not.toContain('liar');
+      const most = workers[0]!;
+      const later = await millrace(['fleet', 'revoke', most.user], { env: fleet.env });
+      expect(later.stdout).toMatch(
+        new RegExp(
+          `^${most.user} is revoked\njob \\w+ rounds is over: [\\d.]+ % of it rests on the word of ${most.user} alone\n$`,
+        ),
+      );
+      expect((await job())?.state).toBe('complete');
+    } finally {
+      const gone = children.map((child) => new Promise((resolve) => child.once('exit', resolve)));
+      for (const child of children) child.kill('SIGKILL');
+      await Promise.all(gone);
+      await fleet.close();
+    }
+  });
+
+  test.skipIf(isShort)(
+    'the leader is killed right after a revocation: its standby has the ranges reopened',
+    { timeout: patience(90_000) },
+    async (ctx) => {
+      if (absent) return ctx.skip(absent);
+      const world = await FaultWorld.start(20, true);
+      try {
+        await world.startStandbyHere();
+        // The only honest worker is cut off until then, so that the job cannot end.
+        world.resident.cut();
+        const liar = await world.startLiar(2);
+        const job = world.runJob(false);
+        job.catch(() => undefined); // thrown below
+        await Promise.race([world.moreResults(2), job]);
+        const soon = { timeout: patience(20_000) };
+        await expect
+          .poll(async () => Number((await world.client.overview()).jobs[0]?.done ?? 0), soon)
+          .toBeGreaterThan(0);
+        const revoked = await world.client.revoke(liar);
+        expect(revoked?.reopened).toMatchObject([{ indices: expect.any(BigInt) }]);
+        await world.kill(world.coordinator);
+        await world.promoteStandby();
+        world.resident.heal();
+        await job;
+      } finally {
+        await world.close();
+      }
+    },
+  );
+});
