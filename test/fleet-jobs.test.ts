@@ -213,3 +213,20 @@ describe('where a command runs', () => {
     expect(stderr).toMatch(/Expected a list of block, gaps, uhash, run\./);
   });
 });
+
+test('a worker that speaks another version is answered and told, and not taken for a flood', async (ctx) => {
+  if (absent) return ctx.skip(absent);
+  const bus = await fleet.connectAs('newer', 'worker', true);
+  const heard: unknown[] = [];
+  bus.subscribe('to.newer.1', (bytes) => void heard.push(JSON.parse(Buffer.from(bytes).toString())));
+  // More than a flood would be, if each counted as a message that cannot be read.
+  const want = Buffer.from('{"version":2,"kind":"ask","worker":"newer.1"}');
+  for (let count = 0; count < 100; count++) bus.publish('from', want);
+  await bus.flush();
+  // Its own reader says both versions of such an answer.
+  await expect.poll(() => heard.length, { timeout: patience(20_000) }).toBe(100);
+  expect(heard[0]).toEqual({ version: 1, kind: 'announce', term: fleet.host.service.term });
+  expect(fleet.notes.filter((note) => note.startsWith('newer'))).toEqual([
+    'newer: not a message of the fleet: its version is 2; this version of Millrace reads 1',
+  ]);
+});

@@ -3,15 +3,20 @@ import { openStore } from '../src/store/index.js';
 import type { Started } from './command-line.js';
 import { expectedHits, ROUNDS, saying, TestFleet, whyNoFleet } from './fleet/fleet.js';
 import { Machines } from './fleet/machines.js';
-import { byTier, isShort, patience } from './tier.js';
+import { byTier, isLong, isShort, patience } from './tier.js';
 
 /** A network that is cut in half. Silent workers lose their leases after 10 s. */
 const CUT_MS = byTier(0, 15_000, 60_000);
 
-test.skipIf(isShort)(
-  `half of the workers are cut off for ${CUT_MS / 1000} s: answers are those of one machine`,
+const SERVERS = [
+  { connection: 'TLS', options: ['--listen', '127.0.0.1:0'], address: /^fleet \w+ at tls:/m },
+  { connection: 'no TLS', options: [], address: /^fleet \w+ at nats:/m },
+];
+
+test.skipIf(isShort).for(isLong ? SERVERS : SERVERS.slice(0, 1))(
+  `half of the workers are cut off for ${CUT_MS / 1000} s, with $connection: answers are those of one machine`,
   { timeout: patience(60_000 + 10 * CUT_MS) },
-  async (ctx) => {
+  async ({ options, address }, ctx) => {
     const absent = whyNoFleet();
     if (absent) return ctx.skip(absent);
     let machines: Machines;
@@ -24,8 +29,8 @@ test.skipIf(isShort)(
     const fleet = new TestFleet();
     onTestFinished(() => fleet.close());
     const onHub = (...args: string[]): Started => fleet.startThrough(machines.hub, ...args);
-    const served = onHub('fleet', 'serve');
-    await saying(served, /^fleet /m);
+    const served = onHub('fleet', 'serve', ...options);
+    await saying(served, address);
     const workers = NAMES.map((name, machine) => {
       const device = ['--device', 'wasm', '--threads', '1'];
       return fleet.startThrough(machines.on(machine), 'fleet', 'join', ...device, '--name', name);

@@ -9,6 +9,7 @@ import { millrace } from './command-line.js';
 import { expectedHits, roundsKernel, whyNoFleet } from './fleet/fleet.js';
 import { FleetHere } from './fleet/here.js';
 import { type Lie, liars, without } from './fleet/liars.js';
+import { startMember } from './fleet/members.mjs';
 import { type SimulatedJob, type SimulatedWorker, simulate } from './fleet/simulation.js';
 import { FaultWorld } from './fleet/world.js';
 import { byTier, isLong, isShort, patience } from './tier.js';
@@ -79,24 +80,24 @@ describe('a trusted worker that left hits out and is revoked', () => {
           expect(outcome.jobs.get('job')).toMatchObject({ outcome: 'complete', hits: { length: Number(HITS) } });
           reopened += outcome.reopened;
         }),
-        { numRuns: byTier(5, 150, 10_000) },
+        { numRuns: byTier(5, 60, 10_000) },
       );
       expect(reopened).toBeGreaterThan(0n);
     },
     patience(isLong ? 3_600_000 : 120_000),
   );
 
-  test('changes the first hit of a search for it', () => {
+  test('does not end a search for the first hit without it', () => {
     const workers = [{ perMs: 1000 }, { perMs: 20_000, lie: liars['leaves hits out']!() }];
     // The only hit is where nobody but the liar was.
-    const [length, first] = [500_000_000n, 9_999_991n];
+    const first = 100_000_007n;
     const { jobs, reopened } = simulate({
       ...{ seed: 3, network: { loss: 0, duplicates: 0, latencyMs: 20, late: 0 }, workers },
-      jobs: [{ id: 'job', space: between(1n, length), mode: 'first', hitEvery: first }],
-      revocations: [{ atMs: 8000, worker: 1 }],
+      jobs: [{ id: 'job', space: between(1n, 2n * first), mode: 'first', hitEvery: first }],
+      revocations: [{ atMs: 7000, worker: 1 }],
     });
     expect(reopened).toBeGreaterThan(first);
-    expect(jobs.get('job')).toMatchObject({ outcome: 'answered', hits: expect.arrayContaining([first]) });
+    expect(jobs.get('job')).toMatchObject({ outcome: 'answered', hits: [first] });
   });
 });
 
@@ -144,20 +145,26 @@ describe('a stranger', () => {
 const absent = whyNoFleet();
 
 describe('on a real server', () => {
-  test('a worker process is revoked in the middle: others do its ranges again', {
+  test('a worker is revoked in the middle: others do its ranges again', {
     timeout: patience(60_000),
   }, async (ctx) => {
     if (absent) return ctx.skip(absent);
     const [space, limit, rounds] = [6000, 2 ** 23, 8];
     const fleet = await FleetHere.start();
     const children: ChildProcess[] = [];
+    const members: { close(): Promise<void> }[] = [];
     try {
       const admin = await fleet.client();
       const start = async (name: string, lies?: number): Promise<void> => {
         const invite = parseInvite((await admin.invite('worker', 600, name, true)).line);
-        const child = fork(new URL('./fleet/members.mjs', import.meta.url), ['member']);
-        children.push(child);
-        child.send({ kind: 'worker', invite, speed: 20, lies });
+        const spec = { kind: 'worker', invite, speed: 20, ...(lies !== undefined && { lies }) } as const;
+        // A short run has them in this process, which is faster.
+        if (isShort) members.push(await startMember(spec, () => undefined));
+        else {
+          const child = fork(new URL('./fleet/members.mjs', import.meta.url), ['member']);
+          children.push(child);
+          child.send(spec);
+        }
       };
       const packed = packKernelJob(
         { kernel: roundsKernel(rounds), job: { limit }, buffers: {} },
@@ -211,6 +218,7 @@ describe('on a real server', () => {
       const gone = children.map((child) => new Promise((resolve) => child.once('exit', resolve)));
       for (const child of children) child.kill('SIGKILL');
       await Promise.all(gone);
+      for (const member of members) await member.close();
       await fleet.close();
     }
   });

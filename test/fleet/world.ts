@@ -7,7 +7,7 @@ import { between } from '../../src/engine/work/space.js';
 import { Authority } from '../../src/fleet/access/index.js';
 import { FleetClient, type FleetHit, FleetSearch } from '../../src/fleet/client/index.js';
 import { packKernelJob, signingKey } from '../../src/fleet/manifest/index.js';
-import { Bus, type FleetSubject, type Invite } from '../../src/fleet/nats/index.js';
+import { Bus, type FleetSubject, type Invite, parseInvite } from '../../src/fleet/nats/index.js';
 import { copyCoordinator, FleetFiles } from '../../src/fleet/replica/index.js';
 import { openStore, type Store } from '../../src/store/index.js';
 import { byTier, isShort, patience } from '../tier.js';
@@ -122,12 +122,12 @@ export class FaultWorld {
 
   /** Starts a worker that sends so many results, without their hits. Returns its user. */
   async startLiar(lies: number): Promise<string> {
-    let user = '';
-    await this.#start(async (url) => {
-      const invite = await this.#invite(url);
-      user = invite.user;
-      return { kind: 'worker', invite, speed: this.#speed, lies };
-    });
+    // Invited by the coordinator, which can revoke it.
+    const { user, line } = await this.client.invite('worker', 600, `w${++this.#names}`, true);
+    await this.#start(async (url) => ({
+      ...{ kind: 'worker', speed: this.#speed, lies },
+      invite: { ...parseInvite(line), url },
+    }));
     return user;
   }
 

@@ -18,6 +18,11 @@ export class SenderGuard {
   /** Tells of a message that cannot be read, or is not the user's to send. It counts as many: honest programs send none. */
   complain(user: string, message: string): void {
     this.#take(user, FAULT_COST);
+    this.tell(user, message);
+  }
+
+  /** Tells of a message that is nobody's fault. */
+  tell(user: string, message: string): void {
     const sender = this.#sender(user);
     const now = this.#options.now();
     if (now < sender.quietUntil) return;

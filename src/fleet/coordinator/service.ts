@@ -15,6 +15,7 @@ import {
   encodeMessage,
   type JobOutcome,
   type RunState,
+  senderOfOtherVersion,
   WORKERS,
 } from '../protocol/index.js';
 import { encodeRecord, type FleetJob, type FleetRecord, RENEW_MS, type Replica } from '../replica/index.js';
@@ -275,7 +276,18 @@ export class CoordinatorService {
       checkSender(user, message.worker);
       this.handle({ kind: 'message', message });
     } catch (error) {
-      this.#guard.complain(user, `${user}: ${firstLine(error)}`);
+      this.#refuse(bytes, user, error);
+    }
+  }
+
+  /** A worker of another version is told so by its own reader: whatever it gets from here is of this version. */
+  #refuse(bytes: Uint8Array, user: string, error: unknown): void {
+    const message = `${user}: ${firstLine(error)}`;
+    const worker = senderOfOtherVersion(bytes);
+    if (worker === undefined || !isOf(user, worker)) this.#guard.complain(user, message);
+    else {
+      this.#guard.tell(user, message);
+      this.#options.bus.publish(`to.${worker}`, encodeMessage({ kind: 'announce', term: this.term }));
     }
   }
 
@@ -301,7 +313,7 @@ export class CoordinatorService {
       this.handle({ kind: 'result', receipt, result });
     } catch (error) {
       stored.acknowledge(); // it will not become readable
-      this.#guard.complain(stored.user, `${stored.user}: ${firstLine(error)}`);
+      this.#refuse(stored.bytes, stored.user, error);
     }
   }
 

@@ -13,12 +13,14 @@ import type {
   LeaseReport,
   ResultMessage,
   RunState,
+  WorkerId,
   WorkerMessage,
 } from './messages.js';
 
 /**
  * Messages as bytes: JSON with a version. Readers accept nothing but what writers write: every field has its type and is
- * within its bounds, or the message is refused with the field's name.
+ * within its bounds, or the message is refused with the field's name. Fields that are added later are optional, so that
+ * releases of one version understand each other. A version 2 would have to read and answer messages of version 1 too.
  */
 const VERSION = 1;
 export const MAX_MESSAGE_BYTES = 1 << 20;
@@ -56,6 +58,17 @@ export function decodeWorkerMessage(bytes: Uint8Array): WorkerMessage {
     }
     default:
       throw unknownKind(kind);
+  }
+}
+
+/** Returns the worker that has sent a message of another version. Undefined if the message is of this version, or no message. */
+export function senderOfOtherVersion(bytes: Uint8Array): WorkerId | undefined {
+  try {
+    const { version, worker } = JSON.parse(new TextDecoder().decode(bytes)) as Partial<Record<string, unknown>>;
+    const isOther = Number.isSafeInteger(version) && version !== VERSION;
+    return isOther && typeof worker === 'string' && worker.length <= MAX_NAME ? worker : undefined;
+  } catch {
+    return undefined;
   }
 }
 

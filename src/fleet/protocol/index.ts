@@ -5,6 +5,7 @@ export {
   decodeWorkerMessage,
   encodeMessage,
   MAX_MESSAGE_BYTES,
+  senderOfOtherVersion,
 } from './codec.js';
 export { contributionMs } from './coordinator/contribution.js';
 export { Coordinator } from './coordinator/coordinator.js';

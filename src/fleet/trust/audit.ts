@@ -86,6 +86,11 @@ export class Audit {
     if (this.assignee?.worker === piece.worker) this.assignee = undefined;
   }
 
+  /** The second pass cannot be made: nobody is there for it. The first one is enough then, as without a third worker. */
+  dropSecondPass(): void {
+    if (!this.#isFirstPass && this.isWaiting && this.#pieces.size === 0) this.#left = Intervals.none;
+  }
+
   /** True if all of it was done again and agreed. `hasOthers` says whether another worker could do it once more. */
   isPassed(hasOthers: () => boolean): boolean {
     if (!this.#left.isEmpty || this.#pieces.size > 0) return false;

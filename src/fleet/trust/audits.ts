@@ -38,13 +38,16 @@ export class Audits {
     return audit;
   }
 
-  /** Draws an auditor for each audit that needs one. */
-  assign(candidates: readonly Identity[], now: number): void {
+  /** Draws an auditor for each audit that needs one. Returns those that nobody can do. */
+  assign(candidates: readonly Identity[], now: number): Audit[] {
     this.#expire(now);
+    const left: Audit[] = [];
     for (const audit of this.#waiting) {
       const worker = this.#draw(audit, candidates);
-      if (worker !== undefined) this.#assign(audit, worker, now);
+      if (worker === undefined) left.push(audit);
+      else this.#assign(audit, worker, now);
     }
+    return left;
   }
 
   /** Gives a canary to a worker that asks for work. */

@@ -143,7 +143,10 @@ export class JobTrust {
   /** Draws auditors among these workers, which are connected and can run the job. */
   assign(candidates: readonly Identity[], now: number): void {
     this.#candidates = candidates;
-    this.#audits.assign(candidates, now);
+    for (const audit of this.#audits.assign(candidates, now)) {
+      audit.dropSecondPass();
+      if (!audit.isWaiting) this.#pass(audit);
+    }
   }
 
   /** True if something is done that none of these workers could audit. */
@@ -236,6 +239,11 @@ export class JobTrust {
     const agreements = this.#agreements;
     this.#agreements = [];
     return agreements;
+  }
+
+  /** True if `takeSettled` has something. */
+  get hasSettled(): boolean {
+    return this.#settled.length > 0;
   }
 
   /** Returns what counts from now on. */

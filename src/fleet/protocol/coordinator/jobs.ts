@@ -60,6 +60,11 @@ export class Jobs {
     this.#commits.store(job, PRIORITY, priority);
   }
 
+  /** Commits what has settled because nobody is left who could audit it once more. */
+  settle(): void {
+    for (const job of this.#state.jobs.values()) if (job.trust.hasSettled) this.#commits.settle(job);
+  }
+
   /** A worker cannot run the job. */
   refuse(id: JobId, worker: WorkerId, reason: string): void {
     const { jobs, output } = this.#state;

@@ -40,6 +40,7 @@ export class Workers {
       worker.request = message.request;
       const isEarly = output.now < this.#adoptUntil;
       worker.reply = isEarly ? this.#grants.none(message.request) : this.#grants.answer(worker, message, output.now);
+      this.#jobs.settle();
     }
     if (worker.reply.kind === 'grant') output.noteChange();
     output.send(worker.id, worker.reply);
