@@ -171,17 +171,17 @@ describe('on a real server', () => {
         between(0n, BigInt(space)),
         'all',
       );
-      const search = new FleetSearch(
-        new FleetClient(await fleet.connect('submitter')),
-        packed,
-        signingKey(),
-        AbortSignal.timeout(Math.round(patience(50_000))),
-      );
-      const hits: FleetHit[] = [];
-      const ended = (async () => {
+      const client = new FleetClient(await fleet.connect('submitter'));
+      const signal = AbortSignal.timeout(Math.round(patience(50_000)));
+      const submit = () => new FleetSearch(client, packed, signingKey(), signal);
+      const hitsOf = async (search: FleetSearch): Promise<FleetHit[]> => {
+        const hits: FleetHit[] = [];
         for await (const hit of search) hits.push(hit);
-      })();
-      ended.catch(() => undefined); // thrown below
+        return hits;
+      };
+      const search = submit();
+      const found = hitsOf(search);
+      found.catch(() => undefined); // thrown below
       // It sends two results without their hits, and then no more: the job cannot end with it.
       await start('liar', 2);
       const job = async () => (await admin.overview()).jobs[0];
@@ -201,10 +201,11 @@ describe('on a real server', () => {
 
       await start('attic');
       await start('barn');
-      await ended;
-      expect(hits).toEqual(expectedHits(space, limit, rounds));
+      const right = expectedHits(space, limit, rounds);
+      expect(await found).toEqual(right);
       // Of a job that is over nothing is done again, but it is told what rests on whom.
-      const { workers } = await admin.provenance((await job())!.id);
+      const { id } = (await job())!;
+      const { workers } = await admin.provenance(id);
       expect(workers.map(({ user }) => user)).not.toContain('liar');
       const most = workers[0]!;
       const later = await millrace(['fleet', 'revoke', most.user], { env: fleet.env });
@@ -213,6 +214,18 @@ describe('on a real server', () => {
           `^${most.user} is revoked\njob \\w+ rounds is over: [\\d.]+ % of it rests on the word of ${most.user} alone\n$`,
         ),
       );
+      expect((await job())?.state).toBe('complete');
+      // It can be, if it is submitted again.
+      const rechecked = await millrace(['fleet', 'jobs', id.slice(0, 12), '--recheck', most.user], { env: fleet.env });
+      expect(rechecked.stdout).toMatch(
+        new RegExp(
+          `^job ${id.slice(0, 12)}: [\\d,]+ indices, which only ${most.user} has done, are open: submit it again\n$`,
+        ),
+      );
+      const again = submit();
+      expect(await hitsOf(again)).toEqual(right);
+      // Others have not done their part again.
+      expect(again.before).toBeGreaterThanOrEqual(BigInt(space) - BigInt(most.indices));
       expect((await job())?.state).toBe('complete');
     } finally {
       const gone = children.map((child) => new Promise((resolve) => child.once('exit', resolve)));

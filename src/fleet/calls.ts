@@ -21,7 +21,7 @@ const CALLS_OF = {
   worker: ['fetch', 'about'],
   submitter: [...SUBMITS, ...VIEWS],
   viewer: VIEWS,
-  admin: [...SUBMITS, ...VIEWS, 'fetch', 'about', 'drain', 'priority', 'invite', 'revoke'],
+  admin: [...SUBMITS, ...VIEWS, 'fetch', 'about', 'drain', 'priority', 'invite', 'revoke', 'recheck'],
 } as const;
 
 const CALLS: readonly CallName[] = CALLS_OF.admin;

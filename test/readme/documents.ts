@@ -89,6 +89,10 @@ export const documents: Examples = {
   'millrace fleet serve --nats tls://nats.example:4222': viewed("fleet.start('fleet', 'serve', '--nats', own.url)"),
   'millrace fleet invite --trusted': viewed("millrace(['fleet', 'invite', '--trusted', '--out', files[0]!], { env })"),
   'millrace fleet revoke NAME': viewed("millrace(['fleet', 'revoke', 'barn'], { env })"),
+  'millrace fleet jobs ID --recheck NAME': by(
+    'test/fleet-revocation.test.ts',
+    "millrace(['fleet', 'jobs', id.slice(0, 12), '--recheck', most.user], { env: fleet.env })",
+  ),
   'millrace fleet serve --dashboard': by('test/fleet-page.test.ts', "commands.start('fleet', 'serve', '--dashboard')"),
   'millrace dashboard --fleet viewer.invite': by(
     'test/fleet-page.test.ts',

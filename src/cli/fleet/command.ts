@@ -106,9 +106,11 @@ export function fleetCommand(): Command {
   withExamples(
     view('jobs', 'list the jobs, or show who has done one of them')
       .argument('[id]', 'id of a job, or how it begins')
+      .option('--recheck <name>', 'of a job that is over, let what only this user has done be done again')
       .action(action(jobs)),
     ['millrace fleet jobs'],
     ['millrace fleet jobs 4f1c', 'which users have done which ranges of a job'],
+    ['millrace fleet jobs 4f1c --recheck attic', 'attic was revoked; then submit the job again'],
   );
   withExamples(
     view('drain', 'let a worker finish its leases and leave')

@@ -16,6 +16,10 @@ export interface ViewOptions {
   readonly fleet?: string;
 }
 
+export interface JobsOptions extends ViewOptions {
+  readonly recheck?: string;
+}
+
 export async function status(call: Call<ViewOptions>): Promise<CommandResult> {
   const { output } = call;
   const { overview, workers } = await withClient(call, async (client) => ({
@@ -41,25 +45,47 @@ export async function workers(call: Call<ViewOptions>): Promise<CommandResult> {
   return { exit: Exit.ok, answer: { workers: all } };
 }
 
-export async function jobs(call: Call<ViewOptions>): Promise<CommandResult> {
+export async function jobs(call: Call<JobsOptions>): Promise<CommandResult> {
   const [id] = call.args;
-  if (id !== undefined) return showJob(call, id);
+  const { recheck } = call.options;
+  if (id !== undefined) return recheck === undefined ? showJob(call, id) : recheckJob(call, id, recheck);
   const { jobs: all } = await withClient(call, (client) => client.overview());
   for (const line of jobTable(all)) call.output.line(line);
   return { exit: Exit.ok, answer: { jobs: all } };
 }
 
+/** Does something with the job whose id begins with a text. Undefined if it is not one job, which is said. */
+async function withJob<T>(
+  call: Call<ViewOptions>,
+  text: string,
+  work: (client: FleetClient, id: string) => Promise<T>,
+): Promise<T | undefined> {
+  const found = await withClient(call, async (client) => {
+    const all = (await client.overview()).jobs.filter(({ id }) => id.startsWith(text.toLowerCase()));
+    return all.length === 1 && all[0] ? { value: await work(client, all[0].id) } : all.length;
+  });
+  if (typeof found !== 'number') return found.value;
+  call.output.say(found === 0 ? `no job has the id ${text}` : `${found} jobs have ids that begin with ${text}`);
+  return undefined;
+}
+
+/** Lets what a user alone has done of a job that is over be done again. */
+async function recheckJob(call: Call<ViewOptions>, text: string, user: string): Promise<CommandResult> {
+  const { output } = call;
+  const rechecked = await withJob(call, text, async (client, id) => ({ id, indices: await client.recheck(id, user) }));
+  if (rechecked === undefined) return { exit: Exit.no, answer: { job: null } };
+  const { id, indices } = rechecked;
+  const job = `job ${id.slice(0, 12)}`;
+  if (indices === 0n) output.say(`nothing of ${job} rests on the word of ${user} alone`);
+  else output.line(`${job}: ${count(indices)} indices, which only ${user} has done, are open: submit it again`);
+  return { exit: indices === 0n ? Exit.no : Exit.ok, answer: { job: id, indices } };
+}
+
 /** Says who has done a job, whose id begins with a text. */
 async function showJob(call: Call<ViewOptions>, text: string): Promise<CommandResult> {
   const { output } = call;
-  const found = await withClient(call, async (client) => {
-    const all = (await client.overview()).jobs.filter(({ id }) => id.startsWith(text.toLowerCase()));
-    return all.length === 1 && all[0] ? await client.provenance(all[0].id) : all.length;
-  });
-  if (typeof found === 'number') {
-    output.say(found === 0 ? `no job has the id ${text}` : `${found} jobs have ids that begin with ${text}`);
-    return { exit: Exit.no, answer: { job: null } };
-  }
+  const found = await withJob(call, text, (client, id) => client.provenance(id));
+  if (found === undefined) return { exit: Exit.no, answer: { job: null } };
   const { id, name, state, submitters, workers: parts, length, done } = found;
   const by = submitters.length === 0 ? '' : `, submitted by ${submitters.map((user) => displayText(user)).join(', ')}`;
   output.line(`${id.slice(0, 12)} ${displayText(name)}: ${displayText(state)}${by}`);
@@ -108,6 +134,8 @@ export async function revoke(call: Call<ViewOptions>): Promise<CommandResult> {
     output.line(
       `job ${job.slice(0, 12)} ${displayText(kernel)} is over: ${percent(shareOf(indices, length))} of it rests on the word of ${name} alone`,
     );
+  if (rested.length > 0)
+    output.say(`\`millrace fleet jobs ID --recheck ${name}\` lets that be done again when the job is submitted again`);
   return { exit: Exit.ok, answer: { users: [name], reopened, rested } };
 }
 

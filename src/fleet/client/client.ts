@@ -216,6 +216,11 @@ export class FleetClient {
     };
   }
 
+  /** Lets what a user alone has done of a job that is over be done again when it is submitted again. Returns the number of indices. */
+  async recheck(job: string, user: string): Promise<bigint> {
+    return read.bigInteger((await this.#call('recheck', { job, user })).indices, 'indices', 0n, 1n << 128n);
+  }
+
   async #call(call: CallName, fields: PlainRecord): Promise<PlainRecord> {
     const bytes = encodeCall(call, fields);
     for (const deadline = performance.now() + this.#patienceMs; ; ) {

@@ -62,6 +62,8 @@ export class CallHandler {
         return this.#coverage(read.hex(fields.job, 'job', ID));
       case 'provenance':
         return this.#provenance(read.hex(fields.job, 'job', ID));
+      case 'recheck':
+        return this.#recheck(read.hex(fields.job, 'job', ID), read.text(fields.user, 'user', 200));
       case 'drain':
         return this.#drain(read.text(fields.worker, 'worker', 200));
       case 'invite':
@@ -235,6 +237,13 @@ export class CallHandler {
     const provenance = this.#service.view.provenance(id);
     if (provenance) return plainRecord(provenance);
     throw refused('the job is not known here');
+  }
+
+  async #recheck(id: string, name: string): Promise<PlainRecord> {
+    const indices = await this.#service.recheck(id, name);
+    if (indices === undefined)
+      throw refused('the job is not over: what a revoked user did of it is done again by itself');
+    return { indices: String(indices) };
   }
 
   #drain(name: string): PlainRecord {

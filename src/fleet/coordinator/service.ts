@@ -240,6 +240,18 @@ export class CoordinatorService {
     });
   }
 
+  /**
+   * Takes back what counts of a job that is over by a user's word alone. Others do it when the job is submitted again. Returns the
+   * number of indices; undefined if the job is not known, or is not over.
+   */
+  async recheck(id: string, name: string): Promise<bigint | undefined> {
+    const job = this.job(id);
+    if (job?.outcome === undefined) return undefined;
+    const ranges = job.provenance.restingOn((worker) => worker === name);
+    if (!ranges.isEmpty) await this.#append({ kind: 'reopen', job: id, ledgerId: job.ledgerId, ranges: [...ranges] });
+    return ranges.total;
+  }
+
   /** Makes a user. Returns the line of its invite. */
   async invite(role: Role, seconds: number, traits: InviteTraits, isLink = false): ReturnType<AccessControl['invite']> {
     const { access } = this.#options;

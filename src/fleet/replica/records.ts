@@ -16,6 +16,8 @@ export type FleetRecord =
   | { readonly kind: 'open'; readonly job: string; readonly signed: Uint8Array; readonly submitter?: string }
   /** `replaced`: the same work was submitted in another form. */
   | { readonly kind: 'end'; readonly job: string; readonly outcome: JobOutcome | 'replaced' }
+  /** Ranges of a job that is over, by its id in the ledger, are to be done again when it is submitted again. */
+  | { readonly kind: 'reopen'; readonly job: string; readonly ledgerId: string; readonly ranges: readonly Range[] }
   /** Invited or revoked. */
   | { readonly kind: 'user'; readonly user: FleetUser };
 
@@ -38,6 +40,8 @@ function fieldsOf(record: FleetRecord): PlainRecord {
       };
     case 'end':
       return { job: record.job, outcome: record.outcome };
+    case 'reopen':
+      return { job: record.job, ledgerId: record.ledgerId, ranges: record.ranges.map(plainRange) };
     case 'user':
       return { user: plainValue(record.user) };
     default:
@@ -67,6 +71,10 @@ export function decodeRecord(bytes: Uint8Array): FleetRecord {
       };
     case 'end':
       return { kind: 'end', job: job(), outcome: read.text(fields.outcome, 'outcome', 20) as JobOutcome };
+    case 'reopen': {
+      const ranges = read.list(fields.ranges, 'ranges', Infinity).map(readRange);
+      return { kind: 'reopen', job: job(), ledgerId: read.text(fields.ledgerId, 'ledgerId', 100), ranges };
+    }
     case 'user':
       return { kind: 'user', user: readUser(read, fields.user) };
     default:

@@ -1,3 +1,4 @@
+import type { Range } from '../../engine/work/space.js';
 import { firstLine } from '../../kernel/error.js';
 import type { Store } from '../../store/index.js';
 import type { Authority } from '../access/index.js';
@@ -78,6 +79,9 @@ export class Replica {
       case 'end':
         await this.#end(record.job, record.outcome);
         break;
+      case 'reopen':
+        await this.#reopen(record.job, record.ledgerId, record.ranges);
+        break;
       case 'user':
         await authority.put(record.user);
         break;
@@ -123,6 +127,15 @@ export class Replica {
       added.push({ job, entry: job.add(entry) });
     }
     await write(added);
+  }
+
+  /** The job is not known any more: it is opened when it is submitted again. */
+  async #reopen(id: string, ledgerId: string, ranges: readonly Range[]): Promise<void> {
+    const open = [...this.jobs.values()].find((job) => job.ledgerId === ledgerId && job.outcome === undefined);
+    // It has been submitted again, and this is an old record that is applied once more.
+    if (open) return open.reopen(ranges);
+    await this.#options.store.reopen(ledgerId, ranges, 'a worker was revoked that has done some of it');
+    this.jobs.delete(id);
   }
 
   async #openNew(id: string, signed: Uint8Array): Promise<unknown> {

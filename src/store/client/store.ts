@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { Indexed } from '../../engine/makers/reorder-buffer.js';
+import type { Range } from '../../engine/work/space.js';
 import { normalized } from '../encoding.js';
 import { type Identity, jobKeyOf } from '../identity.js';
 import { LedgerUnavailableError } from '../thread/connection.js';
@@ -125,6 +126,11 @@ export class Store {
   /** Cancels a job that no process runs. */
   cancel(id: string): Promise<void> {
     return this.#translateErrors(this.#thread.call('cancel', id));
+  }
+
+  /** Takes back that ranges of a job are done that no process runs. Their hits stay. Does nothing if there is no such job. */
+  reopen(id: string, ranges: readonly Range[], reason: string): Promise<void> {
+    return this.#translateErrors(this.#thread.call('reopenEnded', id, ranges, reason));
   }
 
   setPriority(id: string, priority: number): Promise<void> {

@@ -150,6 +150,17 @@ export class Ledger {
     return this.#commit(() => cutRanges(this.#connection, id, ranges));
   }
 
+  /** The same for a job that no process runs, and that is to be resumed then. Does nothing if there is no such job. */
+  reopenEnded(id: string, ranges: readonly Range[], reason: string): void {
+    if (findById(this.#connection, id) === undefined) return;
+    this.#withJobLock(id, () =>
+      this.#commit(() => {
+        cutRanges(this.#connection, id, ranges);
+        setState(this.#connection, id, 'open', reason);
+      }),
+    );
+  }
+
   /** Records that a job is paused or running, for other processes. */
   setRunState(id: string, state: 'running' | 'paused'): void {
     this.#commit(() => this.#connection.run('UPDATE jobs SET state = ? WHERE id = ?', state, id));
