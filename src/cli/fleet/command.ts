@@ -106,7 +106,9 @@ export function fleetCommand(): Command {
   withExamples(
     view('jobs', 'list the jobs, or show who has done one of them')
       .argument('[id]', 'id of a job, or how it begins')
-      .option('--recheck <name>', 'of a job that is over, let what only this user has done be done again')
+      .addOption(
+        valueOption('--recheck <name>', 'let what only this user has done of a job that is over be done again'),
+      )
       .action(action(jobs)),
     ['millrace fleet jobs'],
     ['millrace fleet jobs 4f1c', 'which users have done which ranges of a job'],

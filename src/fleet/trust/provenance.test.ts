@@ -114,3 +114,17 @@ test('knows what rests on the word of some workers alone, and forgets what is re
     ),
   );
 });
+
+test('an agreement counts only as long as whoever has agreed is believed', () => {
+  const provenance = new Provenance();
+  provenance.add('new', between(0n, 30n));
+  provenance.agree('liar', between(0n, 20n));
+  provenance.agree('anna', between(10n, 30n));
+  const isLiar = (worker: string): boolean => worker === 'liar';
+  expect([provenance.involves(isLiar), provenance.involves((worker) => worker === 'ben')]).toEqual([true, false]);
+  const doubted = provenance.restingOn(
+    (worker) => worker !== 'anna',
+    (worker) => !isLiar(worker),
+  );
+  expect([...doubted]).toEqual([between(0n, 10n)]);
+});

@@ -63,19 +63,28 @@ export class Provenance {
     this.#extend(AGREED, worker, work, range);
   }
 
+  /** True if some of these workers have done something, or have agreed. */
+  involves(isMeant: (worker: Identity) => boolean): boolean {
+    return [...this.#works.keys(), ...this.#agreements.keys()].some(isMeant);
+  }
+
   /**
-   * Returns what rests on the word of these workers alone: they did it, and no other has done it again and agreed. Where ranges
-   * were joined it may be more.
+   * Returns what rests on the word of these workers alone: they did it, and nobody who is believed has done it again and agreed.
+   * Where ranges were joined it may be more.
    */
-  restingOn(isMeant: (worker: Identity) => boolean): Intervals {
+  restingOn(
+    isMeant: (worker: Identity) => boolean,
+    isBelieved: (worker: Identity) => boolean = (worker) => !isMeant(worker),
+  ): Intervals {
     let ranges = Intervals.none;
     for (const [worker, { starts }] of this.#works)
       if (isMeant(worker)) for (const [start, end] of starts) ranges = ranges.add(between(start, end));
     if (ranges.isEmpty) return ranges;
     // Joined ranges of others are no proof that they did what is in them.
-    const exact = [...this.#works].filter(([, { joined }]) => joined === 0n);
-    for (const [worker, { starts }] of [...exact, ...this.#agreements])
-      if (!isMeant(worker)) for (const [start, end] of starts) ranges = ranges.remove(between(start, end));
+    const exact = [...this.#works].filter(([worker, { joined }]) => joined === 0n && !isMeant(worker));
+    const agreed = [...this.#agreements].filter(([worker]) => isBelieved(worker));
+    for (const [, { starts }] of [...exact, ...agreed])
+      for (const [start, end] of starts) ranges = ranges.remove(between(start, end));
     return ranges;
   }
 

@@ -1,6 +1,6 @@
 import { Intervals } from '../../../engine/work/intervals.js';
 import type { PlainValue } from '../../manifest/index.js';
-import type { StoredChanges } from '../../trust/index.js';
+import type { Identity, StoredChanges } from '../../trust/index.js';
 import type { StateChange } from '../events.js';
 import { CommitQueue } from './commit-queue.js';
 import type { JobRecord } from './job-record.js';
@@ -38,7 +38,11 @@ export class Commits {
   reopen(job: JobRecord): void {
     const { standings, output } = this.#state;
     const { provenance, table, trust } = job;
-    const doubted = provenance.restingOn((worker) => standings.of(worker) === 'barred');
+    const isBarred = (worker: Identity): boolean => standings.of(worker) === 'barred';
+    if (!provenance.involves(isBarred)) return;
+    // What new workers did counts because others have agreed: those have to be believed still.
+    const isDoubted = (worker: Identity): boolean => ['barred', 'new'].includes(standings.of(worker));
+    const doubted = provenance.restingOn(isDoubted, (worker) => !isBarred(worker));
     if (doubted.isEmpty) return;
     // Where ranges were joined, some are not done, or wait for audits.
     let reopened = Intervals.none;

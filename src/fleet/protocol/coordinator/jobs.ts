@@ -31,7 +31,7 @@ export class Jobs {
     const job = newJobRecord(added, this.#state.standings, this.#random);
     const { mode, table, trust, hasHit } = job;
     this.#state.jobs.set(job.id, job);
-    this.#commits.reopen(job);
+    if (mode !== 'any' || !hasHit) this.#commits.reopen(job);
     const isAnswered = hasHit && (mode === 'any' || (mode === 'first' && table.isComplete));
     if ((table.isComplete && trust.isSettled) || (isAnswered && mode === 'any')) {
       this.#end(job, isAnswered ? 'answered' : 'complete');
