@@ -6,7 +6,7 @@ import { fleetBlock } from '../src/workload/block/job/fleet.js';
 import { interrupted, millrace } from './command-line.js';
 import { whyNoFleet } from './fleet/fleet.js';
 import { FleetHere } from './fleet/here.js';
-import { byTier, isShort } from './tier.js';
+import { byTier, isShort, patience } from './tier.js';
 
 /** Commands with `--fleet`: their answers are those of one machine. One server and one worker serve all tests. */
 const absent = whyNoFleet();
