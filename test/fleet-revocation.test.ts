@@ -148,7 +148,7 @@ const absent = whyNoFleet();
 
 describe('on a real server', () => {
   test('a worker is revoked in the middle: others do its ranges again', {
-    timeout: patience(120_000),
+    timeout: patience(240_000),
   }, async (ctx) => {
     if (absent) return ctx.skip(absent);
     const [space, limit, rounds] = [6000, 2 ** 23, 8];
@@ -174,7 +174,7 @@ describe('on a real server', () => {
         'all',
       );
       const client = new FleetClient(await fleet.connect('submitter'));
-      const signal = AbortSignal.timeout(Math.round(patience(100_000)));
+      const signal = AbortSignal.timeout(Math.round(patience(180_000)));
       const submit = () => new FleetSearch(client, packed, signingKey(), signal);
       const hitsOf = async (search: FleetSearch): Promise<FleetHit[]> => {
         const hits: FleetHit[] = [];
@@ -187,7 +187,7 @@ describe('on a real server', () => {
       // It sends two results without their hits, and then no more: the job cannot end with it.
       await start('liar', 2);
       const job = async () => (await admin.overview()).jobs[0];
-      const soon = { timeout: patience(20_000) };
+      const soon = { timeout: patience(60_000) };
       await expect.poll(async () => BigInt((await job())?.done ?? 0), soon).toBeGreaterThan(0n);
 
       const revoked = await millrace(['fleet', 'revoke', 'liar'], { env: fleet.env });
@@ -240,7 +240,7 @@ describe('on a real server', () => {
 
   test.skipIf(isShort)(
     'the leader is killed right after a revocation: its standby has the ranges reopened',
-    { timeout: patience(120_000) },
+    { timeout: patience(240_000) },
     async (ctx) => {
       if (absent) return ctx.skip(absent);
       const world = await FaultWorld.start(20, true);
@@ -252,7 +252,7 @@ describe('on a real server', () => {
         const job = world.runJob(false);
         job.catch(() => undefined); // thrown below
         await Promise.race([world.moreResults(2), job]);
-        const soon = { timeout: patience(20_000) };
+        const soon = { timeout: patience(60_000) };
         await expect
           .poll(async () => Number((await world.client.overview()).jobs[0]?.done ?? 0), soon)
           .toBeGreaterThan(0);
