@@ -179,6 +179,25 @@ describe('a job', () => {
     expect(await jobs('show', id)).toMatchObject({ status: 64 });
   });
 
+  it.skipIf(isShort)('whose process does not listen is asked by the ledger', async () => {
+    const place = join(folder, 'deaf');
+    mkdirSync(place);
+    writePlanted(place);
+    const run = startRun({ ...long, every: 1_000_000_033, folder: place });
+    const id = await idOf(run);
+    const socket = join(place, 'data', 'live', `${run.child.pid}.sock`);
+    await expect.poll(() => existsSync(socket)).toBe(true);
+    rmSync(socket);
+    const ask = (request: string) => millrace(place, 'jobs', request, id);
+    await ask('pause');
+    await run.until(({ event, reason }) => event === 'paused' && reason === 'asked');
+    await ask('resume');
+    await run.until(({ event, reason }) => event === 'resumed' && reason === 'asked');
+    await ask('cancel');
+    expect((await run.ended).exit).toBe(2);
+    expect((await stateOf(place, 1_000_000_033, long.space)).state).toBe('cancelled');
+  });
+
   it.concurrent('pauses while a job of higher priority uses its device', async () => {
     const place = join(folder, 'outranked');
     mkdirSync(place);
