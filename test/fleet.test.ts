@@ -89,6 +89,26 @@ describe('in one process', () => {
       expect(fleet.service.core.workers.get('attic.w0')?.barred).toMatch(/revoked/);
       expect(await new FleetClient(admin).revoke('nobody')).toBeUndefined();
       await expect(new FleetClient(admin).invite('worker', 60, 'attic')).rejects.toThrow(/it was revoked/);
+
+      // After the last worker is drained nobody works for a new job, which its submitter pauses and leaves.
+      await expect.poll(() => new FleetClient(admin).drain('barn')).toEqual(['barn.w1']);
+      expect(await new FleetClient(admin).drain('nobody')).toEqual([]);
+      const waiting = packKernelJob(
+        { kernel: squares, job: { step: 11 }, buffers: {} },
+        between(0n, BigInt(SPACE)),
+        'all',
+      );
+      const left = new AbortController();
+      const paused: FleetSearch = new FleetSearch(client, waiting, signingKey(), left.signal, {
+        onStart: () => paused.pause(true),
+      });
+      const next = paused[Symbol.asyncIterator]().next();
+      const stateOf = async () =>
+        (await new FleetClient(admin).overview()).jobs.find(({ id }) => id === paused.job)?.state;
+      await expect.poll(stateOf).toBe('paused');
+      left.abort();
+      expect(await next).toMatchObject({ done: true });
+
       for (const file of ['keys.json', 'users.json', 'fleet.json'])
         expect(statSync(join(folder, 'fleet', file)).mode & 0o777).toBe(0o600);
     } finally {

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { deferred } from '../../device/deferred.js';
 import { firstLine } from '../../kernel/error.js';
 import { displayText } from '../../network/fields.js';
 import type { FleetUser, InviteTraits } from '../access/index.js';
@@ -59,9 +60,9 @@ export class CoordinatorService {
   /** Resolves when every record so far is in the log, the ledger and the files. */
   #writing: Promise<void> = Promise.resolve();
   #isOver = false;
-  #fail: (error: unknown) => void = () => undefined;
+  readonly #failure = deferred<never>();
   /** Rejects when the coordinator cannot go on: the ledger does not accept its work. */
-  readonly failed: Promise<never>;
+  readonly failed = this.#failure.promise;
 
   private constructor(options: ServiceOptions) {
     const { replica, term, bus, access, warn, clock = systemClock } = options;
@@ -96,9 +97,6 @@ export class CoordinatorService {
     });
     const flooded = (user: string): void => void this.#flooded(user);
     this.#guard = new SenderGuard({ now: () => clock.now(), warn, flooded });
-    this.failed = new Promise((_, reject) => {
-      this.#fail = reject;
-    });
     this.failed.catch(() => undefined); // whoever waits for it is told
   }
 
@@ -434,7 +432,7 @@ export class CoordinatorService {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#closing.abort();
-    this.#fail(error);
+    this.#failure.reject(error);
   }
 
   async #end(id: string, outcome: JobOutcome): Promise<void> {
