@@ -226,7 +226,8 @@ test('a worker that speaks another version is answered and told, and not taken f
   // Its own reader says both versions of such an answer.
   await expect.poll(() => heard.length, { timeout: patience(60_000) }).toBe(100);
   expect(heard[0]).toEqual({ version: 1, kind: 'announce', term: fleet.host.service.term });
-  expect(fleet.notes.filter((note) => note.startsWith('newer'))).toEqual([
-    'newer: not a message of the fleet: its version is 2; this version of Millrace reads 1',
-  ]);
+  // It is told again after 10 s, which a slow machine may need.
+  expect(new Set(fleet.notes.filter((note) => note.startsWith('newer')))).toEqual(
+    new Set(['newer: not a message of the fleet: its version is 2; this version of Millrace reads 1']),
+  );
 });
