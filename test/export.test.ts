@@ -26,15 +26,18 @@ describe('millrace export', () => {
     writeFileSync(
       file,
       `import { items, u32, when } from 'millrace';
-       export default items('ze-ros', { job: { bits: u32 }, hit: { zeros: u32 } }, ({ job, index, emit }) => {
+       const kernel = items('ze-ros', { job: { bits: u32 }, hit: { zeros: u32 } }, ({ job, index, emit }) => {
          const zeros = index.lo.mul(0x9e3779b9).clz();
          when(zeros.ge(job.bits), () => emit({ zeros }));
-       });`,
+       });
+       export default { kernel, job: { bits: 9 }, space: { start: 1000n, length: 500_000n } };`,
     );
     const out = join(folder, 'zeros');
-    const { status, events } = await millrace(['export', file, '--out', out, '--targets', 'cpu', '--json']);
+    const args = ['export', file, '--param', 'bits=17', '--out', out, '--targets', 'cpu', '--json'];
+    const { status, events } = await millrace(args);
     expect(status).toBe(0);
     expect(events.at(-1)).toMatchObject({ event: 'done', language: 'c', targets: ['cpu'] });
+    expect(readFileSync(join(out, 'example.c'), 'utf8')).toContain('.bits = 0x11');
     const names = readdirSync(out);
     for (const name of [
       'ze_ros.h',
@@ -55,7 +58,12 @@ describe('millrace export', () => {
     if (compiler) return ctx.skip(compiler);
     if (isShort) return;
     await run('make', ['-C', out, 'CC=gcc', 'CFLAGS=-Wall -Wextra -Werror'], { env: environment });
-    expect(readFileSync(join(out, 'example.out'), 'utf8')).toMatch(/^cpu: 65536 hits\n {2}index 0 zeros 32/);
+    const zerosOf = (index: number): number => Math.clz32(Math.imul(index, 0x9e3779b9));
+    const right = Array.from({ length: 500_000 }, (_, at) => 1000 + at).filter((index) => zerosOf(index) >= 17);
+    const lines = right.map((index) => `  index ${index} zeros ${zerosOf(index)}`);
+    expect(readFileSync(join(out, 'example.out'), 'utf8')).toBe(
+      `${[`cpu: ${lines.length} hits`, ...lines].join('\n')}\n`,
+    );
     await run('make', ['-C', out, 'install', `PREFIX=${join(folder, 'usr')}`], { env: environment });
     await useInstalled(join(folder, 'usr'));
     const [cmake, prefix] = [join(folder, 'cmake'), join(folder, 'cmake-usr')];

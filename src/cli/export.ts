@@ -4,6 +4,7 @@ import { withExamples } from '../console/command/conventions.js';
 import { Exit } from '../console/command/exit.js';
 import { valueOption } from '../console/options/options.js';
 import type { CommandResult } from '../console/output/output.js';
+import { minBigint } from '../engine/work/space.js';
 import {
   type CuPipeline,
   cuPipelines,
@@ -110,9 +111,14 @@ async function findKernel(given: string, param: readonly string[]): Promise<Expo
       advice: `kernels: ${Object.keys(exportedKernels).join(', ')}; for a file of your own, give its path: ./kernel.ts`,
     });
   }
-  const kernel = await loadKernel(file, params);
-  return { source: given, cpu: { kernel }, gpu: { kernel } };
+  const { kernel, job, space } = await loadKernel(file, params);
+  const { start, length } = typeof space === 'object' ? space : { start: 0n, length: BigInt(space ?? 1 << 16) };
+  const example = { job, start, count: minBigint(length, EXAMPLE_INDICES) };
+  return { source: given, cpu: { kernel }, gpu: { kernel }, example };
 }
+
+/** The most indices that a file's example searches: a second of one core, with a hash function. */
+const EXAMPLE_INDICES = 1n << 22n;
 
 function parseTargets(text: string): ExportTarget[] {
   const names = text.split(',').map((name) => name.trim());

@@ -172,7 +172,7 @@ function statsLines({ name, always, underTests, words, host, targets: all }: Ker
 async function findKernel(name: string, params: readonly string[] = []): Promise<Kernel> {
   const make = Object.hasOwn(kernels, name) ? kernels[name] : undefined;
   const file = make ? undefined : kernelFile(name);
-  if (file) return loadKernel(file, paramsOf(params));
+  if (file) return (await loadKernel(file, paramsOf(params))).kernel;
   if (make && params.length > 0)
     throw new MillraceError({
       code: 'usage',

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { MillraceError } from '../../kernel/error.js';
-import type { Kernel } from '../../kernel/index.js';
+import type { FieldValues, Kernel } from '../../kernel/index.js';
 import { importFile } from './module.js';
-import { checkNames, evaluateExport, isKernel, traceKernel } from './task.js';
-import type { Params } from './values.js';
+import { checkNames, evaluateExport, isKernel, type Space, traceKernel } from './task.js';
+import { jobValues, type Params } from './values.js';
 
 /** A user's file, and the name of one of its kernels if given as `FILE#NAME`. */
 export interface KernelFile {
@@ -24,14 +24,26 @@ export function kernelFile(text: string): KernelFile | undefined {
  * Loads a kernel of a user's file and traces it once, so that mistakes are reported with their line. Without a name it is
  * the default export, which `millrace run` uses, or else the only kernel. Names are those of exports, or of kernels.
  */
-export async function loadKernel({ path, name }: KernelFile, params: Params): Promise<Kernel> {
+export async function loadKernel({ path, name }: KernelFile, params: Params): Promise<LoadedKernel> {
   const exported = await importFile(path);
   const value = name === undefined ? onlyExport(path, exported) : exportByName(path, exported, name);
   const { value: given, readNames } = await evaluateExport(path, value, params);
   const kernel = kernelOf(given);
   if (!kernel) throw kernelError(path, `the export ${name ?? 'default'} is not a kernel`, exported);
-  checkNames(traceKernel(path, kernel).job, params, readNames);
-  return kernel;
+  const fields = traceKernel(path, kernel).job;
+  checkNames(fields, params, readNames);
+  const { job = {}, space } = given as Partial<LoadedKernel>;
+  const isOwn = (param: string): boolean =>
+    fields.some((field) => field.name === param) && !(readNames.has(param) && Object.hasOwn(job, param));
+  const own = new Map([...params].filter(([param]) => isOwn(param)));
+  return { kernel, job: { ...job, ...jobValues(fields, own) }, space };
+}
+
+export interface LoadedKernel {
+  readonly kernel: Kernel;
+  /** As an object for `millrace run` has them, with the parameters. */
+  readonly job: FieldValues;
+  readonly space: Space | undefined;
 }
 
 type Exports = Readonly<Record<string, unknown>>;

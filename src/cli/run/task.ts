@@ -10,7 +10,7 @@ export interface Task {
   readonly kernel: Kernel;
   readonly program: Program;
   readonly job: FieldValues;
-  readonly space: bigint | number | Range | undefined;
+  readonly space: Space | undefined;
   readonly mode: SearchMode | undefined;
   /** Probability that an index is a hit: expected time and luck are computed from it. */
   readonly chance: number | undefined;
@@ -19,6 +19,9 @@ export interface Task {
   /** Further options, passed to the search unchanged. */
   readonly rest: TaskOptions;
 }
+
+/** A number of indices from 0, or a range of them. */
+export type Space = bigint | number | Range;
 
 type TaskOptions = Partial<
   Pick<
@@ -99,7 +102,7 @@ export async function evaluateExport(
 interface TaskDescription extends TaskOptions {
   readonly kernel: Kernel;
   readonly job?: FieldValues;
-  readonly space?: bigint | number | Range;
+  readonly space?: Space;
   readonly mode?: SearchMode;
   readonly chance?: number;
   readonly witness?: FieldValues;

@@ -38,13 +38,16 @@ function jobText(job: readonly CField[], values: FieldValues | undefined): strin
     const given = values?.[name];
     const list =
       given === undefined ? [0] : typeof given === 'object' ? Array.from(given as ArrayLike<number>) : [given];
-    const texts = list.map((value) =>
-      Number.isInteger(Number(value)) && Number(value) > 9 ? `0x${BigInt(value).toString(16)}` : String(value),
-    );
+    const texts = list.map(literal);
     const text = array ? `{${texts.join(', ')}}` : (texts[0] ?? '0');
     return `      .${name} = ${text},`;
   });
   return `  const NAME_job job = {\n${rows.join('\n')}\n  };\n`;
+}
+
+function literal(value: number | bigint | boolean): string {
+  if (typeof value === 'boolean') return value ? '1' : '0';
+  return value > 9 && Number.isInteger(Number(value)) ? `0x${value.toString(16)}` : String(value);
 }
 
 /** Kernels with values for each launch are driven by their caller: the example shows that they compile. */
