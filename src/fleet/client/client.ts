@@ -190,7 +190,7 @@ export class FleetClient {
     return { user: read.text(answer.user, 'user', 40), line: read.text(answer.invite, 'invite', 20_000) };
   }
 
-  /** Returns undefined if nobody has the name. */
+  /** Returns undefined if no user has the name. */
   async revoke(user: string): Promise<Revoked | undefined> {
     const answer = await this.#call('revoke', { user });
     // Coordinators of an earlier release reopen nothing.

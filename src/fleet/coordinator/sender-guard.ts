@@ -21,7 +21,7 @@ export class SenderGuard {
     this.tell(user, message);
   }
 
-  /** Tells of a message that is nobody's fault. */
+  /** Warns of a message that does not count against its sender. */
   tell(user: string, message: string): void {
     const sender = this.#sender(user);
     const now = this.#options.now();

@@ -213,7 +213,7 @@ export class CoordinatorService {
 
   /**
    * Ends a user: its connections, its leases, results that are not read, and what counts by its word alone in jobs that run.
-   * Returns undefined if nobody has the name.
+   * Returns undefined if no user has the name.
    */
   async revoke(name: string): Promise<Revocation | undefined> {
     const { access, bus, say, warn } = this.#options;

@@ -128,7 +128,7 @@ export class Store {
     return this.#translateErrors(this.#thread.call('cancel', id));
   }
 
-  /** Takes back that ranges of a job are done that no process runs. Their hits stay. Does nothing if there is no such job. */
+  /** Reopens ranges of a job that no process runs: they are done again when it resumes. Keeps their hits. Ignores an unknown job. */
   reopen(id: string, ranges: readonly Range[], reason: string): Promise<void> {
     return this.#translateErrors(this.#thread.call('reopenEnded', id, ranges, reason));
   }

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { byTier } from '../../../test/tier.js';
+import { between } from '../../engine/work/space.js';
 import { Connection } from './connection.js';
-import { addHits, addRange, HitCounts, readHits } from './progress.js';
+import { addHits, addRange, cutRanges, HitCounts, readHits, readRanges } from './progress.js';
 import { migrate } from './schema.js';
 
 const JOBS = ['a', 'b', 'c'];
@@ -59,8 +60,10 @@ test('pages of hits and neighbours of a range are read in the order of an index,
     for (const from of [0, 15]) readHits(connection, 'a', { from, count: 5 });
     addRange(connection, 'a', { start: 0n, end: 9n, hits: 9 });
     addRange(connection, 'a', { start: 12n, end: 14n, hits: 2 });
+    cutRanges(connection, 'a', [between(2n, 4n)]);
+    readRanges(connection, 'a');
     const ordered = connection.queries.filter(({ sql }) => sql.includes('ORDER BY'));
-    expect(ordered).toHaveLength(4);
+    expect(ordered).toHaveLength(7);
     for (const { sql, values } of ordered) {
       const plan = connection.all(`EXPLAIN QUERY PLAN ${sql}`, ...values).map(({ detail }) => String(detail));
       expect(plan).toEqual([expect.stringMatching(/^SEARCH (hits|done) USING INDEX /)]);

@@ -127,7 +127,7 @@ function hitOf(row: HitRow, job: string): JobProgress['hits'][number] {
 
 /** Reads and checks a job's ranges, but not their hits. */
 export function readRanges(connection: Connection, job: string): DoneRange[] {
-  const rows = connection.all(selectSql('done', 'WHERE job = ? ORDER BY first'), job) as unknown as DoneRow[];
+  const rows = connection.all(selectSql('done', 'WHERE job = ? ORDER BY done.first'), job) as unknown as DoneRow[];
   let previousEnd = -1n;
   return rows.map((row) => {
     if (!isIntact('done', row)) throw new LedgerDamagedError(`a range of job ${job} does not match its checksum`);
@@ -151,7 +151,7 @@ export function addHits(connection: Connection, job: string, hits: readonly Stor
 
 /** Inserts a range, merged with adjacent ranges. Must run inside a transaction. */
 export function addRange(connection: Connection, job: string, { start, end, hits }: DoneRange): void {
-  const below = doneRowWhere(connection, job, 'first < ? ORDER BY done.first DESC LIMIT 1', end);
+  const below = lastBefore(connection, job, end);
   if (below && parseIndex(below.past) > start) {
     throw new Error(`job ${job}: indices ${start} to ${end} would count twice`);
   }
@@ -208,7 +208,7 @@ export function cutRanges(connection: Connection, job: string, ranges: Iterable<
     const [start, end] = [range.start, endOf(range)];
     // From the end on: the row that lies across the start is the last one.
     while (start < end) {
-      const row = doneRowWhere(connection, job, 'first < ? ORDER BY first DESC LIMIT 1', end);
+      const row = lastBefore(connection, job, end);
       if (row === undefined || parseIndex(row.past) <= start) break;
       const [first, past] = [parseIndex(row.first), parseIndex(row.past)];
       if (countHits(connection, job, first, past) < row.hits)
@@ -231,6 +231,10 @@ function countHits(connection: Connection, job: string, start: bigint, end: bigi
   const query = 'SELECT count(*) AS n FROM hits WHERE job = ? AND at >= ? AND at < ?';
   return Number(connection.get(query, job, indexText(start), indexText(end))?.n ?? 0);
 }
+
+/** Returns the last range that begins before an index. */
+const lastBefore = (connection: Connection, job: string, index: bigint): DoneRow | undefined =>
+  doneRowWhere(connection, job, 'first < ? ORDER BY done.first DESC LIMIT 1', index);
 
 /** Throws `LedgerDamagedError` if the row does not match its checksum. */
 function doneRowWhere(connection: Connection, job: string, condition: string, index: bigint): DoneRow | undefined {

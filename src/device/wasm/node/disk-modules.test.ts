@@ -20,7 +20,7 @@ afterEach(async () => {
 
 const bytes = Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0);
 
-/** Assembles so many others that this process forgets every module it has assembled before. */
+/** Fills the memory for assembled modules with others. */
 async function forget(): Promise<void> {
   for (let i = 0; i < 64; i++) await assemble('other', `(module (memory ${i}))`);
 }

@@ -51,7 +51,7 @@ export class CommitLog {
   }
 
   /**
-   * Returns where whoever has all records up to a number begins to read: the sequence of a message before which nothing is new
+   * Returns where a reader that has all records up to a number begins: the sequence of a message before which nothing is new
    * to it, and the largest term up to there. A leader writes every two seconds, so that reading all takes longer from day to
    * day; this is a bisection, which takes as many messages as the log's length has bits.
    */
