@@ -121,7 +121,7 @@ export default defineConfig({
     ],
     expect: { poll: { timeout: 30_000 * slower, interval: 10 } },
     globalSetup: ['scripts/setup.mjs'],
-    setupFiles: process.env.NODE_V8_COVERAGE ? ['scripts/take-coverage.mjs'] : [],
+    setupFiles: ['scripts/seed.mjs', ...(process.env.NODE_V8_COVERAGE ? ['scripts/take-coverage.mjs'] : [])],
     // The built command, which tests run in their own process, is loaded by Node, not transformed by vite.
     server: { deps: { external: [/\/dist\//] } },
     // Native code can crash its process: in a fork one file fails, in a thread the whole run would end.

@@ -74,6 +74,12 @@ test('knows what rests on the word of some workers alone, and forgets what is re
     fc.record({ lease: fc.nat(200), length: fc.integer({ min: 1, max: 30 }), worker: fc.constantFrom(...names) }),
     { maxLength: 60 },
   );
+  // After ranges are reopened two workers have done the same, and the one whose ranges were cut is put in last.
+  const equalParts = [
+    { lease: 0, worker: 'anna' as const },
+    { lease: 1, worker: 'carl' as const },
+    { lease: 2, worker: 'anna' as const },
+  ];
   fc.assert(
     fc.property(
       works,
@@ -112,6 +118,7 @@ test('knows what rests on the word of some workers alone, and forgets what is re
         expect(provenance.workers.reduce((sum, { indices }) => sum + indices, 0n)).toBe(left);
       },
     ),
+    { examples: [[equalParts, [{ lease: 1, length: 20, worker: 'carl' }], ['anna'], 20]] },
   );
 });
 

@@ -19,14 +19,14 @@ export class Provenance {
     this.#maxRanges = maxRanges;
   }
 
-  /** By what they have done, the most first. */
+  /** By what they have done, the most first; by name if they have done the same. */
   get workers(): readonly WorkerPart[] {
     return [...this.#works]
       .map(([worker, { starts, indices, joined }]) => {
         const ranges = [...starts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([start, end]) => between(start, end));
         return { worker, indices, isExact: joined === 0n, ranges };
       })
-      .sort((a, b) => Number(b.indices - a.indices));
+      .sort((a, b) => Number(b.indices - a.indices) || (a.worker < b.worker ? -1 : 1));
   }
 
   /** Takes up what an earlier coordinator has stored. */
