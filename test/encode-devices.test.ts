@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasAbility } from '../src/device/conformance/case.js';
 import type { Device } from '../src/device/device.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
+import { openEncoder } from '../src/workload/encode/job/encoder.js';
 import {
   type Encoding,
   encodings,
@@ -232,6 +233,32 @@ describe.each(names)('%s', { timeout: patience(600_000) }, (name) => {
       const total = Array.from(states).reduce((sum, part) => sum + part * part, 0);
       // WGSL has no doubles to accumulate in.
       expect(Math.abs(total - 1)).toBeLessThanOrEqual(precision === 'f64' ? 1e-13 : name === 'webgpu' ? 1e-6 : 1e-7);
+    }
+  });
+
+  test('names the sample of a value from the host that is not finite', async (ctx) => {
+    if (id === undefined) return ctx.skip(missing);
+    if (isBrief && name !== 'native' && name !== 'webgpu') return ctx.skip('covered by native: npm run test:all');
+    const qubits = isBrief ? 2 : 14;
+    const length = 2 ** qubits;
+    const encoder = await openEncoder(device, { encoding: 'amplitude', qubits, precision: 'f32', batch: 3 });
+    try {
+      for (const [value, position] of [
+        [Number.NaN, 0],
+        [Number.NEGATIVE_INFINITY, length / 2 + 1],
+        [Number.MAX_VALUE, length - 1], // infinite as a float
+      ] as const) {
+        const values = new Float64Array(3 * length).fill(0.1);
+        values[length + position] = value;
+        const bad = encoder.encodeBatch(values, 3, 7);
+        const good = encoder.encodeBatch(values.subarray(0, length));
+        // Where the norm shows it, only the sample is known.
+        const where = device.info.capabilities.includes('exact-floats') ? {} : { position };
+        await expect(bad).rejects.toMatchObject({ fault: 'finite', sample: 8, ...where });
+        expect((await (await good).read())[0]).toBeCloseTo(2 ** (-qubits / 2), 6);
+      }
+    } finally {
+      encoder.close();
     }
   });
 

@@ -9,7 +9,7 @@ import { loader } from '../src/workload/encode/files/loader.js';
 import { fillSynthetic, syntheticBatches } from '../src/workload/encode/files/synthetic.js';
 import { type Encoder, type EncoderOptions, openEncoder } from '../src/workload/encode/job/encoder.js';
 import { EncodeError } from '../src/workload/encode/job/errors.js';
-import { rowsFor } from '../src/workload/encode/job/rows.js';
+import { checkedRowsFor } from '../src/workload/encode/job/rows.js';
 import { referenceStates } from '../src/workload/encode/kernel/reference.js';
 import { isShort } from './tier.js';
 
@@ -306,7 +306,7 @@ describe('a loader', () => {
 test('values that are not finite are refused before a device whose floats are not exact gets them', () => {
   const info = { ...device.info, capabilities: [] };
   const shape = { encoding: 'amplitude', qubits: 2, length: 4 } as const;
-  const rows = (values: number[]) => rowsFor(info, shape, 'f32', values, 10);
+  const rows = (values: number[]) => checkedRowsFor(info, shape, 'f32', values, 10);
   expect(rows([1, 2, 3, 4])).toEqual(Float32Array.of(1, 2, 3, 4));
   expect(() => rows([1, 2, 3, 4, 5, Number.NaN, 7, 8])).toThrow('value 1 of sample 11 is NaN');
   // The largest double is infinite as a float.

@@ -4,7 +4,7 @@ import { type Expr, type Kernel, lit, read, rw, select, tiles, type WideFloat } 
 import type { Precision, StateShape } from '../kernel/encoding.js';
 import type { EncodePlan } from '../kernel/plan.js';
 import { EncodeError } from './errors.js';
-import { checkRow, maxAngleOf } from './rows.js';
+import { checkRow, maxAngleOf, normShowsAll } from './rows.js';
 
 /** Samples that are already on the device. */
 export interface DeviceInput {
@@ -21,9 +21,9 @@ export interface DeviceInput {
 }
 
 /**
- * Checks values that the host never sees. A tile per sample counts the invalid ones; if there are any, the host reads
- * that sample and reports which. Bits are compared, not floats: WGSL does not specify NaN. Undefined if the check of the
- * norm is sufficient.
+ * Checks values on the device: those that the host never sees, and amplitudes, which it would check more slowly than it
+ * copies them. A tile per sample counts the invalid ones; if there are any, the host reads that sample and reports which.
+ * Bits are compared, not floats: WGSL does not specify NaN. Undefined if the check of the norm is sufficient.
  */
 export class DeviceInputCheck {
   readonly #job: BoundJob;
@@ -39,22 +39,25 @@ export class DeviceInputCheck {
   }
 
   static async open(device: Device, plan: EncodePlan, batch: number): Promise<DeviceInputCheck | undefined> {
-    if (plan.norm !== undefined && device.info.capabilities.includes('exact-floats')) return undefined;
+    if (plan.norm !== undefined && normShowsAll(device.info)) return undefined;
     const kernel = invalidValueCounts(plan.shape, plan.precision, maxAngleOf(device.info)) as unknown as Kernel;
     const program = await programOf(device, kernel);
     return new DeviceInputCheck(device, plan, program.bind({}), await device.alloc(Math.ceil(batch / 4) * 16));
   }
 
-  /** Queues the check. The counts are valid when a later mark has passed. */
-  queue(stream: Stream, { buffer, samples }: DeviceInput): Uint32Array {
+  /**
+   * Queues the check. The returned function is called when a later mark has passed; it rejects with the error of the first
+   * invalid value.
+   */
+  queue(stream: Stream, input: DeviceInput): () => Promise<void> {
+    const { buffer, samples } = input;
     stream.launch({ job: this.#job, count: samples, buffers: { x: buffer, counts: this.#counts } });
     const counts = new Uint32Array(samples);
     stream.read(this.#counts, counts); // before the next batch's launch, which writes there
-    return counts;
+    return () => this.#verify(counts, stream, input);
   }
 
-  /** Rejects with the error of the first invalid value. */
-  async verify(counts: Uint32Array, stream: Stream, { buffer, first = 0 }: DeviceInput): Promise<void> {
+  async #verify(counts: Uint32Array, stream: Stream, { buffer, first = 0 }: DeviceInput): Promise<void> {
     const sample = counts.findIndex((count) => count > 0);
     if (sample < 0) return;
     const { shape, precision, bytes } = this.#plan;

@@ -11,7 +11,7 @@ import { type Precision, type QubitOrder, type StateShape, stateBytes } from '..
 import { bindingOf, type EncodePlan, planFor } from '../kernel/plan.js';
 import { referenceStates } from '../kernel/reference.js';
 import { checkMemory, sumOf } from './memory.js';
-import { rowBytesOf, rowsFor, type Values } from './rows.js';
+import { checkedRowsFor, normShowsAll, rowBytesOf, type Values } from './rows.js';
 import { checkBatch, checkLength, checkNorm } from './validate.js';
 
 export interface EncodeOptions {
@@ -53,9 +53,9 @@ export async function* encodeRows(
   const fitting = rowsPerBatch(Math.max(inputBytes, rowBytes), batchBytes, MAX_INDICES);
   const maxSamples = Math.min(fitting, options.batch ?? fitting);
   // Samples must be valid on all devices: the device with the strictest checks decides.
-  const strictest = devices.find(({ info }) => !info.capabilities.includes('exact-floats')) ?? devices[0];
+  const strictest = devices.find(({ info }) => !normShowsAll(info)) ?? devices[0];
   const rows = (values: Values, first: number): ArrayBufferView => {
-    const made = rowsFor((strictest as Device).info, shape, precision, values, first);
+    const made = checkedRowsFor((strictest as Device).info, shape, precision, values, first);
     if (made !== values && ArrayBuffer.isView(values)) release?.(values);
     return made;
   };

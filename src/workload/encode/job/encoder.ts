@@ -147,14 +147,17 @@ export class Encoder {
     const { copies, samples } = planCopies(this.device.info, shape, precision, parts, first);
     checkBatch(shape, samples, samples * shape.length);
     this.#checkSamples(samples);
+    // Values without a norm were checked with the copies' plan.
+    const check = this.plan.norm && (await this.#openCheck());
+    const calls = { copies: copies.length, ...callsOf(check) };
     const inputSlot = this.#nextSlot();
-    return this.#encode(inputSlot, { samples, first, calls: { copies: copies.length } }, () => {
+    return this.#encode(inputSlot, { samples, first, calls }, () => {
       const x = inputSlot.buffers.x as DeviceBuffer;
       if (inputSlot.lastUse) this.#copyStream.wait(inputSlot.lastUse);
       for (const { rows, offset } of copies) this.#copyStream.write(x, rows, offset);
       const copied = this.#copyStream.mark();
       this.#computeStream.wait(copied);
-      return { x, copied };
+      return { x, copied, verify: check?.queue(this.#computeStream, { buffer: x, samples, first }) };
     });
   }
 
@@ -164,14 +167,11 @@ export class Encoder {
     checkBatch(this.plan.shape, samples, samples * this.plan.shape.length);
     this.#checkSamples(samples);
     checkInputSize(this.plan, deviceInput);
-    this.#check ??= DeviceInputCheck.open(this.device, this.plan, this.batch);
-    const check = await this.#check;
-    const calls = { launches: check ? 1 : 0, reads: check ? 1 : 0 };
-    return this.#encode(this.#nextSlot(), { samples, first, calls }, () => {
+    const check = await this.#openCheck();
+    return this.#encode(this.#nextSlot(), { samples, first, calls: callsOf(check) }, () => {
       if (typeof after === 'number') followStream(this.#computeStream, after);
       else if (after) this.#computeStream.wait(after);
-      const counts = check?.queue(this.#computeStream, deviceInput);
-      return { x: buffer, verify: async () => counts && check?.verify(counts, this.#computeStream, deviceInput) };
+      return { x: buffer, verify: check?.queue(this.#computeStream, deviceInput) };
     });
   }
 
@@ -213,13 +213,18 @@ export class Encoder {
   }
 
   close(): void {
-    // A check that could not be opened was reported by `encodeFromDevice`.
+    // A check that could not be opened was reported by the batch that opened it.
     this.#check?.then((check) => check?.free()).catch(() => undefined);
     this.#copyStream.close();
     this.#computeStream.close();
     for (const inputSlot of this.#inputSlots) inputSlot.free();
     for (const buffer of this.#ownBuffers) buffer.free();
     this.#ownBuffers.clear();
+  }
+
+  #openCheck(): Promise<DeviceInputCheck | undefined> {
+    this.#check ??= DeviceInputCheck.open(this.device, this.plan, this.batch);
+    return this.#check;
   }
 
   #nextSlot(): InputSlot {
@@ -230,7 +235,11 @@ export class Encoder {
   async #encode(
     inputSlot: InputSlot,
     { samples, first, calls }: { samples: number; first: number; calls: Partial<CallCounts> },
-    begin: () => { readonly x: DeviceBuffer; readonly copied?: Completion; verify?(): Promise<unknown> },
+    begin: () => {
+      readonly x: DeviceBuffer;
+      readonly copied?: Completion;
+      readonly verify: (() => Promise<void>) | undefined;
+    },
   ): Promise<EncodedStates> {
     const releaseSlot = await this.#takeSlot(inputSlot);
     let states: DeviceBuffer | undefined;
@@ -331,3 +340,6 @@ export class Encoder {
     });
   }
 }
+
+/** What a check on the device adds to a batch. */
+const callsOf = (check: DeviceInputCheck | undefined): Partial<CallCounts> => (check ? { launches: 1, reads: 1 } : {});

@@ -7,8 +7,8 @@ import { checkValues, MAX_ANGLE, type Reals } from './validate.js';
 export type Values = readonly number[] | Float64Array | Float32Array;
 
 /**
- * Checks values and returns them in the type that the kernels read, converted only if needed. `first` is the number of the
- * first sample, for messages.
+ * Checks values, except of amplitude, and returns them in the type that the kernels read, converted only if needed. `first`
+ * is the number of the first sample, for messages.
  */
 export function rowsFor(
   info: DeviceInfo,
@@ -19,11 +19,24 @@ export function rowsFor(
 ): Float64Array | Float32Array | Uint32Array {
   checkValues(shape, values, first, maxAngleOf(info));
   if (shape.encoding === 'basis') return Uint32Array.from(values);
-  const rows = precision === 'f64' ? asDoubles(values) : asFloats(values);
-  // WGSL does not specify NaN and infinities. On other devices they show in the norm.
-  if (shape.encoding === 'amplitude' && !info.capabilities.includes('exact-floats')) checkFinite(shape, rows, first);
+  return precision === 'f64' ? asDoubles(values) : asFloats(values);
+}
+
+/** The same; values that the kernels' norm would not show are checked here. */
+export function checkedRowsFor(
+  info: DeviceInfo,
+  shape: StateShape,
+  precision: Precision,
+  values: Values,
+  first: number,
+): ArrayBufferView {
+  const rows = rowsFor(info, shape, precision, values, first);
+  if (shape.encoding === 'amplitude' && !normShowsAll(info)) checkFinite(shape, rows, first);
   return rows;
 }
+
+/** True if a NaN or an infinity shows in the norm: WGSL does not specify them. */
+export const normShowsAll = ({ capabilities }: DeviceInfo): boolean => capabilities.includes('exact-floats');
 
 /** Checks all values of one sample. */
 export function checkRow(info: DeviceInfo, shape: StateShape, row: Reals, sample: number): void {
