@@ -33,7 +33,7 @@ async function measure(workers) {
     const known = { id: job, name: 'kernel', manifest: { space }, hitCount: 0, outcome: undefined, ...people };
     return done ? [{ ...known, done }] : [];
   };
-  const view = new FleetView({ core, jobs, fleet: 'f', server: () => '2', term: 1, now: () => now });
+  const view = new FleetView({ core, jobs, hits: () => 0, fleet: 'f', server: () => '2', term: 1, now: () => now });
   /** @param {number} at */
   const name = (at) => `user.worker${at}-0123456789ab`;
   /** @type {Map<string, import('../dist/fleet/protocol/index.js').GrantMessage>} */

@@ -151,15 +151,15 @@ describe('on a real server', () => {
     timeout: patience(240_000),
   }, async (ctx) => {
     if (absent) return ctx.skip(absent);
-    const [space, limit, rounds] = [6000, 2 ** 23, 8];
+    const [space, limit, rounds] = [6000, 2 ** 29, 8];
     const fleet = await FleetHere.start();
     const children: ChildProcess[] = [];
     const members: { close(): Promise<void> }[] = [];
     try {
       const admin = await fleet.client();
-      const start = async (name: string, lies?: number): Promise<void> => {
+      const start = async (name: string, more: { lies?: number; results?: number } = {}): Promise<void> => {
         const invite = parseInvite((await admin.invite('worker', 600, name, true)).line);
-        const spec = { kind: 'worker', invite, speed: 20, ...(lies !== undefined && { lies }) } as const;
+        const spec = { kind: 'worker', invite, speed: 20, ...more } as const;
         // A short run has them in this process, which is faster.
         if (isShort) members.push(await startMember(spec, () => undefined));
         else {
@@ -184,10 +184,16 @@ describe('on a real server', () => {
       const search = submit();
       const found = hitsOf(search);
       found.catch(() => undefined); // thrown below
-      // It sends two results without their hits, and then no more: the job cannot end with it.
-      await start('liar', 2);
       const job = async () => (await admin.overview()).jobs[0];
       const soon = { timeout: patience(60_000) };
+      // It sends a few results, and then no more: the job cannot end with it. Hits of ranges that are done again stay.
+      await start('cellar', { results: 4 });
+      await expect.poll(async () => (await job())?.hits, soon).toBeGreaterThan(0);
+      await expect.poll(async () => BigInt((await job())?.done ?? 0), soon).toBeGreaterThan(0n);
+      expect((await admin.revoke('cellar'))?.reopened).toHaveLength(1);
+      await expect.poll(async () => (await job())?.done, soon).toBe(0);
+      // The same without hits.
+      await start('liar', { lies: 2 });
       await expect.poll(async () => BigInt((await job())?.done ?? 0), soon).toBeGreaterThan(0n);
 
       const revoked = await millrace(['fleet', 'revoke', 'liar'], { env: fleet.env });
@@ -205,6 +211,8 @@ describe('on a real server', () => {
       await start('barn');
       const right = expectedHits(space, limit, rounds);
       expect(await found).toEqual(right);
+      const { jobs, coordinator } = await admin.overview();
+      expect([jobs[0]?.hits, coordinator.hits]).toEqual([right.length, right.length]);
       // Of a job that is over nothing is done again, but it is told what rests on whom.
       const { id } = (await job())!;
       const { workers } = await admin.provenance(id);

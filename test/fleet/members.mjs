@@ -13,7 +13,7 @@ import { openStore } from '../../dist/store/index.js';
  * @typedef {import('../../dist/fleet/clock.js').Clock} Clock
  * @typedef {{ readonly failed: Promise<unknown>, close(): Promise<void> }} Member
  * @typedef {{ readonly kind: 'coordinator', readonly folder: string, readonly url: string, readonly speed: number, readonly isStandby?: boolean }} CoordinatorSpec
- * @typedef {{ readonly kind: 'worker', readonly invite: import('../../dist/fleet/nats/index.js').Invite, readonly speed: number, readonly lies?: number }} WorkerSpec
+ * @typedef {{ readonly kind: 'worker', readonly invite: import('../../dist/fleet/nats/index.js').Invite, readonly speed: number, readonly lies?: number, readonly results?: number }} WorkerSpec
  * @typedef {{ readonly kind: 'ready' | 'failed' | 'said', readonly text: string }} MemberMessage
  */
 
@@ -40,21 +40,22 @@ async function startCoordinator({ folder, url, speed, isStandby = false }, say) 
   return { failed: host.failed, close };
 }
 
-/** Sends so many results, without their hits, and no others. @param {Bus} bus @param {number} results @returns {Bus} */
-function lying(bus, results) {
+/** Sends so many results, with or without their hits, and no others. @param {Bus} bus @param {number} results @param {boolean} hasHits @returns {Bus} */
+function limited(bus, results, hasHits) {
   const publish = bus.publish.bind(bus);
   bus.publish = (subject, bytes) => {
     if (subject !== 'result') return publish(subject, bytes);
     const result = decodeResult(bytes);
-    if (result.number <= results) publish(subject, encodeMessage({ ...result, hits: [] }));
+    if (result.number <= results) publish(subject, hasHits ? bytes : encodeMessage({ ...result, hits: [] }));
   };
   return bus;
 }
 
 /** @param {WorkerSpec} spec @param {(text: string) => void} say @returns {Promise<Member>} */
-async function startWorker({ invite, speed, lies }, say) {
+async function startWorker({ invite, speed, lies, results }, say) {
   const connected = await Bus.connect(invite, invite.user);
-  const bus = lies === undefined ? connected : lying(connected, lies);
+  const most = lies ?? results;
+  const bus = most === undefined ? connected : limited(connected, most, lies === undefined);
   const engine = new Engine([new InterpreterDevice()]);
   const service = new WorkerService({ bus, engine, id: '1', say, warn: say, clock: fastClock(speed) });
   const close = async () => {

@@ -90,6 +90,7 @@ export class CoordinatorService {
     this.view = new FleetView({
       core: this.#core,
       jobs: () => replica.jobs.values(),
+      hits: () => replica.hitCount,
       fleet: files.fleet,
       server: () => bus.serverVersion,
       term,

@@ -198,7 +198,6 @@ export interface CoordinatorCounts {
   readonly leases: number;
   readonly results: number;
   readonly commits: number;
-  readonly hits: number;
   readonly refusedResults: number;
   /** Results that have arrived and are not in the ledger. */
   readonly waitingResults: number;

@@ -26,6 +26,8 @@ export class Replica {
   readonly #options: ReplicaOptions;
   /** Those that are open, and those that have ended since the start. */
   readonly jobs = new Map<string, FleetJob>();
+  /** By the job's id in the ledger. A job that is submitted again keeps its record there. */
+  readonly #hits = new Map<string, number>();
   #number: number;
 
   private constructor(options: ReplicaOptions) {
@@ -45,6 +47,11 @@ export class Replica {
   /** The number of the last record that was applied. */
   get number(): number {
     return this.#number;
+  }
+
+  /** Hits in the ledger of all jobs that were open since the start. */
+  get hitCount(): number {
+    return [...this.#hits.values()].reduce((sum, hits) => sum + hits, 0);
   }
 
   get files(): FleetFiles {
@@ -120,13 +127,25 @@ export class Replica {
       if (job === undefined) continue;
       if (entry.reopened) {
         // What comes before may count the same indices.
-        await write(added);
+        await this.#write(added);
         added = [];
         await job.reopen(entry.reopened);
       }
       added.push({ job, entry: job.add(entry) });
     }
-    await write(added);
+    await this.#write(added);
+  }
+
+  async #write(added: readonly AddedEntry[]): Promise<void> {
+    await Promise.all([...new Set(added.map(({ job }) => job))].map((job) => job.write()));
+    for (const { job, entry } of added) {
+      job.committed(entry);
+      this.#countHits(job);
+    }
+  }
+
+  #countHits({ ledgerId, hitCount }: FleetJob): void {
+    this.#hits.set(ledgerId, hitCount);
   }
 
   /** The job is not known any more: it is opened when it is submitted again. */
@@ -162,6 +181,7 @@ export class Replica {
       for (const key of files.state.scope(id).keys())
         if (key.startsWith(SUBMITTER)) job.submitters.add(key.slice(SUBMITTER.length));
       this.jobs.set(id, job);
+      this.#countHits(job);
       return undefined;
     } catch (error) {
       return error;
@@ -181,11 +201,6 @@ export class Replica {
 interface AddedEntry {
   readonly job: FleetJob;
   readonly entry: CommitEntry;
-}
-
-async function write(added: readonly AddedEntry[]): Promise<void> {
-  await Promise.all([...new Set(added.map(({ job }) => job))].map((job) => job.write()));
-  for (const { job, entry } of added) job.committed(entry);
 }
 
 /** Keys of a job's submitters begin with it. */

@@ -23,6 +23,7 @@ class Fleet {
     this.view = new FleetView({
       ...{ core: this.core, fleet: 'f', server: () => '2.9.10', term: 3, now: () => this.now },
       jobs: () => this.#jobs,
+      hits: () => 0,
     });
   }
 

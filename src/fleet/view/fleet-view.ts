@@ -24,6 +24,8 @@ export interface ViewedJob {
 export interface ViewOptions {
   readonly core: Coordinator;
   readonly jobs: () => Iterable<ViewedJob>;
+  /** Hits in the ledger of all jobs that were open since the start. */
+  readonly hits: () => number;
   readonly fleet: string;
   readonly server: () => string;
   readonly term: number;
@@ -140,10 +142,9 @@ export class FleetView {
   }
 
   #coordinator(now: number): FleetOverview['coordinator'] {
-    const { leases, results, commits, refusedResults, hits, waitingResults, oldestAt, commitMs } =
-      this.#options.core.counts;
+    const { leases, results, commits, refusedResults, waitingResults, oldestAt, commitMs } = this.#options.core.counts;
     return {
-      ...{ leasesGranted: leases, results, commits, refusedResults, hits },
+      ...{ leasesGranted: leases, results, commits, refusedResults, hits: this.#options.hits() },
       leasesPerSecond: this.#leases.rate(leases, now),
       resultsPerSecond: this.#results.rate(results, now),
       resultsWaiting: waitingResults,

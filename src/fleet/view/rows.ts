@@ -45,6 +45,7 @@ export interface CoordinatorFigures {
   readonly results: number;
   readonly commits: number;
   readonly refusedResults: number;
+  /** Hits in the ledger of all jobs that were open since the coordinator started. */
   readonly hits: number;
   /** Over the last 10 s. */
   readonly leasesPerSecond: number;

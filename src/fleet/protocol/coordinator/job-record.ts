@@ -20,7 +20,6 @@ export interface JobRecord extends GrantableJob {
   reopened: bigint;
   readonly refusals: Map<WorkerId, string>;
   rate: number;
-  hits: number;
   /** True if the ledger has a hit, also one from before this term. */
   hasHit: boolean;
 }
@@ -51,7 +50,6 @@ export function newJobRecord(added: AddedJob, standings: Standings, random: () =
     refusals: new Map(),
     rate: 0,
     lastGrant: 0,
-    hits: 0,
     hasHit: hit !== undefined,
     work: newWork(),
     provenance,

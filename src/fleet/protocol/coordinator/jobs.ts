@@ -13,7 +13,6 @@ export class Jobs {
   readonly #commits: Commits;
   readonly #random: () => number;
   #written = 0;
-  #hits = 0;
   #commitMs: number | undefined;
 
   constructor(state: CoordinatorState, commits: Commits, random: () => number) {
@@ -22,9 +21,9 @@ export class Jobs {
     this.#random = random;
   }
 
-  /** Commits and hits that are in the ledger, and how long results of the last commit took. */
-  get counts(): { readonly commits: number; readonly hits: number; readonly commitMs: number | undefined } {
-    return { commits: this.#written, hits: this.#hits, commitMs: this.#commitMs };
+  /** Commits that are in the ledger, and how long results of the last one took. */
+  get counts(): { readonly commits: number; readonly commitMs: number | undefined } {
+    return { commits: this.#written, commitMs: this.#commitMs };
   }
 
   add(added: AddedJob): void {
@@ -108,8 +107,6 @@ export class Jobs {
       else numbers.set(worker, [number]);
       const job = jobs.get(id);
       if (job === undefined) continue;
-      this.#hits += hits.length;
-      job.hits += hits.length;
       job.hasHit ||= hits.length + early.length > 0;
       for (const { index } of [...hits, ...early]) hitJobs.set(job, minBigint(index, hitJobs.get(job) ?? index));
       for (const { lease, range } of overtaken)
