@@ -275,4 +275,42 @@ describe('on a real server', () => {
       }
     },
   );
+
+  test.skipIf(isShort).for([
+    ['it starts again', false],
+    ['its standby takes over, dies and starts again', true],
+  ] as const)(
+    'the leader dies between a revocation and what it does to the job: when %s, the invite has expired',
+    { timeout: patience(240_000) },
+    async ([, hasStandby], ctx) => {
+      if (absent) return ctx.skip(absent);
+      const world = await FaultWorld.start(20, true);
+      try {
+        await world.kill(world.coordinator);
+        world.coordinator = await world.startCoordinator({ diesAt: 'is revoked' });
+        if (hasStandby) await world.startStandby({ diesAt: 'takes over' });
+        world.resident.cut();
+        const liar = await world.startLiar(2);
+        const job = world.runJob(false);
+        job.catch(() => undefined); // thrown below
+        await Promise.race([world.moreResults(2), job]);
+        await expect
+          .poll(async () => Number((await world.client.overview()).jobs[0]?.done ?? 0), { timeout: patience(60_000) })
+          .toBeGreaterThan(0);
+        await world.revokeUntilDeath(liar);
+        // Its invite is for ten minutes.
+        const late = { laterSeconds: 3600 };
+        if (hasStandby) {
+          await world.standbyEnded();
+          await world.startStandby(late);
+          await world.promoteStandby();
+        } else world.coordinator = await world.startCoordinator(late);
+        world.resident.heal();
+        await job;
+        expect(world.log.join('\n')).toMatch(/indices in \d+ ranges are done again/);
+      } finally {
+        await world.close();
+      }
+    },
+  );
 });

@@ -12,7 +12,7 @@ import { openStore } from '../../dist/store/index.js';
 /**
  * @typedef {import('../../dist/fleet/clock.js').Clock} Clock
  * @typedef {{ readonly failed: Promise<unknown>, close(): Promise<void> }} Member
- * @typedef {{ readonly kind: 'coordinator', readonly folder: string, readonly url: string, readonly speed: number, readonly isStandby?: boolean }} CoordinatorSpec
+ * @typedef {{ readonly kind: 'coordinator', readonly folder: string, readonly url: string, readonly speed: number, readonly isStandby?: boolean, readonly laterSeconds?: number, readonly diesAt?: string }} CoordinatorSpec
  * @typedef {{ readonly kind: 'worker', readonly invite: import('../../dist/fleet/nats/index.js').Invite, readonly speed: number, readonly lies?: number, readonly results?: number }} WorkerSpec
  * @typedef {{ readonly kind: 'ready' | 'failed' | 'said', readonly text: string }} MemberMessage
  */
@@ -26,13 +26,22 @@ const fastClock = (speed) => ({
   },
 });
 
-/** @param {CoordinatorSpec} spec @param {(text: string) => void} say @returns {Promise<Member>} */
-async function startCoordinator({ folder, url, speed, isStandby = false }, say) {
+/**
+ * `laterSeconds`: by its time of day it is so much later. `diesAt`: it is killed when it says this.
+ * @param {CoordinatorSpec} spec @param {(text: string) => void} tell @returns {Promise<Member>}
+ */
+async function startCoordinator({ folder, url, speed, isStandby = false, laterSeconds = 0, diesAt }, tell) {
+  const say = (/** @type {string} */ text) => {
+    tell(text);
+    if (diesAt !== undefined && text.includes(diesAt)) process.kill(process.pid, 'SIGKILL');
+  };
   const store = await openStore(folder, { warn: say });
   const clock = fastClock(speed);
   const server = { kind: /** @type {const} */ ('given'), url };
   const standby = isStandby ? new AbortController().signal : undefined;
-  const host = await FleetHost.start({ folder: join(folder, 'fleet'), store, server, say, warn: say, clock, standby });
+  const unixSeconds = () => Math.floor(Date.now() / 1000) + laterSeconds;
+  const options = { folder: join(folder, 'fleet'), store, server, say, warn: say, clock, unixSeconds, standby };
+  const host = await FleetHost.start(options);
   const close = async () => {
     await host.close();
     await store.close();

@@ -112,8 +112,19 @@ export class FaultWorld {
     this.log.push(`${(performance.now() / 1000).toFixed(2)} s ${text}`);
   }
 
-  startCoordinator(): Promise<Running> {
-    return this.#start(async (url) => ({ kind: 'coordinator', folder: this.#dataFolder, url, speed: this.#speed }));
+  startCoordinator(more: CoordinatorTraits = {}): Promise<Running> {
+    const spec = { kind: 'coordinator', folder: this.#dataFolder, speed: this.#speed, ...more } as const;
+    return this.#start(async (url) => ({ ...spec, url }));
+  }
+
+  /** Asks once for a user to be revoked, and resolves when the coordinator is dead. */
+  async revokeUntilDeath(user: string): Promise<void> {
+    const credentials = await this.#authority.coordinator();
+    const bus = await Bus.connect({ ...this.#address, ...credentials }, 'revoking', { callMs: CALL_MS });
+    new FleetClient(bus).revoke(user).catch(() => undefined); // there is no answer
+    await this.coordinator.ended;
+    // Its successor must not be asked again.
+    await bus.close();
   }
 
   startWorker(): Promise<Running> {
@@ -156,11 +167,11 @@ export class FaultWorld {
     return { before, store };
   }
 
-  /** Starts a standby of the coordinator, with a copy of its files. */
-  async startStandby(): Promise<void> {
-    const folder = join(this.folder, `data-${++this.#names}`);
-    await copyCoordinator(this.#store, folder);
-    const spec = { kind: 'coordinator', folder, speed: this.#speed, isStandby: true } as const;
+  /** Starts a standby of the coordinator, with a copy of its files; or the one that was started before, with its own. */
+  async startStandby(more: CoordinatorTraits = {}): Promise<void> {
+    const folder = this.#standby?.folder ?? join(this.folder, `data-${++this.#names}`);
+    if (this.#standby === undefined) await copyCoordinator(this.#store, folder);
+    const spec = { kind: 'coordinator', folder, speed: this.#speed, isStandby: true, ...more } as const;
     const running = await this.#start(async (url) => ({ ...spec, url }), FOLLOWS);
     this.#standby = { folder, running, leads: running.ready };
   }
@@ -179,6 +190,11 @@ export class FaultWorld {
       this.#closing.push(async () => (await member).close());
       this.#standby = { folder, running: undefined, leads: member };
     });
+  }
+
+  /** Resolves when the standby is dead. */
+  async standbyEnded(): Promise<void> {
+    await this.#standby?.running?.ended;
   }
 
   /** Waits until the standby leads: it is the coordinator from then on. */
@@ -309,6 +325,8 @@ export class FaultWorld {
 
 const forkMember = (): ChildProcess =>
   fork(new URL('./members.mjs', import.meta.url), ['member'], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+
+type CoordinatorTraits = Pick<CoordinatorSpec, 'laterSeconds' | 'diesAt'>;
 
 interface Standby {
   readonly folder: string;

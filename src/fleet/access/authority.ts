@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fieldReader } from '../../network/fields.js';
 import { type Credentials, loadJwt, permissionsOf, type Role } from '../nats/index.js';
 import { writeSafely } from '../safe-file.js';
-import { type FleetUser, Users } from './users.js';
+import { type FleetUser, isRevoked, Users } from './users.js';
 
 type Jwt = Awaited<ReturnType<typeof loadJwt>>;
 
@@ -17,33 +17,35 @@ export class Authority {
   readonly #fleet: string;
   readonly #keys: Keys;
   readonly #users: Users;
+  readonly #now: () => number;
   readonly #systemClaims: string;
   readonly #operatorClaims: string;
   #accountClaims: string;
 
-  private constructor(jwt: Jwt, fleet: string, keys: Keys, users: Users, claims: readonly [string, string, string]) {
+  private constructor({ jwt, fleet, keys, users, now, claims }: AuthorityParts) {
     this.#jwt = jwt;
     this.#fleet = fleet;
     this.#keys = keys;
     this.#users = users;
+    this.#now = now;
     [this.#operatorClaims, this.#systemClaims, this.#accountClaims] = claims;
   }
 
-  /** Opens the keys of a fleet, or makes them. */
-  static async open(folder: string, fleet: string): Promise<Authority> {
+  /** Opens the keys of a fleet, or makes them. Invites expire by `now`, Unix time in seconds. */
+  static async open(folder: string, fleet: string, now = unixSeconds): Promise<Authority> {
     const jwt = await loadJwt();
     const path = join(folder, KEYS);
     const keys = existsSync(path) ? readKeys(path) : newKeys(jwt);
     if (!existsSync(path)) writeSafely(path, `${JSON.stringify(keys)}\n`);
     const system = jwt.fromSeed(bytesOf(keys.system));
     const signer = jwt.fromSeed(bytesOf(keys.operator));
-    const users = new Users(join(folder, USERS), seconds());
+    const users = new Users(join(folder, USERS), now());
     const claims = [
       await jwt.encodeOperator('millrace', signer, { system_account: system.getPublicKey() }),
       await jwt.encodeAccount('system', system, { limits: { ...NO_LIMITS, conn: 10 } }, { signer }),
       await accountClaims(jwt, keys, users),
     ] as const;
-    return new Authority(jwt, fleet, keys, users, claims);
+    return new Authority({ jwt, fleet, keys, users, now, claims });
   }
 
   /** The public key of the fleet's account. */
@@ -71,17 +73,18 @@ export class Authority {
     return this.#users.all;
   }
 
-  /** Makes a user. Throws `usage` if its name cannot be used. */
+  /** Makes a user. Throws `usage` if its name cannot be used: one that was revoked and `isNamed` by an open job stays revoked. */
   async invite(
     role: Role,
     lifeSeconds: number,
     { name = `${role}-${randomBytes(3).toString('hex')}`, isTrusted = false }: InviteTraits = {},
+    isNamed: (name: string) => boolean = () => true,
   ): Promise<Credentials> {
     const key = this.#jwt.createUser();
-    const now = seconds();
+    const now = this.#now();
     const expires = now + Math.ceil(lifeSeconds);
     const trust = isTrusted ? { isTrusted } : {};
-    this.#users.add({ name, role, key: key.getPublicKey(), expires, ...trust }, now);
+    this.#users.add({ name, role, key: key.getPublicKey(), expires, ...trust }, now, isNamed);
     return this.#sign(name, role, key, expires);
   }
 
@@ -120,7 +123,8 @@ export class Authority {
   }
 
   isRevoked(name: string): boolean {
-    return this.#users.get(name)?.revoked !== undefined;
+    const user = this.#users.get(name);
+    return user !== undefined && isRevoked(user);
   }
 
   async #sign(user: string, role: Role, key: ReturnType<Jwt['createUser']>, expires?: number): Promise<Credentials> {
@@ -141,7 +145,6 @@ export class Authority {
   }
 }
 
-/** Seeds of nkeys. */
 /** What may be said of a user that is invited. */
 export interface InviteTraits {
   readonly name?: string | undefined;
@@ -149,6 +152,17 @@ export interface InviteTraits {
   readonly isTrusted?: boolean | undefined;
 }
 
+interface AuthorityParts {
+  readonly jwt: Jwt;
+  readonly fleet: string;
+  readonly keys: Keys;
+  readonly users: Users;
+  readonly now: () => number;
+  /** Of the operator, the system account and the fleet's account. */
+  readonly claims: readonly [string, string, string];
+}
+
+/** Seeds of nkeys. */
 interface Keys {
   readonly operator: string;
   readonly system: string;
@@ -204,6 +218,6 @@ const ADMIN = 'admin';
 const KEYS = 'keys.json';
 const USERS = 'users.json';
 
-const seconds = (): number => Math.floor(Date.now() / 1000);
+const unixSeconds = (): number => Math.floor(Date.now() / 1000);
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 const textOf = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);

@@ -17,14 +17,19 @@ export interface FleetUser {
   readonly isTrusted?: boolean;
 }
 
-/** The users that were invited and have not expired, in a file. A user that has expired is forgotten: the server refuses it. */
+/**
+ * The users that were invited and have not expired, in a file. A user that has expired is forgotten: the server refuses it. One that
+ * was revoked is kept until the next invite that finds its name in no job: a coordinator that starts later has to know whose word
+ * does not count.
+ */
 export class Users {
   readonly #path: string;
   readonly #all = new Map<string, FleetUser>();
 
   constructor(path: string, now: number) {
     this.#path = path;
-    for (const user of existsSync(path) ? readUsers(path) : []) if (user.expires > now) this.#all.set(user.name, user);
+    for (const user of existsSync(path) ? readUsers(path) : [])
+      if (user.expires > now || isRevoked(user)) this.#all.set(user.name, user);
   }
 
   get all(): Iterable<FleetUser> {
@@ -41,13 +46,14 @@ export class Users {
     return users.find((user) => user.name === name);
   }
 
-  /** Throws `usage` if the name is not one, or is another user's. */
-  add(user: FleetUser, now: number): void {
-    for (const [name, { expires }] of this.#all) if (expires <= now) this.#all.delete(name);
+  /** Throws `usage` if the name is not one, or is another user's. `isNamed` says whether jobs that are open rest on a user's word. */
+  add(user: FleetUser, now: number, isNamed: (name: string) => boolean): void {
+    for (const [name, known] of this.#all)
+      if (known.expires <= now && !(isRevoked(known) && isNamed(name))) this.#all.delete(name);
     const other = this.#all.get(user.name);
     if (!isUserName(user.name)) throw badName(user.name, 'expected 1 to 40 letters, digits, _ and -');
     if (RESERVED.has(user.name)) throw badName(user.name, 'the fleet itself uses this name');
-    if (other) throw badName(user.name, other.revoked === undefined ? 'it is invited already' : 'it was revoked');
+    if (other) throw badName(user.name, isRevoked(other) ? 'it was revoked' : 'it is invited already');
     this.#all.set(user.name, user);
     this.#save();
   }
@@ -62,6 +68,8 @@ export class Users {
     writeSafely(this.#path, `${JSON.stringify([...this.#all.values()], undefined, 1)}\n`);
   }
 }
+
+export const isRevoked = ({ revoked }: FleetUser): boolean => revoked !== undefined;
 
 function readUsers(path: string): FleetUser[] {
   const read = fieldReader(

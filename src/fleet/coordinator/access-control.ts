@@ -10,6 +10,8 @@ export interface AccessOptions {
   readonly browsers?: { readonly url: string; readonly page: string } | undefined;
   /** Missing if the server has accounts of its own: it then cannot be told of revoked users. */
   readonly updates?: AccountUpdates | undefined;
+  /** Whether an open job rests on a user's word, so that its name cannot be given to another user if it was revoked. */
+  readonly isNamed: (user: string) => boolean;
 }
 
 /** Invites and revokes users, and tells the server. */
@@ -33,8 +35,8 @@ export class AccessControl {
     seconds: number,
     { name, isTrusted }: InviteTraits = {},
   ): Promise<{ readonly user: string; readonly line: string }> {
-    const { authority, address } = this.#options;
-    const credentials = await authority.invite(role, seconds, { name, isTrusted });
+    const { authority, address, isNamed } = this.#options;
+    const credentials = await authority.invite(role, seconds, { name, isTrusted }, isNamed);
     return { user: credentials.user, line: formatInvite({ ...address, ...credentials }) };
   }
 
@@ -43,9 +45,9 @@ export class AccessControl {
    * Throws a `usage` error if the fleet serves no page.
    */
   async link(seconds: number, traits: InviteTraits = {}): Promise<{ readonly user: string; readonly line: string }> {
-    const { authority, address, browsers } = this.#options;
+    const { authority, address, browsers, isNamed } = this.#options;
     if (browsers === undefined) throw noPage();
-    const credentials = await authority.invite('worker', seconds, traits);
+    const credentials = await authority.invite('worker', seconds, traits, isNamed);
     const invite = formatInvite({ url: browsers.url, fleet: address.fleet, ...credentials });
     return { user: credentials.user, line: `${browsers.page}#${invite}` };
   }

@@ -33,6 +33,8 @@ export interface FleetHostOptions {
   readonly say: (message: string) => void;
   readonly warn: (message: string) => void;
   readonly clock?: Clock;
+  /** Unix time in seconds, by which invites expire. Default: the machine's. */
+  readonly unixSeconds?: (() => number) | undefined;
   /** Follows the leader until that is silent, or the signal is aborted. Default: leads at once. */
   readonly standby?: AbortSignal | undefined;
 }
@@ -131,7 +133,7 @@ async function startParts(options: FleetHostOptions, closing: Closing): Promise<
   const { folder, store, workloads = [], say, warn, clock = systemClock } = options;
   const files = new FleetFiles(folder);
   const { fleet } = files;
-  const authority = await Authority.open(files.folder, fleet);
+  const authority = await Authority.open(files.folder, fleet, options.unixSeconds);
   const { server, own, address, browsers } = await openServer(options, files, authority, closing);
   const coordinator = await authority.coordinator();
   const replicas = options.server?.kind === 'given' ? options.server.replicas : undefined;
@@ -146,7 +148,8 @@ async function startParts(options: FleetHostOptions, closing: Closing): Promise<
   const term = await lead(log, replica, options);
   const updates = bus.hasUsers ? await AccountUpdates.connect(own, await authority.system()) : undefined;
   if (updates) closing.push(() => updates.close());
-  const access = await AccessControl.start({ authority, address: { ...address, fleet }, browsers, updates });
+  const isNamed = (user: string): boolean => replica.names(user);
+  const access = await AccessControl.start({ authority, address: { ...address, fleet }, browsers, updates, isNamed });
   const service = await CoordinatorService.start({ bus, log, replica, access, term, say, warn, clock });
   closing.push(() => service.close());
   const invite = { ...own, fleet, ...(await authority.admin()) };

@@ -50,6 +50,8 @@ export class CoordinatorService {
   /** For those who watch the fleet. */
   readonly view: FleetView;
   readonly #guard: SenderGuard;
+  /** Whether users were invited as trusted, as far as that was asked. */
+  readonly #trusted = new Map<string, boolean>();
   /** Jobs that end because the same work was submitted in another form. */
   readonly #replaced = new Set<string>();
   #receipts = 0;
@@ -72,13 +74,12 @@ export class CoordinatorService {
     this.#writtenAt = clock.now();
     // Workers of an earlier coordinator announce what they hold within this time.
     const adoptMs = replica.jobs.size > 0 ? ADOPT_MS : 0;
-    const trusted = new Map<string, boolean>();
     // A worker is whoever was invited: its processes do not audit each other.
     const trust = {
       identityOf: userOf,
       isOwn: (user: string) => {
-        const isOwn = trusted.get(user) ?? access.isTrusted(user);
-        trusted.set(user, isOwn);
+        const isOwn = this.#trusted.get(user) ?? access.isTrusted(user);
+        this.#trusted.set(user, isOwn);
         return isOwn;
       },
       isRevoked: (user: string) => access.isRevoked(user),
@@ -255,6 +256,8 @@ export class CoordinatorService {
   async invite(role: Role, seconds: number, traits: InviteTraits, isLink = false): ReturnType<AccessControl['invite']> {
     const { access } = this.#options;
     const made = await (isLink ? access.link(seconds, traits) : access.invite(role, seconds, traits));
+    // An earlier user of this name may have been another.
+    this.#trusted.delete(made.user);
     const user = access.user(made.user);
     if (user) await this.#append({ kind: 'user', user });
     return made;

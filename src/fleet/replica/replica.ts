@@ -4,7 +4,7 @@ import type { Store } from '../../store/index.js';
 import type { Authority } from '../access/index.js';
 import { attachmentsOf, decodeManifest, openSignedManifest } from '../manifest/index.js';
 import { type CommitEntry, WORKERS } from '../protocol/index.js';
-import { AGREED, DID, JOINED } from '../trust/index.js';
+import { AGREED, DID, JOINED, namesWorker } from '../trust/index.js';
 import type { FleetWorkload } from '../workload.js';
 import { describeJob } from './described-job.js';
 import type { FleetFiles } from './files.js';
@@ -60,6 +60,12 @@ export class Replica {
 
   get authority(): Authority {
     return this.#options.authority;
+  }
+
+  /** Whether something of an open job rests on a user's word, or is not settled. */
+  names(user: string): boolean {
+    const { state } = this.#options.files;
+    return [...this.jobs.keys()].some((id) => this.#isOpen(id) && namesWorker(state.scope(id), user));
   }
 
   /** Throws if a job with this manifest could not be opened. */

@@ -2,6 +2,7 @@ import { between, endOf } from '../../engine/work/space.js';
 import { fieldReader } from '../../network/fields.js';
 import type { PlainRecord, PlainValue } from '../manifest/index.js';
 import type { Contribution, Item } from './contribution.js';
+import type { Identity } from './standing.js';
 
 /** What of a job's trust survives its coordinator: values by key. A change to undefined removes the key. */
 export type StoredValues = ReadonlyMap<string, PlainValue>;
@@ -21,6 +22,16 @@ export const AGREED = 'agreed';
 export function storedUnder(values: StoredValues, word: string): [rest: string, value: PlainValue][] {
   const prefix = `${word}.`;
   return [...values].flatMap(([key, value]) => (key.startsWith(prefix) ? [[key.slice(prefix.length), value]] : []));
+}
+
+/** Whether ranges of a worker count, wait for audits, or are canaries, or it has agreed to those of others. */
+export function namesWorker(values: StoredValues, worker: Identity): boolean {
+  const own = [`${DID}.${worker}.`, `${AGREED}.${worker}.`];
+  const contributions = ['part', 'canary'].flatMap((word) => storedUnder(values, word));
+  return (
+    [...values.keys()].some((key) => own.some((prefix) => key.startsWith(prefix))) ||
+    contributions.some(([, value]) => readContribution(value).worker === worker)
+  );
 }
 
 export const plainContribution = ({ worker, range, bits, hits, witnesses }: Contribution): PlainRecord => ({
