@@ -47,6 +47,10 @@ describe('help and version', () => {
     expect(stdout).toMatch(/^\d+\.\d+\.\d+\+[0-9a-f]{12}\n$/);
     expect(stdout.startsWith(`${version}+`)).toBe(true);
   });
+  it.each([[['help']], [['help', 'jobs', 'list']]])('%j is the help of a command', async (args) => {
+    const { status, stdout } = await millrace(...args);
+    expect({ status, stdout }).toEqual({ status: 0, stdout: (await millrace(...args.slice(1), '--help')).stdout });
+  });
   it('a command group without a subcommand is a usage error that lists the subcommands', async () => {
     const { status, stdout, stderr } = await millrace('block');
     expect(status).toBe(64);
@@ -60,8 +64,10 @@ describe('invalid command lines', () => {
     [['frobnicate'], "unknown command 'frobnicate'"],
     [['devces'], 'Did you mean devices'],
     [['devices', '--frobnicate'], "unknown option '--frobnicate'"],
+    [['jobs', 'sohw'], "unknown command 'sohw' (Did you mean show?)\n  advice: millrace jobs --help"],
+    [['tune', 'wrods'], "value 'wrods' is invalid for argument 'workload'. Allowed choices are block"],
     [['devices', 'too', 'many'], 'too many arguments'],
-    [['block', 'solve', 'only-one'], "missing required argument 'out'"],
+    [['block', 'solve', 'only-one'], "missing required argument 'out'\n  advice: millrace block solve --help"],
     [['block', 'solve', 'a', 'b', '--threads', 'x'], 'Expected a whole number from 1 to 1024.'],
     [['block', 'solve', 'a', 'b', '--nonces', '5:4'], 'FROM:TO'],
     [['bench', 'block', '--runs', '2'], 'Expected a whole number from 3 to 1000.'],

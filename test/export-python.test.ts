@@ -1,4 +1,5 @@
 import { type ExecFileOptions, execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +8,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exportPython } from '../src/export/python/python.js';
 import { writeFiles } from '../src/export/write.js';
-import { items, type Kernel, rw, u32, when } from '../src/kernel/index.js';
+import { items, type Kernel, rw, u32 } from '../src/kernel/index.js';
 import { exportedKernels } from '../src/workload/exported.js';
 import { millrace } from './command-line.js';
 import { buildFake, type Fake } from './cuda/fake.js';
@@ -130,20 +131,23 @@ describe.skipIf(isShort)('modules of kernels', { timeout: minutes(15) }, () => {
 
   test('the module of the document runs', async (ctx) => {
     if (missing) return ctx.skip(missing);
-    const zeros = items('zeros', { job: { bits: u32 }, hit: { zeros: u32 } }, ({ job, index, emit }) => {
-      const zeros = index.lo.mul(0x9e3779b9).clz();
-      when(zeros.ge(job.bits), () => emit({ zeros }));
-    });
-    const own = join(folder, 'kernel_module');
-    exportTo(own, 'kernel_module', zeros);
+    const own = join(folder, 'document');
+    await millrace(['init', join(folder, 'kernel.ts')]);
+    const exported = await millrace(['export', join(folder, 'kernel.ts'), '--language', 'python', '--out', own]);
+    expect(exported).toMatchObject({ status: 0, stderr: `install the package with: pip install ${own}\n` });
     await run('make', ['-s', '-C', own, 'CFLAGS=-O1']);
     const code = programsOf(readFileSync(join(root, 'docs', 'python.md'), 'utf8')).find((each) =>
-      each.includes('kernel_module'),
+      each.startsWith('import zeros'),
     );
-    // 2^40 indices are for a GPU.
-    const short = code?.replace('cuda:0', 'cpu').replace('1 << 40', '1 << 16').replace('bits=30', 'bits=31') ?? '';
+    // 2^32 indices are for a GPU.
+    const short = code?.replace('cuda:0', 'cpu').replace('1 << 32', '1 << 21').replace('bits=28', 'bits=20') ?? '';
     const { stdout } = await run('python3', ['-c', short], { env: { ...environment, PYTHONPATH: own } });
-    expect(stdout).toBe('0 32\n');
+    const [index = '', digest] = stdout.trim().split(' ');
+    const message = Buffer.alloc(8);
+    message.writeUInt32BE(2026, 0);
+    message.writeUInt32BE(Number(index), 4);
+    expect(digest).toBe(createHash('sha256').update(message).digest('hex'));
+    expect(digest).toMatch(/^00000/);
   });
 
   test('pip installs the folder offline', async (ctx) => {
@@ -321,7 +325,7 @@ describe.skipIf(isShort)('the encoder', { timeout: minutes(30) }, () => {
     expect(readme).toHaveLength(1);
     for (const code of [...blocks, ...readme]) {
       if (/torch/.test(code)) continue; // run on a GPU by test/python/consumer.py
-      if (/kernel_module/.test(code)) continue; // a kernel of the reader's: above
+      if (/import zeros/.test(code)) continue; // above
       writeFileSync(join(folder, 'document.py'), code);
       await run('python3', [join(folder, 'document.py')], {
         env: { ...environment, MILLRACE_DEVICE: 'cpu' },

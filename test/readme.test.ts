@@ -26,9 +26,8 @@ test.skipIf(isShort)('the kernel in the README runs unchanged and finds hits', a
   // Inside the package, so that `millrace` is found by its own name.
   const folder = mkdtempSync(join(root, 'dist', 'readme-'));
   try {
-    const file = join(folder, 'readme.mjs');
-    writeFileSync(file, code ?? '');
-    const { stdout } = await run(process.execPath, [file]);
+    writeFileSync(join(folder, 'vanity.mjs'), code ?? '');
+    const { stdout } = await run('node', ['vanity.mjs'], { cwd: folder });
     expect(stdout).toBe(output);
     const hits = stdout
       .split('\n')

@@ -1,6 +1,6 @@
 // # Search a space
 //
-// A kernel made by `items` runs once for each index. `search` tries every index on all devices and yields the hits in
+// A kernel made by `items` runs once for each index. `search` tries every index and yields the hits in
 // ascending order. `verify` checks each hit on the host before it is yielded.
 
 import assert from 'node:assert';

@@ -22,7 +22,9 @@ import { paramsOf } from './run/values.js';
 /** `millrace export` */
 export function exportCommand(): Command {
   const command = new Command('export')
-    .description('a kernel as C source that needs nothing of Millrace: CPU, CUDA and OpenCL in one library')
+    .description(
+      'write a kernel as source that does not need Millrace: a C library, a CUDA program or a Python package',
+    )
     .argument('<kernel>', `${Object.keys(exportedKernels).join(', ')}, or your own file: FILE or FILE#NAME`)
     .addOption(valueOption('--out <dir>', 'folder to write to').makeOptionMandatory())
     .addOption(
@@ -83,7 +85,15 @@ async function exportKernel({ output, options, args: [given = ''] }: Call<Export
   if (!exporter) throw new TypeError(`no exporter for ${language}`);
   const files = writeFiles(out, exporter({ kernel, name, targets, ...(pipeline && { pipeline }) }));
   for (const file of files) output.line(file);
+  output.say(nextStep(language, out, name));
   return { exit: Exit.ok, answer: { kernel: given, language, targets, files } };
+}
+
+/** What to do with the written files. */
+function nextStep(language: string, out: string, name: string): string {
+  if (language === 'python') return `install the package with: pip install ${out.startsWith('/') ? out : `./${out}`}`;
+  if (language === 'cu') return `build it with: nvcc -O3 -arch=native -o ${out}/${name} ${out}/${name}.cu`;
+  return `build it and run the example with: make -C ${out}`;
 }
 
 /** Refuses options that a language has no use for. */

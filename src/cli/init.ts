@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { action, type Call } from '../console/command/action.js';
 import { withExamples } from '../console/command/conventions.js';
 import { Exit } from '../console/command/exit.js';
+import { typedName } from '../console/command/typed-name.js';
 import type { CommandResult } from '../console/output/output.js';
 import { MillraceError } from '../kernel/error.js';
 
@@ -29,7 +30,7 @@ async function init({ output, args: [file = ''] }: Call<object>): Promise<Comman
   } catch (cause) {
     throw notWrittenError(file, cause as NodeJS.ErrnoException);
   }
-  const command = `millrace run ${/^[\w./-]+$/.test(file) ? file : JSON.stringify(file)}`;
+  const command = `${typedName()} run ${/^[\w./-]+$/.test(file) ? file : JSON.stringify(file)}`;
   output.say(`wrote ${file}; run it with`);
   output.line(command);
   return { exit: Exit.ok, answer: { file, command } };

@@ -29,7 +29,7 @@ export function kernelCommand(): Command {
   withExamples(listing, ['millrace kernel list']);
   const showing = kernel
     .command('show')
-    .description("a kernel's generated text; CPU text is for this machine's CPU")
+    .description("print the source generated from a kernel; CPU source is for this machine's CPU")
     .argument('<name>', NAME)
     .addOption(
       valueOption('--target <target>', 'the language to show, or all')
@@ -50,7 +50,7 @@ export function kernelCommand(): Command {
   );
   const counting = kernel
     .command('stats')
-    .description("a kernel's operations, statements and parameters")
+    .description("count a kernel's operations, statements and parameters")
     .argument('<name>', NAME)
     .addOption(param())
     .action(action(stats));

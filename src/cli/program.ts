@@ -9,8 +9,7 @@ import { buildVersion } from '../console/command/version.js';
 export async function program(only?: string): Promise<Command> {
   const root = new Command('millrace')
     .description('Kernels written once in TypeScript, run on every processor you have.')
-    .version(buildVersion(), '-V, --version', 'show the version and the build')
-    .configureHelp({ subcommandTerm: (command) => command.name() });
+    .version(buildVersion(), '-V, --version', 'show the version and the build');
   for (const command of await Promise.all(namesFor(only).map((name) => commands[name]?.()))) {
     if (command) root.addCommand(command);
   }

@@ -1,4 +1,4 @@
-import { CommanderError } from 'commander';
+import { type Command, CommanderError } from 'commander';
 import { commandLoader, everyCommand } from '../console/command/conventions.js';
 import { Exit, exitOf } from '../console/command/exit.js';
 import { type Host, processHost, withHost } from '../console/command/host.js';
@@ -31,9 +31,11 @@ export function runCommand(host: Host): Promise<void> {
 }
 
 async function parse(host: Host): Promise<void> {
-  const { args, stdout, stderr } = host;
+  const { stdout, stderr } = host;
+  const args = helpAsOption(host.args);
   const root = await program(args[0]);
   let usageError = '';
+  let advice = '';
   everyCommand(root, (command) =>
     command.exitOverride().configureOutput({
       writeOut: (text) => stdout.write(text),
@@ -41,8 +43,9 @@ async function parse(host: Host): Promise<void> {
       outputError: (text) => {
         usageError = text
           .trim()
-          .replace(/^error: /, '')
+          .replace(/^error: (command-argument )?/, '')
           .replaceAll('\n', ' ');
+        advice = `${fullName(command)} --help`;
       },
     }),
   );
@@ -61,8 +64,16 @@ async function parse(host: Host): Promise<void> {
       return;
     }
     host.exitCode = Exit.usage;
-    if (usageError !== '') output.fail(`${usageError}\n  advice: millrace --help`);
+    if (usageError !== '') output.fail(`${usageError}\n  advice: ${advice}`);
     output.event('error', { code: 'usage', message: usageError || 'a command is missing' });
     output.event('done', { exit: Exit.usage });
   }
 }
+
+/** `millrace help run` is `millrace run --help`. */
+const helpAsOption = ([first, ...more]: readonly string[]): readonly string[] =>
+  first === 'help' ? [...more, '--help'] : first === undefined ? [] : [first, ...more];
+
+/** Returns a command with those that it belongs to: `millrace block solve`. */
+const fullName = (command: Command): string =>
+  command.parent ? `${fullName(command.parent)} ${command.name()}` : command.name();

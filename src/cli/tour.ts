@@ -7,6 +7,7 @@ import { isFigure, type NoFigure, runSuite } from '../bench/suite.js';
 import { action, type Call } from '../console/command/action.js';
 import { withExamples } from '../console/command/conventions.js';
 import { Exit, type ExitCode } from '../console/command/exit.js';
+import { typedName } from '../console/command/typed-name.js';
 import { options } from '../console/options/options.js';
 import { count, duration, rate } from '../console/output/format.js';
 import type { Output } from '../console/output/output.js';
@@ -53,8 +54,9 @@ async function tour({ output, options: { device: name, threads }, signal }: Call
     const failed = await testDevice(output, device, { indent: 2, filter: 'u32' }, signal);
     await showRates(output, device, benchedWorkloads, signal);
     output.line(`\n${style.bold('next')}`);
-    const command = process.env.npm_lifecycle_event === undefined ? 'millrace' : './millrace';
+    const command = typedName();
     output.line(`  ${command} init                          write your own kernel, then \`${command} run kernel.ts\``);
+    output.line(`  ${command} playground                    write kernels in a browser`);
     output.line(`  ${command} selftest                      test every operation on every device`);
     output.line(`  ${command} bench --peers                 compare these figures with other programs`);
     output.line(`  ${command} kernel show block --target c  show the code generated from a kernel`);

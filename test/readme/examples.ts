@@ -60,14 +60,16 @@ export const examples: Examples = {
       check: (_, folder) => expect(readFileSync(join(folder, 'kernel.ts'), 'utf8')).toContain("from 'millrace'"),
     },
   },
-  'millrace run kernel.ts --space 2^32 --param bits=24 --device cuda:0,cpu': {
+  'millrace run kernel.ts --space 2^32 --param bits=24': {
     short: {
-      swap: { '2^32': '2^16', 'bits=24': 'bits=13', 'cuda:0,cpu': 'wasm' },
+      swap: { '2^32': '2^16', 'bits=24': 'bits=13' },
+      more: ['--device', 'wasm'],
       given: theirKernel,
       check: zeroBits(13),
     },
-    long: { swap: { 'cuda:0,cpu': 'cpu' }, given: theirKernel, check: zeroBits(24) },
+    long: { more: ['--device', 'cpu'], given: theirKernel, check: zeroBits(24) },
   },
+  'node vanity.mjs': by('test/readme.test.ts', "run('node', ['vanity.mjs']"),
   'millrace export block --language cu --out miner': {
     all: {
       check: (_, folder) =>

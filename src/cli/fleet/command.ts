@@ -48,7 +48,7 @@ export function fleetCommand(): Command {
   withExamples(
     add(
       new Command('config')
-        .description("print the lines that a NATS server of one's own needs to check users of this fleet")
+        .description('print the lines that your own NATS server needs to check users of this fleet')
         .action(action(config)),
     ),
     ['millrace fleet config > accounts.conf'],

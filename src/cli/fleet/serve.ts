@@ -98,7 +98,7 @@ function announce(output: Output, { bus, url, invite: { fleet }, server, browser
   );
 }
 
-/** Prints the lines that a server of one's own needs to check the users of this fleet. */
+/** Prints the lines that the user's own server needs to check the users of this fleet. */
 export async function config({ output, options }: Call<{ readonly dataDir: string }>): Promise<CommandResult> {
   const files = fleetFolder(options.dataDir);
   const { fleet } = readIdentity(files) ?? newFleet(files);

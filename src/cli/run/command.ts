@@ -17,7 +17,7 @@ import { type MonitorOptions, startMonitor, withMonitorOptions } from '../../con
 import { type DeviceCommandOptions, withDeviceOptions } from '../../console/options/device-options.js';
 import { flag, options, valueOption, wholeNumberParser } from '../../console/options/options.js';
 import { type PipelineCommandOptions, withPipelineOptions } from '../../console/options/pipeline-options.js';
-import { age, count, duration, percent, plural, rate } from '../../console/output/format.js';
+import { count, duration, percent, plural, rate } from '../../console/output/format.js';
 import type { CommandResult, Output } from '../../console/output/output.js';
 import { prepareKernels } from '../../console/output/preparation.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
@@ -152,17 +152,16 @@ async function reportStored(
   known: readonly Hit[],
 ): Promise<CommandResult> {
   const { output } = call;
-  const { job, previous } = session.ledger ?? {};
+  const { job } = session.ledger ?? {};
   const printer = hitPrinter(call.output, space, task);
   for (const hit of known) {
     await printer.print(hit);
     await session.notify(hit);
   }
   const isComplete = session.completed.total === space.length;
-  const since = age(Date.now() - (previous?.lastActiveMs ?? 0));
   const time = duration((job?.elapsedMs ?? 0) / 1000);
   const where = job?.devices.join(' and ');
-  output.say(`${plural(known.length, 'hit')}; stored ${since} ago (${time} on ${where}); --fresh searches again`);
+  output.say(`${plural(known.length, 'hit')}, stored by an earlier run (${time} on ${where}); --fresh searches again`);
   await session.end({ isComplete, isAnswered: true });
   const answer = { job: job?.id, hits: known.length, tried: 0n, seconds: 0 };
   return { exit: searchExit(mode, known.length, limit), answer };

@@ -32,6 +32,10 @@ export function errorInFile(path: string, error: unknown): unknown {
     return fileError(path, where + error.summary, error, error.asked, error.advice);
   }
   if (!(error instanceof Error)) return fileError(path, `it threw ${String(error)}`, error);
+  if ((error as NodeJS.ErrnoException).code === 'ERR_UNKNOWN_FILE_EXTENSION' && error.message.endsWith(path)) {
+    const advice = 'use a file that ends in .ts, .mts, .js or .mjs; `millrace init` writes an example';
+    return fileError(path, `${path} is not a TypeScript or JavaScript file`, error, undefined, advice);
+  }
   return fileError(
     path,
     `${whereOf(error, path)}${error.name}: ${error.message}`.replace(/^SyntaxError: (?=\/)/, ''),

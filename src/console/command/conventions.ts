@@ -1,4 +1,4 @@
-import type { Command, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { options } from '../options/options.js';
 
 /** Loads all commands, where the program has loaded one: a config file may have settings for the others. */
@@ -7,13 +7,20 @@ export const commandLoader: { loadAll?: () => Promise<Command> } = {};
 /** Adds to every command what all have in common: output options and help. */
 export function applyConventions(root: Command): void {
   everyCommand(root, (command) => {
-    command.helpOption('-h, --help', 'show this help').helpCommand(false);
+    const help = new Option('-h, --help', 'show this help');
+    command.addHelpOption(help).helpCommand(false);
     // The help says once that every option is also a variable, not with each option.
-    command.configureHelp({ ...command.configureHelp(), optionDescription: describeOption });
+    command.configureHelp({ optionDescription: describeOption, subcommandTerm: namesOf, ...command.configureHelp() });
     if (command.commands.length > 0) return;
+    help.helpGroup(COMMON_GROUP);
     for (const make of commonOptions) addCommonOption(command, make());
   });
 }
+
+const COMMON_GROUP = 'Options of every command:';
+
+/** Returns a command as its group lists it, without its arguments: those of one would make all lines long. */
+const namesOf = (command: Command): string => [command.name(), ...command.aliases()].join('|');
 
 const commonOptions: readonly (() => Option)[] = [
   options.json,
@@ -36,7 +43,7 @@ function describeOption({ description, argChoices, defaultValue, defaultValueDes
 function addCommonOption(command: Command, option: Option): void {
   const own = command.options.find(({ long }) => long === option.long);
   if (own === undefined) command.addOption(option);
-  (own ?? option).helpGroup('Options of every command:');
+  (own ?? option).helpGroup(COMMON_GROUP);
 }
 
 export function everyCommand(command: Command, visit: (command: Command) => void): void {

@@ -7,7 +7,7 @@ export function deviceAbsent(id: string, reason: string): MillraceError {
     code: 'device-absent',
     message: `device ${id} is not on this machine`,
     asked: `device ${id}`,
-    advice: reason,
+    advice: `${reason}; "auto" is the best device that is here`,
   });
 }
 

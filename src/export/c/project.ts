@@ -68,6 +68,7 @@ example: example.c lib${name}.a
 example.out: example
 	./example cpu > $@.new
 	mv $@.new $@
+	cat $@
 
 ${name}.pc: ${name}.pc.in
 	sed 's|@prefix@|$(PREFIX)|' ${name}.pc.in > $@

@@ -41,7 +41,7 @@ export async function checkRemoteServer({ url, ca }: Server): Promise<void> {
   if (protocol !== 'tls:')
     throw unsafeServer(url, 'it is on another machine, and would be used without TLS', 'give it as tls://HOST:PORT');
   if (await isOpen(url, ca))
-    throw unsafeServer(url, 'it lets everybody connect', 'start it with the lines that `millrace fleet config` prints');
+    throw unsafeServer(url, 'it lets anyone connect', 'start it with the lines that `millrace fleet config` prints');
 }
 
 /** True if a client without a name can connect. */

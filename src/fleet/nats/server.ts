@@ -259,7 +259,9 @@ function startError(cause: unknown, why: string): MillraceError {
     asked: 'to start the server of a fleet',
     advice: isAbsent
       ? 'install it (Debian: apt install nats-server; others: https://nats.io/download), or give the URL of a server with --nats'
-      : 'give the URL of a running server with --nats',
+      : why.includes('in use')
+        ? 'give another port with --listen, or stop the program that uses it'
+        : 'give the URL of a running server with --nats',
     ...(cause === undefined ? {} : { cause }),
   });
 }

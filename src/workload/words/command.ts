@@ -40,7 +40,7 @@ import { isRegular } from './space/words.js';
 /** `millrace words` */
 export function wordsCommand(): Command {
   const command = new Command('words')
-    .description('every word of a mask, in order, on standard output')
+    .description('write every word of a mask, in order, to standard output')
     .argument('[mask]', 'literals, ?l ?u ?d ?s ?a ?b ?h ?H, charsets ?1 to ?9, ?? for a question mark');
   for (let number = 1; number <= 9; number++) {
     const more = number === 1 ? ': characters, ?l and the like, or a file NAME.hcchr' : '';

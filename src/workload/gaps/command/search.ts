@@ -6,7 +6,7 @@ import { type JobSession, type JobSessionOptions, openJobSession } from '../../.
 import { type MonitorOptions, startMonitor } from '../../../console/monitor/monitor.js';
 import type { DeviceCommandOptions } from '../../../console/options/device-options.js';
 import type { PipelineCommandOptions } from '../../../console/options/pipeline-options.js';
-import { age, count, duration, percent, plural, rate } from '../../../console/output/format.js';
+import { count, duration, percent, plural, rate } from '../../../console/output/format.js';
 import type { CommandResult } from '../../../console/output/output.js';
 import type { TelemetryOptions } from '../../../console/telemetry/options.js';
 import type { Device } from '../../../device/device.js';
@@ -119,10 +119,8 @@ async function reportKnown(
     await session.notify(reported);
     if (opts.first) break;
   }
-  const { previous, id } = session.ledger ?? {};
-  output.say(
-    `${plural(gaps, 'gap')}; stored ${age(Date.now() - (previous?.lastActiveMs ?? 0))} ago; --fresh searches again`,
-  );
+  const { id } = session.ledger ?? {};
+  output.say(`${plural(gaps, 'gap')}, stored by an earlier run; --fresh searches again`);
   await session.end({ isComplete: true });
   return { exit: gaps > 0 ? Exit.ok : Exit.no, answer: { ...(id !== undefined && { job: id }), gaps, seconds: 0 } };
 }
