@@ -53,7 +53,7 @@ it(`a job killed ${KILLS} times covers its space exactly once and has every hit 
   if (!isShort) expect(resumed).toBeGreaterThan(KILLS / 5);
 });
 
-/** A run that is killed during or after its start, unless it ends before. It commits once a second, and with each hit. */
+/** A run that is killed during or after its start, unless it ends before. It commits 20 times a second, and with each hit. */
 async function killed(every: number, nth: number) {
   const device = nth % 2 === 0 ? 'interpreter' : 'wasm';
   const { child, until, ended } = startRun({ every, space: SPACE, folder, device });

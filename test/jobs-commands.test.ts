@@ -11,10 +11,7 @@ import { cleanEnvironment, main, millrace, millraceProcess, type Started, signal
 import { reading } from './store/planted.js';
 import { isLong, isShort } from './tier.js';
 
-/**
- * Long-running workload commands: stopped, killed and resumed. Completed work is never repeated. Tests that wait for
- * commits, which happen once a second, run concurrently.
- */
+/** Long-running workload commands: stopped, killed and resumed. Completed work is never repeated. */
 let folder = '';
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'millrace-commands-'));
@@ -26,7 +23,7 @@ const placeOf = (name: string) => {
   const place = join(folder, name);
   rmSync(place, { recursive: true, force: true }); // a retry also starts from an empty directory
   mkdirSync(place);
-  const options = { cwd: place, env: { MILLRACE_DATA_DIR: join(place, 'data') } };
+  const options = { cwd: place, env: { MILLRACE_DATA_DIR: join(place, 'data'), MILLRACE_CHECKPOINT_MS: '50' } };
   const job = async (): Promise<JobSummary | undefined> => {
     const notices: string[] = [];
     const [found, ...others] = await reading(join(place, 'data'), notices, (store) => store.jobs());

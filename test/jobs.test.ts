@@ -160,7 +160,7 @@ describe('a job', () => {
   /** Runs longer than the tests, with little load on the machine. */
   const long = { space: 4_000_000_000, device: 'interpreter', args: ['--max-cpu', '20'] } as const;
 
-  // These two wait for events that come once a second, so they run concurrently.
+  // These two wait for other processes, so they run concurrently.
   it.concurrent('is paused, resumed and cancelled from another process', async () => {
     const run = startRun({ ...long, every: 1_000_000_007, folder });
     const id = await idOf(run);

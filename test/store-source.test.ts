@@ -169,3 +169,27 @@ describe('a ledger', () => {
     await expect(store.jobs()).rejects.toThrow('closed');
   });
 });
+
+it('a job is written as often as MILLRACE_CHECKPOINT_MS says, 10 s at most', async () => {
+  const store = await openStore(join(folder, 'often'));
+  const before = process.env.MILLRACE_CHECKPOINT_MS;
+  /** Opens a job that is written each `ms`. */
+  const every = async (ms: string) => {
+    process.env.MILLRACE_CHECKPOINT_MS = ms;
+    const [name, space, call] = [`each ${ms} ms`, between(0n, 9n), { args: [], folder: '' }];
+    return store.open({ name, command: name, params: {}, kernel: name, space, call });
+  };
+  try {
+    // With equal times the one that was opened first would be written first.
+    const seldom = await every('1e9');
+    const often = await every('10');
+    for (const job of [seldom, often]) job.add(between(0n, 5n), []);
+    await expect.poll(() => often.stored.indices).toBe(5n);
+    expect(seldom.stored.indices).toBe(0n);
+    for (const job of [seldom, often]) await job.finish('open');
+  } finally {
+    if (before === undefined) delete process.env.MILLRACE_CHECKPOINT_MS;
+    else process.env.MILLRACE_CHECKPOINT_MS = before;
+    await store.close();
+  }
+});

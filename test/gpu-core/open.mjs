@@ -2,7 +2,7 @@
 import { FatalError } from '../../dist/device/gpu/worker/driver.js';
 import { koffi } from '../../dist/device/native/koffi.js';
 import { addressOf, copyBytes, mapPages } from '../../dist/device/native/libc.js';
-import { MillraceError } from '../../dist/kernel/index.js';
+import { MillraceError } from '../../dist/kernel/error.js';
 import { ScriptedDriver } from './driver.mjs';
 
 /** @import { Script } from './driver.mjs' */

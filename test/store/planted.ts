@@ -94,9 +94,10 @@ function callOf({ every, args = [], env, space = SPACE, folder, device }: Given)
   };
 }
 
-/** The environment whose config file names the device. */
+/** The environment whose config file names the device. Ledgers are written often, so that no test waits a second. */
 const on = (folder: string, device: Given['device'] = 'wasm'): NodeJS.ProcessEnv => ({
   XDG_CONFIG_HOME: join(folder, device),
+  MILLRACE_CHECKPOINT_MS: '50',
 });
 
 const endedOf = ({ status, signal, events }: Omit<Ended, 'stdout' | 'stderr'>): SearchEnded => ({

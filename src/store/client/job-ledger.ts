@@ -14,7 +14,7 @@ import { unavailableError } from './unavailable.js';
 import { LedgerSource, type WorkLog } from './work-log.js';
 
 /**
- * A job that this process works on. Finished ranges are written about once a second, hits at once; each write includes
+ * A job that this process works on. Finished ranges are written about once a second (`MILLRACE_CHECKPOINT_MS`), hits at once; each write includes
  * all earlier work. A hit's promise resolves when the hit is on disk.
  */
 export interface JobLedger<T extends Indexed = Indexed> extends WorkLog<T> {
@@ -62,11 +62,15 @@ export interface JobListener {
   onWriteRetry(message: string): void;
 }
 
-/** How often ranges without hits are written: at most this much work is lost if the process dies. */
-const CHECKPOINT_MS = 1000;
 /** Beyond this much unwritten work, searches wait for the disk, and a disk that is still full ends the job. */
 const MAX_UNSAVED_MS = 10_000;
 const RETRY_MS = 500;
+
+/** How often ranges without hits are written: at most this much work is lost if the process dies. */
+function checkpointMs(): number {
+  const given = Number(process.env.MILLRACE_CHECKPOINT_MS);
+  return given >= 1 ? Math.min(given, MAX_UNSAVED_MS) : 1000;
+}
 
 export class JobLedgerClient<T extends Indexed> implements JobLedger<T> {
   readonly job: JobRecord;
@@ -107,7 +111,7 @@ export class JobLedgerClient<T extends Indexed> implements JobLedger<T> {
     this.#countedUntil = performance.now();
     this.source = new LedgerSource<T>(this, job.space);
     // A job that has failed or whose ledger is closed has nothing more to write.
-    this.#timer = setInterval(() => void this.checkpoint().catch(() => clearInterval(this.#timer)), CHECKPOINT_MS);
+    this.#timer = setInterval(() => void this.checkpoint().catch(() => clearInterval(this.#timer)), checkpointMs());
     this.#timer.unref();
   }
 
