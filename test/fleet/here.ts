@@ -9,6 +9,7 @@ import { FleetClient } from '../../src/fleet/client/index.js';
 import { FleetHost, type FleetHostOptions } from '../../src/fleet/coordinator/index.js';
 import { fleetFolder, saveInvite } from '../../src/fleet/local.js';
 import { Bus, parseInvite } from '../../src/fleet/nats/index.js';
+import { type ProtocolVersions, VERSIONS } from '../../src/fleet/protocol/index.js';
 import { WorkerService } from '../../src/fleet/worker/index.js';
 import type { FleetWorkload } from '../../src/fleet/workload.js';
 import { openStore, type Store } from '../../src/store/index.js';
@@ -30,12 +31,13 @@ export class FleetHere {
     this.notes = notes;
   }
 
-  static async start(server?: FleetHostOptions['server']): Promise<FleetHere> {
+  static async start(server?: FleetHostOptions['server'], versions?: ProtocolVersions): Promise<FleetHere> {
     const folder = mkdtempSync(join(tmpdir(), 'millrace-fleet-'));
     const notes: string[] = [];
     const say = (text: string) => void notes.push(text);
     const store = await openStore(folder);
-    const host = await FleetHost.start({ folder: fleetFolder(folder), store, workloads, server, say, warn: say });
+    const own = { folder: fleetFolder(folder), store, workloads };
+    const host = await FleetHost.start({ ...own, server, versions, say, warn: say });
     saveInvite(folder, host.invite);
     return new FleetHere(folder, host, store, notes);
   }
@@ -86,11 +88,13 @@ export class FleetHere {
     id: string,
     name: string,
     known: readonly FleetWorkload[] = workloads,
+    versions = VERSIONS,
   ): Promise<WorkerService> {
     const say = (text: string) => void this.notes.push(`${id}: ${text}`);
     const device = await openDevice(name, { threads: 1 });
     const engine = new Engine([device]);
-    const service = new WorkerService({ bus, engine, id, workloads: known, launchLimitMs: 2000, say, warn: say });
+    const own = { bus, engine, id, workloads: known, launchLimitMs: 2000 };
+    const service = new WorkerService({ ...own, versions, say, warn: say });
     this.#workers.push({ service, engine, device });
     return service;
   }

@@ -18,6 +18,7 @@ import {
   PrivateServer,
   urlHost,
 } from '../nats/index.js';
+import type { ProtocolVersions } from '../protocol/index.js';
 import { FleetFiles, Follower, Replica } from '../replica/index.js';
 import type { FleetWorkload } from '../workload.js';
 import { AccessControl } from './access-control.js';
@@ -33,6 +34,8 @@ export interface FleetHostOptions {
   readonly say: (message: string) => void;
   readonly warn: (message: string) => void;
   readonly clock?: Clock;
+  /** Of messages. Default: those of this release. */
+  readonly versions?: ProtocolVersions | undefined;
   /** Unix time in seconds, by which invites expire. Default: the machine's. */
   readonly unixSeconds?: (() => number) | undefined;
   /** Follows the leader until that is silent, or the signal is aborted. Default: leads at once. */
@@ -150,7 +153,8 @@ async function startParts(options: FleetHostOptions, closing: Closing): Promise<
   if (updates) closing.push(() => updates.close());
   const isNamed = (user: string): boolean => replica.names(user);
   const access = await AccessControl.start({ authority, address: { ...address, fleet }, browsers, updates, isNamed });
-  const service = await CoordinatorService.start({ bus, log, replica, access, term, say, warn, clock });
+  const { versions } = options;
+  const service = await CoordinatorService.start({ bus, log, replica, access, term, say, warn, clock, versions });
   closing.push(() => service.close());
   const invite = { ...own, fleet, ...(await authority.admin()) };
   return { authority, server, bus, service, invite, url: address.url, browsers };

@@ -10,13 +10,16 @@ import {
   Coordinator,
   type CoordinatorEffect,
   type CoordinatorEvent,
+  type CoordinatorMessage,
   decodeCoordinatorMessage,
   decodeResult,
   decodeWorkerMessage,
   encodeMessage,
   type JobOutcome,
+  type ProtocolVersions,
   type RunState,
   senderOfOtherVersion,
+  VERSIONS,
   WORKERS,
 } from '../protocol/index.js';
 import { encodeRecord, type FleetJob, type FleetRecord, RENEW_MS, type Replica } from '../replica/index.js';
@@ -37,6 +40,8 @@ export interface ServiceOptions {
   readonly say: (message: string) => void;
   readonly warn: (message: string) => void;
   readonly clock?: Clock;
+  /** Of messages. Default: those of this release. */
+  readonly versions?: ProtocolVersions | undefined;
 }
 
 /** Carries out what the coordinator's machine decides: messages on NATS, hits checked, ranges and hits in the ledger. */
@@ -47,6 +52,7 @@ export class CoordinatorService {
   readonly #results = new Map<number, StoredResult>();
   readonly #closing = new AbortController();
   readonly #clock: Clock;
+  readonly #versions: ProtocolVersions;
   /** For those who watch the fleet. */
   readonly view: FleetView;
   readonly #guard: SenderGuard;
@@ -71,6 +77,7 @@ export class CoordinatorService {
     const { files } = replica;
     this.#options = options;
     this.#clock = clock;
+    this.#versions = options.versions ?? VERSIONS;
     this.#writtenAt = clock.now();
     // Workers of an earlier coordinator announce what they hold within this time.
     const adoptMs = replica.jobs.size > 0 ? ADOPT_MS : 0;
@@ -286,7 +293,7 @@ export class CoordinatorService {
   #receive(bytes: Uint8Array, user: string): void {
     if (!this.#hears(user, bytes.length)) return;
     try {
-      const message = decodeWorkerMessage(bytes);
+      const message = decodeWorkerMessage(bytes, this.#versions);
       checkSender(user, message.worker);
       this.handle({ kind: 'message', message });
     } catch (error) {
@@ -297,18 +304,18 @@ export class CoordinatorService {
   /** A worker of another version is told so by its own reader: whatever it gets from here is of this version. */
   #refuse(bytes: Uint8Array, user: string, error: unknown): void {
     const message = `${user}: ${firstLine(error)}`;
-    const worker = senderOfOtherVersion(bytes);
+    const worker = senderOfOtherVersion(bytes, this.#versions);
     if (worker === undefined || !isOf(user, worker)) this.#guard.complain(user, message);
     else {
       this.#guard.tell(user, message);
-      this.#options.bus.publish(`to.${worker}`, encodeMessage({ kind: 'announce', term: this.term }));
+      this.#send(worker, { kind: 'announce', term: this.term }, this.#versions.current);
     }
   }
 
   /** Broadcasts, which are this coordinator's own unless another one has taken over. */
   #overhear(bytes: Uint8Array): void {
     try {
-      if (decodeCoordinatorMessage(bytes).term > this.term) this.#stop(replacedError());
+      if (decodeCoordinatorMessage(bytes, this.#versions).term > this.term) this.#stop(replacedError());
     } catch (error) {
       this.#options.warn(firstLine(error));
     }
@@ -321,7 +328,7 @@ export class CoordinatorService {
       return;
     }
     try {
-      const result = decodeResult(stored.bytes);
+      const result = decodeResult(stored.bytes, this.#versions);
       checkSender(stored.user, result.worker);
       this.#results.set(receipt, stored);
       this.handle({ kind: 'result', receipt, result });
@@ -335,10 +342,10 @@ export class CoordinatorService {
     const { bus, say, warn } = this.#options;
     switch (effect.kind) {
       case 'send':
-        bus.publish(`to.${effect.to}`, encodeMessage(effect.message));
+        this.#send(effect.to, effect.message, this.#core.versionOf(effect.to) ?? this.#versions.current);
         break;
       case 'broadcast':
-        bus.publish('all', encodeMessage(effect.message));
+        bus.publish('all', encodeMessage(effect.message, this.#versions.oldest));
         break;
       case 'verify':
         void this.#verify(effect);
@@ -367,6 +374,10 @@ export class CoordinatorService {
       default:
         effect satisfies never;
     }
+  }
+
+  #send(worker: string, message: CoordinatorMessage, version: number): void {
+    this.#options.bus.publish(`to.${worker}`, encodeMessage(message, version));
   }
 
   async #verify({ receipt, job, hits, witnesses, bits }: VerifyEffect): Promise<void> {

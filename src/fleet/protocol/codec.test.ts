@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { between } from '../../engine/work/space.js';
-import { decodeCoordinatorMessage, decodeResult, decodeWorkerMessage, encodeMessage } from './codec.js';
+import {
+  decodeCoordinatorMessage,
+  decodeResult,
+  decodeWorkerMessage,
+  encodeMessage,
+  senderOfOtherVersion,
+} from './codec.js';
 import { Coordinator } from './coordinator/coordinator.js';
 import type { CoordinatorEffect, CoordinatorEvent } from './events.js';
 import type { CoordinatorMessage, ResultMessage, WorkerMessage } from './messages.js';
@@ -75,6 +81,15 @@ describe('messages', () => {
     expect(() => decodeCoordinatorMessage(Buffer.from(text))).toThrow(
       expect.objectContaining({ code: 'input-format', summary: expect.stringMatching(message) }),
     );
+  });
+
+  test('of an earlier version are read as far as they are accepted, and say which version it is', () => {
+    const bytes = encodeMessage(fromWorker[1]!, 2);
+    expect(decodeWorkerMessage(bytes, { oldest: 2, current: 3 })).toEqual({ ...fromWorker[1], version: 2 });
+    expect(decodeResult(encodeMessage(result, 2), { oldest: 1, current: 3 })).toEqual(result);
+    expect(() => decodeWorkerMessage(bytes, { oldest: 3, current: 4 })).toThrow(/version is 2; .* reads 3 to 4/);
+    expect(senderOfOtherVersion(bytes, { oldest: 3, current: 4 })).toBe('w');
+    expect(senderOfOtherVersion(bytes, { oldest: 2, current: 4 })).toBeUndefined();
   });
 
   test('of no kind of worker are refused, and results only as results', () => {

@@ -16,24 +16,30 @@ import type {
   WorkerId,
   WorkerMessage,
 } from './messages.js';
+import { isReadable, type ProtocolVersions, VERSIONS, versionsText } from './versions.js';
 
 /**
  * Messages as bytes: JSON with a version. Readers accept nothing but what writers write: every field has its type and is
  * within its bounds, or the message is refused with the field's name. Fields that are added later are optional, so that
- * releases of one version understand each other. A version 2 would have to read and answer messages of version 1 too.
+ * releases of one version understand each other. Where versions differ, `encodeMessage` writes the one that is asked for.
  */
-const VERSION = 1;
 export const MAX_MESSAGE_BYTES = 1 << 20;
 const MAX_LIST = 10_000;
 
 type AnyMessage = WorkerMessage | ResultMessage | CoordinatorMessage;
 
-export function encodeMessage(message: AnyMessage): Uint8Array {
-  return new TextEncoder().encode(encodeValues({ version: VERSION, ...(plainOf(message) as PlainRecord) }));
+export function encodeMessage(message: AnyMessage, version = VERSIONS.current): Uint8Array {
+  return new TextEncoder().encode(encodeValues({ version, ...(plainOf(message) as PlainRecord) }));
 }
 
-export function decodeWorkerMessage(bytes: Uint8Array): WorkerMessage {
-  const { read, fields, kind } = open(bytes);
+/** Reads a worker's message, which tells the worker's version if it is not the current one. */
+export function decodeWorkerMessage(bytes: Uint8Array, versions = VERSIONS): WorkerMessage {
+  const opened = open(bytes, versions);
+  const message = readWorkerMessage(opened);
+  return opened.version === versions.current ? message : { ...message, version: opened.version };
+}
+
+function readWorkerMessage({ read, fields, kind }: OpenMessage): WorkerMessage {
   const worker = readName(read, fields.worker, 'worker');
   switch (kind) {
     case 'want': {
@@ -61,19 +67,19 @@ export function decodeWorkerMessage(bytes: Uint8Array): WorkerMessage {
   }
 }
 
-/** Returns the worker that has sent a message of another version. Undefined if the message is of this version, or no message. */
-export function senderOfOtherVersion(bytes: Uint8Array): WorkerId | undefined {
+/** Returns the worker that has sent a message of a version that is not read here. Undefined if it is read, or is no message. */
+export function senderOfOtherVersion(bytes: Uint8Array, versions = VERSIONS): WorkerId | undefined {
   try {
     const { version, worker } = JSON.parse(new TextDecoder().decode(bytes)) as Partial<Record<string, unknown>>;
-    const isOther = Number.isSafeInteger(version) && version !== VERSION;
+    const isOther = Number.isSafeInteger(version) && !isReadable(versions, Number(version));
     return isOther && typeof worker === 'string' && worker.length <= MAX_NAME ? worker : undefined;
   } catch {
     return undefined;
   }
 }
 
-export function decodeResult(bytes: Uint8Array): ResultMessage {
-  const { read, fields, kind } = open(bytes);
+export function decodeResult(bytes: Uint8Array, versions = VERSIONS): ResultMessage {
+  const { read, fields, kind } = open(bytes, versions);
   if (kind !== 'result') throw unknownKind(kind);
   return {
     kind,
@@ -89,8 +95,8 @@ export function decodeResult(bytes: Uint8Array): ResultMessage {
   };
 }
 
-export function decodeCoordinatorMessage(bytes: Uint8Array): CoordinatorMessage {
-  const { read, fields, kind } = open(bytes);
+export function decodeCoordinatorMessage(bytes: Uint8Array, versions = VERSIONS): CoordinatorMessage {
+  const { read, fields, kind } = open(bytes, versions);
   const term = readCount(read, fields.term, 'term');
   const beatMs = (): number => read.positive(fields.beatMs, 'beatMs');
   switch (kind) {
@@ -161,15 +167,17 @@ interface OpenMessage {
   readonly read: FieldReader;
   readonly fields: Readonly<Record<string, unknown>>;
   readonly kind: string;
+  readonly version: number;
 }
 
-function open(bytes: Uint8Array): OpenMessage {
+function open(bytes: Uint8Array, versions: ProtocolVersions): OpenMessage {
   if (bytes.length > MAX_MESSAGE_BYTES) throw malformed(`it has more than ${MAX_MESSAGE_BYTES} bytes`);
   const read = fieldReader('a message of the fleet', ADVICE);
   const fields = read.object(decodeValues(new TextDecoder().decode(bytes), malformed), 'the whole');
   const version = read.integer(fields.version, 'version', 1, 2 ** 31);
-  if (version !== VERSION) throw malformed(`its version is ${version}; this version of Millrace reads ${VERSION}`);
-  return { read, fields, kind: read.text(fields.kind, 'kind', 20) };
+  if (!isReadable(versions, version))
+    throw malformed(`its version is ${version}; this version of Millrace reads ${versionsText(versions)}`);
+  return { read, fields, kind: read.text(fields.kind, 'kind', 20), version };
 }
 
 const MAX_REASON = 1000;

@@ -13,5 +13,6 @@ export { DEPARTED_MS } from './coordinator/roster.js';
 export { WORKERS } from './coordinator/state-keys.js';
 export type * from './events.js';
 export type * from './messages.js';
+export { type ProtocolVersions, VERSIONS } from './versions.js';
 export type { Contribution } from './worker/outbox.js';
 export { Worker } from './worker/worker.js';

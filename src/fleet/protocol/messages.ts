@@ -11,7 +11,10 @@ export type WorkerId = string;
 /** A job: the digest of its manifest. */
 export type JobId = string;
 
-export type WorkerMessage = WantMessage | BeatMessage | LeaveMessage | RefuseMessage;
+export type WorkerMessage = (WantMessage | BeatMessage | LeaveMessage | RefuseMessage) & {
+  /** The version of the messages that the worker reads, if it is not the current one. */
+  readonly version?: number;
+};
 
 /** Asks for a lease. Sent again with the same number until it is answered. */
 export interface WantMessage {

@@ -19,6 +19,8 @@ import {
   encodeMessage,
   type FoundHit,
   type JobRun,
+  type ProtocolVersions,
+  VERSIONS,
   Worker,
   type WorkerEffect,
   type WorkerEvent,
@@ -43,6 +45,8 @@ export interface WorkerServiceOptions {
   readonly say: (message: string) => void;
   readonly warn: (message: string) => void;
   readonly clock?: Clock;
+  /** Of messages. Default: those of this release. */
+  readonly versions?: ProtocolVersions;
 }
 
 /** Carries out what the worker's machine decides: leases on an ordinary engine, results on NATS. */
@@ -53,6 +57,7 @@ export class WorkerService {
   /** By job and, where witnesses are asked for, their bits. */
   readonly #runs = new Map<string, RunningJob>();
   readonly #clock: Clock;
+  readonly #versions: ProtocolVersions;
   #stopTimer: () => void = () => undefined;
   readonly #meter = new DeviceMeter();
   readonly #duty = new DutyCycle();
@@ -71,6 +76,7 @@ export class WorkerService {
     const id = `${bus.user}.${options.id}`;
     this.#options = options;
     this.#clock = clock;
+    this.#versions = options.versions ?? VERSIONS;
     this.#client = new FleetClient(bus);
     this.#core = new Worker({ id, spread: Math.random(), ...(only && { only }) });
     this.left = new Promise((resolve) => {
@@ -124,7 +130,7 @@ export class WorkerService {
 
   #receive(bytes: Uint8Array): void {
     try {
-      this.#handle({ kind: 'message', message: decodeCoordinatorMessage(bytes) });
+      this.#handle({ kind: 'message', message: decodeCoordinatorMessage(bytes, this.#versions) });
     } catch (error) {
       this.#options.warn(firstLine(error));
     }
@@ -162,10 +168,10 @@ export class WorkerService {
     const { bus } = this.#options;
     switch (effect.kind) {
       case 'send':
-        bus.publish('from', encodeMessage(this.#withDevices(effect.message)));
+        bus.publish('from', encodeMessage(this.#withDevices(effect.message), this.#versions.current));
         break;
       case 'publish':
-        bus.publish('result', encodeMessage(effect.result));
+        bus.publish('result', encodeMessage(effect.result, this.#versions.current));
         break;
       case 'open':
         void this.#open(effect);

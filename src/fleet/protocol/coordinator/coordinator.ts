@@ -67,6 +67,11 @@ export class Coordinator {
     return this.#state.roster.departed(now);
   }
 
+  /** The version of a worker's messages. Undefined if it is the current one, or not known. */
+  versionOf(worker: WorkerId): number | undefined {
+    return this.#state.roster.versionOf(worker);
+  }
+
   /** The interval of heartbeats. */
   get beatMs(): number {
     return this.#state.roster.beatMs;

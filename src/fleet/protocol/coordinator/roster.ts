@@ -9,6 +9,8 @@ export interface WorkerRecord extends WorkerView {
   reply: GrantMessage | NoneMessage | undefined;
   faults: number;
   barred: string | undefined;
+  /** Of its messages. Undefined if it is the current one. */
+  version: number | undefined;
   isDraining: boolean;
   heardAt: number;
   readonly jobs: Map<JobId, WorkerJob>;
@@ -32,7 +34,7 @@ export class Roster {
   /** The worker that lapses next is first: keys are negative times. */
   readonly #deadlines = new PriorityIndex<WorkerRecord>();
   /** The oldest first. */
-  readonly #departed = new Map<WorkerId, DepartedWorker>();
+  readonly #departed = new Map<WorkerId, DepartedWorker & { readonly worker: WorkerRecord }>();
 
   get all(): ReadonlyMap<WorkerId, WorkerRecord> {
     return this.#workers;
@@ -53,7 +55,14 @@ export class Roster {
   meet(id: WorkerId, now: number): WorkerRecord {
     let worker = this.#workers.get(id);
     if (worker === undefined) {
-      const fresh = { request: 0, reply: undefined, faults: 0, barred: undefined, isDraining: false };
+      const fresh = {
+        request: 0,
+        reply: undefined,
+        faults: 0,
+        barred: undefined,
+        isDraining: false,
+        version: undefined,
+      };
       worker = { id, since: now, heardAt: now, ...fresh, jobs: new Map(), devices: [], pastMs: 0 };
       this.#workers.set(id, worker);
       this.#departed.delete(id);
@@ -89,6 +98,11 @@ export class Roster {
       this.#departed.delete(id);
     }
     return this.#departed.values();
+  }
+
+  /** The version of a worker's messages, also of one that has left. Undefined if it is the current one, or not known. */
+  versionOf(id: WorkerId): number | undefined {
+    return (this.#workers.get(id) ?? this.#departed.get(id)?.worker)?.version;
   }
 
   jobOf(worker: WorkerRecord, job: JobId): WorkerJob {

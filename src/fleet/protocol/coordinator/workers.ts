@@ -7,6 +7,7 @@ import type {
   LeaseClaim,
   WantMessage,
   WorkerId,
+  WorkerMessage,
 } from '../messages.js';
 import { type Grants, UNKNOWN_MS } from './grants.js';
 import { type JobRecord, stateOf } from './job-record.js';
@@ -30,9 +31,9 @@ export class Workers {
   }
 
   /** Answers a request for work. */
-  want(message: WantMessage): void {
+  want(message: Sent<WantMessage>): void {
     const { output, standings, trusting } = this.#state;
-    const worker = this.#meet(message.worker);
+    const worker = this.#meet(message.worker, message.version);
     if (message.request < worker.request) return;
     if (standings.of(trusting.identityOf(worker.id)) === 'barred') worker.barred ??= 'its results were wrong';
     if (message.request > worker.request || worker.reply === undefined) {
@@ -47,9 +48,9 @@ export class Workers {
   }
 
   /** Takes a heartbeat: compares the leases that the worker holds with those that are known. */
-  beat({ worker: id, answered, rates, leases, devices = [] }: BeatMessage): void {
+  beat({ worker: id, version, answered, rates, leases, devices = [] }: Sent<BeatMessage>): void {
     const { output, jobs: all, roster, trusting } = this.#state;
-    const worker = this.#meet(id);
+    const worker = this.#meet(id, version);
     this.#setRates(worker, rates);
     if (!isSameReport(worker.devices, devices)) output.noteChange();
     worker.devices = devices;
@@ -121,10 +122,12 @@ export class Workers {
   }
 
   /** Returns a worker whose message has arrived. */
-  #meet(id: WorkerId): WorkerRecord {
+  #meet(id: WorkerId, version: number | undefined): WorkerRecord {
     const { roster, output } = this.#state;
     if (!roster.all.has(id)) output.noteChange();
-    return roster.meet(id, output.now);
+    const worker = roster.meet(id, output.now);
+    worker.version = version;
+    return worker;
   }
 
   #adopt(job: JobRecord, worker: WorkerRecord, claim: LeaseClaim, token: string, expectedEnd: number): boolean {
@@ -152,6 +155,8 @@ export class Workers {
     if (job) job.rate = Math.max(0, job.rate + perMs);
   }
 }
+
+type Sent<M extends WorkerMessage> = M & Pick<WorkerMessage, 'version'>;
 
 const isSameReport = (before: readonly DeviceReport[], after: readonly DeviceReport[]): boolean =>
   before.length === after.length &&
