@@ -267,7 +267,7 @@ describe.skipIf(isShort || absent !== undefined)('attacks', { timeout: patience(
     clients.push(late);
     await admin.revoke(name);
     await late.ended;
-    // Whoever may write to the stream could put it there; the coordinator looks at the user.
+    // It was put there before the revocation took effect; the coordinator looks at the user.
     const result = { kind: 'result', worker: `${name}.x`, number: 1, token: 'x', ranges: [], hits: [] } as const;
     const claim = { job: '0'.repeat(64), id: 'x', range: between(0n, 1n) };
     const before = fleet.notes.length;

@@ -129,7 +129,7 @@ test.skipIf(isShort)(
         .map((line) => line.trim().split(/\s+/).join(' '));
       expect(shown).toEqual(expectedHits(space, limit).map(({ index, last }) => `${index} ${last}`));
       expect(status).toBe(0);
-      // Whoever served it first is now the one that follows.
+      // The first leader is now the standby.
       const again = fleet.start('fleet', 'serve', '--standby', '--nats', server.url);
       await saying(again, /follows its leader/);
       again.child.kill('SIGINT');

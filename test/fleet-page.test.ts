@@ -113,7 +113,7 @@ describe.skipIf(!executable || absent !== undefined)('the page of a fleet', { ti
       await page.getByRole('combobox', { name: 'State' }).selectOption('');
       await page.getByRole('button', { name: 'Order by share' }).click();
 
-      // Whoever leaves is in no sum: shares are of those who are here.
+      // A worker that has left is in no sum: shares are of those that are here.
       await expect.poll(async () => (await workersOf(page))[0]?.id).toBe(first);
       fleet.leave(second);
       await expect.poll(async () => (await factsOf(page)).workers).toBe(count(WORKERS - 1));

@@ -46,7 +46,7 @@ describe.skipIf(absent !== undefined)('submitters', { timeout: patience(120_000)
     expect(await state()).toBe('running');
     await ann.control(job, 'paused');
     expect(await state()).toBe('paused');
-    // Whoever serves the fleet controls all jobs.
+    // The administrator controls all jobs.
     await (await fleet.client()).control(job, 'running');
     expect(await state()).toBe('running');
     // The same job has the same name: both have submitted it then.

@@ -339,7 +339,7 @@ describe.skipIf(isShort)('with processes', () => {
     try {
       const elsewhere = { MILLRACE_HOME: join(fleet.folder, 'elsewhere') };
       const served = fleet.startWith(elsewhere, 'fleet', 'serve', '--nats', open.url);
-      await saying(served, /does not check users: whoever connects to it can do everything/);
+      await saying(served, /does not check users: everyone who can connect to it can do everything/);
     } finally {
       open.child.kill('SIGKILL');
     }

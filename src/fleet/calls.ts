@@ -50,7 +50,7 @@ export function checkAllowed(call: CallName, { user, role }: Caller): void {
     code: 'usage',
     message: `${user} is a ${role} of this fleet, which may not ${call}`,
     asked: `the call ${call}`,
-    advice: 'ask whoever serves the fleet for an invite with another role',
+    advice: 'ask the person who runs the coordinator for an invite with another role',
   });
 }
 

@@ -24,7 +24,7 @@ export class HitChecker {
       const isSame =
         texts.length === found.length && found.every(({ fields }, at) => encodeValues(fields) === texts[at]);
       if (!isSame)
-        return texts.length === 0 ? `index ${index} is no hit` : `the hit at index ${index} has other values`;
+        return texts.length === 0 ? `index ${index} is not a hit` : `the hit at index ${index} has other values`;
     }
     return undefined;
   }

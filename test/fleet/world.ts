@@ -142,7 +142,7 @@ export class FaultWorld {
     return user;
   }
 
-  /** Calls as whoever serves the fleet. */
+  /** Calls as the administrator. */
   get client(): FleetClient {
     return new FleetClient(this.#bus);
   }
@@ -215,7 +215,7 @@ export class FaultWorld {
     while (this.#results < until) await new Promise<void>((resolve) => this.#waiting.add(resolve));
   }
 
-  /** Plays messages again, as whoever has sent them. */
+  /** Plays messages again, as their senders. */
   async replay(messages: readonly Recorded[]): Promise<void> {
     for (const { subject, user, bytes } of messages) {
       const bus = subject === 'all' ? this.#bus : await this.#busOf(user);
@@ -307,7 +307,7 @@ export class FaultWorld {
         void ended.then(() => reject(new Error(`${name} has ended: ${this.log.slice(-10).join('\n')}`)));
       });
     const ready = heard(({ kind }) => kind === 'ready');
-    ready.catch(() => undefined); // whoever waits for it is told
+    ready.catch(() => undefined); // told to those who wait for it
     const running: Running = { child, proxy, ended, ready, failure: undefined };
     this.#all.add(running);
     child.on('message', ({ kind, text }: MemberMessage) => {

@@ -9,8 +9,8 @@ import { type FleetUser, isRevoked, Users } from './users.js';
 type Jwt = Awaited<ReturnType<typeof loadJwt>>;
 
 /**
- * Decides who takes part in a fleet: it has the keys of the operator and of the accounts, which only whoever serves the fleet
- * can read, and signs users and revocations with them. The server checks signatures and has no secrets.
+ * Decides who takes part in a fleet: it has the keys of the operator and of the accounts, which only the person who runs the
+ * coordinator can read, and signs users and revocations with them. The server checks signatures and has no secrets.
  */
 export class Authority {
   readonly #jwt: Jwt;
@@ -93,7 +93,7 @@ export class Authority {
     return name === ADMIN || (this.#users.get(name) ?? this.#users.reload(name))?.isTrusted === true;
   }
 
-  /** Whoever serves the fleet: may do everything that users may, and invite and revoke them. */
+  /** The person who runs the coordinator: may do everything that users may, and invite and revoke them. */
   admin(): Promise<Credentials> {
     return this.#sign(ADMIN, 'admin', this.#jwt.createUser());
   }

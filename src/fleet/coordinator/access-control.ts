@@ -56,7 +56,7 @@ export class AccessControl {
     return this.#options.authority.user(name);
   }
 
-  /** Whether a user's results count at once: that of whoever serves the fleet, and of those who were invited so. */
+  /** Whether a user's results count at once: the administrator's, and those of users invited as trusted. */
   isTrusted(name: string): boolean {
     return this.#options.authority.isTrusted(name);
   }

@@ -315,7 +315,7 @@ function checkSubmitter({ id, submitters }: FleetJob, { user, role }: Caller): v
     code: 'usage',
     message: `job ${id.slice(0, 12)} was not submitted by ${user}`,
     asked: 'a call to the coordinator of a fleet',
-    advice: 'ask its submitter, or the administrator of the fleet',
+    advice: 'ask its submitter, or the person who runs the coordinator',
   });
 }
 

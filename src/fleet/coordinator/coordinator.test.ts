@@ -29,7 +29,7 @@ describe('hits of a worker', () => {
   });
 
   test.each([
-    ['an index that does not hit', [hit(5, 112), hit(6, 113)], /index 6 is no hit/],
+    ['an index that does not hit', [hit(5, 112), hit(6, 113)], /index 6 is not a hit/],
     ['another value', [hit(15, 121)], /index 15 has other values/],
     ['one of two hits of an index', [hit(20, 127)], /index 20 has other values/],
     ['a hit too many', [hit(15, 122), hit(15, 123)], /index 15 has other values/],

@@ -78,7 +78,7 @@ export class FleetHost {
   readonly authority: Authority;
   readonly bus: Bus;
   readonly service: CoordinatorService;
-  /** For whoever serves the fleet. */
+  /** The administrator's. */
   readonly invite: Invite;
   /** Where other machines find the server. */
   readonly url: string;
@@ -99,7 +99,7 @@ export class FleetHost {
     this.server = parts.server;
     this.browsers = parts.browsers;
     this.failed = Promise.race([parts.service.failed, ...(parts.server ? [parts.server.failed] : [])]);
-    this.failed.catch(() => undefined); // whoever waits for it is told
+    this.failed.catch(() => undefined); // told to those who wait for it
     this.#closing = closing;
   }
 
@@ -143,7 +143,7 @@ async function startParts(options: FleetHostOptions, closing: Closing): Promise<
   const bus = await Bus.connect({ ...own, fleet, ...coordinator }, 'millrace coordinator', { replicas });
   closing.push(() => bus.close());
   checkVersion(bus.serverVersion, new URL(address.url).hostname);
-  if (!bus.hasUsers) warn('the server does not check users: whoever connects to it can do everything');
+  if (!bus.hasUsers) warn('the server does not check users: everyone who can connect to it can do everything');
   const fetch = (digest: string): Promise<Uint8Array> => new FleetClient(bus, 0).fetch(digest);
   const replica = await Replica.open({ files, store, authority, workloads, warn, fetch });
   closing.push(() => replica.close());

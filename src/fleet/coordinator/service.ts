@@ -81,7 +81,7 @@ export class CoordinatorService {
     this.#writtenAt = clock.now();
     // Workers of an earlier coordinator announce what they hold within this time.
     const adoptMs = replica.jobs.size > 0 ? ADOPT_MS : 0;
-    // A worker is whoever was invited: its processes do not audit each other.
+    // Workers of one invite are one worker: they do not audit each other.
     const trust = {
       identityOf: userOf,
       isOwn: (user: string) => {
@@ -106,7 +106,7 @@ export class CoordinatorService {
     });
     const flooded = (user: string): void => void this.#flooded(user);
     this.#guard = new SenderGuard({ now: () => clock.now(), warn, flooded });
-    this.failed.catch(() => undefined); // whoever waits for it is told
+    this.failed.catch(() => undefined); // told to those who wait for it
   }
 
   /** Begins to serve: an earlier coordinator commits nothing more. */
@@ -238,7 +238,7 @@ export class CoordinatorService {
     return { user, reopened };
   }
 
-  /** Returns the jobs that have ended since this coordinator started and rest on a user's word alone: so many of their indices. */
+  /** Returns the jobs that have ended since this coordinator started and rest on a user's word alone, with how many of their indices do. */
   restedOn(name: string): { readonly job: FleetJob; readonly indices: bigint; readonly length: bigint }[] {
     const ended = [...this.#options.replica.jobs.values()].filter(({ outcome }) => outcome !== undefined);
     return ended.flatMap((job) => {
@@ -501,7 +501,7 @@ function isCalled(id: string, name: string): boolean {
   return id === name || user === name || process === name || process.startsWith(`${name}-`);
 }
 
-/** Whoever serves the fleet, and all workers of its own machine. */
+/** The person who runs the coordinator, and all workers of that machine. */
 const ADMIN = 'admin';
 
 const ADOPT_MS = 3_000;

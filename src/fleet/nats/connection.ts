@@ -26,7 +26,7 @@ export async function connectAs(
       authenticator: transport.jwtAuthenticator(jwt, new TextEncoder().encode(seed)),
       ...(inboxPrefix !== undefined && { inboxPrefix }),
       ...(token !== undefined && { token }),
-      // With this option the client refuses a server without TLS, so that nobody in between can switch it off.
+      // With this option the client refuses a server without TLS, so that an attacker in between cannot switch it off.
       ...(url.startsWith('tls:') && { tls: ca === undefined ? {} : { ca: pemOf(ca) } }),
     });
   } catch (cause) {
@@ -86,7 +86,7 @@ export async function whyEnded(connection: NatsConnection, user: string): Promis
         ? `the invite of ${user} has expired`
         : `the fleet's server has ended the connection: ${firstLine(last ?? error ?? 'closed')}`,
     asked: `to take part in a fleet as ${user}`,
-    advice: 'ask whoever serves the fleet for a new invite',
+    advice: 'ask the person who runs the coordinator for a new invite',
   });
 }
 
@@ -100,7 +100,7 @@ function connectError(url: string, cause: unknown): MillraceError {
       : `the fleet's server at ${url} cannot be reached: ${reason}`,
     asked: 'to connect to a fleet',
     advice: isRefused
-      ? 'ask whoever serves the fleet for a new one: `millrace fleet invite`'
+      ? 'ask the person who runs the coordinator for a new one: `millrace fleet invite`'
       : 'start it with `millrace fleet serve`, or get a new invite',
     cause,
   });

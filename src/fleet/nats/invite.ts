@@ -79,7 +79,7 @@ export function checkExpiry({ expires, user }: Credentials, now = Date.now()): v
     code: 'usage',
     message: `the invite of ${user} has expired (${new Date(expires * 1000).toISOString()})`,
     asked: 'to connect to a fleet',
-    advice: 'ask whoever serves the fleet for a new one: `millrace fleet invite`',
+    advice: 'ask the person who runs the coordinator for a new one: `millrace fleet invite`',
   });
 }
 

@@ -42,7 +42,7 @@ export const externalAddresses = (): string[] =>
 
 /**
  * Throws `usage` if a server of this version must not be reached from other machines: versions before 2.11.14, and of 2.12
- * before 2.12.5, have published holes, some of them open to whoever can connect.
+ * before 2.12.5, have published holes, some of them open to everyone who can connect.
  */
 export function checkVersion(version: string, host: string): void {
   if (isLoopback(host) || !hasKnownHoles(version)) return;

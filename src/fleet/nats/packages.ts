@@ -15,7 +15,7 @@ export async function loadNats(): Promise<NatsPackages> {
   return { transport, jetstream };
 }
 
-/** Keys and signed claims of NATS, loaded by whoever serves a fleet. */
+/** Keys and signed claims of NATS, loaded only where a fleet is served. */
 export async function loadJwt(): Promise<typeof import('@nats-io/jwt')> {
   checkInstalled('@nats-io/jwt');
   return import('@nats-io/jwt');

@@ -56,5 +56,5 @@ function websocketLines({ websocket, tls }: ServerSettings, port: number): strin
   ];
 }
 
-/** A configuration without its port, and without claims, which are signed anew at each start. */
+/** A configuration without its port, and without claims, which are signed again at each start. */
 export const settingsOf = (config: string): string => config.replace(/^(port|resolver_preload|operator): .*$/gm, '');

@@ -18,7 +18,7 @@ export class PrivateServer {
     this.#options = options;
     this.#process = started;
     this.failed = this.#watch();
-    this.failed.catch(() => undefined); // whoever waits for it is told
+    this.failed.catch(() => undefined); // told to those who wait for it
   }
 
   /**

@@ -16,7 +16,7 @@ export const subjectOf = (fleet: string, ...tokens: readonly string[]): string =
 /** Roles that an invite can have. */
 export const INVITED_ROLES = ['worker', 'submitter', 'viewer'] as const;
 
-/** What a user may do. `admin` is whoever serves the fleet. */
+/** What a user may do. `admin` is the person who runs the coordinator. */
 export type Role = (typeof INVITED_ROLES)[number] | 'admin';
 
 export const isRole = (text: string): text is Role => text === 'admin' || INVITED_ROLES.some((role) => role === text);

@@ -67,7 +67,7 @@ function readWorkerMessage({ read, fields, kind }: OpenMessage): WorkerMessage {
   }
 }
 
-/** Returns the worker that has sent a message of a version that is not read here. Undefined if it is read, or is no message. */
+/** Returns the worker that has sent a message of a version that is not read here. Undefined if it is read, or is not a message. */
 export function senderOfOtherVersion(bytes: Uint8Array, versions = VERSIONS): WorkerId | undefined {
   try {
     const { version, worker } = JSON.parse(new TextDecoder().decode(bytes)) as Partial<Record<string, unknown>>;

@@ -51,7 +51,7 @@ export interface TrustOptions {
   identityOf?(worker: WorkerId): Identity;
   /** Whether it was invited as trusted: its results count at once. */
   isOwn(worker: Identity): boolean;
-  /** Whether it was revoked, also before this coordinator. Default: nobody was. */
+  /** Whether it was revoked, also before this coordinator. Default: false. */
   isRevoked?(worker: Identity): boolean;
   /** From 0 to 1. Workers must not be able to guess it. */
   random(): number;
@@ -127,7 +127,7 @@ export type CoordinatorEffect =
   | { readonly kind: 'ended'; readonly job: JobId; readonly outcome: JobOutcome }
   | { readonly kind: 'refused'; readonly job: JobId; readonly worker: WorkerId; readonly reason: string }
   | { readonly kind: 'fault'; readonly job: JobId; readonly worker: WorkerId; readonly reason: string }
-  /** What workers did that are not believed any more, and counted, is done again: so many indices, in so many ranges. */
+  /** Ranges that counted are done again, because their workers are not believed any more. */
   | { readonly kind: 'reopened'; readonly job: JobId; readonly indices: bigint; readonly ranges: number };
 
 /** Entries of a commit are made in their order. */
@@ -139,7 +139,7 @@ export interface CommitEntry {
   readonly ranges: readonly Range[];
   /** All hits of the ranges. They may have been committed early. */
   readonly hits: readonly FoundHit[];
-  /** Hits of ranges that do not count yet: they are right, whoever found them. Some may have been committed before. */
+  /** Hits of ranges that do not count yet: they were checked, so that they are right. Some may have been committed before. */
   readonly early: readonly FoundHit[];
 }
 

@@ -94,7 +94,7 @@ export class FleetFiles {
 export function readIdentity(folder: string): Identity | undefined {
   const path = join(folder, IDENTITY);
   if (!existsSync(path)) return undefined;
-  const read = fieldReader(`the file ${path}`, 'remove it: the fleet then starts anew, with new invites');
+  const read = fieldReader(`the file ${path}`, 'remove it: the fleet is then a new one, with new invites');
   const value = read.object(JSON.parse(readFileSync(path, 'utf8')), 'the whole');
   return {
     fleet: read.text(value.fleet, 'fleet', 40),

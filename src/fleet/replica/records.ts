@@ -7,7 +7,7 @@ import { decodeValues, encodeValues, type PlainRecord, type PlainValue, plainVal
 import type { CommitEntry, FoundHit, JobOutcome, StateChange } from '../protocol/index.js';
 
 /**
- * A change of what a fleet must not forget. The leader writes it to the log before it makes it; whoever makes the same changes
+ * A change of what a fleet must not forget. The leader writes it to the log before it makes it; a standby that makes the same changes
  * in the same order knows what the leader knows.
  */
 export type FleetRecord =

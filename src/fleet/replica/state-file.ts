@@ -5,7 +5,7 @@ import { writeSafely } from '../safe-file.js';
 
 /**
  * What survives a coordinator besides the ledger: who is trusted, what waits for audits, which jobs are paused. Values by
- * scope and key, in a file to which each change appends a line. It is written anew when most of its lines are out of date.
+ * scope and key, in a file to which each change appends a line. It is rewritten when most of its lines are out of date.
  */
 export class StateFile {
   readonly #path: string;
@@ -94,5 +94,5 @@ export class StateFile {
 const lineOf = ({ scope, key, value }: StateChange): string =>
   encodeValues({ scope, key, ...(value !== undefined && { value }) });
 
-/** Lines below which a file is not written anew. */
+/** Lines below which a file is not rewritten. */
 const MIN_LINES = 10_000;

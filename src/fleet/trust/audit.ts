@@ -86,7 +86,7 @@ export class Audit {
     if (this.assignee?.worker === piece.worker) this.assignee = undefined;
   }
 
-  /** The second pass cannot be made: nobody is there for it. The first one is enough then, as without a third worker. */
+  /** The second pass cannot be made: no worker is there for it. The first one is enough then, as without a third worker. */
   dropSecondPass(): void {
     if (!this.#isFirstPass && this.isWaiting && this.#pieces.size === 0) this.#left = Intervals.none;
   }

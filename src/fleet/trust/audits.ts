@@ -38,7 +38,7 @@ export class Audits {
     return audit;
   }
 
-  /** Draws an auditor for each audit that needs one. Returns those that nobody can do. */
+  /** Draws an auditor for each audit that needs one. Returns those that no worker can do. */
   assign(candidates: readonly Identity[], now: number): Audit[] {
     this.#expire(now);
     const left: Audit[] = [];
@@ -66,7 +66,7 @@ export class Audits {
     return undefined;
   }
 
-  /** A part is done. Whoever did it goes on with what is left. */
+  /** A part is done. Its worker continues with what is left. */
   finish(piece: Piece): void {
     this.#pieces.delete(piece.id);
     this.place(piece.audit);
@@ -154,7 +154,7 @@ export class Audits {
       const isIdle = [...audit.pieces].length === 0;
       audit.assignee = undefined;
       this.place(audit);
-      // Whoever works on a part of it has a deadline for that.
+      // A worker that has a part of it has a deadline for that.
       if (!isIdle) this.#assign(audit, worker, now);
     }
   }

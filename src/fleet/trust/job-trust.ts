@@ -331,7 +331,7 @@ export class JobTrust {
     if (!wereTrusted[1] && this.#standings.isReliable(auditor)) this.#regroup(auditor);
   }
 
-  /** The worker is trusted from now on: for what nobody has begun to audit a sample is enough. */
+  /** The worker is trusted from now on: of what no worker has begun to audit, a sample is enough. */
   #regroup(worker: Identity): void {
     const epoch = [...(this.#epochs.get(worker) ?? [])];
     for (const batch of this.#batches) {

@@ -122,7 +122,7 @@ test('knows what rests on the word of some workers alone, and forgets what is re
   );
 });
 
-test('an agreement counts only as long as whoever has agreed is believed', () => {
+test('an agreement counts only as long as the worker that has agreed is believed', () => {
   const provenance = new Provenance();
   provenance.add('new', between(0n, 30n));
   provenance.agree('liar', between(0n, 20n));

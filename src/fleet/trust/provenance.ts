@@ -69,7 +69,7 @@ export class Provenance {
   }
 
   /**
-   * Returns what rests on the word of these workers alone: they did it, and nobody who is believed has done it again and agreed.
+   * Returns what rests on the word of these workers alone: they did it, and no worker that is believed has done it again and agreed.
    * Where ranges were joined it may be more.
    */
   restingOn(

@@ -74,7 +74,7 @@ export class Standings {
     return this.#records.get(worker) ?? { agreements: 0, evidence: 0 };
   }
 
-  /** Records that two workers reported the same for a range, with so many witnesses and hits. */
+  /** Records that two workers reported the same for a range, with this number of witnesses and hits. */
   agree(one: Identity, other: Identity, evidence: number): void {
     this.#credit(one, other, evidence);
     this.#credit(other, one, evidence);
@@ -82,7 +82,7 @@ export class Standings {
 
   bar(worker: Identity): void {
     this.#record(worker).isBarred = true;
-    // Whoever serves the fleet may have repaired a machine of its own before the next start.
+    // A machine of the fleet's own may have been repaired before the next start.
     if (!this.#isOwn(worker)) this.#changed.add(worker);
   }
 

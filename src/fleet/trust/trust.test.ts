@@ -48,8 +48,8 @@ describe('two reports of a range', () => {
 
   test.each([
     ['that are equal prove nothing', report([1n], [2n, 3n]), report([1n], [3n, 2n]), undefined, undefined],
-    ['prove wrong whoever lacks a witness', report([], [2n, 3n]), report([], [3n]), undefined, 2n],
-    ['prove wrong whoever lacks a hit', report([], [3n]), report([1n], [3n]), 1n, undefined],
+    ['prove wrong the worker that lacks a witness', report([], [2n, 3n]), report([], [3n]), undefined, 2n],
+    ['prove wrong the worker that lacks a hit', report([], [3n]), report([1n], [3n]), 1n, undefined],
     ['may prove both wrong', report([], [2n]), report([], [3n]), 3n, 2n],
     ['a hit that is called a witness is left out', report([], [1n, 2n]), report([1n], [2n]), 1n, undefined],
   ])('%s', (_, one, other, oneLacks, otherLacks) => {
@@ -123,7 +123,7 @@ describe('standings', () => {
     expect(agreeing(strangers(), ['accomplice'], 16)).toBe('new');
   });
 
-  test('whoever was proven wrong stays barred', () => {
+  test('a worker that was proven wrong stays barred', () => {
     const standings = strangers();
     standings.bar('w');
     expect(agreeing(standings, ['own'], 16)).toBe('barred');

@@ -98,7 +98,7 @@ class Fleet {
 }
 
 describe('a view of a fleet', () => {
-  test('whoever is silent fades: stale, gone, forgotten; and is in no sum', () => {
+  test('a silent worker is stale, then gone, then forgotten; and is in no sum', () => {
     const fleet = new Fleet();
     fleet.add('a', 1n << 40n);
     expect(fleet.lease('x', 'a', 100)).toBe(200_000n); // 2 s of work

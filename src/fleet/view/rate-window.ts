@@ -1,4 +1,4 @@
-/** The rate of a count over the last 10 s. It is asked once a second or so; a count that nobody reads costs nothing. */
+/** The rate of a count over the last 10 s. It is asked once a second or so; a count that is not read costs nothing. */
 export class RateWindow {
   #samples: { readonly at: number; readonly count: number }[] = [];
 

@@ -22,7 +22,7 @@ export function sumWorkers(core: Coordinator, now: number): Workforce {
   for (const worker of core.workers.values()) {
     const state = stateOf(core, worker, now);
     states[state]++;
-    // A stale worker may be heard again at any time, which is no new revision.
+    // A stale worker may be heard again at any time, which does not change the revision.
     validUntil = state === 'stale' ? now : Math.min(validUntil, staleAt(core, worker));
     if (!LIVE_STATES.includes(state)) continue;
     devices += worker.devices.length;

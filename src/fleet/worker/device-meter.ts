@@ -1,7 +1,7 @@
 import type { DeviceStatus } from '../../engine/engine.js';
 import type { DeviceReport } from '../protocol/index.js';
 
-/** Measures what the devices do between two heartbeats. Figures are rounded: those that stay the same are not shown anew. */
+/** Measures what the devices do between two heartbeats. Figures are rounded: those that stay the same are not shown again. */
 export class DeviceMeter {
   readonly #last = new Map<string, { readonly items: bigint; readonly atMs: number }>();
 

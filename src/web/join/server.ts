@@ -3,7 +3,7 @@ import { startWebServer, type WebServer, type WebServerOptions } from '../server
 
 export interface JoinServerOptions extends Pick<WebServerOptions, 'tls' | 'advertise'> {
   readonly address: Address;
-  /** For whom and for what people work, in the words of whoever serves the fleet. */
+  /** For whom and for what people work, in the words of the person who runs the coordinator. */
   readonly about?: string | undefined;
   /** Where pages connect: `ws://127.0.0.1:40214`. */
   readonly connect: () => readonly string[];

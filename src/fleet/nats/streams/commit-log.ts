@@ -9,8 +9,8 @@ import { openStream } from './open-stream.js';
 
 /**
  * A fleet's log of commits: a stream to which only the leader writes. Each write is on the condition that the stream has not
- * changed since the writer's last one, so its end is the key of leadership and its sequence the key's revision: whoever
- * writes a larger term there leads, and an earlier leader that was paused or cut off fails at its next write. If the server
+ * changed since the writer's last one, so its end is the key of leadership and its sequence the key's revision: the
+ * coordinator that writes a larger term there leads, and an earlier leader that was paused or cut off fails at its next write. If the server
  * loses the stream, the newest leader writes again: for as long as that takes two may commit, each to its own ledger, which
  * costs work done twice.
  */

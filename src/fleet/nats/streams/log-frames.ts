@@ -32,7 +32,7 @@ export function framesOf(
 export const frameBytes = (header: FrameHeader, bytes: Uint8Array = new Uint8Array()): Uint8Array =>
   Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), bytes]);
 
-/** Whoever may write to the stream is a coordinator; what cannot be read is not from a later version of it. */
+/** Only coordinators may write to the stream; what cannot be read is not from a later version of it. */
 export function readFrame(sequence: number, message: Uint8Array): LogFrame {
   const bytes = Buffer.from(message);
   const end = bytes.indexOf('\n');

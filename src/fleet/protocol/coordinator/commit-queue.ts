@@ -20,7 +20,7 @@ export interface AcceptedResult {
   readonly arrivedAt: number;
 }
 
-/** Results on their way to the ledger. One batch is written at a time; what arrives meanwhile is the next one. */
+/** Results on their way to the ledger. One batch is written at a time; what arrives during a write is the next one. */
 export class CommitQueue {
   #writing: AcceptedResult[] | undefined;
   #waiting: AcceptedResult[] = [];

@@ -59,7 +59,7 @@ export class Jobs {
     this.#commits.store(job, PRIORITY, priority);
   }
 
-  /** Commits what has settled because nobody is left who could audit it once more. */
+  /** Commits what has settled because no worker is left that could audit it once more. */
   settle(): void {
     for (const job of this.#state.jobs.values()) if (job.trust.hasSettled) this.#commits.settle(job);
   }

@@ -24,7 +24,7 @@ function Join() {
 function NoInvite() {
   return (
     <div class="panel">
-      <p>This page needs a link with an invite, which whoever serves the fleet can make.</p>
+      <p>This page needs a link with an invite, which the person who runs the coordinator can make.</p>
       <p class="dim">The command is: millrace fleet invite --browser</p>
     </div>
   );
