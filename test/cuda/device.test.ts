@@ -92,7 +92,7 @@ describe.skipIf(missing !== undefined)(`the CUDA device on the fake${missing ? `
   test('lists the GPUs of the machine when asked for another', async () => {
     await expect(openCuda('cuda:3')).rejects.toMatchObject({
       code: 'device-absent',
-      advice: 'the GPUs on this machine are cuda:0 (Fake GPU 0)',
+      advice: 'the GPUs on this machine are cuda:0 (Fake GPU 0); "auto" is the best device that is here',
     });
     await expect(openCuda('cuda:x')).rejects.toMatchObject({ code: 'device-unknown' });
   });

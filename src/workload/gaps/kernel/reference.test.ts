@@ -68,7 +68,7 @@ describe('blocks of the chain', () => {
     const header = parseHeader(block.submit_hex);
     expect(header).toMatchObject({ shift: block.shift, adder: BigInt(block.adder) });
     expect(header.difficulty).toBe(BigInt(block.ndifficulty));
-    expect(headerBytes(header).toString('hex')).toBe(block.header84_hex);
+    expect(Buffer.from(headerBytes(header)).toString('hex')).toBe(block.header84_hex);
     expect(submission(header)).toBe(block.submit_hex);
     expect(networkHeader(header)).toBe(block.network_header_hex);
     const hash = hashOf(header);

@@ -130,7 +130,7 @@ export function parseHeader(hex: string): Header {
 }
 
 /** The 84 bytes that are hashed. */
-export function headerBytes(header: Omit<Header, 'shift' | 'adder'>): Buffer {
+export function headerBytes(header: Omit<Header, 'shift' | 'adder'>): Uint8Array {
   const bytes = Buffer.alloc(HEADER_BYTES);
   bytes.writeUInt32LE(header.version, 0);
   bytes.set(Buffer.from(header.previousHash, 'hex').reverse(), 4);

@@ -149,7 +149,7 @@ describe('headers of a work unit', () => {
         const { nonce, time, hash } = found;
         expect((BigInt(time - work.header.time) << 32n) | BigInt(nonce)).toBe(n);
         const bytes = headerBytes({ ...work.header, time, nonce });
-        const digest = (of: Buffer): Buffer => createHash('sha256').update(of).digest();
+        const digest = (of: Uint8Array): Buffer => createHash('sha256').update(of).digest();
         expect(hash.toString(16)).toBe(
           digest(digest(bytes.subarray(0, 84)))
             .reverse()
