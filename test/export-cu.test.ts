@@ -205,7 +205,7 @@ describe.skipIf(isShort).each(pipelines)('on an emulated GPU, pipeline %s', (pip
         expect(status).toBe(expected === undefined ? 69 : 74);
         if (expected !== undefined) expect(stderr).toBe(`error: ${expected}\n`);
       }),
-      { numRuns: 300 },
+      { numRuns: byTier(60, 300) },
     );
   });
 

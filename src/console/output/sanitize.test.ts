@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { anyText } from '../../../test/text.js';
 import { openLiveLines } from './live.js';
 import { jsonLine, openOutput } from './output.js';
 import { MESSAGE_LIMITS, sanitizeForFile, sanitizeText } from './sanitize.js';
@@ -8,7 +9,7 @@ import { table } from './table.js';
 
 /** Characters that a terminal may interpret. */
 const ACTIVE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
-const any = fc.string({ unit: 'binary', maxLength: 300 });
+const any = anyText(300);
 const colour = styleFor({ isTTY: true }, {});
 
 describe('text for people', () => {

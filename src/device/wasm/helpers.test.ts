@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { byTier } from '../../../test/tier.js';
 import { fusedMultiplyAdd } from '../../kernel/ir/fused-multiply-add.js';
 import { helperText } from '../../kernel/render/wat/helpers.js';
 import { api } from './api.js';
@@ -63,7 +64,7 @@ describe('fma rounds once', () => {
         const got = call(`fma_${type}`, a, b, c);
         if (!same(got, wanted)) throw new Error(`fma(${a}, ${b}, ${c}) is ${got}, not ${wanted}`);
       }),
-      { numRuns: 20_000 },
+      { numRuns: byTier(4000, 20_000) },
     );
   });
 });
@@ -74,7 +75,7 @@ test('computes the upper half of 64-bit products', () => {
       expect(u64Of(call('mulHi_u64', a, b))).toBe((a * b) >> 64n);
       expect(u64Of(call('wmadHi_u64', a, b, c, d))).toBe((a * b + c + d) >> 64n);
     }),
-    { numRuns: 3000 },
+    { numRuns: byTier(600, 3000) },
   );
 });
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { byTier } from '../../../test/tier.js';
 import { ALIGNMENT, FreeRanges } from './ranges.js';
 
 test('allocated ranges never overlap, and all of them can be freed', () => {
@@ -38,6 +39,6 @@ test('allocated ranges never overlap, and all of them can be freed', () => {
       expect(ranges.freeTail(from + size)).toBe(size);
       expect(ranges.allocate(size)?.at).toBe(from);
     }),
-    { numRuns: 200 },
+    { numRuns: byTier(40, 200) },
   );
 });

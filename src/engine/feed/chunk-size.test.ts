@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { byTier } from '../../../test/tier.js';
 import {
   AIM_MS,
   afterCompletion,
@@ -232,7 +233,7 @@ test('sizes obey their rules for any kernel times', () => {
         }
       },
     ),
-    { numRuns: 500 },
+    { numRuns: byTier(100, 500) },
   );
 });
 

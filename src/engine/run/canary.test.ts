@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { byTier } from '../../../test/tier.js';
 import {
   awaitCanary,
   CANARY_SHARE,
@@ -26,7 +27,7 @@ test('canaries take at most 0.2 % of the work, and nearly that much if there is 
         Math.min(CANARY_SHARE * audit.workItems, (audit.workItems / chunk) * items),
       );
     }),
-    { numRuns: 50 },
+    { numRuns: byTier(10, 50) },
   );
 });
 

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { recordOf } from '../../../test/telemetry/records.js';
 import { checkTrace } from '../../../test/telemetry/trace-format.js';
+import { byTier } from '../../../test/tier.js';
 import type { ChunkRecord } from './record.js';
 import { type TraceEvent, traceEvents } from './trace.js';
 
@@ -201,7 +202,7 @@ describe('a trace', () => {
         });
         for (const event of traced(records)) if (event.ph === 'X') expect(event.dur).toBeGreaterThanOrEqual(0);
       }),
-      { numRuns: 200 },
+      { numRuns: byTier(40, 200) },
     );
   });
 });

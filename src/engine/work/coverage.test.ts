@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { byTier } from '../../../test/tier.js';
 import {
   abandon,
   type Coverage,
@@ -192,6 +193,6 @@ test('every index counts once, whatever happens to chunks', () => {
       expect(counted.every((times) => times === 1)).toBe(true);
       expect(state.done.total).toBe(BigInt(SIZE));
     }),
-    { numRuns: 200 },
+    { numRuns: byTier(40, 200) },
   );
 });

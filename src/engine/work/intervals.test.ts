@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { byTier } from '../../../test/tier.js';
 import { Random } from '../../device/conformance/model/random.js';
 import { Intervals } from './intervals.js';
 import { between, type Range } from './space.js';
@@ -58,7 +59,7 @@ test('agrees with a list of booleans after any adds and removes', () => {
       const gap = model.in.indexOf(false, from);
       expect(set.firstMissing(range.start)).toBe(base + BigInt(gap < 0 ? 64 : gap));
     }),
-    { numRuns: 300 },
+    { numRuns: byTier(60, 300) },
   );
 });
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { byTier } from '../../../test/tier.js';
 import { withRing } from '../abi/harness.js';
 import { checkProgram } from '../ir/check.js';
 import { interpret } from '../ir/interpret.js';
@@ -49,7 +50,7 @@ describe('fold', () => {
           expect([...r]).toEqual([...x].map((value) => value % divisor));
         },
       ),
-      { numRuns: 400 },
+      { numRuns: byTier(80, 400) },
     );
   });
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { byTier } from '../../../../test/tier.js';
 import { LockedMemory } from './locked-memory.js';
 
 const SLAB = 2 ** 14;
@@ -55,7 +56,7 @@ test('allocations are zeroed and never overlap; trim unlocks every region once a
       runtime.memory.trim();
       expect(runtime.regions.size).toBe(0);
     }),
-    { numRuns: 100 },
+    { numRuns: byTier(20, 100) },
   );
 });
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { byTier } from '../../../../test/tier.js';
 import { addressOf, copyBytes } from '../../native/libc.js';
 import { PinnedRing, RING_BYTES } from './pinned-ring.js';
 
@@ -68,7 +69,7 @@ test('reads return the bytes written, for any size and any speed of the device',
       expect(staging.hasPending).toBe(false);
       for (const { from, into } of pairs) expect(Buffer.compare(from, into)).toBe(0);
     }),
-    { numRuns: 10 },
+    { numRuns: byTier(4, 10) },
   );
 });
 

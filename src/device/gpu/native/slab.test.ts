@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { byTier } from '../../../../test/tier.js';
 import { ALIGN, Slab } from './slab.js';
 
 const BYTES = 2 ** 16;
@@ -47,7 +48,7 @@ test('pieces never overlap, are aligned, and can all be freed', () => {
       const units = Math.floor((BYTES - first) / ALIGN);
       expect(slab.alloc(units * ALIGN)).toBe(first); // in one piece again
     }),
-    { numRuns: 200 },
+    { numRuns: byTier(40, 200) },
   );
 });
 

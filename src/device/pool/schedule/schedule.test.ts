@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { byTier } from '../../../../test/tier.js';
 import {
   CommandKind,
   MarkField,
@@ -109,7 +110,7 @@ test('every item is handed out once, and the commands of a stream in order, what
       expect(got).toEqual(expected);
       for (const s of [0, 1, 2]) expect(play.head(s)).toBe(play.board.words[streamWordOffset(s) + StreamWord.tail]);
     }),
-    { numRuns: 200 },
+    { numRuns: byTier(40, 200) },
   );
 });
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { kernelRunners } from '../../../../test/run-kernel.js';
+import { byTier } from '../../../../test/tier.js';
 import { plainCpu } from '../../abi/cpu.js';
 import { kernelText } from '../../abi/lower.js';
 import { read, rw } from '../../language/buffers.js';
@@ -76,7 +77,7 @@ describe('radix', () => {
           );
         },
       ),
-      { numRuns: 150 },
+      { numRuns: byTier(30, 150) },
     );
   });
 

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { byTier } from '../../../../test/tier.js';
 import { MillraceError } from '../../../kernel/error.js';
 import type { Block } from '../kernel/reference.js';
 import { formatOutput, parseInput, parseOutput } from './file.js';
@@ -131,7 +132,7 @@ describe('mutations of a valid file', () => {
           expectPlace(error);
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: byTier(400, 2000) },
     );
   });
 });
@@ -164,7 +165,7 @@ describe('any text', () => {
         const written = (format as (parsed: unknown) => string)(parsed);
         expect(parse(written)).toEqual(parsed);
       }),
-      { numRuns: 3000 },
+      { numRuns: byTier(600, 3000) },
     );
   });
 

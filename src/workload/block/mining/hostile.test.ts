@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { disturbed, odd, readOrRefused } from '../../../../test/network/disturbed.js';
+import { anyText } from '../../../../test/text.js';
 import { byTier } from '../../../../test/tier.js';
 import { displayText } from '../../../network/fields.js';
 import { errorText, verdictOfReply } from '../../mining/server/stratum.js';
@@ -76,7 +77,7 @@ describe('hostile servers', () => {
 
   it('cannot send control characters to the terminal', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 600 }), (text) => {
+      fc.property(anyText(600), (text) => {
         const shown = displayText(text);
         expect(shown).not.toMatch(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u);
         expect(shown.length).toBeLessThanOrEqual(201);

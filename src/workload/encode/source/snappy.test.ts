@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { snappyCompress } from 'hyparquet-writer/src/snappy.js';
 import { expect, test } from 'vitest';
+import { byTier } from '../../../../test/tier.js';
 import { EventLoopTurns } from './event-loop-turns.js';
 import { snappy } from './snappy.js';
 
@@ -58,6 +59,6 @@ test('decodes the output of a writer', async () => {
     fc.asyncProperty(fc.oneof(alike, any), async (bytes) => {
       expect(await unpack([...snappyCompress(Uint8Array.from(bytes))], bytes.length)).toEqual(bytes);
     }),
-    { numRuns: 100 },
+    { numRuns: byTier(20, 100) },
   );
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { disturbed, odd, readOrRefused } from '../../../../test/network/disturbed.js';
+import { byTier } from '../../../../test/tier.js';
 import { parseAnswer, parseTarget } from './stratum.js';
 import { parseGapTemplate } from './template.js';
 import { parseGetworkData } from './work.js';
@@ -27,7 +28,7 @@ describe('hostile servers', () => {
         readOrRefused(() => parseGetworkData('x', value));
         readOrRefused(() => parseAnswer({ result: value, error }, 'anna'));
       }),
-      { numRuns: 2000 },
+      { numRuns: byTier(400, 2000) },
     );
     fc.assert(
       fc.property(fc.oneof(disturbed([1]), disturbed({ difficulty: 1 })), (params) =>
@@ -36,7 +37,7 @@ describe('hostile servers', () => {
           expect(target > 0n && target < 2n ** 64n).toBe(true);
         }),
       ),
-      { numRuns: 1000 },
+      { numRuns: byTier(200, 1000) },
     );
   });
 
@@ -46,7 +47,7 @@ describe('hostile servers', () => {
     expect(parseGapTemplate({ ...template, bits: '00162f04480c7096' }).bits).toBe(6244144922783894n);
     fc.assert(
       fc.property(disturbed(template), (value) => readOrRefused(() => parseGapTemplate(value))),
-      { numRuns: 1000 },
+      { numRuns: byTier(200, 1000) },
     );
   });
 });

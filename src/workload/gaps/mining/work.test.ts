@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { byTier } from '../../../../test/tier.js';
 import { parseExact } from '../../../network/json-exact.js';
 import type { Reply } from '../../../network/json-lines.js';
 import { headerBytes, submission } from '../kernel/reference.js';
@@ -156,7 +157,7 @@ describe('headers of a work unit', () => {
             .toString('hex'),
         );
       }),
-      { numRuns: 50 },
+      { numRuns: byTier(10, 50) },
     );
   });
 

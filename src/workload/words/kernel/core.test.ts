@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { byTier } from '../../../../test/tier.js';
 import { fromByteString, hexOf, parseCharsets, toByteString, utf8ByteString } from '../space/charset.js';
 import { Keyspace } from '../space/keyspace.js';
 import { parseMask, prefixesOf } from '../space/mask.js';
@@ -281,7 +282,7 @@ describe('filters', () => {
             .join(''),
         );
       }),
-      { numRuns: 300 },
+      { numRuns: byTier(60, 300) },
     );
   });
 

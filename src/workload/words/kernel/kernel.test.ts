@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { byTier } from '../../../../test/tier.js';
 import { kernelStats, kernelText } from '../../../kernel/index.js';
 import { parseMask } from '../space/mask.js';
 import { divisorOf } from './divisor.js';
@@ -26,7 +27,7 @@ describe('division by one multiplication', () => {
         for (const x of near) if (x >= 0 && x < 2 ** 31) expect(quotient(x, by)).toBe(Math.floor(x / by));
         expect(divisorOf(by)[1]).toBeLessThan(2 ** 32);
       }),
-      { numRuns: 2000 },
+      { numRuns: byTier(400, 2000) },
     );
   });
 });
