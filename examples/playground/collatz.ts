@@ -1,4 +1,4 @@
-// Numbers below a million that take more than 300 steps to reach 1: halve an even number, triple an odd one and add 1.
+// Numbers up to 100,000 that take 300 steps or more to reach 1: halve an even number, triple an odd one and add 1.
 
 import { cell, items, u32, when, whileTrue } from 'millrace';
 

@@ -14,8 +14,14 @@ export function paramsText(params: Readonly<Record<string, unknown>>, maxLength 
 export function shownParams(params: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { job, buffers: _, chunk: __, check: ___, ...rest } = params;
   const own = typeof job === 'object' && job !== null && !Array.isArray(job) ? job : job === undefined ? {} : { job };
-  return Object.fromEntries(Object.entries({ ...own, ...rest }).filter(([, value]) => value !== undefined));
+  return Object.fromEntries(
+    Object.entries({ ...own, ...rest }).filter(([, value]) => value !== undefined && !isBytes(value)),
+  );
 }
+
+/** Binary data, or its digest in the ledger. */
+const isBytes = (value: unknown): boolean =>
+  ArrayBuffer.isView(value) || (typeof value === 'object' && value !== null && '$bytes' in value);
 
 function shortText(value: unknown, max: number): string {
   const isNumbers = Array.isArray(value) && value.every((one) => typeof one === 'number' || typeof one === 'bigint');
