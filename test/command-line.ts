@@ -234,6 +234,8 @@ function toldOf(args: readonly string[], text: { readonly stdout: string; readon
 
 export function cleanEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^(MILLRACE_(?!CACHE_DIR)|NO_COLOR|FORCE_COLOR)/.test(name)),
+    Object.entries(process.env).filter(
+      ([name]) => !/^(MILLRACE_(?!CACHE_DIR)|NO_COLOR|FORCE_COLOR|npm_command$)/.test(name),
+    ),
   );
 }

@@ -440,6 +440,7 @@ function write(name: string, text: string): void {
   writeFileSync(join(folder, name), text);
 }
 
-const millrace = (...args: string[]): Promise<Ran> => command(args, { cwd: folder });
+/** A ledger of its own: these jobs have thousands of hits, which would be checked by each later command of the run. */
+const millrace = (...args: string[]): Promise<Ran> => command(args, { cwd: folder, env: { XDG_DATA_HOME: folder } });
 
 const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '');
