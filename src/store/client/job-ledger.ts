@@ -14,8 +14,8 @@ import { unavailableError } from './unavailable.js';
 import { LedgerSource, type WorkLog } from './work-log.js';
 
 /**
- * A job that this process works on. Finished ranges are written about once a second (`MILLRACE_CHECKPOINT_MS`), hits at once; each write includes
- * all earlier work. A hit's promise resolves when the hit is on disk.
+ * A job that this process works on. Finished ranges are written about once a second (`MILLRACE_CHECKPOINT_MS`), hits at
+ * once; each write includes all earlier work. A hit's promise resolves when the hit is on disk.
  */
 export interface JobLedger<T extends Indexed = Indexed> extends WorkLog<T> {
   readonly id: string;

@@ -67,9 +67,11 @@ export function Jobs({ version }: { readonly version: string }) {
 
 /** The work that is left of all unfinished jobs, and when it would end if they ran one after the other from now on. */
 function OpenWork({ open: { jobs, etaSeconds } }: Pick<JobPage, 'open'>) {
+  const known = `${count(jobs)} unfinished`;
+  if (etaSeconds === undefined) return <>{known}</>;
   const now = Date.now();
-  const end = etaSeconds === undefined ? '' : `, one after the other until ${timeText(now + etaSeconds * 1000, now)}`;
-  return <>{`${count(jobs)} unfinished, ${orNone(etaSeconds, duration)} of work${end}`}</>;
+  const end = timeText(now + etaSeconds * 1000, now);
+  return <>{`${known}, ${duration(etaSeconds)} of work, one after the other until ${end}`}</>;
 }
 
 const HEAD = ['id', 'state', 'done', 'left', 'hits', 'finish', 'worked', 'last', 'job'];

@@ -1,3 +1,4 @@
+import { count, plural } from '../../../console/output/format.js';
 import type { BufferData, FieldData, HitData } from '../messages.js';
 import { targets } from '../messages.js';
 import * as state from './state.js';
@@ -135,11 +136,11 @@ function RunRow({ row: { number, device, tried, result, failure, verdict } }: { 
     >
       <h2>{device}</h2>
       {failure && <p class="bad">{failure}</p>}
-      {!failure && !result && <p>{String(tried)} indices tried</p>}
+      {!failure && !result && <p>{count(tried)} indices tried</p>}
       {result && (
         <>
           <p>
-            {String(result.tried)} indices in {result.seconds.toFixed(3)} s, {result.hits.length} hits
+            {count(result.tried)} indices in {result.seconds.toFixed(3)} s, {plural(result.hits.length, 'hit')}
             {result.cut === 'hits' && '; it ended there, since they are many'}
             {result.cut === 'stopped' && '; stopped'}
           </p>
@@ -183,7 +184,7 @@ function Hits({ hits }: { readonly hits: readonly HitData[] }) {
           ))}
         </tbody>
       </table>
-      {hits.length > MAX_ROWS && <p class="dim">and {hits.length - MAX_ROWS} more</p>}
+      {hits.length > MAX_ROWS && <p class="dim">and {count(hits.length - MAX_ROWS)} more</p>}
     </>
   );
 }
