@@ -81,9 +81,12 @@ describe('in one process', () => {
       await expect(client.drain('attic')).rejects.toThrow(/ann is a submitter of this fleet, which may not drain/);
 
       // A user that is revoked is cut off, and is not asked for its name again.
+      // On a busy machine the other one may have been faster with all of its ranges: then nothing rests on its word.
+      const { workers: did } = await new FleetClient(admin).provenance(run.job!);
+      const isCounted = did.some(({ user }) => user === 'attic');
       expect(await new FleetClient(admin).revoke('attic')).toMatchObject({
         reopened: [],
-        rested: [{ name: 'squares' }],
+        rested: isCounted ? [{ name: 'squares' }] : [],
       });
       expect(await first.ended).toMatchObject({ message: expect.stringMatching(/attic was revoked/) });
       expect(fleet.service.core.workers.get('attic.w0')?.barred).toMatch(/revoked/);
