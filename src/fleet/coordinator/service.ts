@@ -5,29 +5,26 @@ import { displayText } from '../../network/fields.js';
 import type { FleetUser, InviteTraits } from '../access/index.js';
 import { decodeCall, encodeAnswer, encodeError } from '../calls.js';
 import { type Clock, systemClock } from '../clock.js';
-import { type Bus, type Caller, type CommitLog, type Role, replacedError, type StoredResult } from '../nats/index.js';
+import { type Bus, type Caller, type CommitLog, type Role, replacedError } from '../nats/index.js';
 import {
   Coordinator,
   type CoordinatorEffect,
   type CoordinatorEvent,
-  type CoordinatorMessage,
-  decodeCoordinatorMessage,
-  decodeResult,
-  decodeWorkerMessage,
   encodeMessage,
   type JobOutcome,
   type ProtocolVersions,
   type RunState,
-  senderOfOtherVersion,
   VERSIONS,
   WORKERS,
 } from '../protocol/index.js';
-import { encodeRecord, type FleetJob, type FleetRecord, RENEW_MS, type Replica } from '../replica/index.js';
+import type { FleetJob, Replica } from '../replica/index.js';
 import { FleetView } from '../view/fleet-view.js';
 import type { AccessControl } from './access-control.js';
 import { CallHandler } from './call-handler.js';
-import { SenderGuard } from './sender-guard.js';
+import { MessageReader } from './message-reader.js';
+import { RecordWriter } from './record-writer.js';
 import { hmacTokens } from './tokens.js';
+import { isCalled, userOf } from './worker-names.js';
 
 export interface ServiceOptions {
   readonly bus: Bus;
@@ -49,24 +46,18 @@ export class CoordinatorService {
   readonly #options: ServiceOptions;
   readonly #core: Coordinator;
   readonly #opening = new Map<string, Promise<FleetJob>>();
-  readonly #results = new Map<number, StoredResult>();
   readonly #closing = new AbortController();
   readonly #clock: Clock;
   readonly #versions: ProtocolVersions;
   /** For those who watch the fleet. */
   readonly view: FleetView;
-  readonly #guard: SenderGuard;
+  readonly #reader: MessageReader;
+  readonly #writer: RecordWriter;
   /** Whether users were invited as trusted, as far as that was asked. */
   readonly #trusted = new Map<string, boolean>();
   /** Jobs that end because the same work was submitted in another form. */
   readonly #replaced = new Set<string>();
-  #receipts = 0;
   #stopTimer: () => void = () => undefined;
-  #stopRenewal: () => void = () => undefined;
-  /** When something was last written to the log. */
-  #writtenAt: number;
-  /** Resolves when every record so far is in the log, the ledger and the files. */
-  #writing: Promise<void> = Promise.resolve();
   #isOver = false;
   readonly #failure = deferred<never>();
   /** Rejects when the coordinator cannot go on: the ledger does not accept its work. */
@@ -78,7 +69,6 @@ export class CoordinatorService {
     this.#options = options;
     this.#clock = clock;
     this.#versions = options.versions ?? VERSIONS;
-    this.#writtenAt = clock.now();
     // Workers of an earlier coordinator announce what they hold within this time.
     const adoptMs = replica.jobs.size > 0 ? ADOPT_MS : 0;
     // Workers of one invite are one worker: they do not audit each other.
@@ -104,8 +94,17 @@ export class CoordinatorService {
       term,
       now: () => clock.now(),
     });
-    const flooded = (user: string): void => void this.#flooded(user);
-    this.#guard = new SenderGuard({ now: () => clock.now(), warn, flooded });
+    const { log } = options;
+    const versions = this.#versions;
+    const stop = (error: unknown): void => this.#stop(error);
+    const { signal } = this.#closing;
+    this.#writer = new RecordWriter({ log, replica, term, clock, signal, failed: stop });
+    this.#reader = new MessageReader({
+      ...{ bus, access, term, versions, warn, now: () => clock.now() },
+      handle: (event) => void this.handle(event),
+      replaced: stop,
+      flooded: (user) => void this.#flooded(user),
+    });
     this.failed.catch(() => undefined); // told to those who wait for it
   }
 
@@ -114,19 +113,20 @@ export class CoordinatorService {
     const service = new CoordinatorService(options);
     const { replica, bus, warn } = options;
     for (const job of replica.jobs.values()) if (job.outcome === undefined) service.#add(job);
-    service.#renew();
-    bus.subscribe('from', (bytes, user) => service.#receive(bytes, user));
-    bus.subscribe('all', (bytes) => service.#overhear(bytes));
+    service.#writer.renew();
+    const reader = service.#reader;
+    bus.subscribe('from', (bytes, user) => reader.receive(bytes, user));
+    bus.subscribe('all', (bytes) => reader.overhear(bytes));
     const calls = new CallHandler(service, replica.files);
     // Attachments are large, and come one piece after the answer to the last: bytes of calls are not counted.
-    const hears = (user: string): boolean => service.#hears(user, 0);
+    const hears = (user: string): boolean => reader.hears(user, 0);
     bus.serve(hears, async (bytes, caller) => {
       const answer = await answerOf(calls, bytes, caller);
       // All coordinators hear a call. The answer of one that is over would be taken for that of its successor.
       return service.#isOver ? undefined : answer;
     });
     await bus.rereadResults();
-    void bus.results((result) => service.#takeResult(result), warn, service.#closing.signal);
+    void bus.results((result) => reader.takeResult(result), warn, service.#closing.signal);
     service.handle({ kind: 'start' });
     return service;
   }
@@ -176,7 +176,7 @@ export class CoordinatorService {
     const isOpen = known !== undefined && known.outcome !== 'cancelled';
     const job = isOpen ? known : await this.#openOnce(id, signed, submitter);
     if (job.outcome !== undefined) job.submitters.add(submitter);
-    else if (!job.submitters.has(submitter)) await this.#append({ kind: 'open', job: id, signed, submitter });
+    else if (!job.submitters.has(submitter)) await this.#writer.append({ kind: 'open', job: id, signed, submitter });
     return job;
   }
 
@@ -188,7 +188,7 @@ export class CoordinatorService {
 
   async #open(id: string, signed: Uint8Array, submitter: string): Promise<FleetJob> {
     await this.#replace(this.#options.replica.check(signed).key);
-    const failed = await this.#append({ kind: 'open', job: id, signed, submitter });
+    const failed = await this.#writer.append({ kind: 'open', job: id, signed, submitter });
     const job = this.job(id);
     if (failed !== undefined || job === undefined) throw failed;
     this.#add(job);
@@ -229,7 +229,7 @@ export class CoordinatorService {
     const known = access.user(name);
     if (known === undefined) return undefined;
     const user = { ...known, revoked: known.revoked ?? Math.floor(Date.now() / 1000) };
-    await this.#append({ kind: 'user', user });
+    await this.#writer.append({ kind: 'user', user });
     await access.push();
     say(`${name} is revoked`);
     const reopened = this.handle({ kind: 'revoke', who: name }).filter((effect) => effect.kind === 'reopened');
@@ -255,7 +255,8 @@ export class CoordinatorService {
     const job = this.job(id);
     if (job?.outcome === undefined) return undefined;
     const ranges = job.provenance.restingOn((worker) => worker === name);
-    if (!ranges.isEmpty) await this.#append({ kind: 'reopen', job: id, ledgerId: job.ledgerId, ranges: [...ranges] });
+    if (!ranges.isEmpty)
+      await this.#writer.append({ kind: 'reopen', job: id, ledgerId: job.ledgerId, ranges: [...ranges] });
     return ranges.total;
   }
 
@@ -266,7 +267,7 @@ export class CoordinatorService {
     // An earlier user of this name may have been another.
     this.#trusted.delete(made.user);
     const user = access.user(made.user);
-    if (user) await this.#append({ kind: 'user', user });
+    if (user) await this.#writer.append({ kind: 'user', user });
     return made;
   }
 
@@ -275,13 +276,7 @@ export class CoordinatorService {
     this.#isOver = true;
     this.#closing.abort();
     this.#stopTimer();
-    this.#stopRenewal();
-    await this.#writing;
-  }
-
-  /** Users that are revoked, or send too much, are not heard. */
-  #hears(user: string, bytes: number): boolean {
-    return !this.access.isRevoked(user) && (user === ADMIN || this.#guard.admits(user, bytes));
+    await this.#writer.close();
   }
 
   async #flooded(user: string): Promise<void> {
@@ -290,62 +285,15 @@ export class CoordinatorService {
     await this.revoke(user).catch((error: unknown) => warn(firstLine(error)));
   }
 
-  #receive(bytes: Uint8Array, user: string): void {
-    if (!this.#hears(user, bytes.length)) return;
-    try {
-      const message = decodeWorkerMessage(bytes, this.#versions);
-      checkSender(user, message.worker);
-      this.handle({ kind: 'message', message });
-    } catch (error) {
-      this.#refuse(bytes, user, error);
-    }
-  }
-
-  /** A worker of another version is told so by its own reader: whatever it gets from here is of this version. */
-  #refuse(bytes: Uint8Array, user: string, error: unknown): void {
-    const message = `${user}: ${firstLine(error)}`;
-    const worker = senderOfOtherVersion(bytes, this.#versions);
-    if (worker === undefined || !isOf(user, worker)) this.#guard.complain(user, message);
-    else {
-      this.#guard.tell(user, message);
-      this.#send(worker, { kind: 'announce', term: this.term }, this.#versions.current);
-    }
-  }
-
-  /** Broadcasts, which are this coordinator's own unless another one has taken over. */
-  #overhear(bytes: Uint8Array): void {
-    try {
-      if (decodeCoordinatorMessage(bytes, this.#versions).term > this.term) this.#stop(replacedError());
-    } catch (error) {
-      this.#options.warn(firstLine(error));
-    }
-  }
-
-  #takeResult(stored: StoredResult): void {
-    const receipt = ++this.#receipts;
-    if (!this.#hears(stored.user, stored.bytes.length)) {
-      stored.acknowledge(); // its worker sends it again
-      return;
-    }
-    try {
-      const result = decodeResult(stored.bytes, this.#versions);
-      checkSender(stored.user, result.worker);
-      this.#results.set(receipt, stored);
-      this.handle({ kind: 'result', receipt, result });
-    } catch (error) {
-      stored.acknowledge(); // it will not become readable
-      this.#refuse(stored.bytes, stored.user, error);
-    }
-  }
-
   #carryOut(effect: CoordinatorEffect): void {
     const { bus, say, warn } = this.#options;
+    const { oldest, current } = this.#versions;
     switch (effect.kind) {
       case 'send':
-        this.#send(effect.to, effect.message, this.#core.versionOf(effect.to) ?? this.#versions.current);
+        bus.publish(`to.${effect.to}`, encodeMessage(effect.message, this.#core.versionOf(effect.to) ?? current));
         break;
       case 'broadcast':
-        bus.publish('all', encodeMessage(effect.message, this.#versions.oldest));
+        bus.publish('all', encodeMessage(effect.message, oldest));
         break;
       case 'verify':
         void this.#verify(effect);
@@ -354,8 +302,7 @@ export class CoordinatorService {
         void this.#commit(effect);
         break;
       case 'acknowledge':
-        for (const receipt of effect.receipts) this.#results.get(receipt)?.acknowledge();
-        for (const receipt of effect.receipts) this.#results.delete(receipt);
+        this.#reader.acknowledge(effect.receipts);
         break;
       case 'ended':
         void this.#end(effect.job, effect.outcome);
@@ -376,10 +323,6 @@ export class CoordinatorService {
     }
   }
 
-  #send(worker: string, message: CoordinatorMessage, version: number): void {
-    this.#options.bus.publish(`to.${worker}`, encodeMessage(message, version));
-  }
-
   async #verify({ receipt, job, hits, witnesses, bits }: VerifyEffect): Promise<void> {
     let wrong: string | undefined;
     try {
@@ -394,52 +337,17 @@ export class CoordinatorService {
 
   async #commit({ entries, changes }: CommitEffect): Promise<void> {
     try {
-      await this.#append({ kind: 'commit', entries, changes });
+      await this.#writer.append({ kind: 'commit', entries, changes });
     } catch {
       return; // the coordinator has stopped
     }
     this.handle({ kind: 'committed' });
   }
 
-  /** Writes a record to the log, then makes the change. One at a time. Returns the error of a job that cannot be opened. */
-  #append(record: FleetRecord): Promise<unknown> {
-    const { log, replica, term } = this.#options;
-    const done = this.#writing.then(async () => {
-      const number = replica.number + 1;
-      await log.append(term, number, encodeRecord(record), this.#closing.signal);
-      this.#writtenAt = this.#clock.now();
-      return replica.apply(record, number);
-    });
-    this.#writing = done.then(
-      () => undefined,
-      (error) => this.#stop(error),
-    );
-    return done;
-  }
-
   /** Resolves when what was asked for is stored. Throws if another coordinator has taken over. */
   async #stored(): Promise<void> {
-    await this.#writing;
+    await this.#writer.written;
     if (this.#isOver) throw replacedError();
-  }
-
-  /** Lets standbys know that this coordinator lives, and finds out if one has taken over. */
-  #renew(): void {
-    if (this.#isOver) return;
-    const waitMs = this.#writtenAt + RENEW_MS - this.#clock.now();
-    this.#stopRenewal = this.#clock.after(Math.max(1, waitMs), () => {
-      if (this.#clock.now() < this.#writtenAt + RENEW_MS) return this.#renew();
-      const { log, replica, term } = this.#options;
-      this.#writing = this.#writing.then(async () => {
-        try {
-          await log.append(term, replica.number, undefined, this.#closing.signal);
-          this.#writtenAt = this.#clock.now();
-          this.#renew();
-        } catch (error) {
-          this.#stop(error);
-        }
-      });
-    });
   }
 
   /** Does nothing from here on: the ledger does not accept its work, or is another coordinator's. */
@@ -453,7 +361,7 @@ export class CoordinatorService {
   async #end(id: string, outcome: JobOutcome): Promise<void> {
     const isReplaced = this.#replaced.delete(id);
     try {
-      await this.#append({ kind: 'end', job: id, outcome: isReplaced ? 'replaced' : outcome });
+      await this.#writer.append({ kind: 'end', job: id, outcome: isReplaced ? 'replaced' : outcome });
     } catch {
       return; // the coordinator has stopped
     }
@@ -485,23 +393,5 @@ export interface Revocation {
 type ReopenedEffect = Extract<CoordinatorEffect, { readonly kind: 'reopened' }>;
 type CommitEffect = Extract<CoordinatorEffect, { readonly kind: 'commit' }>;
 type VerifyEffect = Extract<CoordinatorEffect, { readonly kind: 'verify' }>;
-
-/** A worker's id begins with its user, which the server has checked. */
-const userOf = (worker: string): string => worker.slice(0, worker.indexOf('.'));
-
-const isOf = (user: string, worker: string): boolean => worker.startsWith(`${user}.`);
-
-function checkSender(user: string, worker: string): void {
-  if (!isOf(user, worker)) throw new Error(`a message as ${displayText(worker)}, which is not its worker`);
-}
-
-/** A worker is called by its id, its user, or the name that it was started with. */
-function isCalled(id: string, name: string): boolean {
-  const [user, process = ''] = id.split('.');
-  return id === name || user === name || process === name || process.startsWith(`${name}-`);
-}
-
-/** The person who runs the coordinator, and all workers of that machine. */
-const ADMIN = 'admin';
 
 const ADOPT_MS = 3_000;

@@ -133,3 +133,17 @@ export interface Verdict {
   readonly evidence: number;
   readonly range: Range;
 }
+
+/** A worker that is proven wrong. */
+export interface Proof {
+  readonly worker: Identity;
+  readonly reason: string;
+}
+
+/** Returns the workers that a verdict proves wrong. */
+export const proofsOf = ({ contributor, auditor, contributorLacks, auditorLacks }: Verdict): Proof[] => [
+  ...(contributorLacks === undefined ? [] : [{ worker: contributor, reason: leftOut(contributorLacks) }]),
+  ...(auditorLacks === undefined ? [] : [{ worker: auditor, reason: leftOut(auditorLacks) }]),
+];
+
+const leftOut = (index: bigint): string => `it left out what is at index ${index}`;

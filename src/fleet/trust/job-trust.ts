@@ -1,14 +1,14 @@
 import { Intervals } from '../../engine/work/intervals.js';
 import { between, endOf, minBigint, type Range } from '../../engine/work/space.js';
-import type { Audit, Piece, PieceGrant, Verdict } from './audit.js';
+import { type Audit, type Piece, type PieceGrant, type Proof, proofsOf, type Verdict } from './audit.js';
 import { Audits } from './audits.js';
+import { Canaries } from './canaries.js';
 import { Collected, type Contribution, partOf, type Report } from './contribution.js';
-import { EPOCH_EVIDENCE, type Measured, sample } from './sampling.js';
+import { Densities } from './densities.js';
+import { EPOCH_EVIDENCE, sample } from './sampling.js';
 import type { Identity, Standings } from './standing.js';
 import {
   AUDITED,
-  canaryKey,
-  densityKey,
   partKey,
   plainContribution,
   readContribution,
@@ -16,7 +16,6 @@ import {
   type StoredValues,
   storedUnder,
 } from './stored.js';
-import { Density } from './witness.js';
 
 /**
  * What workers that are not trusted have done of a job, until it counts. A contribution of a new worker is settled when it
@@ -33,9 +32,8 @@ export class JobTrust {
   readonly #epochs = new Map<Identity, Contribution[]>();
   readonly #batches = new Set<Batch>();
   readonly #batchOf = new Map<Audit, Batch>();
-  readonly #densities = new Map<number | undefined, Density>();
-  /** Contributions whose witnesses are known to be all, for canaries. */
-  #known: Contribution[] = [];
+  readonly #densities = new Densities();
+  readonly #canaries: Canaries;
   #settled: Contribution[] = [];
   #agreements: WorkerRange[] = [];
   #end: bigint;
@@ -47,6 +45,7 @@ export class JobTrust {
     this.#standings = standings;
     this.#random = random;
     this.#audits = new Audits(standings, random);
+    this.#canaries = new Canaries(random);
     this.#end = end;
   }
 
@@ -83,9 +82,8 @@ export class JobTrust {
    * have been under way. Returns those, without what the ledger has counted meanwhile.
    */
   restore(stored: StoredValues, counted: Intervals): Range[] {
-    for (const [bits, value] of storedUnder(stored, 'density'))
-      this.#densities.set(bits === 'none' ? undefined : Number(bits), Density.of(value));
-    for (const [, value] of storedUnder(stored, 'canary')) this.#known.push(readContribution(value));
+    this.#densities.restore(stored);
+    this.#canaries.restore(stored);
     this.#auditedIndices = BigInt(String(stored.get(AUDITED) ?? 0));
     const restored: Contribution[] = [];
     for (const [start, value] of storedUnder(stored, 'part')) {
@@ -213,8 +211,7 @@ export class JobTrust {
     }
     for (const one of revoked) this.#forgetPart(one);
     ranges.push(...revoked.map(({ range }) => range));
-    this.#known = this.#known.filter((known) => known.worker !== worker);
-    for (let at = 0; at < MAX_KNOWN; at++) this.#storeCanary(at);
+    this.#canaries.forget(worker, this.#changes);
     this.#audits.forget(worker);
     return ranges;
   }
@@ -278,7 +275,7 @@ export class JobTrust {
       this.#settle(epoch);
       this.#epochs.delete(worker);
     } else if (standing === 'new') this.#startBatch(worker);
-    else if (epoch.reduce((sum, one) => sum + this.#measure(one).expected, 0) >= EPOCH_EVIDENCE)
+    else if (epoch.reduce((sum, one) => sum + this.#densities.measure(one).expected, 0) >= EPOCH_EVIDENCE)
       this.#startBatch(worker);
   }
 
@@ -288,7 +285,7 @@ export class JobTrust {
     if (this.#standings.of(worker) === 'new') for (const one of epoch) this.#addBatch(worker, [one], [one]);
     else {
       const chosen = sample(
-        epoch.map((one) => this.#measure(one)),
+        epoch.map((one) => this.#densities.measure(one)),
         this.#random,
       );
       this.#addBatch(
@@ -305,25 +302,10 @@ export class JobTrust {
     for (const audit of batch.audits) this.#batchOf.set(audit, batch);
   }
 
-  #measure({ bits, range, hits, witnesses }: Contribution): Measured {
-    const indices = Number(range.length);
-    const density = this.#density(bits);
-    const items = hits.length + witnesses.length;
-    return { indices, expected: density.expected(indices), likelihood: density.likelihood(items, indices) };
-  }
-
-  #density(bits: number | undefined): Density {
-    const density = this.#densities.get(bits) ?? new Density();
-    this.#densities.set(bits, density);
-    return density;
-  }
-
   #agreed({ audit, range }: Piece, { contributor, auditor, evidence }: Verdict): void {
     const { contribution } = audit;
     if (!audit.isCanary) this.#agreements.push({ worker: auditor, range });
-    const density = this.#density(contribution.bits);
-    density.add(evidence, Number(range.length));
-    this.#changes.set(densityKey(contribution.bits), density.plain);
+    this.#densities.add(contribution.bits, evidence, Number(range.length), this.#changes);
     const wereTrusted = [contributor, auditor].map((worker) => this.#standings.isReliable(worker));
     this.#standings.agree(contributor, auditor, evidence);
     this.#pass(audit);
@@ -353,7 +335,7 @@ export class JobTrust {
     const batch = this.#batchOf.get(audit);
     this.#audits.remove(audit);
     if (batch === undefined) return;
-    if (this.#standings.isReliable(audit.contribution.worker)) this.#remember(audit.contribution);
+    if (this.#standings.isReliable(audit.contribution.worker)) this.#canaries.add(audit.contribution, this.#changes);
     this.#endAudit(audit, batch);
   }
 
@@ -381,33 +363,13 @@ export class JobTrust {
     for (const audit of batch.audits) this.#endAudit(audit, batch);
   }
 
-  #remember(contribution: Contribution): void {
-    if (contribution.bits === undefined) return;
-    const isFull = this.#known.length >= MAX_KNOWN;
-    const at = isFull ? Math.floor(this.#random() * MAX_KNOWN) : this.#known.length;
-    this.#known[at] = contribution;
-    this.#storeCanary(at);
-  }
-
-  #storeCanary(at: number): void {
-    const known = this.#known[at];
-    this.#changes.set(canaryKey(at), known && plainContribution(known));
-  }
-
   /** A range whose witnesses are known. To the worker it is a range like any other. */
   #takeCanary(grant: PieceGrant, length: bigint, now: number): Piece | undefined {
     const { worker } = grant;
-    if (this.#standings.of(worker) !== 'new' || this.#random() >= CANARIES) return undefined;
-    const known = this.#known.filter((one) => one.worker !== worker);
-    const drawn = known[Math.floor(this.#random() * known.length)];
-    if (drawn === undefined) return undefined;
-    const { range } = drawn;
-    const size = minBigint(length, range.length);
-    // Rounding may pass the last place.
-    const place = range.start + BigInt(Math.floor(this.#random() * Number(range.length - size + 1n)));
-    const start = minBigint(place, endOf(range) - size);
-    const part = between(start, start + size);
-    this.#audits.addCanary(partOf(drawn, part), worker, now);
+    if (this.#standings.of(worker) !== 'new') return undefined;
+    const canary = this.#canaries.draw(worker, length);
+    if (canary === undefined) return undefined;
+    this.#audits.addCanary(canary, worker, now);
     return this.#audits.take(grant, length);
   }
 }
@@ -424,19 +386,6 @@ export interface WorkerRange {
   readonly range: Range;
 }
 
-/** A worker that is proven wrong. */
-export interface Proof {
-  readonly worker: Identity;
-  readonly reason: string;
-}
-
-const proofsOf = ({ contributor, auditor, contributorLacks, auditorLacks }: Verdict): Proof[] => [
-  ...(contributorLacks === undefined ? [] : [{ worker: contributor, reason: leftOut(contributorLacks) }]),
-  ...(auditorLacks === undefined ? [] : [{ worker: auditor, reason: leftOut(auditorLacks) }]),
-];
-
-const leftOut = (index: bigint): string => `it left out what is at index ${index}`;
-
 interface OpenLease {
   readonly worker: Identity;
   readonly bits: number | undefined;
@@ -452,6 +401,3 @@ interface Batch {
 
 /** After this long without anything from an auditor its part goes to another. */
 export const PROGRESS_MS = 90_000;
-const MAX_KNOWN = 16;
-/** The share of a new worker's leases that are canaries. */
-const CANARIES = 0.5;
