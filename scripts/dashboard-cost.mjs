@@ -1,7 +1,8 @@
-// Measures what the dashboard costs, in headless Chromium: node scripts/dashboard-cost.mjs [--hits 1000000] [--seconds 20]
+// Measures what the dashboard costs, in headless Chromium: node scripts/dashboard-cost.mjs [--hits 1000000] [--seconds 20] [--load]
 //
 //   load     milliseconds from the navigation until the page shows the job, and what the browser transferred; then again without
-//            the browser's cache, where its process for the page has started already
+//            the browser's cache, where its process for the page has started already; beside both, what a page that is one
+//            paragraph takes, measured in turns; `--load` measures nothing else
 //   server   processor time of the server for each second that one page is open
 //   page     processor time of the page's main thread for each second
 //
@@ -10,6 +11,7 @@
 
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -22,7 +24,11 @@ orExit(() => {
 });
 
 const { values } = parseArgs({
-  options: { hits: { type: 'string', default: '1000000' }, seconds: { type: 'string', default: '20' } },
+  options: {
+    hits: { type: 'string', default: '1000000' },
+    seconds: { type: 'string', default: '20' },
+    load: { type: 'boolean', default: false },
+  },
 });
 const [hits, seconds] = [Number(values.hits), Number(values.seconds)];
 const main = join(root, 'dist', 'cli', 'main.js');
@@ -41,6 +47,9 @@ writeFileSync(join(folder, 'slow.mjs'), file('slow', 'when(index.lo.rem(64).eq(0
 /** @param {import('node:child_process').ChildProcess} child @returns {Promise<void>} */
 const ended = (child) => new Promise((resolve) => child.once('exit', () => resolve()));
 
+/** The least that a browser shows: what it takes is the browser's own time. */
+const PARAGRAPH = '<!doctype html><title>x</title><link rel="icon" href="data:,"><p>x</p>';
+
 const wait = (/** @type {number} */ time) => new Promise((resolve) => setTimeout(resolve, time));
 const ms = (/** @type {number | undefined} */ time = 0) => `${time.toFixed(1)} ms`;
 const say = (/** @type {string} */ text) => process.stdout.write(`${text}\n`);
@@ -53,8 +62,10 @@ try {
 }
 
 async function measure() {
-  say(`a job of ${hits} hits is made`);
-  await ended(start('run', 'all.mjs', '--space', String(hits), '--device', 'wasm'));
+  if (!values.load) {
+    say(`a job of ${hits} hits is made`);
+    await ended(start('run', 'all.mjs', '--space', String(hits), '--device', 'wasm'));
+  }
   const running = start('run', 'slow.mjs', '--device', 'interpreter', '--max-cpu', '15', '--dashboard');
   const server = start('dashboard');
   const [all, own] = [await urlOf(server), await urlOf(running)];
@@ -62,6 +73,7 @@ async function measure() {
   const browser = await chromium.launch({ executablePath, args: ['--headless', '--no-sandbox'] });
   try {
     await load(browser, all);
+    if (values.load) return;
     const page = await (await browser.newContext()).newPage();
     await page.goto(all);
     await page.locator('tr[data-key]').waitFor();
@@ -87,30 +99,43 @@ async function measure() {
 
 /** @param {import('playwright-core').Browser} browser @param {string} url */
 async function load(browser, url) {
-  const first = /** @type {number[]} */ ([]);
-  const again = /** @type {number[]} */ ([]);
-  let bytes = 0;
+  const server = createServer((_, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end(PARAGRAPH));
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  const pages = [
+    { name: 'load', address: url, selector: 'tr[data-key] td' },
+    { name: 'one paragraph', address: `http://127.0.0.1:${port}/`, selector: 'p' },
+  ].map((page) => {
+    const [first, again] = [/** @type {number[]} */ ([]), /** @type {number[]} */ ([])];
+    return { ...page, first, again, bytes: 0 };
+  });
   for (let turn = 0; turn < 10; turn++) {
-    const context = await browser.newContext();
-    const page = await context.newPage();
-    await page.addInitScript(`new MutationObserver((_, observer) => {
-      if (!document.querySelector('tr[data-key] td')) return;
-      observer.disconnect();
-      requestAnimationFrame(() => setTimeout(() => { window.shownMs = performance.now(); }));
-    }).observe(document, { childList: true, subtree: true })`);
-    await page.goto(url);
-    first.push(await shown(page));
-    const sizes = await page.evaluate(
-      `[...performance.getEntriesByType('resource'), ...performance.getEntriesByType('navigation')].map((one) => one.transferSize)`,
-    );
-    bytes = /** @type {number[]} */ (sizes).reduce((sum, one) => sum + one, 0);
-    const session = await context.newCDPSession(page);
-    await session.send('Network.setCacheDisabled', { cacheDisabled: true });
-    await page.reload();
-    again.push(await shown(page));
-    await context.close();
+    for (const one of pages) {
+      const context = await browser.newContext();
+      const page = await context.newPage();
+      await page.addInitScript(`new MutationObserver((_, observer) => {
+        if (!document.querySelector('${one.selector}')) return;
+        observer.disconnect();
+        requestAnimationFrame(() => setTimeout(() => { window.shownMs = performance.now(); }));
+      }).observe(document, { childList: true, subtree: true })`);
+      await page.goto(one.address);
+      one.first.push(await shown(page));
+      const sizes = await page.evaluate(
+        `[...performance.getEntriesByType('resource'), ...performance.getEntriesByType('navigation')].map((one) => one.transferSize)`,
+      );
+      one.bytes = /** @type {number[]} */ (sizes).reduce((sum, size) => sum + size, 0);
+      const session = await context.newCDPSession(page);
+      await session.send('Network.setCacheDisabled', { cacheDisabled: true });
+      await page.reload();
+      one.again.push(await shown(page));
+      await context.close();
+    }
   }
-  say(`load: ${spread(first)}, ${(bytes / 1000).toFixed(0)} kB transferred; in a renderer that runs: ${spread(again)}`);
+  server.close();
+  for (const { name, first, again, bytes } of pages) {
+    const size = `${(bytes / 1000).toFixed(0)} kB transferred`;
+    say(`${name}: ${spread(first)}, ${size}; in a renderer that runs: ${spread(again)}`);
+  }
 }
 
 function spread(/** @type {number[]} */ times) {

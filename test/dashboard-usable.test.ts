@@ -76,7 +76,7 @@ describe.skipIf(!executable || isShort)('usable by everybody', { timeout: patien
       expect(roles).toMatchObject({ radio: 3, spinbutton: 1, searchbox: 1 });
       for (const part of [
         /- group "Controls":\n\s+- text: Controls\n\s+- button "Pause"\n\s+- button "Resume" \[disabled\]\n\s+- button "Stop"/,
-        /img "Coverage: [\d.]+ % done, [\d,]+ on devices"/,
+        /img "Coverage: [\d.]+ % done, [\d,]+ to be checked, [\d,]+ on a device"/,
         /- group "Averaged over":[\s\S]*- radio "10 s" \[checked\]/,
         /- region "Hits":\n\s+- list:\n\s+- listitem:/,
         /- heading "Parameters" \[level=2\]/,

@@ -73,9 +73,11 @@ describe.skipIf(!executable)('the dashboard', { timeout: patience(120_000) }, ()
         const hasWork = strip.done.some((one) => String(one) !== '0');
         return (
           hasWork &&
-          seen.some(({ done, onDevice }) => {
-            const texts = (list: unknown) => (list as unknown[]).map(String);
-            return texts(done).join() === strip.done.join() && texts(onDevice).join() === strip.device.join();
+          seen.some(({ done, onDevice, unconfirmed }) => {
+            const isShown = (list: unknown, shown: readonly string[]) => (list as unknown[]).join() === shown.join();
+            return (
+              isShown(done, strip.done) && isShown(onDevice, strip.device) && isShown(unconfirmed, strip.unconfirmed)
+            );
           })
         );
       };
@@ -216,7 +218,7 @@ describe.skipIf(!executable)('the dashboard', { timeout: patience(120_000) }, ()
       // The list is read again every 15 s.
       const slowly = { timeout: patience(60_000), interval: 200 };
       await expect.poll(async () => (await cells())[3], slowly).toMatch(/\d (s|min|h)/);
-      await expect.poll(async () => (await cells())[5], slowly).toMatch(/\d\d:\d\d:\d\d/);
+      await expect.poll(async () => (await cells())[4], slowly).toMatch(/\d\d:\d\d:\d\d/);
       const work = /^\d+ unfinished, .*\d.* of work, one after the other until .*\d\d:\d\d:\d\d/;
       await expect.poll(() => page.locator('[data-test=open-work]').textContent(), slowly).toMatch(work);
       expect(page.faults).toEqual([]);

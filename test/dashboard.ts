@@ -157,11 +157,13 @@ export const cellsOf = (page: Page, row: string): Promise<Record<string, string>
   );
 
 /** The counts of the coverage strip, all of one moment. */
-export const stripOf = (page: Page): Promise<Record<'done' | 'device' | 'redone' | 'skipped', string[]>> =>
+export const stripOf = (
+  page: Page,
+): Promise<Record<'done' | 'unconfirmed' | 'device' | 'redone' | 'skipped', string[]>> =>
   page.evaluate(
     `(() => { const bins = [...document.querySelectorAll('[data-bin]')].map((one) => one.dataset);
        return { done: bins.map(({ done }) => done), device: bins.map(({ device }) => device), redone: bins.map(({ redone }) => redone),
-         skipped: bins.map(({ skipped }) => skipped) }; })()`,
+         unconfirmed: bins.map(({ unconfirmed }) => unconfirmed), skipped: bins.map(({ skipped }) => skipped) }; })()`,
   );
 
 export const sum = (counts: readonly string[]): bigint => counts.reduce((all, one) => all + BigInt(one), 0n);

@@ -105,6 +105,7 @@ export const documents: Examples = {
   'node scripts/dashboard-cost.mjs': {
     long: { more: ['--hits', '1000', '--seconds', '1'], check: says(/server/) },
   },
+  'node scripts/dashboard-cost.mjs --load': { long: { check: says(/one paragraph: median/) } },
   'millrace fleet serve --browsers': inBrowser("fleet.start('fleet', 'serve', '--browsers', '--about', 'A test')"),
   'millrace fleet serve --browsers --about "Prime gaps for the reading room"': inBrowser(
     "fleet.start('fleet', 'serve', '--browsers', '--about', 'A test')",

@@ -118,13 +118,14 @@ export const stripIn = (
   of: string,
 ): StripCoverage | undefined => space && places && { space, ...places, of };
 
-function stripFields({ space, done, onDevice, redone, skipped, of }: StripCoverage): EventFields {
+function stripFields({ space, done, onDevice, unconfirmed, redone, skipped, of }: StripCoverage): EventFields {
   const bins = binsFor(space, BINS);
   const counts = (set: Intervals): bigint[] => binCounts(set, space, bins);
   return {
     ...space,
     bins,
     ...{ done: counts(done), onDevice: counts(onDevice), redone: counts(redone) },
+    ...(unconfirmed && { unconfirmed: counts(unconfirmed) }),
     ...(skipped && !skipped.isEmpty && { skipped: counts(skipped) }),
     ...(of !== undefined && { of }),
   };

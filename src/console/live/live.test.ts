@@ -65,6 +65,7 @@ describe('a running process', () => {
       const coverage = () => ({
         done: Intervals.of([between(7n, 107n)]),
         onDevice: Intervals.of([between(107n, 207n)]),
+        unconfirmed: Intervals.of([between(207n, 210n)]),
         redone: Intervals.none,
       });
       const job = { name: 'zeros', unit: 'H', ...space, coverage };
@@ -76,7 +77,7 @@ describe('a running process', () => {
       expect(found?.pid).toBe(process.pid);
       await until(() => (statSync(join(data, 'live', found!.name)).mode & 0o777) === 0o600);
       expect(statSync(join(data, 'live')).mode & 0o777).toBe(0o700);
-      const events: { event: string; done?: unknown[] }[] = [];
+      const events: { event: string; done?: unknown[]; unconfirmed?: unknown[] }[] = [];
       const end = await watchProcess(
         data,
         found!,
@@ -90,6 +91,7 @@ describe('a running process', () => {
       expect(events.map(({ event }) => event)).toEqual(['task', 'coverage']);
       expect(events[1]).toMatchObject({ bins: 240, start: 7, length: (2n ** 100n).toString() });
       expect(events[1]?.done?.slice(0, 2)).toEqual([100, 0]);
+      expect(events[1]?.unconfirmed?.slice(0, 2)).toEqual([3, 0]);
       expect(await controlProcess(data, found!, { action: 'pause' })).toBe('paused');
       expect(await controlProcess(data, found!, { action: 'priority', priority: 3 })).toBe('priority 3');
       await expect(controlProcess(data, found!, { action: 'priority', priority: 1e6 })).rejects.toThrow(

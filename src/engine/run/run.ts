@@ -83,7 +83,7 @@ export class Run implements ChunkOwner {
 
   /** Where the indices are. */
   get coverage(): WorkCoverage {
-    return this.#tracker.places;
+    return this.#tracker.places((id) => this.#chunks.has(id));
   }
 
   /** The smallest needed index that does not count yet. Undefined if all do. */

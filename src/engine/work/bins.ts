@@ -32,8 +32,10 @@ export const binsFor = ({ length }: Range, wanted: number): number => Number(min
 /** Where the indices of a job are. Those in none of the sets wait. */
 export interface WorkCoverage {
   readonly done: Intervals;
-  /** Handed out to devices. */
+  /** Handed out to devices that have not ended them. */
   readonly onDevice: Intervals;
+  /** Ended by a device: they count when a check has confirmed the result. Absent where results count at once. */
+  readonly unconfirmed?: Intervals;
   /** Indices of chunks that were lost, late, wrong or too full, and had to be handed out again. */
   readonly redone: Intervals;
 }

@@ -48,11 +48,16 @@ export class WorkTracker {
     return this.#counted;
   }
 
-  /** Where the indices are. */
-  get places(): WorkCoverage {
+  /** Returns where the indices are. `isOnDevice` is false for chunks that have ended and wait for a check. */
+  places(isOnDevice: (id: number) => boolean): WorkCoverage {
     const { done, inFlight } = this.#coverage;
     const chunks = [...inFlight.values()].filter(({ isAbandoned }) => !isAbandoned);
-    return { done, onDevice: Intervals.of(chunks.map(rangeOf)), redone: this.#redone };
+    // Several devices may have the same indices, and one of them may have done them.
+    const rangesOf = (isHere: boolean, others: Intervals): Range[] =>
+      chunks.filter(({ id }) => isOnDevice(id) === isHere).flatMap((chunk) => [...others.missing(rangeOf(chunk))]);
+    const unconfirmed = Intervals.of(rangesOf(false, done));
+    const ended = [...unconfirmed].reduce((all, range) => all.add(range), done);
+    return { done, onDevice: Intervals.of(rangesOf(true, ended)), unconfirmed, redone: this.#redone };
   }
 
   /** Known indices that are not assigned to any device. */

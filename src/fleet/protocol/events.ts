@@ -154,7 +154,7 @@ export interface JobView {
   readonly table: Pick<LeaseTable, 'waiting' | 'counted' | 'leased' | 'returned' | 'size' | 'end' | 'leaseCount'>;
   readonly refusals: ReadonlyMap<WorkerId, string>;
   /** Indices that are done and wait for audits; and those that were done again for audits. */
-  readonly trust: Pick<JobTrust, 'unsettled' | 'auditedIndices'>;
+  readonly trust: Pick<JobTrust, 'unsettled' | 'unsettledRanges' | 'auditedIndices'>;
   /** Indices that counted until their worker was not believed any more, since the coordinator started. */
   readonly reopened: bigint;
   /** Higher is more important. */

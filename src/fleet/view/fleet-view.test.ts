@@ -16,9 +16,9 @@ class Fleet {
   readonly #jobs: ViewedJob[] = [];
   #number = 0;
 
-  constructor() {
+  constructor(isOwn = true) {
     const tokens = { make: () => 'token', isValid: () => true };
-    const trust = { isOwn: () => true, isRevoked: (who: string) => this.revoked.has(who), random: () => 0 };
+    const trust = { isOwn: () => isOwn, isRevoked: (who: string) => this.revoked.has(who), random: () => 0 };
     this.core = new Coordinator({ term: 3, tokens, now: 0, trust });
     this.view = new FleetView({
       ...{ core: this.core, fleet: 'f', server: () => '2.9.10', term: 3, now: () => this.now },
@@ -129,6 +129,21 @@ describe('a view of a fleet', () => {
     fleet.now += 61_000;
     fleet.beat('x');
     expect(fleet.rows).toEqual(['x idle 100']);
+  });
+
+  test('results of a worker that is not trusted are to be checked, not done', () => {
+    const sum = (counts: readonly unknown[] = []) => counts.reduce((all: number, one) => all + Number(one), 0);
+    const coverageOf = (isOwn: boolean) => {
+      const fleet = new Fleet(isOwn);
+      fleet.add('a', 1n << 40n);
+      const length = Number(fleet.lease('x', 'a', 100));
+      expect(sum(fleet.view.coverage('a')?.onDevice)).toBe(length);
+      fleet.finish('x');
+      const { onDevice, unconfirmed } = fleet.view.coverage('a') ?? {};
+      return { onDevice: sum(onDevice), unconfirmed: sum(unconfirmed) / length };
+    };
+    expect(coverageOf(true)).toEqual({ onDevice: 0, unconfirmed: 0 });
+    expect(coverageOf(false)).toEqual({ onDevice: 0, unconfirmed: 1 });
   });
 
   test('an index counts as the time that the mean worker takes for it, also when its job is over', () => {

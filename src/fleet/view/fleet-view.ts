@@ -1,5 +1,5 @@
 import { binCounts, binsFor } from '../../engine/work/bins.js';
-import type { Intervals } from '../../engine/work/intervals.js';
+import { Intervals } from '../../engine/work/intervals.js';
 import { between, endOf, type Range, shareOf } from '../../engine/work/space.js';
 import type { Coordinator } from '../protocol/index.js';
 import type { Provenance } from '../trust/index.js';
@@ -99,15 +99,20 @@ export class FleetView {
     const job = [...this.#options.jobs()].find((one) => one.id === id);
     if (job === undefined) return undefined;
     const { space } = job.manifest;
-    const table = this.#options.core.jobs.get(id)?.table;
+    const { table, trust } = this.#options.core.jobs.get(id) ?? {};
     const bins = binsFor(space, BINS);
     const counts = (ranges: Iterable<Range>): Index[] => binCounts(ranges, space, bins).map(indexOf);
-    return this.#coverages.get(id, this.#options.core.revision, () => ({
-      ...{ start: indexOf(space.start), length: indexOf(space.length), bins },
-      done: counts(job.done),
-      onDevice: counts(table?.leased() ?? []),
-      redone: counts(table?.returned ?? []),
-    }));
+    return this.#coverages.get(id, this.#options.core.revision, () => {
+      const unconfirmed = trust?.unsettledRanges ?? Intervals.none;
+      return {
+        ...{ start: indexOf(space.start), length: indexOf(space.length), bins },
+        done: counts(job.done),
+        // A worker may have indices that another has done: to check them.
+        onDevice: counts([...(table?.leased() ?? [])].flatMap((range) => [...unconfirmed.missing(range)])),
+        unconfirmed: counts(unconfirmed),
+        redone: counts(table?.returned ?? []),
+      };
+    });
   }
 
   /** Returns which users have done which parts of a job; undefined if there is no such job. */

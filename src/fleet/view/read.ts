@@ -207,6 +207,7 @@ export function readCoverage(value: unknown): JobCoverage {
     bins: read.integer(fields.bins, 'bins', 1, MAX_BINS),
     done: counts('done'),
     onDevice: counts('onDevice'),
+    ...(fields.unconfirmed !== undefined && { unconfirmed: counts('unconfirmed') }),
     redone: counts('redone'),
   };
 }

@@ -142,6 +142,8 @@ export interface JobCoverage {
   readonly done: readonly Index[];
   /** With workers. */
   readonly onDevice: readonly Index[];
+  /** Done by workers that are not trusted: they count when audits have confirmed them. */
+  readonly unconfirmed?: readonly Index[];
   readonly redone: readonly Index[];
 }
 

@@ -87,6 +87,8 @@ export interface CoverageState {
   readonly bins: number;
   readonly done: readonly Index[];
   readonly onDevice: readonly Index[];
+  /** Tried: they count when a check has confirmed the result. Absent where results count at once. */
+  readonly unconfirmed?: readonly Index[];
   readonly redone: readonly Index[];
   /** Indices that are no longer needed. */
   readonly skipped?: readonly Index[];

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { JobDetail, ProcessState } from '../live/state.js';
+import { connection } from './connection.js';
 import { ask } from './session.js';
 
 /** Controls of a job that a process runs. */
@@ -7,7 +8,7 @@ export function Controls({ process }: { readonly process: ProcessState }) {
   const [message, setMessage] = useState('');
   const send = async (body: object): Promise<void> => setMessage(await ask(`/api/jobs/${process.key}/control`, body));
   const isPaused = process.progress?.state === 'paused';
-  const isOver = process.exit !== undefined || process.progress?.state === 'stopping';
+  const isOver = process.exit !== undefined || process.progress?.state === 'stopping' || connection.value === 'ended';
   return (
     <fieldset class="actions">
       <legend class="hidden">Controls</legend>

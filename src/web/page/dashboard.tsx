@@ -1,4 +1,5 @@
 import { render } from 'preact';
+import { useEffect } from 'preact/hooks';
 import { connection } from './connection.js';
 import { FleetPage } from './fleet/fleet.js';
 import { shownFleet } from './fleet/model.js';
@@ -6,10 +7,15 @@ import { LiveJob, StoredJob } from './job.js';
 import { receive, shownKey, shownProcess, state } from './model.js';
 import { Overview } from './overview.js';
 import { firstState } from './start.js';
+import { percent } from './text.js';
 
 /** The dashboard's page. */
 function Dashboard() {
   const now = connection.value;
+  const title = titleText();
+  useEffect(() => {
+    document.title = title;
+  }, [title]);
   return (
     <>
       <header class="bar">
@@ -26,6 +32,14 @@ function Dashboard() {
   );
 }
 
+/** How far the job is that the page shows, for a tab that is not in front. */
+function titleText(): string {
+  const process = shownProcess.value;
+  if (!process) return 'Millrace';
+  const { fraction } = process.progress ?? {};
+  return `${fraction === undefined ? '' : `${percent(fraction)} `}${process.name} – Millrace`;
+}
+
 function Shown() {
   const all = state.value;
   const key = shownKey.value;
@@ -39,7 +53,7 @@ function Shown() {
       <nav aria-label="Way back">
         <a href="#/">All jobs</a>
       </nav>
-      {process ? <LiveJob process={process} state={all} /> : <StoredJob id={key} />}
+      {process ? <LiveJob process={process} state={all} /> : <StoredJob key={key} id={key} />}
     </>
   );
 }

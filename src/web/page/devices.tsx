@@ -1,4 +1,5 @@
 import type { DeviceState, ProcessState } from '../live/state.js';
+import { Cell } from './facts.js';
 import { bytes, duration, energyText, NONE, orNone, percent, rateText } from './text.js';
 
 /** The devices of processes: what they do, and how warm they are. */
@@ -14,7 +15,7 @@ export function Devices({ processes }: { readonly processes: readonly ProcessSta
         <thead>
           <tr>
             {['device', ...(isMany ? ['job'] : []), ...COLUMNS].map((name) => (
-              <th key={name} scope="col">
+              <th key={name} scope="col" title={MEANINGS[name]}>
                 {name}
               </th>
             ))}
@@ -28,9 +29,7 @@ export function Devices({ processes }: { readonly processes: readonly ProcessSta
               </th>
               {isMany && <td data-label="job">{process.name}</td>}
               {cellsOf(device, process.unit).map((text, at) => (
-                <td key={COLUMNS[at]} data-label={COLUMNS[at]}>
-                  {text}
-                </td>
+                <Cell key={COLUMNS[at]} name={COLUMNS[at]} text={text} />
               ))}
             </tr>
           ))}
@@ -41,6 +40,14 @@ export function Devices({ processes }: { readonly processes: readonly ProcessSta
 }
 
 const COLUMNS = ['rate', 'share', 'fed', 'chunk', 'queue', 'temperature', 'power', 'memory', 'energy'];
+
+/** What the names do not say. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  share: 'share of the work of this job since it started',
+  fed: 'share of the time in which the device had work',
+  chunk: 'time of the last chunk',
+  queue: 'chunks on the device, on how many streams',
+};
 
 const nameOf = ({ devices }: ProcessState, { id }: DeviceState): string =>
   devices.find((device) => device.id === id)?.name ?? '';

@@ -9,7 +9,7 @@ export function Hits({ jobKey, found }: { readonly jobKey: string; readonly foun
   const [search, setSearch] = useState('');
   const [answer, setAnswer] = useState<Answer>({ total: 0, found, isFull: false });
   const [names, setNames] = useState<readonly string[]>([]);
-  const [digits, setDigits] = useState(0);
+  const [widths, setWidths] = useState<readonly number[]>([]);
   const latest = useRef(found);
   latest.current = found;
   const version = useSlow(found, search !== '' ? SEARCH_MS : answer.isFull ? FULL_MS : ROWS_MS);
@@ -19,8 +19,9 @@ export function Hits({ jobKey, found }: { readonly jobKey: string; readonly foun
       const page = await read<HitPage>(`/api/jobs/${jobKey}/hits?from=${from}&count=${rows}&${query}`, signal);
       setAnswer({ total: page.total, found: latest.current, isFull: page.rows.length === rows });
       const [first] = page.rows;
-      if (first) setNames(Object.keys(first.values));
-      setDigits(Math.max(0, ...page.rows.map(({ index }) => (index === '' ? 0 : indexText(index).length))));
+      const found = first ? Object.keys(first.values) : [];
+      if (first) setNames(found);
+      setWidths(widthsOf(page.rows, found));
       return page.rows;
     },
     [jobKey, query],
@@ -29,7 +30,7 @@ export function Hits({ jobKey, found }: { readonly jobKey: string; readonly foun
   // A job that is resumed has all of its hits before the page knows how many it had found.
   const total = Math.min(answer.total + more, Math.max(answer.total, found));
   return (
-    <section class="panel hits" aria-labelledby="hits" style={{ '--digits': digits }}>
+    <section class="panel hits" aria-labelledby="hits" style={styleOf(widths)}>
       <div class="title">
         <h2 id="hits">
           Hits <span data-test="hits">{count(total)}</span>
@@ -62,6 +63,20 @@ export function Hits({ jobKey, found }: { readonly jobKey: string; readonly foun
   );
 }
 
+/** Characters of the longest index and of the longest value of each name. */
+const widthsOf = (rows: readonly HitRow[], names: readonly string[]): number[] => [
+  Math.max(5, ...rows.map(({ index }) => indexOf(index).length)),
+  ...names.map((name) => Math.max(name.length, ...rows.map(({ values }) => values[name]?.length ?? 0))),
+];
+
+/** Columns as wide as their values. A list that is wider than the page scrolls. */
+const styleOf = (widths: readonly number[]) => ({
+  '--columns': `${widths.map((width) => `${width + 1}ch`).join(' ')} minmax(4.5rem, 1fr)`,
+  '--least': `calc(${widths.reduce((sum, width) => sum + width + 1, 0)}ch + ${4.5 + 0.8 * widths.length}rem)`,
+});
+
+const indexOf = (index: HitRow['index']): string => (index === '' ? '' : indexText(index));
+
 /** What the server said last. */
 interface Answer {
   readonly total: number;
@@ -88,8 +103,9 @@ function VirtualListOfHits({ total, names, version, load }: ListProps) {
       head={
         <>
           <span>index</span>
-          <span class="wide">{names.join(' · ')}</span>
-          <span>copy</span>
+          {names.map((name) => (
+            <span key={name}>{name}</span>
+          ))}
         </>
       }
       row={(hit, tabIndex) => <Hit hit={hit} names={names} tabIndex={tabIndex} />}
@@ -108,9 +124,11 @@ function Hit({ hit, names, tabIndex }: HitProps) {
   const text = [String(hit.index), ...values].join('\t');
   return (
     <>
-      <span class="mono">{hit.index === '' ? '' : indexText(hit.index)}</span>
-      <span class="mono wide">{values.join(' · ')}</span>
-      <span>
+      <span>{indexOf(hit.index)}</span>
+      {names.map((name, at) => (
+        <span key={name}>{values[at]}</span>
+      ))}
+      <span class="last">
         <CopyButton text={text} label={`Copy hit ${hit.index}`} tabIndex={tabIndex} />
       </span>
     </>
@@ -179,18 +197,19 @@ function copySelection(text: string): boolean {
 interface CopyProps {
   readonly text: string;
   readonly label: string;
+  readonly name?: string;
   readonly tabIndex?: number;
 }
 
-export function CopyButton({ text, label, tabIndex = 0 }: CopyProps) {
-  const [name, setName] = useState('copy');
+export function CopyButton({ text, label, name = 'copy', tabIndex = 0 }: CopyProps) {
+  const [outcome, setOutcome] = useState('');
   const copy = async (): Promise<void> => {
-    setName((await copyText(text)) ? 'copied' : 'not copied');
-    setTimeout(() => setName('copy'), 1500);
+    setOutcome((await copyText(text)) ? 'copied' : 'not copied');
+    setTimeout(() => setOutcome(''), 1500);
   };
   return (
     <button type="button" class="small" aria-label={label} tabIndex={tabIndex} onClick={() => void copy()}>
-      {name}
+      {outcome || name}
     </button>
   );
 }

@@ -7,6 +7,7 @@ import { Strip } from './charts/strip.js';
 import { Timeline } from './charts/timeline.js';
 import { Controls, StoredControls } from './controls.js';
 import { Devices } from './devices.js';
+import { type Fact, Facts } from './facts.js';
 import { CopyButton, Hits } from './hits.js';
 import { coverage } from './model.js';
 import { fedOf, joulesOf, Messages, stateText } from './overview.js';
@@ -33,15 +34,17 @@ export function LiveJob({ process, state }: { readonly process: ProcessState; re
     <>
       <section class="panel" aria-labelledby="job">
         <div class="title">
-          <h2 id="job">{process.name}</h2>
+          <h2 id="job">
+            {process.name} <span>{process.command}</span> {process.jobId && <span class="mono">{process.jobId}</span>}
+          </h2>
           <Controls process={process} />
         </div>
-        <Facts facts={factsOf(process, nowMs)} />
-        {strip && <Strip coverage={strip} />}
+        <Facts main={mainFactsOf(process, nowMs)} facts={factsOf(process, nowMs)} />
+        {strip && <Strip coverage={strip} holder="on a device" />}
       </section>
       <Rates devices={(progress?.devices ?? []).map(({ id }) => id)} unit={unit} />
       <Devices processes={[process]} />
-      <Hits jobKey={process.key} found={progress?.hits ?? 0} />
+      {hasHits(process.args) && <Hits jobKey={process.key} found={progress?.hits ?? 0} />}
       <Timeline jobKey={process.key} />
       <Repeat args={process.args} folder={process.folder} params={process.params}>
         <PlaygroundLink args={process.args} codeOf={process.hasCode ? process.key : undefined} />
@@ -69,17 +72,23 @@ export function StoredJob({ id }: { readonly id: string }) {
     <>
       <section class="panel" aria-labelledby="job">
         <div class="title">
-          <h2 id="job">{job.name}</h2>
+          <h2 id="job">
+            {job.name} <span class="mono">{job.id}</span>
+          </h2>
           <StoredControls job={job} onChange={() => setTurn((now) => now + 1)} />
         </div>
         <Facts
-          facts={[
-            ['state', job.reason === undefined ? job.state : `${job.state}: ${job.reason.split('\n', 1)[0]}`],
-            ['done', `${indexText(job.done)} of ${indexText(job.length)} (${percent(job.fraction)})`],
+          main={[
+            job.reason === undefined
+              ? ['state', job.state]
+              : ['state', `${job.state}: ${job.reason.split('\n', 1)[0]}`, 'wide'],
             ['left', orNone(job.etaSeconds, duration)],
             ['hits', count(job.hits)],
             ['worked', duration(job.elapsedSeconds)],
-            ['devices', job.devices.join(', ') || NONE],
+          ]}
+          facts={[
+            ['done', `${indexText(job.done)} of ${indexText(job.length)} (${percent(job.fraction)})`, 'wide'],
+            ['devices', job.devices.join(', ') || NONE, 'wide'],
             ['started', timeText(job.begunMs, nowMs)],
             ['last active', timeText(job.activeMs, nowMs)],
             ['priority', String(job.priority)],
@@ -87,7 +96,7 @@ export function StoredJob({ id }: { readonly id: string }) {
         />
         <Strip coverage={job.coverage} />
       </section>
-      <Hits jobKey={id} found={job.hits} />
+      {hasHits(job.args) && <Hits jobKey={id} found={job.hits} />}
       <Repeat args={job.args} folder={job.folder} params={job.params}>
         <PlaygroundLink args={job.args} codeOf={undefined} />
       </Repeat>
@@ -95,19 +104,20 @@ export function StoredJob({ id }: { readonly id: string }) {
   );
 }
 
-type Fact = readonly [name: string, text: string];
+/** These make rows for a file: they find nothing. */
+const hasHits = ([command = '']: readonly string[]): boolean => command !== 'words' && command !== 'encode';
 
-function Facts({ facts }: { readonly facts: readonly Fact[] }) {
-  return (
-    <dl class="facts">
-      {facts.map(([name, text]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd data-fact={name}>{text}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+function mainFactsOf(process: ProcessState, nowMs: number): Fact[] {
+  const { progress, unit } = process;
+  return [
+    ['state', stateText(process)],
+    ['rate', rateText(progress?.perSecond, unit)],
+    ['fed', orNone(fedOf(process), percent)],
+    ['left', orNone(progress?.etaSeconds, duration)],
+    ['finish', orNone(progress?.etaSeconds, (seconds) => timeText(nowMs + seconds * 1000, nowMs))],
+    ['hits', orNone(progress?.hits, count)],
+    ['running for', orNone(progress?.seconds, duration)],
+  ];
 }
 
 function factsOf(process: ProcessState, nowMs: number): Fact[] {
@@ -117,23 +127,17 @@ function factsOf(process: ProcessState, nowMs: number): Fact[] {
   const share = progress?.fraction === undefined ? '' : ` (${percent(progress.fraction)})`;
   const restore = progress?.restorePoint;
   return [
-    ['state', stateText(process)],
-    ['rate', rateText(progress?.perSecond, unit)],
-    ['highest rate', rateText(progress?.maxPerSecond, unit)],
-    ['fed', orNone(fedOf(process), percent)],
-    [length === undefined ? 'tried' : 'done', length === undefined ? done : `${done} of ${indexText(length)}${share}`],
-    ['left', orNone(progress?.etaSeconds, duration)],
-    ['finish', orNone(progress?.etaSeconds, (seconds) => timeText(nowMs + seconds * 1000, nowMs))],
-    ['hits', orNone(progress?.hits, count)],
-    ['indices', orNone(progress?.current, ({ from, to }) => `${indexText(from)} to ${indexText(to)}`)],
+    length === undefined ? ['tried', done, 'wide'] : ['done', `${done} of ${indexText(length)}${share}`, 'wide'],
+    ['indices', orNone(progress?.current, ({ from, to }) => `${indexText(from)} to ${indexText(to)}`), 'wide'],
     [
       'restore point',
       restore ? `${indexText(restore.done)}, ${duration(restore.secondsAgo)} ago` : 'nothing is stored',
+      'wide',
     ],
     ['energy', orNone(joulesOf(process), energyText)],
-    ['running for', orNone(progress?.seconds, duration)],
+    ['highest rate', rateText(progress?.maxPerSecond, unit)],
     ['since', orNone(process.startedMs, (ms) => timeText(ms, nowMs))],
-    ...process.notes.map(({ label, text }): Fact => [label, text]),
+    ...process.notes.map(({ label, text }): Fact => (text.length > 24 ? [label, text, 'wide'] : [label, text])),
   ];
 }
 
@@ -153,7 +157,7 @@ function Repeat({ args, folder, params, children }: RepeatProps) {
         <h2 id="repeat">Parameters</h2>
         <span class="actions">
           {children}
-          <CopyButton text={command} label="Copy the command" />
+          <CopyButton text={command} label="Copy the command" name="copy command" />
         </span>
       </div>
       {params !== '' && <p class="mono">{params}</p>}

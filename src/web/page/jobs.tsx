@@ -54,13 +54,10 @@ export function Jobs({ version }: { readonly version: string }) {
         total={total}
         version={`${version} ${turn}`}
         load={load}
-        head={HEAD.map((name) => (
-          <span key={name} class={name === 'job' ? 'wide' : ''}>
-            {name}
-          </span>
-        ))}
+        head={HEAD.map((name) => <span key={name}>{name}</span>)}
         row={(job, tabIndex) => <Job job={job} tabIndex={tabIndex} />}
       />
+      {page?.total === 0 && <p class="dim">{search === '' ? 'No job is stored here yet.' : 'No job matches.'}</p>}
     </section>
   );
 }
@@ -74,28 +71,27 @@ function OpenWork({ open: { jobs, etaSeconds } }: Pick<JobPage, 'open'>) {
   return <>{`${known}, ${duration(etaSeconds)} of work, one after the other until ${end}`}</>;
 }
 
-const HEAD = ['id', 'state', 'done', 'left', 'hits', 'finish', 'worked', 'last', 'job'];
+const HEAD = ['job', 'state', 'done', 'left', 'finish', 'hits', 'worked', 'last', 'id'];
 
 function Job({ job, tabIndex }: { readonly job: JobRow; readonly tabIndex: number }) {
   const now = Date.now();
   const space = `of ${indexText(job.length)}`;
   return (
     <>
-      <span class="mono">
+      <span title={`${job.name} ${job.params}`}>
         <a href={`#/job/${job.id}`} tabIndex={tabIndex}>
-          {job.id}
-        </a>
+          {job.name}
+        </a>{' '}
+        <span class="dim">{job.params}</span>
       </span>
       <span>{job.state}</span>
       <span title={space}>{percent(job.fraction)}</span>
       <span>{orNone(job.etaSeconds, duration)}</span>
-      <span>{count(job.hits)}</span>
       <Time atMs={finishOf(job, now)} nowMs={now} />
+      <span>{count(job.hits)}</span>
       <span>{duration(job.elapsedSeconds)}</span>
       <Time atMs={job.activeMs} nowMs={now} />
-      <span class="wide" title={`${job.name} ${job.params}`}>
-        {job.name} <span class="dim">{job.params}</span>
-      </span>
+      <span class="mono dim">{job.id}</span>
     </>
   );
 }

@@ -1,5 +1,7 @@
 import type { DashboardState, Message, ProcessState } from '../live/state.js';
+import { connection } from './connection.js';
 import { Devices } from './devices.js';
+import { Cell } from './facts.js';
 import { Fleets } from './fleet/fleets.js';
 import { Jobs } from './jobs.js';
 import { count, duration, energyText, NONE, orNone, percent, rateText, timeText } from './text.js';
@@ -11,36 +13,50 @@ export function Overview({ state }: { readonly state: DashboardState }) {
   return (
     <>
       {state.fleets.length > 0 && <Fleets fleets={state.fleets} />}
-      <section class="panel" aria-labelledby="running">
-        <div class="title">
-          <h2 id="running">Running now</h2>
-          <Totals processes={processes} nowMs={nowMs} />
-        </div>
-        {processes.length === 0 ? (
-          <p class="dim">Nothing runs now.</p>
-        ) : (
-          <table class="cards">
-            <thead>
-              <tr>
-                {['job', ...COLUMNS].map((name) => (
-                  <th key={name} scope="col">
-                    {name}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {processes.map((process) => (
-                <Running key={process.key} process={process} nowMs={nowMs} />
-              ))}
-            </tbody>
-          </table>
-        )}
-      </section>
+      {(processes.length > 0 || state.fleets.length === 0) && <RunningNow processes={processes} nowMs={nowMs} />}
       {processes.length > 0 && <Devices processes={processes} />}
       {messages.length > 0 && <Messages messages={messages.map(({ message }) => message)} nowMs={nowMs} />}
       {directory !== undefined && <Jobs version={processes.map(({ key }) => key).join()} />}
     </>
+  );
+}
+
+interface RunningNowProps {
+  readonly processes: readonly ProcessState[];
+  readonly nowMs: number;
+}
+
+function RunningNow({ processes, nowMs }: RunningNowProps) {
+  return (
+    <section class="panel" aria-labelledby="running">
+      <div class="title">
+        <h2 id="running">Running now</h2>
+        <Totals processes={processes} nowMs={nowMs} />
+      </div>
+      {processes.length === 0 ? (
+        <p class="dim">
+          Nothing runs now. Commands that run jobs in this data directory, such as <code>millrace run</code>, appear
+          here.
+        </p>
+      ) : (
+        <table class="cards">
+          <thead>
+            <tr>
+              {['job', ...COLUMNS].map((name) => (
+                <th key={name} scope="col">
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {processes.map((process) => (
+              <Running key={process.key} process={process} nowMs={nowMs} />
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
   );
 }
 
@@ -67,16 +83,14 @@ function Running({ process, nowMs }: { readonly process: ProcessState; readonly 
         )}
       </th>
       {cells.map((text, at) => (
-        <td key={COLUMNS[at]} data-label={COLUMNS[at]}>
-          {text}
-        </td>
+        <Cell key={COLUMNS[at]} name={COLUMNS[at]} text={text} />
       ))}
     </tr>
   );
 }
 
 /** Sums over all processes: hits, energy, and when the last of them ends. */
-function Totals({ processes, nowMs }: { readonly processes: readonly ProcessState[]; readonly nowMs: number }) {
+function Totals({ processes, nowMs }: RunningNowProps) {
   if (processes.length < 2) return null;
   const hits = processes.reduce((sum, { progress }) => sum + (progress?.hits ?? 0), 0);
   const joules = processes.reduce((sum, process) => sum + (joulesOf(process) ?? 0), 0);
@@ -106,8 +120,10 @@ export function Messages({ messages, nowMs }: { readonly messages: readonly Mess
   );
 }
 
-export const stateText = ({ exit, progress }: ProcessState): string =>
-  exit === undefined ? (progress?.state ?? 'starting') : `ended with status ${exit}`;
+export function stateText({ exit, progress }: ProcessState): string {
+  if (exit !== undefined) return `ended with status ${exit}`;
+  return connection.value === 'ended' ? 'ended' : (progress?.state ?? 'starting');
+}
 
 /** The mean over the devices. */
 export function fedOf({ progress }: ProcessState): number | undefined {

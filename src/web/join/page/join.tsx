@@ -1,5 +1,5 @@
 import { render } from 'preact';
-import { Facts } from '../../page/fleet/facts.js';
+import { Facts } from '../../page/facts.js';
 import { count, NONE, orNone, percent, rateText } from '../../page/text.js';
 import type { JoinState } from '../messages.js';
 import { done, isPausedHidden, kept, state, want } from './model.js';

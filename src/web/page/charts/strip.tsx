@@ -2,14 +2,24 @@ import { useState } from 'preact/hooks';
 import type { CoverageState } from '../../live/state.js';
 import { indexText, percent } from '../text.js';
 
-/** The coverage of a job: parts of the space, and how much of each is done, on a device, waiting, redone, not needed. */
-export function Strip({ coverage }: { readonly coverage: CoverageState }) {
+export interface StripProps {
+  readonly coverage: CoverageState;
+  /** What has the indices that are not done: `on a device`. Undefined for a job that no process runs. */
+  readonly holder?: string;
+}
+
+/** The coverage of a job: parts of the space, and how much of each is done, to be checked, on a device, redone, not needed. */
+export function Strip({ coverage, holder }: StripProps) {
   const [pointed, setPointed] = useState<number>();
   const { bins } = coverage;
-  const sum = (name: 'done' | 'onDevice' | 'redone') => coverage[name].reduce((all, one) => all + BigInt(one), 0n);
-  const done = sum('done');
+  const sum = (counts: CoverageState['done'] = []) => counts.reduce((all: bigint, one) => all + BigInt(one), 0n);
+  const done = sum(coverage.done);
   const length = BigInt(coverage.length);
-  const text = `${percent(Number((done * 1_000_000n) / length) / 1e6)} done, ${indexText(sum('onDevice').toString())} on devices`;
+  const shares = [
+    `${percent(Number((done * 1_000_000n) / length) / 1e6)} done`,
+    ...(coverage.unconfirmed ? [`${indexText(sum(coverage.unconfirmed).toString())} to be checked`] : []),
+    ...(holder === undefined ? [] : [`${indexText(sum(coverage.onDevice).toString())} ${holder}`]),
+  ];
   const shapes = shapesOf(coverage);
   return (
     <figure class="strip">
@@ -17,10 +27,10 @@ export function Strip({ coverage }: { readonly coverage: CoverageState }) {
         viewBox={`0 0 ${bins} 100`}
         preserveAspectRatio="none"
         role="img"
-        aria-label={`Coverage: ${text}`}
+        aria-label={`Coverage: ${shares.join(', ')}`}
         onPointerMove={({ currentTarget, clientX }) => setPointed(partAt(currentTarget, clientX, bins))}
       >
-        {pointed !== undefined && pointed < bins && <title>{titleOf(coverage, pointed)}</title>}
+        {pointed !== undefined && pointed < bins && <title>{titleOf(coverage, pointed, holder)}</title>}
         <rect class="waiting" x={0} y={0} width={bins} height={100} />
         {coverage.done.map((one, at) => (
           <rect
@@ -30,6 +40,7 @@ export function Strip({ coverage }: { readonly coverage: CoverageState }) {
             data-bin={at}
             data-done={String(one)}
             data-device={String(coverage.onDevice[at])}
+            data-unconfirmed={String(coverage.unconfirmed?.[at] ?? 0)}
             data-redone={String(coverage.redone[at])}
             data-skipped={String(coverage.skipped?.[at] ?? 0)}
           />
@@ -40,9 +51,10 @@ export function Strip({ coverage }: { readonly coverage: CoverageState }) {
       </svg>
       <figcaption>
         <span class="key done">done</span>
-        <span class="key device">on a device</span>
+        {coverage.unconfirmed && <span class="key unconfirmed">to be checked</span>}
+        {holder !== undefined && <span class="key device">{holder}</span>}
         <span class="key waiting">waiting</span>
-        <span class="key redone">redone</span>
+        {holder !== undefined && <span class="key redone">redone</span>}
         {coverage.skipped && <span class="key skipped">no longer needed</span>}
         <span class="dim">
           {coverage.of === undefined ? '' : `${coverage.of}: `}
@@ -54,11 +66,11 @@ export function Strip({ coverage }: { readonly coverage: CoverageState }) {
 }
 
 /** In the order in which they are drawn. One path each: an element for each part would take a page 50 ms to make. */
-const SHAPES = ['skipped', 'done', 'device', 'redone'] as const;
+const SHAPES = ['skipped', 'done', 'unconfirmed', 'device', 'redone'] as const;
 
 /** Outlines in percent of the height. A part of which anything is done or on a device shows at least a sliver. */
 function shapesOf(coverage: CoverageState): Record<(typeof SHAPES)[number], string> {
-  const shapes = { skipped: '', done: '', device: '', redone: '' };
+  const shapes = { skipped: '', done: '', unconfirmed: '', device: '', redone: '' };
   for (let at = 0; at < coverage.bins; at++) {
     const [from, to] = boundsOf(coverage, at);
     const height = (count: bigint): number =>
@@ -67,23 +79,25 @@ function shapesOf(coverage: CoverageState): Record<(typeof SHAPES)[number], stri
       if (size > 0) shapes[name] += `M${at} ${top}h1.02v${size}h-1.02z`;
     };
     const done = height(countIn(coverage.done, at));
-    const device = Math.min(height(countIn(coverage.onDevice, at)), 100 - done);
+    const unconfirmed = Math.min(height(countIn(coverage.unconfirmed, at)), 100 - done);
+    const device = Math.min(height(countIn(coverage.onDevice, at)), 100 - done - unconfirmed);
     draw('skipped', 0, height(countIn(coverage.skipped, at)));
     draw('done', 100 - done, done);
-    draw('device', 100 - done - device, device);
+    draw('unconfirmed', 100 - done - unconfirmed, unconfirmed);
+    draw('device', 100 - done - unconfirmed - device, device);
     draw('redone', 88, countIn(coverage.redone, at) > 0n ? 12 : 0);
   }
   return shapes;
 }
 
-function titleOf(coverage: CoverageState, at: number): string {
+function titleOf(coverage: CoverageState, at: number, holder: string | undefined): string {
   const [from, to] = boundsOf(coverage, at);
   const text = (counts: CoverageState['done'] | undefined, what: string): string =>
     `${indexText(countIn(counts, at).toString())} ${what}`;
   return [
     `${indexText(from.toString())} to ${indexText(to.toString())}: ${text(coverage.done, 'done')}`,
-    text(coverage.onDevice, 'on a device'),
-    text(coverage.redone, 'redone'),
+    ...(coverage.unconfirmed ? [text(coverage.unconfirmed, 'to be checked')] : []),
+    ...(holder === undefined ? [] : [text(coverage.onDevice, holder), text(coverage.redone, 'redone')]),
     ...(countIn(coverage.skipped, at) > 0n ? [text(coverage.skipped, 'no longer needed')] : []),
   ].join(', ');
 }

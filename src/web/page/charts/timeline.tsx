@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { chunks, hasChunks, state } from '../model.js';
-import { count } from '../text.js';
+import { count, duration } from '../text.js';
 
 const LANE = 18;
 const SPAN_MS = 10_000;
@@ -32,7 +32,8 @@ export function Timeline({ jobKey }: { readonly jobKey: string }) {
       context.fillRect(x, y + 2, Math.max(1, right - x - 0.5), LANE - 4);
     }
   }, [all, nowMs]);
-  const longest = all.reduce((max, { startedMs, endedMs }) => Math.max(max, endedMs - startedMs), 0);
+  const last = all.filter(({ endedMs }) => endedMs > nowMs - SPAN_MS);
+  const longest = last.reduce((max, { startedMs, endedMs }) => Math.max(max, endedMs - startedMs), 0);
   return (
     <section class="panel" aria-labelledby="chunks">
       <div class="title">
@@ -46,8 +47,8 @@ export function Timeline({ jobKey }: { readonly jobKey: string }) {
       {hasChunks.value ? (
         <>
           <p class="dim">
-            The last 10 s: {count(all.filter(({ endedMs }) => endedMs > nowMs - SPAN_MS).length)} chunks, the longest{' '}
-            {longest.toFixed(1)} ms. Open the file in ui.perfetto.dev for all of them.
+            The last 10 s: {count(last.length)} chunks{last.length > 0 && `, the longest ${duration(longest / 1000)}`}.
+            Open the file in ui.perfetto.dev for all of them.
           </p>
           <div class="lanes">
             <ul aria-hidden="true">
@@ -63,6 +64,12 @@ export function Timeline({ jobKey }: { readonly jobKey: string }) {
               style={{ height: `${Math.max(1, lanes.length) * LANE}px` }}
             />
           </div>
+          <p class="keys">
+            <span class="key device">counted</span>
+            <span class="key check">check of the device</span>
+            <span class="key redone">not counted</span>
+            <span class="dim end">10 s ago to now</span>
+          </p>
         </>
       ) : (
         <p class="dim">Chunks are recorded for commands started with --dashboard.</p>

@@ -1,7 +1,7 @@
 import type { DashboardState } from '../../live/state.js';
 import { Strip } from '../charts/strip.js';
+import { type Fact, Facts } from '../facts.js';
 import { count, duration, NONE, orNone, percent, scaled } from '../text.js';
-import { type Fact, Facts } from './facts.js';
 import { FleetJob } from './job.js';
 import { FleetJobs } from './jobs.js';
 import { coverageOf, head, jobCoverage, jobs } from './model.js';
@@ -46,13 +46,13 @@ export function FleetPage({ fleet: { key, job: id }, state }: FleetPageProps) {
                 nats-server {figures.server}, coordinator {figures.term}
               </span>
             </div>
-            <Facts facts={factsOf(figures)} />
+            <Facts main={mainFactsOf(figures)} facts={factsOf(figures)} />
           </section>
           <FleetJobs fleet={key} jobs={jobs.value} jobCount={figures.jobCount} nowMs={state.nowMs} />
           {shown && strip && (
             <section class="panel" aria-labelledby="coverage">
               <h2 id="coverage">Coverage of {shown.name}</h2>
-              <Strip coverage={strip} />
+              <Strip coverage={strip} holder="with a worker" />
             </section>
           )}
         </>
@@ -65,8 +65,7 @@ export function FleetPage({ fleet: { key, job: id }, state }: FleetPageProps) {
 
 type Figures = NonNullable<typeof head.value>;
 
-function factsOf({ states, devices, fed, leases, coordinator }: Figures): Fact[] {
-  const { leasesPerSecond, resultsPerSecond, resultsWaiting, commitLagSeconds, commitSeconds, hits } = coordinator;
+function mainFactsOf({ states, devices, fed, coordinator }: Figures): Fact[] {
   const { working, idle, draining, stale, gone, refused } = states;
   const others = Object.entries({ draining, stale, refused, gone }).filter(([, workers]) => workers > 0);
   return [
@@ -76,12 +75,18 @@ function factsOf({ states, devices, fed, leases, coordinator }: Figures): Fact[]
     ['not counted', others.map(([state, workers]) => `${count(workers)} ${state}`).join(', ') || NONE],
     ['devices', count(devices)],
     ['fed', orNone(fed, percent)],
+    ['hits', count(coordinator.hits)],
+  ];
+}
+
+function factsOf({ leases, coordinator }: Figures): Fact[] {
+  const { leasesPerSecond, resultsPerSecond, resultsWaiting, commitLagSeconds, commitSeconds } = coordinator;
+  return [
     ['leases', count(leases)],
     ['leases granted', `${scaled(leasesPerSecond)}/s`],
     ['results', `${scaled(resultsPerSecond)}/s`],
     ['results waiting', count(resultsWaiting)],
     ['commit lag', commitLagSeconds === 0 ? NONE : duration(commitLagSeconds)],
     ['last commit', orNone(commitSeconds, duration)],
-    ['hits', count(hits)],
   ];
 }

@@ -2,9 +2,9 @@ import { useState } from 'preact/hooks';
 import type { FleetAction, FleetJobRow } from '../../../fleet/view/rows.js';
 import { Strip } from '../charts/strip.js';
 import { PriorityForm } from '../controls.js';
+import { type Fact, Facts } from '../facts.js';
 import { count, duration, indexText, NONE, orNone, percent, rateText, timeText } from '../text.js';
 import { sendToFleet } from './control.js';
-import { type Fact, Facts } from './facts.js';
 import { coverageOf } from './model.js';
 
 export interface FleetJobProps {
@@ -21,25 +21,32 @@ export function FleetJob({ fleet, id, job, nowMs }: FleetJobProps) {
   return (
     <section class="panel" aria-labelledby="fleet-job">
       <div class="title">
-        <h2 id="fleet-job">{job.name}</h2>
+        <h2 id="fleet-job">
+          {job.name} <span class="mono">{id.slice(0, 12)}</span>
+        </h2>
         <Controls fleet={fleet} job={job} />
       </div>
-      <Facts facts={factsOf(job, nowMs)} />
-      {strip && <Strip coverage={strip} />}
+      <Facts main={mainFactsOf(job, nowMs)} facts={factsOf(job)} />
+      {strip && <Strip coverage={strip} holder="with a worker" />}
     </section>
   );
 }
 
-function factsOf(job: FleetJobRow, nowMs: number): Fact[] {
+function mainFactsOf(job: FleetJobRow, nowMs: number): Fact[] {
   return [
     ['state', job.state],
     ['rate', rateText(job.perSecond, '')],
-    ['done', `${indexText(job.done)} of ${indexText(job.length)} (${percent(job.fraction)})`],
     ['left', orNone(job.etaSeconds, duration)],
     ['finish', orNone(job.etaSeconds, (seconds) => timeText(nowMs + seconds * 1000, nowMs))],
     ['hits', count(job.hits)],
     ['workers', count(job.workers)],
     ['leases', count(job.leases)],
+  ];
+}
+
+function factsOf(job: FleetJobRow): Fact[] {
+  return [
+    ['done', `${indexText(job.done)} of ${indexText(job.length)} (${percent(job.fraction)})`, 'wide'],
     ['cannot run it', job.refusals === 0 ? NONE : count(job.refusals)],
     ['by workers that left', job.leftShare === 0 ? NONE : percent(job.leftShare)],
     ['waits for audits', BigInt(job.unsettled) === 0n ? NONE : indexText(job.unsettled)],

@@ -1,4 +1,5 @@
 import type { FleetJobRow } from '../../../fleet/view/rows.js';
+import { Cell } from '../facts.js';
 import { count, duration, orNone, percent, rateText, timeText } from '../text.js';
 
 export interface FleetJobsProps {
@@ -43,9 +44,7 @@ export function FleetJobs({ fleet, jobs, jobCount, nowMs }: FleetJobsProps) {
                   <progress value={job.fraction} max={1} aria-label={`Progress of ${job.name}`} />
                 </th>
                 {cellsOf(job, nowMs).map((text, at) => (
-                  <td key={COLUMNS[at]} data-label={COLUMNS[at]}>
-                    {text}
-                  </td>
+                  <Cell key={COLUMNS[at]} name={COLUMNS[at]} text={text} />
                 ))}
               </tr>
             ))}

@@ -135,7 +135,9 @@ interface WorkerProps {
 function Worker({ worker, onDrain }: WorkerProps) {
   const { id, state, reason, share, perSecond, fed, leases, heardSeconds, faults, trust, agreements, devices } = worker;
   const isCounted = state === 'working' || state === 'idle' || state === 'draining';
-  const names = devices.map((device) => `${device.id} ${rateText(device.perSecond, '')}`).join(', ');
+  const names = devices
+    .map(({ id: device, perSecond: own }) => (isCounted ? `${device} ${rateText(own, '')}` : device))
+    .join(', ');
   // An id is that of a user and of a process: the name that it was started with, and a number.
   const name = id.replace(/^[^.]*\./, '').replace(/-[0-9a-f]{12}$/, '');
   return (

@@ -96,6 +96,7 @@ function App({ examples }: { readonly examples: readonly Example[] }) {
 
 function phaseText(): string {
   if (state.isWaiting.value) return 'waiting for a click';
+  if (state.phase.value === 'failed' && state.counts.value) return 'failed: the result is that of the text before';
   if (state.phase.value !== 'ready') return state.phase.value;
   return state.counts.value ? `${state.counts.value.name} is compiled for every target` : 'ready';
 }

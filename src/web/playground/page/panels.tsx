@@ -56,8 +56,8 @@ export function CountsPanel() {
                 ) : (
                   <>
                     <td>{text?.lanes}</td>
-                    <td>{text?.statements}</td>
-                    <td>{text?.text.length}</td>
+                    <td>{text && count(text.statements)}</td>
+                    <td>{text && count(text.text.length)}</td>
                   </>
                 )}
               </tr>

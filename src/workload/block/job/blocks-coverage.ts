@@ -43,15 +43,20 @@ export class BlocksCoverage {
   get strip(): StripCoverage | undefined {
     const { length } = this.#nonces;
     if (!this.#isKnown && this.#running.size === 0) return undefined;
-    let [done, onDevice, redone] = [this.#done, Intervals.none, Intervals.none];
+    let [done, onDevice, unconfirmed, redone] = [this.#done, Intervals.none, Intervals.none, Intervals.none];
     for (const [at, { coverage }] of this.#running) {
       if (!coverage) continue;
       done = this.#added(done, at, coverage.done);
       onDevice = this.#added(onDevice, at, coverage.onDevice);
+      unconfirmed = this.#added(unconfirmed, at, coverage.unconfirmed ?? []);
       redone = this.#added(redone, at, coverage.redone);
     }
     const space = { start: 0n, length: BigInt(this.#blocks) * length };
-    return { space, done, onDevice, redone, skipped: this.#skipped, of: `nonces of ${this.#blocks} blocks` };
+    return {
+      ...{ space, done, onDevice, unconfirmed, redone },
+      skipped: this.#skipped,
+      of: `nonces of ${this.#blocks} blocks`,
+    };
   }
 
   /** Adds ranges of a block's nonces to a set of indices. */
