@@ -72,7 +72,7 @@ describe('the metrics of a fleet', () => {
     expect(sampleValue(metrics, 'millrace_fleet_workers', { state: 'working' })).toBe(2);
     expect(sampleValue(metrics, 'millrace_fleet_workers', { state: 'gone' })).toBe(5);
     expect(sampleValue(metrics, 'millrace_fleet_commit_lag_seconds')).toBe(0.25);
-    expect(sampleValue(metrics, 'millrace_fleet_hits_total')).toBe(6);
+    expect(sampleValue(metrics, 'millrace_fleet_hits')).toBe(6);
     expect(sampleValue(metrics, 'millrace_fleet_jobs')).toBe(1);
     const job = { job: 'a'.repeat(12), kernel: 'say "x"' };
     expect(sampleValue(metrics, 'millrace_fleet_job_items_per_second', job)).toBe(1000);

@@ -52,11 +52,7 @@ export function fleetMetrics(fleet: FleetOverview, { version, cpuSeconds }: Coor
       'Time from the arrival of the slowest result of the last commit to the ledger.',
       coordinator.commitSeconds,
     ),
-    counter(
-      'fleet_hits',
-      'Hits in the ledger, of jobs that were open since the coordinator started.',
-      coordinator.hits,
-    ),
+    gauge('fleet_hits', 'Hits in the ledger, of jobs that were open since the coordinator started.', coordinator.hits),
     gauge('fleet_jobs', 'Jobs that are not over.', jobs.filter(({ state }) => /^(running|paused)$/.test(state)).length),
     perJob('items_per_second', 'Rate of the workers that count.', ({ perSecond }) => perSecond),
     perJob('done_ratio', 'Share of the indices that are in the ledger.', ({ fraction }) => fraction),
