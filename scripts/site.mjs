@@ -2,20 +2,24 @@
 // playground's page has the devices of the browser alone; its WebAssembly needs two headers (docs/browser.md), which
 // `_headers` sets on the hosts that read such a file.
 
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { ensureBuilt, ensureInstalled, orExit, root } from './prepare.mjs';
+import { ensureBuilt, ensureInstalled, orExit, PrepareError, root } from './prepare.mjs';
 import { writeDocuments } from './site/documents.mjs';
-
-orExit(() => {
-  ensureInstalled();
-  ensureBuilt();
-});
 
 const [, , name = 'site'] = process.argv;
 const folder = resolve(name);
 const files = join(root, 'dist', 'web', 'files');
 const playground = join(folder, 'playground');
+orExit(() => {
+  if (name.startsWith('-')) throw new PrepareError(`npm run site has no option ${name}, only a folder`, '');
+  // It is emptied first.
+  if (existsSync(folder) && readdirSync(folder).length > 0 && !existsSync(join(playground, 'frame.html')))
+    throw new PrepareError(`${folder} is not empty and holds no site: name another folder`, '');
+  ensureInstalled();
+  ensureBuilt();
+});
+
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(playground, { recursive: true });
 writeDocuments(folder);

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { dirname, join, relative } from 'node:path';
@@ -37,6 +37,18 @@ describe('the site', { timeout: patience(120_000) }, () => {
     const documents = files.filter((file) => !file.startsWith('test/'));
     expect(pages.map(({ source }) => source).sort()).toEqual(documents.sort());
     for (const { path } of pages) expect(existsSync(join(site.root, path)), path).toBe(true);
+  });
+
+  test('replaces an earlier site only', () => {
+    const script = join(project, 'scripts/site.mjs');
+    for (const [name, text] of [
+      [join(project, 'src/web'), 'is not empty and holds no site'],
+      ['--help', 'has no option --help'],
+    ] as const) {
+      const { status, stderr } = spawnSync(process.execPath, [script, name], { cwd: site.root, encoding: 'utf8' });
+      expect([status, stderr]).toEqual([70, expect.stringContaining(text)]);
+    }
+    expect(existsSync(join(project, 'src/web/page'))).toBe(true);
   });
 
   test('has no dead links, and loads nothing from elsewhere', () => {
