@@ -1,8 +1,8 @@
 // Measures what the dashboard costs, in headless Chromium: node scripts/dashboard-cost.mjs [--hits 1000000] [--seconds 20] [--load]
 //
-//   load     milliseconds from the navigation until the page shows the job, and what the browser transferred; then again without
-//            the browser's cache, where its process for the page has started already; beside both, what a page that is one
-//            paragraph takes, measured in turns; `--load` measures nothing else
+//   load     milliseconds from the navigation to the browser's load event, and until the page shows the job, and what the browser
+//            transferred; then again without the browser's cache, where its process for the page has started already; beside
+//            all, what a page that is one paragraph takes, measured in turns; `--load` measures nothing else
 //   server   processor time of the server for each second that one page is open
 //   page     processor time of the page's main thread for each second
 //
@@ -106,8 +106,8 @@ async function load(browser, url) {
     { name: 'load', address: url, selector: 'tr[data-key] td' },
     { name: 'one paragraph', address: `http://127.0.0.1:${port}/`, selector: 'p' },
   ].map((page) => {
-    const [first, again] = [/** @type {number[]} */ ([]), /** @type {number[]} */ ([])];
-    return { ...page, first, again, bytes: 0 };
+    const none = () => /** @type {number[]} */ ([]);
+    return { ...page, loaded: none(), first: none(), again: none(), bytes: 0 };
   });
   for (let turn = 0; turn < 10; turn++) {
     for (const one of pages) {
@@ -120,6 +120,7 @@ async function load(browser, url) {
       }).observe(document, { childList: true, subtree: true })`);
       await page.goto(one.address);
       one.first.push(await shown(page));
+      one.loaded.push(Number(await page.evaluate(`performance.getEntriesByType('navigation')[0].loadEventEnd`)));
       const sizes = await page.evaluate(
         `[...performance.getEntriesByType('resource'), ...performance.getEntriesByType('navigation')].map((one) => one.transferSize)`,
       );
@@ -132,9 +133,9 @@ async function load(browser, url) {
     }
   }
   server.close();
-  for (const { name, first, again, bytes } of pages) {
-    const size = `${(bytes / 1000).toFixed(0)} kB transferred`;
-    say(`${name}: ${spread(first)}, ${size}; in a renderer that runs: ${spread(again)}`);
+  for (const { name, loaded, first, again, bytes } of pages) {
+    say(`${name}: load event ${spread(loaded)}; shown ${spread(first)}; ${(bytes / 1000).toFixed(0)} kB transferred`);
+    say(`  in a renderer that runs: shown ${spread(again)}`);
   }
 }
 
