@@ -239,7 +239,7 @@ describe.each(names)('%s', { timeout: patience(600_000) }, (name) => {
   test('names the sample of a value from the host that is not finite', async (ctx) => {
     if (id === undefined) return ctx.skip(missing);
     if (isBrief && name !== 'native' && name !== 'webgpu') return ctx.skip('covered by native: npm run test:all');
-    const qubits = isBrief ? 2 : 14;
+    const qubits = byTier(2, 14);
     const length = 2 ** qubits;
     const encoder = await openEncoder(device, { encoding: 'amplitude', qubits, precision: 'f32', batch: 3 });
     try {

@@ -260,7 +260,8 @@ describe.each(names)('%s', (name) => {
       ];
       // PoCL and SwiftShader take seconds to compile the kernels of each, and a C compiler one; real GPUs search by cells.
       const hasOne = isShort && name !== 'wasm';
-      for (const [options, engine] of hasOne ? [ways[4]!] : ways) {
+      const chosen = hasOne ? [4] : isShort ? [1, 4, 6] : ways.keys();
+      for (const [options, engine] of [...chosen].map((at) => ways[at]!)) {
         expect(
           await gapsOn(here, numbers, BigInt(LENGTH), { ...options, ...tile }, engine),
           JSON.stringify(options),
