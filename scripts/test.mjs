@@ -1,7 +1,7 @@
 // `npm test`: everything a change has to pass, also on a fresh clone. Arguments are vitest's (file filters, -t NAME).
 // The type check and the lint count as one test each, so that the last line has the whole result.
 
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,34 +17,28 @@ if (tier !== 'short') args.shift();
 orExit(ensureInstalled);
 ensureDebianPackages((text) => process.stderr.write(`millrace: ${text}\n`));
 
-const hasColors = process.stdout.isTTY === true && process.stdout.hasColors();
 /** @type {import('./reporter.mjs').Counts} */
 const total = { passed: 0, failed: 0, skipped: 0, reasons: {} };
 // A failed build does not end the run: the type check reports the same errors, and the other tests are still useful.
-await step('build', build);
-// At the same time, because the type check uses one core only.
-await Promise.all([
-  step('type check', async () => (await types('tsconfig.json')) && (await types('src/web'))),
-  step('lint', () =>
-    check('@biomejs/biome/bin/biome', ['check', '--error-on-warnings', `--colors=${hasColors ? 'force' : 'off'}`]),
-  ),
-]);
-await step('tests', tests);
+step('build', build);
+step('type check', () => types('tsconfig.json') && types('src/web'));
+step('lint', () => node('@biomejs/biome/bin/biome', ['check', '--error-on-warnings']));
+step('tests', tests);
 report();
 process.exitCode = total.failed > 0 ? 1 : 0;
 
 /** @param {string} project */
 function types(project) {
-  return check('typescript/bin/tsc', ['--project', project, '--incremental', '--pretty', String(hasColors)]);
+  return node('typescript/bin/tsc', ['--project', project, '--incremental']);
 }
 
 /**
  * @param {string} name
- * @param {() => boolean | Promise<boolean>} run
+ * @param {() => boolean} run
  */
-async function step(name, run) {
+function step(name, run) {
   const start = Date.now();
-  const ok = await run();
+  const ok = run();
   process.stdout.write(`${name}: ${ok ? 'ok' : 'FAILED'} (${((Date.now() - start) / 1000).toFixed(1)} s)\n`);
   if (name === 'tests') return;
   if (!ok) total.failed += 1;
@@ -107,30 +101,4 @@ function node(tool, toolArgs, env = {}) {
   return (
     spawnSync(process.execPath, command, { cwd: root, stdio: 'inherit', env: { ...process.env, ...env } }).status === 0
   );
-}
-
-/**
- * Does the same beside others, and prints its output in one piece.
- * @param {string} tool
- * @param {readonly string[]} toolArgs
- * @returns {Promise<boolean>}
- */
-function check(tool, toolArgs) {
-  const child = spawn(process.execPath, [join(root, 'node_modules', tool), ...toolArgs], {
-    cwd: root,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text) => {
-      output += text;
-    });
-  }
-  return new Promise((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', (status) => {
-      process.stdout.write(output);
-      resolve(status === 0);
-    });
-  });
 }
