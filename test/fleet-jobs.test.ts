@@ -3,10 +3,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fleetBlock } from '../src/workload/block/job/fleet.js';
-import { interrupted, millrace } from './command-line.js';
+import { interrupted, main, millrace } from './command-line.js';
 import { whyNoFleet } from './fleet/fleet.js';
 import { FleetHere } from './fleet/here.js';
+import { noPty, removePty, startInTerminal } from './terminal/pty.js';
 import { byTier, isShort, patience } from './tier.js';
+import { zerosFile } from './zeros.js';
 
 /** Commands with `--fleet`: their answers are those of one machine. One server and one worker serve all tests. */
 const absent = whyNoFleet();
@@ -17,7 +19,10 @@ beforeAll(async () => {
   fleet = await FleetHere.start();
   await fleet.join('w', 'wasm');
 });
-afterAll(() => fleet?.close());
+afterAll(async () => {
+  await fleet?.close();
+  removePty();
+});
 
 const here = (...args: string[]) =>
   millrace([...args, '--device', 'wasm', '--threads', '1'], { cwd: fleet.folder, env: fleet.env });
@@ -154,6 +159,31 @@ describe("a user's kernel", () => {
     write('agreeing.mjs', AGREES);
     expect((await onFleet('run', 'agreeing.mjs', '--space', '1500', '--mode', 'first')).status).toBe(0);
   });
+});
+
+test.skipIf(isShort)('p pauses the job of the fleet, r resumes it, q leaves it paused', async (ctx) => {
+  const lacking = absent ?? noPty();
+  if (lacking) return ctx.skip(lacking);
+  const client = await fleet.client();
+  const job = async () => (await client.overview()).jobs.find(({ name }) => name === 'zeros');
+  const done = async () => BigInt((await job())?.done ?? 0);
+  writeFileSync(join(fleet.folder, 'zeros.mjs'), zerosFile(28));
+  const terminal = startInTerminal([process.execPath, main, 'run', 'zeros.mjs', '--fleet'], {
+    ...{ columns: 120, cwd: fleet.folder, env: { ...fleet.env, NO_COLOR: '1' } },
+  });
+  await terminal.until(/^status +running$/m);
+  await expect.poll(done).toBeGreaterThan(0n);
+  terminal.press('p');
+  await terminal.until(/^status +paused$/m);
+  await expect.poll(job).toMatchObject({ state: 'paused' });
+  const before = await done();
+  terminal.press('r');
+  await terminal.until(/^status +running$/m);
+  await expect.poll(job).toMatchObject({ state: 'running' });
+  await expect.poll(done).toBeGreaterThan(before);
+  terminal.press('q');
+  expect(await terminal.ended).toEqual({ how: 'exit 2', isRestored: true });
+  expect(await job()).toMatchObject({ state: 'paused' });
 });
 
 test.skipIf(isShort)(

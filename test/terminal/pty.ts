@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
@@ -15,7 +15,10 @@ const program = join(folder, 'pty');
 /** Returns the reason why pseudo-terminals are not available; undefined if they are. */
 export function noPty(): string | undefined {
   if (process.platform !== 'linux') return 'the pseudo-terminal of the tests is written for Linux';
-  if (!existsSync(program)) spawnSync('cc', ['-O1', '-o', program, source, '-lutil'], { stdio: 'ignore' });
+  if (!existsSync(program)) {
+    mkdirSync(folder, { recursive: true }); // a test file in the same process may have removed it
+    spawnSync('cc', ['-O1', '-o', program, source, '-lutil'], { stdio: 'ignore' });
+  }
   return existsSync(program) ? undefined : 'no C compiler for the pseudo-terminal';
 }
 

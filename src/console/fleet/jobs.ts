@@ -76,17 +76,16 @@ export class FleetJobs {
     return search;
   }
 
-  /** For `startMonitor`. */
+  /** For `startMonitor`. The devices are those of the workers: the fleet pauses them. */
   controls({ stop, signal }: Pick<Call<object>, 'stop' | 'signal'>): MonitorControls {
-    const pause = (isPaused: boolean, device?: string): void => {
-      if (device !== undefined || isPaused === this.#isPaused) return;
+    const onPaused = (isPaused: boolean): void => {
       this.#isPaused = isPaused;
       for (const search of this.#running) search.pause(isPaused);
     };
-    return { pause: (device) => pause(true, device), resume: (device) => pause(false, device), stop, signal };
+    return { onPaused, stop, signal };
   }
 }
 
-export type FleetJobOptions = Pick<FleetSearchOptions, 'cancels' | 'onProgress' | 'verify'> & {
+export type FleetJobOptions = Pick<FleetSearchOptions, 'onProgress' | 'verify'> & {
   readonly signal?: AbortSignal;
 };

@@ -28,8 +28,8 @@ export function withMonitorOptions(command: Command): Command {
     .addOption(options.status());
 }
 
-/** The monitor's actions on a job, by itself or for a key. */
-export interface MonitorControls extends PauseControls {
+/** The monitor's actions on a job, by itself or for a key. A job that has no devices here cannot pause one of them. */
+export interface MonitorControls extends Partial<PauseControls> {
   /** Called when the whole job is paused or resumed, whether or not it has devices. */
   onPaused?(isPaused: boolean): void;
   /** Writes a checkpoint; omitted if nothing is stored. */

@@ -1,9 +1,9 @@
 /** Reasons for pausing devices. A device resumes when its last reason is removed. */
 export class PauseReasons {
   readonly #reasons = new Map<string, Set<PauseReason>>();
-  readonly #controls: PauseControls;
+  readonly #controls: Partial<PauseControls>;
 
-  constructor(controls: PauseControls) {
+  constructor(controls: Partial<PauseControls>) {
     this.#controls = controls;
   }
 
@@ -15,14 +15,14 @@ export class PauseReasons {
     const before = reasons.size;
     if (isSet) reasons.add(reason);
     else reasons.delete(reason);
-    if (before === 0) this.#controls.pause(device);
-    else if (reasons.size === 0) this.#controls.resume(device);
+    if (before === 0) this.#controls.pause?.(device);
+    else if (reasons.size === 0) this.#controls.resume?.(device);
     return true;
   }
 
   /** Removes all reasons and resumes all devices. */
   release(): void {
-    for (const [device, reasons] of this.#reasons) if (reasons.size > 0) this.#controls.resume(device);
+    for (const [device, reasons] of this.#reasons) if (reasons.size > 0) this.#controls.resume?.(device);
     this.#reasons.clear();
   }
 

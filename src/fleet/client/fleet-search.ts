@@ -13,8 +13,6 @@ export interface FleetSearchOptions {
   readonly say?: (message: string) => void;
   /** Checks each hit once: before it is committed, or before it is delivered if it was committed without this submitter. */
   readonly verify?: HitVerification;
-  /** True if a job that is left before its end is cancelled. Default: it is paused, and can be resumed. */
-  readonly cancels?: boolean;
   /** Called when more is known of the job's progress. */
   readonly onProgress?: (progress: JobProgress) => void;
   /** Called when the job is submitted, and when it is left. */
@@ -110,8 +108,7 @@ export class FleetSearch implements AsyncIterable<FleetHit> {
     try {
       yield* this.#follow(this.#job);
     } finally {
-      const state = this.#options.cancels ? 'ended' : 'paused';
-      if (!this.isOver) await this.#client.control(this.#job, state).catch(() => undefined); // it stays as it is
+      if (!this.isOver) await this.#client.control(this.#job, 'paused').catch(() => undefined); // it stays as it is
       this.#options.onEnd?.();
     }
   }
