@@ -111,7 +111,7 @@ export class WebGpuDriver implements Driver<Memory, WebGpuProgram, WebGpuLine, M
   }
 
   async load(source: GpuSource): Promise<WebGpuProgram> {
-    const built = await this.#timeline.track(this.#builder.build(source));
+    const built = await this.#timeline.trackCompilation(this.#builder.build(source));
     return new WebGpuProgram(this.#device, source, built, new Pace(FIRST_GROUPS[this.info.processor]));
   }
 

@@ -96,6 +96,25 @@ describe('asking whether submissions have ended', () => {
     expect(timeline.napMs).toBe(0);
   });
 
+  it('leaves most of a core to the compiler while a kernel is compiled, unless work is in flight', async () => {
+    const { timeline, clock, submit, back } = rig({ spins: true });
+    let compiled = (): void => undefined;
+    const compilation = timeline.trackCompilation(new Promise<void>((resolve) => (compiled = resolve)));
+    expect(timeline.napMs).toBe(0);
+    clock.ms += 10;
+    expect(timeline.napMs).toBeCloseTo(0.4);
+    clock.ms += 10_000;
+    expect(timeline.napMs).toBe(2);
+    submit(0, () => undefined);
+    timeline.flushAndRequest();
+    expect(timeline.napMs).toBe(0);
+    await back();
+    expect(timeline.napMs).toBe(2);
+    compiled();
+    await compilation;
+    expect(timeline.napMs).toBe(0);
+  });
+
   it('includes transfers behind the first, which end with it, but no launches', async () => {
     const { timeline, clock, log, submit, back } = rig({ spins: true });
     const ends: string[] = [];

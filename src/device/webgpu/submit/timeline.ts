@@ -22,6 +22,8 @@ const ASLEEP = 0.5;
 /** From then on the thread sleeps for this share of the expected time, at most MAX_NAP_MS, between turns. */
 const NAP = 0.04;
 const MAX_NAP_MS = 0.5;
+/** The same while nothing is in flight and a kernel is compiled, by the time that this has taken so far. */
+const MAX_COMPILE_NAP_MS = 2;
 /** The resolution of timers. */
 const TIMER_MS = 1;
 /** The most submissions in flight; beyond that, commands wait. */
@@ -48,6 +50,9 @@ export class Timeline {
   #closed = false;
   /** Open promises of the runtime. */
   readonly #promises = new Set<Promise<unknown>>();
+  /** How many kernels are being compiled, and since when there have been any. */
+  #compiling = 0;
+  #compilingSinceMs = 0;
 
   constructor(device: Device, options: TimelineOptions) {
     this.#device = device;
@@ -137,8 +142,11 @@ export class Timeline {
    * turning. 0 if it must not, because what is awaited is short.
    */
   get napMs(): number {
+    if (!this.#options.spins) return 0;
     const [first] = this.#inFlight;
-    if (!this.#options.spins || !first?.isAwaited || first.expectedMs <= TIMER_MS) return 0;
+    if (!first && this.#compiling > 0)
+      return Math.min(MAX_COMPILE_NAP_MS, NAP * (this.#options.now() - this.#compilingSinceMs));
+    if (!first?.isAwaited || first.expectedMs <= TIMER_MS) return 0;
     return Math.min(MAX_NAP_MS, NAP * first.expectedMs);
   }
 
@@ -149,6 +157,16 @@ export class Timeline {
       return await promise;
     } finally {
       this.#promises.delete(promise);
+    }
+  }
+
+  /** Tracks the compilation of a kernel, which may take seconds. */
+  async trackCompilation<T>(promise: Promise<T>): Promise<T> {
+    if (this.#compiling++ === 0) this.#compilingSinceMs = this.#options.now();
+    try {
+      return await this.track(promise);
+    } finally {
+      this.#compiling--;
     }
   }
 
