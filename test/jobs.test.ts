@@ -106,6 +106,15 @@ describe('a search that is run again', () => {
 });
 
 describe('a job', () => {
+  it('is not in the ledger if the device that was named is missing', async () => {
+    const before = await listed();
+    expect(await runHere({ every: 20_017, folder, args: ['--device', 'cuda:97'] })).toMatchObject({
+      exit: 69,
+      hits: [],
+    });
+    expect((await listed()).map(({ id }) => id)).toEqual(before.map(({ id }) => id));
+  });
+
   it('that was stopped or killed is shown, and resumed by its own command, highest priority first', async () => {
     const [stopped, killed] = [20_011, 20_013];
     const run = startRun({ every: killed, folder, device: 'interpreter' });

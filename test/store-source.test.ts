@@ -160,7 +160,13 @@ describe('a ledger', () => {
     const elapsedMs = job.elapsed;
     await job.record(between(0n, 500n), [hit(3)]);
     expect(job.elapsed).toBeGreaterThan(elapsedMs);
-    await job.record(between(500n, BigInt(SPACE)));
+    job.holdClock();
+    const heldMs = job.elapsed;
+    await job.record(between(500n, 600n));
+    expect(job.elapsed).toBe(heldMs);
+    job.startClock();
+    await job.record(between(600n, BigInt(SPACE)));
+    expect(job.elapsed).toBeGreaterThan(heldMs);
     await job.finish('complete');
     const key = { kernel: 'k', device: 'interpreter', driver: '', candidates: 'a,b' };
     await store.keepTuning(key, { a: 1.5, b: 2 });

@@ -29,7 +29,7 @@ describe('credentials', () => {
   it('come from the first line of a file', () => {
     expect(readPassword({ password: 'a', passwordFile: file('b c \r\nmore') })).toBe('b c ');
     for (const bad of [file(''), file('\nx'), folder, join(folder, 'nowhere'), '/dev/zero']) {
-      expect(() => readPassword({ passwordFile: bad })).toThrow(/cannot read a password/);
+      expect(() => readPassword({ passwordFile: bad })).toThrow(/cannot read a password from \S+ \(.+\)\n/);
     }
   });
 

@@ -76,7 +76,7 @@ function firstLine(path: string, content: string): string {
 function unreadable(path: string, content: string, why: string, cause?: unknown): MillraceError {
   return new MillraceError({
     code: 'io',
-    message: `cannot read ${content} from ${path}: ${why}`,
+    message: `cannot read ${content} from ${path} (${why})`,
     asked: `${content} from a file`,
     advice: 'give a file that you can read',
     cause,

@@ -9,7 +9,7 @@ import {
   runToExit,
 } from '../output/output.js';
 import { redactArguments, registerSecret, registerSecretsOf } from '../output/redact.js';
-import { isSecretName } from '../output/secret-forms.js';
+import { isSecretOption } from '../output/secret-forms.js';
 import { loadOptions } from './config.js';
 import { type ExitCode, exitOf } from './exit.js';
 import { host } from './host.js';
@@ -62,7 +62,7 @@ async function perform<Options extends object>(
   const { options, fault } = await resolveOptions(command);
   const { output, outputError } = tryOpenOutput({ ...options, isData });
   for (const [name, value] of Object.entries(options)) {
-    if (isSecretName(name) && typeof value === 'string') registerSecret(value);
+    if (isSecretOption(name) && typeof value === 'string') registerSecret(value);
   }
   const begin = (): void => {
     output.event('start', startEvent(commandName(command)));

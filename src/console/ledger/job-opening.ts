@@ -14,7 +14,7 @@ import { host } from '../command/host.js';
 import { age, duration, percent, plural } from '../output/format.js';
 import type { Output } from '../output/output.js';
 import { redactArguments } from '../output/redact.js';
-import { isSecretName } from '../output/secret-forms.js';
+import { isSecretOption } from '../output/secret-forms.js';
 import type { JobDescription, JobSessionOptions } from './job-session.js';
 
 /** A job that this command has claimed in the ledger. */
@@ -116,7 +116,7 @@ function resumableArgs(args: readonly string[]): string[] {
  */
 function storedVariables(environment: NodeJS.ProcessEnv): Record<string, string> {
   const known = Object.entries(environment).filter(([name, value]) => /^MILLRACE_/.test(name) && value !== undefined);
-  const kept = known.filter(([name]) => !EXCLUDED_VARIABLES.test(name) && !isSecretName(name)) as [string, string][];
+  const kept = known.filter(([name]) => !EXCLUDED_VARIABLES.test(name) && !isSecretOption(name)) as [string, string][];
   return Object.fromEntries(kept);
 }
 

@@ -27,6 +27,7 @@ describe('a stored answer', () => {
     const ledger = {
       completed,
       previous: undefined,
+      holdClock: () => undefined,
       job: { name: '', space, elapsedMs: 0 },
       storedHits: found.map((index) => ({ index: BigInt(index) })),
     } as unknown as JobLedger;

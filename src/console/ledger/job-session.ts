@@ -119,6 +119,8 @@ export class JobSession<T extends Indexed> {
   #isCancelled = false;
   #isPaused = false;
   #isOver = false;
+  /** A device was there to work on the job. */
+  #hasBegun = false;
   readonly #announceResumed: (() => void) | undefined;
   readonly #shownWarnings = new Set<string>();
   #lastHit: { readonly index: bigint; readonly nth: number } | undefined;
@@ -136,6 +138,7 @@ export class JobSession<T extends Indexed> {
     this.store = opened?.store;
     this.completed = opened?.ledger.completed ?? Intervals.none;
     if (!opened) return;
+    opened.ledger.holdClock();
     call.output.hub.hasStoredHits = true;
     this.#announceResumed = announceJob(call.output, opened.ledger);
   }
@@ -163,7 +166,7 @@ export class JobSession<T extends Indexed> {
     return isComplete || below.length >= limit ? below.slice(0, limit) : undefined;
   }
 
-  /** For `startMonitor`. An engine that is opened later is passed as a function. */
+  /** For `startMonitor`, which is called when work begins. An engine that is opened later is passed as a function. */
   controls(given: Engine | (() => Engine | undefined), call: Pick<Call<object>, 'stop' | 'signal'>): MonitorControls {
     const engine = typeof given === 'function' ? given : () => given;
     const pauseControls = {
@@ -173,6 +176,8 @@ export class JobSession<T extends Indexed> {
     const { ledger } = this;
     if (!ledger) return { ...pauseControls, stop: call.stop, signal: call.signal };
     this.#announceResumed?.();
+    this.#hasBegun = true;
+    ledger.startClock();
     ledger.setDevices(engine()?.devices.map(({ info }) => info.id) ?? []);
     return {
       ...pauseControls,
@@ -246,7 +251,10 @@ export class JobSession<T extends Indexed> {
     await this.#finish(state, reason);
   }
 
-  /** Releases the job after an error, or if `end` was not called for another reason. */
+  /**
+   * Releases the job after an error, or if `end` was not called for another reason. A new job that no device has begun,
+   * because the one that was named is missing, is removed.
+   */
   async close(reason?: string): Promise<void> {
     try {
       await this.#finish('open', reason);
@@ -260,6 +268,8 @@ export class JobSession<T extends Indexed> {
     this.#isOver = true;
     try {
       await this.ledger?.finish(state, reason);
+      const isUnused = state === 'open' && !this.#hasBegun && this.ledger?.previous === undefined;
+      if (this.ledger && isUnused) await this.store?.remove(this.ledger.id);
     } finally {
       await this.store?.close().catch(() => undefined);
     }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { byTier } from '../../../test/tier.js';
 import { jsonLine, openOutput } from './output.js';
 import { redact, redactArguments, redactStart, registerSecret } from './redact.js';
-import { isSecretName } from './secret-forms.js';
+import { isSecretName, isSecretOption } from './secret-forms.js';
 
 describe('credentials by their form', () => {
   it.each([
@@ -145,6 +145,16 @@ it.each(['poolPassword', 'pool-password', 'MILLRACE_API_KEY', 'accessToken', 'cl
 it.each(['passed', 'device', 'bypassing', 'key', 'maxPower'])('%s is not the name of a secret', (name) =>
   expect(isSecretName(name)).toBe(false),
 );
+
+it('the path of a file with a secret is shown', () => {
+  for (const name of ['--password-file', 'passwordFile', 'MILLRACE_PASSWORD_FILE']) {
+    expect(isSecretOption(name)).toBe(false);
+  }
+  expect(isSecretOption('--password')).toBe(true);
+  expect(redactArguments(['--password-file', 'a.txt'])).toEqual(['--password-file', 'a.txt']);
+  const error = "cannot read a password from password (ENOENT: no such file or directory, open 'password')";
+  expect(redact(error)).toBe(error);
+});
 
 it('no output has secrets: messages, warnings, errors, events, diagnostics', () => {
   registerSecret('hunter2');

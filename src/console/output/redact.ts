@@ -1,4 +1,4 @@
-import { HIDDEN, hideCredentials, isSecretName } from './secret-forms.js';
+import { HIDDEN, hideCredentials, isSecretOption } from './secret-forms.js';
 
 /**
  * Removes credentials from everything that is shown or logged: messages, events, errors, traces, arguments. It recognizes
@@ -50,13 +50,13 @@ function registerPasswords(text: string): void {
 export function registerSecretsOf(args: readonly string[], environment: NodeJS.ProcessEnv): void {
   for (const [at, arg] of args.entries()) {
     const [, name = '', value] = /^(--?[^=]+)=([\s\S]*)$/.exec(arg) ?? [];
-    if (value !== undefined && isSecretName(name)) registerSecret(value);
+    if (value !== undefined && isSecretOption(name)) registerSecret(value);
     else if (isValueOfSecret(args, at)) registerSecret(arg);
     else registerPasswords(arg);
   }
   for (const [name, value = ''] of Object.entries(environment)) {
     if (!name.startsWith('MILLRACE_')) continue;
-    if (isSecretName(name)) registerSecret(value);
+    if (isSecretOption(name)) registerSecret(value);
     else registerPasswords(value);
   }
 }
@@ -68,7 +68,7 @@ export function redactArguments(args: readonly string[]): string[] {
 
 function isValueOfSecret(args: readonly string[], at: number): boolean {
   const before = args[at - 1] ?? '';
-  return /^-{1,2}[^=]*$/.test(before) && isSecretName(before) && !(args[at] ?? '').startsWith('-');
+  return /^-{1,2}[^=]*$/.test(before) && isSecretOption(before) && !(args[at] ?? '').startsWith('-');
 }
 
 const secrets = new Set<string>();

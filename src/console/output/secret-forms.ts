@@ -45,6 +45,9 @@ export const HIDDEN = '…';
 /** True if the value of an option, a field or a variable of this name is a secret. */
 export const isSecretName = (name: string): boolean => SECRET_NAME.test(name);
 
+/** The same of an option or its variable. The value of `--password-file` is a path, which errors show. */
+export const isSecretOption = (name: string): boolean => isSecretName(name) && !/file$/i.test(name);
+
 const SECRET_NAME = /pass(?!ed|es|ing)|secret|token|credential|api-?_?key|private-?_?key|authorization/i;
 
 /**

@@ -28,7 +28,7 @@ export interface JobLedger<T extends Indexed = Indexed> extends WorkLog<T> {
   readonly storedHits: readonly T[];
   /** The source that an engine's search takes work from and reports results to. */
   readonly source: ChunkSource<readonly T[]>;
-  /** Working time in ms, including earlier runs. */
+  /** Working time in ms, including earlier runs. It counts from the opening on, or from `startClock` on if the clock is held. */
   readonly elapsed: number;
   /** What is on disk: indices, and when the last of them were written, by `performance.now()`. */
   readonly stored: { readonly indices: bigint; readonly atMs: number };
@@ -48,6 +48,9 @@ export interface JobLedger<T extends Indexed = Indexed> extends WorkLog<T> {
    * device.
    */
   listen(listener: JobListener): void;
+  /** Working time does not count until `startClock`: devices are opened and kernels are compiled first. */
+  holdClock(): void;
+  startClock(): void;
   /** Records the state for other processes. Paused time does not count as working time. */
   setPaused(isPaused: boolean): Promise<void>;
   /** Writes everything, sets the job's state and releases the job. `complete` throws unless every index is done. */
@@ -141,6 +144,16 @@ export class JobLedgerClient<T extends Indexed> implements JobLedger<T> {
 
   listen(listener: JobListener): void {
     this.#listener = listener;
+  }
+
+  holdClock(): void {
+    this.#countElapsed();
+    this.#isPaused = true;
+  }
+
+  startClock(): void {
+    this.#countElapsed();
+    this.#isPaused = false;
   }
 
   async setPaused(isPaused: boolean): Promise<void> {
