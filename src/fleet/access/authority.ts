@@ -69,10 +69,6 @@ export class Authority {
     ];
   }
 
-  get users(): Iterable<FleetUser> {
-    return this.#users.all;
-  }
-
   /** Makes a user. Throws `usage` if its name cannot be used: one that was revoked and `isNamed` by an open job stays revoked. */
   async invite(
     role: Role,

@@ -135,10 +135,6 @@ export class CoordinatorService {
     return this.#core;
   }
 
-  get access(): AccessControl {
-    return this.#options.access;
-  }
-
   get term(): number {
     return this.#options.term;
   }

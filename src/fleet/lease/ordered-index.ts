@@ -15,10 +15,6 @@ export class OrderedIndex<T extends { readonly start: bigint }> {
     return this.#size;
   }
 
-  get first(): T | undefined {
-    return this.#head.next[0]?.value;
-  }
-
   add(value: T): void {
     this.#find(value.start);
     const levels = this.#levels();

@@ -20,10 +20,6 @@ export class PriorityIndex<T extends object> {
     return place === undefined ? undefined : this.#keys[place];
   }
 
-  has(item: T): boolean {
-    return this.#places.has(item);
-  }
-
   /** Adds an item, or changes its key. */
   set(item: T, key: number): void {
     const place = this.#places.get(item) ?? this.#items.length;

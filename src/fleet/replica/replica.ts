@@ -58,10 +58,6 @@ export class Replica {
     return this.#options.files;
   }
 
-  get authority(): Authority {
-    return this.#options.authority;
-  }
-
   /** Whether something of an open job rests on a user's word, or is not settled. */
   names(user: string): boolean {
     const { state } = this.#options.files;

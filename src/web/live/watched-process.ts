@@ -9,8 +9,6 @@ import type { HitPage, HitRow, Index } from './state.js';
 /** A process whose events are followed: this one, or another of the data directory. */
 export interface WatchedProcess {
   readonly model: ProcessModel;
-  /** Changes with every event. */
-  readonly version: number;
   /** False once the process has ended. */
   readonly isAlive: boolean;
   /** Results of a job that is not in the ledger. */
@@ -25,7 +23,6 @@ export interface WatchedProcess {
 /** Keeps what the events of a process say. */
 class EventReader {
   model: ProcessModel;
-  version = 0;
   readonly hits: HitRow[] = [];
   /** Results that are no longer kept. */
   droppedHits = 0;
@@ -36,7 +33,6 @@ class EventReader {
 
   readonly read = (line: string): void => {
     const event = JSON.parse(line) as EventData;
-    this.version++;
     if (FOUND.has(event.event)) this.#addHit(event);
     else this.model = reduce(this.model, event, Date.now());
   };
@@ -73,9 +69,6 @@ export function watchThisProcess(hub: EventHub): WatchedProcess {
     get model() {
       return reader.model;
     },
-    get version() {
-      return reader.version;
-    },
     isAlive: true,
     hits: (from, count, search) => reader.page(from, count, search),
     control: async (action) => {
@@ -96,14 +89,10 @@ export async function watchOtherProcess(directory: string, found: LiveProcess): 
   let isAlive = true;
   const end = await watchProcess(directory, found, reader.read, () => {
     isAlive = false;
-    reader.version++;
   });
   return {
     get model() {
       return reader.model;
-    },
-    get version() {
-      return reader.version;
     },
     get isAlive() {
       return isAlive;

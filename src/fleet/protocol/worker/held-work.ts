@@ -14,10 +14,6 @@ export class HeldWork {
     return this.#leases;
   }
 
-  get runs(): Iterable<WorkerRun> {
-    return this.#runs.values();
-  }
-
   /** True if devices have something to do. */
   get isUnderWay(): boolean {
     for (const { claim, left } of this.#leases.values()) {

@@ -47,10 +47,6 @@ export class Worker {
     this.#spread = spread;
   }
 
-  get leases(): number {
-    return this.#work.leases.size;
-  }
-
   /** Results that are not committed. */
   get unconfirmed(): number {
     return this.#outbox.size;

@@ -9,14 +9,12 @@ const POLL_MS = 1000;
 /** Follows the coordinator of a fleet through NATS: its process may be on another machine. */
 export function watchRemoteFleet(client: FleetClient): WatchedProcess {
   let model: ProcessModel = newProcess(0);
-  let version = 0;
   let isAsking = false;
   const poll = async (): Promise<void> => {
     if (isAsking) return;
     isAsking = true;
     try {
       model = reduce(model, { event: 'fleet', ...(await client.overview()) }, Date.now());
-      version++;
     } catch {
       // It does not answer now; the page keeps its last figures.
     } finally {
@@ -28,9 +26,6 @@ export function watchRemoteFleet(client: FleetClient): WatchedProcess {
   return {
     get model() {
       return model;
-    },
-    get version() {
-      return version;
     },
     isAlive: true,
     hits: () => ({ total: 0, rows: [] }),
