@@ -92,7 +92,7 @@ export class MessageReader {
     for (const receipt of receipts) this.#results.delete(receipt);
   }
 
-  /** A worker of another version is told so by its own reader: whatever it gets from here is of this version. */
+  /** Any message from here is of this version, so the reader of a worker of another version tells it so. */
   #refuse(bytes: Uint8Array, user: string, error: unknown): void {
     const { bus, term, versions } = this.#options;
     const message = `${user}: ${firstLine(error)}`;

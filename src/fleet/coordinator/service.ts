@@ -197,7 +197,7 @@ export class CoordinatorService {
     this.handle({ kind: 'add', job: job.added(replica.files.state.scope(job.id)) });
   }
 
-  /** Leaves a paused job with the same record in the ledger: what is done of it is done of the new one. */
+  /** Leaves a paused job with the same record in the ledger: what is done of it is done of the new one, by the same workers. */
   async #replace(key: string): Promise<void> {
     for (const { id, key: other } of [...this.#options.replica.jobs.values()]) {
       if (other !== key || this.#core.jobs.get(id)?.state !== 'paused') continue;
@@ -356,8 +356,10 @@ export class CoordinatorService {
 
   async #end(id: string, outcome: JobOutcome): Promise<void> {
     const isReplaced = this.#replaced.delete(id);
+    const ledgerId = this.job(id)?.ledgerId;
+    const replaced = { outcome: 'replaced', ...(ledgerId !== undefined && { ledgerId }) } as const;
     try {
-      await this.#writer.append({ kind: 'end', job: id, outcome: isReplaced ? 'replaced' : outcome });
+      await this.#writer.append({ kind: 'end', job: id, ...(isReplaced ? replaced : { outcome }) });
     } catch {
       return; // the coordinator has stopped
     }

@@ -2,7 +2,7 @@ import type { Intervals } from '../../engine/work/intervals.js';
 import { endOf, type Range } from '../../engine/work/space.js';
 import type { JobLedger, Store } from '../../store/index.js';
 import type { JobWork } from '../job-work.js';
-import type { Manifest, PlainRecord } from '../manifest/index.js';
+import { encodeValues, type Manifest, type PlainRecord } from '../manifest/index.js';
 import type { AddedJob, CommitEntry, FoundHit, JobOutcome } from '../protocol/index.js';
 import { Provenance } from '../trust/index.js';
 import type { DescribedJob } from './described-job.js';
@@ -13,7 +13,7 @@ export class FleetJob {
   readonly id: string;
   readonly name: string;
   readonly manifest: Manifest;
-  /** Identifies its record in the ledger. Manifests that differ in lines of source or in the mode have the same. */
+  /** Identifies its record in the ledger. Manifests that differ in lines of source, the mode or the witnesses have the same. */
   readonly key: string;
   readonly #ledger: JobLedger<LedgerHit>;
   readonly #work: JobWork;
@@ -52,6 +52,12 @@ export class FleetJob {
   /** Its id in the ledger. */
   get ledgerId(): string {
     return this.#ledger.id;
+  }
+
+  /** The condition of its witnesses, which its key does not tell. */
+  get witness(): string {
+    const { work } = this.manifest;
+    return work.kind === 'kernel' && work.witness ? encodeValues(work.witness) : '';
   }
 
   get hitCount(): number {

@@ -14,8 +14,9 @@ export type FleetRecord =
   | { readonly kind: 'commit'; readonly entries: readonly CommitEntry[]; readonly changes: readonly StateChange[] }
   /** Of a job that is open already it adds the submitter. */
   | { readonly kind: 'open'; readonly job: string; readonly signed: Uint8Array; readonly submitter?: string }
-  /** `replaced`: the same work was submitted in another form. */
-  | { readonly kind: 'end'; readonly job: string; readonly outcome: JobOutcome | 'replaced' }
+  | { readonly kind: 'end'; readonly job: string; readonly outcome: JobOutcome }
+  /** The same work was submitted in another form. Earlier releases have not written its id in the ledger. */
+  | { readonly kind: 'end'; readonly job: string; readonly outcome: 'replaced'; readonly ledgerId?: string }
   /** Ranges of a job that is over, by its id in the ledger, are to be done again when it is submitted again. */
   | { readonly kind: 'reopen'; readonly job: string; readonly ledgerId: string; readonly ranges: readonly Range[] }
   /** Invited or revoked. */
@@ -39,7 +40,11 @@ function fieldsOf(record: FleetRecord): PlainRecord {
         ...(record.submitter !== undefined && { submitter: record.submitter }),
       };
     case 'end':
-      return { job: record.job, outcome: record.outcome };
+      return {
+        job: record.job,
+        outcome: record.outcome,
+        ...(record.outcome === 'replaced' && record.ledgerId !== undefined && { ledgerId: record.ledgerId }),
+      };
     case 'reopen':
       return { job: record.job, ledgerId: record.ledgerId, ranges: record.ranges.map(plainRange) };
     case 'user':
@@ -69,8 +74,15 @@ export function decodeRecord(bytes: Uint8Array): FleetRecord {
         signed: Buffer.from(read.text(fields.signed, 'signed', 1 << 21), 'base64'),
         ...(fields.submitter !== undefined && { submitter: read.text(fields.submitter, 'submitter', 200) }),
       };
-    case 'end':
-      return { kind: 'end', job: job(), outcome: read.text(fields.outcome, 'outcome', 20) as JobOutcome };
+    case 'end': {
+      const outcome = read.text(fields.outcome, 'outcome', 20) as JobOutcome | 'replaced';
+      if (outcome !== 'replaced') return { kind: 'end', job: job(), outcome };
+      const { ledgerId } = fields;
+      return {
+        ...{ kind: 'end', job: job(), outcome },
+        ...(ledgerId !== undefined && { ledgerId: read.text(ledgerId, 'ledgerId', 100) }),
+      };
+    }
     case 'reopen': {
       const ranges = read.list(fields.ranges, 'ranges', Infinity).map(readRange);
       return { kind: 'reopen', job: job(), ledgerId: read.text(fields.ledgerId, 'ledgerId', 100), ranges };

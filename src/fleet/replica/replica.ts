@@ -3,12 +3,13 @@ import { firstLine } from '../../kernel/error.js';
 import type { Store } from '../../store/index.js';
 import type { Authority } from '../access/index.js';
 import { attachmentsOf, decodeManifest, openSignedManifest } from '../manifest/index.js';
-import { type CommitEntry, WORKERS } from '../protocol/index.js';
-import { AGREED, DID, JOINED, namesWorker } from '../trust/index.js';
+import { type CommitEntry, type JobOutcome, WORKERS } from '../protocol/index.js';
+import { isProvenanceKey, namesWorker } from '../trust/index.js';
 import type { FleetWorkload } from '../workload.js';
 import { describeJob } from './described-job.js';
 import type { FleetFiles } from './files.js';
 import { FleetJob } from './fleet-job.js';
+import { LeftWork } from './left-work.js';
 import type { FleetRecord } from './records.js';
 
 export interface ReplicaOptions {
@@ -28,10 +29,12 @@ export class Replica {
   readonly jobs = new Map<string, FleetJob>();
   /** By the job's id in the ledger. A job that is submitted again keeps its record there. */
   readonly #hits = new Map<string, number>();
+  readonly #left: LeftWork;
   #number: number;
 
   private constructor(options: ReplicaOptions) {
     this.#options = options;
+    this.#left = new LeftWork(options.files.state);
     this.#number = Number(options.files.state.scope(LOG).get(NUMBER) ?? 0);
   }
 
@@ -58,10 +61,11 @@ export class Replica {
     return this.#options.files;
   }
 
-  /** Whether something of an open job rests on a user's word, or is not settled. */
+  /** Whether something of a job that is not over rests on a user's word, or is not settled. */
   names(user: string): boolean {
     const { state } = this.#options.files;
-    return [...this.jobs.keys()].some((id) => this.#isOpen(id) && namesWorker(state.scope(id), user));
+    const jobs = [...state.scopes].filter((scope) => scope !== WORKERS && scope !== LOG);
+    return jobs.some((scope) => namesWorker(state.scope(scope), user));
   }
 
   /** Throws if a job with this manifest could not be opened. */
@@ -86,7 +90,8 @@ export class Replica {
         if (record.submitter !== undefined) this.#addSubmitter(record.job, record.submitter);
         break;
       case 'end':
-        await this.#end(record.job, record.outcome);
+        if (record.outcome === 'replaced') await this.#leave(record.job, record.ledgerId);
+        else await this.#end(record.job, record.outcome);
         break;
       case 'reopen':
         await this.#reopen(record.job, record.ledgerId, record.ranges);
@@ -102,7 +107,7 @@ export class Replica {
     const known = changes.filter(({ scope }) => scope === WORKERS || this.#isOpen(scope));
     // The number and what comes before it may be lost: the record is then applied again. Who did what changes with every commit.
     const isReopened = record.kind === 'commit' && record.entries.some(({ reopened }) => reopened !== undefined);
-    const isDurable = isReopened || known.some(({ key }) => !PROVENANCE.some((word) => key.startsWith(`${word}.`)));
+    const isDurable = isReopened || known.some(({ key }) => !isProvenanceKey(key));
     files.state.apply([...known, { scope: LOG, key: NUMBER, value: number }], isDurable);
     return failed;
   }
@@ -184,19 +189,33 @@ export class Replica {
         if (key.startsWith(SUBMITTER)) job.submitters.add(key.slice(SUBMITTER.length));
       this.jobs.set(id, job);
       this.#countHits(job);
+      this.#takeOver(job);
       return undefined;
     } catch (error) {
       return error;
     }
   }
 
-  async #end(id: string, outcome: Extract<FleetRecord, { readonly kind: 'end' }>['outcome']): Promise<void> {
+  async #end(id: string, outcome: JobOutcome): Promise<void> {
     const job = this.jobs.get(id);
-    if (outcome === 'replaced') {
-      this.jobs.delete(id);
-      await job?.leave('submitted in another form');
-    } else if (job?.outcome === undefined) await job?.end(outcome);
+    if (job?.outcome === undefined) await job?.end(outcome);
     this.#options.files.removeJob(id);
+  }
+
+  /** Leaves a job whose work goes on in another one. */
+  async #leave(id: string, ledgerId = this.jobs.get(id)?.ledgerId): Promise<void> {
+    const job = this.jobs.get(id);
+    this.jobs.delete(id);
+    await job?.leave('submitted in another form');
+    if (ledgerId !== undefined) this.#left.leave(id, ledgerId, job?.witness);
+    // In a backup the other one may be open already.
+    for (const other of this.jobs.values())
+      if (other.ledgerId === ledgerId && other.outcome === undefined) this.#takeOver(other);
+    this.#options.files.removeJob(id);
+  }
+
+  #takeOver({ id, ledgerId, witness }: FleetJob): void {
+    this.#left.takeOver(id, ledgerId, witness);
   }
 }
 
@@ -207,6 +226,5 @@ interface AddedEntry {
 
 /** Keys of a job's submitters begin with it. */
 const SUBMITTER = 'submitter.';
-const PROVENANCE = [DID, JOINED, AGREED];
 const LOG = 'log';
 const NUMBER = 'number';

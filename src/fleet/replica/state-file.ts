@@ -33,6 +33,18 @@ export class StateFile {
     this.#append(changes.map(lineOf), isDurable);
   }
 
+  get scopes(): Iterable<string> {
+    return this.#scopes.keys();
+  }
+
+  /** Moves the values of a scope with the wanted keys to another scope, and removes the rest. On disk on return. */
+  move(from: string, to: string, isWanted: (key: string) => boolean = () => true): void {
+    const wanted = [...this.scope(from)].filter(([key]) => isWanted(key));
+    this.apply(wanted.map(([key, value]) => ({ scope: to, key, value })));
+    // If this is not on disk when power fails, the same is moved again.
+    this.drop(from);
+  }
+
   /** Removes everything of a scope. */
   drop(scope: string): void {
     const values = this.#scopes.get(scope);

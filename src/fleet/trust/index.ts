@@ -4,5 +4,5 @@ export type { Contribution, Report } from './contribution.js';
 export { JobTrust, PROGRESS_MS } from './job-trust.js';
 export { Provenance, type WorkerPart } from './provenance.js';
 export { type Identity, type Standing, Standings } from './standing.js';
-export { AGREED, DID, JOINED, namesWorker, type StoredChanges, type StoredValues } from './stored.js';
+export { isProvenanceKey, isTrustKey, namesWorker, type StoredChanges, type StoredValues } from './stored.js';
 export { MAX_BITS, witnessBits } from './witness.js';

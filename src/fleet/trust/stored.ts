@@ -18,6 +18,15 @@ export const DID = 'did';
 export const JOINED = 'joined';
 export const AGREED = 'agreed';
 
+/** Whether a key says who did what counts. */
+export const isProvenanceKey = (key: string): boolean => beginsWith(key, [DID, JOINED, AGREED]);
+
+/** Whether a key is one of all these. */
+export const isTrustKey = (key: string): boolean =>
+  isProvenanceKey(key) || beginsWith(key, ['part', 'canary', 'density', AUDITED]);
+
+const beginsWith = (key: string, words: readonly string[]): boolean => words.includes(key.split('.', 1)[0] ?? '');
+
 /** Returns the values whose key begins with a word, by the rest of the key. */
 export function storedUnder(values: StoredValues, word: string): [rest: string, value: PlainValue][] {
   const prefix = `${word}.`;
