@@ -40,6 +40,8 @@ function loadLibrary(path: string): string | undefined {
   // way), while the second compilation (block: 5 s) would take place in PoCL's threads, with work waiting, and bypass
   // our cache.
   process.env.POCL_WORK_GROUP_SPECIALIZATION ??= '0';
+  // PoCL's checks of its own passes take a sixth of its time.
+  process.env.POCL_LLVM_VERIFY ??= '0';
   return loadError(path);
 }
 
