@@ -122,6 +122,20 @@ describe.skipIf(whyNoFleet() !== undefined)('the log of a fleet', { timeout: pat
     await expect(client.overview()).rejects.toThrow(/does not answer/);
   });
 
+  test.skipIf(isShort)('that lacks records is not followed by a coordinator that does not know them', async () => {
+    const [here, elsewhere] = [join(root, 'first'), join(root, 'old')];
+    const first = await lead(here);
+    const store = await openStore(here);
+    await copyCoordinator(store, elsewhere);
+    await store.close();
+    for (const name of ['dora', 'emil']) await first.host.service.invite('worker', 600, { name });
+    await first.close();
+    const manager = await jetstreamManager(await plain());
+    await manager.streams.purge(`millrace-${fleet}-log`, { keep: 1 });
+    await expect(lead(elsewhere)).rejects.toThrow("the fleet's log no longer has all that is missing here");
+    expect((await lead(here)).host.authority.user('dora')?.name).toBe('dora');
+  });
+
   test.skipIf(isShort)('has its place for each number of records, also if some of its messages are lost', async () => {
     const other = `${fleet}x`;
     const bus = await Bus.connect({ url, fleet: other, ...(await authority.coordinator()) }, 'test');

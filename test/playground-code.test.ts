@@ -39,6 +39,8 @@ describe('types become spaces', () => {
     ],
     ['function f(a: T): U;\nfunction f(this: X, a: T) {}', ';                   \nfunction f(         a   ) {}'],
     ['new Map<A, B>(); f<T>(x);', 'new Map      (); f   (x);'],
+    ['const a = <T>b;', 'const a =    b;'],
+    ['const A = class extends B<T> { private x: T = 1; };', 'const A = class extends B    {         x    = 1; };'],
     // Without these semicolons and brackets the next line would belong to the statement.
     ['const a = b\ntype X = 1\n(c)', 'const a = b\n;         \n(c)'],
     ['const a = b as T\n(c)', 'const a = b ;   \n(c)'],

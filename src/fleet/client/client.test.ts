@@ -58,3 +58,26 @@ describe('a job is submitted', () => {
     await expect(new FleetClient(coordinators, 0).submit(job, key)).rejects.toThrow(/unknown/);
   });
 });
+
+describe('an attachment is fetched', () => {
+  const text = (bytes: string): string => Buffer.from(bytes).toString('base64');
+  /** Fetches from a coordinator that gives these answers. */
+  const fetched = async (...answers: readonly PlainRecord[]): Promise<string> => {
+    const left = [...answers];
+    const call = async (): Promise<Uint8Array> => encodeAnswer(left.shift() ?? {});
+    return Buffer.from(await new FleetClient({ call }, 0).fetch('ab'.repeat(32))).toString();
+  };
+
+  test('in pieces', async () => {
+    expect(await fetched({ total: 5, bytes: text('abc') }, { total: 5, bytes: text('de') })).toBe('abcde');
+    expect(await fetched({ total: 0, bytes: '' })).toBe('');
+  });
+
+  test.for<[what: string, ...answers: PlainRecord[]]>([
+    ['ends early', { total: 5, bytes: text('abc') }, { total: 5, bytes: '' }],
+    ['is longer than was said', { total: 5, bytes: text('abc') }, { total: 5, bytes: text('def') }],
+    ['changes its length', { total: 5, bytes: text('abc') }, { total: 6, bytes: text('def') }],
+  ])('but not if it %s', async ([, ...answers]) => {
+    await expect(fetched(...answers)).rejects.toThrow('other bytes of an attachment than it said');
+  });
+});

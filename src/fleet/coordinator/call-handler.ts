@@ -223,6 +223,7 @@ export class CallHandler {
   }
 
   async #priority(id: string, priority: number): Promise<PlainRecord> {
+    if (this.#service.job(id) === undefined) throw refused('the job is not known here');
     await this.#service.setPriority(id, priority);
     return {};
   }

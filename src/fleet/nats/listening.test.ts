@@ -1,5 +1,14 @@
+import { isIP } from 'node:net';
 import { expect, test } from 'vitest';
-import { checkVersion, hasKnownHoles, isLoopback, ownHost, parseListenAddress, urlHost } from './listening.js';
+import {
+  checkVersion,
+  externalAddresses,
+  hasKnownHoles,
+  isLoopback,
+  ownHost,
+  parseListenAddress,
+  urlHost,
+} from './listening.js';
 
 test('versions of the server with known holes are not for other machines', () => {
   for (const version of [
@@ -32,4 +41,10 @@ test('addresses', () => {
   for (const host of ['0.0.0.0', '::', '128.0.0.1', '127.0.0.1.example', 'localhost.example', '1127.0.0.1'])
     expect(isLoopback(host)).toBe(false);
   expect([ownHost('0.0.0.0'), ownHost('::'), urlHost('::1')]).toEqual(['127.0.0.1', '::1', '[::1]']);
+});
+
+test("this machine's addresses for others: none of loopback, those of version 4 first", () => {
+  const all = externalAddresses();
+  expect(all.filter(isLoopback)).toEqual([]);
+  expect(all.map(isIP)).toEqual(all.map(isIP).sort());
 });

@@ -1,10 +1,12 @@
-import { type ChildProcess, execFile } from 'node:child_process';
+import { type ChildProcess, execFile, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { whyNoFleet } from '../../../test/fleet/fleet.js';
+import { ownTls } from '../access/index.js';
+import { hasKnownHoles } from './listening.js';
 import { PrivateServer, type PrivateServerOptions } from './server.js';
 import { configText } from './server-config.js';
 
@@ -73,4 +75,23 @@ test('a server whose port is taken reports what nats-server said', async () => {
   } finally {
     other.close();
   }
+});
+
+describe('a server that other machines could reach', () => {
+  // An address of documentation: nothing listens there if the check should fail to refuse it.
+  const listen = { host: '192.0.2.1', port: 0 };
+
+  test('needs TLS', async () => {
+    await expect(PrivateServer.start({ ...optionsOf('plain'), listen })).rejects.toThrow(/192\.0\.2\.1 without TLS/);
+  });
+
+  test('is of a version without known holes', async () => {
+    const { stdout } = spawnSync('nats-server', ['--version'], { env: { PATH: `${process.env.PATH}:/usr/sbin` } });
+    const version = /v([\d.]+)/.exec(String(stdout))?.[1] ?? '';
+    const tls = ownTls(join(folder, 'tls'), 'f', [listen.host]);
+    const started = PrivateServer.start({ ...optionsOf('remote'), listen, tls });
+    await expect(started).rejects.toThrow(
+      hasKnownHoles(version) ? `nats-server ${version} has known security holes` : /nats-server/,
+    );
+  });
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isShort } from '../../../test/tier.js';
-import { encodeKernel, items, type Kernel, rw, u32, when, whileTrue } from '../../kernel/index.js';
+import { encodeKernel, items, type Kernel, loop, rw, u32, when, whileTrue } from '../../kernel/index.js';
 import { startWebServer, type WebServer } from '../server/server.js';
 import { playgroundPages } from './pages.js';
 import { PlaygroundServer } from './server.js';
@@ -13,6 +13,10 @@ const squares = items('squares', { job: { least: u32 }, hit: { square: u32 } }, 
   const square = index.lo.mul(index.lo);
   when(square.ge(job.least), () => emit({ square }));
 });
+/** Emits as many hits at an index as its job says. */
+const many = items('many', { job: { hits: u32 }, hit: { n: u32 } }, ({ job, emit }) =>
+  loop(job.hits, (n) => emit({ n })),
+);
 const far = items('far', { buffers: { x: rw(u32) } }, ({ item, buffers }) => buffers.x.set(item.add(5), 1));
 
 describe('the server of the playground', () => {
@@ -97,6 +101,21 @@ describe('the server of the playground', () => {
     const response = await run(task(far, { buffers: { x: 4 } }));
     expect(response.status).toBe(422);
     expect(await response.json()).toMatchObject({ message: expect.stringContaining('buffer x of 4 elements') });
+  });
+
+  test('reports what is too much for a page: hits at one index, items that write buffers', async () => {
+    const most = await run(task(many, { job: { hits: 4096 }, length: 1n }));
+    expect((fromWire(await most.json()) as { hits: unknown[] }).hits).toHaveLength(4096);
+    const more = await run(task(many, { job: { hits: 4097 }, start: 7n, length: 1n }));
+    expect(more.status).toBe(422);
+    expect(await more.json()).toMatchObject({
+      message: expect.stringContaining('more than 4096 hits from index 7 on'),
+    });
+    const wide = await run(task(far, { buffers: { x: 4 }, length: 2n ** 24n + 1n }));
+    expect(await wide.json()).toMatchObject({ message: expect.stringContaining('at most 16777216 items here') });
+    // Launches do not cross a multiple of 2^32.
+    const across = await run(task(far, { buffers: { x: 99 }, start: 2n ** 32n - 5n, length: 10n }));
+    expect(await across.json()).toMatchObject({ message: expect.stringContaining('runs in one launch') });
   });
 
   test.skipIf(isShort)('stops a kernel without an end when its page has gone', async () => {

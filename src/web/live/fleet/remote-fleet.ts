@@ -42,7 +42,8 @@ const fleetOfClient = (client: FleetClient): LiveFleet => ({
   control: async (given) => {
     if (given.action === 'drain') {
       const drained = await client.drain(given.worker);
-      return drained.length === 0 ? 'no such worker' : `${drained.join(', ')} finishes its leases and leaves`;
+      if (drained.length > 0) return `${drained.join(', ')} finishes its leases and leaves`;
+      throw new MillraceError({ code: 'usage', message: `no worker is called ${given.worker}`, asked: 'to drain it' });
     }
     const { action, job } = given;
     if (action === 'priority') {
