@@ -4,7 +4,7 @@ import { between } from '../../engine/work/space.js';
 import { type CommitEntry, Coordinator, type CoordinatorEvent, type GrantMessage } from '../protocol/index.js';
 import { FleetView, type ViewedJob } from './fleet-view.js';
 import { readOverview, readWorkerPage, readWorkerQuery } from './read.js';
-import { ALL_WORKERS } from './rows.js';
+import { ALL_WORKERS, WORKER_ORDERS } from './rows.js';
 
 /** A coordinator without a network, whose commits succeed at once, and a view of it. */
 class Fleet {
@@ -189,6 +189,39 @@ describe('a view of a fleet', () => {
     });
     fleet.control({ kind: 'priority', job: 'a', priority: 5 });
     expect(fleet.view.overview().jobs[0]?.priority).toBe(5);
+  });
+
+  test('workers are listed in every order, and found by their names', () => {
+    const fleet = new Fleet();
+    fleet.add('a', 1n << 40n);
+    const step = (worker: string, perMs: number, finishes: boolean): void => {
+      fleet.now += 10;
+      fleet.lease(worker, 'a', perMs);
+      if (finishes) fleet.finish(worker);
+    };
+    step('carl', 200, true);
+    step('ann', 300, true);
+    step('bob', 100, false);
+    step('ann', 300, false);
+    fleet.control({ kind: 'drain', worker: 'bob' });
+    const listed = (query: object): string =>
+      fleet.view
+        .workers({ ...ALL_WORKERS, ...query })
+        .workers.map(({ id }) => id)
+        .join(' ');
+    expect(
+      WORKER_ORDERS.map((order) => `${order}: ${listed({ order })}, ${listed({ order, isReversed: true })}`),
+    ).toEqual([
+      'share: ann carl bob, bob carl ann',
+      'rate: ann bob carl, carl bob ann', // carl does nothing now
+      'state: ann carl bob, bob carl ann',
+      'name: ann bob carl, carl bob ann',
+      'fed: ann bob carl, ann bob carl', // none has said
+      'leases: ann bob carl, carl ann bob',
+      'heard: carl bob ann, ann bob carl',
+      'trust: ann bob carl, ann bob carl',
+    ]);
+    expect([listed({ search: 'AR' }), listed({ search: 'x' })]).toEqual(['carl', '']);
   });
 
   test('travels as it is, and nothing else is read', () => {
