@@ -19,9 +19,9 @@ export const MAX_LOSS = 0.05;
 const MAX_CHANCE = 0.001;
 /** Pairs are added in steps of `PAIRS`, up to `MAX_PAIRS`, until the result is clear. A busy machine needs more. */
 const PAIRS = 24;
-const MAX_PAIRS = 96;
+const MAX_PAIRS = 384;
 /** Above this probability the figure is kept without further pairs. */
-const KEPT_CHANCE = 0.5;
+const KEPT_CHANCE = 0.99;
 /** Processor time of a run: far above the clock's resolution, and short enough for many pairs. */
 const RUN_SECONDS = 0.02;
 
