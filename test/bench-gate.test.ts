@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { isLong, isShort } from './tier.js';
+import { isLong, isShort, patience } from './tier.js';
 
 /** `node scripts/bench-gate.mjs` (`npm run bench:gate`), while another program keeps a processor busy. */
 const script = fileURLToPath(new URL('../scripts/bench-gate.mjs', import.meta.url));
@@ -26,14 +26,14 @@ const gate = (...more: string[]) => {
   };
 };
 
-it.skipIf(isShort)('accepts kernels as fast as the frozen ones', ({ skip }) => {
+it.skipIf(isShort)('accepts kernels as fast as the frozen ones', { timeout: patience(900_000) }, ({ skip }) => {
   const { status, words, stdout } = gate();
   if (words.every((word) => word === 'none')) return skip('no frozen kernels for this processor');
   expect(status, stdout).toBe(0);
   expect(words.at(-1), stdout).toBe('kept');
 });
 
-it.skipIf(isShort)('reports a 10% loss in every try', ({ skip }) => {
+it.skipIf(isShort)('reports a 10% loss in every try', { timeout: patience(900_000) }, ({ skip }) => {
   const { status, words, stdout } = gate('--slowed');
   const measured = words.filter((word) => word !== 'none');
   if (measured.length === 0) return skip('no frozen kernels for this processor');

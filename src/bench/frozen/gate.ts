@@ -15,25 +15,30 @@ export interface GateVerdict {
 
 /** Halfway between no loss and a tenth, which must be detected. */
 export const MAX_LOSS = 0.05;
-/** Maximum probability of a false alarm per measurement of a figure. */
+/** Maximum probability of a false alarm each time that the pairs so far are tested. */
 const MAX_CHANCE = 0.001;
 /** Pairs are added in steps of `PAIRS`, up to `MAX_PAIRS`, until the result is clear. A busy machine needs more. */
-const PAIRS = 24;
-const MAX_PAIRS = 384;
+const PAIRS = 12;
+const MAX_PAIRS = 192;
 /** Above this probability the figure is kept without further pairs. */
 const KEPT_CHANCE = 0.99;
-/** Processor time of a run: far above the clock's resolution, and short enough for many pairs. */
-const RUN_SECONDS = 0.02;
+/**
+ * Each pair is the sum of this many short runs per side, in alternation: the machine's speed changes within a few
+ * milliseconds when it is busy, and must change for both sides. With four busy programs on two cores the quartiles of
+ * pairs were 3.5 % apart, those of two long runs 9 % (Xeon).
+ */
+const TURNS = 9;
+/** Minimum processor time of each side of a pair: far above the clock's resolution, and short enough for many pairs. */
+const SIDE_SECONDS = 0.02;
 
 export interface GateOptions {
-  /** Simulates a loss of a tenth: today's kernel does 10 runs for each 9 that count. */
+  /** Simulates a loss of a tenth: today's kernel does 10 runs for each 9 (`TURNS`) that count. */
   readonly isSlowed?: boolean;
 }
 
 /**
  * Runs two recordings in alternation on a device with one thread, and compares the processor time that this process has
- * used. Unlike elapsed time, it does not include other processes. With seven busy programs per core, 24 pairs of the same
- * kernel had quartiles within 2 % (Neoverse-N1).
+ * used. Unlike elapsed time, it does not include other processes.
  */
 export async function gate(
   device: TextDevice,
@@ -46,15 +51,11 @@ export async function gate(
   try {
     theirs = await openReplay(device, frozen, haveSameData(now, frozen) ? ours.buffers : undefined);
     const once = Math.min(await minRunSeconds(ours), await minRunSeconds(theirs));
-    const times = 9 * Math.max(1, Math.ceil(RUN_SECONDS / once / 9));
-    const timesNow = isSlowed ? (times / 9) * 10 : times;
+    const times = Math.max(1, Math.ceil(SIDE_SECONDS / once / TURNS));
     const ratios: number[] = [];
     let chance = Number.NaN;
-    for (let pair = 0; pair < MAX_PAIRS; pair++) {
-      const isOursFirst = pair % 2 === 0;
-      const early = isOursFirst ? await runSeconds(ours, timesNow) : await runSeconds(theirs, times);
-      const late = isOursFirst ? await runSeconds(theirs, times) : await runSeconds(ours, timesNow);
-      ratios.push(isOursFirst ? late / early : early / late);
+    while (ratios.length < MAX_PAIRS) {
+      ratios.push(await ratioOfPair(ours, theirs, times, isSlowed));
       if (ratios.length % PAIRS !== 0) continue;
       chance = signedRankBelow(ratios.map((ratio) => Math.log(ratio / (1 - MAX_LOSS))));
       if (chance < MAX_CHANCE || chance > KEPT_CHANCE) break;
@@ -85,6 +86,19 @@ async function minRunSeconds(replay: Replay): Promise<number> {
     if (again.digest !== digest) throw new Error('two runs of the same recording gave different results');
   }
   return Math.max(min, 1e-5);
+}
+
+/** Runs both in alternation, and returns the rate of `ours` divided by that of `theirs`. */
+async function ratioOfPair(ours: Replay, theirs: Replay, times: number, isSlowed: boolean): Promise<number> {
+  let now = isSlowed ? await runSeconds(ours, times) : 0;
+  let before = 0;
+  for (let turn = 0; turn < TURNS; turn++) {
+    const isOursFirst = turn % 2 === 0;
+    if (isOursFirst) now += await runSeconds(ours, times);
+    before += await runSeconds(theirs, times);
+    if (!isOursFirst) now += await runSeconds(ours, times);
+  }
+  return before / now;
 }
 
 async function runSeconds(replay: Replay, times: number): Promise<number> {
