@@ -1,5 +1,6 @@
 import type { LiveFleet } from '../../../console/live/event-hub.js';
 import type { FleetClient } from '../../../fleet/client/index.js';
+import { act } from '../../../fleet/view/act.js';
 import { MillraceError } from '../../../kernel/error.js';
 import { newProcess, type ProcessModel, reduce } from '../reduce.js';
 import type { WatchedProcess } from '../watched-process.js';
@@ -39,20 +40,7 @@ export function watchRemoteFleet(client: FleetClient): WatchedProcess {
 const fleetOfClient = (client: FleetClient): LiveFleet => ({
   workers: (query) => client.workers(query),
   coverage: (job) => client.coverage(job),
-  control: async (given) => {
-    if (given.action === 'drain') {
-      const drained = await client.drain(given.worker);
-      if (drained.length > 0) return `${drained.join(', ')} finishes its leases and leaves`;
-      throw new MillraceError({ code: 'usage', message: `no worker is called ${given.worker}`, asked: 'to drain it' });
-    }
-    const { action, job } = given;
-    if (action === 'priority') {
-      await client.setPriority(job, given.priority);
-      return `priority ${given.priority}`;
-    }
-    await client.control(job, action === 'pause' ? 'paused' : action === 'resume' ? 'running' : 'ended');
-    return action === 'pause' ? 'paused' : action === 'resume' ? 'resumed' : 'stopped: the same command resumes it';
-  },
+  control: (given) => act(client, given),
 });
 
 function notHere(asked: string): never {
