@@ -152,6 +152,7 @@ export function declareKernel<J extends Fields, C extends Fields, B extends Buff
   signature: Signature<J, C, B, H>,
 ) {
   checkName('kernel', name);
+  checkParts(name, signature);
   const job = fieldsOf(signature.job ?? {});
   const ownChunk = fieldsOf(signature.chunk ?? {});
   const chunk = [...implicitChunkFields, ...ownChunk];
@@ -313,6 +314,19 @@ function emit(trace: Trace, fields: readonly Field[], values: Record<string, unk
 }
 
 /** Throws if a name cannot appear in generated text. */
+const PARTS = ['job', 'chunk', 'buffers', 'hit', 'lanes'];
+
+/** A misspelled part would be left out without a word in JavaScript. */
+function checkParts(name: string, signature: object): void {
+  const unknown = Object.keys(signature).find((part) => !PARTS.includes(part));
+  if (unknown === undefined) return;
+  throw new MillraceError({
+    code: 'kernel-value',
+    message: `kernel ${name}: unknown part ${JSON.stringify(unknown)} of its signature`,
+    advice: `its parts are ${PARTS.join(', ')}`,
+  });
+}
+
 export function checkName(what: string, name: string): void {
   if (!/^[a-zA-Z][a-zA-Z0-9-]*$/.test(name)) {
     throw new MillraceError({

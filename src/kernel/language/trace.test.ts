@@ -145,6 +145,8 @@ describe('checks while tracing', () => {
     expect(() => items('k', { buffers: { ring: rw(u32) } }, () => {})).toThrow(/cannot be called ring/);
     expect(() => items('k', { hit: { index: u32 } }, () => {})).toThrow(/a hit cannot be called index/);
     expect(() => items('k', { job: { x: [u32, 0] } }, () => {})).toThrow(/length 0/);
+    const misspelled = { hits: { x: u32 } };
+    expect(() => items('k', misspelled as object, () => {})).toThrow('kernel k: unknown part "hits" of its signature');
     const emits = items('k', { hit: { constructor: u32 } }, ({ emit }) => emit({} as never));
     expect(() => emits.trace()).toThrow(/needs 1 value\(s\) for constructor/);
     expect(() => items('k', { buffers: { a: atomic() } }, () => {}).trace()).not.toThrow();
