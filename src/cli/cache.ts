@@ -8,7 +8,7 @@ import { flag } from '../console/options/options.js';
 import { bytes, count, duration, plural } from '../console/output/format.js';
 import type { CommandResult, Output } from '../console/output/output.js';
 import { table } from '../console/output/table.js';
-import { cacheDirectory } from '../device/cache/cache.js';
+import { cacheDirectory } from '../device/cache/cache-directory.js';
 import { type CacheEntry, cacheEntries, clearEntries } from '../device/cache/cache-entries.js';
 import { MillraceError } from '../kernel/error.js';
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs';
 import { expectedGpu } from './start/early-start.js';
+import { cacheModules } from './start/module-cache.js';
 
 type Start = typeof import('../device/cuda/runtime/start.js');
 type Command = typeof import('./run-command.js');
@@ -17,6 +18,7 @@ const load = <T>(module: string, bundled: string): Promise<T> =>
 const gpu = expectedGpu(args, process.env);
 const start = gpu === undefined ? undefined : await load<Start>('../device/cuda/runtime/start.js', 'start.js');
 if (gpu !== undefined) start?.startEarly(gpu);
+await cacheModules(process.env);
 const { runProcess } = await load<Command>('./run-command.js', 'command.js');
 await runProcess(fromBundle ? bundle.href : undefined);
 await start?.closeEarly();

@@ -1,7 +1,7 @@
 import { access, constants, lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bytes, plural } from '../../console/output/format.js';
-import { cacheDirectory } from '../../device/cache/cache.js';
+import { cacheDirectory } from '../../device/cache/cache-directory.js';
 import { type TrustProblem, trustProblem } from '../../device/cache/cache-trust.js';
 import type { Diagnostic } from '../../device/registry.js';
 

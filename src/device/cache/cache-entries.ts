@@ -1,6 +1,7 @@
 import { lstat, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UNFINISHED_PREFIX } from './cache.js';
+import { MODULES_FOLDER } from './cache-directory.js';
 import { temporaryFolder } from './temporary.js';
 
 /** An entry of the cache directory, for commands that list or clear the cache. */
@@ -12,8 +13,11 @@ export interface CacheEntry {
   readonly made: Date;
 }
 
-/** Programs by their device kind; texts that a compiler refused, kept for inspection; unfinished entries of a process. */
-export type EntryKind = 'native' | 'cuda' | 'opencl' | 'wasm' | 'program' | 'refused text' | 'unfinished';
+/**
+ * Programs by their device kind; V8's code of Millrace's own modules; texts that a compiler refused, kept for inspection;
+ * unfinished entries of a process.
+ */
+export type EntryKind = 'native' | 'cuda' | 'opencl' | 'wasm' | 'program' | 'modules' | 'refused text' | 'unfinished';
 
 /** Lists the entries, oldest first. Empty if the directory does not exist. */
 export async function cacheEntries(directory: string): Promise<CacheEntry[]> {
@@ -59,7 +63,8 @@ async function entryOf(directory: string, name: string): Promise<CacheEntry | un
   if (/^failed-/.test(name) && state.isFile()) return { name, kind: 'refused text', bytes: state.size, made };
   if (!state.isDirectory()) return undefined;
   const isProgram = /^[0-9a-f]{64}$/.test(name);
-  if (!isProgram && !name.startsWith(UNFINISHED_PREFIX)) return undefined;
+  const isOther = name === MODULES_FOLDER || name.startsWith(UNFINISHED_PREFIX);
+  if (!isProgram && !isOther) return undefined;
   const files = await readdir(path, { recursive: true }).catch((): string[] => []);
   const sizes = await Promise.all(
     files.map((file) =>
@@ -70,7 +75,8 @@ async function entryOf(directory: string, name: string): Promise<CacheEntry | un
     ),
   );
   const bytes = sizes.reduce((sum, size) => sum + size, 0);
-  return { name, kind: isProgram ? kindOf(files) : 'unfinished', bytes, made };
+  const kind = isProgram ? kindOf(files) : name === MODULES_FOLDER ? 'modules' : 'unfinished';
+  return { name, kind, bytes, made };
 }
 
 function kindOf(files: readonly string[]): EntryKind {

@@ -1,8 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { chmod, lstat, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { homedir, tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { MillraceError } from '../../kernel/error.js';
+import { cacheDirectory } from './cache-directory.js';
 import { type TrustProblem, trustProblem } from './cache-trust.js';
 import { createFolder } from './folder.js';
 import { temporaryFolder } from './temporary.js';
@@ -133,13 +134,6 @@ function parseManifest(text: string): [name: string, digest: string][] {
     if (!match?.[1] || !match[2]) throw new Error('the manifest is damaged');
     return [match[2], match[1]];
   });
-}
-
-/** The directory of compiled programs. */
-export function cacheDirectory(environment: NodeJS.ProcessEnv = process.env): string {
-  if (environment.MILLRACE_CACHE_DIR) return resolve(environment.MILLRACE_CACHE_DIR);
-  if (environment.XDG_CACHE_HOME) return join(environment.XDG_CACHE_HOME, 'millrace');
-  return join(homedir(), '.cache', 'millrace');
 }
 
 /** Creates the directory with access for its owner only. Returns the reason if it cannot be trusted or written. */

@@ -1,0 +1,12 @@
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+/** The directory of compiled programs. */
+export function cacheDirectory(environment: NodeJS.ProcessEnv = process.env): string {
+  if (environment.MILLRACE_CACHE_DIR) return resolve(environment.MILLRACE_CACHE_DIR);
+  if (environment.XDG_CACHE_HOME) return join(environment.XDG_CACHE_HOME, 'millrace');
+  return join(homedir(), '.cache', 'millrace');
+}
+
+/** The folder in it that has V8's code of this program's own modules, by Node's version (src/cli/start/module-cache.ts). */
+export const MODULES_FOLDER = 'modules';
