@@ -124,6 +124,11 @@ describe('mineHeader', () => {
       () => mineHeader(header, 1n, { devices: device, versions: { mask: 3, perItem: 0 } }),
       'perItem out of range',
     ],
+    [
+      'three versions per item',
+      () => mineHeader(header, 1n, { devices: device, versions: { mask: 3, perItem: 3 } }),
+      'perItem out of range: expected 1, 2, 4 or 8, got 3',
+    ],
   ])('rejects %s', async (_what, mine, message) => {
     await expect(mine()).rejects.toMatchObject({ code: 'usage', message: expect.stringContaining(message) });
   });

@@ -168,8 +168,14 @@ export default { kernel, space: 8, buffers: { links: Uint32Array.of(1, ${link}) 
     );
     // Undefined, and harmless in WebAssembly's memory.
     expect((await run('stray.ts', '--no-checked')).stderr).not.toContain('of 2 elements');
+    write('dataless.ts', linked('1').replace(/, buffers: \{ links: U.* \} \}/, ' }'));
+    expect(await run('dataless.ts')).toMatchObject({ status: 74, stderr: expect.stringContaining('links') });
     write('linked.ts', linked('1'));
     const right = await run('linked.ts', '--no-checked');
+    write('throwing.ts', linked('1').replace('space: 8,', "space: 8, verify: () => { throw new Error('oops'); },"));
+    const thrown = await run('throwing.ts', '--no-checked');
+    expect(thrown.status).toBe(74);
+    expect(thrown.stderr).toMatch(/throwing\.ts:6:\d+: Error: oops\n {2}asked: {2}to run/);
     expect([right.status, lines(right.stdout)]).toMatchObject([0, { length: 8 }]);
   });
 

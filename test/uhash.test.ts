@@ -129,6 +129,10 @@ describe.each(names)('%s', { timeout: 600_000 }, (name) => {
       expect((await find(255)).proof).toBeUndefined();
       expect((await find(256)).proof).toBeUndefined();
       await expect(find(257)).rejects.toThrow('difficulty out of range: expected 0 to 256 leading zero bits, got 257');
+      const long = { header: new Uint8Array(65_529), difficulty: 0 };
+      await expect(prover.find({ start: 0n, count: 1n, challenge: long })).rejects.toThrow(
+        'challenge too long: expected at most 65528 bytes, got 65529',
+      );
     } finally {
       await prover.close();
     }

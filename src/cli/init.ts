@@ -53,7 +53,7 @@ import { items, sha256, u32, when } from 'millrace';
 
 const salt = 2026;
 
-// Finds numbers whose SHA-256, together with a salt, begins with many zero bits. The function is called once, with
+// Finds numbers whose SHA-256, together with a salt, begins with many zero bits. The function is called with
 // symbolic values, and its operations on them become a program for every device. Plain TypeScript (loops, functions,
 // constants) therefore costs nothing at run time; code that depends on run-time values uses methods and \`when\`.
 const kernel = items(

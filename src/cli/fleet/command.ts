@@ -2,7 +2,7 @@ import { Command, type Option } from 'commander';
 import { action, type Call } from '../../console/command/action.js';
 import { withExamples } from '../../console/command/conventions.js';
 import { withDeviceOptions } from '../../console/options/device-options.js';
-import { options, valueOption } from '../../console/options/options.js';
+import { flag, options, valueOption } from '../../console/options/options.js';
 import { withPipelineOptions } from '../../console/options/pipeline-options.js';
 import { parseSeconds } from '../../console/options/quantity.js';
 import { withTuningOptions } from '../../console/options/tuning-options.js';
@@ -33,7 +33,7 @@ export function fleetCommand(): Command {
       withServerOptions(
         new Command('serve').description('coordinate a fleet: give out ranges, check hits, keep the ledger'),
       )
-        .option('--standby', 'follow the coordinator that runs, and take over when it is silent; with --nats')
+        .addOption(flag('--standby', 'follow the coordinator that runs, and take over when it is silent; with --nats'))
         .addOption(prometheusOption())
         .addOption(dashboardOption())
         .action(action(serve, { hasCheckpoints: true })),
@@ -93,8 +93,8 @@ export function fleetCommand(): Command {
       )
       .addOption(valueOption('--expires <time>', 'when it ends').argParser(parseSeconds).default(WEEK, '7d'))
       .addOption(valueOption('--name <name>', 'name of the user (default: its role and a number)'))
-      .option('--browser', 'print a link that lets a browser work for the fleet')
-      .option('--trusted', 'count the results of its workers without audits: for your own machines')
+      .addOption(flag('--browser', 'print a link that lets a browser work for the fleet'))
+      .addOption(flag('--trusted', 'count the results of its workers without audits: for your own machines'))
       .addOption(valueOption('--out <file>', 'write the line to a new file that only you can read'))
       .action(action(invite)),
     ['millrace fleet invite --name attic --out attic.invite'],

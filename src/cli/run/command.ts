@@ -42,7 +42,7 @@ import { MillraceError } from '../../kernel/error.js';
 import { columnsOf } from './columns.js';
 import { reportExplanation, reportHotLines } from './explain-report.js';
 import { identityOf } from './identity.js';
-import { errorInFile } from './module.js';
+import { errorInFile, isCausedByFile } from './module.js';
 import { playgroundCode } from './sources.js';
 import { parseIndex, parseSpace } from './space.js';
 import { loadTask, type Task } from './task.js';
@@ -301,9 +301,9 @@ function spaceOf(given: RunOptions, task: Task, file: string): Range {
   });
 }
 
-/** A kernel may be rejected when it is compiled, which is the file's fault; aborts and device failures are not. */
+/** Aborts and failures of devices are not the file's fault. */
 const errorInTask = (path: string, error: unknown): unknown =>
-  error instanceof MillraceError && error.code.startsWith('kernel-') ? errorInFile(path, error) : error;
+  isCausedByFile(path, error) ? errorInFile(path, error) : error;
 
 const help = `
 The file's default export is one of

@@ -27,7 +27,7 @@ export async function importModule(url: string): Promise<Readonly<Record<string,
 /** Converts an error that a user's file caused: always the same code, and a message that says where it is. */
 export function errorInFile(path: string, error: unknown): unknown {
   if (error instanceof MillraceError) {
-    if (!error.code.startsWith('kernel-')) return error;
+    if (!isFaultOfFile(error)) return error;
     const where = /:\d+:\d+/.test(error.message) ? '' : whereOf(error, path);
     return fileError(path, where + error.summary, error, error.asked, error.advice);
   }
@@ -43,6 +43,17 @@ export function errorInFile(path: string, error: unknown): unknown {
   );
 }
 
+/** True if an error at work is the file's fault: of its kernel, its buffers, or code of its own that a job calls. */
+export function isCausedByFile(path: string, error: unknown): boolean {
+  if (error instanceof MillraceError) return isFaultOfFile(error);
+  const frames = error instanceof Error ? placesOf(error) : [];
+  const innermost = frames.find((place) => !place.startsWith('node:'));
+  return innermost !== undefined && (innermost.startsWith(`${path}:`) || isOutside(innermost));
+}
+
+/** Kernels, and launches whose buffers do not fit them. */
+const isFaultOfFile = ({ code }: MillraceError): boolean => /^(kernel-.*|buffer-range|launch-arguments)$/.test(code);
+
 function fileError(
   path: string,
   message: string,
@@ -56,15 +67,25 @@ function fileError(
 const ADVICE = 'correct the file and run it again';
 
 /** Returns `file:line:column: ` of the innermost frame outside Node and this package, if the error has one. */
-function whereOf({ name, stack = '' }: Error, path: string): string {
+function whereOf(error: Error, path: string): string {
+  const { name, stack = '' } = error;
   const lines = stack.split('\n').map((line) => line.replaceAll('file://', ''));
   // Node writes the position of some syntax errors on a separate line before the error, and omits that of others.
   const written = lines.find((line) => line.startsWith(`${path}:`));
-  const places = lines.filter((line) => /^\s+at /.test(line)).flatMap((line) => placeIn(line) ?? []);
-  const own = places.find((place) => !/^node:|\/node_modules\//.test(place) && !place.startsWith(PACKAGE_FOLDER));
+  const own = placesOf(error).find((place) => !place.startsWith('node:') && isOutside(place));
   const place = written ?? own ?? (name === 'SyntaxError' ? faultIn(path) : undefined);
   return place === undefined ? '' : `${place}: `;
 }
+
+/** Returns the `file:line:column` of each stack frame, the innermost first. */
+const placesOf = ({ stack = '' }: Error): string[] =>
+  stack
+    .split('\n')
+    .filter((line) => /^\s+at /.test(line))
+    .flatMap((line) => placeIn(line.replaceAll('file://', '')) ?? []);
+
+/** True for a place outside this package and others. */
+const isOutside = (place: string): boolean => !place.includes('/node_modules/') && !place.startsWith(PACKAGE_FOLDER);
 
 /** Returns the `file:line:column` at the end of a stack frame, in parentheses or not. */
 function placeIn(frame: string): string | undefined {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import * as nodeModule from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ describe('the cache of modules', () => {
 
   it('is in the cache of compiled programs', async () => {
     expect(await isUsed({})).toBe(true);
-    expect(folders).toEqual([join(directory, 'modules')]);
+    expect(folders).toEqual([join(directory, 'millrace-modules')]);
   });
 
   it('is not used in a directory that others can write to, or that does not exist', async () => {
@@ -34,6 +34,23 @@ describe('the cache of modules', () => {
     expect(await isUsed({})).toBe(false);
     expect(await isUsed({ MILLRACE_CACHE_DIR: join(directory, 'absent') })).toBe(false);
     expect(existsSync(join(directory, 'absent'))).toBe(false);
+  });
+
+  it('is not used if others can write to its own folder, or could have put it there', async () => {
+    const folder = join(directory, 'millrace-modules');
+    mkdirSync(folder);
+    chmodSync(folder, 0o777);
+    expect(await isUsed({})).toBe(false);
+    rmSync(folder, { recursive: true });
+    const elsewhere = join(directory, 'elsewhere');
+    mkdirSync(elsewhere);
+    symlinkSync(elsewhere, folder);
+    expect(await isUsed({})).toBe(false);
+  });
+
+  it('is not used where it cannot be made, which is no error', async () => {
+    writeFileSync(join(directory, 'millrace-modules'), 'a file');
+    expect(await isUsed({})).toBe(false);
   });
 
   it('is not used where Node has another one or none, nor while coverage is counted', async () => {
@@ -49,7 +66,7 @@ describe('the cache of modules', () => {
     const run = () => spawnSync(process.execPath, [main, 'words', '?d?d', '--keyspace'], { env, encoding: 'utf8' });
     expect(run().stdout.trim()).toBe('100');
     const [entry, ...others] = await cacheEntries(directory);
-    expect(entry).toMatchObject({ name: 'modules', kind: 'modules' });
+    expect(entry).toMatchObject({ name: 'millrace-modules', kind: 'modules' });
     expect(entry?.bytes).toBeGreaterThan(100_000);
     expect(others).toEqual([]);
     expect(run().stdout.trim()).toBe('100');

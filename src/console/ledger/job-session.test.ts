@@ -1,7 +1,8 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { Command } from 'commander';
+import { describe, expect, it, vi } from 'vitest';
 import type { SearchMode } from '../../engine/index.js';
 import { Intervals } from '../../engine/index.js';
 import { between } from '../../engine/work/space.js';
@@ -9,7 +10,7 @@ import type { JobLedger, Store } from '../../store/index.js';
 import type { Call } from '../command/action.js';
 import { EventHub } from '../live/event-hub.js';
 import type { Output } from '../output/output.js';
-import { JobSession, type JobSessionOptions, parsePriority } from './job-session.js';
+import { JobSession, type JobSessionOptions, parsePriority, withJobSessionOptions } from './job-session.js';
 import { HitProgram, hitVariables } from './on-hit.js';
 
 const silent = {
@@ -18,6 +19,18 @@ const silent = {
   say: () => undefined,
   warn: () => undefined,
 } as unknown as Output;
+
+describe('the options of jobs', () => {
+  it('can be set in the environment', () => {
+    vi.stubEnv('MILLRACE_NO_LEDGER', '1');
+    try {
+      const command = withJobSessionOptions(new Command()).parse([], { from: 'user' });
+      expect(command.opts()).toMatchObject({ ledger: false });
+    } finally {
+      vi.unstubAllEnvs();
+    }
+  });
+});
 
 describe('a stored answer', () => {
   /** Asks a ledger of the space 0 to 100 with the ranges `done` and hits at the indices `found`. */

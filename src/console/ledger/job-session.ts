@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import type { ChunkSource, Engine, Indexed, SearchMode } from '../../engine/index.js';
 import { Intervals } from '../../engine/work/intervals.js';
 import { endOf, type Range } from '../../engine/work/space.js';
@@ -36,7 +36,7 @@ export function withJobSessionOptions(command: Command, { hits = true } = {}): C
   if (!hasFolder) command.addOption(options.dataDir());
   command
     .addOption(flag('--fresh', 'start from the beginning, even if progress is stored'))
-    .addOption(new Option('--no-ledger', 'store nothing: no progress, no hits'))
+    .addOption(flag('--no-ledger', 'store nothing: no progress, no hits'))
     .addOption(
       valueOption(
         '--priority <n>',
@@ -267,9 +267,9 @@ export class JobSession<T extends Indexed> {
     if (this.#isOver) return;
     this.#isOver = true;
     try {
-      await this.ledger?.finish(state, reason);
       const isUnused = state === 'open' && !this.#hasBegun && this.ledger?.previous === undefined;
-      if (this.ledger && isUnused) await this.store?.remove(this.ledger.id);
+      if (isUnused) await this.ledger?.discard();
+      else await this.ledger?.finish(state, reason);
     } finally {
       await this.store?.close().catch(() => undefined);
     }

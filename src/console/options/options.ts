@@ -22,12 +22,12 @@ export const options = {
     valueOption('--pipeline <how>', 'how devices are fed; results are the same')
       .choices(['sync', 'poll', 'callback', 'persistent'])
       .default(undefined, 'poll'),
-  streams: () =>
-    valueOption('--streams <n>', `streams of each device (default: ${STREAMS})`).argParser(
+  streams: (usual: string = `${STREAMS}`) =>
+    valueOption('--streams <n>', `streams of each device (default: ${usual})`).argParser(
       wholeNumberParser(1, MAX_CONCURRENT),
     ),
-  slots: () =>
-    valueOption('--slots <n>', `chunks in flight on each stream (default: ${SLOTS_PER_STREAM})`).argParser(
+  slots: (usual: string = `${SLOTS_PER_STREAM}`) =>
+    valueOption('--slots <n>', `chunks in flight on each stream (default: ${usual})`).argParser(
       wholeNumberParser(1, MAX_CONCURRENT),
     ),
   profile: () =>

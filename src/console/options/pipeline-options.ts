@@ -9,9 +9,15 @@ import { options } from './options.js';
 /** Options of the command line for feeding devices. */
 export type PipelineCommandOptions = Pick<EngineOptions, 'pipeline' | 'streams' | 'slots'>;
 
-/** Adds these options to a command. */
-export function withPipelineOptions(command: Command): Command {
-  return command.addOption(options.pipeline()).addOption(options.streams()).addOption(options.slots());
+/** Adds these options to a command. `usual` describes defaults other than the engine's. */
+export function withPipelineOptions(
+  command: Command,
+  usual: { readonly streams?: string; readonly slots?: string } = {},
+): Command {
+  return command
+    .addOption(options.pipeline())
+    .addOption(options.streams(usual.streams))
+    .addOption(options.slots(usual.slots));
 }
 
 export interface PipelineSetup {

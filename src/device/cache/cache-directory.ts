@@ -8,5 +8,8 @@ export function cacheDirectory(environment: NodeJS.ProcessEnv = process.env): st
   return join(homedir(), '.cache', 'millrace');
 }
 
-/** The folder in it that has V8's code of this program's own modules, by Node's version (src/cli/start/module-cache.ts). */
-export const MODULES_FOLDER = 'modules';
+/**
+ * The folder in it that has V8's code of the modules that commands load, by Node's version (src/cli/start/module-cache.ts).
+ * Not a name that a user's folder has: `millrace cache --clear` deletes it.
+ */
+export const MODULES_FOLDER = 'millrace-modules';

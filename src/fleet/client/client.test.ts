@@ -3,6 +3,7 @@ import { between } from '../../engine/work/space.js';
 import { decodeCall, encodeAnswer, encodeError } from '../calls.js';
 import { type Manifest, manifestId, type PlainRecord, signingKey } from '../manifest/index.js';
 import { FleetClient } from './client.js';
+import { FleetSearch } from './fleet-search.js';
 
 const manifest: Manifest = {
   work: { kind: 'workload', name: 'gaps', version: 1, params: {} },
@@ -79,5 +80,18 @@ describe('an attachment is fetched', () => {
     ['changes its length', { total: 5, bytes: text('abc') }, { total: 6, bytes: text('def') }],
   ])('but not if it %s', async ([, ...answers]) => {
     await expect(fetched(...answers)).rejects.toThrow('other bytes of an attachment than it said');
+  });
+
+  test('again when the coordinator does not know it, and stays paused', async () => {
+    const coordinators = new Coordinators(4); // before the first poll
+    const search: FleetSearch = new FleetSearch(new FleetClient(coordinators), job, key, new AbortController().signal, {
+      onStart: () => search.pause(true),
+    });
+    const hits = async () => {
+      for await (const { index } of search) throw new Error(`a hit at ${index}`);
+    };
+    await expect(hits()).rejects.toThrow('term is not a whole number'); // these answer no poll of a job that they know
+    const again = ['submit', 'attach', 'start', 'control', 'poll'];
+    expect(coordinators.calls).toEqual([...again, ...again, 'control']);
   });
 });

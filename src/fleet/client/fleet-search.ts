@@ -43,6 +43,7 @@ export class FleetSearch implements AsyncIterable<FleetHit> {
   #last: PolledJob | undefined;
   #job: string | undefined;
   #workers = 0;
+  #isPaused = false;
 
   constructor(
     client: FleetClient,
@@ -97,6 +98,7 @@ export class FleetSearch implements AsyncIterable<FleetHit> {
 
   /** Pauses or resumes the job on all workers. A call that fails changes nothing. */
   pause(isPaused: boolean): void {
+    this.#isPaused = isPaused;
     if (this.#job === undefined || this.isOver) return;
     this.#client.control(this.#job, isPaused ? 'paused' : 'running').catch(() => undefined);
   }
@@ -123,6 +125,7 @@ export class FleetSearch implements AsyncIterable<FleetHit> {
       const polled = await this.#client.poll(job, term, after, this.#options.verify !== undefined);
       if (polled === undefined) {
         await this.#client.submit(this.#packed, this.#key);
+        if (this.#isPaused) this.pause(true);
         continue;
       }
       this.#last = polled;

@@ -1,3 +1,4 @@
+import { languageSets } from '../ir/ops.js';
 import type { CellDecl as CellNode, Node, TableDecl as TableNode } from '../ir/program.js';
 import { Expr, type ExprLike, make, operand } from './expr.js';
 import { callers } from './origin.js';
@@ -79,6 +80,7 @@ export function when(condition: Expr<'bool'>, body: () => void): Otherwise {
 
 /** Runs case number `which`; the last case also handles every larger number. Each case is traced once. */
 export function choose(which: Expr<'u32'>, cases: readonly (() => void)[]): void {
+  if (cases.length === 0) throw currentTrace().error('kernel-value', 'choose() has no cases', 'give at least one');
   const chosen = new Expr('u32', operand('u32', which).node);
   const chooseFrom = (first: number): void => {
     const body = cases[first];
@@ -173,6 +175,8 @@ export class Table<T extends Type> extends Traced {
 
 export function table<T extends Exclude<Type, 'bool'>>(type: T, values: readonly ExprLike<T>[]): Table<T> {
   const trace = currentTrace();
+  if (!languageSets.numeric.includes(type))
+    throw trace.error('kernel-type', `a table of ${type}`, 'write 0 and 1 in a table of u32, and ne(0) after at()');
   const nodes = values.map((value) => operand(type, value).node);
   for (const node of nodes) trace.checkUse(node);
   if (nodes.length === 0) throw trace.error('kernel-value', 'a table needs at least one value', 'leave it out');

@@ -120,17 +120,23 @@ export function make<T extends Type>(type: T, op: Op, args: readonly Expr<Type>[
 }
 
 export function lit<T extends Type>(type: T, value: number | bigint | boolean): Expr<T> {
+  if (type === undefined) throw untypedError();
   return new Expr(type, currentTrace().constant(scalarOf(type), literal(type, value)));
 }
 
 /** Returns `value` as a traced value of `type`; throws if it has another type. */
 export function operand<T extends Type>(type: T, value: ExprLike<T>): Expr<T> {
   if (!(value instanceof Expr)) return lit(type, value as number | bigint | boolean);
+  if (type === undefined) throw untypedError();
   if ((value.type as Type) !== type) {
     throw typeError(`expected ${type}, got ${value.type}`, `convert it with .to(${type}) or .bits(${type})`);
   }
   return value;
 }
+
+/** In JavaScript a literal may stand where the value is missing from which an operation takes its type. */
+const untypedError = (): MillraceError =>
+  typeError('the first argument is a literal, which has no type', 'write it as lit(type, value)');
 
 export function typeError(message: string, advice: string): MillraceError {
   return currentTrace().error('kernel-type', message, advice);

@@ -2,11 +2,14 @@ import { readFileSync } from 'node:fs';
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { MillraceError } from '../error.js';
+import { print } from '../std/debug/print.js';
+import { pow } from '../std/math/pow.js';
+import { random } from '../std/number/random.js';
 import { atomic, read } from './buffers.js';
-import { cell, loop, table, when, whileTrue } from './control.js';
+import { cell, choose, loop, table, when, whileTrue } from './control.js';
 import { type Expr, lit } from './expr.js';
 import { type ItemContext, items } from './items.js';
-import { select } from './operations.js';
+import { max, min, select } from './operations.js';
 import { std } from './std-function.js';
 import { tiles } from './tiles.js';
 import { bool, f32, u32 } from './types.js';
@@ -121,6 +124,49 @@ describe('JavaScript cannot use a value of the kernel', () => {
       expect(() => expect({ item }).toEqual({ item: 3 })).toThrow(/^expected .* to deeply equal /);
       expect(item).toEqual(item);
     }).trace();
+  });
+});
+
+/** TypeScript refuses these; JavaScript does not. */
+describe('in JavaScript', () => {
+  type Loose = (...values: unknown[]) => unknown;
+  const summary = (body: (context: Context) => unknown) => failure(body).summary;
+  const untyped = 'kernel mistaken: the first argument is a literal, which has no type';
+
+  test('an operation without a value of the kernel has no type', () => {
+    expect(summary(({ item }) => (min as Loose)(5, item))).toBe(untyped);
+    expect(summary(() => (max as Loose)(5, 6))).toBe(untyped);
+    expect(summary(({ item }) => (pow as Loose)(2, item.to(f32)))).toBe(untyped);
+  });
+
+  test('print() shows no value that is known while tracing; a literal is a random word', () => {
+    expect(summary(() => (print as Loose)('x', 3))).toBe(
+      'kernel mistaken: print() of a value that is known while tracing',
+    );
+    expect(() => mistaken(() => (random.uniform as Loose)(f32, 5)).trace()).not.toThrow();
+  });
+
+  test('tables and near arrays have numbers, atomic updates u32 and u64', () => {
+    expect(summary(() => (table as Loose)(bool, [true, false]))).toBe('kernel mistaken: a table of bool');
+    const near = (body: (context: { near: Loose }) => unknown) => () =>
+      tiles('mistaken', {}, (context) => void body(context as unknown as { near: Loose })).trace();
+    expect(near((context) => context.near(bool, 8))).toThrow('kernel mistaken: a near array of bool');
+    expect(near((context) => (context.near(f32, 3) as { add: Loose }).add(0, 1))).toThrow(
+      'kernel mistaken: add() of a near array of f32',
+    );
+  });
+
+  test('choose() needs a case', () => {
+    expect(summary(({ item }) => choose(item, []))).toBe('kernel mistaken: choose() has no cases');
+  });
+
+  test('a signature has the types that its parts can have', () => {
+    const of = (signature: object) => () => items('mistaken', signature, () => undefined).trace();
+    expect(of({ buffers: { x: (read as Loose)(bool) } })).toThrow('buffer x has read elements of bool');
+    expect(of({ buffers: { x: (atomic as Loose)('i32') } })).toThrow('buffer x has atomic elements of i32');
+    expect(of({ buffers: { x: 'u32' } })).toThrow('buffer x is "u32"');
+    expect(of({ job: { n: 'u8' } })).toThrow('field n has the type u8');
+    expect(of({ job: { n: undefined } })).toThrow('field n has the type undefined');
   });
 });
 

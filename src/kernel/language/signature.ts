@@ -2,6 +2,7 @@ import { implicitChunkFields } from '../abi/harness.js';
 import { MillraceError } from '../error.js';
 import { checkProgram } from '../ir/check.js';
 import type { KernelLimits } from '../ir/limits.js';
+import { languageSets } from '../ir/ops.js';
 import type { BufferDecl, Field, Node, Program } from '../ir/program.js';
 import { type Recording, recordBodies, storedAs } from '../ir/recording.js';
 import { unusedBools } from '../ir/unused.js';
@@ -208,7 +209,9 @@ function unusedError(trace: Trace, { origin }: Node): MillraceError {
 export function fieldsOf(fields: Fields): Field[] {
   return Object.entries(fields).map(([name, spec]) => {
     checkName('field', name);
-    const [type, length] = typeof spec === 'string' ? [spec, 1] : spec;
+    const isList = Array.isArray(spec);
+    const [type, length] = (isList ? spec : [spec, 1]) as readonly [Type, number];
+    if (!languageSets.any.includes(type)) throw typeOfPartError(`field ${name} has the type`, type, languageSets.any);
     if (!Number.isInteger(length) || length < 1) {
       throw new MillraceError({
         code: 'kernel-value',
@@ -216,7 +219,7 @@ export function fieldsOf(fields: Fields): Field[] {
         advice: 'declare [type, n] with n of at least 1',
       });
     }
-    return { name, type, length, array: typeof spec !== 'string' };
+    return { name, type, length, array: isList };
   });
 }
 
@@ -239,9 +242,33 @@ function bufferDecls(buffers: Buffers): BufferDecl[] {
         message: 'a buffer cannot be called ring',
         advice: 'choose another name: the ring of hits has this one',
       });
+    const types: readonly string[] = elementTypes[spec?.kind] ?? [];
+    if (types.length === 0)
+      throw new MillraceError({
+        code: 'kernel-value',
+        message: `buffer ${name} is ${JSON.stringify(spec)}`,
+        advice: 'declare it with read(type), rw(type) or atomic(type)',
+      });
+    if (!types.includes(spec.type))
+      throw typeOfPartError(`buffer ${name} has ${spec.kind} elements of`, spec.type, types);
     return { name, ...storedAs(spec), slot };
   });
 }
+
+/** The types of a buffer's elements, by its kind. */
+const elementTypes = {
+  read: [...languageSets.numeric, 'u8', 'u16'],
+  rw: [...languageSets.numeric, 'u8', 'u16'],
+  atomic: languageSets.unsigned,
+} as const;
+
+/** TypeScript refuses these types; JavaScript does not. */
+const typeOfPartError = (what: string, type: string, types: readonly string[]): MillraceError =>
+  new MillraceError({
+    code: 'kernel-value',
+    message: `${what} ${String(type)}`,
+    advice: `use ${types.slice(0, -1).join(', ')} or ${types.at(-1)}`,
+  });
 
 function bufferView(decl: BufferDecl, spec: BufferSpec | undefined): unknown {
   const { kind, type } = spec ?? decl;

@@ -1,3 +1,4 @@
+import { languageSets } from '../ir/ops.js';
 import type { BufferDecl, Node } from '../ir/program.js';
 import { View } from './buffers.js';
 import { Expr, type ExprLike, operand } from './expr.js';
@@ -103,10 +104,17 @@ export class Near<T extends Numeric> extends View {
   }
 
   or(this: Near<'u32'>, index: ExprLike<'u32'>, value: ExprLike<'u32'>): void {
+    this.#checkWords('or()');
     this.atomicUpdate('or', index, value);
   }
   add(this: Near<'u32'>, index: ExprLike<'u32'>, value: ExprLike<'u32'>): Expr<'u32'> {
+    this.#checkWords('add()');
     return this.atomicUpdate('add', index, value);
+  }
+
+  #checkWords(what: string): void {
+    if (this.type === 'u32') return;
+    throw currentTrace().error('kernel-type', `${what} of a near array of ${this.type}`, 'declare the array as u32');
   }
 }
 
@@ -118,6 +126,12 @@ function tileOperations(trace: Trace) {
   };
   return {
     near<T extends Numeric>(type: T, length: number): Near<T> {
+      if (!languageSets.numeric.includes(type))
+        throw trace.error(
+          'kernel-type',
+          `a near array of ${type}`,
+          `its type may be ${languageSets.numeric.join(', ')}`,
+        );
       if (!Number.isInteger(length) || length < 1) {
         throw trace.error(
           'kernel-value',

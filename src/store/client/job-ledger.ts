@@ -55,6 +55,8 @@ export interface JobLedger<T extends Indexed = Indexed> extends WorkLog<T> {
   setPaused(isPaused: boolean): Promise<void>;
   /** Writes everything, sets the job's state and releases the job. `complete` throws unless every index is done. */
   finish(state: Extract<JobState, 'open' | 'complete' | 'answered' | 'cancelled'>, reason?: string): Promise<void>;
+  /** Releases a job of which this process has done nothing. Removes it unless it has ranges or hits. */
+  discard(): Promise<void>;
 }
 
 export interface JobListener {
@@ -205,6 +207,12 @@ export class JobLedgerClient<T extends Indexed> implements JobLedger<T> {
     clearInterval(this.#timer);
     await this.checkpoint();
     await this.#thread.call('end', this.id, state, ...(reason === undefined ? [] : [reason]));
+  }
+
+  async discard(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.checkpoint();
+    await this.#thread.call('discard', this.id);
   }
 
   async #write(): Promise<void> {

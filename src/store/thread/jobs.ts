@@ -175,6 +175,12 @@ export function removeJob(connection: Connection, id: string): void {
   connection.run('DELETE FROM jobs WHERE id = ?', id);
 }
 
+/** Deletes a job that has neither ranges nor hits. */
+export function removeUnusedJob(connection: Connection, id: string): void {
+  const without = (table: string): string => `NOT EXISTS (SELECT 1 FROM ${table} WHERE job = jobs.id)`;
+  connection.run(`DELETE FROM jobs WHERE id = ? AND ${without('done')} AND ${without('hits')}`, id);
+}
+
 function jobFromRow(row: object | undefined): JobRecord | undefined {
   if (row === undefined) return undefined;
   const job = row as JobRow;

@@ -169,6 +169,19 @@ describe('a job', () => {
     second.close();
   });
 
+  it('is removed when it is discarded, but not with ranges or hits', () => {
+    const ledger = new Ledger(folder());
+    const unused = ledger.begin(opening()).job.id;
+    ledger.discard(unused);
+    expect(ledger.jobs()).toEqual([]);
+    const { id } = ledger.begin(opening()).job;
+    ledger.commit(id, batch({ done: [range(0n, 10n)] }));
+    ledger.discard(id);
+    expect(ledger.jobs()).toMatchObject([{ job: { id, state: 'open' }, isRunning: false }]);
+    expect(ledger.ranges(id)).toHaveLength(1);
+    ledger.close();
+  });
+
   it('stays free if its restart fails because the new job is claimed', () => {
     const place = folder();
     const ledger = new Ledger(place);

@@ -22,6 +22,7 @@ import {
   type JobState,
   noSuchJobError,
   removeJob,
+  removeUnusedJob,
   runningJobsAbove,
   setRequest,
   setState,
@@ -170,6 +171,15 @@ export class Ledger {
   end(id: string, state: JobState, reason?: string): void {
     if (state === 'complete') this.#checkComplete(id);
     this.#commit(() => setState(this.#connection, id, state, reason));
+    this.#release(id);
+  }
+
+  /** Ends this process's work on a job that it has not begun. Removes the job unless it has ranges or hits. */
+  discard(id: string): void {
+    this.#commit(() => {
+      setState(this.#connection, id, 'open');
+      removeUnusedJob(this.#connection, id);
+    });
     this.#release(id);
   }
 

@@ -26,7 +26,7 @@ import type { Device } from '../../device/device.js';
 import { type OpenOptions, openDevice, openDevices } from '../../device/registry.js';
 import { gmpPower } from './bench/peers.js';
 import { fermatBase, fermatRate, type GapCandidate, searchLength, searchRate, sieveRate } from './bench/rate.js';
-import { DEFAULT_PRIMES, MAX_PRIMES, MIN_PRIMES } from './kernel/plan.js';
+import { DEFAULT_PRIMES, MAX_PRIMES, MIN_PRIMES, SEARCH_STREAMS } from './kernel/plan.js';
 
 /** `millrace bench gaps` */
 export function gapsBench(): Command {
@@ -48,7 +48,7 @@ export function gapsBench(): Command {
         .argParser(wholeNumberParser(MIN_RUNS, 1000))
         .default(DEFAULT_RUNS),
     );
-  withPipelineOptions(withDeviceOptions(command)).action(action(bench));
+  withPipelineOptions(withDeviceOptions(command), SEARCH_STREAMS).action(action(bench));
   return withExamples(command, ['millrace bench gaps --device cuda,native --bits 320']);
 }
 const FERMAT_BITS = 320;

@@ -11,6 +11,7 @@ import { difficultyCommand, verifyCommand } from './command/check.js';
 import { parseDifficulty, parseNatural } from './command/number-options.js';
 import { withPlanOptions } from './command/plan-options.js';
 import { runSearch } from './command/search.js';
+import { SEARCH_STREAMS } from './kernel/plan.js';
 import { addMineCommand } from './mining/command.js';
 
 /** `millrace gaps …` */
@@ -50,7 +51,7 @@ export function gapsCommand(): Command {
     )
     .addOption(options.devices().default('auto', 'the best available'))
     .addOption(options.fleet());
-  withMonitorOptions(withDeviceOptions(withPipelineOptions(withPlanOptions(searching))));
+  withMonitorOptions(withDeviceOptions(withPipelineOptions(withPlanOptions(searching), SEARCH_STREAMS)));
   withJobSessionOptions(withTelemetryOptions(searching)).action(action(runSearch, { hasCheckpoints: true }));
   withExamples(
     searching,

@@ -18,7 +18,7 @@ import type { Device } from '../../device/device.js';
 import { openDevices } from '../../device/registry.js';
 import { checksum, rateOf } from './bench/rate.js';
 import { hugePageStatus } from './job/huge-pages.js';
-import { planFor } from './kernel/plan.js';
+import { IN_FLIGHT, planFor } from './kernel/plan.js';
 import { backends, uhashOptions } from './options.js';
 
 /** `millrace bench uhash`, which is also `millrace uhash bench`. */
@@ -43,7 +43,9 @@ export function uhashBench(name = 'uhash'): Command {
         .argParser(wholeNumberParser(MIN_RUNS, 1000))
         .default(DEFAULT_RUNS),
     );
-  withTuningOptions(withPipelineOptions(withDeviceOptions(command))).action(action(bench));
+  withTuningOptions(withPipelineOptions(withDeviceOptions(command), { slots: `${IN_FLIGHT.slots}` })).action(
+    action(bench),
+  );
   return withExamples(
     command,
     ['millrace bench uhash --device cuda,cpu'],

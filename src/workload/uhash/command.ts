@@ -14,6 +14,7 @@ import { withTelemetryOptions } from '../../console/telemetry/options.js';
 import { uhashBench } from './bench.js';
 import { mine, prove } from './command/prove.js';
 import { inspectBytes } from './inspect.js';
+import { IN_FLIGHT } from './kernel/plan.js';
 import { verify } from './kernel/reference.js';
 import { hex, parseHash, parseHexBytes, parseNonce, uhashOptions } from './options.js';
 
@@ -91,6 +92,7 @@ function withDevices(command: Command): Command {
                 'nonces per batch, 2 MiB each (default: the best for the device)',
               ).argParser(wholeNumberParser(1, 2 ** 20)),
             ),
+          { slots: `${IN_FLIGHT.slots}` },
         ),
       ),
     ),

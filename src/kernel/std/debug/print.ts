@@ -12,6 +12,8 @@ import type { Numeric, Type } from '../../language/types.js';
  */
 export function print(label: string, value: Expr<Type>): void {
   const trace = currentTrace();
+  if (!(value instanceof Expr))
+    throw trace.error('kernel-type', 'print() of a value that is known while tracing', 'write console.log() for it');
   trace.checkEffect('print()');
   const { buffer, call } = trace.addPrint(label, value.type);
   const prints = new AtomicBuffer<'u32'>(buffer);

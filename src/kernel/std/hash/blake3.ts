@@ -50,7 +50,10 @@ export const blake3 = {
     if (!Number.isInteger(bytes) || bytes < 0 || bytes > MAX_BYTES || message.length < words) {
       throw new MillraceError({
         code: 'kernel-value',
-        message: `blake3.hash of ${bytes} bytes got ${message.length} words`,
+        message:
+          bytes > MAX_BYTES
+            ? `blake3.hash of ${bytes} bytes: more than ${MAX_BYTES}`
+            : `blake3.hash of ${bytes} bytes got ${message.length} words`,
         asked: 'the hash of a message',
         advice: `give ceil(bytes / 4) words, at most ${MAX_BYTES} bytes: each block is traced`,
       });

@@ -23,14 +23,15 @@ export const random = {
    * of `more` if it is given. Every value is a multiple of 2^-24, 2^-32 or 2^-53, and all are equally likely.
    */
   uniform<T extends WideFloat>(type: T, word: Word, more?: Word): Expr<T> {
+    const first = operand('u32', word);
     if (type === 'f32')
-      return word
+      return first
         .shr(8)
         .to(type)
         .mul(2 ** -24);
-    const high = word.to(type).mul(2 ** -32);
-    return more
-      ? more
+    const high = first.to(type).mul(2 ** -32);
+    return more !== undefined
+      ? operand('u32', more)
           .shr(11)
           .to(type)
           .mul(2 ** -53)

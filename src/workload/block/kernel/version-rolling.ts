@@ -108,21 +108,23 @@ function rangeOf({ mask, from = 0, to }: VersionRolling): { from: number; to: nu
   });
 }
 
+const PER_ITEM = [8, 4, 2, 1];
+
 /** How many of `count` versions one item tries: the number given, or the best for all devices. */
 export function versionsPerItem(
   engine: Engine,
   { perItem: asked }: Pick<VersionRolling, 'perItem'>,
   count: number,
 ): number {
+  if (asked !== undefined && !PER_ITEM.includes(asked))
+    throw new MillraceError({
+      code: 'usage',
+      message: `perItem out of range: expected 1, 2, 4 or 8, got ${asked}`,
+      asked: `perItem ${asked}`,
+      advice: 'give 1, 2, 4 or 8',
+    });
   const wanted = asked ?? Math.min(...engine.devices.map(({ info }) => defaultVersionsPerItem(info)));
-  const fits = [8, 4, 2, 1].find((versions) => versions <= wanted && count % versions === 0);
-  if (fits !== undefined) return fits;
-  throw new MillraceError({
-    code: 'usage',
-    message: `perItem out of range: expected 1, 2, 4 or 8, got ${wanted}`,
-    asked: `perItem ${wanted}`,
-    advice: 'give 1, 2, 4 or 8',
-  });
+  return PER_ITEM.find((versions) => versions <= wanted && count % versions === 0) ?? 1;
 }
 
 /**

@@ -59,6 +59,9 @@ export function planFor({ info }: Pick<Device, 'info'>, options: PlanOptions = {
 export const searchStreams = (devices: readonly Pick<Device, 'info'>[]): { readonly streams?: number } =>
   devices.some(({ info }) => info.processor === 'gpu' && info.kind !== 'webgpu') ? { streams: 3 } : {};
 
+/** The same for the help of commands. */
+export const SEARCH_STREAMS = { streams: '3 on CUDA and OpenCL GPUs, 2 elsewhere' };
+
 /** An H200 reached 3e5 per multiprocessor, a Neoverse N1 core 9,000. */
 const GPU_PER_MS = 100_000;
 const CPU_PER_MS = 5000;

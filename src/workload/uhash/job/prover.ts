@@ -256,8 +256,18 @@ export interface MinedProof extends Proof {
 /** The bits of a digest: the highest difficulty. */
 export const MAX_BITS = 256;
 
+/** With the nonce's 8 bytes, as many as `blake3.hash` takes. */
+const MAX_HEADER_BYTES = 2 ** 16 - 8;
+
 function checkChallenge(challenge: Challenge): Challenge {
-  const { difficulty } = challenge;
+  const { difficulty, header } = challenge;
+  if (header.length > MAX_HEADER_BYTES)
+    throw new MillraceError({
+      code: 'usage',
+      message: `challenge too long: expected at most ${MAX_HEADER_BYTES} bytes, got ${header.length}`,
+      asked: `a proof for a challenge of ${header.length} bytes`,
+      advice: 'give a shorter challenge',
+    });
   if (Number.isInteger(difficulty) && difficulty >= 0 && difficulty <= MAX_BITS) return challenge;
   throw new MillraceError({
     code: 'usage',
