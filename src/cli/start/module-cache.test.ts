@@ -48,7 +48,7 @@ describe('the cache of modules', () => {
     expect(await isUsed({})).toBe(false);
   });
 
-  it('is not used where it cannot be made, which is no error', async () => {
+  it('is left out without an error if its folder cannot be made', async () => {
     writeFileSync(join(directory, 'millrace-modules'), 'a file');
     expect(await isUsed({})).toBe(false);
   });
