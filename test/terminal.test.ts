@@ -205,7 +205,7 @@ export default { ...job, verify: ({ index }) => { if (index > 900_000n) throw ne
     const command = RUN.map((word) => (word === 'job.mjs' ? 'fails.mjs' : word));
     const terminal = startInTerminal(command, { ...running, cwd: folder });
     const { how, isRestored } = await terminal.ended;
-    expect({ how, isRestored }).toEqual({ how: 'exit 70', isRestored: true });
+    expect({ how, isRestored }).toEqual({ how: 'exit 74', isRestored: true });
     expect(terminal.text).toContain('thrown on purpose');
   });
 
