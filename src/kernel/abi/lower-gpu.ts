@@ -11,6 +11,7 @@ import { boundArrays } from '../passes/shape/bound-arrays.js';
 import { makeLoopsLong, withLongLoops } from '../passes/shape/long-loops.js';
 import { estimatePipeShares } from '../passes/shape/pipe-shares.js';
 import { placeNodes } from '../passes/shape/place-nodes.js';
+import { mergeTernaryLogic } from '../passes/shape/ternary.js';
 import { cudaLanguage, cudaOptions } from '../render/gpu/cuda.js';
 import { QUEUE_NEAR_BYTES, renderCudaQueue } from '../render/gpu/cuda-queue.js';
 import { renderGpu } from '../render/gpu/gpu.js';
@@ -57,7 +58,14 @@ interface TargetTraits {
   readonly nativeKeys: readonly string[];
   readonly factor: FactorSource;
   readonly compilerOptions: readonly string[];
-  language(program: HoistedProgram, checked: boolean, workgroup: number, subgroups: boolean): GpuLanguage;
+  language(program: HoistedProgram, forms: LanguageForms): GpuLanguage;
+}
+
+interface LanguageForms {
+  readonly checked: boolean;
+  readonly workgroup: number;
+  readonly subgroups: boolean;
+  readonly inlinePtx: boolean;
 }
 
 /** Defaults per target if the device reports nothing: minimum limits that every device of its kind has. */
@@ -76,9 +84,9 @@ const targets: Readonly<Record<GpuTarget, TargetTraits>> = {
     nativeKeys: [],
     factor: 'computed',
     compilerOptions: openclOptions,
-    language: (program, _, workgroup) => {
+    language: (program, { workgroup, inlinePtx }) => {
       const usesWideAtomics = program.buffers.some(({ kind, type }) => kind === 'atomic' && type === 'u64');
-      return openclLanguage({ usesDoubles: usesType(program, 'f64'), usesWideAtomics }, workgroup);
+      return openclLanguage({ usesDoubles: usesType(program, 'f64'), usesWideAtomics, inlinePtx }, workgroup);
     },
   },
   wgsl: {
@@ -87,7 +95,7 @@ const targets: Readonly<Record<GpuTarget, TargetTraits>> = {
     nativeKeys: [NARROW_KEY],
     factor: 'loaded',
     compilerOptions: [],
-    language: (program, checked, _, subgroups) => wgslLanguage(program, checked, subgroups),
+    language: (program, { checked, subgroups }) => wgslLanguage(program, checked, subgroups),
   },
 };
 
@@ -157,8 +165,11 @@ function lowerUncached(kernel: Kernel, options: GpuOptions, isRolled = false): L
   // The host computes parameters and has 64-bit integers: `splitU64` changes the body alone.
   const program = balancePipes(hoisted, shares === 'nvidia' ? estimatePipeShares(hoisted) : shares, target.factor);
   const bounded = checked ? program : boundArrays(program);
-  const placed = placeNodes(options.target === 'wgsl' ? splitU64(bounded, checked) : bounded);
-  const language = target.language(placed, checked, workgroup, options.subgroups ?? false);
+  const isNvidia = options.target === 'cuda' || ptxKeys.length > 0;
+  const merged = isNvidia ? mergeTernaryLogic(bounded, 'complements') : bounded;
+  const placed = placeNodes(options.target === 'wgsl' ? splitU64(merged, checked) : merged);
+  const forms = { checked, workgroup, subgroups: options.subgroups ?? false, inlinePtx };
+  const language = target.language(placed, forms);
   const layout = layoutOf(placed, {
     target: options.target,
     workgroup,

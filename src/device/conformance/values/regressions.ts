@@ -1,4 +1,5 @@
 import {
+  cell,
   type Expr,
   fma,
   items,
@@ -109,6 +110,26 @@ export const regressionKernels: Readonly<Record<string, RegressionKernel>> = {
     }),
     inputs: inputsWith({ job: { a: -1 }, buffers: { own: new Float32Array(COUNT).fill(0.1) } }),
     needs: ['exact-floats'],
+  },
+  'the complement of a number that a branch knows (NVIDIA takes the number itself)': {
+    kernel: items(
+      'known-complement',
+      { job: { a: 'u64' }, buffers: { x: read('f32'), own: rw('u64'), one: rw('f32') } },
+      ({ index, job, buffers }) => {
+        const rest = index.not();
+        const some = cell('f32', 1);
+        when(rest.lt(64), () => some.set(buffers.x.at(rest.lo)));
+        when(index.eq(5), () => {
+          buffers.own.set(1, rest.and(job.a));
+          buffers.own.set(2, rest.or(job.a));
+          buffers.one.set(1, some);
+        });
+      },
+    ),
+    inputs: inputsWith({
+      job: { a: 0x1234_5678_9abc_def0n },
+      buffers: { x: new Float32Array(64), own: new BigUint64Array(4), one: new Float32Array(4) },
+    }),
   },
 };
 

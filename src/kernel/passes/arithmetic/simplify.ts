@@ -86,10 +86,12 @@ function simplify(op: Op, type: Scalar, args: readonly Node[], build: NodeBuilde
   if (row.isInvolution && x.op === op) return x.args[0];
   switch (op) {
     case 'add':
+      if (x.op === 'neg' && isConstant(y, -1)) return build.op('not', x.args[0] as Node);
       return x.op === 'add' && y.op === 'const' && x.args[1]?.op === 'const'
         ? build.op('add', x.args[0] as Node, build.op('add', x.args[1], y))
         : undefined;
     case 'sub':
+      if (isConstant(x, -1)) return build.op('not', y);
       return y.op === 'const' ? build.op('add', x, build.op('neg', y)) : undefined;
     case 'mul':
       return simplifyProduct(type as Integer & Scalar, x, y, build);

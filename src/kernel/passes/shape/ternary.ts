@@ -8,9 +8,10 @@ const isLogic = (node: Node) => rowOf(node.op)?.class === 'logic' && node.type !
 
 /**
  * Merges bit logic into functions of three inputs, which are one instruction on AVX-512 and NVIDIA processors. An operand is
- * merged if only this node uses it and there are still at most three inputs. Runs on floating nodes.
+ * merged if only this node uses it and there are still at most three inputs. Runs on floating nodes. With `complements`, only
+ * functions that contain one.
  */
-export function mergeTernaryLogic<P extends Program>(program: P): P {
+export function mergeTernaryLogic<P extends Program>(program: P, which: 'all' | 'complements' = 'all'): P {
   const roots = rootsOf(program.body);
   const nodes = topologicalOrder(roots);
   const uses = new Map<Node, number>();
@@ -21,7 +22,9 @@ export function mergeTernaryLogic<P extends Program>(program: P): P {
   for (const node of nodes) {
     if (node.stage === ValueStage.varying && isLogic(node)) {
       const inputs = inputsOf(node, uses);
-      if (operationsIn(node, inputs) > 1) {
+      const operations = operationsBetween(node, inputs);
+      const isWanted = which === 'all' || [...operations].some(({ op }) => op === 'not');
+      if (isWanted && countOf(operations, node) > 1) {
         const [a, b, c] = [inputs[0], inputs[1] ?? inputs[0], inputs[2] ?? inputs[0]] as [Node, Node, Node];
         merged.set(node, {
           ...node,
@@ -78,7 +81,9 @@ function usesWithin(root: Node, target: Node, inputs: readonly Node[]): number {
   return count;
 }
 
-function operationsIn(root: Node, inputs: readonly Node[]): number {
+const operationsIn = (root: Node, inputs: readonly Node[]): number => countOf(operationsBetween(root, inputs), root);
+
+function operationsBetween(root: Node, inputs: readonly Node[]): ReadonlySet<Node> {
   const seen = new Set<Node>();
   const stack = [root];
   for (let node = stack.pop(); node; node = stack.pop()) {
@@ -86,9 +91,12 @@ function operationsIn(root: Node, inputs: readonly Node[]): number {
     seen.add(node);
     stack.push(...node.args);
   }
-  // bitSelect has three inputs already: it is one instruction on the targets that use this pass
-  return seen.size + (root.op === 'bitSelect' ? 1 : 0);
+  return seen;
 }
+
+/** bitSelect has three inputs already: it is one instruction on the targets that use this pass. */
+const countOf = (operations: ReadonlySet<Node>, root: Node): number =>
+  operations.size + (root.op === 'bitSelect' ? 1 : 0);
 
 /** Returns the function's eight results, evaluated on the three columns of a truth table. */
 function truthOf(root: Node, [a, b, c]: readonly [Node, Node, Node]): number {

@@ -4,7 +4,7 @@ import { cSyntax } from '../c/c-like.js';
 import { cFunctions } from '../c/functions.js';
 import { cLiteral } from '../c/literal.js';
 import { bufferName } from '../names.js';
-import { cFamily, type Helper, helperBody, type OperationTable } from './forms.js';
+import { cFamily, type Helper, helperBody, nvidiaComplements, type OperationTable } from './forms.js';
 import type { EntryForms, GpuLanguage, MemoryForms, SubgroupForms } from './language.js';
 import { type GpuLayout, hasLongLoop, sizeOf } from './layout.js';
 
@@ -96,6 +96,7 @@ const table: OperationTable = {
   },
   functions: {
     ...family.functions,
+    ...nvidiaComplements.functions,
     rotl_u32: '__funnelshift_l(a, a, b)',
     rotr_u32: '__funnelshift_r(a, a, b)',
     rotl_i32: '(i32)__funnelshift_l((u32)a, (u32)a, b)',
@@ -105,6 +106,7 @@ const table: OperationTable = {
     byteSwap_u64: '(u64)__byte_perm((u32)a, 0u, 0x0123u) << 32 | __byte_perm((u32)(a >> 32), 0u, 0x0123u)',
     wmadHi_u64: 'const u64 x = a * b + c, y = x + d; return __umul64hi(a, b) + (x < c) + (y < d);',
   },
+  logic3: nvidiaComplements.logic3,
 };
 
 const vectors: Readonly<Partial<Record<Scalar, { readonly type: string; readonly width: 2 | 4 }>>> = {

@@ -20,6 +20,8 @@ export interface Helper {
 export interface OperationTable {
   readonly forms: Readonly<Record<string, string>>;
   readonly functions: Readonly<Record<string, string>>;
+  /** Returns the body of a function of three inputs, if the language has an instruction for each of them. */
+  readonly logic3?: (type: Scalar, truth: number) => string;
 }
 
 /** Prints operations from a table and records which functions they need. */
@@ -27,6 +29,7 @@ export class OperationPrinter {
   readonly #table: OperationTable;
   readonly #print: (name: string, helper: Helper) => string;
   readonly #used = new Set<string>();
+  readonly #logic = new Map<string, Helper>();
 
   constructor(table: OperationTable, print: (name: string, helper: Helper) => string) {
     this.#table = table;
@@ -74,12 +77,18 @@ export class OperationPrinter {
       lines.push(this.#print(name, { ...signatureOf(name), body }));
     };
     for (const name of [...this.#used].sort()) print(name);
-    return lines;
+    return [...lines, ...[...this.#logic].map(([name, helper]) => this.#print(name, helper))];
   }
 
-  /** Prints a three-input function as a sum of products; compilers find the single instruction for it. */
+  /** Prints a three-input function; without an instruction as a sum of products, for which compilers find one. */
   #logic3(node: Node, args: readonly string[]): string {
     const truth = node.detail.truth ?? 0;
+    if (this.#table.logic3) {
+      const name = `logic_${node.type}_${truth.toString(16).padStart(2, '0')}`;
+      const { type } = node;
+      this.#logic.set(name, { args: [type, type, type], result: type, body: this.#table.logic3(type, truth) });
+      return `${name}(${args.join(', ')})`;
+    }
     const not = (text: string) => this.apply(`not_${node.type}`, [text]);
     const [a, b, c] = args as [string, string, string];
     const rows = [...Array(8).keys()].filter((row) => (truth >> row) & 1);
@@ -111,6 +120,29 @@ function comparisonsWithZero(type: Float, bits: string, first: string, infinity:
     [`le_${type}_zero_b`]: `${bits}(${zero} - $a) <= ${infinity}`,
   };
 }
+
+/**
+ * Complements on NVIDIA. In a branch where ptxas 13.0 knows x, it takes `~x & y`, `~x | y` and `~x ^ y` for `x & y`, `x | y` and `x ^ y`.
+ * The difference from −1 and functions of three inputs it gets right. They are instructions, since the compiler before it
+ * makes any other form of a complement `not`.
+ */
+export const nvidiaComplements = {
+  functions: {
+    not_u32: 'u32 rest; asm("sub.u32 %0, 0xffffffff, %1;" : "=r"(rest) : "r"(a)); return rest;',
+    not_i32: '(i32)not_u32((u32)a)',
+    not_u64: '(u64)not_u32((u32)(a >> 32)) << 32 | not_u32((u32)a)',
+  },
+  logic3(type: Scalar, truth: number): string {
+    const table = `0x${truth.toString(16)}`;
+    if (type !== 'u64') return asmOf(type, 'r', `lop3.b32 %0, %1, %2, %3, ${table};`);
+    const split = ['a', 'b', 'c'].map((name, at) => `mov.b64 {${name}0, ${name}1}, %${at + 1};`).join(' ');
+    const halves = [0, 1].map((k) => `lop3.b32 a${k}, a${k}, b${k}, c${k}, ${table};`).join(' ');
+    return asmOf(type, 'l', `{ .reg .b32 a0, a1, b0, b1, c0, c1; ${split} ${halves} mov.b64 %0, {a0, a1}; }`);
+  },
+} as const satisfies Partial<OperationTable>;
+
+const asmOf = (type: Scalar, kind: string, text: string): string =>
+  `${type} r; asm("${text}" : "=${kind}"(r) : "${kind}"(a), "${kind}"(b), "${kind}"(c)); return r;`;
 
 /**
  * Forms that CUDA and OpenCL C have in common. Signed overflow is undefined in both, so i32 is computed as u32. Division by

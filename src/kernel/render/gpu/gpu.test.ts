@@ -507,6 +507,24 @@ it('CUDA and OpenCL compare floats with 0 by their bits, since a compiler may ta
   );
 });
 
+it('complements on NVIDIA are instructions, since its assembler takes x for ~x where it knows x', () => {
+  const complements = items('complements', { buffers: { x: rw(u32), y: rw(u64) } }, ({ item, buffers }) => {
+    const [x, y] = [buffers.x.at(item), buffers.y.at(item)];
+    buffers.x.set(item, x.not());
+    buffers.y.set(item, y.not().and(y.add(1)));
+    const others = [x.xor(0xffff_ffff), x.sub(x).sub(1).sub(x.add(2)), x.add(3).neg().sub(1)];
+    for (const [i, other] of others.entries()) buffers.x.set(item.add(i), other);
+  });
+  for (const options of [{ target: 'cuda' }, { target: 'opencl', inlinePtx: true }] as const) {
+    const { text: said } = lowerGpu(complements, options);
+    expect(said).not.toContain('~');
+    expect(said).toMatch(/u32 not_u32\(u32 a\) \{ u32 rest; asm\("sub.u32 %0, 0xffffffff, %1;"/);
+    // a and not b, of columns 0xf0 and 0xcc
+    expect(said).toMatch(/lop3\.b32 a0, a0, b0, c0, 0x30;/);
+  }
+  expect(lowerGpu(complements, { target: 'opencl' }).text).not.toContain('asm');
+});
+
 describe('a target rejects', () => {
   const refusal = (make: () => unknown): MillraceError => {
     try {

@@ -6,22 +6,27 @@ import { cFunctions } from '../c/functions.js';
 import { cLiteral } from '../c/literal.js';
 import { bufferName } from '../names.js';
 import { cArguments, cChecks } from './cuda.js';
-import { cFamily, helperBody, type OperationTable } from './forms.js';
+import { cFamily, helperBody, nvidiaComplements, type OperationTable } from './forms.js';
 import type { EntryForms, GpuLanguage, MemoryForms } from './language.js';
 
-/** Extensions that a program needs. */
+/** Extensions that a program needs, or has. */
 export interface OpenClUses {
   readonly usesDoubles: boolean;
   readonly usesWideAtomics: boolean;
+  /** True on NVIDIA. */
+  readonly inlinePtx: boolean;
 }
 
 /** Returns the language OpenCL C 1.2, which 3.0 contains. */
-export function openclLanguage({ usesDoubles, usesWideAtomics }: OpenClUses, workgroup: number): GpuLanguage {
+export function openclLanguage(
+  { usesDoubles, usesWideAtomics, inlinePtx }: OpenClUses,
+  workgroup: number,
+): GpuLanguage {
   return {
     syntax: cSyntax,
     typeName: (type) => type,
     literal,
-    table,
+    table: inlinePtx ? nvidiaTable : table,
     helper: (name, helper) => `static inline ${helper.result} ${name}(${cArguments(helper)}) { ${helperBody(helper)} }`,
     // A single thread needs no barrier. PoCL splits kernels at barriers: without them tiles compile 4 to 8 times as fast.
     memory: workgroup === 1 ? { ...memory, barrier: () => [] } : memory,
@@ -107,6 +112,12 @@ const table: OperationTable = {
     ctz_u64: '(u32)popcount(~a & (a - 1ul))',
     wmadHi_u64: 'const u64 x = a * b + c, y = x + d; return mul_hi(a, b) + (x < c) + (y < d);',
   },
+};
+
+const nvidiaTable: OperationTable = {
+  ...table,
+  functions: { ...table.functions, ...nvidiaComplements.functions },
+  logic3: nvidiaComplements.logic3,
 };
 
 const vectors: Readonly<Partial<Record<Scalar, string>>> = {
