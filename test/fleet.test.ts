@@ -35,6 +35,39 @@ describe('in one process', () => {
       square: (at * step) ** 2,
     }));
 
+  test('a call that is sent again because its answer was lost is carried out once', async (ctx) => {
+    if (absent) return ctx.skip(absent);
+    const folder = mkdtempSync(join(tmpdir(), 'millrace-fleet-'));
+    const store = await openStore(folder);
+    const say = (): void => undefined;
+    const fleet = await FleetHost.start({ folder: join(folder, 'fleet'), store, say, warn: say });
+    const admin = await Bus.connect(fleet.invite, 'admin');
+    let losing = 1;
+    const call = async (bytes: Uint8Array): Promise<Uint8Array> => {
+      const answer = await admin.call(bytes);
+      if (losing-- > 0) throw new Error('the answer is lost');
+      return answer;
+    };
+    const client = new FleetClient({ call });
+    try {
+      const { user, line } = await client.invite('viewer', 60, 'ann');
+      expect([user, parseInvite(line).user]).toEqual(['ann', 'ann']);
+      losing = 1;
+      const { user: unnamed } = await client.invite('viewer', 60);
+      const users: { name: string }[] = JSON.parse(readFileSync(join(folder, 'fleet', 'users.json'), 'utf8'));
+      expect(users.map(({ name }) => name)).toEqual(['ann', unnamed]);
+      await expect(client.invite('viewer', 60, 'ann')).rejects.toThrow(
+        '"ann" cannot be invited: it is invited already',
+      );
+      expect(await client.revoke('ann')).toEqual({ reopened: [], rested: [] });
+    } finally {
+      await admin.close();
+      await fleet.close();
+      await store.close();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
   test('two workers find every hit in order; results that are played again change nothing', async (ctx) => {
     if (absent) return ctx.skip(absent);
     const folder = mkdtempSync(join(tmpdir(), 'millrace-fleet-'));

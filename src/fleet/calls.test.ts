@@ -8,6 +8,9 @@ test('calls and answers arrive as they were sent', () => {
   const fields = { job: 'ab', from: 2n ** 70n, list: [1, true, 'x'] };
   expect(decodeCall(encodeCall('poll', fields))).toEqual({ call: 'poll', fields });
   expect(decodeAnswer(encodeAnswer(fields))).toEqual(fields);
+  const once = encodeCall('invite', fields);
+  expect(decodeCall(once)).toEqual({ call: 'invite', fields, id: expect.stringMatching(/^[0-9a-f-]{36}$/) });
+  expect(decodeCall(once)).not.toEqual(decodeCall(encodeCall('invite', fields)));
 });
 
 test('an error arrives with its code, what was asked and its advice', () => {

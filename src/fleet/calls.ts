@@ -9,6 +9,8 @@ import type { Caller } from './nats/index.js';
 export interface FleetCall {
   readonly call: CallName;
   readonly fields: PlainRecord;
+  /** The same each time the call is sent. Only of calls that are carried out once. */
+  readonly id?: string;
 }
 
 export type CallName = (typeof CALLS_OF.admin)[number];
@@ -26,11 +28,16 @@ const CALLS_OF = {
 
 const CALLS: readonly CallName[] = CALLS_OF.admin;
 
+/** Calls that may not be carried out again if only their answer was lost. All others may. */
+const ONCE: readonly CallName[] = ['invite', 'revoke', 'recheck'];
+
 /** Bytes of an attachment in one call. In base64 they fit NATS's limit of 1 MiB. */
 export const PIECE_BYTES = 512 << 10;
 
-export const encodeCall = (call: CallName, fields: PlainRecord): Uint8Array =>
-  new TextEncoder().encode(encodeValues({ version: 1, call, fields }));
+export function encodeCall(call: CallName, fields: PlainRecord): Uint8Array {
+  const id = ONCE.includes(call) ? { id: crypto.randomUUID() } : {};
+  return new TextEncoder().encode(encodeValues({ version: 1, call, ...id, fields }));
+}
 
 export function decodeCall(bytes: Uint8Array): FleetCall {
   const read = fieldReader('a call of the fleet', ADVICE);
@@ -39,7 +46,8 @@ export function decodeCall(bytes: Uint8Array): FleetCall {
   const name = read.text(value.call, 'call', 20);
   const call = CALLS.find((known) => known === name);
   if (call === undefined) throw malformed(`its call ${JSON.stringify(name)} is unknown here`);
-  return { call, fields: read.object(value.fields, 'fields') as PlainRecord };
+  const fields = read.object(value.fields, 'fields') as PlainRecord;
+  return value.id === undefined ? { call, fields } : { call, fields, id: read.text(value.id, 'id', 40) };
 }
 
 /** Throws `usage` if a user's role does not allow a call. */

@@ -272,10 +272,11 @@ export class FaultWorld {
   async close(): Promise<void> {
     for (const bus of this.#workerBuses.values()) await bus.close();
     await this.#bus?.close();
+    await Promise.all([...this.#all].map((running) => this.kill(running)));
+    // A standby in this process starts to lead only after its leader is dead, and can be closed only then.
     for (const close of this.#closing) await close();
     await this.#closeResident();
     await this.resident?.close();
-    await Promise.all([...this.#all].map((running) => this.kill(running)));
     this.#spare?.kill('SIGKILL');
     await this.#proxy?.close();
     await this.#store?.close();

@@ -26,14 +26,26 @@ export class CallHandler {
   readonly #submitted = new Map<string, Uint8Array>();
   /** Attachments that are on their way, by digest. */
   readonly #arriving = new Map<string, ArrivingPart>();
+  /** The last answers to calls that are carried out once, by user and id. */
+  readonly #given = new Map<string, Promise<PlainRecord>>();
 
   constructor(service: CoordinatorService, files: FleetFiles) {
     this.#service = service;
     this.#files = files;
   }
 
-  answer({ call, fields }: FleetCall, caller: Caller): Promise<PlainRecord> | PlainRecord {
-    checkAllowed(call, caller);
+  /** A call that is sent again because its answer was lost gets the answer that was given. */
+  answer(call: FleetCall, caller: Caller): Promise<PlainRecord> | PlainRecord {
+    checkAllowed(call.call, caller);
+    if (call.id === undefined) return this.#carryOut(call, caller);
+    const key = `${caller.user} ${call.id}`;
+    const given = this.#given.get(key) ?? Promise.resolve(this.#carryOut(call, caller));
+    this.#given.set(key, given);
+    for (const [oldest] of this.#given) if (this.#given.size > MAX_GIVEN) this.#given.delete(oldest);
+    return given;
+  }
+
+  #carryOut({ call, fields }: FleetCall, caller: Caller): Promise<PlainRecord> | PlainRecord {
     const read = fieldReader(`the call ${call}`, 'use the same version of Millrace on every machine of the fleet');
     switch (call) {
       case 'submit':
@@ -326,6 +338,7 @@ const plainHit = ({ index, fields }: FoundHit): PlainValue => [String(index), fi
 const MAX_SUBMITTED = 1_000;
 const MAX_ARRIVING_BYTES = 2 ** 30;
 const ARRIVING_MS = 60_000;
+const MAX_GIVEN = 100;
 const STATES: readonly RunState[] = ['running', 'paused', 'ended'];
 
 const MAX_INVITE_SECONDS = 10 * 365 * 86_400;
