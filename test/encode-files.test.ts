@@ -94,7 +94,10 @@ describe('sources', () => {
     expect(await valuesIn(doubles, { length: 4 })).toEqual(read);
     expect((await valuesIn(floats, { length: 4 })).values).toEqual(read.values.map(Math.fround));
     expect((await refusal(valuesIn(path, { length: 5 }))).message).toMatch(/not a whole number of samples/);
-    expect((await refusal(valuesIn(path))).message).toMatch(/do not contain the length/);
+    expect(await refusal(valuesIn(path))).toMatchObject({
+      code: 'usage',
+      message: expect.stringMatching(/do not contain the length/),
+    });
   });
 
   test('a file is read once; other formats and missing files are errors', async () => {
@@ -368,6 +371,17 @@ describe('the command', () => {
     expect(status).toBe(74);
     expect(stderr).toMatch(/norm of sample 0 is zero/);
     expect((await readdir(folder)).filter((name) => name.includes('bad.npy'))).toEqual([]);
+  });
+
+  test('an option that does not exist, or is missing, is an error of the command line', async () => {
+    const raw = await fileOf('raw.f64', new Uint8Array(new Float64Array(8).buffer));
+    const unknown = await millrace(['encode', given('c_order_3x4_f64.npy'), '--dtype', 'complex']);
+    expect([unknown.status, unknown.stderr]).toEqual([
+      64,
+      expect.stringMatching(/unknown precision complex.*use f32/s),
+    ]);
+    const missing = await millrace(['encode', raw]);
+    expect([missing.status, missing.stderr]).toEqual([64, expect.stringMatching(/length of a sample.*give --length/s)]);
   });
 });
 

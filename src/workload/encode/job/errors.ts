@@ -3,6 +3,7 @@ import { type ErrorCode, MillraceError } from '../../../kernel/error.js';
 /** The reason for a refusal, for programs: one word for each rule. */
 export type EncodeFault =
   | 'encoding' // no such encoding
+  | 'precision' // no such precision
   | 'qubits' // none, or more than 30
   | 'empty' // no values
   | 'samples' // no samples, or samples of no values
@@ -15,13 +16,14 @@ export type EncodeFault =
   | 'dtype' // an unsupported type
   | 'rank' // neither one nor two dimensions
   | 'format' // a file whose content is not what its name says
-  | 'source' // an unsupported source
+  | 'source' // an unsupported source, or a raw one without the length of a sample
   | 'memory' // more than the device has
   | 'consumed' // handed over or released already
   | 'handover'; // memory or streams that other libraries cannot share
 
 const codes: Readonly<Record<EncodeFault, ErrorCode>> = {
   encoding: 'usage',
+  precision: 'usage',
   qubits: 'usage',
   empty: 'input-format',
   samples: 'input-format',

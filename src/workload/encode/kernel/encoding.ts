@@ -43,9 +43,9 @@ export function precisionOf(name: string): Precision {
   };
   const found = known[name.toLowerCase()];
   if (found !== undefined) return found;
-  throw new EncodeError('dtype', {
-    message: `unknown dtype ${name}`,
-    asked: `dtype ${name}`,
+  throw new EncodeError('precision', {
+    message: `unknown precision ${name}`,
+    asked: `precision ${name}`,
     advice: `use ${Object.keys(known).join(', ')}`,
   });
 }

@@ -1,4 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises';
+import { EncodeError } from '../job/errors.js';
 import type { AllocateValues } from '../job/staging-pool.js';
 import { type Precision, realBytes } from '../kernel/encoding.js';
 import { badFile, type Source, type SourceOptions, samplesPerRead } from './source.js';
@@ -9,8 +10,13 @@ export async function openRaw(path: string, precision: Precision, options: Sourc
   try {
     const { size } = await file.stat();
     const { length } = options;
-    if (length === undefined)
-      throw badFile(path, 'raw binary files do not contain the length of a sample', 'give --length');
+    if (length === undefined) {
+      throw new EncodeError('source', {
+        message: `${path}: raw binary files do not contain the length of a sample`,
+        asked: `the samples in ${path}`,
+        advice: 'give --length',
+      });
+    }
     const samples = size / (length * realBytes(precision));
     if (!Number.isInteger(samples) || samples < 1) {
       throw badFile(
