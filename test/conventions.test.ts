@@ -1,5 +1,15 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
@@ -125,6 +135,29 @@ describe.runIf(process.platform === 'linux')('a full disk', () => {
       { event: 'error', code: 'io', message: expect.stringContaining('cannot write /dev/full') as unknown },
       { event: 'done', exit: 74 },
     ]);
+  });
+
+  it.each([
+    [run('--space', '2^18')],
+    [run('--space', '2^18', '--json')],
+    [['devices']],
+    [['kernel', 'show', 'block']],
+    [['--version']],
+  ])('for stdout is reported on stderr: %j', (args) => {
+    const full = openSync('/dev/full', 'w');
+    const env = cleanEnvironment();
+    const { status, stderr } = spawnSync(process.execPath, [main, ...args], {
+      cwd: folder,
+      env,
+      stdio: ['ignore', full, 'pipe'],
+    });
+    closeSync(full);
+    expect(status).toBe(74);
+    const lines = String(stderr).trimEnd().split('\n');
+    expect(lines.filter((line) => line.startsWith('error:'))).toEqual([
+      'error: stdout cannot be written: no space left on device',
+    ]);
+    if (args.includes('--json')) expect(lines).toHaveLength(1);
   });
 });
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { BoundJob, CompileOptions, Device, DeviceProgram, Launch, Stream } from '../src/device/device.js';
 import { listDevices, openDevice, openDevices } from '../src/device/registry.js';
-import { Engine, generate, openDevicesWith, search, transform } from '../src/engine/index.js';
-import { items, read, rw, table, u32, when } from '../src/kernel/index.js';
+import { Engine, generate, openDevicesWith, reduce, search, transform } from '../src/engine/index.js';
+import { array, atomic, f16, items, loop, read, rw, table, u32, when } from '../src/kernel/index.js';
 import { isShort } from './tier.js';
 
 /** Accesses outside a buffer by a user's kernel: an error with line, index and size, never a crash. */
@@ -35,6 +35,19 @@ describe('an address outside its buffer', () => {
     await expect(failed).rejects.toMatchObject({ code: 'kernel-bounds' });
     await expect(failed).rejects.toThrow(/kernel linked: .*4000000.* 10 (elements|entries)/);
     await expect(failed).rejects.toThrow(/engine-checked\.test\.[jt]s:\d+/);
+  });
+
+  test.for(FIRST)('of an array, in a kernel without buffers, is an error on %s', async (id, ctx) => {
+    if (!devices.some((device) => device.id === id)) return ctx.skip(`no ${id} here`);
+    const filled = items('filled', { hit: { n: u32 } }, ({ index, emit }) => {
+      const squares = array(u32, 4);
+      loop(index.lo.and(7), (i) => squares.set(i, i.mul(i)));
+      const n = squares.at(index.lo.and(7));
+      when(n.eq(9), () => emit({ n }));
+    });
+    const failed = hits(search(filled, { devices: id, space: 1000 }));
+    await expect(failed).rejects.toMatchObject({ code: 'kernel-bounds' });
+    await expect(failed).rejects.toThrow(/kernel filled: .*4 (elements|entries)/);
   });
 
   test('of a look-up is an error, as is one of a row', async () => {
@@ -156,5 +169,64 @@ describe('a buffer that is too short is refused before a device is opened', () =
     });
     const options = { space: 100, buffers: { x: new Uint32Array(10) } };
     expect(await hits(search(guarded, { ...options, devices: 'interpreter' }))).toBe(10);
+  });
+});
+
+describe('data that does not fit the buffers of a kernel is refused before a device is opened', () => {
+  const options = { devices: 'no-such-device', space: 4 };
+  const marked = items('marked', { buffers: { b: read(u32) }, hit: { n: u32 } }, ({ index, buffers, emit }) => {
+    const n = buffers.b.at(index.lo);
+    when(n.eq(7), () => emit({ n }));
+  });
+  const copied = items('copied', { buffers: { b: read(u32), y: rw(u32) } }, ({ item, buffers }) => {
+    buffers.y.set(item, buffers.b.at(item));
+  });
+  const counted = items('counted', { buffers: { b: read(u32), sum: atomic() } }, ({ index, buffers }) => {
+    buffers.sum.add(0, buffers.b.at(index.lo));
+  });
+  const mapped = items('mapped', { buffers: { x: read(u32), b: read(u32), y: rw(u32) } }, ({ item, buffers }) => {
+    buffers.y.set(item, buffers.x.at(item).add(buffers.b.at(0)));
+  });
+  const rows = { ...options, rowBytes: 4 };
+  const row = Uint32Array.of(1);
+  interface Data {
+    readonly buffers?: Readonly<Record<string, ArrayBufferView>>;
+  }
+  const jobs: readonly [string, (data: Data) => Promise<unknown>][] = [
+    ['search', (data) => hits(search(marked, { ...options, ...data }))],
+    ['generate', (data) => hits(generate(copied, { ...rows, output: 'y', ...data }))],
+    ['generate, with items', (data) => hits(generate(copied, { ...rows, items: () => 1, output: 'y', ...data }))],
+    ['reduce', (data) => reduce(counted, { ...options, initial: 0, combine: (sum) => sum, ...data })],
+    ['transform', (data) => hits(transform(mapped, [row], { ...rows, inputBytes: 4, input: 'x', ...data }))],
+  ];
+
+  test.each(jobs)('%s', async (_, run) => {
+    const refused = async (buffers: unknown, ...texts: (string | RegExp)[]): Promise<void> => {
+      const failed = run(buffers === undefined ? {} : ({ buffers } as Data));
+      await expect(failed).rejects.toMatchObject({ code: 'launch-arguments' });
+      for (const text of texts) await expect(failed).rejects.toThrow(text);
+    };
+    await refused(undefined, /kernel \w+: buffer b is not given/, 'give a Uint32Array: `buffers: { b: new Uint32Array');
+    await refused({}, 'buffer b is not given');
+    await refused({ b: 100 }, /kernel \w+: buffer b: 100 is not a typed array/, 'give a Uint32Array', '(100)');
+    await refused({ b: [1, 2] }, 'buffer b: Array is not a typed array');
+    await refused({ b: 'text' }, 'buffer b: a string is not a typed array');
+    await refused({ b: new Float32Array(4) }, 'b has elements of type u32, not those of a Float32Array', 'Uint32Array');
+    await refused({ b: new Uint8Array(7) }, 'buffer b has 7 bytes, which are not a whole number of u32');
+    await refused({ b: new Uint32Array(4), c: row }, 'there is no buffer called c', /its buffers are (x, )?b/);
+    for (const b of [new Uint32Array(4), new Uint8Array(16), new DataView(new ArrayBuffer(16)), Buffer.alloc(16)])
+      await expect(run({ buffers: { b } })).rejects.toMatchObject({ code: 'device-unknown' });
+  });
+
+  test('also for buffers that the job makes, and for f16, whose array has bits', async () => {
+    const buffers = { b: row, sum: 4 } as unknown as Record<string, ArrayBufferView>;
+    const own = reduce(counted, { ...options, combine: (sum) => sum, buffers });
+    await expect(own).rejects.toThrow(/buffer sum: 4 is not a typed array[\s\S]*leave it out: the job makes it/);
+    const halves = items('halves', { buffers: { b: read(f16) }, hit: { n: u32 } }, ({ index, buffers, emit }) => {
+      when(buffers.b.at(index.lo).gt(0), () => emit({ n: 1 }));
+    });
+    const found = (b: ArrayBufferView) => hits(search(halves, { ...options, devices: 'interpreter', buffers: { b } }));
+    expect(await found(Uint16Array.of(0, 0x3c00, 0, 0x3c00))).toBe(2);
+    await expect(found(new Float32Array(4))).rejects.toThrow('give a Uint16Array');
   });
 });

@@ -143,9 +143,9 @@ describe.skipIf(isShort)('modules of kernels', { timeout: minutes(15) }, () => {
     const short = code?.replace('cuda:0', 'cpu').replace('1 << 32', '1 << 21').replace('bits=28', 'bits=20') ?? '';
     const { stdout } = await run('python3', ['-c', short], { env: { ...environment, PYTHONPATH: own } });
     const [index = '', digest] = stdout.trim().split(' ');
-    const message = Buffer.alloc(8);
+    const message = Buffer.alloc(12);
     message.writeUInt32BE(2026, 0);
-    message.writeUInt32BE(Number(index), 4);
+    message.writeBigUInt64BE(BigInt(index), 4);
     expect(digest).toBe(createHash('sha256').update(message).digest('hex'));
     expect(digest).toMatch(/^00000/);
   });

@@ -1,4 +1,13 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -326,6 +335,39 @@ describe('a job', () => {
   });
 });
 
+describe('a data directory', () => {
+  const noJob = { status: 64, stderr: expect.stringContaining('there is no job last') as unknown };
+  it.each([
+    [['list'], { status: 0, stderr: expect.stringMatching(/^no jobs in .*misspelt\n$/) as unknown }],
+    [['show', 'last'], noJob],
+    [['export', 'last'], noJob],
+    [['cancel', 'last'], noJob],
+    [['resume', '--all'], { status: 0, stderr: '' }],
+  ])('that does not exist, or is empty, stays so: %j', async (args, wanted) => {
+    const missing = join(folder, 'misspelt');
+    const directory = ['--data-dir', missing];
+    expect(await millrace(folder, 'jobs', ...args, ...directory)).toMatchObject({ ...wanted, stdout: '' });
+    expect(existsSync(missing)).toBe(false);
+    mkdirSync(missing);
+    expect(await millrace(folder, 'jobs', ...args, ...directory)).toMatchObject(wanted);
+    expect(readdirSync(missing)).toEqual([]);
+    rmSync(missing, { recursive: true });
+  });
+
+  it('that is a file is an error', async () => {
+    const file = join(folder, 'planted.mjs');
+    const wanted = { status: 74, stderr: expect.stringContaining(file) as unknown };
+    expect(await millrace(folder, 'jobs', 'list', '--data-dir', file)).toMatchObject(wanted);
+  });
+
+  it('whose ledger was removed is reported', async () => {
+    const place = mkdtempSync(join(folder, 'removed-'));
+    writeFileSync(join(place, 'ledger.seen'), '3'.padStart(20));
+    const wanted = { status: 0, stderr: expect.stringContaining('ledger.db is missing') as unknown };
+    expect(await millrace(folder, 'jobs', 'list', '--data-dir', place)).toMatchObject(wanted);
+  });
+});
+
 it('sets a damaged ledger aside, and reports its path as text and as an event', async () => {
   const place = join(folder, 'damaged');
   mkdirSync(join(place, 'data'), { recursive: true });
@@ -335,7 +377,7 @@ it('sets a damaged ledger aside, and reports its path as text and as an event', 
     const path = join(place, 'data', 'ledger.db');
     writeFileSync(path, readFileSync(path).fill(7, 0, 100));
   };
-  expect((await millrace(place, 'jobs', 'list')).status).toBe(0);
+  await reading(join(place, 'data'), [], async () => undefined); // creates it
   damage();
   expect(await millrace(place, 'jobs', 'list')).toMatchObject({ status: 0, stderr: expect.stringMatching(aside) });
   damage();

@@ -16,7 +16,7 @@ import {
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { delimiter, dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventsOf } from './events.js';
@@ -66,19 +66,38 @@ test('the package holds the build, the documents, the lint rules and no tests, m
       'docs/releases/0.2.0.md',
     ]),
   );
-  const stray = /\.(test|test-d|bench)\.|^(src|test|scripts)\/|\.source-digest$|\.map$|measurements/;
+  const stray =
+    /\.(test|test-d|bench)\.|^(test|scripts)\/|^src\/.*(?<!README\.md)$|\.source-digest$|\.map$|measurements/;
   expect(paths.filter((path) => stray.test(path))).toEqual([]);
   const top = new Set(paths.map((path) => path.split('/')[0]));
   expect([...top].sort()).toEqual([
     'CHANGELOG.md',
+    'CONTRIBUTING.md',
     'LICENSE',
     'README.md',
     'SECURITY.md',
     'dist',
     'docs',
+    'examples',
     'lint',
     'package.json',
+    'src',
   ]);
+});
+
+test('links of its documents lead to its own files; only measurements and sources are left to a clone', () => {
+  const paths = packed.files.map((file) => file.path);
+  const isThere = (path: string): boolean => paths.some((one) => one === path || one.startsWith(`${path}/`));
+  const dead = paths
+    .filter((path) => path.endsWith('.md') && path !== 'CONTRIBUTING.md')
+    .flatMap((path) =>
+      [...readFileSync(join(root, path), 'utf8').matchAll(/\]\(([^)#\s]+)[^)]*\)|(?:src|srcset)="([^"]+)"/g)]
+        .map(([, link, image]) => link ?? image ?? '')
+        .filter((target) => !/^[a-z]+:/.test(target))
+        .map((target) => normalize(join(dirname(path), target)).replace(/\/$/, '')),
+    )
+    .filter((path) => !isThere(path));
+  expect(dead.filter((path) => !/^docs\/measurements\b|^(src|test|scripts)\//.test(path))).toEqual([]);
 });
 
 test('the package can be published as it is', (ctx) => {

@@ -27,9 +27,9 @@ const marks = (space: number, every: number): number[] =>
 describe('the kernel that `init` writes', () => {
   const wanted = (space: number, bits: number): { index: number; digest: string }[] =>
     Array.from({ length: space }, (_, index) => {
-      const message = Buffer.alloc(8);
+      const message = Buffer.alloc(12);
       message.writeUInt32BE(2026, 0);
-      message.writeUInt32BE(index, 4);
+      message.writeBigUInt64BE(BigInt(index), 4);
       return { index, digest: createHash('sha256').update(message).digest('hex') };
     }).filter(({ digest }) => Math.clz32(Number.parseInt(digest.slice(0, 8), 16)) >= bits);
 
@@ -57,6 +57,19 @@ describe('the kernel that `init` writes', () => {
     expect(status).toBe(0);
     const found = lines(stdout).map((line) => line.trim().split(/\s+/));
     expect(found).toEqual(wanted(space, bits).map(({ index, digest }) => [String(index), digest]));
+  });
+
+  it('hashes and checks all 64 bits of an index', async () => {
+    const space = ['--space', '4294967296:4294968296'];
+    const args = ['--device', 'interpreter', ...space, '--param', 'bits=6', '--no-ledger', '--json'];
+    const { status, events: all } = await millrace('run', 'kernel.ts', ...args);
+    expect(status).toBe(0);
+    const first = all.find(({ event }) => event === 'hit');
+    const message = Buffer.alloc(12);
+    message.writeUInt32BE(2026, 0);
+    message.writeBigUInt64BE(BigInt(first?.index as number), 4);
+    expect(first?.index).toBeGreaterThan(2 ** 32);
+    expect(createHash('sha256').update(message).digest()[0]).toBeLessThan(4);
   });
 
   it('finds the same in JavaScript, on several devices, with other pipeline options', async () => {
@@ -168,8 +181,19 @@ export default { kernel, space: 8, buffers: { links: Uint32Array.of(1, ${link}) 
     );
     // Undefined, and harmless in WebAssembly's memory.
     expect((await run('stray.ts', '--no-checked')).stderr).not.toContain('of 2 elements');
-    write('dataless.ts', linked('1').replace(/, buffers: \{ links: U.* \} \}/, ' }'));
-    expect(await run('dataless.ts')).toMatchObject({ status: 74, stderr: expect.stringContaining('links') });
+    for (const [file, buffers, message] of [
+      ['dataless.ts', '', 'kernel linked: buffer links is not given'],
+      ['sized.ts', ', buffers: { links: 100 }', 'kernel linked: buffer links: 100 is not a typed array'],
+      ['float.ts', ', buffers: { links: new Float32Array(2) }', 'not those of a Float32Array'],
+      ['named.ts', ', buffers: { link: new Uint32Array(2) }', 'there is no buffer called link\n'],
+    ] as const) {
+      write(file, linked('1').replace(/, buffers: \{ links: U.* \} \}/, `${buffers} }`));
+      for (const args of isShort ? [[]] : [[], ['--explain', '0'], ['--hot']]) {
+        const refused = await run(file, ...args);
+        expect(refused).toMatchObject({ status: 74, stdout: '', stderr: expect.stringContaining(message) });
+        expect(refused.stderr).not.toMatch(/alloc|flow|ring/);
+      }
+    }
     write('linked.ts', linked('1'));
     const right = await run('linked.ts', '--no-checked');
     write('throwing.ts', linked('1').replace('space: 8,', "space: 8, verify: () => { throw new Error('oops'); },"));
@@ -335,6 +359,23 @@ export default items('steps', { job: { least: u32 }, hit: { steps: u32 } }, ({ j
     expect(valuesAt(11)).toEqual(['1', '2', '3', '4', '5', '6', '7', '8']);
     expect(valuesAt(14)).toEqual(['true', 'hit steps = 8']);
     expect((await millrace('run', 'collatz.ts', '--explain', 'six')).status).toBe(64);
+  });
+
+  it('an access outside a buffer is a fault of the file', async () => {
+    write(
+      'outside.mjs',
+      `import { items, rw, u32, when } from 'millrace';
+const kernel = items('outside', { buffers: { seen: rw(u32) }, hit: { n: u32 } }, ({ index, buffers, emit }) => {
+  buffers.seen.set(index.lo, 1);
+  when(index.lo.eq(3), () => emit({ n: 1 }));
+});
+export default { kernel, space: 200, buffers: { seen: new Uint32Array(100) } };
+`,
+    );
+    for (const args of [['--explain', '150'], ['--hot']]) {
+      const { status, stderr } = await millrace('run', 'outside.mjs', ...args);
+      expect([args, status, stderr]).toEqual([args, 74, expect.stringMatching(/outside buffer seen of 100 elements/)]);
+    }
   });
 
   it.skipIf(isShort)('--explain and hits show an i64 with its sign', async () => {

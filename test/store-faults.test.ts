@@ -144,7 +144,7 @@ it('a job belongs to one process; another gets an error that names it, and may t
 
 describe('a data directory in /proc', () => {
   it.skipIf(process.platform !== 'linux').each(['/proc/x', '/proc/x/y'])('%s is refused at once', async (place) => {
-    const { status, events } = await runMillrace(['jobs', 'list', '--data-dir', place, '--json']);
+    const { status, events } = await runMillrace(['jobs', 'import', 'job.json', '--data-dir', place, '--json']);
     expect(status).toBe(64);
     expect(events.at(-2)).toMatchObject({
       event: 'error',

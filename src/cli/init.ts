@@ -63,7 +63,7 @@ const kernel = items(
     hit: { digest: [u32, 8] }, // reported for each index that hits
   },
   ({ job, index, emit }) => {
-    const digest = sha256.hash([salt, index.lo]); // an index has 64 bits; these are the lower 32
+    const digest = sha256.hash([salt, index.hi, index.lo]); // an index has 64 bits
     const zeros = digest[0].clz();
     when(zeros.ge(job.bits), () => emit({ digest }));
   },
@@ -71,14 +71,14 @@ const kernel = items(
 
 export default {
   kernel,
-  space: 2n ** 22n, // number of indices, from 0; --space 2^32 covers all 32-bit numbers
+  space: 2n ** 22n, // number of indices, from 0; --space 2^32 covers all numbers of 32 bits
   job: { bits: 18 },
 
   // Checks every hit before it is reported, with code that shares nothing with the kernel.
   verify({ index, digest }${isTypeScript ? ': { index: bigint; digest: readonly number[] }' : ''}) {
-    const message = Buffer.alloc(8);
+    const message = Buffer.alloc(12);
     message.writeUInt32BE(salt, 0);
-    message.writeUInt32BE(Number(index), 4);
+    message.writeBigUInt64BE(index, 4);
     const right = createHash('sha256').update(message).digest('hex');
     return digest.map((word) => word.toString(16).padStart(8, '0')).join('') === right;
   },

@@ -4,7 +4,7 @@ import { Exit, exitOf } from '../console/command/exit.js';
 import { type Host, processHost, withHost } from '../console/command/host.js';
 import { dashboardLoader } from '../console/live/dashboard-loader.js';
 import { options } from '../console/options/options.js';
-import { endOnClosedPipe, openOutput, reportError } from '../console/output/output.js';
+import { endOnFailedOutput, openOutput, reportError } from '../console/output/output.js';
 import { registerSecretsOf } from '../console/output/redact.js';
 import { routeBench } from './bench/route.js';
 import { program } from './program.js';
@@ -16,7 +16,7 @@ import { library } from './start/library.js';
  */
 export async function runProcess(bundle?: string): Promise<void> {
   library.bundle = bundle;
-  endOnClosedPipe();
+  endOnFailedOutput();
   await runCommand(processHost);
 }
 

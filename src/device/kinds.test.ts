@@ -39,6 +39,7 @@ function world(modules: Partial<Record<Kind, Partial<DeviceModule> | ProbeResult
           const close = async () => void asked.push(`close ${name}`);
           return { info: { ...info(id as Kind, 0), id: name }, close } as Device;
         },
+        ...(own.open && { open: own.open }),
         ...(own.prepare && { prepare: own.prepare }),
         ...(own.sensors && { sensors: own.sensors }),
         ...(own.diagnose && { diagnose: own.diagnose }),
@@ -162,6 +163,42 @@ describe('the list', () => {
   test('throws a mistake in the options instead of listing it as a reason', async () => {
     const usage = new MillraceError({ code: 'usage', message: 'not a number of threads' });
     await expect(world({ native: { probe: () => Promise.reject(usage) } }).kinds.list()).rejects.toBe(usage);
+  });
+});
+
+describe('a list', () => {
+  const opened = async (names: string): Promise<[ids: string[], asked: string[]]> => {
+    const { asked, kinds } = world({
+      cuda: {
+        probe: async () => ({ infos: [info('cuda', 0)] }),
+        open: async (name) => {
+          asked.push(`open ${name}`);
+          const close = async () => void asked.push(`close ${name}`);
+          return { info: info('cuda', name === 'cuda:1' ? 1 : 0), close } as Device;
+        },
+      },
+      native,
+    });
+    const devices = await kinds.openAll(names);
+    return [devices.map(({ info: { id } }) => id), asked];
+  };
+
+  test.each([
+    ['native,native', ['native']],
+    ['native, CPU ,cuda:1,native', ['native', 'cuda:1']],
+    ['cuda:1,cuda:0,native', ['cuda:1', 'cuda:0', 'native']],
+  ])('%s opens each device once, in the order of first mention', async (names, wanted) => {
+    expect(await opened(names)).toEqual([wanted, wanted.map((id) => `open ${id}`)]);
+  });
+
+  test.each([
+    ['cuda,cuda:0', ['cuda:0']],
+    ['auto,cuda:1,cuda', ['cuda:0', 'cuda:1']],
+  ])('%s names a device by two names: the second is closed', async (names, wanted) => {
+    const [ids, asked] = await opened(names);
+    expect(ids).toEqual(wanted);
+    const count = (step: string): number => asked.filter((one) => one.startsWith(step)).length;
+    expect(count('open') - count('close')).toBe(wanted.length);
   });
 });
 

@@ -132,9 +132,15 @@ export class DeviceKinds {
     return this.#registerOpener(await openAndPrepare(module, id, options), options);
   }
 
-  /** Opens a list such as `cuda:0,native`: all of them, or none if one fails. */
+  /**
+   * Opens a list such as `cuda:0,native`: all of them, or none if one fails. A device that is named twice, by whatever
+   * names, is returned once.
+   */
   async openAll(names: string, options: OpenOptions = {}): Promise<Device[]> {
-    const list = names.split(',').filter((name) => name.trim() !== '');
+    const list = uniqueBy(
+      names.split(',').filter((name) => name.trim() !== ''),
+      (name) => this.#resolveName(name.trim().toLowerCase()).id,
+    );
     if (list.length === 0) {
       throw new MillraceError({
         code: 'usage',
@@ -150,8 +156,10 @@ export class DeviceKinds {
     );
     const failed = opened.find((result) => result.status === 'rejected');
     const devices = opened.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
-    if (failed === undefined) return devices;
-    await Promise.all(devices.map((device) => device.close()));
+    // Only an open device tells what `auto` and `cuda` stand for.
+    const used = failed === undefined ? uniqueBy(devices, ({ info }) => info.id) : [];
+    await Promise.all(devices.filter((device) => !used.includes(device)).map((device) => device.close()));
+    if (failed === undefined) return used;
     throw failed.reason;
   }
 
@@ -244,6 +252,17 @@ export class DeviceKinds {
       advice: `available: ${here}; auto chooses the best${missing === '' ? '' : `; not available: ${missing}`}`,
     });
   }
+}
+
+/** Keeps the first of the items that have the same key. */
+function uniqueBy<T>(items: readonly T[], keyOf: (item: T) => string): T[] {
+  const known = new Set<string>();
+  return items.filter((item) => {
+    const key = keyOf(item);
+    const isNew = !known.has(key);
+    known.add(key);
+    return isNew;
+  });
 }
 
 /** Opens a device. Expected kernels are prepared after the driver has been asked to start, not before. */

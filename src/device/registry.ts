@@ -40,7 +40,7 @@ export const listDevices = (options?: OpenOptions): Promise<DeviceList> => kinds
 /** Opens a device by its name: `auto`, a kind (`native`, also `cpu`; `cuda`, its first), or one of several (`cuda:1`). */
 export const openDevice = (name: string, options?: OpenOptions): Promise<Device> => kinds.open(name, options);
 
-/** Opens a list such as `cuda:0,native`: all of them, or none if one fails. */
+/** Opens a list such as `cuda:0,native`: each device in it once, or none if one fails. */
 export const openDevices = (names: string, options?: OpenOptions): Promise<Device[]> => kinds.openAll(names, options);
 
 /** Reads a device's sensors without opening it; undefined if it reports nothing. */

@@ -1,5 +1,5 @@
 export type { JobLedger, JobListener } from './client/job-ledger.js';
-export { type JobSpec, openStore, type Store, type StoreOptions } from './client/store.js';
+export { type JobSpec, openStore, openStoreIfPresent, type Store, type StoreOptions } from './client/store.js';
 export { LedgerSource, partOf, type WorkLog, type WorkLogPart } from './client/work-log.js';
 export { decode } from './encoding.js';
 export { type Identity, jobKeyOf, programText } from './identity.js';

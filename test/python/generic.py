@@ -4,6 +4,7 @@ Usage: generic.py DEVICE
 """
 
 import array
+import gc
 import signal
 import struct
 import sys
@@ -112,7 +113,47 @@ assert np.array_equal(np.asarray(rows)[:, 1], indices.astype(np.uint32))
 into = bytearray(8 * 10)
 assert squares.generate(0, 10, add=0, row=2, out=into) is into and struct.unpack("20I", into)[2:4] == (1, 1)
 
+# A device that is given by name is opened for the call, and closed when the iterator is done, left, or never used.
+# The devices are counted where the module opens them.
+class Counted(probe.Device):
+    live = 0
+
+    def __init__(self, name):
+        super().__init__(name)
+        Counted.live += 1
+
+    def close(self):
+        Counted.live -= self._opened is not None
+        super().close()
+
+
+probe._kernel.search.__globals__["Device"] = Counted
+by_name = {"salt": salt, "limit": limit, "words": data, "device": name}
+assert [tuple(hit) for hit in probe.search(1000, 59000, **by_name)] == want and Counted.live == 0
+hits = probe.search(0, 1 << 62, **by_name)
+assert next(hits) is not None and Counted.live == 1
+hits.close()
+assert Counted.live == 0
+hits = probe.search(0, 10, **by_name)
+del hits
+gc.collect()
+assert Counted.live == 0
+probe._kernel.search.__globals__["Device"] = probe.Device
+assert np.array_equal(np.asarray(scale.transform(x, by=0.75, class_=5, device=name)), right)
+assert np.array_equal(np.asarray(squares.generate(3, 1000, add=2, device=name, row=2)), np.asarray(rows))
+raises(lambda: probe.search(0, 10, salt=1, limit=0, words=data, device="gpu:0"), probe.ArgumentError, "gpu:0")
+raises(lambda: probe.search(0, 10, salt=1, limit=0, words=data, device=3), probe.ArgumentError, "device is 3", "Device", '"cpu"')
+raises(lambda: scale.transform(x, by=1, class_=0, device=b"cpu"), scale.ArgumentError, "give a Device")
+raises(lambda: squares.generate(0, 10, add=0, device="gpu:0"), squares.ArgumentError, "gpu:0")
+
 # Errors.
+for wrong in ("x", "12", 2.5, float("nan"), float("inf"), None, [1]):
+    raises(lambda: probe.search(0, 10, salt=wrong, limit=0, words=data), probe.ArgumentError, f"salt is {wrong!r}", "u32")
+    raises(lambda: probe.search(0, wrong, salt=1, limit=0, words=data), probe.ArgumentError, f"count is {wrong!r}")
+for wrong in ("x", "1.5", None, [1]):
+    raises(lambda: scale.transform(x, by=wrong, class_=0), scale.ArgumentError, f"by is {wrong!r}", "f32")
+for right_too in (12.0, np.uint8(12), np.float32(12), True):
+    assert list(probe.search(0, right_too, salt=right_too, limit=0, words=data, device=device)) == []
 raises(lambda: probe.search(0, 10, salt=-1, limit=0, words=data, device=device), ValueError, "salt", "-1", "u32")
 raises(lambda: probe.search(0, 10, salt=1 << 32, limit=0, words=data, device=device), probe.ArgumentError, "4294967296")
 raises(lambda: probe.search(-1, 10, salt=1, limit=0, words=data, device=device), ValueError, "-1")

@@ -63,7 +63,7 @@ export function fleetCommand(): Command {
     ['millrace fleet backup spare'],
   );
   const joining = new Command('join')
-    .description('work for a fleet, on all devices of this machine, until stopped')
+    .description('work for a fleet until stopped, on the best device of this machine or those of --device')
     .argument(
       '[invite]',
       'file with the line that `fleet invite` prints, or - for standard input (default: the fleet that is served from this machine)',

@@ -4,7 +4,7 @@ import { withExamples } from '../../console/command/conventions.js';
 import { parsePriority } from '../../console/ledger/job-session.js';
 import { flag, options, valueOption } from '../../console/options/options.js';
 import type { CommandResult } from '../../console/output/output.js';
-import { openStore, type Store } from '../../store/index.js';
+import { openStore, openStoreIfPresent, type Store } from '../../store/index.js';
 import { cancel, pause, remove, setPriority } from './control.js';
 import { exportTo, importFrom } from './exchange.js';
 import { resume } from './resume.js';
@@ -16,8 +16,9 @@ export function jobsCommand(): Command {
   const add = <Options extends StoreOptions>(
     command: Command,
     run: (call: StoreCall<Options>) => Promise<CommandResult>,
+    open: typeof openStore = openStoreIfPresent,
   ) => {
-    command.addOption(options.dataDir()).action(action(withStore(run)));
+    command.addOption(options.dataDir()).action(action(withStore(run, open)));
     jobs.addCommand(command);
     return command;
   };
@@ -88,6 +89,7 @@ export function jobsCommand(): Command {
         .description('add the finished ranges and hits of an exported job')
         .argument('<file>', 'file that `jobs export` wrote; - for stdin'),
       importFrom,
+      openStore,
     ),
     ['millrace jobs import job.json'],
   );
@@ -112,9 +114,10 @@ export interface StoreCall<Options extends StoreOptions> extends Call<Options> {
 /** Opens the ledger around a command. */
 function withStore<Options extends StoreOptions>(
   run: (call: StoreCall<Options>) => Promise<CommandResult>,
+  open: typeof openStore,
 ): (call: Call<Options>) => Promise<CommandResult> {
   return async (call) => {
-    const store = await openStore(call.options.dataDir, { warn: call.output.warn });
+    const store = await open(call.options.dataDir, { warn: call.output.warn });
     try {
       return await run({ ...call, store });
     } finally {

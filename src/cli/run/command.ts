@@ -111,9 +111,10 @@ async function run(call: Call<RunOptions>): Promise<CommandResult> {
   } = call;
   const path = resolve(file);
   const task = await loadTask(path, paramsOf(given.param));
-  if (given.explain !== undefined) return reportExplanation(call.output, task, given.explain);
+  const { explain } = given;
+  if (explain !== undefined) return atWork(path, () => reportExplanation(call.output, task, explain));
   const space = spaceOf(given, task, file);
-  if (given.hot) return reportHotLines(call.output, task, space);
+  if (given.hot) return atWork(path, () => reportHotLines(call.output, task, space));
   const about = { name: `run ${file}`, kernelName: task.kernel.name, hit: task.program.hit };
   const description = { command: 'run', space, ...about, ...identityOf(task, space) };
   const isFleet = isOnFleet(call, { checked: 'kernels of others always run with their bounds checks' });
@@ -134,6 +135,15 @@ async function run(call: Call<RunOptions>): Promise<CommandResult> {
     throw fault;
   } finally {
     await session.close();
+  }
+}
+
+/** Returns what a body returns. An error that is the file's fault is thrown as that. */
+function atWork<T>(path: string, body: () => T): T {
+  try {
+    return body();
+  } catch (error) {
+    throw errorInTask(path, error);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { KernelOptions, Range, SearchMode, SearchOptions } from '../../engine/index.js';
+import { dataSizes } from '../../engine/makers/buffer-choice.js';
 import { MillraceError } from '../../kernel/error.js';
 import type { Field, Fields, FieldValues, Kernel, Program } from '../../kernel/index.js';
 import { wrapCheck } from './check.js';
@@ -63,6 +64,7 @@ export async function loadTask(path: string, params: Params): Promise<Task> {
   checkNames(program.job, jobParams, readNames);
   const values = { ...job, ...jobValues(program.job, jobParams) };
   checkMissing(path, program.job, values);
+  checkData(path, kernel, rest.buffers);
   const verify = typeof rest.verify === 'object' ? wrapCheck(rest.verify) : rest.verify;
   return { kernel, program, job: values, space, mode, chance, witness, rest: { ...rest, ...(verify && { verify }) } };
 }
@@ -129,6 +131,15 @@ function check(path: string, described: unknown): TaskDescription {
 export function traceKernel(path: string, kernel: Kernel): Program {
   try {
     return kernel.trace();
+  } catch (error) {
+    throw errorInFile(path, error);
+  }
+}
+
+/** Checks the buffers before a job is made, so that a wrong one is found by everything that runs the file. */
+function checkData(path: string, kernel: Kernel, buffers: TaskOptions['buffers']): void {
+  try {
+    dataSizes(kernel, buffers);
   } catch (error) {
     throw errorInFile(path, error);
   }

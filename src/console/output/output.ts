@@ -1,3 +1,4 @@
+import { getSystemErrorMap } from 'node:util';
 import { MillraceError } from '../../kernel/error.js';
 import { Exit, type ExitCode, exitOf } from '../command/exit.js';
 import { host } from '../command/host.js';
@@ -173,12 +174,17 @@ export function reportError(output: Output, error: unknown, exit: ExitCode): voi
 }
 
 /**
- * Ends the process with status 0 when a reader closes its pipe (`| head`), which is not a failure. A full disk is one.
+ * Ends the process when stdout or stderr cannot be written: with status 0 if a reader has closed its pipe (`| head`), which
+ * is not a failure. A full disk is one. That of stdout is reported on stderr, with `--json` too.
  */
-export function endOnClosedPipe(streams: readonly NodeJS.WriteStream[] = [process.stdout, process.stderr]): void {
-  for (const stream of streams) {
-    stream.on('error', (error: NodeJS.ErrnoException) => {
-      process.exit(error.code === 'EPIPE' ? Exit.ok : Exit.io);
-    });
-  }
+export function endOnFailedOutput({ stdout, stderr }: typeof process = process): void {
+  const end = (error: NodeJS.ErrnoException): never => process.exit(error.code === 'EPIPE' ? Exit.ok : Exit.io);
+  stderr.on('error', end);
+  stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') {
+      const [, reason = error.message] = getSystemErrorMap().get(error.errno ?? 0) ?? [];
+      openOutput().fail(`stdout cannot be written: ${reason}`);
+    }
+    end(error);
+  });
 }

@@ -41,6 +41,9 @@ export type WrittenBuffers<B extends Buffers> = {
 /** Returns the bytes of one element. */
 export const elementBytes = (type: string): number => arrayClass(type).BYTES_PER_ELEMENT;
 
+/** Returns the name of the typed array of a type. */
+export const arrayName = (type: string): string => arrayClass(type).name;
+
 /** Returns bytes as an array of a type: a view, or a copy if the bytes do not begin at a whole element. */
 export function arrayView<T extends string>(type: T, bytes: Uint8Array): ArrayOf<T> {
   const Kind = arrayClass(type);

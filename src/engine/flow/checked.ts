@@ -4,7 +4,7 @@ import { type Block, innerBlocks } from '../../kernel/ir/program.js';
 import { certainAccesses, type KnownItem } from '../../kernel/ir/reach.js';
 
 /**
- * Which chunks of a job trap on an access outside a buffer or table: all of them (`true`), none (`false`), or those of
+ * Which chunks of a job trap on an access outside a buffer, table or array: all of them (`true`), none (`false`), or those of
  * each device until its first chunk has completed (`first`). A trap is the error `kernel-bounds` with line, index and
  * size. Without checks such an access is undefined, and on the native device it can end the process. Checked chunks can
  * also be cancelled in the middle of a `whileTrue`, except on WebGPU.
@@ -25,17 +25,20 @@ export function needsChecks(kernel: Kernel): boolean {
   const known = needing.get(kernel);
   if (known !== undefined) return known;
   const { buffers, tables, near, body } = kernel.trace();
-  const needs = buffers.length + tables.length + near.length > 0 || hasOpenLoop(body);
+  const needs = buffers.length + tables.length + near.length > 0 || isGuarded(body);
   needing.set(kernel, needs);
   return needs;
 }
 
 const needing = new WeakMap<Kernel, boolean>();
 
-/** True if a loop has no fixed number of rounds and does not check whether its launch was cancelled. */
-const hasOpenLoop = (block: Block): boolean =>
+/** True if an item has an array, or a loop without a fixed number of rounds that does not check whether its launch was cancelled. */
+const isGuarded = (block: Block): boolean =>
   block.some(
-    (statement) => (statement.kind === 'while' && !statement.isLong) || innerBlocks(statement).some(hasOpenLoop),
+    (statement) =>
+      statement.kind === 'array' ||
+      (statement.kind === 'while' && !statement.isLong) ||
+      innerBlocks(statement).some(isGuarded),
   );
 
 /**
@@ -66,10 +69,6 @@ export function checkReach(
     }
   }
 }
-
-/** Returns the sizes of arrays, by name. */
-export const sizesOf = (buffers: Readonly<Record<string, ArrayBufferView>> = {}): Record<string, number> =>
-  Object.fromEntries(Object.entries(buffers).map(([name, { byteLength }]) => [name, byteLength]));
 
 /** Returns the first and the last index of a range, with the values of their job. */
 export function endsOf(job: unknown, { start, length }: { start: bigint; length: bigint }): KnownItem[] {

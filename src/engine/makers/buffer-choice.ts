@@ -1,5 +1,6 @@
 import { MillraceError } from '../../kernel/error.js';
 import type { FieldValues, Kernel } from '../../kernel/index.js';
+import { arrayName, elementBytes } from '../flow/arrays.js';
 import { checkReach } from '../flow/checked.js';
 import { MAX_ITEMS } from '../work/space.js';
 
@@ -38,6 +39,70 @@ export function inputOf({ name, signature }: Kernel, asked: string | undefined, 
     asked: `input ${asked ?? 'by default'}`,
     advice: `give input: its buffers are ${known.join(', ') || 'none'}`,
   });
+}
+
+/**
+ * Returns the bytes of the data given for a kernel's buffers, by name. Throws `launch-arguments` if the data does not fit
+ * the kernel. `made` are the buffers that the job allocates itself.
+ */
+export function dataSizes(
+  { name: kernel, signature }: Kernel,
+  data: unknown,
+  made: readonly string[] = [],
+): Record<string, number> {
+  const declared = signature.buffers ?? {};
+  const given = (data ?? {}) as Readonly<Record<string, unknown>>;
+  const asked = Object.entries(given).map(([name, value]) => `${name}: ${valueName(value)}`);
+  const refuse = (message: string, advice: string): MillraceError =>
+    new MillraceError({
+      code: 'launch-arguments',
+      message: `kernel ${kernel}: ${message}`,
+      asked: asked.length === 0 ? 'no buffers' : `buffers: { ${asked.join(', ')} }`,
+      advice,
+    });
+  const unknown = Object.keys(given).find((name) => !Object.hasOwn(declared, name));
+  if (unknown !== undefined)
+    throw refuse(
+      `there is no buffer called ${unknown}`,
+      `its buffers are ${Object.keys(declared).join(', ') || 'none'}`,
+    );
+  const sizes: Record<string, number> = {};
+  for (const [name, { type }] of Object.entries(declared)) {
+    const value = Object.hasOwn(given, name) ? given[name] : undefined;
+    if (value === undefined && made.includes(name)) continue;
+    const kind = arrayName(type);
+    const form = `give a ${kind}: \`buffers: { ${name}: new ${kind}(${typeof value === 'number' ? value : '…'}) }\``;
+    if (value === undefined) throw refuse(`buffer ${name} is not given`, form);
+    if (!ArrayBuffer.isView(value)) {
+      const advice = made.includes(name) ? 'leave it out: the job makes it' : form;
+      throw refuse(`buffer ${name}: ${valueName(value)} is not a typed array`, advice);
+    }
+    if (!isArrayOf(type, value))
+      throw refuse(
+        `buffer ${name} has elements of type ${type}, not those of a ${valueName(value)}`,
+        `${form}, or its bytes as a Uint8Array`,
+      );
+    if (value.byteLength % elementBytes(type) !== 0)
+      throw refuse(
+        `buffer ${name} has ${value.byteLength} bytes, which are not a whole number of ${type}`,
+        `a ${type} has ${elementBytes(type)} bytes`,
+      );
+    sizes[name] = value.byteLength;
+  }
+  return sizes;
+}
+
+/** True if an array has elements of the type, or is bytes, which are taken as they are. */
+function isArrayOf(type: string, array: ArrayBufferView): boolean {
+  const { BYTES_PER_ELEMENT: size = 1 } = array as { readonly BYTES_PER_ELEMENT?: number };
+  const name = valueName(array);
+  return size === 1 || name === arrayName(type) || (type === 'f16' && name === 'Float16Array');
+}
+
+/** Names a value in messages: the class of an object, the type of a text or a function, and others as they are. */
+function valueName(value: unknown): string {
+  if (typeof value === 'object' && value !== null) return Object.prototype.toString.call(value).slice(8, -1);
+  return typeof value === 'string' || typeof value === 'function' ? `a ${typeof value}` : String(value);
 }
 
 /** Returns how many rows fit a batch, at most `length`. */

@@ -1,11 +1,11 @@
 import type { Buffers, Fields, Kernel } from '../../kernel/index.js';
-import { type Checked, checkedFlow, checkReach, endsOf, sizesOf } from '../flow/checked.js';
+import { type Checked, checkedFlow, checkReach, endsOf } from '../flow/checked.js';
 import { type Flow, flow } from '../flow/flow.js';
 import type { InputValues, RequiredIfDeclared } from '../flow/values.js';
 import { MemorySource, toRange } from '../work/source.js';
 import { launchBase, type Piece, type Range } from '../work/space.js';
 import { BATCH_BYTES, type Batches, type BatchOptions, batches } from './batches.js';
-import { checkRows, outputOf, paddedBytes, rowsPerBatch } from './buffer-choice.js';
+import { checkRows, dataSizes, outputOf, paddedBytes, rowsPerBatch } from './buffer-choice.js';
 
 /**
  * Makes `rowBytes` bytes from each index:
@@ -27,9 +27,11 @@ export function generate<J extends Fields, C extends Fields, B extends Buffers, 
     options,
     check: () => {
       const { job, buffers, items, rowBytes } = options;
+      const output = outputOf(kernel, options.output);
+      const sizes = dataSizes(kernel, buffers, [output]);
       if (items) return;
-      checkReach(kernel, endsOf(job, range), sizesOf(buffers));
-      checkRows(kernel, job, range.start, { [outputOf(kernel, options.output)]: rowBytes });
+      checkReach(kernel, endsOf(job, range), sizes);
+      checkRows(kernel, job, range.start, { [output]: rowBytes });
     },
     isPerRow: options.items === undefined,
     source: () => new MemorySource(range),

@@ -2,7 +2,7 @@ import type { Buffers, Fields, Kernel } from '../../kernel/index.js';
 import type { DeviceSelection } from '../devices.js';
 import type { Aim } from '../feed/chunk-size.js';
 import { type ArrayOf, arrayView, elementBytes, type WrittenBuffers } from '../flow/arrays.js';
-import { type Checked, checkedFlow, checkReach, endsOf, sizesOf } from '../flow/checked.js';
+import { type Checked, checkedFlow, checkReach, endsOf } from '../flow/checked.js';
 import { type Flow, flow } from '../flow/flow.js';
 import type { Hit } from '../flow/ring.js';
 import type { InputValues, RequiredIfDeclared } from '../flow/values.js';
@@ -10,7 +10,7 @@ import type { Backlog, Job } from '../job.js';
 import type { JobProgress } from '../run/run.js';
 import { MemorySource, toRange } from '../work/source.js';
 import { launchBase, type Piece, type Range, rangeOf } from '../work/space.js';
-import { outputOf } from './buffer-choice.js';
+import { dataSizes, outputOf } from './buffer-choice.js';
 import { JobIterator } from './job-iterator.js';
 import { Outbox } from './outbox.js';
 import { addHits, type Indexed, type ReorderBuffer, startReorderBuffer, takeReady } from './reorder-buffer.js';
@@ -124,7 +124,7 @@ class Parts implements AsyncIterable<Part> {
       signal: options.signal,
       outbox: this.#outbox,
       check: () => {
-        const sizes = { ...sizesOf(options.buffers), [output]: bytes };
+        const sizes = { ...dataSizes(kernel, options.buffers, [output]), [output]: bytes };
         checkReach(kernel, endsOf(options.job, toRange(options.space)), sizes);
       },
       job: () => this.#job(),

@@ -2,7 +2,7 @@ import { MillraceError } from '../../kernel/error.js';
 import type { Buffers, Fields, Kernel } from '../../kernel/index.js';
 import type { DeviceSelection } from '../devices.js';
 import type { Aim } from '../feed/chunk-size.js';
-import { type Checked, checkedFlow, checkReach, endsOf, sizesOf } from '../flow/checked.js';
+import { type Checked, checkedFlow, checkReach, endsOf } from '../flow/checked.js';
 import { type Flow, flow, Overflow } from '../flow/flow.js';
 import { type Hit, hitsIn } from '../flow/ring.js';
 import type { InputValues, RequiredIfDeclared } from '../flow/values.js';
@@ -15,6 +15,7 @@ import type { WorkCoverage } from '../work/bins.js';
 import type { Intervals } from '../work/intervals.js';
 import { type ChunkSource, MemorySource, toRange } from '../work/source.js';
 import { launchBase, type Piece, type Range, rangeOf } from '../work/space.js';
+import { dataSizes } from './buffer-choice.js';
 import { JobIterator } from './job-iterator.js';
 import { Outbox } from './outbox.js';
 import {
@@ -53,7 +54,7 @@ export function search(work: Kernel | Flow<readonly Indexed[]>, anyOptions: obje
   const numbered = canaries.map((canary, at): FlowCanary => ({ ...canary, valueSet: at + 1 }));
   const hitFlow = searchFlow(work, options);
   return new KernelSearch(hitFlow, options, numbered, {
-    check: () => checkReach(work, endsOf(options.job, toRange(options.space)), sizesOf(options.buffers)),
+    check: () => checkReach(work, endsOf(options.job, toRange(options.space)), dataSizes(work, options.buffers)),
     recheck: async (hit, reason) => {
       const hits = await recompute(hitFlow, hit.index);
       const isRight = !(hits instanceof Overflow) && hits.some((computed) => isSameHit(computed, hit));

@@ -4,7 +4,7 @@ import { type Flow, type FlowStep, flow } from '../flow/flow.js';
 import type { InputValues, RequiredIfDeclared } from '../flow/values.js';
 import { MAX_INDICES, type Piece } from '../work/space.js';
 import { BATCH_BYTES, type Batches, type BatchOptions, batches } from './batches.js';
-import { checkRows, inputOf, outputOf, paddedBytes, rowsPerBatch } from './buffer-choice.js';
+import { checkRows, dataSizes, inputOf, outputOf, paddedBytes, rowsPerBatch } from './buffer-choice.js';
 import { type InputRows, InputSource } from './row-source.js';
 
 /**
@@ -28,9 +28,11 @@ export function transform<J extends Fields, C extends Fields, B extends Buffers,
     flow: transformFlow(kernel, options, input, max),
     options,
     check: () => {
-      if (options.items) return;
       const read = inputOf(kernel, options.input, Object.keys(options.buffers ?? {}));
-      checkRows(kernel, options.job, 0n, { [read]: inputBytes, [outputOf(kernel, options.output)]: rowBytes });
+      const written = outputOf(kernel, options.output);
+      dataSizes(kernel, options.buffers, [read, written]);
+      if (options.items) return;
+      checkRows(kernel, options.job, 0n, { [read]: inputBytes, [written]: rowBytes });
     },
     isPerRow: options.items === undefined,
     source: () => input,

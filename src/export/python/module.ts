@@ -86,13 +86,13 @@ function functionOf(signature: Signature, python: PythonSignature, shape: Shape)
           `chunk: a function of start and count that returns the values of a launch: ${python.chunk.map(fieldText).join(', ')}`,
         ]
       : []),
-    'device: a :class:`Device`; by default the one that ``Device()`` opens',
+    'device: a :class:`Device`, or a name that is opened for this call; by default the one that ``Device()`` opens',
     'progress: a function of done and total; False ends the work',
   ];
   const jobStubs = python.job.map((field) => `${field.name}: ${annotation(field)}`);
   const sharedStubs = shared.map(({ name }) => `${name}: Union[ReadableBuffer, int]`);
   const optionStubs = [
-    'device: Optional[Device] = ...',
+    'device: Union[Device, str, None] = ...',
     ...(python.chunk.length > 0 ? ['chunk: Callable[[int, int], Mapping[str, Any]]'] : []),
     'progress: Optional[Callable[[int, int], Optional[bool]]] = ...',
   ];

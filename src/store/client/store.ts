@@ -5,9 +5,10 @@ import { normalized } from '../encoding.js';
 import { type Identity, jobKeyOf } from '../identity.js';
 import { LedgerUnavailableError } from '../thread/connection.js';
 import type { ExportedJob } from '../thread/exchange.js';
-import type { JobCall, JobRecord, JobRequest } from '../thread/jobs.js';
+import { type JobCall, type JobRecord, type JobRequest, noSuchJobError } from '../thread/jobs.js';
 import type { JobSummary } from '../thread/ledger.js';
 import type { DoneRange, HitPage, HitQuery, JobProgress } from '../thread/progress.js';
+import { hasNoLedger } from '../thread/set-aside.js';
 import type { StoredTuning, TuningKey, TuningResult } from '../thread/tuning.js';
 import { type JobLedger, JobLedgerClient } from './job-ledger.js';
 import { LedgerThread } from './thread.js';
@@ -32,6 +33,11 @@ export async function openStore(directory: string, options: StoreOptions = {}): 
     await thread.close().catch(() => undefined); // if the thread has died, the error is the same
     throw error instanceof LedgerUnavailableError ? unavailableError(error, 'the ledger') : error;
   }
+}
+
+/** Opens the ledger of a data directory if there is one. Without one nothing is created: the store has no jobs. */
+export async function openStoreIfPresent(directory: string, options: StoreOptions = {}): Promise<Store> {
+  return hasNoLedger(directory) ? new EmptyStore(resolve(directory)) : openStore(directory, options);
 }
 
 /** A job as a command describes it. */
@@ -175,4 +181,21 @@ export class Store {
       throw error instanceof LedgerUnavailableError ? unavailableError(error, 'the ledger') : error;
     }
   }
+}
+
+/** The store of a directory without a ledger. It has no jobs, so nothing but a search for them can be asked. */
+class EmptyStore extends Store {
+  constructor(directory: string) {
+    super(directory, undefined as never);
+  }
+
+  override async jobs(): Promise<JobSummary[]> {
+    return [];
+  }
+
+  override async find(id: string): Promise<JobSummary> {
+    throw noSuchJobError(id);
+  }
+
+  override async close(): Promise<void> {}
 }

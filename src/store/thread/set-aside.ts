@@ -11,6 +11,18 @@ export function newestLedger(directory: string): string {
 }
 
 /**
+ * True if a directory does not exist, or has no ledger and no trace of one: `ledger.seen` of a ledger that was removed, or
+ * a damaged one.
+ */
+export function hasNoLedger(directory: string): boolean {
+  try {
+    return !readdirSync(directory).some((name) => name.startsWith('ledger'));
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT'; // any other fault is reported when the ledger is opened
+  }
+}
+
+/**
  * Renames a damaged ledger and its logs to `ledger-damaged-N.db`, and returns the path. The caller holds the directory's
  * exclusive lock. The ledger may still be open in this process: SQLite leaves the logs of a renamed file alone when it
  * closes it, while closing it first would write its log into it.

@@ -1,12 +1,13 @@
 """Tasks of a kernel: search, generate, transform."""
 
+import contextlib
 import ctypes
 import struct
 import time
 from collections import namedtuple
 from ctypes import byref, c_size_t, c_uint64, c_void_p
 
-from ._device import View, default_device
+from ._device import Device, View, default_device
 from ._library import ArgumentError, CancelledError, ChunkFunction, Data, ProgressFunction, Rows, TaskOptions
 from ._library import error_of, kernel_of, library
 
@@ -50,12 +51,13 @@ class Kernel:
 
     def search(self, start, count, job, data, device=None, options=None):
         """Yields the hits of [start, start + count) in ascending order. While they are used, the next range runs."""
-        device = device or default_device()
-        _check_range(start, count)
+        start, count = _range_of(start, count)
         values, arrays = self._job_values(job), self._data(data, ())
-        return self._search(start, start + count, values, arrays, device, dict(options or {}))
+        opened = contextlib.ExitStack()
+        device = opened.enter_context(_opened(device))
+        return self._search(start, start + count, values, arrays, device, dict(options or {}), opened)
 
-    def _search(self, at, end, values, arrays, device, options):
+    def _search(self, at, end, values, arrays, device, options, opened):
         size, progress = options.pop("range", None), options.pop("progress", None)
         length = size or _FIRST_RANGE
         finished, total = 0, end - at
@@ -81,8 +83,9 @@ class Kernel:
                     raise CancelledError(f"stopped after {finished} of {total} indices")
                 yield from hits
         finally:
-            if running is not None:
-                running.close()
+            with opened:
+                if running is not None:
+                    running.close()
 
     def _start_search(self, device, values, arrays, start, count, options):
         task = Task(device, arrays.keep, self._options(options), count)
@@ -113,8 +116,7 @@ class Kernel:
 
     def generate(self, start, count, job, data, row=None, out=None, device=None, options=None):
         """Returns the rows of [start, start + count) as an array, or writes them to `out`."""
-        device = device or default_device()
-        _check_range(start, count)
+        start, count = _range_of(start, count)
         number = [buffer.name for buffer in self.buffers].index(self.output)
         buffer = self.buffers[number]
         row_bytes = self._row_bytes(buffer, row)
@@ -123,17 +125,17 @@ class Kernel:
         view = View(made, writable=True)
         if view.bytes != count * row_bytes:
             raise ArgumentError(f"`out` has {view.bytes} bytes; {count} rows of {row_bytes} bytes are {count * row_bytes}")
-        task = Task(device, [arrays.keep, view], self._options(options or {}), count)
-        library.mr_generate_start(
-            device.handle, self.address, _reference(values), arrays.pointer, number, row_bytes, start, count, view.address,
-            task.options, task.place,
-        )  # fmt: skip
-        task.finish()
+        with _opened(device) as device:
+            task = Task(device, [arrays.keep, view], self._options(options or {}), count)
+            library.mr_generate_start(
+                device.handle, self.address, _reference(values), arrays.pointer, number, row_bytes, start, count,
+                view.address, task.options, task.place,
+            )  # fmt: skip
+            task.finish()
         return made
 
     def transform(self, arrays, job, rows=None, device=None, options=None):
         """Runs the kernel on rows. Returns the array that it writes, or a dict of several."""
-        device = device or default_device()
         options = options or {}
         rows = rows or {}
         values = self._job_values(job)
@@ -166,12 +168,13 @@ class Kernel:
             return next(iter(results.values())) if len(results) == 1 else results
         data = self._data(given, with_rows)
         table = (Rows * len(entries))(*entries)
-        task = Task(device, [keep, data.keep, table], self._options(options), count)
-        library.mr_transform_start(
-            device.handle, self.address, _reference(values), data.pointer, table, len(entries), count, task.options,
-            task.place,
-        )  # fmt: skip
-        task.finish()
+        with _opened(device) as device:
+            task = Task(device, [keep, data.keep, table], self._options(options), count)
+            library.mr_transform_start(
+                device.handle, self.address, _reference(values), data.pointer, table, len(entries), count, task.options,
+                task.place,
+            )  # fmt: skip
+            task.finish()
         return next(iter(results.values())) if len(results) == 1 else results
 
     # ---- arguments ----
@@ -334,7 +337,10 @@ def _filled(kind, fields, values, what):
         if not field.is_array:
             setattr(made, field.name, _in_range(field, value))
             continue
-        elements = list(value)
+        try:
+            elements = list(value)
+        except TypeError:
+            raise ArgumentError(f"{field.name} is {value!r}: give {field.length} values of type {field.type}") from None
         if len(elements) != field.length:
             raise ArgumentError(f"{field.name} has {field.length} elements, not {len(elements)}")
         getattr(made, field.name)[:] = [_in_range(field, element) for element in elements]
@@ -344,15 +350,27 @@ def _filled(kind, fields, values, what):
 def _in_range(field, value):
     """ctypes would wrap a number that is too large."""
     if field.type in ("f16", "f32", "f64"):
-        return float(value)
+        return _number(field.name, value, float, f"give a number of type {field.type}")
     if field.type == "bool":
         return 1 if value else 0
-    value = int(value)
+    value = _number(field.name, value, int, f"give a whole number of type {field.type}")
     bits = 8 * ctypes.sizeof(_TYPES[field.type][0])
     low, high = (0, 1 << bits) if field.type[0] == "u" else (-(1 << (bits - 1)), 1 << (bits - 1))
     if not low <= value < high:
         raise ArgumentError(f"{field.name} is {value}: {field.type} holds {low} to {high - 1}")
     return value
+
+
+def _number(name, value, kind, accepted):
+    """The value as an int or a float. A text is not a number, and a fraction is not an int."""
+    try:
+        made = kind(value)
+        is_right = not isinstance(value, (str, bytes, bytearray)) and (kind is float or made == value)
+    except (TypeError, ValueError, OverflowError):
+        is_right = False
+    if not is_right:
+        raise ArgumentError(f"{name} is {value!r}: {accepted}")
+    return made
 
 
 def _check_elements(buffer, view):
@@ -365,9 +383,26 @@ def _check_elements(buffer, view):
         raise ArgumentError(f"`{buffer.name}` has elements of type {buffer.type}, the array has {view.format!r}")
 
 
-def _check_range(start, count):
+def _range_of(start, count):
+    start = _number("start", start, int, "give a whole number")
+    count = _number("count", count, int, "give a whole number")
     if not 0 <= start < 1 << 64 or not 0 <= count <= (1 << 64) - start:
         raise ArgumentError(f"indices {start} to {start + count} are outside 0 to 2^64")
+    return start, count
+
+
+@contextlib.contextmanager
+def _opened(device):
+    """A device for a call. One that is given by name is opened for it and closed after it."""
+    if isinstance(device, str):
+        with Device(device) as opened:
+            yield opened
+    elif device is None:
+        yield default_device()
+    elif hasattr(type(device), "handle"):
+        yield device
+    else:
+        raise ArgumentError(f'device is {device!r}: give a Device, or the name of one, such as "cpu" or "cuda:0"')
 
 
 def _made(buffer, count, row_bytes):
