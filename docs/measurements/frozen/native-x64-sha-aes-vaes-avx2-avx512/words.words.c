@@ -6,6 +6,7 @@ static inline u32 mulHi_u32(u32 a, u32 b) { return (u32)((u64)a * b >> 32); }
 static inline u32 select_u32(bool a, u32 b, u32 c) { return a ? b : c; }
 static inline u32 shl_u32(u32 a, u32 b) { return ((u32)a << (b & 31)); }
 static inline u32 shr_u32(u32 a, u32 b) { return a >> (b & 31); }
+typedef u32 u32x4 __attribute__((vector_size(16), aligned(4), may_alias));
 
 uint64_t millrace_run(const uint64_t *launch, uint64_t begin, uint64_t end) {
   const u32 *const params = (const u32 *)launch[0];
@@ -113,10 +114,10 @@ uint64_t millrace_run(const uint64_t *launch, uint64_t begin, uint64_t end) {
         const u32 v64 = b_far[(u64)(v26 + 3u) * 4 + 1];
         const u32 v65 = b_far[(u64)(v26 + 3u) * 4 + 2];
         const u32 v66 = b_far[(u64)(v26 + 3u) * 4 + 3];
-        b_out[(u64)v11 * 4] = (v14 | (v21 | v27)); b_out[(u64)v11 * 4 + 1] = (v15 | (v22 | v28)); b_out[(u64)v11 * 4 + 2] = (v16 | (v23 | v29)); b_out[(u64)v11 * 4 + 3] = (v17 | (v24 | v30));
-        b_out[(u64)(v11 + 1u) * 4] = (v31 | (v35 | v39)); b_out[(u64)(v11 + 1u) * 4 + 1] = (v32 | (v36 | v40)); b_out[(u64)(v11 + 1u) * 4 + 2] = (v33 | (v37 | v41)); b_out[(u64)(v11 + 1u) * 4 + 3] = (v34 | (v38 | v42));
-        b_out[(u64)(v11 + 2u) * 4] = (v43 | (v47 | v51)); b_out[(u64)(v11 + 2u) * 4 + 1] = (v44 | (v48 | v52)); b_out[(u64)(v11 + 2u) * 4 + 2] = (v45 | (v49 | v53)); b_out[(u64)(v11 + 2u) * 4 + 3] = (v46 | (v50 | v54));
-        b_out[(u64)(v11 + 3u) * 4] = (v55 | (v59 | v63)); b_out[(u64)(v11 + 3u) * 4 + 1] = (v56 | (v60 | v64)); b_out[(u64)(v11 + 3u) * 4 + 2] = (v57 | (v61 | v65)); b_out[(u64)(v11 + 3u) * 4 + 3] = (v58 | (v62 | v66));
+        *(u32x4 *)&b_out[(u64)v11 * 4] = (u32x4){(v14 | (v21 | v27)), (v15 | (v22 | v28)), (v16 | (v23 | v29)), (v17 | (v24 | v30))};
+        *(u32x4 *)&b_out[(u64)(v11 + 1u) * 4] = (u32x4){(v31 | (v35 | v39)), (v32 | (v36 | v40)), (v33 | (v37 | v41)), (v34 | (v38 | v42))};
+        *(u32x4 *)&b_out[(u64)(v11 + 2u) * 4] = (u32x4){(v43 | (v47 | v51)), (v44 | (v48 | v52)), (v45 | (v49 | v53)), (v46 | (v50 | v54))};
+        *(u32x4 *)&b_out[(u64)(v11 + 3u) * 4] = (u32x4){(v55 | (v59 | v63)), (v56 | (v60 | v64)), (v57 | (v61 | v65)), (v58 | (v62 | v66))};
         c4 = v10 + 0xffffffc0u;
       }
       else {
@@ -176,7 +177,7 @@ uint64_t millrace_run(const uint64_t *launch, uint64_t begin, uint64_t end) {
           const u32 v107 = c6;
           const u32 v108 = c7;
           const u32 v109 = c8;
-          b_out[(u64)(v11 + v67) * 4] = (v102 | v106); b_out[(u64)(v11 + v67) * 4 + 1] = (v103 | v107); b_out[(u64)(v11 + v67) * 4 + 2] = (v104 | v108); b_out[(u64)(v11 + v67) * 4 + 3] = (v105 | v109);
+          *(u32x4 *)&b_out[(u64)(v11 + v67) * 4] = (u32x4){(v102 | v106), (v103 | v107), (v104 | v108), (v105 | v109)};
           const u32 v110 = c4;
           c4 = v110 + 0xfffffff0u;
         }
