@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { getPriority } from 'node:os';
 import { PassThrough, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { Host } from '../src/console/command/host.js';
@@ -67,6 +68,7 @@ async function runHere(args: readonly string[], options: HereOptions): Promise<R
   const stdout = new Written(heard);
   const stderr = new Written(heard);
   const restore = surround({ ...cleanEnvironment(), ...env }, cwd);
+  const priority = getPriority();
   const host: Host = {
     args,
     stdin: new PassThrough().end() as unknown as Host['stdin'],
@@ -81,6 +83,10 @@ async function runHere(args: readonly string[], options: HereOptions): Promise<R
     await runCommand(host);
   } finally {
     restore();
+  }
+  // It cannot be raised again: other files in this process would run slowly on a busy machine.
+  if (getPriority() !== priority) {
+    throw new Error(`millrace ${args.join(' ')} lowered the priority of its process: use millraceProcess`);
   }
   const text = { stdout: stdout.text(encoding), stderr: stderr.text(encoding) };
   return { status: Number(host.exitCode), ...text, events: toldOf(args, text) };
